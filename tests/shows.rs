@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Every `show` over large tables: its answer comes in slices, takes no memory with the table, ends when nobody wants it.
+//! Every `show` over large tables: its answer comes in slices, takes no memory with the table, and ends with its client.
 
 use std::fs::File;
 use std::io::{BufReader, Seek as _, Write as _};
@@ -151,7 +151,7 @@ impl Loaded {
         ended
     }
 
-    /// Every `show`, those that need an interface with one.
+    /// Every `show`; commands that need an interface get one.
     fn shows(&self) -> Vec<String> {
         let paths = self.tree.commands().into_iter().map(|c| c.path);
         let shows = paths.filter(|path| path.starts_with("show ") && !LEFT_OUT.contains(path));
@@ -243,7 +243,7 @@ fn every_show(n: usize) {
         loaded.check(&line, n);
     }
     assert!(loaded.wrong.is_empty(), "{}", loaded.wrong.join("\n"));
-    // What is large is there, and is shown in many pieces.
+    // Large tables are shown completely, in many pieces.
     for (line, least) in [
         ("show ip fib", n),
         ("show ip6 fib", n),
@@ -279,7 +279,7 @@ fn long_every_show_over_full_tables() {
     every_show(100_000);
 }
 
-/// What an old and a new route make of `show ip fib` while it runs.
+/// Routes added and deleted while `show ip fib` runs: each route that stays is shown once.
 #[test]
 fn routes_that_stay_are_shown_once_whatever_comes_and_goes() {
     let mut loaded = Loaded::new(1000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is measured.
+//! Benchmark scenarios.
 
 use crate::tunnels::{Kind, Tunnels};
 use testkit::internet::Traffic;
@@ -33,13 +33,13 @@ pub struct Table {
     /// Routes of the shape of the Internet's; up to 16, that many /16 or /32 side by side. Of switched frames: stations of a bridge domain,
     /// half of them behind each port; 0 for a cross-connect. The number of tunnels.
     pub routes: usize,
-    /// Interfaces that these leave by.
+    /// Interfaces that the routes lead out by.
     pub outputs: usize,
-    /// Next hops that each shares its packets out among.
+    /// Number of next hops of each route: the size of its ECMP group.
     pub paths: usize,
     /// Packets have [`SENDERS`] sources, with a route back, and strict uRPF is on.
     pub urpf: bool,
-    /// Packets come in and leave by sub-interfaces, with one tag each: of so many VLANs on the way in, one after the other. 0 for no tags.
+    /// Packets arrive and leave on sub-interfaces with one tag each; the number of VLANs on input, used in rotation. 0 for no tags.
     pub vlans: u16,
 }
 
@@ -66,7 +66,7 @@ pub struct Scenario {
     pub super_path: bool,
     /// FD.io VPP 26.06 on the reference machine, clocks per packet; the better of as built and tuned for the processor.
     pub peer: Option<f64>,
-    /// What we aim at, clocks per packet.
+    /// Target, clocks per packet.
     pub target: Option<f64>,
 }
 

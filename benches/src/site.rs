@@ -23,7 +23,7 @@ use wire::{EtherType, Ip4, Ip6, MacAddr, Prefix};
 const BUFFERS: usize = 8192;
 /// Different packets of a scenario; then they come again.
 pub const PACKETS: usize = 1 << 18;
-/// Routes that aren't worth a table of the Internet's shape.
+/// Number of routes up to which a table is not of the Internet's shape.
 const FEW: usize = 16;
 /// The first VLAN of sub-interfaces.
 const VLAN: u16 = 100;
@@ -36,22 +36,22 @@ pub struct Site {
     pub names: Vec<String>,
     inputs: Vec<SwIfIndex>,
     pub outputs: Vec<SwIfIndex>,
-    /// What adding the routes took and cost.
+    /// Time and memory for adding the routes.
     pub load: Load,
 }
 
-/// What a table took to be filled.
+/// Time and memory for filling a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub routes: usize,
     pub time: Duration,
-    /// Of the process, control's structures included.
+    /// Memory of the process, control's structures included.
     pub bytes: u64,
 }
 
-/// A protocol's side of a site.
+/// The protocol-specific part of a site.
 trait Side: Internet + Net {
-    /// The neighbour of this number on an output interface.
+    /// The neighbour with this number on an output interface.
     fn hop(output: usize, number: u16) -> Self::Addr;
     /// The addresses of the interfaces, which are numbered from 1.
     fn addresses(outputs: usize) -> Vec<(usize, String)>;
@@ -158,7 +158,7 @@ impl Site {
         Ok(())
     }
 
-    /// Lets what a command asked for happen.
+    /// Runs a few turns of the graph and of control, which complete a command's effects.
     fn settle(&mut self) {
         for _ in 0..4 {
             self.rt.turn(true);
@@ -301,7 +301,7 @@ impl Site {
         let before = sent(&self.outputs);
         let allocations = self.run_streams(streams)?;
         let arrived = sent(&self.outputs) - before;
-        // An IPv6 router says a word of its own now and then.
+        // An IPv6 router sends packets of its own now and then.
         let limit: u64 = streams.iter().map(|stream| stream.spec.limit).sum();
         if (0..8).contains(&(arrived as i64 - limit as i64)) {
             Ok(allocations)

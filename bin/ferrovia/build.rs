@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tells the program which commit it is built from, of which date, and by which compiler. `FERROVIA_COMMIT` and `FERROVIA_DATE` say so
-//! where there is no git; the date is the commit's, so two builds of one source are the same.
+//! Sets the commit that the program is built from, its date, and the compiler. `FERROVIA_COMMIT` and `FERROVIA_DATE` take the place
+//! of git's answers, for builds without git; the date is the commit's, so two builds of one source are the same.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a trace prints of a packet: any bytes, as any layer, give text of bounded length.
+//! Trace text of a packet: any bytes, as any layer, give text of bounded length.
 
 use wire::describe::{Layer, describe};
 

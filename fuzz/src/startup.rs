@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any text as startup.conf and as arguments: a configuration, or an error that says where.
+//! Any text as startup.conf and as arguments: a configuration, or an error with its place.
 
 use daemon::config::Config;
 use startup::text::Source;
@@ -8,7 +8,7 @@ use startup::text::Source;
 pub fn run(text: &str) {
     for source in [Source::file("f", text), Source::arguments(1, &text.split(' ').collect::<Vec<_>>())] {
         match Config::parse(&source) {
-            // What was understood is printed so that it is understood the same.
+            // The printed configuration parses to the same configuration.
             Ok(config) => {
                 let shown = config.to_string();
                 let again = Config::parse(&Source::file("shown", shown.as_str()));

@@ -23,7 +23,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
 impl Module {
     /// A copy of `govpp/` below `target/`, beside caches of its own, so that nothing is written into the tree.
     fn new(lab: &Lab, name: &str) -> Result<Module, String> {
-        // What go.mod asks for, and what Debian 12 has: an earlier GoVPP is the newest for it.
+        // Go as go.mod requires it, or Go of Debian 12, for which an earlier GoVPP is the newest.
         let flavor = match version(&lab.command("go").args(["version"]).env("GOTOOLCHAIN", "local").ok()) {
             Some(go) if go >= (1, 24) => "go",
             Some(go) if go >= (1, 19) => "go119",
@@ -54,7 +54,7 @@ impl Module {
         self.env(shell.args(arguments)).timeout(timeout)
     }
 
-    /// What every `go` is told: its caches, no other toolchain, files that can be removed again.
+    /// Environment of every `go`: its caches, no other toolchain, files that can be removed again.
     fn env(&self, command: Command) -> Command {
         command
             .env("GOMODCACHE", self.dir.join("modules"))

@@ -14,7 +14,7 @@ use testkit::{Rng, lab};
 
 use crate::witness::Witness;
 
-/// What the daemon may grow by, whatever is done to it.
+/// Maximum growth of the daemon's memory in bytes, under any attack.
 const GROWTH: u64 = 64 << 20;
 
 /// A daemon, and what is known of it before.
@@ -241,7 +241,7 @@ fn thousands_of_connections() {
     let held: Vec<_> = (0..descriptors(2000))
         .map(|_| {
             let mut stream = victim.connect();
-            // Those that are turned away don't hear it.
+            // A connection that is turned away doesn't receive it.
             let _ = stream.write_all(&hello("one of many"));
             stream
         })
@@ -345,7 +345,7 @@ fn subscribers_that_never_read() {
 #[test]
 fn half_open_connections() {
     let Some(victim) = Victim::new() else { return };
-    // Whoever has nothing more to say still gets the answers to what was asked.
+    // A client that has shut down sending still gets the answers to its requests.
     let mut client = ApiClient::connect(&victim.socket, "half-open");
     let ping = client.request("control_ping", 7, &[]);
     client.send(&ping.repeat(100));
@@ -356,7 +356,7 @@ fn half_open_connections() {
         answers += 1;
     }
     assert_eq!(answers, 100);
-    // Whoever doesn't want to hear, and asks.
+    // Clients that have shut down receiving, and send requests.
     let mut deaf: Vec<_> = (0..100)
         .map(|_| {
             let client = ApiClient::connect(&victim.socket, "deaf");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What suites in other languages stand on: a daemon to talk to, and the client packages as they are published.
+//! Fixture of suites in other languages: a daemon to connect to, and the client packages as they are published.
 //!
 //! Packages are fetched once and kept below `target/clients/`; without network, and with nothing kept, a suite is skipped
 //! aloud, but in CI it fails.
@@ -56,7 +56,7 @@ impl Subject {
         Subject { router, lab }
     }
 
-    /// A suite's command, told where everything is.
+    /// Command of a suite, with the daemon's directories and process ID in its environment.
     pub fn command(&self, program: &str, arguments: &[&str]) -> Command {
         let mut command = self.lab.command(program).args(arguments).timeout(SUITE);
         let variables: [(&str, OsString); 3] = [
@@ -70,7 +70,7 @@ impl Subject {
         command
     }
 
-    /// Runs a suite, shows what it said, and ends the daemon, which has to be well.
+    /// Runs a suite, shows its output, and ends the daemon, which has to be well.
     #[track_caller]
     pub fn pass(self, command: Command) {
         let output = command.run();

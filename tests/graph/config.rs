@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What was configured can be said as a script that makes it again.
+//! The configuration of an instance can be written as a script that makes it again.
 
 use cli::{Command, Output, Runner, Said, Tree};
 use daemon::store::{change::Change, script};
@@ -141,7 +141,7 @@ fn sorted(text: &str) -> Vec<String> {
     lines
 }
 
-/// What is disabled stays disabled, whatever address was set for it.
+/// IPv6 that is disabled stays disabled, whatever link-local address was set.
 #[test]
 fn a_link_local_address_enables_nothing_after_a_restart() {
     for lines in [
@@ -258,7 +258,7 @@ fn a_large_change_goes_in_slices() {
     }
 }
 
-/// An operator's choice stands against what the feature's owner wants, and both come back.
+/// An operator's setting overrides what the feature's owner wants, and both are restored.
 #[test]
 fn what_an_operator_chose_against_an_owner_comes_back() {
     let feature = "set interface feature pg0 arp-proxy arc arp";

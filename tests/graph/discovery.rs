@@ -7,7 +7,7 @@ use wire::{EtherType, Ethernet, Header, Icmp6Type, MacAddr, l4};
 
 use crate::mutated::{Rig, send_all};
 
-/// What is sent.
+/// Number of frames.
 const FRAMES: u64 = 1_000_000;
 
 const HOST: &str = "02:aa:00:00:00:01";
@@ -87,7 +87,7 @@ fn bases() -> Vec<Vec<u8>> {
 fn mend(frame: &mut [u8]) {
     let is_ip6 = Ethernet::view(frame).is_some_and(|ether| ether.ethertype.get() == EtherType::IP6.0);
     if is_ip6 && frame.len().is_multiple_of(2) {
-        // What has no checksum needs none.
+        // A frame that has no checksum needs none.
         let _ = l4::finish(&mut frame[14..]);
     }
 }

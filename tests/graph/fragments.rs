@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Malformed fragments, where datagrams are put together: for us, on their way, and only seemingly.
+//! Malformed fragments with reassembly: for us, forwarded, and only seemingly fragments.
 
 use testkit::pkt;
 use wire::{EtherType, Ethernet, Header, Ipv4Header};
 
 use crate::mutated::{Rig, send_all};
 
-/// What is sent of each kind.
+/// Number of frames of each kind.
 const FRAMES: u64 = 1_000_000;
 
 /// A datagram that was given up is followed by others of its name: three vectors later.

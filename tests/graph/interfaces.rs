@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Interfaces that come and go, and many of them at once: what they take, and that they give it back.
+//! Interfaces that come and go, and many of them at once: their memory, and that it is freed.
 
 use daemon::plugins;
 use graph::World;
@@ -155,7 +155,7 @@ fn bonds_that_go_leave_nothing_behind() {
 fn memory_of_many_interfaces_is_linear() {
     const N: u32 = 10_000;
     let mut console = Console::new();
-    // What grows in large steps of its own.
+    // Allocates structures that grow in large steps, before the measurement.
     for _ in 0..1000 {
         console.ok("create loopback interface");
     }
@@ -193,7 +193,7 @@ fn forwarded(console: &mut Console) -> Vec<Vec<u8>> {
             console.ok(&line);
         }
     }
-    // Addresses of IPv6 are in use when nobody else has them.
+    // Addresses of IPv6 are in use once no duplicate is detected.
     console.bench.world.clock.adjust(5_000_000_000);
     console.turn();
     let from = console.bench.world.get::<Interfaces>().find("pg1").expect("there");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random multicast routes and packets: what leaves is what a slow function says, and every packet is counted.
+//! Random multicast routes and packets: a slow reference confirms the sent packets, and every packet is counted.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -37,7 +37,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// What is said of a group or several, as the slow function keeps it.
+/// An entry for a group or several, as the slow reference keeps it.
 #[derive(Clone, Default, Debug)]
 struct Entry {
     drop: bool,
@@ -192,7 +192,7 @@ fn packets_go_where_a_slow_function_says() {
         }
         bench.settle();
         let mut got = bench.world.get::<Recorded>().take();
-        // ARP and neighbour discovery say things of their own.
+        // ARP and neighbour discovery send packets of their own.
         got.retain(|(_, bytes)| bytes[12..14] == [8, 0] || bytes[12..14] == [0x86, 0xdd] && bytes[20] == 17);
         copies += got.len();
         got.sort();

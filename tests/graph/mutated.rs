@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Malformed packets: none stops the router, none is lost without a word.
+//! Malformed packets: none stops the router, none is lost uncounted.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use testkit::pkt::{self, Packet};
 
 use crate::tally::{Tallier, Tally};
 
-/// What is sent, and the seed of all that is random.
+/// Number of frames, and the seed of all that is random.
 const FRAMES: u64 = 1_000_000;
 const SEED: u64 = 20_260_701;
 
@@ -52,7 +52,7 @@ pub const CONFIGURATION: &[&str] = &[
     "ip route add 10.6.0.0/16 via drop",
 ];
 
-/// Good packets, of every kind that the router has a word for.
+/// Good packets, of every kind that the router handles.
 pub fn bases() -> Vec<Vec<u8>> {
     let ether = || pkt::ether(HOST, ROUTER);
     let ip = |to: &'static str| ether().ip4("10.0.1.2", to);
@@ -160,8 +160,8 @@ impl Rig {
     }
 }
 
-/// Sends so many frames, most of them broken, in vectors of every size, and waits until nothing is held any more. `mend` makes of
-/// a broken frame what comes further. Gives the sums, after they were held against each other.
+/// Sends `count` frames, most of them broken, in vectors of every size, and waits until no packet is held any more. `mend` repairs
+/// a broken frame so that it gets further. Returns the tally, which was checked after each vector.
 pub fn send_all(rig: &mut Rig, bases: &[Vec<u8>], count: u64, mend: fn(&mut [u8])) -> Tally {
     let mut mutator = Mutator::new(SEED);
     let mut frames: Vec<Vec<u8>> = vec![Vec::new(); 256];
@@ -186,7 +186,7 @@ pub fn send_all(rig: &mut Rig, bases: &[Vec<u8>], count: u64, mend: fn(&mut [u8]
         rig.send(&frames[..n]);
         tally = rig.check(&tally);
     }
-    // Who doesn't answer is given up, and what isn't whole by then.
+    // Unresolved neighbours and incomplete datagrams time out.
     for _ in 0..8 {
         rig.bench.world.clock.adjust(1_000_000_000);
         rig.bench.settle();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What routes are made of, as commands show it: held against what was configured.
+//! Objects of routes, as commands show them, checked against the configuration.
 
 use daemon::plugins;
 use graph::drive::Bench;
@@ -41,7 +41,7 @@ fn run(bench: &mut Bench, line: &str) -> String {
     said
 }
 
-/// What a command shows to eyes, and to programs.
+/// Output of a command as text and as JSON.
 fn show(bench: &mut Bench, line: &str) -> (String, Value) {
     let json = run(bench, &format!("{line} -j"));
     (run(bench, line), serde_json::from_str(&json).unwrap_or_else(|e| panic!("{line}: {e}: {json}")))
@@ -51,7 +51,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// The one element that `which` says.
+/// The only element that `which` accepts.
 #[track_caller]
 fn only(all: &Value, which: impl Fn(&Value) -> bool) -> &Value {
     let found: Vec<&Value> = all.as_array().expect("a list").iter().filter(|one| which(one)).collect();
@@ -77,7 +77,7 @@ fn a_load_balance_has_buckets_by_weight() {
     let mut bench = router();
     let (text, all) = show(&mut bench, "show load-balance");
     let [one, two] = ["10.1.0.2", "10.2.0.2"].map(|hop| number(&neighbor(&mut bench, hop)["index"]));
-    // Both routes share their paths, and so what these come to.
+    // Both routes share their paths, and so their load-balance.
     let balance = only(&all, |_| true);
     let leads: Vec<u64> = balance["leads"].as_array().expect("a list").iter().map(number).collect();
     let count = |of| leads.iter().filter(|to| **to == of).count();
@@ -154,7 +154,7 @@ fn entries_stand_in_their_tables() {
     let six = at("2001:db8::/32", 0);
     assert_eq!(text.lines().count(), all.as_array().expect("a list").len());
     assert!(text.lines().any(|line| line == format!("{in_seven}@20.0.0.0/8 fib:1")), "{text}");
-    // One of them, with who set it.
+    // One of them, with its source.
     let (text, one) = show(&mut bench, &format!("show fib entry {first}"));
     assert_eq!(only(&one, |_| true)["prefix"], "20.0.0.0/24");
     assert!(text.contains("20.0.0.0/24") && text.contains("CLI") && text.contains("10.1.0.2 pg1"), "{text}");
@@ -283,7 +283,7 @@ fn memory_grows_by_what_is_added_and_shrinks_again() {
     }
     let used = |all: &Value, name: &str| at(all, "objects", "name", name, "in_use");
     let entries = show(&mut bench, "show fib entry").1.as_array().expect("a list").len() as u64;
-    // Those of links' own addresses aren't shown among the entries.
+    // Entries of links' own addresses aren't shown.
     assert!(used(&before, "entry") >= entries, "{before}");
     assert_eq!(used(&before, "load-balance"), 1);
     assert_eq!(at(&before, "tables", "safi", "IPv4 unicast", "number"), 2);

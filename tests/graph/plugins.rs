@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is left works when startup.conf switches plugins off.
+//! The remaining plugins work when startup.conf disables others.
 
 use cli::{Runner, Tree};
 use daemon::plugins::ALL;
@@ -27,7 +27,7 @@ fn run(bench: &mut Bench, tree: &Tree<World>, line: &str) {
 /// Runs the examples and every `show` of the other plugins, sends packets, and deletes all interfaces.
 ///
 /// # Errors
-/// Why there can be no instance without these plugins.
+/// The reason why no instance starts without these plugins.
 fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
     let on: Vec<_> = ALL.iter().copied().filter(|p| off.iter().all(|q| q.name != p.name)).collect();
     println!("without {}", off.iter().map(|p| p.name).collect::<Vec<_>>().join(", "));
@@ -88,7 +88,7 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
     for show in shows {
         WORDS.iter().for_each(|word| run(&mut bench, &tree, &format!("{}{word}", show.path)));
     }
-    // Sub-interfaces go with their parents, and those of cross-connects with rewrite with the interfaces that these name.
+    // Sub-interfaces go with their parents, interfaces of cross-connects with rewrite with the interfaces they name.
     let goes_along = |i: &net::Interface| i.sub.is_some() || i.device.driver() == "Xcrw";
     for interface in interfaces.list().into_iter().filter(|i| i.sw_if.0 != 0 && !goes_along(i)) {
         // Tunnels to a group go with the interface that they send by.
@@ -104,7 +104,7 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
     Ok(())
 }
 
-/// Each alone. Without some, others can't start: these say what is missing. What VPP has as plugins can always be left out.
+/// Disables each plugin alone. Some are required by others, which report what is missing. VPP's plugins are optional.
 #[test]
 fn each_plugin_can_be_switched_off() {
     const OPTIONAL: [&str; 10] =

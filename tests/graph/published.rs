@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Every published counter can move. Traffic and commands move what they can; for what stands still there is a line that says
-//! why, and by which test it moves. A new counter that has neither fails the test.
+//! Every published counter can move. Traffic and commands move most of them; each other counter has a line with the reason
+//! and the test that moves it. A new counter that has neither fails the test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ use wire::Icmp6Type;
 
 use crate::{mutated, mutated6};
 
-/// What this test doesn't move: names, with `*` for any text, and why. The first that matches counts.
+/// Counters that this test doesn't move: names, with `*` for any text, and the reason. The first match counts.
 const STILL: &[(&str, &str)] = &[
     (
         "/err/*",
@@ -82,7 +82,7 @@ impl Walk {
         all.into_iter().map(|stat| (stat.name, stat.value)).collect()
     }
 
-    /// Notes what has moved since the last look. What is new has moved if it isn't 0.
+    /// Notes the counters that have moved since the last call. A new counter has moved if it isn't 0.
     fn look(&mut self) {
         let now = self.values();
         for (name, value) in &now {
@@ -104,7 +104,7 @@ impl Walk {
         self.look();
     }
 
-    /// Lets frames come in by an interface of the packet generator, each so many times, all in one turn.
+    /// Injects frames by an interface of the packet generator, each with its count, all in one turn.
     fn streams(&mut self, interface: &str, frames: &[(&Vec<u8>, u64)]) {
         for (frame, times) in frames {
             self.streams += 1;
@@ -142,7 +142,7 @@ impl Walk {
     }
 }
 
-/// Whether a name is one of a pattern, in which `*` stands for any text.
+/// Returns true if a name matches a pattern, in which `*` stands for any text.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let mut rest = name;
     let mut parts = pattern.split('*');
@@ -184,13 +184,13 @@ fn every_published_counter_moves() {
             ether("33:33:00:00:00:01").ip6("2001:db8:1::2", "ff0e::1").udp(1, 2).payload_len(20).build(),
         ],
     );
-    // A neighbour asks, answers, and tells everybody.
+    // A neighbour sends a solicitation, an answer, and an unsolicited advertisement.
     let discovery = |to_mac, to, kind, flags, target: &str, option: u8| {
         let target = target.parse::<std::net::Ipv6Addr>().expect("an address").octets();
         let body = [&target[..], &[option, 1, 2, 0xaa, 0, 0, 0, 1]].concat();
         let mut bytes =
             ether(to_mac).ip6("2001:db8:1::2", to).icmp6(Icmp6Type(kind), 0, flags).payload(&body).build();
-        // RFC 4861 7.1: the hop limit tells that it comes from the link.
+        // RFC 4861 7.1: the hop limit proves that it comes from the link.
         bytes[14 + 7] = 255;
         bytes
     };
@@ -268,7 +268,7 @@ fn packets_are_counted_by_their_destinations() {
         {
             walk.run(line);
         }
-        // What is said unasked of new addresses has been said by then.
+        // Unsolicited messages about new addresses have been sent by then.
         walk.wait(30);
         let ether = |to| pkt::ether("02:aa:00:00:00:01", to);
         let one = ether("02:fe:00:00:00:01").ip4("10.0.1.2", "10.0.2.2").udp(1, 2).payload_len(100).build();

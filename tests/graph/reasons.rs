@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Every counter below `/err` of features' nodes is reached by a frame of the tables here, or [`ELSEWHERE`] says why not and
-//! which test reaches it. A new reason that has neither fails the test.
+//! Every counter below `/err` of features' nodes is reached by a frame of the tables here, or [`ELSEWHERE`] has the cause and
+//! the test that reaches it. A new reason that has neither fails the test.
 
 mod bonds;
 mod elsewhere;
@@ -97,7 +97,7 @@ impl Walk {
         self.bench.settle();
     }
 
-    /// What has to be counted while `f` runs.
+    /// Runs `f`, which has to move the counter.
     fn moves(&mut self, counter: &str, f: impl FnOnce(&mut Self)) {
         let before = self.counts();
         f(self);

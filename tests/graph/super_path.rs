@@ -182,7 +182,7 @@ impl Router {
     }
 
     fn with(super_path: bool, configure: impl FnOnce(&mut Bench)) -> Self {
-        // Without what does something at times of its own choice.
+        // Without features that act at times of their own.
         let quiet: Vec<_> =
             plugins::ALL.iter().copied().filter(|p| !["ip6-nd", "ip-reassembly"].contains(&p.name)).collect();
         let mut bench = Bench::new(quiet.leak());
@@ -217,7 +217,7 @@ impl Router {
 
     fn take_sent(&self) -> Vec<(u32, Vec<u8>)> {
         let mut sent = std::mem::take(&mut *self.sent.lock().expect("no panic inside"));
-        // The router's own errors are numbered as they are made; which one comes first is nobody's business.
+        // The router's own errors are numbered as they are made; their order doesn't matter.
         for (_, frame) in &mut sent {
             let is_tag = |at: usize| matches!(frame.get(at..at + 2), Some([0x81, 0] | [0x88, 0xa8]));
             let ip = 14 + (12..).step_by(4).take_while(|at| is_tag(*at)).count() * 4;
@@ -323,7 +323,7 @@ fn bases(i: u32) -> Vec<Vec<u8>> {
     for to in ["3000::1", "3000:1::1", "3000:1::5", "3001::1", "3001::2", "3002::1", "3003::1", "4000::1"] {
         all.push(udp(ip6(to)).build());
     }
-    // Only now and then are there routes to these.
+    // Only at times are there routes to these addresses.
     for to in ["28.0.0.1", "28.1.7.1"] {
         all.push(udp(ip(to)).build());
     }
@@ -371,7 +371,7 @@ fn ordinary(i: u32) -> [Vec<Vec<u8>>; 2] {
     [ip4.flat_map(lengths).collect(), ip6.flat_map(lengths).collect()]
 }
 
-/// What one router sent and the other didn't, in few words.
+/// Fails if the routers sent different packets, and shows a few of the differences.
 #[track_caller]
 fn same(with: &[(u32, Vec<u8>)], without: &[(u32, Vec<u8>)], when: &str) {
     let show = |all: &[(u32, Vec<u8>)], others: &[(u32, Vec<u8>)]| {

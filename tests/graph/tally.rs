@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where packets went, from the counters of nodes alone, and whether every one is accounted for.
+//! Packet accounting, from the counters of nodes alone: every packet has to be accounted for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Tally {
     pub dropped: u64,
     /// Ended at the node `punt`.
     pub punted: u64,
-    /// Packets of ARP and neighbour discovery that were for us and told something.
+    /// Packets of ARP and neighbour discovery that were for us and were evaluated.
     pub noted: u64,
     /// Cut up: the fragments have taken their place.
     pub fragmented: u64,
@@ -24,9 +24,9 @@ pub struct Tally {
     pub fragments: u64,
     /// Fragments that have become part of another packet.
     pub joined: u64,
-    /// What ARP and neighbour discovery say of their own: questions, announcements, reports.
+    /// Packets that ARP and neighbour discovery send on their own: requests, announcements, reports.
     pub asked: u64,
-    /// Copies made to tell the sender of a better way.
+    /// Copies made for redirects: the sender has a better next hop.
     pub redirects: u64,
     /// Packets that came to nodes which resolve neighbours.
     pub resolving: u64,
@@ -49,7 +49,7 @@ const LISTENERS: [&str; 6] = [
 ];
 /// Nodes that cut packets up.
 const CUTTERS: [&str; 2] = ["ip4-frag", "ip6-frag"];
-/// What is said unasked.
+/// Counters of packets that ARP and neighbour discovery send on their own.
 const ASKED: [&str; 7] = [
     "arp/tx/requests",
     "arp/tx/gratuitous",
@@ -73,7 +73,7 @@ pub struct Tallier {
     listeners: Vec<NodeIndex>,
     cutters: Vec<NodeIndex>,
     named: BTreeMap<&'static str, NodeIndex>,
-    /// Error indices that lose packets, those of nodes that take note, of those that cut, of fragments sent, of redirects.
+    /// Error indices that lose packets, and of nodes that evaluate packets, that fragment, of fragments sent, of redirects.
     drops: Vec<usize>,
     listener_drops: Vec<usize>,
     frag_drops: Vec<usize>,
@@ -149,8 +149,8 @@ impl Tallier {
 }
 
 impl Tally {
-    /// Packets that are still inside when so many came in: they wait for a neighbour's answer, or for further fragments. Negative if more came out than
-    /// went in.
+    /// Packets that are still inside after `came` packets have come in: they wait for a neighbour's answer, or for further
+    /// fragments. Negative if more came out than went in.
     pub fn held(&self, came: u64) -> i64 {
         let born = came + self.asked + self.redirects + self.fragments;
         let gone =

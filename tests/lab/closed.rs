@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ports of the router that nobody listens on.
+//! Ports of the router without a listener.
 
 use fixture::{Cable, Site, Which, eventually};
 use testkit::lab::require;
@@ -32,7 +32,7 @@ fn closed_ports_refuse_in_both_families() {
     for to in [site.left.gateway, "2001:db8:1::1", &format!("{link_local}%eth0")] {
         eventually(&format!("refusals of {to}"), || (ask(to) == "refused\nrefused\n").then_some(()));
     }
-    // Who takes TCP takes it before that.
+    // A punt registration for TCP takes packets before that.
     router.run("set punt ipv4 tcp 9");
     assert_eq!(ask(site.left.gateway), "timed out\nrefused\n");
     router.run("set punt ipv4 tcp del 9");

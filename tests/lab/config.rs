@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Configurations: said, saved, loaded, taken back.
+//! Configurations: written, saved, loaded, rolled back.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn both_ways(site: &Site, when: &str) {
     }
 }
 
-/// A killed daemon's saved state is there again, with nobody telling the next one.
+/// A killed daemon's saved state is loaded by the next daemon, without a command.
 fn loads_what_was_saved(workers: usize) {
     let Some(lab) = lab::require(&["root", "ping"]) else { return };
     let (_dir, section) = place();
@@ -71,7 +71,7 @@ fn what_nobody_confirms_is_taken_back() {
     router.run("save");
     let saved = router.run("show running-config");
 
-    // What cuts the operator off is taken back in time.
+    // A change that cuts the operator off is rolled back in time.
     router.run("commit confirmed 10");
     router.run("set interface ip address del host-right 10.0.2.1/24");
     router.run("set interface name host-left wan");
@@ -85,7 +85,7 @@ fn what_nobody_confirms_is_taken_back() {
     eventually("the way back", || (router.run("show running-config") == saved).then_some(()));
     both_ways(&site, "traffic");
 
-    // What is confirmed stays, and becomes the last version.
+    // A confirmed change stays, and becomes the last version.
     router.run("commit confirmed 10");
     router.run("set interface tag host-left west");
     router.run("commit");
@@ -153,7 +153,7 @@ fn a_broken_saved_file_ends_a_strict_start() {
     drop(Router::start(&netns, &section).stop());
 }
 
-/// What operators see, but for what differs from one daemon to the next.
+/// Output of show commands, except for parts that differ from one daemon to the next.
 fn shows(router: &Router) -> Vec<String> {
     let mut interfaces = router.json("show interface");
     for interface in interfaces.as_array_mut().into_iter().flatten() {
@@ -187,7 +187,7 @@ fn write(file: &Path, text: &str) {
     std::fs::write(file, text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
 }
 
-/// Each script's state is said, made again by another daemon, and taken back.
+/// Each script's state is written, made again by another daemon, and removed.
 #[test]
 fn what_scripts_make_with_hosts_is_said_again_and_taken_back() {
     let Some(lab) = lab::require(&["root"]) else { return };

@@ -59,7 +59,7 @@ fn more_workers_than_cores_are_refused() {
     Router::start(&netns, &format!("cpu {{ workers {cores} }}")).stop();
 }
 
-/// What an idle daemon spends of a core, in percent.
+/// Processor time of an idle daemon, in percent of a core.
 fn spends(router: &Router) -> f64 {
     // After the start.
     std::thread::sleep(Duration::from_millis(300));

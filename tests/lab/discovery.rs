@@ -14,7 +14,7 @@ fn site(words: &[&str]) -> Option<(Lab, Site)> {
     Some((lab, site))
 }
 
-/// Lets a host have IPv6 from now on: it makes its link-local address, and asks for routers.
+/// Enables IPv6 on a host: it makes its link-local address, and solicits routers.
 fn enable(host: &Netns) {
     host.sysctl("net/ipv6/conf/eth0/disable_ipv6", "0");
 }
@@ -60,9 +60,9 @@ fn hosts_make_addresses_and_routes_of_what_we_advertise() {
     for (side, _) in hosts {
         let route = eventually("a default route", || default_route(&side.host));
         assert!(route.starts_with("fe80::"), "{route}");
-        // What they put in their packets.
+        // The hop limit that hosts put in their packets.
         assert_eq!(side.host.sh("cat /proc/sys/net/ipv6/conf/eth0/hop_limit").ok().trim(), "55");
-        // And who is a router.
+        // And the neighbour is known as a router.
         let _ = ping(&side.host, "-c1", &format!("{route}%eth0"));
         let seen = side.host.ip(&format!("-6 neigh show {route} dev eth0"));
         assert!(seen.contains("router"), "{seen}");
@@ -73,7 +73,7 @@ fn hosts_make_addresses_and_routes_of_what_we_advertise() {
     for address in &addresses {
         assert!(known.iter().any(|n| n["ip"] == **address), "{address} {known:?}");
     }
-    // The last ones tell that we route no longer.
+    // The last advertisements withdraw us as a default router.
     site.router().run(&format!("ip6 nd {} ra-suppress", site.left.port));
     eventually("no default route", || default_route(&site.left.host).is_none().then_some(()));
     site.finish();
@@ -96,7 +96,7 @@ fn who_has_an_address_first_keeps_it() {
     router.run(&format!("set interface ip address {port} 2001:db8:1::1/64"));
     eventually("that the host has it", || (state("2001:db8:1::1")? == "duplicate").then_some(()));
     assert!(router.log().contains("has 2001:db8:1::1: it is not used"), "{}", router.log());
-    // One that nobody has is ours, and the host may not take it.
+    // An address that no host has is ours, and the host may not take it.
     router.run(&format!("set interface ip address {port} 2001:db8:1::7/64"));
     eventually("that nobody has it", || state("2001:db8:1::7").is_none().then_some(()));
     // Also from the address in dispute: packets to that are his.
@@ -124,10 +124,10 @@ fn neighbours_fail_and_recover_in_both_families() {
     }
     let both = ["2001:db8:2::2", right.address];
     both.iter().for_each(|ip| drop(pings(&left.host, "-c2 -i0.05", ip)));
-    // Nobody is there.
+    // No host has this address.
     let output = ping(&left.host, "-c1 -W6", "2001:db8:2::99");
     assert!(output.stdout.contains("Destination unreachable: Address unreachable"), "{}", output.complaint());
-    // Another station in the place of the old one, and nobody tells.
+    // The station is replaced, without an announcement.
     right.host.set_mac("eth0", MacAddr([2, 0, 0, 0, 0, 0x77]));
     for ip in both {
         assert!(!ping(&left.host, "-c2 -i0.05 -W1", ip).success(), "{ip}");
@@ -209,10 +209,10 @@ fn we_make_an_address_and_a_route_of_what_a_router_advertises() {
     let text = router.run("ping 2001:db8:9::1 repeat 2 interval 0.05");
     assert!(text.contains(" 0% packet loss"), "{text}");
     pings(host, "-c2 -i0.05", address.split('/').next().expect("an address"));
-    // What nobody set isn't saved.
+    // Learned addresses and routes aren't saved.
     let saved = router.run("show running-config");
     assert!(saved.contains("ip6 nd address autoconfig") && !saved.contains("2001:db8:9:"), "{saved}");
-    // It says good-bye.
+    // The router withdraws itself when it ends.
     let _ = radvd.stop(PATIENCE);
     eventually("the router's end", || learned("router").is_none().then_some(()));
     site.finish();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What two hosts see of the router between them. The kernel as router passes the same tests: it says that they ask for
-//! nothing else than what hosts are used to.
+//! The router between two hosts, as the hosts see it. The kernel as router passes the same tests: they require only what
+//! hosts are used to.
 
 use fixture::{NOWHERE, Site};
 use testkit::lab::Netns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Datagrams of Linux hosts that are larger than the link: to the router itself, and put together on their way through it.
+//! Datagrams of Linux hosts that are larger than the link: to the router itself, and reassembled by it on their path.
 
 use fixture::{Cable, Site, Which};
 
@@ -10,7 +10,7 @@ fn site(workers: usize, cable: Cable) -> Option<Site> {
     Some(Site::new(&lab, Which::Ferrovia(workers, cable)))
 }
 
-/// How often a node counted a reason.
+/// Number of packets that a node has counted for a reason.
 fn counted(site: &Site, node: &str, reason: &str) -> u64 {
     let errors = site.router().json("show errors");
     let all = errors.as_array().expect("a list").iter();
@@ -67,7 +67,7 @@ fn datagrams_are_put_together_and_cut_again() {
     let arrived = counter(&right.host, "Ip", "ReasmOKs") - before;
     assert!(arrived > 0 && counted(&site, node, "datagrams reassembled") >= 6 + arrived);
     assert_eq!(checksum_errors(&right.host), 0);
-    // The sender of what never becomes whole is told by the host that it is for: the router (RFC 792).
+    // The sender of an incomplete datagram gets an error from its destination: the router (RFC 792).
     router.run(&format!("set interface reassembly {} off", left.port));
     router.run("set ip4-full-reassembly timeout 200 expire-walk-interval 50");
     let fragment = format!(

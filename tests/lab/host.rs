@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is asked of a host.
+//! Operations on a host: pings, counters, transfers.
 
 use std::time::Duration;
 

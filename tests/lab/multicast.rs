@@ -119,7 +119,7 @@ fn send(place: &Place, host: usize, group: &str, ttl: &str, lengths: &[&str]) {
     drop(command.args(lengths.iter().copied()).ok());
 }
 
-/// How many packets an entry has taken.
+/// Number of packets that an entry has accepted.
 fn accepted(place: &Place, group: &str) -> u64 {
     let ip = if group.contains(':') { "ip6" } else { "ip" };
     let shown = place.router.json(&format!("show {ip} mfib {group}"));
@@ -190,7 +190,7 @@ fn the_router_hears_the_groups_of_its_links() {
         assert!(text.contains("from 2001:db8:2::1:"), "{group}: {text}");
     }
     let before = accepted(&place, "224.0.0.1");
-    // To a broadcast address only if it was said (RFC 1122 3.2.2.6).
+    // To a broadcast address only if configured (RFC 1122 3.2.2.6).
     assert!(!ping(host, "-b -c1 -W1 -I eth0", "255.255.255.255").stdout.contains("from 10.0.2.1"));
     drop(place.router.run("set ip icmp echo-broadcast enable"));
     assert!(ping(host, "-b -c1 -W1 -I eth0", "255.255.255.255").stdout.contains("from 10.0.2.1"));

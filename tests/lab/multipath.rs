@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Two next hops that are real hosts: who gets how many of the flows, and what is left when one's link fails, or he
-//! doesn't answer any more.
+//! Two next hops that are real hosts: the share of flows of each, and the flows when one's link fails, or it doesn't
+//! answer any more.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::star::{Spoke, Star, both};
 const FIRST: u16 = 20_000;
 const FLOWS: u16 = 10_000;
 
-/// What both hosts have, and the router knows by its route only.
+/// Addresses that both hosts have, and that the router knows by its route only.
 fn shared() -> [String; 2] {
     both(99, 9)
 }
 
-/// Tells the source ports that it heard when it hears from port 1.
+/// Prints the source ports that it has received from, when it receives from port 1.
 const LISTEN: &str = "
 import socket, sys
 family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
@@ -61,7 +61,7 @@ fn python(host: &Netns, script: &str, words: &[&str]) -> testkit::lab::Command {
     host.command("/usr/bin/python3").args(["-c", script]).args(words)
 }
 
-/// The flows that each host heard of those sent to the address that they share.
+/// Flows that each host has received, of those to the address that they share.
 fn heard(star: &Star, to: &str, flows: u16) -> [BTreeSet<u16>; 2] {
     let [sender, hosts @ ..] = &star.spokes[..] else { panic!("a sender and two hosts") };
     let listeners: Vec<Background> = hosts
@@ -131,7 +131,7 @@ fn ten_thousand_flows_are_spread_by_weight() {
                 let share = flows.len() as f64 / due;
                 assert!((0.9..=1.1).contains(&share), "{} flows where {due} are due", flows.len());
             }
-            // With another number, half of those that went the first way before go it now.
+            // With another router ID, half of the flows of the first next hop go there again.
             if router_id != 0 {
                 let again = one.intersection(&before[family]).count() as f64 / one.len() as f64;
                 assert!((0.4..=0.6).contains(&again), "{again} of the flows again");
@@ -146,7 +146,7 @@ fn ten_thousand_flows_are_spread_by_weight() {
 
 #[track_caller]
 fn both_hear(star: &Star) {
-    // Who has to be asked for first keeps only some of the packets waiting.
+    // An unresolved next hop keeps only some of the waiting packets.
     for address in star.spokes[1..].iter().flat_map(Spoke::addresses) {
         eventually("an answer", || ping(&star.spokes[0].host, "-c1 -W1", &address).success().then_some(()));
     }
@@ -183,7 +183,7 @@ fn flows_take_the_other_link_when_one_is_down() {
     star.router.stop();
 }
 
-/// The next hops that the router says don't answer.
+/// The next hops that the router reports as silent.
 fn silent(star: &Star) -> BTreeSet<String> {
     let all = star.router.json("show ip neighbors");
     let all = all.as_array().expect("a list").iter();
@@ -199,16 +199,16 @@ fn flows_leave_a_next_hop_that_does_not_answer() {
     }
     route(&star, true, [1, 1]);
     both_hear(&star);
-    // His addresses on the link are gone, so nobody answers for them; the carrier stays.
+    // The host's addresses on the link are removed, so nothing answers for them; the carrier stays.
     let gone = |forgotten: bool| {
         for (ip, len) in one.addresses().iter().zip([24, 64]) {
             one.host.ip(&format!("addr del {ip}/{len} dev eth0"));
         }
-        // Now, because he could be heard of once more before.
+        // Now, because the host could still send a packet before.
         if forgotten {
             star.router.run("clear ip neighbors");
         }
-        // Packets go on, and so he is asked.
+        // Packets go on, and so the router sends requests for it.
         eventually("the router notices", || {
             for to in shared() {
                 python(&sender.host, SEND, &[&to, &FIRST.to_string(), "50"]).timeout(PATIENCE).ok();
@@ -220,7 +220,7 @@ fn flows_leave_a_next_hop_that_does_not_answer() {
             assert_eq!((first, second), (0, 500), "{to}: {}", star.router.run("show errors"));
         }
     };
-    // He says nothing of himself: the router finds out.
+    // The host announces nothing: the router detects it.
     let back = || {
         for (ip, len) in one.addresses().iter().zip([24, 64]) {
             let quietly = if len == 64 { " nodad" } else { "" };

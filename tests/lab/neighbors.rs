@@ -61,11 +61,11 @@ fn a_station_that_was_replaced_is_found_again() {
     let Some((_lab, site)) = site() else { return };
     let (left, right, router) = (&site.left, &site.right, site.router());
     pings(&left.host, "-c1", right.address);
-    // Nobody tells: the router goes on to send to the old station.
+    // Without an announcement, the router goes on to send to the old station.
     let mac = MacAddr([2, 0, 0, 0, 0, 0x77]);
     right.host.set_mac("eth0", mac);
     assert!(!ping(&left.host, "-c2 -i0.05 -W1", right.address).success());
-    // Then it is time to ask, and nobody answers there any more. (Timers run at most once for a step of the clock.)
+    // Then the entry is probed, and the old station doesn't answer. (Timers run at most once for a step of the clock.)
     router.run("set clock adjust 31");
     eventually("asking anew", || {
         let _ = ping(&left.host, "-c1 -W1", right.address);
@@ -85,7 +85,7 @@ fn hosts_hear_of_our_address_and_that_it_is_taken() {
         text.split_whitespace().skip_while(|w| *w != "lladdr").nth(1).map(str::to_string)
     };
     let old = station(left.gateway).expect("known");
-    // What it announces is taken from the host's table: it asked nothing.
+    // The announcement is read from the host's table: the host sent no request.
     router.run("set arp announce on");
     router.run(&format!("set interface mac address {} 02:00:00:00:00:55", left.port));
     eventually("the announcement", || (station(left.gateway)? == "02:00:00:00:00:55").then_some(()));
@@ -101,7 +101,7 @@ fn hosts_hear_of_our_address_and_that_it_is_taken() {
         let _ = ping(&left.host, "-c1 -W1", ip);
         assert_eq!(station(ip).is_some(), answered, "{ip}");
     }
-    // Another one with our address is answered by an announcement, and the daemon says so.
+    // Another host with our address is answered by an announcement, and the daemon logs it.
     left.host.addr("eth0", &format!("{}/24", left.gateway));
     left.host.ip("neigh flush all");
     let _ = left.host.command("ping").args(["-c1", "-W1", "-I", left.gateway, "10.0.1.77"]).run();

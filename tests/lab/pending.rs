@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Saved configurations of which something is missing: the rest runs, and nothing is forgotten.
+//! Saved configurations of which something is missing: the rest is in force, and no line is lost.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ set interface state host-late up
 set interface state host-right up
 ";
 
-/// A device that isn't there keeps nobody from starting, and works with all that was set for it once it comes.
+/// A missing device doesn't prevent the start, and works with all its settings once it is there.
 #[test]
 fn an_interface_whose_device_is_missing_waits_for_it() {
     let Some(lab) = lab::require(&["root", "ping"]) else { return };
@@ -80,7 +80,7 @@ fn an_interface_whose_device_is_missing_waits_for_it() {
     router.restart();
     assert_eq!(router.run("show running-config"), before);
     waits(&router);
-    // It comes, and carries packets both ways.
+    // It comes, and carries packets in both directions.
     lab.veth((&netns, "late"), (&left, "eth0"));
     left.addr("eth0", "10.0.1.2/24");
     left.route("default", "10.0.1.1");
@@ -135,7 +135,7 @@ ip route add 10.7.0.0/16 via 10.0.0.2 loop0
     assert!(router.log().contains("conf: 3 lines were run, 4 failed, 0 wait"), "{}", router.log());
     let running = router.run("show running-config");
     assert!(running.contains("ip route add 10.7.0.0/16 via 10.0.0.2 loop0\n"), "{running}");
-    // What isn't in force is saved again, and known again.
+    // Lines that aren't in force are saved again, and known again after a restart.
     router.run("set interface tag loop0 east");
     let saved = router.run("save");
     assert!(saved.contains("4 of them are not in force"), "{saved}");
@@ -149,7 +149,7 @@ ip route add 10.7.0.0/16 via 10.0.0.2 loop0
     router.run("rollback 0");
     assert!(router.run("show interface tag loop0").contains("east"));
     assert_eq!(failed(&router).len(), 4);
-    // What was in the way is put right: they are tried once more.
+    // The cause of the failures is removed: the lines are run once more.
     router.run("create loopback interface instance 1");
     router.run("retry config pending");
     assert_eq!(failed(&router).len(), 2);

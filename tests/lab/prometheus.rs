@@ -85,7 +85,7 @@ fn metrics_are_what_the_daemon_shows() {
     });
     assert!(value(&scrape(&path), "ferrovia_process_resident_memory_bytes") > Some(1 << 20));
 
-    // What is deleted is no longer told.
+    // Deleted objects have no metrics any more.
     router.run("set interface ip table pg1 0");
     router.run("ip table del 10");
     eventually("no table", || (!scrape(&path).contains(r#"vrf="10""#)).then_some(()));
@@ -96,7 +96,7 @@ fn metrics_are_what_the_daemon_shows() {
     assert!(tcp.starts_with("application/openmetrics-text; version=1.0.0"), "{tcp}");
     assert_eq!(value(&tcp, sent), Some(5000));
 
-    // Whoever asks by halves, or not at all, hinders neither others nor the end.
+    // Clients that send half a request, or none, hinder neither other clients nor the end.
     let half: Vec<_> = (0..200)
         .map(|_| {
             let mut stream = UnixStream::connect(&path).expect("a socket");

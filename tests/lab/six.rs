@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What two hosts see of the router between them, in IPv6. The kernel as router passes the same tests.
+//! The router between two hosts, as the hosts see it, in IPv6. The kernel as router passes the same tests.
 
 use fixture::{Cable, Side, Site, Which, eventually};
 use testkit::lab::{Lab, require};
@@ -32,7 +32,7 @@ pub fn site(which: Which) -> Option<(Lab, Site)> {
             }
         }
     }
-    // Until everybody's link-local address may be used.
+    // Waits until all link-local addresses may be used.
     for (side, (_, gateway)) in site.sides().into_iter().zip(ADDRESSES) {
         eventually("the router answers", || ping(&side.host, "-c1", gateway).success().then_some(()));
     }

@@ -24,7 +24,7 @@ fn the_segment_counts_what_goes_through() {
          set interface state pg1 up\n\
          packet-generator new { name s limit 5000 size 64-64 interface pg0 node pg1-output data { hex 0x00112233 } }\n",
     );
-    // What was made after the segment was mapped is there as well.
+    // Interfaces made after the segment was mapped are there as well.
     let names = reader.get("/if/names").expect("readable");
     let want = ["local0", "pg0", "pg1"].map(String::from);
     assert_eq!(names, Some(Value::Names(want.to_vec())));

@@ -7,7 +7,7 @@ use testkit::lab::require;
 use crate::host::{counter, ping, pings};
 use crate::star::{Spoke, Star, both};
 
-/// Says who it is to whom connects, as often as asked.
+/// Server that sends its own name to each client, for this number of connections.
 const SERVE: &str = "
 import socket, sys
 s = socket.create_server(('::', 5002), family=socket.AF_INET6, dualstack_ipv6=True)
@@ -51,14 +51,14 @@ fn the_same_addresses_in_two_tables_are_different_hosts() {
             pings(&right.host, "-c2 -i0.05", &address);
         }
         assert_eq!(server.wait(PATIENCE), Some(0), "{}", server.stderr());
-        // Nobody else heard of it.
+        // No other host has received it.
         for (spoke, before) in star.spokes.iter().zip(before) {
             let after = echoes(spoke);
             let n = if std::ptr::eq(spoke, right) { 3 } else { 2 * u64::from(std::ptr::eq(spoke, left)) };
             assert_eq!([after[0] - before[0], after[1] - before[1]], [n; 2], "{name}: {}", spoke.port);
         }
     }
-    // What one of them has, the other hasn't; and nothing of it is in the default table.
+    // A route of one customer isn't in the other's table, nor in the default table.
     for (at, (network, len)) in both(50, 0).iter().zip([24, 64]).enumerate() {
         let via = &red_right.addresses()[at];
         star.router.run(&format!("ip route add {network}/{len} table 10 via {via} {}", red_right.port));

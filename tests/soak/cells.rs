@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Payloads that say what they are: cells of 16 bytes, each with the packet's tag, its place in the payload and a hash of both.
+//! Self-describing payloads: cells of 16 bytes, each with the packet's tag, its place in the payload and a hash of both.
 //! So every byte of any piece of a payload (a fragment, a segment) can be verified without a memory of what was sent.
 
 /// Bytes of a cell.
 pub const CELL: usize = 16;
 
-/// What a packet is.
+/// The tag of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag {
     /// Number of the packet among those of its sender; 28 bits.
@@ -58,12 +58,12 @@ impl Tag {
     }
 }
 
-/// What is wrong with a piece of a payload.
+/// An error in a piece of a payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Corrupt {
     /// Offset of the first wrong byte, from the start of the piece.
     pub at: usize,
-    /// What the piece claims to be.
+    /// Tag that the piece claims to have.
     pub claim: Tag,
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use testkit::Rng;
 
-/// What clients have done, in all lives.
+/// Counters of the clients' work, in all lives.
 #[derive(Default)]
 pub struct Served {
     pub api: AtomicU64,
@@ -77,10 +77,10 @@ fn scrape(socket: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Clients of all sockets that don't behave. What becomes of their own connections is no matter.
+/// Clients of all sockets that don't behave. Errors of their own connections don't matter.
 pub fn hostile(dir: &Path, seed: u64, shared: &Shared, served: &Served, until: impl Fn() -> bool) {
     let mut rng = Rng::new(seed);
-    // Those that say nothing, or don't read.
+    // Connections that send nothing more, or don't read.
     let mut idle = Vec::new();
     while !until() && !shared.has_stopped() {
         let socket = dir.join(["api.sock", "cli.sock", "stats.sock", "metrics.sock"][rng.below(4)]);

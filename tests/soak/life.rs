@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One life of the daemon: configured or loaded, under load, looked at when all is quiet, and ended.
+//! One life of the daemon: configured or loaded, under load, checked when all is quiet, and ended.
 
 use crate::clients::{self, Served};
 use crate::operator::Operator;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use testkit::lab::Netns;
 
-/// How long buffers may take to come back: neighbours are asked for some seconds, fragments wait for half a second.
+/// Maximum time until buffers are free: neighbours are solicited for some seconds, fragments wait half a second.
 const SETTLED: Duration = Duration::from_secs(60);
 
 /// Buffers that threads keep at hand: each as many as the longest frame takes, once it has received from a tap.
@@ -21,10 +21,10 @@ const AT_HAND: u64 = 3 * 33;
 /// Longer than anything waits: for neighbours, or for further fragments.
 const AT_REST: Duration = Duration::from_secs(5);
 
-/// What all lives of the daemon amount to.
+/// Totals of all lives of the daemon.
 #[derive(Default)]
 pub struct Record {
-    /// The process of the one that runs.
+    /// Process ID of the running daemon.
     pub id: AtomicU32,
     pub lives: AtomicU64,
     pub killed: AtomicU64,
@@ -36,7 +36,7 @@ pub struct Record {
     pub used: [AtomicU64; 2],
     /// Bytes resident after the first life, now, and at most.
     pub resident: [AtomicU64; 3],
-    /// What daemons that have ended had said.
+    /// Log of all daemons that have ended.
     pub log: Mutex<String>,
 }
 
@@ -75,7 +75,7 @@ impl Life<'_> {
         session.run(line, false)?.map_err(|e| format!("{line}: {e}"))
     }
 
-    /// Operators and clients at work for so long; all of their changes are taken back.
+    /// Runs operators and clients for this time; all of their changes are removed at the end.
     pub fn work(&self, time: Duration, shared: &Shared, record: &Record) -> Result<(), String> {
         let over = AtomicBool::new(false);
         let until = || over.load(Relaxed);
@@ -159,7 +159,7 @@ impl Life<'_> {
             self.router.kill();
             record.killed.fetch_add(1, Relaxed);
         } else {
-            // It has to end well: anything else panics, with what it said.
+            // It has to end well: anything else panics, with its log.
             drop(self.router.end());
         }
         self.router.restart();

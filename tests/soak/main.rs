@@ -140,7 +140,7 @@ fn soak(lab: &Lab, options: &Options) -> Result<(), String> {
             lives(&mut life, options, &shared, &record, start)
         })
     };
-    // What the fixture can't go on after, it panics with: that is shown, and then all that is known.
+    // The fixture panics where it can't go on: its message is shown, and then all that is known.
     let result = catch_unwind(AssertUnwindSafe(all)).unwrap_or_else(|_| Err("see above".into()));
     let faults = shared.faults();
     report(&shared, &record, start.elapsed());

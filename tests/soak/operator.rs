@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Operators: changes at random, everything that can be shown, traces and captures; and all of it taken back in the end.
+//! Operators: random changes, every show command, traces and captures; and all changes removed in the end.
 
 use crate::plan::{self, PORTS};
 use crate::ports::Shared;
@@ -14,7 +14,7 @@ use testkit::lab::Netns;
 /// No answer takes longer on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What can be shown, in both forms.
+/// Show commands, run for text and for JSON.
 const SHOWS: &[&str] = &[
     "show version",
     "show interface",
@@ -84,7 +84,7 @@ impl<'a> Operator<'a> {
         })
     }
 
-    /// Changes until it is told to stop.
+    /// Makes changes until it is stopped.
     pub fn work(&mut self, shared: &Shared, until: impl Fn() -> bool) -> Result<(), String> {
         while !until() && !shared.has_stopped() {
             self.change()?;
@@ -302,7 +302,7 @@ impl<'a> Operator<'a> {
         self.toggle(name, &todo, &back)
     }
 
-    /// Another operator comes, asks for something long, and goes at once.
+    /// Another operator connects, runs a command with a long answer, and disconnects at once.
     fn another_session(&mut self) -> Result<(), String> {
         let mut other = CliClient::connect(&self.socket, PATIENCE)?;
         let line = *self.rng.pick(SHOWS);

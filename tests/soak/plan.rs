@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who has which address: what the router's configuration, the senders and the verification have in common.
+//! The address plan, shared by the router's configuration, the senders and the verification.
 //!
 //! Port `i` of the router, `host-ri`, has 10.0.i.1/24 and 2001:db8:i::1/64; its far end is a host that answers for all addresses
 //! of the link with a last byte below 200. Behind it lie 10.1i.0.0/16 and 2001:db8:10i::/48, and the sources of verified packets,
@@ -105,7 +105,7 @@ pub fn configuration() -> String {
             ));
         }
     }
-    // One line of the generator, which sends to nobody.
+    // The generator's interface, which sends to no host.
     line("create packet-generator interface pg0".into());
     line("set interface state pg0 up".into());
     line("set interface ip address pg0 10.0.100.1/24".into());

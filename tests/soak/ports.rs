@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The hosts: one thread for each port of the router sends, answers questions for neighbours, and verifies what comes.
+//! The hosts: one thread for each port of the router sends, answers neighbour requests, and verifies received frames.
 
 use crate::plan::PORTS;
 use crate::sink::{self, Seen};
@@ -18,7 +18,7 @@ const CALM: usize = 16;
 /// Faults that are kept.
 const FAULTS: usize = 20;
 
-/// What the hosts do, and what they have seen.
+/// State that all hosts share: settings, commands and counters.
 #[derive(Default)]
 pub struct Shared {
     pub seed: u64,
@@ -37,13 +37,13 @@ pub struct Shared {
     pub sent: [AtomicU64; Kind::ALL.len()],
     pub wanted: [AtomicU64; Kind::ALL.len()],
     pub verified: [AtomicU64; Kind::ALL.len()],
-    /// Bytes of pieces that are too short to say what they are of.
+    /// Bytes of pieces that are too short to identify their packet.
     pub short: AtomicU64,
     /// Frames with verified pieces; frames of bad kinds that the kernel took; frames that it refused.
     pub frames: AtomicU64,
     pub bad: [AtomicU64; Bad::ALL.len()],
     pub refused: AtomicU64,
-    /// What is wrong.
+    /// Faults seen so far.
     faults: Mutex<Vec<String>>,
 }
 
@@ -79,7 +79,7 @@ impl Shared {
         self.stop.load(Relaxed)
     }
 
-    /// Sleeps for so long, or until the end.
+    /// Sleeps for this time, or until the end.
     pub fn sleep(&self, time: Duration) {
         let start = std::time::Instant::now();
         while start.elapsed() < time && !self.has_stopped() {
@@ -193,7 +193,7 @@ impl Port {
     }
 }
 
-/// What has to arrive and what has, by kind.
+/// Bytes of payload that have to arrive and that have arrived, by kind.
 pub fn tally(shared: &Shared) -> Vec<(u64, u64)> {
     let load = |(a, b): (&AtomicU64, &AtomicU64)| (a.load(Relaxed), b.load(Relaxed));
     shared.wanted.iter().zip(&shared.verified).map(load).collect()

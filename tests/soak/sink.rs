@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What comes out of the router: is every byte of it as it was sent, and does it come out where it may?
+//! Verification of frames from the router: every byte is as it was sent, and the port is an allowed one.
 
 use crate::cells::{self, Tag};
 use crate::plan;
@@ -7,16 +7,16 @@ use wire::l4::{self, Verdict};
 use wire::offload::{Csum, Offload};
 use wire::{IpProtocol, Ipv4Header};
 
-/// What a frame turned out to be.
+/// The result of verifying a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     /// A packet of ours, or a piece of one, with so many bytes of payload, all as they were sent.
     Good(Tag, usize),
-    /// Ours, but so many bytes are too few to say what of.
+    /// Ours, but with so few bytes that its packet is unknown.
     Short(usize),
     /// An ARP request for this address of the link, or an IPv6 neighbour solicitation (the whole frame is needed to answer).
     Question,
-    /// Not ours to look at.
+    /// Not a packet of ours.
     Other,
     /// Ours, and wrong.
     Bad(String),
@@ -147,7 +147,7 @@ fn piece(protocol: u8, upper: &[u8], offset: usize, whole: bool, ours: bool) -> 
             let header = usize::from(upper.get(12)? >> 4) * 4;
             Some(Piece { bytes: upper.get(header..)?, at: sequence.wrapping_sub(1) as usize, whole })
         }
-        // Echo replies; errors are nobody's business here.
+        // Echo replies; errors are not verified.
         IpProtocol::ICMP if !ours && upper.first() == Some(&0) => {
             Some(Piece { bytes: upper.get(8..)?, at: 0, whole })
         }

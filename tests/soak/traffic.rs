@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the hosts send: packets that are verified at the other end, and packets that mean harm.
+//! Traffic of the hosts: packets that are verified at the other end, and hostile packets.
 
 use crate::cells::Tag;
 use crate::plan::{self, PORTS};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tests that VPP publishes, against our daemon; how many pass stands in `docs/conformance.md`.
+//! The tests that VPP publishes, against our daemon; `docs/conformance.md` has the numbers of passed tests.
 //!
 //! The tests are not part of this tree. They are a folder with a program `run`: `run -d DAEMON -j JOBS FILE,…` runs files of them
 //! and prints a line `FILE OURS PEER` for each, `run --list` prints `PEER FILE` for all that there are.
@@ -24,7 +24,7 @@ struct Row {
 
 type Rows = BTreeMap<String, Row>;
 
-/// The verb `conformance`: `[-d DAEMON] [-j JOBS] [FILE…]`. Without files, those are run that the table has numbers of.
+/// The verb `conformance`: `[-d DAEMON] [-j JOBS] [FILE…]`. Without files, runs the files that have numbers in the table.
 pub fn verb(args: &[&str]) -> Res {
     let (mut daemon, mut jobs, mut files) = (None, "1", Vec::new());
     let mut words = args.iter();
@@ -58,7 +58,7 @@ pub fn verb(args: &[&str]) -> Res {
     let mut command = sh::cmd(&program.to_string_lossy());
     command.arg("-d").arg(&daemon).args(["-j", jobs, &names(&files)]);
     sh::watch(&mut command, |line| told.extend(result(line)))?;
-    // A class or a test of a file says nothing of the file.
+    // The result of a class or of a single test is none of the file.
     told.retain(|(file, _)| files.iter().any(|f| names_whole(f, file)));
     if told.is_empty() {
         println!("conformance: no whole file was run, so {PAGE} stays as it is");
@@ -95,7 +95,7 @@ fn names(files: &[String]) -> String {
     files.iter().map(short).collect::<Vec<_>>().join(",")
 }
 
-/// Whether what was asked for (`ip4`, `test_ip4`, `ip*`) is the whole of this file.
+/// Returns true if a request (`ip4`, `test_ip4`, `ip*`) is for the whole of this file.
 fn names_whole(asked: &str, file: &str) -> bool {
     let short = |name: &str| name.rsplit('/').next().unwrap_or(name).trim_start_matches("test_").to_string();
     let (asked, file) = (short(asked), short(file));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many tests passed, failed and were skipped, from the closing lines of test runners.
+//! Numbers of tests that passed, failed and were skipped, from the closing lines of test runners.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,12 +11,12 @@ use std::ops::Add;
 pub struct Counts {
     pub passed: u64,
     pub failed: u64,
-    /// Not run: a test that is ignored or not chosen, or one that said that it can't run here.
+    /// Not run: a test that is ignored or not selected, or that reported that it can't run here.
     pub skipped: u64,
 }
 
 impl Counts {
-    /// What a line of nextest (`Summary […]`) or of Rust's own harness (`test result: …`) says; `None` for every other line.
+    /// Counts of a line of nextest (`Summary […]`) or of Rust's own harness (`test result: …`); `None` for every other line.
     pub fn of_line(line: &str) -> Option<Counts> {
         let list = match line.trim_start().strip_prefix("Summary [") {
             Some(rest) => rest.split_once(" run: ")?.1,
@@ -40,8 +40,8 @@ impl Counts {
         Some(counts)
     }
 
-    /// Without the tests that said that they can't run here, one line `SKIPPED BINARY TEST: why` for each reason: the runner
-    /// takes them for passed.
+    /// Counts as skipped the tests that reported that they can't run here, one line `SKIPPED BINARY TEST: why` for each
+    /// reason: the runner counts them as passed.
     pub fn less(self, skips: &str) -> Counts {
         let tests: BTreeSet<_> =
             skips.lines().filter_map(|line| line.split_once(": ")).map(|l| l.0).collect();

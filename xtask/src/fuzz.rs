@@ -12,13 +12,13 @@ use crate::sh::{self, Res};
 use crate::testing::{self, ASAN_OPTIONS, TARGET};
 use crate::verbs::target_dir;
 
-/// What libFuzzer needs of the compiler: counters for edges, hints from compares. Comparing short strings stays a
-/// call, which libFuzzer listens to; expanded into loads it would be out of sight.
+/// Compiler flags for libFuzzer: counters for edges, hints from compares. Comparing short strings stays a call, which
+/// libFuzzer intercepts; expanded into loads it would be invisible to it.
 pub const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-max-loads-per-memcmp=0";
 
-/// What was asked for.
+/// Arguments of the verb.
 #[derive(Debug, PartialEq, Eq)]
 struct Options<'a> {
     seconds: u32,
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn every_target_has_a_file_and_a_corpus() {
         let manifest = sh::read(sh::root().join("fuzz/Cargo.toml")).unwrap();
-        // Those of the package and of the library come first.
+        // The names of the package and of the library come first.
         let names: Vec<_> = manifest.lines().filter_map(|l| l.strip_prefix("name = \"")).skip(2).collect();
         let library = sh::read(sh::root().join("fuzz/src/lib.rs")).unwrap();
         assert!(!names.is_empty());

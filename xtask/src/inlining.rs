@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What was not inlined where it had to be: a look at the machine code, because nothing else shows it.
+//! Finds functions that were not inlined where they had to be, in the machine code, because nothing else shows it.
 //!
-//! A node's body is compiled once for each instruction set. What it calls without inlining is compiled for the lowest
-//! one, and if that holds intrinsics, each of them becomes a function call: right, and many times slower.
+//! A node's body is compiled once for each instruction set. Functions called without inlining are compiled for the lowest
+//! one, and if they hold intrinsics, each of them becomes a function call: right, and many times slower.
 
 use std::collections::BTreeMap;
 

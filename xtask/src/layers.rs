@@ -60,7 +60,7 @@ pub struct Package {
     pub deps: Vec<(String, bool)>,
 }
 
-/// What [`check`] found.
+/// The result of [`check`].
 #[derive(Debug, Default)]
 pub struct Report {
     /// Arrows that must not be.
@@ -84,7 +84,7 @@ fn layer(dir: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| layer.iter().any(|p| matches(p, dir)))
 }
 
-/// Why `from` may not depend on `to`; `None` if it may. `dev` says that it is for tests only.
+/// The reason why `from` may not depend on `to`; `None` if it may. `dev`: for tests only.
 fn fault(from: &str, to: &str, dev: bool) -> Option<String> {
     if from == "xtask" {
         return Some("xtask starts on a bare machine and depends on none of ours".into());

@@ -16,7 +16,7 @@ fn allowed(deny: &str) -> Res<Vec<String>> {
     Ok(names.map(|n| n.trim().trim_matches('"').to_string()).filter(|n| !n.is_empty()).collect())
 }
 
-/// What else deny.toml allows the one crate: lines of the form `{ crate = "NAME", allow = ["LICENCE"] }`.
+/// Licences that deny.toml allows this crate in addition: lines of the form `{ crate = "NAME", allow = ["LICENCE"] }`.
 fn exceptions(deny: &str, package: &str) -> Vec<String> {
     let own = format!("crate = \"{package}\"");
     let lists = deny
@@ -27,7 +27,7 @@ fn exceptions(deny: &str, package: &str) -> Vec<String> {
     names.map(|n| n.trim().trim_matches('"').to_string()).collect()
 }
 
-/// Whether an SPDX licence expression can be met with the licences of `allow`.
+/// Returns true if an SPDX licence expression can be met with the licences of `allow`.
 fn met(expression: &str, allow: &[String]) -> Res<bool> {
     // Old manifests write MIT/Apache-2.0 and mean OR.
     let text = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");

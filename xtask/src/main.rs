@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod ci;
+mod comments;
 mod conformance;
 mod counts;
 mod demo;

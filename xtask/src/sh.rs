@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a verb gives back: nothing, or the line to print before exiting with 1.
+/// The result of a verb: nothing, or the line to print before exiting with 1.
 pub type Res<T = ()> = Result<T, String>;
 
 /// The root of the tree.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What holds for every source file: its licence line, its length, and where `unsafe` may live; and that shared state is declared.
+//! Rules for every source file: its licence line, its length, and where `unsafe` may live; and that shared state is declared.
 
 use std::path::{Path, PathBuf};
 
 use crate::sh::{self, Res};
-use crate::states;
+use crate::{comments, states};
 
 /// A file past this many lines asks to be split.
 const LONG: usize = 500;
@@ -14,7 +14,7 @@ const TOO_LONG: usize = 1000;
 /// The platform crates that may hold `unsafe`; every other crate forbids it.
 const UNSAFE: &[&str] = &["mem", "simd", "sync", "buffer", "stats", "graph", "plugin-abi"];
 
-/// What [`check`] has to say about one file.
+/// The findings of [`check`] in one file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Findings {
     faults: Vec<String>,
@@ -35,7 +35,7 @@ fn safety(path: &str) -> &'static [&'static str] {
     }
 }
 
-/// What is wrong with the tests that plain runs leave out: each is a long one, which `make test-long` finds by its name, or a
+/// The faults of tests that plain runs leave out: each is a long one, which `make test-long` finds by its name, or a
 /// helper that another test starts.
 fn ignored(content: &str) -> impl Iterator<Item = String> {
     let lines: Vec<_> = content.lines().map(str::trim).collect();
@@ -68,6 +68,9 @@ fn check(path: &str, content: &str) -> Findings {
         found.faults.push(format!("{path}: does not say {}", lints.join(" or ")));
     }
     found.faults.extend(ignored(content).map(|why| format!("{path}: {why}")));
+    found.faults.extend(comments::vague(content).into_iter().map(|(line, word)| {
+        format!("{path}:{line}: a comment begins with `{word}`: begin with what the item is or does (CONTRIBUTING.md, \"Words\")")
+    }));
     let lines = content.lines().count();
     if lines > LONG && !head().any(|l| l.contains("@generated")) {
         if lines > TOO_LONG {

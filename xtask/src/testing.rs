@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs that run tests: of the usual build, of what ships, under AddressSanitizer, and those that take long.
+//! The verbs that run tests: of the usual build, of what ships, under AddressSanitizer, and tests that take long.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -35,13 +35,13 @@ const LABORATORY: &str = "package(ferrovia-tests) and binary(lab) and \
 /// Chooses the tests that take long; they are marked `#[ignore = "long: …"]` as well, `cargo xtask sources` holds both together.
 const LONG: &str = "test(/(^|::)long_/)";
 
-/// What AddressSanitizer builds are compiled for: named, so that build scripts and macros aren't instrumented.
+/// Target of AddressSanitizer builds: named, so that build scripts and macros aren't instrumented.
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// Instruments memory accesses, and makes free packet buffers a fault to touch.
 pub const ASAN_FLAGS: &str = "-Zsanitizer=address --cfg ferrovia_asan";
 
-/// For the programs that run: what is never freed is no fault of a process that ends, the soak looks at memory that grows.
+/// Options of the programs that run: leaks are no fault of a process that ends, the soak detects memory that grows.
 pub const ASAN_OPTIONS: &str = "detect_leaks=0:abort_on_error=1:quarantine_size_mb=64";
 
 /// `command` with the variables of an AddressSanitizer build. The sanitizer's runtime comes with every toolchain, but only an

@@ -13,7 +13,7 @@ pub struct Arguments {
     /// Packets a second.
     #[arg(long, default_value_t = 2_000_000.0)]
     rate: f64,
-    /// How often each case is measured.
+    /// Number of measurements of each case.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Numbers of routes.
@@ -21,14 +21,14 @@ pub struct Arguments {
     routes: Vec<usize>,
 }
 
-/// How the routes come to their two next hops.
+/// Shape of the routes: how they reach their two next hops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    /// Each by one of 500 pairs of neighbours, one on either link, both in use.
+    /// Each over one of 500 pairs of neighbours, one on either link, both in use.
     Pairs,
-    /// All by a next hop further away, to which two links lead, both in use.
+    /// All over one recursive next hop, which two links lead to, both in use.
     Recursive,
-    /// The same, the second link for when the first fails.
+    /// Like `Recursive`, with the second link as a backup of the first.
     Backup,
 }
 
@@ -108,12 +108,12 @@ impl Fault {
 
 /// One failure.
 struct Seen {
-    /// Until control had done all that there is to do.
+    /// Time until control had handled the failure completely.
     took: Duration,
     stores: u64,
-    /// Came after the fault, and didn't leave by the other link.
+    /// Packets that arrived after the failure and didn't leave by the other link.
     lost: u64,
-    /// Lost because the worker was away, which the machine has to answer for.
+    /// Packets lost because the worker was descheduled: caused by the machine.
     missed: u64,
 }
 
@@ -128,13 +128,13 @@ fn one(
     let flow = rig.start(packets, rate)?;
     rig.wait(Duration::from_millis(50));
     let (stores, before) = (rig.stores(), rig.count(&flow));
-    // From here on the link carries nothing, whatever is sent by it.
+    // From here on packets sent to this link are lost.
     let start = Instant::now();
     fault.strike(rig, &hops)?;
     let (took, stores) = (start.elapsed(), rig.stores() - stores);
     rig.wait(Duration::from_millis(50));
     let count = rig.stop(&flow)?;
-    // The router says a word of its own now and then.
+    // The router sends packets of its own now and then.
     let lost = count.sent.saturating_sub(before.out[0] + count.out[1]);
     fault.mend(rig, &hops)?;
     rig.wait(Duration::from_millis(50));
@@ -186,7 +186,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<(), String> {
         rate
     );
     println!("{}", shown.render());
-    // Not a timing: as long as packets come, some still take the way that failed.
+    // Not a timing: while packets arrive, some still take the failed path.
     if left > 0 {
         return Err(format!("{left} cases in which the packets don't turn to the other link"));
     }

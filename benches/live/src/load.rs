@@ -36,7 +36,7 @@ pub struct Arguments {
 
 /// Routes withdrawn in one turn of control, as many as a command does.
 const SLICE: usize = 2048;
-/// Changes whose way to the packets is timed.
+/// Number of changes whose latency to the packet path is measured.
 const PROBES: usize = 500;
 
 type Packets = Arc<pg::Packets>;
@@ -54,7 +54,7 @@ fn measure<F: Net>(options: &Options, arguments: &Arguments) -> Result<(), Strin
     table.to.iter_mut().step_by(64).for_each(|to| *to = far(ip6));
     let packets = rig.packets(&table.to)?;
     let lines = table.lines(|number| format!("via {} pg1", hop(ip6, 1, number)));
-    // What has no other route, and while the others are away, all.
+    // Default route, for packets without a route of their own; while the other routes are withdrawn, for all packets.
     rig.run(&format!("ip route add {}/0 via {} pg1", if ip6 { "::" } else { "0.0.0.0" }, hop(ip6, 1, 0)))?;
     let prefixes: Vec<Prefix<F::Addr>> =
         table.routes.iter().filter_map(|(prefix, _)| prefix.parse().ok()).collect();
@@ -132,11 +132,11 @@ fn verdict(count: &Count) -> Result<(), String> {
         "{} packets came, {missed} found the queue full, {strayed} were lost on the way",
         count.sent + missed
     );
-    // Not a timing: whatever the machine does, what was taken in has to leave.
+    // Not a timing: however busy the machine, packets taken from the queue have to leave.
     if strayed > 0 { Err(format!("{strayed} packets were lost on the way")) } else { Ok(()) }
 }
 
-/// The highest rate at which none is lost for a trial's time.
+/// The highest rate at which no packet is lost during a trial.
 fn search(rig: &Rig, packets: &Packets, seconds: f64) -> Result<f64, String> {
     let trial = |rate: f64| {
         let flow = rig.start(packets, rate)?;
@@ -193,7 +193,7 @@ impl Updates {
     }
 }
 
-/// Another next hop for a route, so many times a second.
+/// Changes the next hop of one route after another, at a fixed number of updates a second.
 fn single<F: Net>(
     rig: &Rig,
     prefixes: &[Prefix<F::Addr>],

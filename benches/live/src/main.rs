@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! What packets notice of changes.
+//! Effect of changes on packets.
 //!
 //! The daemon's own graph with one worker on a core of its own; control runs beside it, as in the daemon. The packet generator is the
 //! device: packets come at a fixed rate into a queue of fixed length whether the worker is there or not, and what finds it full is
@@ -15,7 +15,7 @@ mod tables;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// What packets notice of changes.
+/// Effect of changes on packets.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]

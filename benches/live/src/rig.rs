@@ -30,26 +30,26 @@ pub struct Rig {
     queue: u64,
 }
 
-/// Packets on their way.
+/// Packets in flight.
 pub struct Flow {
     pub stream: Arc<pg::Stream>,
-    /// What each port had sent before.
+    /// Number of packets that each port had sent before.
     before: Vec<u64>,
 }
 
-/// What became of packets.
+/// Packet counts of a flow: taken, missed, sent.
 #[derive(Clone, Debug)]
 pub struct Count {
-    /// Taken from the queue.
+    /// Packets taken from the queue.
     pub sent: u64,
-    /// Came while the queue was full.
+    /// Packets that arrived while the queue was full.
     pub missed: u64,
-    /// Left by each port.
+    /// Packets sent, by port.
     pub out: Vec<u64>,
 }
 
 impl Count {
-    /// Came, but didn't leave.
+    /// Packets that arrived but weren't sent.
     pub fn lost(&self) -> u64 {
         self.missed + self.sent - self.out.iter().sum::<u64>()
     }
@@ -59,7 +59,7 @@ impl Count {
 const STREAM: &str = "traffic";
 
 impl Rig {
-    /// With so many interfaces that packets leave by, and neighbours on each of them.
+    /// Makes a router with this number of output interfaces, and of neighbours on each.
     pub fn new(options: &Options, outputs: usize, hops: u16) -> Result<Self, String> {
         let config = WorldConfig { threads: 2, buffers: 65_536, ..WorldConfig::default() };
         let (world, runtimes) = World::new(&config, daemon::plugins::ALL)?;
@@ -90,14 +90,14 @@ impl Rig {
         Ok(rig)
     }
 
-    /// How long the worker was ready to run while its core was somebody else's: that is the machine's doing, not ours.
+    /// Time for which the worker was runnable while another task had its core: the machine's fault, not the router's.
     pub fn kept_away(&self) -> Duration {
         let tid = self.world.thread_list()[1].tid;
         let text = std::fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).unwrap_or_default();
         Duration::from_nanos(text.split(' ').nth(1).and_then(|n| n.trim().parse().ok()).unwrap_or(0))
     }
 
-    /// Nobody but the worker on its core.
+    /// Gives the worker real-time priority on its core.
     fn prefer(&self, priority: u8) -> Result<(), String> {
         let tid = self.world.thread_list()[1].tid;
         let words = ["-f", "-p", &priority.to_string(), &tid.to_string()];
@@ -121,7 +121,7 @@ impl Rig {
         self.world.qsbr.collect();
     }
 
-    /// Turns for so long.
+    /// Runs turns for this time.
     pub fn wait(&self, time: Duration) {
         let start = Instant::now();
         while start.elapsed() < time {
@@ -156,12 +156,12 @@ impl Rig {
         Ok((start.elapsed(), longest))
     }
 
-    /// What a port has sent so far.
+    /// Number of packets that a port has sent so far.
     pub fn sent(&self, port: usize) -> u64 {
         self.world.get::<IfCounters>().tx.sum(self.ports[port].at()).0
     }
 
-    /// How often adjacencies were written.
+    /// Number of adjacency writes so far.
     pub fn stores(&self) -> u64 {
         self.world.get::<Adjacencies>().stores()
     }
@@ -173,12 +173,12 @@ impl Rig {
         Ok(Arc::new(all.collect()))
     }
 
-    /// Lets packets come, so many a second; 0 for as many as the worker takes.
+    /// Starts a flow at this many packets a second; at 0 as fast as the worker takes them.
     pub fn start(&self, packets: &Arc<pg::Packets>, rate: f64) -> Result<Flow, String> {
         self.start_some(packets, rate, 0)
     }
 
-    /// As [`Self::start`], so many packets in all; 0 for no end.
+    /// Like [`Self::start`], with this number of packets in all; 0 for no end.
     pub fn start_some(&self, packets: &Arc<pg::Packets>, rate: f64, limit: u64) -> Result<Flow, String> {
         let generator = self.world.get::<pg::Generator>();
         let spec = pg::StreamSpec {
@@ -220,7 +220,7 @@ impl Rig {
         }
     }
 
-    /// How far the packets are; in flight is what isn't counted anywhere.
+    /// Counts of the flow so far. A packet in no counter is in flight.
     pub fn count(&self, flow: &Flow) -> Count {
         let out = flow.before.iter().enumerate().map(|(i, before)| self.sent(i + 1) - before).collect();
         let (sent, missed) = (&flow.stream.sent, &flow.stream.lost);

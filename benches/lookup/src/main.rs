@@ -48,7 +48,7 @@ variants! {
     fn leaves<I: Isa, K: Key>(table: &Lpm<K>, keys: &[K], hops: &mut [u32], routes: &mut [u32], turn: &Turn<'_>)
         = Lpm::<K>::leaves::<I>;
 }
-// The others' bodies are compiled for the same instruction sets.
+// The reference structures are compiled for the same instruction sets.
 variants! {
     fn mtrie_hops<I: Isa>(table: &Mtrie, keys: &[u32], hops: &mut [u32]) = {
         let _: I = I::default();
@@ -67,7 +67,7 @@ variants! {
 /// Finds the hops of some keys.
 type LookUp<'a, K> = Box<dyn Fn(&[K], &mut [u32]) + 'a>;
 
-/// A way to look a vector up.
+/// A lookup structure under test.
 struct Way<'a, K> {
     name: &'static str,
     memory: usize,
@@ -82,12 +82,12 @@ impl<'a, K> Way<'a, K> {
     }
 }
 
-/// A protocol's side of it.
+/// The protocol-specific part of the benchmark.
 trait Version: Internet {
     type Key: Key;
     const SIZES: &'static [usize];
     fn key(bits: u128) -> Self::Key;
-    /// What others use.
+    /// Reference structure of the protocol: mtrie or a hash table per prefix length.
     fn baseline(routes: &[(Self::Key, u8, u32)], level: Level) -> Way<'static, Self::Key>;
 }
 
@@ -198,7 +198,7 @@ fn measure<F: Version>(arguments: &Arguments, n: usize) {
     }
 }
 
-/// All find the same, or a figure would mean nothing.
+/// Checks that all structures give the same results, without which the figures mean nothing.
 fn agree<K: Key>(ways: &[Way<'_, K>], keys: &[K]) {
     for keys in keys.chunks(VECTOR) {
         let found = ways.iter().map(|way| {
@@ -212,7 +212,7 @@ fn agree<K: Key>(ways: &[Way<'_, K>], keys: &[K]) {
 }
 
 fn block<K: Key>(way: &Way<'_, K>, keys: &[K], cold: bool) -> f64 {
-    // Who went before has left his memory in the caches.
+    // Warms the caches, which hold the previous structure's memory.
     for keys in keys.chunks_exact(VECTOR).step_by(4) {
         (way.look_up)(keys, &mut [0; VECTOR]);
     }

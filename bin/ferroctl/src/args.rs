@@ -21,7 +21,7 @@ on a terminal, starts a conversation with history, Tab and `?'.
 Exit status: 0 all went well, 1 a command failed, 2 wrong arguments, 3 no daemon.
 ";
 
-/// What was asked for.
+/// The action that the arguments ask for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Wanted {
     Run(Args),
@@ -43,7 +43,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Options stand before the command; what follows its first word belongs to it.
+    /// Reads the arguments. Options stand before the command; everything behind its first word belongs to it.
     pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Wanted, String> {
         let mut args = args.into_iter();
         let mut complete = None;
@@ -92,7 +92,7 @@ fn default_socket() -> PathBuf {
     }
     let own = std::env::var_os("XDG_RUNTIME_DIR").map(|d| Path::new(&d).join("ferrovia/cli.sock"));
     let shared = PathBuf::from(format!("/tmp/ferrovia-{uid}/cli.sock"));
-    // In /tmp anybody may lay out a directory of that name.
+    // In /tmp any user may make a directory of that name.
     let mine =
         |p: &PathBuf| p.parent().and_then(|d| d.symlink_metadata().ok()).is_some_and(|m| m.uid() == uid);
     let first = own.iter().find(|p| p.exists()).or(Some(&shared).filter(|p| p.exists() && mine(p))).cloned();

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long the daemon may take to greet.
+/// Longest wait for the daemon's greeting.
 const GREETING_TIME: Duration = Duration::from_secs(10);
-/// How often ^C is looked at while waiting.
+/// Interval at which ^C is checked for while waiting.
 const TICK: Duration = Duration::from_millis(50);
 
 /// A connected client.
@@ -23,7 +23,7 @@ pub struct Client {
     interrupted: Arc<AtomicBool>,
     /// A request was cancelled by ^C.
     cancelled: bool,
-    /// Number of requests whose answers nobody waits for any more. They come before that of the next one.
+    /// Number of abandoned requests. Their answers still arrive, before that of the next request.
     abandoned: usize,
 }
 
@@ -52,14 +52,14 @@ impl Client {
         Ok(())
     }
 
-    /// Asks, gives every reply but the last to `on`, and returns the status: 0, or the error's return value.
-    /// Where `on` says false, the daemon is told that nobody reads the answer that comes.
-    /// ^C cancels; a second ^C leaves the daemon alone with it.
+    /// Sends a request and gives all replies but the last to `on`. Returns 0, or the error's return value.
+    /// If `on` returns false, the daemon is notified that nobody reads the answer that comes.
+    /// ^C cancels; a second ^C ends the wait for the answer.
     pub fn ask(&mut self, request: &Request, on: &mut dyn FnMut(Reply) -> bool) -> Result<i32, String> {
         self.ask_within(None, request, on)
     }
 
-    /// As [`Self::ask`]; after this time nobody waits for the answer.
+    /// As [`Self::ask`], but abandons the request after this time.
     pub fn ask_within(
         &mut self,
         time: Option<Duration>,
@@ -88,7 +88,7 @@ impl Client {
                     self.receive()?;
                     if self.interrupted.swap(false, Ordering::Relaxed) {
                         if self.cancelled {
-                            // If there is no way to connect anew, the next answer isn't taken for this one.
+                            // If reconnecting fails, this request's answer isn't taken for the next one's.
                             self.abandoned += 1;
                             return Err("interrupted".into());
                         }
@@ -101,17 +101,17 @@ impl Client {
         }
     }
 
-    /// Becomes true at ^C, and false when [`Self::ask`] has noticed.
+    /// Returns the flag that becomes true at ^C, and false when [`Self::ask`] has noticed.
     pub fn interrupted(&self) -> Arc<AtomicBool> {
         self.interrupted.clone()
     }
 
-    /// Whether the last request was cancelled by ^C.
+    /// Returns true if the last request was cancelled by ^C.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled
     }
 
-    /// Whether ^C was pressed since the last request began, also if it was meant for something else.
+    /// Returns true if ^C came since the last request began, also if it was for the pager; clears the flag.
     pub fn take_interrupt(&mut self) -> bool {
         self.interrupted.swap(false, Ordering::Relaxed) | std::mem::take(&mut self.cancelled)
     }
@@ -160,7 +160,7 @@ fn lost(e: &io::Error) -> String {
     }
 }
 
-/// A connection on which frames can be spoken, and what was received beyond the greeting.
+/// Connects: returns a connection ready for frames, and the bytes received beyond the greeting.
 fn greeted(socket: &Path, interrupted: &AtomicBool) -> Result<(UnixStream, Vec<u8>), String> {
     let path = socket.display();
     let mut stream = UnixStream::connect(socket).map_err(|e| match e.kind() {

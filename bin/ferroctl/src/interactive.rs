@@ -24,13 +24,13 @@ use std::time::Duration;
 
 const PROMPT: &str = "ferrovia# ";
 const HISTORY: usize = 1000;
-/// How long Tab may wait for the daemon.
+/// Longest time that Tab waits for the daemon.
 const TAB_TIME: Duration = Duration::from_secs(1);
 
-/// Where `?` was pressed: line and cursor.
+/// Line and cursor at which `?` was pressed.
 type Question = Arc<Mutex<Option<(String, usize)>>>;
 
-/// Runs the conversation; it always ends well, or with a sentence about why there is no daemon.
+/// Runs the conversation until the operator leaves. The error is a sentence: no daemon, or the terminal fails.
 pub fn run(args: &Args) -> Result<bool, String> {
     let client = Rc::new(RefCell::new(Client::connect(&args.socket)?));
     let question = Question::default();
@@ -108,7 +108,7 @@ pub fn run(args: &Args) -> Result<bool, String> {
     }
 }
 
-/// Rows of the terminal, from which on an answer is paged; 0 for no pager: it would take the lines that wait for keys.
+/// Rows of the terminal, from which on an answer is paged. 0 for no pager: it would take the typed-ahead lines for keys.
 fn rows(pager: bool, keyboard: &Keyboard, editor: &mut Editor<Assistant, FileHistory>) -> usize {
     if !pager || keyboard.is_ahead() {
         return 0;
@@ -116,7 +116,7 @@ fn rows(pager: bool, keyboard: &Keyboard, editor: &mut Editor<Assistant, FileHis
     editor.dimensions().map_or(0, |(_, rows)| rows.into())
 }
 
-/// A command about this terminal, which the daemon knows nothing of.
+/// A command about this terminal, handled here and not by the daemon.
 #[derive(Debug, PartialEq, Eq)]
 enum Own {
     Pager(bool),
@@ -168,7 +168,7 @@ fn editor(
     Ok(editor)
 }
 
-/// Asks the daemon and shows what it says; connects anew when the daemon was started again. Gives true when ^C was pressed meanwhile.
+/// Sends a request and shows its replies; reconnects if the daemon was restarted. Returns true if ^C was pressed meanwhile.
 fn answer(client: &RefCell<Client>, request: &Request, rows: usize) -> bool {
     let mut client = client.borrow_mut();
     let mut screen = Screen::new(rows, client.interrupted());
@@ -183,7 +183,7 @@ fn answer(client: &RefCell<Client>, request: &Request, rows: usize) -> bool {
         true
     });
     screen.end(client.is_cancelled());
-    // Behind what was said before, and not into the pager's screen.
+    // Behind the output, and not into the pager's screen.
     eprint!("{errors}");
     let interrupted = client.take_interrupt();
     if let Err(e) = asked {
@@ -195,7 +195,7 @@ fn answer(client: &RefCell<Client>, request: &Request, rows: usize) -> bool {
     interrupted
 }
 
-/// `$XDG_STATE_HOME/ferrovia/history`, its directory made.
+/// Returns the path `$XDG_STATE_HOME/ferrovia/history`; makes its directory.
 fn history_file() -> Option<PathBuf> {
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let home = || std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".local/state"));

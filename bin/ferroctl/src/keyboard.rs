@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-/// Microseconds between two keys that nobody types as fast: they came together.
+/// Microseconds between two keys below which they came together: no person types as fast.
 const TOGETHER: u64 = 3_000;
 
 /// Set between the start and end marks of a bracketed paste.
@@ -20,7 +20,7 @@ const TOGETHER: u64 = 3_000;
 pub struct Pasted(Arc<AtomicBool>);
 
 impl Pasted {
-    /// Returns whether the current key is pasted.
+    /// Returns true if the current key is pasted.
     pub fn now(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -34,7 +34,7 @@ pub struct Keyboard {
 }
 
 impl Keyboard {
-    /// The flag that tells whether keys are pasted.
+    /// The flag that is set while keys are pasted.
     pub fn pasted(&self) -> Pasted {
         self.pasted.clone()
     }
@@ -44,8 +44,8 @@ impl Keyboard {
         self.pasted.0.store(false, Ordering::Relaxed);
     }
 
-    /// Returns whether input may be pending behind the current line. What the line editor has read can't be seen, but keys that came
-    /// together with the line's end show that somebody pastes lines, or has typed ahead.
+    /// Returns true if input may be pending behind the current line. Input that the line editor has read can't be seen, but keys
+    /// that came together with the line's end show that lines are pasted or typed ahead.
     pub fn is_ahead(&self) -> bool {
         let stdin = stdin();
         let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
@@ -67,8 +67,8 @@ impl Keyboard {
         ]
     }
 
-    /// The terminal's mode while no line is edited: keys that come early are kept as they are, and nothing echoes them; ^C still
-    /// interrupts. It is given back when the value is dropped.
+    /// Sets the terminal's mode while no line is edited: keys that come early are kept as they are, without echo; ^C still
+    /// interrupts. The original mode is restored when the value is dropped.
     pub fn between_lines(&self) -> Option<Mode> {
         let original = tcgetattr(stdin()).ok()?;
         let mut quiet = original.clone();
@@ -95,7 +95,7 @@ impl Drop for Mode {
 struct Pace(Arc<(AtomicU64, AtomicU64)>);
 
 impl Pace {
-    /// Returns whether the last two keys came together.
+    /// Returns true if the last two keys came together.
     fn together(&self) -> bool {
         self.0.1.load(Ordering::Relaxed) < TOGETHER
     }

@@ -23,7 +23,7 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 /// There is no daemon, or it went away.
 const NO_DAEMON: u8 = 3;
-/// How long a shell may wait at Tab.
+/// Longest time that a shell waits at Tab.
 const COMPLETION_TIME: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
@@ -75,7 +75,7 @@ fn complete(socket: &Path, line: &str) -> Result<String, String> {
     Ok(words.iter().map(|w| format!("{before}{w}\n")).collect())
 }
 
-/// Whether all went well.
+/// Runs the command, the script or the conversation. Returns true if all went well.
 fn run(args: &Args) -> Result<bool, String> {
     if args.command.is_empty() && std::io::stdin().is_terminal() {
         return interactive::run(args);
@@ -104,7 +104,7 @@ fn run(args: &Args) -> Result<bool, String> {
         true
     })?;
     match piped {
-        // Who reads our output has had enough: no error of ours.
+        // The reader has closed its end of the pipe: no error of ours.
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(status == 0),
         Err(e) => Err(format!("standard output: {e}")),
         Ok(()) => Ok(status == 0),

@@ -9,20 +9,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often ^C is looked at while the pager is full.
+/// Interval at which ^C is checked for while the pager is full.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// Bytes that a pipe takes without blocking once it is writable (`PIPE_BUF` of Linux).
 const PIECE: usize = 4096;
-/// How long a pager may take to leave at ^C before it is told again.
+/// Time that a pager has to exit at ^C before it gets SIGINT again.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// How often a pager is told again: one that doesn't leave at ^C, such as `less` without `-K`, shows what it has.
+/// Number of further SIGINTs: a pager that doesn't exit at ^C, such as `less` without `-K`, shows the text it has.
 const REMINDERS: usize = 3;
 
-/// What one request says, on a terminal.
+/// The output of one request on a terminal.
 pub struct Screen {
-    /// Of the terminal; 0 if there is to be no pager.
+    /// Rows of the terminal; 0 if there is to be no pager.
     rows: usize,
-    /// What has come of an answer that fits so far.
+    /// The text so far of an answer that fits the terminal.
     held: String,
     to: To,
     /// ^C was pressed, and the client hasn't noticed yet.
@@ -39,14 +39,14 @@ enum To {
 }
 
 impl Screen {
-    /// A terminal of so many rows; 0: whatever comes is shown as it comes.
+    /// A terminal of so many rows; 0: text is shown as it arrives.
     pub fn new(rows: usize, interrupted: Arc<AtomicBool>) -> Self {
         let to = if rows == 0 { To::Terminal } else { To::Held };
         Self { rows, held: String::new(), to, interrupted }
     }
 
-    /// Shows a piece of an answer: when there are more lines than the terminal has rows, by `$FERROCTL_PAGER`, `$PAGER` or `less`.
-    /// Gives false when nobody wants to see more.
+    /// Shows a piece of an answer: once it has as many lines as the terminal has rows, by `$FERROCTL_PAGER`, `$PAGER` or `less`.
+    /// Returns false if the operator has left the pager or pressed ^C.
     pub fn show(&mut self, text: &str) -> bool {
         if let To::Held = self.to {
             self.held += text;
@@ -60,7 +60,7 @@ impl Screen {
         self.write(text)
     }
 
-    /// Shows what a running command says, at once.
+    /// Shows the output of a running command at once.
     pub fn progress(&mut self, text: &str) {
         self.settle(false);
         print(text);
@@ -71,7 +71,7 @@ impl Screen {
         self.settle(stopped);
     }
 
-    /// Whether the operator has left the pager before the end.
+    /// Returns true if the operator has left the pager before the end.
     pub fn is_left(&self) -> bool {
         matches!(self.to, To::Nobody(_))
     }
@@ -89,7 +89,7 @@ impl Screen {
     fn write(&mut self, text: &str) -> bool {
         match std::mem::replace(&mut self.to, To::Terminal) {
             To::Pager(child, mut pipe) => {
-                // The pager takes what its operator wants to see: meanwhile the daemon makes no more of it.
+                // The pager reads as far as its operator does: meanwhile the daemon makes no more of the answer.
                 self.to = match feed(&mut pipe, text.as_bytes(), &self.interrupted) {
                     Ok(()) => To::Pager(child, pipe),
                     Err(_) => To::Nobody(child),
@@ -122,8 +122,8 @@ fn feed(pipe: &mut ChildStdin, mut bytes: &[u8], interrupted: &AtomicBool) -> io
     Ok(())
 }
 
-/// Waits until the pager has ended. After ^C it is told again if it stays: `less` misses the signal when it comes just before it
-/// waits for a key.
+/// Waits until the pager has ended. If it stays after ^C, sends SIGINT again: `less` misses the signal when it comes just before
+/// `less` waits for a key.
 fn wait(child: &mut Child, interrupted: impl Fn() -> bool) {
     let mut since: Option<Instant> = None;
     let mut reminders = REMINDERS;
@@ -145,12 +145,12 @@ fn wait(child: &mut Child, interrupted: impl Fn() -> bool) {
 }
 
 fn print(text: &str) {
-    // A terminal that can't be written to is gone, and we with it.
+    // A terminal that can't be written to is gone, and this process with it.
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// `less` leaves at ^C (`-K`), so that a long answer ends there.
+/// Starts the operator's pager. `less` exits at ^C (`-K`), so that a long answer ends there.
 fn pager() -> Option<(Child, ChildStdin)> {
     let set = |name| std::env::var(name).ok().filter(|p: &String| !p.trim().is_empty());
     let pager = set("FERROCTL_PAGER").or_else(|| set("PAGER")).unwrap_or_else(|| "less -FRXK".into());

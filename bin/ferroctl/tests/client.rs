@@ -70,7 +70,7 @@ fn bash(server: &Server, words: &[&str]) -> Vec<String> {
     bash_line(&format!("{} {}", env!("CARGO_BIN_EXE_ferroctl"), words.join(" ")), &words)
 }
 
-/// The same with a line as it was typed, and the words behind the program as bash splits it: at `=` and `:` too.
+/// Like `bash`, with the line as typed, and the words behind the program as bash splits it: at `=` and `:` too.
 fn bash_line(line: &str, words: &[&str]) -> Vec<String> {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../extras/completions/ferroctl.bash");
     let script = r#"source "$1"; COMP_LINE=$2; COMP_POINT=${#2}; shift 2; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ferroctl; printf '%s\n' "${COMPREPLY[@]}""#;
@@ -98,7 +98,7 @@ fn a_shell_completes_options_and_the_daemons_commands() {
     let (program, socket) = (env!("CARGO_BIN_EXE_ferroctl"), s.socket.to_str().expect("a path of text"));
     let line = format!("{program} --socket={socket} show interface l");
     assert_eq!(bash_line(&line, &["--socket", "=", socket, "show", "interface", "l"]), ["local0"]);
-    // Nothing is said where no daemon is.
+    // Without a daemon nothing is printed.
     let mut s = s;
     s.socket = "/nowhere/cli.sock".into();
     check(ferroctl(&s, &["--complete", "show"], ""), 0, "", "");

@@ -70,7 +70,7 @@ impl Terminal {
         Self { keyboard, screen, child, seen: String::new(), _home: home }
     }
 
-    /// Waits until the screen has shown `text` since the last call that found something. Gives what it has shown since then.
+    /// Waits until the screen has shown `text` since the last call that found something. Returns the output since then.
     #[track_caller]
     fn expect(&mut self, text: &str) -> String {
         while !self.seen.contains(text) {
@@ -159,7 +159,7 @@ fn a_conversation() {
 #[test]
 fn the_pager_shows_an_answer_that_is_still_made_and_leaving_it_ends_the_answer() {
     let server = Server::start();
-    // It shows the start of what comes, and leaves.
+    // It shows the start of the output, and exits.
     let mut t = Terminal::with_pager(&server, &[], "head -n 3");
     t.expect("ferrovia# ");
     t.type_slowly("show endless\r");
@@ -187,7 +187,7 @@ fn a_long_help_is_paged_and_leaves_the_line_as_it_is() {
     assert_eq!(t.status(), Some(0));
 }
 
-/// A hundred lines and what they say.
+/// A hundred lines and their answers.
 fn hundred() -> (String, String) {
     (0..100)
         .map(|i| (format!("echo this is line {i} of them\r"), format!("\r\nthis is line {i} of them\r\n")))
@@ -345,7 +345,7 @@ fn answers_in_json_and_leaves_at_the_end() {
     assert_eq!(t.status(), Some(0));
 }
 
-/// A daemon that answers late, and no new client meanwhile: the answer that nobody waits for any more isn't taken for that of the next
+/// A daemon that answers late and accepts no new client meanwhile: the answer to an abandoned request isn't taken for that of the next
 /// command.
 #[test]
 fn an_answer_that_was_given_up_is_not_the_next_ones() {
@@ -354,7 +354,7 @@ fn an_answer_that_was_given_up_is_not_the_next_ones() {
     t.expect("ferrovia# ");
     t.type_in("late\r");
     t.expect("late");
-    // One cancels, one gives up, one ends the attempt to connect anew.
+    // The first ^C cancels, the second one ends the wait, the third one ends the attempt to reconnect.
     for _ in 0..3 {
         std::thread::sleep(Duration::from_millis(300));
         t.type_in("\x03");

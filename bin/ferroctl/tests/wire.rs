@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The CLI socket byte for byte, spoken as VPP's client speaks it.
+//! The CLI socket byte for byte, used as VPP's client uses it.
 
 mod server;
 
@@ -21,7 +21,7 @@ fn read(stream: &mut impl Read, until: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     seen
 }
 
-/// Waits for the greeting, says its type, sends `command\n` and a NUL, takes everything up to the NUL, quits.
+/// Waits for the greeting, sends its terminal type, sends `command\n` and a NUL, reads up to the NUL, quits.
 #[test]
 fn vppctl_with_a_command() {
     let server = Server::start();

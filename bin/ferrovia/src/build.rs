@@ -16,7 +16,7 @@ pub fn directory() -> &'static str {
     package.strip_suffix("/bin/ferrovia").unwrap_or(package)
 }
 
-/// One line that says which program this is.
+/// Name, version, platform and commit of this program, in one line.
 pub fn line() -> String {
     let platform = format!("{} {}", std::env::consts::ARCH, std::env::consts::OS);
     let from = [COMMIT, DATE].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" of ");

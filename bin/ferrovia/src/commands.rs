@@ -20,21 +20,21 @@ use crate::server;
 use cli::Date;
 use startup::value::{Level, Value as _};
 
-/// What the commands tell about this process.
+/// Facts about this process that the commands show.
 #[derive(Clone, Debug)]
 pub struct About {
     /// The startup configuration.
     pub config: String,
-    /// What in it must not be told.
+    /// Secret values in it, which must not be shown.
     pub secrets: Vec<String>,
     notes: Vec<String>,
-    /// Where sockets are.
+    /// The directory of sockets.
     pub runtime_dir: PathBuf,
     started: SystemTime,
 }
 
 impl About {
-    /// Of a process that starts now.
+    /// Facts about a process that starts now.
     pub fn new(config: &Config, paths: &Paths) -> About {
         About {
             config: config.to_string(),
@@ -48,12 +48,12 @@ impl About {
 
 static ABOUT: OnceLock<About> = OnceLock::new();
 
-/// Sets what the commands tell; the first call counts.
+/// Sets the facts that the commands show; only the first call counts.
 pub fn about(about: About) {
     let _ = ABOUT.set(about);
 }
 
-/// What this process was started with.
+/// Returns the facts set by [`about`]; empty ones if it wasn't called.
 pub fn startup() -> &'static About {
     ABOUT.get_or_init(|| About {
         config: String::new(),
@@ -306,7 +306,7 @@ fn exec<W: World>(_: &W, m: &Matches) -> Result<Output> {
     let name = m.str("file");
     let failed = |e: std::io::Error| Error::failed(format!("{name}: {e}")).at(m.span("file"));
     let (text, owner) = read_regular(name).map_err(failed)?;
-    // The daemon may read files that its caller may not: messages don't tell what stands in them.
+    // The daemon may read files that its caller may not: messages don't quote their content.
     let may_read = match origin::current().map(|origin| origin.peer) {
         Some(Peer::User(uid)) => uid == owner || Peer::User(uid).is_owner(),
         Some(Peer::Host(_) | Peer::Unknown) => false,

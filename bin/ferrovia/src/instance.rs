@@ -70,23 +70,23 @@ impl run::World for World {
         let due = self.processes.run(self);
         self.qsbr.collect();
         let until = due.map(|due| Duration::from_nanos(due.saturating_sub(self.clock.now())));
-        // What workers may still read is freed a little later.
+        // Memory that workers may still read is freed a little later.
         if self.qsbr.pending() > 0 { Some(until.map_or(RECLAIM, |u| u.min(RECLAIM))) } else { until }
     }
 }
 
-/// How long freed memory may wait.
+/// Longest time between attempts to reclaim freed memory.
 const RECLAIM: Duration = Duration::from_millis(50);
-/// Buffers unless the configuration says otherwise.
+/// Number of buffers by default.
 const BUFFERS: usize = 65_536;
 
-/// Buffers whose memory is committed at the start: what threads keep in their caches, and some.
+/// Number of buffers whose memory is committed at the start: the threads' caches, and some more.
 const COMMITTED: usize = 4096;
 
 /// The graph of this build as a Graphviz picture.
 ///
 /// # Errors
-/// Why the graph can't be made.
+/// The reason why the graph can't be made.
 pub fn dot() -> Result<String, String> {
     graph::check_order(plugins::ALL)?;
     let (world, _runtimes) =
@@ -161,7 +161,7 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
 
 type PluginList = &'static [&'static Plugin];
 
-/// The plugins that the configuration leaves on, and those that it switches off.
+/// Returns the plugins that the configuration leaves on, and the ones that it switches off.
 fn on_and_off(config: &Config) -> (PluginList, PluginList) {
     let built: Vec<&str> = plugins::ALL.iter().map(|p| p.name).collect();
     for name in config.plugins.missing(&built) {
@@ -190,7 +190,7 @@ fn level(config: &Config) -> Level {
     }
 }
 
-/// Which threads there are, and where they run.
+/// Plans the threads and the cores they run on.
 fn plan(config: &Config) -> Result<ThreadPlan, String> {
     let cores = graph::usable_cores();
     let relative = |core: u16| -> Result<usize, String> {

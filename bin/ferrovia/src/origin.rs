@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a request comes from: the user and the program at the other end of a connection, for the log and the history.
+//! Origin of a request: the user and the program at the other end of a connection, for the log and the history.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -39,7 +39,7 @@ impl Origin {
         }
     }
 
-    /// The other end of a TCP connection: nobody there has shown a name.
+    /// The other end of a TCP connection: its address only, as TCP carries no user.
     pub fn of_tcp(fd: impl AsFd, address: std::net::SocketAddr) -> Origin {
         Origin { peer: Peer::of_tcp(fd), user: address.to_string(), program: None, pid: None }
     }
@@ -51,7 +51,7 @@ impl Origin {
         Origin { peer: Peer::User(uid), user, program: Some("own terminal".into()), pid: None }
     }
 
-    /// The user and the program, as the history of configurations keeps them: a process says nothing later.
+    /// The user and the program, as the history of configurations keeps them: a process id has no meaning later.
     pub fn author(&self) -> String {
         match &self.program {
             Some(program) => format!("{} ({program})", self.user),
@@ -75,7 +75,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Origin>> = const { RefCell::new(None) };
 }
 
-/// Does a client's turn: what is run meanwhile was asked for by it.
+/// Runs a client's turn: [`current`] returns its origin meanwhile.
 pub fn during<R>(origin: &Origin, turn: impl FnOnce() -> R) -> R {
     let before = CURRENT.replace(Some(origin.clone()));
     let result = turn();

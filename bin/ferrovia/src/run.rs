@@ -29,7 +29,7 @@ use crate::store::load::Load;
 use crate::{logging, macros, reference, server, stats_socket, store};
 use startup::value::{Listen, Value as _};
 
-/// What the daemon is built around: the packet world, as far as the control thread has to know it.
+/// The packet world that the daemon is built around, as far as the control thread has to know it.
 pub trait World: cli::Live + 'static {
     /// The commands of the world and its plugins.
     fn commands(&self) -> Vec<&'static Command<Self>>
@@ -39,10 +39,10 @@ pub trait World: cli::Live + 'static {
     /// The clock that every timer follows.
     fn now(&self) -> Duration;
 
-    /// Moves that clock forward. The output completes when all timers that are due have run, on the threads as well.
+    /// Moves [`World::now`]'s clock forward. The output completes when all due timers have run, on the threads as well.
     fn advance(&self, by: Duration) -> Output;
 
-    /// What ends the control thread's sleep.
+    /// The waker that ends the control thread's sleep.
     fn waker(&self) -> Arc<sync::Waker>;
 
     /// The binary API's shared side.
@@ -60,16 +60,16 @@ pub trait World: cli::Live + 'static {
         None
     }
 
-    /// Runs the processes that are due, and says how long it is until the next one is.
+    /// Runs the processes that are due, and returns the time until the next one is.
     fn poll(&self) -> Option<Duration>;
 
     /// The configuration in force.
     fn running_config(&self) -> Vec<graph::ConfigLine>;
 
-    /// The same, to be read line by line by [`World::config_step`].
+    /// The configuration in force, to be read line by line by [`World::config_step`].
     fn config_lines(&self) -> graph::ConfigLines;
 
-    /// Reads on; false if there is nothing more.
+    /// Reads the next lines; returns false if there is nothing more.
     fn config_step(&self, from: &mut graph::ConfigLines, lines: &mut Vec<graph::ConfigLine>) -> bool;
 
     /// Number of changes so far to objects that configuration lines refer to.
@@ -77,7 +77,7 @@ pub trait World: cli::Live + 'static {
         0
     }
 
-    /// Runs a line of a saved configuration: what it needs of the host and isn't there is waited for, where that is possible.
+    /// Runs a line of a saved configuration: it waits for missing objects of the host that it needs, where that is possible.
     fn restore<T>(&self, line: impl FnOnce() -> T) -> T
     where
         Self: Sized,
@@ -88,15 +88,15 @@ pub trait World: cli::Live + 'static {
 
 /// A started world.
 pub struct Instance<W> {
-    /// What commands act on.
+    /// The world that commands act on.
     pub world: Arc<W>,
-    /// Ends its threads and gives back what it holds outside of the process. Called once, at a clean end.
+    /// Ends its threads and releases its resources outside of the process. Called once, at a clean end.
     pub stop: Box<dyn FnOnce()>,
 }
 
-/// What handlers on the control thread work with.
+/// The context of handlers on the control thread.
 pub struct Control<W: 'static> {
-    /// What commands act on.
+    /// The world that commands act on.
     pub world: Arc<W>,
     /// Every command.
     pub tree: Arc<Tree<W>>,
@@ -108,8 +108,8 @@ pub struct Control<W: 'static> {
     pub background: Runner,
 }
 
-/// Runs a daemon until it is told to end. `open` makes the world; it is called in the process that goes on, once the
-/// sockets are this daemon's, and its error is one sentence for the operator.
+/// Runs a daemon until a signal or a client ends it. `open` makes the world; it is called in the process that goes on,
+/// once the sockets are this daemon's, and its error is one sentence for the operator.
 pub fn run<W: World>(
     config: Config,
     open: impl FnOnce(&Config, &Paths) -> Result<Instance<W>, String>,
@@ -177,7 +177,7 @@ fn run_until_end<W: World>(
     result
 }
 
-/// Where clients are served, in one line.
+/// Addresses at which clients are served, in one line.
 fn listening(paths: &Paths) -> String {
     let doors = |doors: &[Listen]| doors.iter().map(Listen::show).collect::<Vec<_>>().join(", ");
     let files =
@@ -192,8 +192,8 @@ fn listening(paths: &Paths) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// Logs a command and where it comes from. Those that only look go to the level of debugging; those of the start aren't logged
-/// one by one.
+/// Logs a command and its origin. Commands that only show go to the debug level; commands of the startup configuration aren't
+/// logged one by one.
 fn log_command(path: &'static str, line: &str) {
     let looks =
         ["show", "ping", "traceroute", "echo", "wait"].contains(&path.split(' ').next().unwrap_or(path));
@@ -233,7 +233,7 @@ fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, String> {
 
 /// The binary API's socket; its group may be another one than the CLI's.
 fn listen_api(at: &Path, config: &Config, gid: Option<u32>) -> Result<UnixSocket, String> {
-    // A group of its own that doesn't exist gives nobody else the right.
+    // If the API's own group doesn't exist, the CLI's group gets no access instead.
     let gid = config.api_segment.gid.as_ref().map_or(gid, |own| account::group(Some(own)));
     let socket = UnixSocket::listen(at, SocketType::STREAM, gid).map_err(|e| e.to_string())?;
     if let Some(user) = &config.api_segment.uid {
@@ -243,12 +243,12 @@ fn listen_api(at: &Path, config: &Config, gid: Option<u32>) -> Result<UnixSocket
     Ok(socket)
 }
 
-/// What the configuration says of the API's trace.
+/// Applies the `api-trace` section: writes the table of messages, sets the trace's size, starts the trace.
 fn trace<W>(config: &Config, hub: &msg::Hub<W>) {
     if let Some(name) = &config.api_trace.save_api_table {
         let table: String = hub.table().entries().map(|(id, e)| format!("{id} {}\n", e.name_crc())).collect();
         let path = Path::new("/tmp").join(Path::new(name).file_name().unwrap_or_default());
-        // Anybody may put something there first: links are replaced, not followed, and nothing keeps the daemon from starting.
+        // Any user may create the file first: links are replaced, not followed, and a failure doesn't stop the daemon's start.
         if let Err(e) = store::file::write(&path, table.as_bytes(), 0o644) {
             log::warn!(target: "api", "save-api-table {}", e.brief());
         }
@@ -259,7 +259,7 @@ fn trace<W>(config: &Config, hub: &msg::Hub<W>) {
     hub.set_tracing(config.api_trace.on);
 }
 
-/// What the daemon listens on.
+/// The sockets on which the daemon listens.
 struct Sockets {
     doors: Vec<Door>,
     api: Vec<UnixSocket>,
@@ -292,7 +292,7 @@ fn control<W: World>(
     let (server, api, background) = (Server::new(config), api::Server::new(config), Runner::default());
     let mut control = Control { world, tree, server, api, background };
 
-    // Whatever becomes of the configuration: operators get in.
+    // The CLI is served first, so that operators can connect even if the configuration fails.
     for door in sockets.doors {
         server::open(door, &mut events).map_err(said)?;
     }
@@ -304,7 +304,7 @@ fn control<W: World>(
         stats_socket::open(socket, &mut events, |control: &Control<W>| control.world.stats())
             .map_err(said)?;
     }
-    // It ends when this function does: before the world.
+    // The exporter ends when this function does: before the world.
     let _exporter = match (sockets.metrics, control.world.stats()) {
         (doors, Some(segment)) if !doors.is_empty() => {
             Some(Exporter::start(doors, segment).map_err(|e| format!("prometheus: {e}"))?)
@@ -333,7 +333,7 @@ fn turn<W: World>(
     events.turn(control, look).map(drop).map_err(|e| format!("epoll: {e}"))
 }
 
-/// What is to be done in each turn; gives how long the next one may wait.
+/// Does the work of each turn that no descriptor reports; returns how long the next turn may wait.
 fn look<W: World>(
     control: &mut Control<W>,
     events: &mut EventLoop<Control<W>>,
@@ -351,7 +351,7 @@ fn look<W: World>(
     let sessions = server::poll(control, events);
     let background = store::poll(control);
     let processes = control.world.poll();
-    // Last: what the others did may be an event for a client.
+    // Last: the work above may have produced events for a client.
     let api = api::poll(control, events);
     if signals.end() || events.stopped() {
         return Some(Duration::ZERO);
@@ -371,8 +371,8 @@ fn expanded(name: &str, text: String, strict: bool) -> Result<String, String> {
     }
 }
 
-/// Loads the saved configuration and runs the scripts of startup.conf: all lines that can be run. If it is to be strict, the
-/// first one that can't ends the start.
+/// Loads the saved configuration and runs the scripts of startup.conf: all lines that can be run. In strict mode, the first
+/// line that fails ends the start.
 fn startup<W: World>(
     config: &Config,
     control: &mut Control<W>,
@@ -380,7 +380,7 @@ fn startup<W: World>(
     signals: &Signals,
 ) -> Result<(), String> {
     let saved = config.saved.load.then(|| store::store().map(|s| s.file())).transpose();
-    // What was never saved isn't missed.
+    // Without a saved configuration there is nothing to load.
     let saved = saved.map_err(|e| e.to_string())?.filter(|file| {
         let there = file.symlink_metadata().is_ok();
         if !there {

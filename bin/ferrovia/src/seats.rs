@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Places for clients: there are so many, some are kept for the owner, and nobody keeps others out by idling.
+//! Places for clients: their number is limited, some are kept for the owner, and idle clients keep no other out.
 //!
-//! When all are taken, a place is made free among those of the user, or of the host, that has the most of them: a client that
-//! never said anything first, then the one that has been idle for longest. So a flood of one user's clients is at that
-//! user's own cost.
+//! When all are taken, a client of the user, or of the host, with the most places is removed: first a client that never sent
+//! anything, then the one that has been idle for longest. So a flood of one user's clients is at that user's own cost.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,40 +11,40 @@ use std::time::Duration;
 
 use rustix::net;
 
-/// Whose client it is.
+/// The user or host of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Peer {
     /// A user of this host.
     User(u32),
-    /// Whoever is behind this address.
+    /// The host at this address.
     Host(IpAddr),
-    /// It can't be told.
+    /// Not known.
     Unknown,
 }
 
 impl Peer {
-    /// The other end of a Unix socket's connection.
+    /// Returns the user at the other end of a Unix socket's connection.
     pub fn of_unix(fd: impl AsFd) -> Peer {
         net::sockopt::socket_peercred(fd).map_or(Peer::Unknown, |peer| Peer::User(peer.uid.as_raw()))
     }
 
-    /// The other end of a TCP connection.
+    /// Returns the host at the other end of a TCP connection.
     pub fn of_tcp(fd: impl AsFd) -> Peer {
         let address =
             net::getpeername(fd).ok().flatten().and_then(|a| std::net::SocketAddr::try_from(a).ok());
         address.map_or(Peer::Unknown, |a| Peer::Host(a.ip().to_canonical()))
     }
 
-    /// The user that the daemon runs as, or root: both may end it anyway.
+    /// Returns true for the user that the daemon runs as, and for root: both may end it anyway.
     pub fn is_owner(self) -> bool {
         matches!(self, Peer::User(uid) if uid == 0 || uid == rustix::process::geteuid().as_raw())
     }
 }
 
-/// What a client is doing.
+/// Activity of a client, in the order in which clients are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// It has said nothing yet.
+    /// It has sent nothing yet.
     Silent,
     /// It waits for its user.
     Idle,
@@ -54,7 +53,7 @@ pub enum State {
 }
 
 impl State {
-    /// How long it keeps its place, without a byte in either direction, when its own user's others wait for one.
+    /// Time that a client without traffic keeps its place when another client of the same user or host needs one.
     fn patience(self) -> Duration {
         Duration::from_secs(match self {
             State::Silent => 1,
@@ -69,29 +68,29 @@ impl State {
 pub struct Seat {
     /// The client.
     pub id: u64,
-    /// Whose it is.
+    /// The client's user or host.
     pub peer: Peer,
-    /// What it is doing.
+    /// The client's activity.
     pub state: State,
-    /// When a byte came from it or went to it last.
+    /// Time of the last byte from the client or to it.
     pub last: Duration,
 }
 
-/// How many there are.
+/// Numbers of places.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
-    /// All.
+    /// Number of all places.
     pub all: usize,
-    /// Of these, kept for the owner; with 0, owners are like everybody else.
+    /// Number of these kept for the owner; with 0, owners have no privilege.
     pub kept: usize,
 }
 
-/// What is to be done about a client that comes.
+/// The decision about a new client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// There is room.
     Free,
-    /// There is room once this one is gone.
+    /// There is room once the client with this id is removed.
     Instead(u64),
     /// It is turned away.
     Full,
@@ -155,7 +154,7 @@ mod tests {
         assert_eq!(enter(ROOT, 100, &six), Entry::Free);
         let mine = Peer::User(rustix::process::geteuid().as_raw());
         assert_eq!(enter(mine, 100, &six), Entry::Free);
-        // Nobody else takes an owner's.
+        // Other users don't get an owner's place.
         assert_eq!(enter(EVE, 100, &[(ROOT, State::Silent, 0); 8]), Entry::Full);
         assert_eq!(enter(ROOT, 100, &[(ROOT, State::Silent, 0); 8]), Entry::Instead(0));
     }
@@ -170,7 +169,7 @@ mod tests {
             (EVE, State::Idle, 99),
         ]);
         all.push((EVE, State::Silent, 100));
-        // The one of Eve's that never said anything, for Bob at once and for Eve after a while.
+        // The client of Eve's that never sent anything, for Bob at once and for Eve after a while.
         assert_eq!(enter(BOB, 100, &all), Entry::Instead(5));
         assert_eq!(enter(EVE, 100, &all), Entry::Full);
         assert_eq!(enter(EVE, 101, &all), Entry::Instead(5));

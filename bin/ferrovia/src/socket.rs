@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Listening sockets.
 //!
-//! A Unix socket is bound to a temporary name, listens, and is then renamed into place: whoever finds the path can
-//! connect. What a killed daemon left behind is taken over; what a living one listens on is refused, and the error
-//! says who that is. The directory is locked meanwhile, so that of two daemons that start at once one wins.
+//! A Unix socket is bound to a temporary name, listens, and is then renamed into place: once the path exists, it
+//! accepts clients. A socket that a killed daemon left is taken over; the socket of a living process is refused, and
+//! the error names that process. The directory is locked meanwhile: of two daemons that start at once one wins.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -19,17 +19,17 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-/// How long to wait for another daemon that is just starting in the same directory.
+/// Longest wait for another daemon that is just starting in the same directory.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
-/// Why a daemon can't listen.
+/// The error of a daemon that can't listen.
 #[derive(Debug)]
 pub struct Refused {
-    /// Where it wanted to listen.
+    /// The address it wanted to listen on.
     pub place: String,
-    /// Why it can't.
+    /// The reason why it can't.
     pub reason: String,
 }
 
@@ -85,7 +85,7 @@ impl UnixSocket {
         Ok(UnixSocket { fd, path: path.to_path_buf(), id })
     }
 
-    /// Where it listens.
+    /// The path it listens on.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -99,14 +99,14 @@ impl AsFd for UnixSocket {
 
 impl Drop for UnixSocket {
     fn drop(&mut self) {
-        // Somebody may have put another socket there meanwhile; it is not ours to remove.
+        // Another process may have put its socket there meanwhile; it is not ours to remove.
         if self.path.symlink_metadata().is_ok_and(|m| id(&m) == self.id) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// A name that is removed on every way out; after the rename it is gone.
+/// A name that is removed on every return path; after the rename it is gone.
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {
@@ -138,7 +138,7 @@ fn lock(dir: &Path) -> Result<File, String> {
     }
 }
 
-/// Makes sure that nobody listens on `path`, and that nothing but a socket would be replaced.
+/// Makes sure that no process listens on `path`, and that nothing but a socket would be replaced.
 fn free(path: &Path, kind: SocketType) -> Result<(), String> {
     let found = match path.symlink_metadata() {
         Ok(found) => found,

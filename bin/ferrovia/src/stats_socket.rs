@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Hands out the stats segment: whoever connects gets its descriptor, and the connection ends.
+//! Hands out the stats segment: each client gets its descriptor, and the connection ends.
 
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -14,13 +14,13 @@ use rustix::net::{self, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, So
 use crate::event::{EventLoop, Interest};
 use crate::socket::UnixSocket;
 
-/// How long to wait when no descriptor is to be had.
+/// Pause in accepting clients when the system gives no descriptor.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Serves a listening socket (SOCK_SEQPACKET) for as long as the loop lives; `segment` finds the descriptor.
 ///
 /// # Errors
-/// Of the loop.
+/// Errors of the loop.
 pub fn open<C: 'static>(
     socket: UnixSocket,
     events: &mut EventLoop<C>,
@@ -54,7 +54,7 @@ impl AsFd for Listener {
     }
 }
 
-/// Serves everybody who waits.
+/// Serves every waiting client.
 fn serve(listener: &Listener, segment: BorrowedFd<'_>) -> Result<(), Errno> {
     loop {
         match net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {

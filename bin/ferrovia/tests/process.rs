@@ -42,7 +42,7 @@ fn a_stuck_start_is_ended_by_force() {
     let fifo = dir.path().join("fifo");
     rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
     let run = dir.path().join("run");
-    // Nobody will ever write to it, so the control thread doesn't come back.
+    // No process ever writes to it, so the control thread doesn't come back.
     let mut daemon = Daemon::spawn(&run, &format!("unix {{ exec {} }}", fifo.display()), |_| {});
     eventually("listening", || UnixStream::connect(daemon.socket()).ok());
     let since = Instant::now();
@@ -95,7 +95,7 @@ fn pid_in(file: &Path) -> Pid {
     eventually("the pid file", read)
 }
 
-/// The session of a process as the kernel tells it: 0 where its leader is outside of this process's
+/// The session of a process as the kernel reports it: 0 if its leader is outside of this process's
 /// pid namespace, as in a container.
 fn session_of(pid: &str) -> u32 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -253,7 +253,7 @@ fn too_little_address_space_is_a_sentence() {
     assert!(said.contains("GiB of address space, not of memory, can't be reserved"), "{said}");
     assert!(said.contains("the limit is 4000000 KiB: `ulimit -v unlimited'"), "{said}");
     assert!(!said.contains("panicked"), "{said}");
-    // What is asked for beforehand is what is taken.
+    // The address space that is checked beforehand covers the space that is taken.
     let daemon = Daemon::start("");
     let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.child.id())).unwrap();
     let peak = status.lines().find_map(|l| l.strip_prefix("VmPeak:")).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scripts through a client that decides as `vppctl` does: what it looks at, in which pieces, and when it asks for the end.
+//! Scripts through a client that decides as `vppctl` does: which input it reads, in which pieces, and when it sends `quit`.
 
 mod common;
 
@@ -17,7 +17,7 @@ const PIECE: usize = 100;
 const SOCKET: u64 = 0;
 const STDIN: u64 = 1;
 
-/// How a run ended without its end.
+/// The fault that ended a run early.
 #[derive(Debug, PartialEq, Eq)]
 enum Fault {
     /// A signal that ends the program: it wrote to a socket that was closed.
@@ -30,7 +30,7 @@ enum Fault {
 struct Vppctl {
     socket: UnixStream,
     stdin: std::io::PipeReader,
-    /// It has said what its terminal is; before that it reads no script.
+    /// It has sent its terminal type; before that it reads no script.
     introduced: bool,
     /// The end of the script was seen, and `quit` is due. The end is seen again at every turn.
     quit: bool,
@@ -45,7 +45,7 @@ impl Vppctl {
         Vppctl { socket, stdin, introduced: false, quit: false, acknowledged: 0, shown: Vec::new() }
     }
 
-    /// One event at a time, as long as the connection is open; gives what stands on standard output.
+    /// Handles one event at a time, as long as the connection is open; returns the text on standard output.
     fn run(mut self) -> Result<String, (Fault, String)> {
         let ended = self.turn();
         let shown = String::from_utf8(self.shown).unwrap();
@@ -145,7 +145,7 @@ fn a_script_whose_end_comes_behind_all_answers_ends() {
         let (stdin, mut pipe) = std::io::pipe().unwrap();
         let mut client = Vppctl::connect(&daemon, stdin);
         pipe.write_all(script.as_bytes()).unwrap();
-        // Whatever the daemon has to say to these lines has come before their end is seen.
+        // All answers of the daemon to these lines have come before their end is seen.
         let lines = script.lines().count();
         while !client.introduced || client.acknowledged < lines {
             client.answers().unwrap();
@@ -165,7 +165,7 @@ fn asking_for_the_end_twice_loses_nothing() {
     let daemon = Daemon::start("");
     let mut s = daemon.client().0;
     s.write_all(format!("{}quit\n", "echo 0123456789\n".repeat(1000)).as_bytes()).unwrap();
-    // The daemon is done, and says that nothing more will come: what it sent isn't read yet.
+    // The daemon is done and has shut its sending side: its output isn't read yet.
     let mut fds = [PollFd::new(&s, PollFlags::RDHUP)];
     let wait = Timespec::try_from(PATIENCE).unwrap();
     assert_eq!(poll(&mut fds, Some(&wait)), Ok(1));

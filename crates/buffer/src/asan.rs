@@ -54,7 +54,7 @@ pub(crate) fn unpoison(buffer: NonNull<Buffer>) {
 mod tests {
     use crate::{Cache, PACKET_OFFSET, Pool};
 
-    /// Whether each byte of a slot may be touched only while the buffer has an owner, and what lies between buffers never.
+    /// Checks that a slot's bytes may be touched only while the buffer has an owner, and the bytes between buffers never.
     #[test]
     fn free_slots_are_poisoned() {
         let pool = Pool::new(63).expect("a small pool");

@@ -156,7 +156,7 @@ impl Cache {
         self.n += 1;
     }
 
-    /// Ends a reference on a segment, and frees it and those behind it, as far as nobody else has them.
+    /// Ends a reference on a segment, and frees it and the segments behind it, as far as no other packet has them.
     ///
     /// # Safety
     /// The caller has the reference, and forgets it.

@@ -58,13 +58,13 @@ impl Buffer {
         Some(unsafe { last.as_mut() })
     }
 
-    /// Whether one packet alone has this segment. It stays so: a packet that has one reference can't be copied by another.
+    /// Returns true if one packet alone has this segment. It stays so: only a packet that has the segment can share it further.
     #[inline(always)]
     pub(crate) fn is_sole(&self) -> bool {
         self.refs.load(Ordering::Acquire) == 1
     }
 
-    /// Whether other packets have some of this packet's segments too: these can't be changed.
+    /// Returns true if other packets share some of this packet's segments: shared segments can't be changed.
     pub fn is_shared(&self) -> bool {
         let mut at = self.next_segment();
         while let Some(segment) = at {
@@ -246,7 +246,7 @@ impl Buffer {
     ///
     /// # Errors
     /// The first packet that can't be appended, because it, or this packet, shares segments with others ([`Owned::unshare`]) or
-    /// because it is of another pool. Those before it are part of this packet by then, those behind it weren't asked for.
+    /// because it is of another pool. Packets before it are part of this packet by then; packets behind it weren't taken from the iterator.
     pub fn append_segments(&mut self, segments: impl IntoIterator<Item = Owned>) -> Result<(), Owned> {
         let pool = self.pool();
         let mut segments = segments.into_iter();

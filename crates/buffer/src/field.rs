@@ -107,7 +107,7 @@ impl Buffer {
     /// The value that an earlier node wrote. Without one it is any value: [`Self::find_field`] is for packets that may have none.
     ///
     /// # Panics
-    /// In debug builds, if nobody wrote it since the buffer was allocated.
+    /// In debug builds, if it wasn't written since the buffer was allocated.
     #[inline(always)]
     pub fn field<T: Kept>(&self, field: Field<T>) -> T {
         debug_assert!(self.fields_set & field.bit() != 0, "{} was not written", type_name::<T>());

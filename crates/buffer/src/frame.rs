@@ -40,13 +40,13 @@ impl Frame {
         self.len
     }
 
-    /// Whether it holds none.
+    /// Returns true if the frame holds no packet.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many more fit.
+    /// Number of packets that still fit.
     #[inline(always)]
     pub fn room(&self) -> usize {
         FRAME_SIZE - self.len()
@@ -171,7 +171,7 @@ impl Frame {
         Some(unsafe { leave(self.ptr(self.len)) })
     }
 
-    /// Takes all packets out, in order. Those that aren't asked for are dropped.
+    /// Takes all packets out, in order. Packets that the caller doesn't take from the iterator are dropped.
     pub fn drain(&mut self) -> impl Iterator<Item = Owned> {
         let to = self.len();
         self.len = 0;
@@ -207,7 +207,7 @@ impl Frame {
     /// [`Frame::emptied`] on it.
     ///
     /// # Safety
-    /// As said: between the first call and `emptied`, `from` names packets that it no longer owns.
+    /// The caller does so: between the first call and `emptied`, `from` names packets that it no longer owns.
     #[inline(always)]
     pub unsafe fn take_one(&mut self, from: &Frame, i: usize) {
         let at = self.len();

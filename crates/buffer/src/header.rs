@@ -66,7 +66,7 @@ pub struct Buffer {
     pub(crate) rest_len: u32,
     /// Position in the running feature arc's steps.
     pub feature: u32,
-    /// Why the packet is dropped, an index of the instance's error table; 0 none.
+    /// Reason for the packet's drop, an index of the instance's error table; 0 for none.
     error: u32,
     /// For each cell of `fields`, whether the value that begins there was written.
     pub(crate) fields_set: u16,
@@ -135,7 +135,7 @@ impl Buffer {
         self.next = BufferIndex::NONE;
         self.rest_len = 0;
         self.feature = u32::MAX;
-        // These three are one store of eight bytes.
+        // The three fields are one store of eight bytes.
         (self.error, self.fields_set, self.l2) = (0, 0, HEADROOM as u16);
         self.scratch_tag.note(0);
     }
@@ -186,7 +186,7 @@ impl Buffer {
         self.len as usize
     }
 
-    /// Whether this segment holds no byte.
+    /// Returns true if this segment holds no byte.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -198,7 +198,7 @@ impl Buffer {
         self.len as usize + self.rest_len as usize
     }
 
-    /// Whether another segment follows.
+    /// Returns true if another segment follows.
     #[inline(always)]
     pub fn is_chained(&self) -> bool {
         self.next != BufferIndex::NONE
@@ -322,7 +322,7 @@ impl Buffer {
         self.area_mut()[HEADROOM..].first_chunk_mut().expect("area is headroom and data")
     }
 
-    /// Says how many bytes were written to [`Self::fresh_area`]; clipped to what fits.
+    /// Sets the number of bytes that were written to [`Self::fresh_area`]; clipped to what fits.
     #[inline(always)]
     pub fn set_len(&mut self, n: usize) {
         self.len = n.min(AREA - self.data_offset as usize) as u16;
@@ -334,13 +334,13 @@ impl Buffer {
         self.offload.csum_start = (self.offload.csum_start as i32 + by).max(0) as u16;
     }
 
-    /// Why the packet is dropped: an index of the instance's error table, 0 for none.
+    /// Reason for the packet's drop: an index of the instance's error table, 0 for none.
     #[inline(always)]
     pub fn error(&self) -> u32 {
         self.error
     }
 
-    /// Says why the packet is dropped.
+    /// Sets the reason for the packet's drop.
     #[inline(always)]
     pub fn set_error(&mut self, error: u32) {
         self.error = error;
@@ -394,7 +394,7 @@ impl Buffer {
     /// The scratch value that the previous node left on this edge.
     ///
     /// # Panics
-    /// In debug builds, if nobody wrote a value of this type since the buffer was allocated.
+    /// In debug builds, if no value of this type was written since the buffer was allocated.
     #[inline(always)]
     pub fn scratch<S: Scratch>(&self) -> S {
         self.scratch_tag.check(S::TAG, "scratch of this type was not written");

@@ -17,15 +17,15 @@
 //! **Ownership.** A buffer in use has exactly one owner: an [`Owned`] handle, or the one [`Frame`] that holds its
 //! index. From that follows that `&mut Frame` soundly gives `&mut Buffer`. Buffers are handed out and taken back by
 //! a [`Cache`], one per thread, last in first out: a buffer that was just freed is still in the cache. Segments
-//! behind the first of a chain are reached through it only. Packets may share these, and only these: an [`Original`], of which
+//! behind the first of a chain are reached through it only. Packets may share such segments, and no others: an [`Original`], of which
 //! copies are made, takes its packet from its owner. So a buffer that a handle or a frame names has one reference, and freeing
 //! it needs no look at anything but whether another segment follows.
 //!
-//! What a packet consists of can't be changed by its public fields; with debug assertions the same code runs, and more is
+//! The public fields can't change which segments a packet consists of; with debug assertions the same code runs, and more is
 //! checked.
 //!
-//! Running out of buffers is an answer (`None`, a short count) and a counter, never an abort. What holds packets for longer than a
-//! turn takes its buffers from a [`Share`] of the pool, and a few are kept for packets of the router's own ([`Cache::alloc_own`]).
+//! Running out of buffers is an answer (`None`, a short count) and a counter, never an abort. A node or queue that holds packets for
+//! longer than a turn takes its buffers from a [`Share`] of the pool; a few are kept for the router's own packets ([`Cache::alloc_own`]).
 
 mod asan;
 mod cache;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is known of a packet beside its bytes: flags, offloads.
+//! Metadata of a packet: flags, offloads.
 
-/// What is known of a packet beside its bytes, one bit each. How a packet is built (its segments, who shares them) isn't among it:
+/// Properties of a packet, one bit each. The packet's structure (its segments, the packets that share them) isn't among them:
 /// flags may be set, cleared and copied at will.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(transparent)]
@@ -31,12 +31,12 @@ impl Flags {
     /// A copy for a mirror port, of which no further copies are made for mirror ports.
     pub const MIRRORED: Self = Self(1 << 11);
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all bits of `other` are set.
     #[inline(always)]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
-    /// Whether any bit of `other` is set.
+    /// Returns true if any bit of `other` is set.
     #[inline(always)]
     pub const fn any(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -58,7 +58,7 @@ impl Flags {
     }
 }
 
-/// What a driver said, or has to be told, of checksum and segmentation.
+/// Checksum and segmentation offload: as the driver reported it on receive, or as it needs it on transmit.
 ///
 /// Offsets count from the first byte of the packet ([`Buffer::data`](crate::Buffer::data)), as in the virtio-net header. A node that pushes or
 /// pulls bytes in front moves them by [`Buffer::shift_offload`](crate::Buffer::shift_offload) (the framework's `push`/`pull` do it).

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 /// A packet of which copies are made. Each copy has the packet's first bytes, its head, to itself, and shares the rest with all others,
-/// so nobody gets `&mut` to the packet any more. A packet that is no longer than a head is copied as a whole.
+/// so no caller gets `&mut` to the packet any more. A packet that is no longer than a head is copied as a whole.
 ///
 /// That an [`Owned`] or a [`Frame`](crate::Frame) has the only reference on a packet's first segment follows from this type: there is
 /// no other way to a second reference, and it takes the packet away from either.
@@ -59,7 +59,7 @@ impl Owned {
 }
 
 impl Original {
-    /// Whether copies share nothing. [`Self::finish`] gives the packet back then.
+    /// Returns true if copies share nothing. [`Self::finish`] gives the packet back then.
     #[inline(always)]
     pub fn is_whole(&self) -> bool {
         self.is_whole

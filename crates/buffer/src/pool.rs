@@ -54,16 +54,16 @@ pub struct Pool {
     pub(crate) fields: Fields,
 }
 
-/// How full a pool is; all in buffers.
+/// Fill level of a pool; all in buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolStats {
-    /// How many it may hold at most.
+    /// Maximum number of buffers.
     pub limit: usize,
-    /// How many have been in use since the start at one time or another.
+    /// Number carved so far; a slot is carved before its first use.
     pub carved: usize,
-    /// How many of these lie in the common depot.
+    /// Number of carved buffers that lie in the common depot.
     pub depot: usize,
-    /// How many lie beside the depot, in a magazine that isn't full.
+    /// Number that lies beside the depot, in a magazine that isn't full.
     pub loose: usize,
     /// Allocations that were refused because all were in use.
     pub failures: u64,
@@ -140,7 +140,7 @@ impl Pool {
         }
     }
 
-    /// How full the pool is. While threads run, a snapshot of moving numbers.
+    /// Fill level of the pool. While threads run, a snapshot of moving numbers.
     pub fn stats(&self) -> PoolStats {
         PoolStats {
             limit: self.limit as usize,
@@ -171,7 +171,7 @@ impl Pool {
         self.region.base()
     }
 
-    /// How many buffers it may hold at most.
+    /// Maximum number of buffers.
     pub fn limit(&self) -> usize {
         self.limit as usize
     }
@@ -195,7 +195,7 @@ impl Pool {
             })
             .ok();
         let Some(first) = first else {
-            // A thread that carries packets waits for nobody; the few that lie there are no loss.
+            // A packet thread never waits for a lock; the few buffers that lie there are no loss.
             let mut loose = self.loose.try_lock().ok()?;
             if loose.n > 0 {
                 return Some(std::mem::replace(&mut *loose, Magazine { n: 0, indices: [0; MAGAZINE] }));
@@ -224,7 +224,7 @@ impl Pool {
         }
     }
 
-    /// Takes one index back without a cache: the slow way, for handles that are dropped on the control side.
+    /// Takes one index back without a cache: the slow path, for handles that are dropped on the control side.
     pub(crate) fn give_loose(&self, index: u32) {
         let mut loose = self.loose.lock().expect("no panic inside");
         let at = loose.n as usize;
@@ -242,7 +242,7 @@ impl Pool {
         self.region.len()
     }
 
-    /// Whether the buffer is of this pool.
+    /// Returns true if the buffer is of this pool.
     #[inline(always)]
     pub(crate) fn owns(&self, buffer: NonNull<Buffer>) -> bool {
         buffer.addr().get().wrapping_sub(self.base().addr().get()) < self.bytes()
@@ -299,10 +299,10 @@ impl std::fmt::Debug for Pool {
     }
 }
 
-/// A buffer with one owner: this handle. Dropping it gives the whole chain back, the slow way; threads that have a
+/// A buffer with one owner: this handle. Dropping it gives the whole chain back, on the slow path; threads that have a
 /// [`Cache`](crate::Cache) free through that.
 pub struct Owned {
-    /// Of its [`Buffer`].
+    /// The address of its [`Buffer`].
     address: NonNull<u8>,
 }
 

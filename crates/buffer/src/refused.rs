@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What safe code can't do to buffers: each of these would break the ownership that this crate rests on, and doesn't compile. The last
-//! line of each is what is refused; the first one shows that what is before it compiles.
+//! Operations on buffers that safe code is refused: each would break the ownership that this crate rests on, and doesn't compile. The
+//! last line of each example is refused; the first example shows that the lines before it compile.
 //!
 //! ```
 //! # let pool = buffer::Pool::new(63).unwrap();

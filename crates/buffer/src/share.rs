@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Shares of the pool: how many buffers may be held for longer than the turn in which they came, by what, and who holds them now.
+//! Shares of the pool: limits and counts of the buffers that are held for longer than the turn in which they came, by holder.
 //!
 //! A packet that is forwarded leaves in the turn in which it came, and isn't counted here. Whatever keeps packets (fragments that wait for
 //! others, packets that wait for a neighbour's answer, queues) takes its buffers from a [`Share`] first: a fixed part of the pool's limit,
@@ -13,7 +13,7 @@ use crate::pool::Pool;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
-/// What keeps packets, and its part of the pool.
+/// A holder of packets, and its part of the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Holder {
     /// As `show buffers verbose` names it.
@@ -27,11 +27,11 @@ impl Holder {
     pub const REASSEMBLY: Self = Self { name: "reassembly", parts: 16 };
     /// Packets that wait for a neighbour's answer.
     pub const NEIGHBORS: Self = Self { name: "unresolved neighbors", parts: 4 };
-    /// Packets on their way to clients' sockets.
+    /// Packets queued for clients' sockets.
     pub const PUNT: Self = Self { name: "punt sockets", parts: 4 };
-    /// Packets on their way to the file of a capture.
+    /// Packets queued for the file of a capture.
     pub const CAPTURE: Self = Self { name: "captures", parts: 7 };
-    /// Packets on their way to another thread.
+    /// Packets in handoff rings to other threads.
     pub const HANDOFF: Self = Self { name: "handoff", parts: 8 };
     /// Packets that wait at an interface to be cut into segments.
     pub const SEGMENTATION: Self = Self { name: "segmentation", parts: 8 };
@@ -60,7 +60,7 @@ const _: () = {
     assert!(sum <= WHOLE * 3 / 4, "a quarter of the pool is held by nobody");
 };
 
-/// What a holder may have of the pool, on one thread or on all together, and what it has.
+/// A holder's share of the pool, on one thread or on all together: its limit and its current use.
 #[derive(Debug)]
 pub struct Share {
     holder: Holder,
@@ -71,29 +71,29 @@ pub struct Share {
     refused: AtomicU64,
 }
 
-/// What [`Pool::shares`] tells of a share; in buffers.
+/// State of a share as [`Pool::shares`] reports it; in buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShareStats {
-    /// What holds them.
+    /// Name of the [`Holder`].
     pub name: &'static str,
-    /// On which thread; `None` for what all threads share.
+    /// The thread that holds them; `None` for a share that serves all threads.
     pub thread: Option<u16>,
-    /// Now.
+    /// Number held now.
     pub held: u32,
-    /// At most, since the start.
+    /// Maximum number held at once since the start.
     pub most: u32,
-    /// How many it may hold.
+    /// Number that may be held.
     pub limit: u32,
     /// Packets that were refused, or let go to make room.
     pub refused: u64,
 }
 
-/// The shares of a pool. Those whose users are gone are forgotten.
+/// The shares of a pool. A share without users is forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct Shares(Mutex<Vec<Weak<Share>>>);
 
 impl Pool {
-    /// The share of a holder on one of so many threads; the same one for all that ask.
+    /// The share of a holder on one of `threads` threads; the same one for all callers.
     ///
     /// # Panics
     /// Never: nothing panics while the list is locked.
@@ -160,17 +160,17 @@ impl Share {
         self.refused.fetch_add(1, Relaxed);
     }
 
-    /// Whether more than a quarter is held: who brings more should pause.
+    /// Returns true if more than a quarter of the limit is held: a caller that brings more should pause.
     pub fn is_filling(&self) -> bool {
         self.held.load(Relaxed) > self.limit / 4
     }
 
-    /// How many buffers it may hold.
+    /// Number of buffers that it may hold.
     pub fn limit(&self) -> usize {
         self.limit as usize
     }
 
-    /// How many it holds.
+    /// Number of buffers that it holds.
     pub fn held(&self) -> usize {
         self.held.load(Relaxed) as usize
     }
@@ -198,8 +198,8 @@ impl Share {
     }
 }
 
-/// What one of several users has of a share: never more than is left for the others, so one alone gets half, and each new one always
-/// finds some.
+/// The part of a share that one of several users has: never more than is left for the others, so one alone gets half, and each new
+/// one always finds some.
 #[derive(Debug)]
 pub struct Part {
     share: Arc<Share>,
@@ -226,7 +226,7 @@ impl Part {
         self.share.held.fetch_add(n as u32, Relaxed);
     }
 
-    /// Whether it has more than is left for the others.
+    /// Returns true if it has more than is left for the others.
     pub fn is_over(&self) -> bool {
         self.held + self.share.held.load(Relaxed) > self.share.limit
     }
@@ -236,7 +236,7 @@ impl Part {
         self.share.refuse();
     }
 
-    /// Notes the level, for those who [`Self::charge`], once there is room.
+    /// Records the share's level in its maximum, for callers of [`Self::charge`], once there is room.
     pub fn settle(&self) {
         self.share.note(self.share.held.load(Relaxed));
     }
@@ -248,14 +248,14 @@ impl Part {
         self.share.give(n);
     }
 
-    /// Notes how many buffers it has, where that is decided elsewhere.
+    /// Sets the number of buffers that it has, where that is decided elsewhere.
     pub fn set(&mut self, n: usize) {
         self.give(self.held());
         self.charge(n);
         self.settle();
     }
 
-    /// How many buffers it has.
+    /// Number of buffers that it has.
     pub fn held(&self) -> usize {
         self.held as usize
     }
@@ -268,7 +268,7 @@ impl Drop for Part {
 }
 
 impl Buffer {
-    /// How many buffers the packet takes. Segments that it shares with others count for each.
+    /// Number of buffers that the packet takes. A segment that several packets share counts for each of them.
     #[inline]
     pub fn segment_count(&self) -> usize {
         if self.is_chained() { Segments::count(self.segments()) } else { 1 }

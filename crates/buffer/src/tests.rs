@@ -23,7 +23,7 @@ fn buffers_run_out_and_come_back() {
     assert_eq!(held.len(), 63 * 5);
     assert_eq!(pool.stats().failures, 1);
     drop(held.pop());
-    // A handle that is dropped without a cache comes back by way of the pool.
+    // A handle that is dropped without a cache comes back through the pool.
     let again = cache.alloc();
     assert!(again.is_some());
     drop(again);
@@ -195,8 +195,8 @@ fn duplicates_change_apart_and_outlive_each_other() {
     }
 }
 
-/// Whoever frees what in which order, by frames, handles, another thread or without a cache: what a copy shares is never given to
-/// another packet.
+/// In whatever order packets are freed, by frames, handles, another thread or without a cache: a segment that a copy shares is never
+/// given to another packet.
 #[test]
 fn copies_keep_their_bytes_while_others_come_and_go() {
     for (len, head) in [(1000, 256), (2000, 0), (9000, 256), (9000, 5000)] {
@@ -384,7 +384,7 @@ proptest! {
     }
 }
 
-/// Whether it panics with these words.
+/// Runs `f`, which has to panic; returns true if the panic message contains these words.
 fn refused(words: &str, f: impl FnOnce()) -> bool {
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("it isn't refused");
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What builds with debug assertions know of a buffer beside what it is.
+//! State of a buffer that only builds with debug assertions track.
 
 use std::fmt::Debug;
 

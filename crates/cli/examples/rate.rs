@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How fast scripts are read: `cargo run --release -p ferrovia-cli --example rate`.
+//! Measures the rate at which scripts are read: `cargo run --release -p ferrovia-cli --example rate`.
 
 use cli::{Command, Output, Runner, Tree};
 use std::cell::Cell;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tab and `?`: what can stand at the cursor.
+//! Tab and `?`: candidates for the word at the cursor.
 
 use crate::kind::Kind;
 use crate::lex::{self, Shape, Token};
@@ -8,10 +8,10 @@ use crate::program::Op;
 use crate::tree::{Entry, Live, Tree};
 use std::collections::BTreeMap;
 
-/// What can stand at the cursor.
+/// The candidates for the word at the cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// Where the word under the cursor begins, in bytes; a candidate replaces the text from there to the cursor.
+    /// Start of the word under the cursor, in bytes; a candidate replaces the text from there to the cursor.
     pub start: usize,
     /// Sorted; words first, then placeholders.
     pub candidates: Vec<Candidate>,
@@ -19,14 +19,14 @@ pub struct Completion {
     pub about: Option<String>,
 }
 
-/// One thing that can stand there.
+/// A word or placeholder that can stand at the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// The word, or for placeholders what stands for it: `<prefix>`, `<cr>`.
+    /// The word, or the placeholder as it is shown: `<prefix>`, `<cr>`.
     pub text: String,
     /// A few words about it.
     pub help: String,
-    /// Whether the text can be put into the line as it is.
+    /// True if the text can be put into the line as it is.
     pub is_word: bool,
 }
 
@@ -58,7 +58,7 @@ impl Completion {
         self.candidates.dedup_by(|a, b| a.text == b.text);
     }
 
-    /// What `?` prints.
+    /// Returns the text that `?` prints.
     pub fn help(&self) -> String {
         let mut out = self.about.clone().unwrap_or_default();
         if self.candidates.is_empty() && out.is_empty() {
@@ -75,7 +75,7 @@ impl Completion {
 }
 
 impl<W: Live> Tree<W> {
-    /// What can stand at byte `cursor` of the line, live objects included.
+    /// Returns the candidates at byte `cursor` of the line, live objects included.
     pub fn complete(&self, world: &W, line: &str, cursor: usize) -> Completion {
         let head = &line[..line.floor_char_boundary(cursor)];
         let mut words = Vec::new();
@@ -132,7 +132,7 @@ impl<W: Live> Tree<W> {
 }
 
 impl<W: Live> Entry<W> {
-    /// Adds what the command's grammar takes after `words`, as far as it begins with `prefix`.
+    /// Adds the candidates that the command's grammar takes after `words` and that begin with `prefix`.
     fn expected(
         &self,
         world: &W,

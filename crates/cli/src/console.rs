@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One client of the CLI, served: a session, and what runs for it.
+//! One client of the CLI, served: a session, and the commands that run for it.
 
 use crate::session::{Config, Event, Session, SessionKind};
 use crate::terminal::{self, Terminal, Wish};
@@ -14,7 +14,7 @@ const REMINDER: Duration = Duration::from_millis(10);
 const MAX_REMINDER: Duration = Duration::from_secs(1);
 /// Commands taken up in one turn.
 const EVENTS: usize = 64;
-/// With more than this to send, a session waits until its client has read.
+/// With this many unsent bytes, a session waits until its client has read.
 const MAX_BACKLOG: usize = 256 << 10;
 
 /// Everything of a CLI connection but the socket. The owner moves bytes and calls [`Console::poll`]:
@@ -40,12 +40,12 @@ pub struct Console {
     session: Session,
     runner: Runner,
     local: Tree<Terminal>,
-    /// Whether the answer to the current request is JSON.
+    /// True if the answer to the current request is JSON.
     json: bool,
     since: Option<Duration>,
-    /// The last turn ended before everything was looked at.
+    /// True if the last turn ended before all events were handled.
     more: bool,
-    /// When an idle script gets its next NUL, and how long after the one before that is.
+    /// Time at which an idle script gets its next NUL, and the delay from the previous one.
     reminder: Option<(Duration, Duration)>,
 }
 
@@ -76,7 +76,7 @@ impl Console {
         self.more = true;
     }
 
-    /// Whether to read more from the client now.
+    /// Returns true if more should be read from the client now.
     pub fn wants_input(&self) -> bool {
         self.session.wants_input() && self.session.output().len() < MAX_BACKLOG
     }
@@ -91,8 +91,8 @@ impl Console {
         self.session.sent(n);
     }
 
-    /// Whether the session is over; what [`Console::output`] has should still be written. Drop it then: a task that still
-    /// runs ends with it.
+    /// Returns true if the session is over; the rest of [`Console::output`] should still be written. Drop it then: a task
+    /// that still runs ends with it.
     pub fn is_closed(&self) -> bool {
         self.session.is_closed()
     }
@@ -102,12 +102,12 @@ impl Console {
         &mut self.session
     }
 
-    /// Whether a command runs.
+    /// Returns true if a command runs.
     pub fn is_busy(&self) -> bool {
         self.runner.is_busy()
     }
 
-    /// When to poll again if nothing comes from the client; `None`: no need.
+    /// Time of the next poll if nothing comes from the client; `None`: no need.
     pub fn wake_at(&self, now: Duration) -> Option<Duration> {
         if self.session.is_closed() || self.session.output().len() >= MAX_BACKLOG {
             return None;
@@ -123,7 +123,7 @@ impl Console {
         self.runner.wake_at(now).into_iter().chain(patience).chain(reminder).min()
     }
 
-    /// Acts on what has come and goes on with what runs, for one short turn. `now` is the daemon's clock.
+    /// Handles input and continues running commands, for one short turn. `now` is the daemon's clock.
     pub fn poll<W: Live>(&mut self, tree: &Tree<W>, world: &W, now: Duration) {
         self.turn(tree, world, now);
         self.remind(now);
@@ -216,7 +216,7 @@ impl Console {
         }
     }
 
-    /// A long answer isn't made further than it is read.
+    /// Returns true while a long answer is suspended, because its operator reads a page of it.
     fn rests(&self) -> bool {
         self.session.is_paging() && self.runner.is_long()
     }
@@ -229,7 +229,7 @@ impl Console {
         found
     }
 
-    /// Returns whether a line is a command of the session. If both trees match an abbreviation, the world's command wins, unless the
+    /// Returns true if a line is a command of the session. If both trees match an abbreviation, the world's command wins, unless the
     /// session has a command of the same name: the world's is then only for clients without a terminal.
     fn is_local<W>(&self, tree: &Tree<W>, line: &str) -> bool {
         let local = |whole| self.local.reaches(line, whole);

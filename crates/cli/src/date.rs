@@ -65,7 +65,7 @@ impl Date {
         SystemTime::now().into()
     }
 
-    /// As log lines carry it: `2026/03/21 12:00:00:123`.
+    /// The form of log lines: `2026/03/21 12:00:00:123`.
     pub fn stamp(self) -> impl fmt::Display {
         let Date { year, month, day, hour, minute, second, micro, .. } = self;
         format!("{year}/{month:02}/{day:02} {hour:02}:{minute:02}:{second:02}:{:03}", micro / 1000)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a command answers when it can't do what was asked.
+//! Errors of commands: a message, its place in the line, a hint, and the binary API's return value.
 
 use crate::retval::{self, Retval};
 use std::fmt;
@@ -8,7 +8,7 @@ use std::ops::Range;
 /// The result of a command and of everything it calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, for callers that decide by it.
+/// The kind of an error, for callers that decide by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The line is no command, or not what the command's grammar wants.
@@ -39,7 +39,7 @@ impl ErrorKind {
     }
 }
 
-/// An error an operator can act on: what, where in the line, what would be right.
+/// An error an operator can act on: the message, its place in the line, and a hint.
 ///
 /// ```
 /// use cli::Error;
@@ -61,7 +61,7 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind`; its return value is unspecified (−1) until [`Error::retval`] says otherwise.
+    /// An error of `kind`; its return value is unspecified (−1) until [`Error::retval`] sets another.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -104,7 +104,7 @@ impl Error {
         Self::new(ErrorKind::Failed, message)
     }
 
-    /// Adds what would help, usually a nearest known word (see [`crate::nearest`]).
+    /// Adds a hint, usually a nearest known word (see [`crate::nearest`]).
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
@@ -124,7 +124,7 @@ impl Error {
         self
     }
 
-    /// Says the column (from 1, in characters) before the message.
+    /// Shows the column (from 1, in characters) before the message.
     pub(crate) fn column(mut self, column: usize) -> Self {
         self.0.column = Some(column);
         self
@@ -180,7 +180,7 @@ impl Error {
         self.0.retval
     }
 
-    /// Whether the error has this return value.
+    /// Returns true if the error has this return value.
     pub fn is(&self, reason: Retval) -> bool {
         self.reason() == reason
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Says what is wrong with a line: how far it was understood, what stands there, what was expected.
+//! Explains why a line fits no command: the first wrong word, and the words that were expected there.
 
 use crate::kind::Kind;
 use crate::lex::{Shape, Token};
@@ -16,7 +16,7 @@ pub(crate) fn mismatch<W>(tree: &Tree<W>, line: &str, words: &[Token], machine: 
     if depth > 0 && !last.built {
         return not_built(line, words, depth, last);
     }
-    // Of all commands on the way, the one that understood most of the line; the deepest among equals.
+    // Of all commands on the path, the one that parsed most of the line; the deepest among equals.
     let mut best: Option<(usize, &Entry<W>, Expected, Ended)> = None;
     for (n, branch) in walk.steps.iter().enumerate().rev() {
         let Some(entry) = tree.branches[*branch].entry.map(|e| &tree.entries[e]) else { continue };
@@ -124,7 +124,7 @@ fn unexpected<W>(line: &str, words: &[Token], at: usize, entry: &Entry<W>, expec
     let error = match word.shape {
         Shape::OpenQuote => Error::usage("this quote is not closed"),
         Shape::OpenBlock => Error::usage("this `{' is not closed"),
-        // One placeholder and nothing else: its type knows best what is wrong.
+        // One placeholder and nothing else: its type gives the best explanation.
         Shape::Word if kinds.len() == 1 && (literals.is_empty() || looks_like(kinds[0].1, text)) => {
             let (name, kind) = kinds[0];
             Error::usage(format!("<{name}>: {}", kind.explain(&shown)))
@@ -146,7 +146,7 @@ pub(crate) fn column(text: &str, at: usize) -> usize {
     text[line_start..at].chars().count() + 1
 }
 
-/// Whether a person who typed `text` meant something of this type.
+/// Returns true if `text` was probably meant for this type: one with a form of its own, and a leading digit.
 fn looks_like(kind: &Kind, text: &str) -> bool {
     kind.rank() == 1 && text.starts_with(|c: char| c.is_ascii_digit())
 }

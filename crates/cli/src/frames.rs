@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What `ferroctl` and the daemon say to each other.
+//! The protocol between `ferroctl` and the daemon.
 //!
 //! The client connects to the CLI socket and answers the telnet question for its terminal's type with `ferroctl`.
 //! From then on both sides send frames: a line `VERB [WORD…] LENGTH\n`, then LENGTH bytes of UTF-8.
@@ -8,16 +8,16 @@
 //! |---|---|---|
 //! | `run`, `run json` | a command, may have several lines | run it |
 //! | `script`, `script json` | a name, newline, commands | check all, then run them |
-//! | `complete CURSOR` | a line | what can stand at byte CURSOR? |
+//! | `complete CURSOR` | a line | complete the word at byte CURSOR |
 //! | `help CURSOR` | a line | the same, for people |
 //! | `cancel` | | end what is running |
-//! | `enough` | | end the long answer that is coming, without an error: nobody reads it; what else runs goes on |
+//! | `enough` | | end the long answer that is coming, without an error: nobody reads it; other commands go on |
 //!
 //! | daemon | body | means |
 //! |---|---|---|
 //! | `out` | text | an answer, or the next piece of one |
-//! | `more` | text | what a running command has to say so far |
-//! | `error` | text | what went wrong |
+//! | `more` | text | output of a running command so far |
+//! | `error` | text | the message of an error |
 //! | `words START` | a word a line | completions; each replaces the text from byte START to the cursor |
 //! | `end STATUS` | | the request is done; 0, or the error's return value (below zero) |
 //!
@@ -32,7 +32,7 @@ const MAX_HEADER: usize = 64;
 /// A body is no longer than this.
 pub const MAX_BODY: usize = 256 << 20;
 
-/// What the client asks for.
+/// A request of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Run a command, and answer in JSON or not.
@@ -49,22 +49,22 @@ pub enum Request {
     Enough,
 }
 
-/// What the daemon answers.
+/// A reply of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// An answer, or a piece of one.
     Out(String),
-    /// What a running command has to say so far.
+    /// Output of a running command so far.
     More(String),
-    /// What went wrong.
+    /// The message of an error.
     Error(String),
-    /// Where the completed word begins, and the words.
+    /// Start of the completed word, in bytes, and the words.
     Words(usize, Vec<String>),
     /// The end of a request, and its status.
     End(i32),
 }
 
-/// The stream is not what this page says.
+/// The error for a stream that violates this protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
@@ -103,7 +103,7 @@ impl Request {
         }
     }
 
-    /// Takes the first whole frame out of `bytes`.
+    /// Takes the first complete frame out of `bytes`.
     pub fn decode(bytes: &mut Vec<u8>) -> Result<Option<Self>, Malformed> {
         let Some((words, body)) = take(bytes)? else { return Ok(None) };
         let words: Vec<&str> = words.split(' ').collect();
@@ -136,7 +136,7 @@ impl Reply {
         }
     }
 
-    /// Takes the first whole frame out of `bytes`.
+    /// Takes the first complete frame out of `bytes`.
     pub fn decode(bytes: &mut Vec<u8>) -> Result<Option<Self>, Malformed> {
         let Some((words, body)) = take(bytes)? else { return Ok(None) };
         let words: Vec<&str> = words.split(' ').collect();

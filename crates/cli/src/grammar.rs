@@ -131,7 +131,7 @@ impl Parser {
         Ok(if items.len() == 1 { items.remove(0) } else { Node::Sequence(items) })
     }
 
-    /// `(…)`: parts in any order, of which those in brackets may be left out.
+    /// `(…)`: parts in any order; parts in brackets may be left out.
     fn unordered(&mut self) -> Result<Node, String> {
         self.at += 1;
         let mut parts = Vec::new();

@@ -41,7 +41,7 @@ pub enum Kind {
     Word,
     /// `string`: a word, or text in `"…"` or `'…'`.
     String,
-    /// `secret`: as `string`; [`crate::Tree::secrets`] finds it, so that it is shown to nobody who needn't know it.
+    /// `secret`: as `string`; [`crate::Tree::secrets`] finds it, so that logs and archives can leave it out.
     Secret,
     /// `block`: `{ … }` with balanced braces, over several lines; the value is the raw text between the braces.
     Block,
@@ -57,7 +57,7 @@ pub enum Kind {
     Live(&'static str),
 }
 
-/// A word as its declared type understood it.
+/// A word as its declared type parsed it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -183,7 +183,7 @@ impl Kind {
         }
     }
 
-    /// Why `s` is not of this type.
+    /// Explains why `s` is not of this type.
     pub(crate) fn explain(&self, s: &str) -> String {
         let over = |hi: u64| match number(s) {
             Some(_) => format!("`{s}' is more than {hi}"),
@@ -202,7 +202,7 @@ impl Kind {
         }
     }
 
-    /// Whether a word of this type says so itself; one that takes any word comes last among alternatives.
+    /// Rank among alternatives, lowest first: 0 given words, blocks; 1 a form of its own; 2 any word; 3 the rest.
     pub(crate) fn rank(&self) -> u8 {
         match self {
             Self::OneOf(_) | Self::Block => 0,

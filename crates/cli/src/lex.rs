@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Splits a line into words, quoted strings and blocks.
 
-/// What a token looks like; what it means is the grammar's business.
+/// The form of a token; its meaning is the grammar's business.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     Word,
@@ -100,7 +100,7 @@ pub(crate) fn block_end(b: &[u8], open: usize) -> Option<usize> {
     Braces::default().scan(&b[open..]).map(|n| open + n)
 }
 
-/// How deep in braces a text has come; braces in double quotes don't count.
+/// Nesting depth of braces in a text; braces in double quotes don't count.
 #[derive(Debug, Default)]
 pub(crate) struct Braces {
     depth: usize,
@@ -108,7 +108,7 @@ pub(crate) struct Braces {
 }
 
 impl Braces {
-    /// Goes on through `bytes`; gives the byte behind the brace that closes the outermost.
+    /// Scans further bytes; returns the offset behind the brace that closes the outermost one.
     pub fn scan(&mut self, bytes: &[u8]) -> Option<usize> {
         for (i, c) in bytes.iter().enumerate() {
             match c {
@@ -131,7 +131,7 @@ impl Braces {
         self.depth
     }
 
-    /// Where `text` ends inside a block: how deep.
+    /// Returns the nesting depth at the end of `text`, if it ends inside a block.
     pub fn open(text: &str) -> Option<Self> {
         if !text.as_bytes().contains(&b'{') {
             return None;
@@ -144,7 +144,7 @@ impl Braces {
         Some(braces)
     }
 
-    /// Whether the block goes on behind this further line.
+    /// Returns true if this block, or one that begins behind its end, is open after this further line.
     pub fn goes_on(&mut self, line: &str) -> bool {
         let Some(end) = self.scan(line.as_bytes()) else { return true };
         match Self::open(&line[end..]) {
@@ -157,7 +157,7 @@ impl Braces {
     }
 }
 
-/// Whether the line ends inside a `{ … }` block, so that the next line belongs to it.
+/// Returns true if the line ends inside a `{ … }` block, so that the next line belongs to it.
 pub fn is_open(line: &str) -> bool {
     Braces::open(line).is_some()
 }

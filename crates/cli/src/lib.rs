@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Commands: what plugins declare, how lines are read, what is answered.
+//! Commands: their declaration by plugins, the parsing of lines, and answers.
 //!
 //! The crate knows no protocol and no socket. `W` is the world that commands act on; the daemon chooses it.
 //!
@@ -72,7 +72,7 @@
 //!
 //! | written | means |
 //! |---|---|
-//! | `word` | the word itself; [`Matches::flag`] tells that it was there |
+//! | `word` | the word itself; [`Matches::flag`] returns true if it was there |
 //! | `{a \| b}` | one of these |
 //! | `[x]` | may be left out; optional parts side by side come in any order, each at most once |
 //! | `(x [y])` | these in any order, each once; what stands in brackets may be left out |
@@ -83,16 +83,16 @@
 //! | `<name:up\|down>` | one of these words, taken as value |
 //! | `<name:interface>` | any other type is a live kind: a word that [`Live`] completes and the command looks up |
 //!
-//! Of several readings of a line, those that take a literal where it stands are preferred to those that take it as a
+//! Of several readings of a line, one that takes a literal where it stands is preferred to one that takes it as a
 //! word, then numbers and addresses to words. A line ending in `-j` or `json` asks for JSON, unless a `rest` takes it.
 //! Words of a path may be abbreviated as long as they are unique; literals of a usage string may not.
 //!
 //! # Long commands and scripts
 //!
-//! A command never blocks: what grows with a table returns [`Output::list`], whose rows are made as the client reads them; what
-//! takes time [`Output::task`], which the control loop polls; `exec` returns [`Output::script`], and one that is made of others
-//! [`Output::sequence`]. A [`Runner`] drives all four, in slices. Scripts are checked whole ([`script`]): all errors are reported
-//! with line and column, and nothing is run unless every line is good.
+//! A command never blocks: an answer that grows with a table is an [`Output::list`], whose rows are made as the client reads
+//! them; a command that takes time returns [`Output::task`], which the control loop polls; `exec` returns [`Output::script`],
+//! a command that is made of others [`Output::sequence`]. A [`Runner`] drives all four, in slices. Scripts are checked whole
+//! ([`script`]): all errors are reported with line and column, and nothing is run unless every line is correct.
 //!
 //! # Serving
 //!

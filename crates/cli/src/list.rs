@@ -61,11 +61,11 @@ impl<W, F: FnMut(&W, &mut Writer) -> Result<bool>> Rows<W> for Steps<F> {
     }
 }
 
-/// A long answer before it is known in which form it is wanted.
+/// A long answer before its form, text or JSON, is known.
 pub struct List {
     /// A `Box<dyn Rows<W>>`.
     rows: Box<dyn Any>,
-    /// It is a JSON object, not an array.
+    /// True if it is a JSON object, not an array.
     is_object: bool,
 }
 
@@ -137,7 +137,7 @@ impl Output {
         output(items, row, None, true)
     }
 
-    /// As [`Output::list`], where the world is needed to find the next item: `step` writes one, if there is one, and says whether
+    /// As [`Output::list`], where the world is needed to find the next item: `step` writes one, if there is one, and returns true
     /// to go on.
     pub fn list_while<W: 'static>(step: impl FnMut(&W, &mut Writer) -> Result<bool> + 'static) -> Self {
         boxed(Steps(step), false)
@@ -175,7 +175,7 @@ pub fn pieces<T, K: Clone>(
     })
 }
 
-/// A long answer on its way.
+/// A long answer in progress.
 pub(crate) struct Listing {
     list: List,
     out: Writer,
@@ -199,7 +199,7 @@ impl Listing {
         let ended = if cancelled { Some(Err(crate::Error::failed("cancelled"))) } else { self.go_on(world) };
         match &ended {
             None => {}
-            // Nothing but the error is said.
+            // Nothing but the error is reported.
             Some(Err(_)) if !self.out.has_begun() => return (String::new(), ended),
             Some(_) => self.out.finish(),
         }

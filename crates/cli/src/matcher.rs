@@ -5,7 +5,7 @@ use crate::kind::{Kind, Value};
 use crate::lex::{Shape, Token};
 use crate::program::{Branch, Op, Program};
 
-/// What a path has taken from the line.
+/// A part of the line that a path has taken.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Capture {
     /// Name of the placeholder, or the literal.
@@ -23,7 +23,7 @@ pub(crate) enum What {
     Close,
 }
 
-/// What could stand at the furthest place that any path reached.
+/// The instructions expected at the furthest word that any path reached.
 #[derive(Debug, Default)]
 pub(crate) struct Expected {
     /// Index of the word.
@@ -53,7 +53,7 @@ fn same(a: &Op, b: &Op) -> bool {
     }
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     Matched,
@@ -74,7 +74,7 @@ struct Back {
     bit: u64,
 }
 
-/// The machine; kept between lines only for its memory.
+/// The machine; kept between lines only to reuse its memory.
 #[derive(Default)]
 pub(crate) struct Machine {
     pub captures: Vec<Capture>,
@@ -84,12 +84,12 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Whether `words` are what the program wants. `line` is the text that the words point into.
+    /// Runs the program over `words`, which point into `line`; `Ended::Matched` if they fit its grammar.
     pub fn run(&mut self, program: &Program, line: &str, words: &[Token]) -> Ended {
         self.walk::<false>(program, line, words, &mut Expected::default())
     }
 
-    /// The same over all paths, noting what was expected at the furthest place that any reached.
+    /// Like `run` over all paths; also returns what was expected at the furthest word that any reached.
     pub fn explain(&mut self, program: &Program, line: &str, words: &[Token]) -> (Ended, Expected) {
         let mut expected = Expected::default();
         let ended = self.walk::<true>(program, line, words, &mut expected);
@@ -201,7 +201,7 @@ impl Machine {
         self.captures.push(Capture { name, what, start, end });
     }
 
-    /// Leaves all ways but the best for later, and gives the best.
+    /// Pushes all branches but the best on the stack for later, and returns the target of the best.
     fn part(
         &mut self,
         ways: &[Branch],
@@ -222,7 +222,7 @@ impl Machine {
                 self.back.push(Back { pc: w.to, at, captures, trail, register, bit: w.bit });
             }
         }
-        // The way that skips has no bit, so there always is one.
+        // The branch that skips has no bit, so there always is one.
         let best = self.back.pop().expect("a way that is always open");
         if best.bit != 0 {
             self.set(register, taken | best.bit);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a command's grammar found in a line, and how commands take it.
+//! The words of a line as matched by a command's grammar, and their conversion to values.
 
 use crate::kind::{self, Kind, Value};
 use crate::matcher::{Capture, What};
@@ -17,9 +17,9 @@ pub struct Arg<'a> {
     pub value: Value,
 }
 
-/// What the grammar found: literals as flags, placeholders as values, repetitions as groups.
+/// The matches of a grammar: literals as flags, placeholders as values, repetitions as groups.
 ///
-/// Every look-up also sees what repeated groups inside took; [`Matches::groups`] gives them one by one.
+/// Every look-up also sees the matches inside repeated groups; [`Matches::groups`] returns the groups one by one.
 #[derive(Clone, Copy)]
 pub struct Matches<'a> {
     pub(crate) line: &'a str,
@@ -27,12 +27,12 @@ pub struct Matches<'a> {
 }
 
 impl<'a> Matches<'a> {
-    /// Whether the literal stood in the line.
+    /// Returns true if the literal stood in the line.
     pub fn flag(&self, literal: &str) -> bool {
         self.captures.iter().any(|c| c.what == What::Literal && c.name == literal)
     }
 
-    /// Whether the placeholder or the literal was given.
+    /// Returns true if the placeholder or the literal was given.
     pub fn has(&self, name: &str) -> bool {
         self.captures.iter().any(|c| named(c, name))
     }
@@ -116,7 +116,7 @@ impl<'a> Matches<'a> {
         })
     }
 
-    /// Where a placeholder or literal stands in the line, in bytes; for [`Error::at`].
+    /// Range of a placeholder or literal in the line, in bytes; for [`Error::at`].
     pub fn span(&self, name: &str) -> Option<Range<usize>> {
         self.captures.iter().find(|c| named(c, name)).map(|c| c.start as usize..c.end as usize)
     }
@@ -166,7 +166,7 @@ impl std::fmt::Debug for Matches<'_> {
 /// }
 /// ```
 pub trait FromArg: Sized {
-    /// Reads the argument; the error says why it can't be read.
+    /// Reads the argument; the error is the reason why it can't be read.
     fn from_arg(arg: Arg<'_>) -> Result<Self, String>;
 }
 

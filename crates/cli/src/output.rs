@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a command answers: one value, shown as text or as JSON.
+//! The answer of a command: one value, shown as text or as JSON.
 
 use crate::{Error, List, Sequence, Table};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The answer of a command.
 #[derive(Debug)]
 pub enum Output {
-    /// Done, nothing to say.
+    /// Done, no output.
     Empty,
     /// Text only; a program gets `{"text": …}`.
     Text(String),
@@ -22,15 +22,15 @@ pub enum Output {
     List(List),
     /// Takes time; the control loop polls it while everything else goes on.
     Task(Box<dyn Task>),
-    /// Commands to run in place of this one (`exec FILE`): a name for messages, the text, and whether messages leave out what
-    /// stands in it.
+    /// Commands to run in place of this one (`exec FILE`): a name for messages, the text, and true if messages may not quote
+    /// the text.
     Script(String, String, bool),
     /// A command that is made of others: a `Box<dyn Sequence<W>>`; see [`Output::sequence`].
     Sequence(Box<dyn Any>),
 }
 
 impl Output {
-    /// Nothing to say.
+    /// An answer without output.
     pub fn empty() -> Self {
         Self::Empty
     }
@@ -55,7 +55,7 @@ impl Output {
         Self::Script(name.into(), text.into(), false)
     }
 
-    /// As [`Self::script`], for a caller that may not know the text: messages tell the place of an error, and no word of it.
+    /// As [`Self::script`], for a caller that may not know the text: messages name the place of an error, and quote no word.
     pub fn discreet_script(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self::Script(name.into(), text.into(), true)
     }
@@ -66,7 +66,7 @@ impl Output {
         Self::Sequence(Box::new(sequence))
     }
 
-    /// The text, ended by a newline unless it is empty. What comes in slices, a task and a script have none of their own.
+    /// The text, ended by a newline unless it is empty. A list, a task, a script and a sequence have none of their own.
     pub fn to_text(&self) -> String {
         let mut text = match self {
             Self::Empty | Self::List(_) | Self::Task(_) | Self::Script(..) | Self::Sequence(_) => {
@@ -81,7 +81,7 @@ impl Output {
         text
     }
 
-    /// The value for programs; `{}` when there is nothing to say.
+    /// The value for programs; `{}` without output.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Empty | Self::List(_) | Self::Task(_) | Self::Script(..) | Self::Sequence(_) => json!({}),
@@ -91,7 +91,7 @@ impl Output {
         }
     }
 
-    /// What goes to the operator: text, or indented JSON with a newline.
+    /// Returns the output for the operator: text, or indented JSON with a newline.
     pub fn show(&self, as_json: bool) -> String {
         if as_json { pretty(&self.to_json()) } else { self.to_text() }
     }
@@ -126,29 +126,29 @@ impl From<Table> for Output {
     }
 }
 
-/// Where a [`Task`] stands.
+/// The state of a [`Task`].
 #[derive(Debug)]
 pub enum TaskState {
     /// Nothing new; poll again.
     Pending,
     /// More text for the operator (newlines are the task's own), and not done yet.
     Chunk(String),
-    /// Done; the output (often [`Output::Empty`], a summary else) comes last. In JSON only this is shown.
+    /// Done; the output (often [`Output::Empty`], else a summary) comes last. JSON has only it, or the chunks if it is empty.
     Done(Output),
     /// Ended by an error.
     Failed(Error),
 }
 
-/// A command that takes time. It must not block: each poll looks what has happened and returns.
+/// A command that takes time. It must not block: each poll does the work that is due and returns.
 /// Dropping a task ends it (its session went away).
 pub trait Task {
-    /// Goes on; `now` is the daemon's clock, the same one that timers follow.
+    /// Continues the task; `now` is the daemon's clock, the same one that timers follow.
     fn poll(&mut self, now: Duration) -> TaskState;
 
-    /// The operator pressed ^C: the next polls should give what is there and end.
+    /// Called at the operator's ^C: the next polls should return the output so far and end.
     fn cancel(&mut self) {}
 
-    /// When the next poll is useful, if the task knows; `None`: within 10 ms.
+    /// Time at which the next poll is useful, if the task knows it; `None`: within 10 ms.
     fn wake_at(&self) -> Option<Duration> {
         None
     }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A usage string compiled to a small backtracking machine.
 //!
-//! One path per reading of the grammar. Where paths part, those that expect the very word that stands there go
-//! first, then choices by how particular they are (numbers and addresses before bare words before the rest of the line),
-//! then the path that skips. State that a path changes (bits of options already taken, positions) sits in registers,
-//! and every change is noted on a trail, so that going back restores it.
+//! One path per reading of the grammar. Where paths part, branches that expect the very word that stands there go
+//! first, then the others by how particular they are (numbers and addresses before bare words before the rest of the
+//! line), then the branch that skips. State that a path changes (bits of options already taken, positions) sits in
+//! registers, and every change is recorded on a trail, so that going back restores it.
 
 use crate::grammar::{self, Node, Part};
 use crate::kind::Kind;
 
-/// One instruction. Those without a target go on with the next.
+/// One instruction. Instructions without a target go on with the next one.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     /// The word itself.
     Literal(&'static str),
     /// A word of a type.
     Arg(&'static str, Kind),
-    /// One of these ways.
+    /// One of these branches.
     Split(Box<[Branch]>),
-    /// One of the ways whose bit is not yet set in the register.
+    /// One of the branches whose bit is not yet set in the register.
     Options(usize, Box<[Branch]>),
     Jump(usize),
     /// A register becomes 0.
@@ -37,11 +37,11 @@ pub(crate) enum Op {
     End,
 }
 
-/// A way from a place where paths part.
+/// A branch at a point where paths part.
 #[derive(Debug, Clone)]
 pub(crate) struct Branch {
     pub to: usize,
-    /// Words that this way may begin with.
+    /// Words that this branch may begin with.
     pub literals: Box<[&'static str]>,
     /// The bits it sets in the register of its options.
     pub bit: u64,
@@ -85,7 +85,7 @@ impl Program {
         })
     }
 
-    /// Whether any placeholder takes the raw rest of the line.
+    /// Returns true if any placeholder takes the raw rest of the line.
     pub fn takes_rest(&self) -> bool {
         self.ops.iter().any(|op| matches!(op, Op::Arg(_, Kind::Rest)))
     }
@@ -166,11 +166,11 @@ impl Program {
         self.push(Op::Close);
     }
 
-    /// Fills in what each way may begin with, and puts particular ways before general ones.
+    /// Fills in the words that each branch may begin with, and puts particular branches before general ones.
     fn order(&mut self) {
         for at in 0..self.ops.len() {
             let (Op::Split(ways) | Op::Options(_, ways)) = &self.ops[at] else { continue };
-            // The last way of options and repetitions is the one that skips: it stays last.
+            // The last branch of options and repetitions is the one that skips: it stays last.
             let skips = !matches!(&self.ops[at], Op::Split(w) if w[0].to == at + 1);
             let mut ranked: Vec<(u8, Branch)> = Vec::with_capacity(ways.len());
             for (i, w) in ways.iter().enumerate() {
@@ -188,7 +188,7 @@ impl Program {
         }
     }
 
-    /// What can stand first on the way from `at`.
+    /// Finds the words and the highest rank that can stand first on a path from `at`.
     fn first(&self, at: usize, found: &mut First) {
         let mut todo = vec![at];
         while let Some(pc) = todo.pop() {

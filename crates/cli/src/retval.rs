@@ -110,7 +110,7 @@ pub const BD_IN_USE: Retval = Retval(-120);
 pub const BD_NOT_MODIFIABLE: Retval = Retval(-121);
 /// The id of a bridge domain is too large.
 pub const BD_ID_EXCEED_MAX: Retval = Retval(-122);
-/// Another client is told of MAC addresses.
+/// Another client is notified of MAC addresses.
 pub const L2_MACS_EVENT_CLIENT_PRESENT: Retval = Retval(-124);
 /// No queue has this index.
 pub const INVALID_QUEUE: Retval = Retval(-125);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs what a session asked for, a little at each turn of the control loop: a command, its task, its scripts.
+//! Runs a session's request, a little at each turn of the control loop: a command, its task, its scripts.
 
 use crate::list::Listing;
 use crate::output::pretty;
@@ -16,11 +16,11 @@ const MAX_DEPTH: usize = 16;
 pub enum Said {
     /// An answer, or a piece of one, in whole lines; a pager may hold it back.
     Answer(String),
-    /// What a task has to say so far, to be shown at once.
+    /// Output of a task so far, to be shown at once.
     Chunk(String),
 }
 
-/// How often a task is polled that does not say when.
+/// Interval at which a task is polled that sets no time itself.
 const TASK_PERIOD: Duration = Duration::from_millis(10);
 
 struct Running {
@@ -28,17 +28,17 @@ struct Running {
     json: bool,
     /// Text of a task that is to be given as JSON.
     chunks: String,
-    /// It was polled.
+    /// True if it was polled.
     begun: bool,
 }
 
-/// What is under way between the operator and the command at hand.
+/// A script or sequence under way between the operator and the current command.
 enum Frame {
     Script(Script),
     Sequence(Within),
 }
 
-/// A sequence, and what it is waiting for.
+/// A sequence, and the results of the line it is waiting for.
 struct Within {
     /// A `Box<dyn Sequence<W>>`.
     sequence: Box<dyn Any>,
@@ -48,7 +48,7 @@ struct Within {
     error: Option<Error>,
 }
 
-/// At most one command at a time, with what it started. Also the way to run a script at start:
+/// At most one command at a time, with the tasks and scripts it started. Also runs a script at start:
 ///
 /// ```
 /// use cli::{Command, Runner, Tree};
@@ -81,12 +81,12 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Whether something is under way; nothing else may be started meanwhile.
+    /// Returns true if something is under way; nothing else may be started meanwhile.
     pub fn is_busy(&self) -> bool {
         self.task.is_some() || self.list.is_some() || !self.frames.is_empty() || self.ended.is_some()
     }
 
-    /// Starts a command; [`Runner::poll`] brings its end. With `json` its answer is JSON whether or not the line says so.
+    /// Starts a command; [`Runner::poll`] returns its end. With `json` its answer is JSON whatever its line asks for.
     pub fn line<W>(&mut self, tree: &Tree<W>, world: &W, line: &str, json: bool, out: &mut Vec<Said>) {
         (self.json, self.cancelled) = (json, false);
         let started = tree.execute(world, line).and_then(|o| self.outcome(o, out));
@@ -113,7 +113,7 @@ impl Runner {
         }));
     }
 
-    /// ^C: a task is told, a long answer ends where it is, a script or a sequence stops after the command it is at.
+    /// Handles ^C: notifies a task, ends a long answer where it is, stops a script or a sequence after its command.
     pub fn cancel(&mut self) {
         if let Some(t) = &mut self.task {
             t.task.cancel();
@@ -121,7 +121,7 @@ impl Runner {
         self.cancelled = true;
     }
 
-    /// Whether a long answer is under way.
+    /// Returns true if a long answer is under way.
     pub fn is_long(&self) -> bool {
         self.list.is_some()
     }
@@ -133,7 +133,7 @@ impl Runner {
         }
     }
 
-    /// When the next poll is useful: `None` while nothing is under way.
+    /// Time at which the next poll is useful: `None` while nothing is under way.
     pub fn wake_at(&self, now: Duration) -> Option<Duration> {
         match &self.task {
             Some(t) if !t.begun => Some(now),
@@ -142,7 +142,7 @@ impl Runner {
         }
     }
 
-    /// Goes on for one turn; what was said is added to `out`. Gives the result once all is done.
+    /// Runs one turn; output is added to `out`. Returns the result once all is done.
     pub fn poll<W>(
         &mut self,
         tree: &Tree<W>,
@@ -162,7 +162,7 @@ impl Runner {
         Some(result)
     }
 
-    /// One turn. An error ends everything, up to the sequence that ran what failed.
+    /// Runs one turn. An error ends everything, up to the sequence that ran the failed command.
     fn turn<W>(&mut self, tree: &Tree<W>, world: &W, now: Duration, out: &mut Vec<Said>) -> Result<()> {
         let Err(error) = self.go_on(tree, world, now, out) else { return Ok(()) };
         (self.task, self.list) = (None, None);
@@ -248,7 +248,7 @@ impl Runner {
                         self.answer(output, json, out)
                     }
                     Step::More(text) => {
-                        // To who ran the sequence, and not to itself.
+                        // Goes to the operator, not to the sequence itself; inside another sequence it is dropped.
                         let alone =
                             self.frames.iter().filter(|f| matches!(f, Frame::Sequence(_))).count() == 1;
                         if alone && !json && !text.is_empty() {
@@ -270,14 +270,14 @@ impl Runner {
         }
     }
 
-    /// An error with its place in the script that what failed was started by.
+    /// Adds to an error its place in the script that started the failed command.
     fn placed(&self, error: Error) -> Error {
         let Some(Frame::Script(script)) = self.frames.last() else { return error };
         let message = format!("{}: {}", script.place(), script.reason(&error));
         Error::new(error.kind(), message).retval(error.reason())
     }
 
-    /// Says something to the sequence that ran the command, or else to the operator.
+    /// Gives output to the sequence that ran the command, or else to the operator.
     fn say(&mut self, said: Said, out: &mut Vec<Said>) {
         let sequence = self.frames.iter_mut().rev().find_map(|f| match f {
             Frame::Sequence(within) => Some(&mut within.said),
@@ -387,7 +387,7 @@ mod tests {
         assert_eq!(run("fail", false, NEVER).0.unwrap_err().message(), "it failed");
     }
 
-    /// Runs `count 2`, then `fail -3`, then itself once more within, and tells what it heard.
+    /// Runs `count 1`, a failing script, `count 0` as JSON and a line that is no command; answers with their results.
     struct Three(usize, String);
 
     impl Sequence<Toy> for Three {

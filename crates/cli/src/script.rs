@@ -13,7 +13,7 @@ pub struct Line<'a> {
     pub text: &'a str,
     /// The line it begins on, from 1.
     pub number: usize,
-    /// Where it begins, in bytes from the start of the script.
+    /// Offset of the command, in bytes from the start of the script.
     pub offset: usize,
 }
 
@@ -70,7 +70,7 @@ impl OpenBlock {
         lex::Braces::open(line).map(Self)
     }
 
-    /// Whether it, or another one that begins behind its end, is open at the end of a further line.
+    /// Returns true if it, or another one that begins behind its end, is open at the end of a further line.
     pub fn goes_on(&mut self, line: &str) -> bool {
         self.0.goes_on(line)
     }
@@ -85,12 +85,12 @@ pub fn close_blocks(text: &mut String) {
     }
 }
 
-/// Behind the first newline.
+/// Offset behind the first newline.
 fn line_end(text: &str) -> usize {
     text.find('\n').map_or(text.len(), |n| n + 1)
 }
 
-/// Behind the newline of the line on which the last block that begins on the first line, or on a line it leads to, is closed.
+/// Offset behind the line on which the last block that begins on the first line, or on a line it leads to, is closed.
 fn block_line_end(text: &str, mut end: usize) -> usize {
     let mut from = 0;
     let mut words = Vec::new();
@@ -109,15 +109,15 @@ fn block_line_end(text: &str, mut end: usize) -> usize {
 /// An error and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptError {
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// Column, from 1, in characters.
     pub column: usize,
-    /// What is wrong there.
+    /// The error there.
     pub error: Error,
 }
 
-/// Lines looked at in one turn; keeps a turn well below a millisecond for simple commands.
+/// Lines checked or run in one turn; keeps a turn well below a millisecond for simple commands.
 const SLICE: usize = 256;
 /// Errors listed; more are counted.
 const LISTED: usize = 100;
@@ -129,14 +129,14 @@ pub fn check<W>(tree: &Tree<W>, text: &str) -> Vec<ScriptError> {
     lines.filter_map(|l| tree.find(l.text, &mut scratch).err().map(|e| locate(text, l, e))).collect()
 }
 
-/// A script on its way: first all lines are checked, and if all are good they are run, one slice a call.
+/// A running script: first all lines are checked, and if all are correct they are run, one slice a call.
 /// `quit` ends it early.
 pub struct Script {
     name: String,
     text: String,
-    /// Messages leave out what stands in it.
+    /// True if messages may not quote the text.
     discreet: bool,
-    /// Where the next slice begins.
+    /// Offset of the next slice.
     at: usize,
     number: usize,
     /// The line that was run last.
@@ -147,12 +147,12 @@ pub struct Script {
     scratch: Scratch,
 }
 
-/// What a turn of a script brought.
+/// The result of one turn of a script.
 #[derive(Debug)]
 pub enum Turn {
     /// Call again.
     More,
-    /// A command was run and has something to say.
+    /// A command was run and has output.
     Answer(Outcome),
     /// All done.
     Done,
@@ -175,12 +175,12 @@ impl Script {
         }
     }
 
-    /// The same, of which messages tell the place of an error only.
+    /// Makes messages name only the place of an error, without quoting the text.
     pub fn discreet(self) -> Self {
         Self { discreet: true, ..self }
     }
 
-    /// What may be told of an error.
+    /// Returns the part of an error that may be shown.
     pub(crate) fn reason(&self, error: &Error) -> String {
         match (self.discreet, error.kind()) {
             (false, _) => error.brief(),
@@ -196,8 +196,8 @@ impl Script {
         format!("{}:{}", self.name, self.current)
     }
 
-    /// Goes on for one slice. An error ends the script: either lines that can't be understood (nothing was run), or the
-    /// command that failed (those before it are done).
+    /// Runs one slice. An error ends the script: either lines that can't be parsed (nothing was run), or the command that
+    /// failed (the commands before it are done).
     pub fn turn<W>(&mut self, tree: &Tree<W>, world: &W) -> Result<Turn> {
         let mut lines = Lines { text: &self.text, at: self.at, number: self.number };
         for _ in 0..SLICE {

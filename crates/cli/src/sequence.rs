@@ -3,14 +3,14 @@
 
 use crate::{Error, Outcome, Output, Result, Said, Tree};
 
-/// What a [`Sequence`] wants next.
+/// The next step of a [`Sequence`].
 #[derive(Debug)]
 pub enum Step {
     /// Run this line; with JSON as its answer, or text.
     Run(String, bool),
     /// Run this line in the same manner, of a long answer only so many items.
     Sample(String, bool, usize),
-    /// The sequence has run a line by itself; what that began is brought to its end.
+    /// The sequence has run a line by itself; the task or script that the line started is run to its end.
     Ran(Result<Outcome>),
     /// Not done yet: asked again in the next turn. The text is for the operator, if there is any.
     More(String),
@@ -20,12 +20,12 @@ pub enum Step {
     Failed(Error),
 }
 
-/// A command that runs others and goes by what they answer. What they say goes to it, not to the operator.
+/// A command that runs others and acts on their answers. Their output goes to it, not to the operator.
 pub trait Sequence<W: 'static> {
-    /// The next step. `last` is how the line of the last one ended, and what it said; `None` at the start.
+    /// Returns the next step. `last` is the result and output of the last step's line; `None` at the start.
     fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<Said>>>) -> Step;
 
-    /// The operator pressed ^C: the line at hand has ended, and none comes after it. What is to be said of that.
+    /// Called at the operator's ^C: the current line has ended, and none follows. Returns the error to report.
     fn cancel(&mut self) -> Error {
         Error::failed("cancelled")
     }

@@ -13,7 +13,7 @@ struct Column {
     min_width: usize,
 }
 
-/// One field of a row: what a person reads and what a program reads.
+/// One field of a row: text for people and a value for programs.
 #[derive(Debug, Clone)]
 pub struct Cell(Content);
 
@@ -182,7 +182,7 @@ impl Table {
         self.rows.len()
     }
 
-    /// Whether there is no row.
+    /// Returns true if there is no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -227,7 +227,7 @@ impl Table {
     }
 }
 
-/// Columns whose rows come part by part: each part is as wide as itself and those before it need.
+/// Columns whose rows come part by part: each part is as wide as it and the parts before it need.
 #[derive(Debug)]
 pub(crate) struct Layout {
     columns: Vec<Column>,
@@ -252,7 +252,7 @@ impl Layout {
         self.lines.len()
     }
 
-    /// Writes what has come since the last call.
+    /// Writes the rows added since the last call.
     pub fn render(&mut self, out: &mut String) {
         let width = |s: &str| s.chars().count();
         for line in &self.lines {

@@ -16,7 +16,7 @@ pub(crate) struct Terminal {
     pub wishes: RefCell<Vec<Wish>>,
 }
 
-/// What a command wants changed.
+/// A change of the session that a command asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
     Pager(bool),

@@ -10,28 +10,28 @@ use std::time::Instant;
 
 /// One command. Plugins declare them in a `static CLI: &[Command<World>]`.
 pub struct Command<W: 'static> {
-    /// The words that name it: `show interface`.
+    /// The words of its name: `show interface`.
     pub path: &'static str,
     /// The grammar of what comes after the path; see the crate's documentation.
     pub usage: &'static str,
     /// One line for `?` and documentation.
     pub help: &'static str,
-    /// Does it. Called only with a line that fits the grammar.
+    /// Runs it. Called only with a line that fits the grammar.
     pub run: fn(&W, &Matches<'_>) -> Result<Output, Error>,
 }
 
-/// What completion and `?` ask the world about.
+/// The world's live objects, for completion and `?`.
 pub trait Live {
     /// Names of objects of `kind` (the type in `<name:kind>`) that begin with `prefix`.
     fn candidates(&self, kind: &str, prefix: &str) -> Vec<String>;
 }
 
-/// The answer of a command, and how it was asked for.
+/// The answer of a command, and its form.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What the command said.
+    /// The output of the command.
     pub output: Output,
-    /// Whether the line ended in `-j` or `json`.
+    /// True if the line ended in `-j` or `json`.
     pub json: bool,
 }
 
@@ -47,11 +47,11 @@ pub(crate) struct Branch {
     /// Sorted by word.
     pub children: Vec<(&'static str, usize)>,
     pub entry: Option<usize>,
-    /// Some command that can be run has this branch in its path.
+    /// True if a command that can be run has this branch in its path.
     pub built: bool,
-    /// The word is one of the reference's at this point.
+    /// True if the word is one of the reference's at this point.
     pub reference: bool,
-    /// What the reference's commands below belong to; each once, nothing where that is unknown.
+    /// Owners (plugins, features) of the reference's commands below; each once, none if unknown.
     pub owners: Vec<&'static str>,
 }
 
@@ -61,8 +61,8 @@ impl Branch {
         Some(self.children[i].1)
     }
 
-    /// The child whose word begins with `prefix`, if it can be told which is meant: the only one among the reference's words, for its
-    /// abbreviations keep their meaning whatever stands beside them; else the only one among what is built.
+    /// The child whose word begins with `prefix`, if it is unambiguous: the only one among the reference's words, so that its
+    /// abbreviations keep their meaning beside other words; else the only one among the words of built commands.
     fn abbreviated(&self, prefix: &str, branches: &[Branch]) -> Option<usize> {
         let only = |wanted: fn(&Branch) -> bool| {
             let mut fitting =
@@ -102,7 +102,7 @@ pub struct Parsed<'a, W: 'static> {
     command: &'static Command<W>,
     line: &'a str,
     captures: Vec<Capture>,
-    /// Whether the line ended in `-j` or `json`.
+    /// True if the line ended in `-j` or `json`.
     pub json: bool,
 }
 
@@ -112,13 +112,13 @@ impl<W> Parsed<'_, W> {
         self.command
     }
 
-    /// What its grammar found.
+    /// The matches of its grammar.
     pub fn matches(&self) -> Matches<'_> {
         Matches { line: self.line, captures: &self.captures }
     }
 }
 
-/// Where the secrets of a line stand.
+/// Ranges of the secrets in a line.
 fn secret_spans(program: &Program, matches: &Matches<'_>) -> impl Iterator<Item = std::ops::Range<usize>> {
     program.secrets().flat_map(|name| matches.args(name).map(|(_, span)| span))
 }
@@ -133,7 +133,7 @@ fn without_secrets<'l>(program: &Program, matches: &Matches<'l>) -> Cow<'l, str>
     })
 }
 
-/// How far the words of a line lead down the tree.
+/// The path down the tree that the words of a line lead along.
 pub(crate) struct Walk<'t> {
     /// Branch after each word, the root first.
     pub steps: Vec<usize>,
@@ -162,7 +162,7 @@ impl<W> Tree<W> {
         Ok(tree)
     }
 
-    /// Adds commands (of a plugin that comes later). Those that are refused are named in the error, the others are in.
+    /// Adds commands (of a plugin that comes later). The error names refused commands; the others are added.
     pub fn add(&mut self, commands: impl IntoIterator<Item = &'static Command<W>>) -> Result<()> {
         let errors: Vec<String> = commands
             .into_iter()
@@ -191,7 +191,7 @@ impl<W> Tree<W> {
         self.watch = Some(watch);
     }
 
-    /// Sets what replaces macros in the lines and scripts that sessions send, before they are read.
+    /// Sets the function that replaces macros in the lines and scripts that sessions send, before they are read.
     pub fn set_expand(&mut self, expand: Expand) {
         self.expand = Some(expand);
     }
@@ -201,8 +201,8 @@ impl<W> Tree<W> {
         self.expand.map_or(Ok(text.into()), |expand| expand(text))
     }
 
-    /// Names the commands of the system that this one is compatible with, with what each belongs to (a plugin, a feature; `None` for
-    /// the rest). Unique abbreviations among them keep their meaning, and a command that isn't built is answered with what it belongs to.
+    /// Registers the commands of the reference system with their owners (a plugin, a feature; `None` for the rest). Unique
+    /// abbreviations among them keep their meaning, and the error for a command that isn't built names its owner.
     pub fn refer(&mut self, commands: impl IntoIterator<Item = (&'static str, Option<&'static str>)>) {
         for (path, owner) in commands {
             self.path(path, |branch| {
@@ -250,10 +250,10 @@ impl<W> Tree<W> {
         self.execute_with(world, line, &mut Scratch::default())
     }
 
-    /// Reads a line, runs its command to its end, and gives all that it says: for tests, and callers that may wait.
+    /// Reads a line, runs its command to its end, and returns all output: for tests, and callers that may block.
     ///
     /// # Errors
-    /// Those of the line and of the command; what it said before is lost.
+    /// Errors of the line and of the command; output before the error is lost.
     pub fn answer(&self, world: &W, line: &str) -> Result<String> {
         let (mut runner, mut said) = (Runner::default(), Vec::new());
         runner.line(self, world, line, false, &mut said);
@@ -271,7 +271,7 @@ impl<W> Tree<W> {
         self.find(line, &mut Scratch::default()).map(drop)
     }
 
-    /// Reads a line and gives what was found; `None` for a blank line or a comment.
+    /// Reads a line and returns its command with the matches; `None` for a blank line or a comment.
     pub fn parse<'a>(&self, line: &'a str) -> Result<Option<Parsed<'a, W>>> {
         let mut scratch = Scratch::default();
         Ok(self.find(line, &mut scratch)?.map(|(entry, json)| Parsed {
@@ -282,7 +282,7 @@ impl<W> Tree<W> {
         }))
     }
 
-    /// The secrets in a line: what its command's placeholders of type `secret` took. None in a line that can't be read.
+    /// The secrets in a line: values of its command's placeholders of type `secret`. None in a line that can't be parsed.
     pub fn secrets<'a>(&self, line: &'a str) -> Vec<&'a str> {
         let mut scratch = Scratch::default();
         let Ok(Some((entry, _))) = self.find(line, &mut scratch) else { return Vec::new() };
@@ -321,7 +321,7 @@ impl<W> Tree<W> {
                 .is_some_and(|w| w.shape == Shape::Word && matches!(&line[w.inner()], "-j" | "json"));
         if json {
             let fewer = self.matching(line, &words[..words.len() - 1], machine);
-            // What takes the rest of the line takes its last word too.
+            // A command that takes the rest of the line takes its last word too.
             if let Some(entry) = fewer.filter(|e| !e.program.takes_rest()) {
                 return Ok(Some((entry, true)));
             }
@@ -338,7 +338,7 @@ impl<W> Tree<W> {
         }
     }
 
-    /// The deepest command on the way whose grammar takes the rest of the words.
+    /// The deepest command on the path whose grammar takes the rest of the words.
     fn matching(&self, line: &str, words: &[Token], machine: &mut Machine) -> Option<&Entry<W>> {
         let walk = self.walk(line, words);
         walk.steps.iter().enumerate().rev().find_map(|(n, branch)| {
@@ -359,7 +359,7 @@ impl<W> Tree<W> {
         walk.steps.windows(2).map(word).collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether the line begins with the path of a command; if `whole`, without abbreviating it.
+    /// Returns true if the line begins with the path of a command; if `whole`, without abbreviating it.
     pub(crate) fn reaches(&self, line: &str, whole: bool) -> bool {
         let mut words = Vec::new();
         lex::split(line, &mut words);

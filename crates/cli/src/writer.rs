@@ -7,7 +7,7 @@ use crate::table::{Cell, Layout};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Where the rows of a long answer are written to: as text or as JSON, never both. Methods of the other form do nothing, and the
+/// The output for the rows of a long answer: as text or as JSON, never both. Methods of the other form do nothing, and the
 /// closures that they take aren't called.
 ///
 /// | in text | in JSON |
@@ -20,21 +20,21 @@ use std::fmt::Write as _;
 pub struct Writer {
     json: bool,
     out: String,
-    /// Brackets that close what is open, and whether there is anything in it yet.
+    /// Closing brackets of the open values; true if a value has an element already.
     open: Vec<(char, bool)>,
-    /// What the whole answer is, until the first thing is written.
+    /// Opening bracket of the whole answer in JSON, until it is written.
     root: Option<char>,
     table: Option<Layout>,
     rows: usize,
 }
 
 impl Writer {
-    /// Of an answer that is a JSON array.
+    /// A writer of an answer that is a JSON array.
     pub(crate) fn array_of(json: bool) -> Self {
         Self::new(json, '[')
     }
 
-    /// Of an answer that is a JSON object.
+    /// A writer of an answer that is a JSON object.
     pub(crate) fn object_of(json: bool) -> Self {
         Self::new(json, '{')
     }
@@ -44,17 +44,17 @@ impl Writer {
         Self { json, out: String::new(), open: Vec::new(), root, table: None, rows: 0 }
     }
 
-    /// Whether JSON was asked for. Rows rarely need to know: what isn't asked for isn't written.
+    /// Returns true if JSON was asked for. Rows rarely need to know: only the form asked for is written.
     pub fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Bytes that wait to be sent.
+    /// Number of bytes that wait to be sent.
     pub(crate) fn len(&self) -> usize {
         self.out.len()
     }
 
-    /// Rows so far.
+    /// Number of rows so far.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
@@ -70,7 +70,7 @@ impl Writer {
         std::mem::take(&mut self.out)
     }
 
-    /// Closes what is open.
+    /// Closes all open values.
     pub(crate) fn finish(&mut self) {
         self.flush();
         if self.json {
@@ -82,7 +82,7 @@ impl Writer {
         }
     }
 
-    /// Whether anything was written, even if it is sent already.
+    /// Returns true if anything was written, even if it is sent already.
     pub(crate) fn has_begun(&self) -> bool {
         if self.json { self.root.is_none() } else { self.rows > 0 || !self.out.is_empty() }
     }
@@ -219,7 +219,7 @@ impl Writer {
         self.open.push((if bracket == '[' { ']' } else { '}' }, false));
     }
 
-    /// Begins something in what is open.
+    /// Begins an element of the innermost open value.
     fn element(&mut self) {
         self.begin();
         if let Some((_, filled)) = self.open.last_mut() {
@@ -266,7 +266,7 @@ impl Writer {
     }
 
     fn put_str(&mut self, text: &str) {
-        // Most need no escape.
+        // Most texts need no escape.
         if text.bytes().all(|b| matches!(b, b' '..=b'~') && b != b'"' && b != b'\\') {
             self.out.push('"');
             self.out.push_str(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packets on their way from a device's memory into buffers.
+//! Receive bursts: packets that are copied from a device's memory into buffers.
 
 use crate::offload::note;
 use buffer::{Buffer, Cache, DATA_SIZE, FRAME_SIZE, Flags, Frame, Owned};
@@ -8,10 +8,10 @@ use wire::offload::{Offload, OffloadError};
 /// Bytes of one burst, more or less: what is copied in is still in the cache when it is copied out.
 const BYTES: u64 = 256 << 10;
 
-/// Frames of packets: Ethernet or IPv4, IPv6, neither; then those that are dropped, by [`refusal`].
+/// Frames of packets: Ethernet or IPv4, IPv6, neither; then packets that are dropped, at the index that [`refusal`] gives.
 pub(crate) type Frames = [Box<Frame>; 6];
 
-/// Where packets stand whose sender asks for work that makes no sense.
+/// Index in [`Frames`] of packets whose offload request is invalid.
 pub(crate) const fn refusal(error: OffloadError) -> usize {
     match error {
         OffloadError::Checksum => 3,
@@ -20,25 +20,25 @@ pub(crate) const fn refusal(error: OffloadError) -> usize {
     }
 }
 
-/// What a queue receives in one turn, at most [`FRAME_SIZE`] packets and about 256 KiB. For each packet: [`Self::reserve`]
-/// memory for what it may be long, write it to [`Self::parts`], and [`Self::push`] as much of it as it is long.
+/// Packets that a queue receives in one turn: at most [`FRAME_SIZE`], and about 256 KiB. For each packet: [`Self::reserve`]
+/// memory for its maximum length, write it to [`Self::parts`], and [`Self::push`] it with its actual length.
 pub struct Burst<'a> {
     pub(crate) cache: &'a mut Cache,
     /// Empty at the start.
     pub(crate) frames: &'a mut Frames,
-    /// Fresh buffers, what is used next at the end.
+    /// Fresh buffers; the last one is used next.
     pub(crate) spare: &'a mut Vec<Owned>,
     pub(crate) sw_if: u32,
     pub(crate) ip: bool,
     pub(crate) packets: usize,
     pub(crate) bytes: u64,
     pub(crate) no_buffer: u64,
-    /// Some packet is among those that are dropped.
+    /// True if at least one packet is dropped for its offload request.
     pub(crate) refused: bool,
 }
 
 impl Burst<'_> {
-    /// How many more packets it takes; 0 when it has enough of them, or of bytes.
+    /// Number of packets that it has room for; 0 once it has enough packets or bytes.
     #[inline(always)]
     pub fn room(&self) -> usize {
         if self.bytes >= BYTES { 0 } else { FRAME_SIZE - self.packets }
@@ -113,7 +113,7 @@ impl Burst<'_> {
     }
 }
 
-/// What is wrong with the work that a packet's sender leaves undone.
+/// Returns the error in the offload that a packet's sender requests, if any.
 #[inline(never)]
 fn check(packet: &Buffer, offload: Offload, ip: bool) -> Option<OffloadError> {
     offload.check(packet.data(), packet.packet_len(), ip).err()
@@ -138,7 +138,7 @@ fn put_tag(packet: &mut Buffer, [tpid, tci]: [u16; 2]) {
     packet.flags.set(Flags::VLAN);
 }
 
-/// Which frame a packet without a link layer goes to.
+/// Index in [`Frames`] for a packet without a link layer.
 #[inline(always)]
 fn begins_with(packet: &mut Buffer) -> usize {
     packet.mark_l2();

@@ -2,9 +2,9 @@
 //! Packets that wait at an interface whose device doesn't cut super-packets, until they have been cut: so many segments a turn, that other
 //! packets, interfaces and control have their time.
 //!
-//! Packets of the same addresses keep their order: those behind a super-packet wait with it. Others go past. What waits is bounded by
-//! the thread's share of the buffers ([`Holder::SEGMENTATION`]) and by segments, so that what goes in is out within some 32 turns;
-//! of both, one interface that packets come in by has no more than it leaves for others.
+//! Packets of the same addresses keep their order: packets behind a super-packet wait with it, other flows overtake. The queue is
+//! bounded by the thread's share of the buffers ([`Holder::SEGMENTATION`]) and by segments, so that a packet leaves within some 32 turns;
+//! of both, one receive interface takes no more than it leaves for others.
 
 use crate::software::Cut;
 use crate::tx::TxTo;
@@ -25,11 +25,11 @@ const SOURCES: usize = 64;
 /// A packet that waits.
 pub struct Held {
     pub packet: Owned,
-    /// The segment that is next.
+    /// Index of the next segment to send.
     pub next: usize,
-    /// Into how many it is cut; `None` for a packet that goes as it is.
+    /// Number of segments that it is cut into; `None` for a packet that is sent as it is.
     pub cut: Option<usize>,
-    /// What becomes of it.
+    /// Its outcome: sent, or the reason why it is dropped.
     pub fate: TxTo,
     flow: u8,
     source: u8,
@@ -42,18 +42,18 @@ impl Held {
     }
 }
 
-/// What waits at one interface on one thread.
+/// Packets that wait at one interface on one thread.
 pub struct Hold {
     pub queue: VecDeque<Held>,
-    /// Buffers of what waits.
+    /// Buffers of the packets that wait.
     part: Part,
     /// Frames that the packets in the queue make.
     frames: u32,
-    /// The same, by the interface that they came in by.
+    /// The same, by group of receive interfaces.
     sources: [u32; SOURCES],
-    /// Packets that wait, or soon will.
+    /// Number of packets that wait or are about to, by group of flows.
     flows: [u16; FLOWS],
-    /// Of all flows together.
+    /// The sum over all flows.
     marked: u32,
     seed: u64,
 }
@@ -71,13 +71,13 @@ impl Hold {
         }
     }
 
-    /// Whether nothing waits or is about to.
+    /// Returns true if no packet waits or is about to.
     #[inline(always)]
     pub fn is_idle(&self) -> bool {
         self.marked == 0
     }
 
-    /// Whether a packet has to wait: to be cut, or behind one that is. Then it has to be brought by [`Self::push`].
+    /// Returns true if a packet has to wait: to be cut, or behind one that is. The caller then has to pass it to [`Self::push`].
     #[inline(always)]
     pub fn must_wait(&mut self, b: &Buffer, ip: bool) -> bool {
         let is_super = b.flags.has(Flags::GSO);
@@ -157,7 +157,7 @@ impl Hold {
     }
 }
 
-/// Where the IP header of a packet stands that begins with it or with an Ethernet header.
+/// Offset of the IP header in a packet that begins with it or with an Ethernet header.
 pub fn l3_of(b: &Buffer, ip: bool) -> Option<usize> {
     if ip { Some(0) } else { Some(Ethernet::l3_at(b.data())?.0) }
 }

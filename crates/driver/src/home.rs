@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What threads and control give each other outside of the packets' way.
+//! State that threads and control exchange outside of the packet path.
 
 use crate::links::{LinkMonitor, Links};
 use crate::queues::Placement;
@@ -7,7 +7,7 @@ use graph::{Shared, Signal, StateDef, World};
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-/// The way back to the instance for orders that run on its threads.
+/// Weak reference to the instance, for closures that run on its threads.
 pub(crate) struct Home(OnceLock<Weak<World>>);
 
 impl Shared for Home {
@@ -23,7 +23,7 @@ impl Home {
     }
 }
 
-/// What threads want to have dropped by control: closing a socket may take milliseconds.
+/// Objects that threads hand to control to be dropped: closing a socket may take milliseconds.
 pub(crate) struct Trash {
     things: Mutex<Vec<Box<dyn Any + Send>>>,
     pub signal: Signal,
@@ -41,7 +41,7 @@ impl Trash {
         self.signal.raise();
     }
 
-    /// Drops what has gathered.
+    /// Drops the objects handed over so far.
     pub fn empty(&self) {
         let things = std::mem::take(&mut *self.things.lock().expect("no panic inside"));
         drop(things);

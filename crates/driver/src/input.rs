@@ -10,14 +10,14 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use wire::offload::OffloadError;
 
-/// What a queue lost, in packets.
+/// Losses of a receive queue, in packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Losses {
-    /// Lost by the device because nobody took them in time.
+    /// Lost by the device because they weren't read in time.
     pub missed: u64,
     /// Malformed.
     pub errors: u64,
-    /// To be cut into segments of a kind that isn't known here, or of no size.
+    /// With segmentation of an unknown kind, or with a segment size of 0.
     pub unknown_offload: u64,
 }
 
@@ -26,29 +26,29 @@ pub trait RxQueue: AsFd + Send + 'static {
     /// The driver's input node.
     const NODE: &'static str;
 
-    /// Moves what waits into the burst, until that has no more room.
+    /// Moves waiting packets into the burst, until that has no more room.
     fn receive(&mut self, burst: &mut Burst<'_>);
 
-    /// Forgets what waits.
+    /// Discards waiting packets.
     fn discard(&mut self);
 
-    /// What was lost since the last call; called about once a second.
+    /// Returns the losses since the last call; called about once a second.
     fn losses(&mut self) -> Losses {
         Losses::default()
     }
 
-    /// Called after many polls that brought nothing: does away with what would keep the descriptor readable.
+    /// Called after many polls without a packet: clears conditions that would keep the descriptor readable.
     fn idle(&mut self) {}
 }
 
-/// A queue at its place.
+/// A queue placed on a thread.
 pub(crate) struct Slot<Q> {
     pub queue: Q,
-    /// What control wants of it.
+    /// Its state that control requests.
     pub wish: Arc<Wish>,
-    /// It is polled.
+    /// True if it is polled.
     pub up: bool,
-    /// Its descriptor wakes the thread.
+    /// True if its descriptor wakes the thread.
     pub watched: bool,
 }
 
@@ -57,17 +57,17 @@ pub struct PollInput<Q> {
     pub(crate) slots: Vec<Slot<Q>>,
     frames: Frames,
     spare: Vec<Owned>,
-    /// What `spare` holds, as of the last second.
+    /// Number of buffers in `spare`, as of the last second.
     held: Part,
     lanes: Arc<IfLanes>,
     device_input: Option<ArcIndex>,
     /// Polls since the last packet.
     idle: u32,
-    /// When losses were counted last.
+    /// Time at which losses were counted last.
     counted: u64,
 }
 
-/// Where received packets go.
+/// The next nodes of received packets.
 #[derive(Next, Clone, Copy)]
 pub enum InputTo {
     /// A frame.
@@ -96,7 +96,7 @@ pub enum InputTo {
     UnknownSegmentation,
 }
 
-/// After so many polls without a packet the queues look why they are woken.
+/// Number of polls without a packet after which [`RxQueue::idle`] is called.
 const IDLE_POLLS: u32 = 256;
 const SECOND: u64 = 1_000_000_000;
 
@@ -116,7 +116,7 @@ impl<Q: RxQueue> Build for PollInput<Q> {
 }
 
 impl<Q: RxQueue> PollInput<Q> {
-    /// How the thread has to learn of packets: as the most demanding of its queues.
+    /// Input mode of the thread: the most demanding one among its queues that are polled.
     pub(crate) fn mode(&self) -> InputMode {
         let rank = |mode: &InputMode| match mode {
             InputMode::Disabled => 0,
@@ -177,7 +177,7 @@ impl<Q: RxQueue> PollInput<Q> {
         packets
     }
 
-    /// Drops packets whose sender asks for work that makes no sense.
+    /// Drops packets whose offload request is invalid.
     #[cold]
     fn refuse(&mut self, cx: &mut Cx<'_, false>) {
         for (error, to) in [

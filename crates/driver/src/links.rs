@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The host's links that interfaces depend on: one process follows what the kernel tells of all of them.
+//! The host's links that interfaces depend on: one process follows the kernel's notifications for all of them.
 
 use crate::home::Trash;
 use graph::{Process, Shared, Sleep, SwIfIndex, Wake, World};
@@ -7,10 +7,10 @@ use netlink::{Ethtool, Link, LinkEvent, Monitor, Namespace, Rtnl};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What happened to a link that is followed.
+/// An event of a link that is followed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LinkNews {
-    /// State, MTU, name or something else is as told here; the first news after [`Links::follow`].
+    /// Present state, MTU, name and so on: after a change, and as the first event after [`Links::follow`].
     Is(Link),
     /// It was deleted, or moved to another namespace.
     Gone,
@@ -18,9 +18,9 @@ pub enum LinkNews {
     Back(Link),
 }
 
-/// Gets the news of a link, on the control thread.
+/// Receives the events of a link, on the control thread.
 pub trait LinkUser: Send + Sync {
-    /// Something happened.
+    /// Handles an event.
     fn news(&self, world: &World, sw_if: SwIfIndex, news: LinkNews);
 }
 
@@ -30,12 +30,12 @@ struct Place {
     id: (u64, u64),
     monitor: Monitor,
     rtnl: Rtnl,
-    /// `None` where the kernel doesn't tell speeds.
+    /// `None` where the kernel doesn't report speeds.
     ethtool: Option<Ethtool>,
 }
 
 impl Place {
-    /// Adds what rtnetlink doesn't tell.
+    /// Adds the speed, which rtnetlink doesn't report.
     fn complete(&mut self, link: &mut Link) {
         link.speed = self.ethtool.as_mut().and_then(|ethtool| ethtool.speed(link));
     }
@@ -44,8 +44,8 @@ impl Place {
 struct Followed {
     place: (u64, u64),
     sw_if: SwIfIndex,
-    /// Name, index and what was told last; `None` while it is gone.
     name: String,
+    /// State that was reported last; `None` while the link is gone.
     last: Option<Link>,
     user: Arc<dyn LinkUser>,
 }
@@ -72,7 +72,7 @@ impl Links {
         self.0.lock().expect("no panic inside")
     }
 
-    /// Tells `user` of the link `index` of a namespace (`None`: the caller's), from its present state on, until
+    /// Reports the link `index` of a namespace (`None`: the caller's) to `user`, from its present state on, until
     /// [`Self::forget`].
     ///
     /// # Errors
@@ -93,7 +93,8 @@ impl Links {
         Ok(())
     }
 
-    /// Tells `user` when a link of this name comes to the caller's namespace, and of it from then on, until [`Self::forget`].
+    /// Reports to `user` when a link of this name comes to the caller's namespace, and its events from then on, until
+    /// [`Self::forget`].
     ///
     /// # Errors
     /// The kernel's.
@@ -152,7 +153,7 @@ impl Links {
         inner.places.retain(|p| followed.iter().any(|f| f.place == p.id));
     }
 
-    /// Reads what has come from the kernel.
+    /// Reads the kernel's pending notifications.
     fn read(&self) -> News {
         let mut news = News::new();
         let Inner { places, followed } = &mut *self.inner();
@@ -182,7 +183,7 @@ impl Links {
     }
 }
 
-/// Events that lead from what was told last to what is true now.
+/// Events that lead from the state reported last to the present state.
 fn caught_up(links: &[Link], place: (u64, u64), followed: &[Followed]) -> Vec<LinkEvent> {
     let known = followed.iter().filter(|f| f.place == place).filter_map(|f| f.last.as_ref());
     let gone = known.filter(|l| links.iter().all(|now| now.index != l.index)).cloned().map(LinkEvent::Gone);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checksums and segmentation that somebody else has to do: between a device's words and a packet's metadata.
+//! Checksum and segmentation offload: conversion between a device's terms and a packet's metadata.
 
 use buffer::{Buffer, Flags};
 use wire::offload::{Csum, Gso, GsoKind, Offload};
 
-/// Which work a device takes over for packets that it sends.
+/// Offloads that a device does for packets that it sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Takes {
     /// Completes partial checksums.
@@ -23,7 +23,7 @@ impl Takes {
     }
 }
 
-/// Notes in the packet's metadata what its sender has verified, or left to be done. Offsets count from its first byte.
+/// Stores the sender's verified checksum or pending work in the packet's metadata. Offsets count from its first byte.
 #[inline(always)]
 pub fn note(b: &mut Buffer, offload: Offload) {
     match offload.csum {
@@ -41,7 +41,7 @@ pub fn note(b: &mut Buffer, offload: Offload) {
     }
 }
 
-/// What is left to do for a packet.
+/// Returns the checksum and segmentation work that is pending for a packet.
 #[inline(always)]
 pub fn left(b: &Buffer) -> Offload {
     if !b.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
@@ -59,7 +59,7 @@ pub fn left(b: &Buffer) -> Offload {
     left
 }
 
-/// Bytes of all headers; 0, which asks the device to look itself, if they aren't where the checksum says.
+/// Bytes of all headers; 0, which makes the device parse them itself, if they aren't where the checksum implies.
 #[inline(always)]
 fn header_len(b: &Buffer, kind: GsoKind) -> u16 {
     if !b.flags.has(Flags::CSUM_PARTIAL) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which thread polls which receive queue, and how.
+//! Placement of receive queues: which thread polls which queue, and in which mode.
 //!
-//! Control writes what it wants of a queue and tells all threads. Whoever has the queue follows: polls it or not, hands it on
-//! to another thread, gives it back. So nobody waits for anybody, and orders that cross on the way end well.
+//! Control writes the requested state of a queue and notifies all threads. The thread that has the queue follows: polls it or
+//! not, hands it on to another thread, gives it back. So no thread waits for another, and orders that cross end well.
 
 use crate::home::{Home, Trash};
 use crate::input::{PollInput, RxQueue, Slot};
@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// What control wants of a queue.
+/// The state of a queue that control requests.
 pub(crate) struct Wish {
     pub sw_if: SwIfIndex,
     /// Packets begin with an IP header.
@@ -145,7 +145,7 @@ impl<Q: RxQueue> RxQueues<Q> {
         Self::tell(world)
     }
 
-    /// Begins to poll the queues, or ends it, and forgets what waits: before, the device has to be told to send nothing more.
+    /// Starts polling the queues, or stops it and discards waiting packets: the device has to be stopped before.
     ///
     /// # Errors
     /// The driver's input node is missing.
@@ -179,7 +179,7 @@ fn arrive<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, home: &Arc<Home>, slot:
     }
 }
 
-/// Does on this thread what control wants of the queues that are here.
+/// Applies the state that control requests to the queues on this thread.
 fn follow<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, home: &Arc<Home>) {
     let here = rt.thread();
     let Some(input) = rt.input_mut::<PollInput<Q>>(node) else { return };

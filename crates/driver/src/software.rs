@@ -27,9 +27,9 @@ pub fn finish_checksum(b: &mut Buffer) -> bool {
 #[derive(Clone)]
 pub struct Cut<'a> {
     plan: Plan<'a>,
-    /// The packet that is next.
+    /// Index of the next packet.
     index: usize,
-    /// From its payload on.
+    /// Bytes from its payload on.
     rest: Range<'a>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Cut<'a> {
     /// Plans how to cut a packet whose IP header stands at `l3`. The first segment has to hold all headers.
     ///
     /// # Errors
-    /// Why it can't be cut.
+    /// The reason why it can't be cut.
     pub fn new(packet: &'a Buffer, l3: usize) -> Result<Self, GsoError> {
         Self::resume(packet, l3, 0)
     }
@@ -52,7 +52,7 @@ impl<'a> Cut<'a> {
         Ok(Self { plan, index, rest })
     }
 
-    /// Into how many packets; at least 1.
+    /// Number of packets; at least 1.
     pub fn count(&self) -> usize {
         self.plan.count()
     }
@@ -72,16 +72,16 @@ impl<'a> Cut<'a> {
 /// Some bytes of a packet, piece by piece.
 #[derive(Clone)]
 pub struct Range<'a> {
-    /// What is left of a segment.
+    /// Rest of the current segment.
     piece: &'a [u8],
-    /// Those behind it.
+    /// Segments behind it.
     segments: Segments<'a>,
     /// Bytes that are left.
     len: usize,
 }
 
 impl Range<'_> {
-    /// The first `len` bytes of what follows, whatever was asked for before.
+    /// The first `len` bytes from here, whatever limit it had before.
     fn first(&self, len: usize) -> Self {
         Self { len, ..self.clone() }
     }

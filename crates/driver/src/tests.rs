@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 use wire::MacAddr;
 use wire::offload::{Csum, Gso, GsoKind, Offload};
 
-/// What is on its way to or from a device.
+/// A frame that is sent to or received from a device.
 #[derive(Clone, Debug, PartialEq)]
 struct Item {
     bytes: Vec<u8>,
@@ -89,7 +89,7 @@ impl RxQueue for FakeRx {
             }
         }
         if items.is_empty() {
-            // Fails if nobody has rung.
+            // Fails if the bell hasn't been rung.
             let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
         }
     }
@@ -103,7 +103,7 @@ impl RxQueue for FakeRx {
     }
 }
 
-/// Sends to a list; the first byte of a frame's payload may say why not.
+/// Sends to a list; the first byte of a frame's payload may give the reason of a loss.
 struct FakeTx(Arc<Wire>);
 
 impl TxQueue for FakeTx {
@@ -136,7 +136,7 @@ impl Device for Nothing {
     }
 }
 
-/// What the graph got.
+/// A packet that the graph received.
 #[derive(Clone, Debug)]
 struct Seen {
     bytes: Vec<u8>,
@@ -200,7 +200,7 @@ fn seen(world: &World) -> Vec<Seen> {
     std::mem::take(&mut *world.get::<Log>().0.lock().expect("no panic inside"))
 }
 
-/// An interface with one queue each way for each thread.
+/// An interface with a receive and a transmit queue for each thread.
 struct Fake {
     rx: Arc<Wire>,
     bell: OwnedFd,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The transmit node of an interface: on each thread it has a queue of its own.
 //!
-//! Packets are lent to the device for one call, which takes the whole vector: nothing is copied here, and nobody frees a packet
-//! that the device still reads.
+//! Packets are lent to the device for one call, which takes the whole vector: nothing is copied here, and no packet is freed
+//! while the device still reads it.
 
 use crate::hold::{Hold, l3_of};
 use crate::home::Trash;
@@ -18,10 +18,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use wire::gso::MAX_HEADERS;
 use wire::offload::{Csum, Offload};
 
-/// Why a device didn't send a frame.
+/// The reason why a device didn't send a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// It is slower than what it gets.
+    /// Its queue is full.
     Full,
     /// It is down or gone.
     Down,
@@ -45,7 +45,7 @@ pub trait TxQueue: Send + 'static {
     );
 }
 
-/// What became of a packet.
+/// The outcome of a packet at the transmit node.
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TxTo {
     /// The device has it.
@@ -88,7 +88,7 @@ impl From<Loss> for TxTo {
     }
 }
 
-/// What a trace shows of a transmitted packet.
+/// Trace record of a transmitted packet.
 #[derive(Clone, Copy)]
 pub struct TxTrace {
     sw_if: u32,
@@ -114,7 +114,7 @@ impl Trace for TxTrace {
     }
 }
 
-/// Frames that are sent in a turn of what waits to be cut into segments.
+/// Maximum number of frames sent per turn from packets that wait to be cut into segments.
 const BUDGET: usize = 2 * FRAME_SIZE;
 
 /// Memory for the headers of the segments of one call.
@@ -133,7 +133,7 @@ pub struct Tx<Q> {
 }
 
 impl<Q: TxQueue> Tx<Q> {
-    /// Does work that is left in a packet and that the device doesn't take. False if it can't be done.
+    /// Completes a pending checksum if the device doesn't do that. Returns false if it can't be done.
     #[inline(always)]
     fn prepare(&self, b: &mut Buffer) -> bool {
         // Cutting into segments, later, computes every checksum.
@@ -141,14 +141,14 @@ impl<Q: TxQueue> Tx<Q> {
         !undone || self.takes.csum || finish_checksum(b)
     }
 
-    /// Whether packets may have to wait: super-packets of a device that doesn't cut them, or, if it didn't until now, whatever is behind
-    /// those that wait still.
+    /// Returns true if packets may have to wait: super-packets if the device doesn't cut them, or, if it didn't until now, packets
+    /// behind others that still wait.
     #[inline(always)]
     fn cuts(&self) -> bool {
         self.queue.is_some() && !(self.takes.gso && self.hold.is_idle())
     }
 
-    /// Sends packets and notes the fate of each. Those that have got one already are left out.
+    /// Sends packets and stores the outcome of each. Packets with an outcome other than `Sent` are skipped.
     #[inline(always)]
     fn send<'a>(&mut self, n: usize, packet: impl Fn(usize) -> &'a Buffer, fates: &mut [TxTo; FRAME_SIZE]) {
         match &mut self.queue {
@@ -173,7 +173,7 @@ impl<Q: TxQueue> Tx<Q> {
         }
     }
 
-    /// Sends what waits, at most [`BUDGET`] frames of it.
+    /// Sends packets that wait, at most [`BUDGET`] frames.
     fn drain(&mut self, cx: &mut Cx<'_, false>) {
         let mut left = BUDGET;
         while left > 0 && !self.hold.queue.is_empty() {
@@ -184,7 +184,7 @@ impl<Q: TxQueue> Tx<Q> {
         }
     }
 
-    /// One call of the device for what waits; returns how many frames it got, at least 1.
+    /// Sends packets that wait by one call of the device; returns the number of its frames, at least 1.
     fn drain_once(&mut self, max: usize, cx: &mut Cx<'_, false>) -> usize {
         let Some(queue) = &mut self.queue else {
             self.let_go(1, Some(TxTo::Closed), cx);
@@ -223,7 +223,7 @@ impl<Q: TxQueue> Tx<Q> {
         frames.max(1)
     }
 
-    /// Lets go of the oldest packets that wait.
+    /// Removes the `n` oldest packets that wait: frees them if sent, drops them otherwise.
     fn let_go(&mut self, n: usize, fate: Option<TxTo>, cx: &mut Cx<'_, false>) {
         for _ in 0..n {
             let Some(held) = self.hold.pop() else { break };
@@ -244,7 +244,7 @@ struct Feed<'d, F> {
     n: usize,
     next: usize,
     fates: &'d mut [TxTo; FRAME_SIZE],
-    /// Which packet a frame is.
+    /// Index of the packet of each frame.
     owners: [u8; FRAME_SIZE],
     frames: usize,
 }
@@ -285,12 +285,12 @@ impl<F> Feed<'_, F> {
 struct CutFeed<'d, H> {
     hold: &'d Hold,
     headers: H,
-    /// How many packets are done.
+    /// Number of packets that are done.
     entry: usize,
-    /// The segment of this packet that is next.
+    /// Index of the next segment of the current packet.
     next: usize,
     cut: Option<Cut<'d>>,
-    /// Which packet a frame is of.
+    /// Index of the packet of each frame.
     owners: [u8; FRAME_SIZE],
     frames: usize,
     ip: bool,
@@ -411,7 +411,7 @@ impl<Q> Default for TxQueues<Q> {
 }
 
 impl<Q: TxQueue> TxQueues<Q> {
-    /// How the interface's transmit node is made for each thread, as [`net::Interfaces::create`] takes it. `queues` are by
+    /// Returns the constructor of the interface's transmit node, as [`net::Interfaces::create`] takes it. `queues` are by
     /// thread; a thread without one drops by name.
     pub fn make(queues: Vec<Q>, ip: bool, takes: Takes) -> impl Fn(&World, ThreadIndex, SwIfIndex) -> Tx<Q> {
         let queues = Mutex::new(queues.into_iter().map(Some).collect::<Vec<_>>());
@@ -441,7 +441,7 @@ impl<Q: TxQueue> TxQueues<Q> {
         });
     }
 
-    /// Says which work is left to the device.
+    /// Sets the offloads that are left to the device.
     pub fn set_takes(&self, world: &World, takes: Takes) {
         self.tell(world, move |tx| tx.takes = takes.sane());
     }

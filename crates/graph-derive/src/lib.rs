@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! `#[derive(Next)]`: one enum names every way a packet leaves a node.
+//! `#[derive(Next)]`: one enum names all edges by which packets leave a node.
 //!
 //! A variant is the edge, the counter and the text an operator reads in `show errors`:
 //!

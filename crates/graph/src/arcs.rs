@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Feature arcs: per interface, an ordered list of nodes that packets pass.
 //!
-//! The order is a partial one, by names: each feature says what it comes before and after. Workers read a table of chains
+//! The order is a partial one, by names: each feature names the features it comes before and after. Workers read a table of chains
 //! that control writes in place: one word says where an interface's chain starts, so it changes as a whole, and memory follows the
-//! number of interfaces. Chains are only ever added, never changed: a packet that is held, or on its way to another
+//! number of interfaces. Chains are only ever added, never changed: a packet that is held, or handed off to another
 //! thread, keeps a valid position, and the configuration that stands there. Equal chains are stored once.
 
 use crate::config::{Words, words_of};
@@ -53,10 +53,10 @@ struct Step {
 const INTERFACES: usize = Space::Interface.capacity();
 /// Steps of all chains at most.
 const STEPS: usize = 1 << 22;
-/// Arcs at most: those that the plugins bring.
+/// Maximum number of arcs, all plugins together.
 const ARCS: usize = 64;
 
-/// What workers read.
+/// The part of the arcs that workers read.
 #[derive(Debug)]
 pub struct ArcTable {
     /// By arc and interface: the chain's first step plus one; 0 for none.
@@ -200,7 +200,7 @@ impl Arcs {
         Ok((index, at))
     }
 
-    /// Enables or disables a feature on an interface for the feature's owner. This ends an operator's choice.
+    /// Enables or disables a feature on an interface for the feature's owner. This ends an operator's setting.
     ///
     /// # Errors
     /// An interface that there is no room for; too many different chains.
@@ -226,7 +226,7 @@ impl Arcs {
     }
 
     /// Enables a feature on an interface with this configuration for an operator, or disables it. The owner's setting is kept, and is
-    /// in force again when the operator takes the choice back.
+    /// in force again when the operator takes its setting back.
     ///
     /// # Errors
     /// As [`Self::set`].
@@ -244,13 +244,13 @@ impl Arcs {
         self.rebuild(arc, sw_if)
     }
 
-    /// Whether the owner of a feature has enabled it on an interface, whatever an operator has chosen.
+    /// Returns true if the owner of a feature has enabled it on an interface, whatever the operator's setting.
     pub fn is_set(&self, arc: ArcIndex, feature: usize, sw_if: SwIfIndex) -> bool {
         let enabled = self.all[arc.at()].enabled.get(&sw_if);
         enabled.is_some_and(|list| list.iter().any(|(at, _)| *at == feature))
     }
 
-    /// The choices of operators, sorted: interface, arc, feature, and whether it is on.
+    /// The operators' settings, sorted: interface, arc, feature, and whether it is on.
     pub fn chosen(&self) -> Vec<(SwIfIndex, &'static str, &'static str, bool)> {
         let of_arc = |arc: &Arc| {
             let (name, features) = (arc.def.name, &arc.features);
@@ -274,7 +274,7 @@ impl Arcs {
         self.rebuild(arc, sw_if)
     }
 
-    /// An interface has gone: whoever gets its index has no feature enabled.
+    /// Forgets an interface that has gone: the next interface with its index has no feature enabled.
     pub fn forget(&mut self, sw_if: SwIfIndex) {
         for (i, arc) in self.all.iter_mut().enumerate() {
             arc.ends.remove(&sw_if);
@@ -371,7 +371,7 @@ mod tests {
         arcs.set(arc, 0, SwIfIndex(5), None).expect("room");
         arcs.set(arc, 1, SwIfIndex(5), None).expect("room");
         assert_eq!(table.start(arc, SwIfIndex(5)), None);
-        // An operator's choice goes before what the owner wants, until that changes or the choice is taken back.
+        // An operator's setting goes before the owner's, until the owner's changes or the operator's is taken back.
         arcs.set(arc, 1, SwIfIndex(6), Some(SEVEN)).expect("room");
         for (feature, on, now, chosen) in [
             (1, false, [].as_slice(), Some(("yy", false))),
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!((table.start(arc, SwIfIndex(6)), arcs.chosen()), (None, Vec::new()));
         arcs.forget(SwIfIndex(3));
         assert_eq!((table.start(arc, SwIfIndex(3)), arcs.enabled(arc, SwIfIndex(3))), (None, Vec::new()));
-        // What comes again takes no more memory.
+        // A chain that comes again takes no more memory.
         let steps = arcs.steps;
         for _ in 0..10 {
             arcs.set(arc, 1, SwIfIndex(3), Some(SEVEN)).expect("room");

@@ -12,14 +12,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Threads answer within a turn. A command looks for the answers again and again that long, and then as often.
 const SOON: Duration = Duration::from_millis(1);
 
-/// Answers under way: one for each thread.
+/// Pending answers: one for each thread.
 pub struct Asked<T> {
     slots: Vec<Slot<T>>,
     since: Instant,
     patience: Duration,
 }
 
-/// The thread's until it has answered, then control's: nobody ever waits for the lock.
+/// The thread's until it has answered, then control's: no thread ever waits for the lock.
 type Slot<T> = Arc<Mutex<Option<T>>>;
 
 impl World {
@@ -45,7 +45,7 @@ impl World {
 impl<T: Send + 'static> Asked<T> {
     /// The answers, by thread, once all are there or it has taken too long: `None` for a thread that hasn't answered.
     pub fn poll(&mut self) -> Option<Vec<Option<T>>> {
-        // A thread that has answered has let go of its slot.
+        // A thread that has answered has dropped its reference to the slot.
         let there = self.slots.iter().all(|slot| Arc::strong_count(slot) == 1);
         if !there && self.since.elapsed() < self.patience {
             return None;

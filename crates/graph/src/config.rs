@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is configured for a feature on one interface.
+//! Configuration of a feature on one interface.
 
 use crate::Node;
 use mem::Plain;
@@ -47,13 +47,13 @@ impl ConfigType {
         Self { id: TypeId::of::<C>(), name: type_name::<C>(), default: to_words(C::default()) }
     }
 
-    /// Whether it is this type.
+    /// Returns true if it is the type `C`.
     #[inline(always)]
     pub fn is<C: Plain>(&self) -> bool {
         self.id == TypeId::of::<C>()
     }
 
-    /// Checks that it is this type.
+    /// Checks that it is the type `C`.
     ///
     /// # Errors
     /// Both types' names.

@@ -23,7 +23,7 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Whether packets have to wait until the planned copies have left.
+    /// Returns true if packets have to wait until the planned copies have left.
     #[inline(always)]
     pub fn are_enough(&self) -> bool {
         self.planned >= AT_ONCE

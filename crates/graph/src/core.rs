@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What one thread has beside its nodes: frames on their way, free buffers, counters, traces.
+//! State of one thread beside its nodes: pending frames, free buffers, counters, traces.
 
 use crate::counters::{CALLS, CLOCKS, ERRORS, VECTORS};
 use crate::handoff::Handoffs;
@@ -57,7 +57,7 @@ pub(crate) struct Core {
     pub clock: Arc<Clock>,
     /// The clock at the start of the turn.
     pub now: u64,
-    /// Buffer of the enqueue: packets of one way out.
+    /// Buffer of the enqueue: packets of one edge.
     pub stage: Option<Box<Frame>>,
     /// Sees all vectors.
     pub observer: Option<Box<dyn Observer>>,

@@ -6,14 +6,14 @@ use stats::{Registry, Space};
 
 /// Names of nodes, by node.
 pub const NAMES: &str = "/sys/node/names";
-/// How often a node ran, by node.
+/// Number of calls, by node.
 pub const CALLS: &str = "/sys/node/calls";
-/// Packets that a node got, by node; of an input, those that it brought.
+/// Number of packets that a node received, by node; for an input, of packets that it brought in.
 pub const VECTORS: &str = "/sys/node/vectors";
-/// What a node took, in ticks of the time-stamp counter, by node. Everything between two nodes is the later one's, so the sum over
-/// the nodes is all that a thread spent in turns that moved packets.
+/// Ticks of the time-stamp counter that a node took, by node. The time between two nodes is counted for the later one, so the sum
+/// over the nodes is all that a thread spent in turns that moved packets.
 pub const CLOCKS: &str = "/sys/node/clocks";
-/// How often a node waited, by node: no node of the graph does. Processes, which do, aren't nodes here.
+/// Number of waits, by node: always 0, since no node of the graph waits. Processes, which do, aren't nodes here.
 pub const SUSPENDS: &str = "/sys/node/suspends";
 /// Packets of control's own that were dropped because their thread takes nothing, by thread.
 pub const REFUSED: &str = "/sys/control/refused";

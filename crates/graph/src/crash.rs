@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a thread was doing when it panicked: the node, its frame, the last traced packet.
+//! Report on a thread that panicked: the node that ran, its frame, the last traced packet.
 
 use crate::core::Core;
 use crate::slot::NodeRuntime;

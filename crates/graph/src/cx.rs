@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a node can reach while it works on a packet.
+//! The context of a node while it works on a packet.
 
 use crate::arcs::ArcTable;
 use crate::core::Core;
@@ -84,7 +84,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.core.cache.free(buffer);
     }
 
-    /// Sends one more packet on a way out of this node: a reply, a fragment, a clone, what an input brings.
+    /// Sends one more packet along an edge of this node: a reply, a fragment, a clone, a packet that an input brings.
     #[inline]
     pub fn emit<N: Next>(&mut self, next: N, mut buffer: Owned) {
         debug_assert!(self.node.is_of::<N>(), "a way out of another node");
@@ -99,7 +99,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.core.send_one(self.node, code, buffer);
     }
 
-    /// Sends packets on a way out of this node: what an input brings. Leaves the frame empty.
+    /// Sends packets along an edge of this node: for packets that an input brings. Leaves the frame empty.
     #[inline]
     pub fn emit_frame<N: Next>(&mut self, next: N, frame: &mut Box<Frame>) {
         debug_assert!(self.node.is_of::<N>(), "a way out of another node");
@@ -147,7 +147,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.core.reasons.get(error, self.turn)
     }
 
-    /// Counts on a way out without sending anything: events that aren't packets.
+    /// Counts on an edge without sending anything: events that aren't packets.
     #[inline(always)]
     pub fn count<N: Next>(&mut self, next: N, n: u64) {
         debug_assert!(self.node.is_of::<N>(), "a way out of another node");
@@ -170,7 +170,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.arcs.node(at)
     }
 
-    /// Whether any feature of the arc is enabled on the interface.
+    /// Returns true if any feature of the arc is enabled on the interface.
     #[inline(always)]
     pub fn has_arc(&self, arc: ArcIndex, sw_if: u32) -> bool {
         self.arcs.start(arc, SwIfIndex(sw_if)).is_some()
@@ -189,7 +189,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.arcs.node(b.feature)
     }
 
-    /// What was configured for this feature, whose node is `N`, on the packet's interface.
+    /// Configuration of this feature, whose node is `N`, on the packet's interface.
     #[inline(always)]
     pub fn feature_config<N: Configured>(&self, b: &Buffer) -> N::Config {
         debug_assert!(self.node.config.is::<N::Config>(), "{} has another configuration", self.node.name);
@@ -201,7 +201,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.arcs.advance(b)
     }
 
-    /// Adds what this node has to tell to the packet's trace.
+    /// Adds this node's record to the packet's trace.
     #[inline(always)]
     pub fn trace<T: Trace>(&mut self, b: &Buffer, record: T) {
         if TRACED && b.flags.has(Flags::TRACED) {

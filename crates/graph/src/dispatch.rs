@@ -132,7 +132,7 @@ fn run_raw<I: Isa, N: Node>(
 struct Has<N>(PhantomData<N>);
 
 impl<N: Next> Has<N> {
-    /// Whether some way out keeps the packet.
+    /// True if some edge keeps the packet.
     const KEEP: bool = {
         let (mut i, mut found) = (0, false);
         while i < N::EDGES.len() {

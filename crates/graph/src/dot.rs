@@ -12,12 +12,12 @@ const HEAD: &str = r##"digraph ferrovia {
   edge [color="#888888", arrowsize=0.5, penwidth=0.7];
 "##;
 
-/// Whether packets end there. So many nodes drop that their arrows would hide all others: they get a red border instead.
+/// Returns true if packets end at this node. So many nodes drop that the arrows would hide all others: they get a red border instead.
 fn is_end(name: &str) -> bool {
     ["drop", "punt"].iter().any(|word| has_last_word(name, word))
 }
 
-/// Nodes of one family stand in one frame: those with the same first word, and those of one interface.
+/// Nodes of one family stand in one frame: nodes with the same first word, and the nodes of one interface.
 fn family(node: &NodeInfo) -> &str {
     let name = &*node.name;
     let interface = name.strip_suffix("-output").or(name.strip_suffix("-tx").filter(|_| node.transmits()));

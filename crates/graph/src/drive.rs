@@ -40,7 +40,7 @@ impl Drop for LeakCheck {
     }
 }
 
-/// What became of one packet.
+/// The outcome of one packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The node that it was sent to.
@@ -97,7 +97,7 @@ impl Bench {
         b
     }
 
-    /// Runs one node over these packets, prepared by `prepare`, and tells where each went. Packets that it freed or keeps
+    /// Runs one node over these packets, prepared by `prepare`, and returns where each went. Packets that it freed or keeps
     /// are not in the answer; what it emitted besides is. In the order of the nodes they went to.
     pub fn node(&mut self, node: &str, packets: &[Vec<u8>], prepare: impl Fn(&mut Buffer)) -> Vec<Outcome> {
         let index = self.index(node);
@@ -241,7 +241,7 @@ impl Bench {
         panic!("`{line}' doesn't end");
     }
 
-    /// How often a reason was counted: `("ip4-input", "ip4_checksum")`-like names as in the stats segment.
+    /// Number of times that a reason was counted: `("ip4-input", "ip4_checksum")`-like names as in the stats segment.
     pub fn count(&self, node: &str, reason: &str) -> u64 {
         let errors = self.world.stats.simple(crate::counters::ERRORS);
         let reasons = self.world.reasons();

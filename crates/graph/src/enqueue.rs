@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From the packets of a frame and their ways out to the frames of the next nodes.
+//! Distributes the packets of a frame along their edges to the frames of the next nodes.
 //!
-//! Every node has one open frame on each thread, whoever sends to it: frames merge, and a flow keeps its order. If all packets
-//! go one way, the frame itself changes hands. With few ways, each way's packets are selected at once; with many, they are
-//! distributed one by one into the open frames.
+//! Every node has one open frame on each thread, whichever nodes send to it: frames merge, and a flow keeps its order. If all
+//! packets take one edge, the frame itself changes hands. With few edges, each edge's packets are selected at once; with many,
+//! they are distributed one by one into the open frames.
 //!
 //! Work that is done once for a frame is in functions that aren't inlined. Inlined, every node would have four copies of it, and these
 //! copies would be half of the daemon's code.
@@ -15,7 +15,7 @@ use crate::slot::{NodeRuntime, Way};
 use buffer::{FRAME_SIZE, Flags, Frame, Owned};
 use simd::Isa;
 
-/// Ways that are selected at once, before packets are distributed one by one.
+/// Number of edges whose packets are selected at once, before the others' are distributed one by one.
 const SELECTED: usize = 4;
 
 impl Core {
@@ -110,7 +110,7 @@ impl Core {
         self.stage = Some(stage);
     }
 
-    /// Sends one packet on a way out.
+    /// Sends one packet along an edge.
     pub fn send_one(&mut self, node: &NodeRuntime, code: u32, buffer: Owned) {
         let mut stage = self.stage.take().unwrap_or_else(|| Frame::new(self.pool));
         if stage.push(buffer).is_ok() {
@@ -119,7 +119,7 @@ impl Core {
         self.stage = Some(stage);
     }
 
-    /// Sends all packets of the frame on one way out; leaves it empty.
+    /// Sends all packets of the frame along one edge; leaves it empty.
     #[inline(never)]
     pub fn send_all(&mut self, node: &NodeRuntime, code: u32, frame: &mut Box<Frame>) {
         if frame.is_empty() {

@@ -21,7 +21,7 @@ pub(crate) struct Handoffs {
     to: Vec<Option<(Producer<Parcel>, Arc<Waker>)>>,
     /// With the shares of the threads that they are from.
     from: Vec<(Consumer<Parcel>, Arc<Share>)>,
-    /// What packets that this thread hands over may hold.
+    /// The share of the pool for packets that this thread hands over.
     share: Arc<Share>,
     congestion: Lane,
     handed: Lane,
@@ -54,7 +54,7 @@ pub(crate) fn rings(wakers: &[Arc<Waker>], stats: &Registry, pool: &Pool) -> Vec
 }
 
 impl Handoffs {
-    /// Whether another thread has handed something over.
+    /// Returns true if packets from another thread wait.
     pub fn waiting(&mut self) -> bool {
         self.from.iter_mut().any(|(ring, _)| !ring.is_empty())
     }
@@ -90,7 +90,7 @@ impl Core {
         }
     }
 
-    /// Takes what other threads handed over; wakes those that have got something from here.
+    /// Takes the packets that other threads handed over; wakes the threads that have got packets from here.
     #[inline(always)]
     pub(crate) fn receive_handoffs(&mut self) -> usize {
         if self.handoffs.from.is_empty() {

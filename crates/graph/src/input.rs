@@ -4,7 +4,7 @@
 use crate::{Cx, Next};
 use std::any::Any;
 
-/// How an input node learns of packets.
+/// The mode in which an input node is called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum InputMode {
     /// Not called.
@@ -36,7 +36,7 @@ impl std::fmt::Display for InputMode {
 pub trait Input: Send + Sized + 'static {
     /// The node's name.
     const NAME: &'static str;
-    /// Every way out.
+    /// The node's edges.
     type Next: Next;
     /// Brings packets in; returns how many.
     fn poll(&mut self, cx: &mut Cx<'_, false>) -> usize;

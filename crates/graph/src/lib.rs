@@ -2,7 +2,7 @@
 //! The packet graph.
 //!
 //! Packets travel in vectors of up to 256 through a directed graph of small nodes. An [`Input`] brings them in; each [`Node`]
-//! says for every packet which way it leaves, by one enum ([`Next`]) that also names the reasons of drops; the framework
+//! sets for every packet the edge it leaves by, with one enum ([`Next`]) that also names the reasons of drops; the framework
 //! does the rest: the loop, prefetching, tracing, counting, enqueueing, instruction sets.
 //!
 //! - [`World`] is an instance: the names, the shared state, the doors to its threads. Control verbs work on it.

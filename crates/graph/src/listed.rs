@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The graph's part of the stats directory: what nodes and their ways out are named, and counters set to zero.
+//! The graph's part of the stats directory: names of nodes and of their edges, and counters set to zero.
 
 use crate::{Asked, NodeIndex, World, counters};
 use stats::{Space, Vector, escape};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is counted of each node.
+/// Counters of each node.
 const OF_NODES: [&str; 4] = [counters::CLOCKS, counters::VECTORS, counters::CALLS, counters::SUSPENDS];
 
 /// A node's counter in the directory.
@@ -20,7 +20,7 @@ fn error_link(node: &str, reason: &str) -> String {
 }
 
 impl World {
-    /// Lists nodes and ways out that are new.
+    /// Lists new nodes and edges.
     pub(crate) fn list_counters(&self) {
         let mut registry = self.registry();
         let new = registry.take_unlisted();
@@ -50,7 +50,7 @@ impl World {
         });
     }
 
-    /// Takes a node and its ways out from the directory.
+    /// Takes a node and its edges from the directory.
     pub(crate) fn unlist_counters(&self, index: NodeIndex, name: &str, errors: &Range<u32>) {
         let registry = self.registry();
         let names = self.stats.names(counters::NAMES);
@@ -68,7 +68,7 @@ impl World {
     }
 
     /// Sets counters to zero, one cell of each or all: control its own now, every thread its own at its next turn, since
-    /// nobody else may write them.
+    /// no other thread may write them.
     pub fn zero_counters(&self, counters: Vec<Arc<dyn Vector>>, index: Option<usize>) -> Asked<()> {
         counters.iter().for_each(|counter| counter.zero_control(index));
         self.ask(move |rt| counters.iter().for_each(|counter| counter.zero(rt.thread().at(), index)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What words of commands may be, for completion.
+//! Candidates for words of commands, for completion.
 
 use crate::World;
 
@@ -7,12 +7,12 @@ use crate::World;
 pub(crate) type LiveNames = fn(&World) -> Vec<String>;
 
 impl World {
-    /// Says what a command's `<x:kind>` may be: for completion.
+    /// Registers the candidates for a command's `<x:kind>`: for completion.
     pub fn register_live(&self, kind: &'static str, names: fn(&World) -> Vec<String>) {
         self.live.lock().expect("no panic inside").insert(kind, names);
     }
 
-    /// What [`Self::register_live`] was called for, and `node`.
+    /// The kinds that [`Self::register_live`] was called for, and `node`.
     pub fn live_kinds(&self) -> Vec<&'static str> {
         self.live.lock().expect("no panic inside").keys().copied().chain(["node"]).collect()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the author of a node writes.
+//! The interface for authors of nodes.
 
 use crate::config::{ConfigType, Configured};
 use crate::dispatch::{self, ErasedNode};
@@ -13,22 +13,22 @@ use stats::Space;
 use std::any::TypeId;
 use std::marker::PhantomData;
 
-/// One way out of a node, as the derive writes it.
+/// An edge of a node, as the derive writes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
     /// Short name, `snake_case`: the counter's name.
     pub reason: &'static str,
     /// The node that counts it, if that is another one.
     pub of: Option<&'static str>,
-    /// What an operator reads.
+    /// The text that an operator reads.
     pub text: &'static str,
     /// Where the packet goes.
     pub target: Target,
-    /// Whether packets on this way are counted.
+    /// True if packets on this edge are counted.
     pub counted: bool,
 }
 
-/// Where a way out leads.
+/// The destination of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// To the node of this name.
@@ -45,23 +45,23 @@ pub enum Target {
     Keep,
 }
 
-/// Every way a packet leaves a node. Derived: see `graph_derive`.
+/// The edges by which packets leave a node. Derived: see `graph_derive`.
 pub trait Next: Copy + 'static {
-    /// The ways, in the order of their codes.
+    /// The edges, in the order of their codes.
     const EDGES: &'static [Edge];
-    /// Some way is the next feature.
+    /// True if some edge is the next feature.
     const FEATURE: bool;
-    /// The way's code: an index of [`Self::EDGES`], [`FEATURE_CODE`], or a node chosen at run time.
+    /// The edge's code: an index of [`Self::EDGES`], [`FEATURE_CODE`], or a node chosen at run time.
     fn code(self) -> u32;
 }
 
 /// The code of "the next feature of the running arc".
 pub const FEATURE_CODE: u32 = 0xff;
-/// The code of a packet whose next node nobody chose.
+/// The code of a packet whose edge wasn't set.
 pub(crate) const UNSET: u32 = 0xfe;
-/// Codes from here on are nodes that were chosen at run time; those below are edges of the declaration.
+/// Codes from here on are nodes that were chosen at run time; lower codes are edges of the declaration.
 const DYNAMIC: u32 = 0x100;
-/// Nodes of an instance at most: two for each interface, and those of the plugins.
+/// Maximum number of nodes of an instance: two for each interface, and the plugins' nodes.
 pub const MAX_NODES: usize = Space::Node.capacity();
 
 /// The code of a node that was chosen at run time.
@@ -76,14 +76,14 @@ pub(crate) const fn as_dynamic(code: u32) -> Option<NodeIndex> {
     if code >= DYNAMIC { Some(NodeIndex(code - DYNAMIC)) } else { None }
 }
 
-/// What the loop fetches ahead of a node's packets.
+/// The part of a node's packets that the loop prefetches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Prefetch {
     /// Nothing: the node before has touched it all.
     None,
     /// The buffer's metadata.
     Meta,
-    /// Metadata and the first line of the packet.
+    /// Metadata and the first cache line of the packet.
     Packet,
 }
 
@@ -93,40 +93,40 @@ pub enum Prefetch {
 /// enqueueing are the framework's. A lookup whose loads should overlap over the vector also writes [`Self::stages`]; small
 /// vectors, and the traced path, still take [`Self::packet`], so both have to give the same.
 ///
-/// The body of a node that says [`Self::HOT`] is compiled once for each instruction set. Functions that it calls have to be
+/// The body of a node that sets [`Self::HOT`] is compiled once for each instruction set. Functions that it calls have to be
 /// `#[inline(always)]`: what isn't inlined falls back to the lowest.
 pub trait Node: Send + Sized + 'static {
     /// The node's name, kebab-case, as VPP's where it is the same.
     const NAME: &'static str;
-    /// For a node that is written once for both IP versions: whether this is the one of IPv6. It fills in the placeholders of
-    /// names and of the ways' nodes and texts ([`crate::fill`]).
+    /// For a node that is written once for both IP versions: true if this is the one of IPv6. It fills in the placeholders of
+    /// names and of the edges' nodes and texts ([`crate::fill`]).
     const V6: Option<bool> = None;
     /// Where `#[drop]` leads.
     const DROP: &'static str = "error-drop";
     /// Where `#[punt]` leads.
     const PUNT: &'static str = "error-punt";
-    /// What the loop fetches ahead.
+    /// The part of each packet that the loop prefetches.
     const PREFETCH: Prefetch = Prefetch::None;
     /// [`Self::stages`] takes small vectors too: for a node that does one thing for the whole vector, such as a system call.
     const WHOLE: bool = false;
     /// Most forwarded packets pass this node, so its body is compiled for each instruction set. Other bodies are compiled once,
     /// for every processor: a second and third copy would cost more memory and time to build than they gain.
     const HOT: bool = false;
-    /// Every way out.
+    /// The node's edges.
     type Next: Next;
-    /// What a trace of this node shows beside its name; `()` for nothing.
+    /// The record that a trace of this node shows beside its name; `()` for none.
     type Trace: Trace;
 
-    /// What happens to one packet.
+    /// Processes one packet; returns its edge.
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> Self::Next;
 
-    /// What happens to a vector of at least eight packets, or of any number with [`Self::WHOLE`]. Every packet's way has to be set.
+    /// Processes a vector of at least eight packets, or of any number with [`Self::WHOLE`]. Every packet's edge has to be set.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, vector: &mut Vector<'_, Self::Next>, cx: &mut Cx<'_, false>) {
         dispatch::each::<Self>(self, vector, cx);
     }
 
-    /// Takes over a packet that left by a `#[keep]` way.
+    /// Takes over a packet that left by a `#[keep]` edge.
     fn keep(&mut self, buffer: Owned, cx: &mut Cx<'_, false>) {
         cx.free(buffer);
     }
@@ -144,13 +144,13 @@ pub fn name_of<N: Node>() -> &'static str {
     fill(N::NAME, N::V6)
 }
 
-/// How a node with nothing to choose is made: from the instance's shared state.
+/// Makes a node that has no parameters, from the instance's shared state.
 pub trait Build: Sized {
     /// The node for this thread.
     fn build(world: &World, thread: ThreadIndex) -> Self;
 }
 
-/// A vector of packets on its way through [`Node::stages`].
+/// A vector of packets in [`Node::stages`].
 pub struct Vector<'a, N: Next> {
     pub(crate) frame: &'a mut Frame,
     pub(crate) codes: &'a mut [u32; FRAME_SIZE],
@@ -158,7 +158,7 @@ pub struct Vector<'a, N: Next> {
 }
 
 impl<N: Next> Vector<'_, N> {
-    /// How many packets: 8 to 256, or from 1 with [`Node::WHOLE`].
+    /// Number of packets: 8 to 256, or from 1 with [`Node::WHOLE`].
     #[inline(always)]
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
@@ -174,13 +174,13 @@ impl<N: Next> Vector<'_, N> {
     pub fn get_mut(&mut self, i: usize) -> &mut Buffer {
         self.frame.get_mut(i)
     }
-    /// All packets in order, each with the place to say where it goes. (No closure: what is written in a closure isn't always
+    /// All packets in order, each with the slot for its edge. (No closure: what is written in a closure isn't always
     /// inlined, and then it is compiled for the lowest instruction set.)
     #[inline(always)]
     pub fn packets(&mut self) -> impl Iterator<Item = (&mut Buffer, Out<'_, N>)> {
         self.frame.iter_mut().zip(self.codes.iter_mut().map(|code| Out(code, PhantomData)))
     }
-    /// The same, with metadata and first line of the packets fetched ahead.
+    /// The same, with metadata and first cache line of the packets prefetched.
     #[inline(always)]
     pub fn packets_ahead(&mut self) -> impl Iterator<Item = (&mut Buffer, Out<'_, N>)> {
         let codes = self.codes.iter_mut().map(|code| Out(code, PhantomData));
@@ -207,7 +207,7 @@ impl<N: Next> Vector<'_, N> {
     pub fn range_mut(&mut self, from: usize, to: usize) -> impl ExactSizeIterator<Item = &mut Buffer> {
         self.frame.range_mut(from, to)
     }
-    /// The same, each with the place to say where it goes.
+    /// The same, each with the slot for its edge.
     #[inline(always)]
     pub fn range_packets(
         &mut self,
@@ -217,38 +217,38 @@ impl<N: Next> Vector<'_, N> {
         let codes = self.codes[from.min(FRAME_SIZE)..].iter_mut().map(|code| Out(code, PhantomData));
         self.frame.range_mut(from, to).zip(codes)
     }
-    /// Says where packet `i` goes.
+    /// Sets the edge of packet `i`.
     #[inline(always)]
     pub fn set(&mut self, i: usize, next: N) {
         self.codes[i] = next.code();
     }
-    /// Packets `from .. to` in order, to change, with metadata and first line fetched ahead.
+    /// Packets `from .. to` in order, to change, with metadata and first cache line prefetched.
     #[inline(always)]
     pub fn range_mut_ahead(&mut self, from: usize, to: usize) -> impl Iterator<Item = &mut Buffer> {
         self.frame.range_mut_ahead(from, to, dispatch::fetch::<true>)
     }
-    /// Whether it was said that packet `i` goes there.
+    /// Returns true if `next` is set as the edge of packet `i`.
     #[inline(always)]
     pub fn is(&self, i: usize, next: N) -> bool {
         self.codes[i] == next.code()
     }
-    /// Says where all packets go.
+    /// Sets the edge of all packets.
     #[inline(always)]
     pub fn set_all(&mut self, next: N) {
         self.codes.fill(next.code());
     }
-    /// Fetches the metadata and first line of packet `i` ahead.
+    /// Prefetches the metadata and first cache line of packet `i`.
     #[inline(always)]
     pub fn prefetch(&self, i: usize) {
         dispatch::prefetch::<true>(self.frame, i);
     }
 }
 
-/// The place to say where a packet goes.
+/// The slot for a packet's edge.
 pub struct Out<'a, N>(&'a mut u32, PhantomData<N>);
 
 impl<N: Next> Out<'_, N> {
-    /// Says it.
+    /// Sets it.
     #[inline(always)]
     pub fn go(self, next: N) {
         *self.0 = next.code();
@@ -272,7 +272,7 @@ impl Make {
     }
 }
 
-/// A node's ways out, and the enum that they are of.
+/// A node's edges, and the enum that they are variants of.
 pub(crate) struct Ways {
     pub edges: Vec<Edge>,
     /// The type of the node; `()` for one that is only named so far.
@@ -280,9 +280,9 @@ pub(crate) struct Ways {
     pub of: TypeId,
     pub drop: &'static str,
     pub punt: &'static str,
-    /// What is configured for it as a feature; `()` for nothing.
+    /// Type of its configuration as a feature; `()` for none.
     pub config: ConfigType,
-    /// Whether there is a body for each instruction set ([`Node::HOT`]).
+    /// True if there is a body for each instruction set ([`Node::HOT`]).
     pub hot: bool,
 }
 
@@ -301,7 +301,7 @@ impl Ways {
         Self { node: TypeId::of::<N>(), ..Self::new::<N::Next>(None) }
     }
 
-    /// Those of a node that is only named so far.
+    /// No edges: for a node that is only named so far.
     pub fn none() -> Self {
         let none = TypeId::of::<()>();
         let config = ConfigType::of::<()>();

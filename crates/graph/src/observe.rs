@@ -14,7 +14,7 @@ pub trait Observer: Any + Send {
 }
 
 impl Runtime {
-    /// Has an observer see all vectors, or nobody. Returns the one before.
+    /// Sets the observer that sees all vectors, or none. Returns the one before.
     pub fn observe(&mut self, observer: Option<Box<dyn Observer>>) -> Option<Box<dyn Observer>> {
         std::mem::replace(&mut self.core.observer, observer)
     }

@@ -9,7 +9,7 @@ use stats::Space;
 use stats::metric::Metric;
 use std::sync::Arc;
 
-/// What a feature or a driver brings; listed in the daemon's `plugins.rs`.
+/// A plugin: all that a feature or a driver brings; listed in the daemon's `plugins.rs`.
 pub struct Plugin {
     /// Its name, as in `plugins { plugin NAME_plugin.so { disable } }`.
     pub name: &'static str,
@@ -19,7 +19,7 @@ pub struct Plugin {
     pub startup: &'static [StartupDef],
     /// State that its nodes and commands share, made before its nodes in this order; what a state is made from comes before it.
     pub state: &'static [StateDef],
-    /// What its nodes keep with packets in fields of their metadata.
+    /// Fields of the packets' metadata in which its nodes keep values.
     pub fields: &'static [FieldDef],
     /// Its nodes.
     pub nodes: &'static [NodeDef],
@@ -33,14 +33,14 @@ pub struct Plugin {
     pub api: &'static [Module<World>],
     /// Its own phases of the configuration.
     pub phases: &'static [Phase],
-    /// Says what was set by its commands, and isn't as it would be anyway: `show running-config`, `save`, `rollback`.
+    /// Writes the configuration that its commands made, without defaults: for `show running-config`, `save`, `rollback`.
     pub config: fn(&World, &mut RunningConfig),
     /// Directories of its counters in the stats segment whose cells belong to interfaces or routes. All other counters are
     /// [`Space::Own`].
     pub counters: &'static [(&'static str, Space)],
     /// Metrics of its counters, for monitoring systems.
     pub metrics: &'static [Metric],
-    /// Its commands that set something, with all that they can set. Tests save and restore what these make.
+    /// Its commands that set something, with all that they can set. Tests save and restore the state that they make.
     pub examples: &'static [Script],
     /// Its commands that set nothing that lasts, by the beginnings of their paths, and why: no example needs them.
     pub transient: &'static [(&'static str, &'static str)],
@@ -72,7 +72,7 @@ impl Plugin {
     };
 }
 
-/// What a script needs to be run.
+/// The environment that a script needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// An instance in the test's own process.
@@ -85,9 +85,9 @@ pub enum Needs {
 /// Commands that make a state.
 #[derive(Debug, Clone, Copy)]
 pub struct Script {
-    /// What it is about.
+    /// Its subject.
     pub name: &'static str,
-    /// What it needs.
+    /// The environment that it needs.
     pub needs: Needs,
     /// One command a line.
     pub lines: &'static str,

@@ -8,18 +8,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use sync::Waker;
 
-/// Why a process runs.
+/// The reason that a process runs for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wake {
     /// For the first time.
     Start,
     /// Its time has come.
     Timer,
-    /// Somebody signalled it.
+    /// It was signalled.
     Event,
 }
 
-/// What a process waits for next; an event always wakes it.
+/// The condition that a process waits for next; an event always wakes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sleep {
     /// This time of the instance's clock, in nanoseconds.
@@ -34,7 +34,7 @@ pub enum Sleep {
 pub trait Process: Send {
     /// Its name, as a node's.
     fn name(&self) -> &'static str;
-    /// Does what is due, without waiting for anything, and says when it has to run again.
+    /// Does what is due, without waiting for anything, and returns when it has to run again.
     fn run(&mut self, world: &World, wake: Wake) -> Sleep;
 }
 
@@ -54,16 +54,16 @@ impl Signal {
     }
 }
 
-/// What is known of a process.
+/// State and counters of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessInfo {
     /// Its name.
     pub name: &'static str,
-    /// What it waits for: `any wait` (a time or an event), `event wait`, `running`.
+    /// Its state: `any wait` (for a time or an event), `event wait`, `running`.
     pub state: &'static str,
-    /// How often it ran.
+    /// Number of runs.
     pub runs: u64,
-    /// What it took, in ticks of the time-stamp counter.
+    /// Ticks of the time-stamp counter that it took.
     pub clocks: u64,
 }
 
@@ -80,7 +80,7 @@ struct Slot {
 /// All processes of an instance.
 pub struct Processes {
     slots: Mutex<Vec<Slot>>,
-    /// What a watched descriptor's token, its place here, signals.
+    /// Flags that watched descriptors raise; a descriptor's token is the index here.
     watched: Mutex<Vec<Arc<AtomicBool>>>,
     waker: Arc<Waker>,
 }
@@ -90,7 +90,7 @@ impl Processes {
         Self { slots: Mutex::default(), watched: Mutex::default(), waker }
     }
 
-    /// What a control loop sleeps on: raised signals wake it.
+    /// The waker that a control loop sleeps on: raised signals wake it.
     pub fn waker(&self) -> &Arc<Waker> {
         &self.waker
     }

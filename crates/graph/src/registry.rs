@@ -21,68 +21,68 @@ pub(crate) const NO_NODE: u32 = 1;
 /// Error indices below.
 const MAX_ERRORS: u32 = Space::Error.capacity() as u32;
 
-/// What stands in `show errors` and in the stats segment for a way out that is counted.
+/// A counted edge, as it stands in `show errors` and in the stats segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reason {
     /// The name of the node that counts it.
     pub node: Arc<str>,
     /// The counter's name.
     pub reason: &'static str,
-    /// What an operator reads.
+    /// The text that an operator reads.
     pub text: &'static str,
-    /// Whether packets on this way are lost.
+    /// True if packets on this edge are lost.
     pub drop: bool,
-    /// The way loses packets, unless somebody takes what is punted.
+    /// True if packets on this edge are punted: they are lost unless a client takes them.
     pub punt: bool,
 }
 
-/// What is known of a node.
+/// Description of a node.
 #[derive(Clone, Debug)]
 pub struct NodeInfo {
     /// Its index.
     pub index: NodeIndex,
     /// Its name.
     pub name: Arc<str>,
-    /// Whether it brings packets in.
+    /// True if it brings packets in.
     pub input: bool,
     /// Nodes that it can send to, by name, in order.
     pub next: Vec<Arc<str>>,
-    /// Whether packets go on behind it along an arc.
+    /// True if packets continue from it along an arc.
     pub feature: bool,
-    /// Named by some way out, but no plugin brings it: packets to it are freed.
+    /// Named by some edge, but no plugin brings it: packets to it are freed.
     pub missing: bool,
-    /// The instruction-set level of the loop that runs; `None` for inputs, missing nodes, and those that have one loop only.
+    /// The instruction-set level of the loop that runs; `None` for inputs, missing nodes, and nodes that have one loop only.
     pub level: Option<Level>,
 }
 
 impl NodeInfo {
-    /// Whether it hands packets to a device.
+    /// Returns true if it hands packets to a device.
     pub fn transmits(&self) -> bool {
         self.name.ends_with("-tx") && !self.feature
     }
 
-    /// Whether it ends packets as dropped, or leads to the node that does.
+    /// Returns true if it ends packets as dropped, or leads to the node that does.
     pub fn is_drop(&self) -> bool {
         has_last_word(&self.name, "drop")
     }
 
-    /// Whether it hands packets to whoever wants them outside, or leads to the node that does.
+    /// Returns true if it hands packets to punt clients outside, or leads to the node that does.
     pub fn is_punt(&self) -> bool {
         has_last_word(&self.name, "punt")
     }
 
-    /// Whether it hands packets to other threads.
+    /// Returns true if it hands packets to other threads.
     pub fn is_handoff(&self) -> bool {
         has_last_word(&self.name, "handoff")
     }
 }
 
-/// Whether the last part of a node's name, of those that `-` divides, is this word.
+/// Returns true if the last part of a node's name, divided at `-`, is this word.
 pub(crate) fn has_last_word(name: &str, word: &str) -> bool {
     name.rsplit('-').next() == Some(word)
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Its index is free.
@@ -109,7 +109,7 @@ pub(crate) struct NodeEntry {
 }
 
 impl NodeEntry {
-    /// Whether there is a loop for each instruction set, of which one is chosen.
+    /// Returns true if there is a loop for each instruction set, of which one is chosen.
     pub fn has_variants(&self) -> bool {
         self.kind == Kind::Node && self.ways.hot
     }
@@ -150,7 +150,7 @@ fn too_many(what: &str, most: usize) -> Error {
     Error::limit(format!("too many {what}, {most} at most")).retval(retval::LIMIT_EXCEEDED)
 }
 
-/// What an error index stands for that is no node's.
+/// The reason for an error index that belongs to no node.
 pub(crate) fn no_reason() -> Reason {
     Reason { node: "none".into(), reason: "none", text: "no reason", drop: false, punt: false }
 }
@@ -304,7 +304,7 @@ impl Registry {
         let node = entry.name.clone();
         for (index, edge) in errors.zip(counted) {
             let (drop, punt) = (edge.target == Target::Drop, edge.target == Target::Punt);
-            // Names are unique: nodes that share ways out count under another node's name once.
+            // Names are unique: nodes that share edges count under another node's name once.
             let of = edge.of.filter(|of| !self.is_counted(of, edge.reason, index));
             let node = of.map_or_else(|| node.clone(), Arc::from);
             let reason = Reason { node, reason: edge.reason, text: edge.text, drop, punt };
@@ -313,15 +313,15 @@ impl Registry {
         Ok(index)
     }
 
-    /// Whether a node has a reason of this name, under another index.
+    /// Returns true if a node has a reason of this name under an index other than `but`.
     fn is_counted(&self, node: &str, reason: &str, but: u32) -> bool {
         let mut found = false;
         self.reasons.for_each(|index, r| found |= index != but && *r.node == *node && r.reason == reason);
         found
     }
 
-    /// Takes a node away: its name is free at once, its index and those of its reasons when every thread has given it back, which they are
-    /// asked for with what this returns.
+    /// Removes a node: its name is free at once, its index and the indices of its reasons when every thread has dropped its reference
+    /// to the returned [`Removed`].
     pub fn remove(&mut self, index: NodeIndex) -> Option<(Arc<str>, Arc<Removed>)> {
         let entry = self.get_mut(index).filter(|entry| entry.kind == Kind::Node)?;
         entry.kind = Kind::Free;
@@ -355,7 +355,7 @@ impl Registry {
                         self.free_errors.entry(errors.len() as u32).or_default().push(errors.start);
                     }
                 }
-                // They go in the order of their coming.
+                // Nodes are freed in the order in which they were removed.
                 Err(removed) => {
                     self.leaving.push_front(Leaving { index, removed });
                     break;
@@ -371,7 +371,7 @@ impl Registry {
         self.nodes[to.at()].registered.insert(from);
     }
 
-    /// The node's ways out as numbers.
+    /// The node's edges, resolved to node and error indices.
     pub fn resolve(&self, index: NodeIndex) -> NodeRuntime {
         let entry = &self.nodes[index.at()];
         let find = |name: &str| self.find(name).unwrap_or(NodeIndex(0));
@@ -431,13 +431,13 @@ impl Registry {
         Ok(())
     }
 
-    /// What is configured for the feature at a place of an arc.
+    /// Configuration type of the feature at a position of an arc.
     pub fn feature_config_type(&self, arc: ArcIndex, place: usize) -> ConfigType {
         let (_, node) = self.arcs.all[arc.at()].features[place];
         self.nodes[node.at()].ways.config
     }
 
-    /// Every node, with what it can send to: by its declaration, by registration, by arcs.
+    /// Every node, with the nodes that it can send to: by its declaration, by registration, by arcs.
     pub fn list(&self, level: Level) -> Vec<NodeInfo> {
         self.iter().map(|(index, entry)| self.with_arcs(self.info(index, entry, level))).collect()
     }

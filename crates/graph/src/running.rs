@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The configuration in force, as commands that make it again.
 //!
-//! Each plugin says its part: of what was set, and isn't as it would be anyway, a line that sets it and a line that takes it
-//! back. What is learned, and what follows from other lines (routes of addresses), isn't said. [Phases](Phase) order the lines of
+//! Each plugin writes its part: for each setting that isn't the default, a line that sets it and a line that takes it back. State
+//! that is learned, or follows from other lines (routes of addresses), isn't written. [Phases](Phase) order the lines of
 //! all plugins, so that a line finds there what it needs; taken back they are in the opposite order.
 
 use crate::{Phase, SwIfIndex, World};
@@ -19,11 +19,11 @@ pub struct ConfigLine {
     pub text: String,
     /// The command that takes it back.
     pub undo: String,
-    /// What it waits for before it has its effect.
+    /// The condition that it waits for before it takes effect.
     pub waits: Option<String>,
 }
 
-/// Lines of a table that grows: adds those of its next entry, and says whether there was one.
+/// Lines of a table that grows: adds the lines of its next entry, and returns whether there was one.
 type Lines = Box<dyn FnMut(&World, &mut VecDeque<ConfigLine>) -> bool>;
 
 /// Adds the lines of an interface.
@@ -45,14 +45,14 @@ impl Part {
     }
 }
 
-/// The interfaces of a driver that are still to be said, by index, and what says how one is made.
+/// The interfaces of a driver that are still to be written, by index, and the function that writes the lines of one.
 struct Makers {
     left: Peekable<Box<dyn Iterator<Item = SwIfIndex>>>,
     say: Say,
 }
 
 impl Makers {
-    /// Adds the lines of the interface with the lowest index of all, and says whether there was one.
+    /// Adds the lines of the interface with the lowest index of all, and returns whether there was one.
     fn next(all: &mut [Self], world: &World, lines: &mut VecDeque<ConfigLine>) -> bool {
         let first = all.iter_mut().filter_map(|m| Some((*m.left.peek()?, m))).min_by_key(|(sw_if, _)| *sw_if);
         let Some((sw_if, makers)) = first else { return false };
@@ -89,7 +89,7 @@ impl Section<'_> {
         self.lines.push_back(ConfigLine { phase: self.phase, text, undo, waits: None });
     }
 
-    /// Says what the line that was added last waits for before it has its effect.
+    /// Sets the condition that the line that was added last waits for before it takes effect.
     pub fn waits(&mut self, what: impl Into<String>) {
         if let Some(line) = self.lines.back_mut() {
             line.waits = Some(what.into());
@@ -148,7 +148,7 @@ impl RunningConfig {
 /// The lines of a configuration, made as they are read.
 #[derive(Default)]
 pub struct ConfigLines {
-    /// Index of the plugin to ask next, and the configuration of those before it; `None` once all were asked.
+    /// Index of the plugin to ask next, and the configuration of the plugins before it; `None` once all were asked.
     asked: Option<(usize, RunningConfig)>,
     parts: VecDeque<Part>,
     ready: VecDeque<ConfigLine>,
@@ -226,7 +226,7 @@ impl World {
         result
     }
 
-    /// Whether the command at hand is a line of a saved configuration.
+    /// Returns true if the current command is a line of a saved configuration.
     pub fn is_restoring(&self) -> bool {
         self.config.restoring.load(Ordering::Relaxed)
     }

@@ -18,11 +18,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use sync::{Queue, Reader, Waker};
 
-/// What control sends to a thread.
+/// A message from control to a thread.
 pub(crate) enum Message {
     AddNode(Box<NodeSlot>),
     AddInput(Box<InputSlot>),
-    /// A node that is named, but that nobody brings.
+    /// A node that is named, but that no plugin brings.
     AddMissing(NodeIndex),
     /// Its index is used again when every thread has dropped its reference to this.
     RemoveNode(NodeIndex, Arc<Removed>),
@@ -90,7 +90,7 @@ impl Runtime {
         self.core.thread
     }
 
-    /// Whether it was told to end.
+    /// Returns true if control has asked the thread to end.
     pub fn is_stopped(&self) -> bool {
         self.stopped
     }
@@ -361,12 +361,12 @@ impl Runtime {
         self.arcs.chain(arc, sw_if).next()
     }
 
-    /// Whether something waits that a sleep would delay.
+    /// Returns true if work waits that a sleep would delay.
     pub(crate) fn has_work(&mut self) -> bool {
         self.stopped || self.is_busy() || self.core.handoffs.waiting()
     }
 
-    /// Whether packets wait for some node, or for adoption, or in a node that works in portions, or messages for this thread.
+    /// Returns true if packets wait for some node, or for adoption, or in a node that works in portions, or messages for this thread wait.
     pub fn is_busy(&self) -> bool {
         let core = &self.core;
         !core.pending.is_empty()

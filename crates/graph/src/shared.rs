@@ -147,7 +147,7 @@ impl World {
         self.states.inner().declare(&[StateDef::of::<T>()]);
     }
 
-    /// Tells every state that an object is being deleted ([`Shared::forget`]).
+    /// Notifies every state that an object is being deleted ([`Shared::forget`]).
     pub fn forget<T: 'static>(&self, object: &T) {
         let all = self.states.inner().made.clone();
         for state in all.into_iter().rev() {

@@ -42,7 +42,7 @@ pub(crate) struct NodeRuntime {
     pub drop: NodeIndex,
     /// The type whose variants `edges` are.
     pub declared: TypeId,
-    /// What is configured for it as a feature.
+    /// Type of its configuration as a feature.
     pub config: ConfigType,
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The threads that run the graph, and how they sleep.
 //!
-//! A thread without a polling input spins for about the cost of one wake-up after the last packet, longer while packets come
-//! faster than that, and then sleeps on its descriptors: those of its queues and its own waker. Descriptors are
-//! level-triggered, so what arrives between the last poll and the sleep ends the sleep at once.
+//! A thread without a polling input spins after the last packet, for twice the cost of a wake-up while packets come closer together
+//! than that, else for a quarter of it. Then it sleeps on its descriptors: its queues' and its own waker's. Descriptors are
+//! level-triggered, so a packet or message between the last poll and the sleep ends the sleep at once.
 
 use crate::{InputMode, Runtime, ThreadIndex, World};
 use rustix::event::{Timespec, epoll};
@@ -21,7 +21,7 @@ const TICK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// A thread that hasn't ended by then is left alone.
 const ENDING: Duration = Duration::from_secs(3);
 
-/// Which thread runs on which core.
+/// The cores that the threads run on.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadPlan {
     /// The main thread's core, if it is pinned.
@@ -32,7 +32,7 @@ pub struct ThreadPlan {
     pub poll_sleep_usec: u64,
 }
 
-/// What `show threads` tells.
+/// A thread, as `show threads` lists it.
 #[derive(Debug, Clone)]
 pub struct ThreadInfo {
     /// VPP's name for such a thread, which scripts look for: `vpp_main`, `vpp_wk_0` … The kernel knows it as `ferrovia_main`,
@@ -50,13 +50,13 @@ pub struct ThreadInfo {
     pub asleep: bool,
     /// Free buffers that it keeps: as of when it fell asleep, or of the last second.
     pub cached: usize,
-    /// What control has sent it, and it hasn't taken.
+    /// Number of messages from control that it hasn't taken.
     pub waiting: usize,
-    /// It has taken nothing of that for so long; `None` for a thread that isn't late.
+    /// Time for which it has taken no message; `None` for a thread that isn't late.
     pub silent: Option<Duration>,
 }
 
-/// What a thread shows of itself. Each is written by one thread only.
+/// Gauges that a thread publishes. Each but `injected` is written by one thread only.
 #[repr(align(128))]
 pub(crate) struct Gauges {
     tid: AtomicUsize,
@@ -68,7 +68,7 @@ pub(crate) struct Gauges {
     cached: AtomicUsize,
     /// Messages that it has taken.
     taken: AtomicU64,
-    /// Packets of control's that wait for it; written by control as well.
+    /// Control's packets that wait for the thread; written by control as well.
     pub injected: AtomicUsize,
 }
 
@@ -184,7 +184,7 @@ impl Threads {
         self.threads.iter().enumerate().map(|(i, t)| t.gauges.info(i)).collect()
     }
 
-    /// Tells every thread to end, waits for them, and gives their graphs back. A thread that is stuck keeps its own: it ends with
+    /// Asks every thread to end, waits for them, and gives their graphs back. A thread that is stuck keeps its own: it ends with
     /// the process.
     pub fn stop(&self, world: &World) -> Vec<Runtime> {
         world.stop();
@@ -225,7 +225,7 @@ fn work(mut rt: Runtime, pause: u64) -> Runtime {
     let mut idle = Idle::default();
     loop {
         let packets = rt.turn(true);
-        // Before it sleeps: nobody would wake it again.
+        // Before it sleeps: nothing would wake it again.
         if rt.is_stopped() {
             return rt;
         }
@@ -252,7 +252,7 @@ fn work(mut rt: Runtime, pause: u64) -> Runtime {
     }
 }
 
-/// How long to spin: decided by how far apart packets come.
+/// Decides how long to spin, by the time between packets.
 #[derive(Default)]
 struct Idle {
     last: u64,

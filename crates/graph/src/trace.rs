@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packet traces: which nodes a packet passed, when, and what each had to tell.
+//! Packet traces: which nodes a packet passed, when, and the record of each.
 //!
-//! A node's record is a small `Copy` value; it becomes text only when somebody looks. Records lie in memory that was set
+//! A node's record is a small `Copy` value; it becomes text only when it is shown. Records lie in memory that was set
 //! aside when the trace was asked for.
 
 use crate::{NodeIndex, SwIfIndex, ThreadIndex};
@@ -10,7 +10,7 @@ use std::any::TypeId;
 use std::fmt;
 use sync::Turn;
 
-/// What a node tells of a packet: `Copy`, at most [`DETAIL`] bytes, formatted when shown (several lines are fine).
+/// A node's record of a packet: `Copy`, at most [`DETAIL`] bytes, formatted when shown (several lines are fine).
 pub trait Trace: Copy + Send + 'static {
     /// Writes it for people.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
@@ -37,7 +37,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Of this packet.
+    /// The head of this packet.
     #[inline(always)]
     pub fn of(b: &Buffer) -> Self {
         let mut bytes = [0; 96];
@@ -81,7 +81,7 @@ struct Show {
 }
 
 impl Record {
-    /// What the node told, if it is of this type.
+    /// The node's record, if it is of this type.
     pub fn get<T: Trace>(&self) -> Option<T> {
         // SAFETY: `detail` wrote a T there, and noted its type.
         self.show
@@ -101,7 +101,7 @@ fn show_as<T: Trace>(record: &Record, f: &mut fmt::Formatter<'_>) -> fmt::Result
 }
 
 /// Decides whether an input's packet is traced; runs on the thread that brings it in, and only while a trace is asked for.
-/// Its arguments are the packet, the node that the input sends it to, which tells what the packet's bytes begin with, and the turn.
+/// Its arguments are the packet, the node that the input sends it to, which implies the packet's first header, and the turn.
 pub type Filter = Box<dyn FnMut(&Buffer, NodeIndex, &Turn<'_>) -> bool + Send>;
 
 struct Order {
@@ -162,14 +162,14 @@ impl TraceLog {
         self.lost
     }
 
-    /// Forgets all orders, and gives the records back: whoever asked frees them.
+    /// Forgets all orders, and gives the records back: the thread that asked frees them.
     pub fn take(&mut self) -> Vec<Vec<Record>> {
         self.orders.clear();
         (self.filling, self.lost) = (0, 0);
         std::mem::take(&mut self.chunks)
     }
 
-    /// Whether packets of this input are wanted.
+    /// Returns true if packets of this input are to be traced.
     #[inline(always)]
     pub(crate) fn marking(&self, node: NodeIndex) -> bool {
         !self.orders.is_empty() && self.orders.iter().any(|o| o.node == node)
@@ -239,7 +239,7 @@ pub struct Label {
 impl Label {
     const MAX: usize = 95;
 
-    /// Of a name.
+    /// The label for a name.
     pub fn new(name: &str) -> Self {
         let len = name.floor_char_boundary(Self::MAX);
         let mut bytes = [0; Self::MAX];
@@ -254,10 +254,10 @@ impl fmt::Display for Label {
     }
 }
 
-/// What an input's record holds. Whoever prints it knows the names of nodes and interfaces.
+/// An input's record. The code that prints it looks up the names of nodes and interfaces.
 #[derive(Clone, Copy)]
 pub struct InputTrace {
-    /// The node that the packet went to: it tells what the bytes begin with.
+    /// The node that the packet went to: it implies the first header in the bytes.
     pub to: NodeIndex,
     /// The interface it came in by.
     pub rx_if: SwIfIndex,

@@ -11,7 +11,7 @@ const LATE: Duration = Duration::from_secs(5);
 /// Control looks that often while something waits, on the instance's clock.
 const LOOK: u64 = 1_000_000_000;
 
-/// What was seen of a thread when control looked last.
+/// State of a thread when control looked last.
 #[derive(Clone, Copy)]
 struct Seen {
     taken: u64,
@@ -21,11 +21,11 @@ struct Seen {
     named: bool,
 }
 
-/// What control knows of its threads' promptness.
+/// Watch over the threads: notes which take no messages.
 pub(crate) struct Watch(Mutex<Vec<Seen>>);
 
 impl Watch {
-    /// Of so many threads.
+    /// A watch over this many threads.
     pub fn new(threads: usize) -> Self {
         Self(Mutex::new(vec![Seen { taken: 0, at: Instant::now(), named: false }; threads]))
     }
@@ -34,7 +34,7 @@ impl Watch {
         self.0.lock().expect("no panic inside")
     }
 
-    /// Looks at all threads, and names those that are late; gives when to look again, if anything waits.
+    /// Looks at all threads, and names late ones in the log; returns when to look again, if a message waits.
     pub fn look(&self, doors: &[ThreadDoor], now: u64) -> Option<u64> {
         let mut waits = false;
         for (i, (seen, door)) in self.seen().iter_mut().zip(doors).enumerate() {
@@ -58,7 +58,7 @@ impl Watch {
         waits.then(|| now.saturating_add(LOOK))
     }
 
-    /// Adds what is known of a thread.
+    /// Fills in the messages that wait for a thread, and for how long it has taken none.
     pub fn fill(&self, thread: usize, door: &ThreadDoor, info: &mut ThreadInfo) {
         let waiting = door.mailbox.len();
         let seen = self.seen().get(thread).copied();

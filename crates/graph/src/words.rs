@@ -15,7 +15,7 @@ pub fn fill(text: &'static str, v6: Option<bool>) -> &'static str {
     }
 }
 
-/// The same, for who needs no text that lasts.
+/// Like [`fill`] for a known version, but returns an owned `String`.
 pub fn filled(text: &str, v6: bool) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, behind)) = rest.split_once('{') {

@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Qsbr, Queue, Slots, Waker};
 
-/// What an instance is made of.
+/// Parameters of an instance.
 #[derive(Clone)]
 pub struct WorldConfig {
     /// Threads that run the graph: the main one and the workers.
@@ -42,7 +42,7 @@ pub struct WorldConfig {
     pub level: Level,
     /// The counters of nodes stand in the stats directory.
     pub node_counters: bool,
-    /// What startup.conf says to plugins.
+    /// The plugins' sections of startup.conf.
     pub startup: startup::Values,
     /// Plugins of the program that are switched off. Others may ask for their state.
     pub off: &'static [&'static Plugin],
@@ -61,7 +61,7 @@ impl Default for WorldConfig {
     }
 }
 
-/// What control knows a thread by.
+/// Control's handle on a thread.
 pub(crate) struct ThreadDoor {
     /// Without a bound: control never waits for a thread.
     pub mailbox: Arc<Queue<Message>>,
@@ -105,7 +105,7 @@ impl World {
     ///
     /// # Errors
     /// Buffers that can't be had; a name that two plugins give to a node; an arc or phases whose order is a cycle; fields
-    /// that the packet's metadata has no room for; what a plugin's start says.
+    /// that the packet's metadata has no room for; an error of a plugin's start.
     pub fn new(
         config: &WorldConfig,
         plugins: &'static [&'static Plugin],
@@ -182,7 +182,7 @@ impl World {
         Ok((world, runtimes))
     }
 
-    /// What startup.conf says in the sections of this type.
+    /// The startup.conf sections of this type.
     pub fn startup<T: startup::Startup>(&self) -> T {
         self.startup.get()
     }
@@ -272,12 +272,12 @@ impl World {
         self.plugins
     }
 
-    /// How many threads run the graph.
+    /// Number of threads that run the graph.
     pub fn threads(&self) -> usize {
         self.doors.len()
     }
 
-    /// What wakes a thread; it sleeps on the descriptor.
+    /// The waker of a thread, which sleeps on its descriptor.
     pub fn waker(&self, thread: ThreadIndex) -> Arc<Waker> {
         self.doors[thread.at()].waker.clone()
     }
@@ -297,11 +297,11 @@ impl World {
         Level::ALL[self.level.load(Ordering::Relaxed) as usize]
     }
 
-    /// Sets the instruction-set level of one node, or of all that have none of their own; without a level, a node follows these again.
+    /// Sets the instruction-set level of one node, or of all nodes without their own; without a level, a node follows the others again.
     /// Threads follow at their next turn. Returns the level that was set before.
     ///
     /// # Errors
-    /// A level that this processor hasn't got; a node without variants, as inputs and those that aren't [`HOT`](crate::Node::HOT).
+    /// A level that this processor hasn't got; a node without variants, as inputs and nodes that aren't [`HOT`](crate::Node::HOT).
     pub fn set_variant(&self, node: Option<NodeIndex>, own: Option<Level>) -> Result<Option<Level>, String> {
         let level = own.unwrap_or(self.level());
         if !level.is_supported() {
@@ -365,7 +365,7 @@ impl World {
         self.watch.look(&self.doors, self.clock.now())
     }
 
-    /// Tells every thread to end after its turn.
+    /// Asks every thread to end after its turn.
     pub fn stop(&self) {
         for thread in 0..self.doors.len() {
             self.post(ThreadIndex(thread as u16), Message::Stop);
@@ -398,8 +398,8 @@ impl World {
         Ok(index)
     }
 
-    /// Takes a node away that was added at run time, with its counters and their names. Nothing may lead to it any more; what is on its
-    /// way to it is dropped and counted. Its index goes to another node once every thread has let go of it.
+    /// Removes a node that was added at run time, with its counters and their names. No edge may lead to it any more; packets that were
+    /// sent to it before are dropped and counted. Its index goes to another node once every thread has dropped its reference.
     pub fn remove_node(&self, index: NodeIndex) {
         let Some((name, removed)) = self.registry().remove(index) else { return };
         self.unlist_counters(index, &name, &removed.errors);
@@ -416,7 +416,7 @@ impl World {
         drop(bodies);
     }
 
-    /// Takes all features from an interface that goes: whoever gets its index has none.
+    /// Takes all features from an interface that goes: the next interface with its index has none.
     pub fn forget_features(&self, sw_if: SwIfIndex) {
         self.registry().arcs.forget(sw_if);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What pages this machine gives a region, and what one random load costs on them before and after
+//! Prints which pages this machine gives a region, and the cost of one random load on them before and after
 //! `Region::collapse`: `cargo run --release -p ferrovia-mem --example pages [MiB]`.
 
 use std::error::Error;

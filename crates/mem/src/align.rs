@@ -24,7 +24,7 @@ pub const fn align_down(n: usize, align: usize) -> usize {
     n & !(align - 1)
 }
 
-/// Whether `n` is a multiple of `align`, a power of two.
+/// Returns true if `n` is a multiple of `align`, a power of two.
 #[inline(always)]
 pub const fn is_aligned(n: usize, align: usize) -> bool {
     align_down(n, align) == n

@@ -32,7 +32,7 @@ impl Mapping {
         })
     }
 
-    /// The first `len` bytes of `fd`, shared with whoever else maps it.
+    /// The first `len` bytes of `fd`, shared with its other mappings.
     pub fn shared(fd: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         // SAFETY: the range is ours, as `reserved` says.
@@ -41,7 +41,7 @@ impl Mapping {
         })
     }
 
-    /// The first `len` bytes of `fd`, for reading only: whoever is handed it must not write.
+    /// The first `len` bytes of `fd`, for reading only: users of the mapping must not write.
     pub fn read_only(fd: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         // SAFETY: the range is ours, as `reserved` says.

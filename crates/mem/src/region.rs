@@ -14,7 +14,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create
 use crate::map::Mapping;
 use crate::{HUGE_PAGE, PAGE, align_down, align_up};
 
-/// What the memory of a [`Region`] is made of.
+/// The kind of pages that back a [`Region`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageKind {
     /// 2 MiB pages from the hugetlb pool, all reserved when the region was made.
@@ -100,7 +100,7 @@ impl Region {
         self.fd.as_fd()
     }
 
-    /// What the region is made of, for one line in the log.
+    /// The kind of pages that back the region, for one line in the log.
     pub fn page_kind(&self) -> PageKind {
         self.kind
     }
@@ -169,8 +169,8 @@ fn shmem_kind() -> PageKind {
     })
 }
 
-/// Whether the administrator lets shared memory have huge pages on first touch (the region asks with
-/// MADV_HUGEPAGE). Since Linux 6.10 each size has its own word and may inherit the common one.
+/// Returns true if the administrator lets shared memory have huge pages on first touch (the region asks with
+/// MADV_HUGEPAGE). Since Linux 6.10 each size has its own setting and may inherit the common one.
 fn huge_on_touch() -> bool {
     let chosen = |path: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();

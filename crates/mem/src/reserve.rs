@@ -97,7 +97,7 @@ impl<T> Reserve<T> {
         self.len
     }
 
-    /// Whether nothing was reserved.
+    /// Returns true if nothing was reserved.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -18,8 +18,8 @@ use crate::{PAGE, align_up};
 /// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 
-/// Zeroed words behind a memfd, mapped read-write here and committed in pages of 4 KiB where they are touched. Whoever is given the
-/// descriptor can map it for reading only (Linux 5.1), and can't change its size.
+/// Zeroed words behind a memfd, mapped read-write here and committed in pages of 4 KiB where they are touched. A process that is given
+/// the descriptor can map it for reading only (Linux 5.1), and can't change its size.
 ///
 /// It isn't part of core dumps: it is large and sparse, and a dump would fill the holes.
 pub struct Words {
@@ -58,7 +58,7 @@ impl Words {
         (self.map.len() as u64, committed)
     }
 
-    /// Whether anything was ever written to the page with this byte; also if that can't be said.
+    /// Returns true if the page with this byte was ever written, or if that can't be determined.
     fn is_written(&self, offset: usize) -> bool {
         let page = (offset / PAGE * PAGE) as u64;
         match seek(&self.fd, SeekFrom::Data(page)) {
@@ -120,7 +120,7 @@ impl<const N: usize> Window<N> {
         unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 
-    /// Sets groups to zero that nobody else uses meanwhile; fastest in order. A page that nobody ever wrote is left alone: it would
+    /// Sets groups to zero that no other thread uses meanwhile; fastest in order. A page that was never written is left alone: it would
     /// take memory. Numbers that are too large don't count.
     pub fn zero(&self, groups: impl IntoIterator<Item = usize>) {
         const { assert!(N.is_power_of_two() && N * WORD <= PAGE) };
@@ -196,9 +196,9 @@ impl WordsView {
     }
 
     /// Calls `f` on the parts of a range that may hold anything but zeros, in order: how many bytes behind its start, and the words.
-    /// Parts are whole groups of `group` bytes, counted from the start. What nobody ever wrote isn't touched, unless groups lie across
-    /// the ends of pages: reading it would make the kernel commit memory for it. `None` if the range doesn't lie inside, or is off
-    /// the alignment.
+    /// Parts are whole groups of `group` bytes, counted from the start. Pages that were never written aren't touched, unless groups lie
+    /// across the ends of pages: reading them would make the kernel commit memory for them. `None` if the range doesn't lie inside, or is
+    /// off the alignment.
     pub fn written(
         &self,
         offset: u64,
@@ -226,9 +226,9 @@ impl WordsView {
         Some(())
     }
 
-    /// Where the next bytes that were written begin, and where they end; `None` if that can't be said.
+    /// Start and end of the next bytes that were written; `None` if they can't be determined.
     fn extent(&self, at: u64) -> Option<(u64, u64)> {
-        // The offset of the open file is nobody's: all use the mapping.
+        // Nothing else uses the offset of the open file: all accesses use the mapping.
         match seek(&self.fd, SeekFrom::Data(at)) {
             Ok(from) => Some((from, seek(&self.fd, SeekFrom::Hole(from)).ok()?)),
             Err(rustix::io::Errno::NXIO) => Some((u64::MAX, u64::MAX)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! What crosses the binary API, said once: a Rust type whose fields are the message's.
+//! Derives for the binary API: a message is declared once, as a Rust type whose fields are the message's.
 //!
 //! # `#[derive(Wire)]`: a type that messages are made of
 //!
@@ -12,12 +12,12 @@
 //!
 //! # `#[derive(Message)]`: a message
 //!
-//! The end of the struct's name says what it is and so what stands before its fields: `…Reply` (context, return value),
+//! The end of the struct's name gives its kind and so the head before its fields: `…Reply` (context, return value),
 //! `…Details` (context), `…Event` (client index, process id), anything else a request (client index, context); a `V2` behind it
 //! changes nothing.
 //! `#[msg(head(…))]` names the head where it is another.
 //!
-//! A request says what answers it: nothing for a bare return value, `#[msg(reply)]` for a reply with fields, `#[msg(details)]` for
+//! A request declares its answer: nothing for a bare return value, `#[msg(reply)]` for a reply with fields, `#[msg(details)]` for
 //! a dump, `#[msg(reply, details)]` for a stream that ends in a reply, `#[msg(events(A, B))]` for one that asks for events.
 //! The answers are named as the request (`Dump` and `Get` left out for details), or by `#[msg(reply = T, details = T)]`.
 //!

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How requests are answered: at once, later, one by one as the client reads.
+//! Answers to requests: at once, later, or one by one as the client reads.
 
 use crate::message::{Call, Dump, Head, Message, Reply};
 use crate::out::Out;
@@ -9,39 +9,39 @@ use std::time::Duration;
 
 /// An answer that takes longer than a turn.
 pub trait Pending<W, R> {
-    /// Looks whether it is there. `now` is the instance's clock.
+    /// Returns the answer once it is there. `now` is the instance's clock.
     fn poll(&mut self, world: &W, now: Duration) -> Option<Result<R>>;
-    /// When to look again at the latest; otherwise whenever the control thread wakes.
+    /// Latest time of the next poll; otherwise whenever the control thread wakes.
     fn wake_at(&self) -> Option<Duration> {
         None
     }
-    /// Nobody waits for it any more.
+    /// Cancels it: the client no longer waits for it.
     fn cancel(&mut self) {}
 }
 
 /// The rest of an answer.
 pub enum Flow<W> {
     Done,
-    /// Adds messages until it says that there are no more.
+    /// Adds messages until it returns false: there are no more.
     Stream(Box<dyn FnMut(&mut Out) -> bool>),
     Later(Box<dyn Work<W>>),
 }
 
-/// [`Pending`], with the reply's type forgotten. What it gives at last is the rest of the answer.
+/// [`Pending`], with the reply's type erased. It ends with the rest of the answer.
 pub trait Work<W> {
     fn poll(&mut self, world: &W, now: Duration, out: &mut Out) -> Option<Flow<W>>;
     fn wake_at(&self) -> Option<Duration>;
     fn cancel(&mut self);
 }
 
-/// The numbers of what answers a request.
+/// The message ids of a request's answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ids {
     pub reply: u16,
     pub details: u16,
 }
 
-/// Where answers go.
+/// The destination of answers.
 #[derive(Clone, Copy)]
 pub struct To {
     client: u32,

@@ -20,7 +20,7 @@ const LOOKS: [&str; 5] = ["get", "show", "lookup", "want", "dump"];
 /// Names of others: commands are logged by themselves.
 const OTHERS: [&str; 3] = ["cli", "cli_inband", "feature_is_enabled"];
 
-/// Whether a request of this name, which isn't a dump, changes something.
+/// Returns true if a request of this name, which isn't a dump, changes something.
 pub fn is_change(name: &str) -> bool {
     !OTHERS.contains(&name) && !name.split('_').any(|word| LOOKS.contains(&word))
 }
@@ -72,7 +72,7 @@ impl Changes {
         None
     }
 
-    /// When [`Self::look`] has something to do.
+    /// Time at which [`Self::look`] has something to do.
     pub fn wake_at(&self) -> Option<Duration> {
         self.0.as_ref().map(|burst| (burst.last + QUIET).min(burst.since + LONGEST))
     }

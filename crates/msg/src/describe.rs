@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What messages and their types are made of, as data: for CRCs, for the files that clients read, for documentation.
+//! Layout of messages and their types, as data: for CRCs, for the files that clients read, for documentation.
 
 use crate::wire::Wire;
 
@@ -10,20 +10,20 @@ pub struct Type {
     pub name: &'static str,
     /// One paragraph for people.
     pub doc: &'static str,
-    /// What it is.
+    /// Its structure.
     pub shape: Shape,
-    /// So many members at the end of an enum came after it was published: they don't count for CRCs.
+    /// Number of members at the end of an enum that came after it was published: they don't count for CRCs.
     pub newer: usize,
 }
 
-/// What a type is.
+/// The structure of a type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
     /// A number or a truth value, known by its name.
     Scalar,
     /// Text: `N` bytes, or a length and its bytes for 0.
     Text(usize),
-    /// So many of the same: no type of its own, a way to use one.
+    /// An array of this length: no type of its own, but a use of one.
     Fixed(Box<Type>, usize),
     /// Another name.
     Alias(Box<Type>),
@@ -55,7 +55,7 @@ impl Type {
         Type { name, doc, shape, newer: 0 }
     }
 
-    /// With so many members at the end that came after it was published.
+    /// With this number of members at the end that came after it was published.
     pub fn newer(self, newer: usize) -> Type {
         Type { newer, ..self }
     }
@@ -97,7 +97,7 @@ impl Type {
         }
     }
 
-    /// Calls `f` for every named type that it needs, those first that others need, itself last.
+    /// Calls `f` for every named type that it needs, dependencies first, itself last.
     pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Type)) {
         self.parts().into_iter().for_each(|part| part.visit(f));
         if self.is_named() {
@@ -116,14 +116,14 @@ pub(crate) fn scalar(name: &str) -> usize {
     }
 }
 
-/// How often a field's type stands there.
+/// The number of elements of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Many {
     /// Once.
     One,
-    /// So often.
+    /// This number.
     Fixed(usize),
-    /// As often as this earlier field says.
+    /// The value of this earlier field.
     Counted(&'static str),
     /// Text that brings its length.
     Text,
@@ -138,9 +138,9 @@ pub struct Field {
     pub doc: &'static str,
     /// The type of one.
     pub kind: Type,
-    /// How many.
+    /// Number of elements.
     pub many: Many,
-    /// What clients send if they aren't told: JSON.
+    /// Default value that clients send, as JSON.
     pub default: Option<&'static str>,
 }
 
@@ -159,12 +159,12 @@ impl Field {
         Field { name, doc, kind, many, default: None }
     }
 
-    /// A field that holds as many as the field `count` says.
+    /// A field with as many elements as the field `count` says.
     pub fn counted<T: Wire>(name: &'static str, count: &'static str, doc: &'static str) -> Field {
         Field { name, doc, kind: T::describe(), many: Many::Counted(count), default: None }
     }
 
-    /// With what clients send if they aren't told: JSON.
+    /// With a default value that clients send, as JSON.
     pub fn or(mut self, default: &'static str) -> Field {
         self.default = Some(default);
         self

@@ -5,7 +5,7 @@ use crate::describe::{Field, Many, Shape, Type};
 use serde_json::{Map, Value};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why JSON is no message: the field's path, and what was expected.
+/// The reason why JSON is no message: the field's path, and what was expected.
 type Fault = String;
 
 /// The bytes of fields. What a client's library fills in may be missing: `client_index`, `context`, and counts.
@@ -40,7 +40,7 @@ fn put_fields(all: &[Field], object: &Map<String, Value>, out: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// How many elements an array has, or a text of hexadecimal digits for one of bytes.
+/// Number of elements of an array, or of bytes in a text of hexadecimal digits.
 fn elements(value: &Value) -> usize {
     match value {
         Value::Array(all) => all.len(),

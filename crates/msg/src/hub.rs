@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The server's shared side: the message table, who is connected, who wants events, what was traced.
+//! The server's shared side: the message table, connected clients, event subscriptions, the API trace.
 
 use crate::changes::Watch;
 use crate::json;
@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 /// Bytes of events that may wait for a client. One that reads so slowly is disconnected.
 const EVENTS: usize = 8 << 20;
-/// Requests that the trace keeps unless told otherwise.
+/// Default number of requests that the trace keeps.
 const TRACED: usize = 16_384;
 /// Bytes that each direction's trace keeps at most.
 const TRACED_BYTES: usize = 32 << 20;
@@ -23,14 +23,14 @@ const TRACED_BYTES: usize = 32 << 20;
 /// The shared side of the API's server.
 pub struct Hub<W: 'static> {
     table: Table<W>,
-    /// Once somebody has asked for it.
+    /// Set once a client has asked for it.
     description: OnceLock<String>,
     clients: Mutex<Clients>,
     unknown: AtomicU64,
-    /// Events were published since somebody looked.
+    /// True if events were published since the last [`Hub::take_news`].
     news: AtomicBool,
     tracing: AtomicBool,
-    /// The trace keeps answers too.
+    /// True if the trace keeps answers too.
     tracing_answers: AtomicBool,
     gone: Arc<Mutex<Vec<u32>>>,
     /// Called with a line about each change that a client makes.
@@ -53,7 +53,7 @@ struct Client {
     since: SystemTime,
     requests: u64,
     events: Out,
-    /// More events waited than may.
+    /// True if more than [`EVENTS`] bytes of events waited.
     slow: bool,
 }
 
@@ -63,7 +63,7 @@ struct Want {
     client: u32,
     pid: u32,
     event: &'static str,
-    /// What tells two of the same client and event apart.
+    /// Distinguishes subscriptions of the same client and event.
     key: String,
     filter: Option<Box<Filter>>,
 }
@@ -73,9 +73,9 @@ struct Want {
 pub struct ClientInfo {
     /// Its number.
     pub index: u32,
-    /// As it called itself.
+    /// The name that it gave.
     pub name: String,
-    /// When it came.
+    /// Time of its arrival.
     pub since: SystemTime,
     /// Requests that it made.
     pub requests: u64,
@@ -91,21 +91,21 @@ struct Trace {
     bytes: usize,
 }
 
-/// A request that was traced, or an answer.
+/// A request that was traced, or a message to a client.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// When it came.
+    /// Time at which it was received or sent.
     pub at: SystemTime,
-    /// Whose it is.
+    /// Index of the client.
     pub client: u32,
-    /// It went to the client.
+    /// True if it was sent to the client.
     pub sent: bool,
     /// The message from its id on.
     pub bytes: Vec<u8>,
 }
 
 impl<W: 'static> Hub<W> {
-    /// A hub with the messages of these modules; those of the protocol itself come before them.
+    /// A hub with the messages of these modules; the protocol's own messages come before them.
     ///
     /// # Errors
     /// Two messages of one name.
@@ -177,7 +177,7 @@ impl<W: 'static> Hub<W> {
         let _ = self.changes.set(watch);
     }
 
-    /// Whether somebody wants to know of changes.
+    /// Returns true if [`Self::watch_changes`] was called.
     pub(crate) fn watches_changes(&self) -> bool {
         self.changes.get().is_some()
     }
@@ -200,22 +200,22 @@ impl<W: 'static> Hub<W> {
         self.unknown.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Requests that nobody answers.
+    /// Number of messages without a handler, and of malformed greetings.
     pub fn unknown(&self) -> u64 {
         self.unknown.load(Ordering::Relaxed)
     }
 
-    /// Whether this client is still there.
+    /// Returns true if this client is still connected.
     pub fn is_connected(&self, index: u32) -> bool {
         self.clients().all.contains_key(&index)
     }
 
-    /// Whether this client asked for events.
+    /// Returns true if this client has subscribed to events.
     pub fn wants_events(&self, index: u32) -> bool {
         self.clients().wants.iter().any(|w| w.client == index)
     }
 
-    /// Who is connected.
+    /// Returns the connected clients.
     pub fn list(&self) -> Vec<ClientInfo> {
         let clients = self.clients();
         let info = |(index, client): (&u32, &Client)| ClientInfo {
@@ -228,12 +228,12 @@ impl<W: 'static> Hub<W> {
         clients.all.iter().map(info).collect()
     }
 
-    /// A client asks for the events of this kind, or no longer. `pid` comes back with each.
+    /// Subscribes a client to the events of this kind, or unsubscribes it. `pid` comes back with each.
     pub fn want<E: Message>(&self, caller: &Caller<'_, W>, pid: u32, on: bool) {
         self.set_want(caller.client, pid, E::NAME, String::new(), on, None);
     }
 
-    /// As [`Self::want`], for the events that `filter` lets pass; `key` tells apart what one client asks for.
+    /// As [`Self::want`], for the events that `filter` lets pass; `key` distinguishes subscriptions of one client.
     pub fn want_where<E: Message>(
         &self,
         caller: &Caller<'_, W>,
@@ -262,19 +262,19 @@ impl<W: 'static> Hub<W> {
         }
     }
 
-    /// Clients that want events of this kind: what tells apart what one wants, its number for it, and the client's index.
+    /// Subscriptions to events of this kind: key, the pid that the client gave, and the client's index.
     pub fn wants<E: Message>(&self) -> Vec<(String, u32, u32)> {
         let clients = self.clients();
         let of = clients.wants.iter().filter(|w| w.event == E::NAME);
         of.map(|w| (w.key.clone(), w.pid, w.client)).collect()
     }
 
-    /// Somebody wants events of this kind: nobody has to make one otherwise.
+    /// Returns true if a client has subscribed to events of this kind: otherwise none need be made.
     pub fn wanted<E: Message>(&self) -> bool {
         self.clients().wants.iter().any(|w| w.event == E::NAME)
     }
 
-    /// Sends an event to everybody who asked for it.
+    /// Sends an event to every client that has subscribed to it.
     pub fn publish<E: Message>(&self, event: &E) {
         let Some(id) = self.table.find(E::NAME) else { return };
         let Clients { all, wants, .. } = &mut *self.clients();
@@ -303,12 +303,12 @@ impl<W: 'static> Hub<W> {
         }
     }
 
-    /// Events were published since this was last asked.
+    /// Returns true if events were published since the last call.
     pub fn take_news(&self) -> bool {
         self.news.swap(false, Ordering::Relaxed)
     }
 
-    /// Moves the events of a client to where they are sent from.
+    /// Moves the events of a client to the output of its session.
     ///
     /// # Errors
     /// The client is too slow for its events.
@@ -330,17 +330,17 @@ impl<W: 'static> Hub<W> {
         self.tracing.store(on, Ordering::Relaxed);
     }
 
-    /// Sets how many requests the trace keeps: the last ones.
+    /// Sets the number of requests that the trace keeps: the last ones.
     pub fn set_traced(&self, requests: usize) {
         self.traced.store(requests, Ordering::Relaxed);
     }
 
-    /// Requests are traced.
+    /// Returns true if requests are traced.
     pub fn tracing(&self) -> bool {
         self.tracing.load(Ordering::Relaxed)
     }
 
-    /// Starts or stops tracing what is sent to clients, whatever becomes of their requests.
+    /// Starts or stops tracing messages to clients, independently of the tracing of requests.
     pub fn set_tracing_answers(&self, on: bool) {
         self.tracing_answers.store(on, Ordering::Relaxed);
     }
@@ -385,7 +385,7 @@ impl<W: 'static> Hub<W> {
         self.trace[usize::from(sent)].lock().expect("no panic inside")
     }
 
-    /// What was traced, oldest first.
+    /// Returns the traced requests and answers, oldest first.
     pub fn traced(&self) -> Vec<Traced> {
         let mut all: Vec<_> = self.trace_of(false).all.iter().cloned().collect();
         all.extend(self.trace_of(true).all.iter().cloned());
@@ -398,12 +398,12 @@ impl<W: 'static> Hub<W> {
         self.trace_of(false).all.iter().cloned().collect()
     }
 
-    /// How many requests, and how many messages to clients, were traced.
+    /// Number of traced requests, and of traced messages to clients.
     pub fn traced_counts(&self) -> (usize, usize) {
         (self.trace_of(false).all.len(), self.trace_of(true).all.len())
     }
 
-    /// Forgets what was traced.
+    /// Clears the trace.
     pub fn clear_trace(&self) {
         for sent in [false, true] {
             *self.trace_of(sent) = Trace::default();

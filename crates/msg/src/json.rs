@@ -77,7 +77,7 @@ pub fn whole<W: 'static>(table: &Table<W>) -> Value {
     (0..table.modules().len()).map(|index| module(table, index)).collect()
 }
 
-/// What modules import: modules of types alone, by name.
+/// The modules that others import: modules of types alone, by name.
 pub fn shared<W: 'static>(table: &Table<W>) -> Vec<(&'static str, Value)> {
     let published = published::read();
     let describe = |(name, types): &(&'static str, &[&str])| {
@@ -149,7 +149,7 @@ fn field(field: &Field) -> Value {
     Value::Array(parts)
 }
 
-/// Named types, each once, those first that others need.
+/// Named types, each once, dependencies first.
 #[derive(Default)]
 struct Types {
     known: Vec<&'static str>,

@@ -27,10 +27,10 @@
 //! assert!(hub.table().find("light_set_reply").is_some());
 //! ```
 //!
-//! [`Hub`] is the server's shared side: the message table, who is connected, who wants events. [`Session`] is one connection's
+//! [`Hub`] is the server's shared side: message table, connected clients, event subscriptions. [`Session`] is one connection's
 //! protocol, without the socket: bytes in, bytes out.
 
-// What is derived names this crate, here too.
+// Derived code names this crate, here too.
 extern crate self as msg;
 
 mod answer;

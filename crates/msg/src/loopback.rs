@@ -18,7 +18,7 @@ pub struct Loopback<'a, W: 'static> {
     session: Session<W>,
     start: Instant,
     context: u32,
-    /// Frames that came and nobody took yet: id and what is behind it.
+    /// Frames that were received and not yet taken: id and the bytes behind it.
     frames: Vec<(u16, Vec<u8>)>,
 }
 
@@ -36,12 +36,12 @@ impl<W: 'static> Drop for Suspended<W> {
     }
 }
 
-/// What there is to do while an answer is awaited.
+/// Sleeps for a moment while an answer is awaited.
 fn rest() {
     std::thread::sleep(Duration::from_micros(100));
 }
 
-/// How long an answer may take.
+/// The longest time that an answer may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl<'a, W: 'static> Loopback<'a, W> {

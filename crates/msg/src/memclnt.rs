@@ -6,7 +6,7 @@ use crate::wire::Str;
 use crate::{Message, Wire, retval};
 use cli::{Error, Result};
 
-/// Who asks for shared memory is told that there is none.
+/// Logs and returns the error for a client that asks for shared memory.
 fn no_shared_memory() -> Error {
     log::info!(target: "api", "a client asked for the shared-memory transport, which isn't served: the socket is");
     Error::unsupported("the shared-memory transport isn't served: use the socket")
@@ -174,7 +174,7 @@ pub struct MemclntKeepalive {}
 #[msg(reply)]
 pub struct ControlPing {}
 
-/// Who answers.
+/// The client's index, and the process id of the server.
 #[derive(Message)]
 pub struct ControlPingReply {
     client_index: u32,

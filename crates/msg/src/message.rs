@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages, and what a request is answered by.
+//! Messages, and the answers to a request.
 
 use crate::describe::Field;
 use crate::wire::{Malformed, Reader, Wire};
 
-/// What stands between a message's id and its own fields.
+/// A head field: it stands between a message's id and its own fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadField {
     /// `u32 client_index`
@@ -13,7 +13,7 @@ pub enum HeadField {
     Context,
     /// `i32 retval`: 0, or what went wrong.
     Retval,
-    /// `u32 pid`: the number of the process that asked for events, as it said.
+    /// `u32 pid`: the number of the process that asked for events, as the client gave it.
     Pid,
 }
 
@@ -79,7 +79,7 @@ pub trait Message: Sized + 'static {
     const NAME: &'static str;
     /// One paragraph for people.
     const DOC: &'static str;
-    /// What stands before its own fields.
+    /// The fields between its id and its own fields.
     const HEAD: &'static [HeadField];
     /// Its own fields.
     fn fields() -> Vec<Field>;
@@ -115,7 +115,7 @@ pub trait Dump: Message {
     type Details: Message;
 }
 
-/// What a reply may be: a message, or `()`.
+/// The type of a reply: a message, or `()`.
 pub trait Reply: Sized + 'static {
     /// See [`Message::NAME`]; none for `()`.
     const NAME: Option<&'static str>;

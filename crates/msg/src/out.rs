@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages on their way to a client.
+//! Messages queued for a client.
 
 use crate::message::{Head, HeadField};
 
@@ -10,7 +10,7 @@ pub const HEADER: usize = 16;
 #[derive(Debug, Default)]
 pub struct Out {
     bytes: Vec<u8>,
-    /// Of these, already sent.
+    /// Number of bytes already sent.
     sent: usize,
 }
 
@@ -26,13 +26,13 @@ impl Out {
         self.bytes[start + 8..start + 12].copy_from_slice(&length.to_be_bytes());
     }
 
-    /// Adds what another one holds, and empties that.
+    /// Appends the waiting bytes of another one, and empties that.
     pub fn append(&mut self, other: &mut Out) {
         self.bytes.extend_from_slice(other.waiting());
         other.clear();
     }
 
-    /// What is still to be sent.
+    /// Bytes that are still to be sent.
     pub fn waiting(&self) -> &[u8] {
         &self.bytes[self.sent..]
     }
@@ -48,7 +48,7 @@ impl Out {
         }
     }
 
-    /// Forgets everything, and gives back memory that was much.
+    /// Removes all bytes, and frees memory beyond 64 KiB.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(64 << 10);

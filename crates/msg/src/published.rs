@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What VPP has published of its API: names, CRCs, layouts. Declarations are held against it, and the documentation tells
-//! from it what is missing.
+//! VPP's published API: names, CRCs, layouts. Declarations are compared with it, and the documentation lists from it
+//! which messages are missing.
 
 use crate::describe::{Field, Shape, Type};
 use crate::table::{Entry, Table};
@@ -94,8 +94,8 @@ fn type_line(kind: &Type) -> String {
 }
 
 impl Published {
-    /// In what the declarations of a table differ from what is published: a line for each difference. Messages and modules of
-    /// our own, which nobody has published, are no difference.
+    /// Differences between the declarations of a table and the published API, a line for each. Messages and modules of
+    /// our own, which VPP doesn't publish, are no difference.
     pub fn differences<W: 'static>(&self, table: &Table<W>) -> Vec<String> {
         let mut found = Vec::new();
         for (_, entry) in table.entries() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One connection's protocol: bytes in, bytes out. The socket is somebody else's.
+//! One connection's protocol: bytes in, bytes out. The socket is the caller's.
 
 use crate::Hub;
 use crate::answer::{Flow, Work};
@@ -20,10 +20,10 @@ const MESSAGE: usize = 1 << 20;
 const GREETING: usize = 512;
 /// Bytes that wait for a client at most before its next request is looked at.
 const WAITING: usize = 256 << 10;
-/// Messages that nobody answers before the greeting: whoever sends more speaks something else.
+/// Limit of messages before the greeting: a client that sends so many speaks another protocol.
 const STRANGE: u32 = 16;
 
-/// Why a connection ends.
+/// The reason why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A message longer than any may be, by its header.
@@ -52,16 +52,16 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What a turn of a session left.
+/// State of a session after a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
-    /// There is more to do at once.
+    /// True if there is more to do at once.
     pub more: bool,
-    /// There may be more to do once what waits is sent, which may be at once.
+    /// True if there may be more to do once the waiting bytes are sent, which may be at once.
     pub full: bool,
-    /// There is more to do at this time of the clock.
+    /// Time of the clock at which there is more to do.
     pub wake_at: Option<Duration>,
-    /// Close it once all is sent.
+    /// True if it is to be closed once all is sent.
     pub close: bool,
 }
 
@@ -84,11 +84,11 @@ impl<W> From<Flow<W>> for State<W> {
 /// One connection.
 pub struct Session<W: 'static> {
     input: Vec<u8>,
-    /// Of these, already taken.
+    /// Number of bytes already taken.
     taken: usize,
     out: Out,
     state: State<W>,
-    /// Once it has greeted.
+    /// Index of the client, once it has greeted.
     client: Option<u32>,
     strange: u32,
     closing: bool,
@@ -117,7 +117,7 @@ impl<W: 'static> Session<W> {
     /// Takes bytes of the client.
     ///
     /// # Errors
-    /// What it says can't be the protocol.
+    /// Its bytes can't be the protocol.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         if self.client.is_none() {
             self.input.reserve_exact(bytes.len());
@@ -136,17 +136,17 @@ impl<W: 'static> Session<W> {
         if self.client.is_some() { usize::MAX } else { GREETING }
     }
 
-    /// An answer is under way.
+    /// Returns true while an answer is pending.
     pub fn is_busy(&self) -> bool {
         !matches!(self.state, State::Idle)
     }
 
-    /// The number of the client, once it has said its name.
+    /// Index of the client, once it has given its name.
     pub fn client(&self) -> Option<u32> {
         self.client
     }
 
-    /// What is to be sent.
+    /// Bytes that are to be sent.
     pub fn output(&self) -> &[u8] {
         self.out.waiting()
     }
@@ -173,7 +173,7 @@ impl<W: 'static> Session<W> {
     /// Does up to `budget` steps: a request, or a part of an answer.
     ///
     /// # Errors
-    /// Why the connection has to end at once.
+    /// The reason why the connection has to end at once.
     pub fn run(&mut self, world: &W, hub: &Hub<W>, now: Duration, budget: usize) -> Result<Turn, Fault> {
         let before = self.out.waiting().len();
         let turn = self.steps(world, hub, now, budget);
@@ -185,7 +185,7 @@ impl<W: 'static> Session<W> {
         turn
     }
 
-    /// When to [`Self::run`] it at the latest so that a summary of its changes is reported, though nothing else is to be done.
+    /// Latest time to [`Self::run`] it so that a summary of its changes is reported, though nothing else is to be done.
     pub fn report_at(&self) -> Option<Duration> {
         self.changes.wake_at()
     }
@@ -271,7 +271,7 @@ impl<W: 'static> Session<W> {
                 }
             }
             (_, None) => {
-                // Those who want shared memory ask for it without a greeting, and get their answer.
+                // Clients that want shared memory ask for it without a greeting, and get their answer.
                 self.strange += 1;
                 let asks = name.is_some_and(|n| n.starts_with("memclnt_create") || n == "sock_init_shm");
                 if asks {

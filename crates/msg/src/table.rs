@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The message table: every message of every module, with its number and who answers it.
+//! The message table: every message of every module, with its number and its handler.
 
 use crate::Hub;
 use crate::answer::{Flow, Ids, Pending, To, dumped, later, put_reply, streamed};
@@ -33,7 +33,7 @@ impl<W> Clone for Module<W> {
     }
 }
 
-/// Who asks.
+/// The origin of a request.
 pub struct Caller<'a, W: 'static> {
     /// The server's shared side.
     pub hub: &'a Hub<W>,
@@ -46,7 +46,7 @@ pub struct Caller<'a, W: 'static> {
 type Answer<W> =
     dyn Fn(&W, &Caller<'_, W>, &Ids, &mut Reader<'_>, &mut Out) -> Result<Flow<W>, Malformed> + Send + Sync;
 
-/// What a message is.
+/// The role of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A client's, answered here.
@@ -57,12 +57,12 @@ pub enum Kind {
     Unserved,
 }
 
-/// How often a message came.
+/// The counters of a message.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Requests of this kind.
+    /// Number of requests of this kind.
     pub received: AtomicU64,
-    /// Of these, with bytes that are no message.
+    /// Number of these with bytes that are no message.
     pub malformed: AtomicU64,
 }
 
@@ -76,13 +76,13 @@ pub struct Entry<W: 'static> {
     pub crc: u32,
     /// All fields behind the id.
     pub fields: Vec<Field>,
-    /// What it is.
+    /// Its role.
     pub kind: Kind,
-    /// It is a request that changes something; what only looks isn't.
+    /// True if it is a request that changes something, not one that only reads.
     pub changes: bool,
     /// The index of its module.
     pub module: usize,
-    /// How often it came.
+    /// Its counters.
     pub counts: Counts,
     head: &'static [HeadField],
     ids: Ids,
@@ -112,7 +112,7 @@ impl<W: 'static> Entry<W> {
     }
 }
 
-/// Which messages belong to a request.
+/// The messages that belong to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
     /// The request.
@@ -156,7 +156,7 @@ impl<W: 'static> Table<W> {
     /// several features may share it.
     ///
     /// # Errors
-    /// A name that two messages have, an answer that nobody declared, parts of a module that differ on its version.
+    /// A name that two messages have, an answer that isn't declared, parts of a module that differ on its version.
     pub fn new(modules: impl IntoIterator<Item = Module<W>>) -> Result<Table<W>, String> {
         let mut parts: Vec<(Module<W>, Messages<W>)> = Vec::new();
         for module in modules {
@@ -229,13 +229,13 @@ impl<W: 'static> Table<W> {
         &self.modules
     }
 
-    /// The return value in an answer, whose bytes behind the number these are.
+    /// Returns the return value of an answer; `bytes` are the bytes behind its id.
     pub(crate) fn retval(&self, id: u16, bytes: &[u8]) -> Option<i32> {
         let entry = self.get(id).filter(|e| e.head.contains(&HeadField::Retval))?;
         Head::get(entry.head, &mut Reader::new(bytes)).ok().map(|h| h.retval)
     }
 
-    /// Answers a request, whose bytes behind the id these are.
+    /// Answers a request; `bytes` are the bytes behind its id.
     pub(crate) fn answer(
         &self,
         world: &W,
@@ -260,7 +260,7 @@ impl<W: 'static> Table<W> {
             Err(fault) => {
                 entry.counts.malformed.fetch_add(1, Ordering::Relaxed);
                 log::debug!(target: "api", "client {client:#x} sent a bad {}: {fault}", entry.name);
-                // A request that is all there is owed an answer, if its answer has room for one.
+                // A complete request gets an answer, if its reply has a return value.
                 if fault == Malformed::Value
                     && let Some(reply) = self.get(entry.ids.reply)
                     && reply.head.contains(&HeadField::Retval)
@@ -282,7 +282,7 @@ impl<W: 'static> Table<W> {
     }
 }
 
-/// What a module's function adds its messages to.
+/// The messages of a module, which its function adds.
 pub struct Messages<W: 'static> {
     entries: Vec<Entry<W>>,
     services: Vec<Service>,

@@ -5,7 +5,7 @@ use cli::Error;
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// What the handlers work on.
+/// The world that the handlers work on.
 #[derive(Default)]
 struct Lamp;
 
@@ -407,7 +407,7 @@ fn changes_are_reported_with_the_client_and_what_failed() {
         short[8..12].copy_from_slice(&14u32.to_be_bytes());
         [set(Mode::DimLight), want, dump, set(Mode::Off), ping, short].concat()
     };
-    // Nobody wants to know.
+    // Changes aren't watched yet.
     client.exchange(&all(&client)).unwrap();
     assert_eq!((reported(), client.session.report_at()), (vec![], None));
     client

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How values are written: packed, in network byte order, but for floating point, which is in the host's.
+//! Encoding of values: packed, in network byte order, but for floating point, which is in the host's.
 
 use crate::describe::{Shape, Type};
 use std::fmt;
 
-/// Why bytes are no message.
+/// The reason why bytes are no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// They end before the message does.
@@ -29,7 +29,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Of these bytes.
+    /// A reader of these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         Reader { rest: bytes }
     }
@@ -44,15 +44,15 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
-    /// What is left.
+    /// Bytes that are left.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 }
 
-/// Something that crosses the API.
+/// A type that is encoded in messages.
 pub trait Wire: Sized {
-    /// What it is called and made of.
+    /// Its name and structure.
     fn describe() -> Type;
     /// Appends it.
     fn put(&self, out: &mut Vec<u8>);
@@ -135,8 +135,8 @@ impl<T: Wire> Wire for Vec<T> {
     }
 }
 
-/// Text up to its end mark. `?` stands for what isn't UTF-8, and for the character that usually stands in its place: a saved
-/// configuration with that character wouldn't be loaded, since it can't be told what stood there.
+/// Text up to its end mark. `?` stands for bytes that aren't UTF-8, and for the replacement character: a saved
+/// configuration with that character wouldn't be loaded, since the bytes that it replaced are unknown.
 pub(crate) fn text_of(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).replace(char::REPLACEMENT_CHARACTER, "?")
@@ -202,9 +202,9 @@ impl<const N: usize> Wire for Str<N> {
     }
 }
 
-/// A number that says how many elements follow.
+/// A number of elements that follow.
 pub trait Length: Wire + TryFrom<usize> {
-    /// The most that it can say.
+    /// Its largest value.
     const MAX: Self;
 }
 
@@ -231,7 +231,7 @@ pub fn put_all<T: Wire>(all: &[T], out: &mut Vec<u8>) {
 /// Reads the elements of a counted array. Memory grows with what is there, not with what is promised.
 ///
 /// # Errors
-/// Those of an element.
+/// The errors of an element.
 pub fn get_all<T: Wire>(n: usize, r: &mut Reader<'_>) -> Result<Vec<T>, Malformed> {
     // An element takes a byte at least.
     if n > r.rest().len() {

@@ -23,19 +23,19 @@ use sync::{Slots, Turn};
 use unnumbered::Lent;
 use wire::{Address, Prefix};
 
-/// What one interface has.
+/// The addresses of one interface, of one protocol.
 struct Here<A> {
-    /// In the order of adding; the first is the source of what we send.
+    /// In the order of adding; the first is the source address of packets that we send.
     addresses: Vec<Prefix<A>>,
-    /// Of these, those that nobody set: routers told of them.
+    /// The subset of `addresses` that was learned from routers, not configured.
     learned: Vec<Prefix<A>>,
-    /// Of these, those that aren't to be used.
+    /// The subset of `addresses` that must not be used, each with the reason.
     held: Vec<(A, Hold)>,
-    /// The routes that are there for them.
+    /// The routes of these addresses that are in the table.
     routes: Vec<Route<A>>,
-    /// The protocol was enabled without an address.
+    /// True if the protocol was enabled explicitly, so that it needs no address.
     enabled: bool,
-    /// Whose addresses it uses.
+    /// The interface whose addresses it borrows (unnumbered).
     lender: Option<SwIfIndex>,
 }
 
@@ -105,8 +105,8 @@ impl<F: Net> Shared for Addresses<F> {
     }
 }
 
-/// Whether an interface may be given this address in name only, as in VPP: `::1` and groups of IPv6. Nothing is sent from it, no
-/// route leads to it, and nobody is asked for it.
+/// Returns true if an interface has this address in name only, as in VPP: `::1` and IPv6 multicast groups. Nothing is sent from it,
+/// no route leads to it, and no neighbour is asked for it.
 pub fn is_nominal<A: Address>(address: A) -> bool {
     matches!(address.into(), IpAddr::V6(ip) if ip.is_loopback() || ip.is_multicast())
 }
@@ -120,13 +120,13 @@ impl<F: Net> Addresses<F> {
         self.networks.lock().expect("no panic inside")
     }
 
-    /// The addresses that an interface speaks by, with the lengths of their networks, for workers; the first is the usual source.
+    /// The addresses that an interface sends from, with their prefix lengths, for workers; the first is the usual source.
     #[inline(always)]
     pub fn of<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> &'t [Prefix<F::Addr>] {
         self.slots.get(sw_if, turn).map_or(&[], |a| a)
     }
 
-    /// The addresses of an interface, its own and then lent ones, for control; also those that are held back.
+    /// The addresses of an interface, its own and then borrowed ones, for control; also addresses that are held back.
     pub fn list(&self, sw_if: SwIfIndex) -> Vec<Prefix<F::Addr>> {
         let lent = self.unnumbered(sw_if).map_or_else(Vec::new, |lender| self.own(lender));
         self.own(sw_if).into_iter().chain(lent).collect()
@@ -137,7 +137,7 @@ impl<F: Net> Addresses<F> {
         self.all().get(&sw_if).map_or_else(Vec::new, |h| h.addresses.clone())
     }
 
-    /// Whether the protocol was enabled on an interface by hand.
+    /// Returns true if the protocol was enabled explicitly on an interface, by [`Self::enable`].
     pub fn is_enabled(&self, sw_if: SwIfIndex) -> bool {
         self.all().get(&sw_if).is_some_and(|h| h.enabled)
     }
@@ -156,12 +156,12 @@ impl<F: Net> Addresses<F> {
         Ok(TableIndex(if F::IS_V6 { interface.fib6 } else { interface.fib4 }))
     }
 
-    /// Gives an interface an address, which may be any but none. While the interface is up, the network behind it is reachable by it, and
-    /// the address is ours.
+    /// Gives an interface an address, any but the zero address. While the interface is up, its network is connected by it, and
+    /// packets to the address are delivered locally.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or carries nothing (−126); no address (−7); a network of all addresses (−59); an address that is there, or
-    /// whose network overlaps with another's in the same table (−105, of IPv6 −127).
+    /// An interface that isn't there (−2) or carries nothing (−126); the zero address (−7); a network of all addresses (−59); an address
+    /// in use, or whose network overlaps with another's in the same table (−105, of IPv6 −127).
     pub fn add(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Result<(), Error> {
         let interface = self.interfaces.get(sw_if)?;
         if interface.kind == IfKind::Local {
@@ -191,7 +191,7 @@ impl<F: Net> Addresses<F> {
         self.changed(world, sw_if)
     }
 
-    /// Gives an interface an address that routers told of: it is no part of what was set.
+    /// Gives an interface an address learned from routers: it is not part of the configuration.
     ///
     /// # Errors
     /// Those of [`Self::add`].
@@ -201,7 +201,7 @@ impl<F: Net> Addresses<F> {
         Ok(())
     }
 
-    /// Whether an address is one that routers told of.
+    /// Returns true if the address was learned from routers.
     pub fn is_learned(&self, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> bool {
         self.all().get(&sw_if).is_some_and(|h| h.learned.contains(&prefix))
     }
@@ -239,7 +239,7 @@ impl<F: Net> Addresses<F> {
         self.own(sw_if).into_iter().try_for_each(|prefix| self.remove(world, sw_if, prefix))
     }
 
-    /// Enables the protocol on an interface without an address, or takes that back.
+    /// Enables the protocol on an interface without an address, or ends that (`on` false).
     ///
     /// # Errors
     /// An interface that isn't there.
@@ -252,7 +252,7 @@ impl<F: Net> Addresses<F> {
     /// Moves an interface to the table of this id.
     ///
     /// # Errors
-    /// What isn't there (−2, −3); an interface that has addresses (−114).
+    /// No such interface (−2) or table (−3); an interface that has addresses (−114).
     pub fn set_table(&self, world: &World, sw_if: SwIfIndex, id: u32) -> Result<(), Error> {
         let table = self.fib.find_table(id)?;
         let interface = self.interfaces.get(sw_if)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is counted for each interface, under VPP's names.
+//! Counters of each interface, under VPP's names.
 
 use buffer::Buffer;
 use graph::{Asked, Shared, SwIfIndex, ThreadIndex, World};
@@ -10,23 +10,23 @@ use std::sync::{Arc, OnceLock};
 pub struct IfCounters {
     /// Packets and bytes received.
     pub rx: Arc<Combined>,
-    /// Of these, to one host; all of an interface without a link layer.
+    /// The unicast ones of these; all packets of an interface without a link layer.
     pub rx_unicast: Arc<Combined>,
-    /// To a group.
+    /// Received multicast packets and bytes.
     pub rx_multicast: Arc<Combined>,
-    /// To all.
+    /// Received broadcast packets and bytes.
     pub rx_broadcast: Arc<Combined>,
     /// Packets and bytes sent.
     pub tx: Arc<Combined>,
-    /// Of these, to one host.
+    /// The unicast ones of these.
     pub tx_unicast: Arc<Combined>,
-    /// To a group.
+    /// Sent multicast packets and bytes.
     pub tx_multicast: Arc<Combined>,
-    /// To all.
+    /// Sent broadcast packets and bytes.
     pub tx_broadcast: Arc<Combined>,
-    /// Packets dropped that came in here.
+    /// Packets dropped that were received on the interface.
     pub drops: Arc<Simple>,
-    /// Packets punted that came in here.
+    /// Packets punted that were received on the interface.
     pub punt: Arc<Simple>,
     /// IPv4 packets received.
     pub ip4: Arc<Simple>,
@@ -36,14 +36,14 @@ pub struct IfCounters {
     pub mpls: Arc<Simple>,
     /// Packets not received because all buffers were in use.
     pub rx_no_buf: Arc<Simple>,
-    /// Packets that the device lost before we saw them.
+    /// Packets that the device lost before the driver read them.
     pub rx_miss: Arc<Simple>,
     /// Packets that the device marked as bad.
     pub rx_error: Arc<Simple>,
     /// Packets that the device refused to send.
     pub tx_error: Arc<Simple>,
     names: Arc<Names>,
-    /// By thread; made when first asked for.
+    /// By thread; made at the first use.
     lanes: Vec<OnceLock<Arc<IfLanes>>>,
 }
 
@@ -76,7 +76,7 @@ impl Shared for IfCounters {
 }
 
 impl IfCounters {
-    /// All simple ones, by the name that `show interface` prints.
+    /// All simple counters, by the name that `show interface` prints.
     pub fn simple(&self) -> [(&'static str, &Simple); 9] {
         [
             ("drops", &self.drops),
@@ -91,7 +91,7 @@ impl IfCounters {
         ]
     }
 
-    /// All combined ones, by name.
+    /// All combined counters, by name.
     pub fn combined(&self) -> [(&'static str, &Combined); 8] {
         [
             ("rx", &self.rx),
@@ -105,7 +105,7 @@ impl IfCounters {
         ]
     }
 
-    /// Starts all counters of an interface, or of all, again at zero. Threads do it at their next turn.
+    /// Sets all counters of an interface, or of all interfaces, to zero. Threads do it at their next turn.
     pub fn clear(&self, world: &World, sw_if: Option<SwIfIndex>) -> Asked<()> {
         let simple = self.simple().map(|(_, c)| c.vector());
         world.zero_counters(
@@ -114,7 +114,7 @@ impl IfCounters {
         )
     }
 
-    /// Starts what drivers count for these interfaces, or for all if it names none, again at zero.
+    /// Sets the drivers' counters of these interfaces, or of all if `only` is empty, to zero.
     pub fn clear_device(&self, world: &World, only: &[SwIfIndex]) -> Asked<()> {
         let counters = [&self.rx_no_buf, &self.rx_miss, &self.rx_error, &self.tx_error].map(|c| c.vector());
         let indices: Vec<Option<usize>> =
@@ -131,7 +131,7 @@ impl IfCounters {
         world.stats.extend(Space::Interface, sw_if.at() + 1);
     }
 
-    /// Shows an interface's counters in the stats directory by its name, and no longer by its old one. The empty name is none.
+    /// Lists an interface's counters in the stats directory by its name, and no longer by its old one. An empty name means none.
     pub(crate) fn list(&self, world: &World, sw_if: SwIfIndex, old: &str, name: &str) {
         let simple = self.simple().map(|(what, c)| (what, c.name().to_string()));
         let all = simple.into_iter().chain(self.combined().map(|(what, c)| (what, c.name().to_string())));
@@ -148,15 +148,15 @@ impl IfCounters {
         });
     }
 
-    /// Ends an interface's counters: whoever gets its index begins at zero.
+    /// Ends an interface's counters: the next interface with its index begins at zero.
     pub(crate) fn end(&self, world: &World, sw_if: SwIfIndex, name: &str) {
         self.list(world, sw_if, name, "");
-        // A thread sets its cells to zero after it has done what it was told before: it has let go of the interface.
+        // A thread sets its cells to zero after its earlier requests: it has released the interface by then.
         drop(world.zero_counters(world.stats.vectors(Space::Interface), Some(sw_if.at())));
     }
 }
 
-/// A thread's write side of packets received, or sent, and of their destinations' kinds.
+/// A thread's write side of the counters of packets received, or sent: all, unicast, multicast and broadcast.
 pub struct CastLanes {
     all: CombinedLane,
     unicast: CombinedLane,
@@ -164,14 +164,14 @@ pub struct CastLanes {
     broadcast: CombinedLane,
 }
 
-/// The lowest bit of a MAC address's first byte: it is a group's (IEEE 802, 8.2.2).
+/// Returns true if a frame's destination is a group: the lowest bit of the MAC address's first byte (IEEE 802, 8.2.2).
 #[inline(always)]
 pub fn is_group(frame: &Buffer) -> bool {
     frame.data().first().is_some_and(|first| first & 1 != 0)
 }
 
 impl CastLanes {
-    /// Counts packets that are all to one host each.
+    /// Counts unicast packets.
     #[inline(always)]
     pub fn unicast(&self, sw_if: usize, packets: u64, bytes: u64) {
         self.all.add(sw_if, packets, bytes);
@@ -189,7 +189,7 @@ impl CastLanes {
         }
     }
 
-    /// Counts Ethernet frames of which some [are to groups](is_group), and in all so many packets and bytes.
+    /// Counts Ethernet frames, some of them [to groups](is_group); `packets` and `bytes` are the totals.
     #[cold]
     pub fn groups<'a>(
         &self,
@@ -210,7 +210,7 @@ impl CastLanes {
     }
 }
 
-/// A thread's write side of what nearly every driver counts. One for all nodes of a thread.
+/// A thread's write side of the counters that nearly every driver uses. One for all nodes of a thread.
 pub struct IfLanes {
     /// See [`IfCounters`].
     pub rx: CastLanes,
@@ -231,7 +231,7 @@ pub struct IfLanes {
 }
 
 impl IfLanes {
-    /// Of this thread.
+    /// Returns the write side of this thread.
     pub fn of(world: &World, thread: ThreadIndex) -> Arc<Self> {
         let c: Arc<IfCounters> = world.get();
         c.lanes[thread.at()].get_or_init(|| Arc::new(Self::new(&c, thread.at()))).clone()

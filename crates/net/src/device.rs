@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a driver does for an interface.
+//! The driver's interface to a device.
 
 use cli::Error;
 use graph::{InputMode, SwIfIndex, ThreadIndex, World};
@@ -12,11 +12,11 @@ pub struct RxQueue {
     pub queue: u16,
     /// The thread that polls it.
     pub thread: ThreadIndex,
-    /// How that thread learns of packets.
+    /// The receive mode: polling, interrupt or adaptive.
     pub mode: InputMode,
 }
 
-/// The part of an interface in floods of its bridge domain.
+/// The role of an interface in floods of its bridge domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FloodRole {
     /// It gets a copy.
@@ -33,12 +33,12 @@ pub trait Device: Send + Sync + 'static {
     /// The driver's name: the first word of `show hardware-interfaces`' details.
     fn driver(&self) -> &'static str;
 
-    /// The input node that brings its packets in, as in `trace add`.
+    /// The input node of its received packets, as in `trace add`.
     fn input_node(&self) -> &'static str {
         ""
     }
 
-    /// Takes the interface up or down.
+    /// Sets the admin state, up or down.
     ///
     /// # Errors
     /// Why the device refuses.
@@ -54,7 +54,7 @@ pub trait Device: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Changes the largest frame, without Ethernet header.
+    /// Changes the maximum length of a frame, without Ethernet header, in bytes.
     ///
     /// # Errors
     /// Why the device refuses.
@@ -62,7 +62,7 @@ pub trait Device: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Receives frames for whatever MAC address, or no longer.
+    /// Turns promiscuous mode on or off: frames for all MAC addresses are received.
     ///
     /// # Errors
     /// Why the device refuses.
@@ -70,17 +70,17 @@ pub trait Device: Send + Sync + 'static {
         Ok(())
     }
 
-    /// The receive queues and where they are polled; none for a device that has nothing to poll.
+    /// The receive queues, each with the thread that polls it; none for a device that has nothing to poll.
     fn rx_queues(&self) -> Vec<RxQueue> {
         Vec::new()
     }
 
-    /// Transmit queues; of `n`, thread `t` sends by the one of number `t % n`.
+    /// Number of transmit queues; of `n`, thread `t` sends by queue `t % n`.
     fn tx_queues(&self) -> u16 {
         0
     }
 
-    /// Moves a receive queue to another thread, or changes how it is polled.
+    /// Moves a receive queue to another thread, or changes its receive mode.
     ///
     /// # Errors
     /// A queue that doesn't exist; a mode that the device hasn't got.
@@ -88,12 +88,12 @@ pub trait Device: Send + Sync + 'static {
         Err(Error::unsupported("this interface has no receive queue to place"))
     }
 
-    /// Returns the part of the interface in floods of its bridge domain.
+    /// Returns the role of the interface in floods of its bridge domain.
     fn flood_role(&self) -> FloodRole {
         FloodRole::Port
     }
 
-    /// The link's speed in kilobits a second, where it is known.
+    /// The link's speed in kilobits per second, if it is known.
     fn link_speed(&self) -> Option<u64> {
         None
     }
@@ -103,6 +103,6 @@ pub trait Device: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// The interface is going away: give everything back. Called once.
+    /// Releases all resources of an interface that is being deleted. Called once.
     fn delete(&self, _world: &World) {}
 }

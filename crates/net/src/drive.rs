@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use wire::MacAddr;
 
-/// A device that there is none of.
+/// A device without a driver.
 pub struct Nowhere;
 
 impl Device for Nowhere {
@@ -18,7 +18,7 @@ impl Device for Nowhere {
     }
 }
 
-/// An Ethernet interface of 1500 bytes whose cable is in, to be created with a transmit node of the test's.
+/// An Ethernet interface with an MTU of 1500 bytes and link up, to be created with a transmit node of the test.
 pub fn ethernet(name: impl Into<String>, mac: MacAddr) -> NewInterface {
     NewInterface {
         name: name.into(),
@@ -46,10 +46,10 @@ pub fn networks(bench: &mut Bench, n: u8) {
     }
 }
 
-/// Frees what an interface sends.
+/// A transmit node that frees packets.
 pub struct Tx;
 
-/// The only way out.
+/// The only edge.
 #[derive(Next, Clone, Copy)]
 pub enum TxTo {
     /// Freed.
@@ -82,13 +82,13 @@ impl Shared for Recorded {
 }
 
 impl Recorded {
-    /// What was sent since it was last asked.
+    /// Takes the frames sent since the last call.
     pub fn take(&self) -> Vec<(u32, Vec<u8>)> {
         std::mem::take(&mut self.0.lock().expect("no panic"))
     }
 }
 
-/// Keeps what an interface sends.
+/// A transmit node that records the frames of an interface.
 pub struct Recorder {
     sw_if: u32,
     recorded: Arc<Recorded>,

@@ -52,19 +52,19 @@ pub struct NewOutput<'a> {
 #[derive(Default)]
 struct Inner {
     all: Vec<Option<Interface>>,
-    /// Indices of interfaces that have gone.
+    /// Indices of deleted interfaces.
     free: BTreeSet<u32>,
     names: HashMap<String, SwIfIndex>,
-    /// The names that they were made with: their nodes keep these.
+    /// The names that interfaces were made with: their nodes keep these names.
     made: HashMap<String, SwIfIndex>,
     /// The sub-interfaces of each interface that has some, by the number behind the dot.
     subs: HashMap<SwIfIndex, BTreeMap<u32, SwIfIndex>>,
-    /// Those who move packets elsewhere come first.
+    /// Failover subscribers (movers) run before all others.
     subscribers: Vec<Subscriber>,
-    /// How many these are.
+    /// Number of failover subscribers.
     movers: usize,
     make_output: Option<MakeOutput>,
-    /// How new receive queues are polled, if an operator chose it.
+    /// Receive mode of new receive queues, if it is configured.
     rx_mode: Option<InputMode>,
 }
 
@@ -74,7 +74,7 @@ pub struct Interfaces {
     views: ViewTable,
     /// Sub-interfaces by tags, of each parent.
     vlans: Slots<VlanTree>,
-    /// By sub-interface.
+    /// The tags of sent frames, by sub-interface.
     sent: Slots<SentBy>,
     counters: Arc<IfCounters>,
 }
@@ -142,13 +142,13 @@ impl Interfaces {
         self.inner.lock().expect("no panic inside")
     }
 
-    /// What workers read, in a turn of theirs.
+    /// The views of all interfaces that workers read, during one turn.
     #[inline(always)]
     pub fn views<'t>(&'t self, _turn: &'t Turn<'_>) -> Views<'t> {
         self.views.all()
     }
 
-    /// Says how an interface's output node is made. The feature that owns these nodes calls it once, at the start.
+    /// Sets the function that makes an interface's output node. The feature that owns these nodes calls it once, at the start.
     pub fn set_make_output(&self, make: MakeOutput) {
         self.inner().make_output = Some(make);
     }
@@ -158,8 +158,8 @@ impl Interfaces {
         self.inner().subscribers.push(Arc::new(f));
     }
 
-    /// As [`Self::subscribe`], for who moves packets elsewhere: hears before everybody else that a link has failed, whoever
-    /// was made first.
+    /// As [`Self::subscribe`], for failover: these subscribers learn of a failed link before all others, whatever the order of
+    /// subscription.
     pub(crate) fn subscribe_mover(&self, f: impl Fn(&World, IfEvent) + Send + Sync + 'static) {
         let mut inner = self.inner();
         let at = inner.movers;
@@ -174,7 +174,7 @@ impl Interfaces {
         self.views.set(sw_if, view);
     }
 
-    /// Tells subscribers.
+    /// Notifies the subscribers.
     pub(crate) fn tell(&self, world: &World, event: IfEvent) {
         if !matches!(event, IfEvent::Link(..)) {
             world.note_config_change();
@@ -219,8 +219,8 @@ impl Interfaces {
         Ok(sw_if)
     }
 
-    /// As [`Self::create`], for interfaces that send by one node, and have one output node: these find the interface of a packet in
-    /// [`buffer::Buffer::tx_if`]. Packets to many such interfaces stay together. With an
+    /// As [`Self::create`], for interfaces that share one transmit node and one output node: these nodes find the interface of a packet
+    /// in [`buffer::Buffer::tx_if`]. Packets to many such interfaces stay in one vector. With an
     /// index above that of another interface, if there is one, as in [`Self::create_above`].
     ///
     /// # Errors
@@ -255,7 +255,7 @@ impl Interfaces {
                 return Err(Error::failed(format!("there is an interface {name} already"))
                     .retval(retval::IF_ALREADY_EXISTS));
             }
-            // Its nodes keep the name that it was made with.
+            // The nodes of a renamed interface keep the name that it was made with.
             if let Some(other) = inner.made.get(made) {
                 let other = inner.all.get(other.at()).and_then(Option::as_ref).map_or("another", |i| &i.name);
                 let error = format!("{other} was made as {made}, and its nodes are called so");
@@ -347,7 +347,7 @@ impl Interfaces {
         }
         world.forget_features(sw_if);
         self.counters.end(world, sw_if, &interface.name);
-        // Nothing leads there any more; threads give them back, and other interfaces get them.
+        // No edge leads to these nodes any more; threads release them, and other interfaces reuse them.
         if !interface.shares_nodes {
             world.remove_node(interface.output);
         }
@@ -359,10 +359,10 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Whether an interface is there.
+    /// Checks that an interface exists.
     ///
     /// # Errors
-    /// That it isn't (−2).
+    /// No such interface (−2).
     pub fn check(&self, sw_if: SwIfIndex) -> Result<(), Error> {
         match self.inner().all.get(sw_if.at()) {
             Some(Some(_)) => Ok(()),
@@ -370,7 +370,7 @@ impl Interfaces {
         }
     }
 
-    /// A copy of what is known of an interface.
+    /// Returns a copy of an interface's control state.
     ///
     /// # Errors
     /// One that isn't there (−2).
@@ -379,13 +379,13 @@ impl Interfaces {
         found.ok_or_else(|| no_interface(sw_if))
     }
 
-    /// Whether packets can be sent by it.
+    /// Returns true if packets can be sent by the interface: admin and link state are up.
     pub(crate) fn is_up(&self, sw_if: SwIfIndex) -> bool {
         let inner = self.inner();
         inner.all.get(sw_if.at()).and_then(Option::as_ref).is_some_and(|i| i.admin_up && i.link_up)
     }
 
-    /// What is in its frames.
+    /// The kind of packets that an interface carries.
     pub(crate) fn kind(&self, sw_if: SwIfIndex) -> Result<IfKind, Error> {
         let kind = self.inner().all.get(sw_if.at()).and_then(Option::as_ref).map(|i| i.kind);
         kind.ok_or_else(|| no_interface(sw_if))
@@ -397,7 +397,7 @@ impl Interfaces {
         inner.all.get(sw_if.at()).and_then(Option::as_ref).map(|i| i.device.driver())
     }
 
-    /// The part that an interface has in floods of its bridge domain.
+    /// The role of an interface in floods of its bridge domain.
     pub fn flood_role(&self, sw_if: SwIfIndex) -> FloodRole {
         let inner = self.inner();
         let interface = inner.all.get(sw_if.at()).and_then(Option::as_ref);
@@ -429,7 +429,7 @@ impl Interfaces {
         self.inner().all.iter().flatten().cloned().collect()
     }
 
-    /// The indices that interfaces have, and may have had: for walks in slices, which call [`Self::get`] when an interface's
+    /// All indices ever allocated, also unused ones: for walks in slices, which call [`Self::get`] when an interface's
     /// turn comes.
     pub fn indices(&self) -> impl Iterator<Item = SwIfIndex> + use<> {
         (0..self.max() as u32).map(SwIfIndex)
@@ -448,7 +448,7 @@ impl Interfaces {
         renamed.map(|i| (i.made.name.clone(), i.name.clone())).collect()
     }
 
-    /// Indices that were ever used, for the length of counter vectors.
+    /// Number of indices ever used, for the length of counter vectors.
     pub fn max(&self) -> usize {
         self.inner().all.len()
     }

@@ -3,14 +3,14 @@
 //! The shared model of the network, which features and drivers work on. It knows no node.
 //!
 //! - [`Interfaces`]: hardware and software interfaces, their state, their events.
-//! - [`IfCounters`]: what is counted for each interface.
-//! - [`Adjacencies`]: what is done with a packet once its route is found.
-//! - [`Fib`]: route tables. [`Routes`]: their entries, as workers know them. [`Addresses`]: of interfaces, with the routes that come with them.
-//! - [`Mfib`]: multicast route tables. [`mfib::Mroutes`]: their entries, as workers know them.
-//! - [`LinkLocals`]: of interfaces, the addresses that mean something on their link only.
-//! - [`Neighbors`]: which station on a link has which address.
+//! - [`IfCounters`]: counters of each interface.
+//! - [`Adjacencies`]: the forwarding results that routes lead to.
+//! - [`Fib`]: route tables. [`Routes`]: their entries, as workers read them. [`Addresses`]: addresses of interfaces, with their routes.
+//! - [`Mfib`]: multicast route tables. [`mfib::Mroutes`]: their entries, as workers read them.
+//! - [`LinkLocals`]: link-local addresses of interfaces.
+//! - [`Neighbors`]: the mapping of IP addresses to stations on a link.
 //! - [`Checks`]: features that decide about many received packets at once.
-//! - [`NextHops`]: which of them routes had better do without.
+//! - [`NextHops`]: next hops reported down.
 //!
 //! Control verbs take the [`graph::World`] and are called on the control thread; workers read through snapshots.
 

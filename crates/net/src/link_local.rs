@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Link-local addresses of interfaces (RFC 4291 2.5.6). They mean something on their link only, so each link has a table for
-//! them: routes of the usual tables lead there ([`AdjIndex::LINK_LOCAL`](crate::AdjIndex::LINK_LOCAL)).
+//! Link-local addresses of interfaces (RFC 4291 2.5.6). They are valid on their link only, so each link has a table for
+//! them: routes of the other tables lead there ([`AdjIndex::LINK_LOCAL`](crate::AdjIndex::LINK_LOCAL)).
 
 use crate::addr::{Hold, route};
 use crate::fib::{Fib, Path, PathKind, Source, TableIndex};
@@ -14,15 +14,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use wire::{Ip6, Ip6Prefix, MacAddr, Prefix};
 
-/// What one interface has.
+/// The link-local address of one interface.
 #[derive(Clone, Copy)]
 struct Here {
     address: Ipv6Addr,
-    /// Where it is looked up, while IPv6 is enabled.
+    /// The table of the link, while IPv6 is enabled.
     table: Option<TableIndex>,
-    /// It was set by hand, and doesn't follow the MAC address.
+    /// True if it is configured: it doesn't follow the MAC address.
     is_set: bool,
-    /// It isn't to be used.
+    /// Set if the address must not be used, with the reason.
     hold: Option<Hold>,
 }
 
@@ -52,18 +52,18 @@ impl Shared for LinkLocals {
     }
 }
 
-/// All link-local addresses.
+/// The prefix of all link-local addresses.
 fn prefix() -> Ip6Prefix {
     Prefix::new(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10).expect("10 bits of 128")
 }
 
-/// A modified EUI-64 (RFC 4291 appendix A) behind fe80::/64.
+/// The address with a modified EUI-64 identifier (RFC 4291 appendix A) in fe80::/64.
 fn of_mac(MacAddr([a, b, c, d, e, f]): MacAddr) -> Ipv6Addr {
     let id = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
     Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(id))
 }
 
-/// Who has no MAC address gets an identifier that is the same after every start (RFC 7217's aim): of its name.
+/// The address of an interface without MAC address: its identifier is a hash of the name, stable over restarts (RFC 7217's aim).
 fn of_name(name: &str) -> Ipv6Addr {
     let hash = name
         .bytes()
@@ -87,7 +87,7 @@ impl LinkLocals {
         self.all().get(&sw_if).copied()
     }
 
-    /// The link-local address that an interface with IPv6 speaks by, for workers.
+    /// The link-local address that an interface with IPv6 sends from, for workers.
     #[inline(always)]
     pub fn of(&self, sw_if: u32, turn: &Turn<'_>) -> Option<Ipv6Addr> {
         self.slots.get(sw_if, turn).copied()
@@ -98,12 +98,12 @@ impl LinkLocals {
         self.here(sw_if).filter(|here| here.table.is_some()).map(|here| here.address)
     }
 
-    /// The same, if it may be used.
+    /// As [`Self::address`], if the address may be used.
     pub fn usable(&self, sw_if: SwIfIndex) -> Option<Ipv6Addr> {
         self.address(sw_if).filter(|_| self.here(sw_if).is_some_and(|here| here.hold.is_none()))
     }
 
-    /// Holds the link-local address of an interface back, or no longer.
+    /// Holds back the link-local address of an interface, or ends that (`None`).
     pub fn hold_back(&self, world: &World, sw_if: SwIfIndex, hold: Option<Hold>) {
         let Some(here) = self.here(sw_if).filter(|here| here.hold != hold) else { return };
         let Some(table) = here.table else { return };
@@ -116,13 +116,13 @@ impl LinkLocals {
         route((&self.fib, world), (table, sw_if, here.address), hold);
     }
 
-    /// The table where link-local addresses of an interface's link are looked up. Who sends to one names it with the packet
+    /// The table where link-local addresses of an interface's link are looked up. A packet sent to such an address carries it
     /// ([`buffer::Flags::TABLE`]).
     pub fn table(&self, sw_if: SwIfIndex) -> Option<TableIndex> {
         self.here(sw_if)?.table
     }
 
-    /// The address that was set by hand.
+    /// The configured address, if there is one.
     pub fn is_set(&self, sw_if: SwIfIndex) -> Option<Ipv6Addr> {
         self.here(sw_if).filter(|here| here.is_set).map(|here| here.address)
     }
@@ -155,7 +155,7 @@ impl LinkLocals {
         let old = self.all().insert(sw_if, new);
         let Some(table) = new.table else { return Ok(()) };
         if let Some(old) = old.filter(|old| old.address != new.address) {
-            // Gone already is what was wanted.
+            // The route being gone already is the wanted result.
             let _ = self.fib.remove(world, table, Prefix::host(old.address), Source::Interface, &[]);
         }
         self.routes(world, sw_if, table, new.address)?;
@@ -189,7 +189,7 @@ impl LinkLocals {
         }
     }
 
-    /// IPv6 was enabled on an interface, or disabled: then its link-local address goes, whoever made it.
+    /// Follows IPv6 being enabled or disabled on an interface: when disabled, its link-local address is removed, configured or not.
     pub(crate) fn enable(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
         let interface = self.interfaces.get(sw_if)?;
         let here = self.here(sw_if);
@@ -200,7 +200,7 @@ impl LinkLocals {
         if let Some(table) = table {
             self.interfaces.set_link_table(sw_if, 0);
             self.slots.clear(sw_if.0);
-            // One that was set by hand is forgotten too: setting it again would enable IPv6.
+            // A configured address is removed too: setting it again would enable IPv6.
             self.all().remove(&sw_if);
             return self.fib.unmake_table(world, table);
         }

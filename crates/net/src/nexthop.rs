@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Next hops that are there no more, whoever has found that out: their paths are left out while there are others.
+//! Next hops reported down. Paths over them are skipped while another path is usable.
 //!
-//! A next hop is up until somebody says that it is down. Several may watch one ([`NextHops::set`] takes the name of who
-//! says it): it is up again when none of them says that it is down.
+//! A next hop is up until a watcher reports it down. It may have several watchers ([`NextHops::set`] takes the watcher's
+//! name): it is up again when no watcher reports it down.
 
 use graph::{Deleted, Shared, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A neighbour that packets are sent by.
+/// A neighbour that routes lead over.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NextHop {
-    /// The interface that it is behind.
+    /// The interface of its link.
     pub sw_if: SwIfIndex,
     /// Its address.
     pub ip: IpAddr,
 }
 
-/// Who says that a next hop is down, and since when each does, on the instance's clock, in nanoseconds.
+/// The watchers that report a next hop down, each with the time of its report, on the instance's clock, in nanoseconds.
 pub type Down = BTreeMap<&'static str, u64>;
 
 type Subscriber = Arc<dyn Fn(&World, &[NextHop], bool) + Send + Sync>;
@@ -26,14 +26,14 @@ type Subscriber = Arc<dyn Fn(&World, &[NextHop], bool) + Send + Sync>;
 #[derive(Default)]
 struct Inner {
     down: HashMap<NextHop, Down>,
-    /// Those who move packets elsewhere come first.
+    /// Failover subscribers (movers) run before all others.
     subscribers: Vec<Subscriber>,
 }
 
 /// The next hops of an instance that are down.
 pub struct NextHops {
     inner: Mutex<Inner>,
-    /// `/net/nexthop/up` and `/net/nexthop/down`: how often one of an interface went down and came up again.
+    /// `/net/nexthop/up` and `/net/nexthop/down`: by interface, how often a next hop came up again, and went down.
     changes: [Arc<stats::Simple>; 2],
 }
 
@@ -55,7 +55,7 @@ impl NextHops {
         self.inner.lock().expect("no panic inside")
     }
 
-    /// Notes what `by` says of next hops. Those that change between up and down move their traffic at once, all together.
+    /// Records watcher `by`'s report on next hops. The traffic of those next hops that change state moves at once, all together.
     pub fn set(&self, world: &World, hops: &[NextHop], by: &'static str, up: bool) {
         let (mut changed, now) = (BTreeSet::new(), world.clock.now());
         let subscribers = {
@@ -89,17 +89,17 @@ impl NextHops {
         }
     }
 
-    /// Calls `f` with those that have gone down or come up (true), on the control thread.
+    /// Calls `f` with next hops that have gone down or come up (true), on the control thread.
     pub fn subscribe(&self, f: impl Fn(&World, &[NextHop], bool) + Send + Sync + 'static) {
         self.inner().subscribers.push(Arc::new(f));
     }
 
-    /// As [`Self::subscribe`], for who moves packets elsewhere: hears before everybody else.
+    /// As [`Self::subscribe`], for failover: these subscribers are called before all others.
     pub(crate) fn subscribe_mover(&self, f: impl Fn(&World, &[NextHop], bool) + Send + Sync + 'static) {
         self.inner().subscribers.insert(0, Arc::new(f));
     }
 
-    /// Whether somebody says that it is down.
+    /// Returns true if a watcher reports the next hop down.
     pub fn is_down(&self, hop: NextHop) -> bool {
         self.inner().down.contains_key(&hop)
     }
@@ -109,7 +109,7 @@ impl NextHops {
         self.inner().down.get(&hop).cloned()
     }
 
-    /// Those that are down, in order of interface and address, and who says so.
+    /// The next hops that are down, in order of interface and address, each with its watchers.
     pub fn list(&self) -> Vec<(NextHop, Down)> {
         let mut all: Vec<_> = self.inner().down.iter().map(|(hop, by)| (*hop, by.clone())).collect();
         all.sort_unstable_by_key(|(hop, _)| *hop);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Super-paths: nodes on the arc `device-input` that do the work of several nodes for ordinary packets. The setting that is common to
-//! those of all plugins.
+//! the super-paths of all plugins.
 
 use crate::{IfLanes, Interface, Interfaces};
 use graph::{Shared, World};
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard};
 /// Enables or disables a super-path on an interface, by what is configured there and by [`SuperPaths::on`].
 pub type Apply = fn(&World, &Interface) -> Result<(), String>;
 
-/// Whether super-paths are used at all, and which ones there are.
+/// The super-paths of an instance, and the setting that turns them on or off.
 #[derive(Default)]
 pub struct SuperPaths {
     off: AtomicBool,
@@ -32,12 +32,12 @@ impl SuperPaths {
         self.nodes().push((node, apply));
     }
 
-    /// Whether they are used.
+    /// Returns true if super-paths are turned on.
     pub fn on(&self) -> bool {
         !self.off.load(Ordering::Relaxed)
     }
 
-    /// Uses them, or no longer. Packets on their way aren't disturbed.
+    /// Turns super-paths on or off. Packets in flight aren't disturbed.
     ///
     /// # Errors
     /// None that a configuration can bring about.
@@ -61,14 +61,14 @@ impl SuperPaths {
         wanted: bool,
     ) -> Result<(), String> {
         let wanted = wanted && world.get::<Self>().on();
-        // Setting it again would end an operator's own choice.
+        // Setting it again would override the operator's own setting.
         if wanted == world.is_feature_set(Self::ARC, node, interface.sw_if)? {
             return Ok(());
         }
         world.set_feature(Self::ARC, node, interface.sw_if, wanted)
     }
 
-    /// Whether some of these features is a super-path.
+    /// Returns true if one of these features is a super-path.
     pub fn any_of(&self, features: &[&'static str]) -> bool {
         self.nodes().iter().any(|(node, _)| features.contains(node))
     }
@@ -78,30 +78,30 @@ impl SuperPaths {
     }
 }
 
-/// Where packets go that leave by an interface straight away.
+/// Per-interface data of packets that a super-path sends directly.
 pub trait Outlet: Copy + Default {
-    /// For a sub-interface, its parent: it counts the packets too. 0 for none.
+    /// The parent of a sub-interface, which counts the packets too; 0 for none.
     #[inline(always)]
     fn parent(&self) -> u32 {
         0
     }
 }
 
-/// An interface that packets of a vector leave by straight away.
+/// An interface by which packets of a vector are sent directly, and its deferred counters.
 #[derive(Clone, Copy, Default, Debug)]
 #[repr(align(32))]
 pub struct Exit<T> {
     key: u64,
-    /// Packets that have left and aren't counted yet: their bytes in the lower half, which has room for those of a vector, their number
-    /// above.
+    /// Packets that have left and aren't counted yet: their bytes in the lower half, which has room for a vector's bytes, their number
+    /// in the upper half.
     left: u64,
     tx_if: u32,
-    /// Where packets go, as [`Exits::find`] has looked it up.
+    /// The outlet that [`Exits::find`] has looked up.
     pub to: T,
 }
 
 impl<T: Outlet> Exit<T> {
-    /// A packet of so many bytes leaves by it.
+    /// Counts a packet of `bytes` bytes that leaves by it.
     #[inline(always)]
     pub fn count(&mut self, bytes: u32) {
         self.left += 1 << 32 | u64::from(bytes);
@@ -120,11 +120,11 @@ impl<T: Outlet> Exit<T> {
     }
 }
 
-/// The exits of a vector, mostly few. They are looked up once for a vector, and forgotten behind it, since interfaces may change.
+/// The exits of a vector, mostly few. They are looked up once for a vector, and forgotten after it, since interfaces may change.
 #[derive(Debug)]
 pub struct Exits<T> {
     exits: [Exit<T>; EXITS],
-    /// Bit `i`: exit `i` is known.
+    /// Bit `i` is set if exit `i` is known.
     known: u64,
 }
 
@@ -133,7 +133,7 @@ const EXITS: usize = 16;
 const NO_KEY: u64 = u64::MAX;
 
 impl<T: Outlet> Exits<T> {
-    /// None.
+    /// Makes an empty set of exits.
     pub fn new() -> Self {
         Self { exits: [Self::none(); EXITS], known: 0 }
     }
@@ -143,8 +143,8 @@ impl<T: Outlet> Exits<T> {
         Exit { key: NO_KEY, ..Exit::default() }
     }
 
-    /// The exit by an interface, looked up if it isn't known. Exits with different keys are different ones; all ones is no key. `None` if
-    /// `look` returns that.
+    /// Finds the exit by an interface, and looks it up if it isn't known. Exits with different keys are different ones; a key must not be
+    /// all ones. `None` if `look` returns that.
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -162,20 +162,20 @@ impl<T: Outlet> Exits<T> {
         Some(&mut self.exits[at])
     }
 
-    /// The same as [`Self::find`], if that was asked for before. `None` doesn't mean that there is no exit.
+    /// As [`Self::find`], for an exit that is already known. `None` doesn't mean that there is no exit.
     #[inline(always)]
     pub fn known(&mut self, tx_if: u32, key: u64) -> Option<&mut Exit<T>> {
         let exit = &mut self.exits[tx_if as usize % EXITS];
         (exit.key == key).then_some(exit)
     }
 
-    /// Whether none is known.
+    /// Returns true if no exit is known.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.known == 0
     }
 
-    /// Counts the packets that have left for the interfaces, and forgets the exits.
+    /// Adds the deferred counts to the interfaces' counters, and forgets the exits.
     #[inline(always)]
     pub fn settle(&mut self, lanes: &IfLanes) {
         while self.known != 0 {

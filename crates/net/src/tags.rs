@@ -5,9 +5,9 @@ use crate::FrameTags;
 use buffer::Buffer;
 use wire::EtherType;
 
-/// Bytes of both addresses, behind which the tags stand.
+/// Length of both MAC addresses, in bytes: the offset of the tags.
 const ADDRESSES: usize = 12;
-/// Bytes of a tag: protocol and id, big-endian.
+/// Length of a tag in bytes: protocol and id, big-endian.
 pub const TAG: usize = 4;
 
 /// The parsed header of a tagged frame.
@@ -17,7 +17,7 @@ pub struct Tagged {
     pub tags: FrameTags,
     /// Number of parsed tags, 1 or 2.
     pub count: usize,
-    /// The type behind the parsed tags. It announces another tag if the frame has more.
+    /// The EtherType after the parsed tags. It is that of another tag if the frame has more.
     pub ethertype: EtherType,
 }
 
@@ -55,11 +55,11 @@ impl Tagged {
 pub struct SentTags(u32);
 
 impl SentTags {
-    /// Bits of a VLAN id.
+    /// Number of bits of a VLAN id.
     const ID: u32 = 12;
     /// The outer tag is a service tag.
     const SERVICE: u32 = 1 << 24;
-    /// Where the number of tags stands.
+    /// Bit offset of the number of tags.
     const COUNT: u32 = 25;
 
     /// Tags as [`tag_bytes`](crate::tag_bytes) makes them. `None` for more than two, or others.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Texts from the network.
+//! Text received from the network.
 
-/// Whether a character may be shown on a terminal. Control characters may not, nor may separators of lines and invisible characters
+/// Returns true if a character may be shown on a terminal. Control characters may not, nor may line separators and invisible characters
 /// that change the order of others (Unicode's Bidi_Control) or have no width.
 pub const fn is_printable(c: char) -> bool {
     !matches!(

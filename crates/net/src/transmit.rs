@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Control's own frames.
+//! Frames sent by the control side.
 
 use crate::Interface;
 use buffer::Flags;

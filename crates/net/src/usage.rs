@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What objects take of memory, for `show`.
+//! Memory usage of objects, for `show`.
 
 use std::iter::Sum;
 use std::ops::Add;
 use tables::{Key, Lpm};
 
-/// Objects of one kind, and the memory that they take. What the allocator needs beside isn't counted.
+/// Objects of one kind, and the memory that they take. The allocator's overhead isn't counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Usage {
-    /// What they are.
+    /// The kind of the objects.
     pub name: &'static str,
-    /// Bytes of one, without what it owns.
+    /// Size of one object in bytes, without memory that it owns.
     pub size: usize,
-    /// How many there are.
+    /// Number of objects.
     pub used: usize,
-    /// How many there is room for.
+    /// Number of objects that there is room for.
     pub allocated: usize,
-    /// Bytes of the room and of what they own.
+    /// Bytes of the room and of memory that the objects own.
     pub bytes: usize,
 }
 
 impl Usage {
-    /// None of them.
+    /// Usage with no objects.
     pub fn new(name: &'static str, size: usize) -> Self {
         Self { name, size, used: 0, allocated: 0, bytes: 0 }
     }
@@ -44,18 +44,18 @@ impl Add for Usage {
 /// Tables, and the memory that they take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TableUsage {
-    /// How many there are.
+    /// Number of tables.
     pub tables: usize,
-    /// The prefixes in them.
+    /// Number of prefixes in them.
     pub routes: usize,
-    /// Bytes of what packets are looked up in.
+    /// Bytes of the structures that packets are looked up in.
     pub lookup: usize,
-    /// Bytes at least of what control keeps of each prefix beside its entry.
+    /// Minimum bytes that control keeps for the prefixes beside their entries.
     pub prefixes: usize,
 }
 
 impl TableUsage {
-    /// Of one.
+    /// The usage of one table.
     pub fn of<K: Key>(table: &Lpm<K>) -> Self {
         let (routes, prefixes) = (table.len(), table.control_memory());
         Self { tables: 1, routes, lookup: table.memory(), prefixes }

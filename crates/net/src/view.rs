@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What workers know of an interface.
+//! The state of interfaces that workers read.
 
 use graph::{NodeIndex, SwIfIndex};
 use mem::Reserve;
@@ -7,9 +7,9 @@ use stats::Space;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use wire::MacAddr;
 
-/// Interfaces that there is room for.
+/// Maximum number of interfaces.
 pub(crate) const MAX: usize = Space::Interface.capacity();
-/// Bits of a node's index in a word of the view.
+/// Number of bits of a node index in a word of the view.
 const NODE: u32 = 20;
 const NODES: u32 = (1 << NODE) - 1;
 const _: () = assert!(graph::MAX_NODES <= NODES as usize);
@@ -23,7 +23,7 @@ impl IfFlags {
     pub const ADMIN: Self = Self(1);
     /// Link up.
     pub const LINK: Self = Self(2);
-    /// Takes frames for whatever MAC address.
+    /// Receives frames for all MAC addresses.
     pub const PROMISCUOUS: Self = Self(4);
     /// Carries IP packets without a layer-2 header.
     pub const IP_MODE: Self = Self(8);
@@ -31,9 +31,9 @@ impl IfFlags {
     pub const IP4: Self = Self(16);
     /// IPv6 is enabled.
     pub const IP6: Self = Self(32);
-    /// Hosts are told of better routers (ICMP redirects).
+    /// ICMP redirects are sent to IPv4 hosts.
     pub const REDIRECTS4: Self = Self(64);
-    /// The same for IPv6.
+    /// ICMPv6 redirects are sent to hosts.
     pub const REDIRECTS6: Self = Self(128);
     /// Its frames are switched, not routed: bridged or cross-connected.
     pub const L2: Self = Self(256);
@@ -41,10 +41,10 @@ impl IfFlags {
     pub const BVI: Self = Self(512);
     /// A sub-interface: its output node alters frames.
     pub const SUB: Self = Self(1024);
-    /// It has sub-interfaces: frames with tags may be theirs.
+    /// Has sub-interfaces: tagged frames may belong to these.
     pub const HAS_SUBS: Self = Self(2048);
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all bits of `other` are set.
     #[inline(always)]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -55,7 +55,7 @@ impl IfFlags {
     }
 }
 
-/// What workers read of an interface; half a cache line.
+/// The state of an interface that workers read; half a cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IfView {
     /// See [`IfFlags`].
@@ -64,24 +64,24 @@ pub struct IfView {
     pub fib4: u32,
     /// Index of the IPv6 table.
     pub fib6: u32,
-    /// Bytes of an IPv4 packet at most.
+    /// Maximum length of an IPv4 packet, in bytes.
     pub mtu4: u16,
-    /// Bytes of an IPv6 packet at most.
+    /// Maximum length of an IPv6 packet, in bytes.
     pub mtu6: u16,
-    /// The node that packets leave by.
+    /// The output node, by which packets leave.
     pub output: NodeIndex,
-    /// The driver's node behind it.
+    /// The driver's transmit node after it.
     pub tx: NodeIndex,
-    /// Its own address.
+    /// Its MAC address.
     pub mac: MacAddr,
-    /// Bytes of a frame's payload at most.
+    /// Maximum length of a frame's payload, in bytes.
     pub mtu: u16,
     /// Index of the table of its link-local addresses, of which there are fewer than 2²⁴; 0 for none.
     pub link6: u32,
 }
 
 impl IfView {
-    /// As words. What belongs together stands in one: a reader that comes while control writes finds each word old or new.
+    /// Packs the view into words. Fields that belong together share a word: a reader that meets a write finds each word old or new.
     fn to_words(self) -> [u64; 4] {
         let MacAddr([a, b, c, d, e, f]) = self.mac;
         let [g, h] = self.mtu.to_le_bytes();
@@ -111,10 +111,10 @@ impl IfView {
     }
 }
 
-/// What workers read of all interfaces: written in place by control, so a change costs one interface's line, however many there are.
+/// The views of all interfaces: written in place by control, so a change writes one interface's view, for any number of interfaces.
 pub(crate) struct ViewTable {
     lines: Reserve<[AtomicU64; 4]>,
-    /// Those from here on were never set.
+    /// Views from this index on were never set.
     len: AtomicUsize,
 }
 
@@ -124,7 +124,7 @@ impl ViewTable {
         Self { lines, len: AtomicUsize::new(0) }
     }
 
-    /// Control, one at a time.
+    /// Writes a view; called by control, by one thread at a time.
     pub fn set(&self, sw_if: SwIfIndex, view: IfView) {
         let Some(line) = self.lines.as_slice().get(sw_if.at()) else { return };
         for (word, new) in line.iter().zip(view.to_words()) {
@@ -140,12 +140,12 @@ impl ViewTable {
     }
 }
 
-/// What workers read of all interfaces, by software interface.
+/// The views of all interfaces, by software interface.
 #[derive(Clone, Copy)]
 pub struct Views<'t>(&'t [[AtomicU64; 4]]);
 
 impl Views<'_> {
-    /// An interface as of now; one that has gone is down. `None` for a number that no interface ever had.
+    /// Reads the present view of an interface; a deleted one is down. `None` for an index that no interface ever had.
     #[inline(always)]
     pub fn get(self, sw_if: usize) -> Option<IfView> {
         let [a, b, c, d] = self.0.get(sw_if)?;
@@ -159,7 +159,7 @@ impl Views<'_> {
 }
 
 impl IfView {
-    /// Admin and link are up.
+    /// Returns true if admin and link state are up.
     #[inline(always)]
     pub fn is_up(&self) -> bool {
         self.flags.has(IfFlags(IfFlags::ADMIN.0 | IfFlags::LINK.0))
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(table.all().get(last.at()), Some(view));
         assert_eq!(table.all().get(last.at() - 1), Some(IfView::default()));
         assert_eq!(table.all().get(MAX), None);
-        // No room, no harm.
+        // An index beyond the maximum is ignored.
         table.set(SwIfIndex(MAX as u32), view);
     }
 }

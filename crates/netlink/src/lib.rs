@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What Ferrovia asks and hears of the host kernel: its interfaces, their addresses and routes, and changes of them, by
+//! Netlink client of the host kernel: its interfaces, their addresses and routes, and notifications of changes, by
 //! rtnetlink (rtnetlink(7)); speeds of links, by ethtool's generic netlink; and network namespaces to ask in.
 //!
 //! ```no_run

@@ -10,7 +10,7 @@ use crate::message::{Message, attributes, i32_at, text, u16_at, u32_at};
 /// Operational state of an interface (RFC 2863 §6, `IF_OPER_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OperState {
-    /// The driver doesn't say; loopback and tun devices often don't.
+    /// Not reported by the driver; loopback and tun devices often don't report it.
     #[default]
     Unknown,
     /// The hardware is missing.
@@ -65,7 +65,7 @@ pub struct Link {
     pub master: Option<u32>,
     /// Kind of a virtual interface: `veth`, `tun`, `bridge` …
     pub kind: Option<String>,
-    /// Megabits a second. rtnetlink doesn't tell: [`crate::Ethtool`] does.
+    /// Megabits a second. rtnetlink doesn't report it: [`crate::Ethtool`] does.
     pub speed: Option<u32>,
 }
 

@@ -46,7 +46,7 @@ impl Attributes {
         self.attribute(kind, &bytes)
     }
 
-    /// What was built.
+    /// Bytes of the message so far.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }

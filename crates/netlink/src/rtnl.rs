@@ -131,7 +131,7 @@ impl Rtnl {
     pub fn add_address(&mut self, index: u32, address: IpAddr, prefix_len: u8) -> io::Result<()> {
         let (family, bytes) = octets(address);
         // ifaddrmsg: family, prefix length, flags, scope, index. No duplicate address detection: the address is to be
-        // usable at once, and who asks for it knows the link.
+        // usable at once, and the operator knows the link.
         let mut body = [family, prefix_len, libc::IFA_F_NODAD as u8, libc::RT_SCOPE_UNIVERSE, 0, 0, 0, 0];
         body[4..].copy_from_slice(&index.to_ne_bytes());
         if address.is_ipv4() {

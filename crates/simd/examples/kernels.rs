@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the kernels cost on this machine, in clocks of the time stamp counter per packet, for every level.
+//! Measures the kernels on this machine, in clocks of the time stamp counter per packet, for every level.
 //!
-//! `cargo run --release -p ferrovia-simd --example kernels`. The levels take turns; each figure is the median of
-//! 41 turns. Compare figures of one run only.
+//! `cargo run --release -p ferrovia-simd --example kernels`. Blocks of the levels are interleaved; each figure is
+//! the median of 41 blocks. Compare figures of one run only.
 
 use std::hint::black_box;
 
@@ -17,7 +17,7 @@ const HEADERS: usize = 256;
 #[repr(align(64))]
 struct Line<T>(T);
 
-/// One frame's worth of input, in many copies so that nothing is learned by heart.
+/// Input of one frame, in many copies so that branch predictors don't learn it.
 struct Input {
     nexts: usize,
     codes: Vec<Line<[u32; 256]>>,

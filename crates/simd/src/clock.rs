@@ -21,8 +21,8 @@ pub fn rdtsc() -> u64 {
     }
 }
 
-/// Ticks of [`rdtsc`] per second. The first call takes up to 10 ms, unless the processor says it by itself, so
-/// make it at start.
+/// Ticks of [`rdtsc`] per second. The first call takes about 10 ms, unless the processor reports the number,
+/// so make it at start.
 pub fn tsc_hz() -> u64 {
     static HZ: OnceLock<u64> = OnceLock::new();
     *HZ.get_or_init(|| {
@@ -33,7 +33,7 @@ pub fn tsc_hz() -> u64 {
     })
 }
 
-/// What the processor says (CPUID leaf 15h: ratio of the counter to its crystal, and the crystal's Hz).
+/// Frequency that CPUID leaf 15h reports (ratio of the counter to its crystal, and the crystal's Hz), if any.
 fn told() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
     {

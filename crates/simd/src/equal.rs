@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which packets of a frame have a given next.
+//! Sets of the packets of a frame that have a given next.
 
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
@@ -8,7 +8,7 @@ use crate::{Isa, scalar};
 #[cfg(target_arch = "x86_64")]
 use crate::{Level, mask};
 
-/// Whether the first `n` codes (at most 256) are all the same. True for `n` = 0.
+/// Returns true if the first `n` codes (at most 256) are all the same, also for `n` = 0.
 #[inline(always)]
 pub fn all_equal<I: Isa>(codes: &[u32; 256], n: usize) -> bool {
     match I::LEVEL {
@@ -25,7 +25,7 @@ pub fn all_equal<I: Isa>(codes: &[u32; 256], n: usize) -> bool {
     }
 }
 
-/// The set of those of the first `n` packets (at most 256) whose code is `value`; bit `i % 64` of word `i / 64`
+/// The set of packets, of the first `n` (at most 256), whose code is `value`; bit `i % 64` of word `i / 64`
 /// stands for packet `i`.
 #[inline(always)]
 pub fn equal_mask<I: Isa>(codes: &[u32; 256], n: usize, value: u32) -> [u64; 4] {

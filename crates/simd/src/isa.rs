@@ -26,7 +26,7 @@ impl Level {
         *LEVEL.get_or_init(detect)
     }
 
-    /// Whether this machine can run code of this level.
+    /// Returns true if this machine can run code of this level.
     pub fn is_supported(self) -> bool {
         self <= Self::detect()
     }
@@ -112,7 +112,7 @@ pub trait Isa: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     const LEVEL: Level;
 }
 
-/// [`Level::V1`]: what every processor has, so anybody may instantiate with it.
+/// [`Level::V1`]: every processor has it, so any code may instantiate with it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct V1;
 

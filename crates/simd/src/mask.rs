@@ -17,31 +17,31 @@ pub fn first_set(mask: &[u64; 4]) -> Option<usize> {
     (0..4).find(|&w| mask[w] != 0).map(|w| w * 64 + mask[w].trailing_zeros() as usize)
 }
 
-/// How many packets are in the set.
+/// Number of packets in the set.
 #[inline(always)]
 pub fn count(mask: &[u64; 4]) -> usize {
     mask.iter().map(|word| word.count_ones() as usize).sum()
 }
 
-/// Whether the set is empty.
+/// Returns true if the set is empty.
 #[inline(always)]
 pub fn is_empty(mask: &[u64; 4]) -> bool {
     mask[0] | mask[1] | mask[2] | mask[3] == 0
 }
 
-/// What is in both sets.
+/// Intersection of both sets.
 #[inline(always)]
 pub fn and(a: &[u64; 4], b: &[u64; 4]) -> [u64; 4] {
     core::array::from_fn(|w| a[w] & b[w])
 }
 
-/// What is in either set.
+/// Union of both sets.
 #[inline(always)]
 pub fn or(a: &[u64; 4], b: &[u64; 4]) -> [u64; 4] {
     core::array::from_fn(|w| a[w] | b[w])
 }
 
-/// What is in `a` and not in `b`.
+/// Packets in `a` and not in `b`.
 #[inline(always)]
 pub fn and_not(a: &[u64; 4], b: &[u64; 4]) -> [u64; 4] {
     core::array::from_fn(|w| a[w] & !b[w])

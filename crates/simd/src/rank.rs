@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a key belongs among the separators of a search-tree node.
+//! Rank of a key among the separators of a search-tree node.
 
 use core::sync::atomic::AtomicU64;
 
@@ -10,7 +10,7 @@ use crate::{Isa, scalar};
 /// One cache line of separators, ascending.
 pub type Separators = [AtomicU64; 8];
 
-/// How many of eight separators are below `key`. Each is loaded as by itself, relaxed. (The key by reference: it is spread over
+/// Number of separators, of eight, below `key`. Each is loaded as by itself, relaxed. (The key by reference: it is broadcast to
 /// a vector as it is loaded.)
 #[inline(always)]
 pub fn rank<I: Isa>(line: &Separators, key: &u64) -> u32 {
@@ -23,8 +23,8 @@ pub fn rank<I: Isa>(line: &Separators, key: &u64) -> u32 {
     }
 }
 
-/// How many of three are at most `value`: of the line's second word and the lower half of its third, each half a number.
-/// Loaded as by themselves, relaxed.
+/// Number of separators, of three, that are at most `value`: the halves of the line's second word and the lower half of its third.
+/// Each is loaded as by itself, relaxed.
 #[inline(always)]
 pub fn rank_of_three<I: Isa>(line: &Separators, value: u32) -> u32 {
     match I::LEVEL {
@@ -35,8 +35,8 @@ pub fn rank_of_three<I: Isa>(line: &Separators, value: u32) -> u32 {
     }
 }
 
-/// How many of sixteen are below `value`: of the halves of all words. Each is loaded as by itself, relaxed. (The value by reference: it is
-/// spread over a vector as it is loaded.)
+/// Number of separators, of sixteen, below `value`: the halves of all words. Each is loaded as by itself, relaxed. (The value by
+/// reference: it is broadcast to a vector as it is loaded.)
 #[inline(always)]
 pub fn rank_of_sixteen<I: Isa>(line: &Separators, value: &u32) -> u32 {
     match I::LEVEL {
@@ -47,7 +47,7 @@ pub fn rank_of_sixteen<I: Isa>(line: &Separators, value: &u32) -> u32 {
     }
 }
 
-/// How many of four are below `value`: of the halves of the first two words. Loaded as by themselves, relaxed.
+/// Number of separators, of four, below `value`: the halves of the first two words. Each is loaded as by itself, relaxed.
 #[inline(always)]
 pub fn rank_of_four<I: Isa>(line: &Separators, value: u32) -> u32 {
     match I::LEVEL {
@@ -58,7 +58,7 @@ pub fn rank_of_four<I: Isa>(line: &Separators, value: u32) -> u32 {
     }
 }
 
-/// How many of eight are below `value`: of the halves of the first four words. Loaded as by themselves, relaxed.
+/// Number of separators, of eight, below `value`: the halves of the first four words. Each is loaded as by itself, relaxed.
 #[inline(always)]
 pub fn rank_of_eight<I: Isa>(line: &Separators, value: u32) -> u32 {
     match I::LEVEL {
@@ -69,8 +69,8 @@ pub fn rank_of_eight<I: Isa>(line: &Separators, value: u32) -> u32 {
     }
 }
 
-/// Compares separators with a value: the mask in `k1`. As text, because the line may be written meanwhile: to the
-/// compiler these are loads by somebody else, and a vector load of aligned words is that to the processor.
+/// Compares separators with a value: the mask in `k1`. In assembly, because the line may be written meanwhile: to the
+/// compiler these loads are opaque, and the processor loads each aligned word of a vector as by itself.
 #[cfg(target_arch = "x86_64")]
 macro_rules! mask {
     ($line:ident, $value:ident, $($text:literal),+) => {{

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which words of a block have a given value.
+//! Sets of the words of a block that have a given value.
 
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
@@ -8,7 +8,7 @@ use core::arch::x86_64::*;
 use crate::Level;
 use crate::{Isa, scalar};
 
-/// The set of those of 64 words that are `value`; bit `i` stands for word `i`.
+/// The set of the words, of 64, that are `value`; bit `i` stands for word `i`.
 #[inline(always)]
 pub fn equal_words<I: Isa>(words: &[u32; 64], value: u32) -> u64 {
     match I::LEVEL {

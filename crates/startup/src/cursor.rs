@@ -10,7 +10,7 @@ pub struct Cursor<'a> {
     source: &'a Source,
     tokens: &'a [Token],
     at: usize,
-    /// What was accepted but has no effect, one sentence each.
+    /// Notes on words that were accepted but have no effect, one sentence each.
     pub notes: Vec<String>,
 }
 

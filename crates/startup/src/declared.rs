@@ -8,7 +8,7 @@ use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::section::{Section, View};
 
-/// What startup.conf says to a plugin. A field is `None` (or empty, or false) when the text didn't give it.
+/// A plugin's settings in startup.conf. A field is `None` (or empty, or false) when the text didn't give it.
 pub trait Startup: Any + Clone + Debug + Default + PartialEq + Send + Sync {
     /// The sections that fill it.
     const SECTIONS: &'static [Section<Self>];
@@ -59,12 +59,12 @@ impl<T: Startup> AnyStartup for T {
 pub struct Values(Vec<Box<dyn AnyStartup>>);
 
 impl Values {
-    /// Those of these sections, with nothing given yet.
+    /// The values of these sections, with nothing given yet.
     pub fn new<'a>(defs: impl IntoIterator<Item = &'a StartupDef>) -> Self {
         Self(defs.into_iter().map(|def| (def.make)()).collect())
     }
 
-    /// Reads what follows the name of a section; nothing if no plugin declares it.
+    /// Reads the tokens behind the name of a section; `None` if no plugin declares it.
     pub fn read(&mut self, section: &str, cursor: &mut Cursor) -> Option<Result<(), Error>> {
         self.0.iter_mut().find_map(|values| values.read(section, cursor))
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::text::{Origin, Source};
 
-/// How much of a line an error shows. Joined arguments can be long.
+/// Number of characters of a line that an error shows. Joined arguments can be long.
 const SHOWN: usize = 96;
 
 /// One error in a configuration text.
@@ -14,9 +14,9 @@ const SHOWN: usize = 96;
 /// Prints as `file:line:column: what` or `argument N: what`, followed by the line, a caret line and the hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong, without the position.
+    /// Description of the error, without the position.
     pub message: String,
-    /// What to do about it, if something is known.
+    /// A remedy, if one is known.
     pub hint: Option<String>,
     /// The position in words: `file:line:column` or `argument N`.
     pub place: String,

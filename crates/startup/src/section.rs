@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sections and their words: what is accepted, where it goes and what it is for. `C` is the type that the values go into.
+//! Sections and their words: syntax, target field and help. `C` is the type that the values go into.
 
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::slot::Slot;
 use crate::value::{Size, Value};
 
-/// Where a word's value goes.
+/// The target of a word's value.
 enum Target<C> {
     /// Into a field.
     Field(fn(&mut C) -> &mut dyn Slot),
     /// Nowhere: accepted for VPP's sake, and noted.
     Unused {
         takes: Takes,
-        /// Why it isn't needed.
+        /// The reason why it isn't needed.
         why: &'static str,
     },
 }
 
-/// What follows a word that goes nowhere: its syntax and its reader.
+/// The value of a word that goes nowhere: its syntax and its reader.
 pub type Takes = (&'static str, fn(&mut Cursor) -> Result<(), Error>);
 /// Nothing.
 pub const NOTHING: Takes = ("", |_| Ok(()));
@@ -29,7 +29,7 @@ pub const NUMBER: Takes = (u64::SYNTAX, |c| c.value::<u64>().map(drop));
 /// One word.
 pub const TEXT: Takes = (String::SYNTAX, |c| c.value::<String>().map(drop));
 
-/// Why sizes of heaps and tables go nowhere.
+/// The reason why sizes of heaps and tables go nowhere.
 pub const GROWS: &str = "not needed: memory grows as it is used";
 
 /// A word of a section.
@@ -74,7 +74,7 @@ impl<C> Word<C> {
         self
     }
 
-    /// The same, with a value that is told to nobody who needn't know it.
+    /// The same, with a value that is hidden from users who needn't know it.
     pub const fn secret(mut self) -> Word<C> {
         self.secret = true;
         self
@@ -112,7 +112,7 @@ impl<C> Word<C> {
     }
 }
 
-/// What a section holds.
+/// The contents of a section.
 enum Body<C: 'static> {
     /// `NAME { word … }`
     Words(&'static [Word<C>]),
@@ -201,7 +201,7 @@ impl<C> Section<C> {
 pub struct View {
     /// As written.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose, for the help.
     pub help: &'static str,
     /// The section is one word itself.
     pub whole: bool,
@@ -214,17 +214,17 @@ pub struct View {
 pub struct WordView {
     /// As written.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose, for the help.
     pub help: &'static str,
-    /// What follows it.
+    /// Syntax of its value.
     pub syntax: String,
-    /// What was given, once for each time the word has to be written.
+    /// Values that were given, one for each time the word has to be written.
     pub values: Vec<String>,
-    /// A second name of a field that another word shows.
+    /// True if it is a second name of a field that another word shows.
     pub alias: bool,
-    /// What would use it isn't built.
+    /// True if the feature that would use it isn't built.
     pub pending: bool,
-    /// Its value is told to nobody who needn't know it.
+    /// True if its value is hidden from users who needn't know it.
     pub secret: bool,
 }
 

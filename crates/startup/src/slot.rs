@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a configuration word fills: one trait, so that parsing, `show config` and the help come from one declaration.
+//! The target of a configuration word: one trait, so that parsing, `show config` and the help come from one declaration.
 
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::value::Value;
 
-/// A place that a word of the configuration fills.
+/// A value that a word of the configuration sets.
 pub trait Slot {
-    /// What follows the word, for the help. Empty for a flag.
+    /// Syntax behind the word, for the help. Empty for a flag.
     fn syntax(&self) -> String;
-    /// Reads what follows the word.
+    /// Reads the value behind the word.
     fn read(&mut self, cursor: &mut Cursor) -> Result<(), Error>;
-    /// What follows the word, once for each time it would have to be written. Empty when it was never given.
+    /// The values behind the word, one for each time it would have to be written. Empty when it was never given.
     fn show(&self) -> Vec<String>;
 }
 

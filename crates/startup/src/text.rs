@@ -7,7 +7,7 @@
 
 use crate::error::Error;
 
-/// Where configuration text came from. It decides how a position is named.
+/// The origin of configuration text. It decides how a position is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A file, by its name.
@@ -19,7 +19,7 @@ pub enum Origin {
 /// Text to be parsed, with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Where the text came from.
+    /// Origin of the text.
     pub origin: Origin,
     /// The text itself.
     pub text: String,
@@ -50,7 +50,7 @@ impl Source {
     }
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A word, quotes and escapes already resolved.
@@ -64,7 +64,7 @@ pub enum TokenKind {
 /// A token and the bytes of the text it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
     /// First byte.
     pub start: usize,

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 /// A value written as one word.
 pub trait Value: Sized {
-    /// How the help names it, as `<file>` or `on|off`.
+    /// Its name in the help, as `<file>` or `on|off`.
     const SYNTAX: &'static str;
-    /// Reads it, or says what was expected.
+    /// Reads it, or returns what was expected.
     fn parse(word: &str) -> Result<Self, String>;
     /// The word that [`Value::parse`] reads back.
     fn show(&self) -> String;
@@ -247,7 +247,7 @@ impl Value for CoreMask {
     }
 }
 
-/// Where a socket listens.
+/// The address that a socket listens on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
     /// A Unix socket. A relative path lies in the runtime directory.
@@ -276,7 +276,7 @@ impl Value for Listen {
         if !host.is_empty() && crate::text::quoted(host) != host {
             return Err(wrong());
         }
-        // Nobody is to open a router's CLI to the world by leaving out the address.
+        // An address that was left out must not open a router's CLI to the world.
         Ok(Listen::Tcp(if host.is_empty() { "localhost" } else { host }.into(), port))
     }
     fn show(&self) -> String {
@@ -377,7 +377,7 @@ macro_rules! choices {
 }
 
 choices! {
-    /// How much is logged.
+    /// The lowest severity that is logged.
     Level, "error|warn|notice|info|debug|disabled",
     /// Nothing.
     Disabled = "disabled" | "off",
@@ -387,7 +387,7 @@ choices! {
     Warn = "warn" | "warning",
     /// And what an operator wants to know.
     Notice = "notice",
-    /// As `notice`: the two aren't told apart.
+    /// As `notice`: the two aren't distinguished.
     Info = "info",
     /// Everything.
     Debug = "debug"

@@ -19,9 +19,9 @@ pub(crate) struct Cells<const N: usize> {
     space: Space,
     segment: Arc<Segment>,
     threads: Vec<Window<N>>,
-    /// Where the vectors' data lies in the segment; empty if there was no room for them, and they lie elsewhere.
+    /// Offsets of the vectors' data in the segment; empty if there was no room for them, and they lie elsewhere.
     data: Vec<usize>,
-    /// Where the vector of pointers to them lies: one more than there are threads.
+    /// Offset of the vector of pointers to them: one more than there are threads.
     rows: OnceLock<usize>,
     /// Made when control counts for the first time: its cells, and where they lie if they are listed.
     control: OnceLock<(Window<N>, Option<usize>)>,
@@ -55,12 +55,12 @@ impl<const N: usize> Cells<N> {
         }
     }
 
-    /// Whether the vectors lie in the segment.
+    /// Returns true if the vectors lie in the segment.
     pub fn is_listed(&self) -> bool {
         !self.data.is_empty()
     }
 
-    /// The vectors stand in the directory as this vector of pointers, which has room for one more.
+    /// Lists the vectors in this vector of pointers of the directory, which has room for one more.
     pub fn list(&self, change: &mut Change<'_>, rows: usize) {
         if self.rows.set(rows).is_ok() {
             self.data.iter().enumerate().for_each(|(i, data)| change.point(rows, i, *data));
@@ -116,7 +116,7 @@ impl<const N: usize> Cells<N> {
         self.len.store(len, Ordering::Relaxed);
     }
 
-    /// The index has got an owner that begins at zero. Nobody may count there now.
+    /// Gives the index to an owner that begins at zero. No thread may count there now.
     fn start(&self, index: usize) {
         let capacity = self.capacity();
         if index >= capacity {
@@ -134,7 +134,7 @@ impl<const N: usize> Cells<N> {
         if index < self.started.load(Ordering::Relaxed) {
             self.windows().for_each(|cells| zero_one(cells, index));
         } else {
-            // Never counted, so zero already: storing zeros would take memory for what nobody may ever use.
+            // Never counted, so zero already: storing zeros would take memory for cells that may never be used.
             self.started.store(index + 1, Ordering::Relaxed);
         }
     }
@@ -158,11 +158,11 @@ fn zero_one<const N: usize>(cells: &Window<N>, index: usize) {
     cell.into_iter().flatten().for_each(|word| word.store(0, Ordering::Relaxed));
 }
 
-/// What a counter of either form can do.
+/// The operations that counters of both forms have.
 pub trait Vector: Send + Sync {
     /// Its name in the directory.
     fn name(&self) -> &str;
-    /// What its cells are of.
+    /// The objects that its cells belong to.
     fn space(&self) -> Space;
     /// Sets one thread's cell to zero, or all its cells. To be called on that thread, or while it doesn't count.
     fn zero(&self, thread: usize, index: Option<usize>);
@@ -368,7 +368,7 @@ impl Gauge {
         self.0.as_slice()[0][0].store(value, Ordering::Relaxed);
     }
 
-    /// What it is.
+    /// Returns its value.
     pub fn get(&self) -> u64 {
         self.0.as_slice()[0][0].load(Ordering::Relaxed)
     }
@@ -378,13 +378,13 @@ impl Gauge {
 pub struct Names {
     pub(crate) name: String,
     pub(crate) space: Space,
-    /// Where the vector lies; `None` without room or hidden.
+    /// Offset of the vector; `None` without room or hidden.
     pub(crate) data: Option<usize>,
     pub(crate) len: AtomicUsize,
 }
 
 impl Names {
-    /// Sets a name; the empty one is nobody's.
+    /// Sets a name; the empty one if the index has no owner.
     pub fn set(&self, change: &mut Change<'_>, index: usize, name: &str) {
         self.extend(change, index + 1);
         if let Some(data) = self.data.filter(|_| index < self.space.capacity()) {

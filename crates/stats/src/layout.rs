@@ -6,7 +6,7 @@
 pub mod header {
     /// Version of the format.
     pub const VERSION: u64 = 0;
-    /// What pointers are relative to.
+    /// The base that pointers are relative to.
     pub const BASE: u64 = 8;
     /// Counts changes of the directory.
     pub const EPOCH: u64 = 16;
@@ -24,7 +24,7 @@ pub mod ring {
     pub const THREADS: usize = 8;
     /// The schema's version; behind it the offset of the first thread's state.
     pub const SCHEMA_VERSION: usize = 16;
-    /// Offset of the first thread's entries. Those of the others follow.
+    /// Offset of the first thread's entries. The other threads' entries follow.
     pub const DATA: usize = 24;
     /// Bytes of the header, and of a thread's state.
     pub const STATE: usize = 64;
@@ -34,7 +34,7 @@ pub mod ring {
     pub const SEQUENCE: usize = 8;
     /// Offset in a thread's state: offset of the schema, then its length.
     pub const SCHEMA: usize = 16;
-    /// Offset in a thread's state: u64, entries whose writing has begun; one ahead of the sequence while an entry is written. VPP
+    /// Offset in a thread's state: u64, entries whose writing has begun; sequence + 1 while an entry is written. VPP
     /// has padding here, so a sequence beyond this number comes from a writer that doesn't keep it.
     pub const BEGUN: usize = 24;
 }
@@ -47,7 +47,7 @@ pub const ENTRY: usize = 144;
 /// Bytes of a name, with its NUL.
 pub const NAME: usize = 128;
 
-/// What a directory entry is.
+/// The type of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
@@ -103,11 +103,11 @@ pub enum Space {
     Interface,
     /// Nodes of the graph.
     Node,
-    /// Ways out of nodes that are counted.
+    /// Next edges of nodes that are counted.
     Error,
     /// Routes of all tables; each counter has a length of its own.
     Route,
-    /// Whatever else; each counter has a length of its own.
+    /// Other objects; each counter has a length of its own.
     Own,
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Metrics: values of a segment, with names, labels and units for monitoring systems. Whoever has counters declares them.
+//! Metrics: values of a segment, with names, labels and units for monitoring systems. Owners of counters declare them.
 
 mod series;
 
 pub use series::{SERIES, Sample, Series, Snapshot};
 
-/// Whether a metric only grows.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It does, but for `clear`. Its samples' names end in `_total`.
+    /// It only grows, but for `clear`. Its samples' names end in `_total`.
     Counter,
     /// It goes up and down.
     Gauge,
-    /// Its labels are all it says; its samples' names end in `_info`.
+    /// It carries only labels; its samples' names end in `_info`.
     Info,
 }
 
@@ -21,17 +21,17 @@ pub enum Kind {
 pub struct Metric {
     /// Without the exporter's prefix, unit and suffix.
     pub name: &'static str,
-    /// What it counts in, if that is more than a number of things: the end of the name.
+    /// Its unit, if it isn't just a number of things: the end of the name.
     pub unit: Option<&'static str>,
-    /// How it behaves.
+    /// Its kind.
     pub kind: Kind,
     /// Names of its labels.
     pub labels: &'static [&'static str],
-    /// What it is, in one sentence.
+    /// Its description, in one sentence.
     pub help: &'static str,
-    /// Its values are thousandths of the unit.
+    /// True if its values are thousandths of the unit.
     pub thousandths: bool,
-    /// Where it comes from.
+    /// Fills in its series.
     pub fill: fn(&mut Series<'_>),
 }
 

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-/// What a writer may take to answer, or to come to an end of its changes.
+/// The longest time that a writer may take to answer, or to come to an end of its changes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A segment that another process, or this one, writes.
@@ -25,7 +25,7 @@ pub struct Reader {
     view: WordsView,
 }
 
-/// An entry of the directory, and what it says.
+/// An entry of the directory, and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stat {
     /// Its name.
@@ -34,7 +34,7 @@ pub struct Stat {
     pub value: Value,
 }
 
-/// What an entry says.
+/// The value of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A count or a time.
@@ -45,7 +45,7 @@ pub enum Value {
     Simple(Vec<Vec<u64>>),
     /// Packets and bytes by thread, then by index.
     Combined(Vec<Vec<(u64, u64)>>),
-    /// By index; an index that is nobody's has the empty name.
+    /// By index; an index without an owner has the empty name.
     Names(Vec<String>),
     /// By thread: the lowest exponent, then counts by powers of two from there on.
     Histogram(Vec<Vec<u64>>),
@@ -60,8 +60,8 @@ pub enum Value {
 pub struct RingRow {
     /// Entries that were ever written.
     pub sequence: u64,
-    /// The last of them, the oldest first, in words; the last word is filled up with zeros. Those that the writer may have overwritten
-    /// while they were read are left out.
+    /// The last of them, the oldest first, in words; the last word is filled up with zeros. Entries that the writer may have
+    /// overwritten while they were read are left out.
     pub entries: Vec<Vec<u64>>,
     /// Describes an entry.
     pub schema: String,
@@ -190,7 +190,7 @@ impl Reader {
         Ok(self.read(|n| n == name)?.pop().map(|stat| stat.value))
     }
 
-    /// Does it again until no change of the directory came in between. `f` gives `None` where something lies outside of the
+    /// Repeats `f` until no change of the directory came in between. `f` gives `None` where something lies outside of the
     /// segment.
     fn optimistic<R>(&self, f: impl Fn() -> Option<R>) -> io::Result<R> {
         let until = Instant::now() + PATIENCE;
@@ -198,7 +198,7 @@ impl Reader {
             let word = |at| self.view.load(at, Ordering::Acquire);
             let before = (word(header::EPOCH), Some(0));
             let result = if word(header::IN_PROGRESS) == Some(0) { Some(f()) } else { None };
-            // What was read above was read before this.
+            // The reads of `f` come before the second read of the header.
             fence(Ordering::Acquire);
             match result {
                 Some(result) if (word(header::EPOCH), word(header::IN_PROGRESS)) == before => {
@@ -218,7 +218,7 @@ impl Reader {
         self.view.load(at, Ordering::Relaxed)
     }
 
-    /// Where a pointer points to, as an offset.
+    /// The target of a pointer, as an offset.
     fn offset(&self, pointer: u64) -> Option<u64> {
         pointer.checked_sub(self.word(header::BASE)?)
     }
@@ -280,7 +280,7 @@ impl Reader {
         (0..len as u64).map(|i| f(self.word(at + i * 8)?)).collect()
     }
 
-    /// Rows of cells of `N` words, each as `cell` has it; all of each, or one column. What nobody has written takes no memory.
+    /// Rows of cells of `N` words, each as `cell` has it; all of each, or one column. Cells that were never written take no memory.
     fn rows<const N: usize, T>(
         &self,
         pointer: u64,

@@ -42,7 +42,7 @@ impl Inner {
     }
 }
 
-/// Whether a name is `dir` itself or below it.
+/// Returns true if a name is `dir` itself or below it.
 fn is_in(name: &str, dir: &str) -> bool {
     name.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -60,12 +60,12 @@ impl Registry {
         self.inner.lock().expect("no panic inside")
     }
 
-    /// How many threads count.
+    /// Number of threads that count.
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Counts what begins so without showing it in the directory. To be called before anything else.
+    /// Hides names with this prefix from the directory: they are only counted. To be called before anything else.
     pub fn hide(&self, prefix: &str) {
         self.segment.hide(prefix);
     }
@@ -140,7 +140,7 @@ impl Registry {
         self.inner().gauges.entry(name.into()).or_insert_with(make).clone()
     }
 
-    /// Lets the gauges whose names begin with `prefix` be these and no others: for things that come and go, as tables do. Who
+    /// Replaces the gauges whose names begin with `prefix` by these: for objects that come and go, as tables do. A caller that
     /// publishes gauges so must not ask for one of them by [`Registry::gauge`].
     pub fn set_gauges(&self, prefix: &str, values: &[(String, u64)]) {
         let values: HashMap<String, u64> =
@@ -260,7 +260,7 @@ impl Registry {
         self.inner().vectors.iter().filter(|v| v.space() == space).cloned().collect()
     }
 
-    /// Bytes of address space that the segment has, and those that memory was taken for.
+    /// Bytes of address space that the segment has, and bytes of it that memory was taken for.
     pub fn memory(&self) -> (u64, u64) {
         self.segment.words().memory()
     }

@@ -3,8 +3,8 @@
 //!
 //! In memory a ring is one piece: a header of a cache line, a cache line of state for each thread, the threads' entries, and a text
 //! that describes an entry. A thread counts the entries that it begins, writes its entry, then its position and the count of all
-//! entries so far. A reader that has seen the last count sees the entry. The first one tells it afterwards which of the entries that
-//! it copied may have been overwritten meanwhile.
+//! entries so far. A reader that has seen the last count sees the entry. From the first one it knows afterwards which of the
+//! entries that it copied may have been overwritten meanwhile.
 
 use crate::layout::ring::*;
 use crate::segment::{Change, WORD, store_text};
@@ -96,8 +96,8 @@ impl Ring {
         self.entries
     }
 
-    /// Writes an entry over the oldest of this thread, whose own it is to write there. What it has less than an entry's words stays
-    /// as it was, what it has more isn't written.
+    /// Writes an entry over the oldest of this thread, the only one to write there. Words that the entry lacks stay
+    /// as they were, words beyond an entry aren't written.
     ///
     /// # Panics
     /// For a thread that the ring isn't made for.
@@ -160,7 +160,7 @@ impl Histogram {
         self.lowest
     }
 
-    /// How many cells there are.
+    /// Number of cells.
     pub fn bins(&self) -> usize {
         self.bins
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The writer's side of the segment: memory is given out once and for good, and the directory says what lies where.
+//! The writer's side of the segment: memory is allocated once and for good, and the directory lists what lies where.
 
 use crate::layout::{ENTRY, Kind, NAME, VERSION, header};
 use mem::Words;
@@ -19,7 +19,7 @@ const COMMON: usize = 2 << 30;
 const PER_THREAD: usize = 4 << 30;
 /// Words between the start of a piece and its data: a cache line, which the vector's length ends.
 const HEAD: usize = 8;
-/// Pieces start on pairs of cache lines: nobody shares one.
+/// Pieces start on pairs of cache lines: no two share one.
 const ALIGN: usize = 16;
 
 /// The segment.
@@ -33,7 +33,7 @@ pub(crate) struct Segment {
 struct Inner {
     /// The first word that isn't given out.
     next: usize,
-    /// Where the directory lies.
+    /// Offset of the directory.
     directory: usize,
     entries: usize,
     free: Vec<u32>,
@@ -113,14 +113,14 @@ impl Segment {
         result
     }
 
-    /// Says that counters whose names begin so don't stand in the directory.
+    /// Hides counters whose names begin with `prefix` from the directory.
     pub fn hide(&self, prefix: &str) {
         self.inner().hidden.push(prefix.into());
     }
 }
 
 impl Inner {
-    /// Whether an entry of this name may stand in the directory: it isn't too long, nor hidden.
+    /// Returns true if an entry of this name may stand in the directory: it isn't too long, nor hidden.
     fn lists(&self, name: &str) -> bool {
         name.len() < NAME && !self.hidden.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
@@ -199,7 +199,7 @@ impl Change<'_> {
         Some(index)
     }
 
-    /// Whether a new entry may have this name, so that no memory is taken for one that can't be listed.
+    /// Returns true if a new entry may have this name, so that no memory is taken for one that can't be listed.
     pub(crate) fn takes(&self, name: &str) -> bool {
         let room = !self.inner.free.is_empty() || self.inner.entries < ENTRIES;
         room && self.inner.lists(name) && !self.inner.by_name.contains_key(name)

@@ -153,7 +153,7 @@ fn the_layout_is_version_2() {
     assert_eq!(word(strings - 8), 2);
     let text = word(strings + 8) - base;
     assert_eq!((word(text - 8), word(text).to_ne_bytes(), word(text + 8) as u8), (9, *b"memif0/0", 0));
-    // The name of nobody is empty, not absent: readers count on the index.
+    // The name of an index without an owner is empty, not absent: readers count on the index.
     assert_eq!(word(word(strings) - base - 8), 1);
     assert_eq!((name(3).as_str(), entry(3)), ("/err/ip4-input/options", (6, 2 << 32 | 1)));
     assert_eq!((name(4).as_str(), entry(4)), ("/sys/vector_rate", (9, 5)));
@@ -278,7 +278,7 @@ fn readers_see_whole_changes() {
                 let Some(Value::Names(names)) = find("/if/names") else { panic!("{all:?}") };
                 let Some(Value::Combined(rows)) = find("/if/rx") else { panic!("{all:?}") };
                 assert!(rows.iter().all(|row| row.len() == names.len()), "one length for all");
-                // Each that has a name has its symlink, and nobody else has one.
+                // Each interface that has a name has its symlink, and no other has one.
                 let named: Vec<_> = names.iter().filter(|n| !n.is_empty()).collect();
                 let links = all.iter().filter(|s| s.name.starts_with("/interfaces/")).count();
                 assert_eq!(links, named.len());

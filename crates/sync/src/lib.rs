@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How threads share state without locks on the packet path.
+//! State that threads share without locks on the packet path.
 //!
 //! Control publishes, workers read:
 //!

@@ -30,7 +30,7 @@ impl<T> Mailbox<T> {
         if result.is_err() {
             self.drops.fetch_add(1, Ordering::Relaxed);
         }
-        // Also when full: whoever filled it may not have come to its own `wake` yet.
+        // Also when full: the sender that filled it may not have reached its own `wake` yet.
         self.waker.wake();
         result
     }
@@ -53,17 +53,17 @@ impl<T> Mailbox<T> {
         n
     }
 
-    /// Whether nothing waits: the recheck between [`Waker::prepare_sleep`] and sleeping.
+    /// Returns true if no item waits: the recheck between [`Waker::prepare_sleep`] and sleeping.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// How many items wait.
+    /// Number of items that wait.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// How many items were refused because the queue was full.
+    /// Number of items that were refused because the queue was full.
     pub fn drops(&self) -> u64 {
         self.drops.load(Ordering::Relaxed)
     }

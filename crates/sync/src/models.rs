@@ -126,7 +126,7 @@ fn a_ticket_orders_the_turns_before_it() {
     });
 }
 
-/// What one control thread finds out about the readers, another relies on.
+/// One control thread relies on what another one has observed of the readers.
 #[test]
 fn control_threads_share_what_they_found() {
     explore(|| {

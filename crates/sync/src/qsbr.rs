@@ -107,7 +107,7 @@ impl Qsbr {
     /// The last epoch such that no turn in progress began in it or before.
     fn passed(&self) -> u64 {
         let mut readers = lock(&self.readers);
-        // Acquire: puts the fences of all who advanced up to here before the scan.
+        // Acquire: puts the fences of all threads that advanced the epoch up to here before the scan.
         let mut oldest = self.epoch.load(Ordering::Acquire);
         for seen in &readers.seen {
             let seen = seen.load(Ordering::Acquire);
@@ -136,7 +136,7 @@ impl Qsbr {
         n
     }
 
-    /// How many retired objects are waiting for [`Self::collect`].
+    /// Number of retired objects that wait for [`Self::collect`].
     pub fn pending(&self) -> usize {
         lock(&self.retired).len()
     }
@@ -168,7 +168,7 @@ impl Qsbr {
 
 impl Drop for Qsbr {
     fn drop(&mut self) {
-        // Readers hold an `Arc` of us: there are none left, and so nobody who could see what was retired.
+        // Readers hold an `Arc` of the domain: none is left, so no reader can see a retired object.
         let retired = std::mem::take(&mut *lock(&self.retired));
         retired.into_iter().for_each(|(_, free)| free());
     }
@@ -197,12 +197,12 @@ impl Reader {
         let epoch = self.domain.epoch.load(Ordering::Acquire);
         // Release: a scan that sees this announcement also has the reads of the turns before it behind it.
         self.seen.store(epoch, Ordering::Release);
-        // Our announcement before our reads, for everybody.
+        // Our announcement before our reads, for all threads.
         fence(Ordering::SeqCst);
         Turn { domain: Arc::as_ptr(&self.domain), seen: &self.seen, one_thread: PhantomData }
     }
 
-    /// Says that this reader won't read until its next turn. Only a turn that was leaked by `mem::forget` makes this
+    /// Marks this reader offline until its next turn. Only a turn that was leaked by `mem::forget` makes this
     /// necessary; an ordinary reader is offline between turns.
     pub fn offline(&mut self) {
         self.seen.store(OFFLINE, Ordering::Release);
@@ -235,8 +235,8 @@ pub struct Turn<'r> {
 }
 
 impl Turn<'_> {
-    /// Whether this is a turn of a reader of `domain`. One compare: both keep their domain alive, so its address
-    /// names it.
+    /// Returns true if this is a turn of a reader of `domain`. One compare: both keep their domain alive, so its address
+    /// identifies it.
     #[inline(always)]
     pub fn is_of(&self, domain: &Arc<Qsbr>) -> bool {
         std::ptr::eq(self.domain, Arc::as_ptr(domain))
@@ -278,7 +278,7 @@ pub struct GraceTicket {
 }
 
 impl GraceTicket {
-    /// Whether every turn that was in progress when the ticket was drawn has ended. Never goes back to `false`.
+    /// Returns true if every turn that was in progress when the ticket was drawn has ended. Never goes back to `false`.
     pub fn is_over(&self) -> bool {
         self.domain.passed() >= self.epoch
     }

@@ -6,7 +6,7 @@ use crossbeam_queue::SegQueue;
 use std::fmt;
 use std::sync::Arc;
 
-/// A queue to one thread, in order of sending, that wakes it. Nobody ever waits to send: a receiver that is stuck costs the memory of
+/// A queue to one thread, in order of sending, that wakes it. A sender never waits: a receiver that is stuck costs the memory of
 /// what waits. For senders that have a bound of their own, or whose work is bounded by what an operator asks for.
 pub struct Queue<T> {
     items: SegQueue<T>,
@@ -30,13 +30,13 @@ impl<T> Queue<T> {
         self.items.pop()
     }
 
-    /// Whether nothing waits: the recheck between [`Waker::prepare_sleep`] and sleeping.
+    /// Returns true if no item waits: the recheck between [`Waker::prepare_sleep`] and sleeping.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// How many items wait.
+    /// Number of items that wait.
     pub fn len(&self) -> usize {
         self.items.len()
     }

@@ -93,7 +93,7 @@ impl<T: Send + Sync + 'static> Slots<T> {
         had
     }
 
-    /// Control: replaces the value at `index`, if there is one, by `f` of it, and says whether there was. `f` must not
+    /// Control: replaces the value at `index`, if there is one, by `f` of it, and returns whether there was. `f` must not
     /// use the control side of this array.
     pub fn update(&self, index: u32, f: impl FnOnce(&T) -> T) -> bool {
         let writer = lock(&self.writer);
@@ -132,14 +132,14 @@ impl<T: Send + Sync + 'static> Slots<T> {
         drop(writer);
     }
 
-    /// The value at `index`, for who holds `writer` and doesn't call [`Self::swap`] while using it.
+    /// The value at `index`, for a caller that holds `writer` and doesn't call [`Self::swap`] while using it.
     fn locked(&self, index: u32) -> Option<&T> {
         let value = self.slot(index)?.load(Ordering::Acquire);
         // SAFETY: null or made by `Box::into_raw`; only `swap` retires it, and only under the caller's lock.
         unsafe { value.as_ref() }
     }
 
-    /// For who holds `writer`; `new` is null or made by `Box::into_raw`, and not null only if the chunk is there.
+    /// Replaces the value; the caller holds `writer`. `new` is null or made by `Box::into_raw`, and not null only if the chunk is there.
     fn swap(&self, index: u32, new: *mut T) -> bool {
         let Some(slot) = self.slot(index) else { return false };
         let old = slot.swap(new, Ordering::AcqRel);

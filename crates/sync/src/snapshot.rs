@@ -58,13 +58,13 @@ impl<T: Send + Sync + 'static> Snapshot<T> {
         result
     }
 
-    /// The value, for who holds `writer` and doesn't call [`Self::swap`] while using it.
+    /// The value, for a caller that holds `writer` and doesn't call [`Self::swap`] while using it.
     fn locked(&self) -> &T {
         // SAFETY: made by `Box::into_raw`; only `swap` retires it, and only under the lock that the caller holds.
         unsafe { &*self.current.load(Ordering::Acquire) }
     }
 
-    /// For who holds `writer`.
+    /// Replaces the value; the caller holds `writer`.
     fn swap(&self, value: T) {
         let old = self.current.swap(Box::into_raw(Box::new(value)), Ordering::AcqRel);
         // SAFETY: made by `Box::into_raw`, and just taken out of the only place that had it.

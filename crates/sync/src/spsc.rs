@@ -90,7 +90,7 @@ pub struct Producer<T> {
 }
 
 impl<T> Producer<T> {
-    /// How many items fit; looks at the consumer's position only if fewer than `wanted` are known to.
+    /// Number of items that fit; loads the consumer's position only if fewer than `wanted` are known to fit.
     #[inline(always)]
     fn room(&mut self, wanted: u32) -> u32 {
         let capacity = self.ring.cells.len() as u32;
@@ -140,17 +140,17 @@ impl<T> Producer<T> {
         sent as usize
     }
 
-    /// How many items fit now; the consumer can only make it more.
+    /// Number of items that fit now; the consumer can only increase it.
     pub fn free(&mut self) -> usize {
         self.room(u32::MAX) as usize
     }
 
-    /// How many items fit into the empty ring.
+    /// Number of items that fit into the empty ring.
     pub fn capacity(&self) -> usize {
         self.ring.cells.len()
     }
 
-    /// Whether the other end is gone, so that nobody will take what is sent.
+    /// Returns true if the consumer was dropped, so that no item that is sent will be received.
     pub fn is_closed(&self) -> bool {
         Arc::strong_count(&self.ring) == 1
     }
@@ -171,7 +171,7 @@ pub struct Consumer<T> {
 }
 
 impl<T> Consumer<T> {
-    /// How many items wait; looks at the producer's position only if fewer than `wanted` are known to.
+    /// Number of items that wait; loads the producer's position only if fewer than `wanted` are known to wait.
     #[inline(always)]
     fn ready(&mut self, wanted: u32) -> u32 {
         let ready = self.tail.wrapping_sub(self.head);
@@ -217,23 +217,23 @@ impl<T> Consumer<T> {
         n as usize
     }
 
-    /// How many items wait now; the producer can only make it more.
+    /// Number of items that wait now; the producer can only increase it.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&mut self) -> usize {
         self.ready(u32::MAX) as usize
     }
 
-    /// Whether nothing waits now. One load; the recheck before sleeping.
+    /// Returns true if no item waits now. One load; the recheck before sleeping.
     pub fn is_empty(&mut self) -> bool {
         self.ready(1) == 0
     }
 
-    /// How many items fit into the empty ring.
+    /// Number of items that fit into the empty ring.
     pub fn capacity(&self) -> usize {
         self.ring.cells.len()
     }
 
-    /// Whether the other end is gone; what it sent before can still be popped.
+    /// Returns true if the producer was dropped; items that it sent before can still be popped.
     pub fn is_closed(&self) -> bool {
         Arc::strong_count(&self.ring) == 1
     }

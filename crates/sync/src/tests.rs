@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What each structure does, and stress with real threads. The orderings are `models.rs`'s.
+//! Tests of each structure's behaviour, and stress tests with real threads. `models.rs` checks the orderings.
 
 mod qsbr;
 mod queues;

@@ -35,7 +35,7 @@ impl Waker {
         Ok(Self { sleeping: AtomicBool::new(false), bell: Bell::watching()? })
     }
 
-    /// Receiver: ends a sleep when `fd` is readable too; [`Self::ready`] tells which by `token`. For a descriptor that is
+    /// Receiver: ends a sleep when `fd` is readable too; [`Self::ready`] reports which by `token`. For a descriptor that is
     /// closed nothing has to be undone. Fails for a receiver that wasn't made by [`Self::watching`].
     #[cfg(not(loom))]
     pub fn watch(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
@@ -52,7 +52,7 @@ impl Waker {
     #[inline]
     pub fn wake(&self) {
         fence(Ordering::SeqCst);
-        // Who takes the flag down rings; the others needn't.
+        // The sender that clears the flag rings; the others needn't.
         if self.sleeping.load(Ordering::Relaxed)
             && self.sleeping.compare_exchange(true, false, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         {
@@ -63,7 +63,7 @@ impl Waker {
     /// Receiver: from here on senders ring. Look for work once more, then wait for [`AsFd::as_fd`] to be readable
     /// (level-triggered), then [`Self::awake`]; if there was work, `awake` at once.
     pub fn prepare_sleep(&self) {
-        // Release: who takes the flag down rings after our last `hush`, which so can't swallow it.
+        // Release: the sender that clears the flag rings after our last `hush`, which so can't swallow it.
         self.sleeping.store(true, Ordering::Release);
         fence(Ordering::SeqCst);
     }
@@ -145,7 +145,7 @@ impl Bell {
     }
 
     fn hush(&self) {
-        // Fails if nobody rang.
+        // Fails if no sender rang.
         let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
     }
 

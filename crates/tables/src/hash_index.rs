@@ -130,7 +130,7 @@ pub const fn fold(a: u64, b: u64) -> u64 {
 
 /// Indices of entries by hash. The entries themselves, with their keys, are the caller's: several keys may have one hash.
 ///
-/// Hashes should depend on a secret: whoever can choose keys of one hash makes lookups slow.
+/// Hashes should depend on a secret: a sender that can choose keys of one hash makes lookups slow.
 pub struct HashIndex(Snapshot<Directory>);
 
 impl HashIndex {

@@ -25,23 +25,23 @@ use std::error::Error;
 use std::fmt;
 use std::hash::Hash;
 
-/// What a route gives to those who look it up.
+/// The leaf of a route: the result of a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Leaf {
-    /// Where packets go, as the owner numbers it; below 2^31. Small and dense numbers make small tables.
+    /// Number of the next hop, as the owner assigns it; below 2^31. Small and dense numbers make small tables.
     pub hop: u32,
-    /// The route itself, for who counts: from 1 to [`Self::ROUTES`] - 1.
+    /// The route itself, for callers that count by route: from 1 to [`Self::ROUTES`] - 1.
     pub route: u32,
 }
 
 impl Leaf {
-    /// What a lookup gives if no route covers the address.
+    /// Result of a lookup if no route covers the address.
     pub const NONE: Self = Self { hop: 0, route: 0 };
     /// Routes are below this.
     pub const ROUTES: u32 = 1 << 24;
 }
 
-/// What lookups in a table want, as a rule. They get what they ask for in any case, if not as fast.
+/// The kind of result that most lookups in a table ask for. Lookups get what they ask for in any case, if not as fast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Wanted {
     /// Hops alone.
@@ -56,21 +56,21 @@ pub trait Key: Copy + Ord + Hash + fmt::Debug + Send + Sync + 'static {
     /// Width in bits: the greatest prefix length.
     const BITS: u8;
 
-    /// What a table of such keys is made of.
+    /// The structure of a table of such keys.
     #[doc(hidden)]
     type Engine: engine::Engine<Self> + whole::Whole;
 
     /// Clears all but the first `len` bits.
     fn network(self, len: u8) -> Self;
 
-    /// How many bits are the same before the first that differs.
+    /// Number of leading bits that both keys have in common.
     fn common(self, other: Self) -> u8;
 
     /// Routes of more bits don't profit from a structure for large tables.
     #[doc(hidden)]
     const FINEST: u8;
 
-    /// Where lookups in a large table begin: the number of the first thing that they read.
+    /// Where lookups in a large table begin: the number of the first node or slot that they read.
     #[doc(hidden)]
     fn node(self) -> usize;
 }
@@ -108,7 +108,7 @@ pub struct Route<K> {
     pub key: K,
     /// The prefix length.
     pub len: u8,
-    /// What lookups give.
+    /// The result of lookups.
     pub leaf: Leaf,
 }
 

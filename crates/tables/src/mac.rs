@@ -43,7 +43,7 @@ pub enum GrowthState {
     Moving,
 }
 
-/// Why an entry wasn't inserted.
+/// The reason that an entry wasn't inserted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotInserted {
     /// Both buckets of the key are full. The table grows with [`MacTable::maintain`].
@@ -68,7 +68,7 @@ impl Levels {
     }
 }
 
-/// What lookups of a turn use.
+/// A table as the lookups of a turn see it.
 #[derive(Clone, Copy)]
 pub struct MacView<'t> {
     current: &'t Level,
@@ -95,8 +95,8 @@ pub struct Found<'t> {
 }
 
 impl<'t> MacView<'t> {
-    /// Prefetches the first bucket of a key: three of four keys are there, and nine of ten in a table that has just grown. What is
-    /// returned makes [`Self::find_at`] find the key.
+    /// Prefetches the first bucket of a key: three of four keys are there, and nine of ten in a table that has just grown. Returns the
+    /// place for [`Self::find_at`].
     #[inline(always)]
     pub fn prefetch(self, key: MacKey) -> MacPlace {
         let hash = self.current.hash(key);
@@ -201,7 +201,7 @@ impl MacTable {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// Whether there are no entries.
+    /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -263,7 +263,7 @@ impl MacTable {
         None
     }
 
-    /// Control: removes entries of a piece, those for which `keep` is false, and calls `removed` with each as it was at the end. Returns
+    /// Control: removes the entries of a piece for which `keep` is false, and calls `removed` with each as it was at the end. Returns
     /// `false` if there is no piece with this number or a higher one.
     pub fn retain_piece(
         &self,
@@ -410,7 +410,7 @@ impl MacTable {
     }
 
     /// Moves entries of a previous level, in which no worker inserts or replaces any more. An entry is in the new level before it leaves
-    /// the old one. Returns those for which the new level has no room: they stay.
+    /// the old one. Returns the entries for which the new level has no room: they stay.
     fn move_entries(
         &self,
         previous: &Level,

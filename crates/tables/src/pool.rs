@@ -85,7 +85,7 @@ impl<T, I: Copy + From<u32> + Into<u32>> Pool<T, I> {
         }
     }
 
-    /// Whether there is an object at `index`.
+    /// Returns true if there is an object at `index`.
     pub fn contains(&self, index: I) -> bool {
         self.get(index).is_some()
     }
@@ -95,7 +95,7 @@ impl<T, I: Copy + From<u32> + Into<u32>> Pool<T, I> {
         self.used
     }
 
-    /// Whether there are no objects.
+    /// Returns true if there are no objects.
     pub fn is_empty(&self) -> bool {
         self.used == 0
     }
@@ -131,7 +131,7 @@ impl<T, I: Copy + From<u32> + Into<u32>> Pool<T, I> {
         self.iter().map(|(_, value)| value)
     }
 
-    /// Removes the objects for which `keep` says no.
+    /// Removes the objects for which `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(I, &mut T) -> bool) {
         for i in 0..self.end() {
             let index = I::from(i);

@@ -57,7 +57,7 @@ fn tidy(text: &str) -> String {
     lines.iter().flat_map(|line| [line, "\n"]).collect()
 }
 
-/// What is between the common beginning and the common end, with two lines of context.
+/// The lines between the common beginning and the common end, with two lines of context.
 fn difference(expected: &str, actual: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (expected.lines().collect(), actual.lines().collect());
     let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();

@@ -19,13 +19,13 @@ pub const FLOWS: usize = 16_384;
 /// A prefix, and the number of its next hop, below [`HOPS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Route<A: Address> {
-    /// Where to.
+    /// Destination prefix.
     pub prefix: Prefix<A>,
-    /// By whom.
+    /// Number of the next hop.
     pub hop: u16,
 }
 
-/// Where the packets go.
+/// The distribution of packets over destinations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Traffic {
     /// All to the same address.
@@ -50,7 +50,7 @@ pub trait Internet: wire::Family {
     fn space() -> Vec<Prefix<Self::Addr>>;
     /// The address of these bits, the first one sent being the most significant of the 128.
     fn addr(bits: u128) -> Self::Addr;
-    /// [`Self::addr`], the other way.
+    /// The inverse of [`Self::addr`].
     fn bits(addr: Self::Addr) -> u128;
 }
 
@@ -286,7 +286,7 @@ pub fn destinations<F: Internet>(
     }
 }
 
-/// How many routes there are of each length.
+/// Number of routes of each length.
 pub fn lengths<A: Address>(routes: &[Route<A>]) -> HashMap<u8, usize> {
     let mut lengths = HashMap::new();
     for route in routes {

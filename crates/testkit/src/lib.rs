@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What tests need: packets ([`pkt`]), broken packets ([`mutate`]), Linux network namespaces
+//! Tools for tests: packets ([`pkt`]), broken packets ([`mutate`]), Linux network namespaces
 //! with real peers ([`lab`]), texts to compare with ([`mod@golden`]), route tables and traffic as the
 //! Internet's ([`internet`]), and a word for tests that can't run here ([`skip()`]).
 //!

@@ -17,27 +17,27 @@ pub struct Mutator {
 pub enum Mutation {
     /// One bit of byte `at`.
     BitFlip {
-        /// Which byte.
+        /// Index of the byte.
         at: usize,
     },
     /// Byte `at` got another value.
     Byte {
-        /// Which byte.
+        /// Index of the byte.
         at: usize,
     },
     /// The end was cut off; `len` bytes are left.
     Truncate {
-        /// How many are left.
+        /// Number of bytes left.
         len: usize,
     },
     /// Bytes were added at the end.
     Extend {
-        /// How many there are now.
+        /// Number of bytes now.
         len: usize,
     },
     /// A run of bytes was copied over another one.
     Copy {
-        /// To where.
+        /// Index of the destination.
         at: usize,
     },
     /// A field of a header got a telling value.
@@ -192,7 +192,7 @@ impl Mutator {
         (0..n).map(|_| one()).collect()
     }
 
-    /// Makes one mutation of an Ethernet frame and says which.
+    /// Makes one mutation of an Ethernet frame and returns it.
     pub fn mutate(&mut self, frame: &mut Vec<u8>) -> Mutation {
         if frame.is_empty() {
             return self.extend(frame);
@@ -256,7 +256,7 @@ impl Mutator {
     }
 }
 
-/// Where the type after Ethernet and its tags stands, and what follows it.
+/// Type after Ethernet and its tags, and the offset behind it.
 fn ethernet_end(frame: &[u8]) -> Option<(u16, usize)> {
     let mut at = 12;
     loop {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests that can't run on this machine: one place that says so, counts it, and decides whether that is a failure.
+//! Tests that can't run on this machine: one place that reports them, counts them, and decides whether that is a failure.
 
 use std::{fs::OpenOptions, io::Write, path::Path};
 
-/// What a machine may lack without being at fault: nobody can install it. A test that needs it is skipped in CI too.
+/// A resource that a machine may lack without being at fault: it can't be installed. A test that needs it is skipped in CI too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
     /// Huge pages: kernels of small virtual machines are built without HUGETLBFS.
@@ -22,7 +22,7 @@ impl Lack {
 /// `FERROVIA_SKIPS` names; `make test` subtracts these tests from those that passed.
 ///
 /// With `CI` set this **panics**: there, the setup code of the project provides all that tests need, and a test that doesn't run
-/// is a fault of the machine that somebody has to see.
+/// is a fault of the machine that has to be reported.
 #[track_caller]
 pub fn skip(why: &str) {
     let line = line(why);

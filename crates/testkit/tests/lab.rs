@@ -15,7 +15,7 @@ fn pair(lab: &Lab) -> (Netns, Netns) {
     (a, b)
 }
 
-/// A zombie has been killed, whoever has still to reap it.
+/// Returns true if a process is alive. A zombie isn't: it has been killed and is only to be reaped.
 fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))

@@ -12,9 +12,9 @@ use crate::{EtherType, MacAddr, U16};
 pub struct ArpOp(pub u16);
 
 impl ArpOp {
-    /// Who has …?
+    /// Request for the link-layer address of the target.
     pub const REQUEST: Self = Self(1);
-    /// … is at.
+    /// Reply with the link-layer address of the sender.
     pub const REPLY: Self = Self(2);
 }
 
@@ -70,7 +70,7 @@ impl Arp {
         }
     }
 
-    /// The address spaces and lengths are those of Ethernet and IPv4.
+    /// Returns true if the address spaces and lengths are those of Ethernet and IPv4.
     #[inline(always)]
     pub fn is_ethernet_ip4(&self) -> bool {
         self.hardware.get() == 1

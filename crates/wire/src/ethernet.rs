@@ -59,7 +59,7 @@ impl EtherType {
         self.0 < 0x600
     }
 
-    /// One of the values that announce a [`VlanTag`].
+    /// Returns true for the values that precede a [`VlanTag`].
     #[inline(always)]
     pub const fn is_vlan(self) -> bool {
         matches!(self, Self::VLAN | Self::QINQ | Self::VLAN_9100 | Self::VLAN_9200)
@@ -128,7 +128,7 @@ pub struct Ethernet {
 }
 
 impl Ethernet {
-    /// A header in the order in which people say it: from, to, what.
+    /// A header, in the order source, destination, type.
     #[inline(always)]
     pub fn new(src: MacAddr, dst: MacAddr, ethertype: EtherType) -> Self {
         Self { dst, src, ethertype: ethertype.into() }
@@ -140,7 +140,7 @@ impl Ethernet {
         EtherType(self.ethertype.get())
     }
 
-    /// Where the payload of a frame begins behind at most two tags, and its type; `None` if the frame is too short or has more tags.
+    /// Offset of the payload of a frame behind at most two tags, and its type; `None` if the frame is too short or has more tags.
     pub fn l3_at(frame: &[u8]) -> Option<(usize, EtherType)> {
         (12..=20).step_by(4).find_map(|at| {
             let ethertype = EtherType(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
@@ -149,7 +149,7 @@ impl Ethernet {
     }
 }
 
-/// What follows a tag protocol identifier: the tag and the next type, 4 bytes.
+/// The bytes behind a tag protocol identifier: the tag and the next type, 4 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct VlanTag {
@@ -198,7 +198,7 @@ impl VlanTag {
 pub struct Llc {
     /// Destination service access point.
     pub dsap: u8,
-    /// Source service access point; bit 0 says response.
+    /// Source service access point; bit 0 means response.
     pub ssap: u8,
     /// Control; 3 is unnumbered information.
     pub control: u8,

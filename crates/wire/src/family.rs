@@ -105,13 +105,13 @@ pub trait Address:
     fn of_octets(octets: Self::Octets) -> Self;
     /// `len` leading ones, then zeros; `len` above the width counts as the width.
     fn mask(len: u8) -> Self;
-    /// How many leading bits `self` and `other` share.
+    /// Number of leading bits that `self` and `other` share.
     fn common_bits(self, other: Self) -> u8;
     /// Bit `i`, counted from the most significant; false beyond the end.
     fn bit(self, i: u8) -> bool;
-    /// In the multicast range.
+    /// Returns true if in the multicast range.
     fn multicast(self) -> bool;
-    /// On-link only: 169.254.0.0/16, fe80::/10.
+    /// Returns true if on-link only: 169.254.0.0/16, fe80::/10.
     fn link_local(self) -> bool;
 }
 
@@ -197,7 +197,7 @@ impl Address for Ipv6Addr {
     }
 }
 
-/// What the two IP headers have in common. The bytes may be anything: no accessor checks the version.
+/// The common part of the two IP headers. The bytes may be anything: no accessor checks the version.
 pub trait IpHeader: Header + Copy + Debug {
     /// Address type.
     type Addr: Address;

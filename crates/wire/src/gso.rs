@@ -17,7 +17,7 @@ use crate::{
 /// The greatest length of all headers together, link layer included, that is segmented.
 pub const MAX_HEADERS: usize = 256;
 
-/// Why a frame can't be segmented.
+/// The reason why a frame can't be segmented.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GsoError {
     /// The upper layer wasn't found.
@@ -61,7 +61,7 @@ impl From<UpperError> for GsoError {
     }
 }
 
-/// How one frame becomes several.
+/// The plan by which one frame is cut into segments.
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
     /// All headers, from the link layer to the transport.
@@ -115,7 +115,7 @@ impl<'a> Plan<'a> {
         Ok(Self { headers, l3, l4, protocol: upper.protocol, payload, size })
     }
 
-    /// How many segments there are; at least 1.
+    /// Number of segments; at least 1.
     #[inline]
     pub fn count(&self) -> usize {
         self.payload.len().div_ceil(self.size).max(1)

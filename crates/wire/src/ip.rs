@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What IPv4 and IPv6 share: protocol numbers and congestion marks.
+//! Protocol numbers and congestion marks, common to IPv4 and IPv6.
 
 use core::fmt;
 

@@ -83,7 +83,7 @@ impl Ipv4Header {
         self.flags_fragment.get() & Self::MF != 0
     }
 
-    /// Where this fragment's payload stands in the datagram's, in bytes.
+    /// Offset of this fragment's payload in the datagram's, in bytes.
     #[inline(always)]
     pub fn fragment_offset(&self) -> usize {
         usize::from(self.flags_fragment.get() & 0x1fff) * 8

@@ -15,7 +15,7 @@ pub struct Ipv6Header {
     pub version_class_flow: U32,
     /// Bytes after this header; 0 with a jumbo payload option.
     pub payload_len: U16,
-    /// What follows: an extension header or the upper layer.
+    /// Type of the next header: an extension header or the upper layer.
     pub next_header: IpProtocol,
     /// Hop limit.
     pub hop_limit: u8,
@@ -143,7 +143,7 @@ pub struct Ip6Fragment {
 }
 
 impl Ip6Fragment {
-    /// Where this fragment's payload stands in the fragmentable part, in bytes.
+    /// Offset of this fragment's payload in the fragmentable part, in bytes.
     #[inline(always)]
     pub fn offset(&self) -> usize {
         usize::from(self.offset_more.get() & 0xfff8)
@@ -156,7 +156,7 @@ impl Ip6Fragment {
     }
 }
 
-/// How many extension headers [`ExtHeaders`] steps over; a packet with more is refused as an attack on the parser.
+/// Number of extension headers that [`ExtHeaders`] steps over; a packet with more is refused as an attack on the parser.
 pub const MAX_EXT_HEADERS: usize = 8;
 
 /// One extension header.
@@ -164,15 +164,15 @@ pub const MAX_EXT_HEADERS: usize = 8;
 pub struct ExtHeader<'a> {
     /// Its type.
     pub kind: IpProtocol,
-    /// Type of what follows.
+    /// Type of the next header.
     pub next: IpProtocol,
-    /// Where it stands in the packet.
+    /// Its offset in the packet.
     pub offset: usize,
     /// The whole header, its first byte is the next-header field.
     pub bytes: &'a [u8],
 }
 
-/// Why the extension headers can't be walked to the end.
+/// The reason why the extension headers can't be walked to the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExtError {
     /// A header goes beyond the bytes.

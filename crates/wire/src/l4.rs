@@ -8,7 +8,7 @@ use crate::{
     UpperLayer, checksum::Sum,
 };
 
-/// Why there is no checksum to compute.
+/// The reason why there is no checksum to compute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum L4Error {
     /// The upper layer wasn't found.
@@ -46,7 +46,7 @@ impl From<UpperError> for L4Error {
     }
 }
 
-/// What [`verify`] found.
+/// The result of [`verify`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The checksum is right.
@@ -61,7 +61,7 @@ pub enum Verdict {
 struct Found {
     /// Offset of the field, counted from the IP header.
     field: usize,
-    /// What the field holds.
+    /// Value of the field.
     held: u16,
     /// The sum over pseudo-header and upper layer, the field left out: only so does a message of zeros (an ICMP echo
     /// reply can be one) get the checksum 0xffff and not 0.

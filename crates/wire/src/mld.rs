@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::{Header, Icmp6Type, U16};
 
-/// Where version 2's reports go: all routers that speak it.
+/// Destination of version 2's reports: all routers that speak it.
 pub const ALL_MLD2_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x16);
 
 /// Query of either version, and version 1's report and done: 24 bytes. A query of version 2 has 4 bytes more and sources
@@ -71,7 +71,7 @@ pub struct Mld2Report {
     pub checksum: U16,
     /// Zero when sent, ignored when received.
     pub reserved2: U16,
-    /// How many records follow.
+    /// Number of records that follow.
     pub records: U16,
 }
 
@@ -104,7 +104,7 @@ pub struct Mld2Record {
     pub kind: u8,
     /// Words of auxiliary data, 0.
     pub aux_words: u8,
-    /// How many sources follow.
+    /// Number of sources that follow.
     pub sources: U16,
     /// The group.
     pub group: [u8; 16],

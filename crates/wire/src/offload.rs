@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Work that a packet leaves to the next machine: a checksum to be completed, a long TCP or UDP payload to be cut
-//! into segments; and the header in which the Linux kernel and virtio devices say so.
+//! into segments; and the header by which the Linux kernel and virtio devices request it.
 
 mod check;
 
@@ -9,7 +9,7 @@ pub use check::{FEW_SEGMENTS, MIN_SEGMENT, OffloadError};
 /// State of the transport checksum of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Csum {
-    /// Complete as far as the sender knows; nobody has verified it.
+    /// Complete as far as the sender knows; not verified.
     #[default]
     None,
     /// Verified, or known to be right because the packet never left this host.
@@ -19,12 +19,12 @@ pub enum Csum {
     Partial {
         /// First byte that is summed, from the start of the frame.
         start: u16,
-        /// Place of the 16-bit field, from `start`.
+        /// Offset of the 16-bit field, from `start`.
         offset: u16,
     },
 }
 
-/// What the segments of a packet are.
+/// The kind of a packet's segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GsoKind {
     /// TCP segments over IPv4.
@@ -38,7 +38,7 @@ pub enum GsoKind {
 /// A packet that has to be cut into segments before it reaches a wire (generic segmentation offload).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gso {
-    /// What the segments are.
+    /// Kind of the segments.
     pub kind: GsoKind,
     /// TCP with ECN: CWR stays on the first segment only.
     pub ecn: bool,
@@ -48,7 +48,7 @@ pub struct Gso {
     pub hdr_len: u16,
 }
 
-/// What is left to do for one packet.
+/// The work that is pending for one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Offload {
     /// State of the transport checksum.
@@ -95,10 +95,10 @@ impl Gso {
 }
 
 impl Offload {
-    /// Nothing left to do, nothing known.
+    /// No work pending, nothing verified.
     pub const NONE: Self = Self { csum: Csum::None, gso: None };
 
-    /// Whether something is left to do.
+    /// Returns true if work is pending.
     #[inline(always)]
     pub const fn is_left(self) -> bool {
         matches!(self.csum, Csum::Partial { .. }) || self.gso.is_some()

@@ -8,16 +8,16 @@ use core::fmt;
 pub struct TlvOption<'a> {
     /// Its kind.
     pub kind: u8,
-    /// Where its kind byte stands, counted from the first option byte.
+    /// Offset of its kind byte, counted from the first option byte.
     pub offset: usize,
-    /// What follows kind and length.
+    /// The bytes behind kind and length.
     pub data: &'a [u8],
 }
 
 /// The options can't be read further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptionError {
-    /// Where the offending kind byte stands, counted from the first option byte.
+    /// Offset of the offending kind byte, counted from the first option byte.
     pub offset: usize,
 }
 

@@ -115,9 +115,9 @@ impl<A: fmt::Display> fmt::Debug for Prefix<A> {
 pub enum ParsePrefixError {
     /// No `/`.
     NoLength,
-    /// What stands before the `/` is no address of this family.
+    /// The part before the `/` is no address of this family.
     Address,
-    /// What stands after the `/` is no number, or one above the width of the address, which is given here.
+    /// The part after the `/` is no number, or one above the width of the address, which is given here.
     Length(u8),
 }
 

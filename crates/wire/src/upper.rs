@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where the upper layer of an IP packet begins and ends.
+//! The begin and the end of the upper layer of an IP packet.
 
 use core::fmt;
 
@@ -12,11 +12,11 @@ use crate::{
 pub struct UpperLayer {
     /// Its type.
     pub protocol: IpProtocol,
-    /// Where it begins, counted from the IP header.
+    /// Its offset, counted from the IP header.
     pub offset: usize,
-    /// Where it ends: the length of the packet as its header says.
+    /// Offset of its end: the length of the packet as its header says.
     pub end: usize,
-    /// Where these bytes stand in the datagram, if it was fragmented.
+    /// Offset of these bytes in the datagram, if it was fragmented.
     pub fragment_offset: usize,
     /// Fragments with higher offsets exist.
     pub more_fragments: bool,
@@ -24,7 +24,7 @@ pub struct UpperLayer {
     pub routed: bool,
 }
 
-/// Why no upper layer was found.
+/// The reason why no upper layer was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UpperError {
     /// Neither version 4 nor version 6.

@@ -60,7 +60,7 @@ fn create(w: &World, config: Config, mac: Option<MacAddr>, flags: AfPacketFlags)
     control::create(w, new)
 }
 
-/// What frames begin with.
+/// The header that frames begin with.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "AF_PACKET_API_MODE_")]
@@ -72,7 +72,7 @@ pub enum AfPacketMode {
 }
 
 msg::flags! {
-    /// How a host interface works.
+    /// The options of a host interface.
     pub struct AfPacketFlags: u32 = enum "af_packet_flags" {
         QDISC_BYPASS = 1 => "AF_PACKET_API_FLAG_QDISC_BYPASS",
         CKSUM_GSO = 2 => "AF_PACKET_API_FLAG_CKSUM_GSO";
@@ -135,7 +135,7 @@ pub struct AfPacketCreateV2Reply {
 #[derive(Message)]
 #[msg(reply)]
 pub struct AfPacketCreateV3 {
-    /// What frames begin with.
+    /// The header that frames begin with.
     pub mode: AfPacketMode,
     /// Its address.
     pub hw_addr: MacAddress,

@@ -13,14 +13,14 @@ use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard};
 use wire::MacAddr;
 
-/// What a new host interface shall be.
+/// The settings of a new host interface.
 #[derive(Clone, Debug)]
 pub struct Create {
     /// The kernel's interface and how it is opened. `tx_queues` is set to the number of threads.
     pub config: Config,
     /// Our own address; drawn from the kernel's, and so the same after a restart, if none is given.
     pub mac: Option<MacAddr>,
-    /// Leave checksums and segmentation to the kernel.
+    /// True if checksums and segmentation are left to the kernel.
     pub offloads: bool,
 }
 

@@ -40,7 +40,7 @@ pub fn failed(doing: &str) -> impl Fn(io::Error) -> Error {
     move |error| Error::failed(format!("{doing}: {error}")).retval(retval::SYSCALL_ERROR_1)
 }
 
-/// What an open interface is told at its start: the frames for our own address and for groups come in, but none before it
+/// Configures an interface that was opened: it receives frames for our own address and for groups, but none before it
 /// is taken up.
 fn prepare(control: &Control, mode: Mode, mac: MacAddr, promiscuous: bool) -> io::Result<()> {
     control.set_receiving(false)?;
@@ -68,7 +68,7 @@ impl HostDevice {
         Ok((this, rx, tx))
     }
 
-    /// One whose interface in the kernel isn't there yet.
+    /// A device whose interface in the kernel isn't there yet.
     pub fn waiting(config: Config, takes: Takes, mac: (MacAddr, Option<MacAddr>)) -> io::Result<Self> {
         let link = Link { name: config.name.clone(), ..Link::default() };
         Self::with(config, takes, mac, link, None)
@@ -214,7 +214,7 @@ impl Device for HostDevice {
         <RxQueue as driver::RxQueue>::NODE
     }
 
-    /// Takes the kernel's interface up with ours, but not down: somebody else may use it.
+    /// Takes the kernel's interface up with ours, but not down: another program may use it.
     fn set_admin(&self, world: &World, _: SwIfIndex, up: bool) -> Result<(), Error> {
         {
             let state = &mut *self.state();

@@ -39,7 +39,7 @@ impl driver::RxQueue for RxQueue {
     }
 
     fn idle(&mut self) {
-        // The link went down, which the link monitor tells; here it only keeps the descriptor readable.
+        // The link went down: the link monitor reports that; here it only keeps the descriptor readable.
         let _ = self.take_error();
     }
 }

@@ -79,7 +79,7 @@ msg::flags! {
     }
 }
 
-/// What packets begin with.
+/// The header that packets begin with.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[wire(prefix = "PG_API_MODE_")]
@@ -110,7 +110,7 @@ pub struct PgCreateInterface {
     pub interface_id: InterfaceIndex,
     /// Super-packets come in and leave as they are.
     pub gso_enabled: bool,
-    /// Payload of the segments of those that come in; 0 if none do.
+    /// Payload of the segments of super-packets that come in; 0 if none do.
     pub gso_size: u32,
 }
 
@@ -129,9 +129,9 @@ pub struct PgCreateInterfaceV2 {
     pub interface_id: InterfaceIndex,
     /// Super-packets come in and leave as they are.
     pub gso_enabled: bool,
-    /// Payload of the segments of those that come in; 0 if none do.
+    /// Payload of the segments of super-packets that come in; 0 if none do.
     pub gso_size: u32,
-    /// What packets begin with.
+    /// The header that packets begin with.
     pub mode: PgInterfaceMode,
 }
 
@@ -152,7 +152,7 @@ pub struct PgCreateInterfaceV3 {
     pub pg_flags: PgInterfaceFlags,
     /// Payload of the segments of super-packets that come in; 0 if none do.
     pub gso_size: u32,
-    /// What packets begin with.
+    /// The header that packets begin with.
     pub mode: PgInterfaceMode,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Captures: packets on their way to a file, and the file.
+//! Captures: packets queued for a file, and the file.
 
 use crate::gro::Gro;
 use crate::offload::{Offloads, l3_of};
@@ -65,7 +65,7 @@ pub struct Capture {
     /// The file's link type.
     link: u32,
     writer: Option<BufWriter<File>>,
-    /// What the interface's transmit nodes look at.
+    /// Flag for the interface's transmit nodes: true while packets are captured.
     capturing: Arc<AtomicBool>,
     pub written: u64,
     failure: Option<String>,
@@ -93,7 +93,7 @@ impl Capture {
         Ok(Self { path: path.to_path_buf(), left, link, writer: None, capturing, written: 0, failure: None })
     }
 
-    /// Whether all wanted packets are in it, or it failed.
+    /// Returns true if all wanted packets are in it, or it failed.
     pub fn is_done(&self) -> bool {
         self.left == 0 || self.failure.is_some()
     }

@@ -49,7 +49,7 @@ struct PgInterface {
     filter: Arc<AtomicBool>,
 }
 
-/// What an interface carries.
+/// The kind of packets of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Ethernet frames.
@@ -61,7 +61,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Where packets of streams go unless they say otherwise.
+    /// Default next node of a stream's packets.
     pub fn node(self) -> &'static str {
         match self {
             Self::Ethernet => "ethernet-input",
@@ -193,7 +193,7 @@ impl Shared {
         found.unwrap_or_default()
     }
 
-    /// Whether an interface takes only frames for its own MAC address and for groups.
+    /// Returns true if an interface takes only frames for its own MAC address and for groups.
     pub fn filters(&self, sw_if: SwIfIndex) -> bool {
         self.inner().interfaces.values().any(|i| i.sw_if == sw_if && i.filter.load(Ordering::Relaxed))
     }

@@ -32,7 +32,7 @@ struct Flow {
     since: u64,
 }
 
-/// Where the parts of a TCP packet are in its frame.
+/// The offsets of the parts of a TCP packet in its frame.
 #[derive(Clone, Debug)]
 struct Layout {
     l3: usize,
@@ -103,7 +103,7 @@ impl Flow {
         fits
     }
 
-    /// Whether nothing more may be put behind it.
+    /// Returns true if no segment may be appended any more.
     fn is_full(&self) -> bool {
         let ends = self.at.payload.len() < self.size * self.segments;
         let pushed = self.at.tcp(&self.frame).flags.contains(TcpFlags::PSH);

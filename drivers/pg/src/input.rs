@@ -24,7 +24,7 @@ pub struct PgInput {
 
 struct Running {
     stream: Arc<Stream>,
-    /// When it began, on the instance's clock; 0 before the first turn.
+    /// Time of its start, on the instance's clock; 0 before the first turn.
     start: u64,
     sent: u64,
     /// Due while the queue was full.
@@ -74,7 +74,7 @@ impl PgInput {
         self.streams.push(Running { stream, start: 0, sent: 0, lost: 0, same });
     }
 
-    /// Whether no stream runs.
+    /// Returns true if no stream runs.
     pub fn is_idle(&self) -> bool {
         self.streams.is_empty()
     }
@@ -86,7 +86,7 @@ impl PgInput {
 }
 
 impl Running {
-    /// How many packets are due.
+    /// Returns the number of packets that are due.
     fn due(&mut self, now: u64) -> usize {
         let spec = &self.stream.spec;
         let mut n = spec.max_frame.min(FRAME_SIZE) as u64;

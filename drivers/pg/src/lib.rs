@@ -13,7 +13,7 @@
 //! segments together that are sent.
 //!
 //! With `mac-filter` on, an interface takes frames for its own MAC address and for groups, as a device does that filters; without
-//! it, `ethernet-input` drops those for other stations.
+//! it, `ethernet-input` drops frames for other stations.
 //!
 //! Limits: there are no IPv4 header checksums that are left undone: the generator does them.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Offloads of `pgN` interfaces: work that packets of streams leave to whatever sends them, and work that an interface takes over.
+//! Offloads of `pgN` interfaces: work that packets of streams leave to the transmitting device, and work that an interface takes over.
 
 use buffer::Buffer;
 use wire::offload::{Csum, Gso, GsoKind, Offload};
@@ -10,7 +10,7 @@ use wire::{Ethernet, Header, IpProtocol, Ipv4Header, TcpFlags, TcpHeader, UpperL
 pub struct Offloads {
     /// Partial checksums pass as they are, in both directions.
     pub csum: bool,
-    /// Super-packets pass as they are, and so do partial checksums: the payload of a segment of those that come in; 0 if none come in.
+    /// Super-packets pass as they are, and so do partial checksums: payload of a segment of super-packets that come in; 0 if none do.
     pub gso: Option<u16>,
     /// TCP segments of a flow that are sent one after the other are put together.
     pub coalesce: bool,
@@ -39,7 +39,7 @@ impl Offloads {
     }
 }
 
-/// The work that packets of a stream leave undone.
+/// The work that packets of a stream leave pending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Marks {
     /// IPv4's header checksum: the generator does it, whatever the packets hold.
@@ -53,7 +53,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Whether there is any.
+    /// Returns true if any work is left.
     #[inline(always)]
     pub fn any(self) -> bool {
         self != Self::default()
@@ -93,7 +93,7 @@ impl Marks {
     }
 }
 
-/// Where the IP header stands.
+/// Offset of the IP header.
 pub fn l3_of(frame: &[u8], ip: bool) -> Option<usize> {
     if ip { Some(0) } else { Some(Ethernet::l3_at(frame)?.0) }
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The packets of a capture.
 
-/// Packets one behind the other in memory. A device writes the packets that come in over those that have left, and leaves the caches
-/// to the router; so each is fetched ahead of time, to be read once and not kept.
+/// Packets one behind the other in memory. A device writes received packets over packets that have left, and leaves the caches
+/// to the router; so each is prefetched, to be read once and not kept.
 #[derive(Clone, Debug, Default)]
 pub struct Packets {
     bytes: Vec<u8>,
-    /// Where each packet ends.
+    /// Offset of the end of each packet.
     ends: Vec<usize>,
 }
 
 impl Packets {
-    /// How many there are.
+    /// Number of packets.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -27,7 +27,7 @@ impl Packets {
         self.ends.push(self.bytes.len());
     }
 
-    /// The packet of this number, to be sent; those behind it are fetched into the cache.
+    /// The packet of this number, to be sent; packets behind it are prefetched.
     ///
     /// # Panics
     /// Without such a packet.
@@ -42,7 +42,7 @@ impl Packets {
     }
 }
 
-/// How many bytes ahead packets are fetched.
+/// The prefetch distance in bytes.
 const AHEAD: usize = 1024;
 
 impl<P: AsRef<[u8]>> FromIterator<P> for Packets {

@@ -8,7 +8,7 @@ use graph::{NodeIndex, SwIfIndex, ThreadIndex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// Where a stream's packets come from.
+/// The source of a stream's packets.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A capture file's packets, one after the other.
@@ -28,7 +28,7 @@ impl Source {
     }
 }
 
-/// What the user said of a stream.
+/// The user's settings of a stream.
 #[derive(Clone, Debug)]
 pub struct StreamSpec {
     /// Its name.
@@ -37,7 +37,7 @@ pub struct StreamSpec {
     pub limit: u64,
     /// Packets a second; 0 for as many as the graph takes.
     pub rate: f64,
-    /// Packets that wait while the graph is behind with a rate, as in a device's ring; those due beyond them are lost. 0: all wait.
+    /// Packets that wait while the graph is behind with a rate, as in a device's ring; packets due beyond are lost. 0: all wait.
     pub queue: u64,
     /// Packets of a vector at most.
     pub max_frame: usize,
@@ -57,7 +57,7 @@ pub struct StreamSpec {
     pub tx: Option<SwIfIndex>,
     /// The thread that makes them.
     pub thread: ThreadIndex,
-    /// Where they come from.
+    /// Source of the packets.
     pub source: Source,
     /// The same in the operator's words: `pcap FILE` or `data { … }`.
     pub words: String,
@@ -66,14 +66,14 @@ pub struct StreamSpec {
 /// A stream, shared between control and the thread that runs it.
 #[derive(Debug)]
 pub struct Stream {
-    /// What the user said.
+    /// The user's settings.
     pub spec: StreamSpec,
-    /// Shall run; the thread clears it when the limit is reached.
+    /// True while it shall run; the thread clears it when the limit is reached.
     pub enabled: AtomicBool,
     /// Packets sent since it was enabled.
     pub sent: AtomicU64,
     /// Packets that were due and found the queue full.
     pub lost: AtomicU64,
-    /// The interface's MAC filter is on.
+    /// True if the interface's MAC filter is on.
     pub filter: Arc<AtomicBool>,
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A packet with places that change from one copy to the next.
+//! A packet with fields that change from one copy to the next.
 
 use wire::{Header, IpProtocol, Ipv4Header, Ipv6Header, l4};
 
-/// How a field's value goes on.
+/// The rule by which a field's value changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// From the lowest up, and again.
+    /// Counts from the lowest value up, and starts again.
     Increment,
-    /// Any value of the range.
+    /// Draws any value of the range.
     Random,
 }
 
@@ -21,7 +21,7 @@ pub struct Edit {
     pub width: usize,
     /// Lowest and highest value, both taken.
     pub range: (u128, u128),
-    /// From one packet to the next.
+    /// Its change from one packet to the next.
     pub step: Step,
 }
 
@@ -38,18 +38,18 @@ impl Edit {
     }
 }
 
-/// What the packets of a stream look like.
+/// The template of a stream's packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Template {
     /// The first packet, without what fills it up to the stream's size.
     pub bytes: Vec<u8>,
-    /// What changes.
+    /// Fields that change.
     pub edits: Vec<Edit>,
-    /// Where the IPv4 header starts, if there is one.
+    /// Offset of the IPv4 header, if there is one.
     pub ip4: Option<usize>,
-    /// Where the IPv6 header starts, if there is one.
+    /// Offset of the IPv6 header, if there is one.
     pub ip6: Option<usize>,
-    /// Where the UDP, TCP or ICMP header starts, if there is one.
+    /// Offset of the UDP, TCP or ICMP header, if there is one.
     pub l4: Option<usize>,
     /// Lengths and checksums that the text gave are kept, even if wrong.
     pub keep: Keep,

@@ -202,7 +202,7 @@ fn a_stream_goes_with_each_interface_that_it_names() {
     assert_eq!(names(), ["y", "z", "u"]);
     interfaces.delete(&s.bench.world, to).expect("deleted");
     assert_eq!(names(), ["z"]);
-    // What has their indices now gets no packets of those streams.
+    // The interface that has their indices now gets no packets of the deleted streams.
     create("next");
     let counters = s.bench.world.get::<IfCounters>();
     for _ in 0..3 {

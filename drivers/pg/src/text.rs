@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::{EtherType, Ipv4Header, MacAddr};
 use zerocopy::IntoBytes;
 
-/// Where the first header of the text belongs.
+/// The type of the text's first header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {
     /// An Ethernet header.
@@ -21,7 +21,7 @@ pub enum Start {
     Ip6,
 }
 
-/// What the header that comes next is.
+/// The type of the next header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Expect {
     Ethernet,

@@ -22,7 +22,7 @@ impl PgTx {
         Self { sw_if, ip, capturing, shared: world.get() }
     }
 
-    /// Whether the work that is left in a packet can be done.
+    /// Returns true if the work that is pending in a packet can be done.
     #[cold]
     fn is_sane(&self, b: &Buffer) -> bool {
         if b.flags.has(Flags::GSO) {

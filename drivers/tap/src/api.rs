@@ -32,7 +32,7 @@ fn messages(m: &mut Messages<World>) {
 }
 
 msg::flags! {
-    /// How a tap works.
+    /// The options of a tap.
     pub struct TapFlags: u32 = enum "tap_flags" {
         GSO = 1 => "TAP_API_FLAG_GSO",
         CSUM_OFFLOAD = 2 => "TAP_API_FLAG_CSUM_OFFLOAD",
@@ -56,7 +56,7 @@ impl TapFlags {
     }
 }
 
-/// The length of the host's queue that clients send if they aren't told: it stays as the host makes it.
+/// Clients' default for the length of the host's queue: it stays as the host makes it.
 const RING: u16 = 256;
 
 macro_rules! create {
@@ -104,7 +104,7 @@ macro_rules! create {
             pub host_ip6_gw_set: bool,
             /// The host's IPv6 gateway.
             pub host_ip6_gw: Ip6Address,
-            /// How it works. Coalescing and consistent pairs of queues are refused: they aren't built.
+            /// Its options. Coalescing and consistent pairs of queues are refused: they aren't built.
             pub tap_flags: TapFlags,
             /// The network namespace of the host's end is given.
             pub host_namespace_set: bool,
@@ -252,7 +252,7 @@ pub struct SwInterfaceTapV2Details {
     pub host_ip4_prefix: Ip4AddressWithPrefix,
     /// The IPv6 address that the host's end was given.
     pub host_ip6_prefix: Ip6AddressWithPrefix,
-    /// How it works.
+    /// Its options.
     pub tap_flags: TapFlags,
     /// The name of its interface.
     pub dev_name: Str<64>,

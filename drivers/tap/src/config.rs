@@ -9,7 +9,7 @@ use graph::{RunningConfig, World};
 use net::{Interfaces, Made};
 use std::collections::BTreeMap;
 
-/// Says which taps there are. Their addresses are always said: those that aren't given are drawn by chance.
+/// Writes the taps. Their addresses are always written: addresses that aren't given are drawn by chance.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     let mut all = BTreeMap::new();
     for kind in [Kind::Tap, Kind::Tun] {

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use wire::MacAddr;
 
-/// What a new tap shall be.
+/// The settings of a new tap.
 #[derive(Clone, Debug)]
 pub struct Create {
     /// Its number, and of the host's end with an empty name; the first free one if none is given.
@@ -170,13 +170,13 @@ pub struct Closing {
     wake: Option<Duration>,
 }
 
-/// Nothing depends on the end: a thread that hangs must not hang who waits for it.
+/// Limit of the wait: a thread that hangs must not block the caller, and nothing depends on the end.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Threads close within a turn, and nobody tells.
+/// Interval of polls: threads close within a turn, without a notification.
 const SOON: Duration = Duration::from_millis(1);
 
 impl Closing {
-    /// Whether they have, or it has taken too long.
+    /// Returns true if all threads have, or it has taken too long.
     pub fn is_over(&mut self, now: Duration) -> bool {
         let until = *self.until.get_or_insert(now + PATIENCE);
         self.wake = Some(now + SOON);

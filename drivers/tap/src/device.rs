@@ -59,13 +59,13 @@ impl TapDevice {
         self.state.lock().expect("no panic inside")
     }
 
-    /// The host's end as it was told last, and whether it is there.
+    /// The host's end as it was reported last, and whether it is there.
     pub fn link(&self) -> (Link, bool) {
         let state = self.state();
         (state.link.clone(), state.host.is_some())
     }
 
-    /// Whether every descriptor is closed: some time after it was deleted.
+    /// Returns true if every descriptor is closed: some time after it was deleted.
     pub fn is_closed(&self) -> bool {
         self.queues.iter().all(|queue| queue.strong_count() == 0)
     }
@@ -87,7 +87,7 @@ impl Device for TapDevice {
         self.rx.set_up(world, up)
     }
 
-    /// Whatever the host sends comes in.
+    /// Nothing to do: all frames of the host are received.
     fn set_mac(&self, _: &World, _: wire::MacAddr) -> Result<(), Error> {
         Ok(())
     }
@@ -141,7 +141,7 @@ impl Device for TapDevice {
         self.rx.close(world);
         self.tx.close(world);
         let state = &mut *self.state();
-        // What goes with its last descriptor goes at once, so that its name is free.
+        // A link that isn't persistent would go with its last descriptor: it is deleted at once, so that its name is free.
         if state.host.take().is_some()
             && !(self.config.persist || self.config.attach)
             && let Err(error) = state.rtnl.delete_link(state.link.index)

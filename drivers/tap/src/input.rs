@@ -12,7 +12,7 @@ pub type VirtioInput = PollInput<TapRx>;
 /// More than the host holds.
 const ALL: usize = 1 << 20;
 
-/// How long a frame of the host may be: memory is set aside for it before it is there.
+/// Bytes to reserve for a frame of the host before it is received: its maximum length + 1.
 pub struct Longest(AtomicUsize);
 
 impl Longest {
@@ -69,7 +69,7 @@ impl driver::RxQueue for TapRx {
     }
 
     fn idle(&mut self) {
-        // The host's end is gone, which the link monitor tells.
+        // The host's end is gone, which the link monitor reports.
         let _ = self.queue.take_error();
     }
 }

@@ -21,7 +21,7 @@ use net::{Arrivals, Check, Checks, Interfaces};
 use sync::Turn;
 use wire::Ip4;
 
-/// What this feature brings. `bin/ferrovia/src/plugins.rs` lists it.
+/// The plugin: nodes, features and commands. `bin/ferrovia/src/plugins.rs` lists it.
 pub static PLUGIN: Plugin = Plugin {
     name: "sample",
     about: "Say what it does",
@@ -45,7 +45,7 @@ pub static PLUGIN: Plugin = Plugin {
 /// The node. Every thread makes its own, so its fields need neither lock nor atomic.
 struct Sample;
 
-/// Every way out of the node, and with it every counter and the text that `show errors` prints.
+/// The next nodes, and with them every counter and the text that `show errors` prints.
 #[derive(Next, Clone, Copy)]
 enum To {
     #[next_feature]
@@ -55,7 +55,7 @@ enum To {
     TooLong,
 }
 
-/// What `show trace` tells of a packet.
+/// Trace record of a packet, for `show trace`.
 #[derive(Clone, Copy)]
 struct Seen {
     len: usize,
@@ -74,7 +74,7 @@ impl Build for Sample {
     }
 }
 
-/// What is configured for each interface: the bytes of the longest packet that may pass.
+/// Configuration of each interface: the maximum packet length in bytes.
 impl Configured for Sample {
     type Config = u16;
 }
@@ -124,7 +124,7 @@ fn list(world: &World, _: &Matches) -> Result<Output, Error> {
     }))
 }
 
-/// What `set sample` has set, as lines that set it again, with those that take it back: for `show running-config`, `save` and
+/// Writes the commands that restore the settings of `set sample`, and those that undo them: for `show running-config`, `save` and
 /// `rollback`.
 fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), |world, interface, lines| {

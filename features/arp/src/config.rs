@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What was set for ARP, as commands.
+//! ARP settings as commands, for the running configuration.
 
 use crate::control::{Arp, Gratuitous};
 use crate::ranges::Ranges;
@@ -8,7 +8,7 @@ use graph::{Phase, RunningConfig, World};
 use net::{Fib, Interfaces, TableIndex};
 use wire::Ip4;
 
-/// Says what was set.
+/// Writes the commands that restore the settings.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     let word = |what| match what {
         Gratuitous::Learn => "learn",
@@ -25,7 +25,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     }
     config.list(Phase::FEATURES, world.get::<Ranges>().list(), |world, range, lines| {
         let table = match world.get::<Fib<Ip4>>().table_id(TableIndex(range.table)) {
-            // The table was deleted, and nobody asks there.
+            // The table was deleted: nothing is left to configure there.
             None => return,
             Some(0) => String::new(),
             Some(id) => format!("table-id {id} "),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs of ARP, and what control does with what workers tell it.
+//! Configuration of ARP, and the handling of the workers' reports by control.
 
 use crate::disabled::ArpDisabled;
 use crate::frame::{LEN, Request};
@@ -24,7 +24,7 @@ pub const ARC: &str = "arp";
 /// An address is defended at most this often (RFC 5227 2.4), in nanoseconds.
 const DEFEND_INTERVAL: u64 = 10_000_000_000;
 
-/// What an announcement of somebody else does.
+/// Handling of another host's gratuitous ARP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Gratuitous {
     /// Adds or updates a neighbour.
@@ -92,17 +92,17 @@ impl Arp {
         self.0.lock().expect("no panic inside")
     }
 
-    /// What an announcement of somebody else does.
+    /// Returns the handling of another host's gratuitous ARP.
     pub fn gratuitous(&self) -> Gratuitous {
         self.inner().gratuitous
     }
 
-    /// Says what an announcement of somebody else does.
+    /// Sets the handling of another host's gratuitous ARP.
     pub fn set_gratuitous(&self, what: Gratuitous) {
         self.inner().gratuitous = what;
     }
 
-    /// Whether gratuitous ARP is sent.
+    /// Returns true if gratuitous ARP is sent.
     pub fn announces(&self) -> bool {
         self.inner().announce
     }
@@ -181,8 +181,8 @@ fn on_address(world: &World, sw_if: SwIfIndex) {
     });
 }
 
-/// Returns whether a host outside of an interface's networks is on its link all the same: on an unnumbered link, or because a route
-/// says so. As [`crate::reply`] decides it for packets.
+/// Returns true if a host outside of an interface's networks is on its link all the same: on an unnumbered link, or because a route
+/// leads there. Same decision as in [`crate::reply`] for packets.
 fn is_attached(world: &World, sw_if: SwIfIndex, ip: Ipv4Addr) -> bool {
     let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return false };
     let here = |kind: PathKind<Ipv4Addr>| match kind {
@@ -191,7 +191,7 @@ fn is_attached(world: &World, sw_if: SwIfIndex, ip: Ipv4Addr) -> bool {
         _ => false,
     };
     let route = world.get::<Fib<Ip4>>().covering(TableIndex(interface.fib4), ip);
-    // Its own host route leads here as long as it is known: only what others say counts.
+    // The host's own route leads here while it is a known neighbour: only routes from other sources count.
     let said = route.iter().flat_map(|route| &route.sources).filter(|said| said.source != Source::Neighbor);
     world.get::<Addresses<Ip4>>().unnumbered(sw_if).is_some()
         || said.flat_map(|said| &said.paths).any(|(path, _)| here(path.kind))
@@ -208,7 +208,7 @@ fn send(world: &World, interface: &Interface, requests: Vec<Request>) {
     transmit::<Arp>(world, interface, frames);
 }
 
-/// Tells everybody where our addresses on an interface are, if it is up.
+/// Sends gratuitous ARP for our addresses on an interface, if it is up.
 pub fn announce(world: &World, sw_if: SwIfIndex) {
     let own = world.get::<Addresses<Ip4>>().list(sw_if);
     announce_some(world, sw_if, own.iter().map(|p| p.addr()).collect());
@@ -279,7 +279,7 @@ impl Protocol for Arp {
     }
 }
 
-/// How a thread asks.
+/// Builds a thread's ARP requests.
 pub struct Asker {
     own: Arc<Addresses<Ip4>>,
 }
@@ -339,10 +339,10 @@ fn is_proxy(world: &World, sw_if: SwIfIndex) -> bool {
     world.get::<Arp>().inner().proxies.contains(&sw_if)
 }
 
-/// Answers for the addresses `start ..= end` in the table of this id, or no longer.
+/// Adds or removes a proxy ARP range `start ..= end` in the table of this id.
 ///
 /// # Errors
-/// A table that isn't there (−3); those of [`Ranges::add`] and [`Ranges::remove`].
+/// A table that isn't there (−3); the errors of [`Ranges::add`] and [`Ranges::remove`].
 pub fn set_range(world: &World, table: u32, start: Ipv4Addr, end: Ipv4Addr, on: bool) -> Result<(), Error> {
     let table = world.get::<Fib<Ip4>>().find_table(table)?.0;
     let (ranges, range) = (world.get::<Ranges>(), Range { table, start, end });

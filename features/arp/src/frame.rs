@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ARP frames that go out.
+//! ARP frames that are sent.
 
 use buffer::{Buffer, Flags};
 use std::net::Ipv4Addr;
@@ -13,20 +13,20 @@ pub const LEN: usize = Ethernet::LEN + Arp::LEN;
 pub struct Request {
     /// Our address.
     pub sender: Ipv4Addr,
-    /// Who is asked for.
+    /// The requested address.
     pub target: Ipv4Addr,
     /// The frame's destination.
     pub to: MacAddr,
 }
 
 impl Request {
-    /// All are asked who has an address.
+    /// A broadcast request for the station of an address.
     #[inline(always)]
     pub fn who_has(target: Ipv4Addr, sender: Ipv4Addr) -> Self {
         Self { sender, target, to: MacAddr::BROADCAST }
     }
 
-    /// All are told where an address of ours is (RFC 5227 3).
+    /// A broadcast announcement of an address of ours (RFC 5227 3).
     pub fn announce(sender: Ipv4Addr) -> Self {
         Self::who_has(sender, sender)
     }
@@ -54,7 +54,7 @@ impl Request {
 pub fn answer(b: &mut Buffer, mac: MacAddr, ip: Ipv4Addr) -> bool {
     /// Payload of the shortest frame (IEEE 802.3 4A.4.2).
     const SHORTEST: usize = 46;
-    // What stands behind belongs to nobody and needn't go back.
+    // Bytes behind the payload of the shortest frame aren't part of the packet and aren't sent back.
     b.truncate(SHORTEST);
     let Some(arp) = Arp::view_mut(b.data_mut()) else { return false };
     let asker = (arp.sender_mac, arp.sender_ip());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Questions about an interface's own addresses.
+//! Predicates on an interface's own addresses.
 
 use std::net::Ipv4Addr;
 use wire::Ip4Prefix;
 
-/// Whether an address is a host's in a network of these: neither network nor broadcast address (RFC 3021: a /31 has none).
+/// Returns true for a host address in these networks: neither network nor broadcast address (RFC 3021: a /31 has none).
 #[inline(always)]
 pub fn is_on_link(own: &[Ip4Prefix], ip: Ipv4Addr) -> bool {
     own.iter().any(|p| {

@@ -37,7 +37,7 @@ impl Shared for Ranges {
 }
 
 impl Ranges {
-    /// Whether somebody answers for the address.
+    /// Returns true if a proxy ARP range covers the address.
     #[inline(always)]
     pub fn has(&self, table: u32, ip: Ipv4Addr, turn: &Turn<'_>) -> bool {
         self.0.get(turn).iter().any(|r| r.table == table && r.start <= ip && ip <= r.end)
@@ -46,7 +46,7 @@ impl Ranges {
     /// Adds a range.
     ///
     /// # Errors
-    /// One that ends before it starts (−7); one that is there already (−81).
+    /// A range that ends before it starts (−7); a range that is there already (−81).
     pub fn add(&self, new: Range) -> Result<(), Error> {
         if new.end < new.start {
             return Err(Error::parse(format!(

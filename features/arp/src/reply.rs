@@ -193,7 +193,7 @@ impl ArpReply {
     ) -> Option<To> {
         match sender {
             Whose::Attached => None,
-            // On an unnumbered link the host may have the address that we borrow, and ask for what proxy ARP answers.
+            // On an unnumbered link the host may have the address that we borrow, and send requests for proxy ARP.
             Whose::Lent if self.has_more(b, cx) => Some(To::Continue),
             Whose::Ours | Whose::Lent => {
                 let who = Target { sw_if: b.rx_if, ip: arp.sender_ip() };
@@ -209,7 +209,7 @@ impl ArpReply {
         }
     }
 
-    /// Whether another feature may take the packet.
+    /// Returns true if the packet's next feature is other than the drop node.
     #[inline(always)]
     fn has_more<const TRACED: bool>(&self, b: &Buffer, cx: &Cx<'_, TRACED>) -> bool {
         cx.peek_feature(b).is_some_and(|next| next != self.drop)

@@ -110,7 +110,7 @@ fn members(w: &World, bond: InterfaceIndex) -> Vec<MemberInfo> {
 }
 
 msg::flags! {
-    /// How members are used.
+    /// The mode of a bond: how it uses its members.
     pub struct BondMode: u32 = enum "bond_mode" {
         ROUND_ROBIN = 1 => "BOND_API_MODE_ROUND_ROBIN",
         ACTIVE_BACKUP = 2 => "BOND_API_MODE_ACTIVE_BACKUP",
@@ -143,7 +143,7 @@ pub struct BondCreate {
     pub use_custom_mac: bool,
     /// Its MAC address.
     pub mac_address: MacAddress,
-    /// How members are used.
+    /// Mode of the bond.
     pub mode: BondMode,
     /// The fields that the hash of a frame covers, in the modes xor and lacp.
     pub lb: BondLbAlgo,
@@ -162,7 +162,7 @@ pub struct BondCreateReply {
 #[derive(Message)]
 #[msg(reply)]
 pub struct BondCreate2 {
-    /// How members are used.
+    /// Mode of the bond.
     pub mode: BondMode,
     /// The fields that the hash of a frame covers, in the modes xor and lacp.
     pub lb: BondLbAlgo,
@@ -252,9 +252,9 @@ pub struct SwInterfaceBondDetails {
     pub sw_if_index: InterfaceIndex,
     /// The number in its name.
     pub id: u32,
-    /// How members are used.
+    /// Mode of the bond.
     pub mode: BondMode,
-    /// Load balance: how the member of a frame is chosen.
+    /// Load balance: the hash or rule that selects the member of a frame.
     pub lb: BondLbAlgo,
     /// Only members on the local NUMA node send.
     pub numa_only: bool,
@@ -297,9 +297,9 @@ pub struct SwBondInterfaceDetails {
     pub sw_if_index: InterfaceIndex,
     /// The number in its name.
     pub id: u32,
-    /// How members are used.
+    /// Mode of the bond.
     pub mode: BondMode,
-    /// Load balance: how the member of a frame is chosen.
+    /// Load balance: the hash or rule that selects the member of a frame.
     pub lb: BondLbAlgo,
     /// Only members on the local NUMA node send.
     pub numa_only: bool,

@@ -4,14 +4,14 @@
 use graph::SwIfIndex;
 use wire::MacAddr;
 
-/// How a bond uses its members, with VPP's numbers.
+/// The mode of a bond: how it uses its members, with VPP's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Frames leave by the members in turn.
     RoundRobin = 1,
     /// Frames leave and come in by one member. The others wait.
     ActiveBackup = 2,
-    /// Each frame leaves by the member that its hash chooses.
+    /// Each frame leaves by the member that its hash selects.
     Xor = 3,
     /// Each frame leaves by all members.
     Broadcast = 4,
@@ -34,7 +34,7 @@ impl Mode {
         }
     }
 
-    /// Whether a hash chooses the member.
+    /// Returns true if a hash selects the member.
     pub const fn hashes(self) -> bool {
         matches!(self, Self::Xor | Self::Lacp)
     }
@@ -91,7 +91,7 @@ pub struct NewBond {
     pub id: Option<u32>,
     /// Its MAC address; `None` for the first member's.
     pub mac: Option<MacAddr>,
-    /// How members are used.
+    /// Mode of the bond.
     pub mode: Mode,
     /// Fields that the hash covers. Has no effect in modes without a hash.
     pub balance: Balance,
@@ -138,11 +138,11 @@ pub struct MemberInfo {
     pub long_timeout: bool,
     /// Active-backup: the member with the highest weight is preferred.
     pub weight: u32,
-    /// How far LACP has brought it into the bond.
+    /// LACP stage of the member in the bond.
     pub stage: Stage,
 }
 
-/// How far LACP has brought a member into its bond (IEEE 802.1AX-2014 6.4.15, independent control).
+/// The stage of a member in its LACP bond (IEEE 802.1AX-2014 6.4.15, independent control).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Stage {
     /// It neither receives nor sends frames.

@@ -18,7 +18,7 @@ pub struct BondView {
     pub active: Vec<u32>,
 }
 
-/// Whether a member takes frames.
+/// The acceptance of a member's received frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Takes {
     /// It takes all frames.

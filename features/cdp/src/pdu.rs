@@ -54,7 +54,7 @@ impl<const N: usize> Text<N> {
         Self { len: len as u8, bytes }
     }
 
-    /// Whether the neighbour sent none.
+    /// Returns true if the neighbour sent no text.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -105,8 +105,8 @@ fn sum(bytes: &[u8], last: fn(u8) -> u32) -> u16 {
     sum as u16
 }
 
-/// Whether the checksum is right. For packets of odd length, senders differ in the last byte: as RFC 1071 pads it, or in place of the
-/// low byte of a word as Cisco does, which also counts it as a signed number and is off by one then.
+/// Returns true if the checksum is right. For packets of odd length, senders differ in the last byte: as RFC 1071 pads it, or in place
+/// of the low byte of a word as Cisco does, which also counts it as a signed number and is off by one then.
 fn is_intact(bytes: &[u8]) -> bool {
     let signed = |byte: u8| if byte < 0x80 { u32::from(byte) } else { 0xff00 + u32::from(byte) - 1 };
     let all = [sum(bytes, |byte| u32::from(byte) << 8), sum(bytes, |byte| byte.into()), sum(bytes, signed)];
@@ -189,7 +189,7 @@ fn put(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
     to.extend(value);
 }
 
-/// The frame that tells neighbours of us.
+/// The CDP frame that announces us to neighbours.
 pub fn frame(own: &Own<'_>) -> Vec<u8> {
     let mut packet = vec![VERSION, own.ttl, 0, 0];
     put(&mut packet, kind::DEVICE, cut(own.device));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ports and their neighbours: what is received, what is sent and when.
+//! Ports and their neighbours: received packets, and the timing of sent packets.
 
 use crate::pdu::{self, Own, Unit};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
@@ -42,14 +42,14 @@ impl Neighbor {
 
 /// The part of a port that workers write.
 pub struct Received {
-    /// Packets on their way to control. Each port has its own, so that none fills another's.
+    /// Packets queued for control. Each port has its own queue, so that no port fills another's.
     units: Mailbox<Unit>,
     /// Hash of the last packet's bytes; 0 before the first.
     last: AtomicU64,
 }
 
 impl Received {
-    /// Remembers a packet's bytes. Returns whether they are those of the packet before (nearly always: only their hash is kept).
+    /// Stores a hash of the packet. Returns true if the packet before had the same hash, and so nearly always the same bytes.
     pub fn note_bytes(&self, bytes: &[u8]) -> bool {
         // FNV-1a.
         let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -58,12 +58,12 @@ impl Received {
         self.last.swap(hash, Ordering::Relaxed) == hash
     }
 
-    /// Whether as many packets wait for control as may.
+    /// Returns true if control's queue is full: `WAITING` packets.
     pub fn is_full(&self) -> bool {
         self.units.len() >= WAITING
     }
 
-    /// Sends a packet's contents to control. Returns whether there was room.
+    /// Queues a packet's contents for control. Returns true if there was room.
     #[must_use]
     pub fn post(&self, unit: Unit) -> bool {
         self.units.post(unit).is_ok()
@@ -151,7 +151,7 @@ impl Cdp {
         self.signal.raise();
     }
 
-    /// Whether CDP is enabled.
+    /// Returns true if CDP is enabled.
     pub fn is_enabled(&self) -> bool {
         self.inner().on
     }

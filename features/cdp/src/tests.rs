@@ -17,7 +17,7 @@ fn frame(device: &str, port: &str, ttl: u8) -> Vec<u8> {
     pdu::frame(&Own { mac: PEER, device, port, addresses: &[], ttl, software: "IOS\n12.2" })
 }
 
-/// A frame with these bytes behind the SNAP header, whose checksum is made.
+/// A frame with these bytes behind the SNAP header, and a valid checksum.
 fn raw(packet: &[u8]) -> Vec<u8> {
     let mut packet = packet.to_vec();
     packet[2..4].fill(0);
@@ -143,7 +143,7 @@ fn what_is_wrong_is_counted_by_name() {
     rig.receive_all(0, &[other]);
     assert_eq!(rig.count("cdp-input", "cdp packets with bad checksums"), 1);
     assert_eq!(rig.cli("show cdp").lines().count(), 1);
-    // What is right, behind the tag of a priority too.
+    // A valid packet, behind a priority tag too.
     rig.receive_all(0, &[raw(device)]);
     let mut tagged = raw(&[device, &[0, 3, 0, 6, b'e', b'1']].concat());
     tagged.splice(12..12, [0x81, 0, 0xe0, 0]);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use sync::Turn;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// What a session said of a packet: the field of a packet that matched one.
+/// The result of a session match, in a field of the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Classified {
@@ -33,7 +33,7 @@ pub fn fresh(b: &Buffer) -> i64 {
     HEADROOM as i64 - b.headroom() as i64
 }
 
-/// Moves the start of a packet ahead, or back if negative. False if it hasn't so many bytes.
+/// Moves the start of a packet forward, or back if negative. Returns false if there are too few bytes.
 #[inline(always)]
 pub fn advance(b: &mut Buffer, by: i32) -> bool {
     match usize::try_from(by) {
@@ -45,7 +45,7 @@ pub fn advance(b: &mut Buffer, by: i32) -> bool {
 /// The index of a table of routes that doesn't exist: no lookup finds it.
 const NO_TABLE: u32 = u32::MAX;
 
-/// What nodes have in common that look packets up.
+/// State that the nodes with a classifier lookup share.
 pub struct Lookup {
     pub classifier: Arc<Classifier>,
     pub field: Option<Field<Classified>>,
@@ -57,7 +57,7 @@ impl Lookup {
         Self { classifier: world.get(), field: world.pool.field(), numbers: Numbers::new(world, place) }
     }
 
-    /// Looks a packet up; `base` is the offset of a table's first vector, without those that it leaves out.
+    /// Looks a packet up; `base` is the offset of a table's first vector, without skipped vectors.
     #[inline(always)]
     pub fn find<'t>(
         &'t self,
@@ -83,7 +83,7 @@ impl Lookup {
         self.numbers.lead(links, next, turn)
     }
 
-    /// Does what a session says, its next node aside. False if the start of the packet can't move so far.
+    /// Applies a session, except for its next node. Returns false if the start of the packet can't move so far.
     #[inline(always)]
     pub fn note(&self, b: &mut Buffer, verdict: &Verdict<'_>) -> bool {
         let Some((_, session)) = verdict.session else { return true };
@@ -225,7 +225,7 @@ impl<F: Ip, S: Side> Configured for Acl<F, S> {
 }
 
 impl<F: Ip, S: Side> Acl<F, S> {
-    /// Offset of a table's first vector, without those that it leaves out.
+    /// Offset of a table's first vector, without skipped vectors.
     #[inline(always)]
     fn base(table: &Table, b: &Buffer) -> i64 {
         match table.offset {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs of tables and sessions.
+//! Configuration of tables and sessions.
 
 use crate::exact::{EntryInfo, Exact, MAX_ENTRIES};
 use crate::key::{Key, MAX_VECTORS, VECTOR};
@@ -12,14 +12,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use wire::{Ip4, Ip6};
 
-/// Vectors that a table leaves out at most: those of the largest packet.
+/// Maximum number of skipped vectors of a table: as many as the largest packet has.
 pub const MAX_SKIP: u32 = 4095;
 /// Tables at most.
 pub const MAX_TABLES: usize = 1 << 16;
 /// Buckets and bytes that VPP takes for a table if a request doesn't name them.
 pub const DEFAULT_BUCKETS: u32 = 2;
 
-/// What a new table is to be.
+/// Settings of a new table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TableConfig {
     /// The bits that are compared: a multiple of 16 bytes.
@@ -28,7 +28,7 @@ pub struct TableConfig {
     pub skip: u32,
     /// Reported as they were asked for, up to a power of 2: the table grows.
     pub buckets: u32,
-    /// The table that is asked when no session matches.
+    /// The table that is looked up when no session matches.
     pub next: Option<u32>,
     /// The number of the next node of packets without session; [`u32::MAX`] goes on.
     pub miss: u32,
@@ -36,20 +36,20 @@ pub struct TableConfig {
     pub offset: Option<i16>,
 }
 
-/// What a new session is to be.
+/// Settings of a new session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SessionConfig {
     /// The number of the next node: 0 drops, [`u32::MAX`] goes on.
     pub next: u32,
     /// A number that packets keep.
     pub opaque: u32,
-    /// Bytes that the start of the packet moves ahead, or back if negative.
+    /// Bytes by which the start of the packet moves forward, or back if negative.
     pub advance: i32,
-    /// What else happens.
+    /// Additional action.
     pub action: ActionConfig,
 }
 
-/// What else happens to packets of a session.
+/// The additional action on packets of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ActionConfig {
     /// Nothing.
@@ -61,7 +61,7 @@ pub enum ActionConfig {
     Metadata(u32),
 }
 
-/// A table, for those who ask.
+/// A copy of a table's state, for commands and the API.
 #[derive(Clone)]
 pub struct TableInfo {
     /// Its index.

@@ -30,7 +30,7 @@ struct Hits {
 
 struct Chunk([Hits; CHUNK]);
 
-/// What control alone reads and writes.
+/// State that only control reads and writes.
 #[derive(Default)]
 struct Control {
     /// Hits of all threads when the entry at an index was set: counters of threads are never reset.
@@ -60,7 +60,7 @@ pub struct Exact<V: Send + Sync + 'static> {
     hits: Box<[Slots<Chunk>]>,
     /// Vectors of a key.
     vectors: usize,
-    /// Entries of this table and of those that count with it.
+    /// Entries of this table and of all tables that share its limit.
     total: Arc<AtomicUsize>,
     /// Random: senders of packets can't choose keys that collide.
     seed: u64,
@@ -68,7 +68,7 @@ pub struct Exact<V: Send + Sync + 'static> {
 }
 
 impl<V: Clone + Send + Sync + 'static> Exact<V> {
-    /// An empty table of keys of so many vectors. `total` counts the entries of all tables that have a limit in common.
+    /// An empty table of keys of so many vectors. `total` counts the entries of all tables that share a limit.
     pub fn new(domain: &Arc<Qsbr>, threads: usize, vectors: usize, total: Arc<AtomicUsize>) -> Self {
         Self {
             index: HashIndex::new(domain),
@@ -188,7 +188,7 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
         Some(value)
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.control().entries
     }

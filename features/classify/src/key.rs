@@ -10,12 +10,12 @@ pub const MAX_VECTORS: usize = 5;
 /// Bytes that a table compares at most.
 pub const MAX_BYTES: usize = VECTOR * MAX_VECTORS;
 
-/// The vectors that a table compares, each in memory order; those behind the last one are zero.
+/// The vectors that a table compares, each in memory order; vectors behind the last one are zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Key(pub [u128; MAX_VECTORS]);
 
 impl Key {
-    /// Of bytes; those missing are zero, those behind [`MAX_BYTES`] are left out.
+    /// The key of these bytes; missing bytes are zero, bytes behind [`MAX_BYTES`] are left out.
     pub fn of(bytes: &[u8]) -> Self {
         let mut all = [0; MAX_BYTES];
         let n = bytes.len().min(MAX_BYTES);
@@ -47,7 +47,7 @@ impl Key {
         key
     }
 
-    /// How many bits are set.
+    /// Number of set bits.
     pub fn ones(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
@@ -61,8 +61,8 @@ pub fn read(b: &Buffer, from: usize, vectors: usize) -> Key {
     Key::from_array(&bytes)
 }
 
-/// As [`read`], from an offset that may lie in front of the packet's first byte: headers that were taken off are still there. Bytes in
-/// front of these are zero.
+/// Like [`read`], from an offset that may be in front of the packet's first byte: removed headers are still in the buffer. Bytes in
+/// front of the headers are zero.
 #[inline(always)]
 pub fn read_around(b: &mut Buffer, from: i64, vectors: usize) -> Key {
     if let Ok(from) = usize::try_from(from) {
@@ -90,7 +90,7 @@ fn read_in_front(b: &mut Buffer, from: i64, vectors: usize) -> Key {
 fn fill(b: &Buffer, from: usize, out: &mut [u8]) {
     match b.data().get(from..).and_then(|data| data.get(..out.len())) {
         Some(bytes) => out.copy_from_slice(bytes),
-        // What isn't there stays zero.
+        // Bytes behind the packet's end stay zero.
         None => _ = b.copy_out(from, out),
     }
 }

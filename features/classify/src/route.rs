@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-classify`, `ip6-classify`: packets of routes to a table. A session says by number what becomes of them, as VPP numbers the next
+//! `ip4-classify`, `ip6-classify`: packets of routes to a table. A session selects the next node by number, as VPP numbers the next
 //! nodes of a lookup: drop, punt, deliver here, or an adjacency, whose index is the session's opaque number.
 
 use crate::acl::Lookup;
@@ -67,13 +67,13 @@ impl<F: Ip> Build for Classify<F> {
     }
 }
 
-/// Whether packets of an adjacency leave by an interface.
+/// Returns true if packets of an adjacency leave by an interface.
 #[inline(always)]
 const fn is_neighbor(kind: AdjKind) -> bool {
     matches!(kind, AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean)
 }
 
-/// Offset of a table's first vector, without those that it leaves out: the layer-2 header, or from the IP header.
+/// Offset of a table's first vector, without skipped vectors: the layer-2 header, or from the IP header.
 #[inline(always)]
 fn base(table: &Table, b: &Buffer) -> i64 {
     table.offset.map_or_else(|| -(b.l2_len() as i64), i64::from)

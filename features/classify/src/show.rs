@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What commands print.
+//! Output of the show commands.
 
 use crate::control::TableInfo;
 use crate::exact::EntryInfo;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The state of the classifier: what workers read, and what control knows.
+//! The state of the classifier: the part that workers read, and control's part.
 
 use crate::exact::Exact;
 use crate::place::Links;
@@ -63,28 +63,28 @@ impl Layer {
     }
 }
 
-/// What a filter of packets is for.
+/// The purpose of a packet filter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FilterOf {
     /// Traces.
     Trace,
-    /// Captures; those of an interface may have a filter of their own.
+    /// Captures; captures of an interface may have a filter of their own.
     Capture(Option<SwIfIndex>),
 }
 
-/// Tables for switched frames by what these carry: IPv4, IPv6, anything else.
+/// Tables for switched frames by payload: IPv4, IPv6, anything else.
 pub type L2Tables = [Option<u32>; 3];
 
 /// A table of routes, and the address there whose packets are classified.
 pub type Routed = Option<(TableIndex, IpAddr)>;
 
-/// What control knows of a table.
+/// Control's state of a table.
 pub struct TableState {
     /// As workers read it.
     pub table: Table,
-    /// Buckets that were asked for, a power of 2: the table grows whatever they are.
+    /// Requested number of buckets, a power of 2: the table grows beyond it.
     pub buckets: u32,
-    /// It was made for a filter of traces or captures, and goes with that.
+    /// True if the table was made for a filter of traces or captures; it is deleted with that filter.
     pub of_filter: bool,
 }
 
@@ -98,7 +98,7 @@ pub struct Held {
     pub sessions: usize,
 }
 
-/// What only control reads and writes.
+/// State that only control reads and writes.
 #[derive(Default)]
 pub struct Control {
     /// Tables by index.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `l2-input-acl`, `l2-output-acl`, `l2-input-classify`, `l2-output-classify`: tables decide about switched frames.
+//! `l2-input-acl`, `l2-output-acl`, `l2-input-classify`, `l2-output-classify`: tables classify switched frames.
 
 use crate::acl::Lookup;
 use crate::place::{Lead, Place};
@@ -51,7 +51,7 @@ impl Behind {
     }
 }
 
-/// Offset of a table's first vector in a frame, without those that it leaves out.
+/// Offset of a table's first vector in a frame, without skipped vectors.
 #[inline(always)]
 fn base(table: &Table, _: &Buffer) -> i64 {
     table.offset.map_or(0, i64::from)
@@ -175,7 +175,7 @@ impl Ways for ClassifyTo {
     const VALID: Option<Self> = None;
 }
 
-/// What a verdict comes to: the frame's next node.
+/// Applies a verdict to a frame. Returns the next node.
 #[inline(always)]
 fn follow<N: Ways, const TRACED: bool>(
     lookup: &Lookup,

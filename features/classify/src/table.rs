@@ -6,12 +6,12 @@ use crate::key::{Key, VECTOR};
 use std::sync::Arc;
 use sync::{Slots, Turn};
 
-/// The next node of a session or a table that says: go on.
+/// Next-node number of sessions and tables that let packets continue.
 pub const GO_ON: u16 = u16::MAX;
-/// Tables of a chain at most.
+/// Maximum number of tables of a chain.
 pub const MAX_CHAIN: usize = 256;
 
-/// What happens to the packets of a session besides their next node.
+/// The additional action on packets of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Action {
     /// Nothing.
@@ -30,16 +30,16 @@ pub enum Action {
     Metadata(u32),
 }
 
-/// What a session does.
+/// The next node and the actions of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Session {
     /// The number of the next node: 0 drops, [`GO_ON`] goes on.
     pub next: u16,
     /// A number that packets keep.
     pub opaque: u32,
-    /// Bytes that the start of the packet moves ahead, or back if negative.
+    /// Bytes by which the start of the packet moves forward, or back if negative.
     pub advance: i32,
-    /// What else happens.
+    /// Additional action.
     pub action: Action,
 }
 
@@ -70,7 +70,7 @@ impl Table {
     }
 }
 
-/// What a chain of tables says of a packet.
+/// The result of a packet's lookup in a chain of tables.
 pub struct Verdict<'t> {
     /// The table that has the session, or the last one.
     pub table: u32,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What traces show.
+//! Trace records.
 
 use crate::place::Lead;
 use crate::table::{Action, Verdict};
 use graph::{NodeIndex, Trace};
 use std::fmt;
 
-/// What an ACL said.
+/// The trace record of an ACL lookup.
 #[derive(Clone, Copy)]
 pub struct AclTrace {
     sw_if: u32,
@@ -74,7 +74,7 @@ impl Trace for AclTrace {
     }
 }
 
-/// What a table said of a packet or a switched frame.
+/// The trace record of a table lookup of a packet or a switched frame.
 #[derive(Clone, Copy)]
 pub struct ClassifyTrace {
     sw_if: u32,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ethernet-input`: whom the frame is for, and what it carries.
+//! `ethernet-input`: checks the destination MAC address and selects the next node by Ethernet type.
 
 use crate::types::{Taker, TypeTable, Types};
 use buffer::{Buffer, Flags};
@@ -71,7 +71,7 @@ impl Build for EthernetInput {
     }
 }
 
-/// What is looked up once for a run of frames from one interface.
+/// State looked up once for a run of frames from one interface.
 struct From {
     rx_if: u32,
     /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read, big-endian.

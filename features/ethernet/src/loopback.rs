@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loopback interfaces: always up while they are admin up; what is sent comes back in, or is switched if the interface is a BVI.
+//! Loopback interfaces: always up while admin up; a sent frame comes back in, or is switched if the interface is a BVI.
 
 use crate::startup_conf::Startup;
 use crate::types::Types;
@@ -108,7 +108,7 @@ impl Device for Loopback {
     }
 }
 
-/// Whether what an interface sends comes back in: it is a loopback interface of either kind.
+/// Returns true if the interface is a loopback interface of either kind: frames that it sends come back in.
 pub fn is_loopback(world: &World, sw_if: SwIfIndex) -> bool {
     world.get::<Interfaces>().driver(sw_if).is_some_and(|driver| LoopbackKind::of(driver).is_some())
 }

@@ -82,7 +82,7 @@ fn frames_go_to_their_type_or_are_dropped_by_name() {
     }
 }
 
-/// Frames of an interface in layer-2 mode go to the node that registered, whole, whatever they are.
+/// All frames of an interface in layer-2 mode go to the registered node, whole.
 #[test]
 fn frames_of_switched_interfaces_are_given_away_as_they_are() {
     let (mut bench, sw_if) = bench();
@@ -105,7 +105,7 @@ fn frames_of_switched_interfaces_are_given_away_as_they_are() {
     }
     let short = bench.node("ethernet-input", &[vec![0xff; 13]], |b| b.rx_if = sw_if.0);
     assert_eq!(short[0].reason, Some("frame is shorter than an Ethernet header"));
-    // What a BVI sends is switched; what comes to it is not.
+    // A frame sent by a BVI is switched; a frame received on it is not.
     interfaces.set_l2(&bench.world, sw_if, L2Role::Bvi).expect("set");
     let sent = bench.node("loop0-tx", &[frames[1].clone()], |_| {});
     assert_eq!((sent[0].node.as_str(), &sent[0].bytes, sent[0].rx_if), ("taker", &frames[1], sw_if.0));
@@ -148,7 +148,7 @@ fn a_tag_with_a_priority_alone_is_taken_off() {
     }
 }
 
-/// What is counted of a node, by the names that readers of the segment find.
+/// Counters of a node, by their names in the statistics segment.
 fn counted(bench: &Bench, node: &str) -> BTreeMap<String, u64> {
     let prefix = format!("/err/{node}/");
     let reader = stats::Reader::new(&bench.world.stats).expect("a segment");

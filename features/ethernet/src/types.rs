@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which node takes which Ethernet type.
+//! The next node of each Ethernet type.
 
 use graph::{NodeIndex, Shared, World};
 use sync::{Snapshot, Turn};
@@ -14,7 +14,7 @@ pub struct Taker {
     pub verified: NodeIndex,
 }
 
-/// What workers read.
+/// The next nodes by type, as workers read them.
 #[derive(Clone, Default)]
 pub struct TypeTable {
     /// By far the most frames.
@@ -30,14 +30,14 @@ pub struct TypeTable {
 pub type SnapProtocol = ([u8; 3], u16);
 
 impl TypeTable {
-    /// Who takes this type.
+    /// Returns the next node of this type.
     #[inline(always)]
     pub fn find(&self, ethertype: EtherType) -> Option<Taker> {
         let at = self.sorted.binary_search_by_key(&ethertype.0, |(t, _)| *t).ok()?;
         Some(self.sorted[at].1)
     }
 
-    /// Returns the node that takes a protocol of SNAP. There are few.
+    /// Returns the next node of a SNAP protocol. Linear search: there are few.
     pub fn find_snap(&self, protocol: SnapProtocol) -> Option<NodeIndex> {
         self.snap.iter().find(|(known, _)| *known == protocol).map(|(_, node)| *node)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How an ICMP error looks.
+//! Composition of ICMP errors: IP header, ICMP header, and the quote of the packet that they are about.
 
 use crate::version::Icmp;
 use buffer::{Buffer, Cache, Flags};
@@ -9,7 +9,7 @@ use wire::{Header, IcmpHeader, IpHeader, U16};
 /// Bytes of the longest error of any version.
 const LONGEST: usize = 1280;
 
-/// What the error says.
+/// Type, code and rest of header of an ICMP error.
 #[derive(Clone, Copy, Debug)]
 pub struct Says {
     /// ICMP type.
@@ -38,7 +38,7 @@ impl Message {
     ) -> Self {
         let mut bytes = [0; LONGEST];
         let (icmp, quote) = (F::HEADER_LEN, F::HEADER_LEN + IcmpHeader::LEN);
-        // What lies behind the packet is padding of the frame.
+        // Bytes beyond the packet's length are padding of the frame.
         let quoted = ip.packet_len().min(F::MAX_LEN - quote);
         let len = quote + b.copy_out(at, &mut bytes[quote..quote + quoted]);
         let header = F::header(source, ip, (len - icmp) as u16, id);
@@ -56,7 +56,7 @@ impl Message {
         Self { bytes, len }
     }
 
-    /// Puts the message in the place of what is in the buffer: a packet that we send.
+    /// Replaces the packet in the buffer with the message, as one of our own.
     pub fn replace(&self, b: &mut Buffer, cache: &mut Cache) {
         b.drop_segments(cache);
         let fits = b.set_data(&self.bytes[..self.len]);

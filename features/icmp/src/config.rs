@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What was set for ICMP, as commands.
+//! The ICMP settings, as commands.
 
 use crate::state::{Settings, State};
 use crate::version::Icmp;
@@ -8,7 +8,7 @@ use graph::{Phase, RunningConfig, World};
 use net::Interfaces;
 use wire::{Ip4, Ip6};
 
-/// Says what was set.
+/// Writes the commands of the ICMP settings that differ from the defaults.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     of::<Ip4>(world, config);
     of::<Ip6>(world, config);

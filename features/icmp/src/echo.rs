@@ -68,15 +68,15 @@ impl<F: Icmp> EchoRequest<F> {
         }
         let to_link = flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
         let group = F::is_group(asked, own);
-        // Both are allowed (RFC 1122 3.2.2.6). A group answers hosts of the link, as in VPP: the answers stay there, so that a false
-        // source makes no more of them elsewhere (RFC 2644).
+        // Ignoring and answering are both allowed (RFC 1122 3.2.2.6). Groups answer hosts of the link, as in VPP: the replies
+        // stay there, so that a spoofed source can't multiply them elsewhere (RFC 2644).
         let near =
             asked.multicast() && !flags.has(Flags::L2_BROADCAST) && own.iter().any(|p| p.contains(peer));
         let several = (to_link || group) && !settings.echo_broadcast && (F::ECHO_GROUPS || !near);
         if several || group && !F::is_member(asked, own) {
             return To::Broadcast;
         }
-        // The address that was asked answers, if it is one's own.
+        // The reply comes from the requested address, unless that is a group.
         let from = if group { self.sources.to(b.rx_if, peer, cx.turn) } else { Some(asked) };
         let Some(from) = from else { return To::NoAddress };
 
@@ -94,7 +94,7 @@ impl<F: Icmp> EchoRequest<F> {
         b.flags.set(Flags::LOCAL.with(Flags::IP4_CSUM_OK));
         (b.tx_if, b.flow_hash) = (u32::MAX, 0);
         if flags.has(Flags::LOCAL) {
-            // We asked ourselves: back in the table that the request went out in.
+            // A request of our own: the reply is looked up in the FIB table that the request was sent in.
             b.tx_if = b.scratch::<IpMeta>().fib;
             b.flags.set(Flags::TABLE);
         }

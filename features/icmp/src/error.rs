@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-icmp-error`, `ip6-icmp-error`: a packet that can't be delivered becomes the message that says so to its source.
+//! `ip4-icmp-error`, `ip6-icmp-error`: replace an undeliverable packet by the ICMP error about it, addressed to its source.
 
 use crate::compose::{Message, Says};
 use crate::limit::Bucket;
@@ -14,11 +14,11 @@ use net::IpMeta;
 use std::sync::Arc;
 use wire::{Header, IpHeader};
 
-/// Who sends a packet here says in its [`IpMeta`] what the error is; the packet starts at its IP header.
+/// The ICMP error node. The previous node puts the error into the packet's [`IpMeta`]; the packet starts at its IP header.
 pub struct IcmpError<F: Icmp> {
     state: Arc<State<F>>,
     sources: Sources<F>,
-    /// By [`Class`].
+    /// Token buckets, by [`Class`].
     buckets: [Bucket; 5],
 }
 
@@ -116,7 +116,7 @@ impl<F: Icmp> IcmpError<F> {
             return refusal.into();
         }
         let source = if local {
-            // Our own packet: we tell ourselves.
+            // A packet of our own: the error goes to its own source address.
             Some(ip.src())
         } else if F::by_destination(says) && !meta.is_on_the_way() && !F::is_group(ip.dst(), own) {
             Some(ip.dst())
@@ -130,7 +130,7 @@ impl<F: Icmp> IcmpError<F> {
         let id = cx.random() as u16;
         Message::about::<F>(b, 0, &ip, source, says, id).replace(b, cx.cache());
         if local {
-            // Back in the table that the packet went out in.
+            // Looked up in the FIB table that the packet was sent in.
             b.tx_if = meta.fib;
             b.flags.set(Flags::TABLE);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-icmp-input`, `ip6-icmp-input`: is the message whole, and who takes it.
+//! `ip4-icmp-input`, `ip6-icmp-input`: validate a message, and dispatch it by type.
 
 use crate::state::State;
 use crate::version::Icmp;
@@ -49,7 +49,7 @@ impl<F: Icmp> Build for IcmpInput<F> {
     }
 }
 
-/// The sum over `len` bytes from offset `at`, in whatever segments they lie.
+/// Returns the sum over `len` bytes from offset `at`, across segments.
 #[inline(always)]
 fn sum(b: &Buffer, at: usize, len: usize) -> Sum {
     match b.data().get(at..at + len) {
@@ -87,7 +87,7 @@ impl<F: Icmp> IcmpInput<F> {
         if b.flags.has(Flags::GSO) {
             return To::Segmentation;
         }
-        // A partial one is the sender's word that the bytes are right.
+        // A partial checksum is not verified: the sender vouches for the bytes.
         let verified = b.flags.any(Flags::L4_CSUM_OK.with(Flags::CSUM_PARTIAL));
         if !verified && !(F::pseudo(ip, end - at) + sum(b, at, end - at)).is_valid() {
             return To::Checksum;

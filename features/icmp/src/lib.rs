@@ -3,11 +3,11 @@
 //! ICMP for IPv4 (RFC 792, RFC 1122 3.2.2, RFC 1812 4.3) and IPv6 (RFC 4443). Each node is there for both: `ip4-icmp-error` and
 //! `ip6-icmp-error`.
 //!
-//! - `ip4-icmp-error` makes an ICMP error of a packet that another node gave up, if one may be sent about it, and sends it back.
-//!   Redirects as well: of the copy that `ip4-rewrite` makes of a packet that leaves where it came in.
-//! - `ip4-icmp-input` gets what is for us, checks it, and hands it on by type: [`register_icmp_type`].
-//! - `ip4-icmp-echo-request` answers pings.
-//! - `ip4-icmp-quoted` hands errors about packets that we sent to who sent them: [`register_icmp_error`].
+//! - `ip4-icmp-error` replaces a packet that another node gave up by an ICMP error, if one is allowed, and sends it back.
+//!   Redirects as well: from the copy that `ip4-rewrite` makes of a packet that leaves by its receive interface.
+//! - `ip4-icmp-input` receives ICMP messages for us, validates them, and dispatches them by type: [`register_icmp_type`].
+//! - `ip4-icmp-echo-request` answers echo requests.
+//! - `ip4-icmp-quoted` dispatches errors about packets that we sent by the quoted protocol: [`register_icmp_error`].
 //!
 //! An error comes from the address of the interface that the packet came in by, as VPP's does; RFC 1812 4.3.2.4 means the one that
 //! the error leaves by, which is nearly always the same. One that the destination itself sends (no such port, no such protocol)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A rate limit: so many in a second, and so many at once after a pause (RFC 1812 4.3.2.8).
+//! A rate limit by token bucket: tokens per second, and the burst allowed after a pause (RFC 1812 4.3.2.8).
 
-/// How fast a [`Bucket`] fills, and how deep it is; in nanoseconds, so that a packet costs an addition and a compare.
+/// Rate and depth of a [`Bucket`], both in nanoseconds, so that a packet costs an addition and a compare.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Limit {
-    /// What one packet takes.
+    /// Time in which one token comes in.
     cost: u64,
-    /// What a full bucket holds.
+    /// Time in which an empty bucket fills.
     depth: u64,
 }
 
 impl Limit {
-    /// `rate` a second, `burst` at once (at least one). A rate of 0 lets nothing through.
+    /// Allows `rate` packets a second, `burst` at once (at least one). A rate of 0 lets nothing through.
     pub fn new(rate: u32, burst: u32) -> Self {
         match 1_000_000_000_u64.checked_div(rate.into()) {
             Some(cost) => Self { cost, depth: cost * u64::from(burst.max(1)) },
@@ -20,15 +20,15 @@ impl Limit {
     }
 }
 
-/// Tokens: one is taken for each packet. Full at the start.
+/// A token bucket: each packet takes one token. Full at the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bucket {
-    /// When it will be full again.
+    /// Time at which it will be full again, in nanoseconds.
     full: u64,
 }
 
 impl Bucket {
-    /// Takes a token, if there is one; `now` in nanoseconds.
+    /// Takes a token, if there is one; `now` in nanoseconds. Returns false if there is none.
     #[inline(always)]
     pub fn take(&mut self, now: u64, limit: Limit) -> bool {
         let full = self.full.max(now) + limit.cost;
@@ -39,7 +39,7 @@ impl Bucket {
         left
     }
 
-    /// The time at which there is a token; a past time if there is one now.
+    /// Returns the time of the next token; a past time if there is one now.
     pub fn next(&self, limit: Limit) -> u64 {
         (self.full + limit.cost).saturating_sub(limit.depth)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-icmp-quoted`, `ip6-icmp-quoted`: an error about a packet that we sent goes to who sent it (RFC 1122 3.2.2, RFC 4443
-//! 2.4 (d)).
+//! `ip4-icmp-quoted`, `ip6-icmp-quoted`: dispatch an error about a packet that we sent to the node registered for the protocol
+//! that it quotes (RFC 1122 3.2.2, RFC 4443 2.4 (d)).
 
 use crate::state::State;
 use crate::version::Icmp;
@@ -39,14 +39,14 @@ impl<F: Icmp> Build for Quoted<F> {
 pub struct Quote<'a, F: Icmp> {
     /// Its IP header.
     pub ip: &'a F::Header,
-    /// What it carried.
+    /// Upper-layer protocol of the packet.
     pub protocol: IpProtocol,
-    /// The first 8 bytes of that.
+    /// The first 8 bytes of the upper layer.
     pub inner: &'a [u8; 8],
 }
 
-/// The quoted packet of an ICMP error that starts at its IP header. `None` if its headers, and 8 bytes behind them, aren't
-/// there.
+/// Returns the quoted packet of an ICMP error that starts at its IP header. `None` if the quoted headers, or 8 bytes behind
+/// them, are missing.
 pub fn quoted<F: Icmp>(packet: &[u8]) -> Option<Quote<'_, F>> {
     let at = UpperLayer::of::<F>(packet).ok()?.offset + IcmpHeader::LEN;
     let quoted = packet.get(at..)?;
@@ -71,7 +71,7 @@ impl<F: Icmp> Node for Quoted<F> {
         }
         let Some(outer) = F::Header::view(b.data()) else { return To::TooShort };
         let Some(Quote { ip, protocol, .. }) = quoted::<F>(b.data()) else { return To::TooShort };
-        // It comes back to the address that the packet went out from.
+        // The error comes back to the address that the quoted packet was sent from.
         if ip.src() != outer.dst() || ip.version() != F::VERSION {
             return To::NotOurs;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! About which packets no ICMP error may be sent (RFC 1812 4.3.2.7, RFC 1122 3.2.2, RFC 4443 2.4), and where one is sent from.
+//! Suppression of ICMP errors (RFC 1812 4.3.2.7, RFC 1122 3.2.2, RFC 4443 2.4), and selection of their source address.
 
 use crate::compose::Says;
 use crate::version::Icmp;
@@ -7,23 +7,23 @@ use buffer::{Buffer, Flags};
 use wire::icmp::code6;
 use wire::{Address, Icmp6Type, IpHeader, Prefix};
 
-/// Why no error is sent.
+/// The reason why no error is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// The packet is an ICMP error itself, or may be one.
     IcmpError,
     /// A fragment other than the first.
     Fragment,
-    /// It goes to more than one host.
+    /// Its destination is more than one host.
     Broadcast,
     /// Its frame went to more than one host.
     LinkBroadcast,
-    /// It comes from what is no address of one host.
+    /// Its source is not the address of a single host.
     Source,
 }
 
-/// Whether an error may be sent about the packet whose IP header, `ip`, stands at offset `at`. `own` are the addresses of the
-/// interface that it came in by.
+/// Checks that an error may be sent about the packet whose IP header, `ip`, is at offset `at`. `own` are the addresses of the
+/// interface that the packet was received on.
 #[inline(always)]
 pub fn check<F: Icmp>(
     b: &Buffer,
@@ -33,7 +33,7 @@ pub fn check<F: Icmp>(
     says: Says,
 ) -> Result<(), Refusal> {
     F::may_tell(b, at, ip)?;
-    // A sender to a group has to learn of these (RFC 4443 2.4 (e.3)).
+    // These errors are also sent about packets to groups (RFC 4443 2.4 (e.3)).
     let also_groups = F::IS_V6
         && match Icmp6Type(says.kind) {
             Icmp6Type::PACKET_TOO_BIG => true,
@@ -54,8 +54,8 @@ pub fn check<F: Icmp>(
     Ok(())
 }
 
-/// The address that we speak with to `peer` on an interface with these addresses: that of its network, else the first. To
-/// a link-local peer, and where there is no other, an interface's link-local one (RFC 6724 5, rule 2).
+/// Selects our source address towards `peer` on an interface with these addresses: the one in the peer's network, else the
+/// first. To a link-local peer, and if there is no other, the interface's link-local address (RFC 6724 5, rule 2).
 #[inline(always)]
 pub fn source<A: Address>(own: &[Prefix<A>], link_local: Option<A>, peer: A) -> Option<A> {
     if link_local.is_some() && peer.link_local() {

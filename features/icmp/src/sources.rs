@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The address that we answer from.
+//! Selection of our source address for errors and replies.
 
 use crate::rules;
 use crate::version::Icmp;
@@ -21,14 +21,14 @@ impl<F: Icmp> Sources<F> {
         Self { addresses: world.get(), links: world.get(), interfaces: world.get() }
     }
 
-    /// Of an interface.
+    /// Returns the addresses of an interface.
     #[inline(always)]
     pub fn own<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> &'t [Prefix<F::Addr>] {
         self.addresses.of(sw_if, turn)
     }
 
-    /// The address that we speak with to `peer` on an interface. In IPv6 links need no addresses but link-local ones: then one
-    /// of another interface in the same table, which is known further away (RFC 6724 5).
+    /// Selects our source address towards `peer` on an interface. IPv6 links need only link-local addresses: then an address of
+    /// another interface in the same FIB table, which is reachable from farther away (RFC 6724 5).
     #[inline(always)]
     pub fn to(&self, sw_if: u32, peer: F::Addr, turn: &Turn<'_>) -> Option<F::Addr> {
         let own = self.own(sw_if, turn);

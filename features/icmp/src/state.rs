@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an operator sets, and which nodes take what.
+//! ICMP settings, and the nodes registered for ICMP types and for protocols of quoted packets.
 
 use crate::limit::Limit;
 use crate::version::Icmp;
@@ -8,27 +8,28 @@ use std::marker::PhantomData;
 use sync::{Snapshot, Turn};
 use wire::IpProtocol;
 
-/// What an operator sets.
+/// The settings of ICMP or ICMPv6.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Errors of each kind (unreachable, time exceeded, parameter problem, redirect) that a thread sends in a second.
+    /// Number of errors of each kind (unreachable, time exceeded, parameter problem, redirect) that a thread sends per second.
     pub rate: u32,
-    /// Of these, so many at once after a pause.
+    /// Number of errors of one kind that a thread sends at once after a pause.
     pub burst: u32,
-    /// Echo requests are answered.
+    /// True if echo requests are answered.
     pub echo: bool,
-    /// Also those that go to several hosts (RFC 1122 3.2.2.6); without it, in IPv4 only those of hosts of the link to a group.
+    /// True if requests to several hosts are answered too (RFC 1122 3.2.2.6); if false, only IPv4 ones to a group, from the
+    /// link, are.
     pub echo_broadcast: bool,
 }
 
 impl Settings {
-    /// What is set if nobody says otherwise.
+    /// Returns the default settings.
     pub fn usual<F: Icmp>() -> Self {
         Self { rate: 1000, burst: 100, echo: true, echo_broadcast: F::ECHO_GROUPS }
     }
 }
 
-/// What workers read.
+/// The settings as workers read them, with the rate limit computed from them.
 pub struct Applied {
     pub settings: Settings,
     pub limit: Limit,
@@ -41,7 +42,7 @@ impl From<Settings> for Applied {
     }
 }
 
-/// Who takes what a number stands for.
+/// Node registered for each number: ICMP type, or IP protocol.
 type Takers = [Option<NodeIndex>; 256];
 
 /// The state of an instance, for one IP version.
@@ -65,36 +66,36 @@ impl<F: Icmp> Shared for State<F> {
 }
 
 impl<F: Icmp> State<F> {
-    /// What workers go by.
+    /// Returns the settings that apply.
     #[inline(always)]
     pub(crate) fn applied<'t>(&'t self, turn: &'t Turn<'_>) -> &'t Applied {
         self.applied.get(turn)
     }
 
-    /// How often a thread may say that something can't be delivered.
+    /// Returns the rate limit of the errors of one kind that a thread sends.
     #[inline(always)]
     pub fn limit(&self, turn: &Turn<'_>) -> Limit {
         self.applied(turn).limit
     }
 
-    /// Who takes messages of a type.
+    /// Returns the node registered for messages of this type.
     #[inline(always)]
     pub(crate) fn taker(&self, kind: u8, turn: &Turn<'_>) -> Option<NodeIndex> {
         self.types.get(turn)[usize::from(kind)]
     }
 
-    /// Who takes errors about our packets of a protocol.
+    /// Returns the node registered for errors about our packets of this protocol.
     #[inline(always)]
     pub(crate) fn quoted(&self, protocol: IpProtocol, turn: &Turn<'_>) -> Option<NodeIndex> {
         self.quoted.get(turn)[usize::from(protocol.0)]
     }
 
-    /// What is set.
+    /// Returns the settings.
     pub fn settings(&self) -> Settings {
         self.applied.read(|a| a.settings.clone())
     }
 
-    /// Changes what is set.
+    /// Changes the settings.
     pub fn change(&self, f: impl FnOnce(&mut Settings)) {
         let mut settings = self.settings();
         f(&mut settings);
@@ -102,9 +103,9 @@ impl<F: Icmp> State<F> {
     }
 }
 
-/// Sends received ICMP messages of a type to a node. Length and checksum are right, and all headers lie in the first segment,
-/// which starts at the IP header; [`wire::UpperLayer::of`] tells where the message begins. Who wants a certain hop limit
-/// looks himself.
+/// Registers a node for received ICMP messages of a type. Length and checksum are verified, and all headers are in the first
+/// segment, which starts at the IP header; [`wire::UpperLayer::of`] returns the offset of the message. A node that requires a
+/// certain hop limit checks it itself.
 ///
 /// # Errors
 /// A node that doesn't exist; a type that another node takes.
@@ -113,8 +114,8 @@ pub fn register_icmp_type<F: Icmp>(world: &World, kind: u8, node: &str) -> Resul
     register::<F>(world, &world.get::<State<F>>().types, "{ip}-icmp-input", &what, kind, node)
 }
 
-/// Sends received ICMP errors about packets that we sent to a node, by the protocol of the packet that they quote. The quoted
-/// headers and 8 bytes behind them lie in the first segment, which starts at the outer IP header.
+/// Registers a node for received ICMP errors about packets that we sent, by the protocol of the quoted packet. The quoted
+/// headers and 8 bytes behind them are in the first segment, which starts at the outer IP header.
 ///
 /// # Errors
 /// A node that doesn't exist; a protocol that another node takes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What ICMP and ICMPv6 differ in.
+//! The differences between ICMP and ICMPv6.
 
 use crate::compose::Says;
 use crate::rules::Refusal;
@@ -13,7 +13,7 @@ use wire::{
     Ipv4Header, Ipv6Header, U16, UpperLayer,
 };
 
-/// What is told of in an error, each with a rate limit of its own.
+/// The kind of an ICMP error, each with a rate limit of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// Destination unreachable.
@@ -30,7 +30,7 @@ pub enum Class {
 
 /// ICMP of an IP version.
 pub trait Icmp: Ip {
-    /// Bytes of an error at most, its IP header included.
+    /// Maximum length of an error in bytes, its IP header included.
     const MAX_LEN: usize;
     /// Type of an echo request.
     const ECHO_REQUEST: u8;
@@ -38,41 +38,41 @@ pub trait Icmp: Ip {
     const ECHO_REPLY: u8;
     /// Types of errors about packets that we sent.
     const ABOUT_OURS: &'static [u8];
-    /// Echo requests to groups are answered, if nobody says otherwise.
+    /// True if echo requests to groups are answered by default.
     const ECHO_GROUPS: bool;
 
-    /// What an error of this type tells of; `None` if a router sends none.
+    /// Returns the kind of an error of this type; `None` if a router sends none.
     fn class(kind: u8) -> Option<Class>;
-    /// The host that the packet was for says so: it got there.
+    /// Returns true if the destination host itself sends this error: the packet got there.
     fn by_destination(says: Says) -> bool;
-    /// The IP header of an error about a packet with the header `about`; `len` bytes follow.
+    /// Returns the IP header of an error about a packet with the header `about`; `len` bytes follow.
     fn header(from: Self::Addr, about: &Self::Header, len: u16, id: u16) -> Self::Header;
-    /// What the checksum of `len` bytes starts with.
+    /// Returns the initial value of the checksum over `len` bytes: in IPv6 the pseudo header's sum.
     fn pseudo(ip: &Self::Header, len: usize) -> Sum;
-    /// Bytes that a message of a type has at least.
+    /// Returns the minimum length of a message of this type in bytes.
     fn min_len(kind: u8) -> usize;
 
-    /// Whether an error may be sent about the packet at offset `at`, whose header is `ip`.
+    /// Checks that an error may be sent about the packet at offset `at`, whose header is `ip`.
     fn may_tell(b: &Buffer, at: usize, ip: &Self::Header) -> Result<(), Refusal>;
-    /// The address stands for several hosts.
+    /// Returns true if the address stands for several hosts.
     fn is_group(addr: Self::Addr, own: &[wire::Prefix<Self::Addr>]) -> bool;
-    /// We are one of those that a group stands for, on an interface with these addresses.
+    /// Returns true if we are a member of the group, on an interface with these addresses.
     fn is_member(group: Self::Addr, own: &[wire::Prefix<Self::Addr>]) -> bool;
-    /// The address may be that of one host.
+    /// Returns true if the address may be that of a single host.
     fn is_host(addr: Self::Addr, own: &[wire::Prefix<Self::Addr>]) -> bool;
 
-    /// The echo request's way was not the shortest: it isn't answered.
+    /// Returns true if the echo request has a source route: it isn't answered.
     fn is_routed(packet: &[u8]) -> bool;
-    /// Makes the IP header of a reply, in place, of that of a request: from `from` to where it came from. `at` is where the
-    /// ICMP message begins. Gives the change of addresses to the ICMP checksum.
+    /// Turns the IP header of a request into that of the reply, in place: from `from` to the request's source. `at` is the
+    /// offset of the ICMP message. `None` if the header can't be written.
     fn turn(b: &mut Buffer, at: usize, from: Self::Addr) -> Option<()>;
-    /// The checksum of a reply, of that of a request to `asked`.
+    /// Returns the ICMP checksum of a reply from `from`, given that of the request to `asked`.
     fn reply_sum(request: u16, asked: Self::Addr, from: Self::Addr) -> u16;
 }
 
 /// TTL of a reply.
 const TTL: u8 = 64;
-/// Errors go as far as they can.
+/// TTL of an error: the maximum.
 const FAR: u8 = 255;
 
 /// Precedence 6, internetwork control, and the type of service of the packet it is about (RFC 1812 4.3.2.5), but never its ECN
@@ -81,7 +81,7 @@ fn tos(about: u8) -> u8 {
     0xc0 | about & 0x1c
 }
 
-/// ICMP types above this one are younger than the rules, and may be errors.
+/// The last ICMP type that the rules know; types above it may be errors.
 const LAST_KNOWN: u8 = 18;
 
 impl Icmp for Ip4 {
@@ -212,8 +212,8 @@ impl Icmp for Ip4 {
     }
 }
 
-/// First and last address of a network: its broadcasts, the older and the newer way (RFC 1812 5.3.5); RFC 3021's networks of
-/// two have none.
+/// Returns true for the first and the last address of a network: its broadcast addresses, old and new form (RFC 1812 5.3.5);
+/// networks of two addresses (RFC 3021) have none.
 #[inline(always)]
 fn is_directed(addr: Ipv4Addr, own: &[Ip4Prefix]) -> bool {
     own.iter().any(|p| p.len() < 31 && (addr == p.last() || addr == p.network().addr()))
@@ -255,7 +255,7 @@ impl Icmp for Ip6 {
         match Icmp6Type(says.kind) {
             Icmp6Type::UNREACHABLE => says.code == code6::PORT_UNREACHABLE,
             Icmp6Type::TIME_EXCEEDED => says.code == code6::REASSEMBLY,
-            // Nobody else looks at the next header.
+            // Only the destination looks at the next header.
             Icmp6Type::PARAMETER_PROBLEM => says.code == code6::UNKNOWN_NEXT_HEADER,
             _ => false,
         }

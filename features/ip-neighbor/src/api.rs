@@ -32,7 +32,7 @@ fn messages(m: &mut Messages<World>) {
 }
 
 msg::flags! {
-    /// How an entry is kept.
+    /// The flags of a neighbour entry: static, without a FIB entry.
     pub struct IpNeighborFlags: u8 = enum "ip_neighbor_flags" {
         NONE = 0 => "IP_API_NEIGHBOR_FLAG_NONE",
         STATIC = 1 => "IP_API_NEIGHBOR_FLAG_STATIC",
@@ -41,7 +41,7 @@ msg::flags! {
 }
 
 msg::flags! {
-    /// What happened to an entry.
+    /// The kind of a neighbour event: entry added or removed.
     pub struct IpNeighborEventFlags: u32 = enum "ip_neighbor_event_flags" {
         ADDED = 1 => "IP_NEIGHBOR_API_EVENT_FLAG_ADDED",
         REMOVED = 2 => "IP_NEIGHBOR_API_EVENT_FLAG_REMOVED",
@@ -51,11 +51,11 @@ msg::flags! {
 /// A neighbour.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpNeighbor {
-    /// The interface that it is behind.
+    /// Interface that the neighbour is attached to.
     pub sw_if_index: InterfaceIndex,
-    /// How it is kept.
+    /// Flags of the entry.
     pub flags: IpNeighborFlags,
-    /// Its station's address.
+    /// Its MAC address.
     pub mac_address: MacAddress,
     /// Its address.
     pub ip_address: Address,
@@ -77,16 +77,16 @@ impl From<&Neighbor> for IpNeighbor {
 #[derive(Message)]
 #[msg(reply)]
 pub struct IpNeighborAddDel {
-    /// Add, not remove.
+    /// True to add, false to remove.
     pub is_add: bool,
     /// The neighbour; its MAC address isn't looked at when it is removed.
     pub neighbor: IpNeighbor,
 }
 
-/// Where its counters are.
+/// Index of the neighbour's counters.
 #[derive(Message)]
 pub struct IpNeighborAddDelReply {
-    /// Index in `/net/adjacency`; all bits set while no route leads to it.
+    /// Index in `/net/adjacency`; all bits set while no route uses it.
     pub stats_index: u32,
 }
 
@@ -109,7 +109,7 @@ fn add_del(w: &World, _: &Caller<'_, World>, r: IpNeighborAddDel) -> Result<IpNe
     Ok(IpNeighborAddDelReply { stats_index: adjacency.map_or(u32::MAX, |a| a.0) })
 }
 
-/// Asks for the neighbours of a family, on an interface or on all.
+/// Requests the neighbours of a family, on an interface or on all.
 #[derive(Message)]
 #[msg(details)]
 pub struct IpNeighborDump {
@@ -160,7 +160,7 @@ fn config(w: &World, _: &Caller<'_, World>, r: IpNeighborConfig) -> Result<()> {
     Ok(())
 }
 
-/// Asks for the limits of a family's table.
+/// Requests the limits of a family's table.
 #[derive(Message)]
 #[msg(reply)]
 pub struct IpNeighborConfigGet {
@@ -186,7 +186,7 @@ fn config_get(w: &World, _: &Caller<'_, World>, r: IpNeighborConfigGet) -> Resul
     Ok(IpNeighborConfigGetReply { af: r.af, max_number: c.limit, max_age: c.age, recycle: c.recycle })
 }
 
-/// Marks all neighbours: those that aren't added again until `ip_neighbor_replace_end` go then.
+/// Marks all neighbours: neighbours not added again until `ip_neighbor_replace_end` are removed then.
 #[derive(Message)]
 pub struct IpNeighborReplaceBegin {}
 
@@ -210,7 +210,7 @@ fn flush(w: &World, _: &Caller<'_, World>, r: IpNeighborFlush) -> Result<()> {
     Ok(())
 }
 
-/// Asks for events of new neighbours.
+/// Subscribes to events of new neighbours.
 #[derive(Message)]
 #[msg(events(IpNeighborEvent))]
 pub struct WantIpNeighborEvents {
@@ -232,7 +232,7 @@ pub struct IpNeighborEvent {
     pub neighbor: IpNeighbor,
 }
 
-/// Asks for events of neighbours that come and go.
+/// Subscribes to events of neighbours that are added or removed.
 #[derive(Message)]
 #[msg(events(IpNeighborEventV2))]
 pub struct WantIpNeighborEventsV2 {
@@ -247,16 +247,16 @@ pub struct WantIpNeighborEventsV2 {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// A neighbour has come or gone.
+/// A neighbour was added or removed.
 #[derive(Message)]
 pub struct IpNeighborEventV2 {
-    /// Which of the two.
+    /// Kind of the event.
     pub flags: IpNeighborEventFlags,
     /// The neighbour.
     pub neighbor: IpNeighbor,
 }
 
-/// Lets pass the neighbours that a client asked for.
+/// Returns the event key and the filter of the neighbours that a client subscribed to.
 fn filter(ip: Address, sw_if: Option<SwIfIndex>) -> (String, impl Fn(&IpNeighbor) -> bool) {
     let watch = Watch { sw_if, ip: Some(IpAddr::from(ip)).filter(|ip| !ip.is_unspecified()) };
     (watch.to_key(), move |n: &IpNeighbor| watch.covers(SwIfIndex(n.sw_if_index.0), n.ip_address.into()))
@@ -274,7 +274,7 @@ fn want_v2(w: &World, c: &Caller<'_, World>, r: WantIpNeighborEventsV2) -> Resul
     Ok(())
 }
 
-/// Tells clients what happened to a neighbour.
+/// Sends clients the event of a neighbour.
 pub fn publish(w: &World, event: &NeighborEvent) {
     let (flags, neighbor) = match event {
         NeighborEvent::Set { new, .. } => (IpNeighborEventFlags::ADDED, new.into()),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Neighbours that were set for good, as commands. The others come and go by themselves.
+//! Static neighbours and the limits of the tables, as commands. Learned neighbours are not written.
 
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
 use net::{Interfaces, NeighborConfig, Neighbors};
 
-/// Says what was set.
+/// Writes the limits and the static neighbours.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     let neighbors = world.get::<Neighbors>();
     for (ip6, family) in [(false, "ip4"), (true, "ip6")] {

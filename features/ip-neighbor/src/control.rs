@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mark and sweep: a client that has started anew says all its neighbours again, and what it doesn't say goes.
+//! Mark and sweep: a restarted client adds all its neighbours again; the others are removed at the end.
 
 use cli::{Error, Result};
 use graph::{Shared, SwIfIndex, World};
@@ -25,21 +25,21 @@ impl Sweep {
         self.marked.lock().expect("no panic inside")
     }
 
-    /// Marks all that are there.
+    /// Marks all neighbours.
     pub fn begin(&self, world: &World) {
         let neighbors = world.get::<Neighbors>();
         let all = [false, true].into_iter().flat_map(|ip6| neighbors.list(ip6, None));
         *self.marked() = Some(all.map(|n| (n.sw_if, n.ip)).collect());
     }
 
-    /// Takes the mark from one.
+    /// Clears the mark of a neighbour.
     pub fn keep(&self, sw_if: SwIfIndex, ip: IpAddr) {
         if let Some(marked) = self.marked().as_mut() {
             marked.remove(&(sw_if, ip));
         }
     }
 
-    /// Removes those that are still marked.
+    /// Removes the neighbours that are still marked.
     ///
     /// # Errors
     /// No replacement runs (−6).

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Neighbours of both families: the commands. The table is [`net::Neighbors`]; who fills it are ARP and IPv6 neighbour
-//! discovery.
+//! Neighbours of IPv4 and IPv6: the commands. The table is [`net::Neighbors`]; ARP and IPv6 neighbour discovery fill it.
 //!
 //! Entries that were set by hand are static with the word `static`; without it they age like learned ones.
 

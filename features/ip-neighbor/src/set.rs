@@ -7,7 +7,7 @@ use net::{Interfaces, Neighbor, Neighbors};
 use std::net::IpAddr;
 use wire::MacAddr;
 
-/// The interface that the command names, if it names one.
+/// Returns the interface that the command names, if it names one.
 pub fn interface(w: &World, m: &Matches) -> Result<Option<SwIfIndex>> {
     if !m.has("interface") {
         return Ok(None);

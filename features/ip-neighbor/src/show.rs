@@ -10,10 +10,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-/// Where there is a neighbour, or a next hop that doesn't answer.
+/// Address of a neighbour, or of a next hop that doesn't answer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
-    /// When the neighbour was confirmed last, or since when the next hop has not answered.
+    /// Time at which the neighbour was confirmed last, or since which the next hop has not answered.
     since: u64,
     sw_if: SwIfIndex,
     ip: IpAddr,
@@ -89,7 +89,7 @@ fn places(w: &World, only: Option<SwIfIndex>, ip6: bool) -> impl Iterator<Item =
     })
 }
 
-/// Nothing is written for what has gone meanwhile.
+/// Returns a table of neighbours, without those removed meanwhile.
 fn table(places: impl Iterator<Item = Option<Place>> + 'static) -> Output {
     let table = Table::new().right("Age").min_width(12).left("IP").left("Flags").left("Ethernet");
     table.left("Interface").list(places, |w: &World, place: Option<Place>, out: &mut Writer| {

@@ -12,14 +12,14 @@ use std::net::{IpAddr, Ipv6Addr};
 /// The neighbours whose events a client subscribed to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watch {
-    /// On this interface, or on all.
+    /// Interface, or all.
     pub sw_if: Option<SwIfIndex>,
-    /// Of this address, or of all.
+    /// Address, or all.
     pub ip: Option<IpAddr>,
 }
 
 impl Watch {
-    /// Whether events of this neighbour are among them.
+    /// Returns true if the client subscribed to events of this neighbour.
     pub fn covers(&self, sw_if: SwIfIndex, ip: IpAddr) -> bool {
         self.sw_if.is_none_or(|wanted| wanted == sw_if) && self.ip.is_none_or(|wanted| wanted == ip)
     }

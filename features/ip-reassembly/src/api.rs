@@ -26,14 +26,14 @@ fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// Which kind of reassembly.
+/// The kind of reassembly.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "IP_REASS_TYPE_")]
 pub enum IpReassType {
-    /// Datagrams are put together.
+    /// Datagrams are reassembled.
     Full = 0,
-    /// Ports of fragments are known.
+    /// Fragments are forwarded with the ports of the first one.
     ShallowVirtual = 1,
 }
 
@@ -51,13 +51,14 @@ impl From<IpReassType> for Kind {
 pub struct IpReassemblySet {
     /// Milliseconds until a datagram is given up.
     pub timeout_ms: u32,
-    /// Datagrams that may be under way on a thread; 0: full reassembly lets no fragment pass, shallow reassembly has no such limit.
+    /// Maximum number of datagrams under way on a thread; 0: full reassembly passes no fragment, shallow reassembly has no such
+    /// limit.
     pub max_reassemblies: u32,
-    /// Fragments of a datagram.
+    /// Maximum number of fragments of a datagram.
     pub max_reassembly_length: u32,
-    /// Milliseconds between two looks for what is late; more than 1000 counts as 1000.
+    /// Interval in milliseconds between two checks for timeouts; more than 1000 counts as 1000.
     pub expire_walk_interval_ms: u32,
-    /// Of IPv6.
+    /// True for IPv6.
     pub is_ip6: bool,
     /// The kind.
     pub r#type: IpReassType,
@@ -74,11 +75,11 @@ fn set(w: &World, _: &Caller<'_, World>, r: IpReassemblySet) -> Result<()> {
     Ok(())
 }
 
-/// Asks for the limits of reassembly.
+/// Requests the limits of reassembly.
 #[derive(Message)]
 #[msg(reply)]
 pub struct IpReassemblyGet {
-    /// Of IPv6.
+    /// True for IPv6.
     pub is_ip6: bool,
     /// The kind.
     pub r#type: IpReassType,
@@ -89,13 +90,13 @@ pub struct IpReassemblyGet {
 pub struct IpReassemblyGetReply {
     /// Milliseconds until a datagram is given up.
     pub timeout_ms: u32,
-    /// Datagrams that may be under way on a thread.
+    /// Maximum number of datagrams under way on a thread.
     pub max_reassemblies: u32,
-    /// Fragments of a datagram.
+    /// Maximum number of fragments of a datagram.
     pub max_reassembly_length: u32,
-    /// Milliseconds between two looks for what is late.
+    /// Interval in milliseconds between two checks for timeouts.
     pub expire_walk_interval_ms: u32,
-    /// Of IPv6.
+    /// True for IPv6.
     pub is_ip6: bool,
 }
 
@@ -110,7 +111,7 @@ fn get(w: &World, _: &Caller<'_, World>, r: IpReassemblyGet) -> Result<IpReassem
     })
 }
 
-/// Says whether what comes in by an interface is reassembled.
+/// Enables or disables reassembly of the packets received on an interface.
 #[derive(Message)]
 pub struct IpReassemblyEnableDisable {
     /// The interface.
@@ -129,7 +130,7 @@ fn enable(w: &World, _: &Caller<'_, World>, r: IpReassemblyEnableDisable) -> Res
     control::enable(w, sw_if, kind, true, r.enable_ip6)
 }
 
-/// Says whether datagrams that are for us are put together.
+/// Enables or disables reassembly of datagrams that are for us.
 #[derive(Message)]
 pub struct IpLocalReassEnableDisable {
     /// IPv4.
@@ -138,12 +139,12 @@ pub struct IpLocalReassEnableDisable {
     pub enable_ip6: bool,
 }
 
-/// Asks whether datagrams that are for us are put together.
+/// Requests the state of reassembly of datagrams that are for us.
 #[derive(Message)]
 #[msg(reply)]
 pub struct IpLocalReassGet {}
 
-/// Whether datagrams that are for us are put together.
+/// State of reassembly of datagrams that are for us.
 #[derive(Message)]
 pub struct IpLocalReassGetReply {
     /// IPv4.

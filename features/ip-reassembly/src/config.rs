@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What was set, as commands.
+//! The settings of reassembly, as commands.
 
 use crate::control;
 use crate::state::{Kind, Settings};
@@ -7,7 +7,7 @@ use cli::quote;
 use graph::{Phase, RunningConfig, World};
 use net::Interfaces;
 
-/// Says what was set.
+/// Writes the settings that differ from the defaults, and the interfaces with reassembly.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     for (ip, v6) in [("ip4", false), ("ip6", true)] {
         if !control::is_local(world, v6) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs.
+//! Operations of the CLI and the API.
 
 use crate::fragment::Fragments;
 use crate::full::{self, Full};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wire::{Ip4, Ip6};
 
-/// Calls a function for the family that is asked for.
+/// Calls a function for the requested IP version.
 macro_rules! of_family {
     ($v6:expr, $f:ident($($arg:expr),*)) => {
         if $v6 { $f::<wire::Ip6>($($arg),*) } else { $f::<wire::Ip4>($($arg),*) }
@@ -37,17 +37,17 @@ fn features(kind: Kind, v6: bool) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// Whether what comes in by an interface is reassembled.
+/// Returns true if packets received on an interface are reassembled.
 pub fn is_enabled(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool) -> bool {
     let [(arc, node), ..] = features(kind, v6) else { return false };
     let on = |arc| world.features_of(arc, sw_if).contains(node);
     world.arc(arc).is_some_and(on)
 }
 
-/// Says whether what comes in by an interface is reassembled.
+/// Enables or disables reassembly of the packets received on an interface.
 ///
 /// # Errors
-/// An arc that isn't there.
+/// The feature arc or the node does not exist.
 pub fn enable(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool, on: bool) -> Result<()> {
     for (arc, node) in features(kind, v6) {
         world.set_feature(arc, node, sw_if, on).map_err(Error::unsupported)?;
@@ -55,7 +55,7 @@ pub fn enable(world: &World, sw_if: SwIfIndex, kind: Kind, v6: bool, on: bool) -
     Ok(())
 }
 
-/// The limits in force.
+/// Returns the limits in force.
 pub fn settings(world: &World, kind: Kind, v6: bool) -> Settings {
     fn of<F: Fragments>(world: &World, kind: Kind) -> Settings {
         world.get::<Reassembly<F>>().of(kind).settings()
@@ -72,7 +72,7 @@ pub fn configure(world: &World, kind: Kind, v6: bool, new: Settings) {
     world.get::<Walk>().0.raise();
 }
 
-/// Whether shallow reassembly waits for the last fragment too.
+/// Returns true if shallow reassembly waits for the last fragment too.
 pub fn is_extended(world: &World, v6: bool) -> bool {
     fn of<F: Fragments>(world: &World) -> bool {
         world.get::<Reassembly<F>>().extended.load(Ordering::Relaxed)
@@ -88,7 +88,7 @@ pub fn set_extended(world: &World, v6: bool, on: bool) {
     of_family!(v6, set(world, on));
 }
 
-/// Whether fragments for us are put together.
+/// Returns true if fragments for us are reassembled.
 pub fn is_local(world: &World, v6: bool) -> bool {
     fn of<F: Fragments>(world: &World) -> bool {
         world.get::<Reassembly<F>>().local.load(Ordering::Relaxed)
@@ -96,10 +96,10 @@ pub fn is_local(world: &World, v6: bool) -> bool {
     of_family!(v6, of(world))
 }
 
-/// Says whether fragments for us are put together.
+/// Enables or disables reassembly of fragments for us.
 ///
 /// # Errors
-/// Nodes that aren't there.
+/// A node does not exist.
 pub fn set_local(world: &World, v6: bool, on: bool) -> Result<()> {
     fn set<F: Fragments>(world: &World, on: bool) -> std::result::Result<(), String> {
         ip::set_fragments::<F>(world, on.then_some("{ip}-local-full-reassembly"))?;
@@ -109,7 +109,7 @@ pub fn set_local(world: &World, v6: bool, on: bool) -> Result<()> {
     of_family!(v6, set(world, on)).map_err(Error::unsupported)
 }
 
-/// Datagrams under way on all threads.
+/// Returns the number of datagrams under way on all threads.
 pub fn under_way(world: &World, kind: Kind, v6: bool) -> u32 {
     fn of<F: Fragments>(world: &World, kind: Kind) -> u32 {
         world.get::<Reassembly<F>>().of(kind).under_way().sum()
@@ -117,7 +117,7 @@ pub fn under_way(world: &World, kind: Kind, v6: bool) -> u32 {
     of_family!(v6, of(world, kind))
 }
 
-/// Asks the threads for what is under way.
+/// Requests the list of datagrams under way from all threads.
 pub fn ask(world: &World, kind: Kind, v6: bool) -> Asked<Vec<UnderWay>> {
     fn of<F: Fragments>(world: &World, kind: Kind) -> Asked<Vec<UnderWay>> {
         let clock = world.clock.clone();
@@ -132,7 +132,7 @@ pub fn ask(world: &World, kind: Kind, v6: bool) -> Asked<Vec<UnderWay>> {
 
 type List = fn(&mut Runtime, NodeIndex, u64) -> Vec<UnderWay>;
 
-/// The nodes of a kind, and how they are asked for what is under way.
+/// Returns the nodes of a kind, each with the function that lists its datagrams under way.
 fn nodes<F: Fragments>(world: &World, kind: Kind) -> Vec<(NodeIndex, List)> {
     fn full<F: Fragments, const AT: u8>() -> (&'static str, List) {
         let list: List =
@@ -161,7 +161,7 @@ fn nodes<F: Fragments>(world: &World, kind: Kind) -> Vec<(NodeIndex, List)> {
     all.into_iter().filter_map(|(name, list)| Some((world.node(name)?, list))).collect()
 }
 
-/// What wakes the process that lets threads look more often than once a second.
+/// Signal of the process that makes threads check timeouts more often than once a second.
 pub struct Walk(Signal);
 
 impl Shared for Walk {
@@ -170,14 +170,14 @@ impl Shared for Walk {
     }
 }
 
-/// Threads look by themselves once a second, and whenever a fragment comes.
+/// Interval in nanoseconds at which threads check timeouts by themselves, besides when a fragment comes.
 const SECOND: u64 = 1_000_000_000;
 
 struct ExpireWalk;
 
 impl ExpireWalk {
-    /// Lets threads look that have something under way; says when to come again, in nanoseconds, if that is before they look
-    /// by themselves.
+    /// Makes threads with datagrams under way check timeouts; returns the interval to the next run in nanoseconds, if it is
+    /// shorter than that of the threads themselves.
     fn walk<F: Fragments>(world: &World) -> Option<u64> {
         let reassembly = world.get::<Reassembly<F>>();
         let one = |kind: Kind| {

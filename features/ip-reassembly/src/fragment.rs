@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a fragment says of itself, and how a header becomes that of the whole datagram: where the two families differ.
+//! Parsing of fragments, and rewriting of the first one's header for the whole datagram: the differences of IPv4 and IPv6.
 
 use buffer::Buffer;
 use net::{IpMeta, Net};
@@ -9,55 +9,55 @@ use wire::{
     Ipv6Header, U16,
 };
 
-/// Bytes of an IP packet at most, as far as its length field goes (IPv6: behind the header).
+/// Maximum length of an IP packet by its length field, in bytes (IPv6: behind the header).
 const MAX: usize = 65_535;
 
-/// A packet, as reassembly sees it.
+/// The kind of a packet, for reassembly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// No fragment.
+    /// Not a fragment.
     Whole,
-    /// All of a datagram, under a fragment header (RFC 6946).
+    /// A whole datagram with a fragment header (RFC 6946).
     Atomic(Fragment),
     /// Some of a datagram.
     Fragment(Fragment),
 }
 
-/// Some of a datagram. Offsets of the packet count from its IP header.
+/// A part of a datagram. Offsets of the packet count from its IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fragment {
-    /// What its payload is of the datagram's: `start .. end` in bytes.
+    /// Range of its payload in that of the datagram: `start .. end` in bytes.
     pub start: u32,
     /// See `start`.
     pub end: u32,
     /// Identification.
     pub id: u32,
-    /// Where its payload begins in the packet.
+    /// Offset of its payload in the packet.
     pub at: u16,
-    /// IPv6: where the fragment header's type is named.
+    /// IPv6: offset of the next-header byte that announces the fragment header.
     named: u16,
     /// The protocol, or type of the header, that the datagram's payload begins with.
     pub protocol: IpProtocol,
-    /// More follow.
+    /// True if more fragments follow.
     pub more: bool,
     /// ECN, two bits.
     pub ecn: u8,
 }
 
 impl Fragment {
-    /// It has the datagram's first byte.
+    /// Returns true if it has the datagram's first byte.
     #[inline(always)]
     pub fn is_first(&self) -> bool {
         self.start == 0
     }
 
-    /// Bytes of its payload.
+    /// Returns the length of its payload in bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
         (self.end - self.start) as usize
     }
 
-    /// Leaves out what lies behind an offset of the datagram; says how many bytes that is.
+    /// Cuts the fragment at an offset of the datagram; returns the number of bytes cut off.
     #[inline(always)]
     pub fn end_at(&mut self, end: u32) -> usize {
         let cut = self.end.saturating_sub(end);
@@ -65,7 +65,7 @@ impl Fragment {
         cut as usize
     }
 
-    /// The fragment, if another one can follow it or none does.
+    /// Returns the fragment, if another one can follow it or it is the last.
     #[inline(always)]
     fn in_eights(self) -> Result<Part, Fault> {
         if self.more && !self.len().is_multiple_of(8) {
@@ -75,34 +75,34 @@ impl Fragment {
     }
 }
 
-/// Why a fragment can't be one.
+/// The reason why a fragment is invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// Shorter than its headers say, or without payload.
     Malformed,
     /// Not the last one, and its length is no multiple of eight: nothing can follow it.
     Length(Fragment),
-    /// It ends beyond the longest datagram; of IPv6, where its offset stands.
+    /// It ends beyond the longest datagram; with the offset of IPv6's fragment offset field.
     TooLong(u16),
 }
 
-/// A family whose datagrams are put together.
+/// An IP version whose datagrams are reassembled.
 pub trait Fragments: Net {
-    /// Fragments of a datagram may cover each other (RFC 791 3.2); otherwise such a datagram is dropped (RFC 5722).
+    /// True if fragments of a datagram may overlap (RFC 791 3.2); if false, such a datagram is dropped (RFC 5722).
     const MAY_OVERLAP: bool = !Self::IS_V6;
-    /// Routers too say that a fragment is missing (RFC 8200 4.5), not only the host that the datagram is for (RFC 792).
+    /// True if routers too report a missing fragment (RFC 8200 4.5), not only the destination host (RFC 792).
     const ROUTERS_TELL: bool = Self::IS_V6;
-    /// Time exceeded: a fragment is missing.
+    /// The error sent for a missing fragment: time exceeded.
     const TIMEOUT: IpMeta;
 
-    /// Looks at a packet of `len` bytes, of which `head` are the first.
+    /// Classifies a packet of `len` bytes, of which `head` are the first.
     fn part(head: &[u8], len: usize) -> Result<Part, Fault>;
 
-    /// What is told the sender of a faulty fragment (RFC 8200 4.5).
+    /// Returns the ICMP error for the sender of a faulty fragment (RFC 8200 4.5).
     fn complaint(fault: Fault) -> Option<IpMeta>;
 
-    /// Makes the header of the first fragment that of the whole, whose payload has `len` bytes; `ce` if one of the fragments met
-    /// congestion. False if the whole is too long.
+    /// Rewrites the header of the first fragment into that of the whole, whose payload has `len` bytes; `ce` if one of the
+    /// fragments was marked CE (congestion experienced). Returns false if the whole is too long.
     fn finish(head: &mut Buffer, first: &Fragment, len: usize, ce: bool) -> bool;
 }
 
@@ -186,7 +186,7 @@ impl Fragments for Ip6 {
         if total - Self::HEADER_LEN > MAX {
             return false;
         }
-        // What lies in front of the fragment header closes up to what lies behind, with the layer-2 header.
+        // The bytes in front of the fragment header move over it, with the layer-2 header.
         let layer2 = head.l2_len();
         if !head.rewind(layer2) {
             return false;
@@ -210,7 +210,7 @@ impl Fragments for Ip6 {
     }
 }
 
-/// Walks to the fragment header. What can't be walked isn't a fragment for us: others see to it.
+/// Walks to the fragment header. A packet whose headers can't be walked is not a fragment here: other nodes handle it.
 #[cold]
 #[inline(never)]
 fn extended(ip: &Ipv6Header, head: &[u8], len: usize) -> Result<Part, Fault> {

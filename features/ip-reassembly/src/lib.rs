@@ -2,24 +2,25 @@
 #![forbid(unsafe_code)]
 //! Reassembly of IPv4 and IPv6 (RFC 791, RFC 815, RFC 8200 4.5), full and shallow.
 //!
-//! | node | where | what leaves |
+//! | node | where | output |
 //! |---|---|---|
 //! | `ip4-local-full-reassembly` | behind `ip4-local` | datagrams for us, back to `ip4-local` |
 //! | `ip4-full-reassembly-feature` | arc `ip4-unicast` | datagrams, along the arc |
-//! | `ip4-full-reassembly` | who sends fragments there | datagrams, to `ip4-input` |
-//! | `ip4-full-reassembly-custom` | who sends fragments there | datagrams, to the node that [`Then`] names |
+//! | `ip4-full-reassembly` | nodes that send fragments there | datagrams, to `ip4-input` |
+//! | `ip4-full-reassembly-custom` | nodes that send fragments there | datagrams, to the node that [`Then`] names |
 //! | `ip4-sv-reassembly-feature`, `-mcast-feature`, `-output-feature` | arcs `ip4-unicast`, `ip4-multicast`, `ip4-output` | fragments as they came, with [`net::L4`] |
 //!
 //! IPv6 has the same under `ip6-`, from the same source.
 //!
-//! **Where a datagram is.** All fragments between two hosts are collected by one worker, whichever they come in on: they are
-//! handed there. So no table is shared, and datagrams of a flow stay in order.
+//! **Threads.** All fragments between two hosts are collected by one worker, whichever worker receives them: they are handed
+//! off to it. So no table is shared, and datagrams of a flow stay in order.
 //!
-//! **Attacks.** Overlapping fragments of IPv6 end their datagram, and what still comes of it is dropped (RFC 5722); an exact duplicate
-//! is dropped alone. Those of IPv4 are put together (RFC 791 3.2): whoever sees the whole sees the same bytes. First fragments of IPv6 have to have all headers (RFC 7112), atomic ones are whole
-//! (RFC 6946). With too many datagrams under way the oldest goes, so a flood of fragments can't keep others out for the length of
-//! a timeout. Kept fragments hold at most a quarter of the buffers, those of one node half of that, counted by segments; beyond it the
-//! oldest of the node go ([`buffer::Holder::REASSEMBLY`]).
+//! **Attacks.** Overlapping fragments of IPv6 end their datagram, and its further fragments are dropped (RFC 5722); an exact
+//! duplicate is dropped alone. Those of IPv4 are reassembled (RFC 791 3.2): all nodes behind see the same bytes. First
+//! fragments of IPv6 must have all headers (RFC 7112), atomic ones are whole (RFC 6946). With too many datagrams under way the
+//! oldest goes, so a flood of fragments can't block others for the length of a timeout. Kept fragments hold at most a quarter
+//! of the buffers, those of one node half of that, counted by segments; beyond it the oldest of the node go
+//! ([`buffer::Holder::REASSEMBLY`]).
 //!
 //! **Limits.** IPv6 headers in front of the fragment header have to be in the first 2 KiB. A router that reassembles what it
 //! forwards is against RFC 1812 5.2.6: the feature is for where middle boxes need it, and whole packets leave as the output's MTU

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where fragments are collected: what every node of this feature knows of its thread.
+//! Placement of datagrams on threads: the thread's data that all nodes of this feature share.
 
 use crate::fragment::{Fragment, Fragments};
 use crate::table::Key;
@@ -10,38 +10,39 @@ use std::sync::Arc;
 use sync::Turn;
 use wire::{Header, IpHeader};
 
-/// One node's place on one thread.
+/// Data of one node on one thread.
 pub struct Place {
     /// The thread.
     pub thread: ThreadIndex,
     threads: usize,
-    /// What the node's table is made with.
+    /// Hash seed of the node's table.
     pub seed: u64,
     interfaces: Arc<Interfaces>,
 }
 
 impl Place {
-    /// On a thread.
+    /// Returns the data for a thread.
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
         let threads = world.threads();
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), thread);
         Self { thread, threads, seed, interfaces: world.get() }
     }
 
-    /// What the fragments of a packet's datagram have in common. `head` begins with the IP header.
+    /// Returns the key that all fragments of a packet's datagram share. `head` begins with the IP header.
     pub fn key<F: Fragments>(&self, head: &[u8], fragment: &Fragment, fib: u32) -> Option<Key<F::Addr>> {
         let ip = F::Header::view(head)?;
         let protocol = if F::IS_V6 { 0 } else { fragment.protocol.0 };
         Some(Key { src: ip.src(), dst: ip.dst(), id: fragment.id, fib, protocol })
     }
 
-    /// The table of the interface that a packet came in by.
+    /// Returns the FIB index of the packet's receive interface.
     pub fn fib<F: Fragments>(&self, b: &Buffer, turn: &Turn<'_>) -> u32 {
         let view = self.interfaces.views(turn).get(b.rx_if as usize);
         view.map_or(0, |view| F::table_of(&view).0)
     }
 
-    /// The thread that has a datagram, unless it is this: a worker, if there are any, the same one for all of two hosts.
+    /// Returns the thread that owns a datagram, unless it is this: a worker, if there are any, the same one for all of two
+    /// hosts.
     pub fn elsewhere<A: wire::Address>(&self, key: &Key<A>) -> Option<ThreadIndex> {
         let owner = match self.threads {
             1 => 0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What control sets and workers read.
+//! Settings that the main thread writes and workers read, and the number of datagrams under way.
 
 use crate::fragment::Fragments;
 use graph::{Shared, ThreadIndex, World};
@@ -12,41 +12,41 @@ const MS: u64 = 1_000_000;
 /// The limits of one kind of reassembly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Milliseconds after its first fragment that a datagram is given up; with 0 no datagram of several fragments is put together.
+    /// Timeout in milliseconds from a datagram's first fragment on; with 0 no datagram of several fragments is reassembled.
     pub timeout_ms: u32,
-    /// Datagrams that may be under way on a thread; with more, the oldest goes. 0: full reassembly lets no fragment pass, shallow
-    /// reassembly has no limit of its own but 65,536 datagrams.
+    /// Maximum number of datagrams under way on a thread; with more, the oldest goes. 0: full reassembly lets no fragment pass,
+    /// shallow reassembly has no limit of its own but 65,536 datagrams.
     pub max_reassemblies: u32,
-    /// Fragments of a datagram that may wait; with more, it is given up.
+    /// Maximum number of fragments of a datagram that wait; with more, it is given up.
     pub max_reassembly_length: u32,
-    /// Milliseconds between two looks for what has timed out; more than 1000 counts as 1000, 0 as 1.
+    /// Interval in milliseconds between two checks for timeouts; more than 1000 counts as 1000, 0 as 1.
     pub expire_walk_interval_ms: u32,
 }
 
 impl Settings {
-    /// Until somebody says otherwise: any datagram over links of 1280 bytes and more.
+    /// Defaults of full reassembly: enough for any datagram over links of 1280 bytes and more.
     pub const FULL: Self = Self {
         timeout_ms: 5000,
         max_reassemblies: 1024,
         max_reassembly_length: 64,
         expire_walk_interval_ms: 1000,
     };
-    /// The same for shallow reassembly, whose datagrams should not wait long on their way.
+    /// Defaults of shallow reassembly, whose datagrams should not wait long.
     pub const SHALLOW: Self = Self { timeout_ms: 1000, ..Self::FULL };
 }
 
-/// Datagrams of one shallow node on a thread when there is no limit: one without waiting fragments holds no buffer, so the share of
-/// buffers doesn't bound them.
+/// Maximum number of datagrams of one shallow node on a thread without a limit: a datagram without waiting fragments holds no
+/// buffer, so the share of buffers doesn't bound them.
 pub const MOST: u32 = 1 << 16;
 
-/// Limits, and how many datagrams are under way.
+/// Limits, and number of datagrams under way.
 pub struct Knobs {
     kind: Kind,
     timeout_ms: AtomicU32,
     max_reassemblies: AtomicU32,
     max_reassembly_length: AtomicU32,
     expire_walk_interval_ms: AtomicU32,
-    /// By thread.
+    /// Number of datagrams under way, by thread.
     under_way: Box<[AtomicU32]>,
 }
 
@@ -63,7 +63,7 @@ impl Knobs {
         }
     }
 
-    /// The limits in force.
+    /// Returns the limits in force.
     pub fn settings(&self) -> Settings {
         let read = |value: &AtomicU32| value.load(Ordering::Relaxed);
         Settings {
@@ -82,12 +82,12 @@ impl Knobs {
         self.expire_walk_interval_ms.store(s.expire_walk_interval_ms, Ordering::Relaxed);
     }
 
-    /// How long a datagram may take, in nanoseconds.
+    /// Returns the timeout of a datagram in nanoseconds.
     pub(crate) fn timeout(&self) -> u64 {
         u64::from(self.timeout_ms.load(Ordering::Relaxed)) * MS
     }
 
-    /// How many datagrams may be under way on a thread.
+    /// Returns the maximum number of datagrams under way on a thread.
     pub(crate) fn datagrams(&self) -> usize {
         match (self.max_reassemblies.load(Ordering::Relaxed), self.kind) {
             (0, Kind::Shallow) => MOST as usize,
@@ -95,33 +95,33 @@ impl Knobs {
         }
     }
 
-    /// How many fragments a datagram may have.
+    /// Returns the maximum number of fragments of a datagram.
     pub(crate) fn fragments(&self) -> usize {
         self.max_reassembly_length.load(Ordering::Relaxed) as usize
     }
 
-    /// Notes that there is one more on a thread.
+    /// Counts one more datagram on a thread.
     pub(crate) fn begin(&self, thread: ThreadIndex) {
         self.under_way[thread.at()].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes that there is one less on a thread.
+    /// Counts one datagram less on a thread.
     pub(crate) fn end(&self, thread: ThreadIndex) {
         self.under_way[thread.at()].fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many are under way on each thread.
+    /// Returns the number of datagrams under way on each thread.
     pub fn under_way(&self) -> impl Iterator<Item = u32> {
         self.under_way.iter().map(|n| n.load(Ordering::Relaxed))
     }
 }
 
-/// Which of the two ways.
+/// The kind of reassembly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Datagrams are put together.
+    /// Datagrams are reassembled.
     Full,
-    /// Fragments go on as they are, but what the first says of the upper layer is known of all.
+    /// Fragments are forwarded unchanged, each with the upper-layer fields of the first one.
     Shallow,
 }
 
@@ -129,7 +129,7 @@ impl Kind {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Full, Self::Shallow];
 
-    /// As in the names of nodes: `full`, `sv`.
+    /// Name of the kind in names of nodes: `full`, `sv`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -137,7 +137,7 @@ impl Kind {
         }
     }
 
-    /// The limits that nobody has set.
+    /// Default limits.
     pub const fn usual(self) -> Settings {
         match self {
             Self::Full => Settings::FULL,
@@ -150,9 +150,9 @@ impl Kind {
 pub struct Reassembly<F> {
     full: Knobs,
     shallow: Knobs,
-    /// Fragments for us are put together.
+    /// True if fragments for us are reassembled.
     pub(crate) local: AtomicBool,
-    /// Shallow reassembly lets fragments go once the first and the last have come; otherwise the first is enough.
+    /// True if shallow reassembly holds fragments until the first and the last have come; if false, until the first.
     pub(crate) extended: AtomicBool,
     family: PhantomData<F>,
 }
@@ -172,7 +172,7 @@ impl<F: Fragments> Shared for Reassembly<F> {
 }
 
 impl<F> Reassembly<F> {
-    /// Limits of one kind, and what is under way.
+    /// Returns the limits of one kind, and its datagrams under way.
     pub fn of(&self, kind: Kind) -> &Knobs {
         match kind {
             Kind::Full => &self.full,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The datagrams that a node collects on one thread: what full and shallow reassembly have in common.
+//! The datagrams that a node collects on one thread: the part that full and shallow reassembly share.
 
 use crate::fragment::Fragments;
 use crate::place::Place;
@@ -49,7 +49,7 @@ pub trait Datagram {
     fn give_up(&mut self);
 }
 
-/// Buffers that these fragments occupy.
+/// Returns the number of buffers that these fragments occupy.
 pub fn buffers(parts: &[impl Waiting]) -> usize {
     parts.iter().map(|part| part.packet().segment_count()).sum()
 }
@@ -91,12 +91,12 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         Self { place, table, reassembly: world.get(), kind, spare: Vec::new(), kept }
     }
 
-    /// The configured limits.
+    /// Returns the configured limits.
     pub fn knobs(&self) -> &Knobs {
         self.reassembly.of(self.kind)
     }
 
-    /// Whether shallow reassembly holds fragments until the first and the last have come, instead of the first alone.
+    /// Returns true if shallow reassembly holds fragments until the first and the last have come, instead of the first alone.
     pub fn is_extended(&self) -> bool {
         self.reassembly.extended.load(Ordering::Relaxed)
     }
@@ -166,7 +166,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         now >= since + self.knobs().timeout()
     }
 
-    /// The oldest datagram, if its timeout has passed.
+    /// Returns the oldest datagram, if its timeout has passed.
     pub fn expired(&self, now: u64) -> Option<u32> {
         self.table.oldest().filter(|(_, since)| self.is_late(*since, now)).map(|(at, _)| at)
     }
@@ -206,7 +206,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         self.kept.settle();
     }
 
-    /// The datagrams that are being collected here.
+    /// Returns the datagrams under way here.
     pub fn list(&self, now: u64) -> Vec<UnderWay> {
         let under_way = |(key, since, datagram): (&Key<F::Addr>, u64, &D)| UnderWay {
             thread: self.place.thread,

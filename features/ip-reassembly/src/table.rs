@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Datagrams under way on one thread: found by what their fragments have in common, ordered by age, bounded by the owner.
+//! Datagrams under way on one thread: found by the key that their fragments share, ordered by age, bounded by the owner.
 
 use tables::Pool;
 use wire::Address;
 
-/// What the fragments of one datagram have in common.
+/// The key that all fragments of one datagram share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Key<A> {
     /// Source.
@@ -13,9 +13,9 @@ pub struct Key<A> {
     pub dst: A,
     /// Identification.
     pub id: u32,
-    /// Index of the table that they came in for: networks may overlap.
+    /// FIB index of their receive interface: networks may overlap.
     pub fib: u32,
-    /// IPv4's protocol; 0 for IPv6, which doesn't count it (RFC 8200 4.5).
+    /// IPv4's protocol; 0 for IPv6, whose key has none (RFC 8200 4.5).
     pub protocol: u8,
 }
 
@@ -44,7 +44,7 @@ impl<A: Address> Key<A> {
         mix(self.addresses(seed), rest)
     }
 
-    /// Which of `n` threads has this datagram: all of two hosts have one, so that they stay in order.
+    /// Returns the one of `n` threads that owns this datagram: the same for all between two hosts, so that they stay in order.
     pub fn owner(&self, n: usize) -> usize {
         (self.addresses(0x5bd1_e995_7b7d_159b) >> 32) as usize % n
     }
@@ -61,7 +61,7 @@ struct Entry<A, D> {
     next: u32,
     /// Its neighbours in each list.
     links: [Links; 2],
-    /// It is in the list of those that hold fragments.
+    /// True if it is in the list of datagrams that hold fragments.
     holds: bool,
 }
 
@@ -79,7 +79,7 @@ struct List {
 
 /// The list of all datagrams, by age.
 const ALL: usize = 0;
-/// The list of those that hold fragments, by the age of the first one held.
+/// The list of datagrams that hold fragments, by the age of the first one held.
 const HOLDING: usize = 1;
 
 /// Datagrams under way.
@@ -91,13 +91,13 @@ pub struct Table<A, D> {
 }
 
 impl<A: Address, D> Table<A, D> {
-    /// An empty table. Whoever doesn't know the seed can't make keys that fall into one bucket.
+    /// Returns an empty table. A sender that doesn't know the seed can't make keys that fall into one bucket.
     pub fn new(seed: u64) -> Self {
         let lists = [const { List { oldest: END, newest: END } }; 2];
         Self { entries: Pool::new(), buckets: vec![END; 64].into(), seed, lists }
     }
 
-    /// Datagrams in it.
+    /// Returns the number of datagrams.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -107,7 +107,7 @@ impl<A: Address, D> Table<A, D> {
         hash as usize & (self.buckets.len() - 1)
     }
 
-    /// Where the datagram of this key is.
+    /// Returns the index of the datagram with this key.
     #[inline(always)]
     pub fn find(&self, key: &Key<A>) -> Option<u32> {
         let mut at = self.buckets[self.bucket(key.hash(self.seed))];
@@ -120,18 +120,18 @@ impl<A: Address, D> Table<A, D> {
         None
     }
 
-    /// The datagram at a place.
+    /// Returns the datagram at an index.
     pub fn get(&self, at: u32) -> Option<&D> {
         self.entries.get(at).map(|entry| &entry.value)
     }
 
-    /// Mutable access to the datagram at a place.
+    /// Returns the datagram at an index, mutably.
     #[inline(always)]
     pub fn get_mut(&mut self, at: u32) -> Option<&mut D> {
         self.entries.get_mut(at).map(|entry| &mut entry.value)
     }
 
-    /// Puts in a datagram that isn't there, as the newest; says where it is.
+    /// Inserts a datagram with a new key, as the newest; returns its index.
     pub fn insert(&mut self, key: Key<A>, since: u64, value: D) -> u32 {
         if self.entries.len() >= self.buckets.len() {
             self.grow();
@@ -146,7 +146,7 @@ impl<A: Address, D> Table<A, D> {
         at
     }
 
-    /// Puts an entry behind the newest of a list.
+    /// Appends an entry to a list, as the newest.
     fn link(&mut self, list: usize, at: u32) {
         let older = std::mem::replace(&mut self.lists[list].newest, at);
         self.entries[at].links[list] = Links { older, newer: END };
@@ -156,7 +156,7 @@ impl<A: Address, D> Table<A, D> {
         }
     }
 
-    /// Takes an entry out of a list, by its links.
+    /// Removes an entry from a list, by its links.
     fn unlink(&mut self, list: usize, Links { older, newer }: Links) {
         match self.entries.get_mut(older) {
             Some(entry) => entry.links[list].newer = newer,
@@ -168,7 +168,7 @@ impl<A: Address, D> Table<A, D> {
         }
     }
 
-    /// Notes whether a datagram holds fragments.
+    /// Sets whether a datagram holds fragments.
     pub fn set_holding(&mut self, at: u32, holds: bool) {
         let Some(entry) = self.entries.get_mut(at).filter(|entry| entry.holds != holds) else { return };
         entry.holds = holds;
@@ -176,7 +176,7 @@ impl<A: Address, D> Table<A, D> {
         if holds { self.link(HOLDING, at) } else { self.unlink(HOLDING, links) }
     }
 
-    /// More datagrams than ever before: as often as their number doubles.
+    /// Doubles the number of buckets, when there are more datagrams than ever before.
     #[cold]
     fn grow(&mut self) {
         self.buckets = vec![END; self.buckets.len() * 2].into();
@@ -190,7 +190,7 @@ impl<A: Address, D> Table<A, D> {
         }
     }
 
-    /// Takes a datagram out.
+    /// Removes a datagram.
     pub fn remove(&mut self, at: u32) -> Option<D> {
         let Entry { value, hash, next, links, holds, .. } = self.entries.remove(at)?;
         self.unlink(ALL, links[ALL]);
@@ -213,25 +213,25 @@ impl<A: Address, D> Table<A, D> {
         Some(value)
     }
 
-    /// The place of the datagram that has been there longest, and since when.
+    /// Returns the index of the oldest datagram, and the time since which it is there.
     #[inline(always)]
     pub fn oldest(&self) -> Option<(u32, u64)> {
         let oldest = self.lists[ALL].oldest;
         self.entries.get(oldest).map(|entry| (oldest, entry.since))
     }
 
-    /// The datagram that has held fragments for longest.
+    /// Returns the datagram that has held fragments for longest.
     pub fn oldest_holding(&self) -> Option<u32> {
         let oldest = self.lists[HOLDING].oldest;
         self.entries.get(oldest).map(|_| oldest)
     }
 
-    /// Since when a datagram is there.
+    /// Returns the time since which a datagram is there.
     pub fn since(&self, at: u32) -> Option<u64> {
         self.entries.get(at).map(|entry| entry.since)
     }
 
-    /// All datagrams from the oldest on, with their keys and since when they are there.
+    /// Iterates over all datagrams from the oldest on, with their keys and the times since which they are there.
     pub fn iter(&self) -> impl Iterator<Item = (&Key<A>, u64, &D)> {
         let mut at = self.lists[ALL].oldest;
         std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Clocks per packet of each node on the way through an ordinary router, best and median over blocks.
+//! Clocks per packet of each node on the path through an ordinary router, best and median over blocks.
 //!
 //! `cargo run --release -p ferrovia-ip --example clocks -- [vector=256] [routes=1] [flows=1]`
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How long `ip route add file` takes for a table like the Internet's, as the control thread runs it, and what it leaves behind.
+//! Time of `ip route add file` for a table like the Internet's, as the control thread runs it, and the memory that remains.
 //!
 //! `cargo run --release -p ferrovia-ip --example load -- [routes=1000000] [ip=4] [rounds=3]`
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages a second of the binary API, without the socket: routes are added, asked for, and removed again by a client that
-//! doesn't wait for answers.
+//! Messages a second of the binary API, without the socket: a client adds routes, dumps them, and removes them again
+//! without waiting for answers.
 //!
 //! `cargo run --release -p ferrovia-ip --example messages -- [routes=100000]`
 
@@ -17,7 +17,7 @@ use wire::{Ip4, MacAddr};
 
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN];
 
-/// What a client sends at once.
+/// Bytes that a client sends at once.
 const WRITE: usize = 64 << 10;
 
 struct Client<'a> {

@@ -11,16 +11,16 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 use wire::{EtherType, Ip4, MacAddr, Prefix};
 
-/// The interfaces that send them on. Off where nobody says otherwise.
+/// The interfaces that forward directed broadcasts; off by default.
 #[derive(Default)]
 pub struct DirectedBroadcast(Mutex<BTreeSet<SwIfIndex>>);
 
 impl Shared for DirectedBroadcast {
     fn make(world: &World) -> Self {
-        // Made before: it hears of changes first, and makes the routes that are changed here.
+        // Created first: it is notified of changes first, and adds the routes that are changed here.
         world.get::<Addresses<Ip4>>();
         world.get::<Interfaces>().subscribe(|world, event| match event {
-            // Routes are made anew with the addresses, adjacencies when the link comes up.
+            // Routes are added again with the addresses, adjacencies when the link comes up.
             IfEvent::Address(sw_if, false) | IfEvent::Admin(sw_if, true) | IfEvent::Link(sw_if, true) => {
                 let this = world.get::<Self>();
                 if this.is_on(sw_if) {
@@ -44,7 +44,7 @@ impl DirectedBroadcast {
         self.0.lock().expect("no panic inside")
     }
 
-    /// Whether it is on.
+    /// Returns true if the interface forwards directed broadcasts.
     pub fn is_on(&self, sw_if: SwIfIndex) -> bool {
         self.on().contains(&sw_if)
     }
@@ -64,7 +64,7 @@ impl DirectedBroadcast {
         Ok(())
     }
 
-    /// Lets the routes to the broadcast addresses of an interface's networks lead where they are to.
+    /// Points the routes to the broadcast addresses of an interface's networks at the link, or at drop.
     fn apply(&self, world: &World, sw_if: SwIfIndex) {
         let (addresses, fib) = (world.get::<Addresses<Ip4>>(), world.get::<Fib<Ip4>>());
         let (Ok(table), Ok(interface)) = (addresses.table_of(sw_if), world.get::<Interfaces>().get(sw_if))

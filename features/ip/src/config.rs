@@ -15,7 +15,7 @@ use net::{
 use std::collections::BTreeMap;
 use wire::{Ip4, Ip6, Prefix};
 
-/// Says what was set.
+/// Writes the configuration.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     crate::super_path::write_config(world, config);
     tables::<Ip4>(world, config);
@@ -202,7 +202,7 @@ pub fn via<F: Net>(interfaces: &Interfaces, ids: &Ids, table: TableIndex, path: 
         }
         PathKind::Extension(Extension::Dvr, sw_if) => format!("via dvr {}", name(SwIfIndex(sw_if))),
         PathKind::Extension(Extension::UdpEncap, object) => format!("via udp-encap {object}"),
-        // Refused as long as nobody takes them, and set by clients only.
+        // Refused as long as no feature takes them, and set by clients only.
         PathKind::Extension(..) => "via drop".into(),
     };
     if path.weight > 1 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Containers: addresses behind an interface that are delivered here, as if they were ours. Who speaks for them takes their
-//! packets from the local protocols and ports.
+//! Containers: addresses behind an interface that are delivered here, as if they were ours, to the nodes of the local
+//! protocols and ports.
 
 use cli::{Error, Matches, Output, Result, Table, Writer, quote};
 use graph::{Deleted, Phase, RunningConfig, Shared, SwIfIndex, World};
@@ -130,7 +130,7 @@ pub fn show(w: &World, m: &Matches) -> Result<Output> {
     }))
 }
 
-/// Says what was set.
+/// Writes the configuration.
 pub fn write_config<F: Net>(w: &World, config: &mut RunningConfig) {
     config.list(Phase::ROUTES, w.get::<Containers<F>>().list(), |w, (prefix, sw_if), lines| {
         let line = format!("ip container {prefix} {}", quote(&w.get::<Interfaces>().name(sw_if)));

@@ -10,10 +10,10 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard};
 use wire::{Family, Ip4, Ip6, Prefix};
 
-/// Lets an interface speak by another's addresses of both versions, or no longer. If one version refuses, neither is changed.
+/// Sets or removes the interface whose addresses an unnumbered interface uses. If one version refuses, neither is changed.
 ///
 /// # Errors
-/// Those of [`Addresses::set_unnumbered`].
+/// As [`Addresses::set_unnumbered`].
 pub fn set_unnumbered(world: &World, sw_if: SwIfIndex, lender: Option<SwIfIndex>) -> Result<()> {
     let (four, six) = (world.get::<Addresses<Ip4>>(), world.get::<Addresses<Ip6>>());
     let before = four.unnumbered(sw_if);
@@ -26,7 +26,7 @@ pub fn set_unnumbered(world: &World, sw_if: SwIfIndex, lender: Option<SwIfIndex>
 
 type Own<F> = (SwIfIndex, Prefix<<F as Family>::Addr>);
 
-/// The addresses that are marked: a client that has started anew says all addresses again, and what it doesn't say goes.
+/// The marked addresses: a restarted client adds all its addresses again, and the ones left marked are removed.
 pub struct Sweep<F: Net>(Mutex<BTreeSet<Own<F>>>);
 
 impl<F: Net> Shared for Sweep<F> {
@@ -40,13 +40,13 @@ impl<F: Net> Sweep<F> {
         self.0.lock().expect("no panic inside")
     }
 
-    /// Takes the marked addresses of which `which` says so.
+    /// Takes the marked addresses that `which` selects.
     fn take(&self, which: impl Fn(&Own<F>) -> bool) -> Vec<Own<F>> {
         self.marked().extract_if(.., |own| which(own)).collect()
     }
 }
 
-/// Marks all addresses: those that aren't added again until [`replace_addresses_end`] go then.
+/// Marks all addresses: [`replace_addresses_end`] removes the ones that aren't added again until then.
 pub fn replace_addresses_begin<F: Net>(world: &World) {
     let addresses = world.get::<Addresses<F>>();
     let of = |sw_if| addresses.own(sw_if).into_iter().map(move |address| (sw_if, address));
@@ -59,11 +59,11 @@ pub fn replace_addresses_end<F: Net>(world: &World) {
     remove_marked::<F>(world, |_| true);
 }
 
-/// Whether there were any.
+/// Removes the marked addresses that `which` selects; returns true if there were any.
 fn remove_marked<F: Net>(world: &World, which: impl Fn(&Own<F>) -> bool) -> bool {
     let gone = world.get::<Sweep<F>>().take(which);
     for (sw_if, address) in &gone {
-        // One that is gone already, or its interface, is what was wanted.
+        // An address or interface that is gone already is no error.
         let _ = world.get::<Addresses<F>>().remove(world, *sw_if, *address);
     }
     !gone.is_empty()
@@ -82,7 +82,7 @@ pub fn add_address<F: Net>(world: &World, sw_if: SwIfIndex, new: Prefix<F::Addr>
         return Ok(());
     }
     let added = addresses.add(world, sw_if, new);
-    // What is marked may be about to move, and mustn't be in the way.
+    // Marked addresses may be about to move, and mustn't cause a conflict.
     let in_the_way = |old: &Prefix<F::Addr>| old.covers(&new) || new.covers(old);
     match added {
         Err(e)
@@ -125,7 +125,7 @@ fn link_local<F: Net>(prefix: Prefix<F::Addr>) -> Result<Option<Ipv6Addr>> {
 /// Sets the link-local address of an interface, and enables IPv6 on it.
 ///
 /// # Errors
-/// Those of [`LinkLocals::set`].
+/// As [`LinkLocals::set`].
 pub fn set_link_local(world: &World, sw_if: SwIfIndex, address: Ipv6Addr) -> Result<()> {
     let links = world.get::<LinkLocals>();
     links.set(world, sw_if, Some(address))?;

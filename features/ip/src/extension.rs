@@ -5,20 +5,20 @@ use crate::local::{Refusal, Upper};
 use wire::icmp::code6;
 use wire::{ExtError, ExtHeader, ExtHeaders, Header, Ip6Fragment, Ip6Options, IpProtocol};
 
-/// Options of one header that are looked at; who sends more has nothing good in mind (RFC 8504 5.3).
+/// Options of one header that are processed; a packet with more is dropped (RFC 8504 5.3).
 const MOST: usize = 16;
 
-/// What the options of a header ask for.
+/// Requests in the options of a header.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Asked {
-    /// Routers are to look at the packet: why (RFC 2711).
+    /// Value of the router alert option, which asks routers to examine the packet (RFC 2711).
     pub router_alert: Option<u16>,
 }
 
-/// Looks at the options of a hop-by-hop or destination header.
+/// Processes the options of a hop-by-hop or destination header.
 ///
 /// # Errors
-/// What an unknown option's kind says is to be done (RFC 8200 4.2), and where the header is wrong.
+/// The action for an unknown option by its type (RFC 8200 4.2), or the offset of an error in the header.
 pub fn options(header: &ExtHeader<'_>, to_group: bool) -> Result<Asked, Refusal> {
     let mut asked = Asked::default();
     let problem = |code, at: usize| Err(Refusal::Problem(code, (header.offset + at) as u32));
@@ -44,10 +44,10 @@ pub fn options(header: &ExtHeader<'_>, to_group: bool) -> Result<Asked, Refusal>
     Ok(asked)
 }
 
-/// Walks to what a packet for us carries.
+/// Walks the headers of a packet for us to its upper layer.
 ///
 /// # Errors
-/// Why it doesn't come there.
+/// The reason why the packet is refused.
 #[inline(never)]
 pub fn upper(packet: &[u8]) -> Result<Upper, Refusal> {
     let to_group = packet.get(24) == Some(&0xff);
@@ -56,7 +56,7 @@ pub fn upper(packet: &[u8]) -> Result<Upper, Refusal> {
     loop {
         let (protocol, offset) = (walk.protocol(), walk.offset());
         let here = Upper { protocol, offset, named_at };
-        // What we don't speak stays where it is: whoever registered for it takes it.
+        // Other headers end the walk: the node registered for the protocol takes the packet.
         let followed = matches!(
             protocol,
             IpProtocol::HOP_BY_HOP | IpProtocol::ROUTING | IpProtocol::FRAGMENT | IpProtocol::DEST_OPTIONS
@@ -71,20 +71,20 @@ pub fn upper(packet: &[u8]) -> Result<Upper, Refusal> {
         };
         match header.kind {
             IpProtocol::FRAGMENT => {
-                // One that is whole is no fragment (RFC 6946).
+                // An atomic fragment is no fragment (RFC 6946).
                 let whole = |f: &Ip6Fragment| f.offset() == 0 && !f.more_fragments();
                 if !Ip6Fragment::view(header.bytes).is_some_and(whole) {
                     return Err(Refusal::Fragment);
                 }
             }
-            // We are on nobody's source route (RFC 5095); one that has been gone to the end is of no matter.
+            // Source routes are refused (RFC 5095); a header without segments left is ignored.
             IpProtocol::ROUTING if header.bytes[3] != 0 => {
                 return Err(Refusal::Problem(code6::ERRONEOUS_FIELD, header.offset as u32 + 2));
             }
             IpProtocol::DEST_OPTIONS => {
                 options(&header, to_group)?;
             }
-            // Hop-by-hop options were looked at on the way in.
+            // Hop-by-hop options were processed on input.
             _ => {}
         }
         named_at = header.offset;

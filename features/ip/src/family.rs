@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the nodes need of an IP version beside [`net::Net`]: all in which the two differ, in one place.
+//! Traits of an IP version for the nodes, beside [`net::Net`]: all differences of the two versions, in one place.
 
 use crate::flow::Fields;
 use crate::frag::Template;
@@ -19,13 +19,13 @@ pub type Says = (u8, u8);
 pub struct Errors {
     /// No route.
     pub no_route: Says,
-    /// A route says unreachable.
+    /// The route's path is "unreachable".
     pub unreachable: Says,
-    /// A route says prohibited.
+    /// The route's path is "prohibited".
     pub prohibited: Says,
-    /// Nobody takes the protocol; in IPv6 the last word points at its number.
+    /// No node takes the protocol; in IPv6 the last word points at its number.
     pub unknown_protocol: Says,
-    /// Nobody listens on the port.
+    /// No node takes the port.
     pub port_unreachable: Says,
     /// TTL or hop limit ran out.
     pub expired: Says,
@@ -36,8 +36,8 @@ pub struct Errors {
 /// The first 16 bytes of a header as little-endian words, and the first word of the destination.
 pub type Words = ([u32; 4], u32);
 
-/// Those of a header, whose destination begins with word `destination`. One by one: `array::map` isn't always inlined, and then not
-/// compiled for the caller's instruction set.
+/// [`Words`] of a header whose destination begins with word `destination`. One by one: `array::map` isn't always inlined, and then
+/// not compiled for the caller's instruction set.
 #[inline(always)]
 pub fn words(header: &[[u8; 4]], destination: usize) -> Words {
     let first = [
@@ -49,18 +49,18 @@ pub fn words(header: &[[u8; 4]], destination: usize) -> Words {
     (first, u32::from_le_bytes(header[destination]))
 }
 
-/// What kind of good packet it is.
+/// The kind of a valid packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// To one host.
     Unicast,
     /// To a group.
     Multicast,
-    /// Of either kind, with options that every router looks at.
+    /// Of either kind, with options that every router examines.
     Options,
 }
 
-/// The ways out of an input node.
+/// The next nodes of an input node.
 pub trait Ways: Next + PartialEq {
     /// To the lookup.
     const LOOKUP: Self;
@@ -76,31 +76,31 @@ pub trait Ways: Next + PartialEq {
 
 /// An IP version.
 pub trait Ip: Net {
-    /// How its packets are described.
+    /// Outermost layer of its packets, for traces.
     const LAYER: Layer;
     /// Its ICMP errors.
     const ERRORS: Errors;
-    /// The ways out of its input node.
+    /// The next nodes of its input node.
     type Input: Ways;
-    /// How headers of fragments are made.
+    /// Header template of fragments.
     type Template: Template;
 
-    /// The destination as the tables take it; that of no packet is a martian's.
+    /// Destination address as an LPM key; a martian if the packet is too short.
     fn destination(b: &Buffer) -> Self::Key;
-    /// The source as the tables take it; that of no packet is a martian's.
+    /// Source address as an LPM key; a martian if the packet is too short.
     fn source(b: &Buffer) -> Self::Key;
 
-    /// What [`Self::wrong`] looks at; zeros, which are wrong, for a packet shorter than a header.
+    /// Words that [`Self::wrong`] examines; zeros, which are wrong, for a packet shorter than a header.
     fn words(b: &Buffer) -> Words;
     /// The total length that a header claims.
     fn total(first: [u32; 4]) -> u32;
-    /// 0 for the usual header: whatever the rest of the packet, a router handles it. Without branches, since it becomes vector
-    /// code. `have` are the bytes of the packet and what lies behind it; with `VERIFY` the checksum is looked at.
+    /// Returns 0 for a usual header: whatever the rest of the packet, a router handles it. Without branches, since it becomes vector
+    /// code. `have` are the bytes of the packet and of padding behind it; with `VERIFY` the checksum is verified.
     fn wrong<const VERIFY: bool>(words: Words, have: u32) -> u32;
-    /// Where the word of the header stands that every hop changes.
+    /// Byte offset of the header word that every hop changes.
     const CHANGES: usize;
-    /// That word for the next hop; and not 0 for a packet that a router can't send on: its hop limit is used up, or it must not leave
-    /// its link. As [`Self::wrong`], of a usual header.
+    /// Returns that word for the next hop; and not 0 for a packet that a router can't forward: its hop limit is used up, or it must
+    /// not leave its link. As [`Self::wrong`], of a usual header.
     fn onward(first: [u32; 4]) -> (u32, u32);
     /// The total length of a packet that is usual: the same for one packet.
     #[inline(always)]
@@ -108,22 +108,22 @@ pub trait Ip: Net {
         let words = Self::words(b);
         (Self::wrong::<VERIFY>(words, b.packet_len() as u32) == 0).then(|| Self::total(words.0) as usize)
     }
-    /// Decides about any packet, and takes off what lies behind it.
+    /// Classifies any packet, and cuts off the padding behind it.
     fn check(b: &mut Buffer, verify: bool, cache: &mut Cache) -> Result<Class, Self::Input>;
 
-    /// Takes one from the hop limit of a packet that may go on; `false` for what needs a closer look, which is unchanged.
+    /// Decrements the hop limit of a packet that may be forwarded; `false` for one that needs a closer look, which is unchanged.
     fn pass(b: &mut Buffer) -> bool;
-    /// Takes one from the hop limit.
+    /// Decrements the hop limit.
     fn decrement(b: &mut Buffer);
-    /// Whether the source means nothing on another link (RFC 4291 2.5.6).
+    /// Returns true if the source is valid on its own link only (RFC 4291 2.5.6).
     fn is_confined(b: &Buffer) -> bool;
-    /// Whether a router on the way may fragment the packet.
+    /// Returns true if this node may fragment the packet.
     fn may_fragment(b: &Buffer) -> bool;
 
-    /// What the packet carries for us, all headers in front of it looked at.
+    /// Returns the upper layer of a packet for us, after processing all headers in front of it.
     fn upper(b: &Buffer) -> Result<Upper, Refusal>;
 
-    /// The fields that flows are told apart by.
+    /// Returns the fields for the flow hash of a packet whose IP header begins at byte `at`.
     fn fields(b: &Buffer, at: usize) -> Fields;
 }
 
@@ -132,7 +132,7 @@ pub fn arc<F: Ip>(world: &World, name: &str) -> ArcIndex {
     world.arc(&graph::filled(name, F::IS_V6)).expect("the plugin brings its arcs")
 }
 
-/// For an ICMP error, with the last word of its header.
+/// Metadata of a packet that causes an ICMP error, with the last word of the error's header.
 pub fn error(says: Says, rest: u32) -> IpMeta {
     IpMeta::error(says.0, says.1, rest)
 }
@@ -142,7 +142,7 @@ pub fn error(says: Says, rest: u32) -> IpMeta {
 pub struct IpTrace<F>(Head, PhantomData<F>);
 
 impl<F> IpTrace<F> {
-    /// Of a packet.
+    /// Copies the headers of a packet.
     pub fn of(b: &Buffer) -> Self {
         Self(Head::of(b), PhantomData)
     }

@@ -9,11 +9,11 @@ use wire::IpProtocol;
 
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A hash of the fields that `flow` names of a packet whose IP header begins at byte `at`, and of the router's number. Fragments of one packet
+/// Hashes the fields that `flow` names of a packet whose IP header begins at byte `at`, and the router's number. Fragments of one packet
 /// have to take one path, and only the first has ports: they are hashed without.
 #[inline(always)]
 pub fn hash<F: Ip>(b: &Buffer, at: usize, flow: Flow) -> u32 {
-    // The other choices by themselves: fields that are handed to another function stand in memory for all.
+    // Other sets of fields in a function of their own: passing the fields to it would put them in memory for all packets.
     if flow.fields != FlowHash::default() {
         return hash_of::<F>(b, at, flow);
     }
@@ -25,7 +25,7 @@ fn hash_of<F: Ip>(b: &Buffer, at: usize, flow: Flow) -> u32 {
     F::fields(b, at).choose(flow.fields).hash(flow.router_id)
 }
 
-/// What flows are told apart by.
+/// The packet fields that distinguish flows.
 #[derive(Clone, Copy, Default)]
 pub struct Fields {
     /// The source address; of IPv6, a hash of it.
@@ -157,7 +157,7 @@ mod tests {
             bench.rt.cache().free(b);
             hash
         };
-        // Of the flows that one router sends by the first of two paths, the next one sends half by each of its own.
+        // Of the flows that one router sends over the first of two paths, the next one sends half over each of its own.
         for (before, after) in [(0, 1), (1, 2), (0x0a00_0001, 0x0a00_0002)] {
             let passed: Vec<u16> = (0..10_000).filter(|port| of(*port, before) % 2 == 0).collect();
             let first = passed.iter().filter(|port| of(**port, after) % 2 == 0).count();

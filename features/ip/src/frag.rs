@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-frag`, `ip6-frag`: packets larger than the link, in parts (RFC 791 3.2, RFC 1812 4.2.2.7); of IPv6 only our own
+//! `ip4-frag`, `ip6-frag`: fragment packets larger than the link's MTU (RFC 791 3.2, RFC 1812 4.2.2.7); of IPv6 only our own
 //! (RFC 8200 4.5).
 
 use crate::family::Ip;
@@ -48,7 +48,7 @@ pub enum To {
     NoAdjacency,
 }
 
-/// Bytes of a fragment at most, however large the link's packets may be: it lies in one buffer, as in VPP.
+/// Bytes of a fragment at most, however large the MTU: it lies in one buffer, as in VPP.
 const LARGEST: usize = 2048;
 
 #[derive(Clone, Copy)]
@@ -71,26 +71,26 @@ impl<F: Ip> Build for Fragment<F> {
     }
 }
 
-/// A packet as it is cut.
+/// The part of a packet that is cut into fragments.
 pub struct Whole {
-    /// Where the bytes begin that are cut.
+    /// Offset of the first byte that is cut.
     header: usize,
-    /// Where they end.
+    /// Offset behind the last one.
     total: usize,
-    /// Where they lie in the packet that this is a fragment of: its parts lie there, and more follow if more followed.
+    /// Fragment offset in bytes, if it is a fragment: its fragments' offsets continue it, and more follow if more followed.
     base: usize,
     more: bool,
 }
 
-/// Headers of fragments: length, offset and checksum are still to be set.
+/// The header of fragments: length, offset and checksum are still to be set.
 pub trait Template: Sized {
-    /// How a packet is cut; `None` if it is malformed.
+    /// Returns the part of a packet to be cut; `None` if it is malformed.
     fn whole(packet: &[u8]) -> Option<Whole>;
-    /// Of the first fragment or of the others; all of one packet have one `id`.
+    /// Creates the header of the first fragment or of the others; all of one packet have one `id`.
     fn new(packet: &[u8], first: bool, id: u32) -> Option<Self>;
     /// Bytes of the header.
     fn len(&self) -> usize;
-    /// The header of a fragment.
+    /// Returns the header of a fragment.
     fn fill(&mut self, payload: usize, offset: usize, more: bool) -> &[u8];
 }
 
@@ -155,18 +155,18 @@ impl Template for Template4 {
     }
 }
 
-/// Bytes of what every IPv6 fragment begins with, at most.
+/// Bytes at most of the headers that every IPv6 fragment begins with.
 const LONGEST6: usize = 512;
 
-/// IPv6's (RFC 8200 4.5): what routers on the way look at stands in every fragment, behind it the fragment header.
+/// IPv6's (RFC 8200 4.5): the headers for routers on the path stand in every fragment, behind them the fragment header.
 pub struct Template6 {
     bytes: [u8; LONGEST6],
     len: usize,
 }
 
 impl Template6 {
-    /// Where the headers end that stand in every fragment, and where the type of what follows is named; `None` for a packet that
-    /// is a fragment already, or malformed.
+    /// Offset behind the headers that stand in every fragment, and offset of the next header's type; `None` for a packet that is a
+    /// fragment already, or malformed.
     fn split_at(packet: &[u8]) -> Option<(usize, usize)> {
         let mut found = (Ipv6Header::LEN, 6);
         for header in ExtHeaders::new(packet) {
@@ -260,7 +260,7 @@ impl<F: Ip> Fragment<F> {
     }
 }
 
-/// Finishes a checksum that somebody was to finish later: before the packet is cut in two, or goes where nobody does that.
+/// Completes a deferred checksum: before the packet is fragmented, or goes where no device completes it.
 pub fn finish_checksum(b: &mut Buffer) {
     if !b.flags.has(Flags::CSUM_PARTIAL) {
         return;
@@ -321,7 +321,7 @@ impl<F: Ip> Node for Fragment<F> {
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let meta = b.scratch::<IpMeta>();
         let Some(adj) = self.adjacencies.get(meta.adj(), cx.turn) else { return To::NoAdjacency };
-        // Of the path, if whoever sends packets here says so; else of the link.
+        // The path's, if the sending node has set it; else the link's.
         let mtu = u16::try_from(meta.icmp_rest).ok().filter(|mtu| *mtu != 0).unwrap_or(adj.mtu);
         let len = b.packet_len();
         let split = Self::split(b, mtu.into(), adj.next, cx);

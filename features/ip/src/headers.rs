@@ -5,12 +5,12 @@ use crate::family::{Ip, Words};
 use buffer::Buffer;
 use std::marker::PhantomData;
 
-/// Packets judged in one go: few enough that what was gathered stays in the first-level cache.
+/// Packets judged at once: few enough that the gathered headers stay in the first-level cache.
 pub const BLOCK: usize = 64;
 /// Packets in one vector register of the widest instruction set.
 const LANES: usize = 16;
 
-/// What was found over all packets.
+/// Results over all packets.
 #[derive(Clone, Copy)]
 pub struct Found {
     /// Some header needs a closer look.
@@ -19,7 +19,7 @@ pub struct Found {
     pub padded: bool,
 }
 
-/// What the next hop gets.
+/// The changed header word and the length of a packet for the next hop.
 #[derive(Clone, Copy)]
 pub struct Onward {
     /// [`Ip::onward`].
@@ -35,9 +35,9 @@ pub struct Headers<F> {
     rows: [[u32; 4]; BLOCK],
     /// The first word of the destination.
     destination: [u32; BLOCK],
-    /// Bytes of the whole packet and what lies behind it.
+    /// Bytes of the whole packet and of padding behind it.
     have: [u32; BLOCK],
-    /// After [`Self::judge`]: not 0 for those that need a closer look.
+    /// After [`Self::judge`]: not 0 for packets that need a closer look.
     wrong: [u32; BLOCK],
     /// After [`Self::judge`] with `ONWARD`: [`Onward::word`] and [`Onward::total`].
     onward: [u32; BLOCK],
@@ -45,7 +45,7 @@ pub struct Headers<F> {
     version: PhantomData<F>,
 }
 
-/// Where one header is taken over.
+/// The slot of one header.
 pub struct Place<'a> {
     row: &'a mut [u32; 4],
     destination: &'a mut u32,
@@ -53,7 +53,7 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Takes over the header of a packet of so many bytes.
+    /// Stores the header of a packet of so many bytes.
     #[inline(always)]
     pub fn put(self, words: Words, have: u32) {
         (*self.row, *self.destination) = words;
@@ -76,7 +76,7 @@ impl<F> Default for Headers<F> {
 }
 
 impl<F: Ip> Headers<F> {
-    /// Takes over the headers of packets in order; one that is too short gets one that is wrong. Calls `also` on each packet.
+    /// Stores the headers of packets in order; a packet that is too short gets a wrong one. Calls `also` on each packet.
     #[inline(always)]
     pub fn gather<'b>(
         &mut self,
@@ -89,14 +89,14 @@ impl<F: Ip> Headers<F> {
         }
     }
 
-    /// The places of headers in order.
+    /// The slots of headers in order.
     #[inline(always)]
     pub fn places(&mut self) -> impl Iterator<Item = Place<'_>> {
         let columns = self.rows.iter_mut().zip(&mut self.destination).zip(&mut self.have);
         columns.map(|((row, destination), have)| Place { row, destination, have })
     }
 
-    /// The place of header `i`, below [`BLOCK`].
+    /// The slot of header `i`, below [`BLOCK`].
     #[inline(always)]
     pub fn place(&mut self, i: usize) -> Place<'_> {
         let i = i % BLOCK;
@@ -115,38 +115,38 @@ impl<F: Ip> Headers<F> {
         F::total(self.rows[i]) as usize
     }
 
-    /// Whether packet `i` needs a closer look.
+    /// Returns true if packet `i` needs a closer look.
     #[inline(always)]
     pub fn is_wrong(&self, i: usize) -> bool {
         self.wrong[i] != 0
     }
 
-    /// Packet `i` needs a closer look.
+    /// Marks packet `i` as one that needs a closer look.
     #[inline(always)]
     pub fn set_wrong(&mut self, i: usize) {
         self.wrong[i % BLOCK] = 1;
     }
 
-    /// Whether something lies behind packet `i`.
+    /// Returns true if padding lies behind packet `i`.
     #[inline(always)]
     pub fn is_padded(&self, i: usize) -> bool {
         F::total(self.rows[i]) < self.have[i]
     }
 
-    /// What the next hop gets of packet `i`.
+    /// Returns the changed header word and the length of packet `i` for the next hop.
     #[inline(always)]
     pub fn onward(&self, i: usize) -> Onward {
         Onward { word: self.onward[i % BLOCK], total: self.total[i % BLOCK] }
     }
 
-    /// Packet `i` is number `to` from now on.
+    /// Changes the number of packet `i` to `to`.
     #[inline(always)]
     pub fn renumber(&mut self, i: usize, to: usize) {
         (self.onward[to % BLOCK], self.total[to % BLOCK]) = (self.onward[i % BLOCK], self.total[i % BLOCK]);
     }
 
-    /// Tells usual headers ([`Ip::wrong`]) from those that need a closer look; with `ONWARD`, those that can't be sent on need one
-    /// too. What stands behind the last of `n` packets is a header of before.
+    /// Tells usual headers ([`Ip::wrong`]) from headers that need a closer look; with `ONWARD`, packets that can't be forwarded
+    /// need one too. Slots behind the last of `n` packets hold headers of an earlier block.
     #[inline(always)]
     pub fn judge<const VERIFY: bool, const ONWARD: bool>(&mut self, n: usize) -> Found {
         let mut padded = [0; LANES];
@@ -172,7 +172,7 @@ impl<F: Ip> Headers<F> {
         &self.total[..n.min(BLOCK)]
     }
 
-    /// Whether some of the first `n` packets is longer than that, by what [`Self::judge`] with `ONWARD` has found.
+    /// Returns true if one of the first `n` packets is longer than `than` bytes, after [`Self::judge`] with `ONWARD`.
     #[inline(always)]
     pub fn any_longer(&self, n: usize, than: u32) -> bool {
         self.totals(n).iter().fold(false, |any, total| any | (*total > than))

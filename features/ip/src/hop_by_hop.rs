@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip6-hop-by-hop`: the options that every router on the way looks at (RFC 8200 4.3).
+//! `ip6-hop-by-hop`: the options that every router on the path processes (RFC 8200 4.3).
 
 use crate::extension;
 use crate::family::{IpTrace, arc, error};
@@ -62,7 +62,7 @@ impl HopByHop {
             Err(Refusal::TooMany) => return To::TooMany,
             Err(_) => return To::Discard,
         };
-        // Who listens to the alert is asked by its value; for others it is forwarded (RFC 6398 4.1).
+        // Alerts of a value that has a listener here are delivered; others are forwarded (RFC 6398 4.1).
         let to_icmp =
             || UpperLayer::find6(b.data()).is_ok_and(|u| u.protocol == IpProtocol::ICMP6 && !u.is_fragment());
         if asked.router_alert == Some(MLD) && to_group && to_icmp() {

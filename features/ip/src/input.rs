@@ -13,7 +13,7 @@ use stats::Lane;
 pub struct Input<F: Ip, const VERIFY: bool> {
     arcs: Arcs,
     received: Lane,
-    /// Here only to be filled anew without being cleared.
+    /// Kept here only so that it needn't be cleared for each vector.
     headers: Headers<F>,
 }
 
@@ -38,7 +38,7 @@ impl<F: Ip, const VERIFY: bool> Build for Input<F, VERIFY> {
     }
 }
 
-/// Why a header isn't a usual one, and where the packet goes then.
+/// Classifies a packet whose header isn't a usual one, and returns its next node.
 #[cold]
 #[inline(never)]
 fn unusual<F: Ip, const VERIFY: bool, const TRACED: bool>(
@@ -69,7 +69,7 @@ pub fn enter<const TRACED: bool>(
     cx.start_arc(if to_group { multicast } else { unicast }, b.rx_if, b)
 }
 
-/// Takes off what lies behind the packet: padding of the frame. False if that takes buffers, and there are none.
+/// Cuts off the padding behind the packet. Returns false if that takes buffers, and there are none.
 #[inline(always)]
 fn trim<const TRACED: bool>(b: &mut Buffer, total: usize, cx: &mut Cx<'_, TRACED>) -> bool {
     if b.is_chained() {
@@ -144,7 +144,7 @@ impl<F: Ip, const VERIFY: bool> Node for Input<F, VERIFY> {
                 self.received.add(b.rx_if as usize, 1);
             }
         }
-        // Who comes from where features are enabled starts the arc. What was found to be unusual has done that, if it may.
+        // Packets from interfaces with features start the arc here; packets handled by `unusual` have already, if they may.
         for i in 0..n {
             if v.is(i, F::Input::LOOKUP) {
                 let b = v.get_mut(i);

@@ -63,31 +63,31 @@ pub enum To {
     TooManyHeaders,
 }
 
-/// What a packet for us carries.
+/// The upper layer of a packet for us.
 #[derive(Clone, Copy)]
 pub struct Upper {
     /// Its protocol.
     pub protocol: IpProtocol,
-    /// Where it begins.
+    /// Byte offset of its header.
     pub offset: usize,
-    /// Where the protocol's number stands; 0 in IPv4.
+    /// Byte offset of the protocol's number; 0 in IPv4.
     pub named_at: usize,
 }
 
-/// Why a packet for us isn't taken.
+/// The reason why a packet for us is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// The headers don't fit into the first segment, or into the packet.
     TooShort,
-    /// A part of a packet.
+    /// The packet is a fragment.
     Fragment,
-    /// An ICMP "parameter problem" is to be sent: its code, and where the problem is.
+    /// An ICMP "parameter problem" is to be sent: its code, and the offset of the problem.
     Problem(u8, u32),
-    /// It is to be dropped without a word.
+    /// The packet is dropped silently.
     Discard,
     /// Nothing follows the headers.
     NoNextHeader,
-    /// Nobody sends so many headers who has good in mind.
+    /// More headers or options than are processed.
     TooMany,
 }
 
@@ -108,7 +108,7 @@ impl Refusal {
     }
 }
 
-/// What follows when all is well.
+/// Delivers valid packets to the nodes of their protocols.
 struct Deliver<F> {
     protocols: Arc<Protocols<F>>,
     punt: ArcIndex,
@@ -165,7 +165,7 @@ impl<F: Ip> Local<F> {
         let upper = F::upper(b).map_err(|refusal| refusal.way(b))?;
         check_transport(b, upper.protocol, F::IS_V6)?;
         let ip = F::Header::view(b.data()).ok_or(To::TooShort)?;
-        // Our own packets come from us, and who asks all may have no address yet.
+        // Our own packets have our source, and the sender of a packet to many may have no address yet.
         let to_many = ip.dst().multicast() || !F::IS_V6 && ip.dst() == F::Addr::mask(F::BITS);
         if !b.flags.has(Flags::LOCAL) && !to_many {
             self.check_source(b, ip.src(), cx.turn)?;
@@ -173,7 +173,7 @@ impl<F: Ip> Local<F> {
         Ok(upper)
     }
 
-    /// A source that is us, or that no answer would reach.
+    /// Refuses a source that is our own address, or that no answer would reach.
     #[inline(always)]
     fn check_source(&self, b: &Buffer, source: F::Addr, turn: &Turn<'_>) -> Result<(), To> {
         let view = self.interfaces.views(turn).get(b.rx_if as usize).unwrap_or_default();
@@ -195,8 +195,8 @@ impl<F: Ip> Local<F> {
     }
 }
 
-/// Checks the checksum of TCP or UDP, unless somebody has, or nobody is to (RFC 1122 4.1.3.4, 4.2.2.7). In IPv6 there has to
-/// be one (RFC 8200 8.1).
+/// Verifies the checksum of TCP or UDP, unless the device has, or it isn't complete yet (RFC 1122 4.1.3.4, 4.2.2.7). In IPv6
+/// there has to be one (RFC 8200 8.1).
 #[inline(always)]
 fn check_transport(b: &Buffer, protocol: IpProtocol, v6: bool) -> Result<(), To> {
     let bad = match protocol {
@@ -243,7 +243,7 @@ impl<F: Ip> Node for Local<F> {
     }
 }
 
-/// Behind the features.
+/// Delivers packets behind the features.
 pub struct EndOfArc<F: Ip>(Deliver<F>);
 
 impl<F: Ip> Build for EndOfArc<F> {

@@ -17,7 +17,7 @@ use sync::Turn;
 use wire::Address;
 use wire::describe::describe;
 
-/// Choices and lookups in other tables, one behind the other, before a packet counts as going in a circle.
+/// Load-balances and lookups in other tables in a row before a packet counts as looping.
 const STEPS: usize = 8;
 
 pub struct Lookup<F: Ip> {
@@ -69,7 +69,7 @@ pub enum To {
     NoTable,
 }
 
-/// What was found.
+/// Record of a lookup.
 #[derive(Clone, Copy)]
 pub struct LookupTrace<F> {
     fib: u32,
@@ -106,7 +106,7 @@ impl<F: Ip> Build for Lookup<F> {
     }
 }
 
-/// Without an early end, so that many are compared at once.
+/// True if all are equal. Without an early exit, so that many are compared at once.
 #[inline(always)]
 fn all_equal<T: Copy + PartialEq>(all: &[T]) -> bool {
     all.iter().fold(true, |equal, one| equal & (*one == all[0]))
@@ -122,7 +122,7 @@ pub fn table_of<F: Ip>(b: &Buffer, views: Views<'_>) -> TableIndex {
     }
 }
 
-/// What was found for a packet: an adjacency that no choice is left in, and the table that it was found in.
+/// Result of a lookup: an adjacency that is no load-balance or further lookup, and the table of the last lookup.
 struct Found<'t> {
     index: AdjIndex,
     adj: &'t Adj,
@@ -130,8 +130,8 @@ struct Found<'t> {
 }
 
 impl<F: Ip> Lookup<F> {
-    /// From where a route leads to what it comes to. Counts on the way, but not for the route itself. Of several paths the hash of the
-    /// flow decides: `flow`, or the packet's own.
+    /// Follows load-balances and further lookups from the adjacency of a route. Counts for the routes passed, but not for the route
+    /// itself. Among several paths the flow hash selects: `flow`, or the packet's own.
     #[inline(always)]
     fn follow<'t>(
         &'t self,
@@ -163,7 +163,7 @@ impl<F: Ip> Lookup<F> {
         for step in 0..STEPS {
             match at.adj.kind {
                 AdjKind::LoadBalance => {
-                    // Other bits at each step, or the choice behind a choice would be no choice.
+                    // Other bits at each step, or nested load-balances would select by the same bits.
                     let bucket = hash.rotate_right(step as u32 * 5) & at.adj.table;
                     at.index = *self.adjacencies.buckets(at.adj, turn).get(bucket as usize)?;
                 }
@@ -199,7 +199,7 @@ impl<F: Ip> Lookup<F> {
         }
     }
 
-    /// Leaves what was found with the packet, and says where it goes.
+    /// Stores the result in the packet's metadata, and returns its next node.
     #[inline(always)]
     fn apply(&self, b: &mut Buffer, Found { index, adj, fib }: Found<'_>) -> To {
         self.counters.add(adj.counter as usize, 1, b.packet_len() as u64);
@@ -261,7 +261,7 @@ impl<F: Ip> Onward<F> {
         self.go_with(b, adj, table, None, turn)
     }
 
-    /// As [`Self::go`]; of several paths this hash decides, if there is one, and not the packet's own.
+    /// As [`Self::go`]; among several paths this hash selects, if there is one, and not the packet's own.
     #[inline(always)]
     pub fn go_with(
         &self,
@@ -279,7 +279,7 @@ impl<F: Ip> Onward<F> {
     }
 }
 
-/// What is not forwarded.
+/// Returns the next node of a packet that is not forwarded, with its ICMP error if there is one.
 #[cold]
 #[inline(never)]
 fn refuse<F: Ip>(b: &mut Buffer, kind: AdjKind, fib: TableIndex) -> To {
@@ -336,7 +336,7 @@ impl<F: Ip> Node for Lookup<F> {
             if all_equal(&routes[..n]) {
                 self.routes.to(routes[0], n as u64, bytes);
             } else {
-                // A small loop of its own, so that what isn't in the cache is waited for together.
+                // A small loop of its own, so that cache misses overlap.
                 for (b, route) in v.iter_mut().zip(&routes) {
                     self.routes.to(*route, 1, b.packet_len() as u64);
                 }

@@ -63,13 +63,13 @@ const MOST: usize = 20;
 #[derive(Clone, Copy, Default)]
 struct Slot {
     kind: u8,
-    /// Where its kind byte stands in the packet.
+    /// Offset of its kind byte in the packet.
     at: usize,
     /// Bytes, kind and length included.
     len: usize,
 }
 
-/// What the options ask for.
+/// The options of a packet that are acted on.
 #[derive(Default)]
 struct Found {
     slots: [Slot; MOST],
@@ -81,7 +81,7 @@ struct Found {
 /// Reads all options.
 ///
 /// # Errors
-/// Where the packet is wrong, counted from its first byte: what an ICMP "parameter problem" points at.
+/// Offset of the error from the packet's first byte, for the pointer of an ICMP "parameter problem".
 fn read(packet: &[u8]) -> Result<Found, u8> {
     let mut found = Found::default();
     for option in Ipv4Header::options(packet) {
@@ -119,7 +119,7 @@ fn read(packet: &[u8]) -> Result<Found, u8> {
 /// Writes our address into a "record route" (RFC 791 3.1), if there is room.
 ///
 /// # Errors
-/// Where it is wrong, counted from the first byte of the option.
+/// Offset of the error from the first byte of the option.
 fn record_route(option: &mut [u8], address: [u8; 4]) -> Result<(), u8> {
     let at = usize::from(option[2]) - 1;
     if at >= option.len() {
@@ -156,7 +156,7 @@ fn timestamp(option: &mut [u8], address: [u8; 4], now: [u8; 4]) -> Result<(), u8
         ONLY_TIMES => false,
         WITH_ADDRESSES => true,
         PRESPECIFIED if option.get(at..at + 4).ok_or(2u8)? == address => true,
-        // The next station that is named is another.
+        // The next address in the list is another node's.
         PRESPECIFIED => return Ok(()),
         _ => return Err(3),
     };
@@ -194,7 +194,7 @@ impl Options {
         if found.source_route {
             return To::SourceRoute;
         }
-        // Who listens to the alert is asked by protocol (RFC 2113 2.2); for others it is forwarded (RFC 6398 4.1).
+        // Alerts of a protocol with a listener are delivered (RFC 2113 2.2), others forwarded (RFC 6398 4.1).
         if found.alert && ip.protocol == IpProtocol::IGMP {
             return To::RouterAlert;
         }
@@ -223,7 +223,7 @@ impl Options {
     }
 }
 
-/// Writes what the options ask for, and the checksum anew.
+/// Writes addresses and times into the options, and recomputes the checksum.
 fn write(packet: &mut [u8], found: &Found, address: Ipv4Addr) -> Result<(), u8> {
     for slot in &found.slots[..found.used] {
         let Some(option) = packet.get_mut(slot.at..slot.at + slot.len) else { return Err(slot.at as u8) };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Path MTUs: what fits on the whole way to a host, or over a next hop, where that is less than the link takes (RFC 1191,
-//! RFC 8201). Control says them; rewrite nodes heed them.
+//! Path MTUs to hosts or over next hops, where they are less than the link's MTU (RFC 1191, RFC 8201). The control thread
+//! sets them; rewrite nodes apply them.
 //!
-//! Packets that are no larger than the least of them cost nothing: only a larger one is looked up. What routers tell of the
-//! ways of our own packets is learned beside that: [`Learner`].
+//! Only packets larger than the least of them are looked up. Path MTUs that routers report for our own packets are learned
+//! separately: [`Learner`].
 
 mod learned;
 
@@ -21,7 +21,7 @@ use wire::{Address, Family};
 /// A table's index, and a host or next hop.
 type At<F> = (u32, <F as Family>::Addr);
 
-/// What workers read.
+/// Path MTUs as workers read them.
 pub struct Known<F: Net> {
     mtus: BTreeMap<At<F>, u16>,
     least: usize,
@@ -34,7 +34,7 @@ impl<F: Net> Known<F> {
         Self { mtus, least, learned }
     }
 
-    /// A packet of no more bytes fits on every path.
+    /// The least path MTU set: a packet of no more bytes fits on every such path.
     #[inline(always)]
     pub fn least(&self) -> usize {
         self.least
@@ -45,7 +45,7 @@ impl<F: Net> Known<F> {
         self.mtus.get(&(table, to)).copied()
     }
 
-    /// The MTU of the path to a host that a router told, for what we send ourselves.
+    /// The MTU of the path to a host that a router reported, for packets of our own.
     pub fn learned(&self, table: u32, to: F::Addr) -> Option<u16> {
         self.learned.get(&(table, to)).map(|learned| learned.mtu)
     }
@@ -54,7 +54,7 @@ impl<F: Net> Known<F> {
 /// The path MTUs of one version.
 pub struct PathMtus<F: Net> {
     known: Snapshot<Known<F>>,
-    /// Not said again since [`Self::replace_begin`].
+    /// Not set again since [`Self::replace_begin`].
     stale: Mutex<BTreeSet<At<F>>>,
 }
 
@@ -74,7 +74,7 @@ impl<F: Net> Shared for PathMtus<F> {
 }
 
 impl<F: Net> PathMtus<F> {
-    /// For workers.
+    /// Returns the path MTUs, for workers.
     #[inline(always)]
     pub fn known<'t>(&'t self, turn: &'t Turn<'_>) -> &'t Known<F> {
         self.known.get(turn)
@@ -84,10 +84,10 @@ impl<F: Net> PathMtus<F> {
         self.stale.lock().expect("no panic inside")
     }
 
-    /// Sets the MTU of a path, or forgets it (0).
+    /// Sets the MTU of a path, or removes it (0).
     ///
     /// # Errors
-    /// A table that isn't there (−3); less than every link carries, or no address of one host (−7); none to forget (−6).
+    /// A table that isn't there (−3); less than every link carries, or no address of one host (−7); none to remove (−6).
     pub fn set(&self, world: &World, table: u32, to: F::Addr, mtu: u16) -> Result<()> {
         let TableIndex(table) = world.get::<Fib<F>>().find_table(table)?;
         let wrong = |why: String| Err(Error::parse(why).retval(retval::INVALID_VALUE));
@@ -115,7 +115,7 @@ impl<F: Net> PathMtus<F> {
         Ok(())
     }
 
-    /// Forgets what is known of a table that is gone.
+    /// Removes the path MTUs of a table that is gone.
     fn forget_table(&self, TableIndex(table): TableIndex) {
         self.stale().retain(|(of, _)| *of != table);
         let names =
@@ -136,7 +136,7 @@ impl<F: Net> PathMtus<F> {
         });
     }
 
-    /// Takes note of what routers told, and forgets what is too old; gives the time when the next one is.
+    /// Learns the path MTUs that routers reported, and removes expired ones; returns when the next one expires.
     fn learn(&self, told: &[TooBig<F::Addr>], now: u64) -> Option<u64> {
         let next = |known: &Known<F>| known.learned.values().map(|l| l.until).min();
         if told.is_empty() && self.known.read(next).is_none_or(|next| now < next) {
@@ -151,18 +151,18 @@ impl<F: Net> PathMtus<F> {
         self.known.read(next)
     }
 
-    /// Marks all: those that aren't set again until [`Self::replace_end`] go then.
+    /// Marks all: [`Self::replace_end`] removes the ones that aren't set again until then.
     pub fn replace_begin(&self) {
         *self.stale() = self.known.read(|known| known.mtus.keys().copied().collect());
     }
 
-    /// Forgets those that are still marked.
+    /// Removes the path MTUs that are still marked.
     pub fn replace_end(&self) {
         let stale = std::mem::take(&mut *self.stale());
         self.change(|mtus, _| mtus.retain(|at, _| !stale.contains(at)));
     }
 
-    /// Those that routers told: the table's id, the host, the MTU and how long it holds.
+    /// Learned path MTUs: the table's id, the host, the MTU and when it expires.
     pub fn learned(&self, world: &World) -> Vec<(u32, F::Addr, Learned)> {
         let fib = world.get::<Fib<F>>();
         let all: Vec<_> = self.known.read(|known| known.learned.iter().map(|(at, l)| (*at, *l)).collect());
@@ -170,7 +170,7 @@ impl<F: Net> PathMtus<F> {
         all.into_iter().filter_map(of).collect()
     }
 
-    /// Those that were set: the table's id, the host or next hop, the MTU.
+    /// Configured path MTUs: the table's id, the host or next hop, the MTU.
     pub fn list(&self, world: &World) -> Vec<(u32, F::Addr, u16)> {
         let fib = world.get::<Fib<F>>();
         let all: Vec<_> = self.known.read(|known| known.mtus.iter().map(|(at, mtu)| (*at, *mtu)).collect());

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who takes packets that are for us: by protocol, by UDP port.
+//! Nodes that take packets for us: by protocol, by UDP port.
 
 use graph::{NodeIndex, Shared, World, filled};
 use std::marker::PhantomData;
 use sync::{Snapshot, Turn};
 use wire::{Family, IpProtocol};
 
-/// Node by number; `NONE` for nobody.
+/// Node by number; `NONE` for none.
 #[derive(Clone)]
 struct Takers(Box<[u32]>);
 
 const NONE: u32 = u32::MAX;
 
-/// Where among the protocols those are that have none of their own yet.
+/// Index in `protocols` of the node for fragments, which have no protocol yet.
 const FRAGMENTS: usize = 1 << 8;
-/// Where among the protocols those begin that are taken as long as nobody else takes them.
+/// First index in `protocols` of fallback nodes, for protocols that no other node takes.
 const OTHERWISE: usize = FRAGMENTS + 1;
-/// Where among the ports those are that nobody listens on.
+/// Index in `ports` of the node for all other ports.
 const REST: usize = 1 << 16;
 
 impl Takers {
@@ -36,7 +36,7 @@ impl Takers {
     }
 }
 
-/// Who takes packets that are for us, as workers read it.
+/// Nodes that take packets for us, as workers read them.
 pub struct Protocols<F> {
     protocols: Snapshot<Takers>,
     ports: Snapshot<Takers>,
@@ -56,20 +56,20 @@ impl<F> Protocols<F> {
         self.protocols.get(turn).get(protocol.0.into())
     }
 
-    /// Who takes packets of a protocol that nobody else wants.
+    /// Returns the fallback node of a protocol that no other node takes.
     #[inline(always)]
     pub fn otherwise(&self, protocol: IpProtocol, turn: &Turn<'_>) -> Option<NodeIndex> {
         self.protocols.get(turn).get(OTHERWISE + usize::from(protocol.0))
     }
 
-    /// Who takes which protocol, for `show`.
+    /// Returns the node of each protocol, for `show`.
     pub fn list(&self) -> Vec<(IpProtocol, NodeIndex)> {
         let taker =
             |takers: &Takers, n: u8| takers.get(n.into()).or_else(|| takers.get(OTHERWISE + usize::from(n)));
         self.protocols.read(|all| (0..=255).filter_map(|n| Some((IpProtocol(n), taker(all, n)?))).collect())
     }
 
-    /// Who puts fragments together.
+    /// Returns the node that reassembles fragments.
     pub(crate) fn fragments(&self, turn: &Turn<'_>) -> Option<NodeIndex> {
         self.protocols.get(turn).get(FRAGMENTS)
     }
@@ -81,9 +81,9 @@ impl<F> Protocols<F> {
     }
 }
 
-/// Sends packets for us of a protocol to a node. They start at their IP header, have been checked, and are no fragments. What
-/// stands in front of the protocol's own header (options, extension headers) lies in the first segment:
-/// [`wire::UpperLayer::find`] tells where that begins.
+/// Sends packets for us of a protocol to a node. They start at their IP header, have been checked, and are no fragments. Headers
+/// in front of the protocol's own (options, extension headers) lie in the first segment: [`wire::UpperLayer::find`] returns where
+/// the protocol's own begins.
 ///
 /// # Errors
 /// A node that doesn't exist; a protocol that another node takes.
@@ -91,11 +91,11 @@ pub fn register_protocol<F: Family>(world: &World, protocol: IpProtocol, node: &
     register_at::<F>(world, protocol, node, protocol.0.into())
 }
 
-/// The same, as long as nobody else takes the protocol; and for what of it others don't want. What comes in where a feature of the
-/// punt arc is enabled goes there instead.
+/// Like [`register_protocol`], as fallback: for a protocol that no other node takes, and for its packets that other nodes don't
+/// want. Packets from interfaces with a feature of the punt arc go there instead.
 ///
 /// # Errors
-/// A node that doesn't exist; a protocol that another node takes so.
+/// A node that doesn't exist; a protocol that has another fallback node.
 pub fn register_otherwise<F: Family>(world: &World, protocol: IpProtocol, node: &str) -> Result<(), String> {
     register_at::<F>(world, protocol, node, OTHERWISE + usize::from(protocol.0))
 }
@@ -131,12 +131,12 @@ pub fn register_udp_port<F: Family>(world: &World, port: u16, node: &str) -> Res
     set(world, &world.get::<Protocols<F>>().ports, port.into(), &node, &what)
 }
 
-/// Sends datagrams to a port nowhere any more.
+/// Unregisters the node of a UDP port.
 pub fn unregister_udp_port<F: Family>(world: &World, port: u16) {
     world.get::<Protocols<F>>().ports.update(|old| old.with(port.into(), None));
 }
 
-/// Sends datagrams for us to a node whose port nobody listens on; without one their senders are told.
+/// Sends datagrams for us to a node if no other node takes their port; without one their senders get an ICMP error.
 ///
 /// # Errors
 /// A node that doesn't exist; ports that another node takes.
@@ -151,7 +151,7 @@ pub fn set_udp_rest<F: Family>(world: &World, node: Option<&str>) -> Result<(), 
     set(world, ports, REST, &node, &format!("what no IPv{} UDP port takes", F::VERSION))
 }
 
-/// Sends packets of a protocol nowhere any more.
+/// Unregisters the node of a protocol.
 pub fn unregister_protocol<F: Family>(world: &World, protocol: IpProtocol) {
     world.get::<Protocols<F>>().protocols.update(|old| old.with(protocol.0.into(), None));
 }

@@ -15,11 +15,11 @@ use wire::describe::{Layer, describe};
 use wire::icmp::{code4, code6};
 use wire::{Address, Header, Icmp4Type, Icmp6Type, IpHeader, IpProtocol, TcpHeader, UpperLayer};
 
-/// Nanoseconds between two redirects of a thread: who doesn't listen isn't told faster.
+/// Nanoseconds between two redirects of a thread: a sender that ignores them gets no more than that.
 const REDIRECT_EVERY: u64 = 100_000_000;
 /// Bytes of a packet that a redirect may quote.
 const QUOTED: usize = 548;
-/// The same of IPv6: the message is 1280 bytes at most (RFC 4861 8.2).
+/// The same for IPv6: the message is 1280 bytes at most (RFC 4861 8.2).
 const QUOTED6: usize = 1184;
 
 pub struct Rewrite<F: Ip> {
@@ -63,7 +63,7 @@ pub enum To {
     NoHeadroom,
 }
 
-/// What the packet looks like as it leaves.
+/// Record of a packet as it leaves.
 #[derive(Clone, Copy)]
 pub struct RewriteTrace<F> {
     adj: AdjIndex,
@@ -75,7 +75,7 @@ pub struct RewriteTrace<F> {
 }
 
 impl<F> RewriteTrace<F> {
-    /// Of a packet over an adjacency, which has its layer-2 header by now or not.
+    /// Records a packet over an adjacency, with or without its layer-2 header already.
     #[inline(always)]
     pub fn of(b: &Buffer, (index, tx_if, mtu): (AdjIndex, u32, u16), ethernet: bool) -> Self {
         Self { adj: index, tx_if, mtu, ethernet, head: Head::of(b), version: PhantomData }
@@ -104,11 +104,11 @@ impl<F: Ip> Build for Rewrite<F> {
     }
 }
 
-/// What doesn't go the short way.
+/// Flags of packets that can't take the fast path.
 const ASIDE: Flags = Flags::LOCAL.with(Flags::GSO).with(Flags::L2_BROADCAST).with(Flags::L2_MULTICAST);
 
-/// What is the same for all packets over one adjacency with an ordinary header, on an interface without features. By value:
-/// what is read through a reference has to be read again after every store to a packet.
+/// State common to all packets over one adjacency with an ordinary header, on an interface without features. By value: fields
+/// behind a reference are read again after every store to a packet.
 #[derive(Clone, Copy)]
 struct Way {
     tx_if: u32,
@@ -133,7 +133,7 @@ impl Way {
         })
     }
 
-    /// Sends the usual packet on; `None` for what needs a closer look.
+    /// Forwards a usual packet; `None` for one that needs a closer look.
     #[inline(always)]
     fn take<F: Ip>(self, b: &mut Buffer) -> Option<To> {
         if b.headroom() < self.header_len || !may_pass::<F>(b, self.tx_if, self.mtu) {
@@ -145,7 +145,7 @@ impl Way {
     }
 }
 
-/// Takes one from the TTL or hop limit of the usual packet: one that was received, for one host, fits, lives, and goes elsewhere.
+/// Decrements the TTL or hop limit and returns true for a usual packet: received as unicast, fits, not expired, goes elsewhere.
 #[inline(always)]
 fn may_pass<F: Ip>(b: &mut Buffer, tx_if: u32, mtu: usize) -> bool {
     !(b.flags.any(ASIDE) || b.rx_if == tx_if || b.packet_len() > mtu) && F::pass(b)
@@ -157,7 +157,7 @@ impl<F: Ip> Rewrite<F> {
         self.adjacencies.get(index, turn).filter(|adj| adj.kind == AdjKind::Rewrite)
     }
 
-    /// Puts the layer-2 header in front.
+    /// Puts the layer-2 header in front, and returns the next node.
     #[inline(always)]
     fn leave<const TRACED: bool>(b: &mut Buffer, adj: &Adj, output: ArcIndex, cx: &Cx<'_, TRACED>) -> To {
         b.tx_if = adj.tx_if;
@@ -174,7 +174,7 @@ impl<F: Ip> Rewrite<F> {
         To::Output(adj.output)
     }
 
-    /// Packets of our own, larger than the link, at the end of their life, or going back where they came from.
+    /// Handles packets of our own, larger than the MTU, with an expired TTL, or going back where they came from.
     #[cold]
     #[inline(never)]
     fn unusual<const TRACED: bool>(
@@ -213,11 +213,11 @@ impl<F: Ip> Rewrite<F> {
         Self::leave(b, &adj, self.output, cx)
     }
 
-    /// What the link takes, or less, if the way to the destination or over the next hop is known to take less.
+    /// MTU of the link, or less if the path to the destination or over the next hop is known to have a lower one.
     fn path_mtu(&self, b: &Buffer, ip: &F::Header, adj: &Adj, turn: &Turn<'_>) -> u16 {
         let known = self.path_mtus.known(turn);
         let table = b.scratch::<IpMeta>().fib;
-        // Those that we only forward are told themselves.
+        // Senders of forwarded packets get the errors themselves.
         let learned = if b.flags.has(Flags::LOCAL) { known.learned(table, ip.dst()) } else { None };
         let link = learned.map_or(adj.mtu, |mtu| mtu.min(adj.mtu));
         if b.packet_len() <= known.least() {
@@ -227,8 +227,8 @@ impl<F: Ip> Rewrite<F> {
         [known.find(table, ip.dst()), over].into_iter().flatten().fold(link, u16::min)
     }
 
-    /// Tells the sender, if he is a neighbour of the next hop, to go there directly (RFC 1812 5.2.7.2), where an operator wants
-    /// that. The packet itself goes on.
+    /// Sends a redirect to the sender, if it is a neighbour of the next hop (RFC 1812 5.2.7.2) and the interface has redirects
+    /// enabled. The packet itself is forwarded.
     fn redirect<const TRACED: bool>(
         &mut self,
         b: &Buffer,
@@ -263,7 +263,7 @@ impl<F: Ip> Rewrite<F> {
         copy.trace = b.trace;
         let says = (Icmp4Type::REDIRECT.0, code4::REDIRECT_HOST);
         copy.set_scratch(match F::IS_V6 {
-            // A message of neighbour discovery: who makes it has to know the next hop's station.
+            // A message of neighbour discovery: its node needs the link-layer address of the next hop.
             true => IpMeta::of(index, b.scratch::<IpMeta>().fib),
             false => error(says, adj.nexthop4().to_bits()),
         });
@@ -271,7 +271,7 @@ impl<F: Ip> Rewrite<F> {
     }
 }
 
-/// Whether the link takes the packet, or what is done if not (RFC 1812 5.2.6; RFC 1191 4; RFC 4443 3.2).
+/// Checks that the packet fits; the error is its next node (RFC 1812 5.2.6; RFC 1191 4; RFC 4443 3.2).
 fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex) -> Result<(), To> {
     let says = u32::from(mtu);
     let mtu = usize::from(mtu);
@@ -285,7 +285,7 @@ fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex) -> Result<(), To> {
         return Err(To::MtuExceeded);
     }
     if b.flags.has(Flags::GSO) {
-        // It will be cut into segments anyway: into smaller ones then, which no host has to put together again.
+        // It is segmented anyway: into smaller segments then, which no host has to reassemble.
         let headers = len - usize::from(b.offload.gso_size);
         if let Some(size) = mtu.checked_sub(headers).filter(|size| *size >= 8) {
             b.offload.gso_size = size as u16;
@@ -296,7 +296,7 @@ fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex) -> Result<(), To> {
     Err(To::Fragment)
 }
 
-/// Bytes of the largest packet that segmentation will make of this.
+/// Bytes of the largest packet that segmentation makes of this one.
 pub fn segment_len<F: Ip>(b: &Buffer) -> usize {
     let upper = UpperLayer::of::<F>(b.data()).map(|upper| (upper.offset, upper.protocol));
     let (at, protocol) = upper.unwrap_or((F::HEADER_LEN, IpProtocol::UDP));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is counted for routes: `/net/route/to` for the one that was found, `/net/route/via` for those that it follows.
+//! Counters of routes: `/net/route/to` for the route that was looked up, `/net/route/via` for the routes that it follows.
 
 use graph::{ThreadIndex, World};
 use net::{Adjacencies, RouteIndex, Routes};
@@ -7,7 +7,7 @@ use stats::CombinedLane;
 use std::sync::Arc;
 use sync::Turn;
 
-/// Recursive routes that follow each other, when packets are counted for them.
+/// Recursive routes in a row that packets are counted for, at most.
 const DEPTH: usize = 8;
 
 /// One thread's counters.
@@ -25,19 +25,19 @@ impl RouteCounts {
         Self { routes, adjacencies: world.get(), to, via }
     }
 
-    /// Whether routes are counted for.
+    /// Returns true if packets are counted for routes.
     #[inline(always)]
     pub fn counting(&self) -> bool {
         self.routes.counting()
     }
 
-    /// Fetches the counter of a route.
+    /// Prefetches the counter of a route.
     #[inline(always)]
     pub fn prefetch(&self, route: u32) {
         self.to.prefetch(route as usize);
     }
 
-    /// Counts for a route that was found.
+    /// Counts for a route that was looked up.
     #[inline(always)]
     pub fn to(&self, route: u32, packets: u64, bytes: u64) {
         self.to.add(route as usize, packets, bytes);

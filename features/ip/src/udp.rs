@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-udp-lookup`, `ip6-udp-lookup`: who takes the datagram.
+//! `ip4-udp-lookup`, `ip6-udp-lookup`: send a datagram to the node of its port.
 
 use crate::family::{Ip, error};
 use crate::protocols::Protocols;

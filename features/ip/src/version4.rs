@@ -16,7 +16,7 @@ use wire::{Header, Icmp4Type, Ip4, IpHeader, Ipv4Header};
 /// Bytes of a header without options.
 const HEADER: usize = 20;
 
-/// The ways out of `ip4-input`.
+/// The next nodes of `ip4-input`.
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Input4 {
     #[next("ip4-lookup")]
@@ -192,7 +192,8 @@ impl Ip for Ip4 {
             return Err(Input4::FragmentOffsetOne);
         }
         let (source, destination) = (&header[12..16], &header[16..20]);
-        // 5.3.7: a source that no host has. Who has no address yet (DHCP, IGMP queries) speaks to groups only.
+        // 5.3.7: a source that no host has. Senders without an address (DHCP, IGMP queries) send to groups
+        // only.
         let to_all = destination == [255; 4];
         let to_group = destination[0] >> 4 == 0xe;
         match source[0] {

@@ -16,7 +16,7 @@ use wire::{Header, Icmp6Type, Ip6, IpHeader, IpProtocol, Ipv6Header, UpperLayer}
 /// Bytes of a header without extensions.
 const HEADER: usize = 40;
 
-/// The ways out of `ip6-input`.
+/// The next nodes of `ip6-input`.
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Input6 {
     #[next("ip6-lookup")]
@@ -65,7 +65,7 @@ impl Ways for Input6 {
     }
 }
 
-/// The source means something on its own link only.
+/// Returns true if the source is valid on its own link only.
 #[inline(always)]
 fn is_from_link(header: &[u8; HEADER]) -> bool {
     header[8] == 0xfe && header[9] & 0xc0 == 0x80
@@ -122,7 +122,7 @@ impl Ip for Ip6 {
 
     const CHANGES: usize = 4;
 
-    /// Payload length, next header and hop limit. A source that means something on its link only (RFC 4291 2.5.6) stays there.
+    /// Payload length, next header and hop limit. Packets from a source valid on its link only (RFC 4291 2.5.6) stay there.
     #[inline(always)]
     fn onward(first: [u32; 4]) -> (u32, u32) {
         let word = first[1];
@@ -148,11 +148,11 @@ impl Ip for Ip6 {
         if source.is_loopback() {
             return Err(Input6::SourceLoopback);
         }
-        // Who has no address yet speaks to groups only (RFC 4862 5.4).
+        // A sender without an address yet sends to groups only (RFC 4862 5.4).
         if source.is_unspecified() && !to_group {
             return Err(Input6::SourceUnspecified);
         }
-        // Of scope 1, the node's own, an entry decides.
+        // For scope 1, the node's own, the MFIB entry decides.
         if to_group && header.dst[1] & 15 == 0 {
             return Err(Input6::GroupScope);
         }
@@ -190,7 +190,7 @@ impl Ip for Ip6 {
         b.bytes::<HEADER>(0).is_some_and(is_from_link)
     }
 
-    /// Only who sends a packet fragments it (RFC 8200 4.5).
+    /// Only the sender of a packet fragments it (RFC 8200 4.5).
     fn may_fragment(b: &Buffer) -> bool {
         b.flags.has(Flags::LOCAL)
     }
@@ -231,7 +231,7 @@ fn behind_extensions(b: &Buffer, begin: usize, fields: Fields) -> Fields {
     let Ok(upper) = UpperLayer::find6(packet) else { return fields };
     let protocol = upper.protocol.0;
     if upper.is_fragment() {
-        // Only the first has a transport header, and what follows it must be told of neither.
+        // Only the first has a transport header: all fragments hash without its protocol and ports.
         return Fields { protocol: IpProtocol::FRAGMENT.0, ..fields };
     }
     Fields { ports: flow::ports(b, protocol, begin + upper.offset), protocol, ..fields }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Routes one after the other, for what takes its time: each is as it is when its turn comes, and tables may change meanwhile.
+//! Routes one after the other, for long operations: each is read when its turn comes, and tables may change meanwhile.
 
 use net::fib::{RouteInfo, TableInfo};
 use net::{Fib, Net, TableIndex};

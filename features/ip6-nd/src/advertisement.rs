@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `icmp6-neighbor-advertisement`: takes note of neighbours that tell where they are (RFC 4861 7.2.5).
+//! `icmp6-neighbor-advertisement`: records the link-layer addresses that neighbours advertise (RFC 4861 7.2.5).
 
 use crate::check::{Checked, is_station, ways};
 use crate::listen::{Came, Ears};
@@ -20,7 +20,7 @@ pub struct Advertisement {
 
 ways! {
     pub enum To {
-        /// What a neighbour told was passed on.
+        /// The neighbour's statement was passed on.
         #[free]
         Noted,
         /// target is a group
@@ -90,12 +90,12 @@ impl Ears for Advertisement {
         if source == own || link == Some(own) {
             return To::OwnFrame;
         }
-        // As VPP counts them: also those that nobody asked for.
+        // As VPP counts them: also unsolicited ones.
         self.rx.replies.add(sw_if as usize, 1);
         let who = Target { sw_if, ip: target };
         match here.role(target) {
             Some(Role::Own | Role::Tentative(_)) => {
-                // If control can't hear it now, the other station will be heard again.
+                // If the queue to control is full, the next message of the other station is reported.
                 let conflict = Note::Conflict(who, link.unwrap_or(source));
                 let _ = self.lately.post(&self.notes, conflict, now);
                 return match here.role(target) {
@@ -105,7 +105,7 @@ impl Ears for Advertisement {
             }
             Some(Role::Anycast) => return To::Anycast,
             Some(Role::Proxy) => {}
-            // A route may lead to a neighbour outside of our networks: whether somebody asked for him, control knows (RFC 4861 7.2.5).
+            // A route may lead to a neighbour outside of our networks: control knows if it was solicited (RFC 4861 7.2.5).
             None if solicited || here.is_on_link(target) => {}
             None => return To::TargetNotLocal,
         }
@@ -115,7 +115,7 @@ impl Ears for Advertisement {
             router: has(NeighborMessage::ROUTER),
         };
         let note = Note::Seen(Seen { who, mac: link, evidence });
-        // Somebody waits for an answer; for the rest once a second is enough.
+        // Packets may wait for an answer; for unsolicited ones once a second is enough.
         let told = if solicited { self.notes.post(note) } else { self.lately.post(&self.notes, note, now) };
         if told { To::Noted } else { To::Busy }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is wrong with a message, whatever it says (RFC 4861 6.1, 7.1; RFC 6980).
+//! Checks that are common to all messages (RFC 4861 6.1, 7.1; RFC 6980).
 
 use buffer::Buffer;
 use std::net::Ipv6Addr;
@@ -19,7 +19,7 @@ pub enum Fault {
     NotEnabled,
 }
 
-/// Gives a node's enum of ways the faults of [`Fault`], with their texts in one place.
+/// Adds the faults of [`Fault`], with their texts in one place, to a node's enum of next nodes.
 macro_rules! ways {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($body:tt)* }) => {
         $(#[$meta])*
@@ -87,7 +87,7 @@ pub struct Checked<'b, M> {
     pub bytes: &'b [u8],
 }
 
-/// The message in a packet that starts at its IPv6 header; its checksum was found right.
+/// Parses the message in a packet that starts at its IPv6 header; its checksum has been verified.
 #[inline(always)]
 pub fn check<M: Header>(b: &Buffer) -> Result<Checked<'_, M>, Fault> {
     let data = b.data();
@@ -117,7 +117,7 @@ pub fn check<M: Header>(b: &Buffer) -> Result<Checked<'_, M>, Fault> {
     Ok(Checked { src: ip.src(), dst: ip.dst(), message, options, bytes })
 }
 
-/// Whether a link-layer address can be that of one station.
+/// Returns true if a link-layer address can be that of one station.
 #[inline(always)]
 pub fn is_station(mac: MacAddr) -> bool {
     mac.is_unicast() && !mac.is_zero()

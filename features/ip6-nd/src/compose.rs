@@ -8,7 +8,7 @@ use wire::nd::{self, LinkOption, NdOptionKind, NeighborMessage, solicited_node};
 use wire::{EtherType, Ethernet, Header, IcmpHeader, IpHeader, IpProtocol, Ipv6Header, MacAddr, U16};
 use zerocopy::IntoBytes;
 
-/// Where an IPv6 header ends in a frame without tags.
+/// Offset of the end of the IPv6 header in a frame without tags.
 const BODY: usize = Ethernet::LEN + Ipv6Header::LEN;
 /// Bytes of a neighbour solicitation or advertisement with a link-layer address, without its IPv6 header.
 const MESSAGE: usize = NeighborMessage::LEN + LinkOption::LEN;
@@ -17,7 +17,7 @@ pub const FRAME: usize = BODY + MESSAGE;
 /// Bytes of such a packet.
 pub const PACKET: usize = Ipv6Header::LEN + MESSAGE;
 
-/// From where to where.
+/// Source and destination of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Envelope {
     pub src_mac: MacAddr,
@@ -69,7 +69,7 @@ pub fn packet(
     packet
 }
 
-/// Asks who `target` is: all who may be, or one station.
+/// A solicitation for `target`: to its solicited-node group, or to one station.
 #[inline(always)]
 pub fn solicitation(mac: MacAddr, src: Ipv6Addr, target: Ipv6Addr, to: Option<MacAddr>) -> [u8; FRAME] {
     let dst = if to.is_some() { target } else { solicited_node(target) };
@@ -94,7 +94,7 @@ pub fn frame(to: Envelope, body: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Asks whether somebody has `target` already; knows its own question by `nonce` (RFC 4862 5.4.2, RFC 7527 4).
+/// A solicitation that detects if another node has `target`; `nonce` identifies our own (RFC 4862 5.4.2, RFC 7527 4).
 pub fn duplicate_probe(mac: MacAddr, target: Ipv6Addr, nonce: [u8; 6]) -> Vec<u8> {
     let to = Envelope::multicast(mac, Ipv6Addr::UNSPECIFIED, solicited_node(target));
     let mut body = NeighborMessage::solicitation(target).as_bytes().to_vec();
@@ -103,7 +103,7 @@ pub fn duplicate_probe(mac: MacAddr, target: Ipv6Addr, nonce: [u8; 6]) -> Vec<u8
     frame(to, &body)
 }
 
-/// Tells everybody where `target` is (RFC 4861 7.2.6).
+/// An unsolicited advertisement of `target` to all nodes (RFC 4861 7.2.6).
 pub fn announcement(mac: MacAddr, target: Ipv6Addr) -> Vec<u8> {
     let flags = NeighborMessage::ROUTER | NeighborMessage::OVERRIDE;
     let mut body = NeighborMessage::advertisement(flags, target).as_bytes().to_vec();
@@ -126,7 +126,7 @@ pub fn listener(mac: MacAddr, src: Ipv6Addr, dst: Ipv6Addr, body: &[u8]) -> Vec<
     [ethernet.as_bytes(), ip.as_bytes(), &ALERT, &message].concat()
 }
 
-/// Where reports go: of version 2 to those who speak it, of version 1 to the group.
+/// Destination of reports: of version 2 all its routers, of version 1 the group.
 pub fn report_to(version1: Option<Ipv6Addr>) -> Ipv6Addr {
     version1.unwrap_or(ALL_MLD2_ROUTERS)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What was set, as commands.
+//! The configuration, as commands.
 
 use crate::dad::{Dad, Settings};
 use crate::protocol::Nd;
@@ -11,7 +11,7 @@ use graph::{Phase, RunningConfig, World};
 use net::Interfaces;
 use wire::nd::PrefixInfo;
 
-/// Says what was set.
+/// Writes the configuration.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     let (dad, usual) = (world.get::<Dad>().settings(), Settings::default());
     if dad != usual && dad.enabled {
@@ -57,7 +57,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     });
 }
 
-/// The rest of a line that sets, and of one that takes it back.
+/// The rest of each line that sets, and of the line that resets it.
 fn advertised(c: &RaConfig, now: u64) -> Vec<(String, String)> {
     let usual = RaConfig::default();
     let mut lines = Vec::new();
@@ -104,7 +104,7 @@ fn advertised(c: &RaConfig, now: u64) -> Vec<(String, String)> {
 
 fn words(p: &RaPrefix, now: u64) -> String {
     let usual = RaPrefix::default();
-    // What is absolute is said as what is left of it.
+    // An absolute lifetime is written as its remaining seconds.
     let mut words = match (p.left(p.valid, now), p.left(p.preferred, now)) {
         (PrefixInfo::INFINITE, PrefixInfo::INFINITE) => " infinite".to_string(),
         both if both == (usual.valid, usual.preferred) => String::new(),

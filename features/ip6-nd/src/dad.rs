@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Duplicate address detection (RFC 4862 5.4, RFC 7527): before an address is used, all are asked whether somebody has it.
+//! Duplicate address detection (RFC 4862 5.4, RFC 7527): before an address is used, solicitations detect if another node has it.
 //!
-//! Until the answer is known, the address is tentative: we don't answer for it, don't speak by it, and what is sent to it is
-//! dropped. One that somebody has isn't answered for either, and packets to it are his; it stays configured, so that an operator
-//! sees it.
+//! Until the result is known, the address is tentative: we don't answer for it, don't send from it, and packets to it are dropped. A
+//! duplicate address isn't answered for either, and packets to it are the other node's; it stays configured, visible to operators.
 
 use crate::compose::duplicate_probe;
 use crate::dice::Dice;
@@ -20,19 +19,19 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard};
 use wire::MacAddr;
 
-/// Another's use of our address is told of at most this often, in nanoseconds.
+/// Another station's use of our address is logged at most this often, in nanoseconds.
 const TELL_INTERVAL: u64 = 10_000_000_000;
 
-/// What an operator sets.
+/// Settings of duplicate address detection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
-    /// Addresses are asked for before they are used.
+    /// Addresses are probed before they are used.
     pub enabled: bool,
-    /// How often, 1 to 10.
+    /// Number of solicitations, 1 to 10.
     pub transmits: u8,
-    /// Seconds between two questions, and after the last.
+    /// Seconds between two solicitations, and after the last.
     pub delay: f64,
-    /// Link-local addresses that follow from the MAC address are asked for too (RFC 4862 5.4; VPP doesn't).
+    /// Link-local addresses that follow from the MAC address are probed too (RFC 4862 5.4; VPP doesn't).
     pub link_local: bool,
 }
 
@@ -42,30 +41,30 @@ impl Default for Settings {
     }
 }
 
-/// Where an address stands that isn't simply ours.
+/// State of an address that isn't simply ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It is asked for.
+    /// It is being probed.
     Tentative {
-        /// The question carries this number.
+        /// Nonce of the solicitations.
         nonce: [u8; 6],
-        /// Questions so far.
+        /// Solicitations sent.
         sent: u8,
-        /// When the next question is due, or the end; never while the interface is down.
+        /// When the next solicitation is due, or the end; never while the interface is down.
         due: Option<u64>,
     },
-    /// Somebody else has it.
+    /// Another node has it.
     Duplicate,
 }
 
-/// What happened to an address.
+/// Change of an address's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// It is asked for: said at the beginning and with every question.
+    /// It is being probed: reported at the beginning and with every solicitation.
     Tentative,
     /// It is ours.
     Preferred,
-    /// Somebody else has it.
+    /// Another node has it.
     Duplicate,
 }
 
@@ -76,7 +75,7 @@ struct Inner {
     told: BTreeMap<(SwIfIndex, Ipv6Addr), u64>,
 }
 
-/// All that an interface may have.
+/// Keys of all addresses that an interface may have.
 fn all_of(sw_if: SwIfIndex) -> RangeInclusive<(SwIfIndex, Ipv6Addr)> {
     (sw_if, Ipv6Addr::UNSPECIFIED)..=(sw_if, Ipv6Addr::from_bits(u128::MAX))
 }
@@ -110,15 +109,15 @@ impl Dad {
         world.processes.spawn(Box::new(Asking(dad.clone())), &dad.signal);
     }
 
-    /// What is set.
+    /// Returns the settings.
     pub fn settings(&self) -> Settings {
         self.inner().settings
     }
 
-    /// Sets whether and how addresses are asked for. What is tentative when it is disabled becomes ours.
+    /// Changes the settings. Tentative addresses become ours when detection is disabled.
     ///
     /// # Errors
-    /// Not 1 to 10 questions; a pause that is not 0.1 to 10 seconds (−7).
+    /// Not 1 to 10 solicitations; a delay that is not 0.1 to 10 seconds (−7).
     pub fn set(&self, world: &World, new: Settings) -> Result<()> {
         let refuse = |why: String| Err(Error::parse(why).retval(retval::INVALID_VALUE));
         if !(1..=10).contains(&new.transmits) {
@@ -140,7 +139,7 @@ impl Dad {
         Ok(())
     }
 
-    /// Where an address stands; `None` if it is simply ours.
+    /// State of an address; `None` if it is simply ours.
     pub fn state(&self, sw_if: SwIfIndex, ip: Ipv6Addr) -> Option<State> {
         self.inner().all.get(&(sw_if, ip)).copied()
     }
@@ -155,8 +154,8 @@ impl Dad {
         self.inner().all.iter().map(|((sw_if, ip), state)| (*sw_if, *ip, *state)).collect()
     }
 
-    /// Starts to ask for addresses of an interface. One that follows from its MAC address is left out, unless it is wanted: as long as
-    /// the MAC address is its own, so is that.
+    /// Starts to probe addresses of an interface. A link-local one that follows from its MAC address is left out, unless the settings
+    /// include it: it is as unique as the MAC address.
     pub fn begin(&self, world: &World, sw_if: SwIfIndex, ips: &[Ipv6Addr]) {
         let is_ethernet = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.kind == net::IfKind::Ethernet);
         let settings = self.settings();
@@ -170,7 +169,7 @@ impl Dad {
         for ip in ips.iter().filter(asked) {
             self.inner().all.insert((sw_if, *ip), State::Tentative { nonce, sent: 0, due });
             self.tell(world, sw_if, *ip, Change::Tentative, 0);
-            // Another host that has the address is heard again, also if it was heard just now.
+            // Another host that has the address is reported again, also if it was reported just now.
             world.get::<Notes<Nd>>().forgotten(sw_if);
         }
         self.signal.raise();
@@ -193,7 +192,7 @@ impl Dad {
         self.retain(sw_if, &[]);
     }
 
-    /// Another station has an address of ours, or wants it.
+    /// Handles another station that has an address of ours, or wants it.
     pub fn conflict(&self, world: &World, sw_if: SwIfIndex, ip: Ipv6Addr, mac: MacAddr) {
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
         let sent = match self.state(sw_if, ip) {
@@ -216,7 +215,7 @@ impl Dad {
         self.tell(world, sw_if, ip, Change::Duplicate, sent);
     }
 
-    /// Nobody has it: it is ours.
+    /// Makes a tentative address ours: no other node has it.
     fn prefer(&self, world: &World, sw_if: SwIfIndex, ip: Ipv6Addr) {
         let old = self.inner().all.remove(&(sw_if, ip));
         let Some(State::Tentative { sent, .. }) = old else { return };
@@ -231,7 +230,7 @@ impl Dad {
         crate::api::dad::publish(world, sw_if, ip, change, sent, self.settings().transmits);
     }
 
-    /// Does what is due, and gives the time of the next.
+    /// Performs what is due, and returns the time of the next.
     fn run(&self, world: &World) -> Option<u64> {
         let (now, settings) = (world.clock.now(), self.settings());
         let pause = (settings.delay * 1e9) as u64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Randomness of control: so that routers and hosts don't speak at the same moment.
+//! Random numbers for control, so that routers and hosts don't send at the same moment.
 
 use graph::{Shared, World};
 use std::hash::{BuildHasher, RandomState};

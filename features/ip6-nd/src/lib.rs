@@ -12,12 +12,12 @@
 //! arc ip6-unicast: ip6-unicast-nd-proxy
 //! ```
 //!
-//! Workers answer by themselves. What they learn goes to control by bounded queues; control keeps the table of neighbours
-//! ([`net::Neighbors`]), asks for duplicates of our addresses before they are used ([`Dad`]), advertises us as a router
-//! ([`Advertiser`]), makes addresses and default routes of what other routers tell ([`Receiver`]), answers for others
-//! ([`Proxies`]), and reports groups. Asking, and what waits for answers, is [`ip_neighbor::resolve`]'s.
+//! Workers answer by themselves. They report to control by bounded queues; control keeps the table of neighbours
+//! ([`net::Neighbors`]), probes our addresses for duplicates before they are used ([`Dad`]), advertises us as a router
+//! ([`Advertiser`]), makes addresses and default routes from other routers' advertisements ([`Receiver`]), answers for other hosts
+//! ([`Proxies`]), and reports groups. [`ip_neighbor::resolve`] sends solicitations and keeps waiting packets.
 //!
-//! Router advertisements are sent where that is wanted (`ip6 nd … no ra-suppress`), and duplicates are looked for only if that is
+//! Router advertisements are sent where that is enabled (`ip6 nd … no ra-suppress`), and duplicates are detected only if that is
 //! enabled.
 //!
 //! Our addresses are announced by unsolicited advertisements only with `set ip6 nd announce on` (RFC 4861 7.2.6: a node may), as in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the nodes that take messages have in common.
+//! Common parts of the nodes that take messages.
 
 use crate::check::{Checked, Fault, check};
 use crate::ours::{AllOurs, Here};
@@ -10,20 +10,20 @@ use net::{IfView, Interfaces};
 use std::sync::Arc;
 use wire::{Ethernet, Header, MacAddr};
 
-/// Where a message came in, and from which station.
+/// The interface that a message came in by, and its sender's station.
 #[derive(Clone, Copy)]
 pub struct Came<'t> {
     pub sw_if: u32,
     /// The interface.
     pub view: IfView,
-    /// What we answer for there.
+    /// The addresses that we answer for there.
     pub here: &'t Here,
     /// The sender's station.
     pub source: MacAddr,
     pub now: u64,
 }
 
-/// What a node knows of all links.
+/// State of all links that a node needs.
 pub struct Links {
     interfaces: Arc<Interfaces>,
     ours: Arc<AllOurs>,
@@ -36,7 +36,7 @@ impl Build for Links {
 }
 
 impl Links {
-    /// Where a packet came from that starts at its IPv6 header.
+    /// Returns the origin of a packet that starts at its IPv6 header.
     #[inline(always)]
     pub fn came<'t, const TRACED: bool>(
         &'t self,
@@ -63,15 +63,15 @@ fn ethernet_source(b: &mut Buffer) -> Result<MacAddr, Fault> {
     source.ok_or(Fault::NoHeader)
 }
 
-/// Who takes note of messages of one type.
+/// Handler of messages of one type.
 pub trait Ears: Build + Send + 'static {
     /// The node's name.
     const NAME: &'static str;
     /// The fixed part of the message.
     type Message: Header;
-    /// What becomes of it.
+    /// Next nodes of their packets.
     type To: Next + From<Fault>;
-    /// Looks at a message that is well-formed.
+    /// Handles a message that is well-formed.
     fn hear(&mut self, m: &Checked<'_, Self::Message>, came: &Came<'_>) -> Self::To;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Multicast listener reports (RFC 3810 as a listener; RFC 2710's where a router speaks only that): switches and routers learn
-//! which groups we listen to.
+//! Multicast listener reports (RFC 3810 as a listener; RFC 2710's where a router supports only that): switches and routers
+//! learn which groups we listen to.
 
 use crate::compose::{listener, report_to};
 use crate::dice::Dice;
@@ -19,24 +19,24 @@ use wire::{Icmp6Type, MacAddr};
 use zerocopy::IntoBytes;
 
 const SECOND: u64 = 1_000_000_000;
-/// How often a change is reported (RFC 3810 9.1, robustness).
+/// Number of reports of a change (RFC 3810 9.1, robustness).
 const TIMES: u8 = 2;
-/// Between two reports of a change at most (9.11).
+/// Maximum interval between two reports of a change, in nanoseconds (9.11).
 const INTERVAL: u64 = SECOND;
-/// How long a router that speaks version 1 only is remembered (9.12: 2 × 125 s + 10 s).
+/// Nanoseconds that a router is remembered that supports version 1 only (9.12: 2 × 125 s + 10 s).
 const VERSION1: u64 = 260 * SECOND;
 /// Records in one report: one packet of 1280 bytes holds them.
 const RECORDS: usize = 60;
-/// Queries that wait for control at most.
+/// Queries queued for control at most.
 const QUERIES: usize = 64;
 
-/// A router asks.
+/// A router's query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Query {
     pub sw_if: u32,
-    /// Who listens to this group; to any, if unspecified.
+    /// The group that is queried; all groups, if unspecified.
     pub group: Ipv6Addr,
-    /// Milliseconds for the answer.
+    /// Milliseconds for the answer at most.
     pub within: u32,
     pub version1: bool,
 }
@@ -44,13 +44,13 @@ pub struct Query {
 /// A group that is listened to, or was until now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Group {
-    /// It was left.
+    /// True if it was left.
     left: bool,
-    /// So often the change is still to be reported.
+    /// Number of reports of the change still to be sent.
     reports: u8,
-    /// When that is due.
+    /// When the next one is due.
     due: u64,
-    /// A router wants to know by then.
+    /// When the answer to a query is due.
     asked: Option<u64>,
 }
 
@@ -62,7 +62,7 @@ struct Link {
 }
 
 impl Link {
-    /// The groups are now these: what has changed will be reported.
+    /// Sets the groups that are listened to: changes will be reported.
     fn sync(&mut self, now: u64, wanted: &BTreeSet<Ipv6Addr>) {
         for group in wanted {
             let fresh = Group { left: false, reports: TIMES, due: now, asked: None };
@@ -78,7 +78,7 @@ impl Link {
         }
     }
 
-    /// A router asks: when the answer is due.
+    /// Schedules the answer to a router's query.
     fn query(&mut self, now: u64, query: &Query, delay: u64) {
         if query.version1 {
             self.version1_until = now + VERSION1;
@@ -91,7 +91,7 @@ impl Link {
         }
     }
 
-    /// Takes out what has to be reported now, as records of version 2; `pause` is the time to the next report of a change.
+    /// Returns the records to be reported now, of version 2; `pause` is the time to the next report of a change.
     fn take_due(&mut self, now: u64, pause: u64) -> Vec<(u8, Ipv6Addr)> {
         let mut records = Vec::new();
         for (group, state) in &mut self.groups {
@@ -140,7 +140,7 @@ fn frames(records: &[(u8, Ipv6Addr)], version1: bool, mac: MacAddr, src: Ipv6Add
     records.iter().map(one).collect()
 }
 
-/// What all interfaces listen to.
+/// Listener state of all interfaces.
 pub struct Listener {
     links: Mutex<BTreeMap<SwIfIndex, Link>>,
     /// When each interface's next report is due.
@@ -177,7 +177,7 @@ impl Listener {
         world.processes.spawn(Box::new(Reporting(this.clone())), &this.signal);
     }
 
-    /// Passes a router's question to control; false if there is no room.
+    /// Passes a router's query to control; returns false if there is no room.
     #[inline(always)]
     pub fn post(&self, query: Query) -> bool {
         let posted = self.queries.post(query).is_ok();
@@ -193,7 +193,7 @@ impl Listener {
         std::iter::once(ALL_NODES).chain(joined).collect()
     }
 
-    /// Joins and leaves groups as the interface's addresses want it.
+    /// Joins and leaves groups as the interface's addresses require.
     pub fn sync(&self, world: &World, sw_if: SwIfIndex) {
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
         if interface.kind != IfKind::Ethernet || !interface.ip_enabled[1] {
@@ -211,7 +211,7 @@ impl Listener {
         self.signal.raise();
     }
 
-    /// The link is there again: everything is reported.
+    /// Reports everything, since the link is up again.
     pub fn report_all(&self, world: &World, sw_if: SwIfIndex) {
         if let Some(link) = self.links().get_mut(&sw_if) {
             for group in link.groups.values_mut() {
@@ -249,7 +249,7 @@ impl Listener {
                 let records = link.take_due(now, pause);
                 (records, link.version1_until > now, link.next_due())
             };
-            // An address that isn't sure to be ours yet can't be spoken by (RFC 3590).
+            // A tentative address can't be a source (RFC 3590).
             let src = ours.here(sw_if).link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
             let frames = frames(&records, version1, interface.mac, src);
             say(world, &interface, "listener-reports", frames);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The addresses that we answer for, interface by interface, as workers read them.
+//! The addresses that we answer for, by interface, as workers read them.
 
 use crate::dad::{self, Dad};
 use crate::proxy::Proxies;
@@ -9,16 +9,16 @@ use std::net::Ipv6Addr;
 use sync::{Slots, Turn};
 use wire::{Ip6, Ip6Prefix, Prefix};
 
-/// What an address is to us.
+/// The role of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// The interface's.
+    /// The interface's own.
     Own,
     /// All routers' of the network (RFC 4291 2.6.1).
     Anycast,
-    /// Perhaps the interface's: it is being asked whether somebody has it. The question carries this number.
+    /// The interface's own, but still being probed by solicitations with this nonce.
     Tentative([u8; 6]),
-    /// Somebody else's, whom we answer for.
+    /// Another host's, which we answer for.
     Proxy,
 }
 
@@ -29,7 +29,7 @@ pub struct Ours {
     pub role: Role,
 }
 
-/// What one interface answers for.
+/// The addresses that one interface answers for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Here {
     /// Its addresses, the link-local one first.
@@ -38,14 +38,14 @@ pub struct Here {
     proxied: Vec<Ipv6Addr>,
     /// Hosts of networks on other links that are on this one, in order.
     behind: Vec<Ipv6Addr>,
-    /// Others are answered for wherever the way to them leads by another interface.
+    /// Other hosts are answered for wherever their route leads by another interface.
     pub proxies_all: bool,
     /// Router advertisements are sent.
     pub advertises: bool,
 }
 
 impl Here {
-    /// What an address is to us, if anything.
+    /// Returns the role of an address, if it has one.
     #[inline(always)]
     pub fn role(&self, ip: Ipv6Addr) -> Option<Role> {
         if let Some(ours) = self.own.iter().find(|o| o.prefix.addr() == ip) {
@@ -54,7 +54,7 @@ impl Here {
         self.proxied.binary_search(&ip).is_ok().then_some(Role::Proxy)
     }
 
-    /// Whether an address is on the link.
+    /// Returns true if an address is on the link.
     #[inline(always)]
     pub fn is_on_link(&self, ip: Ipv6Addr) -> bool {
         ip.is_unicast_link_local()
@@ -62,7 +62,7 @@ impl Here {
             || self.behind.binary_search(&ip).is_ok()
     }
 
-    /// Whether others are answered for.
+    /// Returns true if other hosts are answered for.
     #[inline(always)]
     pub fn proxies(&self) -> bool {
         self.proxies_all || !self.proxied.is_empty()
@@ -77,7 +77,7 @@ impl Here {
         self.own.iter().filter(|o| o.role == Role::Own).map(|o| o.prefix)
     }
 
-    /// Our address to ask for a neighbour with: the link-local one, else the one in its network, else any.
+    /// Source address for soliciting a neighbour: the link-local one, else the one in its network, else any.
     #[inline(always)]
     pub fn source_for(&self, ip: Ipv6Addr) -> Option<Ipv6Addr> {
         if let Some(link_local) = self.link_local() {
@@ -94,7 +94,7 @@ impl Here {
     }
 }
 
-/// What all interfaces answer for.
+/// The addresses that all interfaces answer for.
 pub struct AllOurs(Slots<Here>);
 
 impl Shared for AllOurs {
@@ -110,18 +110,18 @@ impl Shared for AllOurs {
 }
 
 impl AllOurs {
-    /// What an interface with IPv6 answers for.
+    /// Returns the addresses that an interface with IPv6 answers for.
     #[inline(always)]
     pub fn of<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> Option<&'t Here> {
         self.0.get(sw_if, turn)
     }
 
-    /// A copy for control.
+    /// Returns a copy for control.
     pub fn here(&self, sw_if: SwIfIndex) -> Here {
         self.0.read(sw_if.0, |here| here.cloned()).unwrap_or_default()
     }
 
-    /// Puts together anew what an interface answers for, and what it may use.
+    /// Publishes the addresses that an interface answers for, and the ones that it may use.
     pub fn publish(&self, world: &World, sw_if: SwIfIndex) {
         hold_back(world, sw_if);
         let enabled = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.ip_enabled[1]);
@@ -141,7 +141,7 @@ impl AllOurs {
     }
 }
 
-/// Keeps everybody from using what is asked for still, or somebody else's (RFC 4862 5.4, 5.4.5).
+/// Keeps tentative and duplicate addresses from being used (RFC 4862 5.4, 5.4.5).
 fn hold_back(world: &World, sw_if: SwIfIndex) {
     let all = world.get::<Dad>().of(sw_if).into_iter();
     let held: Vec<_> = all

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Neighbour discovery as [`ip_neighbor::resolve`] wants it, and what happens when interfaces change.
+//! Neighbour discovery for [`ip_neighbor::resolve`], and changes of interfaces.
 
 use crate::advertisement::Advertisement;
 use crate::compose::{self, FRAME};
@@ -28,18 +28,18 @@ use wire::{Icmp6Type, Ip6, MacAddr};
 pub struct Nd {
     /// The addresses of each interface, as they were seen last.
     known: Mutex<HashMap<SwIfIndex, Vec<Ipv6Addr>>>,
-    /// Our addresses are announced when they come or move.
+    /// Our addresses are announced when they are new or move.
     announce: AtomicBool,
 }
 
 impl Nd {
-    /// Whether our addresses are announced when they come or move.
+    /// Returns true if our addresses are announced when they are new or move.
     pub fn announces(&self) -> bool {
         self.announce.load(Ordering::Relaxed)
     }
 
-    /// Sets whether our addresses are announced when they come or move: an address that is new, an interface that goes up, a MAC
-    /// address that has changed.
+    /// Enables or disables the announcement of our addresses when they are new or move: a new address, an interface that goes up, a
+    /// MAC address that has changed.
     pub fn set_announces(&self, on: bool) {
         self.announce.store(on, Ordering::Relaxed);
     }
@@ -74,7 +74,7 @@ impl Protocol for Nd {
     }
 }
 
-/// How a thread asks.
+/// Composes the solicitations of a thread.
 pub struct Asker {
     ours: Arc<AllOurs>,
 }
@@ -102,7 +102,7 @@ impl Ask<Ip6> for Asker {
     }
 }
 
-/// Asks neighbours whether they are still there, each at his station if that is known.
+/// Probes neighbours, each by unicast to its station if that is known.
 fn probe(world: &World, due: &[Neighbor]) {
     let (interfaces, ours) = (world.get::<Interfaces>(), world.get::<AllOurs>());
     for same in due.chunk_by(|a, b| a.sw_if == b.sw_if) {
@@ -126,14 +126,14 @@ fn probe(world: &World, due: &[Neighbor]) {
     }
 }
 
-/// Sends messages that are counted by `what` they are.
+/// Sends messages, counted under `what`.
 pub fn say(world: &World, interface: &Interface, what: &str, frames: Vec<Vec<u8>>) {
     let counter = world.stats.simple(&format!("{}/tx/{what}", Nd::COUNTERS));
     counter.control().add(interface.sw_if.at(), frames.len() as u64);
     transmit::<Nd>(world, interface, frames);
 }
 
-/// An interface where neighbour discovery runs and something can be sent now.
+/// Returns the interface if neighbour discovery runs on it and packets can be sent now.
 pub fn speaking(world: &World, sw_if: SwIfIndex) -> Option<Interface> {
     let interface = world.get::<Interfaces>().get(sw_if).ok()?;
     let speaks = interface.kind == IfKind::Ethernet
@@ -143,8 +143,8 @@ pub fn speaking(world: &World, sw_if: SwIfIndex) -> Option<Interface> {
     speaks.then_some(interface)
 }
 
-/// Sends an unsolicited advertisement for each of these addresses that is sure to be ours (RFC 4861 7.2.6: MAY), if that is set and
-/// the interface is up.
+/// Sends an unsolicited advertisement for each of these addresses that isn't tentative or duplicate (RFC 4861 7.2.6: MAY), if that
+/// is enabled and the interface is up.
 pub fn announce(world: &World, sw_if: SwIfIndex, addresses: &[Ipv6Addr]) {
     if world.get::<Nd>().announces() {
         advertise(world, sw_if, addresses);
@@ -202,7 +202,7 @@ fn on_interface(world: &World, event: IfEvent) {
         }
         IfEvent::Address(sw_if, true) => {
             sync(world, sw_if);
-            // A link-local address that is being asked for isn't advertised by; another one may be usable at once.
+            // A tentative link-local address can't be the source of advertisements; another one may be usable at once.
             ra::on_state(world, sw_if);
         }
         IfEvent::Table(sw_if, true) => {
@@ -234,7 +234,7 @@ fn forget(world: &World, sw_if: SwIfIndex) {
     world.get::<Listener>().clear(sw_if);
 }
 
-/// The interface's addresses may have changed: new ones are asked for, their groups joined, and neighbours that are no longer on
+/// Handles a change of the interface's addresses: new ones are probed, their groups joined, and neighbours that are no longer on
 /// the link are removed.
 fn sync(world: &World, sw_if: SwIfIndex) {
     let ours = world.get::<AllOurs>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Answering for others (RFC 4861 7.2.8): for hosts that an operator named, or for all that are routed elsewhere.
+//! Neighbour discovery proxy (RFC 4861 7.2.8): for hosts that an operator named, or for all that are routed elsewhere.
 
 use crate::dad::Dad;
 use crate::ours::{AllOurs, addresses};
@@ -15,18 +15,18 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use sync::Turn;
 use wire::{Ip6, Prefix};
 
-/// The arc where packets to one host are looked at.
+/// The arc of unicast packets, where solicitations to one station are examined.
 const ARC: &str = "ip6-unicast";
 
 #[derive(Default)]
 struct Inner {
-    /// Hosts, behind which interface they are, and the table that it is in.
+    /// Hosts by the interface that they are behind, with the table of that interface.
     hosts: BTreeMap<(SwIfIndex, Ipv6Addr), TableIndex>,
-    /// Interfaces where all others are answered for.
+    /// Interfaces where all other hosts are answered for.
     enabled: BTreeSet<SwIfIndex>,
 }
 
-/// Whom we answer for.
+/// The hosts that we answer for.
 #[derive(Default)]
 pub struct Proxies(Mutex<Inner>);
 
@@ -64,17 +64,17 @@ impl Proxies {
         self.0.lock().expect("no panic inside")
     }
 
-    /// The hosts, and behind which interface they are.
+    /// The hosts, with the interface that they are behind.
     pub fn hosts(&self) -> Vec<(SwIfIndex, Ipv6Addr)> {
         self.inner().hosts.keys().copied().collect()
     }
 
-    /// The interfaces where all others are answered for.
+    /// The interfaces where all other hosts are answered for.
     pub fn enabled(&self) -> Vec<SwIfIndex> {
         self.inner().enabled.iter().copied().collect()
     }
 
-    /// Whether all others are answered for on an interface.
+    /// Returns true if all other hosts are answered for on an interface.
     pub fn is_enabled(&self, sw_if: SwIfIndex) -> bool {
         self.inner().enabled.contains(&sw_if)
     }
@@ -84,7 +84,7 @@ impl Proxies {
         self.hosts().into_iter().filter(|(i, _)| *i == sw_if).map(|(_, ip)| ip).collect()
     }
 
-    /// Whom questions that come in by an interface are answered for: hosts of its table that are behind another one; and, for hosts
+    /// Hosts that solicitations on an interface are answered for: hosts of its table that are behind another one; and, for hosts
     /// behind this one, our addresses in their networks, which are on other links.
     pub fn seen_from(&self, world: &World, sw_if: SwIfIndex) -> Vec<Ipv6Addr> {
         let interfaces = world.get::<Interfaces>();
@@ -107,7 +107,7 @@ impl Proxies {
         all
     }
 
-    /// Answers for a host behind an interface, on the others of its table, or no longer; packets to him go there.
+    /// Starts or stops answering for a host behind an interface, on the others of its table; packets to the host go there.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or carries no Ethernet frames (−151); no address of one host (−7); one that isn't
@@ -123,7 +123,7 @@ impl Proxies {
         Ok(())
     }
 
-    /// As [`Self::set_host`], without telling workers yet.
+    /// As [`Self::set_host`], without publishing to workers yet.
     fn change_host(&self, world: &World, sw_if: SwIfIndex, ip: Ipv6Addr, on: bool) -> Result<()> {
         let interface = ethernet(world, sw_if)?;
         if ip.is_multicast() || ip.is_unspecified() || ip.is_loopback() || ip.is_unicast_link_local() {
@@ -149,7 +149,7 @@ impl Proxies {
         Ok(())
     }
 
-    /// Answers for all hosts that are routed by other interfaces, or no longer.
+    /// Starts or stops answering for all hosts that are routed by other interfaces.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or carries no Ethernet frames (−151).
@@ -165,7 +165,7 @@ impl Proxies {
     }
 }
 
-/// An interface has moved to another table: the hosts behind it with it.
+/// Moves the hosts behind an interface to the interface's new table.
 pub fn moved(world: &World, sw_if: SwIfIndex) {
     let proxies = world.get::<Proxies>();
     let hosts = proxies.hosts();
@@ -180,7 +180,7 @@ pub fn moved(world: &World, sw_if: SwIfIndex) {
     }
 }
 
-/// Lets workers know of whom they answer for everywhere.
+/// Publishes to workers the hosts that they answer for on all interfaces.
 pub fn publish_all(world: &World) {
     for interface in world.get::<Interfaces>().list() {
         if interface.ip_enabled[1] {
@@ -189,7 +189,7 @@ pub fn publish_all(world: &World) {
     }
 }
 
-/// The addresses of an interface have changed: they are answered for on others as well, if there are hosts there.
+/// Handles changed addresses of an interface: they are answered for on others as well, if there are hosts there.
 pub fn changed(world: &World, sw_if: SwIfIndex) {
     publish(world, sw_if);
     if !world.get::<Proxies>().hosts().is_empty() {
@@ -197,18 +197,18 @@ pub fn changed(world: &World, sw_if: SwIfIndex) {
     }
 }
 
-/// Lets workers know of what they answer for on an interface.
+/// Publishes to workers the addresses that an interface answers for.
 pub fn publish(world: &World, sw_if: SwIfIndex) {
     let ours = world.get::<AllOurs>();
     ours.publish(world, sw_if);
     let on = ours.here(sw_if).proxies();
-    // Hosts that know our station ask it alone whether he is still there; that has to be seen before it is routed.
+    // Hosts that know our station probe a host by unicast to it; that has to be seen before it is routed.
     let set = world.set_feature(ARC, UnicastProxy::NAME, sw_if, on);
     debug_assert!(set.is_ok(), "the arc is that of a feature this one needs");
     world.get::<crate::mld::Listener>().sync(world, sw_if);
 }
 
-/// Where packets to an address go, for workers.
+/// The interfaces that packets to an address leave by, for workers.
 pub struct Routed {
     fib: Arc<Fib<Ip6>>,
     adjacencies: Arc<Adjacencies>,
@@ -221,13 +221,13 @@ impl Build for Routed {
 }
 
 impl Routed {
-    /// Whether packets to an address leave by this interface, on one of several paths at least.
+    /// Returns true if packets to an address leave by this interface, on one of several paths at least.
     #[inline(always)]
     pub fn here(&self, view: &IfView, sw_if: u32, ip: Ipv6Addr, turn: &Turn<'_>) -> bool {
         self.any_path(view, ip, turn, |tx_if| tx_if == sw_if)
     }
 
-    /// Whether packets to an address that come in by an interface leave by another one, on one of several paths at least.
+    /// Returns true if packets to an address that come in by an interface leave by another one, on one of several paths at least.
     #[inline(always)]
     pub fn elsewhere(&self, view: &IfView, rx_if: u32, ip: Ipv6Addr, turn: &Turn<'_>) -> bool {
         !ip.is_unicast_link_local()
@@ -235,7 +235,7 @@ impl Routed {
             && self.any_path(view, ip, turn, |tx_if| tx_if != rx_if)
     }
 
-    /// Whether a path to an address has such an output.
+    /// Returns true if a path to an address has an output that `is_meant` accepts.
     #[inline(always)]
     fn any_path(&self, view: &IfView, ip: Ipv6Addr, turn: &Turn<'_>, is_meant: impl Fn(u32) -> bool) -> bool {
         let get = |adj| self.adjacencies.get(adj, turn);

@@ -16,7 +16,7 @@ use zerocopy::IntoBytes;
 
 /// Bytes of a redirect at most, its IPv6 header included.
 const MAX_LEN: usize = 1280;
-/// Where its options begin.
+/// Offset of its options.
 const OPTIONS: usize = Ipv6Header::LEN + Redirect::LEN;
 
 pub struct Redirecting {
@@ -52,13 +52,13 @@ impl Build for Redirecting {
     }
 }
 
-/// The next hop's station, if that is known.
+/// Station of the next hop, if it is known.
 fn station(adj: &Adj) -> Option<MacAddr> {
     let rewrite = adj.rewrite();
     (adj.kind == AdjKind::Rewrite).then(|| rewrite.first_chunk().copied().map(MacAddr)).flatten()
 }
 
-/// A redirect from `from` about a packet with the header `about`: its bytes, and how many they are.
+/// A redirect from `from` about a packet with the header `about`: its bytes, and their number.
 fn compose(
     from: Ipv6Addr,
     about: &Ipv6Header,

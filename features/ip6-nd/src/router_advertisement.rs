@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `icmp6-router-advertisement`: another router tells of itself (RFC 4861 6.1.2, 6.3.4).
+//! `icmp6-router-advertisement`: takes advertisements of other routers (RFC 4861 6.1.2, 6.3.4).
 
 use crate::check::{Checked, is_station, ways};
 use crate::listen::{Came, Ears};
@@ -20,7 +20,7 @@ pub struct Advertised {
 
 ways! {
     pub enum To {
-        /// What the router told was passed on.
+        /// The router's statement was passed on.
         #[free]
         Noted,
         /// source is not link-local

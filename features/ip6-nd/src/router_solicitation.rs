@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `icmp6-router-solicitation`: a host asks who routes here (RFC 4861 6.2.6).
+//! `icmp6-router-solicitation`: takes router solicitations of hosts (RFC 4861 6.2.6).
 
 use crate::check::{Checked, is_station, ways};
 use crate::listen::{Came, Ears};
@@ -84,7 +84,7 @@ impl Ears for Solicited {
             return To::SourceNotLocal;
         }
         if let Some(mac) = link {
-            // Who asks for a router is none.
+            // A host that solicits routers is no router.
             let seen = Seen {
                 who: Target { sw_if, ip: m.src },
                 mac: Some(mac),

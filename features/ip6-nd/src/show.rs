@@ -93,7 +93,7 @@ fn ra_json(w: &World, interface: &Interface, link: &Link) -> Value {
     })
 }
 
-/// What is advertised, line by line.
+/// The router advertisements of an interface, line by line.
 fn ra_text(w: &World, link: &Link) -> String {
     let (c, s, now) = (&link.config, &link.schedule, w.clock.now());
     let mut text = String::from("  Advertised Prefixes:\n");

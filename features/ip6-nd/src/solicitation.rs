@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `icmp6-neighbor-solicitation`: answers who asks for us (RFC 4861 7.2.3, 7.2.4), and takes note of who asks.
+//! `icmp6-neighbor-solicitation`: answers solicitations for us (RFC 4861 7.2.3, 7.2.4), and records their senders.
 
 use crate::check::{Checked, check, is_station, ways};
 use crate::compose::{PACKET, packet};
@@ -73,9 +73,9 @@ ways! {
     }
 }
 
-/// What is to be done.
+/// The advertisement to be sent.
 struct Answer {
-    /// Who is answered; the group of all if he has no address.
+    /// Destination; the group of all nodes if the sender has no address.
     to: Ipv6Addr,
     mac: Option<MacAddr>,
     from: Ipv6Addr,
@@ -94,7 +94,7 @@ impl Build for Solicitation {
     }
 }
 
-/// What is wrong with a message whoever it is for, beyond what all messages have in common; else the sender's station.
+/// Checks a message for any target, beyond the checks of all messages; returns its sender's link-layer address, if given.
 #[inline(always)]
 fn judge(m: &Checked<'_, NeighborMessage>, own: MacAddr) -> Result<Option<MacAddr>, To> {
     let target = m.message.target();
@@ -120,7 +120,7 @@ fn judge(m: &Checked<'_, NeighborMessage>, own: MacAddr) -> Result<Option<MacAdd
     }
 }
 
-/// Whether a question that somebody asks before he has an address is our own, come back (RFC 7527 4.2).
+/// Returns true if a solicitation from the unspecified address is our own, come back (RFC 7527 4.2).
 #[inline(always)]
 fn is_our_own(options: &[u8], nonce: Option<[u8; 6]>, from_us: bool) -> bool {
     let theirs = NdOptions::new(options).flatten().find_map(|option| match NdOption::from(option) {
@@ -133,7 +133,7 @@ fn is_our_own(options: &[u8], nonce: Option<[u8; 6]>, from_us: bool) -> bool {
 impl Ears {
     #[inline(always)]
     fn conflict(&mut self, sw_if: u32, ip: Ipv6Addr, mac: MacAddr, now: u64) {
-        // If control can't hear it now, the other station will be heard again.
+        // If the queue to control is full, the next message of the other station is reported.
         let _ = self.lately.post(&self.notes, Note::Conflict(Target { sw_if, ip }, mac), now);
     }
 
@@ -165,7 +165,7 @@ impl Ears {
             }
             Some(Role::Tentative(_)) => return Err(To::Tentative),
             Some(Role::Own) => (Some(target), NeighborMessage::ROUTER | NeighborMessage::OVERRIDE),
-            // Others may answer too, and have more to say (RFC 4861 7.2.7, 7.2.8).
+            // Other nodes may answer too, and take precedence (RFC 4861 7.2.7, 7.2.8).
             Some(Role::Anycast) => (here.link_local(), NeighborMessage::ROUTER),
             Some(Role::Proxy) => (here.link_local(), 0),
         };
@@ -177,9 +177,9 @@ impl Ears {
             self.conflict(sw_if, m.src, source, now);
             return Err(To::DuplicateAddress);
         }
-        // Who asks is on the link, or the hop limit would be less; but only the addresses of our networks are taken note of.
+        // The sender is on the link, or the hop limit would be less; but only addresses of our networks are recorded.
         if let Some(mac) = link.filter(|_| here.is_on_link(m.src)) {
-            // The answer goes out whether control can listen or not: it will be asked again.
+            // The answer goes out even if the queue to control is full: the sender will solicit again.
             let who = Target { sw_if, ip: m.src };
             let seen = Seen { who, mac: Some(mac), evidence: Evidence::Hint { router: None } };
             let _ = self.lately.post(&self.notes, Note::Seen(seen), now);
@@ -189,7 +189,7 @@ impl Ears {
     }
 }
 
-/// Puts the answer in the place of the question. The frame has no tags: the interface's output puts its own in.
+/// Replaces the solicitation by the answer. The frame has no tags: the interface's output puts its own in.
 #[inline(always)]
 fn put(b: &mut Buffer, own: MacAddr, answer: &Answer) -> bool {
     let mut frame = [0; Ethernet::LEN + PACKET];
@@ -237,7 +237,7 @@ impl Node for Solicitation {
                     came.here.proxies_all && self.routed.elsewhere(&came.view, came.sw_if, target, cx.turn)
                 };
                 let role = came.here.role(target).or_else(|| routed().then_some(Role::Proxy));
-                // One without an address yet, one of the link, or one that packets go to by this interface.
+                // A sender without an address yet, one on the link, or one with a route by this interface.
                 let reached = m.src.is_unspecified()
                     || came.here.is_on_link(m.src)
                     || self.routed.here(&came.view, came.sw_if, m.src, cx.turn);

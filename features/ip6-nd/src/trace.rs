@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What nodes tell of a message in a trace.
+//! Trace of a message.
 
 use graph::{Head, Trace};
 use std::fmt;
 use wire::describe::{Layer, describe};
 
-/// The packet as it came.
+/// The packet as it came in.
 #[derive(Clone, Copy)]
 pub struct NdTrace(pub Head);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip6-unicast-nd-proxy`: questions to one host whom we answer for are answered, not routed.
+//! `ip6-unicast-nd-proxy`: solicitations by unicast for a host that we answer for are answered, not routed.
 
 use crate::ours::{AllOurs, Role};
 use crate::proxy::Routed;

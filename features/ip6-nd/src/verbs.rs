@@ -7,11 +7,11 @@ use graph::{SwIfIndex, World};
 use msg::retval;
 use wire::Ip6Prefix;
 
-/// Advertises a prefix on an interface, or no longer.
+/// Starts or stops advertising a prefix on an interface.
 ///
 /// # Errors
-/// An interface that isn't there (−2) or carries no Ethernet frames (−151); lifetimes that don't go together, a prefix that
-/// no host can have, one that isn't advertised (−7).
+/// An interface that isn't there (−2) or carries no Ethernet frames (−151); inconsistent lifetimes, a prefix that no host
+/// can have, one that isn't advertised (−7).
 pub fn set_prefix(world: &World, sw_if: SwIfIndex, prefix: Ip6Prefix, new: Option<RaPrefix>) -> Result<()> {
     let addr = prefix.addr();
     if addr.is_unicast_link_local() || addr.is_multicast() || prefix.len() == 0 {

@@ -16,7 +16,7 @@ const SOON: u64 = 1_000_000;
 
 struct Ager {
     bridge: Arc<Bridge>,
-    /// When the next sweep for old entries is due.
+    /// Time of the next sweep for old entries.
     scan: u64,
     sweep: Option<Sweep>,
 }
@@ -29,7 +29,7 @@ struct Sweep {
     pieces: usize,
     /// Flushes that this sweep is for.
     flushes: u64,
-    /// When it began.
+    /// Time at which it began.
     start: u64,
 }
 

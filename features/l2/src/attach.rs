@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Features of other plugins: where they attach themselves to the path of switched frames.
+//! Features of other plugins in the path of switched frames.
 //!
-//! Each has a bit in the bitmap of received or of sent frames and a node. They see received frames before tag rewriting, sent ones behind
-//! it. Frames pass them from the highest bit to the lowest.
+//! Each has a bit in the bitmap of received or of sent frames, and a node. The features see received frames before tag rewriting, sent
+//! frames behind it. Frames pass them from the highest bit to the lowest.
 
 use crate::bridge::Bridge;
 use crate::features::{Features, NODES};
@@ -14,7 +14,7 @@ use net::Interfaces;
 use std::sync::{Arc, OnceLock};
 use sync::Turn;
 
-/// The node of `l2-efp-filter`, which sent frames pass between other features.
+/// Name of the EFP filter node, which sent frames pass between other features.
 const EFP_FILTER_NODE: &str = "l2-efp-filter";
 
 /// Features of frames that a port sends, each a bit at VPP's position.
@@ -35,13 +35,13 @@ impl OutputFeatures {
     /// Cross-connects that put bytes in front of frames.
     pub const XCRW: Self = Self(1 << 13);
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all bits of `other` are set.
     #[inline(always)]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// With the bits of `other` set or cleared.
+    /// Returns the features with the bits of `other` set or cleared.
     pub const fn put(self, other: Self, on: bool) -> Self {
         Self(if on { self.0 | other.0 } else { self.0 & !other.0 })
     }
@@ -50,9 +50,9 @@ impl OutputFeatures {
 /// Features of other plugins that an interface has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Attached {
-    /// Of received frames.
+    /// Features of received frames.
     pub input: Features,
-    /// Of sent frames.
+    /// Features of sent frames.
     pub output: OutputFeatures,
 }
 

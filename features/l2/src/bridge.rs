@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The state of layer-2 switching: what workers read, and what control knows.
+//! The state of layer-2 switching: the parts that workers read, and the main thread's.
 
 use crate::attach::{Attached, AttachedNodes};
 use crate::domain::{DEFAULT_LEARN_LIMIT, DomainState};
@@ -22,7 +22,7 @@ use tables::MacTable;
 use tables::mac::{MacEntry, MacKey, MacView};
 use wire::MacAddr;
 
-/// What only control reads and writes.
+/// The state that only the main thread reads and writes.
 pub struct Control {
     /// Domains by id, without domain 0.
     pub domains: BTreeMap<u32, DomainState>,
@@ -46,9 +46,9 @@ pub struct Control {
     pub default_limit: u32,
     /// Entries that operators made, by domain id and address. An address may have moved since: then its entry is a learned one.
     pub provisioned: BTreeSet<(u32, MacAddr)>,
-    /// Hosts that all domains have snooped.
+    /// Number of hosts that all domains have snooped.
     pub snooped: usize,
-    /// How many hosts domains snoop.
+    /// Limits of the number of snooped hosts.
     pub snoop_limits: Limits,
     /// Number of flushes so far. A flush increments a generation number, which makes entries stale; a sweep removes these.
     pub flushes: u64,
@@ -74,19 +74,19 @@ pub struct Bridge {
     /// Limits of flooded frames.
     pub(crate) storms: Storms,
     pub(crate) macs: MacTable,
-    /// Addresses learned in all domains.
+    /// Number and limit of addresses learned in all domains.
     pub(crate) learned: Learned,
-    /// Addresses learned at each port.
+    /// Number of addresses learned at each port.
     pub(crate) learned_at: Slots<AtomicU32>,
     /// Nanoseconds that the last scan for old entries took.
     pub(crate) last_scan: AtomicU64,
     /// Events of MAC addresses for a client that asked for them.
     pub(crate) mac_events: MacEvents,
-    /// Hosts that workers have seen, on their way to clients and to domains that snoop.
+    /// Queue of hosts that workers have seen, to clients and to domains that snoop.
     pub(crate) sightings: Sightings,
     /// Wakes the process that forgets old addresses.
     pub(crate) ager: Signal,
-    /// A worker has asked for a larger table, and no growth has come of it yet.
+    /// True if a worker has requested a larger table, and the growth is pending.
     pub(crate) is_full: AtomicBool,
     /// Wakes the process that forgets old snooped hosts.
     pub(crate) snoop_ager: Signal,
@@ -179,7 +179,7 @@ impl Bridge {
         true
     }
 
-    /// Asks control for a larger table, once until it has looked.
+    /// Requests a larger table from the main thread, once until it has checked.
     #[cold]
     pub(crate) fn ask_for_room(&self) {
         if !self.is_full.swap(true, Ordering::Relaxed) {
@@ -225,7 +225,7 @@ impl Bridge {
         self.last_scan.load(Ordering::Relaxed) as f64 / 1e9
     }
 
-    /// Addresses learned in all domains, and how many may be.
+    /// Returns the number of addresses learned in all domains, and its limit.
     pub fn learned(&self) -> (u32, u32) {
         (self.learned.count(), self.learned.limit())
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From a bridge domain to its routed interface.
+//! Frames from a bridge domain to its routed interface.
 
 use buffer::{Buffer, Flags};
 use graph::{ThreadIndex, World};
@@ -8,26 +8,26 @@ use std::sync::Arc;
 use sync::Turn;
 use wire::MacAddr;
 
-/// Hands frames to the BVI, as if they had been received there.
+/// Passes frames to the BVI, as if they were received there.
 pub struct ToBvi {
     interfaces: Arc<Interfaces>,
     lanes: Arc<IfLanes>,
 }
 
 impl ToBvi {
-    /// Of a thread.
+    /// Returns the state of a thread.
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
         Self { interfaces: world.get(), lanes: IfLanes::of(world, thread) }
     }
 
-    /// Whether the BVI takes frames to this address: its own, and groups.
+    /// Returns true if the BVI accepts frames to this address: its own, and group addresses.
     #[inline(always)]
     pub fn takes(&self, destination: [u8; 6], bvi: u32, turn: &Turn<'_>) -> bool {
         let view = self.interfaces.views(turn).get(bvi as usize);
         destination[0] & 1 != 0 || view.is_some_and(|view| view.mac == MacAddr(destination))
     }
 
-    /// Counts the frame for the BVI, and takes off all its VLAN tags. `ethernet-input` is its next node.
+    /// Counts the frame for the BVI, and removes all its VLAN tags. `ethernet-input` is its next node.
     #[inline(always)]
     pub fn receive(&self, b: &mut Buffer, bvi: u32) {
         b.rx_if = bvi;

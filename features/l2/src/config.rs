@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What was configured, as commands.
+//! The configuration of layer-2 switching, as commands.
 
 use crate::bridge::Bridge;
 use crate::domain::{DEFAULT_LEARN_LIMIT, DomainInfo};
@@ -76,7 +76,7 @@ fn write_mode(world: &World, sw_if: SwIfIndex, lines: &mut Section<'_>) {
     }
 }
 
-/// Writes what was configured.
+/// Writes the configuration.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     let bridge = world.get::<Bridge>();
     let limit = bridge.default_learn_limit();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bridge domains: control.
+//! Bridge domains: the main thread's part.
 
 use crate::bridge::{Bridge, Control, Retiring};
 use crate::features::Features;
@@ -18,27 +18,27 @@ use wire::MacAddr;
 
 /// The largest id of a domain.
 pub const MAX_DOMAIN_ID: u32 = (1 << 24) - 1;
-/// Addresses that a domain learns at most unless another limit is set, and all domains together.
+/// Default limit of the number of addresses that a domain learns, and all domains together.
 pub const DEFAULT_LEARN_LIMIT: u32 = 1 << 24;
-/// Bytes of a tag at most.
+/// Maximum length of a tag in bytes.
 pub const MAX_TAG: usize = 63;
 
-/// What is configured for a domain.
+/// The configuration of a domain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DomainConfig {
-    /// Sources are learned.
+    /// True if source addresses are learned.
     pub learn: bool,
-    /// Destinations are looked up.
+    /// True if destination addresses are looked up.
     pub forward: bool,
-    /// Frames to groups go to all members.
+    /// True if frames to group addresses go to all members.
     pub flood: bool,
-    /// Unicast to unknown destinations goes to all members.
+    /// True if unicast frames to unknown destinations go to all members.
     pub uu_flood: bool,
-    /// Questions for hosts that are configured or snooped are answered (ARP and ND termination).
+    /// True if requests for configured or snooped hosts are answered (ARP and ND termination).
     pub arp_term: bool,
-    /// Hosts are learned from what ARP termination reads.
+    /// True if hosts are learned from the messages that ARP termination parses.
     pub arp_snoop: bool,
-    /// ARP requests go to the unknown-unicast port alone, if there is one.
+    /// True if ARP requests go to the unknown-unicast port alone, if there is one.
     pub arp_ufwd: bool,
     /// Minutes after which an address that sends nothing is forgotten; 0 for never.
     pub mac_age: u8,
@@ -47,7 +47,7 @@ pub struct DomainConfig {
 }
 
 impl Default for DomainConfig {
-    /// As a command makes a domain that says nothing else.
+    /// Returns the configuration of a domain created without arguments.
     fn default() -> Self {
         Self {
             learn: true,
@@ -64,7 +64,7 @@ impl Default for DomainConfig {
 }
 
 impl DomainConfig {
-    /// The flag that switches a feature, if there is one.
+    /// Returns the flag that switches a feature, if there is one.
     pub fn flag(&mut self, feature: Features) -> Option<&mut bool> {
         Some(match feature {
             Features::LEARN => &mut self.learn,
@@ -78,11 +78,11 @@ impl DomainConfig {
     }
 }
 
-/// A domain, as control knows it.
+/// A domain in the main thread's state.
 pub struct DomainState {
     /// Its index.
     pub index: u16,
-    /// What is configured.
+    /// Its configuration.
     pub config: DomainConfig,
     /// Members in the order of dumps: the BVI, ports, then interfaces that floods don't go to. Without the unknown-unicast port.
     pub members: Vec<SwIfIndex>,
@@ -94,11 +94,11 @@ pub struct DomainState {
     pub uu_fwd: Option<SwIfIndex>,
     /// Learned addresses.
     pub learned: Arc<Learned>,
-    /// Hosts that it answers for because they are configured.
+    /// Configured hosts that it answers for.
     pub hosts: BTreeMap<IpAddr, MacAddr>,
-    /// Hosts that it has learned; none of these is configured.
+    /// Snooped hosts; none of them is configured.
     pub snooped: SnoopedHosts,
-    /// Both for workers.
+    /// Configured and snooped hosts, as published to workers.
     pub published_hosts: Arc<Hosts>,
 }
 
@@ -111,26 +111,26 @@ pub struct MemberInfo {
     pub shg: u8,
     /// Its generation number.
     pub generation: u8,
-    /// It is the BVI.
+    /// True for the BVI.
     pub is_bvi: bool,
-    /// Flooded frames go to it.
+    /// True if flooded frames go to it.
     pub floods: bool,
 }
 
-/// What is known of a domain.
+/// The configuration and state of a domain, as shown.
 #[derive(Clone, Debug)]
 pub struct DomainInfo {
     /// Its id.
     pub id: u32,
     /// Its index.
     pub index: u16,
-    /// What is configured.
+    /// Its configuration.
     pub config: DomainConfig,
     /// Its generation number.
     pub generation: u8,
-    /// Addresses learned, and how many may be.
+    /// Number of learned addresses, and their limit.
     pub learned: (u32, u32),
-    /// Hosts snooped, how many may be, and how many weren't because of limits.
+    /// Number of snooped hosts, their limit, and number of hosts refused because of limits.
     pub snooped: (usize, usize, u64),
     /// Its members, without the unknown-unicast port.
     pub members: Vec<MemberInfo>,
@@ -141,7 +141,7 @@ pub struct DomainInfo {
 }
 
 impl DomainState {
-    /// Its bitmap: what is configured, and forwarding to the unknown-unicast port if there is one.
+    /// Returns its bitmap: the configured features, and forwarding to the unknown-unicast port if there is one.
     pub fn features(&self) -> Features {
         let DomainConfig { learn, forward, flood, uu_flood, arp_term, arp_ufwd, .. } = self.config;
         let has_port = self.uu_fwd.is_some();
@@ -157,7 +157,7 @@ impl DomainState {
 }
 
 impl Control {
-    /// The domain with an id, to change.
+    /// Returns the domain with this id, to change it.
     ///
     /// # Errors
     /// Domain 0 (−121); one that isn't there (−6).
@@ -181,7 +181,7 @@ impl Control {
             shg,
             generation: self.port_generation(sw_if),
             is_bvi,
-            // What a loopback interface sends comes back in.
+            // Frames sent by a loopback interface are received there again.
             floods: is_bvi || !ethernet::is_loopback(world, sw_if),
         }
     }
@@ -200,12 +200,12 @@ impl Control {
         }
     }
 
-    /// The generation number of the domain with an index.
+    /// Returns the generation number of the domain with this index.
     pub fn domain_generation(&self, index: u16) -> u8 {
         self.domain_generations.get(usize::from(index)).copied().unwrap_or_default()
     }
 
-    /// Takes an index for a new domain.
+    /// Allocates an index for a new domain.
     fn take_index(&mut self, id: u32) -> Option<u16> {
         let free = self.ids.iter().position(Option::is_none).unwrap_or(self.ids.len());
         let index = u16::try_from(free).ok().filter(|index| *index < MacKey::MAX_DOMAINS)?;
@@ -358,7 +358,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Whether there is no domain, no address and no index to be freed.
+    /// Returns true if there is no domain, no address and no index to be freed.
     pub(crate) fn is_unused(&self) -> bool {
         let control = self.control();
         control.domains.is_empty() && control.retiring.is_empty() && self.macs.is_empty()
@@ -382,7 +382,7 @@ impl Bridge {
         });
     }
 
-    /// Changes what is configured for a domain.
+    /// Changes the configuration of a domain.
     ///
     /// # Errors
     /// Domain 0 (−121); one that isn't there (−6).
@@ -394,7 +394,7 @@ impl Bridge {
         if snoops {
             self.sightings.prepare();
         } else {
-            // Their messages aren't read from now on, so entries could become wrong.
+            // Their messages aren't parsed from now on, so entries could become wrong.
             control.retain_snooped(id, |_| false);
         }
         self.publish_domain(world, &control, id);
@@ -406,7 +406,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Sets how many addresses a domain learns at most. Those that are there stay.
+    /// Sets the maximum number of addresses that a domain learns. Learned addresses stay.
     ///
     /// # Errors
     /// Domain 0 (−121); one that isn't there (−6).
@@ -416,34 +416,34 @@ impl Bridge {
         Ok(())
     }
 
-    /// Sets how many addresses each domain that is created from now on learns at most.
+    /// Sets the maximum number of addresses that each domain created from now on learns.
     pub fn set_default_learn_limit(&self, world: &World, limit: u32) {
         self.control().default_limit = limit;
         world.note_config_change();
     }
 
-    /// How many addresses new domains learn at most.
+    /// Returns the maximum number of addresses that new domains learn.
     pub fn default_learn_limit(&self) -> u32 {
         self.control().default_limit
     }
 
-    /// A domain, or nothing if it isn't there. Domain 0 isn't shown.
+    /// Returns a domain; `None` if it does not exist. Domain 0 isn't shown.
     pub fn domain_info(&self, world: &World, id: u32) -> Option<DomainInfo> {
         let control = self.control();
         control.domains.get(&id).map(|state| control.info(world, id, state))
     }
 
-    /// How many members a domain has, without the unknown-unicast port.
+    /// Returns the number of members of a domain, without the unknown-unicast port.
     pub fn member_count(&self, id: u32) -> usize {
         self.control().domains.get(&id).map_or(0, |domain| domain.members.len())
     }
 
-    /// The ids of all domains but 0, ascending.
+    /// Returns the ids of all domains but 0, ascending.
     pub fn domain_ids(&self) -> Vec<u32> {
         self.control().domains.keys().copied().collect()
     }
 
-    /// The bitmap of a domain, for clients.
+    /// Returns the bitmap of a domain, for clients.
     ///
     /// # Errors
     /// Domain 0 (−121); one that isn't there (−6).

@@ -12,9 +12,9 @@ impl Features {
     pub const NONE: Self = Self(0);
     /// The end of every bitmap of a bridged interface: the frame is dropped.
     pub const DROP: Self = Self(1 << 0);
-    /// To the peer of a cross-connect.
+    /// Frames go to the peer of a cross-connect.
     pub const XCONNECT: Self = Self(1 << 1);
-    /// To all members.
+    /// Frames go to all members.
     pub const FLOOD: Self = Self(1 << 2);
     /// ARP requests go to the unknown-unicast port alone.
     pub const ARP_UFWD: Self = Self(1 << 3);
@@ -51,24 +51,24 @@ impl Features {
             | Self::FWD.0
             | Self::LEARN.0,
     );
-    /// Features of questions for neighbours, which other frames don't pass.
+    /// Features that only neighbour requests (ARP, ND) pass.
     pub const QUESTIONS: Self = Self(Self::ARP_TERM.0 | Self::ARP_UFWD.0);
     /// Features that frames to groups don't pass.
     pub const UNICAST: Self = Self(Self::FWD.0 | Self::UU_FLOOD.0 | Self::UU_FWD.0);
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all bits of `other` are set.
     #[inline(always)]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The bits of both.
+    /// Returns the bits that both have.
     #[inline(always)]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Without the bits of `other`.
+    /// Returns the features without the bits of `other`.
     #[inline(always)]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -125,7 +125,7 @@ pub enum Step {
     Drop,
 }
 
-/// Adds the nodes of [`Step`] to a node's enum of ways, and makes such a way of a [`Step`].
+/// Adds the nodes of [`Step`] as edges to a node's enum of next nodes, with the conversion from a [`Step`].
 macro_rules! steps {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($body:tt)* }) => {
         $(#[$meta])*

@@ -45,13 +45,13 @@ pub struct FibEntry {
     pub generation: u16,
     /// Seconds since it was used last. Nothing for an entry that doesn't age.
     pub age: Option<u64>,
-    /// It never moves.
+    /// True if it never moves.
     pub is_static: bool,
-    /// It drops.
+    /// True if frames from and to it are dropped.
     pub is_filter: bool,
-    /// It is the BVI's.
+    /// True for the BVI's address.
     pub is_bvi: bool,
-    /// An operator made it.
+    /// True if an operator made it.
     pub is_provisioned: bool,
 }
 
@@ -125,12 +125,12 @@ impl Bridge {
         }
     }
 
-    /// Removes operators' entries, those for which `which` is true.
+    /// Removes the operators' entries for which `which` is true.
     pub(crate) fn remove_provisioned(&self, which: impl Fn(u32, MacEntry) -> bool) {
         for (id, mac) in self.provisioned() {
             let Some(index) = self.control().index(id) else { continue };
             let key = MacKey::new(mac.octets(), index);
-            // It is a learned one if its station has moved since.
+            // The entry is a learned one if its station has moved since.
             let is_it = |entry: &MacEntry| !is_learned(*entry) && which(id, *entry);
             if self.macs.get(key).filter(is_it).is_some() {
                 self.remove_entry(key);
@@ -139,7 +139,7 @@ impl Bridge {
         }
     }
 
-    /// Forgets all entries, also those of operators and of BVIs.
+    /// Removes all entries, including those of operators and of BVIs.
     pub fn clear_entries(&self, world: &World) {
         self.flush_all(world);
         self.remove_provisioned(|_, _| true);
@@ -241,7 +241,7 @@ impl Bridge {
 }
 
 impl Control {
-    /// Whether a learned entry was flushed, or is too old at the time `now`; at 0 the age isn't checked.
+    /// Returns true if a learned entry was flushed, or is too old at the time `now` (ns); at 0 the age isn't checked.
     pub fn is_stale(&self, key: MacKey, entry: MacEntry, now: u64) -> bool {
         let index = key.domain();
         let id = self.ids.get(usize::from(index)).copied().flatten();

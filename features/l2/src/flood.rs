@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `l2-flood`: one frame for each member.
+//! `l2-flood`: sends a frame to each member.
 
 use crate::bridge::Bridge;
 use crate::bvi::ToBvi;
@@ -85,7 +85,7 @@ impl Build for L2Flood {
     }
 }
 
-/// Which members a frame may go to.
+/// The members that a frame may go to.
 #[derive(Clone, Copy)]
 struct Reach {
     rx_if: u32,
@@ -107,7 +107,7 @@ impl Reach {
 }
 
 impl L2Flood {
-    /// The members that a frame goes to, in the order of the copies.
+    /// Returns the members that a frame goes to, in the order of the copies.
     #[inline(always)]
     fn members<'t>(
         &'t self,
@@ -119,7 +119,7 @@ impl L2Flood {
         members.filter(move |member| !member.is_bvi || self.bvi.takes(reach.destination, member.sw_if, turn))
     }
 
-    /// The node that takes a frame to a member.
+    /// Returns the next node of a frame to a member.
     #[inline(always)]
     fn lead(&self, b: &mut Buffer, member: &Member) -> To {
         if member.is_bvi {
@@ -136,7 +136,7 @@ impl L2Flood {
         let limits = self.bridge.storms.limits.get(b.rx_if, cx.turn);
         let class = Class::of(b.bytes::<6>(0).copied().unwrap_or_default());
         if limits.is_none_or(|limits| limits.pass(class, self.thread, cx.now())) {
-            // It may come again, if it has to wait for copies of others.
+            // It may pass this node again, if it has to wait for copies of others.
             b.set_scratch(meta.passed());
             return None;
         }
@@ -158,7 +158,7 @@ impl L2Flood {
         let Some(domain) = self.bridge.domains.get(meta.domain().into(), turn) else {
             return cx.emit(To::NoMember, b);
         };
-        // A checksum that the sender left to the device: copies share the bytes that it is of. Segmentation makes those of its segments.
+        // A partial checksum, left to the device: copies share the bytes that it covers. Segmentation computes those of its segments.
         if b.flags.has(Flags::CSUM_PARTIAL) && !b.flags.has(Flags::GSO) {
             finish_checksum(&mut b);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `l2-fwd`: at which port a frame's destination is.
+//! `l2-fwd`: looks up the port of a frame's destination.
 
 use crate::bridge::Bridge;
 use crate::bvi::ToBvi;

@@ -90,14 +90,14 @@ impl Origin {
         Self { rx_if, port, features, place, generation, attached }
     }
 
-    /// The first node of a frame that passes these features.
+    /// Returns the first node of a frame that passes these features.
     #[inline(always)]
     fn first(&self, features: Features) -> To {
         self.attached.map_or_else(|| features.next().into(), To::Node)
     }
 }
 
-/// Whether a frame of the BVI to a group asks for a neighbour. It goes to all members, whatever the BVI's split-horizon group.
+/// Returns true if a group frame of the BVI is a neighbour request: it goes to all members, whatever the split-horizon group.
 #[inline(always)]
 fn asks(b: &Buffer) -> bool {
     const ARP_REQUEST: [u8; 2] = [0, 1];
@@ -111,7 +111,7 @@ fn asks(b: &Buffer) -> bool {
     }
 }
 
-/// Which of the [`Features::QUESTIONS`] (ARP termination, unicast forwarding of ARP) don't apply to a frame to a group.
+/// Returns the [`Features::QUESTIONS`] (ARP termination, unicast forwarding of ARP) that don't apply to a frame to a group.
 #[inline(never)]
 fn not_asked(b: &Buffer) -> Features {
     match Ethernet::l3_at(b.data()) {

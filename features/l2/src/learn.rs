@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `l2-learn`: at which port a frame's source is (IEEE 802.1Q 8.7).
+//! `l2-learn`: learns the port of a frame's source (IEEE 802.1Q 8.7).
 
 use crate::bridge::Bridge;
 use crate::features::{Features, steps};

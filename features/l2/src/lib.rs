@@ -26,10 +26,10 @@
 //! Features of other plugins attach themselves by `register_input` and `register_output`: input ACL, classification. A port can be
 //! cross-connected with an interface behind which such a feature takes the frames (`Bridge::set_sink`).
 //!
-//! Storm control (`storm`) limits what a port floods. ARP and ND termination (`termination`) answers for hosts that are configured or seen.
+//! Storm control (`storm`) limits the frames that a port floods. ARP and ND termination (`termination`) answers for known hosts.
 //!
 //! Limits: no policer. Frames to reserved group addresses
-//! (01:80:c2:00:00:00 to 0f) are flooded as other groups are, so LLDP hears nothing on bridged ports.
+//! (01:80:c2:00:00:00 to 0f) are flooded as other groups are, so LLDP receives nothing on bridged ports.
 
 mod ager;
 mod api;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tells a client which MAC addresses are learned, move, and are forgotten.
+//! Notifies a client of MAC addresses that are learned, move, or are forgotten.
 //!
-//! While a client wants to know, workers mark entries that they learn or move. `l2fib-mac-events-process` goes over the table in slices,
-//! takes the marks off and tells of these entries: no number of new addresses at once is too much.
+//! While a client has subscribed, workers mark entries that they learn or move. `l2fib-mac-events-process` scans the table in slices,
+//! clears the marks and reports these entries: no number of new addresses at once is too large.
 
 use crate::api::{L2MacsEvent, MacEntry as Told, MacEventAction};
 use crate::bridge::Bridge;
@@ -16,42 +16,42 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tables::mac::{MacEntry, MacKey};
 
-/// Nanoseconds of the unit in which clients say how often the table is scanned.
+/// Unit of the scan interval in messages, in nanoseconds.
 const DELAY: u64 = 10_000_000;
-/// Clients say how many addresses an event has in units of this.
+/// Unit of the number of addresses per event in messages.
 const MACS: usize = 10;
-/// Addresses that the client is told of in one turn at most. The next ones wait, and so does the scan.
+/// Maximum number of addresses reported in one turn. Further ones wait, and so does the scan.
 const TURN: usize = 1024;
 
-/// How a client wants to be told.
+/// The subscription of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Wanted {
     /// The client.
     client: u32,
-    /// Addresses that an event has at most.
+    /// Maximum number of addresses in an event.
     most: usize,
-    /// The learn limit of all domains is the client's.
+    /// True if the learn limit of all domains is the client's.
     limits: bool,
 }
 
 struct Control {
     wanted: Option<Wanted>,
-    /// Nanoseconds from one scan to the next.
+    /// Scan interval in nanoseconds.
     delay: u64,
-    /// Removed entries that the client wasn't told of yet.
+    /// Removed entries not reported to the client yet.
     removed: VecDeque<Told>,
 }
 
 /// Events of MAC addresses (learned, moved, removed) for the one client that may ask for them.
 pub struct MacEvents {
-    /// Whether workers mark entries.
+    /// True if workers mark entries.
     marks: AtomicBool,
     control: Mutex<Control>,
     signal: Signal,
 }
 
 impl MacEvents {
-    /// No client wants to know.
+    /// Returns the state without a client.
     pub fn new(world: &World) -> Self {
         let control = Control { wanted: None, delay: 10 * DELAY, removed: VecDeque::new() };
         Self { marks: AtomicBool::new(false), control: Mutex::new(control), signal: world.processes.signal() }
@@ -61,15 +61,15 @@ impl MacEvents {
         self.control.lock().expect("no panic inside")
     }
 
-    /// Flags of an entry that a worker has just learned (`NEW`) or moved (`MOVED`).
+    /// Returns the flags of an entry that a worker has just learned (`NEW`) or moved (`MOVED`).
     #[inline]
     pub fn marked(&self, flag: u8) -> u8 {
         if self.marks.load(Ordering::Relaxed) { flag } else { 0 }
     }
 
-    /// Control: an entry was removed.
+    /// Main thread: records a removed entry.
     pub fn note_removed(&self, key: MacKey, entry: MacEntry) {
-        // One that no client was told of doesn't go either.
+        // An entry that was never reported isn't reported as removed either.
         if self.marks.load(Ordering::Relaxed) && is_learned(entry) && entry.flags & NEW == 0 {
             self.control().removed.push_back(told(key, entry, MacEventAction::Delete));
         }
@@ -86,11 +86,11 @@ fn value(what: &str, expected: &str) -> Error {
 }
 
 impl Bridge {
-    /// Tells a client from now on, and forgets what was learned, so that the client hears of every address. `macs` is how many addresses an
-    /// event has, in tens. `limit` is the learn limit of all domains while the client wants to be told, and a scan delay in units of 10 ms.
+    /// Subscribes a client, and flushes learned addresses, so that the client gets every address. `macs` is the number of addresses in an
+    /// event, in tens. `limit` is the learn limit of all domains while the client is subscribed, and a scan interval in units of 10 ms.
     ///
     /// # Errors
-    /// A number out of range (−7); another client is told already (−124).
+    /// A number out of range (−7); another client is subscribed (−124).
     pub fn tell_macs(&self, world: &World, client: u32, macs: u8, limit: Option<(u32, u8)>) -> Result<()> {
         if macs == 0 {
             return Err(value("max_macs_in_event", "1 to 255"));
@@ -123,10 +123,10 @@ impl Bridge {
         Ok(())
     }
 
-    /// Tells a client no longer.
+    /// Ends a client's subscription.
     ///
     /// # Errors
-    /// Another client is told (−124).
+    /// Another client is subscribed (−124).
     pub fn stop_telling_macs(&self, world: &World, client: u32) -> Result<()> {
         let mut control = self.mac_events.control();
         match control.wanted {
@@ -146,7 +146,7 @@ impl Bridge {
         }
     }
 
-    /// Sets how often the table is scanned while a client is told, in units of 10 ms.
+    /// Sets the interval at which the table is scanned for a subscriber, in units of 10 ms.
     ///
     /// # Errors
     /// 0 (−7).
@@ -164,14 +164,14 @@ struct Scanner {
     bridge: Arc<Bridge>,
     /// The next piece of the table; 0 between two scans.
     piece: usize,
-    /// When the scan at hand began.
+    /// Time at which the current scan began.
     start: u64,
-    /// Entries whose marks were taken off and that the client wasn't told of yet.
+    /// Entries whose marks were cleared, not reported to the client yet.
     found: VecDeque<Told>,
 }
 
 impl Scanner {
-    /// Takes the marks of a slice off. Returns whether there is more.
+    /// Clears the marks of a slice. Returns true if there is more.
     fn scan(&mut self) -> bool {
         let Self { bridge, piece, found, .. } = self;
         const MARKS: u8 = NEW | MOVED;
@@ -207,7 +207,7 @@ impl Process for Scanner {
             return Sleep::Event;
         };
         if !world.api.is_connected(wanted.client) {
-            // It has gone without a word.
+            // The client has disconnected without unsubscribing.
             let _ = self.bridge.stop_telling_macs(world, wanted.client);
             return Sleep::Event;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the nodes tell each other of a frame.
+//! Metadata of a frame between nodes.
 
 use crate::features::Features;
 use crate::state::NO_DOMAIN;
@@ -13,7 +13,7 @@ const LIMITED: u32 = 1 << 24;
 pub struct Place(u32);
 
 impl Place {
-    /// For frames in the domain with this index; storm control limits what the port floods, or doesn't.
+    /// Returns the place of frames in the domain with this index; `is_limited` if storm control limits the port's flooding.
     pub const fn of(domain: u16, is_limited: bool) -> Self {
         Self(domain as u32 | if is_limited { LIMITED } else { 0 })
     }
@@ -33,43 +33,43 @@ buffer::scratch! {
 }
 
 impl L2Meta {
-    /// For a frame of a bridge domain.
+    /// Returns the metadata of a frame in a bridge domain.
     #[inline(always)]
     pub const fn bridged(features: Features, domain: Place, shg: u8, generation: u16) -> Self {
         Self { features: features.0, place: domain.0 | (shg as u32) << 16, generation: generation as u32 }
     }
 
-    /// For a frame of a cross-connect.
+    /// Returns the metadata of a frame in a cross-connect.
     #[inline(always)]
     pub const fn crossed(features: Features) -> Self {
         Self::bridged(features, Place::of(NO_DOMAIN, false), 0, 0)
     }
 
-    /// The domain's index.
+    /// Returns the domain's index.
     #[inline(always)]
     pub const fn domain(self) -> u16 {
         self.place as u16
     }
 
-    /// The split-horizon group.
+    /// Returns the split-horizon group.
     #[inline(always)]
     pub const fn shg(self) -> u8 {
         (self.place >> 16) as u8
     }
 
-    /// Whether storm control has yet to pass the frame if it is flooded.
+    /// Returns true if storm control has yet to pass the frame if it is flooded.
     #[inline(always)]
     pub const fn is_limited(self) -> bool {
         self.place & LIMITED != 0
     }
 
-    /// With storm control behind it.
+    /// Returns the metadata after storm control has passed the frame.
     #[inline(always)]
     pub const fn passed(self) -> Self {
         Self { place: self.place & !LIMITED, ..self }
     }
 
-    /// The features that follow.
+    /// Returns the features that follow.
     #[inline(always)]
     pub const fn features(self) -> Features {
         Features(self.features)

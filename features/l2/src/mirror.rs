@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Port mirroring: what the feature that copies frames attaches to.
+//! Port mirroring: attachment of the feature that copies frames.
 
 use crate::attach::{OutputFeatures, register_input, register_output};
 use crate::bridge::Bridge;
@@ -9,12 +9,12 @@ use crate::state::NO_DOMAIN;
 use buffer::Buffer;
 use graph::{SwIfIndex, World};
 
-/// Which frames of an interface are mirrored while they are switched.
+/// The frames of an interface that are mirrored while they are switched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Mirrored {
-    /// Those that it receives.
+    /// True if received frames are mirrored.
     pub received: bool,
-    /// Those that it sends.
+    /// True if sent frames are mirrored.
     pub sent: bool,
 }
 

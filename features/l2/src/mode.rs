@@ -15,7 +15,7 @@ use net::{IfEvent, IfKind, Interfaces, L2Role};
 use std::sync::atomic::AtomicU32;
 use tables::mac::{MacEntry, MacKey};
 
-/// What a member is to its domain.
+/// The role of a member in its domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PortKind {
     /// A port.
@@ -34,7 +34,7 @@ pub enum Mode {
     Bridge {
         /// The domain's id.
         id: u32,
-        /// What it is to the domain.
+        /// Its role in the domain.
         kind: PortKind,
         /// Its split-horizon group, 0 for none.
         shg: u8,
@@ -67,7 +67,7 @@ impl Mode {
 }
 
 impl Control {
-    /// The generation number of a port.
+    /// Returns the generation number of a port.
     pub fn port_generation(&self, sw_if: SwIfIndex) -> u8 {
         self.port_generations.get(sw_if.at()).copied().unwrap_or_default()
     }
@@ -227,7 +227,7 @@ impl Bridge {
                 }
                 PortKind::Normal if loops => domain.members.push(sw_if),
                 PortKind::Normal => {
-                    // Before those that floods don't go to.
+                    // Before the members that floods don't go to.
                     let is_last = |i: &&SwIfIndex| is_loopback(world, **i) && domain.bvi != Some(**i);
                     let last = domain.members.iter().rev().take_while(is_last).count();
                     domain.members.insert(domain.members.len() - last, sw_if);
@@ -285,7 +285,7 @@ impl Bridge {
     /// Lets an interface route again.
     ///
     /// # Errors
-    /// An interface that isn't there (−2); what its device says.
+    /// An interface that isn't there (−2); the device's error.
     pub fn set_l3(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
         world.get::<Interfaces>().check(sw_if)?;
         self.leave(world, sw_if, None)
@@ -467,7 +467,7 @@ pub fn not_bridged(world: &World, sw_if: SwIfIndex) -> Error {
     Error::failed(format!("{name} is in no bridge domain")).retval(retval::INVALID_SW_IF_INDEX)
 }
 
-/// Follows events of interfaces: an interface that goes down forgets what was learned on it, a BVI's new address is its entry.
+/// Handles events of interfaces: addresses learned on an interface that goes down are flushed, a BVI's new address gets its entry.
 pub fn follow(world: &World, event: IfEvent) {
     let bridge = world.get::<Bridge>();
     match event {

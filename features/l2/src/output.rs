@@ -56,7 +56,7 @@ impl Build for L2Output {
     }
 }
 
-/// What is looked up once for a run of frames to one port.
+/// The state of a port, looked up once for consecutive frames to it.
 struct Target {
     tx_if: u32,
     port: Option<Port>,

@@ -66,7 +66,7 @@ impl Backbone {
     }
 }
 
-/// Takes the header off. What is behind it has to begin with an Ethernet header, whatever the ids in the tags.
+/// Removes the header. The bytes behind it have to begin with an Ethernet header, whatever the ids in the tags.
 #[inline(always)]
 fn pop(b: &mut Buffer) -> bool {
     let Some(&[.., b0, b1, _, _, s0, s1, _, _, _, _]) = b.bytes::<HEADER>(0) else { return false };

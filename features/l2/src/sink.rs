@@ -15,7 +15,7 @@ impl Bridge {
     /// each of them ends this one.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or carries no Ethernet frames (−71); what its device says.
+    /// An interface that isn't there (−2) or carries no Ethernet frames (−71); the device's error.
     pub fn set_sink(
         &self,
         world: &World,
@@ -33,7 +33,7 @@ impl Bridge {
         self.cross(world, sw_if, sink)
     }
 
-    /// Whether an interface is a sink.
+    /// Returns true if an interface is a sink.
     pub fn is_sink(&self, sw_if: SwIfIndex) -> bool {
         self.control().sinks.contains_key(&sw_if)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What workers read: ports, domains, and the times and flags of MAC entries.
+//! State that workers read: ports, domains, and the times and flags of MAC entries.
 
 use crate::attach::OutputFeatures;
 use crate::features::Features;
@@ -12,22 +12,22 @@ use tables::mac::MacEntry;
 /// The domain index of frames that are in no domain.
 pub const NO_DOMAIN: u16 = u16::MAX;
 
-/// What received frames of a port pass, and which frames it sends.
+/// The path of received frames of a port, and the frames that it sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// A member of a bridge domain.
     Bridged,
     /// The routed interface of a bridge domain.
     Bvi,
-    /// Frames go to this interface.
+    /// Received frames go to this interface.
     Crossed(u32),
-    /// It takes the frames of a cross-connect for a feature of another plugin, and receives none.
+    /// Takes the frames of a cross-connect for a feature of another plugin, and receives none.
     Sink,
-    /// It was in layer-2 mode and is no longer.
+    /// No longer in layer-2 mode.
     Left,
 }
 
-/// A port. Replaced as a whole by control.
+/// A port. Replaced as a whole by the main thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Port {
     /// See [`Role`].
@@ -44,9 +44,9 @@ pub struct Port {
     pub rewrites: Option<Rewrites>,
     /// The parent, if the EFP filter is enabled.
     pub filter: Option<u32>,
-    /// Features of other plugins that frames pass which the port sends.
+    /// Features of other plugins that sent frames pass.
     pub sent: OutputFeatures,
-    /// Storm control limits what it floods.
+    /// True if storm control limits the frames that it floods.
     pub is_limited: bool,
 }
 
@@ -57,18 +57,18 @@ pub struct Member {
     pub sw_if: u32,
     /// Its split-horizon group.
     pub shg: u8,
-    /// It is the BVI.
+    /// True for the BVI.
     pub is_bvi: bool,
 }
 
-/// A bridge domain. Replaced as a whole by control.
+/// A bridge domain. Replaced as a whole by the main thread.
 #[derive(Clone)]
 pub struct Domain {
     /// Features of frames in this domain.
     pub features: Features,
     /// Incremented when addresses learned in the domain are flushed.
     pub generation: u8,
-    /// Addresses learned in it.
+    /// Number and limit of addresses learned in it.
     pub learned: Arc<Learned>,
     /// Members that flooded frames go to, in the order of the copies.
     pub members: Vec<Member>,
@@ -76,11 +76,11 @@ pub struct Domain {
     pub uu_fwd: Option<u32>,
     /// Hosts that the domain answers for.
     pub hosts: Option<Arc<Hosts>>,
-    /// It learns hosts.
+    /// True if it learns hosts.
     pub snoops: bool,
 }
 
-/// Number of learned addresses, and how many may be.
+/// Number of learned addresses, and its limit.
 #[derive(Debug)]
 pub struct Learned {
     count: AtomicU32,
@@ -88,7 +88,7 @@ pub struct Learned {
 }
 
 impl Learned {
-    /// None yet, of so many.
+    /// Returns a count of 0 with this limit.
     pub fn new(limit: u32) -> Self {
         Self { count: AtomicU32::new(0), limit: AtomicU32::new(limit) }
     }
@@ -107,17 +107,17 @@ impl Learned {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many there are.
+    /// Returns the number of learned addresses.
     pub fn count(&self) -> u32 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// How many there may be.
+    /// Returns the limit.
     pub fn limit(&self) -> u32 {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Changes how many there may be. Those that are there stay.
+    /// Changes the limit. Learned addresses stay.
     pub fn set_limit(&self, limit: u32) {
         self.limit.store(limit, Ordering::Relaxed);
     }
@@ -132,29 +132,29 @@ pub const BVI: u8 = 4;
 /// An operator made the entry: it neither ages nor is flushed.
 pub const PROVISIONED: u8 = 8;
 
-/// No client was told of the entry yet.
+/// The entry was not reported to a client yet.
 pub const NEW: u8 = 16;
-/// The entry has moved since a client was told of it.
+/// The entry has moved since it was reported to a client.
 pub const MOVED: u8 = 32;
 
-/// Generation numbers of a domain and a port, as entries hold them.
+/// Returns the generation numbers of a domain and a port, as entries hold them.
 #[inline(always)]
 pub const fn generation(domain: u8, port: u8) -> u16 {
     (domain as u16) << 8 | port as u16
 }
 
-/// Nanoseconds of the instance's clock as entries hold them: units of 2³² ns, about 4.3 s.
+/// Converts nanoseconds of the instance's clock to the unit of entries: 2³² ns, about 4.3 s.
 #[inline(always)]
 pub const fn stamp(now: u64) -> u16 {
     (now >> 32) as u16
 }
 
-/// Nanoseconds since an entry was used last, at a time: up to a unit of [`stamp`] more than it was.
+/// Returns the nanoseconds since an entry was used last: up to one unit of [`stamp`] too many.
 pub fn age(entry: MacEntry, now: u64) -> u64 {
     u64::from(stamp(now).wrapping_sub(entry.stamp)) << 32
 }
 
-/// Whether an entry is learned: it counts, ages, and may be flushed.
+/// Returns true if an entry is learned: it counts, ages, and may be flushed.
 #[inline(always)]
 pub const fn is_learned(entry: MacEntry) -> bool {
     entry.flags & PROVISIONED == 0

@@ -2,11 +2,11 @@
 //! `l2-super-path`: `ethernet-input`, `l2-input`, `l2-learn`, `l2-fwd`, `l2-output` and the interface's output for ordinary frames, in one
 //! node.
 //!
-//! It stands on the arc `device-input` of ports whose received frames pass nothing but learning and forwarding. An ordinary frame is a
-//! unicast frame whose source is known at this port, and has been seen in this unit of the clock, and whose destination is known at a
-//! port that neither rewrites nor filters frames and has no feature. It goes straight to the driver's transmit node. In a
-//! cross-connect all unicast frames are ordinary. Whatever isn't ordinary goes on to `ethernet-input` untouched and uncounted: the
-//! graph is complete; this node gives what it gives, sooner. Traced frames take the graph, so a trace shows every step.
+//! It is on the arc `device-input` of ports whose received frames pass only learning and forwarding. An ordinary frame is a unicast frame
+//! whose source is known at this port, and has been seen in this unit of the clock, and whose destination is known at a port that neither
+//! rewrites nor filters frames and has no feature. It goes directly to the driver's transmit node. In a cross-connect all unicast frames
+//! are ordinary. Any other frame goes to `ethernet-input` unchanged and uncounted: the graph is complete, and this node gives the same
+//! results, sooner. Traced frames take the graph, so a trace shows every step.
 
 mod target;
 
@@ -47,7 +47,7 @@ pub struct L2SuperPath {
     counts: Counts,
     /// Time of the turn in which an address moved.
     moved_at: u64,
-    // Here only to be filled anew without being cleared.
+    // Kept here to be refilled without being cleared.
     targets: Targets,
     blocks: [Block; 2],
 }
@@ -84,31 +84,31 @@ impl Build for L2SuperPath {
     }
 }
 
-/// How unicast frames of a port are switched.
+/// The path of unicast frames of a port.
 #[derive(Clone, Copy)]
 enum Way {
-    /// By the graph.
+    /// Through the graph.
     Graph,
     /// To this interface.
     Crossed(u32),
-    /// By addresses. Sources are looked up if `learns` is true.
+    /// By MAC addresses. Sources are looked up if `learns` is true.
     Bridged { learns: bool },
 }
 
-/// A port and its domain, looked up once for frames of one port that follow each other.
+/// A port and its domain, looked up once for consecutive frames of one port.
 #[derive(Clone, Copy)]
 struct Origin {
     rx_if: u32,
     way: Way,
-    /// It has sub-interfaces: tagged frames may be theirs.
+    /// True if it has sub-interfaces: tagged frames may be theirs.
     has_subs: bool,
     domain: u16,
     shg: u8,
-    /// The entry of each source.
+    /// The MAC entry that each source should have.
     mine: MacEntry,
 }
 
-/// The features of a port that the node can take the place of.
+/// Returns the path of a port's frames: the features that this node can replace, or the graph.
 fn way(port: &Port) -> Way {
     let features = port.features.without(Features::QUESTIONS);
     match (port.role, features.next()) {
@@ -152,14 +152,14 @@ impl Origin {
         origin
     }
 
-    /// Whether the entry of a source needn't change, since the frame says nothing new, or an operator has made it for this port.
+    /// Returns true if the entry of a source needs no update: it equals the frame's, or an operator made it for this port.
     #[inline(always)]
     fn knows(&self, source: MacEntry) -> bool {
         let is_provisioned = !is_learned(source) && source.flags & FILTER == 0 && source.port == self.rx_if;
         source == self.mine || is_provisioned
     }
 
-    /// Whether frames to a station with this entry may leave straight away by its port.
+    /// Returns true if frames to a station with this entry may be sent directly by its port.
     #[inline(always)]
     fn may_send(&self, entry: MacEntry, target: &Target) -> bool {
         let current = generation((self.mine.generation >> 8) as u8, target.generation);
@@ -178,7 +178,7 @@ struct Block {
     sources: [(MacKey, MacPlace); BLOCK],
 }
 
-/// The addresses of a frame that the graph needn't see: destination and source.
+/// Returns destination and source of a frame that doesn't need the graph.
 #[inline(always)]
 fn addresses(b: &Buffer, origin: &Origin) -> Option<(MacKey, MacKey)> {
     let header = b.bytes::<HEADER>(0)?;
@@ -197,8 +197,8 @@ impl Block {
         Self { len: 0, at: [0; BLOCK], destinations: [none; BLOCK], sources: [none; BLOCK] }
     }
 
-    /// Takes frames of a port from place `from` of the vector on, as far as they follow each other, and prefetches what their lookups
-    /// will read. Returns the place behind the last one.
+    /// Gathers consecutive frames of a port from offset `from` of the vector on, and prefetches the cache lines that their lookups read.
+    /// Returns the offset behind the last one.
     #[inline(always)]
     fn gather(&mut self, v: &mut Vector<'_, To>, from: usize, origin: &Origin, macs: MacView<'_>) -> usize {
         let (to, mut n, mut seen) = ((from + BLOCK).min(v.len()), 0, 0);
@@ -235,7 +235,7 @@ struct Means<'a, 't, const TRACED: bool> {
 }
 
 impl<const TRACED: bool> Means<'_, '_, TRACED> {
-    /// Looks at an interface that frames are to leave by.
+    /// Looks up an interface that frames are to leave by.
     fn target(&self, tx_if: u32) -> Target {
         let (turn, view) = (self.cx.turn, self.views.get(tx_if as usize).unwrap_or_default());
         let port = self.bridge.ports.get(tx_if, turn);
@@ -252,7 +252,7 @@ impl<const TRACED: bool> Means<'_, '_, TRACED> {
         Target::new(view.tx, port)
     }
 
-    /// The same, looked up once for a vector.
+    /// Like `target`, looked up once for a vector.
     #[inline(always)]
     fn exit<'e>(
         &self,
@@ -265,7 +265,7 @@ impl<const TRACED: bool> Means<'_, '_, TRACED> {
 }
 
 impl L2SuperPath {
-    /// Sends the frames of a block. Returns how many, and whether an address has moved to the port: then the graph has to learn that
+    /// Sends the frames of a block. Returns their number, and true if an address has moved to the port: then the graph has to learn that
     /// before frames to the address are forwarded.
     #[inline(always)]
     fn send(
@@ -306,7 +306,7 @@ impl L2SuperPath {
         (sent, false)
     }
 
-    /// Sends a frame of a vector of few.
+    /// Sends a frame of a small vector.
     #[inline(always)]
     fn one<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &Cx<'_, TRACED>) -> Option<To> {
         let Self { bridge, interfaces, lanes, interface_output, counts, .. } = self;
@@ -344,8 +344,8 @@ impl L2SuperPath {
         Some(To::Tx(tx))
     }
 
-    /// Sends the frames of a cross-connected port, from place `from` of the vector on, as far as they follow each other. Returns the
-    /// place behind the last one, and how many were sent.
+    /// Sends consecutive frames of a cross-connected port, from offset `from` of the vector on. Returns the offset behind the last one,
+    /// and the number of frames sent.
     #[inline(always)]
     fn cross(
         (origin, peer): (&Origin, u32),
@@ -411,7 +411,7 @@ impl Node for L2SuperPath {
         self.one(b, cx).unwrap_or(To::Aside)
     }
 
-    /// Block by block: the lookups of a block begin when those of the block before are done, and what they read is prefetched by then.
+    /// Block by block: the lookups of a block begin when those of the block before are done, with their data prefetched.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let Self { bridge, interfaces, lanes, interface_output, counts, targets, blocks, .. } = self;
@@ -463,7 +463,7 @@ impl Node for L2SuperPath {
     }
 }
 
-/// Enables the node on a port whose received frames pass nothing that needs the graph.
+/// Enables the node on a port whose received frames don't need the graph.
 ///
 /// # Errors
 /// None that a configuration can bring about.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What traces of several nodes show.
+//! Trace data shared by several nodes.
 
 use buffer::Buffer;
 use graph::Trace;
@@ -11,7 +11,7 @@ use wire::MacAddr;
 pub struct Addresses([u8; 12]);
 
 impl Addresses {
-    /// Of a frame; zero if it is too short.
+    /// Returns the addresses of a frame; zero if it is too short.
     pub fn of(b: &Buffer) -> Self {
         Self(b.bytes::<12>(0).copied().unwrap_or([0; 12]))
     }

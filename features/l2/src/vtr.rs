@@ -17,11 +17,11 @@ use wire::EtherType;
 /// Replaces tags of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rewrite {
-    /// Number of tags that are taken off.
+    /// Number of tags that are popped.
     pop: u8,
-    /// Number of tags that are put in.
+    /// Number of tags that are pushed.
     push: u8,
-    /// These tags, outer tag first.
+    /// The pushed tags, outer tag first.
     tags: [[u8; TAG]; 2],
 }
 
@@ -34,7 +34,7 @@ impl Rewrite {
         new
     }
 
-    /// The tags that are put in.
+    /// Returns the tags that are pushed.
     fn pushed(&self) -> &[[u8; TAG]] {
         &self.tags[..usize::from(self.push).min(2)]
     }
@@ -48,7 +48,7 @@ impl Rewrite {
         has_tags && retag(b, pop, self.pushed())
     }
 
-    /// Whether a frame begins with the tags that this rewrite puts in, whatever their priorities.
+    /// Returns true if a frame begins with the tags that this rewrite pushes, whatever their priorities.
     #[inline(always)]
     fn has_pushed(&self, b: &Buffer) -> bool {
         let tags = b.data().get(ADDRESSES..).unwrap_or_default().chunks(TAG);
@@ -212,7 +212,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Whether the EFP filter of a sub-interface is enabled.
+    /// Returns true if the EFP filter of a sub-interface is enabled.
     pub fn has_efp_filter(&self, sw_if: SwIfIndex) -> bool {
         self.control().filtering.contains(&sw_if)
     }

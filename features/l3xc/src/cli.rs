@@ -19,7 +19,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command { path: "show l3xc", usage: "", help: "Layer-3 cross-connects", run: show },
 ];
 
-/// Whether a path without a word of its protocol is one of IPv6.
+/// Returns true if a path without its protocol's word is one of IPv6.
 fn is_v6(path: &Matches) -> bool {
     let nexthop = path.get::<IpAddr>("nexthop").is_some_and(|nexthop| nexthop.is_ipv6());
     nexthop || path.flag("rx-ip6") || path.has("lookup6") || path.has("source-lookup6")

@@ -50,7 +50,7 @@ impl<F: Ip> CrossConnects<F> {
         self.all().iter().map(|(sw_if, crossed)| (*sw_if, crossed.paths.clone())).collect()
     }
 
-    /// What the paths of an interface's cross-connect lead to.
+    /// The tracked adjacency of the paths of an interface's cross-connect.
     pub fn tracked(&self, sw_if: SwIfIndex) -> Option<Tracked> {
         self.all().get(&sw_if).map(|crossed| crossed.tracked)
     }

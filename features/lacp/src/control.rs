@@ -23,7 +23,7 @@ const PORT_PRIORITY: u16 = 0xff;
 pub struct Member {
     pub sw_if: SwIfIndex,
     pub port: Port,
-    /// Data units on their way to control. Each member has its own, so that none fills another's.
+    /// Data units queued for control. Each member has its own queue, so that no member fills another's.
     pub received: Arc<Mailbox<Pdu>>,
     /// Limits the rate at which control reads them.
     pub bucket: Bucket,
@@ -226,7 +226,7 @@ impl Member {
 }
 
 impl Status {
-    /// Whether something is known of the partner.
+    /// Returns true if the partner is known.
     pub fn has_partner(&self) -> bool {
         matches!(self.port.rx, Rx::Current | Rx::Expired) && !self.port.partner.system.is_zero()
     }

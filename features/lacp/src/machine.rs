@@ -128,7 +128,7 @@ impl Port {
         self.actor.state = self.actor.state.put(bits, on);
     }
 
-    /// Whether the member collects, and distributes.
+    /// Returns the member's stage: idle, collecting, or distributing too.
     pub fn stage(&self) -> Stage {
         if self.actor.state.has(State::DISTRIBUTING) {
             Stage::Distributing
@@ -160,7 +160,7 @@ impl Port {
         }
     }
 
-    /// Enters state `EXPIRED`, which asks the partner to send soon.
+    /// Enters state `EXPIRED`, which requests data units from the partner at the short interval.
     fn expire(&mut self, now: u64) {
         self.rx = Rx::Expired;
         let state = self.partner.state.put(State::SYNCHRONIZATION, false);

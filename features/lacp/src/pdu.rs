@@ -30,7 +30,7 @@ pub struct State(pub u8);
 impl State {
     /// LACP activity: sends even if the partner is passive.
     pub const ACTIVITY: Self = Self(1);
-    /// Short timeout: asks for a data unit each second.
+    /// Short timeout: requests a data unit each second.
     pub const SHORT_TIMEOUT: Self = Self(2);
     /// The link can be aggregated.
     pub const AGGREGATION: Self = Self(4);
@@ -57,7 +57,7 @@ impl State {
         (Self::ACTIVITY, "act"),
     ];
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all bits of `other` are set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }

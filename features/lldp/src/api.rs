@@ -50,7 +50,7 @@ pub struct SwInterfaceSetLldp {
     /// Begins, not ends.
     #[wire(default = "true")]
     pub enable: bool,
-    /// What the port is for.
+    /// Description of the port.
     pub port_desc: String,
 }
 
@@ -69,12 +69,12 @@ fn set_interface(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetLldp) -> Res
     lldp.enable(w, sw_if, Port { description: r.port_desc, management: (ip4, ip6), object: object.into() })
 }
 
-/// How a neighbour names itself (IEEE 802.1AB, table 8-2).
+/// The kind of a neighbour's chassis ID (IEEE 802.1AB, table 8-2).
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "CHASSIS_ID_SUBTYPE_")]
 pub enum ChassisIdSubtype {
-    /// No kind of name.
+    /// Reserved.
     Reserved = 0,
     /// A part of the chassis.
     ChassisComp = 1,
@@ -88,16 +88,16 @@ pub enum ChassisIdSubtype {
     NetAddr = 5,
     /// An interface's name.
     IntfName = 6,
-    /// What somebody chose.
+    /// A locally assigned name.
     Local = 7,
 }
 
-/// How a neighbour names its port (table 8-3).
+/// The kind of a neighbour's port ID (table 8-3).
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "PORT_ID_SUBTYPE_")]
 pub enum PortIdSubtype {
-    /// No kind of name.
+    /// Reserved.
     Reserved = 0,
     /// An interface's alias.
     IntfAlias = 1,
@@ -111,7 +111,7 @@ pub enum PortIdSubtype {
     IntfName = 5,
     /// An agent's number of a circuit.
     AgentCircuitId = 6,
-    /// What somebody chose.
+    /// A locally assigned name.
     Local = 7,
 }
 
@@ -151,23 +151,23 @@ pub struct LldpDetails {
     pub last_heard: f64,
     /// When something was sent there; 0 for never.
     pub last_sent: f64,
-    /// How the neighbour names itself, its first 64 bytes.
+    /// First 64 bytes of the neighbour's chassis ID.
     pub chassis_id: [u8; 64],
-    /// Bytes of the name; 0 without a neighbour.
+    /// Bytes of the chassis ID; 0 without a neighbour.
     pub chassis_id_len: u8,
-    /// How the neighbour names its port, its first 64 bytes.
+    /// First 64 bytes of the neighbour's port ID.
     pub port_id: [u8; 64],
-    /// Bytes of that name.
+    /// Bytes of the port ID.
     pub port_id_len: u8,
     /// The neighbour's TTL in seconds.
     pub ttl: u16,
-    /// The kind of the port's name.
+    /// Kind of the port ID.
     pub port_id_subtype: PortIdSubtype,
-    /// The kind of the neighbour's name.
+    /// Kind of the chassis ID.
     pub chassis_id_subtype: ChassisIdSubtype,
 }
 
-/// A name's first bytes, and how many these are.
+/// First bytes of an ID, and their number.
 fn name(id: Option<&Id>) -> ([u8; 64], u8) {
     let mut bytes = [0; 64];
     let name = id.map_or(&[][..], Id::bytes);

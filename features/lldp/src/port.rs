@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ports: what is sent there and when, and the neighbour that was received.
+//! Ports: the data units sent there and their timing, and the received neighbour.
 
 use crate::tlv::{self, Id, Own, Unit};
 use cli::{Error, Result};
@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Mailbox, Slots, Turn};
 
 const SECOND: u64 = 1_000_000_000;
-/// Data units of one port that wait for control at most.
+/// Maximum number of data units of one port that wait for control.
 pub const WAITING: usize = 4;
 
-/// What holds for all ports.
+/// The settings of all ports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// The system's name; empty for none.
@@ -35,7 +35,7 @@ impl Default for Settings {
 /// A port's settings: what its data units carry.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Port {
-    /// What it is for; empty for nothing.
+    /// Description of the port; empty for none.
     pub description: String,
     /// Where the system is managed.
     pub management: (Option<Ipv4Addr>, Option<Ipv6Addr>),
@@ -43,12 +43,12 @@ pub struct Port {
     pub object: String,
 }
 
-/// Who is at the other end. Times are on the instance's clock, in nanoseconds.
+/// The neighbour at the other end. Times are on the instance's clock, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbor {
-    /// The neighbour.
+    /// Chassis ID of the neighbour.
     pub chassis: Id,
-    /// Its port.
+    /// Port ID of the neighbour.
     pub port: Id,
     /// Seconds until the neighbour is removed, counted from `heard`.
     pub ttl: u16,
@@ -62,10 +62,10 @@ impl Neighbor {
     }
 }
 
-/// What happens on a port.
+/// The status of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Status {
-    /// When something was sent last.
+    /// When a data unit was sent last.
     pub sent: Option<u64>,
     /// The neighbour that was received last and hasn't expired.
     pub neighbor: Option<Neighbor>,
@@ -76,7 +76,7 @@ struct Entry {
     status: Status,
     /// When something is to be sent.
     due: u64,
-    /// Received data units on their way to control. Each port has its own, so that none fills another's.
+    /// Received data units queued for control. Each port has its own queue, so that no port fills another's.
     received: Arc<Mailbox<Unit>>,
 }
 
@@ -123,7 +123,7 @@ impl Lldp {
         });
     }
 
-    /// Sends a data unit at once: what it says has changed, or the link has come up.
+    /// Sends a data unit at once: its contents have changed, or the link has come up.
     fn send_soon(&self, sw_if: SwIfIndex) {
         if let Some(entry) = self.ports_mut().get_mut(&sw_if) {
             entry.due = 0;
@@ -131,7 +131,7 @@ impl Lldp {
         }
     }
 
-    /// The way to control for data units received on an interface; `None` if LLDP isn't enabled there.
+    /// Queue to control for data units received on an interface; `None` if LLDP isn't enabled there.
     #[inline(always)]
     pub fn mailbox<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> Option<&'t Mailbox<Unit>> {
         Some(self.enabled.get(sw_if, turn)?)
@@ -142,15 +142,15 @@ impl Lldp {
         self.signal.raise();
     }
 
-    /// What holds for all ports.
+    /// The settings of all ports.
     pub fn settings(&self) -> Settings {
         self.settings.lock().expect("no panic inside").clone()
     }
 
-    /// Changes what holds for all ports; `None` leaves a setting as it is.
+    /// Changes the settings of all ports; `None` leaves a setting as it is.
     ///
     /// # Errors
-    /// What is out of range (−7).
+    /// A setting that is out of range (−7).
     pub fn set(
         &self,
         world: &World,
@@ -183,7 +183,7 @@ impl Lldp {
         Ok(())
     }
 
-    /// Sends and receives data units on an interface. Replaces what they say of the port if LLDP is enabled there already.
+    /// Sends and receives data units on an interface. Replaces the port's settings if LLDP is enabled there already.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or isn't an Ethernet device (−7); a text that is too long (−7).
@@ -243,12 +243,12 @@ impl Lldp {
         self.ports_mut().iter().map(|(sw_if, entry)| (*sw_if, entry.port.clone())).collect()
     }
 
-    /// What happens on each port.
+    /// The status of each port.
     pub fn status(&self) -> Vec<(SwIfIndex, Status)> {
         self.ports_mut().iter().map(|(sw_if, entry)| (*sw_if, entry.status)).collect()
     }
 
-    /// Sends a data unit, if the interface can; says whether it did.
+    /// Sends a data unit, if the interface can. Returns true if it did.
     fn send(&self, world: &World, interface: &Interface, port: &Port, ttl: u16) -> bool {
         if !interface.admin_up || !interface.link_up {
             return false;
@@ -268,7 +268,7 @@ impl Lldp {
         true
     }
 
-    /// Does what is due; says when to come again.
+    /// Does everything that is due. Returns the time of the next run.
     fn run(&self, world: &World) -> Option<u64> {
         let now = world.clock.now();
         let Settings { hold, interval, .. } = self.settings();

@@ -40,7 +40,7 @@ impl Site {
         self.interfaces.set_admin(&self.bench.world, self.port, up).expect("set");
     }
 
-    /// What is sent now.
+    /// Data units sent now.
     fn sent(&mut self) -> Vec<Vec<u8>> {
         self.bench.settle();
         self.bench.world.get::<Recorded>().take().into_iter().map(|(_, bytes)| bytes).collect()

@@ -57,14 +57,14 @@ impl Id {
     }
 }
 
-/// What a data unit says of who sent it.
+/// A received data unit: the sender, its port and its TTL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unit {
-    /// The sender.
+    /// Chassis ID of the sender.
     pub chassis: Id,
-    /// Its port.
+    /// Port ID of the sender.
     pub port: Id,
-    /// Seconds that this is true; 0 when the sender takes its leave.
+    /// TTL in seconds; 0 when the sender shuts the port down.
     pub ttl: u16,
 }
 
@@ -100,7 +100,7 @@ pub fn read(data: &[u8]) -> Option<Unit> {
     Some(Unit { chassis: Id::of(chassis)?, port: Id::of(port)?, ttl })
 }
 
-/// What is said of ourselves.
+/// The contents of our own data units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Own<'a> {
     /// The interface's address; it names the chassis too.
@@ -109,9 +109,9 @@ pub struct Own<'a> {
     pub port: &'a str,
     /// The interface's number.
     pub number: u32,
-    /// Seconds that this is true.
+    /// TTL in seconds; 0 for a shutdown data unit.
     pub ttl: u16,
-    /// What the port is for; empty for nothing to say.
+    /// Description of the port; empty for none.
     pub description: &'a str,
     /// The system's name; empty for none.
     pub system: &'a str,
@@ -129,14 +129,14 @@ fn put(to: &mut Vec<u8>, kind: u8, value: &[&[u8]]) {
     to.extend(value);
 }
 
-/// The frame that tells a neighbour of us.
+/// The LLDP frame that announces us to a neighbour.
 pub fn frame(own: &Own<'_>) -> Vec<u8> {
     let mut frame = [NEAREST_BRIDGE.0, own.mac.0].concat();
     frame.extend(wire::EtherType::LLDP.0.to_be_bytes());
     put(&mut frame, kind::CHASSIS, &[&[CHASSIS_MAC], &own.mac.0]);
     put(&mut frame, kind::PORT, &[&[PORT_NAME], cut(own.port)]);
     put(&mut frame, kind::TTL, &[&own.ttl.to_be_bytes()]);
-    // Nothing else is said by who takes leave (clause 9.1.2.3).
+    // A shutdown data unit carries nothing else (clause 9.1.2.3).
     if own.ttl != 0 {
         for (kind, text) in [(kind::PORT_DESCRIPTION, own.description), (kind::SYSTEM_NAME, own.system)] {
             if !text.is_empty() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The module `ip`, in what it says of groups.
+//! The multicast messages of the module `ip`.
 
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
@@ -25,7 +25,7 @@ fn messages(m: &mut Messages<World>) {
 }
 
 msg::flags! {
-    /// What is said of an entry.
+    /// Flags of an entry.
     pub struct MfibEntryFlags: u32 = enum "mfib_entry_flags" {
         NONE = 0 => "MFIB_API_ENTRY_FLAG_NONE",
         SIGNAL = 1 => "MFIB_API_ENTRY_FLAG_SIGNAL",
@@ -36,7 +36,7 @@ msg::flags! {
 }
 
 msg::flags! {
-    /// What packets do at a path.
+    /// Flags of a path: how packets use it.
     pub struct MfibItfFlags: u32 = enum "mfib_itf_flags" {
         NONE = 0 => "MFIB_API_ITF_FLAG_NONE",
         NEGATE_SIGNAL = 1 => "MFIB_API_ITF_FLAG_NEGATE_SIGNAL",
@@ -47,7 +47,7 @@ msg::flags! {
     }
 }
 
-/// A group, or several, and who sends to it.
+/// A group, or several, and the source.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mprefix {
     /// Of this family.
@@ -85,10 +85,10 @@ impl From<Group<IpAddr>> for Mprefix {
     }
 }
 
-/// One of the ways of an entry.
+/// A path of an entry.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MfibPath {
-    /// What packets do there.
+    /// Flags of the path.
     pub itf_flags: MfibItfFlags,
     /// An interface, or ourselves.
     pub path: FibPath,
@@ -135,13 +135,13 @@ impl MfibPath {
 pub struct IpMroute {
     /// Its table.
     pub table_id: u32,
-    /// What is said of it.
+    /// Flags of the entry.
     pub entry_flags: MfibEntryFlags,
     /// The id that packets out of labels have to bring; all bits set for none.
     pub rpf_id: u32,
-    /// What it is for.
+    /// Group and source of the entry.
     pub prefix: Mprefix,
-    /// Its ways.
+    /// Its paths.
     #[count(n_paths: u8)]
     pub paths: Vec<MfibPath>,
 }
@@ -199,14 +199,14 @@ fn change<F: Net>(w: &World, r: &IpMrouteAddDel) -> Result<u32> {
     let paths = r.route.paths.iter().map(MfibPath::of).collect::<Result<Vec<_>>>()?;
     if r.is_add {
         let flags = Some(EntryFlags::from_bits(r.route.entry_flags.0));
-        // Who doesn't fill it in means none.
+        // 0 (field left unset) means no RPF id.
         let rpf_id = Some(if r.route.rpf_id == 0 { NO_INDEX } else { r.route.rpf_id });
         let change = Change { flags, rpf_id, paths: &paths };
         return Ok(mfib.update(w, table, group, Source::Api, change)?.0);
     }
     let kinds: Vec<_> = paths.iter().map(|path| path.kind).collect();
     match mfib.remove(w, table, group, Source::Api, &kinds) {
-        // Gone is what was wanted.
+        // The entry is gone already, as requested.
         Err(e) if !e.is(retval::NO_SUCH_ENTRY) => Err(e),
         _ => Ok(u32::MAX),
     }

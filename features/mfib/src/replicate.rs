@@ -115,7 +115,7 @@ impl<F: Ip> Replicate<F> {
 
     /// Sends copies to all outputs that a packet may take. A packet that its head holds is itself the last of them.
     fn copy(&self, mut b: Owned, (route, fib): (&Mroute, u32), reach: Reach, cx: &mut Cx<'_, false>) {
-        // What lies behind the head can't be changed any more. Segmentation makes the checksums of its segments.
+        // Bytes behind the head can't be changed any more. Segmentation makes the checksums of its segments.
         if !b.flags.has(Flags::GSO) {
             finish_checksum(&mut b);
         }

@@ -62,7 +62,7 @@ fn mac_of(group: IpAddr) -> MacAddr {
     }
 }
 
-/// What is done with a packet that is larger than the link (RFC 1812 5.2.6, RFC 4443 3.2).
+/// Next node of a packet that is larger than the link's MTU (RFC 1812 5.2.6, RFC 4443 3.2).
 #[cold]
 #[inline(never)]
 fn too_big<F: Ip>(b: &mut Buffer, mtu: u16) -> To {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-mfib-forward-rpf`, `ip6-mfib-forward-rpf`: may packets to the group come in here, and does somebody want to know?
+//! `ip4-mfib-forward-rpf`, `ip6-mfib-forward-rpf`: accepts packets to a group by interface, and reports them where an entry wants it.
 
 use crate::Found;
 use buffer::{Buffer, Flags};
@@ -62,8 +62,8 @@ impl<F: Ip> Build for Rpf<F> {
 /// Bits of a prefix that names flags and scope of an IPv6 group.
 const SCOPE: u8 = 16;
 
-/// What stays in its node and comes from another is dropped (RFC 4291 2.7, erratum 3480), unless an entry is for this scope: that is an
-/// operator's own wish.
+/// Returns false for a packet from another node to a group of interface-local scope (RFC 4291 2.7, erratum 3480), unless an entry is for
+/// this scope: that is explicit configuration.
 #[inline(always)]
 fn named<F: Ip>(b: &Buffer, route: &Mroute) -> bool {
     let in_node = F::Header::view(b.data()).is_none_or(|ip| F::stays_in_node(ip.dst()));
@@ -71,7 +71,7 @@ fn named<F: Ip>(b: &Buffer, route: &Mroute) -> bool {
 }
 
 impl<F: Ip> Rpf<F> {
-    /// Whether the sender is a host of the link that the packet came in by.
+    /// Returns true if the sender is a host of the link that the packet came in by.
     #[inline(never)]
     fn is_connected(&self, b: &Buffer, fib: u32, turn: &Turn<'_>) -> bool {
         let Some(source) = F::Header::view(b.data()).map(IpHeader::src) else { return false };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Pings that nobody waits for at a prompt: a process carries them on.
+//! Background pings: no prompt waits for them, a process runs them.
 
 use crate::api;
 use crate::ping::Ping;
@@ -74,7 +74,7 @@ impl Process for Carrier {
     }
 }
 
-/// What it would print is of no use here.
+/// Polls a ping and discards its text. Returns true until it is done.
 fn goes_on(ping: &mut Ping, now: Duration) -> bool {
     loop {
         match ping.poll(now) {

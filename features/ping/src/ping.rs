@@ -17,13 +17,13 @@ pub const USAGE: &str = "{<ip:ip> | ipv4 <ip4:ip4> | ipv6 <ip6:ip6>} [source <so
      [interval <interval:f64>] [repeat <repeat:u32>] [table-id <table:u32>] [burst <burst:1-256>] [df] [verbose]";
 const _: () = assert!(MAX_SIZE == 65_499);
 
-/// Bytes of data, if nobody says otherwise.
+/// Default bytes of data.
 pub const SIZE: usize = 60;
 /// TTL of the requests.
 const TTL: u8 = 255;
-/// How long the last answers are waited for, if the interval is shorter.
+/// Time to wait for the last answers, if the interval is shorter.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often answers are looked for.
+/// Interval between checks for answers.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// When requests are sent.
@@ -53,7 +53,7 @@ pub struct Ping {
     errors: u64,
     rtt: Rtt,
     answers: Vec<Value>,
-    /// What is to be said at the next poll.
+    /// Text to print at the next poll.
     text: String,
     polled: Duration,
     cancelled: bool,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Echo requests: where from, how they look, how they get into the graph.
+//! Echo requests: their source, their format, their start in the graph.
 
 use crate::sessions::{Opened, Session};
 use buffer::Flags;
@@ -19,7 +19,7 @@ const HEADERS: usize = 20 + 8 + 8;
 /// The most data that an IP packet can hold.
 pub const MAX_SIZE: usize = 65_535 - HEADERS;
 
-/// How requests go out.
+/// The source address and the table of requests.
 #[derive(Clone, Copy, Debug)]
 pub enum Way {
     /// From our address on this interface, in its table.
@@ -28,7 +28,7 @@ pub enum Way {
     In(TableIndex),
 }
 
-/// What all requests of a command have in common.
+/// Settings that all requests of a command share.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// The other end.
@@ -44,10 +44,10 @@ pub struct Target {
 }
 
 impl Target {
-    /// From the words `ip`, `ip4`, `ip6`, `source`, `table`, `size`, `df`.
+    /// Parses the words `ip`, `ip4`, `ip6`, `source`, `table`, `size`, `df`.
     ///
     /// # Errors
-    /// Those of [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn of(w: &World, m: &Matches, size: usize) -> Result<Self, Error> {
         let to = match (m.opt::<IpAddr>("ip")?, m.has("ip6")) {
             (Some(to), _) => to,
@@ -72,11 +72,11 @@ impl Target {
             .map_err(|e| if e.is(retval::INVALID_DST_ADDRESS) { e.at(m.span("ip")) } else { e })
     }
 
-    /// Finds our end for another one.
+    /// Selects our address for the other end.
     ///
     /// # Errors
-    /// What is no address of one host (−58), or means nothing without an interface; no way to the other end (−51), or no
-    /// address of ours there (−57).
+    /// A destination that is no address of one host (−58), or means nothing without an interface; no route to the other end
+    /// (−51), or no address of ours there (−57).
     pub fn new(w: &World, to: IpAddr, way: Way, size: usize) -> Result<Self, Error> {
         let (table, from) = match to {
             IpAddr::V4(to) => ends::<Ip4>(w, to, way).map(|(table, from)| (table, from.into()))?,
@@ -85,7 +85,7 @@ impl Target {
         Ok(Self { to, from, table, size, whole: false })
     }
 
-    /// A request from its IP header on. `sent` is only carried, for who reads captures.
+    /// A request from its IP header on. `sent` is not evaluated, only shown in captures.
     pub fn request(&self, id: u16, seq: u16, ttl: u8, sent: u64) -> Vec<u8> {
         let mut message = vec![0; IcmpHeader::LEN];
         message.extend(sent.to_be_bytes());
@@ -201,7 +201,7 @@ fn source_on<F: Icmp>(w: &World, sw_if: SwIfIndex, to: F::Addr, nexthop: F::Addr
     }
     let link = w.get::<LinkLocals>().usable(sw_if).and_then(|link| F::of_ip(link.into()));
     if own.is_empty() && !to.link_local() {
-        // The link has none that is known further away: another one's (RFC 6724 5).
+        // The link has no address that is known further away: use another link's (RFC 6724 5).
         let table = addresses.table_of(sw_if).ok();
         let others =
             w.get::<Interfaces>().list().into_iter().filter(|i| addresses.table_of(i.sw_if).ok() == table);
@@ -210,7 +210,7 @@ fn source_on<F: Icmp>(w: &World, sw_if: SwIfIndex, to: F::Addr, nexthop: F::Addr
     icmp::source(&own, link, if to.link_local() { to } else { nexthop_or(to, nexthop) })
 }
 
-/// Whose network decides: the neighbour's, if its address says anything of it.
+/// The address that selects our network: the neighbour's, unless it is link-local.
 fn nexthop_or<A: Address>(to: A, nexthop: A) -> A {
     if nexthop.link_local() { to } else { nexthop }
 }
@@ -225,7 +225,7 @@ fn source_to<F: Icmp>(w: &World, mut table: TableIndex, to: F::Addr) -> Result<O
         let mut index = route.sources.first().map_or(AdjIndex::NO_ROUTE, |s| s.adj);
         let mut info = adjacencies.info(index).ok_or_else(none)?;
         while info.adj.kind == AdjKind::LoadBalance {
-            // Buckets of one choice leave by several interfaces: the first one's address is as good as another's.
+            // Buckets of one load-balance leave by several interfaces: the first one's address is as good as another's.
             index = *adjacencies.buckets_of(AdjIndex(info.adj.counter)).first().ok_or_else(none)?;
             info = adjacencies.info(index).ok_or_else(none)?;
         }
@@ -234,7 +234,7 @@ fn source_to<F: Icmp>(w: &World, mut table: TableIndex, to: F::Addr) -> Result<O
             (AdjKind::Receive, _) => return Ok(Some(to)),
             (AdjKind::Glean, Some(sw_if)) => return Ok(source_on::<F>(w, sw_if, to, to)),
             (_, Some(sw_if)) => {
-                // One of the other version says nothing of our networks.
+                // A next hop of the other IP version selects none of our networks.
                 let nexthop = F::of_ip(info.adj.nexthop()).unwrap_or(to);
                 return Ok(source_on::<F>(w, sw_if, to, nexthop));
             }

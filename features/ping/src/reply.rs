@@ -13,7 +13,7 @@ use std::sync::Arc;
 use wire::describe::describe;
 use wire::{Header, IcmpHeader, IpHeader, UpperLayer};
 
-/// What both have.
+/// State that both nodes share.
 struct Ears<F> {
     sessions: Arc<Sessions>,
     clock: Arc<Clock>,
@@ -77,7 +77,7 @@ impl<F: Icmp> Ears<F> {
         to
     }
 
-    /// What headers say; the rest is the caller's.
+    /// Identifier and record of an answer, from its headers; `says` is the caller's.
     #[inline(always)]
     fn heard(&self, ip: &F::Header, at: usize, says: Says, request: &IcmpHeader) -> (u16, Heard) {
         let len = ip.packet_len().saturating_sub(at) as u16;
@@ -134,9 +134,9 @@ impl<F: Icmp> Build for PingError<F> {
 }
 
 impl<F: Icmp> PingError<F> {
-    /// A message of ours was too big for a link on its way: the next ones will fit. Whether it was ours the session tells; of
-    /// replies to others nothing is known but that they come from us, so what they would do to packets of IPv4, which routers
-    /// cut up anyway, isn't worth believing it.
+    /// Learns the path MTU from an error about a message of ours: the next messages will fit. The session proves that a
+    /// request was ours. Replies to others prove only that their source is our address, so errors about replies of IPv4, which
+    /// routers fragment anyway, are not believed.
     #[cold]
     fn learn<const TRACED: bool>(&self, b: &Buffer, error: &IcmpHeader, cx: &Cx<'_, TRACED>) -> Option<()> {
         let quote = icmp::quoted::<F>(b.data())?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Commands that wait for answers, and what has come for them. Nodes find a session by its ICMP identifier in a snapshot, and
-//! leave what they heard in its queue; the command looks when it is polled.
+//! Commands that wait for answers, and their answers. Nodes find a session by its ICMP identifier in a snapshot, and put
+//! answers in its queue; the command reads the queue when it is polled.
 
 use crate::probe::Target;
 use crossbeam_queue::ArrayQueue;
@@ -12,10 +12,10 @@ use std::sync::{Arc, OnceLock, Weak};
 use sync::{Snapshot, Turn};
 use wire::{Icmp4Type, Icmp6Type};
 
-/// Answers that wait for the command at most.
+/// Maximum number of answers that wait for the command.
 const ROOM: usize = 1024;
 
-/// What an answer says.
+/// The kind of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Says {
     /// An echo reply.
@@ -29,9 +29,9 @@ pub enum Says {
 pub struct Heard {
     /// The instance's clock when it came, in nanoseconds.
     pub at: u64,
-    /// Who sent it.
+    /// Source address of the answer.
     pub from: IpAddr,
-    /// What it says.
+    /// Kind of the answer.
     pub says: Says,
     /// The request's sequence number.
     pub seq: u16,
@@ -54,7 +54,7 @@ impl Heard {
 pub struct Session {
     /// Its ICMP identifier.
     pub id: u16,
-    /// Whom it asks.
+    /// Destination of its requests.
     pub to: IpAddr,
     /// The table that its requests go out in.
     pub table: TableIndex,
@@ -129,7 +129,7 @@ impl Sessions {
         Opened { sessions: self.clone(), session }
     }
 
-    /// How many are open.
+    /// Number of open sessions.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.open.read(Vec::len)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What operators read.
+//! Texts for operators.
 
 use std::net::IpAddr;
 use wire::icmp::{code4, code6};
 use wire::{Icmp4Type, Icmp6Type};
 
-/// What an ICMP error from this address says.
+/// Text for an ICMP error from this address.
 pub fn error(from: IpAddr, kind: u8, code: u8, rest: u32) -> String {
     if from.is_ipv6() { error6(kind, code, rest) } else { error4(kind, code, rest) }
 }

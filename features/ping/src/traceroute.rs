@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `traceroute`: requests with a growing TTL; the routers on the way say who they are.
+//! `traceroute`: requests with a growing TTL; the routers on the path answer.
 
 use crate::probe::Target;
 use crate::sessions::{Heard, Opened, Says, Sessions};
@@ -17,7 +17,7 @@ pub const USAGE: &str = "{<ip:ip> | ipv4 <ip4:ip4> | ipv6 <ip6:ip6>} [icmp] [sou
 struct Traceroute {
     opened: Opened,
     target: Target,
-    /// How long answers of one hop are waited for.
+    /// Time to wait for answers of one hop.
     interval: Duration,
     repeat: u8,
     max: u8,
@@ -29,7 +29,7 @@ struct Traceroute {
     /// When the hop is given up.
     until: Option<Duration>,
     reached: bool,
-    /// The end of the way was found, whether it is the destination or not.
+    /// The end of the path was found, whether it is the destination or not.
     over: bool,
     hops: Vec<Value>,
 }
@@ -71,7 +71,7 @@ impl Traceroute {
 
     fn hear(&mut self, heard: Heard) {
         let [hop, i] = heard.seq.to_be_bytes();
-        // A late answer to a hop that was given up says nothing about this one.
+        // A late answer to an earlier hop proves nothing about this one.
         if let (true, Some(slot @ None)) = (hop == self.hop, self.heard.get_mut(usize::from(i))) {
             *slot = Some(heard);
             self.reached |= heard.says == Says::Reply;

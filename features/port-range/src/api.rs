@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The part of the module `ip` that is about ports by source.
+//! The messages of the module `ip` about ports by source.
 
 use crate::control::{self, Range};
 use cli::{Error, Result};
@@ -25,7 +25,7 @@ pub struct IpSourceAndPortRangeCheckAddDel {
     pub is_add: bool,
     /// The network, of IPv4.
     pub prefix: Prefix,
-    /// How many ranges there are.
+    /// Number of ranges.
     pub number_of_ranges: u8,
     /// Their first ports.
     pub low_ports: [u16; 32],

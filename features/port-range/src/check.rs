@@ -32,12 +32,12 @@ pub struct CheckTrace {
     to: To,
 }
 
-/// What a table is asked.
+/// The key of a lookup in a table.
 #[derive(Clone, Copy)]
 struct Asked {
     table: u16,
     source: Ipv4Addr,
-    /// The destination port; 0, which no range has, if the packet doesn't tell.
+    /// The destination port; 0, which no range has, if the packet doesn't have it.
     port: u16,
     protocol: IpProtocol,
 }
@@ -58,7 +58,7 @@ impl<const TX: bool> Build for PortRange<TX> {
     }
 }
 
-/// What has to be asked about a packet; `Err` where there is no question.
+/// Lookup key of a packet; `Err` with its next node if nothing is looked up.
 #[inline(always)]
 fn asked<const TX: bool>(b: &Buffer, tables: Tables, l4: Field<L4>) -> Result<Asked, To> {
     let at = if TX { b.l3_at() } else { 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs.
+//! Operations on tables and interfaces, for commands and messages.
 
 pub use crate::ranges::Range;
 
@@ -16,7 +16,7 @@ use tables::Forest;
 use wire::Ip4Prefix;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// What an interface checks, by the word of its command.
+/// A check of an interface, by the word of its command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// TCP that comes in.
@@ -33,7 +33,7 @@ impl Way {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::TcpOut, Self::UdpOut, Self::TcpIn, Self::UdpIn];
 
-    /// As commands say it.
+    /// Its word in commands.
     pub const fn name(self) -> &'static str {
         ["tcp-out-vrf", "udp-out-vrf", "tcp-in-vrf", "udp-in-vrf"][self as usize]
     }
@@ -60,7 +60,7 @@ pub struct Checks {
     control: Mutex<Control>,
 }
 
-/// What packets don't need.
+/// State that the packet path doesn't need.
 #[derive(Default)]
 struct Control {
     /// Where tables lie, once there is one.
@@ -140,10 +140,10 @@ fn table(checks: &Checks, control: &mut Control, vrf: u32) -> Result<(u16, Arc<R
     Ok((number, new))
 }
 
-/// Allows the hosts of a network to send to these ports, or no longer.
+/// Allows the hosts of a network to send to these ports, or withdraws that.
 ///
 /// # Errors
-/// Table 0 (−7); taking back what wasn't allowed (−6); too many ranges.
+/// Table 0 (−7); withdrawing a range that wasn't allowed (−6); too many ranges.
 pub fn allow(world: &World, vrf: u32, network: Ip4Prefix, ranges: &[Range], on: bool) -> Result<()> {
     let checks = world.get::<Checks>();
     let mut control = checks.control();
@@ -156,7 +156,7 @@ pub fn allow(world: &World, vrf: u32, network: Ip4Prefix, ranges: &[Range], on: 
     table.ok_or_else(none)?.remove(network.network(), ranges)
 }
 
-/// Says by what tables an interface checks; those that aren't named stay. A table without networks lets nothing pass.
+/// Sets or removes tables that an interface checks by; other tables stay. A table without networks lets nothing pass.
 ///
 /// # Errors
 /// Table 0 (−7).

@@ -20,7 +20,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// These ports.
+    /// A range of ports.
     ///
     /// # Errors
     /// Port 0, or ports that are out of order (−7).
@@ -34,7 +34,7 @@ impl Range {
         Ok(Self { first, last })
     }
 
-    /// Whether a port is one of them.
+    /// Returns true if a port is in the range.
     pub fn has(self, port: u16) -> bool {
         (self.first..=self.last).contains(&port)
     }
@@ -62,12 +62,12 @@ pub struct Ranges {
     domain: Arc<Qsbr>,
 }
 
-/// What packets don't need.
+/// State that the packet path doesn't need.
 #[derive(Default)]
 struct Control {
     /// Numbers used so far.
     end: u32,
-    /// Those of networks that are gone, and until when a packet may still ask for them.
+    /// Numbers of deleted networks, each with the grace period until which a packet may still look it up.
     free: VecDeque<(GraceTicket, u32)>,
 }
 
@@ -94,7 +94,7 @@ impl Ranges {
         Ok(Self { networks, allowed: Slots::new(domain.clone()), control: Mutex::default(), domain })
     }
 
-    /// Whether a source may send to a port.
+    /// Returns true if a source may send to a port.
     #[inline(always)]
     pub fn allow(&self, source: u32, port: u16, turn: &Turn<'_>) -> bool {
         let leaf = self.networks.lookup(source, turn);
@@ -117,7 +117,7 @@ impl Ranges {
         self.allowed.read(number, |ranges| ranges.cloned()).unwrap_or_default()
     }
 
-    /// Takes the ports of a network that nobody finds any more.
+    /// Frees the ports of a network that no lookup finds any more.
     fn free(&self, control: &mut Control, number: u32) {
         self.allowed.clear(number);
         control.free.push_back((self.domain.grace(), number));
@@ -152,10 +152,10 @@ impl Ranges {
         })
     }
 
-    /// Takes ports back from a network; with the last ones goes the network.
+    /// Removes ports from a network; with the last ones goes the network.
     ///
     /// # Errors
-    /// What was never allowed (−6); nothing is changed then.
+    /// Ports that were never allowed (−6); nothing is changed then.
     pub fn remove(&self, network: Ip4Prefix, ranges: &[Range]) -> Result<()> {
         let mut control = self.control();
         let none = |what: String| Error::not_found(what).retval(msg::retval::NO_SUCH_ENTRY);

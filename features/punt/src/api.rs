@@ -27,7 +27,7 @@ fn messages(m: &mut Messages<World>) {
     m.dump(reasons);
 }
 
-/// What is punted by.
+/// The kind of a punt registration.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "PUNT_API_TYPE_")]
@@ -95,11 +95,11 @@ pub struct PuntIpProto {
 /// A reason.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PuntException {
-    /// Its number, as `punt_reason_dump` tells.
+    /// Its number, from `punt_reason_dump`.
     pub id: u32,
 }
 
-/// One of the three; something else says which.
+/// One of the three; the type is in another field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PuntUnion(pub [u8; 4]);
 
@@ -120,16 +120,16 @@ impl Wire for PuntUnion {
     }
 }
 
-/// What is punted.
+/// The packets that are punted.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PuntDescription {
-    /// By what.
+    /// Kind of the registration.
     pub r#type: PuntType,
-    /// That.
+    /// Port, protocol or reason, by kind.
     pub punt: PuntUnion,
 }
 
-/// What is punted, under the name that clients know.
+/// The packets that are punted, under the type name that clients know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PuntApi(pub PuntDescription);
 
@@ -145,7 +145,7 @@ impl Wire for PuntApi {
     }
 }
 
-/// The port that stands for all.
+/// Port number that stands for all ports.
 const ALL: u16 = u16::MAX;
 
 fn family(v6: bool) -> AddressFamily {
@@ -153,10 +153,10 @@ fn family(v6: bool) -> AddressFamily {
 }
 
 impl PuntApi {
-    /// As we know it.
+    /// Returns the internal form.
     ///
     /// # Errors
-    /// A protocol without ports, a family that there isn't (−7).
+    /// A protocol without ports, an unknown address family (−7).
     pub fn key(self) -> Result<Key> {
         let bytes = self.0.punt.0;
         let v6 = |af: u8| match af {
@@ -182,7 +182,7 @@ impl PuntApi {
         }
     }
 
-    /// As clients know it.
+    /// Returns the clients' form.
     pub fn of(key: Key) -> Self {
         let l4 = |v6: bool, protocol: u8, port: Option<u16>| {
             let [a, b] = port.unwrap_or(ALL).to_be_bytes();
@@ -198,12 +198,12 @@ impl PuntApi {
     }
 }
 
-/// Punts packets, or no longer.
+/// Starts or stops punting packets.
 #[derive(Message)]
 pub struct SetPunt {
-    /// Punt, not stop punting.
+    /// True to punt, false to stop punting.
     pub is_add: bool,
-    /// What.
+    /// The packets to punt.
     pub punt: PuntApi,
 }
 
@@ -216,15 +216,15 @@ fn set(w: &World, _: &Client<'_>, r: SetPunt) -> Result<()> {
 #[derive(Message)]
 #[msg(reply)]
 pub struct PuntSocketRegister {
-    /// Of what stands in front of each packet: 1.
+    /// Version of the descriptor in front of each packet: 1.
     pub header_version: u32,
-    /// What.
+    /// The packets to punt.
     pub punt: PuntApi,
     /// The client's socket.
     pub pathname: Str<108>,
 }
 
-/// Where packets are taken from the client.
+/// The socket that takes packets from the client.
 #[derive(Message)]
 pub struct PuntSocketRegisterReply {
     /// Our socket.
@@ -241,10 +241,10 @@ fn register(w: &World, _: &Client<'_>, r: PuntSocketRegister) -> Result<PuntSock
     Ok(PuntSocketRegisterReply { pathname: pathname.into() })
 }
 
-/// Punts packets to the client's socket no longer.
+/// Stops punting packets to the client's socket.
 #[derive(Message)]
 pub struct PuntSocketDeregister {
-    /// What.
+    /// The packets that are punted.
     pub punt: PuntApi,
 }
 
@@ -252,18 +252,18 @@ fn deregister(w: &World, _: &Client<'_>, r: PuntSocketDeregister) -> Result<()> 
     control::delete(w, r.punt.key()?, true)
 }
 
-/// Asks for the sockets that packets are punted to.
+/// Requests the sockets that packets are punted to.
 #[derive(Message)]
 #[msg(details)]
 pub struct PuntSocketDump {
-    /// Of this type.
+    /// Only this type.
     pub r#type: PuntType,
 }
 
 /// A socket that packets are punted to.
 #[derive(Message)]
 pub struct PuntSocketDetails {
-    /// What.
+    /// The packets that are punted.
     pub punt: PuntApi,
     /// The client's socket.
     pub pathname: Str<108>,
@@ -285,11 +285,11 @@ fn dump(w: &World, _: &Client<'_>, r: PuntSocketDump) -> Result<Vec<PuntSocketDe
 pub struct PuntReason {
     /// Its number; all bits set asks for all.
     pub id: u32,
-    /// Its name: node and way out.
+    /// Its name: node and next edge.
     pub name: String,
 }
 
-/// Asks for the reasons that packets are punted for.
+/// Requests the reasons that packets are punted for.
 #[derive(Message)]
 #[msg(details)]
 pub struct PuntReasonDump {
@@ -341,7 +341,7 @@ fn redirects(m: &mut Messages<World>) {
 
 type One = (Option<SwIfIndex>, redirect::Redirect);
 
-/// The interface of a redirect; none for all.
+/// Returns the interface of a redirect; `None` for all.
 fn rx(w: &World, sw_if: InterfaceIndex) -> Result<Option<SwIfIndex>> {
     sw_if.existing_or_all(w)
 }
@@ -376,57 +376,57 @@ fn new_form(af: AddressFamily, rx: Option<SwIfIndex>, redirect: redirect::Redire
     PuntRedirectV2 { rx_sw_if_index: index(rx), af, paths: redirect.via.map(path).into_iter().collect() }
 }
 
-/// Where punted packets are sent.
+/// A redirect of punted packets.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PuntRedirect {
-    /// What came in by this interface, or by any.
+    /// Receive interface of the packets, or any.
     pub rx_sw_if_index: InterfaceIndex,
-    /// By this interface.
+    /// Transmit interface.
     pub tx_sw_if_index: InterfaceIndex,
-    /// To this router; zeros for the packet's own destination.
+    /// The router; zeros for the packet's own destination.
     pub nh: Address,
 }
 
-/// Where punted packets are sent.
+/// A redirect of punted packets.
 #[derive(Wire, Clone, Debug, PartialEq)]
 pub struct PuntRedirectV2 {
-    /// What came in by this interface, or by any.
+    /// Receive interface of the packets, or any.
     #[wire(default = "4294967295")]
     pub rx_sw_if_index: InterfaceIndex,
-    /// Of this family.
+    /// IP version.
     pub af: AddressFamily,
-    /// There: one path.
+    /// The destination: one path.
     #[count(n_paths: u32)]
     pub paths: Vec<FibPath>,
 }
 
-/// Redirects punted packets, or no longer.
+/// Adds or removes a redirect of punted packets.
 #[derive(Message)]
 pub struct IpPuntRedirect {
-    /// Which, and where to.
+    /// The redirect.
     pub punt: PuntRedirect,
-    /// Redirect, not stop that.
+    /// True to add, false to remove.
     #[wire(default = "true")]
     pub is_add: bool,
 }
 
-/// Redirects punted packets, or no longer.
+/// Adds or removes a redirect of punted packets.
 #[derive(Message)]
 pub struct AddDelIpPuntRedirectV2 {
-    /// Redirect, not stop that.
+    /// True to add, false to remove.
     #[wire(default = "true")]
     pub is_add: bool,
-    /// Which, and where to.
+    /// The redirect.
     pub punt: PuntRedirectV2,
 }
 
-/// Asks for redirects of punted packets.
+/// Requests the redirects of punted packets.
 #[derive(Message)]
 #[msg(details)]
 pub struct IpPuntRedirectDump {
-    /// Of this interface, or all.
+    /// Receive interface of the redirect, or all.
     pub sw_if_index: InterfaceIndex,
-    /// Of IPv6.
+    /// True for IPv6.
     pub is_ipv6: bool,
 }
 
@@ -437,11 +437,11 @@ pub struct IpPuntRedirectDetails {
     pub punt: PuntRedirect,
 }
 
-/// Asks for redirects of punted packets.
+/// Requests the redirects of punted packets.
 #[derive(Message)]
 #[msg(details)]
 pub struct IpPuntRedirectV2Dump {
-    /// Of this interface, or all.
+    /// Receive interface of the redirect, or all.
     pub sw_if_index: InterfaceIndex,
     /// The family.
     pub af: AddressFamily,

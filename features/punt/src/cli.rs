@@ -136,7 +136,7 @@ fn deregister(w: &World, m: &Matches) -> Result<Output> {
     Ok(Output::empty())
 }
 
-/// What is punted, as far as `which` says so, and where to.
+/// Lists the punted packets that `which` selects, and their destinations.
 fn takers(w: &World, which: impl Fn(&Key, &Taker) -> bool + 'static) -> Result<Output> {
     let table = Table::new().left("what").left("to");
     Ok(table.list(w.get::<Punt>().list(), move |w: &World, (key, taker), out: &mut Writer| {

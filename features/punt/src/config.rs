@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What was set, as commands.
+//! The punt registrations and redirects, as commands.
 
 use crate::redirect;
 use crate::state::{Key, Punt, Taker};
@@ -7,7 +7,7 @@ use cli::quote;
 use graph::{Phase, RunningConfig, World};
 use net::Interfaces;
 
-/// Says what was set.
+/// Writes the punt registrations and redirects.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::FEATURES, world.get::<Punt>().list(), |world, (key, taker), lines| {
         let what = describe(world, key);
@@ -41,7 +41,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     }
 }
 
-/// As commands say what is punted.
+/// Returns the packets of a registration as in commands.
 pub fn describe(world: &World, key: Key) -> String {
     let ip = |v6| if v6 { "ipv6" } else { "ipv4" };
     let number = |port: Option<u16>| port.map_or("all".to_string(), |port| port.to_string());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs.
+//! Operations of the CLI and the API.
 
 use crate::esp;
 use crate::reasons::{reasons, set_client};
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wire::{Ip4, Ip6, IpProtocol};
 
-/// Bytes of a socket's path at most, its end included (`sockaddr_un`).
+/// Maximum length of a socket's path in bytes, its terminator included (`sockaddr_un`).
 const PATH: usize = 108;
 
-/// The reason of a name.
+/// Returns the number of the reason with this name.
 ///
 /// # Errors
-/// None of that name (−6).
+/// No reason has this name (−6).
 pub fn find_reason(world: &World, name: &str) -> Result<u32> {
     let found = reasons(world).into_iter().find(|reason| reason.name == name);
     let none = || {
@@ -32,11 +32,11 @@ pub fn find_reason(world: &World, name: &str) -> Result<u32> {
     found.map(|reason| reason.id).ok_or_else(none)
 }
 
-/// Punts packets. A client that comes again gets them at its new socket.
+/// Punts packets. A client that registers again gets them at its new socket.
 ///
 /// # Errors
-/// What is punted or taken otherwise (−81); a reason that doesn't exist (−6); a path that is no socket's (−7); a protocol that
-/// isn't punted so (−126).
+/// Packets already punted or handled otherwise (−81); a reason that doesn't exist (−6); an invalid socket path (−7); a protocol
+/// that isn't punted so (−126).
 pub fn add(world: &World, key: Key, taker: Taker) -> Result<()> {
     check(world, key, &taker)?;
     let punt = world.get::<Punt>();
@@ -75,7 +75,7 @@ fn check(world: &World, key: Key, taker: &Taker) -> Result<()> {
     }
 }
 
-/// Punts packets no longer. A client's socket that isn't registered is gone already.
+/// Stops punting packets. Removing a client's socket that isn't registered succeeds.
 ///
 /// # Errors
 /// A key that isn't punted this way (−6), or is punted another way.
@@ -151,7 +151,7 @@ fn detach_ip<F: Ip>(world: &World, key: Key) -> Result<()> {
     Ok(())
 }
 
-/// Sends packets of a reason to clients' sockets, or no longer.
+/// Starts or stops sending packets of a reason to clients' sockets.
 fn set_reason(world: &World, id: u32, on: bool) -> Result<()> {
     if let Some(reason) = reasons(world).iter().find(|reason| reason.id == id) {
         esp::follow(world, reason, on).map_err(taken)?;
@@ -159,12 +159,12 @@ fn set_reason(world: &World, id: u32, on: bool) -> Result<()> {
     set_client(world, id, "exception-punt-socket", on).map_err(Error::unsupported)
 }
 
-/// The socket that clients answer to.
+/// Returns the path of the socket that clients send to.
 pub fn server(world: &World) -> Option<PathBuf> {
     world.get::<Punt>().server.lock().expect("no panic inside").clone()
 }
 
-/// Punts packets to a client's socket, and tells where it may answer to.
+/// Punts packets to a client's socket, and returns the path of the socket that it may send to.
 ///
 /// # Errors
 /// See [`add`].
@@ -178,7 +178,7 @@ pub fn start(world: &Arc<World>) -> std::result::Result<(), String> {
     socket::start(world);
     world.get::<Interfaces>().subscribe(redirect::on_interface);
     esp::start(world)?;
-    // Numbered before anything is punted.
+    // Reasons are numbered before any packet is punted.
     reasons(world);
     Ok(())
 }

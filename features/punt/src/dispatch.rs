@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `punt-dispatch`: every punted packet, by its reason, to each of the nodes that take it.
+//! `punt-dispatch`: sends each punted packet to all nodes registered for its reason.
 
 use crate::state::Punt;
 use buffer::{Buffer, Owned};
@@ -8,15 +8,15 @@ use stats::CombinedLane;
 use std::fmt;
 use std::sync::Arc;
 
-/// Bytes that each copy has to itself: what later nodes may change.
+/// Number of bytes that each copy has to itself: those that later nodes may change.
 const HEAD: usize = 256;
-/// Copies of a frame at most, so that one punted frame can't take all buffers there are.
+/// Maximum number of copies in one frame, so that one punted frame can't take all buffers.
 const AT_ONCE: usize = 1024;
 
 pub struct Dispatch {
     punt: Arc<Punt>,
     counters: CombinedLane,
-    /// Copies of this frame.
+    /// Number of copies planned in this frame.
     planned: usize,
 }
 
@@ -88,7 +88,7 @@ impl Node for Dispatch {
         let Some((last, others)) = self.punt.reasons.clients(reason, cx.turn).split_last() else {
             return cx.emit(To::NoRegistrations, b);
         };
-        // What lies behind the head can't be changed any more.
+        // The bytes behind the head can't be changed any more.
         ip::finish_checksum(&mut b);
         let original = b.into_original(HEAD);
         let (mut made, mut failed) = (0, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-esp-punt`, `ip4-esp-udp-punt`, and those of IPv6: ESP for us that no tunnel takes. There are no tunnels yet, so that is all
-//! of it. Nothing comes here unless a client takes the reason.
+//! `ip4-esp-punt`, `ip4-esp-udp-punt`, and the same of IPv6: ESP for us without a tunnel. There are no tunnels yet, so all ESP goes
+//! here, while a client is registered for the reason.
 
 use crate::reasons::{Reason, name_reason};
 use buffer::Buffer;
@@ -9,7 +9,7 @@ use ip::{Ip, IpTrace};
 use std::marker::PhantomData;
 use wire::{Family, Ip4, Ip6, IpProtocol};
 
-/// Where ESP comes inside UDP, and IKE behind four zeros (RFC 3948 2.2).
+/// UDP port of ESP in UDP, and of IKE behind four zeros (RFC 3948 2.2).
 const PORT: u16 = 4500;
 
 /// `ip4-esp-punt`: ESP at its IP header.
@@ -43,7 +43,7 @@ impl<F: Ip> Node for Esp<F> {
     }
 }
 
-/// `ip4-esp-udp-punt`: what comes to port 4500, at its payload.
+/// `ip4-esp-udp-punt`: datagrams to port 4500, at their payload.
 pub struct EspUdp<F>(PhantomData<F>);
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,7 +80,7 @@ impl<F: Ip> Node for EspUdp<F> {
         let Some(spi) = b.bytes::<4>(0).map(|spi| u32::from_be_bytes(*spi)) else {
             return EspUdpTo::TooShort;
         };
-        // Who takes it gets the whole packet.
+        // The client gets the whole packet.
         if !b.rewind(b.l3_len()) {
             return EspUdpTo::NoHeader;
         }
@@ -91,7 +91,7 @@ impl<F: Ip> Node for EspUdp<F> {
     }
 }
 
-/// The names that clients know the reasons by: of ESP, and of IKE on its port.
+/// Returns the reasons' names for clients: of ESP, and of IKE on its port.
 fn names<F: Family>() -> [&'static str; 2] {
     if F::IS_V6 {
         ["ipsec6-no-such-tunnel", "ipsec6-spi-o-udp-0"]
@@ -112,7 +112,7 @@ fn name<F: Family>(world: &World) -> Result<(), String> {
     name_reason(world, &filled("{ip}-esp-udp-punt", F::IS_V6), "spi_zero", ike)
 }
 
-/// Sends packets here as long as a client takes the reason.
+/// Registers the nodes for their packets while a client takes the reason.
 pub fn follow(world: &World, reason: &Reason, on: bool) -> Result<(), String> {
     follow_of::<Ip4>(world, &reason.name, on)?;
     follow_of::<Ip6>(world, &reason.name, on)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Punt: packets that nobody here takes go to other programs, or to another router.
+//! Punt: packets that no node here handles go to other programs, or to another router.
 //!
-//! | what | where it is caught |
+//! | packets | nodes |
 //! |---|---|
 //! | UDP port, or all without a listener | `ip4-udp-lookup` → `ip4-udp-punt`, `ip4-udp-punt-socket` |
 //! | TCP port, or all | `ip4-local` → `ip4-tcp-punt` |
 //! | IP protocol | `ip4-local` → `ip4-punt`, `ip4-proto-punt-socket` |
 //! | reason | `error-punt` → `punt-dispatch` → `exception-punt-socket` |
 //!
-//! IPv6 has the same under `ip6-`, from the same source. What is only punted goes through `ip4-punt`, where `ip4-punt-redirect`
-//! may send it on, to `error-punt`, and from there to `punt-dispatch`, which gives it to each of those who take its reason. A
-//! **reason** is every way out of any node that is marked `#[punt]`; its name is that of node and way, or the one that clients of
-//! VPP's know. Reason 0 is what came without one, by a route for instance. ESP for us that no tunnel takes, and IKE on port 4500,
-//! are punted for the reasons of VPP's IPsec (`ipsec4-no-such-tunnel`, `ipsec4-spi-o-udp-0`) while a client takes these.
+//! IPv6 has the same under `ip6-`, from the same source. Packets punted without a socket go through `ip4-punt`, where
+//! `ip4-punt-redirect` may redirect them, to `error-punt` and `punt-dispatch`, which sends each to all nodes registered for its
+//! reason. A **reason** is every next edge of any node that is marked `#[punt]`; its name is that of node and edge, or the one that
+//! VPP clients know. Reason 0 is for packets punted without one, by a route for instance. ESP for us without a tunnel, and IKE on
+//! port 4500, are punted for the reasons of VPP's IPsec (`ipsec4-no-such-tunnel`, `ipsec4-spi-o-udp-0`) while a client takes these.
 //!
 //! **Sockets.** Workers put packets into a queue; the process `punt-socket` writes them to the clients' Unix datagram sockets, each
 //! behind eight bytes: the interface it came in by, and 0, both in the host's order (VPP's `punt_packetdesc`). The packet begins with

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where packets are caught.
+//! Nodes that catch packets to punt.
 
 use crate::state::{Caught, Parcel, Punt, TcpPorts};
 use buffer::{Buffer, Owned};
@@ -11,13 +11,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use wire::{Header, IpProtocol, TcpHeader, UpperLayer};
 
-/// The way to control, of one thread.
+/// The queue to the main thread, as one thread uses it.
 struct Door {
     punt: Arc<Punt>,
     counters: CombinedLane,
 }
 
-/// What becomes of a packet for a client.
+/// Next edges of a packet for a client.
 struct Ways<N> {
     sent: N,
     busy: N,
@@ -29,7 +29,7 @@ impl Door {
         Self { counters: punt.counters.lane(thread.at()), punt }
     }
 
-    /// Sends a packet to control, or elsewhere if too many are on their way; says by `ways` which of these happened.
+    /// Queues a packet for the main thread and counts `sent`, or sends it to `busy` if the queue is full.
     fn take<N: Next>(
         &self,
         caught: Caught,
@@ -41,7 +41,7 @@ impl Door {
         let len = packet.packet_len() as u64;
         match self.punt.post(Parcel { caught, v6, packet }) {
             Ok(()) => {
-                // What has a reason was counted where it was dispatched.
+                // A packet with a reason was counted where it was dispatched.
                 if !matches!(caught, Caught::Reason(_)) {
                     self.counters.add(0, 1, len);
                 }
@@ -52,7 +52,7 @@ impl Door {
     }
 }
 
-/// `ip4-udp-punt`, `ip6-udp-punt`: datagrams to a port that is punted go on as they came.
+/// `ip4-udp-punt`, `ip6-udp-punt`: datagrams to a punted port, punted unchanged.
 pub struct UdpPunt<F>(PhantomData<F>);
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,7 +82,7 @@ impl<F: Ip> Node for UdpPunt<F> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> UdpPuntTo {
-        // Who listens gets the payload: back to the IP header.
+        // A UDP listener gets the payload: back to the IP header.
         if !b.rewind(b.l3_len()) {
             return UdpPuntTo::NoHeader;
         }
@@ -215,7 +215,7 @@ impl<F: Ip> Node for TcpPunt<F> {
                 if let Some(node) = self.protocols.otherwise(IpProtocol::TCP, cx.turn) {
                     return TcpPuntTo::Otherwise(node);
                 }
-                // There is no TCP here: what is said without us.
+                // Without TCP in this instance, the error is sent here.
                 let (kind, code) = F::ERRORS.unknown_protocol;
                 b.set_scratch(IpMeta::error(kind, code, if F::IS_V6 { 6 } else { 0 }));
                 TcpPuntTo::NoListener
@@ -229,7 +229,7 @@ impl<F: Ip> Node for TcpPunt<F> {
     }
 }
 
-/// `exception-punt-socket`: what was punted for a reason that a client takes.
+/// `exception-punt-socket`: packets punted for a reason that a client is registered for.
 pub struct ExceptionSocket {
     door: Door,
 }

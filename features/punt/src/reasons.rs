@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reasons that packets are punted for: their numbers, and who takes them.
+//! Reasons that packets are punted for: their numbers, and the nodes registered for them.
 
 use crate::state::Punt;
 use graph::{NodeIndex, World};
@@ -12,13 +12,13 @@ use sync::{Snapshot, Turn};
 pub struct Reason {
     /// Its number.
     pub id: u32,
-    /// Node and way out, or the name that clients of VPP's know it by.
+    /// Node and next edge, or the name that VPP clients know it by.
     pub name: String,
-    /// What operators read.
+    /// Text for operators.
     pub text: &'static str,
 }
 
-/// What control keeps of them.
+/// The main thread's state of the reasons.
 #[derive(Default)]
 struct Numbers {
     /// Their error indices, in the order of their numbers, which begin at 1.
@@ -27,10 +27,10 @@ struct Numbers {
     names: BTreeMap<u32, &'static str>,
 }
 
-/// Numbers of reasons, and the nodes that take what has one, as workers read them.
+/// Numbers of reasons, and the nodes registered for each, as workers read them.
 pub(crate) struct Reasons {
     numbers: Mutex<Numbers>,
-    /// By error index; 0 for none.
+    /// Numbers by error index; 0 for none.
     ids: Snapshot<Vec<u32>>,
     clients: Snapshot<BTreeMap<u32, Vec<NodeIndex>>>,
 }
@@ -49,19 +49,19 @@ impl Reasons {
         self.numbers.lock().expect("no panic inside")
     }
 
-    /// The number of a packet's reason, by its error index; 0 if it was punted without one.
+    /// Returns the number of a packet's reason, by its error index; 0 if it was punted without one.
     #[inline(always)]
     pub(crate) fn id(&self, error: u32, turn: &Turn<'_>) -> u32 {
         self.ids.get(turn).get(error as usize).copied().unwrap_or(0)
     }
 
-    /// The nodes that take packets of a reason.
+    /// Returns the nodes registered for a reason.
     #[inline(always)]
     pub(crate) fn clients<'a>(&'a self, id: u32, turn: &'a Turn<'_>) -> &'a [NodeIndex] {
         self.clients.get(turn).get(&id).map_or(&[], |nodes| nodes)
     }
 
-    /// Sends packets of a reason to a node, or no longer.
+    /// Registers a node for packets of a reason, or removes it.
     pub(crate) fn set_client(&self, id: u32, node: NodeIndex, on: bool) {
         self.clients.update(|old| {
             let mut new = old.clone();
@@ -77,7 +77,7 @@ impl Reasons {
         });
     }
 
-    /// Numbers the reasons that have none yet; a number stays what it is.
+    /// Assigns numbers to the reasons that have none yet; a number never changes.
     fn number(&self, errors: impl Iterator<Item = u32>) {
         let mut numbers = self.numbers();
         let before = numbers.errors.len();
@@ -97,7 +97,7 @@ impl Reasons {
     }
 }
 
-/// All reasons that packets are punted for, in the order of their numbers.
+/// Returns all reasons that packets are punted for, in the order of their numbers.
 pub fn reasons(world: &World) -> Vec<Reason> {
     let (all, punt) = (world.reasons(), world.get::<Punt>());
     punt.reasons.number(all.iter().enumerate().filter(|(_, r)| r.punt).map(|(error, _)| error as u32));
@@ -112,10 +112,10 @@ pub fn reasons(world: &World) -> Vec<Reason> {
     std::iter::once(none).chain(named).collect()
 }
 
-/// Gives a way out of a node, which is marked `#[punt]`, the name that clients know the reason by.
+/// Sets the name by which clients know the reason of a node's next edge that is marked `#[punt]`.
 ///
 /// # Errors
-/// A node that has no such way out.
+/// The node has no such edge.
 pub fn name_reason(world: &World, node: &str, way: &str, name: &'static str) -> Result<(), String> {
     let all = world.reasons();
     let found = all.iter().position(|r| r.punt && *r.node == *node && r.reason == way);
@@ -126,7 +126,7 @@ pub fn name_reason(world: &World, node: &str, way: &str, name: &'static str) -> 
     Ok(())
 }
 
-/// Sends packets of a reason to a node as well, or no longer. They begin with what the node that punted them saw.
+/// Registers a further node for packets of a reason, or removes it. They begin where the punting node saw them begin.
 ///
 /// # Errors
 /// A node that doesn't exist.

@@ -63,7 +63,7 @@ impl<F: Ip> Node for PuntRedirect<F> {
             return To::NoPath;
         };
         b.set_scratch(IpMeta::of(index, 0));
-        // It has come to where it was sent: another stack answers for us, and no hop counts (RFC 1812 5.3.1).
+        // The packet has reached its destination: another stack answers for us, and no hop counts (RFC 1812 5.3.1).
         b.flags.set(Flags::LOCAL);
         cx.count(To::Redirected, 1);
         To::Node(next)
@@ -73,24 +73,24 @@ impl<F: Ip> Node for PuntRedirect<F> {
 /// A path of punted packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Via {
-    /// By this interface.
+    /// Transmit interface.
     pub tx: SwIfIndex,
-    /// To this router; to their own destination without one.
+    /// The router; without one, packets go to their own destination.
     pub nexthop: Option<IpAddr>,
 }
 
-/// Where punted packets are sent.
+/// The path of punted packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Redirect {
-    /// Without a path they are dropped.
+    /// The path; `None` to drop.
     pub via: Option<Via>,
     adj: AdjIndex,
 }
 
-/// By family, and interface that they came in by; `None` is for all that have none of their own.
+/// Redirects by family and receive interface; `None` is for all interfaces without one of their own.
 type Redirects = BTreeMap<(bool, Option<SwIfIndex>), Redirect>;
 
-/// The control side.
+/// The main thread's table of redirects.
 #[derive(Default)]
 pub struct All(Mutex<Redirects>);
 
@@ -118,14 +118,14 @@ impl All {
         self.0.lock().expect("no panic inside")
     }
 
-    /// All of a family.
+    /// Returns all redirects of a family.
     pub fn list(&self, v6: bool) -> Vec<(Option<SwIfIndex>, Redirect)> {
         let all = self.redirects();
         all.iter().filter(|((six, _), _)| *six == v6).map(|((_, rx), redirect)| (*rx, *redirect)).collect()
     }
 }
 
-/// Sends what is punted of what comes in by an interface, or by any without one of its own, to another router; or drops it.
+/// Redirects punted packets of an interface, or of all without a redirect of their own, to another router; or drops them.
 ///
 /// # Errors
 /// Interfaces that aren't there (−2); a next hop of the other family (−7).
@@ -150,7 +150,7 @@ pub fn add(world: &World, v6: bool, rx: Option<SwIfIndex>, via: Option<Via>) -> 
     Ok(())
 }
 
-/// Takes a redirect back.
+/// Removes a redirect.
 ///
 /// # Errors
 /// One that isn't there (−6).
@@ -162,7 +162,7 @@ pub fn delete(world: &World, v6: bool, rx: Option<SwIfIndex>) -> Result<()> {
     Ok(())
 }
 
-/// Every interface gets its redirect, or that for all.
+/// Applies to each interface its redirect, or the one for all.
 fn apply(world: &World, v6: bool) -> Result<()> {
     for interface in world.get::<Interfaces>().list() {
         apply_to(world, v6, interface.sw_if)?;
@@ -184,7 +184,7 @@ fn apply_to(world: &World, v6: bool, sw_if: SwIfIndex) -> Result<()> {
     set.map_err(Error::unsupported)
 }
 
-/// New interfaces take part in what is for all.
+/// Applies the redirect for all to new interfaces.
 pub fn on_interface(world: &World, event: IfEvent) {
     let IfEvent::Added(sw_if) = event else { return };
     for v6 in [false, true] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The process `punt-socket`: writes packets to clients' sockets, and reads what they answer.
+//! The process `punt-socket`: writes packets to clients' sockets, and reads the packets that they send.
 
 use crate::state::{Caught, Key, Parcel, Punt, Taker};
 use buffer::{Buffer, Flags, Owned};
@@ -19,14 +19,14 @@ const LAYER2: u32 = 0;
 const IP4_ROUTED: u32 = 1;
 const IP6_ROUTED: u32 = 2;
 
-/// Bytes of a frame at most.
+/// Maximum length of a frame in bytes.
 const LONGEST: usize = 65_535 + 64;
-/// Packets read from clients in one turn.
+/// Number of packets read from clients in one turn.
 const TURN: usize = 256;
-/// A layer-2 header is no longer than that: what is marked further in front was marked by somebody else.
+/// Maximum length of a layer-2 header: a mark further in front was set by other code.
 const LAYER2_MAX: usize = 64;
 
-/// What clients answer to.
+/// The socket that clients send to.
 struct Server {
     socket: UnixDatagram,
     path: PathBuf,
@@ -39,10 +39,10 @@ struct PuntSocket {
     bytes: Vec<u8>,
 }
 
-/// Listens for what clients send to a socket that was bound to `path`. Who may send there, and the path's end, are the caller's.
+/// Receives the packets that clients send to a socket bound to `path`. Access rights, and removal of the path, are the caller's.
 ///
 /// # Errors
-/// The system's.
+/// Errors of the operating system.
 pub fn serve(world: &World, socket: UnixDatagram, path: &Path) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     let punt = world.get::<Punt>();
@@ -54,7 +54,7 @@ pub fn serve(world: &World, socket: UnixDatagram, path: &Path) -> io::Result<()>
     Ok(())
 }
 
-/// A socket on its way to the process.
+/// A socket handed to the process.
 #[derive(Default)]
 pub struct Bound(std::sync::Mutex<Option<Server>>);
 
@@ -99,11 +99,11 @@ impl PuntSocket {
     fn deliver(&mut self, world: &World, parcel: Parcel) {
         let Some(path) = self.client_of(&parcel) else { return one_more(&self.punt.counts.refused) };
         let mut b = parcel.packet;
-        // Nobody behind the socket finishes what a sender left to hardware.
+        // No code behind the socket finishes a checksum that a sender left to hardware.
         ip::finish_checksum(&mut b);
         if has_layer2(world, &b) {
             let len = b.l2_len();
-            // What was received stands behind its layer-2 header.
+            // A received packet is behind its layer-2 header.
             let back = len <= LAYER2_MAX && b.rewind(len);
             debug_assert!(back || len > LAYER2_MAX);
         }
@@ -132,7 +132,7 @@ impl PuntSocket {
         self.client.insert(socket).send_to(&self.bytes, path)
     }
 
-    /// The socket of who takes a packet.
+    /// Returns the socket of the client registered for a packet.
     fn client_of(&self, parcel: &Parcel) -> Option<PathBuf> {
         let v6 = parcel.v6;
         let data = parcel.packet.data();
@@ -152,7 +152,7 @@ impl PuntSocket {
         })
     }
 
-    /// Reads what clients have sent; says how much.
+    /// Reads packets from clients; returns their number.
     fn receive(&mut self, world: &World) -> usize {
         let Some(server) = &self.server else { return 0 };
         let mut bytes = vec![0; LONGEST + DESCRIPTOR];
@@ -173,13 +173,13 @@ impl PuntSocket {
     }
 }
 
-/// The packet was received with a layer-2 header.
+/// Returns true if the packet was received with a layer-2 header.
 fn has_layer2(world: &World, b: &Buffer) -> bool {
     let ethernet = |sw_if| world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.kind == IfKind::Ethernet);
     !b.flags.has(Flags::LOCAL) && ethernet(SwIfIndex(b.rx_if))
 }
 
-/// Sends a client's packet on its way; `None` if it makes no sense.
+/// Injects a client's packet into the graph; `None` if it is malformed.
 fn inject(world: &World, bytes: &[u8]) -> Option<()> {
     let (head, packet) = bytes.split_first_chunk::<DESCRIPTOR>()?;
     let word = |at: usize| head[at..].first_chunk().map(|w| u32::from_ne_bytes(*w));
@@ -199,7 +199,7 @@ fn inject(world: &World, bytes: &[u8]) -> Option<()> {
     };
     let (packet, routed) = (packet[..len].to_vec(), action != LAYER2);
     world.on_thread(ThreadIndex(0), move |rt| {
-        // Without a buffer it is lost, which the pool counts.
+        // Without a buffer the packet is lost; the pool counts it.
         let Some(mut b) = rt.cache().alloc() else { return };
         if !b.append_bytes(&packet, rt.cache()) {
             return rt.cache().free(b);
@@ -219,7 +219,7 @@ fn address(b: &mut Owned, sw_if: u32, routed: bool) {
     }
 }
 
-/// The length of a packet, if it is there.
+/// Returns the length of a packet, if all of it is there.
 fn whole(header: usize, total: usize, packet: &[u8]) -> Option<usize> {
     (header <= total && total <= packet.len()).then_some(total)
 }

@@ -7,7 +7,7 @@ use startup::{Section, Word};
 /// The settings of the section `punt`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Startup {
-    /// Where clients send packets that answer punted ones.
+    /// Path of the socket that clients send packets to.
     pub socket: Option<SocketPath>,
 }
 

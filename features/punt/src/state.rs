@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who takes what: what control keeps, and what workers read of it.
+//! Punt registrations: the main thread's table, and the parts that workers read.
 
 use crate::reasons::Reasons;
 use buffer::{Holder, Owned, Share};
@@ -12,26 +12,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Mailbox, Snapshot, Turn};
 
-/// What is punted.
+/// The packets of a punt registration.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Key {
-    /// Datagrams to a UDP port; to all that nobody listens on without one.
+    /// Datagrams to a UDP port; without one, to all ports without a listener.
     Udp {
-        /// Of IPv6.
+        /// True for IPv6.
         v6: bool,
         /// The port.
         port: Option<u16>,
     },
-    /// Segments to a TCP port; to all without one.
+    /// Segments to a TCP port; without one, to all.
     Tcp {
-        /// Of IPv6.
+        /// True for IPv6.
         v6: bool,
         /// The port.
         port: Option<u16>,
     },
     /// Packets of a protocol.
     Protocol {
-        /// Of IPv6.
+        /// True for IPv6.
         v6: bool,
         /// Its number.
         protocol: u8,
@@ -40,7 +40,7 @@ pub enum Key {
     Reason(u32),
 }
 
-/// Where it goes.
+/// The destination of punted packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Taker {
     /// Through the arc of punted packets.
@@ -49,47 +49,47 @@ pub enum Taker {
     Socket(PathBuf),
 }
 
-/// What kind of registration a packet was caught by; the packet itself says the rest.
+/// The kind of registration that a packet matched; the packet itself has the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Caught {
-    /// By its UDP port.
+    /// Matched its UDP port.
     Udp,
-    /// By its TCP port.
+    /// Matched its TCP port.
     Tcp,
-    /// By its protocol.
+    /// Matched its protocol.
     Protocol,
-    /// By its reason's number.
+    /// Matched its reason, with the reason's number.
     Reason(u32),
 }
 
-/// A packet on its way to control.
+/// A packet queued for the main thread.
 pub struct Parcel {
-    /// Why.
+    /// Registration that it matched.
     pub caught: Caught,
-    /// Of IPv6; nothing for a reason.
+    /// True for IPv6; unused with a reason.
     pub v6: bool,
     /// The packet, at its IP header.
     pub packet: Owned,
 }
 
-/// Packets that may be on their way to control.
+/// Maximum number of packets queued for the main thread.
 const QUEUE: usize = 1024;
 
-/// What was sent and received.
+/// Numbers of packets sent to and received from clients.
 #[derive(Default)]
 pub struct Counts {
-    /// Packets to clients.
+    /// Number of packets sent to clients.
     pub sent: AtomicU64,
-    /// Packets that a client didn't take: its socket is full or gone.
+    /// Number of packets that a client didn't take: its socket is full or gone.
     pub refused: AtomicU64,
-    /// Packets from clients.
+    /// Number of packets received from clients.
     pub received: AtomicU64,
-    /// Packets from clients that make no sense.
+    /// Number of malformed packets from clients.
     pub malformed: AtomicU64,
 }
 
 impl Counts {
-    /// Name and value of each.
+    /// Returns the name and the value of each counter.
     pub fn list(&self) -> [(&'static str, u64); 4] {
         let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
         [
@@ -101,7 +101,7 @@ impl Counts {
     }
 }
 
-/// Who takes what, and when they came: clients are told in that order.
+/// The registrations, numbered in the order in which they came: clients are listed in that order.
 #[derive(Default)]
 pub(crate) struct Takers {
     by_key: BTreeMap<Key, (u64, Taker)>,
@@ -113,7 +113,7 @@ impl Takers {
         self.by_key.get(key).map(|(_, taker)| taker)
     }
 
-    /// Who comes again keeps its place.
+    /// Adds or replaces a registration; a replaced one keeps its number.
     pub(crate) fn insert(&mut self, key: Key, taker: Taker) {
         self.came += 1;
         let number = self.by_key.get(&key).map_or(self.came, |(number, _)| *number);
@@ -125,21 +125,21 @@ impl Takers {
     }
 }
 
-/// What all nodes and control share.
+/// The state that all nodes and the main thread share.
 pub struct Punt {
     takers: Mutex<Takers>,
     queue: Mailbox<Parcel>,
-    /// Buffers of what is in the queue.
+    /// Buffers of the queued packets.
     share: Arc<Share>,
     /// Wakes the process that empties the queue.
     pub signal: Signal,
-    /// Reasons, and the nodes that take them.
+    /// Reasons, and the nodes registered for them.
     pub(crate) reasons: Reasons,
-    /// `/net/punt`: packets and bytes that were punted, by the reason's number; 0 for those that were caught by port or protocol.
+    /// `/net/punt`: punted packets and bytes, by the reason's number; 0 for those caught by port or protocol.
     pub counters: Arc<Combined>,
-    /// What became of them.
+    /// Counters of packets to and from clients.
     pub counts: Counts,
-    /// Where clients answer to.
+    /// Path of the socket that clients send to.
     pub server: Mutex<Option<PathBuf>>,
 }
 
@@ -165,7 +165,7 @@ impl Punt {
         self.takers.lock().expect("no panic inside")
     }
 
-    /// All that is punted, and where to, as they came.
+    /// Returns all registrations with their destinations, in the order in which they came.
     pub fn list(&self) -> Vec<(Key, Taker)> {
         let takers = self.takers();
         let mut all: Vec<_> = takers.by_key.iter().collect();
@@ -173,7 +173,7 @@ impl Punt {
         all.into_iter().map(|(key, (_, taker))| (*key, taker.clone())).collect()
     }
 
-    /// Sends a packet to control; gives it back if too many are on their way.
+    /// Queues a packet for the main thread; returns it if the queue or its share of buffers is full.
     pub(crate) fn post(&self, parcel: Parcel) -> Result<(), Parcel> {
         let buffers = parcel.packet.segment_count();
         if !self.share.take(buffers) {
@@ -184,7 +184,7 @@ impl Punt {
         Ok(())
     }
 
-    /// Takes the packets that have come.
+    /// Takes all queued packets; returns their number.
     pub(crate) fn drain(&self, mut f: impl FnMut(Parcel)) -> usize {
         self.queue.drain(|parcel| {
             self.share.give(parcel.packet.segment_count());
@@ -193,7 +193,7 @@ impl Punt {
     }
 }
 
-/// What `ip4-tcp-punt` and `ip6-tcp-punt` read.
+/// The punted TCP ports, for `ip4-tcp-punt` and `ip6-tcp-punt`.
 pub struct TcpPorts<F> {
     ports: Snapshot<BTreeMap<Option<u16>, bool>>,
     family: PhantomData<F>,
@@ -206,13 +206,13 @@ impl<F: Send + Sync + 'static> Shared for TcpPorts<F> {
 }
 
 impl<F> TcpPorts<F> {
-    /// Whether segments to a port are punted, and then whether to a socket.
+    /// Returns true if segments to a port are punted to a socket, false if to the punt arc; `None` if they aren't punted.
     pub fn get(&self, port: u16, turn: &Turn<'_>) -> Option<bool> {
         let ports = self.ports.get(turn);
         ports.get(&Some(port)).or_else(|| ports.get(&None)).copied()
     }
 
-    /// Says where segments to a port go; gives how many ports are punted then.
+    /// Sets the destination of segments to a port; returns the number of ports punted then.
     pub fn set(&self, port: Option<u16>, to_socket: Option<bool>) -> usize {
         self.ports.update(|old| {
             let mut new = old.clone();

@@ -23,7 +23,7 @@ mod redirect;
 static PLUGINS: &[&Plugin] =
     &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &tcp::PLUGIN, &PLUGIN];
 
-/// What interfaces send.
+/// Frames sent by interfaces, each with its interface.
 #[derive(Default)]
 struct Sent(Mutex<Vec<(u32, Vec<u8>)>>);
 
@@ -109,7 +109,7 @@ impl Rig {
         self.bench.send("ethernet-input", frame, |b| b.rx_if = 1);
     }
 
-    /// What the client got: interface, action, packet.
+    /// Returns the packet that the client got: interface, action, packet.
     fn got(&self) -> Option<(u32, u32, Vec<u8>)> {
         let mut bytes = vec![0; 70_000];
         let len = self.client.recv(&mut bytes).ok()?;
@@ -237,7 +237,7 @@ fn clients_are_told_in_the_order_in_which_they_came() {
     assert_eq!(dump(&rig, PuntType::IpProto), [proto(89), proto(88)]);
     let udp6 = Key::Udp { v6: true, port: Some(1) };
     assert_eq!(dump(&rig, PuntType::L4), [UDP(Some(9)), UDP(Some(7)), udp6]);
-    // Who comes again keeps its place; who went and came is last.
+    // A repeated registration keeps its place; a removed and added one is last.
     rig.register(proto(89)).expect("registered");
     assert_eq!(dump(&rig, PuntType::IpProto), [proto(89), proto(88)]);
     rig.run("punt socket deregister ip4 protocol 89");
@@ -324,7 +324,7 @@ fn esp_without_a_tunnel_goes_to_who_asks_for_it() {
     for frame in [&bare, &ike, &in_udp] {
         assert_eq!(take(&mut rig, frame), (None, 1), "as before");
     }
-    // Who has the port already keeps it.
+    // The node that has the port already keeps it.
     rig.register(UDP(Some(4500))).expect("registered");
     assert_eq!(rig.register(Key::Reason(ids[1])).err(), Some(-81));
     assert_eq!(take(&mut rig, &ike), (Some(ike.clone()), 0));

@@ -22,7 +22,7 @@ pub enum Level {
 impl Level {
     pub const ALL: [Self; 2] = [Self::Device, Self::L2];
 
-    /// Whether the level is layer 2.
+    /// Returns layer 2 if `is_l2`, else the device.
     pub const fn of(is_l2: bool) -> Self {
         if is_l2 { Self::L2 } else { Self::Device }
     }
@@ -175,7 +175,7 @@ impl Span {
             Level::Device => {
                 enable(world, "device-input", SpanInput::NAME, from, !rx.is_empty())?;
                 self.put(level, false, from, rx);
-                // Frames of sub-interfaces leave by the outputs of these.
+                // Frames of sub-interfaces leave by the sub-interfaces' outputs.
                 for sw_if in [from].into_iter().chain(world.get::<Interfaces>().subs(from)) {
                     self.publish_output(world, sw_if, tx.clone())?;
                 }
@@ -210,7 +210,7 @@ impl Span {
     }
 }
 
-/// Enables or disables a node on an arc of an interface. Setting it again would end an operator's own choice.
+/// Enables or disables a node on an arc of an interface. Setting it again would override an operator's setting.
 fn enable(world: &World, arc: &str, node: &str, sw_if: SwIfIndex, on: bool) -> Result<()> {
     let is_set = world.is_feature_set(arc, node, sw_if).map_err(Error::failed)?;
     if is_set == on { Ok(()) } else { world.set_feature(arc, node, sw_if, on).map_err(Error::failed) }

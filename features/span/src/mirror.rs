@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What all nodes have in common: making copies, and what traces show.
+//! Shared parts of all nodes: making copies, and trace records.
 
 use crate::control::{Level, Span};
 use buffer::{Buffer, Flags, Owned};

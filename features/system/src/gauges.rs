@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What control writes into the stats segment now and then: rates, times, memory, buffers.
+//! Gauges that control writes into the stats segment at intervals: rates, times, memory, buffers.
 
 use crate::memory::kilobytes;
 use crate::{Rates, control::Since, nets::Nets};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Nanoseconds between two looks, unless it was said otherwise.
+/// Default nanoseconds between two updates.
 const INTERVAL: u64 = 10_000_000_000;
 
 /// A piece of memory: columns of a row in the directory.
@@ -103,7 +103,7 @@ impl Gauges {
             vector.set(rate.vector as u64);
             loops.set(rate.loops as u64);
         }
-        // Where there are workers, the main thread's few packets say nothing.
+        // Where there are workers, the main thread's few packets don't count.
         let working = if rates.len() > 1 { &rates[1..] } else { &rates[..] };
         let mean = working.iter().map(|rate| rate.vector).sum::<f64>() / working.len().max(1) as f64;
         self.vector_rate.set(mean as u64);
@@ -134,7 +134,7 @@ impl Gauges {
 
         self.last_stats_clear.set(world.get::<Since>().at(world).as_secs());
         self.last_update.set(Duration::from_nanos(world.clock.now()).as_secs());
-        // Last: who waits for a beat finds the rest.
+        // Last: readers that wait for a heartbeat find the other gauges updated.
         self.heartbeat.set(self.heartbeat.get() + 1);
     }
 }

@@ -69,8 +69,8 @@ pub fn table(world: &World, m: &Matches) -> Result<Output, Error> {
 const KINDS: [&str; 9] =
     ["input", "trace_supported", "drop", "output", "punt", "handoff", "no_free", "polling", "interrupt"];
 
-/// Whether a node is of a kind that VPP names. What can be traced are inputs: from there on a packet's trace goes with it. No
-/// node keeps its frame, and which one is just changing its mode isn't known.
+/// Returns true if a node is of a kind that VPP names. Traces start at inputs: from there on a packet's trace goes with it.
+/// No node keeps its frame, and it isn't known which node is just changing its mode.
 fn is(node: &NodeInfo, kind: &str) -> bool {
     match kind {
         "drop" => node.is_drop(),

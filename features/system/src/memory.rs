@@ -9,12 +9,12 @@ use std::fs;
 
 pub fn buffers(world: &World, m: &Matches) -> Result<Output, Error> {
     let (pool, verbose) = (world.pool, m.flag("verbose") || m.flag("detail"));
-    // What its cache holds, only a thread knows.
+    // The number of buffers in a thread's cache is known to that thread only.
     Ok(world.ask(|rt| rt.cache().free_count()).then(move |answers| {
         let stats = pool.stats();
         let cached: usize = answers.into_iter().flatten().sum();
         let depot = stats.depot + stats.loose;
-        // The threads went on between the two looks.
+        // The threads went on between the two reads.
         let used = stats.carved.saturating_sub(depot + cached);
         let mut table = Table::new()
             .left("Pool Name")
@@ -68,7 +68,7 @@ fn pool_line(name: &str, place: [&str; 2], numbers: [String; 6]) -> String {
     line.trim_end().to_string() + "\n"
 }
 
-/// Who has the buffers that are used: what keeps packets beyond a turn, and what is on its way.
+/// Holders of the buffers in use: parts that keep packets beyond a turn, and packets in flight.
 fn holders(shares: &[ShareStats], used: usize) -> Table {
     let mut table = Table::new()
         .left("Holder")
@@ -83,7 +83,7 @@ fn holders(shares: &[ShareStats], used: usize) -> Table {
         table.row([s.name.into(), thread, s.held.into(), s.most.into(), s.limit.into(), s.refused.into()]);
     }
     let held: usize = shares.iter().map(|s| s.held as usize).sum();
-    // Copies that share segments hold these once for each of them.
+    // Copies that share segments count them once each.
     table.row(["in flight".into(), Cell::new("all", "all"), used.saturating_sub(held).into()]);
     table
 }
@@ -109,7 +109,7 @@ pub fn kilobytes(file: &str, name: &str) -> Option<u64> {
     Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// What the process takes by /proc/self/status, and with `verbose` by smaps_rollup: proc(5).
+/// Memory of the process by /proc/self/status, and with `verbose` by smaps_rollup: proc(5).
 const STATUS: &[(&str, &str)] = &[
     ("resident", "VmRSS"),
     ("resident, private", "RssAnon"),
@@ -126,7 +126,7 @@ const ROLLUP: &[(&str, &str)] = &[
     ("locked", "Locked"),
 ];
 
-/// A piece of memory that `show memory` tells of.
+/// A piece of memory in the output of `show memory`.
 struct Piece {
     /// The line before it.
     title: &'static str,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Gauges of the stats segment: interfaces, and tables and neighbours by family.
 //!
-//! - `/net/ip4/neighbors`: how many there are.
-//! - `/net/ip4/routes/TABLE`: how many routes a table has.
+//! - `/net/ip4/neighbors`: number of neighbours.
+//! - `/net/ip4/routes/TABLE`: number of routes of a table.
 //! - `/net/ip4/interface-tables`: by interface, the id of the table that its packets are looked up in.
 //! - `/net/interface/admin-up`, `/net/interface/link-up`: 1 or 0; `/net/interface/mtu`: what its link carries.
 //! - `/net/interface/link-speed`: kilobits a second; 0 where it isn't known, and of sub-interfaces.
@@ -74,7 +74,7 @@ impl ByInterface {
 struct Net {
     neighbors: Gauge,
     tables: Arc<Names>,
-    /// What stands there.
+    /// Names written last: by interface, the id of its table.
     told: Mutex<Vec<String>>,
 }
 
@@ -87,7 +87,7 @@ impl Net {
         }
     }
 
-    /// Says what tables there are, and which one each interface has.
+    /// Publishes the tables' numbers of routes, and the table of each interface.
     /// `tables`: index, id, and number of routes; `of`: the index of an interface's.
     fn update(&self, world: &World, family: &str, tables: &[(u32, u32, usize)], of: fn(&Interface) -> u32) {
         let routes: Vec<_> =

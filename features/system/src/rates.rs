@@ -10,7 +10,7 @@ use std::time::Instant;
 const WINDOW: usize = 10;
 const SECOND: u64 = 1_000_000_000;
 
-/// What a thread did in the last ten seconds.
+/// The rates of a thread over the last ten seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rate {
     /// Packets per call of a node that isn't an input: the mean length of vectors.
@@ -61,7 +61,7 @@ impl Rates {
 }
 
 impl Totals {
-    /// What was added since `seen`; all, if the counters were set to zero in between.
+    /// Difference from `seen`; the full value of counters that were cleared in between.
     fn after(self, seen: Totals) -> Totals {
         let after = |now: u64, then: u64| now.checked_sub(then).unwrap_or(now);
         Totals {

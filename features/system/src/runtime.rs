@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `show runtime`: what each thread's nodes did, and what it cost.
+//! `show runtime`: calls, packets and clocks of each thread's nodes.
 
 use crate::control::Since;
 use crate::{Rate, Rates};
@@ -73,7 +73,7 @@ struct Block {
 /// State read from a graph thread: the mode of its inputs, and the longest call of each node.
 type Asked = (Vec<(NodeIndex, InputMode)>, HashMap<NodeIndex, Longest>);
 
-/// How the operator wants it.
+/// The form of the output that the operator wants.
 struct Form {
     max: bool,
     time: bool,
@@ -131,7 +131,7 @@ fn state(mode: InputMode, asleep: bool) -> &'static str {
 }
 
 impl Flow {
-    /// What came in by inputs, left by transmit nodes, and ended in the nodes that drop and punt.
+    /// Adds a node's packets: received by inputs, sent by transmit nodes, dropped, or punted.
     fn add(&mut self, node: &NodeInfo, vectors: f64) {
         for (counts, to) in [
             (node.input, &mut self.received),
@@ -180,7 +180,7 @@ impl Block {
         let Some(node) = world.node_info(index) else { return };
         let [calls, vectors, clocks] =
             self.counters.each_ref().map(|counter| counter.of_thread(self.id, index.at()));
-        // Packets to a node that nobody brings are freed there: that is a node's work too.
+        // Packets to a missing node are freed there: that is a node's work too.
         if node.missing && calls == 0 {
             return;
         }

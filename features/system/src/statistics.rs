@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `show statistics segment`: what stands in the stats directory.
+//! `show statistics segment`: the entries of the stats directory.
 
 use cli::{Cell, Error, Matches, Output, Said, Sequence, Step, Table, Tree, Writer};
 use graph::World;
@@ -148,7 +148,7 @@ fn values_of_bin(lowest: u64, i: usize, bins: usize) -> String {
     }
 }
 
-/// What the values of the segment consist of.
+/// An element of the values in the segment.
 enum Part {
     Head,
     Scalar(String, Json),

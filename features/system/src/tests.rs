@@ -100,7 +100,7 @@ static TEST: Plugin = Plugin {
 };
 static PLUGINS: &[&Plugin] = &[&PLUGIN, &TEST];
 
-/// An instance in which three packets have gone their ways.
+/// An instance after three packets have passed it.
 fn bench() -> Bench {
     let mut bench = Bench::new(PLUGINS);
     let source = bench.index("source");
@@ -147,7 +147,7 @@ fn every_show_has_a_form_for_programs() {
 /// `show runtime` without what depends on the machine.
 fn runtime(bench: &mut Bench) -> String {
     let text = run(bench, "show runtime");
-    // How many turns the command itself took is the bench's business.
+    // The number of turns that the command itself took depends on the bench.
     let lines = text.lines().map(|line| match line.split_whitespace().next() {
         Some("rates-process") => "rates-process …",
         Some("Time") => "Time …",

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `show threads`: from what the threads tell, and what the kernel tells of them.
+//! `show threads`: the threads' own state, and the kernel's state of them.
 
 use cli::{Error, Matches, Output, Table};
 use graph::{ThreadInfo, World};
 use std::fs;
 
-/// What the kernel tells of a thread: proc(5), `/proc/PID/task/TID/stat`.
+/// The kernel's state of a thread: proc(5), `/proc/PID/task/TID/stat`.
 struct Scheduled {
     /// The processor that it ran on last (field 39).
     processor: usize,
@@ -66,7 +66,7 @@ pub struct ThreadPlace {
     pub core: Option<u32>,
     /// And its package.
     pub socket: Option<u32>,
-    /// What it does now.
+    /// Current activity.
     pub state: &'static str,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `tcp4-reset`, `tcp6-reset`: a segment for a port that nobody listens on becomes the reset that says so, in place.
+//! `tcp4-reset`, `tcp6-reset`: turns a segment to a port without a listener into its reset, in place.
 
 use buffer::{Buffer, Cache, Flags};
 use graph::{Build, Cx, Next, Node, ThreadIndex, World};
@@ -48,7 +48,7 @@ impl Tcp for Ip6 {
     }
 }
 
-/// What a reset says of a segment (RFC 9293 3.5.2, group 1), whose data, its SYN and FIN counted, has `len` bytes.
+/// Reset that answers a segment (RFC 9293 3.5.2, group 1), whose data, its SYN and FIN counted, has `len` bytes.
 #[inline(always)]
 fn reset(segment: &TcpHeader, len: u32) -> TcpHeader {
     let mut reset = TcpHeader {

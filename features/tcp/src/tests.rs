@@ -32,7 +32,7 @@ fn segments(shape: impl Fn(Packet) -> Packet) -> [(&'static str, Vec<u8>); 2] {
     [("ip4-local", four), ("ip6-local", six)]
 }
 
-/// What comes back: flags, sequence and acknowledgment number.
+/// Answer to a segment: flags, sequence and acknowledgment number.
 fn answer(bench: &mut Bench, node: &str, segment: &[u8]) -> Option<(TcpFlags, u32, u32)> {
     let reset = node.replace("-local", "-reset").replace("ip", "tcp");
     let out = bench.node(node, &[segment.to_vec()], |b| b.rx_if = T0.0);

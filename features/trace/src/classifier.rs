@@ -17,9 +17,9 @@ pub enum Purpose {
     Capture(Option<SwIfIndex>),
 }
 
-/// Decides which packets are traced or captured. Called on the packet path, only while such packets are asked for.
+/// Decides which packets are traced or captured. Called on the packet path, only while such packets are requested.
 pub trait Classifier: Send + Sync {
-    /// Whether a packet fits. It begins with the header that it has on the wire.
+    /// Returns true if the packet matches. It begins with the header that it has on the wire.
     fn accepts(&self, purpose: Purpose, packet: &Buffer, turn: &Turn<'_>) -> bool;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs of traces.
+//! Operations on traces, for commands and messages.
 
 use crate::classifier::{Purpose, classifier};
 use crate::filter::Expression;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use sync::Turn;
 use wire::describe::Layer;
 
-/// Packets that one `trace add` may ask for: their records take 5 KiB each.
+/// Packets that one `trace add` may request: their records take 5 KiB each.
 pub const MAX_PACKETS: u32 = 100_000;
 
 /// Which traces are shown: those of packets that passed a node, or that didn't.
@@ -61,7 +61,7 @@ pub fn inputs(world: &World) -> Vec<String> {
     world.nodes().iter().filter(|n| n.input).map(|n| n.name.to_string()).collect()
 }
 
-/// What packets begin with at a node: its name says it.
+/// Layer that packets begin with at a node, by the node's name.
 pub fn layer(node: &str) -> Layer {
     match node.split('-').next() {
         Some("ip4") => Layer::Ip4,
@@ -75,7 +75,7 @@ pub fn layer(node: &str) -> Layer {
 /// Traces the next `n` packets that an input brings, on each thread; with `filter`, those that the filter function accepts.
 ///
 /// # Errors
-/// A node that isn't there or brings no packets (−63), with those that do; more than [`MAX_PACKETS`] (−7); `filter` without a
+/// A node that isn't there or brings no packets (−63), with the inputs; more than [`MAX_PACKETS`] (−7); `filter` without a
 /// classifier that could decide (−9).
 pub fn add(world: &World, input: &str, n: u32, filter: bool) -> Result<(), Error> {
     let node = check(world, input, n)?;
@@ -102,10 +102,10 @@ pub fn start(
     Ok(forgotten)
 }
 
-/// The input that is to be traced.
+/// The input to trace.
 ///
 /// # Errors
-/// A node that isn't there or brings no packets (−63), with those that do; more than [`MAX_PACKETS`] (−7).
+/// A node that isn't there or brings no packets (−63), with the inputs; more than [`MAX_PACKETS`] (−7).
 pub fn check(world: &World, input: &str, n: u32) -> Result<NodeIndex, Error> {
     let node = world.node(input);
     let Some(node) = node.filter(|node| world.node_info(*node).is_some_and(|node| node.input)) else {
@@ -128,7 +128,7 @@ fn order(world: &World, node: NodeIndex, n: u32) {
     }
 }
 
-/// Forgets all traces, and those asked for. Their records are freed on the control thread.
+/// Clears all traces, and the requests for them. Their records are freed on the control thread.
 pub fn clear(world: &World) -> Asked<Vec<Vec<Record>>> {
     world.ask(|rt| rt.trace().take())
 }

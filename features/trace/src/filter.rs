@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which packets are wanted: expressions of pcap-filter(7), compiled by libpcap.
+//! Packet filters: expressions of pcap-filter(7), compiled by libpcap.
 
 use cli::Error;
 use pcap::{BpfProgram, Capture, Linktype};
@@ -13,7 +13,7 @@ pub struct Expression {
     pub optimize: bool,
 }
 
-/// A program for each thing that a packet may begin with. Those who run it have one of their own.
+/// A program for each layer that a packet may begin with. Each user has a copy of its own.
 pub struct Program {
     ethernet: Option<BpfProgram>,
     ip: Option<BpfProgram>,
@@ -26,7 +26,7 @@ impl Expression {
     /// Compiles it.
     ///
     /// # Errors
-    /// What libpcap says of the expression.
+    /// The error that libpcap reports for the expression.
     pub fn compile(&self) -> Result<Program, Error> {
         let wrong = |e: pcap::Error| {
             let why = e.to_string();
@@ -36,7 +36,7 @@ impl Expression {
                 .retval(msg::retval::INVALID_VALUE)
         };
         let compile = |link| Capture::dead(link).and_then(|c| c.compile(&self.text, self.optimize));
-        // An expression about Ethernet addresses is none about raw IP packets: those don't match it.
+        // An expression about Ethernet addresses is none about raw IP packets: raw IP packets don't match it.
         match (compile(Linktype::ETHERNET), compile(RAW)) {
             (Err(e), Err(_)) => Err(wrong(e)),
             (ethernet, ip) => Ok(Program { ethernet: ethernet.ok(), ip: ip.ok() }),
@@ -45,7 +45,7 @@ impl Expression {
 }
 
 impl Program {
-    /// Whether a packet is wanted that begins with an IP header, or else with an Ethernet header.
+    /// Returns true if a packet matches; it begins with an IP header if `ip`, else with an Ethernet header.
     pub fn matches(&self, bytes: &[u8], ip: bool) -> bool {
         let program = if ip { &self.ip } else { &self.ethernet };
         program.as_ref().is_some_and(|p| p.filter(bytes))
@@ -58,7 +58,7 @@ impl Program {
         all.map(|(n, instruction)| format!("({n:03}) {instruction}")).collect()
     }
 
-    /// How many instructions the programs have, for Ethernet and for IP.
+    /// Number of instructions of the programs, for Ethernet and for IP.
     pub fn lengths(&self) -> [Option<usize>; 2] {
         [&self.ethernet, &self.ip].map(|p| p.as_ref().map(|p| p.get_instructions().len()))
     }

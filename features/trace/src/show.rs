@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::describe::{Layer, describe};
 
-/// Packets shown of each thread, unless said otherwise.
+/// Default number of packets shown of each thread.
 const MAX: usize = 50;
 
 /// Records of a thread, and how many more found no room.
@@ -26,7 +26,7 @@ struct Log {
 /// A record, and the thread that wrote it.
 type Step = (usize, Record);
 
-/// What records are printed with.
+/// State for printing records.
 struct View {
     /// By index.
     nodes: Vec<Arc<str>>,
@@ -89,7 +89,7 @@ impl Traces {
         })
     }
 
-    /// How many packets came in on each thread.
+    /// Number of packets that came in, by thread.
     pub fn counts(&self) -> Vec<usize> {
         self.packets.iter().map(Vec::len).collect()
     }
@@ -104,7 +104,7 @@ impl Traces {
     }
 }
 
-/// What `show trace` consists of.
+/// An element of the output of `show trace`.
 enum Part {
     /// A thread, and its packets.
     Thread(usize, usize),

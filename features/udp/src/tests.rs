@@ -54,7 +54,7 @@ fn addr(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-/// What leaves when a packet comes in by t0: interface and IP packet, each behind an Ethernet header.
+/// Packets sent when a packet comes in by t0: interface, and the IP packet behind the Ethernet header.
 fn out(bench: &mut Bench, packet: &Packet) -> Vec<(u32, Vec<u8>)> {
     let bytes = packet.build();
     let node = if bytes[0] >> 4 == 4 { "ip4-input" } else { "ip6-input" };
@@ -122,7 +122,7 @@ fn routes_may_be_there_before_what_they_lead_to() {
     assert_eq!(out(&mut bench, &inner4(1))[0].1, outer4(&inner4(1), (330, 440), 0));
 }
 
-/// Ports follow from flows: those of one flow are the same, and all are RFC 7510's.
+/// Ports follow from flows: packets of one flow have the same, and all ports are RFC 7510's.
 #[test]
 fn flows_have_ports_of_their_own() {
     let mut bench = router();
@@ -163,7 +163,7 @@ fn the_way_of_datagrams_is_followed() {
     run(&mut bench, "set interface state t2 down");
     run(&mut bench, "ip route del 30.0.0.1/32 via 10.0.2.2 t2");
     assert_eq!(by(&mut bench), Some(2));
-    // Two ways: flows are spread over them.
+    // Two paths: flows are spread over them.
     run(&mut bench, "set interface state t2 up");
     run(&mut bench, "ip route add 30.0.0.0/8 via 10.0.2.2 t2");
     run(&mut bench, "udp encap del id 0");
@@ -178,7 +178,7 @@ fn the_way_of_datagrams_is_followed() {
     assert!(run(&mut bench, "show ip fib 20.0.0.0/8").contains("unresolved"));
     run(&mut bench, "ip route add 20.0.0.0/8 via 10.0.1.2 t1");
     assert_eq!(out(&mut bench, &inner4(1))[0].1[8], 8, "the packet itself");
-    // Our own address is no way either.
+    // Our own address is no path either.
     run(&mut bench, "udp encap add id 1 10.0.1.1 10.0.2.1 1 2");
     assert!(run(&mut bench, "show udp encap 1").ends_with(" unresolved\n"));
 }
@@ -325,7 +325,7 @@ fn what_is_deleted_goes_on_for_the_routes_that_lead_to_it() {
     run(&mut bench, "ip table del 7");
     let fib = bench.world.get::<Fib<Ip4>>();
     assert!(fib.find_table(7).is_ok());
-    // Its routes went with it, so there is no way at present.
+    // Its routes are deleted with it, so there is no path at present.
     let shown = |bench: &mut Bench| run(bench, "show ip fib 20.0.0.0/8");
     assert!(shown(&mut bench).contains("udp-encap: 0 unresolved"));
     run(&mut bench, "ip table add 7");
@@ -371,7 +371,7 @@ fn what_is_put_in_comes_out() {
         }
         assert_eq!(got, want);
     }
-    // What isn't a packet is one no more than from a wire.
+    // Bytes that aren't a packet are dropped, as from the wire.
     let broken = pkt::ip4("10.0.0.9", "10.0.0.1").udp(1, 440).payload([0x45, 0, 0]);
     assert_eq!(out(&mut bench, &broken), []);
     assert!(bench.drops() > 0);

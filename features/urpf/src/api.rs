@@ -21,7 +21,7 @@ fn messages(m: &mut Messages<World>) {
     m.dump(dump);
 }
 
-/// How sources are checked.
+/// The mode of source checks.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[wire(prefix = "URPF_API_MODE_")]
@@ -57,10 +57,10 @@ impl From<Mode> for UrpfMode {
 /// Says how sources are checked on an interface.
 #[derive(Message)]
 pub struct UrpfUpdate {
-    /// What comes in, not what leaves.
+    /// True for received packets, false for sent packets.
     #[wire(default = "true")]
     pub is_input: bool,
-    /// How.
+    /// Mode of the check.
     pub mode: UrpfMode,
     /// The family.
     pub af: AddressFamily,
@@ -71,10 +71,10 @@ pub struct UrpfUpdate {
 /// Says how sources are checked on an interface, and in which table.
 #[derive(Message)]
 pub struct UrpfUpdateV2 {
-    /// What comes in, not what leaves.
+    /// True for received packets, false for sent packets.
     #[wire(default = "true")]
     pub is_input: bool,
-    /// How.
+    /// Mode of the check.
     pub mode: UrpfMode,
     /// The family.
     pub af: AddressFamily,
@@ -112,9 +112,9 @@ pub struct UrpfInterfaceDump {
 pub struct UrpfInterfaceDetails {
     /// The interface.
     pub sw_if_index: InterfaceIndex,
-    /// What comes in, not what leaves.
+    /// True for received packets, false for sent packets.
     pub is_input: bool,
-    /// How.
+    /// Mode of the check.
     pub mode: UrpfMode,
     /// The family.
     pub af: AddressFamily,

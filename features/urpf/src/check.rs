@@ -73,13 +73,13 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
     }
 }
 
-/// Whether a source is valid on its link only, and so needs no route.
+/// Returns true if a source is valid on its link only, and so needs no route.
 #[inline(always)]
 pub(crate) fn exempt<F: Net>(src: F::Addr) -> bool {
     F::IS_V6 && src.link_local()
 }
 
-/// The source of a packet that has to be asked for; `Err` for one that needn't be, or can't.
+/// The source of a packet to check; `Err` if the packet need not or can't be checked.
 #[inline(always)]
 fn source<F: Net, const TX: bool>(b: &Buffer) -> Result<F::Addr, To> {
     let at = if TX { b.l3_at() } else { 0 };
@@ -91,7 +91,7 @@ fn source<F: Net, const TX: bool>(b: &Buffer) -> Result<F::Addr, To> {
 }
 
 impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
-    /// The interface that is asked about.
+    /// The interface of the check.
     #[inline(always)]
     fn sw_if(b: &Buffer) -> u32 {
         if TX { b.tx_if } else { b.rx_if }
@@ -106,7 +106,7 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
         })
     }
 
-    /// What a source comes to that may not use the default route.
+    /// Next node of a packet whose source may not use the default route.
     #[cold]
     #[inline(never)]
     pub(crate) fn without_default(&self, src: F::Addr, fib: TableIndex, sw_if: u32, turn: &Turn<'_>) -> To {
@@ -117,7 +117,7 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
         }
     }
 
-    /// Whether what a route leads to is a way back.
+    /// Next node of a packet, by the adjacency that its source's route leads to.
     #[inline(always)]
     pub(crate) fn judge(
         &self,
@@ -150,14 +150,14 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
             && self.leads_back(AdjIndex(first), sw_if, turn)
     }
 
-    /// Whether an adjacency leads back to any source.
+    /// Returns true if an adjacency leads back to any source.
     #[inline(always)]
     fn leads_back(&self, adj: AdjIndex, sw_if: u32, turn: &Turn<'_>) -> bool {
         let adj = self.adjacencies.get(adj, turn);
         adj.is_some_and(|adj| adj.kind as u8 <= AdjKind::Glean as u8 && (!STRICT || adj.tx_if == sw_if))
     }
 
-    /// Several paths, another table, or none; and what is accepted all the same.
+    /// Handles load-balances, routes to another table or none, and accepted prefixes.
     #[cold]
     #[inline(never)]
     fn look_closer(&self, adj: AdjIndex, src: F::Addr, fib: TableIndex, sw_if: u32, turn: &Turn<'_>) -> To {

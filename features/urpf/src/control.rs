@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs.
+//! Operations on source checks, for commands and messages.
 
 use crate::check::Urpf as Node;
 use cli::{Error, Result, quote, retval};
@@ -12,7 +12,7 @@ use sync::{Snapshot, Turn};
 use wire::{Ip4, Ip6, Prefix};
 use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
-/// How sources are checked.
+/// The mode of source checks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Mode {
     /// Not at all.
@@ -25,7 +25,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// As commands say it.
+    /// Its word in commands.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -42,16 +42,16 @@ pub struct Check {
     pub sw_if: SwIfIndex,
     /// Of IPv6.
     pub v6: bool,
-    /// What comes in, not what leaves.
+    /// True for received packets, false for sent packets.
     pub rx: bool,
 }
 
-/// How sources are checked.
+/// The settings of a source check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct How {
-    /// What is asked of them.
+    /// Mode of the check.
     pub mode: Mode,
-    /// In this table, by its id, if not the interface's own.
+    /// Table of the check, by its id; `None` for the interface's own.
     pub table: Option<u32>,
     /// The default route is no route of a source.
     pub deny_default: bool,
@@ -63,7 +63,7 @@ impl From<Mode> for How {
     }
 }
 
-/// What the nodes need of [`How`].
+/// The part of [`How`] that the nodes need.
 #[derive(Clone, Copy, Default, Debug, TryFromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Config {
@@ -88,7 +88,7 @@ impl Config {
     }
 }
 
-/// What is configured.
+/// Configured checks.
 type Checks = BTreeMap<Check, How>;
 
 /// The control side.
@@ -154,7 +154,7 @@ pub fn set(world: &World, check: Check, how: How) -> Result<()> {
     Ok(())
 }
 
-/// Puts the node of a mode on the arc, and takes that of the other one away.
+/// Enables the node of a mode on the arc, and disables the other mode's node.
 fn configure<F: Net, const TX: bool>(
     world: &World,
     Check { sw_if, .. }: Check,
@@ -171,7 +171,7 @@ fn find_table(world: &World, v6: bool, id: u32) -> Result<TableIndex> {
     if v6 { world.get::<Fib<Ip6>>().find_table(id) } else { world.get::<Fib<Ip4>>().find_table(id) }
 }
 
-/// Prefixes that pass whatever their routes say, with the tables that they are sources in.
+/// Prefixes that pass whatever their routes, with the tables that they are sources in.
 pub struct Accepted<F: Net>(Snapshot<Vec<(TableIndex, Prefix<F::Addr>)>>);
 
 impl<F: Net> Shared for Accepted<F> {
@@ -187,7 +187,7 @@ impl<F: Net> Shared for Accepted<F> {
 }
 
 impl<F: Net> Accepted<F> {
-    /// Whether a source is accepted in a table.
+    /// Returns true if a source is accepted in a table.
     pub fn has(&self, table: TableIndex, src: F::Addr, turn: &Turn<'_>) -> bool {
         self.0.get(turn).iter().any(|(t, prefix)| *t == table && prefix.contains(src))
     }
@@ -222,10 +222,10 @@ impl<F: Net> Accepted<F> {
 /// A prefix of either family.
 pub type AnyPrefix = (IpAddr, u8);
 
-/// Lets sources of a prefix pass in a table, by its id, whatever their routes say; or no longer.
+/// Accepts sources of a prefix in a table, by its id, whatever their routes; or removes the prefix.
 ///
 /// # Errors
-/// A table that isn't there (−3); taking back what wasn't accepted (−6).
+/// A table that isn't there (−3); removing a prefix that wasn't accepted (−6).
 pub fn accept(world: &World, table: u32, prefix: AnyPrefix, on: bool) -> Result<()> {
     fn set<F: Net>(world: &World, table: u32, prefix: Option<Prefix<F::Addr>>, on: bool) -> Result<bool> {
         let prefix = prefix.ok_or_else(|| Error::parse("a network has no such length"))?;

@@ -72,7 +72,7 @@ const CASES: [(&str, bool, bool, bool); 17] = [
     ("127.0.0.1", false, false, false),
 ];
 
-/// Whether each of these sources passes on an interface, packets together and one by one.
+/// Returns for each source whether it passes on an interface, packets together and one by one.
 fn passes(bench: &mut Bench, sw_if: SwIfIndex, sources: &[Ipv4Addr]) -> Vec<bool> {
     // The source is the packet's mark.
     let source = |o: &Outcome| Ipv4Addr::from(*o.bytes[12..].first_chunk::<4>().expect("a header"));

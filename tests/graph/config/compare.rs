@@ -123,7 +123,7 @@ impl Instance {
             self.must(&format!("packet-generator capture {} disable", cli::quote(&port.name)));
             let file = self.dir.path().join(port.sw_if.to_string());
             let mut packets = if file.exists() { read_pcap(&file) } else { Vec::new() };
-            // How often a neighbour is asked for depends on the time that passes between packets.
+            // The number of requests for a neighbour depends on the time that passes between packets.
             let mut asked = BTreeSet::new();
             let is_question = |p: &[u8]| port.kind == IfKind::Ethernet && p.get(12..14) == Some(&[8, 6]);
             packets.retain(|packet| !is_question(packet) || asked.insert(packet.clone()));
@@ -215,7 +215,7 @@ pub fn same(these: Vec<String>, those: Vec<String>, what: &str) {
     differ(&these, &those).unwrap_or_else(|d| panic!("{} of {what}:\n{}", d.of, d.text));
 }
 
-/// Runs what an instance says of itself in a new one, and looks for differences.
+/// Runs an instance's configuration in a new one, and returns the first difference.
 pub fn compare_again(first: &mut Instance) -> Result<(), Difference> {
     let text = first.config();
     let mut again =
@@ -237,7 +237,7 @@ pub fn compare_again(first: &mut Instance) -> Result<(), Difference> {
     Ok(())
 }
 
-/// Runs what an instance says of itself in a new one, and sees that it is the same.
+/// Runs an instance's configuration in a new one, which has to be the same.
 #[track_caller]
 pub fn made_again(first: &mut Instance, what: &str) {
     compare_again(first).unwrap_or_else(|d| panic!("{} of {what}:\n{}", d.of, d.text));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packets of IPv4 and IPv6 on their way, and for the router.
+//! Packets of IPv4 and IPv6, forwarded and for the router.
 
 use super::*;
 use buffer::Flags;
@@ -10,7 +10,7 @@ const DEST: IpProtocol = IpProtocol::DEST_OPTIONS;
 /// Where a frame has its IP header.
 const IP: usize = 14;
 
-/// What the checks of a header find.
+/// Reasons of the header checks.
 fn headers(w: &mut Walk) {
     let [four, six] = FAMILIES;
     let plain = four.udp(FAR).build();
@@ -189,7 +189,7 @@ fn delivery(w: &mut Walk) {
     }
 }
 
-/// What `ip` does with packets to one host.
+/// Reasons of `ip` for packets to one host.
 pub fn packets(w: &mut Walk) {
     headers(w);
     options(w);
@@ -240,7 +240,7 @@ pub fn groups(w: &mut Walk) {
     }
 }
 
-/// Features on the way: reverse path checks, punted packets.
+/// Features on the path: reverse path checks, punted packets.
 pub fn features(w: &mut Walk) {
     for f in FAMILIES {
         let ip = f.text("{ip}");

@@ -14,7 +14,7 @@ pub fn patches(w: &mut Walk) {
     w.moves("l2-patch/L2 patch packets", |w| w.bench.arrive(rx, &frame));
 }
 
-/// 802.3 frames, and those of CDP.
+/// 802.3 frames, and frames of CDP.
 pub fn llc(w: &mut Walk) {
     let frame = |length: u8, rest: &[u8]| {
         let mut frame = vec![1, 0, 0xc, 0xcc, 0xcc, 0xcc, 2, 0xaa, 0, 0, 0, 1, 0, length];
@@ -41,7 +41,7 @@ pub fn llc(w: &mut Walk) {
     w.frame("cdp-input/good cdp packets (cache hit)", cdp(&[2, 9, 0xfd, 0xf6]));
 }
 
-/// Frames that `ethernet-input` drops, and those of LLDP.
+/// Frames that `ethernet-input` drops, and frames of LLDP.
 pub fn ethernet(w: &mut Walk) {
     let frame = |kind: u16| with(FAMILIES[0].udp(FAR).build(), 12, &kind.to_be_bytes());
     w.frame("ethernet-input/too_short", frame(0x800)[..13].to_vec());
@@ -93,13 +93,13 @@ pub fn arp(w: &mut Walk) {
     for node in ["arp-reply", "arp-proxy"] {
         w.inject(&format!("{node}/too_short"), &good[ARP..30]);
     }
-    // What has no Ethernet header in front can't be answered.
+    // A packet without an Ethernet header in front can't be answered.
     w.inject("arp-reply/no_header", &good[ARP..42]);
     w.inject("arp-proxy/no_header", &ask(HOST, "10.0.1.2", "10.9.0.1")[ARP..42]);
     resolution(w);
 }
 
-/// Packets to neighbours, which wait until these answer.
+/// Packets to neighbours, which wait until the neighbours answer.
 fn resolution(w: &mut Walk) {
     for f in FAMILIES {
         for line in [
@@ -164,7 +164,7 @@ pub fn discovery(w: &mut Walk) {
     let link = |kind: u8, mac: &str| [&[kind, 1][..], &mac.parse::<MacAddr>().expect("one").0].concat();
     let (source, own) = (link(1, HOST), link(1, ROUTER));
     let at = |node: &str, reason: &str| format!("icmp6-{node}/{reason}");
-    // What all four have in common.
+    // Checks that all four messages share.
     for (node, kind, dst, body) in [
         ("neighbor-solicitation", ns, us, target.clone()),
         ("neighbor-advertisement", na, us, octets(him)),
@@ -258,14 +258,14 @@ fn redirects(w: &mut Walk) {
     let to = |to: &str| FAMILIES[1].udp(to).build();
     w.inject("ip6-nd-redirect/too_short", &[0x60; 20]);
     w.inject_to("ip6-nd-redirect/no_adjacency", &to("3024::1")[14..], GONE);
-    // A host is told once a second.
+    // A host gets a redirect once a second.
     w.frame("ip6-nd-redirect/sent", to("3024::1"));
     w.wait(2_000_000_000);
     w.frame("ip6-nd-redirect/no_target", to("3025::1"));
     w.run("set ip6 icmp redirect pg0 disable");
 }
 
-/// The same message under a fragment header that says it is whole.
+/// The same message under a fragment header that marks it as whole.
 fn fragmented(whole: Vec<u8>) -> Vec<u8> {
     let mut frame = whole;
     frame[14 + 6] = 44;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Fragments, where datagrams are put together and where they are looked into.
+//! Fragments, for full reassembly and for shallow reassembly.
 
 use super::*;
 use ip_reassembly::Then;
@@ -51,7 +51,7 @@ impl Way {
         self.send(w, reason, &parts.iter().map(frame).collect::<Vec<_>>());
     }
 
-    /// What both kinds of reassembly count alike; `overlap` is what contradicts a fragment that begins with [`FIRST`].
+    /// Counters that both kinds of reassembly share; `overlap` contradicts a fragment that begins with [`FIRST`].
     fn common(&self, w: &mut Walk, limits: &str, overlap: [Part<'_>; 2]) {
         self.parts(w, "reass_fragments_rcvd", &[Part(1, 0, true, FIRST)]);
         self.parts(w, "reass_overlapping_fragment", &overlap);
@@ -68,7 +68,7 @@ impl Way {
     }
 }
 
-/// Full reassembly: on the way, for the router, and for whoever sends fragments there.
+/// Full reassembly: of forwarded packets, for the router, and for nodes that send fragments there.
 pub fn full(w: &mut Walk) {
     for family in FAMILIES {
         let limits = family.text("{ip}-full-reassembly");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `make demo`: two Linux hosts, the router between them, real traffic, and what the router says of it.
+//! `make demo`: two Linux hosts, the router between them, real traffic, and the router's view of it.
 //!
 //! The whole lab lives in network, mount and process namespaces of its own. When its first process ends, however it
 //! ends, the kernel takes everything else away: processes, interfaces, addresses, sockets. Nothing of the host's is
@@ -24,7 +24,7 @@ use crate::{setup, verbs};
 /// The verb by which the first process of the lab is started.
 pub const INSIDE: &str = "demo-inside";
 
-/// Who forwards between the hosts.
+/// The router between the hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Router {
     /// The daemon and its client, in this directory.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::graph;
 use crate::sh::Res;
 
-/// What was measured.
+/// The measured results, and the faults.
 #[derive(Debug, Default)]
 pub struct Report {
     lines: Vec<String>,

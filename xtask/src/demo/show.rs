@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the demo does, in order, and the summary.
+//! The steps of the demo, in order, and the summary.
 
 use std::path::Path;
 use std::process::Child;

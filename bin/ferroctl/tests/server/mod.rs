@@ -21,7 +21,7 @@ impl Live for Toy {
     }
 }
 
-/// Says a line at each poll until it is cancelled.
+/// Prints a line at each poll until it is cancelled.
 struct Forever(u64, bool);
 
 impl Task for Forever {
@@ -114,7 +114,7 @@ impl Server {
         Self { socket, _dir: dir }
     }
 
-    /// One that greets the first client alone.
+    /// Starts a server that greets the first client alone.
     #[allow(dead_code, reason = "not every test file wants one")]
     pub fn to_one_client() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
@@ -131,7 +131,7 @@ impl Server {
         Self { socket, _dir: dir }
     }
 
-    /// A connection that speaks for itself.
+    /// A connection without a client program.
     #[allow(dead_code, reason = "not every test file connects")]
     pub fn connect(&self) -> UnixStream {
         let s = UnixStream::connect(&self.socket).expect("the server listens");

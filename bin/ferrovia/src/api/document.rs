@@ -31,7 +31,7 @@ pub fn page(table: &Table<World>) -> String {
         let mut names = BTreeSet::new();
         for (_, entry) in table.entries().filter(|(_, e)| e.module == index) {
             names.insert(entry.name);
-            // A bare return value says no more than its request.
+            // A bare return value needs no line beside its request.
             if entry.kind == Kind::Answer && entry.doc.is_empty() {
                 continue;
             }
@@ -53,7 +53,7 @@ pub fn page(table: &Table<World>) -> String {
     page
 }
 
-/// It comes and goes with its request.
+/// Returns true for a reply, which isn't listed as missing beside its request.
 fn is_reply(name: &str) -> bool {
     name.ends_with("_reply")
 }

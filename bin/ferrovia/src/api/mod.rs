@@ -55,7 +55,7 @@ impl Commands {
 /// Writes the `.api.json` files of every module below a directory: `core/` and `plugins/`, as clients look for them.
 ///
 /// # Errors
-/// One sentence: what couldn't be made or written.
+/// A sentence about the file or directory that couldn't be made or written.
 pub fn dump(dir: &Path) -> Result<String, String> {
     let hub = msg::Hub::<World>::new(crate::plugins::ALL.iter().flat_map(|p| p.api))?;
     let table = hub.table();

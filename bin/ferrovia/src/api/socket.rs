@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Clients of the binary API on Unix sockets.
 //!
-//! Nothing here waits for a client: one that doesn't read gets no further answer, and its requests rest; one that lets its
-//! events pile up is sent away; each has a part of every turn only.
+//! Nothing here waits for a client: a client that doesn't read gets no further answer, and its requests rest; a client
+//! that lets its events pile up is disconnected; each client has a limited share of every turn.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,12 +24,12 @@ use crate::socket::UnixSocket;
 
 /// Clients at once.
 const PLACES: Places = Places { all: 512, kept: 16 };
-/// Bytes read from one client, and steps done for it, before others have their turn.
+/// Bytes read from one client, and steps done for it, before the next client's turn.
 const READ: usize = 64 << 10;
 const STEPS: usize = 256;
 /// Turns for what is left of a client that is gone.
 const MAX_FINISH: usize = 64;
-/// How long to wait when the system gives no descriptor for a new client.
+/// Pause in accepting clients when the system gives no descriptor for a new one.
 const PAUSE: Duration = Duration::from_secs(1);
 
 type Loop<W> = EventLoop<Control<W>>;
@@ -37,16 +37,16 @@ type Loop<W> = EventLoop<Control<W>>;
 struct Client<W: 'static> {
     session: Session<W>,
     fd: Rc<OwnedFd>,
-    /// None once it is gone: then turns are left for what it had sent.
+    /// None once it has closed: then `finish` turns are left for its remaining requests.
     token: Option<Token>,
     finish: usize,
-    /// When a byte came from it or went to it last.
+    /// Time of the last byte from the client or to it.
     last: Duration,
-    /// As the system knows it.
+    /// The client as the system knows it.
     origin: Origin,
-    /// When to go on with it if nothing comes from it.
+    /// Time at which to serve it next if nothing comes from it.
     wake: Option<Duration>,
-    /// It has said its last.
+    /// End of file: the client sends no more.
     ended: bool,
 }
 
@@ -54,7 +54,7 @@ struct Client<W: 'static> {
 pub struct Server<W: 'static> {
     clients: BTreeMap<u64, Client<W>>,
     next: u64,
-    /// How long a client may be idle.
+    /// Idle time after which a client is disconnected.
     timeout: Option<Duration>,
 }
 
@@ -68,14 +68,14 @@ impl<W: World> Client<W> {
         }
     }
 
-    /// When it has been idle for too long.
+    /// Time at which the client has been idle for too long.
     fn ends_at(&self, world: &W, timeout: Option<Duration>) -> Option<Duration> {
         timeout.filter(|_| self.state(world) != State::Busy).map(|timeout| self.last + timeout)
     }
 }
 
 impl<W: 'static> Server<W> {
-    /// No client yet; `config` says how long one may be idle.
+    /// A server without clients; `config` sets the idle timeout.
     pub fn new(config: &Config) -> Self {
         let timeout = config.socksvr.idle_timeout.filter(|s| *s > 0);
         Server { timeout: timeout.map(|s| Duration::from_secs(s.into())), ..Server::default() }
@@ -88,7 +88,7 @@ impl<W: 'static> Default for Server<W> {
     }
 }
 
-/// Lets clients in.
+/// Accepts clients on `door`.
 pub fn open<W: World>(door: UnixSocket, events: &mut Loop<W>) -> io::Result<()> {
     let door = Rc::new(door);
     let listener = Rc::clone(&door);
@@ -104,7 +104,7 @@ pub fn open<W: World>(door: UnixSocket, events: &mut Loop<W>) -> io::Result<()> 
     Ok(())
 }
 
-/// Takes every client that waits.
+/// Accepts every waiting client.
 fn enter<W: World>(door: &UnixSocket, control: &mut Control<W>, events: &mut Loop<W>) -> Result<(), Errno> {
     loop {
         match net::accept_with(&door.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
@@ -166,7 +166,7 @@ fn on_ready<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, r
         return remove(control, events, id, &why);
     }
     if ready.closed {
-        // What it sent before is worked off, in turns as everybody has them.
+        // The requests it sent before are still processed, in turns like any other client's.
         if let Some(token) = client.token.take() {
             events.remove(token);
         }
@@ -176,7 +176,7 @@ fn on_ready<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, r
     serve(control, events, id);
 }
 
-/// One turn of a client that is gone: what it sent before is done. Nobody reads the answers any more.
+/// Runs one turn of a client that has closed: its remaining requests are processed, their answers discarded.
 fn finish<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     let Control { world, api, .. } = control;
     let Some(client) = api.clients.get_mut(&id) else { return };
@@ -192,7 +192,7 @@ fn finish<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     client.wake = Some(now);
 }
 
-/// Reads what there is. The error says why the connection ends.
+/// Reads the available bytes. The error is the reason why the connection ends.
 fn read<W>(client: &mut Client<W>) -> Result<(), String> {
     let mut buffer = [0; 16 << 10];
     let mut left = READ;
@@ -212,7 +212,7 @@ fn read<W>(client: &mut Client<W>) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes what fits.
+/// Writes as much as the socket takes.
 fn write<W>(client: &mut Client<W>) -> Result<(), String> {
     while !client.session.output().is_empty() {
         // A client that is gone must not end us by a signal.
@@ -226,7 +226,7 @@ fn write<W>(client: &mut Client<W>) -> Result<(), String> {
     Ok(())
 }
 
-/// One turn of a client: what has come, what is under way, what is to be sent.
+/// Runs one turn of a client: new requests, pending requests, unsent answers.
 fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     let Control { world, api, .. } = control;
     let Some(client) = api.clients.get_mut(&id) else { return };
@@ -265,7 +265,7 @@ fn remove<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, why
     log::debug!(target: "api", "{} is gone: {why}", client.origin);
 }
 
-/// Goes on with every client whose time has come or whom events wait for; gives the time until the next one's.
+/// Serves every client that is due, or all if there are new events; returns the time until the next one is due.
 pub fn poll<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> Option<Duration> {
     let (now, news) = (control.world.now(), control.world.api().take_news());
     let due = |c: &Client<W>| news || c.wake.is_some_and(|at| at <= now);
@@ -284,7 +284,7 @@ pub fn poll<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> Option<
     Some(next.saturating_sub(control.world.now()))
 }
 
-/// Sends what is ready to be sent, and ends all.
+/// Sends the answers that are ready, and disconnects all clients.
 pub fn close<W: World>(control: &mut Control<W>, events: &mut Loop<W>) {
     let ids: Vec<u64> = control.api.clients.keys().copied().collect();
     for id in ids {

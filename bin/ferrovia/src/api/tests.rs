@@ -99,7 +99,7 @@ fn every_codec_reads_what_it_writes_and_agrees_with_its_description() {
     }
 }
 
-/// A trace in VPP's form holds a message's fields by name: nothing gets lost on the way there and back.
+/// A trace in VPP's form holds a message's fields by name: writing and reading it loses nothing.
 #[test]
 fn messages_as_json_become_the_same_bytes() {
     let hub = hub();
@@ -128,7 +128,7 @@ fn messages_as_json_become_the_same_bytes() {
     }
     assert!(tried > 1000, "{tried}");
 
-    // As VPP writes it: addresses and prefixes as text, without what a client's library fills in.
+    // As VPP writes it: addresses and prefixes as text, without the fields that a client's library fills in.
     let object = |value: Value| value.as_object().cloned().expect("an object");
     let loopback = object(serde_json::json!({ "mac_address": "02:00:5e:10:20:30" }));
     let bytes = msg::encode_fields(&entry("create_loopback").fields, &loopback).expect("good");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `api trace …`: what clients asked, kept, written to a file, asked once more.
+//! `api trace …`: records clients' requests, writes them to a file, replays them.
 //!
 //! A file has a line of JSON for each request: time, client, `name_crc`, and the bytes behind the message's number in
 //! hexadecimal. Names outlive numbers, which change from build to build. VPP's form, an array of objects that hold a message's
-//! fields by name, is written by `save-json` and asked once more by `replay-json`.
+//! fields by name, is written by `save-json` and replayed by `replay-json`.
 
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -68,7 +68,7 @@ pub fn save(w: &World, m: &Matches) -> Result<Output> {
     write_file(m, &text)
 }
 
-/// A message as VPP writes it: name, CRC, and the fields but for those that a client's library fills in.
+/// A message as VPP writes it: name, CRC, and the fields except the ones that a client's library fills in.
 fn object(w: &World, traced: &Traced) -> Option<Value> {
     let (id, body) = traced.bytes.split_first_chunk::<2>()?;
     let entry = w.api.table().get(u16::from_be_bytes(*id))?;
@@ -119,7 +119,7 @@ fn write_file(m: &Matches, text: &[u8]) -> Result<Output> {
     Ok(Output::text(format!("API trace saved to {}\n", path.display())))
 }
 
-/// A request of a file: `name_crc` and the bytes behind the number.
+/// Reads the requests of a file: `name_crc` and the bytes behind the message's number.
 fn read(m: &Matches) -> Result<Vec<(String, Vec<u8>)>> {
     let name = m.str("file");
     let bad = |why: String| Error::failed(format!("{name}: {why}")).at(m.span("file"));
@@ -167,7 +167,7 @@ pub fn replay(w: &World, m: &Matches) -> Result<Output> {
     ask_again(w, m, read(m)?)
 }
 
-/// Asks what a file in VPP's form holds.
+/// Replays the requests of a file in VPP's form.
 pub fn replay_json(w: &World, m: &Matches) -> Result<Output> {
     let name = m.str("file");
     let bad = |why: String| Error::failed(format!("{name}: {why}")).at(m.span("file"));
@@ -195,7 +195,7 @@ pub fn replay_json(w: &World, m: &Matches) -> Result<Output> {
 
 fn ask_again(w: &World, m: &Matches, requests: Vec<(String, Vec<u8>)>) -> Result<Output> {
     let table = w.api.table();
-    // All or nothing: what isn't known is found before anything is done.
+    // All or nothing: unknown messages are found before the first request runs.
     if let Some((name, _)) = requests.iter().find(|(name, _)| table.find(name).is_none()) {
         return Err(Error::not_found(format!("no module has the message {name}")).at(m.span("file")));
     }
@@ -211,7 +211,7 @@ fn ask_again(w: &World, m: &Matches, requests: Vec<(String, Vec<u8>)>) -> Result
     }))
 }
 
-/// Requests that are asked once more, one after the other, while everything else goes on.
+/// Requests that are replayed one after the other, while everything else goes on.
 struct Replay {
     requests: VecDeque<(String, Vec<u8>)>,
     client: Option<Suspended<World>>,
@@ -222,7 +222,7 @@ struct Replay {
     unanswered: u64,
 }
 
-/// How long an answer is waited for: a command that waits, or a ping, isn't worth more.
+/// Longest wait for an answer: a command that waits, or a ping, is abandoned then.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The result of a replayed request.
@@ -233,7 +233,7 @@ enum Asked {
 }
 
 impl Replay {
-    /// A replay within a replay would never end.
+    /// Returns true for a command that replays: a replay within a replay would never end.
     fn is_replay(name: &str, body: &[u8]) -> bool {
         name.starts_with("cli") && body.windows(6).any(|word| word.eq_ignore_ascii_case(b"replay"))
     }

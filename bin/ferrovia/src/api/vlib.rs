@@ -59,7 +59,7 @@ struct CliInband {
     cmd: String,
 }
 
-/// What they said. After an error the return value isn't 0, and the text ends in the error.
+/// Their output. After an error the return value isn't 0, and the text ends in the error.
 #[derive(Message)]
 #[msg(head(context))]
 struct CliInbandReply {

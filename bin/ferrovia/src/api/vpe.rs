@@ -62,7 +62,7 @@ struct ShowVpeSystemTimeReply {
     vpe_system_time: Timestamp,
 }
 
-/// How serious a line of the log is.
+/// Severity of a line of the log.
 #[derive(Wire, Clone, Copy)]
 #[repr(u32)]
 #[wire(prefix = "VPE_API_LOG_LEVEL_")]

@@ -6,8 +6,8 @@
 //! cpu { main-core 0 corelist-workers 1-3 }   # comments in files
 //! ```
 //!
-//! [`table`] and the plugins say what is accepted. A section may be given more than once; of a word that holds one value the last
-//! one counts. What VPP needs and Ferrovia doesn't, as sizes of fixed heaps, is accepted and noted in
+//! [`table`] and the plugins declare what is accepted. A section may be given more than once; of a word that holds one value the
+//! last one counts. Words that VPP needs and Ferrovia doesn't, as sizes of fixed heaps, are accepted and noted in
 //! [`Config::notes`].
 
 pub mod model;
@@ -42,7 +42,7 @@ impl Config {
             } else if let Some(owner) = reference::owner_of_section(name)
                 && cursor.empty_block()
             {
-                // VPP's own file has many of these, and nothing in them.
+                // VPP's own file has many empty sections.
                 cursor
                     .notes
                     .push(format!("{name}: empty, and belongs to {owner}, which is not part of this build"));
@@ -54,7 +54,7 @@ impl Config {
         Ok(())
     }
 
-    /// What it says to a plugin.
+    /// Returns the values of a plugin's sections.
     pub fn startup<T: startup::Startup>(&self) -> T {
         self.of_plugins.0.get()
     }
@@ -70,7 +70,7 @@ impl Config {
         secrets_of(&self.views())
     }
 
-    /// What `source` says.
+    /// Reads `source` into a new configuration.
     pub fn parse(source: &Source) -> Result<Config, Error> {
         let mut config = Config::default();
         config.read(source).map(|()| config)
@@ -79,7 +79,7 @@ impl Config {
 
 fn secrets_of(views: &[View]) -> Vec<String> {
     let words = views.iter().flat_map(|view| &view.words).filter(|word| word.secret);
-    // As they were meant, not as they have to be written.
+    // The values themselves, without the quotes of the text.
     words.flat_map(|word| &word.values).map(|value| value.trim_matches('"').to_string()).collect()
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The configuration as types. A field is `None` (or empty, or false) when the text didn't give it: defaults belong
-//! to whoever uses the value.
+//! to the code that uses the value.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use super::slot::{LogClasses, NodeVariants, NumaBuffers, PluginDefault, PluginRu
 use crate::{plugins, reference};
 use startup::value::{Account, CoreList, CoreMask, Level, Limit, Listen, PageSize, Policy, Size, SocketPath};
 
-/// Everything that startup configuration says.
+/// The whole startup configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     /// `unix`: the process and its CLI.
@@ -41,11 +41,11 @@ pub struct Config {
     pub saved: Saved,
     /// The sections of plugins.
     pub of_plugins: OfPlugins,
-    /// What was accepted but has no effect here, one line each for the log.
+    /// Notes on accepted words that have no effect here, one line each for the log.
     pub notes: Vec<String>,
 }
 
-/// What the sections say that the plugins of this build declare.
+/// The values of the sections that the plugins of this build declare.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfPlugins(
     /// The values.
@@ -77,9 +77,9 @@ pub struct Unix {
     pub full_coredump: bool,
     /// The core file's limit.
     pub coredump_size: Option<Limit>,
-    /// Where sockets and the like are put.
+    /// The directory of sockets and other runtime files.
     pub runtime_dir: Option<PathBuf>,
-    /// Where the CLI listens.
+    /// Addresses on which the CLI listens.
     pub cli_listen: Vec<Listen>,
     /// Serve the sockets under VPP's default paths as well.
     pub vpp_paths: bool,
@@ -110,7 +110,7 @@ pub struct Unix {
 /// The `config` section.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Saved {
-    /// Where configurations are saved.
+    /// The file in which configurations are saved.
     pub file: Option<PathBuf>,
     /// Load the last saved one at the start.
     pub load: bool,
@@ -127,7 +127,7 @@ pub struct Cpu {
     pub main_core: Option<u16>,
     /// The cores of the workers.
     pub corelist_workers: Option<CoreList>,
-    /// The same as a mask.
+    /// The cores of the workers as a mask.
     pub coremask_workers: Option<CoreMask>,
     /// The number of workers.
     pub workers: Option<u32>,
@@ -135,11 +135,11 @@ pub struct Cpu {
     pub skip_cores: Option<u32>,
     /// Core numbers count among the cores this process may use.
     pub relative: bool,
-    /// How the kernel schedules the threads.
+    /// Scheduling policy of the threads in the kernel.
     pub scheduler_policy: Option<Policy>,
     /// Priority under a real-time policy.
     pub scheduler_priority: Option<u32>,
-    /// What thread names begin with.
+    /// Prefix of thread names.
     pub thread_prefix: Option<String>,
 }
 
@@ -180,9 +180,9 @@ pub struct Physmem {
 /// The `statseg` section.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statseg {
-    /// Where readers fetch the segment.
+    /// The socket at which readers get the segment.
     pub socket_name: Option<SocketPath>,
-    /// The default path, said explicitly.
+    /// The default path, given explicitly.
     pub default: bool,
     /// Node counters in the segment.
     pub per_node_counters: Option<bool>,
@@ -193,16 +193,16 @@ pub struct Statseg {
 /// The `prometheus` section.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prometheus {
-    /// Where `/metrics` is served.
+    /// The socket at which `/metrics` is served.
     pub socket_name: Option<SocketPath>,
-    /// The default path, said explicitly.
+    /// The default path, given explicitly.
     pub default: bool,
-    /// Where it is served besides.
+    /// Further addresses at which it is served.
     pub listen: Vec<Listen>,
 }
 
 impl Prometheus {
-    /// Whether metrics are served at all.
+    /// Returns true if metrics are served at all.
     pub fn on(&self) -> bool {
         *self != Self::default()
     }
@@ -211,9 +211,9 @@ impl Prometheus {
 /// The `socksvr` section.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Socksvr {
-    /// Where the binary API listens.
+    /// The socket on which the binary API listens.
     pub socket_name: Option<SocketPath>,
-    /// The default path, said explicitly.
+    /// The default path, given explicitly.
     pub default: bool,
     /// Seconds after which an idle client's connection ends; 0 for never.
     pub idle_timeout: Option<u32>,
@@ -235,11 +235,11 @@ pub struct ApiTrace {
     pub on: bool,
     /// Messages kept.
     pub nitems: Option<u32>,
-    /// Where the table of messages is written.
+    /// Name of the file, in /tmp, to which the table of messages is written.
     pub save_api_table: Option<String>,
 }
 
-/// A plugin's name without what file names of plugins end with, and with one spelling.
+/// A plugin's name without the suffix of plugin files, and with `_` for `-`.
 fn stem(name: &str) -> String {
     name.strip_suffix(reference::PLUGIN).unwrap_or(name).replace('-', "_")
 }
@@ -253,15 +253,15 @@ pub struct Plugins {
     pub add_path: Vec<PathBuf>,
     /// Load only plugins of this file name.
     pub name_filter: Option<String>,
-    /// By name; the name `default` stands for all others.
+    /// Rules by plugin name; the name `default` stands for all others.
     pub rules: PluginRules,
     /// `default { … }` without the word `plugin`.
     pub default: PluginDefault,
 }
 
 impl Plugins {
-    /// Whether the plugin `name` (as `acl` or `acl_plugin.so`) is to run. The default of the others is for what VPP has as plugins
-    /// too: its core stays, as it does there; a rule of its own counts for every plugin.
+    /// Returns true if the plugin `name` (as `acl` or `acl_plugin.so`) is to run: a rule of its own counts for any plugin. The
+    /// `default` rule is for plugins that VPP has too: VPP's core stays. Plugins in [`reference::OFF`] need a rule of their own.
     pub fn enabled(&self, name: &str) -> bool {
         let rule = self.rules.0.iter().find(|(rule, _)| stem(rule) == stem(name)).map(|(_, on)| *on);
         let others = || self.rules.0.get("default").copied().or(self.default.0);
@@ -272,7 +272,7 @@ impl Plugins {
         rule.unwrap_or_else(default)
     }
 
-    /// Names of plugins that are switched on by a rule of their own, but are none of `built`.
+    /// Names of plugins that a rule of their own enables but that `built` lacks.
     pub fn missing<'c>(&'c self, built: &'c [&str]) -> impl Iterator<Item = &'c str> {
         let on = self
             .rules
@@ -289,11 +289,11 @@ impl Plugins {
 pub struct Logging {
     /// Lines that `show log` keeps.
     pub size: Option<u32>,
-    /// What goes to the log.
+    /// Log level of classes without one of their own.
     pub default_log_level: Option<Level>,
-    /// What goes to syslog.
+    /// Syslog level of classes without one of their own.
     pub default_syslog_log_level: Option<Level>,
-    /// Seconds until a throttled class is heard again.
+    /// Seconds until a throttled class logs again.
     pub unthrottle_time: Option<u32>,
     /// Settings of single classes.
     pub classes: LogClasses,

@@ -30,7 +30,7 @@ fn join(word: &str, rest: &str) -> String {
     if rest.is_empty() { word.to_string() } else { format!("{word} {rest}") }
 }
 
-/// What every section and word is for, as `--help-config` prints it.
+/// Help for every section and word, as `--help-config` prints it.
 pub fn help() -> String {
     let mut out = String::from(
         "Startup configuration is a list of sections, `NAME { word value … }`, in a file (-c FILE) or as arguments.\n\

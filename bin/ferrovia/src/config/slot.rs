@@ -59,12 +59,12 @@ impl Slot for PluginDefault {
     }
 }
 
-/// What is set for one log class.
+/// The settings of one log class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogClass {
-    /// What goes to the log.
+    /// Level of the log.
     pub level: Option<Level>,
-    /// What goes to syslog.
+    /// Level of syslog, for messages that the log's level lets through.
     pub syslog_level: Option<Level>,
     /// Messages a second before the class is throttled.
     pub rate_limit: Option<u32>,
@@ -73,7 +73,7 @@ pub struct LogClass {
 /// `class NAME { level L  syslog-level L  rate-limit N }`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogClasses(
-    /// By class name.
+    /// Settings by class name.
     pub BTreeMap<String, LogClass>,
 );
 
@@ -130,21 +130,21 @@ impl Slot for NumaBuffers {
     }
 }
 
-/// Which ISA variant a node is to run.
+/// The ISA variant that a node is to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// The variant's name.
     pub name: String,
-    /// Its priority, VPP's way to prefer one.
+    /// The variant's priority, as VPP has it.
     pub priority: Option<u32>,
 }
 
 /// The `node` section: `default { variant X [N] } NODE { variant X [N] }`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeVariants {
-    /// For nodes that aren't named.
+    /// Variant of nodes that aren't named.
     pub default: Option<Variant>,
-    /// By node name.
+    /// Variants by node name.
     pub nodes: BTreeMap<String, Variant>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The sections of the process itself. Those of features and drivers are declared by their plugins.
+//! The sections of the process itself. Sections of features and drivers are declared by their plugins.
 
 use startup::section::{GROWS, NOTHING, NUMBER, SIZE, TEXT, Takes, positive, within};
 use startup::value::Size;

@@ -282,7 +282,7 @@ proptest! {
         if let Ok(mut config) = Config::parse(&Source::file("f", text)) {
             config.notes.clear();
             let shown = config.to_string();
-            // What isn't built yet is noted again.
+            // Words that aren't built yet are noted again.
             let again = Config::parse(&Source::file("shown", shown.as_str()));
             let again = again.map(|again| Config { notes: Vec::new(), ..again });
             prop_assert_eq!(again, Ok(config), "{}", shown);

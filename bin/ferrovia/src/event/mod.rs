@@ -3,7 +3,7 @@
 //!
 //! Handlers run one at a time on the thread that turns the loop. They get the context `C` that the loop's owner
 //! passes in, and the loop itself, so that they can add and remove descriptors and timers, their own too.
-//! What comes without a descriptor is looked for at every turn.
+//! Work that comes without a descriptor is looked for at every turn.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,10 +16,10 @@ use std::time::Duration;
 use rustix::event::{Timespec, epoll};
 use sync::Waker;
 
-/// What a descriptor is watched for.
+/// The events that a descriptor is watched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interest {
-    /// Input, or the peer's end.
+    /// Input, or the end of input.
     pub read: bool,
     /// Room for output.
     pub write: bool,
@@ -41,7 +41,7 @@ impl Interest {
     }
 }
 
-/// What a descriptor is ready for.
+/// The operations that a descriptor is ready for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
     /// There is input, or the peer has ended.
@@ -69,7 +69,7 @@ type TimerHandler<C> = Box<dyn FnMut(&mut C, &mut EventLoop<C>) -> Option<Durati
 struct Watched<C> {
     fd: Rc<dyn AsFd>,
     interest: Interest,
-    /// Taken out while it runs.
+    /// The handler; taken out while it runs.
     handler: Option<Handler<C>>,
 }
 
@@ -144,7 +144,7 @@ impl<C> EventLoop<C> {
         if entry.generation == token.generation { entry.watched.as_mut() } else { None }
     }
 
-    /// Changes what a descriptor is watched for. A token that was removed is ignored.
+    /// Changes the events that a descriptor is watched for. A token that was removed is ignored.
     pub fn set_interest(&mut self, token: Token, interest: Interest) -> io::Result<()> {
         let Some(watched) = self.watched(token) else { return Ok(()) };
         if watched.interest == interest {
@@ -191,12 +191,12 @@ impl<C> EventLoop<C> {
         }
     }
 
-    /// Stops looking at a descriptor's input for a while: it would be ready all the time. No token is no descriptor.
+    /// Stops watching a descriptor's input for a while: it would be ready all the time. `None` is ignored.
     pub fn pause(&mut self, token: Option<Token>, length: Duration) {
         let Some(token) = token else { return };
         if self.set_interest(token, Interest::NONE).is_ok() {
             self.timer(length, move |_, events| {
-                // It fails only for a descriptor that is gone, and then there is nothing to look at.
+                // It fails only for a descriptor that is gone, and then there is nothing to watch.
                 let _ = events.set_interest(token, Interest::READ);
                 None
             });
@@ -208,19 +208,19 @@ impl<C> EventLoop<C> {
         self.deadlines.peek().map(|Reverse((at, _))| at.saturating_sub(self.now()))
     }
 
-    /// Notes that the owner should turn no more.
+    /// Asks the owner to turn no more.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// [`EventLoop::stop`] was called.
+    /// Returns true if [`EventLoop::stop`] was called.
     pub fn stopped(&self) -> bool {
         self.stopped
     }
 
-    /// One turn: `look` looks for work that comes without a descriptor, and says how long it can wait for more
-    /// (`None`: for ever). What other threads give it to do before they call the waker is either seen by `look` or
-    /// ends the wait. Returns whether any handler ran.
+    /// Runs one turn: `look` does work that comes without a descriptor, and returns how long it can wait for more
+    /// (`None`: for ever). Work that other threads hand over before they call the waker is either seen by `look` or
+    /// ends the wait. Returns true if any handler ran.
     pub fn turn(
         &mut self,
         context: &mut C,

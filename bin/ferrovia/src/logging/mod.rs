@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The log: what is written through the [`log`] crate goes to a ring that `show log` prints, and to one of standard
-//! error, a file or syslog.
+//! The log: records of the [`log`] crate go to a ring that `show log` prints, and to one of standard error, a file
+//! or syslog.
 //!
 //! The target of a record is its class (`log::info!(target: "af_packet", …)`; without one, the crate's name without
-//! `ferrovia_`). Levels are set per class. A class that writes too much is silenced for a while, and how much was
-//! dropped is said afterwards. Workers don't log: every call takes a lock.
+//! `ferrovia_`). Levels are set per class. A class that writes too much is silenced for a while, and the number of
+//! dropped records is logged afterwards. Workers don't log: every call takes a lock.
 
 mod examples;
 mod ring;
@@ -28,10 +28,10 @@ use sink::Sink;
 use crate::config::model::{Config, Logging};
 use startup::value::Level;
 
-/// Messages a second of one class before it is silenced, unless the configuration says otherwise.
+/// Messages a second of one class before it is silenced, by default.
 const RATE: u32 = 100;
 
-/// Lines kept, and seconds of silence, unless the configuration says otherwise.
+/// Lines kept, and seconds of silence, by default.
 const SIZE: u32 = 512;
 const UNTHROTTLE: u32 = 3;
 
@@ -43,13 +43,13 @@ struct State {
     syslog_level: LevelFilter,
     unthrottle: Duration,
     classes: HashMap<String, Class>,
-    /// What the startup configuration says.
+    /// Settings of the startup configuration.
     base: Logging,
-    /// What was set since.
+    /// Settings changed since.
     set: Set,
 }
 
-/// What commands have set.
+/// The settings made by commands.
 #[derive(Default)]
 struct Set {
     size: Option<usize>,
@@ -64,7 +64,7 @@ struct Class {
     rate: Option<u32>,
     /// The current second, and the messages in it.
     window: Option<(Instant, u32)>,
-    /// Silent until then.
+    /// Time until which the class is silenced.
     silent: Option<Instant>,
     dropped: u64,
 }
@@ -164,7 +164,7 @@ impl State {
     }
 
     fn emit(&mut self, level: log::Level, class: &str, text: &str) {
-        // One record is one line, whatever a client's words hold.
+        // One record is one line, even if a client's words hold newlines.
         let text = text.trim_end().replace(char::is_control, " ");
         let entry = Entry { time: SystemTime::now(), level, class: class.into(), text };
         let syslog_level = self.classes.get(class).and_then(|c| c.syslog_level).unwrap_or(self.syslog_level);
@@ -197,9 +197,9 @@ impl Log for Logger {
     fn flush(&self) {}
 }
 
-/// Starts the log as `config` says. `foreground`: standard error is somebody's terminal or a supervisor's pipe.
+/// Starts the log as configured. `foreground`: standard error is a terminal or a supervisor's pipe.
 ///
-/// Where it goes: the file of `unix { log FILE }`; without one, standard error in the foreground and syslog in the
+/// Destination: the file of `unix { log FILE }`; without one, standard error in the foreground and syslog in the
 /// background, unless `nosyslog`. A file that can't be opened is warned of, and the log goes where it would without one.
 pub fn start(config: &Config, foreground: bool) {
     let usual = || match (foreground, config.unix.nosyslog) {
@@ -223,12 +223,12 @@ pub fn start(config: &Config, foreground: bool) {
     }
 }
 
-/// Where the log goes, in words.
+/// Destination of the log, in words.
 fn destination() -> String {
     state().as_ref().map_or_else(String::new, |s| s.sink.describe())
 }
 
-/// Opens the log file anew: somebody has moved it away.
+/// Opens the log file anew, after log rotation has moved it away.
 pub fn reopen() -> io::Result<()> {
     state().as_mut().map_or(Ok(()), |s| s.sink.reopen())
 }
@@ -254,7 +254,7 @@ pub fn clear() {
     }
 }
 
-/// Sets what one class logs; `None` leaves a setting as it is.
+/// Changes the settings of one class; `None` leaves a setting as it is.
 pub fn set_class(class: &str, level: Option<Level>, syslog_level: Option<Level>, rate: Option<u32>) {
     if let Some(state) = state().as_mut() {
         state.set.classes.insert(class.to_string());
@@ -266,7 +266,7 @@ pub fn set_class(class: &str, level: Option<Level>, syslog_level: Option<Level>,
     }
 }
 
-/// Sets what one class logs back to what the startup configuration says.
+/// Resets one class to the settings of the startup configuration.
 pub fn reset_class(name: &str) {
     if let Some(state) = state().as_mut() {
         let given = state.base.classes.0.get(name).cloned().unwrap_or_default();
@@ -279,7 +279,7 @@ pub fn reset_class(name: &str) {
     }
 }
 
-/// Says what commands have set.
+/// Writes the settings made by commands.
 pub fn write_config(config: &mut RunningConfig) {
     let guard = state();
     let Some(state) = guard.as_ref() else { return };
@@ -316,7 +316,7 @@ pub static PLUGIN: Plugin = Plugin {
     ..Plugin::EMPTY
 };
 
-/// Sets how many lines are kept.
+/// Sets the number of lines kept.
 pub fn set_size(lines: usize) {
     if let Some(state) = state().as_mut() {
         state.ring.resize(lines);
@@ -324,7 +324,7 @@ pub fn set_size(lines: usize) {
     }
 }
 
-/// Sets how long a class that logged too much is silent.
+/// Sets the time for which a class that logged too much is silenced.
 pub fn set_unthrottle_time(time: Duration) {
     if let Some(state) = state().as_mut() {
         state.unthrottle = time;

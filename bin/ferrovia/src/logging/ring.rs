@@ -10,13 +10,13 @@ use cli::Date;
 /// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When it was written.
+    /// Time at which it was written.
     pub time: SystemTime,
-    /// How serious it is.
+    /// Severity.
     pub level: log::Level,
-    /// The part of the program it comes from.
+    /// Class: the part of the program it comes from.
     pub class: String,
-    /// What it says.
+    /// Text of the message.
     pub text: String,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Entry {
     }
 }
 
-/// At most so many entries, the oldest dropped first.
+/// A ring of the last entries; the oldest is dropped first.
 pub struct Ring {
     entries: VecDeque<Entry>,
     capacity: usize,

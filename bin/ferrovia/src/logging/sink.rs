@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where the log goes besides the ring.
+//! Destination of the log besides the ring.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::ring::Entry;
 use cli::Date;
 
-/// One destination. Failures to write are passed over: there is nobody to tell, and the ring has the line.
+/// One destination. Failures to write are ignored: they can't be reported, and the ring has the line.
 pub enum Sink {
     /// The ring is all there is.
     None,
@@ -17,7 +17,7 @@ pub enum Sink {
     Stderr,
     /// A file that is appended to.
     File(PathBuf, File),
-    /// The system's log, through `/dev/log`; not connected while nobody listens there.
+    /// The system's log, through `/dev/log`; not connected while no process listens there.
     Syslog(Option<UnixDatagram>),
 }
 

@@ -24,14 +24,14 @@ pub fn uid(account: &Account) -> Result<u32, String> {
     number(account, "user", |name| User::from_name(name).map(|u| u.map(|u| u.uid.as_raw())))
 }
 
-/// How long the first question for a user's name is waited for. Its answer may be on another host that is down.
+/// Longest wait for the first look-up of a user's name, which may need another host that is down.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Names kept.
+/// Number of names kept.
 const KEPT: usize = 1024;
 
 /// Returns a user's name, or `user UID` if it has none, or none yet: names are looked up by a thread of their own.
 pub fn user_name(uid: u32) -> String {
-    /// By uid; `None` while a thread looks it up.
+    /// Names by uid; `None` while a thread looks one up.
     static KNOWN: Mutex<BTreeMap<u32, Option<String>>> = Mutex::new(BTreeMap::new());
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let number = format!("user {uid}");
@@ -53,7 +53,7 @@ pub fn user_name(uid: u32) -> String {
             Ok(user) => {
                 let name = user.map_or(unnamed, |user| user.name);
                 known().insert(uid, Some(name.clone()));
-                // Nobody waits any longer if this fails.
+                // If this fails, the caller has stopped waiting.
                 let _ = say.send(name);
             }
             Err(_) => drop(known().remove(&uid)),

@@ -7,7 +7,7 @@ use crate::build;
 use crate::config::{self, Config};
 use startup::text::Source;
 
-/// What the command line asks for.
+/// The action that the command line asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// Start with this configuration.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is printed when a thread panics. There is no way on after that: the process aborts, with a core dump where
+//! The crash report of a thread that panics. The process can't continue after that: it aborts, with a core dump where
 //! the limits allow one.
 
 use std::backtrace::Backtrace;

@@ -38,15 +38,15 @@ fn larger(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 
 /// Address space that a daemon takes at its start: tables and counters reserve what they may grow to, without memory.
 pub const COMMON_SPACE: usize = 36 << 30;
-/// For each thread, mostly counters.
+/// Address space for each thread, mostly counters.
 pub const THREAD_SPACE: usize = (4 << 30) + (256 << 20);
-/// For each packet buffer, at most.
+/// Address space for each packet buffer, at most.
 const BUFFER_SPACE: usize = 4 << 10;
 
 /// Sees that there is address space for a daemon with so many threads and buffers.
 ///
 /// # Errors
-/// A sentence that says what to do.
+/// A sentence with the remedy.
 pub fn address_space(threads: usize, buffers: usize) -> Result<(), String> {
     let wanted = COMMON_SPACE + threads * THREAD_SPACE + buffers * BUFFER_SPACE;
     let Err(error) = mem::Reserve::<u64>::new(wanted / size_of::<u64>()) else { return Ok(()) };

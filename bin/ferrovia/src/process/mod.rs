@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What makes a program a daemon: arguments, paths, the background, the pid file, signals, limits, crash reports.
+//! The daemon as a process: arguments, paths, the background, the pid file, signals, limits, crash reports.
 
 pub mod account;
 pub mod arguments;

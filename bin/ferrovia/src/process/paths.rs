@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where sockets are put.
+//! Paths of sockets and other files.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::config::Config;
 use startup::value::{Listen, SocketPath};
 
-/// VPP's runtime directory, served as well when the configuration says `vpp-paths`.
+/// VPP's runtime directory, served as well with `vpp-paths` in the configuration.
 const VPP: &str = "/run/vpp";
 
 /// The paths that a configuration results in.
@@ -17,24 +17,24 @@ const VPP: &str = "/run/vpp";
 pub struct Paths {
     /// The runtime directory.
     pub runtime_dir: PathBuf,
-    /// Where the CLI listens; paths are absolute.
+    /// Addresses on which the CLI listens; paths are absolute.
     pub cli: Vec<Listen>,
-    /// Where the binary API listens.
+    /// Sockets on which the binary API listens.
     pub api: Vec<PathBuf>,
-    /// Where the stats segment is handed out.
+    /// Sockets at which the stats segment is handed out.
     pub stats: Vec<PathBuf>,
-    /// Where metrics are served; paths are absolute.
+    /// Addresses at which metrics are served; paths are absolute.
     pub metrics: Vec<Listen>,
-    /// Where clients send packets that answer punted ones.
+    /// Socket to which clients send packets that answer punted ones.
     pub punt: PathBuf,
-    /// Where configurations are saved, absolute; none if this user has no place for such things.
+    /// File in which configurations are saved, absolute; none if this user has no state directory.
     pub saved: Option<PathBuf>,
-    /// The runtime directory is the default: nobody has vouched for what is there.
+    /// True if the runtime directory is the default: its content isn't trusted.
     default: bool,
 }
 
 impl Paths {
-    /// The paths for `config`, for the user who runs this process.
+    /// Returns the paths for `config`, for the user who runs this process.
     pub fn new(config: &Config) -> Paths {
         let uid = rustix::process::geteuid().as_raw();
         let own =
@@ -89,7 +89,7 @@ impl Paths {
         }
     }
 
-    /// Makes the directories that are missing, those of the sockets too. `gid` gets those that were made.
+    /// Makes missing directories, also the sockets' ones. New directories get the group `gid`.
     pub fn create(&self, gid: Option<u32>) -> io::Result<()> {
         create(&self.runtime_dir, gid, self.default)?;
         let named = self.cli.iter().chain(&self.metrics).filter_map(|listen| match listen {
@@ -105,7 +105,7 @@ impl Paths {
     }
 }
 
-/// Where a user's programs keep what is to last (XDG Base Directory Specification).
+/// Directory of persistent state of a user's programs (XDG Base Directory Specification).
 fn state_dir(uid: u32, var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     if uid == 0 {
         return Some("/var/lib/ferrovia".into());
@@ -135,7 +135,7 @@ fn create(dir: &Path, gid: Option<u32>, wary: bool) -> io::Result<()> {
         Ok(()) => std::os::unix::fs::chown(dir, None, gid).map_err(named),
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(named(e)),
         Err(_) => {
-            // Below /tmp, what is already there may be somebody's trap.
+            // Below /tmp, an existing directory may be another user's trap.
             let found = if wary { dir.symlink_metadata() } else { dir.metadata() }.map_err(named)?;
             if !found.is_dir() {
                 return Err(named(io::Error::new(io::ErrorKind::NotADirectory, "is not a directory")));

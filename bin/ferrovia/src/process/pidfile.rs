@@ -44,7 +44,7 @@ impl PidFile {
                 }
                 Err(e) => return Err(e.into()),
             }
-            // Its last holder may have removed it between opening and locking.
+            // The process that had locked it may have removed it between opening and locking.
             let opened = file.metadata()?;
             if path.metadata().is_ok_and(|m| (m.dev(), m.ino()) == (opened.dev(), opened.ino())) {
                 file.set_len(0)?;

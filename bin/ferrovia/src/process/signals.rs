@@ -14,7 +14,7 @@ use signal_hook::{flag, low_level::pipe};
 
 use sync::Waker;
 
-/// How long a clean end may take. VPP's users expect the process to be gone after 5 s.
+/// Longest time of a clean end. VPP's users expect the process to be gone after 5 s.
 const GRACE: Duration = Duration::from_secs(4);
 
 /// A second signal within this time is the same wish: a terminal and a supervisor may both pass on one key press.
@@ -30,22 +30,22 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// SIGTERM or SIGINT came.
+    /// Returns true if SIGTERM or SIGINT came.
     pub fn end(&self) -> bool {
         self.end.load(Ordering::Acquire)
     }
 
-    /// SIGHUP came since the last call.
+    /// Returns true if SIGHUP came since the last call.
     pub fn take_hang_up(&self) -> bool {
         self.hang_up.swap(false, Ordering::AcqRel)
     }
 
-    /// The terminal's window changed since the last call.
+    /// Returns true if the terminal's window changed since the last call.
     pub fn take_resize(&self) -> bool {
         self.resize.swap(false, Ordering::AcqRel)
     }
 
-    /// What is woken when a signal has come; given once, when the loop is there.
+    /// Sets the waker to be called when a signal has come; once, when the loop exists.
     pub fn wake(&self, waker: Arc<Waker>) {
         // There is one loop.
         let _ = self.waker.set(waker);

@@ -14,7 +14,7 @@ use stats::metric::{Kind, Metric, Series, Snapshot};
 
 use super::metrics::{self, OMITTED, PREFIX};
 
-/// By route and by adjacency there are too many; symlinks of interfaces and nodes show again what vectors hold.
+/// Left out: counters by route and by adjacency, as too many; symlinks of interfaces and nodes, as repetitions.
 const LEFT_OUT: [&str; 5] = ["/net/route/", "/net/adjacency", "/net/mroute", "/interfaces/", "/nodes/"];
 
 /// The whole answer to a scrape.

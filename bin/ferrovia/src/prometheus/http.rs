@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! As much of HTTP/1.1 as a scrape needs: one GET or HEAD for each connection.
+//! The part of HTTP/1.1 that a scrape needs: one GET or HEAD for each connection.
 //!
 //! Nothing here waits for a scraper. A request is short, a connection lasts a few seconds and there are few at once; when
 //! all are taken, one makes room: of the host or the user that has the most, the one that has made no progress for longest.
@@ -27,20 +27,20 @@ const PLACES: Places = Places { all: CONNECTIONS, kept: 0 };
 pub const REQUEST: usize = 8 << 10;
 /// Headers of a request.
 const HEADERS: usize = 64;
-/// How long a scraper may take to ask, and then to read the answer.
+/// Time that a scraper has to send its request, and then to read the answer.
 pub const ASKING: Duration = Duration::from_secs(10);
 const READING: Duration = Duration::from_secs(30);
-/// How long what a scraper still sends is read, so that it gets the answer before the end.
+/// Time for which further input is read and discarded, so that the scraper gets the answer before the end.
 const LEAVING: Duration = Duration::from_secs(2);
-/// How old an answer may be that another scraper had.
+/// Age up to which metrics made for one scraper are served to others.
 pub const FRESH: Duration = Duration::from_millis(100);
-/// How long to wait when the system gives no descriptor.
+/// Pause in accepting scrapers when the system gives no descriptor.
 const PAUSE: Duration = Duration::from_secs(1);
 
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// What a request gets.
+/// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The metrics.
@@ -49,7 +49,7 @@ pub enum Answer {
     Line(&'static str, &'static str),
 }
 
-/// What to answer to the bytes of a request, and whether without the body; `None`: more has to come.
+/// Returns the answer to a request, and true if it goes without the body; `None`: the request is incomplete.
 pub fn answer(input: &[u8]) -> Option<(Answer, bool)> {
     let too_long = Answer::Line("431 Request Header Fields Too Large", "The request is too long.");
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
@@ -82,7 +82,7 @@ struct Connection {
     until: Duration,
     phase: Phase,
     peer: Peer,
-    /// When a byte came or went last.
+    /// Time of the last byte from the scraper or to it.
     last: Duration,
 }
 
@@ -96,16 +96,16 @@ struct Site<F> {
     connections: BTreeMap<u64, Connection>,
     next: u64,
     make: F,
-    /// What was made last, and when.
+    /// The metrics made last, and the time of that.
     page: Option<(Duration, Rc<str>)>,
 }
 
 type Loop<F> = EventLoop<Site<F>>;
 
-/// Serves until `ended`; `waker` makes it look. `make` makes the metrics.
+/// Serves until `ended` returns true; `waker` makes it check. `make` makes the metrics.
 ///
 /// # Errors
-/// Of epoll.
+/// Errors of epoll.
 pub fn serve(
     doors: Vec<Door>,
     waker: Arc<Waker>,
@@ -141,7 +141,7 @@ fn open<F: Fn() -> io::Result<String> + 'static>(door: Door, events: &mut Loop<F
     Ok(())
 }
 
-/// Lets those in who wait; in one turn not more than there is room for.
+/// Accepts waiting scrapers, in one turn at most as many as there is room for.
 fn enter<F: Fn() -> io::Result<String> + 'static>(
     door: &Door,
     site: &mut Site<F>,
@@ -151,13 +151,13 @@ fn enter<F: Fn() -> io::Result<String> + 'static>(
         let fd = match net::accept_with(door, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(fd) => Rc::new(fd),
             Err(Errno::AGAIN) => return Ok(()),
-            // It has gone meanwhile.
+            // The scraper has gone meanwhile.
             Err(Errno::CONNABORTED | Errno::INTR) => continue,
             Err(e) => return Err(e),
         };
         let (peer, last) = (door.peer(&fd), events.now());
         let seat = |(id, c): (&u64, &Connection)| {
-            // Those that are being answered come last.
+            // Connections that are being answered are removed last.
             let state = if matches!(c.phase, Phase::Answering { .. }) { State::Busy } else { State::Idle };
             Seat { id: *id, peer: c.peer, state, last: c.last }
         };
@@ -179,7 +179,7 @@ fn enter<F: Fn() -> io::Result<String> + 'static>(
     Ok(())
 }
 
-/// Ends those whose time is over; gives the time until the next one's is.
+/// Ends connections whose time is over; returns the time until the next one's is.
 fn expire<F>(site: &mut Site<F>, events: &mut Loop<F>) -> Option<Duration> {
     let now = events.now();
     let late: Vec<u64> = site.connections.iter().filter(|(_, c)| c.until <= now).map(|(id, _)| *id).collect();
@@ -203,7 +203,7 @@ fn on_ready<F: Fn() -> io::Result<String>>(site: &mut Site<F>, events: &mut Loop
     }
 }
 
-/// As far as it goes without waiting; whether there is more to come.
+/// Serves a connection as far as possible without waiting. Returns false if the connection is over.
 fn go_on<F: Fn() -> io::Result<String>>(site: &mut Site<F>, events: &mut Loop<F>, id: u64) -> bool {
     let Some(connection) = site.connections.get_mut(&id) else { return false };
     if let Phase::Asking(input) = &mut connection.phase {
@@ -240,7 +240,7 @@ fn go_on<F: Fn() -> io::Result<String>>(site: &mut Site<F>, events: &mut Loop<F>
     read(&connection.fd, REQUEST, |_| {})
 }
 
-/// Reads once, at most so many bytes; whether the connection goes on.
+/// Reads once, at most `limit` bytes. Returns false if the connection is over.
 fn read(fd: &OwnedFd, limit: usize, f: impl FnOnce(&[u8])) -> bool {
     let mut buffer = [0; REQUEST];
     match rustix::io::read(fd, &mut buffer[..limit.min(REQUEST)]) {
@@ -254,7 +254,7 @@ fn read(fd: &OwnedFd, limit: usize, f: impl FnOnce(&[u8])) -> bool {
     }
 }
 
-/// Head and body of an answer. Metrics that are fresh enough are told again.
+/// Returns head and body of an answer. Metrics younger than [`FRESH`] are reused.
 fn page(
     make: impl Fn() -> io::Result<String>,
     last: &mut Option<(Duration, Rc<str>)>,

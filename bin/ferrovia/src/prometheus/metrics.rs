@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The metrics of this build: the exporter's own, and those that the plugins declare.
+//! The metrics of this build: the exporter's own, and the plugins' ones.
 
 use stats::metric::{Kind, Metric};
 
 use crate::{build, plugins};
 
-/// What all names begin with.
+/// Prefix of all names.
 pub const PREFIX: &str = "ferrovia";
 
 /// The program, first of all.
@@ -13,7 +13,7 @@ static BUILD: Metric = Metric::info("build", &["version", "commit", "date"], "Th
     s.push([build::VERSION, build::COMMIT, build::DATE], 1);
 });
 
-/// What the exporter itself adds last: series left out because a metric had too many.
+/// The exporter's own metric, which comes last: series left out because a metric had too many.
 pub static OMITTED: Metric = Metric::gauge(
     "series_omitted",
     &[],
@@ -21,7 +21,7 @@ pub static OMITTED: Metric = Metric::gauge(
     |_| {},
 );
 
-/// All metrics but [`OMITTED`], in the order in which they are told: that of the plugins.
+/// All metrics but [`OMITTED`], in the order in which they are reported: that of the plugins.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
     [&BUILD].into_iter().chain(plugins::ALL.iter().flat_map(|p| p.metrics))
 }

@@ -28,7 +28,7 @@ use crate::seats::Peer;
 use crate::socket::{self, Refused, UnixSocket};
 use startup::value::Listen;
 
-/// Where scrapers come in.
+/// A listening socket for scrapers.
 #[derive(Debug)]
 pub enum Door {
     /// A Unix socket.
@@ -47,7 +47,7 @@ impl AsFd for Door {
 }
 
 impl Door {
-    /// Whose connection it is.
+    /// Returns the user or host at the other end of a connection.
     pub fn peer(&self, fd: impl AsFd) -> Peer {
         match self {
             Door::Unix(_) => Peer::of_unix(fd),
@@ -59,7 +59,7 @@ impl Door {
 /// Listens for scrapers; `gid` is the group that may use a Unix socket.
 ///
 /// # Errors
-/// Who or what is in the way.
+/// The address that can't be used, and the reason.
 pub fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, Refused> {
     match at {
         Listen::Unix(path) => UnixSocket::listen(path, SocketType::STREAM, gid).map(Door::Unix),
@@ -72,14 +72,14 @@ pub fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, Refused> {
     }
 }
 
-/// The thread that serves metrics. It ends when this goes.
+/// The thread that serves metrics. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct Exporter {
     bell: Arc<Bell>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What ends the thread.
+/// The flag that ends the thread, and the waker that makes the thread check it.
 #[derive(Debug)]
 struct Bell {
     end: AtomicBool,
@@ -90,7 +90,7 @@ impl Exporter {
     /// Serves the segment behind `segment`.
     ///
     /// # Errors
-    /// Of the mapping, the waker or the thread.
+    /// Errors of the mapping, the waker or the thread.
     pub fn start(doors: Vec<Door>, segment: BorrowedFd<'_>) -> io::Result<Exporter> {
         let reader = Reader::new(segment)?;
         let bell = Arc::new(Bell { end: AtomicBool::new(false), waker: Arc::new(Waker::new()?) });
@@ -112,7 +112,7 @@ impl Drop for Exporter {
         self.bell.end.store(true, Ordering::Release);
         self.bell.waker.wake();
         if let Some(thread) = self.thread.take() {
-            // It has said what went wrong.
+            // The thread has logged its error.
             let _ = thread.join();
         }
     }

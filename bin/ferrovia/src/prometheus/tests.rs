@@ -293,7 +293,7 @@ fn both_doors_serve() {
     assert!(head.starts_with("HTTP/1.1 200") && body.is_empty());
     let refused = ask(unix(), "DELETE / HTTP/1.1\r\n\r\n");
     assert!(refused.starts_with("HTTP/1.1 405") && refused.contains("\r\nAllow: GET, HEAD\r\n"));
-    // A request in pieces, and one whose sender says that this was all.
+    // A request in pieces, and one whose sender has shut its side.
     let mut slow = unix();
     slow.write_all(&GET.as_bytes()[..9]).expect("sent");
     check(ask(unix(), GET));

@@ -28,7 +28,7 @@ fn words() -> BTreeMap<String, BTreeSet<&'static str>> {
     after
 }
 
-/// Each word cut to what tells it apart from all others of VPP's at this point.
+/// Cuts each word to the shortest prefix that is unique among VPP's words at this point.
 fn shortest(path: &str, after: &BTreeMap<String, BTreeSet<&'static str>>) -> String {
     let mut before = String::new();
     let mut cut = Vec::new();

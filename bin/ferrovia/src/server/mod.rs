@@ -2,7 +2,7 @@
 //! CLI sessions on sockets and on the daemon's own terminal.
 //!
 //! Nothing here waits for a client: sockets are non-blocking, a client that doesn't read is not read from and its
-//! commands rest, and one that is gone is forgotten together with what runs for it.
+//! commands rest, and a client that is gone is removed together with its running commands.
 
 mod terminal;
 #[cfg(test)]
@@ -31,13 +31,13 @@ use crate::socket::UnixSocket;
 
 pub use terminal::{interactive, resize, restore};
 
-/// Sessions at once. More are a fault of some script, and shouldn't use up the descriptors.
+/// Number of sessions at once. More are a fault of some script, and shouldn't use up the descriptors.
 const PLACES: Places = Places { all: 256, kept: 16 };
-/// Bytes read from one client before others have their turn.
+/// Bytes read from one client before the next client's turn.
 const READ: usize = 64 << 10;
 /// Time that a client has to close its side after the session ends.
 const LEAVE: Duration = Duration::from_secs(10);
-/// How long to wait when the system gives no descriptor for a new client.
+/// Pause in accepting clients when the system gives no descriptor for a new one.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A listening socket.
@@ -59,7 +59,7 @@ impl Door {
         Door(DoorKind::Tcp(listener))
     }
 
-    /// Takes the next client, and says where it comes from.
+    /// Accepts the next client; returns its descriptor and origin.
     fn accept(&self) -> Result<(OwnedFd, Origin), Errno> {
         let fd = net::accept_with(self, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
         let origin = match &self.0 {
@@ -90,27 +90,27 @@ struct Client {
     console: Console,
     input: Rc<OwnedFd>,
     output: Rc<OwnedFd>,
-    /// In the loop: input, and output where it is another descriptor. None once the other end has closed.
+    /// Tokens in the loop: input, and output if it is another descriptor. None once the other end has closed.
     watched: Option<Token>,
     writer: Option<Token>,
-    /// When to go on with it if nothing comes from the client.
+    /// Time at which to serve it next if nothing comes from the client.
     wake: Option<Duration>,
     /// Input is a file: it is there at once, and the loop can't watch it.
     file: bool,
     /// The daemon ends with this session.
     own_terminal: bool,
     origin: Origin,
-    /// It has said something.
+    /// True if the client has sent something.
     spoke: bool,
-    /// When a byte came from it or went to it last.
+    /// Time of the last byte from the client or to it.
     last: Duration,
-    /// The session is over and the sending side is shut: when to wait no longer for the client's end.
+    /// Once the session is over and the sending side is shut: time at which the wait for the client's close ends.
     leaving: Option<Duration>,
 }
 
 impl Client {
     fn state(&self) -> State {
-        // It is over: its place is the first to be given away.
+        // The session is over: it is the first to lose its place.
         if self.leaving.is_some() {
             return State::Silent;
         }
@@ -121,7 +121,7 @@ impl Client {
         }
     }
 
-    /// When it has been idle for too long.
+    /// Time at which it has been idle for too long.
     fn ends_at(&self, timeout: Option<Duration>) -> Option<Duration> {
         if self.leaving.is_some() {
             return self.leaving;
@@ -134,14 +134,14 @@ impl Client {
 /// All sessions.
 pub struct Server {
     look: Look,
-    /// How long a session may be idle.
+    /// Idle time after which a session ends.
     timeout: Option<Duration>,
     clients: BTreeMap<u64, Client>,
     next: u64,
 }
 
 impl Server {
-    /// No session yet; `config` says how they look.
+    /// A server without sessions; `config` sets their look and the idle timeout.
     pub fn new(config: &Config) -> Server {
         let unix = &config.unix;
         let mut look = Look::default();
@@ -161,7 +161,7 @@ impl Server {
     }
 }
 
-/// The sessions, and since when each is there; for `show cli-sessions`.
+/// Name and start of every session, by number; for `show cli-sessions`.
 static SESSIONS: Mutex<BTreeMap<u64, (String, SystemTime)>> = Mutex::new(BTreeMap::new());
 
 /// Number, name and start of every session.
@@ -171,23 +171,23 @@ pub fn sessions() -> Vec<(u64, String, SystemTime)> {
 }
 
 thread_local! {
-    /// The command that runs is one of the start.
+    /// True while a command of the startup configuration runs.
     static STARTING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the daemon still runs what it was configured to: nobody else has asked for anything then.
+/// Returns true while a command of the startup configuration or its scripts runs: no client has asked for it.
 pub fn is_starting() -> bool {
     STARTING.get()
 }
 
-/// Says whether it does.
+/// Sets the result of [`is_starting`].
 pub fn set_starting(starting: bool) {
     STARTING.set(starting);
 }
 
 type Loop<W> = EventLoop<Control<W>>;
 
-/// Lets clients in.
+/// Accepts clients on `door`.
 pub fn open<W: World>(door: Door, events: &mut Loop<W>) -> io::Result<()> {
     let door = Rc::new(door);
     let own = Rc::new(std::cell::Cell::new(None));
@@ -201,7 +201,7 @@ pub fn open<W: World>(door: Door, events: &mut Loop<W>) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes every client that waits.
+/// Accepts every waiting client.
 fn enter<W: World>(door: &Door, control: &mut Control<W>, events: &mut Loop<W>) -> Result<(), Errno> {
     loop {
         match door.accept() {
@@ -293,12 +293,12 @@ fn add<W: World>(
     let mut sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
     sessions.insert(id, (name, SystemTime::now()));
     drop(sessions);
-    // What has to be said first.
+    // Sends the greeting, or banner and prompt.
     serve(control, events, id);
     Ok(())
 }
 
-/// Something came from a client, or it can be written to again.
+/// Handles input from a client, and room for output to it.
 fn on_ready<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, ready: Ready) {
     let now = control.world.now();
     let Some(client) = control.server.clients.get_mut(&id) else { return };
@@ -313,14 +313,14 @@ fn on_ready<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, r
     }
     let open = !ready.read || read(client);
     if !open || (ready.closed && !client.console.wants_input()) {
-        // From now on it would be ready all the time. What was sent is still worked off.
+        // From now on it would be ready all the time. Input received before is still processed.
         client.watched.take().into_iter().chain(client.writer.take()).for_each(|token| events.remove(token));
         client.console.eof();
     }
     serve(control, events, id);
 }
 
-/// Reads what there is; false when the connection is broken.
+/// Reads the available bytes; returns false if the connection is broken.
 fn read(client: &mut Client) -> bool {
     let mut buffer = [0; 16 << 10];
     let mut left = READ;
@@ -343,7 +343,7 @@ fn read(client: &mut Client) -> bool {
     true
 }
 
-/// Throws away what comes behind the end of a session; true when the client has closed too.
+/// Discards input behind the end of a session; returns true if the client has closed too.
 fn drain(client: &Client) -> bool {
     let mut buffer = [0; 16 << 10];
     match rustix::io::read(&client.input, &mut buffer[..]) {
@@ -352,7 +352,7 @@ fn drain(client: &Client) -> bool {
     }
 }
 
-/// Writes what fits; false when nobody reads any more.
+/// Writes as much as the descriptor takes; returns false if the other end is closed.
 fn write(client: &mut Client) -> bool {
     while !client.console.output().is_empty() {
         match rustix::io::write(&client.output, client.console.output()) {
@@ -365,7 +365,7 @@ fn write(client: &mut Client) -> bool {
     true
 }
 
-/// One turn of a session: what has come, what runs, what is to be sent.
+/// Runs one turn of a session: new input, running commands, unsent output.
 fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     let Control { world, tree, server, .. } = control;
     let Some(client) = server.clients.get_mut(&id).filter(|c| c.leaving.is_none()) else { return };
@@ -425,7 +425,7 @@ fn remove<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     }
 }
 
-/// Ends a session, and tells it why if it still reads.
+/// Ends a session, and sends it the reason if it still reads.
 fn dismiss<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, why: &str) {
     if let Some(client) = control.server.clients.get_mut(&id)
         && write(client)
@@ -436,7 +436,7 @@ fn dismiss<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, wh
     remove(control, events, id);
 }
 
-/// Goes on with every session whose time has come; gives the time until the next one's.
+/// Serves every session that is due; returns the time until the next one is.
 pub fn poll<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> Option<Duration> {
     let now = control.world.now();
     let clients = &control.server.clients;
@@ -461,7 +461,7 @@ pub fn poll<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> Option<
     Some(next.saturating_sub(control.world.now()))
 }
 
-/// Sends what is ready to be sent, and ends all sessions.
+/// Sends the output that is ready, and ends all sessions.
 pub fn close<W: World>(control: &mut Control<W>, events: &mut Loop<W>) {
     let ids: Vec<u64> = control.server.clients.keys().copied().collect();
     for id in ids {

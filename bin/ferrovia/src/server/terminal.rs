@@ -38,8 +38,8 @@ pub fn interactive<W: World>(
     add(control, events, kind, input, output, Origin::terminal())
 }
 
-/// The same file or terminal, non-blocking. It is opened anew because the blocking mode is shared with whoever
-/// started us; what can't be opened anew, as a socket, stays as it is.
+/// The same file or terminal, non-blocking. It is opened anew because the parent process shares the blocking
+/// mode; a descriptor that can't be opened anew, as a socket, stays as it is.
 fn reopened(fd: BorrowedFd, path: &str, access: OFlags) -> io::Result<OwnedFd> {
     let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     rustix::fs::open(path, flags, Mode::empty()).or_else(|_| fd.try_clone_to_owned())
@@ -56,7 +56,7 @@ fn raw() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the terminal back as it was. Nothing happens when it wasn't changed.
+/// Restores the terminal's settings. Does nothing if they weren't changed.
 pub fn restore() {
     if let Ok(mut before) = BEFORE.try_lock()
         && let Some(settings) = before.take()

@@ -69,7 +69,7 @@ impl Fixture {
     }
 }
 
-/// What has come so far.
+/// Bytes that have come so far.
 fn received(stream: &mut UnixStream) -> Vec<u8> {
     let mut all = Vec::new();
     match stream.read_to_end(&mut all) {
@@ -198,7 +198,7 @@ fn listening() -> (Fixture, tempfile::TempDir, std::path::PathBuf) {
     (f, dir, path)
 }
 
-/// Whether the other end has closed, and what it said before.
+/// The output before the other end closed; `None` if it is open.
 fn ended(mut stream: &UnixStream) -> Option<String> {
     stream.set_nonblocking(true).unwrap();
     let mut all = Vec::new();
@@ -218,7 +218,7 @@ fn silent_sessions_make_room_and_idle_ones_after_them() {
     first.write_all(b"hello\n").unwrap();
     let silent: Vec<_> = (1..PLACES.all).map(|_| enter(&mut f)).collect();
     clock.advance(Duration::from_secs(20));
-    // Whoever comes gets in, at the cost of those that never said anything.
+    // New clients get in, at the cost of clients that never sent anything.
     let mut more: Vec<_> = silent.iter().map(|_| enter(&mut f)).collect();
     for stream in silent {
         assert!(ended(&stream).is_some_and(|text| text.contains("idle for longest")));
@@ -226,7 +226,7 @@ fn silent_sessions_make_room_and_idle_ones_after_them() {
     assert_eq!(ended(&first), None, "it has spoken");
     more.iter_mut().for_each(|stream| stream.write_all(b"hello\n").unwrap());
     f.settle();
-    // Now it is the one that is idle for longest.
+    // Now the session that has been idle for longest makes room.
     let last = enter(&mut f);
     assert!(ended(&first).is_some());
     assert!(more.iter().chain([&last]).all(|stream| ended(stream).is_none()));

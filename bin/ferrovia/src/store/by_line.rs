@@ -35,13 +35,13 @@ impl<V> ByLine<V> {
         self.parts[hash as usize % PARTS].get(&hash)
     }
 
-    /// Forgets a line; returns whether it had a value.
+    /// Removes a line; returns true if it had a value.
     pub fn remove(&mut self, line: &str) -> bool {
         let hash = self.hasher.hash_one(line);
         self.parts[hash as usize % PARTS].remove(&hash).is_some()
     }
 
-    /// Whether a line has a value.
+    /// Returns true if a line has a value.
     pub fn contains(&self, line: &str) -> bool {
         self.get(line).is_some()
     }

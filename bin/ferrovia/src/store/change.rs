@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From the configuration in force to another one, by the lines in which they differ.
+//! Changes the configuration in force to another one, by the lines in which they differ.
 //!
 //! Lines that only the one in force has are taken back, the last first; then the lines that only the other has are run, in
-//! order. What one needs and another holds on to (an interface's table and its addresses) is not known beforehand: a line
-//! that fails is tried once more without the lines behind it that name the same things. What these, or a deletion, take
-//! with them that belongs to both is run again.
+//! order. Dependencies between lines (an interface's table and its addresses) are not known beforehand: a line that fails
+//! is tried once more without the lines behind it that name the same objects. Lines of both configurations whose effect is
+//! lost with these, or by a deletion, are run again.
 //!
-//! Whatever grows with a configuration is done a slice at a time: what is written down of the one in force is little.
+//! Work that grows with a configuration is done a slice at a time; of the configuration in force little is kept in memory.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fmt::Write as _;
@@ -23,24 +23,24 @@ use super::file::Reading;
 use super::pending::{self, Rest};
 use crate::run::World;
 
-/// A change on its way.
+/// A change in progress.
 pub struct Change<W> {
-    /// What is changed to, for messages.
+    /// Name of the target, for messages.
     name: String,
     text: Arc<String>,
-    /// Where the lines of what is changed to stand in its text.
+    /// Ranges of the target's lines in its text.
     target: Vec<Range<usize>>,
     /// Indices into `target`.
     places: ByLine<usize>,
-    /// To be taken back, the next one last.
+    /// Lines to be taken back, the next one last.
     undo: Vec<ConfigLine>,
-    /// To be run, by their indices in `target`. `None`: to be found out, when nothing is to be taken back.
+    /// Lines to be run, by their indices in `target`. `None`: to be determined, once no line is left to be taken back.
     todo: Option<VecDeque<usize>>,
-    /// Tried a second time already.
+    /// Lines that were tried a second time already.
     retried: HashSet<String>,
-    /// What is running.
+    /// The line that is running.
     now: Option<Doing>,
-    /// What was run.
+    /// The commands that were run.
     done: Vec<String>,
     at: At,
     world: PhantomData<fn(W)>,
@@ -50,17 +50,17 @@ pub struct Change<W> {
 enum At {
     /// The target is being read.
     Read(Reading),
-    /// The target is looked through. Of what is wrong in it some lines are told.
+    /// The target is checked. Some of its errors are listed in `wrong`.
     Target { rest: Rest, wrong: String, count: usize },
-    /// The configuration in force is read for what is to be taken back.
+    /// The configuration in force is read for lines to be taken back.
     Undo(ConfigLines),
     /// Lines are taken back, the others run.
     Run,
-    /// The configuration in force is read for what it has of the target.
+    /// The configuration in force is read for lines that it shares with the target.
     There(ConfigLines, ByLine<()>),
-    /// The target is read, so far, for what isn't there.
+    /// The target is read, up to this line, for lines that aren't in force.
     Missing(ByLine<()>, usize),
-    /// The configuration in force is read for what is in the way of a line that failed.
+    /// The configuration in force is read for lines that may conflict with a line that failed.
     Around(ConfigLines, Box<Around>),
     /// All was run: how the configuration in force differs from the target.
     Outcome { lines: ConfigLines, more: usize, there: ByLine<()> },
@@ -70,9 +70,9 @@ enum At {
 struct Around {
     failed: Doing,
     error: Error,
-    /// The things that it names.
+    /// The objects that it names.
     names: BTreeSet<String>,
-    /// It was met in the configuration in force.
+    /// True if the configuration in force was found to have it.
     there: bool,
     found: Vec<ConfigLine>,
 }
@@ -109,13 +109,13 @@ impl Doing {
 /// Lines of a failure's report.
 const LISTED: usize = 20;
 
-/// The things that a command names.
+/// Returns the objects that a command names.
 fn names<W>(tree: &Tree<W>, line: &str) -> BTreeSet<String> {
     let parsed = tree.parse(line).ok().flatten();
     parsed.map_or_else(BTreeSet::new, |p| p.matches().texts().map(String::from).collect())
 }
 
-/// The next lines of the configuration in force, and whether there are more.
+/// Reads the next lines of the configuration in force; returns true if there are more.
 fn some<W: World>(world: &W, lines: &mut ConfigLines) -> (Vec<ConfigLine>, bool) {
     let mut next = Vec::new();
     let more = cli::slice(|| world.config_step(lines, &mut next));
@@ -123,14 +123,14 @@ fn some<W: World>(world: &W, lines: &mut ConfigLines) -> (Vec<ConfigLine>, bool)
 }
 
 impl<W: World> Change<W> {
-    /// To what the text says; `name` stands in messages.
+    /// A change to the configuration in `text`; `name` stands in messages.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let mut this = Self::at(name.into(), At::Run);
         this.target(text.into());
         this
     }
 
-    /// To a text that is read in slices.
+    /// A change to a configuration that is read in slices.
     pub fn open(name: impl Into<String>, reading: Reading) -> Self {
         Self::at(name.into(), At::Read(reading))
     }
@@ -162,12 +162,12 @@ impl<W: World> Change<W> {
         &self.text[self.target[at].clone()]
     }
 
-    /// Where a line stands in the target.
+    /// Index of a line in the target.
     fn place(&self, line: &str) -> Option<usize> {
         self.places.get(line).copied()
     }
 
-    /// Takes some lines of the target, and those that can't be understood for errors.
+    /// Reads some lines of the target; lines that can't be parsed are errors.
     fn read(
         &mut self,
         (tree, world): (&Tree<W>, &W),
@@ -204,18 +204,18 @@ impl<W: World> Change<W> {
         Err(Error::usage(text))
     }
 
-    /// Notes what is in the way of a line that failed, among some of the configuration in force.
+    /// Collects, from some lines of the configuration in force, the ones that may conflict with a line that failed.
     fn look(&self, tree: &Tree<W>, around: &mut Around, lines: Vec<ConfigLine>) {
         let Around { failed, names: of, there, found, .. } = around;
         for line in lines {
             let it = line.text == failed.line();
-            // Taking back goes by the order of what is there; what is to be run has its place in the order of the target.
+            // Lines to take back are ordered as the configuration in force, lines to run as the target.
             let behind = match failed {
                 Doing::Undo(_) => *there,
                 Doing::Do(failed) => self.place(&line.text) > self.place(failed),
             };
             *there |= it;
-            // Most lines name nothing of it: that is seen without understanding them.
+            // Most lines name none of its objects: that is detected without parsing them.
             let same = || of.iter().any(|name| line.text.contains(name.as_str()));
             if !it && behind && same() && !of.is_disjoint(&names(tree, &line.text)) {
                 found.push(line);
@@ -223,7 +223,7 @@ impl<W: World> Change<W> {
         }
     }
 
-    /// Goes around a line that failed, or ends the change.
+    /// Tries to work around a line that failed, or ends the change.
     fn recover(&mut self, around: Around) -> Result<()> {
         let Around { failed, error, there, mut found, .. } = around;
         let line = failed.line().to_string();
@@ -266,7 +266,7 @@ impl<W: World> Change<W> {
     }
 
     fn end(&mut self, more: usize, there: usize) -> Output {
-        // What was pending of another configuration is gone with it.
+        // Pending lines of another configuration are dropped with it.
         pending::all().failed.retain(|p| !p.kept || self.place(&p.text).is_some());
         let less = self.places.len() - there;
         let n = self.done.len();
@@ -298,7 +298,7 @@ impl<W: World> Change<W> {
         })
     }
 
-    /// Runs the next lines until one has more to do than it could by itself, or fails. `None`: there is none left.
+    /// Runs the next lines until one returns output or more work, or fails. `None`: there is none left.
     fn run(&mut self, tree: &Tree<W>, world: &W) -> Option<Step> {
         let mut step = Some(Step::More(String::new()));
         cli::slice(|| {
@@ -331,7 +331,7 @@ impl<W: World> Change<W> {
 
 impl<W> Drop for Change<W> {
     fn drop(&mut self) {
-        // Whatever has ended has reported these.
+        // A change that has ended has reported these lines.
         if !self.done.is_empty() {
             let (n, name) = (self.done.len(), &self.name);
             log::warn!(target: "config", "the change to {name} was given up after {n} lines: its client is gone");

@@ -176,7 +176,7 @@ struct Count {
 }
 
 impl Count {
-    /// Gives nothing until all are counted. A version that can't be read is left out.
+    /// Yields `None` until all lines are counted. A version that can't be read is left out.
     fn new(store: &Store, number: u32) -> Result<impl Iterator<Item = Option<Count>> + use<>> {
         let (date, by) = (store.head(number, file::DATE)?, store.head(number, file::BY)?);
         let mut count = Some(Count { number, date, by, commands: store.commands(number)?, lines: 0 });

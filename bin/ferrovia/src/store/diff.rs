@@ -14,7 +14,7 @@ pub struct Diff {
     number: u32,
     date: String,
     saved: Commands,
-    /// Running lines; from [`At::Added`] on those that aren't saved.
+    /// Running lines; from [`At::Added`] on, only the lines that aren't saved.
     running: ByLine<()>,
     lines: ConfigLines,
     at: At,
@@ -27,12 +27,12 @@ enum At {
     Running,
     /// Reads the saved version and writes lines that aren't running.
     Removed,
-    /// Reads the running lines once more and writes those that aren't saved.
+    /// Reads the running lines once more and writes the ones that aren't saved.
     Added,
 }
 
 impl Diff {
-    /// Of a saved version.
+    /// The difference from a saved version.
     ///
     /// # Errors
     /// It can't be read.
@@ -48,7 +48,7 @@ impl Diff {
         })
     }
 
-    /// One line; whether to go on.
+    /// Writes one line; returns true if there may be more.
     ///
     /// # Errors
     /// The saved version can't be read.

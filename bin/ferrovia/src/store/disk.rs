@@ -18,7 +18,7 @@ pub enum Call<'a> {
     Write(&'a Path, &'a [u8]),
     /// Makes a file or a directory survive a power failure.
     Sync(&'a Path),
-    /// Gives a file another name; what had that name is gone.
+    /// Gives a file another name; a file that had that name is gone.
     Rename(&'a Path, &'a Path),
     /// Gives a file a second name.
     Link(&'a Path, &'a Path),
@@ -26,21 +26,21 @@ pub enum Call<'a> {
     Remove(&'a Path),
     /// Reads a file.
     Read(&'a Path),
-    /// Looks whether a file is there.
+    /// Checks for a file.
     Look(&'a Path),
 }
 
 /// Makes the calls.
 pub trait Disk {
-    /// Asked before each call; an error is what the call ends with.
+    /// Called before each call of this trait; an error becomes the result of that call.
     ///
     /// # Errors
-    /// Those of a test.
+    /// Errors injected by a test.
     fn before(&self, _call: Call<'_>) -> io::Result<()> {
         Ok(())
     }
 
-    /// Makes a directory and those above it, for their owner only.
+    /// Makes a directory and its parents, for their owner only.
     ///
     /// # Errors
     /// The system's, as for all of these.
@@ -110,7 +110,7 @@ pub trait Disk {
         std::fs::read(path)
     }
 
-    /// Whether a file is there.
+    /// Returns true if a file is there.
     ///
     /// # Errors
     /// As above.
@@ -124,7 +124,7 @@ pub trait Disk {
     }
 }
 
-/// The system's own disks.
+/// The disks of the system.
 pub struct System;
 
 impl Disk for System {}
@@ -166,19 +166,19 @@ pub struct New<'d, D: Disk> {
 }
 
 impl<'d, D: Disk> New<'d, D> {
-    /// Writes what is to stand at `path`.
+    /// Writes the new content of `path`.
     ///
     /// # Errors
     /// The system's.
     pub fn write(disk: &'d D, path: &Path, bytes: &[u8], mode: u32) -> io::Result<Self> {
         let this = Self { disk, path: temporary(path, std::process::id())?, placed: false };
-        // One of a process that was killed, and had our number.
+        // The file of a killed process that had our process id.
         disk.remove(&this.path)?;
         disk.write_new(&this.path, bytes, mode)?;
         Ok(this)
     }
 
-    /// Puts it where it belongs, in place of what is there.
+    /// Moves it to `path`, in place of the file that is there.
     ///
     /// # Errors
     /// The system's.
@@ -192,7 +192,7 @@ impl<'d, D: Disk> New<'d, D> {
 impl<D: Disk> Drop for New<'_, D> {
     fn drop(&mut self) {
         if !self.placed {
-            // Whoever comes next removes it otherwise.
+            // If this fails, the next process to save removes it.
             let _ = self.disk.remove(&self.path);
         }
     }

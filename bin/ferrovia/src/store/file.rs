@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Saved configurations: a file, and beside it what it was before, `FILE.1` the latest.
+//! Saved configurations: a file, and beside it its earlier versions, `FILE.1` the latest.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,7 +15,7 @@ use super::stream::Commands;
 use crate::build;
 use cli::Date;
 
-/// What a file of ours begins with.
+/// First line of a saved configuration.
 const MARK: &str = "# Ferrovia configuration";
 
 /// Header key of the date.
@@ -24,13 +24,13 @@ pub const DATE: &str = "# date:";
 /// Header key of the author.
 pub const BY: &str = "# by:";
 
-/// Versions before the last one that are kept unless the configuration says otherwise.
+/// Number of versions before the last one that are kept by default.
 pub const HISTORY: u32 = 20;
 
 /// Configurations are for their owner only.
 const OWNER: u32 = 0o600;
 
-/// Where configurations are saved.
+/// The files in which configurations are saved.
 #[derive(Clone, Debug)]
 pub struct Store {
     file: PathBuf,
@@ -58,7 +58,7 @@ impl Reading {
     pub fn new(path: PathBuf) -> io::Result<Self> {
         let file = File::open(&path)?;
         let size = file.metadata()?.len();
-        // Room for all of it, and for the read that finds the end: what was read is not copied again.
+        // Room for all of it, and for the read that finds the end: the text is not copied again.
         let bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + PIECE);
         Ok(Self { file, path, bytes })
     }
@@ -78,7 +78,7 @@ impl Reading {
     }
 }
 
-/// An error of the system, and about which file.
+/// Makes an error of a system's error and the file that it concerns.
 pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
     move |e| Error::failed(format!("{}: {e}", path.display()))
 }
@@ -88,7 +88,7 @@ fn commands(text: &str) -> impl Iterator<Item = &str> {
     Lines::new(text).map(|l| l.text.trim())
 }
 
-/// The same, as lines of their own.
+/// The commands of a configuration, without comments, as separate strings.
 pub fn lines(text: &str) -> Vec<String> {
     commands(text).map(String::from).collect()
 }
@@ -99,7 +99,7 @@ pub fn head(text: &str, key: &str) -> String {
     head.filter_map(|l| l.strip_prefix(key)).next().unwrap_or("unknown").trim().to_string()
 }
 
-/// The text of a configuration with who wrote it and when.
+/// The text of a configuration behind a header with version, date and author.
 pub fn with_header(body: &str, by: &str) -> String {
     let (version, date) = (build::line(), Date::now().long());
     // A name that isn't ours must not end the comment.
@@ -115,13 +115,13 @@ pub fn write(path: &Path, text: &[u8], mode: u32) -> Result<(), Error> {
     written.map_err(failed(path))
 }
 
-/// Held while a thread writes: new files get the same temporary name, and versions move the same files.
+/// Locks out other writing threads: new files get the same temporary name, and versions move the same files.
 fn writing() -> MutexGuard<'static, ()> {
     static WRITING: Mutex<()> = Mutex::new(());
     WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes a configuration to whatever file an operator names: a new one, or one that was written so.
+/// Writes a configuration to the file that an operator names: a new one, or one that was written by this function.
 pub fn export(path: &Path, text: &str) -> Result<(), Error> {
     let _writing = writing();
     match std::fs::symlink_metadata(path) {
@@ -165,7 +165,7 @@ impl Store {
     /// The text of a version.
     ///
     /// # Errors
-    /// One that isn't there; what the system says.
+    /// There is no such version; errors of the system.
     pub fn text(&self, number: u32) -> Result<String, Error> {
         std::fs::read_to_string(self.path(number)).map_err(|e| self.missing(number, e))
     }
@@ -216,10 +216,10 @@ impl Store {
         0..=self.history + 1
     }
 
-    /// Saves a configuration as the last version. Gives false if that is what it is already.
+    /// Saves a configuration as the last version. Returns false if the last version is the same already.
     ///
     /// # Errors
-    /// What the system says; all versions are then as they were.
+    /// Errors of the system; all versions are then as they were.
     pub fn save(&self, body: &str, by: &str) -> Result<bool, Error> {
         let _writing = writing();
         self.save_by(&System, body, by)
@@ -257,7 +257,7 @@ impl Store {
     /// Completes a save that was interrupted: versions stand at consecutive numbers, and none of them twice.
     ///
     /// # Errors
-    /// What the system says; nothing is lost.
+    /// Errors of the system; nothing is lost.
     pub fn tidy(&self) -> Result<(), Error> {
         sweep(&self.file);
         self.tidy_by(&System).map_err(failed(&self.file))
@@ -293,7 +293,7 @@ impl Store {
     }
 }
 
-/// Makes room for the last version among those before it.
+/// Makes room for the last version among the versions before it.
 struct Rotation<'a, D: Disk> {
     store: &'a Store,
     disk: &'a D,
@@ -313,7 +313,7 @@ impl<D: Disk> Rotation<'_, D> {
         while there < store.history && disk.exists(&store.path(there + 1))? {
             there += 1;
         }
-        // Whatever fails, `undo` moves back what has no lower neighbour any more.
+        // If a step fails, `undo` moves back the versions whose lower neighbour is missing.
         self.moved = there;
         for n in (1..=there).rev() {
             disk.rename(&store.path(n), &store.path(n + 1))?;
@@ -335,7 +335,7 @@ impl<D: Disk> Rotation<'_, D> {
         }
         for n in 1..=self.moved {
             let (from, to) = (store.path(n + 1), store.path(n));
-            // Those that hadn't moved yet are in their places.
+            // Versions that hadn't moved yet still have their numbers.
             if !matches!(disk.exists(&to), Ok(false)) {
                 continue;
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loads a saved configuration: each line stands for itself, and those that fail are kept with the reason.
+//! Loads a saved configuration: each line stands for itself, and lines that fail are kept with the reason.
 
 use std::marker::PhantomData;
 
@@ -14,16 +14,16 @@ const SLICE: usize = 256;
 /// Failures that the log names.
 const NAMED: usize = 5;
 
-/// A file on its way in.
+/// A file that is being loaded.
 pub struct Load<W> {
     file: String,
-    /// The line at hand, of what has failed before.
+    /// The line that is running, and its number.
     now: Option<(String, usize)>,
     /// Lines to be tried once more, if it isn't a file.
     again: Option<Vec<Pending>>,
     run: usize,
     failed: Vec<(usize, String)>,
-    /// All lines had their turn: what is in force now is looked through.
+    /// Set once all lines were run: the configuration in force is then read for lines that wait.
     outcome: Option<ConfigLines>,
     waiting: usize,
     world: PhantomData<fn(W)>,
@@ -66,7 +66,7 @@ impl<W: World> Load<W> {
         Some((text.trim().to_string(), line))
     }
 
-    /// Notes how a line ended.
+    /// Records the result of a line.
     fn ended(&mut self, tree: &Tree<W>, (text, line): (String, usize), error: Option<Error>) {
         let mut all = pending::all();
         match &error {
@@ -114,10 +114,10 @@ impl<W: World> Load<W> {
     }
 }
 
-/// Refuses what would disturb a file that is being loaded.
+/// Refuses commands that would disturb a file that is being loaded.
 ///
 /// # Errors
-/// There is one.
+/// A file is being loaded.
 pub fn idle() -> Result<()> {
     match &pending::all().rest {
         None => Ok(()),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The configuration in force, and those that were saved: `show running-config`, `save`, `rollback`, `commit confirmed`.
+//! The configuration in force, and the saved ones: `show running-config`, `save`, `rollback`, `commit confirmed`.
 //!
-//! Plugins say what is in force ([`graph::RunningConfig`]); [`mod@file`] keeps versions of it, [`load`] runs one at the start,
-//! [`pending`] has what isn't in force of it, [`change`] goes from one to another, [`tech`] gathers what a helper needs to know.
+//! Plugins write the lines in force ([`graph::RunningConfig`]); [`mod@file`] keeps versions, [`load`] runs one at the start,
+//! [`pending`] has its lines that aren't in force, [`change`] goes from one to another, [`tech`] gathers facts for support.
 
 mod archive;
 mod by_line;
@@ -30,10 +30,10 @@ pub use file::Store;
 
 static STORE: OnceLock<Store> = OnceLock::new();
 
-/// When, by the daemon's clock, the configuration goes back to the last saved one.
+/// Time, by the daemon's clock, at which the configuration goes back to the last saved one.
 static UNTIL: Mutex<Option<Duration>> = Mutex::new(None);
 
-/// Says where configurations are saved; the first call counts.
+/// Sets the file in which configurations are saved; only the first call counts.
 pub fn open(config: &Config, paths: &Paths) {
     if let Some(file) = &paths.saved {
         let history = config.saved.history.unwrap_or(file::HISTORY);
@@ -45,7 +45,7 @@ pub fn open(config: &Config, paths: &Paths) {
     }
 }
 
-/// Where configurations are saved.
+/// Returns the store of saved configurations.
 ///
 /// # Errors
 /// There is no place for them.
@@ -70,7 +70,7 @@ pub fn script(lines: &[ConfigLine]) -> String {
 /// A script that comes line by line.
 #[derive(Default)]
 pub struct Body {
-    /// What has come.
+    /// The script so far.
     pub text: String,
     phase: Option<Phase>,
 }
@@ -94,8 +94,8 @@ impl Body {
     }
 }
 
-/// Goes back to the last saved configuration if nobody has confirmed the one in force in time. Gives how long it is until
-/// there is something to do.
+/// Goes back to the last saved configuration if the one in force wasn't confirmed in time. Returns the time until there is
+/// something to do.
 pub fn poll<W: World>(control: &mut Control<W>) -> Option<Duration> {
     let Control { world, tree, background, .. } = control;
     let now = world.now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Lines of a saved configuration that aren't in force: they failed when it was loaded, or their turn hasn't come.
 //!
-//! They belong to the configuration all the same: `save` writes them again, until they are run or an operator forgets them.
+//! They belong to the configuration all the same: `save` writes them again, until they are run or an operator removes them.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -18,33 +18,33 @@ use crate::run::World;
 pub struct Pending {
     /// The file it stands in.
     pub file: Arc<str>,
-    /// Where, from 1.
+    /// Line number, from 1.
     pub line: usize,
     /// The command.
     pub text: String,
     /// Why it failed.
     pub reason: String,
-    /// The failed line of the same file that makes what this one misses.
+    /// Number of the failed line, of the same file, that makes the object which this line misses.
     pub needs: Option<usize>,
-    /// It stood in the saved configuration; otherwise in a script that is run at every start.
+    /// True if it stood in the saved configuration; otherwise it stood in a script that is run at every start.
     pub kept: bool,
 }
 
-/// What of a file is still to be run.
+/// The part of a file that is still to be run.
 #[derive(Clone, Debug)]
 pub struct Rest {
     /// Its name.
     pub file: Arc<str>,
     /// All of it.
     pub text: Arc<String>,
-    /// It is the saved configuration.
+    /// True if it is the saved configuration.
     pub kept: bool,
     at: usize,
     number: usize,
 }
 
 impl Rest {
-    /// All of a file.
+    /// The whole of a file.
     pub fn new(file: &str, text: String, kept: bool) -> Rest {
         Rest { file: file.into(), text: text.into(), kept, at: 0, number: 1 }
     }
@@ -54,7 +54,7 @@ impl Rest {
         Rest { at: 0, number: 1, ..self.clone() }
     }
 
-    /// Where the next line stands in the text, without blanks around it.
+    /// Range of the next line in the text, without blanks around it.
     pub fn span(&self) -> Option<Range<usize>> {
         let line = Lines::new(&self.text[self.at..]).next()?;
         let start = self.at + line.offset + line.text.len() - line.text.trim_start().len();
@@ -85,12 +85,12 @@ impl Rest {
     }
 }
 
-/// All of them.
+/// All lines that aren't in force.
 #[derive(Default, Debug)]
 pub struct All {
-    /// What failed, in the order in which it was tried.
+    /// Lines that failed, in the order in which they were tried.
     pub failed: Vec<Pending>,
-    /// What is being loaded.
+    /// Rest of the file that is being loaded.
     pub rest: Option<Rest>,
 }
 
@@ -101,7 +101,7 @@ pub fn all() -> MutexGuard<'static, All> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks through some more of the configuration in force: forgets what failed and is in force by now. Gives whether there is more,
+/// Reads some more of the configuration in force: forgets failed lines that are in force by now. Returns true if there is more,
 /// and the lines that wait for something.
 pub fn look<W: World>(world: &W, from: &mut ConfigLines) -> (bool, Vec<ConfigLine>) {
     let mut lines = Vec::new();
@@ -112,7 +112,7 @@ pub fn look<W: World>(world: &W, from: &mut ConfigLines) -> (bool, Vec<ConfigLin
 }
 
 impl All {
-    /// Forgets what is in force by now.
+    /// Forgets failed lines that are in force by now.
     pub fn forget_running(&mut self, running: &[ConfigLine]) {
         if !self.failed.is_empty() {
             let running: HashSet<&str> = running.iter().map(|l| l.text.as_str()).collect();
@@ -120,12 +120,12 @@ impl All {
         }
     }
 
-    /// Whether this line failed before.
+    /// Returns true if this line failed before.
     pub fn has(&self, text: &str) -> bool {
         self.failed.iter().any(|p| p.text == text)
     }
 
-    /// What `save` writes besides the configuration in force.
+    /// Returns the lines that `save` writes besides the configuration in force.
     pub fn saved(&self) -> Vec<String> {
         let failed = self.failed.iter().filter(|p| p.kept).map(|p| p.text.as_str());
         let rest = self.rest.iter().filter(|rest| rest.kept).flat_map(Rest::lines);
@@ -144,8 +144,8 @@ impl All {
     }
 }
 
-/// Whether a line that failed was to make what is called so. `create host-interface name v0` makes `host-v0`, and
-/// `create loopback interface instance 0` makes `loop0`.
+/// Returns true if a line that failed was to make the object `name`. `create host-interface name v0` makes `host-v0`,
+/// and `create loopback interface instance 0` makes `loop0`.
 fn makes<W>(tree: &Tree<W>, line: &str, name: &str) -> bool {
     let creates = line.starts_with("create ");
     let named = |word: &str| word == name || creates && !word.is_empty() && name.ends_with(word);

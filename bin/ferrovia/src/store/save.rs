@@ -73,7 +73,7 @@ const PIECE: usize = 256 << 10;
 /// Number of times that the configuration is read again in slices because it changed meanwhile.
 const AGAIN: usize = 3;
 
-/// The configuration on its way to a file.
+/// The configuration while it is written to a file.
 ///
 /// It is read in slices, and commands are run in between. A text of two states might have a route by an interface that it doesn't
 /// make, and couldn't be loaded. So if what lines depend on has changed when all is read ([`World::config_changes`]), it is read

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Saved configurations, command by command: they may be larger than what a `show` should hold.
+//! Saved configurations, command by command: they may be larger than a `show` should hold in memory.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `show tech-support`: an archive of what a helper needs to know.
+//! `show tech-support`: an archive of the facts that support needs.
 //!
-//! Secrets are left out by their values: what stands where a command's usage has the type `secret`, or behind a secret word of
+//! Secrets are left out by their values: the text where a command's usage has the type `secret`, or behind a secret word of
 //! the startup configuration, is replaced wherever it is found.
 
 use std::collections::VecDeque;
@@ -39,9 +39,9 @@ const OWN: &str = "show tech-support";
 /// An archive that is being made.
 pub struct Gather<W> {
     path: PathBuf,
-    /// Once there is something to write.
+    /// The archive, once there is something to write.
     archive: Option<Archive>,
-    /// The configuration while it is read, and what is kept of it.
+    /// The configuration while it is read, and the part of its text that is kept.
     config: Option<(ConfigLines, Body)>,
     /// The saved configuration, and the offset up to which secrets were collected from it.
     saved: Option<(String, usize)>,
@@ -62,10 +62,10 @@ pub struct Gather<W> {
 }
 
 impl<W> Gather<W> {
-    /// Into this file, or one of the runtime directory.
+    /// A new archive in this file, or in a file of the runtime directory.
     ///
     /// # Errors
-    /// A file that is there.
+    /// The file is there already.
     pub fn new(file: Option<&str>) -> Result<Self> {
         let path = match file {
             Some(file) => std::path::absolute(file)?,
@@ -93,7 +93,7 @@ impl<W> Gather<W> {
 
 impl<W> Drop for Gather<W> {
     fn drop(&mut self) {
-        // It didn't come to its end: what is there is of no use.
+        // It wasn't completed: the file is of no use.
         if self.archive.take().is_some() {
             let _ = std::fs::remove_file(&self.path);
         }
@@ -106,7 +106,7 @@ fn name(d: Date) -> String {
     format!("ferrovia-tech-support-{year}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
 }
 
-/// The `show` commands of a path: the one that needs nothing more, or those for each of some interfaces.
+/// The `show` commands of a path: the path itself if it needs nothing more, or one command for each of some interfaces.
 fn shows<W: World>(tree: &Tree<W>, path: &str, interfaces: &[String]) -> VecDeque<(String, String, bool)> {
     let mut all = VecDeque::new();
     let mut add = |line: &str| {
@@ -130,7 +130,7 @@ fn shows<W: World>(tree: &Tree<W>, path: &str, interfaces: &[String]) -> VecDequ
     all
 }
 
-/// What the kernel tells of its interfaces, and of this process.
+/// Files with the kernel's data on its interfaces, and on this process.
 fn kernel() -> Vec<(String, String)> {
     let mut links = String::new();
     match netlink::Rtnl::new().and_then(|mut rtnl| rtnl.links()) {
@@ -167,7 +167,7 @@ pub fn without(secrets: &[String], mut text: String) -> String {
 }
 
 impl<W: World> Gather<W> {
-    /// Reads a slice of the configuration, for its secrets and its text; false when all is read.
+    /// Reads a slice of the configuration, for its secrets and its text; returns false when all is read.
     fn read_config(&mut self, tree: &Tree<W>, world: &W) -> bool {
         let (lines, body) = self.config.get_or_insert_with(|| (world.config_lines(), Body::default()));
         let mut some = Vec::new();
@@ -179,14 +179,14 @@ impl<W: World> Gather<W> {
             }
         }
         let full = body.text.len() >= CONFIG;
-        // What isn't kept needs no look for secrets either.
+        // Text that isn't kept needs no search for secrets either.
         if full {
             body.text += "# … the first part: `show running-config' shows all\n";
         }
         more && !full
     }
 
-    /// Looks through a slice of what was saved for secrets; false when all is looked through.
+    /// Searches a slice of the saved configuration for secrets; returns false when all is searched.
     fn read_saved(&mut self, tree: &Tree<W>) -> bool {
         let (text, at) = self.saved.get_or_insert_with(|| (saved().unwrap_or_default(), 0));
         let secrets = &mut self.secrets;
@@ -235,7 +235,7 @@ impl<W: World> Gather<W> {
         Ok(())
     }
 
-    /// What the line of the last step said is a file.
+    /// Writes the answer to the last step's line as a file. Returns the next step, `None` at the end.
     fn go_on(
         &mut self,
         tree: &Tree<W>,
@@ -259,7 +259,7 @@ impl<W: World> Gather<W> {
             return Ok(Some(Step::More(String::new())));
         }
         if self.archive.is_none() {
-            // Once the configuration in force is read, what was saved is.
+            // The saved configuration is read after the one in force.
             if (self.saved.is_none() && self.read_config(tree, world)) || self.read_saved(tree) {
                 return Ok(Some(Step::More(String::new())));
             }
@@ -298,7 +298,7 @@ impl<W: World> Sequence<W> for Gather<W> {
         match self.go_on(tree, world, last) {
             Ok(Some(step)) => step,
             Ok(None) => {
-                // It is whole: it stays.
+                // It is complete: it is kept.
                 self.archive = None;
                 let n = self.files;
                 Step::Done(Output::both(

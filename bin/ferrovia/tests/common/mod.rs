@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A daemon as a real process, and a client that speaks as `vppctl` does.
+//! A daemon as a real process, and a client that sends what `vppctl` sends.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Long enough for a loaded machine; what is waited for usually takes milliseconds.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits until `check` gives something.
+/// Waits until `check` returns a value.
 pub fn eventually<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -65,7 +65,7 @@ impl Daemon {
                 daemon.child.stderr.take().map(|mut e| e.read_to_string(&mut text));
                 panic!("ended with {status}: {text}");
             }
-            // What a killed daemon left is there before this one listens.
+            // The socket of a killed daemon may be there before this daemon listens.
             UnixStream::connect(&socket).ok()
         });
         daemon
@@ -146,7 +146,7 @@ impl Client {
     }
 
     pub fn send(&mut self, command: &str) {
-        // The NUL says that no script is coming: no answer but those asked for is sent.
+        // The NUL reports that no script is coming: only requested answers are sent.
         self.0.write_all(format!("{command}\n\0").as_bytes()).unwrap();
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the session sends when its questions are answered.
+//! Output that the session sends when its requests are answered.
 
 #[cfg(doc)]
 use super::Event;
@@ -12,7 +12,7 @@ use crate::{Error, Said};
 const PART: usize = 1 << 20;
 
 impl Session {
-    /// What a command says.
+    /// Sends output of a command.
     pub fn say(&mut self, said: Said) {
         match (self.mode, said) {
             (Mode::Frames, Said::Answer(text)) => self.replies(&text, Reply::Out),
@@ -23,7 +23,7 @@ impl Session {
         }
     }
 
-    /// Says a text in frames of a size that any client takes.
+    /// Sends a text in frames of a size that any client takes.
     fn replies(&mut self, mut text: &str, frame: fn(String) -> Reply) {
         loop {
             let (part, rest) = text.split_at(text.floor_char_boundary(PART));
@@ -35,7 +35,7 @@ impl Session {
         }
     }
 
-    /// The command is done. `json`: the client wants its errors as JSON.
+    /// Sends the end of a command. `json`: the client wants its errors as JSON.
     pub fn done(&mut self, result: Result<(), Error>, json: bool) {
         let status = result.as_ref().map_or_else(Error::code, |()| 0);
         if let Err(e) = result {
@@ -56,7 +56,7 @@ impl Session {
         }
     }
 
-    /// The answer to [`Event::Complete`].
+    /// Sends the answer to [`Event::Complete`].
     pub fn completed(&mut self, found: &Completion) {
         self.waiting = Waiting::No;
         if self.mode == Mode::Frames {
@@ -81,7 +81,7 @@ impl Session {
         }
     }
 
-    /// The answer to [`Event::Help`].
+    /// Sends the answer to [`Event::Help`].
     pub fn help(&mut self, found: &Completion) {
         self.waiting = Waiting::No;
         if self.mode == Mode::Frames {

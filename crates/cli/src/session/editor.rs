@@ -3,7 +3,7 @@
 
 use super::keys::Key;
 
-/// What a key led to beyond editing.
+/// The effect of a key beyond editing.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Edit {
     None,
@@ -21,12 +21,12 @@ const MAX_LINE: usize = 64 << 10;
 pub(crate) struct Editor {
     pub prompt: String,
     line: String,
-    /// In bytes, always between characters.
+    /// Offset in bytes, always between characters.
     cursor: usize,
     history: Vec<String>,
     /// Lines of history kept.
     pub limit: usize,
-    /// Where in the history ↑ and ↓ are; `history.len()` is the new line, kept aside meanwhile.
+    /// Position of ↑ and ↓ in the history; `history.len()` is the new line, kept in `aside` meanwhile.
     browsing: usize,
     aside: String,
     pub columns: usize,
@@ -58,7 +58,7 @@ impl Editor {
         &self.history
     }
 
-    /// Puts `text` in place of what stands from `start` to the cursor.
+    /// Replaces the text from `start` to the cursor by `text`.
     pub fn replace(&mut self, start: usize, text: &str, out: &mut Vec<u8>) {
         if start <= self.cursor && self.line.is_char_boundary(start) {
             self.line.replace_range(start..self.cursor, text);
@@ -75,7 +75,7 @@ impl Editor {
         self.history.drain(..over);
     }
 
-    /// Forgets the line that was being typed.
+    /// Discards the line that was being typed.
     pub fn clear(&mut self) {
         self.line.clear();
         self.cursor = 0;

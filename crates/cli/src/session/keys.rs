@@ -42,7 +42,7 @@ enum State {
     Ss3,
     /// `ESC [` with its parameters so far.
     Csi(Vec<u8>),
-    /// A character of several bytes: those so far, and how many are missing.
+    /// A character of several bytes: the bytes so far, and the number of missing ones.
     Utf8(Vec<u8>, usize),
 }
 

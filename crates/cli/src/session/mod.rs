@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The server's side of the CLI socket, without the socket: bytes in, questions and bytes out.
+//! The server's side of the CLI socket, without the socket: bytes in, events and bytes out.
 //!
-//! A session finds out by itself whom it talks to:
+//! A session detects the kind of its client:
 //!
-//! - `vppctl` with a command or a script says terminal type `vppctl`: no banner, prompt, echo or pager; every line is
+//! - `vppctl` with a command or a script sends terminal type `vppctl`: no banner, prompt, echo or pager; every line is
 //!   answered by its output and one NUL; a client that sends a script gets further ones while it is idle
 //!   (`Session::remind`);
-//! - `ferroctl` says `ferroctl` and speaks [`crate::frames`];
+//! - `ferroctl` sends `ferroctl` and uses [`crate::frames`];
 //! - any other terminal type, or none at all (`WONT TTYPE`), is a person: banner, prompt, editing, history, Tab, `?`, pager;
-//! - who sends a line without speaking telnet (`socat`, `nc`) gets the output and nothing else;
-//! - who says nothing for a while ([`Session::impatient`]) and does not speak telnet gets banner and prompt.
+//! - a client that sends a line without telnet (`socat`, `nc`) gets the output and nothing else;
+//! - a client that sends nothing for a while ([`Session::impatient`]), and no telnet, gets banner and prompt.
 
 mod answer;
 mod editor;
@@ -47,16 +47,16 @@ enum Mode {
     Frames,
     /// A terminal.
     Person,
-    /// Lines; with a prompt for who turned out to be patient.
+    /// Lines; with a prompt if the client sent nothing for a while.
     Plain {
         prompt: bool,
     },
 }
 
-/// What the session waits for.
+/// The input that the session waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiting {
-    /// The client.
+    /// Input from the client.
     No,
     /// The answer to a line or a script.
     Command,
@@ -64,9 +64,9 @@ enum Waiting {
     Question,
 }
 
-/// Input kept while a command runs; beyond this [`Session::wants_input`] says no.
+/// Bytes of input kept while a command runs; beyond this [`Session::wants_input`] returns false.
 const MAX_AHEAD: usize = 64 << 10;
-/// A line or block without frames is not longer than this.
+/// Limit of a line without frames, in bytes; an open block that reaches it is run as it is.
 const MAX_LINE: usize = crate::script::MAX_COMMAND;
 
 /// One connection.
@@ -75,13 +75,13 @@ pub struct Session {
     mode: Mode,
     waiting: Waiting,
     telnet: Option<Telnet>,
-    /// Data bytes not yet looked at.
+    /// Data bytes not yet processed.
     inbox: VecDeque<u8>,
-    /// Requests not yet looked at.
+    /// Requests not yet processed.
     requests: VecDeque<Result<Request, Malformed>>,
     frames: Vec<u8>,
     malformed: bool,
-    /// The line being received, the lines of its open block, and where in its braces that is.
+    /// The line being received, the lines of its open block, and the nesting of its braces.
     line: Vec<u8>,
     block: String,
     braces: Option<Braces>,
@@ -89,14 +89,14 @@ pub struct Session {
     /// Editing and history.
     editor: Editor,
     pager: Pager,
-    /// Of the window; 0 if unknown.
+    /// Rows of the window; 0 if unknown.
     rows: usize,
     config: Config,
     cancel: bool,
     enough: bool,
-    /// A command was answered.
+    /// True if a command was answered.
     answered: bool,
-    /// The client ends its commands by a NUL: it sends one, not a script.
+    /// True if the client ends its command by a NUL: it sends one command, not a script.
     one_shot: bool,
     eof: bool,
     closed: bool,
@@ -144,7 +144,7 @@ impl Session {
         s
     }
 
-    /// Bytes from the client, in pieces of any size.
+    /// Takes bytes from the client, in pieces of any size.
     pub fn feed(&mut self, bytes: &[u8]) {
         for byte in bytes {
             let heard = match &mut self.telnet {
@@ -163,13 +163,13 @@ impl Session {
         }
     }
 
-    /// The client sends no more. What a plain client has sent is still answered; all others are gone.
+    /// Handles the end of input. The lines of a plain client are still answered; sessions of all other clients end.
     pub fn eof(&mut self) {
         self.eof = true;
         self.closed |= !matches!(self.mode, Mode::Plain { .. });
     }
 
-    /// The client has said nothing for a while (a second): if it does not speak telnet, show that someone is here.
+    /// Called if the client has sent nothing for a while (a second): if it sent no telnet either, shows banner and prompt.
     pub fn impatient(&mut self) {
         if self.mode == Mode::New {
             self.mode = Mode::Plain { prompt: true };
@@ -185,7 +185,7 @@ impl Session {
         self.set_pager(self.config.pager);
     }
 
-    /// Whether more input should be read now.
+    /// Returns true if more input should be read now.
     pub fn wants_input(&self) -> bool {
         !self.eof && !self.closed && self.inbox.len() < MAX_AHEAD && self.requests.len() < 64
     }
@@ -195,27 +195,27 @@ impl Session {
         &self.out
     }
 
-    /// The first `n` of them are sent.
+    /// Removes the first `n` bytes of the output, which are sent.
     pub fn sent(&mut self, n: usize) {
         self.out.drain(..n);
     }
 
-    /// Whether the session is over; what [`Session::output`] has is still to be sent.
+    /// Returns true if the session is over; the rest of [`Session::output`] is still to be sent.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Ends the session; what is waiting is still sent.
+    /// Ends the session; waiting output is still sent.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Whether `vppctl` is at the other end with a script, of which nothing is left to be done.
+    /// Returns true if the client is `vppctl` with a script of which nothing is left to be done.
     pub(crate) fn is_idle_script(&self) -> bool {
         self.mode == Mode::Vppctl && !self.one_shot && self.waiting == Waiting::No && self.inbox.is_empty()
     }
 
-    /// Whether a command was answered.
+    /// Returns true if a command was answered.
     pub(crate) fn has_answered(&self) -> bool {
         self.answered
     }
@@ -228,40 +228,40 @@ impl Session {
         }
     }
 
-    /// Whether it is not yet known who is at the other end.
+    /// Returns true if the kind of client is not yet known.
     pub fn is_new(&self) -> bool {
         self.mode == Mode::New
     }
 
-    /// Whether the client speaks [`crate::frames`].
+    /// Returns true if the client uses [`crate::frames`].
     pub fn is_framed(&self) -> bool {
         self.mode == Mode::Frames
     }
 
-    /// Whether the operator reads a page.
+    /// Returns true if the operator reads a page.
     pub fn is_paging(&self) -> bool {
         self.pager.is_waiting()
     }
 
-    /// Whether an answer is due.
+    /// Returns true if an answer is due.
     pub fn is_waiting(&self) -> bool {
         self.waiting != Waiting::No
     }
 
-    /// Lines of history kept from now on.
+    /// Sets the number of lines of history kept.
     pub fn set_history(&mut self, lines: usize) {
         self.editor.limit = lines;
         self.editor.remember("");
     }
 
-    /// Whether long output is paged from now on.
+    /// Sets whether long output is paged.
     pub fn set_pager(&mut self, on: bool) {
         self.config.pager = on;
         self.pager.columns = self.editor.columns;
         self.pager.rows = if on { self.rows } else { 0 };
     }
 
-    /// What `show terminal` shows.
+    /// Returns the settings that `show terminal` shows.
     pub(crate) fn terminal(&self) -> Terminal {
         Terminal {
             columns: self.editor.columns,
@@ -275,7 +275,7 @@ impl Session {
 
     fn introduced(&mut self, terminal: Option<&str>) {
         match (self.mode, terminal) {
-            // Someone whose first line came before the answer to the question for the type is no person.
+            // A client whose first line came before its terminal type is no person.
             (Mode::New | Mode::Plain { .. }, Some("vppctl")) => self.mode = Mode::Vppctl,
             (Mode::New, Some(frames::TERMINAL)) => self.mode = Mode::Frames,
             (Mode::New, _) => self.greet_person(),
@@ -295,7 +295,7 @@ impl Session {
             Mode::Frames if self.malformed => return,
             Mode::Frames => return self.frames.push(byte),
             Mode::New => self.mode = Mode::Plain { prompt: false },
-            // ^C does not wait behind what was typed ahead; what was is thrown away.
+            // ^C does not wait behind input that was typed ahead, which is discarded.
             Mode::Person if byte == 3 && self.waiting == Waiting::Command && !self.pager.is_waiting() => {
                 self.cancel = true;
                 self.inbox.clear();
@@ -314,7 +314,7 @@ impl Session {
                 Ok(Some(Request::Enough)) => self.enough |= self.waiting == Waiting::Command,
                 Ok(Some(request)) => self.requests.push_back(Ok(request)),
                 Err(e) => {
-                    // Nothing behind it can be understood.
+                    // Nothing behind it can be parsed.
                     self.requests.push_back(Err(e));
                     self.malformed = true;
                     return;
@@ -327,7 +327,7 @@ impl Session {
         self.out.extend(reply.encode());
     }
 
-    /// The next thing the session wants to have done. Call it until it gives `None`, after each [`Session::feed`],
+    /// Returns the next event for the owner. Call it until it returns `None`, after each [`Session::feed`],
     /// [`Session::done`], [`Session::eof`].
     pub fn next_event(&mut self) -> Option<Event> {
         if std::mem::take(&mut self.cancel) && self.waiting == Waiting::Command {
@@ -392,7 +392,7 @@ impl Session {
         let key = self.keys.hear(byte)?;
         if self.pager.is_waiting() {
             self.pager.key(key, &mut self.out);
-            // What nobody wants to see needn't be made.
+            // The rest of the answer needn't be made.
             if self.pager.is_stopped() && self.waiting == Waiting::Command {
                 return Some(Event::Enough);
             }
@@ -428,7 +428,7 @@ impl Session {
         }
     }
 
-    /// The next line of a client that sends lines.
+    /// Handles the next line of a client that sends lines.
     fn next_line(&mut self) -> Option<Event> {
         while let Some(byte) = self.inbox.pop_front() {
             let event = match byte {
@@ -459,7 +459,7 @@ impl Session {
         if self.eof { self.flush() } else { None }
     }
 
-    /// Runs what has come so far.
+    /// Runs the text received so far.
     fn flush(&mut self) -> Option<Event> {
         let line = std::mem::take(&mut self.line);
         let line = std::mem::take(&mut self.block) + &String::from_utf8_lossy(&line);

@@ -3,7 +3,7 @@
 
 use super::keys::Key;
 
-/// What stands on the last line while output waits.
+/// Text on the last line while output waits.
 const MORE: &str = "-- more -- (space: page, enter: line, q: stop)";
 
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(crate) struct Pager {
     waiting: Vec<String>,
     /// Rows shown since the operator last pressed a key.
     shown: usize,
-    /// `q` was pressed: the rest of this answer is thrown away.
+    /// `q` was pressed: the rest of this answer is discarded.
     stopped: bool,
     /// `G` was pressed: the rest of this answer is shown at once.
     flowing: bool,
@@ -38,12 +38,12 @@ impl Pager {
         self.asking
     }
 
-    /// Nobody wants the rest of this answer.
+    /// Returns true if the operator doesn't want the rest of this answer.
     pub fn is_stopped(&self) -> bool {
         self.stopped
     }
 
-    /// Takes text (whole lines) and shows what fits.
+    /// Takes text (whole lines) and shows as much as fits.
     pub fn show(&mut self, text: &str, out: &mut Vec<u8>) {
         if self.stopped {
             return;
@@ -52,7 +52,7 @@ impl Pager {
         self.go_on(out);
     }
 
-    /// A key while output waits.
+    /// Handles a key while output waits.
     pub fn key(&mut self, key: Key, out: &mut Vec<u8>) {
         match key {
             Key::Char(' ' | 'f') => self.shown = 0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! As much of telnet as VPP's clients speak (RFC 854, 1091 terminal type, 1073 window size).
+//! The part of telnet that VPP's clients use (RFC 854, 1091 terminal type, 1073 window size).
 
 const IAC: u8 = 255;
 const DONT: u8 = 254;
@@ -14,7 +14,7 @@ const TTYPE: u8 = 24;
 const NAWS: u8 = 31;
 const LINEMODE: u8 = 34;
 
-/// What the server sends first, in one piece: `vppctl` reads 100 bytes at a time and can't put negotiations together.
+/// First bytes from the server, in one piece: `vppctl` reads 100 bytes at a time and can't reassemble negotiations.
 pub(crate) const GREETING: [u8; 36] = [
     IAC, WONT, LINEMODE, IAC, DONT, LINEMODE, //
     IAC, WILL, SGA, IAC, DO, SGA, //
@@ -26,12 +26,12 @@ pub(crate) const GREETING: [u8; 36] = [
 /// The longest sub-negotiation that is kept; the rest of a longer one is ignored.
 const MAX_SUB: usize = 256;
 
-/// What a byte from the client amounts to.
+/// The meaning of a byte from the client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     Nothing,
     Data(u8),
-    /// The terminal's type, or that it won't tell.
+    /// The terminal's type; `None` if the client refuses to send it.
     Terminal(Option<String>),
     /// Columns and rows; 0 stands for unknown.
     Window(u16, u16),
@@ -48,7 +48,7 @@ enum State {
     SubIac,
 }
 
-/// Takes the stream apart, byte by byte, wherever it is split.
+/// Parses the stream, byte by byte, wherever it is split.
 #[derive(Debug, Default)]
 pub(crate) struct Telnet {
     state: State,
@@ -104,7 +104,7 @@ impl Telnet {
     }
 }
 
-/// What a client answers to the question for its terminal's type.
+/// Encodes a client's answer to the request for its terminal's type.
 pub(crate) fn terminal_type(name: &str) -> Vec<u8> {
     let mut out = vec![IAC, SB, TTYPE, 0];
     out.extend(name.bytes().filter(|b| *b != IAC));

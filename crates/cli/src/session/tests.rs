@@ -189,7 +189,7 @@ fn a_long_answer_is_made_no_further_than_the_operator_reads() {
         assert_eq!(s.ask(" "), out);
     }
     assert_eq!(s.ask("q"), "\r\x1b[K\r# \x1b[K");
-    // What comes behind it in a script is done.
+    // Commands behind it in a script are run.
     s.ask("exec 'endless;set interface state local0 up'\r");
     assert_eq!(s.ask("q"), "\r\x1b[K\r# \x1b[K");
     assert!(s.world.said().contains("local0"));

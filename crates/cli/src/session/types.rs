@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a session is told and what it asks for.
+//! Configuration of sessions, and the events that they return.
 
 #[cfg(doc)]
 use super::Session;
 
-/// Where the session's bytes come from.
+/// The source of the session's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionKind {
-    /// A socket: greet, and find out who it is.
+    /// A socket: greet, and detect the kind of client.
     Socket,
     /// The daemon's own terminal in raw mode (`unix interactive`): columns, rows.
     Terminal(u16, u16),
@@ -15,16 +15,16 @@ pub enum SessionKind {
     Plain,
 }
 
-/// How sessions look.
+/// The look of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Shown when a person comes; lines ended by newlines.
+    /// Text shown when a person connects; lines ended by newlines.
     pub banner: String,
-    /// Before each line, `ferrovia# ` or VPP's `vpp# `.
+    /// Text before each line, `ferrovia# ` or VPP's `vpp# `.
     pub prompt: String,
     /// Lines of history kept for each session.
     pub history: usize,
-    /// Whether long output is paged.
+    /// True if long output is paged.
     pub pager: bool,
 }
 
@@ -39,7 +39,7 @@ impl Default for Config {
     }
 }
 
-/// What the session wants to have done. Until it is answered, no further one comes, but [`Event::Cancel`] and
+/// A request of the session to its owner. Until it is answered, no other comes, except [`Event::Cancel`] and
 /// [`Event::Enough`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -75,6 +75,6 @@ pub enum Event {
     },
     /// ^C while a command runs.
     Cancel,
-    /// The operator wants to see no more of the answer that comes.
+    /// The operator wants no more of the answer that comes.
     Enough,
 }

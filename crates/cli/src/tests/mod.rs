@@ -10,7 +10,7 @@ use crate::{Command, Error, Live, Matches, Output, Result, Table, Task, TaskStat
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// Interfaces, and a log of what the commands were told.
+/// Interfaces, and a log of the arguments that commands were given.
 #[derive(Default)]
 pub(crate) struct Toy {
     pub interfaces: Vec<&'static str>,
@@ -22,7 +22,7 @@ impl Toy {
         Self { interfaces: vec!["local0", "host-eth0", "host-eth1"], log: RefCell::default() }
     }
 
-    /// What the commands logged since the last call.
+    /// The log of the commands since the last call.
     pub fn said(&self) -> String {
         self.log.take().join("\n")
     }
@@ -156,7 +156,7 @@ pub(crate) fn tree() -> Tree<Toy> {
     Tree::new(TOY).expect("a good tree")
 }
 
-/// A task that says when it goes on counts from its first poll: that is due at once.
+/// A task that sets its next time counts from its first poll, which is due at once.
 #[test]
 fn a_task_is_polled_as_soon_as_it_is_there() {
     let (tree, world) = (tree(), Toy::new());

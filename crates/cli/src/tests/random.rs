@@ -83,7 +83,7 @@ proptest! {
         prop_assert!(found.help().ends_with('\n'));
     }
 
-    /// What Tab offers behind a line that is right so far is never what makes it wrong.
+    /// A word that Tab offers behind a line that is right so far never makes it wrong.
     #[test]
     fn what_is_offered_is_taken(usage in usage(), picks in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
         let (tree, world) = (tree_of(usage), Toy::new());
@@ -109,7 +109,7 @@ proptest! {
         let _ = tree.check(&format!("{}{text}", &real[..cut.min(real.len())]));
     }
 
-    /// A line made by following the grammar is taken, and gives back what was put in.
+    /// A line made by following the grammar is accepted, and its values are read back.
     #[test]
     fn routes_come_back(
         octets: [u8; 4], len in 0u8..=32, table in prop::option::of(0u32..), drop_last: bool,

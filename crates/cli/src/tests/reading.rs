@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lines in; what the command was told, or the error, out.
+//! Lines in; the command's arguments, or the error, out.
 
 use super::*;
 use crate::ErrorKind;

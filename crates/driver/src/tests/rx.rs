@@ -112,7 +112,7 @@ fn work_that_makes_no_sense_is_refused_by_name() {
     let count = |reason| bench.count("fake-input", reason);
     let counts = ["bad_checksum_offset", "bad_segmentation", "segment_too_small"].map(count);
     assert_eq!(counts, [3, 2, 1]);
-    // All came in: the interface counts them, and those that were dropped.
+    // All were received: the interface counts them, and the packets that were dropped.
     let counters = bench.world.get::<IfCounters>();
     assert_eq!(counters.rx.sum(f.sw_if.at()).0, 8);
 }
@@ -146,7 +146,7 @@ fn queues_move_between_threads_that_run() {
         let place = net::RxQueue { queue: 0, thread: ThreadIndex(turn % 3), mode };
         f.rxq.place(&world, place).expect("placed");
         if turn % 2 == 0 {
-            // Orders that cross on their way.
+            // Concurrent orders.
             f.rxq
                 .place(&world, net::RxQueue { thread: ThreadIndex((turn + 1) % 3), ..place })
                 .expect("placed");
@@ -175,7 +175,7 @@ fn queues_move_between_threads_that_run() {
     );
     f.rxq.close(&world);
     for _ in 0..3 {
-        // Whoever has it at last gives it back.
+        // The thread that has it at last gives it back.
         world.ask(|_| ()).wait();
     }
     assert_eq!(f.rx.closed.load(Ordering::Relaxed), 0, "control closes it");

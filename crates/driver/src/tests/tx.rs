@@ -153,7 +153,7 @@ fn from(sender: u8, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// What a host without offloads would have sent.
+/// Packets that a host without offloads would have sent.
 fn segments(packet: &[u8], size: u16) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     wire::gso::segment(packet, 14, size, |head, payload| all.push([head, payload].concat())).expect("cut");
@@ -219,7 +219,7 @@ fn segments_of_a_turn_are_bounded_and_other_packets_go_past() {
 fn one_source_of_super_packets_leaves_room_for_others() {
     let (mut bench, f) = rig(false, Takes::default());
     let (long, legitimate) = (from(7, 62_400), from(9, 62_400));
-    // 1300 segments each: those of one interface take half of the room, whatever it sends.
+    // 1300 segments each: the segments of one interface take half of the room, whatever it sends.
     inject(&mut bench, "f0-tx", &vec![long; 20], 1);
     bench.rt.run_node(bench.world.node("ethernet-input").expect("there"));
     bench.rt.turn(true);
@@ -250,7 +250,7 @@ mod as_the_kernel_does {
     use proptest::prelude::*;
     use wire::{Header, IpProtocol, Ipv4Header, Ipv6Header, TcpFlags, TcpHeader, U16};
 
-    /// Cuts a frame by nothing but its virtio header and its bytes, the plain way.
+    /// Reference segmentation of a frame, by nothing but its virtio header and its bytes.
     fn cut(item: &Item, l3: usize) -> Vec<Vec<u8>> {
         let gso = item.offload.gso.expect("to be cut");
         let Csum::Partial { start, .. } = item.offload.csum else { panic!("no checksum is left") };

@@ -105,7 +105,7 @@ fn a_node_reads_what_was_configured_for_the_interface() {
     assert_eq!([ONE, TWO].map(configured), [Some(Paint::of(7)), Some(Paint::of(8))]);
     set(ONE, Some(Paint::of(9)));
     assert_eq!((painted(&mut bench, ONE), configured(ONE)), (Paint::of(9), Some(Paint::of(9))));
-    // Without a configuration of its own it has the default one: by name, and by an operator's choice.
+    // Without a configuration of its own it has the default one: by name, and by an operator's setting.
     world.set_feature("paints", "painter", ONE, true).expect("enabled");
     assert_eq!(painted(&mut bench, ONE), Paint::default());
     set(ONE, None);
@@ -158,7 +158,7 @@ impl Shared for Seen {
     }
 }
 
-/// Brings packets as long as somebody polls.
+/// Brings packets as long as it is polled.
 struct Source(Option<ArcIndex>);
 
 #[derive(Next, Clone, Copy)]

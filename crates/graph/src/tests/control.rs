@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What control sees and sets.
+//! Tests of what control sees and sets.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn every_clock_of_a_busy_turn_is_a_nodes() {
         bench.rt.turn(false);
     }
     let spent = simd::rdtsc() - start;
-    // What comes behind a turn's last node belongs to the next turn.
+    // The time behind a turn's last node belongs to the next turn.
     bench.rt.turn(false);
     let shown = sum(&bench) - before;
     assert!(shown >= spent, "{shown} of {spent} clocks");

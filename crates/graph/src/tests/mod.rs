@@ -127,7 +127,7 @@ fn packet(first: u8, id: u32) -> Vec<u8> {
 }
 
 fn names(bench: &Bench) -> (u32, Vec<String>) {
-    // Three nodes that nobody brings, to be chosen at run time.
+    // Three nodes that no plugin brings, to be chosen at run time.
     let base = bench.index("a").0;
     DYNAMIC_BASE.store(base, Ordering::Relaxed);
     (base, bench.world.nodes().iter().map(|n| n.name.to_string()).collect())
@@ -146,7 +146,7 @@ fn expected(first: u8, base: u32, names: &[String]) -> Option<String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-    /// Whatever the ways and the length: every packet arrives where it was sent, in order, at every level.
+    /// Whatever the edges and the length: every packet arrives where it was sent, in order, at every level.
     #[test]
     fn packets_arrive_where_they_were_sent(firsts in prop_oneof![
         prop::collection::vec(0u8..12, 0..600),

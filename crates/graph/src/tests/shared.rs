@@ -68,7 +68,7 @@ fn a_state_forgets_before_those_that_it_was_made_from() {
     let bench = Bench::new(PLUGINS);
     bench.world.forget(&SwIfIndex(3));
     bench.world.forget(&7u8);
-    // Nobody knows of this one.
+    // No state knows of this object.
     bench.world.forget(&"a name");
     let told = bench.world.get::<Told>().0.lock().expect("no panic inside").clone();
     let wanted = [

@@ -6,7 +6,7 @@ use cli::{Command, Output};
 use std::sync::Condvar;
 use std::time::{Duration, Instant};
 
-/// Whether the thread is held up, and whether it may go on.
+/// Holds a thread up. State: whether the thread is held, and whether it may go on.
 #[derive(Default)]
 struct Gate {
     state: Mutex<(bool, bool)>,

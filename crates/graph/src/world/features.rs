@@ -39,7 +39,7 @@ impl World {
         self.registry().arcs.enabled(arc, sw_if).into_iter().map(|(feature, _)| feature).collect()
     }
 
-    /// What is configured for a feature, whose node is `N`, on an interface; `None` if the feature isn't enabled there.
+    /// Configuration of a feature, whose node is `N`, on an interface; `None` if the feature isn't enabled there.
     pub fn feature_config<N: Configured>(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Option<N::Config> {
         let enabled = self.registry().arcs.enabled(arc, sw_if);
         let found = enabled.into_iter().find(|(feature, _)| *feature == name_of::<N>());
@@ -59,7 +59,7 @@ impl World {
         })
     }
 
-    /// Whether a feature's owner has enabled it on an interface, whatever an operator has chosen.
+    /// Returns true if a feature's owner has enabled it on an interface, whatever the operator's setting.
     ///
     /// # Errors
     /// An arc or feature that doesn't exist, with those that do.
@@ -69,8 +69,8 @@ impl World {
         Ok(registry.arcs.is_set(index, at, sw_if))
     }
 
-    /// Enables a feature, whose node is `N`, on an interface with this configuration, or disables it (`None`). Packets that are on
-    /// their way along the arc keep the configuration that they started with.
+    /// Enables a feature, whose node is `N`, on an interface with this configuration, or disables it (`None`). Packets that are already on
+    /// the arc keep the configuration that they started with.
     ///
     /// # Errors
     /// As [`Self::set_feature`]; a node that its plugin doesn't list with [`NodeDef::configured`](crate::NodeDef::configured).
@@ -102,7 +102,7 @@ impl World {
         })
     }
 
-    /// The choices of operators against the owners of features, sorted: interface, arc, feature, and whether it is on.
+    /// The operators' settings against the owners of features, sorted: interface, arc, feature, and whether it is on.
     pub fn chosen_features(&self) -> Vec<(SwIfIndex, &'static str, &'static str, bool)> {
         self.registry().arcs.chosen()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Addresses that an interface was given, but that aren't its own yet, or never will be (RFC 4862 5.4).
+//! Configured or learned addresses that an interface must not use: tentative ones and duplicates (RFC 4862 5.4).
 
 use super::{Addresses, Here, is_nominal};
 use crate::AdjIndex;
@@ -7,23 +7,23 @@ use crate::fib::{Fib, Net, Path, PathKind, Source, TableIndex};
 use graph::{SwIfIndex, World};
 use wire::{Address, Prefix};
 
-/// Why an address is held back: nothing is sent from it, and nothing is delivered to it.
+/// The reason why an address is held back: no packet is sent from it, and none is delivered to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hold {
-    /// Perhaps somebody has it: packets to it are dropped.
+    /// Another node may have it: packets to it are dropped.
     Tentative,
-    /// Somebody has it: packets to it go to him.
+    /// Another node has it: packets to it are sent to that node.
     Duplicate,
 }
 
-/// Makes the route of an address what it is to us.
+/// Updates the host route of an interface's address.
 pub(crate) fn route<F: Net>(
     (fib, world): (&Fib<F>, &World),
     (table, sw_if, address): (TableIndex, SwIfIndex, F::Addr),
     hold: Option<Hold>,
 ) {
     let host = Prefix::host(address);
-    // Gone already is what was wanted; only a full table refuses.
+    // The route being gone already is the wanted result; only a full table refuses.
     let _ = match kind(sw_if, address, hold) {
         Some(kind) => fib.set(world, table, host, Source::Interface, &[Path::new(kind)]).map(drop),
         None => fib.remove(world, table, host, Source::Interface, &[]),
@@ -48,14 +48,14 @@ impl<A: Address> Here<A> {
 }
 
 impl<F: Net> Addresses<F> {
-    /// The addresses that an interface may speak by, its own and then lent ones.
+    /// The addresses that an interface may use, its own and then borrowed ones.
     pub fn usable(&self, sw_if: SwIfIndex) -> Vec<Prefix<F::Addr>> {
         let (lender, all) = (self.unnumbered(sw_if), self.all());
         let given = [Some(sw_if), lender].into_iter().flatten().filter_map(|sw_if| all.get(&sw_if));
         given.flat_map(Here::usable).collect()
     }
 
-    /// Says which of the addresses that an interface was given are held back; all others are its own.
+    /// Sets which of an interface's addresses are held back; it may use all others.
     pub fn hold_back(&self, world: &World, sw_if: SwIfIndex, held: &[(F::Addr, Hold)]) {
         {
             let mut all = self.all();

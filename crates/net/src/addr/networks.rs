@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The networks of all interfaces' addresses in order: what a new address overlaps with is found without looking at the others.
+//! The networks of all interfaces' addresses in order: finds overlaps of a new address without a scan of the others.
 //!
 //! Networks of one table are disjoint, as addresses that overlap are refused. So a network that covers a new one is the last that
 //! begins before it, and any network within a new one is the first that begins behind its start.
@@ -12,10 +12,10 @@ use wire::{Address, Prefix};
 /// A table, a network's first address and length, an address in it, and its interface.
 type Key<A> = (TableIndex, A, u8, A, SwIfIndex);
 
-/// Why an address can't be given to an interface: the address in the way, and its interface.
+/// The reason why an address can't be given to an interface: the conflicting address, and its interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Taken<A: std::fmt::Display> {
-    /// It is that very address.
+    /// The same address.
     Same(Prefix<A>, SwIfIndex),
     /// The networks overlap, and aren't one network of one interface.
     Overlap(Prefix<A>, SwIfIndex),
@@ -62,7 +62,7 @@ impl<A: Address> Networks<A> {
         self.0.range(key(table, prefix, SwIfIndex(0))..).next().and_then(found).filter(|(p, _)| *p == prefix)
     }
 
-    /// Returns what is in the way of a new address, if there is something.
+    /// Returns the conflict of a new address, if there is one.
     pub fn taken(&self, table: TableIndex, new: Prefix<A>, sw_if: SwIfIndex) -> Option<Taken<A>> {
         if let Some((old, other)) = self.owner(table, new.addr()) {
             return Some(Taken::Same(old, other));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The routes that come with the addresses of an interface. They are there while the interface is up, as in VPP: an address of
-//! one that is down is reached as any other.
+//! The routes of an interface's addresses. They are in the table while the interface is up, as in VPP: packets to an address of
+//! an interface that is down are routed as to any other address.
 
 use super::{Addresses, Here, held, is_nominal};
 use crate::AdjIndex;
@@ -19,7 +19,7 @@ pub(super) struct Route<A> {
 }
 
 impl<A: Address> Here<A> {
-    /// The routes that the addresses call for; of several with one prefix the first.
+    /// The routes that the addresses require; of several with one prefix the first.
     fn routes<F: Net<Addr = A>>(&self, sw_if: SwIfIndex) -> Vec<Route<A>> {
         let addresses = || self.addresses.iter().copied().filter(|p| !is_nominal(p.addr()));
         let own = addresses().filter_map(|p| self.host(sw_if, p.addr()));
@@ -51,14 +51,14 @@ fn network<F: Net>(sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Vec<Route<F::Ad
             vec![route(Prefix::host(other), PathKind::Neighbor { sw_if, nexthop: other.into() })]
         }
         1 => vec![route(network, PathKind::Attached { sw_if, address })],
-        // The address that all routers of a network have in common (RFC 4291 2.6.1); that of `::/n' is no address.
+        // The subnet-router anycast address (RFC 4291 2.6.1); that of `::/n' is no address.
         _ if F::IS_V6 && network.addr() != F::Addr::ZERO => {
             let (any, kind) = (Prefix::host(network.addr()), PathKind::Fixed(AdjIndex::RECEIVE));
             let any = Route { prefix: any, source: Source::Implicit, kind };
             vec![route(network, PathKind::Attached { sw_if, address }), any]
         }
         _ if F::IS_V6 => vec![route(network, PathKind::Attached { sw_if, address })],
-        // Directed broadcasts are not sent on unless an operator says so (RFC 2644).
+        // Directed broadcasts are not forwarded unless an operator configures it (RFC 2644).
         _ => {
             let drop = |address| route(Prefix::host(address), PathKind::Fixed(AdjIndex::DROP));
             let attached = route(network, PathKind::Attached { sw_if, address });
@@ -68,7 +68,7 @@ fn network<F: Net>(sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Vec<Route<F::Ad
 }
 
 impl<F: Net> Addresses<F> {
-    /// Lets the routes of an interface's addresses be those that its addresses and state call for.
+    /// Updates the routes of an interface's addresses to those that its addresses and state require.
     ///
     /// # Errors
     /// A full table.
@@ -88,7 +88,7 @@ impl<F: Net> Addresses<F> {
         }
         let same = |a: &Route<F::Addr>, b: &Route<F::Addr>| (a.prefix, a.source) == (b.prefix, b.source);
         for gone in old.iter().filter(|gone| !new.iter().any(|new| same(gone, new))) {
-            // Whatever is there already gone is what was wanted.
+            // A route being gone already is the wanted result.
             let _ = self.fib.remove(world, table, gone.prefix, gone.source, &[]);
         }
         done

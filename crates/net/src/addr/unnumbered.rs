@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Interfaces that speak by another's addresses, beside their own if they have any.
+//! Unnumbered interfaces: they use another interface's addresses, beside their own if they have any.
 
 use super::Addresses;
 use crate::IfKind;
@@ -30,8 +30,8 @@ impl Lent {
 }
 
 impl<F: Net> Addresses<F> {
-    /// Lets an interface speak by another's addresses, or no longer. The protocol is enabled on it; what is reachable by it
-    /// has to be said by routes.
+    /// Lets an interface borrow another's addresses, or ends that (`None`). The protocol is enabled on it; destinations behind it
+    /// need routes.
     ///
     /// # Errors
     /// No such interface (−2, for the lender −10); an interface that lends its addresses, or is its own lender, or a lender that has
@@ -82,7 +82,7 @@ impl<F: Net> Addresses<F> {
         self.all().get(&sw_if)?.lender
     }
 
-    /// Who speaks by an interface's addresses.
+    /// Returns the unnumbered interfaces that borrow an interface's addresses.
     pub fn borrowers(&self, lender: SwIfIndex) -> Vec<SwIfIndex> {
         let lent = self.lent.lock().expect("no panic inside");
         lent.0.get(&lender).map_or_else(Vec::new, |borrowers| borrowers.iter().copied().collect())

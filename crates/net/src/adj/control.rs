@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The control side of adjacencies: who holds them, what the interfaces' events do to them.
+//! The control side of adjacencies: their reference counts, and the effects of interface events on them.
 
 use super::make::{mtu_of, next_node};
 use super::ordinary::Records;
@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
 use sync::{GraceTicket, Slots};
 
-/// What tells adjacencies apart; those of one key are one.
+/// Identity of an adjacency: there is one adjacency for each key, except aliases and fixed ones.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Key {
     Neighbor(Link, SwIfIndex, IpAddr),
@@ -23,13 +23,13 @@ pub(super) enum Key {
     Object(&'static ObjectType, Link, u32),
     LoadBalance(Vec<AdjIndex>),
     Alias(AdjIndex),
-    /// What a route leads to, for recursive paths that follow it: the route's index, and what it leads to.
+    /// A route as recursive paths follow it: the route's index, and the adjacency that the route leads to.
     Via(u32, AdjIndex),
     Fixed,
 }
 
 impl Key {
-    /// What an adjacency of this key shows a copy of.
+    /// Returns the adjacency that an alias or a via adjacency is a copy of.
     fn target(&self) -> Option<AdjIndex> {
         match *self {
             Self::Alias(target) | Self::Via(_, target) => Some(target),
@@ -48,7 +48,7 @@ impl Key {
         }
     }
 
-    /// What it shows of its target.
+    /// Returns the copy of the target that workers read: a via adjacency sets [`Adj::via`].
     fn shown(&self, adj: Adj) -> Adj {
         match *self {
             Self::Via(via, _) => Adj { via, ..adj },
@@ -61,7 +61,7 @@ struct Entry {
     adj: Adj,
     key: Key,
     refs: u32,
-    /// Those that show a copy of this.
+    /// The aliases and via adjacencies that are copies of this one.
     aliases: BTreeSet<AdjIndex>,
 }
 
@@ -71,12 +71,12 @@ pub(super) struct Inner {
     pub(super) by_key: HashMap<Key, AdjIndex>,
     /// Adjacencies of each interface, without copies, so that an event of an interface doesn't walk all others.
     by_if: HashMap<u32, BTreeSet<AdjIndex>>,
-    /// Given back; packets on their way may still name them until the grace period is over.
+    /// Released indices; packets in flight may still name them until the grace period is over.
     cooling: Vec<(GraceTicket, AdjIndex)>,
     free: Vec<AdjIndex>,
-    /// How often one that workers may know was written.
+    /// Number of writes to adjacencies that workers may have read.
     stores: u64,
-    /// Which, in order.
+    /// The indices of these adjacencies, in the order of the writes.
     #[cfg(test)]
     journal: Vec<AdjIndex>,
 }
@@ -92,7 +92,7 @@ impl Inner {
         Some(AdjInfo { index, adj: entry.adj, refs: entry.refs, target: entry.key.target(), object })
     }
 
-    /// An index that nobody uses.
+    /// Allocates an unused index.
     fn index(&mut self) -> AdjIndex {
         let cooled = self.cooling.iter().take_while(|(ticket, _)| ticket.is_over()).count();
         self.free.extend(self.cooling.drain(..cooled).map(|(_, index)| index));
@@ -102,7 +102,7 @@ impl Inner {
         })
     }
 
-    /// Who has this key has one more holder.
+    /// Takes a reference on the adjacency with this key, if there is one.
     fn hold(&mut self, key: &Key) -> Option<AdjIndex> {
         let index = *self.by_key.get(key)?;
         if let Some(entry) = &mut self.all[index.at()] {
@@ -197,7 +197,7 @@ impl Adjacencies {
         self.inner.lock().expect("no panic inside")
     }
 
-    /// What workers find at the index from now on.
+    /// Publishes an adjacency to workers under its index.
     fn store(&self, index: AdjIndex, adj: Adj) {
         self.slots.set(index.0, adj);
         let is_choice = adj.kind == AdjKind::LoadBalance;
@@ -205,12 +205,12 @@ impl Adjacencies {
         self.ordinary.set(index, &adj, &buckets);
     }
 
-    /// The adjacency of this key, with one more holder, if there is one.
+    /// Takes a reference on the adjacency with this key, if there is one.
     pub(super) fn hold_known(&self, key: &Key) -> Option<AdjIndex> {
         self.inner().hold(key)
     }
 
-    /// The adjacency of this key, with one more holder; `make` makes it if there is none.
+    /// Takes a reference on the adjacency with this key; `make` makes it if there is none.
     pub(super) fn hold(&self, key: Key, make: impl FnOnce() -> Adj) -> AdjIndex {
         let mut inner = self.inner();
         if let Some(index) = inner.hold(&key) {
@@ -229,15 +229,15 @@ impl Adjacencies {
         index
     }
 
-    /// A new index for what `target` stands for now; [`Self::retarget`] changes that. The caller holds the target, and
-    /// passes that on.
+    /// Makes an alias: a new index for `target`, which [`Self::retarget`] changes. Takes over the caller's reference on the
+    /// target.
     pub fn alias(&self, target: AdjIndex) -> AdjIndex {
         let mut inner = self.inner();
         self.copy(&mut inner, Key::Alias(target), target)
     }
 
-    /// What a route leads to, as those see it who follow the route: [`Adj::via`] names it. The caller holds the target,
-    /// and passes that on.
+    /// Returns a copy of a route's adjacency for recursive paths that follow the route: [`Adj::via`] names it. Takes over the
+    /// caller's reference on the target.
     pub(crate) fn via(&self, route: u32, target: AdjIndex) -> AdjIndex {
         let mut inner = self.inner();
         let key = Key::Via(route, target);
@@ -247,12 +247,12 @@ impl Adjacencies {
             return index;
         };
         drop(inner);
-        // The one that was there holds it already.
+        // The existing adjacency has a reference on the target already.
         self.release(target);
         index
     }
 
-    /// A new index that shows what `target` does.
+    /// Makes a new index with a copy of `target`.
     fn copy(&self, inner: &mut Inner, key: Key, target: AdjIndex) -> AdjIndex {
         let index = inner.index();
         let adj = key.shown(inner.all[target.at()].as_ref().map(|e| e.adj).unwrap_or_default());
@@ -262,11 +262,11 @@ impl Adjacencies {
         index
     }
 
-    /// Lets an alias stand for something else. The caller holds the new target, and passes that on; he gets the old one, to
-    /// [`Self::release`] when there is time.
+    /// Changes the target of an alias. Takes over the caller's reference on the new target, and returns the old one, which the
+    /// caller has to [`Self::release`] later.
     ///
     /// # Panics
-    /// If `alias` is none, or the target is an alias of it.
+    /// If `alias` is not an alias, or the target is an alias of it.
     #[must_use]
     pub fn retarget(&self, alias: AdjIndex, target: AdjIndex) -> AdjIndex {
         let mut inner = self.inner();
@@ -286,7 +286,7 @@ impl Adjacencies {
         old
     }
 
-    /// Lets workers see a new value of an adjacency, and of its aliases.
+    /// Publishes a new value of an adjacency and of its aliases to workers.
     fn show(&self, inner: &mut Inner, index: AdjIndex, adj: Adj) {
         inner.stores += 1;
         #[cfg(test)]
@@ -300,27 +300,27 @@ impl Adjacencies {
         }
     }
 
-    /// How often an adjacency that workers may know was written: what changes cost.
+    /// Number of writes to adjacencies that workers may have read: the cost of changes.
     pub fn stores(&self) -> u64 {
         self.inner().stores
     }
 
-    /// Which were written since this was asked last.
+    /// Takes the indices of the adjacencies written since the last call.
     #[cfg(test)]
     pub(crate) fn journal(&self) -> Vec<AdjIndex> {
         std::mem::take(&mut self.inner().journal)
     }
 
-    /// Holds an adjacency that is there once more.
+    /// Takes another reference on an adjacency.
     pub fn hold_again(&self, index: AdjIndex) {
         if let Some(Some(entry)) = self.inner().all.get_mut(index.at()) {
             entry.refs += 1;
         }
     }
 
-    /// Gives back what [`Self::neighbor`] and the others gave. The last holder's call deletes it: nothing that workers look
-    /// packets up in may name it any more. Packets on their way still find it: its place is used again only after a grace
-    /// period.
+    /// Releases a reference that [`Self::neighbor`] and the other functions took. The last one deletes the adjacency: no table
+    /// that workers look packets up in may name it any more. Packets in flight still find it: its index is used again only after
+    /// a grace period.
     pub fn release(&self, index: AdjIndex) {
         let mut held = vec![index];
         while let Some(index) = held.pop() {
@@ -359,18 +359,18 @@ impl Adjacencies {
         }
     }
 
-    /// What is known of one.
+    /// Describes an adjacency, for `show`.
     pub fn info(&self, index: AdjIndex) -> Option<AdjInfo> {
         self.inner().info(index)
     }
 
-    /// All of them, by index.
+    /// Describes all adjacencies, by index.
     pub fn list(&self) -> Vec<AdjInfo> {
         let inner = self.inner();
         (0..inner.all.len() as u32).filter_map(|index| inner.info(AdjIndex(index))).collect()
     }
 
-    /// The indices that adjacencies have, and may have had: for walks in slices, which call [`Self::info`] when an adjacency's
+    /// All indices ever allocated, also unused ones: for walks in slices, which call [`Self::info`] when an adjacency's
     /// turn comes.
     pub fn indices(&self) -> impl Iterator<Item = AdjIndex> + use<> {
         (0..self.inner().all.len() as u32).map(AdjIndex)
@@ -381,11 +381,11 @@ impl Adjacencies {
         self.buckets.read(index.0, |b| b.map(|b| b.to_vec()).unwrap_or_default())
     }
 
-    /// The adjacencies over an interface that show no other one.
+    /// The adjacencies over an interface, without aliases.
     fn over(&self, sw_if: SwIfIndex) -> Vec<AdjIndex> {
         let mut all: Vec<AdjIndex> =
             self.inner().by_if.get(&sw_if.0).map_or_else(Vec::new, |all| all.iter().copied().collect());
-        // Some may be left from a deleted interface with the same index: these drop, and name no interface.
+        // Some may be left from a deleted interface with the same index: such adjacencies drop, and name no interface.
         all.retain(|at| self.info(*at).is_some_and(|info| info.sw_if() == Some(sw_if)));
         all
     }

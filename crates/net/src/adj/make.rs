@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What each kind of adjacency is made of.
+//! Construction of each kind of adjacency.
 
 use super::control::Key;
 use super::{Adj, AdjIndex, AdjKind, Adjacencies, Link, MAX_REWRITE, NOWHERE, Rewrite};
@@ -9,7 +9,7 @@ use graph::{NodeIndex, SwIfIndex, World};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::{EtherType, MacAddr};
 
-/// Where packets go that the lookup sends to an adjacency of this kind.
+/// Next node for packets that the lookup sends to an adjacency of this kind.
 pub(super) fn next_node(world: &World, kind: AdjKind, link: Link) -> NodeIndex {
     let name = match (kind, link) {
         (AdjKind::Rewrite, Link::Ip4) => "ip4-rewrite",
@@ -40,8 +40,8 @@ pub fn ethernet_rewrite(interface: &Interface, dst: MacAddr, ethertype: EtherTyp
 }
 
 impl Adjacencies {
-    /// The adjacency of a neighbour; the caller becomes one more holder of it. A new one is incomplete, except on an
-    /// interface without layer-2 addresses, which has nothing to ask for.
+    /// Takes a reference on the adjacency of a neighbour. A new one is incomplete, except on an interface without layer-2
+    /// addresses, which needs no resolution.
     ///
     /// # Errors
     /// An interface that isn't there.
@@ -49,7 +49,7 @@ impl Adjacencies {
         self.neighbor_for(world, Link::of(nexthop), sw_if, nexthop)
     }
 
-    /// As [`Self::neighbor`], for packets of `link`, which may be others than the next hop's (RFC 8950).
+    /// As [`Self::neighbor`], for packets of `link`, which may be of another protocol than the next hop (RFC 8950).
     ///
     /// # Errors
     /// An interface that isn't there.
@@ -63,7 +63,7 @@ impl Adjacencies {
         let interfaces = world.get::<Interfaces>();
         let frames = interfaces.kind(sw_if)?;
         let kind = unknown(frames);
-        // Without layer-2 addresses all neighbours are one.
+        // Without layer-2 addresses all neighbours share one adjacency.
         let nexthop = match (frames, nexthop) {
             (IfKind::Ip, IpAddr::V4(_)) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             (IfKind::Ip, IpAddr::V6(_)) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
@@ -89,13 +89,13 @@ impl Adjacencies {
         Ok(index)
     }
 
-    /// What is put in front of a neighbour's own packets, if that is known.
+    /// Returns the layer-2 header for packets of the neighbour's own protocol, if its layer-2 address is known.
     fn rewrite_to(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<Rewrite> {
         let adj = self.info(self.find_neighbor(sw_if, nexthop)?)?.adj;
         (adj.kind == AdjKind::Rewrite).then(|| adj.rewrite())
     }
 
-    /// The adjacency of a neighbour, if somebody holds it; doesn't make the caller a holder.
+    /// Finds the adjacency of a neighbour, if there is one; takes no reference.
     pub fn find_neighbor(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<AdjIndex> {
         self.find_neighbor_for(Link::of(nexthop), sw_if, nexthop)
     }
@@ -105,14 +105,14 @@ impl Adjacencies {
         self.inner().by_key.get(&Key::Neighbor(link, sw_if, nexthop)).copied()
     }
 
-    /// Those of a neighbour that somebody holds, for whatever packets: his own protocol's first.
+    /// Finds the adjacencies of a neighbour for both protocols' packets, the neighbour's own protocol first; takes no reference.
     pub fn find_neighbors(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Vec<AdjIndex> {
         let links = if nexthop.is_ipv6() { [Link::Ip6, Link::Ip4] } else { [Link::Ip4, Link::Ip6] };
         links.iter().filter_map(|link| self.find_neighbor_for(*link, sw_if, nexthop)).collect()
     }
 
-    /// The neighbour's layer-2 address is known: from now on `rewrite` (see [`ethernet_rewrite`]) is put in front of packets.
-    /// Gives the adjacency; `None` if nobody holds it.
+    /// Completes a neighbour's adjacencies: from now on `rewrite` (see [`ethernet_rewrite`]) is put in front of packets.
+    /// Returns the first adjacency; `None` if there is none.
     ///
     /// # Panics
     /// If the rewrite is longer than [`MAX_REWRITE`].
@@ -131,7 +131,7 @@ impl Adjacencies {
         all.first().copied()
     }
 
-    /// The neighbour's layer-2 address is no longer known.
+    /// Makes a neighbour's adjacencies incomplete: its layer-2 address is no longer known. Returns the first one.
     pub fn incomplete(&self, world: &World, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<AdjIndex> {
         let all = self.find_neighbors(sw_if, nexthop);
         for index in &all {
@@ -144,8 +144,8 @@ impl Adjacencies {
         all.first().copied()
     }
 
-    /// The adjacency of a connected network: its destinations are neighbours that have to be asked for. `address` is the
-    /// interface's own in that network (or unspecified). The caller becomes one more holder.
+    /// Takes a reference on the glean adjacency of a connected network: its destinations are neighbours that have to be resolved.
+    /// `address` is the interface's own in that network (or unspecified).
     ///
     /// # Errors
     /// An interface that isn't there.
@@ -155,12 +155,12 @@ impl Adjacencies {
             return self.neighbor(world, sw_if, address);
         }
         let key = Key::Glean(Link::of(address), sw_if, address);
-        // Where nobody can be asked, a destination is known or unreachable.
+        // Without address resolution, a destination is known or unreachable.
         let kind = if interface.kind == IfKind::Multipoint { AdjKind::Unreach } else { AdjKind::Glean };
         Ok(self.hold(key, || on_interface(world, &interface, kind, Link::of(address), address)))
     }
 
-    /// The adjacency of packets for an address of ours on an interface. The caller becomes one more holder.
+    /// Takes a reference on the adjacency of packets for a local address on an interface.
     ///
     /// # Errors
     /// An interface that isn't there.
@@ -170,8 +170,8 @@ impl Adjacencies {
         Ok(self.hold(key, || on_interface(world, &interface, AdjKind::Receive, Link::of(address), address)))
     }
 
-    /// The adjacency of packets to groups on an interface; whoever sends fills in the group's bits of the layer-2 address. The
-    /// caller becomes one more holder.
+    /// Takes a reference on the adjacency of packets to multicast groups on an interface; the rewrite node fills in the group's
+    /// bits of the layer-2 address.
     ///
     /// # Errors
     /// An interface that isn't there.
@@ -190,19 +190,19 @@ impl Adjacencies {
         }))
     }
 
-    /// The adjacency of packets to look up once more, in the table of this index. The caller becomes one more holder.
+    /// Takes a reference on the adjacency of packets to look up once more, in the table of this index.
     pub fn lookup(&self, link: Link, table: u32) -> AdjIndex {
         self.hold(Key::Lookup(link, table), || Adj { kind: AdjKind::Lookup, table, link, ..Adj::default() })
     }
 
-    /// The adjacency of packets whose source is looked up, in the table of this index. The caller becomes one more holder.
+    /// Takes a reference on the adjacency of packets whose source is looked up, in the table of this index.
     pub fn lookup_source(&self, link: Link, table: u32) -> AdjIndex {
         let adj = || Adj { kind: AdjKind::LookupSource, table, link, ..Adj::default() };
         self.hold(Key::LookupSource(link, table), adj)
     }
 
-    /// A choice among adjacencies: as many buckets as their number says, a power of two. The caller holds each of
-    /// them once (not once for each bucket) and passes that on.
+    /// Takes a reference on the load-balance with these buckets, whose number is a power of two. Takes over the caller's
+    /// reference on each member (one for a member, not one for a bucket).
     ///
     /// # Panics
     /// If the number of buckets is no power of two.
@@ -216,7 +216,7 @@ impl Adjacencies {
             Adj { kind: AdjKind::LoadBalance, table, link, ..Adj::default() }
         });
         if !fresh {
-            // The one that was there holds them already.
+            // The existing load-balance has references on the members already.
             let mut members = buckets.to_vec();
             members.sort_unstable();
             members.dedup();
@@ -226,18 +226,18 @@ impl Adjacencies {
     }
 }
 
-/// The adjacency of a next hop of which nothing is known but its address.
+/// The kind of the adjacency of a next hop whose layer-2 address is unknown.
 const fn unknown(frames: IfKind) -> AdjKind {
     match frames {
-        // There is nothing to know.
+        // No layer-2 address is needed.
         IfKind::Ip => AdjKind::Rewrite,
-        // Nobody can be asked.
+        // There is no address resolution.
         IfKind::Multipoint => AdjKind::Unreach,
         IfKind::Ethernet | IfKind::Local => AdjKind::Incomplete,
     }
 }
 
-/// Completes an adjacency. On Ethernet the type at the end of the rewrite is that of its packets, whatever the next hop's.
+/// Completes an adjacency. On Ethernet the EtherType at the end of the rewrite is that of its packets, whatever the next hop's.
 fn fill(world: &World, adj: &mut Adj, rewrite: &[u8]) {
     adj.kind = AdjKind::Rewrite;
     adj.next = next_node(world, adj.kind, adj.link);
@@ -252,7 +252,7 @@ fn fill(world: &World, adj: &mut Adj, rewrite: &[u8]) {
 }
 
 fn on_interface(world: &World, interface: &Interface, kind: AdjKind, link: Link, nexthop: IpAddr) -> Adj {
-    // Who is asked for speaks the next hop's protocol.
+    // Address resolution uses the next hop's protocol.
     let asks = if kind == AdjKind::Incomplete { Link::of(nexthop) } else { link };
     let mut adj = Adj {
         next: next_node(world, kind, asks),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Adjacencies: what is done with a packet once a route was found.
+//! Adjacencies: the forwarding results that routes lead to.
 //!
-//! An adjacency is a fixed-size value that workers read through [`Adjacencies::get`]: the node to go to, the interface to
+//! An adjacency is a fixed-size value that workers read through [`Adjacencies::get`]: the next node, the interface to
 //! leave by, the layer-2 header to put in front. Routes name adjacencies by [`AdjIndex`] and share them: there's one for each
 //! neighbour, whatever the number of routes over it.
 //!
-//! An alias is an index of its own for what another index stands for: workers find a copy there, and read it in one step.
-//! Routes name aliases, so that a million of them change their way by one store.
+//! An alias is an index of its own with a copy of another adjacency, which workers read in one step.
+//! Routes name aliases, so that one store moves a million routes to another next hop.
 
 mod control;
 mod make;
@@ -27,7 +27,7 @@ use sync::{Slots, Turn};
 use wire::{Address, EtherType, Header};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Names an adjacency.
+/// Index of an adjacency.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, FromBytes, IntoBytes, Immutable,
 )]
@@ -37,7 +37,7 @@ pub struct AdjIndex(pub u32);
 impl AdjIndex {
     /// Nothing in the table covers the destination.
     pub const NO_ROUTE: Self = Self(0);
-    /// Dropped because a route says so.
+    /// Dropped by a route.
     pub const DROP: Self = Self(1);
     /// Dropped because no packet may go to such an address (RFC 1812 5.3.7).
     pub const MARTIAN: Self = Self(2);
@@ -51,9 +51,9 @@ impl AdjIndex {
     pub const RECEIVE: Self = Self(6);
     /// Looked up again in the table of the link that the packet belongs to (IPv6, RFC 4291 2.5.6).
     pub const LINK_LOCAL: Self = Self(7);
-    /// [`Self::PUNT`] as routes of IPv6 find it.
+    /// [`Self::PUNT`] for IPv6 routes.
     pub(crate) const PUNT6: Self = Self(8);
-    /// [`Self::RECEIVE`] as routes of IPv6 find it.
+    /// [`Self::RECEIVE`] for IPv6 routes.
     pub(crate) const RECEIVE6: Self = Self(9);
     /// The indices above are the same in every instance; further ones start here.
     pub(crate) const FIRST: u32 = 16;
@@ -71,15 +71,15 @@ impl fmt::Display for AdjIndex {
     }
 }
 
-/// What an adjacency does.
+/// The action of an adjacency on packets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum AdjKind {
     /// A neighbour whose layer-2 address is known: [`Adj::rewrite`] is put in front, and the packet is sent.
     Rewrite,
-    /// A neighbour that has to be asked for: [`Adj::nexthop`] on [`Adj::tx_if`].
+    /// A neighbour that has to be resolved: [`Adj::nexthop`] on [`Adj::tx_if`].
     Incomplete,
-    /// A connected network: the destination itself is the neighbour, and has to be asked for on [`Adj::tx_if`].
+    /// A connected network: the destination itself is the neighbour, and has to be resolved on [`Adj::tx_if`].
     Glean,
     /// Delivered here.
     Receive,
@@ -91,7 +91,7 @@ pub enum AdjKind {
     Multicast,
     /// Handed to a feature's node, for its object of number [`Adj::table`].
     Feature,
-    /// A choice among several: [`Adjacencies::buckets`].
+    /// A load-balance over several adjacencies: [`Adjacencies::buckets`].
     LoadBalance,
     /// Looked up again, in the table of index [`Adj::table`].
     Lookup,
@@ -100,7 +100,7 @@ pub enum AdjKind {
     /// Dropped: no route.
     #[default]
     NoRoute,
-    /// Dropped: a route says so.
+    /// Dropped by a route.
     Drop,
     /// Dropped: no packet may go to such an address.
     Martian,
@@ -111,14 +111,14 @@ pub enum AdjKind {
 }
 
 impl AdjKind {
-    /// The packet simply goes to [`Adj::next`].
+    /// Returns true if the packet goes to [`Adj::next`] without further lookup.
     #[inline(always)]
     pub const fn forwards(self) -> bool {
         (self as u8) <= Self::Feature as u8
     }
 }
 
-/// Which packets an adjacency is for; it decides nodes and MTU.
+/// The protocol of the packets of an adjacency; it decides nodes and MTU.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum Link {
@@ -135,7 +135,7 @@ impl Link {
         if addr.is_ipv4() { Self::Ip4 } else { Self::Ip6 }
     }
 
-    /// Its packets in Ethernet frames.
+    /// The EtherType of its packets.
     pub const fn ethertype(self) -> EtherType {
         match self {
             Self::Ip4 => EtherType::IP4,
@@ -144,27 +144,27 @@ impl Link {
     }
 }
 
-/// Bytes of a rewrite at most.
+/// Maximum length of a rewrite, in bytes.
 pub const MAX_REWRITE: usize = 64;
 
-/// What workers know of an adjacency. The first cache line has all that a forwarded packet with an ordinary header needs.
+/// An adjacency as workers read it. The first cache line has all that a forwarded packet with an ordinary header needs.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Adj {
     /// The node that packets go to from the lookup.
     pub next: NodeIndex,
-    /// The interface's output node: where packets go from the rewrite.
+    /// The interface's output node, the next node of packets after the rewrite.
     pub output: NodeIndex,
     /// The interface to leave by; `u32::MAX` if there is none.
     pub tx_if: u32,
-    /// Bytes of an IP packet at most, its header included.
+    /// Maximum length of an IP packet, header included, in bytes.
     pub mtu: u16,
-    /// Bytes of the layer-2 header that is put in front.
+    /// Length of the layer-2 header that is put in front, in bytes.
     pub rewrite_len: u8,
     /// See [`AdjKind`].
     pub kind: AdjKind,
-    /// Of [`AdjKind::Lookup`] and [`AdjKind::LookupSource`], the table's index; of [`AdjKind::LoadBalance`], the number of buckets less one, all ones;
-    /// of [`AdjKind::Feature`], the number of its object.
+    /// Of [`AdjKind::Lookup`] and [`AdjKind::LookupSource`], the table's index; of [`AdjKind::LoadBalance`], the number of buckets less
+    /// one, a mask of ones; of [`AdjKind::Feature`], the number of its object.
     pub table: u32,
     /// The cell of [`Adjacencies::counters`] that packets are counted in.
     pub counter: u32,
@@ -173,12 +173,12 @@ pub struct Adj {
     _pad: [u8; 4],
     /// The layer-2 header's last 32 bytes, at the end.
     near: [u8; 32],
-    /// What stands in front of these, at the end.
+    /// The bytes of the layer-2 header before `near`, at the end.
     far: [u8; 32],
     nexthop: [u8; 16],
-    /// The packets it is for.
+    /// The protocol of its packets.
     pub link: Link,
-    /// What protocol the next hop is of: IPv4 packets may go to a next hop of IPv6 (RFC 8950).
+    /// The protocol of the next hop: IPv4 packets may go to an IPv6 next hop (RFC 8950).
     pub nexthop_link: Link,
 }
 
@@ -209,7 +209,7 @@ impl Default for Adj {
 /// A layer-2 header, as a value.
 #[derive(Clone, Copy)]
 pub struct Rewrite {
-    /// At the end of these.
+    /// The header is at the end of these bytes.
     bytes: [u8; MAX_REWRITE],
     len: usize,
 }
@@ -239,7 +239,7 @@ impl Adj {
         }
     }
 
-    /// [`Self::nexthop`] if that is of IPv4.
+    /// [`Self::nexthop`] as an IPv4 address, for an adjacency with an IPv4 next hop.
     #[inline(always)]
     pub fn nexthop4(&self) -> Ipv4Addr {
         let [a, b, c, d, ..] = self.nexthop;
@@ -269,7 +269,7 @@ impl Adj {
         self.rewrite_len = rewrite.len() as u8;
     }
 
-    /// First and last 8 bytes of a layer-2 header of 8 to 16, for [`Buffer::push_ends`]: nearly all are that.
+    /// First and last 8 bytes of a layer-2 header of 8 to 16 bytes, for [`Buffer::push_ends`]; nearly all headers have such a length.
     #[inline(always)]
     pub fn short_rewrite(&self) -> Option<[[u8; 8]; 2]> {
         let len = usize::from(self.rewrite_len);
@@ -279,7 +279,7 @@ impl Adj {
         Some([*self.near[32 - len..].first_chunk()?, *self.near.last_chunk()?])
     }
 
-    /// Puts the layer-2 header in front of a packet; false if there is no room.
+    /// Puts the layer-2 header in front of a packet; returns false if there is no room.
     #[inline(always)]
     #[must_use]
     pub fn put(&self, b: &mut Buffer) -> bool {
@@ -289,7 +289,7 @@ impl Adj {
         }
     }
 
-    /// Headers of other lengths.
+    /// As [`Self::put`], for headers of other lengths.
     #[inline(never)]
     fn put_slowly(&self, b: &mut Buffer) -> bool {
         let rewrite = self.rewrite();
@@ -330,35 +330,35 @@ pub struct Adjacencies {
 }
 
 impl Adjacencies {
-    /// What to do with a packet; `None` only for an index that was never handed out or was given back.
+    /// Returns an adjacency; `None` only for an index that was never allocated or was released.
     #[inline(always)]
     pub fn get<'t>(&'t self, index: AdjIndex, turn: &'t Turn<'_>) -> Option<&'t Adj> {
         self.slots.get(index.0, turn)
     }
 
-    /// The same for most of them, and what choices are among, sooner.
+    /// The compact records of ordinary adjacencies and small load-balances, which are faster to read than [`Self::get`].
     #[inline(always)]
     pub fn ordinaries(&self) -> Ordinaries<'_> {
         self.ordinary.view()
     }
 
-    /// The adjacencies that a [`AdjKind::LoadBalance`] chooses from: a power of two, taken by `flow_hash & (len - 1)`.
+    /// The buckets of an [`AdjKind::LoadBalance`]: their number is a power of two, a packet takes that of `flow_hash & (len - 1)`.
     #[inline(always)]
     pub fn buckets<'t>(&'t self, adj: &Adj, turn: &'t Turn<'_>) -> &'t [AdjIndex] {
         self.buckets.get(adj.counter, turn).map_or(&[], |b| b)
     }
 }
 
-/// What control knows of an adjacency, for `show`.
+/// An adjacency as control keeps it, for `show`.
 #[derive(Clone, Copy, Debug)]
 pub struct AdjInfo {
     /// Its index.
     pub index: AdjIndex,
-    /// What workers read.
+    /// The value that workers read.
     pub adj: Adj,
-    /// How many routes, neighbours and others hold it.
+    /// Number of references by routes, neighbours and others.
     pub refs: u32,
-    /// What it is an alias of.
+    /// The target, if it is an alias.
     pub target: Option<AdjIndex>,
     /// Of [`AdjKind::Feature`], the type of its object.
     pub object: Option<&'static ObjectType>,

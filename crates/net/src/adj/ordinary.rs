@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What forwarding most packets needs of an adjacency, in half a cache line at a place that its index gives: found without following
-//! pointers, and five hundred of them fit into half of a first-level cache. Of a choice among few, which these are.
+//! Compact 32-byte copies of adjacencies, for forwarding most packets. A copy is addressed directly by [`AdjIndex`], without pointers,
+//! and five hundred copies fit into half of a first-level cache. For a small load-balance, a copy has its members.
 
 use super::{Adj, AdjIndex, AdjKind};
 use graph::NodeIndex;
 use mem::Reserve;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Adjacencies at most; further ones are never ordinary.
+/// Maximum number of adjacencies with a record; further ones have none.
 const CAPACITY: usize = 1 << 22;
-/// Bytes of an Ethernet header without tags.
+/// Length of an Ethernet header without tags, in bytes.
 const ETHERNET: u8 = 14;
 
-/// Where each field stands: Ethernet header or members of a choice, and two words that tell what was written together. `LAST` is 0 for what
-/// has no record.
+/// Index of each word in a record: two words for the Ethernet header or the members of a load-balance, and the first and last word of the
+/// seqlock. `LAST` is 0 for an adjacency without record.
 const ENDS: [usize; 2] = [0, 1];
 const FIRST: usize = 2;
 const LAST: usize = 3;
-/// In the first word and the last, the number of the writing.
+/// Bit offset of the sequence number, in the first word and the last.
 const NUMBER: u32 = 48;
-/// Writings until their number comes again. With it, the number would match a last word of 0.
+/// Number of writes until the sequence number wraps. A sequence number of this value would match a last word of 0.
 const NUMBERS: u64 = 0x7fff;
-/// By what the numbers in first and last word differ, for each kind of record.
+/// Exclusive-or of the sequence numbers in the first and last word, for each kind of record.
 const ORDINARY: u64 = 0xffff;
 const CHOICE: u64 = 0x7fff;
 
-/// A neighbour on an Ethernet without tags whose address is known.
+/// An adjacency of a neighbour with a known MAC address, on an Ethernet interface without tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ordinary {
     /// The first 8 bytes of the Ethernet header, and the last 8.
     pub ends: [[u8; 8]; 2],
     /// The interface to leave by.
     pub tx_if: u16,
-    /// The interface's output node; below 65,536.
+    /// The interface's output node; its index is below 65,536.
     pub output: NodeIndex,
-    /// Bytes of an IP packet at most.
+    /// Maximum length of an IP packet, in bytes.
     pub mtu: u16,
     /// See [`Adj::counter`].
     pub counter: u32,
@@ -49,7 +49,7 @@ impl Ordinary {
             return None;
         }
         let ends = adj.short_rewrite()?;
-        // A neighbour with a group's address: its frames are counted apart.
+        // A neighbour with a group MAC address: its frames are counted apart.
         if ends[0][0] & 1 != 0 {
             return None;
         }
@@ -64,10 +64,10 @@ impl Ordinary {
     }
 }
 
-/// A choice among few.
+/// A load-balance with 1, 2 or 4 buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// What the lowest two bits of a flow's hash choose.
+    /// The bucket for each value of the lowest two bits of the flow hash.
     pub members: [AdjIndex; 4],
     /// See [`Adj::via`].
     pub via: u32,
@@ -82,13 +82,13 @@ impl Choice {
     }
 }
 
-/// Those of all adjacencies that have one, by index.
+/// The records of all adjacencies that have one, by index.
 ///
-/// A record is written in place, by control alone. Its first word carries the number of the writing, and its last one the same number
-/// with all bits turned (of a choice, all but the highest): who reads the last one before and the first one after the rest, and finds them to
-/// match, has read what was written together (a seqlock, but a reader that is disturbed doesn't wait: the adjacency has no record for it this
-/// time). Two words that are zero don't match. The numbers have 15 bits: a reader would have to be away for exactly 32,767 writings of one
-/// adjacency to send a packet by a mixture of two.
+/// Each record is a seqlock with one writer, control: its first word carries the sequence number, its last word the same number with all
+/// bits inverted (of a load-balance, all but the highest). A reader that reads the last word before and the first word after the rest, and
+/// finds them to match, has a consistent record. A reader that meets a write doesn't wait: the adjacency has no record for it this time.
+/// Two words that are zero don't match. Sequence numbers have 15 bits: a reader would have to be suspended for exactly 32,767 writes of one
+/// adjacency to send a packet by a mixture of two records.
 pub(super) struct Records(Reserve<[AtomicU64; 4]>);
 
 impl Records {
@@ -96,7 +96,7 @@ impl Records {
         Self(Reserve::new(CAPACITY).expect("address space for the adjacencies"))
     }
 
-    /// Control, one at a time. `buckets` are those of a choice.
+    /// Writes a record; called by control, by one thread at a time. `buckets` are those of a load-balance.
     pub fn set(&self, index: AdjIndex, adj: &Adj, buckets: &[AdjIndex]) {
         if index.at() >= CAPACITY {
             return;
@@ -118,7 +118,7 @@ impl Records {
         };
         let number = ((record[FIRST].load(Ordering::Relaxed) >> NUMBER) + 1) % NUMBERS;
         record[FIRST].store(number << NUMBER | first, Ordering::Relaxed);
-        // Who reads one of the words below, or a later first one, finds this first one or a later one.
+        // A reader that sees one of the words stored below sees this first word or a later one.
         fence(Ordering::Release);
         for (at, end) in ENDS.into_iter().zip(ends) {
             record[at].store(end, Ordering::Relaxed);
@@ -132,12 +132,12 @@ impl Records {
     }
 }
 
-/// The records, for a loop: where they are isn't read again for each packet.
+/// A view of the records, for a loop: their address isn't read again for each packet.
 #[derive(Clone, Copy)]
 pub struct Ordinaries<'a>(&'a [[AtomicU64; 4]; CAPACITY]);
 
 impl Ordinaries<'_> {
-    /// A record of that kind: the first words, and the other two.
+    /// Reads a record of that kind: the `ENDS` words, the first word and the last.
     #[inline(always)]
     fn read(self, index: AdjIndex, kind: u64) -> Option<([u64; 2], u64, u64)> {
         let record = self.0.get(index.at())?;
@@ -148,7 +148,7 @@ impl Ordinaries<'_> {
         ((first ^ last) >> NUMBER == kind).then_some((ends, first, last))
     }
 
-    /// What a choice is among, if that is few; `None` says nothing.
+    /// Reads the record of a small load-balance; `None` if there is no record, or it is being written.
     #[inline(always)]
     pub fn choice(self, index: AdjIndex) -> Option<Choice> {
         let ([ab, cd], _, last) = self.read(index, CHOICE)?;
@@ -156,7 +156,7 @@ impl Ordinaries<'_> {
         Some(Choice { members, via: (last >> 24) as u32 & 0xff_ffff })
     }
 
-    /// What forwarding needs of an adjacency, for most of them; `None` says nothing.
+    /// Reads the record of an ordinary adjacency; `None` if there is no record, or it is being written.
     #[inline(always)]
     pub fn get(self, index: AdjIndex) -> Option<Ordinary> {
         let (ends, first, last) = self.read(index, ORDINARY)?;
@@ -170,7 +170,7 @@ impl Ordinaries<'_> {
         })
     }
 
-    /// Fetches what [`Self::get`] or [`Self::choice`] will read.
+    /// Prefetches the record that [`Self::get`] or [`Self::choice`] will read.
     #[inline(always)]
     pub fn prefetch(self, index: AdjIndex) {
         if let Some(record) = self.0.get(index.at()) {
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
 
-    /// All fields of which tell the number.
+    /// An adjacency whose fields all have the value `n`.
     fn adj(n: u8) -> Adj {
         let mut adj = Adj {
             kind: AdjKind::Rewrite,
@@ -195,7 +195,7 @@ mod tests {
             via: n.into(),
             ..Adj::default()
         };
-        // One host's address.
+        // A unicast MAC address.
         let mut header = [n; 14];
         header[0] &= !1;
         adj.set_rewrite(&header);

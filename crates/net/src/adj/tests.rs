@@ -16,7 +16,7 @@ fn seen(bench: &Bench, index: AdjIndex) -> Option<Adj> {
     let turn = reader.turn();
     let adjs = world.get::<Adjacencies>();
     let adj = adjs.get(index, &turn).copied();
-    // The short form says the same, or nothing.
+    // The short form has the same bytes, or there is none.
     let fields = |a: &Adj| (a.tx_if, a.output, a.mtu, a.counter, a.via, a.short_rewrite());
     let short = |o: Ordinary| (o.tx_if.into(), o.output, o.mtu, o.counter, o.via, Some(o.ends));
     let is_ordinary = adj.is_some_and(|adj| adj.kind == AdjKind::Rewrite && adj.rewrite_len == 14);
@@ -55,7 +55,7 @@ fn a_neighbour_is_asked_for_completed_and_let_go() {
     assert_eq!(seen(&bench, index).map(|a| a.kind), Some(AdjKind::Drop));
     adjs.release(index);
     assert!(gone(&bench, index));
-    // The place is used again when no turn can still see it.
+    // The index is used again when no turn can still read it.
     let b = add(&bench, "b").expect("added");
     assert_eq!(adjs.neighbor(world, b, nexthop).ok(), Some(index));
     assert_eq!(seen(&bench, index).map(|a| a.kind), Some(AdjKind::Incomplete));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Types of the binary API that several modules share, and the way from them to ours and back.
+//! Types of the binary API that several modules share, and their conversion to and from internal types.
 
 mod path;
 
@@ -41,7 +41,7 @@ impl InterfaceIndex {
         world.get::<Interfaces>().get(sw_if).map(|_| sw_if)
     }
 
-    /// One that exists, or `None` for all.
+    /// An interface that exists, or `None` for all.
     ///
     /// # Errors
     /// −2 for one that doesn't exist.
@@ -72,7 +72,7 @@ impl From<MacAddress> for MacAddr {
     }
 }
 
-/// Which of the two.
+/// The address family.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 #[wire(prefix = "ADDRESS_")]
@@ -85,12 +85,12 @@ pub enum AddressFamily {
 }
 
 impl AddressFamily {
-    /// It is IPv6.
+    /// Returns true for IPv6.
     pub fn is_ip6(self) -> bool {
         self == Self::Ip6
     }
 
-    /// Of an address.
+    /// The family of an address.
     pub fn of(addr: IpAddr) -> Self {
         if addr.is_ipv6() { Self::Ip6 } else { Self::Ip4 }
     }
@@ -104,7 +104,7 @@ pub struct Ip4Address(pub [u8; 4]);
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ip6Address(pub [u8; 16]);
 
-/// An address of either family; something else says which.
+/// An address of either family, which another field names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AddressUnion(pub [u8; 16]);
 
@@ -145,10 +145,10 @@ impl Wire for AddressUnion {
     }
 }
 
-/// An address that says of which family it is.
+/// An address with its family.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address {
-    /// Of this family.
+    /// The family.
     pub af: AddressFamily,
     /// The address.
     pub un: AddressUnion,
@@ -166,7 +166,7 @@ impl From<Address> for IpAddr {
     }
 }
 
-/// An address and the length of its network.
+/// An address and its prefix length.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefix {
     /// The address, host bits too.
@@ -176,10 +176,10 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// As a prefix of this version; `None` for one of the other.
+    /// Converts to a prefix of this family; `None` for one of the other.
     ///
     /// # Errors
-    /// −7 for a length that its family hasn't got.
+    /// A length that is too large for its family (−7).
     pub fn of<F: Net>(&self) -> Result<Option<wire::Prefix<F::Addr>>> {
         let addr = IpAddr::from(self.address);
         if self.len > if addr.is_ipv6() { 128 } else { 32 } {

@@ -13,7 +13,7 @@ use wire::Address;
 /// No interface, no table, no object.
 pub const NO_INDEX: u32 = u32::MAX;
 
-/// What a path is.
+/// The type of a path.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "FIB_API_PATH_TYPE_")]
@@ -66,7 +66,7 @@ pub struct FibPathNh {
     pub via_label: u32,
     /// Or an object of another feature.
     pub obj_id: u32,
-    /// Or a table that classifies.
+    /// Or a classify table.
     pub classify_table_index: u32,
 }
 
@@ -80,20 +80,20 @@ pub struct FibMplsLabel {
     pub exp: u8,
 }
 
-/// One of the ways of a route.
+/// A path of a route.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FibPath {
     /// The interface; all bits set for a recursive path.
     pub sw_if_index: u32,
     /// The table in which the next hop, or without one the destination, is looked up.
     pub table_id: u32,
-    /// Of multicast.
+    /// The RPF id, for multicast.
     pub rpf_id: u32,
     /// The share of the flows.
     pub weight: u8,
-    /// Only the usable paths of the lowest are taken.
+    /// Only the usable paths with the lowest preference are taken.
     pub preference: u8,
-    /// What it is.
+    /// The type.
     #[wire(name = "type")]
     pub kind: FibPathType,
     /// Conditions.
@@ -102,16 +102,16 @@ pub struct FibPath {
     pub proto: FibPathNhProto,
     /// The next hop.
     pub nh: FibPathNh,
-    /// Labels that are pushed.
+    /// Number of labels that are pushed.
     pub n_labels: u8,
     /// The labels.
     pub label_stack: [FibMplsLabel; 16],
 }
 
-/// The path that a client means; `other` are the routes of the other protocol.
+/// Converts a path from the wire; `other` are the routes of the other protocol.
 ///
 /// # Errors
-/// −3 for a table, −9 for what isn't built, −7 for what can't be.
+/// No such table (−3); a path that isn't implemented (−9); an invalid path (−7).
 pub fn path_of<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, path: &FibPath) -> Result<Path<F::Addr>> {
     let unsupported =
         |what: &str| Err(Error::unsupported(format!("{what} in routes")).retval(retval::UNIMPLEMENTED));
@@ -175,7 +175,7 @@ fn proto_of<F: Net>() -> FibPathNhProto {
     if F::IS_V6 { FibPathNhProto::Ip6 } else { FibPathNhProto::Ip4 }
 }
 
-/// A path for a client; `other` are the routes of the other protocol.
+/// Converts a path to the wire; `other` are the routes of the other protocol.
 pub fn path_to<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, path: &Path<F::Addr>) -> FibPath {
     let id = |table: TableIndex| fib.table_id(table).unwrap_or(0);
     let mut out = FibPath {

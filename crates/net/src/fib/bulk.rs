@@ -62,7 +62,7 @@ impl<F: Net> Fib<F> {
 }
 
 impl<F: Net> New<F> {
-    /// Whether the prefix sorts behind all of these.
+    /// Returns true if the prefix sorts after all of these entries.
     fn ascends(&self, prefix: Prefix<F::Addr>) -> bool {
         let last = self.leaves.last();
         last.is_none_or(|last| (last.key, last.len) < (F::key(prefix.addr()), prefix.len()))

@@ -17,7 +17,7 @@ use wire::Prefix;
 /// Maximum recursion depth.
 const DEPTH: usize = 16;
 
-/// Changed prefixes reported one by one; of more, all path lists are refreshed.
+/// Maximum number of changed prefixes that are reported one by one; after more changes, all path lists are refreshed.
 const MOVED: usize = 256;
 
 /// State shared by the IPv4 and the IPv6 route tables: routes of one whose next hop is of the other.
@@ -138,7 +138,7 @@ impl<F: Net> Fib<F> {
         Some((route, hops)).filter(|(_, hops)| !hops.is_empty())
     }
 
-    /// Whether a path of the other protocol's routes looks a next hop up in this table.
+    /// Returns true if a path of the other protocol's routes looks a next hop up in this table.
     pub(super) fn is_crossed_to(&self, world: &World, table: TableIndex) -> bool {
         self.crossing.any::<F::Other>()
             && world.get::<Fib<F::Other>>().inner().crossing.keys().any(|(at, _)| *at == table)

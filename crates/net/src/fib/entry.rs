@@ -29,7 +29,7 @@ impl Entry {
         Self { best, others: Box::default() }
     }
 
-    /// Whether the entry exists only because an RFC requires it: lists and dumps omit it.
+    /// Returns true if the entry exists only because an RFC requires it: lists and dumps omit it.
     pub fn is_implicit(&self) -> bool {
         self.best.source == Source::Implicit
     }
@@ -81,7 +81,7 @@ impl Entry {
     }
 }
 
-/// Capacity that isn't given back when entries go.
+/// Capacity that is kept when entries are removed.
 const SPARE: usize = 1 << 12;
 
 /// All entries, by route index.
@@ -107,7 +107,7 @@ impl Entries {
         self.0[route.at()] = entry;
     }
 
-    /// Gives memory back when most entries have gone. Route indices are given out from the lowest, so the end is free first.
+    /// Clears an entry; gives memory back when most entries are unused. Route indices are allocated lowest first, so the end is free first.
     fn clear(&mut self, route: RouteIndex) {
         let Some(entry) = self.0.get_mut(route.at()) else { return };
         *entry = None;

@@ -9,16 +9,16 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 use wire::{Ip4, Ip6};
 
-/// A kind of path whose packets a feature takes. Without the feature such paths are refused.
+/// A kind of path whose packets a feature processes. Without the feature such paths are refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Extension {
-    /// As if the packet had come in by the interface of this number.
+    /// Packets are processed as if received on the interface of this number.
     InterfaceRx,
-    /// Put into UDP, by an encapsulation.
+    /// UDP encapsulation.
     UdpEncap,
-    /// As a classifier's table says.
+    /// Lookup in a classify table.
     Classify,
-    /// By the interface of this number, with the layer-2 header that the packet was received with (distributed virtual router).
+    /// Sent by the interface of this number, with the layer-2 header that the packet was received with (distributed virtual router).
     Dvr,
 }
 
@@ -83,7 +83,7 @@ impl Extensions {
         world.get::<Fib<Ip6>>().refresh_object(world, (kind, of), object);
     }
 
-    /// Whether a route has a path to this object, usable or not.
+    /// Returns true if a route has a path to this object, usable or not.
     pub fn is_used(&self, world: &World, kind: Extension, object: u32) -> bool {
         let key = (kind, object);
         world.get::<Fib<Ip4>>().inner().objects.contains_key(&key)
@@ -105,7 +105,7 @@ impl Labels {
     /// No labels.
     pub const NONE: Self = Self { len: 0, all: [0; MAX_LABELS] };
 
-    /// These; `None` for more than [`MAX_LABELS`].
+    /// Makes a stack of these labels; `None` for more than [`MAX_LABELS`].
     pub fn new(labels: &[u32]) -> Option<Self> {
         let mut all = [0; MAX_LABELS];
         all.get_mut(..labels.len())?.copy_from_slice(labels);
@@ -117,7 +117,7 @@ impl Labels {
         &self.all[..usize::from(self.len)]
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no labels.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

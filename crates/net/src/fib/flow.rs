@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The flow hash, which chooses a path of an ECMP group.
+//! The flow hash, which selects a path of an ECMP group.
 
 use super::{Fib, Net, TableIndex};
 use cli::{Error, retval};
@@ -23,9 +23,9 @@ impl FlowHash {
     pub const DPORT: Self = Self(8);
     /// The protocol.
     pub const PROTO: Self = Self(16);
-    /// Source and destination change places.
+    /// Source and destination are swapped.
     pub const REVERSE: Self = Self(32);
-    /// Both directions of a flow give the same.
+    /// Both directions of a flow have the same hash.
     pub const SYMMETRIC: Self = Self(64);
     /// The flow label (IPv6).
     pub const LABEL: Self = Self(128);
@@ -64,7 +64,7 @@ impl FlowHash {
         self.0
     }
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all bits of `other` are set.
     #[inline(always)]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -90,8 +90,8 @@ impl std::ops::BitOr for FlowHash {
     }
 }
 
-/// This router's seed of the flow hash, for both protocols. Routers in a row with the same seed choose alike, so the second gets
-/// only flows for which it chooses one path (polarization).
+/// This router's seed of the flow hash, for both protocols. With the same seed, routers in a row select paths alike, so the second gets
+/// only flows for which it selects one path (polarization).
 #[derive(Default)]
 pub struct FlowRouterId(AtomicU32);
 

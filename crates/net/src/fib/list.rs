@@ -23,7 +23,7 @@ impl From<ListId> for u32 {
     }
 }
 
-/// Whether recursive paths can follow an entry with this list.
+/// State of a path list for recursive paths: they can follow an entry with this list, or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum State {
     /// No: all its paths are down, drop, or deliver here.
@@ -31,18 +31,18 @@ pub(super) enum State {
     Unusable,
     /// Yes, a connected network: the path's next hop is a neighbour on the interface.
     Attached(SwIfIndex),
-    /// Yes: to where the list leads.
+    /// Yes: their packets take the list's adjacency.
     Usable,
 }
 
-/// What the paths of a list resolve to at present.
+/// Result of resolving the paths of a list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Resolved {
     /// For each path, its adjacency, if the path is usable.
     pub found: Vec<Option<AdjIndex>>,
     /// For each path, whether it is usable, and if not, why.
     pub states: Vec<PathState>,
-    /// All usable paths lead to next hops that are down, so these are used.
+    /// True if all usable paths lead to next hops that are down, so that these paths are used.
     pub down: bool,
     /// Adjacencies of paths left out because their next hops are down. They are referenced until the next hops are back.
     pub left_out: Vec<AdjIndex>,
@@ -74,7 +74,7 @@ pub(super) struct PathList<F: Net> {
     pub watchers: BTreeSet<ListId>,
     /// The adjacency that workers find for these entries.
     pub adj: AdjIndex,
-    /// `adj` is an alias made for this list, not one of the fixed adjacencies.
+    /// True if `adj` is an alias made for this list, not one of the fixed adjacencies.
     pub owned: bool,
     pub now: Resolved,
     /// Lists with paths that follow an entry with this list.

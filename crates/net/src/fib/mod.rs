@@ -77,7 +77,7 @@ pub struct Fib<F: Net> {
     forest: Arc<Forest>,
     router_id: Arc<FlowRouterId>,
     inner: Mutex<Inner<F>>,
-    /// The multicast tables, one for each of these.
+    /// The multicast tables, one for each route table.
     mfib: Arc<Mfib<F>>,
     routes: Arc<Routes>,
     adjacencies: Arc<Adjacencies>,
@@ -128,7 +128,7 @@ impl<F: Net> Fib<F> {
         Some(AdjIndex(self.table(index, turn)?.lookup(F::key(addr), turn).hop))
     }
 
-    /// Whether packets to this address take the default route.
+    /// Returns true if packets to this address take the default route.
     pub fn is_default(&self, index: TableIndex, addr: F::Addr, turn: &Turn<'_>) -> bool {
         self.tables
             .get(index.0, turn)

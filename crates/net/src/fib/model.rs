@@ -14,9 +14,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 pub trait Net: Family {
     /// An address as a key of the lookup tables.
     type Key: Key;
-    /// The other protocol: next hops may be of it.
+    /// The other protocol, which next hops may be of.
     type Other: Net<Other = Self>;
-    /// Its packets, as adjacencies name them.
+    /// The protocol as adjacencies name it.
     const LINK: Link;
     /// An address as a key.
     fn key(addr: Self::Addr) -> Self::Key;
@@ -33,11 +33,11 @@ pub trait Net: Family {
     fn special() -> Vec<(Prefix<Self::Addr>, Source, AdjIndex)>;
     /// The prefix of all groups, in the tables of multicast routes.
     fn groups() -> Prefix<Self::Addr>;
-    /// Groups that every router listens to on its links: [`Source::Default`] for those that VPP has too.
+    /// Groups that every router listens to on its links: [`Source::Default`] for groups that VPP has too.
     fn heard() -> Vec<(Prefix<Self::Addr>, Source)>;
-    /// Whether packets to a group stay on their link (RFC 5771 4, RFC 4291 2.7).
+    /// Returns true if packets to a group stay on their link (RFC 5771 4, RFC 4291 2.7).
     fn stays_on_link(group: Self::Addr) -> bool;
-    /// Whether packets to a group stay in their node (RFC 4291 2.7: scope 1).
+    /// Returns true if packets to a group stay in their node (RFC 4291 2.7: scope 1).
     fn stays_in_node(group: Self::Addr) -> bool;
 }
 
@@ -78,7 +78,7 @@ impl Net for Ip4 {
     fn groups() -> Prefix<Ipv4Addr> {
         Prefix::DEFAULT
     }
-    /// All hosts and all routers, as VPP lists them; of the others, those of routing protocols and IGMP.
+    /// The groups of all hosts and all routers, as VPP lists them; and the rest of 224.0.0.0/24, for routing protocols and IGMP.
     fn heard() -> Vec<(Prefix<Ipv4Addr>, Source)> {
         let listed = [1, 2].map(|last| (Prefix::host(Ipv4Addr::new(224, 0, 0, last)), Source::Default));
         let of_link = Prefix::new(Ipv4Addr::new(224, 0, 0, 0), 24).map(|prefix| (prefix, Source::Implicit));
@@ -133,8 +133,8 @@ impl Net for Ip6 {
     fn groups() -> Prefix<Ipv6Addr> {
         Prefix::new(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8).unwrap_or(Prefix::DEFAULT)
     }
-    /// All nodes, all routers, those that speak MLDv2 (RFC 3810 5.2.14) and solicited nodes, as VPP lists them; and the others of the
-    /// link, well known and not (RFC 4291 2.7, RFC 3306 4, RFC 3956 3), and all routers of the site (RFC 4291 2.8).
+    /// The groups of all nodes, all routers, MLDv2 routers (RFC 3810 5.2.14) and solicited nodes, as VPP lists them; and the others of link
+    /// scope, well known and not (RFC 4291 2.7, RFC 3306 4, RFC 3956 3), and all routers of the site (RFC 4291 2.8).
     fn heard() -> Vec<(Prefix<Ipv6Addr>, Source)> {
         let link = |rest: [u16; 3]| Ipv6Addr::new(0xff02, 0, 0, 0, 0, rest[0], rest[1], rest[2]);
         let hosts = [1, 2, 0x16].map(|last| (link([0, 0, last]), 128));
@@ -155,7 +155,7 @@ impl Net for Ip6 {
     }
 }
 
-/// Index of a table, by which workers and interfaces name it. Indices are dense and are given when a table is made.
+/// Index of a table, by which workers and interfaces name it. Indices are dense and are allocated when a table is made.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, FromBytes, IntoBytes, Immutable,
 )]
@@ -188,11 +188,11 @@ pub struct TableInfo {
     pub id: u32,
     /// The name that operators give it.
     pub name: String,
-    /// Entries in it.
+    /// Number of entries in it.
     pub routes: usize,
 }
 
-/// Where a path leads.
+/// The target of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum PathKind<A> {
     /// The destinations are neighbours on the interface; `address` is its own in that network, or zero.
@@ -209,7 +209,7 @@ pub enum PathKind<A> {
         /// The neighbour.
         nexthop: IpAddr,
     },
-    /// Recursive: to where the entry leads that covers the next hop.
+    /// Recursive: resolved by the entry that covers the next hop.
     Recursive {
         /// The table to look it up in.
         table: TableIndex,
@@ -223,7 +223,7 @@ pub enum PathKind<A> {
         /// The next hop.
         nexthop: IpAddr,
     },
-    /// To ourselves: an address of an interface.
+    /// Local delivery: an address of an interface.
     Receive {
         /// The interface.
         sw_if: SwIfIndex,
@@ -232,7 +232,7 @@ pub enum PathKind<A> {
     },
     /// The packet's destination is looked up in another table.
     Lookup(TableIndex),
-    /// The packet's source is looked up in a table, and the packet goes where that leads.
+    /// The packet's source is looked up in a table, and the packet takes the route found there.
     SourceLookup(TableIndex),
     /// One of the adjacencies that every instance has: drop, unreachable, prohibited, punt, local.
     Fixed(AdjIndex),
@@ -240,13 +240,13 @@ pub enum PathKind<A> {
     Extension(Extension, u32),
 }
 
-/// Whether a path can be used, and if not, why.
+/// State of a path: usable, or the reason why it is not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PathState {
-    /// It can.
+    /// Usable.
     #[default]
     Resolved,
-    /// Its interface is down, or what it leads to isn't there.
+    /// Its interface is down, or its target isn't there.
     Unresolved,
     /// The route that it follows leads back to this path's list.
     Looped,
@@ -269,11 +269,11 @@ pub enum Follows {
 /// A path of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Path<A> {
-    /// Where it leads.
+    /// The target.
     pub kind: PathKind<A>,
     /// Its share of the flows, relative to the weights of the other paths with the same preference; 0 counts as 1.
     pub weight: u8,
-    /// Of the usable paths, those with the lowest preference are used.
+    /// Preference: of the usable paths, those with the lowest value are used.
     pub preference: u8,
     /// Of a recursive path: the routes that may resolve it.
     pub follows: Follows,
@@ -309,7 +309,7 @@ impl<A: Address> Path<A> {
         }
     }
 
-    /// Whether the path follows a route of the other protocol.
+    /// Returns true if the path follows a route of the other protocol.
     pub(super) fn crosses(&self) -> bool {
         matches!(self.kind, PathKind::RecursiveOther { .. })
     }

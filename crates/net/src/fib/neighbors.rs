@@ -11,7 +11,7 @@ use std::sync::Arc;
 use wire::{Address, Prefix};
 
 impl<F: Net> Fib<F> {
-    /// Returns the subscriber that keeps host routes in step with the neighbours.
+    /// Returns the subscriber that synchronizes host routes with the neighbours.
     pub(crate) fn follower(world: &World) -> neighbor::Subscriber {
         // Made before the neighbours, so that these are removed first when an interface goes.
         world.get::<Self>();
@@ -25,7 +25,7 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// After the networks of an interface have changed: neighbours in one get host routes, others lose theirs.
+    /// Updates host routes after the networks of an interface have changed: neighbours in a network get one, others lose theirs.
     pub(crate) fn sync_neighbors(&self, world: &World, sw_if: SwIfIndex) {
         self.sync_within(world, sw_if, Prefix::DEFAULT);
     }
@@ -52,7 +52,7 @@ impl<F: Net> Fib<F> {
         Some((tables, nexthop))
     }
 
-    /// Whether a route other than its own host route leads to this neighbour.
+    /// Returns true if a route other than the neighbour's own host route leads to this neighbour.
     pub fn leads_by(&self, hop: NextHop) -> bool {
         // A neighbour of the other protocol has no host route here.
         let (tables, host) = self.host_routes(hop).map_or((Vec::new(), None), |(t, addr)| (t, Some(addr)));
@@ -70,7 +70,7 @@ impl<F: Net> Fib<F> {
             .any(|id| inner.lists.get(*id).is_some_and(|list| others(id, list) || !list.users.is_empty()))
     }
 
-    /// After paths of a route were added or removed: where they attach a network, neighbours in it get or lose host routes.
+    /// Updates host routes after paths of a route were added or removed: neighbours in a network that they attach get or lose them.
     pub(super) fn import<'p>(
         &self,
         world: &World,
@@ -131,8 +131,8 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// After a neighbour has lost its host route over an interface: it may be known on another interface of the network, or on
-    /// one that borrows addresses from such an interface.
+    /// Restores the host route of a neighbour that has lost it over an interface: it may be known on another interface of the
+    /// network, or on one that borrows addresses from such an interface.
     fn find_elsewhere(&self, world: &World, sw_if: SwIfIndex, sharing: BTreeSet<SwIfIndex>, ip: IpAddr) {
         let (neighbors, addresses) = (world.get::<Neighbors>(), world.get::<Addresses<F>>());
         let with_borrowers = |link: SwIfIndex| addresses.borrowers(link).into_iter().chain([link]);

@@ -168,7 +168,7 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// How many entries a table has of each prefix length.
+    /// Number of entries of each prefix length in a table.
     pub fn lengths(&self, table: TableIndex) -> Vec<(u8, usize)> {
         let mut lengths = vec![0; usize::from(<F as Family>::BITS) + 1];
         self.inner().walk_listed(table, None, |prefix, _, _| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Resolves paths to adjacencies, and again when what they depend on changes.
+//! Resolves paths to adjacencies, and again when their dependencies change.
 
 use super::control::{Cx, Inner};
 use super::list::{ListId, PathList, Resolved, State};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use wire::Prefix;
 
-/// How often a list is resolved at most for one change, so that circular changes end.
+/// Maximum number of times that a list is resolved for one change, so that circular changes end.
 pub(super) const ROUNDS: u8 = 64;
 
 /// The weight of a share of 1, where shares of packets become weights.
@@ -24,9 +24,9 @@ const SHARE: f64 = 65536.0;
 #[derive(Clone, Copy)]
 struct Way {
     adj: AdjIndex,
-    /// Whether recursive paths can follow it.
+    /// State for recursive paths: they can follow the path, or not.
     state: State,
-    /// Its next hop is down, or all next hops of the route that it follows.
+    /// True if its next hop is down, or all next hops of the route that it follows.
     down: bool,
 }
 
@@ -199,7 +199,7 @@ impl<F: Net> Inner<F> {
             });
             left.extend(&list.now.left_out);
             if list.now.follows != now.follows {
-                // Whether a path leads back to its own list depends on all that lies between.
+                // All lists between a path and its own list can make the path looped.
                 queue.extend(self.all_users(id));
             } else if (list.now.state, list.now.down) != (now.state, now.down) {
                 queue.extend(&list.users);
@@ -373,7 +373,7 @@ impl<F: Net> Inner<F> {
         if is_usable { Ok(()) } else { Err(PathState::Unresolved) }
     }
 
-    /// Whether the path's constraint lets it follow this list, which covers its next hop.
+    /// Returns true if the path's constraint lets it follow this list, which covers its next hop.
     fn may_follow(&self, path: &Path<F::Addr>, list: &PathList<F>, at: (TableIndex, F::Addr)) -> bool {
         let (table, nexthop) = at;
         let is_attached = |path: &Path<F::Addr>| match path.kind {
@@ -391,7 +391,7 @@ impl<F: Net> Inner<F> {
         }
     }
 
-    /// Whether following `from` leads to `to`.
+    /// Returns true if following `from` leads to `to`.
     fn leads_to(&self, from: ListId, to: ListId) -> bool {
         let (mut left, mut seen) = (vec![from], BTreeSet::new());
         while let Some(id) = left.pop() {
@@ -416,7 +416,7 @@ impl<F: Net> Inner<F> {
         seen
     }
 
-    /// Lists with a next hop in this prefix: those that its entry may resolve.
+    /// Lists with a next hop in this prefix, which its entry may resolve.
     pub fn affected(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> BTreeSet<ListId> {
         let range = (table, prefix.network().addr())..=(table, prefix.last());
         self.vias.range(range).flat_map(|(_, ids)| ids).copied().collect()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Route indices, for workers: where each route leads, and its counters.
+//! Route indices, for workers: the adjacency of each route, and its counters.
 
 use super::Fib;
 use crate::AdjIndex;
@@ -33,15 +33,15 @@ impl fmt::Display for RouteIndex {
     }
 }
 
-/// Counters that are set to zero in one go.
+/// Number of counters that are reset at a time.
 const CHUNK: usize = 4096;
-/// [`Routes::settle`] gives memory back when more routes than this have gone, and more than are left.
+/// [`Routes::settle`] gives memory back when more routes than this were removed, and more than are left.
 const MANY: usize = 1 << 16;
 
-/// Routes at most: address space, not memory.
+/// Maximum number of routes: reserves address space, not memory.
 const MAX: usize = tables::Leaf::ROUTES as usize;
 
-/// The routes of all tables: where each leads, and its counters.
+/// The routes of all tables: the adjacency and the counters of each.
 pub struct Routes {
     /// By route, the [`AdjIndex`] that it leads to: packets are counted along a chain of recursive routes by it.
     leads: Reserve<AtomicU32>,
@@ -56,17 +56,17 @@ pub struct Routes {
 
 #[derive(Default)]
 struct Numbers {
-    /// The highest index given out so far; the first is 1.
+    /// The highest index allocated so far; the first is 1.
     end: u32,
     /// Free indices with counters at zero, the lowest last.
     free: Vec<RouteIndex>,
     /// Free indices whose counters aren't reset yet, the lowest last.
     cooled: Vec<RouteIndex>,
-    /// Indices given back that workers may still use until the grace period is over.
+    /// Released indices that workers may still use until the grace period is over.
     cooling: VecDeque<(GraceTicket, Vec<RouteIndex>)>,
-    /// Indices given back since the last grace period began.
+    /// Indices released since the last grace period began.
     hot: Vec<RouteIndex>,
-    /// Indices in use; and the maximum since [`Routes::settle`] last gave memory back.
+    /// Number of indices in use; and its maximum since [`Routes::settle`] last gave memory back.
     used: usize,
     most: usize,
 }
@@ -85,13 +85,13 @@ impl Shared for Routes {
 }
 
 impl Routes {
-    /// Where a route leads; [`AdjIndex::NO_ROUTE`] for none.
+    /// The adjacency of a route; [`AdjIndex::NO_ROUTE`] if there is no such route.
     #[inline(always)]
     pub fn adj(&self, route: RouteIndex) -> AdjIndex {
         AdjIndex(self.leads.as_slice().get(route.at()).map_or(0, |cell| cell.load(Ordering::Acquire)))
     }
 
-    /// Whether packets are counted by route.
+    /// Returns true if packets are counted by route.
     #[inline(always)]
     pub fn counting(&self) -> bool {
         !self.off.load(Ordering::Relaxed)
@@ -105,12 +105,12 @@ impl Routes {
         world.get::<Fib<Ip6>>().suit_counting();
     }
 
-    /// Sets where a route leads.
+    /// Sets the adjacency of a route.
     pub(super) fn lead(&self, route: RouteIndex, adj: AdjIndex) {
         self.leads[route.at()].store(adj.0, Ordering::Release);
     }
 
-    /// Gives an index for a new route, with counters at zero; `None` if there is none left.
+    /// Allocates an index for a new route, with counters at zero; `None` if there is none left.
     pub(super) fn allocate(&self) -> Option<RouteIndex> {
         let mut numbers = self.numbers.lock().expect("no panic inside");
         if numbers.free.is_empty() {
@@ -135,14 +135,14 @@ impl Routes {
         Some(route)
     }
 
-    /// Takes an index back that no lookup finds any more.
+    /// Releases an index that no lookup finds any more.
     pub(super) fn free(&self, route: RouteIndex) {
         let mut numbers = self.numbers.lock().expect("no panic inside");
         numbers.hot.push(route);
         numbers.used -= 1;
     }
 
-    /// To be called periodically: gives memory back to the system if many routes have gone since the last time. Returns whether it
+    /// Gives memory back to the system if many routes were removed since the last call. Called periodically. Returns true if it
     /// did.
     pub fn settle(&self) -> bool {
         let mut numbers = self.numbers.lock().expect("no panic inside");
@@ -157,10 +157,10 @@ impl Routes {
 }
 
 impl Numbers {
-    /// Some indices that were given back and that no worker can use any more, the lowest last.
+    /// Takes some released indices that no worker can use any more, the lowest last.
     fn again(&mut self, domain: &Arc<Qsbr>) -> Vec<RouteIndex> {
         if self.cooled.is_empty() {
-            // One grace period for all indices given back meanwhile.
+            // One grace period for all indices released meanwhile.
             if !self.hot.is_empty() {
                 self.cooling.push_back((domain.grace(), std::mem::take(&mut self.hot)));
             }

@@ -210,7 +210,7 @@ impl Sources {
 mod tests {
     use super::*;
 
-    /// By priority, then what nobody set behind all others, then by number.
+    /// By priority, then implicit routes behind all others, then by number.
     #[test]
     fn what_nobody_set_ranks_last() {
         let added = |priority, id| Source::Added { priority, id };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Turns the weights of an ECMP group into numbers of buckets.
 
-/// Buckets at most, however many paths.
+/// Maximum number of buckets, for any number of paths.
 const MAX_BUCKETS: usize = 1 << 12;
 
-/// How many buckets each path gets, so that their sum is a power of two and the shares are within 1/16 of what the weights say
-/// (or as near as [`MAX_BUCKETS`] lets them). Every path gets at least one while there are enough.
+/// Number of buckets of each path: their sum is a power of two, and the shares are within 1/16 of the weights' shares
+/// (or as near as [`MAX_BUCKETS`] allows). Every path gets at least one while there are enough.
 pub(super) fn spread(weights: &[u32]) -> Vec<usize> {
     let total: u64 = weights.iter().map(|w| u64::from(*w).max(1)).sum();
     let mut size = weights.len().next_power_of_two();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verbs of tables: make, delete, flush, replace.
+//! Operations on tables: make, delete, flush, replace.
 
 use super::control::Table;
 use super::entry::Sourced;
@@ -55,7 +55,7 @@ impl<F: Net> Fib<F> {
         self.make_table(world, sw_if.0, name, true)
     }
 
-    /// What lookups have to return: routes only if packets are counted by route.
+    /// The result that lookups have to return: routes only if packets are counted by route.
     fn wanted(&self) -> Wanted {
         if self.routes.counting() { Wanted::Routes } else { Wanted::Hops }
     }
@@ -107,9 +107,9 @@ impl<F: Net> Fib<F> {
         (1..).find(|id| !inner.ids.contains_key(id)).unwrap_or(u32::MAX)
     }
 
-    /// Takes a source's ownership of a table back and removes its routes there; a source that doesn't own the table takes back that
-    /// of all. The table is removed once it has no owner, no interface is bound to it, and no other table's routes lead to it.
-    /// Returns whether it is gone.
+    /// Ends a source's ownership of a table and removes its routes there; a source that doesn't own the table ends the ownership of
+    /// all sources. The table is removed once it has no owner and no [user](Self::user): no interface bound to it, no other table's route
+    /// that leads to it, and no feature. Returns true if it is removed.
     ///
     /// # Errors
     /// One that isn't there (−3); the default one (−7).
@@ -173,14 +173,14 @@ impl<F: Net> Fib<F> {
         let unowned = self.inner().unowned.clone();
         for index in unowned {
             if self.user(world, index).is_none() {
-                // A table that is gone is what was wanted.
+                // The table being gone already is the wanted result.
                 let _ = self.unmake_table(world, index);
             }
         }
     }
 
     /// Describes a user that keeps a table: an interface bound to it, a route of another table that resolves in it, or a feature that
-    /// holds it or follows a route in it.
+    /// has a reference on it or follows a route in it.
     pub fn user(&self, world: &World, index: TableIndex) -> Option<String> {
         if self.inner().table(index).is_ok_and(|table| table.held > 0) {
             return Some("a feature uses it".into());

@@ -21,7 +21,7 @@ use wire::{Ip4, Ip4Prefix, Ip6, MacAddr, Prefix};
 
 type Kind = PathKind<Ipv4Addr>;
 
-/// What finally becomes of packets.
+/// The final result for packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum End {
     Neighbor(u32, IpAddr),
@@ -41,7 +41,7 @@ fn ip(text: &str) -> Ipv4Addr {
     text.parse().expect("an address")
 }
 
-/// Where workers would send packets to an address, all buckets together.
+/// Looks up the results that workers would find for packets to an address, all buckets together.
 fn ends(bench: &Bench, table: TableIndex, addr: Ipv4Addr) -> BTreeSet<End> {
     let fib = bench.world.get::<Fib<Ip4>>();
     let adjs = bench.world.get::<Adjacencies>();
@@ -90,7 +90,7 @@ fn an_address_brings_its_routes_and_takes_them_along() {
     assert_eq!((at("10.0.0.255"), at("10.0.0.0")), (vec![End::Drop], vec![End::Drop]));
     assert_eq!((at("10.0.1.1"), at("255.255.255.255")), (vec![End::NoRoute], vec![End::Receive]));
     assert_eq!((at("127.0.0.1"), at("240.0.0.1")), (vec![End::Drop], vec![End::Drop]));
-    // Whatever a client likes is an address.
+    // A client may add any address.
     for odd in ["12.0.0.0/24", "13.0.0.255/24", "224.0.0.1/4", "127.0.0.1/8", "0.0.0.1/8"] {
         addresses.add(world, b, p(odd)).expect(odd);
     }
@@ -180,7 +180,7 @@ fn sources_paths_and_preferences() {
     assert_eq!(info.sources.iter().map(|s| s.source).collect::<Vec<_>>(), [Source::Api, Source::Cli]);
     assert_eq!(fib.remove(world, t, dst, Source::Api, &[x]).expect_err("no such path").code(), -6);
     fib.remove(world, t, dst, Source::Api, &[y]).expect("removed");
-    // A preference that is worse waits until the better ways are down.
+    // A path with a worse preference is unused until the better paths are down.
     fib.add(world, t, dst, Source::Cli, &[Path { preference: 1, ..y }]).expect("changed");
     assert_eq!(at("9.0.0.1"), [ex]);
     ifs.set_admin(world, a, false).expect("down");
@@ -189,7 +189,7 @@ fn sources_paths_and_preferences() {
     assert_eq!(at("9.0.0.1"), [End::Unreach]);
     ifs.set_admin(world, a, true).expect("up");
     assert_eq!(at("9.0.0.1"), [ex]);
-    // A deleted interface takes its paths along.
+    // Deleting an interface removes its paths.
     ifs.delete(world, a).expect("deleted");
     assert_eq!(at("9.0.0.1"), [End::Unreach]);
     ifs.delete(world, b).expect("deleted");
@@ -224,7 +224,7 @@ fn routes_share_one_list_and_let_go_of_everything() {
     }
     fib.set(world, t, p("8.0.0.0/8"), Source::Cli, &far).expect("set");
     assert_eq!(fib.route(t, nets[7]).expect("there").sources[0].shared, 100);
-    // The neighbour, the alias of the list, what follows it, a load-balance, the alias of its list.
+    // The neighbour, the alias of the list, the via adjacency that follows it, a load-balance, the alias of its list.
     assert_eq!(adjs.list().len(), before + 5);
     nets.iter().for_each(|net| fib.remove(world, t, *net, Source::Cli, &[]).expect("removed"));
     assert_eq!(ends(&bench, t, ip("8.0.0.1")), [End::Drop].into());
@@ -232,7 +232,7 @@ fn routes_share_one_list_and_let_go_of_everything() {
     assert_eq!(adjs.list().len(), before);
 }
 
-/// The same by the definition: no sharing, nothing kept between questions.
+/// A reference model by the definition: no sharing, no state kept between lookups.
 #[derive(Default)]
 struct Oracle {
     routes: BTreeMap<Ip4Prefix, Vec<Path<Ipv4Addr>>>,
@@ -244,7 +244,7 @@ impl Oracle {
         self.routes.iter().filter(|(p, _)| p.contains(addr)).max_by_key(|(p, _)| p.len()).map(|(_, l)| l)
     }
 
-    /// Whether whoever follows `from` comes to `to`.
+    /// Returns true if following `from` leads to `to`.
     fn leads_to(&self, from: &Vec<Path<Ipv4Addr>>, to: &Vec<Path<Ipv4Addr>>, depth: usize) -> bool {
         from == to
             || depth < 12
@@ -256,7 +256,7 @@ impl Oracle {
                 })
     }
 
-    /// Where a list leads, and whether others may follow it (and then, if it is attached, on which interface).
+    /// The results of a list, and whether recursive paths may follow it (if it is attached, the result names the interface).
     fn list(&self, list: &Vec<Path<Ipv4Addr>>) -> (BTreeSet<End>, bool) {
         let mut all = Vec::new();
         for path in list {
@@ -325,7 +325,7 @@ fn paths() -> impl Strategy<Value = Vec<Path<Ipv4Addr>>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
-    /// Whatever is set, removed, goes down or leads in a circle: packets go where the definition says.
+    /// Random changes, with interfaces going down and circular routes: lookups agree with the reference model.
     #[test]
     fn as_the_definition_says(ops in prop::collection::vec(prop_oneof![
         6 => (prefixes(), paths()).prop_map(|(p, l)| Op::Set(p, l)),
@@ -356,7 +356,7 @@ proptest! {
                     oracle.routes.insert(prefix, list);
                 }
                 Op::AddAll(mut all) => {
-                    // The definition takes long with many paths.
+                    // The reference model is slow with many paths.
                     let mut paths = BTreeMap::new();
                     all.retain(|(prefix, list)| {
                         let there = || oracle.routes.get(prefix).map_or(0, Vec::len);

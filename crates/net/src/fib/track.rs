@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Routes that features follow, as tunnels do to their far ends.
+//! Routes that features follow, as tunnels follow the route to their remote endpoint.
 
 use super::list::{ListId, State};
 use super::{Extension, Fib, Net, Path, PathKind, PathListInfo, TableIndex};
@@ -40,12 +40,12 @@ impl Tracked {
         world.get::<Fib<F>>().track_paths(world, TableIndex::DEFAULT, paths)
     }
 
-    /// The paths and what they lead to now.
+    /// The paths, with their current resolution.
     pub fn paths<F: Net>(self, world: &World) -> Option<PathListInfo<F>> {
         world.get::<Fib<F>>().path_list(self.list_of::<F>()?.0)
     }
 
-    /// Stops to follow the route. No packet may be sent to the adjacency any more.
+    /// Stops following the route. No packet may be sent to the adjacency any more.
     pub fn release(self, world: &World) {
         if self.is_v6 {
             world.get::<Fib<Ip6>>().untrack(world, self.list);
@@ -54,7 +54,7 @@ impl Tracked {
         }
     }
 
-    /// Whether there is a route that can forward packets.
+    /// Returns true if there is a route that can forward packets.
     pub fn is_resolved(self, world: &World) -> bool {
         if self.is_v6 {
             world.get::<Fib<Ip6>>().is_usable(self.list)
@@ -104,7 +104,7 @@ impl<F: Net> Fib<F> {
         self.inner().lists.get(list).is_some_and(|list| list.now.state != State::Unusable)
     }
 
-    /// Whether a tracked route can forward packets. The path list of the other protocol is resolved again when that changes.
+    /// Returns true if a tracked route can forward packets. The other protocol's path list `watcher` is resolved again when that changes.
     pub(super) fn watch(&self, over: Tracked, watcher: ListId) -> bool {
         let mut inner = self.inner();
         let Some(list) = over.list_of::<F>().and_then(|list| inner.lists.get_mut(list)) else { return false };

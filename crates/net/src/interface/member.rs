@@ -69,7 +69,7 @@ impl Interfaces {
         interface.device.set_promiscuous(world, all)
     }
 
-    /// Whether an interface is a member of a promiscuous bond.
+    /// Returns true if the interface is a member of a bond that receives frames for all MAC addresses.
     pub(super) fn bond_receives_all(&self, interface: &Interface) -> bool {
         let bond = interface.bond.and_then(|membership| self.get(membership.bond).ok());
         bond.is_some_and(|bond| bond.promiscuous || self.features_need_all(&bond, None))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is known of an interface, and what a driver says of a new one.
+//! The control state of an interface, and the parameters of a new one.
 
 use super::{RxChoice, SubFrames};
 use crate::device::Device;
@@ -11,21 +11,21 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use wire::{Address, MacAddr};
 
-/// What an interface carries.
+/// The kind of packets that an interface carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IfKind {
     /// Ethernet frames.
     Ethernet,
     /// IP packets without a layer-2 header.
     Ip,
-    /// IP packets to one of several others, each of which has to be known: what their adjacencies put in front tells them apart.
+    /// IP packets to one of several peers, each of which has to be configured: the header from its adjacency selects the peer.
     Multipoint,
     /// Nothing: `local0`.
     Local,
 }
 
 impl IfKind {
-    /// Packets without a layer-2 header.
+    /// Returns true if packets have no layer-2 header.
     pub const fn is_ip(self) -> bool {
         matches!(self, Self::Ip | Self::Multipoint)
     }
@@ -46,9 +46,9 @@ pub enum L2Role {
 /// Tag rewriting of received frames while an interface is in layer-2 mode, with VPP's operation numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TagRewrite {
-    /// One of the constants.
+    /// The operation: one of the constants.
     pub op: u32,
-    /// The first tag that is pushed is a customer tag (802.1Q), not a service tag (802.1ad).
+    /// True if the first tag that is pushed is a customer tag (802.1Q), not a service tag (802.1ad).
     pub dot1q: bool,
     /// The ids of the tags that are pushed, outer one first; 0 where none is.
     pub tags: [u16; 2],
@@ -57,13 +57,13 @@ pub struct TagRewrite {
 impl TagRewrite {
     /// No rewrite.
     pub const NONE: u32 = 0;
-    /// One tag is put in front of those that are there.
+    /// One tag is put in front of the present tags.
     pub const PUSH_1: u32 = 1;
-    /// Two tags are.
+    /// Two tags are put in front of the present tags.
     pub const PUSH_2: u32 = 2;
-    /// The outer tag is taken off.
+    /// The outer tag is removed.
     pub const POP_1: u32 = 3;
-    /// Both tags are.
+    /// Both tags are removed.
     pub const POP_2: u32 = 4;
     /// The outer tag is replaced by another.
     pub const TRANSLATE_1_1: u32 = 5;
@@ -78,7 +78,7 @@ impl TagRewrite {
 /// Rewriting for provider backbone bridges while an interface is in layer-2 mode: a header in front of whole frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BackboneRewrite {
-    /// [`TagRewrite::PUSH_2`]: received frames get the header; [`TagRewrite::POP_2`]: it is taken off them.
+    /// [`TagRewrite::PUSH_2`]: received frames get the header; [`TagRewrite::POP_2`]: it is removed from them.
     pub op: u32,
     /// The backbone destination address.
     pub destination: MacAddr,
@@ -99,10 +99,10 @@ pub struct SubInterface {
     pub frames: SubFrames,
 }
 
-/// Which packets an MTU is for.
+/// The packets that an MTU is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MtuKind {
-    /// What the link carries; the others are at most this.
+    /// All packets of the link; the other MTUs are at most this one.
     Link,
     /// All layer-3 packets that have no MTU of their own.
     L3,
@@ -114,14 +114,14 @@ pub enum MtuKind {
     Mpls,
 }
 
-/// What an interface was made with: what it goes back to when a setting is taken back.
+/// The original settings of an interface, to which it returns when a setting is unset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Made {
-    /// Its name; its nodes are called after it for good.
+    /// Its name; its nodes keep this name when it is renamed.
     pub name: String,
-    /// Its address.
+    /// Its MAC address.
     pub mac: MacAddr,
-    /// What its link carried.
+    /// The MTU of its link, in bytes.
     pub mtu: u16,
 }
 
@@ -130,22 +130,22 @@ pub struct Made {
 pub struct Membership {
     /// The bond.
     pub bond: SwIfIndex,
-    /// The member's own address. While it is a member it has the bond's.
+    /// The member's own MAC address. While it is a member it has the bond's.
     pub mac: MacAddr,
 }
 
-/// An interface, as control knows it.
+/// The control state of an interface.
 #[derive(Clone)]
 pub struct Interface {
     /// Its number.
     pub sw_if: SwIfIndex,
     /// Its name.
     pub name: String,
-    /// What it carries.
+    /// The kind of packets that it carries.
     pub kind: IfKind,
     /// The driver's side. That of a sub-interface does nothing.
     pub device: Arc<dyn Device>,
-    /// The interface that it lies on; itself, if it is a hardware interface.
+    /// The parent of a sub-interface; itself, if it is a hardware interface.
     pub parent: SwIfIndex,
     /// Set for a sub-interface.
     pub sub: Option<SubInterface>,
@@ -155,9 +155,9 @@ pub struct Interface {
     pub link_up: bool,
     /// Set for a member of a bond.
     pub bond: Option<Membership>,
-    /// Takes frames for whatever MAC address, because an operator wants that.
+    /// True if promiscuous mode is configured: it receives frames for all MAC addresses.
     pub promiscuous: bool,
-    /// A feature takes all its frames before anything looks at them, whatever their MAC address.
+    /// True if a feature takes all its frames before other processing, whatever their MAC address.
     pub patched: bool,
     /// Role in layer-2 switching.
     pub l2: L2Role,
@@ -165,19 +165,19 @@ pub struct Interface {
     pub tag_rewrite: TagRewrite,
     /// Backbone rewriting in layer-2 mode.
     pub backbone_rewrite: Option<BackboneRewrite>,
-    /// Its own address.
+    /// Its MAC address.
     pub mac: MacAddr,
-    /// MTUs in the order of [`MtuKind`]; 0 means "as the one before it": L3 as link, the others as L3.
+    /// MTUs in bytes, in the order of [`MtuKind`]; 0 means inherited: L3 from link, the others from L3.
     pub mtu: [u16; 5],
-    /// The link's MTU, if an operator chose it.
+    /// The link's MTU, if it is configured.
     pub own_mtu: Option<u16>,
-    /// A user's note.
+    /// A note by the operator.
     pub tag: String,
-    /// Packets leave by this node.
+    /// The output node, by which packets leave.
     pub output: NodeIndex,
     /// The driver's transmit node.
     pub tx: NodeIndex,
-    /// Other interfaces have the same output and transmit nodes.
+    /// True if other interfaces have the same output and transmit nodes.
     pub shares_nodes: bool,
     /// Index of the IPv4 table.
     pub fib4: u32,
@@ -185,18 +185,18 @@ pub struct Interface {
     pub fib6: u32,
     /// Index of the table of its link-local addresses; 0 for none.
     pub link6: u32,
-    /// IPv4 and IPv6 are enabled.
+    /// True if IPv4 is enabled, and true if IPv6 is.
     pub ip_enabled: [bool; 2],
-    /// Hosts of IPv4 and of IPv6 are told of better routers.
+    /// True if ICMP redirects are sent to IPv4 hosts, and true if they are sent to IPv6 hosts.
     pub redirects: [bool; 2],
-    /// What it was made with.
+    /// The settings that it was made with.
     pub made: Made,
-    /// What an operator chose for its receive queues.
+    /// The configured placement of its receive queues, by queue number.
     pub rx: BTreeMap<u16, RxChoice>,
 }
 
 impl Interface {
-    /// Whether the interface is a device that carries Ethernet frames, and no sub-interface.
+    /// Returns true if the interface is a device that carries Ethernet frames, and no sub-interface.
     pub fn is_ethernet_device(&self) -> bool {
         self.kind == IfKind::Ethernet && self.sub.is_none()
     }
@@ -248,7 +248,7 @@ impl Interface {
         }
     }
 
-    /// Its own address: for a member of a bond, the one that it has again when it leaves the bond.
+    /// Its own MAC address: for a member of a bond, the one that it has again when it leaves the bond.
     pub fn own_mac(&self) -> MacAddr {
         self.bond.map_or(self.mac, |membership| membership.mac)
     }
@@ -295,17 +295,17 @@ impl Interface {
     }
 }
 
-/// What a driver says of a new interface.
+/// The parameters of a new interface, given by its driver.
 pub struct NewInterface {
     /// Its name; must be free.
     pub name: String,
-    /// What it carries.
+    /// The kind of packets that it carries.
     pub kind: IfKind,
     /// The driver's side.
     pub device: Arc<dyn Device>,
-    /// Its own address.
+    /// Its MAC address.
     pub mac: MacAddr,
-    /// What the link carries.
+    /// The MTU of the link, in bytes.
     pub mtu: u16,
     /// Link state at the start.
     pub link_up: bool,

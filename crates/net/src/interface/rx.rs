@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What operators choose for receive queues.
+//! Configuration of receive queues: mode and thread.
 
 use super::Interfaces;
 use crate::RxQueue;
 use cli::Error;
 use graph::{InputMode, SwIfIndex, ThreadIndex, World};
 
-/// What an operator chose for a receive queue; `None` leaves it to the driver.
+/// The configuration of a receive queue; `None` leaves a setting to the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RxChoice {
-    /// How its thread learns of packets.
+    /// The receive mode: polling, interrupt or adaptive.
     pub mode: Option<InputMode>,
     /// The thread that polls it.
     pub thread: Option<ThreadIndex>,
-    /// Where it was before.
+    /// The placement by the driver, before it was configured.
     made: RxQueue,
 }
 
 impl Interfaces {
-    /// How new receive queues are polled.
+    /// The receive mode of new receive queues.
     pub fn default_rx_mode(&self) -> InputMode {
         self.inner().rx_mode.unwrap_or(InputMode::Adaptive)
     }
 
-    /// Chooses how receive queues made from now on are polled; `None` for adaptively.
+    /// Sets the receive mode of receive queues made from now on; `None` for adaptive.
     pub fn set_default_rx_mode(&self, mode: Option<InputMode>) {
         self.inner().rx_mode = mode;
     }
 
-    /// Chooses how the thread of a receive queue learns of packets; `None`: as when it was made.
+    /// Sets the receive mode of a receive queue; `None`: as when it was made.
     ///
     /// # Errors
     /// An interface or a queue that isn't there; a mode that the device hasn't got.
@@ -42,7 +42,7 @@ impl Interfaces {
         self.choose(world, sw_if, queue, |choice| choice.mode = mode)
     }
 
-    /// Chooses the thread that polls a receive queue; `None`: the one that had it first.
+    /// Sets the thread that polls a receive queue; `None`: the thread that it was made with.
     ///
     /// # Errors
     /// An interface, a queue or a thread that isn't there.

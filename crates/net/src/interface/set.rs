@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What changes an interface.
+//! Operations that change the settings and state of an interface.
 
 use super::{BackboneRewrite, IfKind, Interface, Interfaces, L2Role, MtuKind, TagRewrite, no_interface};
 use crate::device::Device;
@@ -34,10 +34,10 @@ impl Interfaces {
         }
     }
 
-    /// Takes an interface up or down. The link of a sub-interface is down as long as its parent is.
+    /// Sets the admin state of an interface, up or down. The link of a sub-interface is down as long as its parent is.
     ///
     /// # Errors
-    /// One that isn't there; what the device says.
+    /// One that isn't there; the device's error.
     pub fn set_admin(&self, world: &World, sw_if: SwIfIndex, up: bool) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         if interface.admin_up == up {
@@ -60,7 +60,7 @@ impl Interfaces {
         Err(Error::unsupported(why).retval(retval::INVALID_VALUE))
     }
 
-    /// Notes that the link went up or down. Drivers call it.
+    /// Sets the link state, up or down. Drivers call it.
     ///
     /// # Errors
     /// One that isn't there.
@@ -75,7 +75,7 @@ impl Interfaces {
     ///
     /// # Errors
     /// One that isn't there; a group address; a sub-interface, which has its parent's (−7), or a member of a bond, which has the bond's
-    /// (−80); what the device says.
+    /// (−80); the device's error.
     pub fn set_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
         if mac.is_multicast() || mac == MacAddr::ZERO {
             return Err(
@@ -88,11 +88,11 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.mac = mac)
     }
 
-    /// Changes an MTU; 0 takes it back: a protocol has none of its own then, the link what it was made with.
+    /// Changes an MTU, in bytes; 0 unsets it: a protocol has no MTU of its own then, the link has the one that it was made with.
     ///
     /// # Errors
-    /// One that isn't there; below 68 (RFC 791 3.2) or 1280 for IPv6 (RFC 8200 5); the link's of a sub-interface (−7); what the
-    /// device says.
+    /// One that isn't there; below 68 (RFC 791 3.2) or 1280 for IPv6 (RFC 8200 5); the link's of a sub-interface (−7); the
+    /// device's error.
     pub fn set_mtu(&self, world: &World, sw_if: SwIfIndex, kind: MtuKind, mtu: u16) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         let least = match kind {
@@ -114,7 +114,7 @@ impl Interfaces {
         })
     }
 
-    /// Notes what the link carries now. Drivers call it when the device changed by itself.
+    /// Records a new MTU of the link, in bytes. Drivers call it when the device changed by itself.
     ///
     /// # Errors
     /// One that isn't there.
@@ -122,8 +122,8 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu[0] = mtu)
     }
 
-    /// Notes with which address and which MTU it would be made now, and gives it these unless an operator chose others. Drivers
-    /// call it for an interface that was made before its device was there.
+    /// Records the MAC address and the MTU that the interface would be made with now, and applies them unless others are configured.
+    /// Drivers call it for an interface that was made before its device was there.
     ///
     /// # Errors
     /// One that isn't there.
@@ -173,7 +173,7 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Sets a user's note.
+    /// Sets the operator's note.
     ///
     /// # Errors
     /// One that isn't there.
@@ -185,10 +185,10 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Sets whether frames for other MAC addresses are received. For a sub-interface this sets the parent.
+    /// Turns promiscuous mode on or off: frames for other MAC addresses are received. For a sub-interface this sets the parent.
     ///
     /// # Errors
-    /// One that isn't there, or has no MAC address (−7); what the device says.
+    /// One that isn't there, or has no MAC address (−7); the device's error.
     pub fn set_promiscuous(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         if interface.sub.is_some() {
@@ -206,7 +206,7 @@ impl Interfaces {
     /// Sets whether a feature takes all frames of a device, which then receives frames for all MAC addresses.
     ///
     /// # Errors
-    /// One that isn't there (−2); what the device says.
+    /// One that isn't there (−2); the device's error.
     pub fn set_patched(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
         let interface = Interface { patched: on, ..self.get(sw_if)? };
         let all = interface.promiscuous || self.features_need_all(&interface, None);
@@ -214,13 +214,13 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.patched = on)
     }
 
-    /// Whether a feature needs frames for all MAC addresses: a device is patched, it or one of its sub-interfaces, except `but`, is a
-    /// layer-2 port, or its bond receives them.
+    /// Returns true if features need frames for all MAC addresses: a device is patched, it or one of its sub-interfaces, except `but`, is
+    /// a layer-2 port, or its bond receives them.
     pub(super) fn features_need_all(&self, device: &Interface, but: Option<SwIfIndex>) -> bool {
         device.patched || self.has_ports(device.sw_if, but) || self.bond_receives_all(device)
     }
 
-    /// Whether a device or one of its sub-interfaces, except `but`, is a layer-2 port.
+    /// Returns true if a device or one of its sub-interfaces, except `but`, is a layer-2 port.
     fn has_ports(&self, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
         let inner = self.inner();
         let subs = inner.subs.get(&device).into_iter().flat_map(|subs| subs.values());
@@ -233,7 +233,7 @@ impl Interfaces {
     /// Sets the layer-2 role of an interface. The device of a port, or of its parent, receives frames for all MAC addresses.
     ///
     /// # Errors
-    /// One that isn't there, or carries no Ethernet frames (−71); a member of a bond (−80); what the device says.
+    /// One that isn't there, or carries no Ethernet frames (−71); a member of a bond (−80); the device's error.
     pub fn set_l2(&self, world: &World, sw_if: SwIfIndex, role: L2Role) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         if interface.l2 == role {
@@ -273,7 +273,7 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.backbone_rewrite = rewrite)
     }
 
-    /// Notes whether a protocol is enabled: `ip6` false for IPv4. The addresses' owner calls it.
+    /// Records whether a protocol is enabled: `ip6` false for IPv4. The addresses' owner calls it.
     ///
     /// # Errors
     /// One that isn't there.
@@ -285,7 +285,7 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Ip(sw_if, ip6, on), |i| i.ip_enabled[at] = on)
     }
 
-    /// Lets hosts on an interface be told of better routers, or not: `ip6` false for those of IPv4.
+    /// Turns ICMP redirects to hosts on an interface on or off: `ip6` false for IPv4 hosts.
     ///
     /// # Errors
     /// One that isn't there.
@@ -299,7 +299,7 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Notes the table of an interface's link-local addresses; 0 for none.
+    /// Records the table of an interface's link-local addresses; 0 for none.
     pub(crate) fn set_link_table(&self, sw_if: SwIfIndex, table: u32) {
         let mut inner = self.inner();
         if let Some(Some(interface)) = inner.all.get_mut(sw_if.at()) {

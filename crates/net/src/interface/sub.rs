@@ -19,7 +19,7 @@ use sync::Turn;
 pub struct SubOf {
     /// The parent.
     pub parent: SwIfIndex,
-    /// The tags of frames that it sends ([`super::Tags::exact_bytes`]). None if these aren't known: then it can't route packets out.
+    /// The tags of frames that it sends ([`super::Tags::exact_bytes`]). `None` if they are not known: then it can't send routed packets.
     pub tags: Option<Vec<[u8; TAG]>>,
 }
 
@@ -44,8 +44,8 @@ impl Interfaces {
     /// Adds the sub-interface `PARENT.ID`, with the parent's MAC address and link state. It starts admin down.
     ///
     /// # Errors
-    /// A parent that isn't there (−2) or isn't an Ethernet device (−71) or is a member of a bond (−80); a number that another sub-interface of the parent has
-    /// (−56); tags that another one takes, or that can't be (−1); more interfaces than there is room for.
+    /// A parent that isn't there (−2) or isn't an Ethernet device (−71) or is a member of a bond (−80); a number that another sub-interface
+    /// of the parent has (−56); an invalid VLAN id (−55); tags that another one takes, or invalid tags (−1); too many interfaces.
     pub fn create_sub(
         &self,
         world: &World,
@@ -182,7 +182,7 @@ impl Interfaces {
         self.sent.get(sub, turn).copied()
     }
 
-    /// Whether an interface has sub-interfaces.
+    /// Returns true if an interface has sub-interfaces.
     #[inline(always)]
     pub fn has_subs(&self, parent: u32, turn: &Turn<'_>) -> bool {
         self.vlans.get(parent, turn).is_some()

@@ -103,7 +103,7 @@ impl<T: Default> ByVlan<T> {
         Some(&self.0[id / GROUP].get()?[id % GROUP])
     }
 
-    /// Counts a group that is made in `groups`.
+    /// Returns the value of an id, and makes its group if needed, which `groups` counts.
     fn make(&self, id: u16, groups: &AtomicUsize) -> &T {
         let id = usize::from(id & 0xfff);
         let group = || {
@@ -170,7 +170,7 @@ impl VlanTree {
         }
     }
 
-    /// Whether most of the memory is that of sub-interfaces that are gone: a new tree for these `subs` sub-interfaces takes less.
+    /// Returns true if deleted sub-interfaces use most of the memory: a new tree for the `subs` sub-interfaces takes less.
     pub fn is_wasteful(&self, subs: usize) -> bool {
         // A sub-interface needs two groups at most.
         self.groups.load(Ordering::Relaxed) > 4 * subs + 16
@@ -246,7 +246,7 @@ mod tests {
         })
     }
 
-    /// How exactly a sub-interface asks for a frame, or that it doesn't: the rules one by one.
+    /// Rank of a sub-interface's match for a frame, higher for a more specific one; `None` for no match: the rules one by one.
     fn fits(frames: SubFrames, frame: FrameTags) -> Option<u32> {
         let SubFrames::Tagged(tags) = frames else { return Some(0) };
         let takes = |vlan: Vlan, id: u16| match vlan {

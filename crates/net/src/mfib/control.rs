@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What can be done with entries and tables.
+//! Operations on entries and tables.
 
 use super::mroutes::Numbers;
 use super::table::{Entry, Node, Nodes, Said, Table, full};
@@ -16,12 +16,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tables::Lpm;
 
-/// Everything but what workers read.
+/// The control side's state: everything but what workers read.
 pub struct Inner<F: Net> {
-    /// What every table has.
+    /// The entries that every table has.
     pub defaults: Nodes<F::Addr>,
     tables: BTreeMap<TableIndex, Table<F>>,
-    /// Of lists of senders.
+    /// Allocates the numbers of sender lists.
     lists: Numbers,
 }
 
@@ -53,10 +53,10 @@ where
 }
 
 impl<F: Net> Mfib<F> {
-    /// Adds an entry, or changes what a source says of it.
+    /// Adds an entry, or changes a source's part of it.
     ///
     /// # Errors
-    /// What is no sender (−7); an interface that isn't there (−2); no room (−99).
+    /// An invalid sender address (−7); an interface that isn't there (−2); no room (−99).
     pub fn update(
         &self,
         world: &World,
@@ -93,7 +93,7 @@ impl<F: Net> Mfib<F> {
         Ok(index)
     }
 
-    /// A new entry that workers don't see yet.
+    /// Makes a new entry, which workers don't see yet.
     fn insert(
         &self,
         inner: &mut Inner<F>,
@@ -125,7 +125,7 @@ impl<F: Net> Mfib<F> {
         Ok(())
     }
 
-    /// Lets workers find what there is for a group, now that an entry has come or gone.
+    /// Publishes a group to workers after an entry was added or removed.
     fn link(&self, inner: &mut Inner<F>, table: TableIndex, group: Group<F::Addr>) -> Result<(), Error> {
         let at = (group.addr, group.len);
         let Inner { tables, lists, defaults } = inner;
@@ -144,10 +144,10 @@ impl<F: Net> Mfib<F> {
         Ok(())
     }
 
-    /// Removes some of a source's paths from an entry, or all that it says (`paths` empty). What has no path left, goes.
+    /// Removes some of a source's paths from an entry, or the source's whole part (`paths` empty). A part without paths is removed.
     ///
     /// # Errors
-    /// What isn't there (−6).
+    /// No such entry, source or path (−6).
     pub fn remove(
         &self,
         world: &World,
@@ -173,7 +173,7 @@ impl<F: Net> Mfib<F> {
         Ok(())
     }
 
-    /// Removes what a source says; the entry, if nobody says anything any more.
+    /// Removes a source's part of an entry; and the entry, if no source is left.
     fn forget_source(
         &self,
         world: &World,
@@ -193,7 +193,7 @@ impl<F: Net> Mfib<F> {
             None => node.own.take(),
             Some(source) => node.senders.remove(&source),
         };
-        // What shrinks finds room.
+        // Can't fail for lack of room: the table shrinks.
         let linked = self.link(inner, table, group);
         debug_assert!(linked.is_ok());
         if let Some(table) = inner.tables.get_mut(&table)
@@ -211,7 +211,7 @@ impl<F: Net> Mfib<F> {
         }
     }
 
-    /// What sources say of entries, where `which` says so.
+    /// Lists the sources of entries that `which` selects, each with its table and group.
     fn select(
         inner: &Inner<F>,
         only: Option<TableIndex>,
@@ -243,12 +243,12 @@ impl<F: Net> Mfib<F> {
         self.remove_where(world, table, |_, _| true);
     }
 
-    /// Removes all that a source says in a table.
+    /// Removes all entries of a source in a table.
     pub fn flush(&self, world: &World, table: TableIndex, source: Source) {
         self.remove_where(world, table, |of, _| of == source);
     }
 
-    /// From now on the source tells again what it has to say in a table; the entries stay as they are until
+    /// Marks a source's entries in a table as stale: the source sets them again. The entries stay as they are until
     /// [`Self::replace_end`].
     pub fn replace_begin(&self, table: TableIndex, source: Source) {
         let mut inner = self.inner();
@@ -258,7 +258,7 @@ impl<F: Net> Mfib<F> {
         }
     }
 
-    /// Removes what the source hasn't told again since [`Self::replace_begin`].
+    /// Removes the source's entries that weren't set again since [`Self::replace_begin`].
     pub fn replace_end(&self, world: &World, table: TableIndex, source: Source) {
         self.remove_where(world, table, |of, said| of == source && said.stale);
     }
@@ -290,7 +290,7 @@ impl<F: Net> Mfib<F> {
         entry.map(|entry| info(group, entry))
     }
 
-    /// The entry that packets from a sender to a group take; without a sender, those of senders without one of their own.
+    /// The entry that packets from a sender to a group take; without a sender, the entry for senders without an entry of their own.
     pub fn best(&self, table: TableIndex, addr: F::Addr, source: Option<F::Addr>) -> Option<MrouteInfo<F>> {
         let own = source.and_then(|source| self.entry(table, group::from::<F>(source, addr)));
         own.or_else(|| {
@@ -299,14 +299,14 @@ impl<F: Net> Mfib<F> {
         })
     }
 
-    /// At most `n` entries of a table behind one of them, in order of group and sender, without those that nobody set
+    /// At most `n` entries of a table after `after` (or from the first), in order of group and sender, without implicit ones
     /// ([`Source::Implicit`]).
     pub fn list(&self, table: TableIndex, after: Option<Group<F::Addr>>, n: usize) -> Vec<MrouteInfo<F>> {
         let inner = self.inner();
         let own = inner.tables.get(&table).map(|table| &table.nodes);
         let from = after.map_or(Bound::Unbounded, |group| Bound::Included((group.addr, group.len)));
         let range = (from, Bound::Unbounded);
-        // Both are in order; where there are both, the table's own counts.
+        // Both are in order; of two entries for one group, the table's own is in force.
         let mut places: BTreeSet<(F::Addr, u8)> = inner.defaults.range(range).map(|(at, _)| *at).collect();
         places.extend(
             own.into_iter().flat_map(|nodes| nodes.range(range)).map(|(at, _)| *at).take(n.saturating_add(1)),
@@ -331,7 +331,7 @@ impl<F: Net> Mfib<F> {
         all
     }
 
-    /// The tables with entries of their own, and the entries.
+    /// Memory usage of the tables with entries of their own, and of the entries.
     pub fn usage(&self) -> (TableUsage, Usage) {
         let inner = self.inner();
         let tables = inner.tables.values().map(|table| TableUsage::of(&*table.lpm)).sum();
@@ -348,7 +348,7 @@ impl<F: Net> Mfib<F> {
         (tables, entries)
     }
 
-    /// How many entries a table has of its own.
+    /// Number of entries of a table's own.
     pub fn count(&self, table: TableIndex) -> usize {
         let inner = self.inner();
         inner

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is said of entries and of their interfaces, with VPP's names and bits.
+//! Flags of entries and of their interfaces, with VPP's names and bits.
 
 use std::fmt;
 
@@ -10,37 +10,37 @@ macro_rules! bits {
         pub struct $name(pub u32);
 
         impl $name {
-            /// None.
+            /// No flags.
             pub const NONE: Self = Self(0);
             $($(#[$about])* pub const $flag: Self = Self($bit);)*
-            /// Each with the word that commands take, and the letters that tables print.
+            /// The flags, each with the word that commands take, and the letters that tables print.
             pub const NAMES: &[(Self, &'static str, &'static str)] = &[$((Self::$flag, $long, $short)),*];
             const ALL: u32 = 0 $(| $bit)*;
 
-            /// Of these bits; those that mean nothing are left out.
+            /// The flags of these bits; undefined bits are dropped.
             pub const fn from_bits(bits: u32) -> Self {
                 Self(bits & Self::ALL)
             }
 
-            /// Whether all of `other` are set.
+            /// Returns true if all of `other` are set.
             #[inline(always)]
             pub const fn has(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }
 
-            /// These and `other`.
+            /// These flags and `other`.
             #[must_use]
             pub const fn with(self, other: Self) -> Self {
                 Self(self.0 | other.0)
             }
 
-            /// These without `other`.
+            /// These flags without `other`.
             #[must_use]
             pub const fn without(self, other: Self) -> Self {
                 Self(self.0 & !other.0)
             }
 
-            /// The words of those that are set.
+            /// The words of the flags that are set.
             pub fn words(self) -> Vec<&'static str> {
                 Self::NAMES.iter().filter(|(flag, ..)| self.has(*flag)).map(|(_, word, _)| *word).collect()
             }
@@ -56,29 +56,29 @@ macro_rules! bits {
 }
 
 bits! {
-    /// What is said of an entry.
+    /// Flags of an entry.
     EntryFlags {
-        /// Packets are reported, except from interfaces that say otherwise.
+        /// Packets are reported, except from interfaces with [`ItfFlags::NEGATE_SIGNAL`].
         SIGNAL = 1, "Signal", "S";
         /// Packets are dropped.
         DROP = 2, "Drop", "D";
         /// Packets from sources on the link that they came in by are reported.
         CONNECTED = 4, "Connected", "C";
-        /// Packets are accepted from whatever interface.
+        /// Packets are accepted from all interfaces.
         ACCEPT_ALL = 8, "Accept-all-itf", "AA";
     }
 }
 
 bits! {
-    /// What is said of an interface of an entry.
+    /// Flags of an interface of an entry.
     ItfFlags {
-        /// Whether packets are reported is the opposite of what the entry says.
+        /// Inverts the entry's `SIGNAL` flag for packets received on this interface.
         NEGATE_SIGNAL = 1, "Negate-Signal", "NS";
-        /// Packets may come in here.
+        /// Packets are accepted from this interface.
         ACCEPT = 2, "Accept", "A";
-        /// Packets are sent here.
+        /// Packets are sent by this interface.
         FORWARD = 4, "Forward", "F";
-        /// A report waits; there is no other until it is taken.
+        /// A report is pending; there is no other until it is taken.
         SIGNAL_PRESENT = 8, "Signal-Present", "SP";
         /// Reports come without the packet.
         DONT_PRESERVE = 16, "Dont-Preserve", "DP";

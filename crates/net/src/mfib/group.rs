@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an entry is for.
+//! The group and sender of an entry.
 
 use crate::Net;
 use cli::Error;
@@ -8,37 +8,37 @@ use std::fmt;
 use std::net::IpAddr;
 use wire::{Address, Prefix};
 
-/// Groups, and who sends to them: `(*, G/len)`, `(*, G)` or `(S, G)`.
+/// Groups and their senders: `(*, G/len)`, `(*, G)` or `(S, G)`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Group<A> {
     /// The group, without bits beyond `len`.
     pub addr: A,
-    /// How many bits of it count. All, if there is a source.
+    /// Prefix length of the group, in bits; the address length, if there is a source.
     pub len: u8,
     /// The only sender; `None` for all.
     pub source: Option<A>,
 }
 
 impl<A: Address> Group<A> {
-    /// From all senders to the groups of a prefix.
+    /// All senders, and the groups of a prefix.
     pub fn any(prefix: Prefix<A>) -> Self {
         let net = prefix.network();
         Self { addr: net.addr(), len: net.len(), source: None }
     }
 
-    /// Without the type of address.
+    /// The same with untyped addresses.
     pub fn erased(self) -> Group<IpAddr> {
         Group { addr: self.addr.into(), len: self.len, source: self.source.map(Into::into) }
     }
 }
 
-/// From one sender to one group.
+/// One sender and one group.
 pub fn from<F: Net>(source: F::Addr, addr: F::Addr) -> Group<F::Addr> {
     Group { addr, len: F::BITS, source: Some(source) }
 }
 
-/// Refuses what is no sender. An address that is no group is taken, as in VPP: clients put such entries into tables, and no packet
-/// finds them.
+/// Refuses an invalid sender address. An address that is not a group is accepted, as in VPP: clients put such entries into tables, and
+/// no packet finds them.
 pub(super) fn check<F: Net>(group: &Group<F::Addr>) -> Result<(), Error> {
     let refuse = |why: String| Err(Error::parse(why).retval(retval::INVALID_VALUE));
     match group.source {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Multicast route tables.
 //!
-//! Each table of routes has one for groups, of the same index and id: [`Fib`](crate::Fib) makes and deletes both. An entry is for
-//! `(S, G)`, `(*, G)` or `(*, G/len)`, found in this order. Several sources may speak of an entry; the best one's word counts.
+//! Each route table has a multicast table of the same index and id: [`Fib`](crate::Fib) makes and deletes both. An entry is for
+//! `(S, G)`, `(*, G)` or `(*, G/len)`, found in this order. Several sources may set an entry; the best one's part is in force.
 //!
 //! **For workers**, a table maps groups to the entry for all senders ([`tables::Leaf::hop`]) and to a list of single senders
 //! ([`tables::Leaf::route`]), if there is one. So a lookup is that of a route, and for groups with senders a search in their sorted
-//! list. Tables without entries of their own are one: that of the groups which every router listens to.
+//! list. Tables without entries of their own share one lookup table: that of the groups which every router listens to.
 //!
-//! An entry that workers see is replaced as a whole ([`Mroutes`]); its place is used again after a grace period.
+//! An entry that workers see is replaced as a whole ([`Mroutes`]); its index is used again after a grace period.
 
 mod control;
 mod flags;
@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use tables::{Forest, Leaf, Lpm};
 
-/// [`Leaf::route`] of a group without single senders; those of others' lists are this much above their number.
+/// [`Leaf::route`] of a group without single senders; that of other groups is this much above the number of their sender list.
 const NO_SENDERS: u32 = 1;
 
 /// The single senders of a group, sorted, each with its entry.
@@ -42,9 +42,9 @@ type Senders<F> = Box<[(<F as wire::Family>::Addr, MrouteIndex)]>;
 
 /// The multicast route tables of one protocol.
 pub struct Mfib<F: Net> {
-    /// Those with entries of their own.
+    /// The tables with entries of their own.
     tables: Slots<Arc<Lpm<F::Key>>>,
-    /// What the others find.
+    /// The table that all others share.
     defaults: Arc<Lpm<F::Key>>,
     senders: Slots<Senders<F>>,
     forest: Arc<Forest>,
@@ -85,13 +85,13 @@ impl<F: Net> Shared for Mfib<F> {
 }
 
 impl<F: Net> Mfib<F> {
-    /// What workers look groups up in, for [`Self::choose`]. A table that isn't there is one without entries of its own.
+    /// The lookup table for groups, for workers and [`Self::choose`]. A table that isn't there has no entries of its own.
     #[inline(always)]
     pub fn table<'t>(&'t self, index: TableIndex, turn: &'t Turn<'_>) -> &'t Lpm<F::Key> {
         self.tables.get(index.0, turn).unwrap_or(&self.defaults)
     }
 
-    /// The entry for packets from a sender, of what its group's lookup gave.
+    /// Selects the entry for packets from a sender, given the leaf that the lookup of the group found.
     #[inline(always)]
     pub fn choose(&self, leaf: Leaf, source: F::Addr, turn: &Turn<'_>) -> Option<MrouteIndex> {
         if leaf.route > NO_SENDERS
@@ -120,7 +120,7 @@ impl<F: Net> Mfib<F> {
     }
 }
 
-/// To ourselves, as entries of this protocol find it.
+/// The output for local delivery, for entries of this protocol.
 fn local<F: Net>() -> MrouteOutput {
     MrouteOutput { adj: F::fixed(AdjIndex::RECEIVE), tx_if: u32::MAX }
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is said of entries, and what `show` tells of them.
+//! Changes of entries, and descriptions of them for `show`.
 
 use super::{EntryFlags, Group, ItfFlags, MrouteIndex};
 use crate::{AdjIndex, Net, Source};
 use graph::SwIfIndex;
 use std::net::IpAddr;
 
-/// Where an entry's packets come from or go to.
+/// The place that a path's packets come from or go to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum MpathKind {
     /// An interface.
     Interface {
-        /// Its number.
+        /// Its index.
         sw_if: SwIfIndex,
-        /// A neighbour there, which packets go to alone; without one they go to the group.
+        /// A neighbour there: packets are sent to its MAC address only; without one they go to the group.
         nexthop: Option<IpAddr>,
     },
-    /// Ourselves.
+    /// Local delivery.
     Local,
 }
 
@@ -30,56 +30,56 @@ impl MpathKind {
     }
 }
 
-/// One of the ways of an entry.
+/// A path of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mpath {
-    /// Where it leads.
+    /// The interface, or local delivery.
     pub kind: MpathKind,
-    /// What packets do there.
+    /// Flags of the path: packets are accepted from there, or forwarded there.
     pub flags: ItfFlags,
 }
 
-/// What a source wants of an entry.
+/// A source's change of an entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Change<'a> {
-    /// New flags; `None` leaves those that are there.
+    /// New flags; `None` keeps the present flags.
     pub flags: Option<EntryFlags>,
-    /// A new RPF id; `None` leaves the one that is there.
+    /// A new RPF id; `None` keeps the present one.
     pub rpf_id: Option<u32>,
-    /// Paths that are added; the flags of those that are there are replaced.
+    /// Paths that are added; the flags of present paths are replaced.
     pub paths: &'a [Mpath],
 }
 
-/// What one source says, for `show`.
+/// One source's part of an entry, for `show`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MrouteSource {
-    /// Who.
+    /// The source.
     pub source: Source,
-    /// Of the entry.
+    /// The entry's flags.
     pub flags: EntryFlags,
-    /// The id that packets out of labels have to bring; all bits set for none. Kept for clients: there are no labels yet.
+    /// The RPF id that packets from MPLS have to carry; all bits set for none. Kept for clients: MPLS isn't built yet.
     pub rpf_id: u32,
-    /// The ways.
+    /// The paths.
     pub paths: Vec<Mpath>,
 }
 
 /// An entry, for `show`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MrouteInfo<F: Net> {
-    /// What it is for.
+    /// The group and sender.
     pub group: Group<F::Addr>,
-    /// Its number, also the cell of its counters.
+    /// Its index, also the index of its counters.
     pub index: MrouteIndex,
     /// The sources, best first.
     pub sources: Vec<MrouteSource>,
-    /// The interfaces, with what is said of each.
+    /// The interfaces, each with its flags.
     pub interfaces: Vec<(SwIfIndex, ItfFlags)>,
-    /// Where packets go at present.
+    /// The adjacencies that packets are sent to at present.
     pub outputs: Vec<AdjIndex>,
 }
 
 impl<F: Net> MrouteInfo<F> {
-    /// What the best source says of the entry.
+    /// The entry's flags from the best source.
     pub fn flags(&self) -> EntryFlags {
         self.sources.first().map_or(EntryFlags::NONE, |s| s.flags)
     }

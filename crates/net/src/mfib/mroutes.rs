@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Entries as workers know them.
+//! Entries as workers read them.
 
 use super::{EntryFlags, Group, ItfFlags};
 use crate::{AdjIndex, TableIndex};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{GraceTicket, Qsbr, Slots, Turn};
 
-/// Names an entry: small and dense over the tables of both protocols; 0 is none. Cells of `/net/mroute` go by it; the binary API
+/// Index of an entry: small and dense over the tables of both protocols; 0 is none. It is the index into `/net/mroute`; the binary API
 /// calls it `stats_index`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 #[repr(transparent)]
@@ -19,33 +19,33 @@ pub struct MrouteIndex(pub u32);
 
 /// An interface that an entry names.
 pub struct MrouteInterface {
-    /// Its number.
+    /// Its index.
     pub sw_if: u32,
-    /// What is said of it.
+    /// Its flags.
     pub flags: ItfFlags,
-    /// A report waits.
+    /// True while a report is pending.
     pub(super) waiting: Arc<AtomicBool>,
 }
 
 impl MrouteInterface {
-    /// Whether a report is to be made: none waits. From then on one does.
+    /// Claims the interface for a report: returns true if none is pending, and marks one as pending.
     #[inline(always)]
     pub(super) fn claim(&self) -> bool {
         !self.waiting.swap(true, Ordering::AcqRel)
     }
 }
 
-/// Where packets go.
+/// An output of an entry: packets are replicated to each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MrouteOutput {
-    /// What is done with them.
+    /// The adjacency of the packets.
     pub adj: AdjIndex,
-    /// The interface that they leave by; `u32::MAX` for those that stay here.
+    /// The interface that they leave by; `u32::MAX` for local delivery.
     pub tx_if: u32,
 }
 
 impl MrouteOutput {
-    /// To ourselves.
+    /// Returns true for local delivery.
     #[inline(always)]
     pub const fn is_local(self) -> bool {
         self.tx_if == u32::MAX
@@ -54,22 +54,22 @@ impl MrouteOutput {
 
 /// An entry.
 pub struct Mroute {
-    /// What is said of it.
+    /// Its flags.
     pub flags: EntryFlags,
-    /// The table it is of.
+    /// Its table.
     pub table: TableIndex,
-    /// What it is for.
+    /// Its group and sender.
     pub group: Group<IpAddr>,
-    /// By number.
+    /// The interfaces that it names, by index.
     pub interfaces: Box<[MrouteInterface]>,
-    /// For those that it doesn't name.
+    /// Stands for all interfaces that it doesn't name.
     pub(super) others: MrouteInterface,
-    /// One for each link, and one for ourselves.
+    /// One output for each link or neighbour, and one for local delivery.
     pub outputs: Box<[MrouteOutput]>,
 }
 
 impl Mroute {
-    /// What the entry says of an interface.
+    /// The entry's state of an interface, if it names it.
     #[inline(always)]
     pub fn interface(&self, sw_if: u32) -> Option<&MrouteInterface> {
         let at = self.interfaces.binary_search_by_key(&sw_if, |i| i.sw_if).ok()?;
@@ -96,7 +96,7 @@ impl Shared for Mroutes {
 }
 
 impl Mroutes {
-    /// An entry that a lookup found, if it isn't gone meanwhile.
+    /// The entry that a lookup found, unless it was removed meanwhile.
     #[inline(always)]
     pub fn get<'t>(&'t self, index: MrouteIndex, turn: &'t Turn<'_>) -> Option<&'t Mroute> {
         self.slots.get(index.0, turn)
@@ -106,7 +106,7 @@ impl Mroutes {
         self.numbers.lock().expect("no panic inside")
     }
 
-    /// A number for a new entry, with counters at zero.
+    /// Allocates an index for a new entry, with counters at zero.
     pub(super) fn allocate(&self) -> MrouteIndex {
         let index = MrouteIndex(self.numbers().take());
         self.counters.start(index.0 as usize);
@@ -117,14 +117,14 @@ impl Mroutes {
         self.slots.set(index.0, route);
     }
 
-    /// Takes an entry back that lookups don't find any more.
+    /// Removes an entry that lookups don't find any more.
     pub(super) fn free(&self, index: MrouteIndex) {
         self.slots.clear(index.0);
         self.numbers().give(index.0, self.slots.domain());
     }
 }
 
-/// Numbers from 1 on. One that came back is given again when no packet can name it any more.
+/// Allocates numbers from 1 on. A released number is reused when no packet can name it any more.
 #[derive(Default)]
 pub(super) struct Numbers {
     end: u32,

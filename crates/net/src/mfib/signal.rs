@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reports of packets, for clients that make routes from them.
+//! Reports of packets (signals), for clients that make routes from them.
 
 use super::{Group, ItfFlags, Mroute};
 use crate::TableIndex;
@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use sync::Mailbox;
 
-/// Bytes of a packet that a report keeps.
+/// Number of bytes of a packet that a report keeps.
 pub const SIGNAL_BYTES: usize = 256;
-/// Reports that wait at most.
+/// Maximum number of pending reports.
 const WAITING: usize = 256;
 
-/// A packet came in.
+/// A report of a received packet.
 pub struct Signal {
-    /// By this interface.
+    /// The receive interface.
     pub sw_if: u32,
     /// The entry's table.
     pub table: TableIndex,
@@ -29,13 +29,13 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// The packet from its IP header on, or its beginning; nothing, if the interface says so.
+    /// The packet from its IP header on, or its beginning; empty with [`ItfFlags::DONT_PRESERVE`].
     pub fn packet(&self) -> &[u8] {
         &self.data[..self.len]
     }
 }
 
-/// The reports that nobody has taken yet: one at most for each interface of an entry, and one for those that it doesn't name.
+/// The pending reports: at most one for each interface of an entry, and one for all interfaces that it doesn't name.
 pub struct Signals(Mailbox<Signal>);
 
 impl Shared for Signals {
@@ -45,8 +45,8 @@ impl Shared for Signals {
 }
 
 impl Signals {
-    /// Reports a packet that came in by an interface of an entry, whose IP header stands at its first byte. Without allocation;
-    /// if too many reports wait, a later packet is reported.
+    /// Reports a packet that was received on an interface of an entry; its IP header is at its first byte. Allocates no memory;
+    /// if too many reports are pending, a later packet is reported.
     #[inline(never)]
     pub fn report(&self, route: &Mroute, b: &Buffer) {
         let interface = route.interface(b.rx_if).unwrap_or(&route.others);
@@ -70,7 +70,7 @@ impl Signals {
         Some(signal)
     }
 
-    /// How many there were no room for.
+    /// Number of reports lost because too many were pending.
     pub fn lost(&self) -> u64 {
         self.0.drops()
     }

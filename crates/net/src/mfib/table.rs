@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A table as control knows it, and what workers see of it.
+//! A table's control state, and its publication to workers.
 
 use super::mroutes::Numbers;
 use super::{
@@ -16,19 +16,19 @@ use std::sync::atomic::AtomicBool;
 use tables::{Leaf, Lpm};
 use wire::{Address, Prefix};
 
-/// No RPF id.
+/// The RPF id that means none.
 pub const NO_RPF_ID: u32 = u32::MAX;
 
-/// Interfaces that an entry doesn't name.
+/// Stands for all interfaces that an entry doesn't name.
 const OTHERS: u32 = u32::MAX;
 
-/// What one source says.
+/// One source's part of an entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Said {
     pub flags: EntryFlags,
     pub rpf_id: u32,
     pub paths: BTreeMap<MpathKind, ItfFlags>,
-    /// The source tells everything again, and hasn't come to this yet.
+    /// True if the source replaces its entries (`replace_begin`), and hasn't set this one again yet.
     pub stale: bool,
 }
 
@@ -41,20 +41,20 @@ impl Default for Said {
 /// An entry.
 pub struct Entry {
     pub index: MrouteIndex,
-    /// Best first.
+    /// The sources' parts, best first.
     pub said: BTreeMap<Source, Said>,
-    /// By interface, whether a report waits.
+    /// By interface, true while a report is pending.
     pub waiting: BTreeMap<u32, Arc<AtomicBool>>,
-    /// What workers see packets go to, held here.
+    /// The published outputs, with a reference on each one's adjacency.
     pub outputs: Vec<MrouteOutput>,
 }
 
-/// What there is for one prefix of groups.
+/// The entries for one prefix of groups.
 pub struct Node<A> {
-    /// For all senders.
+    /// The entry for all senders.
     pub own: Option<Entry>,
     pub senders: BTreeMap<A, Entry>,
-    /// The number of the list of senders that workers see.
+    /// The number of the published sender list.
     pub list: Option<u32>,
 }
 
@@ -87,7 +87,7 @@ impl<A: Address> Node<A> {
     }
 }
 
-/// Groups, and what there is for each.
+/// The groups with entries, by address and prefix length.
 pub type Nodes<A> = BTreeMap<(A, u8), Node<A>>;
 
 /// A table with entries of its own.
@@ -101,14 +101,14 @@ pub fn full() -> Error {
 }
 
 impl<F: Net> Table<F> {
-    /// Lets workers see what there is for a prefix of groups. `default` is what every table has for it.
+    /// Publishes the entries of a prefix of groups to workers. `default` is the entry that every table has for it.
     pub fn lead(&self, at: (F::Addr, u8), default: Option<MrouteIndex>) -> Result<(), Error> {
         let (key, node) = (F::key(at.0), self.nodes.get(&at));
         let own = node.and_then(|node| node.own.as_ref()).map(|entry| entry.index).or(default);
         let list = node.and_then(|node| node.list);
         let hop = match (own, list) {
             (Some(own), _) => own.0,
-            // Other senders' packets take what there is for more groups.
+            // Other senders' packets take the entry of a shorter prefix.
             (None, Some(_)) => self.covering(at),
             (None, None) => {
                 self.lpm.remove(key, at.1);
@@ -119,13 +119,13 @@ impl<F: Net> Table<F> {
         self.lpm.insert(key, at.1, Leaf { hop, route }).map(drop).map_err(|_| full())
     }
 
-    /// The entry for all senders to more groups than these; 0 for none.
+    /// The entry for all senders of a shorter prefix of groups; 0 for none.
     fn covering(&self, (addr, len): (F::Addr, u8)) -> u32 {
         let shorter = len.checked_sub(1).and_then(|len| self.lpm.covering(F::key(addr), len));
         shorter.map_or(0, |route| route.leaf.hop)
     }
 
-    /// The groups within a prefix that only have single senders: they follow when there is something else for the rest.
+    /// The groups within a prefix that only have single senders: they are published again when the entry for other senders changes.
     pub fn followers(&self, (addr, len): (F::Addr, u8)) -> Vec<(F::Addr, u8)> {
         let Some(prefix) = Prefix::new(addr, len) else { return Vec::new() };
         let behind = self.nodes.range((Bound::Excluded((addr, len)), Bound::Unbounded));
@@ -135,7 +135,7 @@ impl<F: Net> Table<F> {
 }
 
 impl<F: Net> Mfib<F> {
-    /// Lets workers see an entry as it is now.
+    /// Publishes the present state of an entry to workers.
     pub(super) fn publish(&self, world: &World, table: TableIndex, group: Group<F::Addr>, entry: &mut Entry) {
         let Some(best) = entry.said.values().next() else { return };
         let mut interfaces: BTreeMap<u32, ItfFlags> = BTreeMap::new();
@@ -156,7 +156,7 @@ impl<F: Net> Mfib<F> {
         }
         for (sw_if, nexthop) in &forward {
             let (sw_if, nexthop) = (*sw_if, *nexthop);
-            // A neighbour hears what goes to the group.
+            // A neighbour receives packets to the group too.
             if nexthop.is_some() && forward.contains(&(sw_if, None)) {
                 continue;
             }
@@ -189,13 +189,13 @@ impl<F: Net> Mfib<F> {
         self.release(std::mem::replace(&mut entry.outputs, outputs));
     }
 
-    /// Gives back what packets don't go to any more.
+    /// Releases the adjacencies of outputs that are no longer published.
     pub(super) fn release(&self, outputs: Vec<MrouteOutput>) {
         let held = outputs.into_iter().filter(|output| !output.is_local());
         held.for_each(|MrouteOutput { adj, .. }| self.adjacencies.release(adj));
     }
 
-    /// Lets workers see the single senders of a group; gives the number of a list that nothing names any more.
+    /// Publishes the single senders of a group to workers; returns the number of a list that is no longer named, if there is one.
     pub(super) fn list_senders(&self, node: &mut Node<F::Addr>, numbers: &mut Numbers) -> Option<u32> {
         if node.senders.is_empty() {
             return node.list.take();
@@ -206,7 +206,7 @@ impl<F: Net> Mfib<F> {
         None
     }
 
-    /// The groups that every router listens to, and what becomes of the rest.
+    /// Makes the entries that every table has: the groups that every router listens to, and a drop entry for all others.
     pub(super) fn make_defaults(&self) {
         let mut inner = self.inner();
         let heard = F::heard().into_iter().map(|(prefix, of)| (prefix, of, EntryFlags::ACCEPT_ALL, true));

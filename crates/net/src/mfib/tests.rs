@@ -36,7 +36,7 @@ fn four(text: &str) -> Ipv4Addr {
     text.parse().expect("an address")
 }
 
-/// The entry that a packet takes, by what workers see.
+/// The entry that a packet takes, by the published tables.
 fn taken<F: Net>(bench: &Bench, table: TableIndex, group: F::Addr, source: F::Addr) -> Option<Group<IpAddr>> {
     let (mfib, mroutes) = (bench.world.get::<Mfib<F>>(), bench.world.get::<Mroutes>());
     let mut reader = bench.world.qsbr.register();
@@ -61,7 +61,7 @@ fn the_best_of_sender_group_and_prefix_is_taken() {
     };
     assert_eq!(took("239.1.1.1", "1.1.1.1"), "(*, 0.0.0.0/0)");
     assert_eq!(took("224.0.0.9", "1.1.1.1"), "(*, 224.0.0.0/24)");
-    // A sender first, and then what there is for the rest, from the longest to the shortest and back.
+    // First a single sender, then entries for other senders, from the shortest prefix to the longest and back.
     put(from::<Ip4>(four("1.1.1.1"), four("239.1.1.1")));
     assert_eq!(took("239.1.1.1", "1.1.1.1"), "(1.1.1.1, 239.1.1.1)");
     assert_eq!(took("239.1.1.1", "1.1.1.2"), "(*, 0.0.0.0/0)");
@@ -83,7 +83,7 @@ fn the_best_of_sender_group_and_prefix_is_taken() {
     );
     gone(from::<Ip4>(four("1.1.1.1"), four("239.1.1.1")));
     assert_eq!((took("239.1.1.1", "1.1.1.1"), mfib.count(T0)), ("(*, 0.0.0.0/0)".into(), 0));
-    // What every table has may be said otherwise, and comes back.
+    // An entry that every table has can be overridden, and comes back.
     put(any("224.0.0.0/24"));
     assert_eq!(mfib.list(T0, None, 10).iter().filter(|r| r.sources[0].source == Source::Cli).count(), 1);
     gone(any("224.0.0.0/24"));
@@ -91,7 +91,7 @@ fn the_best_of_sender_group_and_prefix_is_taken() {
     let bad = from::<Ip4>(four("224.1.1.1"), four("239.1.1.1"));
     let refused = mfib.update(world, T0, bad, Source::Cli, Change::default()).expect_err("no sender");
     assert_eq!(refused.code(), -7);
-    // What is no group is kept, beside the others.
+    // An entry for an address that is not a group is kept, beside the others.
     put(any("10.1.1.1"));
     assert_eq!((mfib.count(T0), mfib.entry(T0, any("10.1.1.1")).is_some()), (1, true));
     gone(any("10.1.1.1"));
@@ -123,7 +123,7 @@ fn paths_follow_their_interfaces() {
         Change { paths: &[to(a, both), to(b, ItfFlags::FORWARD), router, here], ..Change::default() };
     mfib.update(world, T0, group, Source::Api, change).expect("added");
     let entry = || mfib.entry(T0, group).expect("there");
-    // A neighbour hears what goes to the group: one packet.
+    // A neighbour receives the packet to the group: one output for both.
     assert_eq!((entry().outputs.len(), entry().interfaces.len()), (3, 2));
     let of = |sw_if: SwIfIndex| {
         let found = adjacencies
@@ -211,10 +211,10 @@ fn lists_are_read_in_parts() {
     }
 }
 
-/// What is done in one step: add or remove, of which group and prefix length, from which sender.
+/// One step: add (true) or remove; the group; the prefix length, as an index; the sender, if there is one.
 type Step = (bool, u32, u8, Option<u8>);
 
-/// Random entries, and what a search through all of them finds.
+/// Compares lookups with a linear search through all entries, after random changes.
 fn agrees<F: Net>(
     steps: &[Step],
     widen: impl Fn(u32) -> F::Addr,

@@ -5,7 +5,7 @@ use super::{Neighbors, Prober};
 use graph::{Process, Sleep, Wake, World};
 use std::sync::Arc;
 
-/// Runs when an entry is due; an idle table costs nothing.
+/// Runs when an entry is due; it sleeps while no entry is due.
 pub(super) struct Ageing {
     ip6: bool,
     prober: Prober,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Neighbours: which station on a link has which address. One model for ARP and IPv6 neighbour discovery.
+//! Neighbours: the mapping of IP addresses to stations on a link. One model for ARP and IPv6 neighbour discovery.
 //!
-//! Protocols tell what they have seen ([`Neighbors::learn`]) and how a neighbour is asked ([`Neighbors::start`]); operators
-//! set entries by hand. The table keeps to its limits, asks old entries again, removes those that don't answer, and tells
+//! Protocols report received messages ([`Neighbors::learn`]) and supply the probe function ([`Neighbors::start`]); operators
+//! configure entries. The table enforces its limits, probes old entries, removes entries that don't answer, and notifies
 //! subscribers.
 //!
-//! The limit is shared by the interfaces of an instance: when the table is full, the interface that holds most gives up its
-//! oldest entry that nothing was ever sent to. So one link's senders take no room that others need, and a neighbour that answers
-//! our own question is always taken.
+//! The limit is shared by the interfaces of an instance: when the table is full, the interface with most entries loses its
+//! oldest entry to which no packet was ever sent. So one link's senders take no room that others need, and a neighbour that
+//! answers our own solicitation is always added.
 
 mod age;
 mod model;
@@ -32,21 +32,21 @@ use wire::{EtherType, Ip4, Ip6, MacAddr};
 
 /// Called after each change of a neighbour.
 pub(crate) type Subscriber = Arc<dyn Fn(&World, &NeighborEvent) + Send + Sync>;
-/// Asks neighbours whether they are still there: each at his station, or all, where that is the broadcast address.
+/// Probes neighbours: each at its MAC address, or by broadcast, where that is the broadcast address.
 pub type Prober = fn(&World, &[Neighbor]);
 
-/// Entries that are looked at in one go.
+/// Maximum number of entries processed at a time.
 const AT_ONCE: usize = 256;
-/// Between two goes, in nanoseconds.
+/// Minimum time between two passes, in nanoseconds.
 const PAUSE: u64 = 10_000_000;
 
 /// The neighbours of one family, and the process that ages them.
 struct Side {
     table: Mutex<Table>,
     signal: Signal,
-    /// When the process wakes by itself.
+    /// The time when the process wakes by itself.
     wakes: Mutex<Option<u64>>,
-    /// Next hops that came lately, to be asked for.
+    /// New next hops that are to be solicited.
     fresh: Mutex<VecDeque<Key>>,
 }
 
@@ -54,7 +54,7 @@ struct Side {
 pub struct Neighbors {
     sides: [Side; 2],
     subscribers: Mutex<Vec<Subscriber>>,
-    /// What the adjacencies had counted when somebody last looked.
+    /// Packet counts of the adjacencies at the last check.
     used: Mutex<HashMap<AdjIndex, u64>>,
     interfaces: Arc<Interfaces>,
     adjacencies: Arc<Adjacencies>,
@@ -69,7 +69,7 @@ impl Shared for Neighbors {
             wakes: Mutex::default(),
             fresh: Mutex::default(),
         };
-        // Made before: it hears of a change before its neighbours do.
+        // Made before, so that adjacencies are notified of a change before neighbours are.
         let adjacencies: Arc<Adjacencies> = world.get();
         let interfaces: Arc<Interfaces> = world.get();
         interfaces.subscribe(|world, event| {
@@ -107,7 +107,7 @@ impl Neighbors {
         self.side(ip6).table.lock().expect("no panic inside")
     }
 
-    /// Starts the process that ages a family's neighbours; `prober` asks one.
+    /// Starts the process that ages a family's neighbours; `prober` sends the probes.
     pub fn start(&self, world: &World, ip6: bool, prober: Prober) {
         let process = age::Ageing::new(ip6, prober);
         world.processes.spawn(Box::new(process), &self.side(ip6).signal);
@@ -125,7 +125,7 @@ impl Neighbors {
         }
     }
 
-    /// Wakes the ageing process if something is due before it wakes by itself.
+    /// Wakes the ageing process if an entry is due before it wakes by itself.
     fn reschedule(&self, ip6: bool) {
         let next = self.table(ip6).next_due();
         let side = self.side(ip6);
@@ -135,17 +135,17 @@ impl Neighbors {
         }
     }
 
-    /// Adds an entry, or replaces the one that is there. One that was set for good stays so until it is removed.
+    /// Adds or replaces an entry. A static entry stays static until it is removed.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or has no neighbours, an address that is no neighbour's (−7), one that was set for good at
-    /// another station (−2, as in VPP), a full table.
+    /// An interface that isn't there (−2) or has no neighbours, an address that can't be a neighbour's (−7), a static entry with
+    /// another MAC address (−2, as in VPP), a full table.
     pub fn set(&self, world: &World, new: Neighbor) -> Result<(), Error> {
         let interface = self.interfaces.get(new.sw_if)?;
         if interface.kind != IfKind::Ethernet {
             return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name)));
         }
-        // An operator may name a group that the stations of a cluster listen to. What stations say of themselves can't be one
+        // An operator may configure a group MAC address that the stations of a cluster listen to. A learned MAC address can't be a group
         // (RFC 1812 3.3.2).
         let is_group = new.mac.is_broadcast() || new.mac.is_multicast() && !new.is_static;
         if is_group || new.mac.is_zero() {
@@ -185,18 +185,18 @@ impl Neighbors {
         Ok(())
     }
 
-    /// Notes that a protocol has asked for an address: its answer will be welcome.
+    /// Records that a protocol has solicited an address: an answer will be accepted.
     pub fn ask(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr) {
         self.table(ip.is_ipv6()).ask(Key { sw_if, ip }, world.clock.now());
     }
 
-    /// Questions on an interface are open no more, and nothing bad is known of its next hops.
+    /// Forgets the pending solicitations on an interface, and the next hops there that didn't answer.
     fn forget_open(&self, world: &World, sw_if: SwIfIndex) {
         [false, true].into_iter().for_each(|ip6| self.table(ip6).forget_asked(sw_if));
         self.forgive(world, |key| key.sw_if == sw_if);
     }
 
-    /// Takes what a protocol has seen on the wire: `ip` is at `mac`. The protocol has checked that they may be.
+    /// Learns from a message that a protocol has received: `ip` is at `mac`. The protocol has validated both.
     pub fn learn(
         &self,
         world: &World,
@@ -250,7 +250,7 @@ impl Neighbors {
         Ok(gone)
     }
 
-    /// Removes all entries that `gone` chooses, and says how many.
+    /// Removes all entries that `gone` selects, and returns their number.
     pub fn remove_if(&self, world: &World, gone: impl Fn(&Neighbor) -> bool) -> usize {
         let mut n = 0;
         for ip6 in [false, true] {
@@ -261,7 +261,7 @@ impl Neighbors {
         n
     }
 
-    /// Forgets what was learned of a family, on one interface or on all, also who hasn't answered; says how many entries.
+    /// Removes a family's dynamic entries, on one interface or on all, and forgets silent next hops. Returns the number of entries.
     pub fn flush(&self, world: &World, ip6: bool, sw_if: Option<SwIfIndex>) -> usize {
         let chosen = |key: Key| key.ip.is_ipv6() == ip6 && sw_if.is_none_or(|sw_if| key.sw_if == sw_if);
         let n = self.remove_if(world, |n| !n.is_static && chosen(n.key()));
@@ -283,8 +283,8 @@ impl Neighbors {
         all
     }
 
-    /// At most `n` of a family's entries behind one of them, on one interface or on all, in order of interface and address: for
-    /// walks in slices. The table may change between two calls: whatever is there all the time is seen once.
+    /// At most `n` of a family's entries after `after` (or from the first), on one interface or on all, in order of interface and address:
+    /// for walks in slices. The table may change between two calls: an entry that exists all the time is returned once.
     pub fn list_from(
         &self,
         ip6: bool,
@@ -298,7 +298,7 @@ impl Neighbors {
         let mut all: Vec<&Neighbor> = Vec::new();
         for one in behind.filter(|n| sw_if.is_none_or(|sw_if| n.sw_if == sw_if)) {
             all.push(one);
-            // The least of them, with a thought for the time: half of what is looked at goes at once.
+            // Keeps the `n` lowest in linear time: half of 2n candidates are dropped at once.
             if all.len() == 2 * n {
                 all.select_nth_unstable_by_key(n, |n| n.key());
                 all.truncate(n);
@@ -309,33 +309,33 @@ impl Neighbors {
         all.into_iter().copied().collect()
     }
 
-    /// How many entries a family has.
+    /// Number of entries of a family.
     pub fn len(&self, ip6: bool) -> usize {
         self.table(ip6).len()
     }
 
-    /// Whether a family has no entry.
+    /// Returns true if a family has no entry.
     pub fn is_empty(&self, ip6: bool) -> bool {
         self.len(ip6) == 0
     }
 
-    /// The interface that has most of a family's dynamic entries, and how many these are.
+    /// The interface with most of a family's dynamic entries, and their number.
     pub fn fullest(&self, ip6: bool) -> Option<(SwIfIndex, usize)> {
         self.table(ip6).fullest()
     }
 
-    /// A family's limits and times.
+    /// The configuration of a family: limits and times.
     pub fn config(&self, ip6: bool) -> NeighborConfig {
         self.table(ip6).config()
     }
 
-    /// Changes a family's limits and times. Entries beyond a smaller limit stay until they go by themselves.
+    /// Changes a family's limits and times. Entries beyond a smaller limit stay until they are removed otherwise.
     pub fn configure(&self, ip6: bool, config: NeighborConfig) {
         self.table(ip6).configure(config);
         self.side(ip6).signal.raise();
     }
 
-    /// Does what is due now; gives the time of the next.
+    /// Ages the entries that are due now; returns the time when the next is due.
     fn age(&self, world: &World, ip6: bool, prober: Prober) -> Option<u64> {
         let now = world.clock.now();
         let leads = |n: &Neighbor| silent::is_nexthop(world, n.key());
@@ -348,7 +348,7 @@ impl Neighbors {
                 Due::Aged(n) => aged.push(n),
             }
         }
-        // Traffic first.
+        // First moves traffic away from silent next hops.
         let hops: Vec<Key> = lost.iter().map(Neighbor::key).collect();
         self.note_silent(world, &hops);
         lost.into_iter().for_each(|n| self.forget(world, n, Gone::Unanswered));
@@ -358,20 +358,20 @@ impl Neighbors {
         if !probes.is_empty() {
             prober(world, &probes);
         }
-        // The rest a little later: a table that grew in a burst is not asked in one.
+        // The rest a little later: a table that grew in a burst is not probed in a burst.
         let next = if more { Some(now) } else { self.table(ip6).next_due() };
         let next = next.map(|next| next.max(now + PAUSE));
         *self.side(ip6).wakes.lock().expect("no panic inside") = next;
         next
     }
 
-    /// Packets that were sent to it, and its first adjacency.
+    /// The first adjacency of a neighbour, and the number of packets sent to the neighbour.
     fn sent(&self, n: &Neighbor) -> Option<(AdjIndex, u64)> {
         let all = self.adjacencies.find_neighbors(n.sw_if, n.ip);
         Some((*all.first()?, all.iter().map(|adj| self.adjacencies.counters.sum(adj.at()).0).sum()))
     }
 
-    /// Whether packets were sent to it since it was looked at last.
+    /// Returns true if packets were sent to a neighbour since the last check.
     fn is_used(&self, n: &Neighbor) -> bool {
         let Some((adj, packets)) = self.sent(n) else { return false };
         self.used.lock().expect("no panic inside").insert(adj, packets).unwrap_or(0) != packets
@@ -384,11 +384,11 @@ impl Neighbors {
         })
     }
 
-    /// Lets packets go to a neighbour, and tells that.
+    /// Completes the adjacencies of a neighbour, and notifies the subscribers.
     fn install(&self, world: &World, new: Neighbor, old: Option<Neighbor>) {
         let Ok(interface) = self.interfaces.get(new.sw_if) else { return };
         if old.is_none() {
-            // The entry holds the adjacency as long as it lasts.
+            // The entry keeps a reference on the adjacency until it is removed.
             let Ok(_) = self.adjacencies.neighbor(world, new.sw_if, new.ip) else { return };
         }
         if old.is_none_or(|old| old.mac != new.mac) {

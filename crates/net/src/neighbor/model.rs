@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is known of a neighbour, and what happens to it.
+//! Neighbour entries, their configuration and their events.
 
 use graph::SwIfIndex;
 use std::net::IpAddr;
 use wire::MacAddr;
 
-/// Where an entry stands (RFC 4861 7.3.2, for ARP too).
+/// The state of an entry (RFC 4861 7.3.2, for ARP too).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NeighborState {
-    /// Confirmed, or set by hand.
+    /// Confirmed, or configured.
     Reachable,
-    /// Heard of, but not in answer to us: asked, if packets are sent to it, 5 s after its station became doubtful
-    /// (RFC 4861 7.3.3). One that is new has just spoken to us, so its question waits as long as for one that is confirmed.
+    /// Learned, but not from an answer to us: probed, if packets are sent to it, 5 s after its MAC address became doubtful
+    /// (RFC 4861 7.3.3). A new one has just sent to us, so it is probed as late as a confirmed one.
     Stale,
-    /// Asked this often whether it is still there, and not answered yet.
+    /// Probed this many times, and not answered yet.
     Probing(u8),
-    /// Asked without an answer. It has never answered, so it is kept; it isn't asked again until it sends something or is too old.
+    /// Probed without an answer. It has never answered, so it is kept; it isn't probed again until it is learned again or is too old.
     Quiet,
 }
 
-/// An entry.
+/// A neighbour entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbor {
-    /// The interface that it is behind.
+    /// The interface of its link.
     pub sw_if: SwIfIndex,
-    /// Its address.
+    /// Its IP address.
     pub ip: IpAddr,
-    /// Its station's address.
+    /// Its MAC address.
     pub mac: MacAddr,
-    /// Set by hand for good: neither learned over nor aged.
+    /// True for a static entry: neither changed by learning nor aged.
     pub is_static: bool,
-    /// Has no host route of its own.
+    /// True if it has no host route of its own.
     pub no_fib_entry: bool,
-    /// Has said that it is a router (IPv6).
+    /// True if it has reported itself as a router (IPv6).
     pub router: bool,
-    /// It has answered a question of ours. Only then is it removed when it stops to answer.
+    /// True if it has answered a solicitation of ours. Only then is it removed when it stops answering.
     pub answers: bool,
-    /// Where it stands.
+    /// Its state.
     pub state: NeighborState,
-    /// When it was last confirmed, on the instance's clock, in nanoseconds.
+    /// The time of its last confirmation, on the instance's clock, in nanoseconds.
     pub updated: u64,
 }
 
@@ -59,7 +59,7 @@ impl Neighbor {
         }
     }
 
-    /// As operators read it: S static, D dynamic, N without host route.
+    /// The flags that `show` prints: S static, D dynamic, N without host route.
     pub fn flags(&self) -> String {
         let mut flags = String::from(if self.is_static { "S" } else { "D" });
         if self.no_fib_entry {
@@ -72,19 +72,19 @@ impl Neighbor {
 /// Limits and times of a family's entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NeighborConfig {
-    /// Entries at most.
+    /// Maximum number of entries.
     pub limit: u32,
     /// Seconds without confirmation after which a dynamic entry is removed if no packet was ever sent to it (RFC 4861 7.3.3),
-    /// else asked, and removed if it doesn't answer; 0 never.
+    /// else probed, and removed if it doesn't answer; 0 for never.
     pub age: u32,
-    /// A full table gives up an entry for every new one; otherwise only for a neighbour that answers our own question, one
-    /// that is set by hand, and one on an interface that holds less than others.
+    /// True if a full table recycles an entry for every new one; otherwise it does only for a neighbour that answers our own
+    /// solicitation, for a configured one, and for one on an interface with fewer entries than others.
     pub recycle: bool,
-    /// Seconds without confirmation after which a dynamic entry that packets are sent to is asked, and removed if it doesn't answer
-    /// although it has answered before; 0 never.
+    /// Seconds without confirmation after which a dynamic entry that packets are sent to is probed, and removed if it doesn't answer
+    /// although it has answered before; 0 for never.
     pub confirm: u32,
-    /// Seconds between two questions to a next hop of routes that hasn't answered; its paths are left out meanwhile. With 0
-    /// routes don't mind whether their next hops answer.
+    /// Seconds between two probes of a next hop of routes that hasn't answered; its paths are left out meanwhile. With 0,
+    /// routes keep using next hops that don't answer.
     pub retry: u32,
 }
 
@@ -94,36 +94,36 @@ impl Default for NeighborConfig {
     }
 }
 
-/// How a protocol came to know where an address is.
+/// The kind of message that a protocol learned a neighbour from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Evidence {
-    /// The neighbour asks us: it will want an answer, so it is added.
+    /// A request to us: an answer will be sent to the neighbour, so it is added.
     Request,
-    /// The neighbour answers: added only if it was asked.
+    /// An answer: the neighbour is added only if it was solicited.
     Reply,
-    /// The neighbour tells everybody: updates what is known; added only if `create`, or if it was asked for.
+    /// An announcement to all: updates an entry; an unknown neighbour is added only if `create`, or if it was solicited.
     Announcement {
-        /// Whether an unknown neighbour is added.
+        /// True if an unknown neighbour is added.
         create: bool,
     },
-    /// The neighbour told it in passing: it is added, but packets to it have to be answered (RFC 4861 7.2.3, 6.2.6, 6.3.4).
+    /// A source link-layer address option in another message: the neighbour is added as stale (RFC 4861 7.2.3, 6.2.6, 6.3.4).
     Hint {
-        /// Whether it is a router, if that was told too.
+        /// True if it is a router, false if it is not; `None` if the message doesn't tell.
         router: Option<bool>,
     },
-    /// A neighbour advertisement (RFC 4861 7.2.5): added only if it was asked for.
+    /// A neighbour advertisement (RFC 4861 7.2.5): the neighbour is added only if it was solicited.
     Advertisement {
-        /// It answers us.
+        /// The solicited flag: it answers our solicitation.
         solicited: bool,
-        /// It counts more than what is known.
+        /// The override flag: it replaces the known MAC address.
         replace: bool,
-        /// The neighbour is a router.
+        /// The router flag.
         router: bool,
     },
 }
 
 impl Evidence {
-    /// Why an unknown neighbour that nobody has asked for isn't added.
+    /// The reason why an unknown neighbour that wasn't solicited is not added; `None` if it is.
     pub(super) fn refusal(self) -> Option<Refusal> {
         match self {
             Self::Reply | Self::Advertisement { .. } => Some(Refusal::Unsolicited),
@@ -132,12 +132,12 @@ impl Evidence {
         }
     }
 
-    /// Whether it answers a question, if one was asked.
+    /// Returns true if it answers a solicitation, if one was sent.
     pub(super) fn is_answer(self) -> bool {
         matches!(self, Self::Reply | Self::Advertisement { solicited: true, .. })
     }
 
-    /// What an entry becomes when `mac` is told for it at the time `now`; `known` says that it isn't new.
+    /// The new value of an entry after this evidence of `mac` at the time `now`; `known` is false for a new entry.
     pub(super) fn applied(self, old: Neighbor, known: bool, mac: MacAddr, now: u64) -> Neighbor {
         let other = !known || old.mac != mac;
         match self {
@@ -164,16 +164,16 @@ impl Evidence {
     }
 }
 
-/// Why something was not learned.
+/// The reason why a message was not learned from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// An answer to no question.
+    /// An answer without a solicitation.
     Unsolicited,
-    /// An announcement of somebody unknown.
+    /// An announcement of an unknown neighbour.
     Unknown,
-    /// The entry was set by hand.
+    /// The entry is static.
     Static,
-    /// Another station is known, and what was told doesn't count more.
+    /// Another MAC address is known, and the advertisement doesn't override it.
     Kept,
     /// The table is full.
     Full,
@@ -195,56 +195,56 @@ impl Refusal {
     }
 }
 
-/// What became of something seen.
+/// The result of [`Neighbors::learn`](super::Neighbors::learn).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Learned {
-    /// A new entry; `gone` made room for it.
+    /// A new entry was added; `gone` was removed for it.
     Added {
         /// The entry that was recycled.
         gone: Option<Neighbor>,
     },
-    /// The address is at another station now.
+    /// The entry has another MAC address now.
     Moved {
-        /// Where it was.
+        /// Its previous MAC address.
         from: MacAddr,
     },
-    /// Known already: its age starts again.
+    /// The entry is known already, with this MAC address.
     Confirmed {
-        /// Somebody had asked for it.
+        /// True if it was solicited.
         asked: bool,
     },
-    /// Not taken.
+    /// Not learned.
     Refused(Refusal),
 }
 
-/// Why an entry is gone.
+/// The reason why an entry was removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gone {
     /// Removed by an operator, or with its interface or address.
     Removed,
-    /// Made room for another.
+    /// Recycled for another entry.
     Recycled,
     /// Didn't answer.
     Unanswered,
-    /// Nothing was sent to it for as long as entries are kept.
+    /// No packet was ever sent to it, and it is older than the maximum age.
     Aged,
 }
 
-/// Told to subscribers after the change, on the control thread.
+/// A change of an entry, reported to subscribers afterwards, on the control thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NeighborEvent {
-    /// A new entry, or one that has changed.
+    /// An entry was added or has changed.
     Set {
-        /// As it is now.
+        /// The present value.
         new: Neighbor,
-        /// As it was.
+        /// The previous value; `None` for an added entry.
         old: Option<Neighbor>,
     },
-    /// An entry is no longer there.
+    /// An entry was removed.
     Gone {
-        /// As it was.
+        /// The removed entry.
         gone: Neighbor,
-        /// Why.
+        /// The reason.
         why: Gone,
     },
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The table against a slow twin that looks at everything each time.
+//! Compares the table with a slow reference model that scans all entries each time.
 
 use super::table::{Due, Key, PROBES, Table, Usage};
 use super::{Evidence, Learned, Neighbor, NeighborConfig, NeighborState, Refusal};
@@ -12,11 +12,11 @@ const SECOND: u64 = 1_000_000_000;
 #[derive(Clone, Copy)]
 struct Entry {
     n: Neighbor,
-    /// When it was looked at last, or asked last.
+    /// The time of the last check or probe.
     checked: u64,
-    /// What was known became doubtful then, and wasn't looked at since.
+    /// The time when the MAC address became doubtful, if there was no check since.
     stale: Option<u64>,
-    /// It is known to be used.
+    /// True if it is known to be used.
     used: bool,
 }
 
@@ -220,7 +220,7 @@ fn leads(n: &Neighbor) -> bool {
     n.ip == key(3).ip
 }
 
-/// What the packet path says here.
+/// Usage of neighbours as the packet path would report it.
 const USAGE: Usage<'static> = Usage { sent: &sent, leads: &leads };
 
 proptest! {
@@ -303,7 +303,7 @@ fn open_questions_are_bounded_and_end() {
     assert_eq!(late, Learned::Refused(Refusal::Unsolicited), "came too late");
 }
 
-/// 128,000 senders on one link, twice: neighbours on another link and on the same one are taken all the time.
+/// 128,000 senders on one link, twice: neighbours on other links, and solicited ones on the same link, are always added.
 #[test]
 fn a_flood_of_senders_takes_no_room_that_others_need() {
     let unused = Usage { sent: &|_| false, leads: &|_| false };
@@ -315,7 +315,7 @@ fn a_flood_of_senders_takes_no_room_that_others_need() {
         };
         let (mut table, mut now) = (Table::default(), 0);
         let mut wanted = Vec::new();
-        // Known before, and never sent to.
+        // Known before, and no packet was sent to them.
         for i in 0..100 {
             assert_eq!(table.learn(key(2, i), mac(2), hint, now, unused), Learned::Added { gone: None });
         }
@@ -323,7 +323,7 @@ fn a_flood_of_senders_takes_no_room_that_others_need() {
             now += SECOND / 20_000;
             table.learn(key(1, i % 128_000), mac(2), hint, now, unused);
             if i % 8_000 == 0 {
-                // One on the same link that we ask for, one on another, one on another that is heard of.
+                // A solicited neighbour on the same link, one on another link, and an unsolicited one on a third link.
                 for asked in [key(1, 200_000 + i), key(2, 200_000 + i)] {
                     table.ask(asked, now);
                     let answer = table.learn(asked, mac(2), Evidence::Reply, now, unused);
@@ -338,7 +338,7 @@ fn a_flood_of_senders_takes_no_room_that_others_need() {
         assert!(wanted.iter().all(|key| table.get(*key).is_some()), "they stay");
         assert!((0..100).all(|i| table.get(key(2, i)).is_some()), "so do those known before");
         assert_eq!(table.len(), 50_000);
-        // Nothing is left of it once its entries have aged; those that we asked for are asked again.
+        // The flood's entries are removed once they have aged; solicited neighbours are probed.
         let (mut aged, mut asked) = (0, 0);
         now += 1_201 * SECOND;
         for due in table.take_due(now, usize::MAX, |_| false, |_| false) {
@@ -352,8 +352,8 @@ fn a_flood_of_senders_takes_no_room_that_others_need() {
     }
 }
 
-/// Senders that we have answered are used entries: also among these an answer to our own question finds room, and next hops
-/// of routes stay.
+/// Senders that we have answered are used entries: an answer to our own solicitation displaces one of these too, but no next hop
+/// of routes.
 #[test]
 fn a_table_of_used_entries_takes_what_was_asked_for() {
     let nexthop = Key { sw_if: SwIfIndex(1), ip: [10, 0, 0, 0].into() };
@@ -377,7 +377,7 @@ fn a_table_of_used_entries_takes_what_was_asked_for() {
     assert_eq!(table.len(), 1000);
 }
 
-/// RFC 4861, appendix C: what a neighbour advertisement and others make of an entry.
+/// RFC 4861, appendix C: state changes of an entry by neighbour advertisements and other messages.
 #[test]
 fn states_are_as_the_rfc_has_them() {
     use NeighborState::{Probing, Reachable, Stale};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keys in the order of their times, and how much of the common room each interface takes.
+//! Keys in the order of their times, and each interface's share of a common table.
 
 use super::table::Key;
 use graph::SwIfIndex;
@@ -47,16 +47,16 @@ impl Times {
     }
 }
 
-/// How much a key's place is needed: of an interface's keys the idle ones are displaced first.
+/// The rank of a key: of an interface's keys, idle ones are displaced first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rank {
-    /// No packet was ever sent there.
+    /// No packet was ever sent to the neighbour.
     Idle,
-    /// Packets were sent there, it was asked for, or it was set by hand.
+    /// Packets were sent to it, it was solicited, or it is configured.
     Used,
 }
 
-/// What one interface holds, by rank.
+/// The keys of one interface, by rank.
 #[derive(Default)]
 struct Share([Times; 2]);
 
@@ -66,11 +66,11 @@ impl Share {
     }
 }
 
-/// Keys with their times and ranks, in a room that all interfaces share.
+/// Keys with their times and ranks, in a table that all interfaces share.
 #[derive(Default)]
 pub(super) struct Shares {
     of: HashMap<SwIfIndex, Share>,
-    /// The interfaces in the order of how many keys they hold.
+    /// The interfaces in the order of their number of keys.
     order: BTreeSet<(usize, SwIfIndex)>,
     len: usize,
 }
@@ -100,17 +100,17 @@ impl Shares {
         [Rank::Idle, Rank::Used].into_iter().find(|rank| share.0[*rank as usize].contains(key))
     }
 
-    /// How many keys there are.
+    /// Number of keys.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// How many keys an interface holds.
+    /// Number of keys of an interface.
     pub fn held(&self, sw_if: SwIfIndex) -> usize {
         self.of.get(&sw_if).map_or(0, Share::len)
     }
 
-    /// The interface that holds most.
+    /// The interface with most keys.
     pub fn largest(&self) -> Option<SwIfIndex> {
         self.order.last().map(|(_, sw_if)| *sw_if)
     }

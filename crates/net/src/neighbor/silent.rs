@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Next hops that nothing is known of: those that are new are asked at once, before packets come for them. Those that don't answer:
-//! routes do without them while they can, and they are asked again from time to time.
+//! Unresolved next hops. New ones are solicited at once, before packets need them. Silent ones, which didn't answer, are down: routes
+//! avoid them while another path is usable, and they are solicited again periodically.
 
 use super::table::Key;
 use super::{AT_ONCE, Neighbor, NeighborState, Neighbors};
@@ -9,12 +9,12 @@ use graph::{SwIfIndex, World};
 use std::net::IpAddr;
 use wire::{Ip4, Ip6, MacAddr};
 
-/// New next hops that are remembered until they are asked for; packets ask for further ones.
+/// Maximum number of new next hops queued for solicitation; further ones are solicited when packets need them.
 const FRESH_MAX: usize = 1024;
-/// New next hops that are asked for in one go: a table of routes that is loaded sends 3,200 questions a second at most.
+/// New next hops solicited at a time: loading a table of routes sends at most 3,200 solicitations per second.
 const FRESH_AT_ONCE: usize = 32;
 
-/// As [`NextHops`](crate::NextHops) names who says it.
+/// The name of this watcher in [`NextHops`](crate::NextHops).
 const BY: &str = "neighbor";
 
 impl From<Key> for NextHop {
@@ -25,21 +25,21 @@ impl From<Key> for NextHop {
 
 pub(super) fn is_nexthop(world: &World, key: Key) -> bool {
     let hop = NextHop::from(key);
-    // Routes of either protocol may go by it (RFC 8950).
+    // Routes of either protocol may lead over it (RFC 8950).
     world.get::<Fib<Ip4>>().leads_by(hop) || world.get::<Fib<Ip6>>().leads_by(hop)
 }
 
 impl Neighbors {
-    /// Notes that a neighbour was asked for, as often as is usual, and didn't answer.
+    /// Records that a neighbour didn't answer any of the solicitations sent to it.
     pub fn unanswered(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr) {
-        // He may have been heard meanwhile.
+        // It may have been learned meanwhile.
         if self.get(sw_if, ip).is_none() && self.interfaces.is_up(sw_if) {
             self.note_silent(world, &[Key { sw_if, ip }]);
             self.reschedule(ip.is_ipv6());
         }
     }
 
-    /// Those of them that are next hops are down from now on.
+    /// Reports the next hops among these neighbours as down.
     pub(super) fn note_silent(&self, world: &World, keys: &[Key]) {
         let now = world.clock.now();
         let new =
@@ -48,7 +48,7 @@ impl Neighbors {
         self.nexthops.set(world, &hops, BY, false);
     }
 
-    /// What is known of a neighbour has changed: he may be one who is silent no more.
+    /// Reports a changed neighbour as up if it was silent and is reachable now; if it is not confirmed, it is solicited now.
     pub(super) fn answered(&self, world: &World, n: Neighbor) {
         let (key, mut table) = (n.key(), self.table(n.ip.is_ipv6()));
         if n.state != NeighborState::Reachable {
@@ -59,7 +59,7 @@ impl Neighbors {
         }
     }
 
-    /// Nothing bad is known any more of those that `which` chooses.
+    /// Forgets the silent next hops that `which` selects: they are up again.
     pub(super) fn forgive(&self, world: &World, which: impl Fn(Key) -> bool) {
         for ip6 in [false, true] {
             let all = self.table(ip6).silent(&which);
@@ -73,7 +73,7 @@ impl Neighbors {
         self.nexthops.set(world, &hops, BY, true);
     }
 
-    /// A next hop is there of which nothing may be known yet: it is asked for once, as in VPP.
+    /// Queues a new next hop to be solicited once, as in VPP, unless it is a known neighbour.
     pub(crate) fn note_fresh(&self, sw_if: SwIfIndex, ip: IpAddr) {
         if self.get(sw_if, ip).is_some() {
             return;
@@ -86,7 +86,7 @@ impl Neighbors {
         }
     }
 
-    /// Adds those of them that can be asked now, if they are still there and unknown; true if more are left.
+    /// Adds the queued new next hops that can be solicited now, if they are still in use and unknown; returns true if more are queued.
     pub(super) fn take_fresh(&self, world: &World, ip6: bool, probes: &mut Vec<Neighbor>) -> bool {
         let (keys, more): (Vec<Key>, bool) = {
             let mut fresh = self.side(ip6).fresh.lock().expect("no panic inside");
@@ -103,7 +103,7 @@ impl Neighbors {
         more
     }
 
-    /// The silent ones that are to be asked now, wherever they may be. Who is no next hop any more isn't asked.
+    /// Takes the silent next hops that are to be solicited now, by broadcast. A neighbour that is no longer a next hop is forgotten.
     pub(super) fn seek(&self, world: &World, ip6: bool) -> Vec<Neighbor> {
         if self.config(ip6).retry == 0 {
             self.forgive(world, |key| key.ip.is_ipv6() == ip6);

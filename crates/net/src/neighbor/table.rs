@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The neighbours of one address family: who is there, since when, what is due. No side effects.
+//! The neighbour table of one address family: entries, their times, and due actions. No side effects.
 
 use super::shares::{Rank, Shares, Times};
 use super::{Evidence, Learned, Neighbor, NeighborConfig, NeighborState, Refusal};
@@ -9,17 +9,17 @@ use std::net::IpAddr;
 use wire::MacAddr;
 
 const SECOND: u64 = 1_000_000_000;
-/// A probe is answered within this, or counts as unanswered.
+/// Time within which a probe has to be answered, in nanoseconds.
 const PROBE_INTERVAL: u64 = SECOND;
-/// After which a neighbour that was only heard of is asked, if packets were sent to it (RFC 4861 10).
+/// Time after which a stale neighbour is probed, if packets were sent to it (RFC 4861 10), in nanoseconds.
 pub(super) const DELAY: u64 = 5 * SECOND;
-/// Unanswered probes after which a neighbour is gone.
+/// Number of unanswered probes after which a neighbour is removed.
 pub(super) const PROBES: u8 = 3;
-/// How long an answer to a question is welcome.
+/// Time during which an answer to a solicitation is accepted, in nanoseconds.
 const ASKED_FOR: u64 = 5 * SECOND;
-/// Open questions at most; the oldest one of the interface that has most makes room.
+/// Maximum number of pending solicitations; the oldest one of the interface with most is displaced.
 pub(super) const ASKED_MAX: usize = 16_384;
-/// Entries that are looked at for one to displace, at most.
+/// Maximum number of entries examined to find one to displace.
 pub(super) const LOOKS: usize = 256;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -34,32 +34,32 @@ impl Neighbor {
     }
 }
 
-/// What ageing wants to be done.
+/// A due action of ageing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Ask it whether it is still there.
+    /// The neighbour has to be probed.
     Probe(Neighbor),
-    /// It has not answered, and is no longer in the table.
+    /// The neighbour has not answered, and was removed from the table.
     Lost(Neighbor),
-    /// Nothing was sent to it for as long as entries are kept, and it is no longer in the table.
+    /// No packet was ever sent to the neighbour, and it was removed from the table by age.
     Aged(Neighbor),
 }
 
-/// What the table has to know of a neighbour's use before it gives the entry up.
+/// Usage of a neighbour, which the table checks before it displaces the entry.
 #[derive(Clone, Copy)]
 pub(super) struct Usage<'a> {
-    /// Whether a packet was ever sent to it.
+    /// Returns true if a packet was ever sent to the neighbour.
     pub sent: &'a dyn Fn(&Neighbor) -> bool,
-    /// Whether routes lead by it.
+    /// Returns true if routes lead over the neighbour.
     pub leads: &'a dyn Fn(&Neighbor) -> bool,
 }
 
-/// Why a new entry comes.
+/// The reason for a new entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Claim {
-    /// The neighbour was heard of.
+    /// The neighbour sent an unsolicited message.
     Heard,
-    /// It answers our own question, or an operator has set it.
+    /// The neighbour answers our own solicitation, or is configured.
     Wanted,
 }
 
@@ -69,11 +69,11 @@ pub(super) struct Table {
     entries: HashMap<Key, Neighbor>,
     /// Dynamic entries by their last confirmation.
     dynamic: Shares,
-    /// Dynamic entries by when they want to be looked at.
+    /// Dynamic entries by the time of their next check.
     due: Times,
-    /// Open questions by when they end.
+    /// Pending solicitations by the time when they expire.
     asked: Shares,
-    /// Next hops that haven't answered, by when they are asked again.
+    /// Next hops that haven't answered, by the time of their next solicitation.
     silent: Times,
 }
 
@@ -98,7 +98,7 @@ impl Table {
         self.entries.len()
     }
 
-    /// The interface with most dynamic entries, and how many these are.
+    /// The interface with most dynamic entries, and their number.
     pub fn fullest(&self) -> Option<(SwIfIndex, usize)> {
         self.dynamic.largest().map(|sw_if| (sw_if, self.dynamic.held(sw_if)))
     }
@@ -107,12 +107,12 @@ impl Table {
         self.entries.values()
     }
 
-    /// When [`Self::take_due`] has something to do.
+    /// The time when [`Self::take_due`] or [`Self::take_silent`] has something to do.
     pub fn next_due(&self) -> Option<u64> {
         [&self.due, &self.silent].into_iter().filter_map(|times| times.first()).map(|(time, _)| time).min()
     }
 
-    /// Notes that a next hop hasn't answered; false if that is known, or nobody wants to know.
+    /// Records that a next hop hasn't answered; returns false if that is known, or silent next hops aren't tracked (`retry` 0).
     pub fn note_silent(&mut self, key: Key, now: u64) -> bool {
         let new = self.config.retry > 0 && !self.silent.contains(key);
         if new {
@@ -121,24 +121,24 @@ impl Table {
         new
     }
 
-    /// It is silent no more, or nobody wants to know; false if it wasn't.
+    /// Forgets a silent next hop; returns false if it wasn't silent.
     pub fn note_answer(&mut self, key: Key) -> bool {
         self.silent.remove(key).is_some()
     }
 
-    /// It has been heard, but not in answer to us: it is asked now.
+    /// Makes a silent next hop due for solicitation now: it has sent a message, but no answer to us.
     pub fn hurry(&mut self, key: Key, now: u64) {
         if self.silent.contains(key) {
             self.silent.set(key, now);
         }
     }
 
-    /// The silent ones that `which` chooses.
+    /// The silent next hops that `which` selects.
     pub fn silent(&self, which: impl Fn(Key) -> bool) -> Vec<Key> {
         self.silent.keys().filter(|key| which(*key)).collect()
     }
 
-    /// Takes at most `max` silent next hops that are to be asked now. Their answers will be welcome.
+    /// Takes at most `max` silent next hops that are to be solicited now. Their answers will be accepted.
     pub fn take_silent(&mut self, now: u64, max: usize) -> Vec<Key> {
         let mut all = Vec::new();
         while all.len() < max
@@ -152,7 +152,7 @@ impl Table {
         all
     }
 
-    /// Notes that a neighbour was asked for.
+    /// Records a pending solicitation of a neighbour.
     pub fn ask(&mut self, key: Key, now: u64) {
         while let Some((until, old)) = self.asked.first(key.sw_if, Rank::Idle)
             && until <= now
@@ -168,12 +168,12 @@ impl Table {
         self.asked.set(key, Rank::Idle, now + ASKED_FOR);
     }
 
-    /// Forgets what was asked for on an interface: answers aren't welcome any more.
+    /// Forgets the pending solicitations on an interface: answers aren't accepted any more.
     pub fn forget_asked(&mut self, sw_if: SwIfIndex) {
         self.asked.forget(sw_if);
     }
 
-    /// Adds or replaces an entry by hand. Gives what had to go for it.
+    /// Adds or replaces a configured entry. Returns the entry that it displaced.
     pub fn set(&mut self, new: Neighbor, usage: Usage<'_>) -> Result<Option<Neighbor>, Refusal> {
         let key = new.key();
         let known = self.entries.contains_key(&key);
@@ -182,7 +182,7 @@ impl Table {
         Ok(gone)
     }
 
-    /// What was seen on the wire.
+    /// Learns from a received message.
     pub fn learn(
         &mut self,
         key: Key,
@@ -213,7 +213,7 @@ impl Table {
         let expected = asked || matches!(old.state, NeighborState::Probing(_));
         new.answers |= expected && evidence.is_answer() && new.mac == mac;
         if (new.state, new.updated, new.mac) == (old.state, old.updated, old.mac) {
-            // What is due for it stays due.
+            // Its due time stays.
             self.entries.insert(key, new);
         } else {
             let rank = if asked { Rank::Used } else { self.rank(key) };
@@ -232,15 +232,15 @@ impl Table {
         self.entries.remove(&key)
     }
 
-    /// Removes what `gone` chooses, in order of interface and address.
+    /// Removes the entries that `gone` selects, in order of interface and address.
     pub fn remove_if(&mut self, gone: impl Fn(&Neighbor) -> bool) -> Vec<Neighbor> {
         let mut keys: Vec<Key> = self.entries.values().filter(|n| gone(n)).map(Neighbor::key).collect();
         keys.sort_unstable();
         keys.into_iter().filter_map(|key| self.remove(key)).collect()
     }
 
-    /// Takes at most `max` entries whose time has come. `used` says whether packets went to the neighbour since it was asked last,
-    /// `leads` whether routes lead by it.
+    /// Takes at most `max` due entries. `used` returns true if packets were sent to the neighbour since its last check,
+    /// `leads` if routes lead over it.
     pub fn take_due(
         &mut self,
         now: u64,
@@ -265,7 +265,7 @@ impl Table {
                     if used {
                         self.dynamic.set(key, Rank::Used, n.updated);
                     } else if old && self.rank(key) == Rank::Idle && !leads(&n) {
-                        // Nobody misses it (RFC 4861 7.3.3).
+                        // No traffic needs it (RFC 4861 7.3.3).
                         self.remove(key);
                         all.push(Due::Aged(n));
                         continue;
@@ -303,7 +303,7 @@ impl Table {
         self.dynamic.rank(key).unwrap_or(Rank::Idle)
     }
 
-    /// Makes room for a new entry; gives the one that had to go.
+    /// Makes room for a new entry; returns the entry that was displaced, if one was.
     fn make_room(&mut self, new: Key, claim: Claim, usage: Usage<'_>) -> Result<Option<Neighbor>, Refusal> {
         if self.entries.len() < self.config.limit as usize {
             return Ok(None);
@@ -312,8 +312,8 @@ impl Table {
         Ok(self.remove(victim))
     }
 
-    /// The entry that is needed least: of the interface that holds most the oldest that nothing was ever sent to, else the
-    /// oldest. What was only heard of displaces others where its interface holds less, or where entries are recycled.
+    /// Selects the entry to displace: of the interface with most entries, the oldest to which no packet was ever sent, else the
+    /// oldest. An unsolicited neighbour displaces others only if its interface has fewer entries, or if entries are recycled.
     fn victim(&mut self, new: Key, claim: Claim, usage: Usage<'_>) -> Option<Key> {
         let largest = self.dynamic.largest()?;
         let below = self.dynamic.held(largest) > self.dynamic.held(new.sw_if) + 1;
@@ -335,7 +335,7 @@ impl Table {
         used().take(LOOKS).find(|key| !spared(key)).or_else(|| used().next())
     }
 
-    /// An interface's oldest entry that nothing was ever sent to.
+    /// An interface's oldest entry to which no packet was ever sent and over which no route leads.
     fn idle(&mut self, sw_if: SwIfIndex, usage: Usage<'_>) -> Option<Key> {
         for _ in 0..LOOKS {
             let (updated, key) = self.dynamic.first(sw_if, Rank::Idle)?;
@@ -358,14 +358,14 @@ impl Table {
         } else {
             self.dynamic.set(key, rank, n.updated);
             match n.state {
-                // Another station may have taken the address.
+                // Another station may have taken the IP address.
                 NeighborState::Stale if known => self.due.set(key, now + DELAY),
                 _ => self.plan(&n, n.updated),
             }
         }
     }
 
-    /// Says when the entry wants to be looked at; `checked` is when that was done last.
+    /// Schedules the next check of an entry; `checked` is the time of the last one.
     fn plan(&mut self, n: &Neighbor, checked: u64) {
         if n.is_static || matches!(n.state, NeighborState::Probing(_)) {
             return;

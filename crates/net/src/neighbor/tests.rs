@@ -8,7 +8,7 @@ use wire::{Ip4, Prefix};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Questions that were asked, events that were told.
+/// The probes sent and the events reported.
 struct Log {
     probes: Mutex<Vec<IpAddr>>,
     events: Mutex<Vec<String>>,
@@ -69,7 +69,7 @@ impl Rig {
         self.neighbors.learn(&self.bench.world, self.a, address(ip), station(mac), evidence)
     }
 
-    /// A packet was sent to it.
+    /// Counts a packet sent to the neighbour.
     fn send_to(&self, ip: u8) {
         let adjs: Arc<Adjacencies> = self.bench.world.get();
         let adj = adjs.find_neighbor(self.a, address(ip)).expect("there");
@@ -191,7 +191,7 @@ fn those_in_use_are_asked_whether_they_are_still_there() {
     assert_eq!(r.known(), [address(3)]);
 }
 
-/// Testers play hosts that ask us and never answer; so do some filters.
+/// Some test tools, and hosts behind some filters, send requests and never answer.
 #[test]
 fn silence_of_one_that_never_answered_says_nothing() {
     let mut r = rig();
@@ -200,7 +200,7 @@ fn silence_of_one_that_never_answered_says_nothing() {
     r.send_to(2);
     r.pass(100);
     assert_eq!((r.probes(), r.kind(2)), (3, Some(AdjKind::Rewrite)), "asked once, and kept");
-    // It is heard of, and asked again.
+    // It sends a request, and is probed again.
     r.learn(2, 2, Evidence::Request);
     r.send_to(2);
     r.pass(30);
@@ -211,7 +211,7 @@ fn silence_of_one_that_never_answered_says_nothing() {
     r.pass(36);
     assert_eq!((r.probes(), r.known()), (3, vec![]));
     assert_eq!(r.events().last().map(String::as_str), Some("-10.0.0.2 Unanswered"));
-    // One that never answers is given up when it is too old.
+    // A neighbour that never answers is removed when it is too old.
     r.learn(3, 3, Evidence::Request);
     r.send_to(3);
     r.pass(199);
@@ -228,7 +228,7 @@ fn a_full_table_refuses_or_recycles() {
     r.learn(2, 2, Evidence::Request);
     r.learn(3, 3, Evidence::Request);
     assert_eq!(r.learn(4, 4, Evidence::Request), Learned::Refused(Refusal::Full));
-    // What we asked for and what is set by hand displace what nothing was sent to.
+    // Solicited and configured neighbours displace entries to which no packet was sent.
     r.send_to(2);
     r.neighbors.ask(world, r.a, address(4));
     assert!(matches!(r.learn(4, 4, Evidence::Reply), Learned::Added { gone: Some(n) } if n.ip == address(3)));
@@ -250,7 +250,7 @@ fn a_full_table_refuses_or_recycles() {
 }
 
 impl Rig {
-    /// A route with this next hop, as an operator sets it.
+    /// Sets or removes a configured route with this next hop.
     fn route(&self, ip: u8, on: bool) {
         let (fib, t) = (self.bench.world.get::<Fib<Ip4>>(), TableIndex::DEFAULT);
         let prefix = Prefix::host([20, 0, 0, ip].into());
@@ -275,11 +275,11 @@ fn a_next_hop_that_does_not_answer_is_down_until_it_does() {
     assert_eq!(r.down(), [] as [IpAddr; 0], "who was never asked isn't silent");
     r.bench.settle();
     assert_eq!(r.probes(), 1, "a new one is asked for at once");
-    // Asked for, no answer: a next hop is down, another neighbour is nobody's business.
+    // Solicited without an answer: a next hop is down, another neighbour is ignored.
     r.neighbors.unanswered(&world, r.a, address(2));
     r.neighbors.unanswered(&world, r.a, address(3));
     assert_eq!(r.down(), [address(2)]);
-    // It is asked again at a slow rate, and its answer is welcome.
+    // It is solicited again at a slow rate, and its answer is accepted.
     r.pass(4);
     assert_eq!(r.probes(), 0);
     r.pass(2);
@@ -290,15 +290,15 @@ fn a_next_hop_that_does_not_answer_is_down_until_it_does() {
     assert_eq!(r.down(), [] as [IpAddr; 0]);
     r.pass(20);
     assert_eq!(r.probes(), 0);
-    // A late word of its silence.
+    // A late report that it didn't answer is ignored.
     r.neighbors.unanswered(&world, r.a, address(2));
     assert_eq!(r.down(), [] as [IpAddr; 0]);
-    // It is known, in use, and answers no more.
+    // It is known and in use, and stops answering.
     r.send_to(2);
     r.events();
     r.pass(45);
     assert_eq!((r.events().pop().as_deref(), r.down()), (Some("-10.0.0.2 Unanswered"), vec![address(2)]));
-    // Heard of in passing, which proves nothing: asked at once.
+    // An unconfirmed hint: it is solicited at once.
     r.pass(1);
     r.probes();
     r.learn(2, 2, Evidence::Hint { router: None });
@@ -319,13 +319,13 @@ fn what_was_held_against_a_next_hop_is_forgotten() {
         assert_eq!(r.down(), [address(2)]);
     };
     r.route(2, true);
-    // Set by hand.
+    // A static entry is configured.
     silent(&r);
     let n = Neighbor { is_static: true, ..Neighbor::new(r.a, address(2), station(2)) };
     r.neighbors.set(&world, n).expect("set");
     assert_eq!(r.down(), [] as [IpAddr; 0]);
     r.neighbors.remove(&world, r.a, address(2)).expect("removed");
-    // The operator has mended something.
+    // The operator flushes the entries.
     silent(&r);
     r.neighbors.flush(&world, false, Some(r.a));
     assert_eq!(r.down(), [] as [IpAddr; 0]);
@@ -336,14 +336,14 @@ fn what_was_held_against_a_next_hop_is_forgotten() {
     r.neighbors.unanswered(&world, r.a, address(2));
     assert_eq!(r.down(), [] as [IpAddr; 0], "of a link that is down nobody expects an answer");
     ifs.set_link(&world, r.a, true).expect("up");
-    // Nobody goes by it any more.
+    // No route leads over it any more.
     silent(&r);
     r.bench.settle();
     r.probes();
     r.route(2, false);
     r.pass(6);
     assert_eq!((r.down(), r.probes()), (vec![], 0));
-    // Routes needn't mind.
+    // Routes ignore silence with `retry` 0.
     r.route(2, true);
     r.bench.settle();
     assert_eq!(r.probes(), 1);
@@ -380,7 +380,7 @@ fn the_silent_are_asked_at_a_bounded_rate() {
     assert_eq!(table.next_due(), Some(5 * SECOND));
     let mut asked = |now| table.take_silent(now, 60).len();
     assert_eq!([0, 5, 5, 5, 9, 10, 10, 10].map(|s| asked(s * SECOND)), [0, 60, 40, 0, 0, 60, 40, 0]);
-    // An answer to a question is welcome, and one is left to be asked less.
+    // An answer to a solicitation is accepted, and there is one neighbour less to solicit.
     let usage = Usage { sent: &|_| false, leads: &|_| false };
     let answer = table.learn(key(3), station(3), Evidence::Reply, 11 * SECOND, usage);
     assert_eq!(answer, Learned::Added { gone: None });

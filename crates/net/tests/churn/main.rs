@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Routes, tables, interfaces and neighbours change at random while readers look up. What the tables say is held against a model
-//! that keeps nothing between questions, and when all is taken away again nothing may be left.
+//! Random changes of routes, tables, interfaces and neighbours while readers do lookups. The results are compared with a model
+//! that keeps no state between lookups; and when everything is removed again, nothing may be left.
 //!
 //! `make churn ARGS=600` does so for ten minutes.
 
@@ -21,7 +21,7 @@ fn resident() -> u64 {
     status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
 }
 
-/// What changes, and what nobody touches.
+/// The instance that changes, and sentinel routes that stay the same.
 struct Lab {
     instance: Instance,
     sentinels: (Sentinel<Ip4>, Sentinel<Ip6>),
@@ -34,8 +34,8 @@ impl Lab {
         Self { instance, sentinels }
     }
 
-    /// `rounds` of changes to both protocols, a comparison after each, and at the end nothing is left. Says how many lookups there
-    /// were meanwhile.
+    /// Does `rounds` of changes to both protocols, each with a comparison at its end; then removes everything and checks that nothing
+    /// is left. Returns the number of lookups meanwhile.
     fn cycle(&mut self, seed: u64, rounds: usize, changes: usize) -> u64 {
         let Self { instance, sentinels } = self;
         let at_rest = instance.at_rest();
@@ -43,7 +43,7 @@ impl Lab {
         let lookups = readers::look_on(&instance.bench.world.clone(), sentinels, || {
             for _ in 0..rounds {
                 for _ in 0..changes {
-                    // One protocol hears of the interfaces that the other's part has switched.
+                    // Each protocol follows the interfaces that the other's changes have switched.
                     ip4.change(instance);
                     ip6.change(instance);
                 }
@@ -67,7 +67,7 @@ fn the_model_agrees_after_random_changes() {
     }
 }
 
-/// For as many seconds as `FERROVIA_CHURN` says.
+/// Runs for `FERROVIA_CHURN` seconds, 600 by default.
 #[test]
 #[ignore = "long: changes at random for ten minutes, or as long as `make churn ARGS=60' says"]
 fn long_churn() {

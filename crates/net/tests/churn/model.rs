@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where packets go, by the definition: no sharing, nothing kept between questions.
+//! A reference model of forwarding, by the definition: no sharing, no state kept between lookups.
 
 use graph::SwIfIndex;
 use net::{AdjIndex, AdjKind, Adjacencies, Fib, Net, Path, PathKind, Source, TableIndex};
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use sync::Turn;
 use wire::Prefix;
 
-/// What finally becomes of packets.
+/// The final result for packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum End {
     Neighbor(u32, IpAddr),
@@ -19,10 +19,10 @@ pub enum End {
     Unreach,
 }
 
-/// Adjacencies on the way of one packet at most.
+/// Maximum number of adjacencies in the walk for one address.
 const DEPTH: usize = 1000;
 
-/// Where workers would send packets to an address, all buckets together; `None` if there is no such table.
+/// Looks up the results that workers would find for packets to an address, all buckets together; `None` if there is no such table.
 pub fn ends<F: Net>(
     fib: &Fib<F>,
     adjs: &Adjacencies,
@@ -55,13 +55,13 @@ pub fn ends<F: Net>(
     Some(ends)
 }
 
-/// What each source says of a prefix.
+/// Each source's paths of a prefix.
 type Said<F> = BTreeMap<Source, Vec<Path<<F as wire::Family>::Addr>>>;
 
-/// Tables, and what each source says of each prefix there.
+/// Tables, and each source's paths of each prefix there.
 pub struct Model<F: Net> {
     pub routes: HashMap<(TableIndex, Prefix<F::Addr>), Said<F>>,
-    /// By index: the ids of those that were made.
+    /// The ids of the existing tables, by index.
     pub tables: BTreeMap<TableIndex, u32>,
 }
 
@@ -75,12 +75,12 @@ impl<F: Net> Model<F> {
         (0..=F::BITS).rev().find_map(at).and_then(|sources| sources.values().next())
     }
 
-    /// Where packets to an address go.
+    /// The results for packets to an address.
     pub fn ends(&self, up: &BTreeMap<SwIfIndex, bool>, table: TableIndex, addr: F::Addr) -> BTreeSet<End> {
         self.cover(table, addr).map_or([End::NoRoute].into(), |list| self.list(up, list).0)
     }
 
-    /// Where a list leads, and whether others may follow it. The changes make no circles.
+    /// The results of a path list, and whether recursive paths may follow it. The changes make no circles.
     fn list(&self, up: &BTreeMap<SwIfIndex, bool>, list: &[Path<F::Addr>]) -> (BTreeSet<End>, bool) {
         let mut all: Vec<(u8, BTreeSet<End>, bool)> = Vec::new();
         for path in list {
@@ -109,7 +109,7 @@ impl<F: Net> Model<F> {
         (all.into_iter().flat_map(|(_, ends, _)| ends).collect(), usable)
     }
 
-    /// Whether a route of another table leads to this one.
+    /// Returns true if a route of another table leads to this one.
     pub fn is_used(&self, table: TableIndex) -> bool {
         let leads = |path: &Path<F::Addr>| match path.kind {
             PathKind::Lookup(to) | PathKind::Recursive { table: to, .. } => to == table,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Threads that look up meanwhile, as workers do.
+//! Threads that do lookups during the changes, as workers do.
 
 use crate::model::{End, ends};
 use crate::world::{Instance, address};
@@ -12,12 +12,12 @@ use testkit::internet::Internet;
 use wire::{Ip4, Ip6, Prefix};
 
 const READERS: u64 = 2;
-/// Addresses that a reader looks up in one turn.
+/// Number of addresses that a reader looks up in one turn.
 const VECTOR: usize = 64;
-/// Where sentinels lie, apart from all that changes.
+/// The level of the sentinels' addresses, apart from all that change.
 const LEVEL: usize = 5;
 
-/// A route that nobody touches, and one that follows it: through all that happens to others packets leave by it.
+/// A route that stays the same, and one that follows it: packets leave by it during all changes of other routes.
 pub struct Sentinel<F: Net> {
     near: F::Addr,
     far: F::Addr,
@@ -25,7 +25,7 @@ pub struct Sentinel<F: Net> {
 }
 
 impl<F: Net + Internet> Sentinel<F> {
-    /// Over an interface of its own, which stays up.
+    /// Makes the routes over an interface of their own, which stays up.
     pub fn new(instance: &mut Instance) -> Self {
         let sw_if = instance.interface(if F::IS_V6 { "steady6" } else { "steady4" });
         let world = &instance.bench.world;
@@ -41,7 +41,7 @@ impl<F: Net + Internet> Sentinel<F> {
     }
 }
 
-/// Looks up anything anywhere; gives how many.
+/// Looks up random addresses in random tables, and the sentinels; returns the number of lookups.
 fn turns<F: Net + Internet>(world: &World, sentinel: &Sentinel<F>, seed: u64, stop: &AtomicBool) -> u64 {
     let (fib, adjs) = (world.get::<Fib<F>>(), world.get::<Adjacencies>());
     let (mut reader, mut rng, mut n) = (world.qsbr.register(), Rng::new(seed), 0);
@@ -51,7 +51,7 @@ fn turns<F: Net + Internet>(world: &World, sentinel: &Sentinel<F>, seed: u64, st
             let table = TableIndex(rng.below(9) as u32);
             let number = u128::from(rng.next()) & 0xff_ffff;
             let addr = address::<F>(rng.below(3), number);
-            // Anything may be there, but it has to be there.
+            // Any adjacency may be found, but it has to exist.
             let _ = ends(&fib, &adjs, table, addr, &turn);
         }
         for addr in [sentinel.near, sentinel.far] {
@@ -63,10 +63,10 @@ fn turns<F: Net + Internet>(world: &World, sentinel: &Sentinel<F>, seed: u64, st
     n
 }
 
-/// Does something while readers look on. A reader that fails ends the test.
+/// Calls `f` while readers do lookups. A reader that fails ends the test.
 pub fn look_on(world: &World, sentinels: &(Sentinel<Ip4>, Sentinel<Ip6>), f: impl FnOnce()) -> u64 {
     let (stop, lookups) = (AtomicBool::new(false), AtomicU64::new(0));
-    /// Also when `f` panics: nobody would end otherwise.
+    /// Stops the readers, also when `f` panics: otherwise they would never end.
     struct Stop<'a>(&'a AtomicBool);
     impl Drop for Stop<'_> {
         fn drop(&mut self) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The changes: what is done to the instance and noted in the model.
+//! The changes, applied to the instance and to the model.
 
 use crate::model::{Model, ends};
 use graph::SwIfIndex;
@@ -16,13 +16,13 @@ use wire::{Ip4, Ip6, MacAddr, Prefix};
 
 static PLUGINS: &[&graph::Plugin] = &[&net::drive::STATE];
 
-/// Interfaces that go up and down.
+/// Number of interfaces, which go up and down.
 const PORTS: usize = 6;
-/// Next hops on one level, and neighbours on an interface.
+/// Number of next hops on one level, and of neighbours on an interface.
 const HOSTS: u128 = 48;
-/// Tables beside the default one.
+/// Maximum number of tables beside the default one.
 const TABLES: usize = 6;
-/// Routes of a protocol, about: from here on as many go as come.
+/// Approximate number of routes of a protocol: from here on as many are removed as added.
 const ROUTES: usize = 6000;
 const SOURCES: [Source; 3] = [Source::Plugin, Source::Api, Source::Cli];
 
@@ -54,13 +54,13 @@ impl Instance {
         sw_if
     }
 
-    /// Lets the worker and the reclaiming go on.
+    /// Runs the worker and the memory reclamation.
     pub fn settle(&mut self) {
         self.bench.settle();
         self.bench.world.qsbr.collect();
     }
 
-    /// What an instance holds: adjacencies, tables and routes of both protocols, neighbours.
+    /// Numbers of adjacencies, of tables and routes of each protocol, and of neighbours.
     pub fn at_rest(&self) -> [usize; 6] {
         let world = &self.bench.world;
         let (ip4, ip6) = (world.get::<Fib<Ip4>>().list_tables(), world.get::<Fib<Ip6>>().list_tables());
@@ -102,7 +102,7 @@ impl<F: Net + Internet> Churn<F> {
         Self { rng: Rng::new(seed), model: Model::new(), known: Vec::new(), next_id: 1 }
     }
 
-    /// A next hop's number: some stand close together, others not.
+    /// The number of a random next hop: multiples of 0x3007.
     fn host(&mut self) -> u128 {
         let n = self.rng.below(HOSTS as usize) as u128;
         n * 0x3007
@@ -167,7 +167,7 @@ impl<F: Net + Internet> Churn<F> {
         if !self.model.tables.contains_key(&table) {
             return;
         }
-        // Of its own level, so that nothing follows itself.
+        // Paths for the prefix's own level, so that no route follows itself.
         let level = (0..3).find(|l| level_of::<F>(*l).contains(prefix.addr())).expect("one of ours");
         let mut paths: Vec<Path<F::Addr>> = Vec::new();
         for _ in 0..1 + self.rng.below(3) {
@@ -239,14 +239,14 @@ impl<F: Net + Internet> Churn<F> {
             return;
         }
         if self.rng.one_in(2) {
-            // As a client does that tells all again: what it doesn't tell goes.
+            // A replace by a client that sets no route again: all its routes are removed.
             let source = *self.rng.pick(&SOURCES);
             fib.replace_begin(table, source).expect("there");
             fib.replace_end(world, table, source).expect("there");
             self.forget(|at, s, _| at == table && s == source);
             return;
         }
-        // Mostly some route of another table leads there: those go first, now and then.
+        // Mostly routes of other tables lead there: these are removed first, in half of the cases.
         if self.rng.one_in(2) {
             for (at, prefix, source) in self.leading_to(table) {
                 fib.remove(world, at, prefix, source, &[]).expect("there");
@@ -283,7 +283,7 @@ impl<F: Net + Internet> Churn<F> {
         }
     }
 
-    /// Takes from the model what sources say, by table, source and paths.
+    /// Removes sources' paths from the model, by table, source and paths.
     fn forget(&mut self, gone: impl Fn(TableIndex, Source, &[Path<F::Addr>]) -> bool) {
         self.model.routes.retain(|(at, _), sources| {
             sources.retain(|source, paths| !gone(*at, *source, paths));
@@ -297,7 +297,7 @@ impl<F: Net + Internet> Churn<F> {
         let sw_if = instance.port(&mut self.rng);
         let (world, interfaces) = (&instance.bench.world, instance.bench.world.get::<Interfaces>());
         let was = instance.up[&sw_if];
-        // By the operator's switch or by the cable, and back in the same way.
+        // By admin state or by link state, and back by the same.
         let admin = interfaces.get(sw_if).expect("there").admin_up != was || self.rng.one_in(2);
         if was || admin {
             if admin && interfaces.get(sw_if).expect("there").link_up {
@@ -320,14 +320,14 @@ impl<F: Net + Internet> Churn<F> {
             neighbors.remove(world, sw_if, ip).expect("there");
         } else {
             let mac = MacAddr::local(self.rng.next() & 0xffff | 1);
-            // One that was set for good stays so.
+            // A static entry stays static.
             let was_static = neighbors.get(sw_if, ip).is_some_and(|n| n.is_static);
             let is_static = self.rng.one_in(2) || was_static;
             neighbors.set(world, Neighbor { is_static, ..Neighbor::new(sw_if, ip, mac) }).expect("set");
         }
     }
 
-    /// Every prefix, and as many addresses anywhere: packets go where the model says.
+    /// Checks that packets to every prefix, and to as many random addresses, take the results of the model.
     pub fn compare(&mut self, instance: &Instance) {
         let world = &instance.bench.world;
         let (fib, adjs) = (world.get::<Fib<F>>(), world.get::<Adjacencies>());
@@ -351,7 +351,7 @@ impl<F: Net + Internet> Churn<F> {
         assert_eq!(fib.list_tables().len(), model.tables.len());
     }
 
-    /// Takes everything away again.
+    /// Removes everything.
     pub fn clear(&mut self, instance: &mut Instance) {
         let world = instance.bench.world.clone();
         let (fib, interfaces) = (world.get::<Fib<F>>(), world.get::<Interfaces>());
@@ -372,7 +372,7 @@ impl<F: Net + Internet> Churn<F> {
     }
 }
 
-/// All addresses of a level.
+/// The prefix of all addresses of a level.
 fn level_of<F: Internet>(level: usize) -> Prefix<F::Addr> {
     Prefix::new(address::<F>(level, 0), if F::BITS == 32 { 8 } else { 16 }).expect("a length")
 }

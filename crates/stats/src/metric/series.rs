@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a scrape has read of the stats segment, and the series that metrics take from it.
+//! A scrape's snapshot of the stats segment, and the series that metrics take from it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::io;
 
 use crate::{Reader, Value};
 
-/// Series of one metric at most: what is beyond is counted only. Those at zero go first.
+/// Series of one metric at most: further series are counted only. Series at zero go first.
 pub const SERIES: usize = 20_000;
 
 /// A value of a metric.
@@ -15,7 +15,7 @@ pub const SERIES: usize = 20_000;
 pub struct Sample {
     /// In the order of the metric's labels.
     pub labels: Vec<String>,
-    /// What it is now.
+    /// Its present value.
     pub value: u64,
 }
 
@@ -78,7 +78,7 @@ fn worker(thread: usize) -> String {
 #[derive(Debug)]
 pub struct Series<'a> {
     from: &'a Snapshot,
-    /// What was found.
+    /// The samples found.
     pub samples: Vec<Sample>,
 }
 
@@ -173,7 +173,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// What is below a prefix: the name's next part, before these labels.
+    /// Entries below a prefix: the rest of the name, before these labels.
     pub fn by_part(&mut self, prefix: &str, labels: &[&str]) {
         for (part, value) in self.from.below(prefix) {
             self.push([part].iter().chain(labels).copied(), value.total());

@@ -39,7 +39,7 @@ pub(super) const DEEP: u32 = 4;
 
 /// A table with `PER` leaves to a word: 4, whose hops and numbers of deep runs have 15 bits, or 2, with 31.
 pub struct Bits<const PER: u32> {
-    /// Zero leads to the run at word 0, which says no route.
+    /// Zero leads to the run at word 0, which has no route.
     pub(super) nodes: Reserve<AtomicU32>,
     pub(super) words: Reserve<AtomicU64>,
     /// Routes: of the nodes, then of all leaves that the words have room for. On top, the length of the prefix plus one.
@@ -49,7 +49,7 @@ pub struct Bits<const PER: u32> {
     pub(super) control: Mutex<Control>,
 }
 
-/// What lookups don't need.
+/// State of control, which lookups don't need.
 pub(super) struct Control {
     pub places: Places,
     pub deep: Numbers,
@@ -261,7 +261,7 @@ fn direct(place: u32) -> u32 {
 }
 
 impl<const PER: u32> Bits<PER> {
-    /// The second step for a part of the keys, `N` at most; says all that was found, put together by or. Scalar loops for what loads,
+    /// The second step for a part of the keys, `N` at most; returns the bitwise or of all hops found. Scalar loops for what loads,
     /// and loops between them over all, which become vectors.
     #[inline(always)]
     fn part<const ROUTES: bool, const N: usize>(
@@ -275,7 +275,7 @@ impl<const PER: u32> Bits<PER> {
         let (mut found, mut numbers) = ([0u64; N], [0u32; N]);
         let (found, numbers) = (&mut found[..n], &mut numbers[..n]);
         for ((bits, number), place) in found.iter_mut().zip(&mut *numbers).zip(&*hops) {
-            // Who has a hop already reads the first run and keeps what it had.
+            // A key that has its hop already reads the first run and keeps the hop.
             *number = *place & !direct(*place);
             *bits = words[*number as usize].load(Ordering::Acquire);
         }
@@ -302,7 +302,7 @@ impl<const PER: u32> Bits<PER> {
         any
     }
 
-    /// Finishes those of a batch that a deep run has.
+    /// Finishes the keys of a batch whose leaf is in a deep run.
     #[inline(always)]
     fn leaves_below<const ROUTES: bool>(
         &self,

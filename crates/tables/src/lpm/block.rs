@@ -105,7 +105,7 @@ impl Block {
         }
     }
 
-    /// Fills a new directory, which nobody sees yet.
+    /// Fills a new directory, which no reader sees yet.
     pub fn directory(lines: &[Line], places: &mut Places, content: &Intervals) -> Self {
         let n = content.cells.len();
         let levels = ROOM.iter().position(|room| n <= *room).expect("asked for room") as u32;
@@ -126,7 +126,7 @@ impl Block {
         Self(Self::new(first, cells, levels).0 | DIRECTORY)
     }
 
-    /// Fills a new block of leaves, which nobody sees yet. Each packed line but the last has an end.
+    /// Fills a new block of leaves, which no reader sees yet. Each packed line but the last has an end.
     pub fn of_leaves(
         lines: &[Line],
         places: &mut Places,
@@ -242,7 +242,7 @@ pub(super) struct Directory<'a> {
 }
 
 impl Directory<'_> {
-    /// Replaces a cell. Release: who comes through it finds what is behind it filled.
+    /// Replaces a cell. Release: a reader that follows it finds the block behind it filled.
     pub fn set(&self, i: usize, block: Block) {
         self.cells[i].store(block.0, Ordering::Release);
     }
@@ -257,7 +257,7 @@ impl Directory<'_> {
         Intervals { ends: self.ends.iter().map(load).collect(), cells: self.cells.iter().map(load).collect() }
     }
 
-    /// How many blocks there are.
+    /// Number of blocks.
     pub fn len(&self) -> usize {
         self.cells.len()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packed lines in a row, for a block that is being made: those of old blocks, and new ones.
+//! Packed lines in a row, for a block that is being made: lines of old blocks, and new ones.
 
 use super::block::{Block, Line, leaf};
 use super::intervals::Intervals;
@@ -21,7 +21,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Nothing but the lines of a block.
+    /// Starts with nothing but the lines of a block.
     pub fn begin(&mut self, lines: &[Line], block: Block) {
         self.places.clear();
         self.ends.clear();
@@ -30,7 +30,7 @@ impl Draft {
         self.ends.extend(block.ends(lines));
     }
 
-    /// How many lines.
+    /// Number of lines.
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -80,13 +80,13 @@ impl Draft {
                 self.ends.push(content.ends[at - 1]);
             }
         }
-        // What was pushed behind all ends belongs among them.
+        // The new ends were pushed behind all others, and belong among them.
         let ends = self.ends.split_off(had);
         self.ends.splice(range.start..range.end - 1, ends);
         self.places.splice(range, (first..self.new.len()).map(Place::New));
     }
 
-    /// Adds the lines of a block behind those that are there, which end at `end`.
+    /// Appends the lines of a block to the present lines, which end at `end`.
     pub fn append(&mut self, lines: &[Line], end: u64, block: Block) {
         let seam = self.places.len();
         self.ends.push(end);
@@ -95,7 +95,7 @@ impl Draft {
         self.mend(lines, seam);
     }
 
-    /// Puts the lines of a block, which end at `end`, before those that are there.
+    /// Puts the lines of a block, which end at `end`, before the present lines.
     pub fn prepend(&mut self, lines: &[Line], end: u64, block: Block) {
         let seam = block.leaves().len();
         self.places.splice(0..0, block.leaves().map(Place::Old));

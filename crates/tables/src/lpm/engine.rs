@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a structure for longest prefix match does. It knows where leaves are, not which prefixes there are.
+//! The interface of structures for longest prefix match. They know where leaves are, not which prefixes there are.
 
 use super::intervals::Brush;
 use super::{Key, Leaf};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// Keys at most that are looked up at once.
 pub const BATCH: usize = 256;
 
-/// Why a change wasn't made. Nothing was changed then.
+/// The reason that a change wasn't made. Nothing was changed then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// No room.
@@ -25,7 +25,7 @@ pub struct Change<K> {
     pub key: K,
     /// The prefix length.
     pub len: u8,
-    /// What becomes of them.
+    /// The change to the leaves' cells.
     pub(super) brush: Brush,
     /// No new boundaries: it can't be refused.
     pub shrinks: bool,
@@ -39,7 +39,7 @@ pub trait Engine<K: Key>: Send + Sync + 'static {
     /// For control: the leaf of one key with the length of its prefix plus one, as [`cell`](super::intervals::cell) has it.
     fn cell(&self, key: K) -> u64;
 
-    /// Where lookups pass.
+    /// The memory that lookups read.
     fn grounds(&self) -> Grounds<'_>;
 
     /// The first step of lookups of up to [`BATCH`] keys: as far as what differs for most of them. Writes the places that
@@ -50,7 +50,7 @@ pub trait Engine<K: Key>: Send + Sync + 'static {
     /// The second step: hops in the place of places and, if asked for, what [`Self::resolve`] makes routes of.
     fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]);
 
-    /// The last step, for who asked for routes.
+    /// The last step, for lookups that ask for routes.
     fn resolve(&self, routes: &mut [u32]);
 
     /// The hops of up to [`BATCH`] keys, and their routes if asked for: all steps at once.
@@ -58,7 +58,7 @@ pub trait Engine<K: Key>: Send + Sync + 'static {
     fn leaves<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]) {
         self.approach::<I>(keys, hops);
         let grounds = self.grounds();
-        // What isn't in the cache is waited for together.
+        // The words that aren't in the cache are waited for together.
         hops.iter().for_each(|place| grounds.fetch(*place));
         self.arrive::<I, ROUTES>(keys, hops, routes);
         if ROUTES {
@@ -69,24 +69,24 @@ pub trait Engine<K: Key>: Send + Sync + 'static {
     /// Makes a change, all of it or nothing.
     fn paint(&self, change: &Change<K>) -> Result<(), Refused>;
 
-    /// As [`Self::paint`] for each; fastest in order of their keys. Says how many were made if one was refused: those before it.
+    /// As [`Self::paint`] for each; fastest in order of their keys. Returns how many were made if one was refused: all before it.
     fn paint_all(&self, changes: &[Change<K>]) -> Result<(), (usize, Refused)>;
 
     /// Bytes of memory in use.
     fn memory(&self) -> usize;
 }
 
-/// Where the lookups of a structure pass.
+/// The memory that the lookups of a structure read.
 #[derive(Clone, Copy)]
 pub struct Grounds<'t> {
-    /// What they begin with, by [`Key::node`]; empty if that is in the cache anyway.
+    /// The array that they begin with, by [`Key::node`]; empty if it is in the cache anyway.
     pub nodes: &'t [AtomicU32],
-    /// Where places are.
+    /// The words that places name.
     pub words: &'t [AtomicU64],
 }
 
 impl Grounds<'_> {
-    /// Fetches what [`Engine::approach`] will read for some keys.
+    /// Prefetches what [`Engine::approach`] will read for some keys.
     #[inline(always)]
     pub fn touch<K: Key>(self, keys: &[K]) {
         if self.nodes.is_empty() {
@@ -99,10 +99,10 @@ impl Grounds<'_> {
         }
     }
 
-    /// Fetches what [`Engine::arrive`] will read at a place.
+    /// Prefetches what [`Engine::arrive`] will read at a place.
     #[inline(always)]
     pub fn fetch(self, place: u32) {
-        // Without a branch on the highest bit: what has it set passes the first word.
+        // Without a branch on the highest bit: a place that has it set prefetches the first word.
         let direct = (place as i32 >> 31) as u32;
         if let Some(word) = self.words.get((place & !direct) as usize) {
             simd::prefetch_read(word);

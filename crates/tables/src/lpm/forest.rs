@@ -21,7 +21,7 @@ pub struct Forest {
     control: Mutex<Control>,
 }
 
-/// What lookups don't need.
+/// State of control, which lookups don't need.
 pub(super) struct Control {
     pub places: Places,
     pub scratch: Scratch,
@@ -32,7 +32,7 @@ pub(super) struct Control {
 pub(super) struct Scratch {
     /// Its lines.
     pub draft: Draft,
-    /// What is in some of them, and what shall be.
+    /// The intervals of some of the lines: as they are, and as they will be.
     pub row: Intervals,
     pub content: Intervals,
 }

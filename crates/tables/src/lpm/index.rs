@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Longest prefix match for large IPv6 tables: a search tree, and its intervals once more where the first bits of a key lead to.
 //!
-//! The first 24 bits of a global unicast address (2000::/3, RFC 4291 section 2.4) name a *slot*. What lies in it is a [line of
+//! The first 24 bits of a global unicast address (2000::/3, RFC 4291 section 2.4) name a *slot*. A slot leads to a [line of
 //! intervals](leaves), or up to two levels of lines with sixteen separators above such lines. A separator is 32 bits wide, which are the
 //! bits of the key behind the slot's; a /56 that is cut up has a line of intervals for itself, whose separators are the 32 bits up to /64.
-//! What that doesn't hold, and what isn't in 2000::/3, the tree is asked. So a lookup reads two to four lines, where
+//! The tree is asked for keys that the index doesn't hold, and for keys outside of 2000::/3. So a lookup reads two to four lines, where
 //! the tree reads seven or eight, and most of their separators aren't shared by as many keys. A slot without boundaries leads to a
 //! line that all slots with the same cell share.
 //!
-//! The tree is what counts: it is changed first, and the slots that a change touched are made anew from it. A slot is replaced by
-//! one store; what it had is used again after a grace period.
+//! The tree is authoritative: it is changed first, and the slots that a change touched are made anew from it. A slot is replaced by
+//! one store; its old lines are used again after a grace period.
 
 mod leaves;
 mod make;
@@ -29,7 +29,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Slots of 2000::/3. The one behind them is everybody else's.
+/// Slots of 2000::/3. The slot behind them is for all other keys.
 pub(super) const SLOTS: usize = 1 << 21;
 /// Separators have the bits of a prefix of this length.
 pub(super) const FINEST: u8 = 56;
@@ -40,14 +40,14 @@ const LINES: usize = 1 << 24;
 /// Separators of a line; one more line lies below them.
 const WIDTH: u32 = 16;
 
-/// What a slot leads to.
+/// The lines that a slot leads to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry(u32);
 
 impl Entry {
     /// The tree is asked about all of the slot: line 0 has no separators, and its cells are [`ASK`]. Slots begin with this.
     const ASK: Self = Self(0);
-    /// It is a line of separators: those behind it are the lines below.
+    /// It is a line of separators: the lines behind it are the lines below.
     const ONE_LEVEL: u32 = 1 << 31;
     /// Two levels: behind it [`Self::BELOW`] lines of separators, and behind these the lines below.
     const TWO_LEVELS: u32 = Self::ONE_LEVEL | Self::SECOND;
@@ -75,7 +75,7 @@ pub(super) fn slot(key: u64) -> u32 {
     ((key >> 40) as u32).wrapping_sub(0x20_0000).min(SLOTS as u32)
 }
 
-/// What separators are compared with.
+/// The bits of a key that separators are compared with.
 #[inline(always)]
 fn fine(key: u64) -> u32 {
     (key >> FINE) as u32
@@ -90,7 +90,7 @@ fn finer(key: u64) -> u32 {
 /// A tree with an index.
 pub struct Indexed {
     tree: Arc<Tree>,
-    /// What the lines of intervals have.
+    /// The kind of result that the lines of intervals hold.
     wanted: Wanted,
     slots: Reserve<AtomicU32>,
     lines: Reserve<Line>,
@@ -106,7 +106,7 @@ impl Indexed {
         Self::over(Arc::new(Tree::new(forest)?), forest, wanted)
     }
 
-    /// The same table with an index for who wants something else.
+    /// The same table with an index for lookups that want something else.
     ///
     /// # Errors
     /// No address space.
@@ -230,7 +230,7 @@ impl Engine<u128> for Indexed {
     fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[u128], hops: &mut [u32], routes: &mut [u32]) {
         let (lines, mut any) = (self.lines.as_slice(), 0);
         match self.wanted {
-            // Whoever turns from one to the other has a few that ask for what isn't there any more, or not yet.
+            // While the table turns from one to the other, a few lookups ask for routes that these lines don't hold.
             Wanted::Hops if ROUTES => {
                 hops.fill(ASK as u32);
                 any = ASK as u32;

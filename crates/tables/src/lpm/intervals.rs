@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keys in a row, cut into intervals that have a cell each. What all structures of this module have at their ends.
+//! Keys in a row, cut into intervals that have a cell each. All structures of this module end in such rows.
 
 use super::Leaf;
 
-/// Set in a cell that stands for no leaf but names what the rest of the key is looked up in.
+/// Set in a cell that stands for no leaf but names the structure that the rest of the key is looked up in.
 pub(super) const DOWN: u64 = 1 << 31;
 
-/// A leaf as one word: the hop below, above it the route, and on top the length of its prefix plus one (0: nobody's).
+/// A leaf as one word: the hop below, above it the route, and on top the length of its prefix plus one (0: no prefix).
 pub(super) fn cell(leaf: Leaf, len: u8) -> u64 {
     (u64::from(len) + 1) << 56 | u64::from(leaf.route) << 32 | u64::from(leaf.hop)
 }
@@ -17,12 +17,12 @@ pub(super) fn leaf(cell: u64) -> Leaf {
     Leaf { hop: cell as u32, route: (cell >> 32) as u32 & (Leaf::ROUTES - 1) }
 }
 
-/// What is done with the cells that a prefix covers.
+/// The change to the cells that a prefix covers.
 #[derive(Clone, Copy)]
 pub(super) enum Brush {
-    /// Those of prefixes of at most this length get a new cell.
+    /// Cells of prefixes of at most this length are replaced by a new cell.
     UpTo(u8, u64),
-    /// All get it.
+    /// All cells are.
     All(u64),
 }
 
@@ -36,7 +36,7 @@ impl Brush {
     }
 }
 
-/// Which part of a row is painted, and what that does to its boundaries.
+/// The part of a row that is painted, and the effect on its boundaries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Plan {
     /// The first and the last interval that is painted.
@@ -72,7 +72,7 @@ impl Plan {
         }
     }
 
-    /// Whether the boundaries stay as they are.
+    /// Returns true if the boundaries stay as they are.
     pub fn in_place(&self) -> bool {
         self.cut_lo.is_none() && self.cut_hi.is_none() && !self.join_lo && !self.join_hi
     }
@@ -121,7 +121,7 @@ impl Intervals {
         self.ends.push(end);
     }
 
-    /// How many there are.
+    /// Number of intervals.
     pub fn len(&self) -> usize {
         self.cells.len()
     }

@@ -15,14 +15,14 @@ const FULL: usize = 5;
 /// Distances are below this. It is further than the last boundary, whatever that is.
 const BEYOND: u32 = u32::MAX;
 
-// What the words of a line are.
+// Words of a line.
 /// The two's complement of the second interval's first key; zero without one.
 const BACK: usize = 0;
 /// Three distances, as halves of words, the lower one first.
 const DISTANCES: usize = 1;
 /// In the upper half, behind the distances: the unit's logarithm in the low byte, above it the number of intervals.
 const META: usize = 2;
-/// The cells. Those behind the last are zero.
+/// The cells. Words behind the last cell are zero.
 const CELLS: usize = 3;
 const _: () = assert!(CELLS + FULL == size_of::<Line>() / 8);
 
@@ -36,7 +36,7 @@ fn distance(i: usize) -> (usize, u32) {
 }
 
 impl Packed {
-    /// A line with as many of the first intervals as it takes, and how many these are. Each cell but the last has an end.
+    /// A line with as many of the first intervals as it takes, and their number. Each cell but the last has an end.
     pub fn new(ends: &[u64], cells: &[u64]) -> (Self, usize) {
         let ahead = |i: usize| ends[i] - ends[0];
         let (mut n, mut all) = (1, 0u64);
@@ -89,7 +89,7 @@ fn unit(distances: u64) -> u32 {
     if distances == 0 { 0 } else { distances.trailing_zeros() }
 }
 
-/// The cell of a key, in the line that the search ends at. Acquire: who follows it finds what is behind it filled.
+/// The cell of a key, in the line that the search ends at. Acquire: a reader that follows it finds the tree behind it filled.
 #[inline(always)]
 pub(super) fn cell<I: Isa>(line: &Line, key: u64) -> u64 {
     let word = |i: usize| line[i].load(Ordering::Relaxed);

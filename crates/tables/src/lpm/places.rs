@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which parts of an array of words are in use.
+//! Allocation of the words of an array.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn class(words: u32) -> (usize, u32) {
     (17 + (log as usize - 4) * 8 + up as usize, ((1 << log) + up * step) * LINE)
 }
 
-/// Hands out places, and those given back again after a grace period.
+/// Hands out places, and reuses places that were given back after a grace period.
 pub(super) struct Places {
     domain: Arc<Qsbr>,
     /// Below it, all lines have been handed out once.
@@ -42,13 +42,13 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Of an array of `limit` words.
+    /// The places of an array of `limit` words.
     pub fn new(domain: Arc<Qsbr>, limit: u32) -> Self {
         let (free, hot, cooling) = (Vec::new(), Vec::new(), VecDeque::new());
         Self { domain, end: 0, limit, free, hot, cooling, used: 0 }
     }
 
-    /// Whether `words` more, in whatever pieces of a line or more, are sure to be there.
+    /// Returns true if `words` more, in whatever pieces of a line or more, are sure to be available.
     pub fn room(&self, words: u32) -> bool {
         self.limit - self.end >= words
     }

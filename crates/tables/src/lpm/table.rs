@@ -30,10 +30,10 @@ pub struct Lpm<K: Key> {
 
 type Routes<K> = BTreeMap<(K, u8), Leaf>;
 
-/// What lookups don't need.
+/// State of control, which lookups don't need.
 struct Control<K: Key> {
     routes: Routes<K>,
-    /// How many of them are longer than [`Key::FINEST`].
+    /// Number of routes that are longer than [`Key::FINEST`].
     fine: usize,
     /// The kind of the engine.
     kind: <K::Engine as Whole>::Kind,
@@ -90,14 +90,14 @@ impl<K: Key> Lpm<K> {
         })
     }
 
-    /// What lookups will ask for from now on, mostly; [`Wanted::Routes`] at first.
+    /// Sets the kind of result that most lookups will ask for from now on; [`Wanted::Routes`] at first.
     pub fn set_wanted(&self, wanted: Wanted) {
         let mut control = self.control();
         control.wanted = wanted;
         self.fit(&mut control);
     }
 
-    /// What the longest route that covers `key` gives, or [`Leaf::NONE`].
+    /// Leaf of the longest route that covers `key`, or [`Leaf::NONE`].
     ///
     /// # Panics
     /// If `turn` is of another domain than the forest's.
@@ -233,7 +233,7 @@ impl<K: Key> Lpm<K> {
 
     /// Takes the structure that is best for so many routes, and what is wanted of them. Without memory for it, the old one goes on.
     fn fit(&self, control: &mut Control<K>) {
-        // Those that don't profit outweigh as many that do.
+        // Each route that doesn't profit outweighs one that does.
         let routes = control.routes.len().saturating_sub(2 * control.fine);
         if let Some(kind) = K::Engine::better(control.kind, routes, control.wanted, self.sizes) {
             let _ = self.remake(control, kind);
@@ -268,12 +268,12 @@ impl<K: Key> Lpm<K> {
         Ok(())
     }
 
-    /// What exactly this route gives.
+    /// Leaf of exactly this route, if there is one.
     pub fn get(&self, key: K, len: u8) -> Option<Leaf> {
         check_len::<K>(len);
         let (key, control) = (key.network(len), self.control());
         // The structure knows it, unless a longer prefix begins there too. It will be changed next, most often: the map of a
-        // million routes is the dearest thing to ask.
+        // million routes is the slowest to search.
         let cell = self.engine.read(|engine| engine.cell(key));
         match (cell >> 56).cmp(&(u64::from(len) + 1)) {
             Ordering::Less => None,
@@ -288,7 +288,7 @@ impl<K: Key> Lpm<K> {
         covering(&self.control().routes, key, len)
     }
 
-    /// Calls `f` on the routes behind `after` (or all), in order of network and then of length, until it says false.
+    /// Calls `f` on the routes behind `after` (or all), in order of network and then of length, until it returns false.
     /// `after` itself needn't be there. `f` must not use the control side of this table.
     pub fn walk(&self, after: Option<(K, u8)>, f: &mut dyn FnMut(Route<K>) -> bool) {
         let after = after.map_or(Bound::Unbounded, Bound::Excluded);
@@ -312,7 +312,7 @@ impl<K: Key> Lpm<K> {
         self.control().routes.len()
     }
 
-    /// Whether there are no routes.
+    /// Returns true if there are no routes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -337,7 +337,7 @@ impl<K: Key> Lpm<K> {
     }
 }
 
-/// Lookups in steps, for who has other work to do in between and so waits for nothing: [`Self::touch`] and
+/// Split-phase lookups, so that callers can interleave other work with the prefetches: [`Self::touch`] and
 /// [`Self::approach`] for all keys, [`Self::fetch`] for each place, [`Self::arrive`] and [`Self::resolve`] for all. The steps see one
 /// structure, even if the table takes another one meanwhile.
 pub struct Steps<'t, K: Key> {
@@ -363,7 +363,7 @@ impl<K: Key> Steps<'_, K> {
         self.engine.lookup(key)
     }
 
-    /// Fetches ahead what [`Self::approach`] reads.
+    /// Prefetches what [`Self::approach`] reads.
     #[inline(always)]
     pub fn touch(self, keys: &[K]) {
         self.grounds.touch(keys);
@@ -379,13 +379,13 @@ impl<K: Key> Steps<'_, K> {
         self.engine.approach::<I>(keys, places);
     }
 
-    /// Fetches ahead what [`Self::arrive`] reads at a place.
+    /// Prefetches what [`Self::arrive`] reads at a place.
     #[inline(always)]
     pub fn fetch(self, place: u32) {
         self.grounds.fetch(place);
     }
 
-    /// Reads the leaves of the same keys at their places: `hops` has these, and gets the hops. With `ROUTES`, `routes` gets what
+    /// Reads the leaves of the same keys at their places: `hops` holds the places, and gets the hops. With `ROUTES`, `routes` gets what
     /// [`Self::resolve`] takes; else it isn't looked at.
     ///
     /// # Panics
@@ -396,7 +396,7 @@ impl<K: Key> Steps<'_, K> {
         self.engine.arrive::<I, ROUTES>(keys, hops, routes);
     }
 
-    /// Makes routes of what [`Self::arrive`] has found.
+    /// Turns the results of [`Self::arrive`] into routes.
     #[inline(always)]
     pub fn resolve(self, routes: &mut [u32]) {
         self.engine.resolve(routes);

@@ -4,7 +4,7 @@
 //! A B+-tree whose nodes are cache lines (Zhang and others 2026, "PlanB"), in blocks: a block of leaves is two implicit levels without
 //! pointers above up to 64 packed lines. A small table is one such block; a large one has a directory, a block whose cells are
 //! blocks. A change that moves a boundary packs the lines around it anew, copies the others of their block, and replaces one or
-//! two blocks by one store each; any other change writes cells in place. What was replaced is used again after a grace period.
+//! two blocks by one store each; any other change writes cells in place. Replaced blocks are used again after a grace period.
 //!
 //! Keys are 64 bits. The rest of a longer one is looked up in a tree of its own, which the cell of the first 64 names; so
 //! only prefixes that are longer cost a second search.
@@ -118,7 +118,7 @@ struct Edit<'a> {
 }
 
 impl Edit<'_> {
-    /// Whether blocks for a change to this tree are sure to be there.
+    /// Returns true if blocks for a change to this tree are sure to be available.
     fn room(&self, root: u32) -> bool {
         let top = top(self.lines, root);
         let (directory, blocks) = match top.is_directory() {
@@ -142,7 +142,7 @@ impl Edit<'_> {
         Ok(root)
     }
 
-    /// Gives a tree back, with those below it. Nobody can find it any more.
+    /// Gives a tree back, with the trees below it. No reader can find it any more.
     fn fell(&mut self, root: u32) {
         let top = top(self.lines, root);
         for block in blocks(self.lines, top) {
@@ -208,7 +208,7 @@ impl Edit<'_> {
         let mut below = Vec::new();
         // Kept for its memory.
         let mut scratch = std::mem::take(&mut self.control.scratch);
-        // From behind, so that what is split or joined moves nobody who is still to come.
+        // From behind, so that a split or join moves no block that is still to come.
         for index in (from..=to).rev() {
             self.paint_block(root, index, stroke, &mut below, &mut scratch);
         }
@@ -250,8 +250,8 @@ impl Edit<'_> {
         Open { index, block: row.block(index), bounds: (first, last) }
     }
 
-    /// What a stroke does to a block whose lines are drafted: to which of them, whose intervals are in the row then; and whether that
-    /// is at the block's end.
+    /// Plans a stroke on a block whose lines are drafted: which of them it changes (their intervals are in the row then), how, and
+    /// whether that is at the block's end.
     fn plan(&self, open: &Open, stroke: Stroke, scratch: &mut Scratch) -> (Range<usize>, Plan, bool) {
         let (Stroke { first, last, brush, .. }, mut bounds) = (stroke, open.bounds);
         let Scratch { draft, row, .. } = scratch;
@@ -304,13 +304,13 @@ impl Edit<'_> {
         }
     }
 
-    /// Release: who finds the block finds it filled.
+    /// Makes a block the tree's top. Release: a reader that finds the block finds it filled.
     fn publish(&self, root: u32, block: Block) {
         word(self.lines, root).store(block.0, Ordering::Release);
     }
 
-    /// Two blocks for one, and where the first ends. Who adds in ascending order, so that it grows at its end, leaves full blocks
-    /// behind.
+    /// Two blocks for one, and where the first ends. A table that is filled in ascending order, and so grows at its end, leaves full
+    /// blocks behind.
     fn split(&mut self, draft: &Draft, at_end: bool) -> (u64, [Block; 2]) {
         let n = draft.len();
         let middle = if at_end { n - n / 16 } else { n / 2 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which structure a table is made of.
+//! The structure that a table is made of, by its size.
 
 use super::bits::Bits;
 use super::engine::{Change, Engine, Grounds, Refused};
@@ -21,23 +21,23 @@ pub struct Sizes {
 
 /// A structure that a table can do with alone, or change for another.
 pub trait Whole: Sized {
-    /// Which it is.
+    /// The kinds of structure that it can be.
     type Kind: Copy + Send + PartialEq;
 
-    /// What a table is while it is small,
+    /// The kind of a small table.
     const SMALL: Self::Kind;
-    /// and what it becomes when it is large.
+    /// The kind of a large table.
     fn large(wanted: Wanted) -> Self::Kind;
 
-    /// When it changes.
+    /// The numbers of routes at which it changes.
     const SIZES: Sizes;
 
-    /// Whether it is laid out for what lookups want, if it is large.
+    /// Returns true if it is laid out for what lookups want, if it is large.
     fn suits(_: Self::Kind, _: Wanted) -> bool {
         true
     }
 
-    /// What would be better for so many routes.
+    /// The kind that would be better for so many routes, if another would.
     fn better(kind: Self::Kind, routes: usize, wanted: Wanted, sizes: Sizes) -> Option<Self::Kind> {
         if kind == Self::SMALL {
             (routes >= sizes.large).then(|| Self::large(wanted))
@@ -48,7 +48,7 @@ pub trait Whole: Sized {
         }
     }
 
-    /// What takes every hop, if this kind doesn't.
+    /// The kind that takes every hop, if this kind doesn't.
     fn wider(_: Self::Kind) -> Option<Self::Kind> {
         None
     }
@@ -76,7 +76,7 @@ pub type Engine4 = Either<Tree, Either<Bits<4>, Bits<2>>>;
 /// For IPv6: a search tree, and an index of it once it is large.
 pub type Engine6 = Either<Tree, Indexed>;
 
-/// What an [`Engine4`] is.
+/// The kind of an [`Engine4`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind4 {
     /// A search tree.
@@ -111,7 +111,7 @@ impl Whole for Engine4 {
     }
 }
 
-/// What an [`Engine6`] is.
+/// The kind of an [`Engine6`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind6 {
     /// A search tree.

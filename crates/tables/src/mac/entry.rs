@@ -34,13 +34,13 @@ impl MacKey {
         self.0 as u16 >> 1
     }
 
-    /// Whether the address is zero. Tables don't hold it.
+    /// Returns true if the address is zero. Tables don't hold it.
     #[inline(always)]
     pub const fn is_zero(self) -> bool {
         self.0 >> 16 == 0
     }
 
-    /// A hash: the parts of a product of 128 bits, combined. Whoever doesn't know the seeds can't find addresses with equal hashes.
+    /// A hash: the parts of a product of 128 bits, combined. Without the seeds nobody can find addresses with equal hashes.
     #[inline(always)]
     pub(super) const fn hash(self, [mask, factor]: [u64; 2]) -> u64 {
         let product = ((self.0 >> 1) ^ mask) as u128 * factor as u128;
@@ -49,7 +49,7 @@ impl MacKey {
     }
 }
 
-/// What a table knows of an address.
+/// A table's entry for an address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct MacEntry {
     /// The port, below 2²⁴.

@@ -21,7 +21,7 @@ fn find_in(bucket: &Bucket, key: MacKey) -> Option<&AtomicU64> {
 pub struct Level {
     pub buckets: Reserve<Bucket>,
     mask: usize,
-    /// Nobody knows which addresses share buckets, so nobody can fill those of another's address.
+    /// Secret: without them no sender can know which addresses share buckets, and fill the buckets of another sender's address.
     seeds: [u64; 2],
 }
 
@@ -85,7 +85,7 @@ impl Level {
         (word != GONE).then(|| (value, MacEntry::of(word)))
     }
 
-    /// Whether a slot other than `own` holds the key, or is being filled with it.
+    /// Returns true if a slot other than `own` holds the key, or is being filled with it.
     #[inline]
     fn holds(&self, key: MacKey, own: Option<&AtomicU64>) -> bool {
         let hash = self.hash(key);
@@ -94,8 +94,8 @@ impl Level {
         others.any(|slot| slot.load(Ordering::SeqCst) & !PENDING == key.0)
     }
 
-    /// Of two threads that insert the same key, at most one succeeds: each claims a slot and then looks at the others. Both accesses are
-    /// sequentially consistent, so at least one thread sees the other's claim and withdraws its own.
+    /// Inserts a key. Of two threads that insert the same key, at most one succeeds: each claims a slot and then looks at the others.
+    /// Both accesses are sequentially consistent, so at least one thread sees the other's claim and withdraws its own.
     pub fn insert(&self, key: MacKey, entry: MacEntry) -> Result<(), NotInserted> {
         if key.is_zero() {
             return Err(NotInserted::Zero);

@@ -33,12 +33,12 @@ pub struct Command {
     timeout: Duration,
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// Exit status; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// It was killed because its time was over.
+    /// True if it was killed because its time was over.
     pub timed_out: bool,
     /// Standard output.
     pub stdout: String,
@@ -52,7 +52,7 @@ impl Output {
         self.code == Some(0) && !self.timed_out
     }
 
-    /// How it failed and what it said.
+    /// The failure, and the output.
     pub fn complaint(&self) -> String {
         let how = match (self.timed_out, self.code) {
             (true, _) => "no end in time".into(),
@@ -64,7 +64,7 @@ impl Output {
 }
 
 impl Command {
-    /// How long a command may take unless said otherwise.
+    /// Default time limit of a command.
     pub const TIMEOUT: Duration = Duration::from_secs(20);
 
     pub(super) fn new(netns: Option<Netns>, program: &str) -> Self {
@@ -84,13 +84,13 @@ impl Command {
         self
     }
 
-    /// What it reads from standard input, otherwise nothing.
+    /// Sets its standard input, otherwise empty.
     pub fn input(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.input = bytes.as_ref().to_vec();
         self
     }
 
-    /// How long [`Command::run`] and [`Command::ok`] wait before they kill it.
+    /// Sets the time after which [`Command::run`] and [`Command::ok`] kill it.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -168,17 +168,17 @@ impl Background {
         self.child.id()
     }
 
-    /// It hasn't ended.
+    /// Returns true if it hasn't ended.
     pub fn is_running(&mut self) -> bool {
         self.wait(Duration::ZERO).is_none()
     }
 
-    /// What it wrote to standard output so far.
+    /// Its standard output so far.
     pub fn stdout(&self) -> String {
         self.stdout.text()
     }
 
-    /// What it wrote to standard error so far.
+    /// Its standard error so far.
     pub fn stderr(&self) -> String {
         self.stderr.text()
     }

@@ -11,9 +11,9 @@
 //! a.command("ping").args(["-c1", "-W2", "10.0.0.2"]).ok();
 //! ```
 //!
-//! What ends: a [`Background`] process with its value, processes in a namespace and the namespace with its last
-//! [`Netns`]. What a killed run left behind, the next one removes ([`sweep()`]): names of namespaces and the environment
-//! of processes say which run they belong to.
+//! Lifetimes: a [`Background`] process ends with its value, processes in a namespace and the namespace with its last
+//! [`Netns`]. Leftovers of a killed run are removed by the next one ([`sweep()`]): names of namespaces and the environment
+//! of processes identify the run that they belong to.
 
 mod command;
 mod netns;

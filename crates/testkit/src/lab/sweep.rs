@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What killed runs left behind.
+//! Removal of namespaces and processes that killed runs left behind.
 
 use std::{fs, sync::OnceLock};
 
@@ -13,7 +13,7 @@ const PREFIX: &str = "fvt-";
 /// The variable that every process started here carries, with [`run_name`] as its value.
 pub(super) const TAG: &str = "FERROVIA_LAB";
 
-/// `fvt-PID-START`: the start time tells this process from a later one with the same number.
+/// `fvt-PID-START`: the start time distinguishes this process from a later one with the same number.
 pub(super) fn run_name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {

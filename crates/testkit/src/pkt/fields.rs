@@ -203,7 +203,7 @@ impl Packet {
         })
     }
 
-    /// How the checksum of IPv4, TCP, UDP or ICMP is filled.
+    /// Sets how the checksum of IPv4, TCP, UDP or ICMP is filled.
     #[track_caller]
     pub fn checksum(self, how: Checksum) -> Self {
         self.change("checksum", |layer| match layer {

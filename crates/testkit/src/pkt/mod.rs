@@ -37,7 +37,7 @@ pub struct Packet {
     truncate: Option<usize>,
 }
 
-/// How a checksum field is filled.
+/// The content of a checksum field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Checksum {
     /// As the protocol demands.
@@ -73,7 +73,7 @@ pub fn arp_request(mac: impl Arg<MacAddr>, ip: impl Arg<Ip4>, target: impl Arg<I
     ether(mac, MacAddr::BROADCAST).arp(arp)
 }
 
-/// An ARP reply: `ip` is at `mac`, told to `to_ip` at `to_mac`.
+/// An ARP reply: `ip` is at `mac`, sent to `to_ip` at `to_mac`.
 pub fn arp_reply(
     mac: impl Arg<MacAddr>,
     ip: impl Arg<Ip4>,

@@ -19,7 +19,7 @@ use core::fmt;
 
 use crate::{EtherType, IpProtocol};
 
-/// What the bytes begin with.
+/// The header that the bytes begin with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Layer {
     /// Ethernet, tags included.
@@ -83,8 +83,8 @@ pub fn describe(bytes: &[u8], layer: Layer) -> Describe<'_> {
     Describe { bytes, layer, indent: 0, layers: Describe::LAYERS }
 }
 
-/// Prints one or more lines per header, from the outermost inwards, without a newline at the end. Any bytes will do:
-/// what is missing is said, not guessed, because a trace holds the front of a packet only.
+/// Prints one or more lines per header, from the outermost inwards, without a newline at the end. Accepts any bytes:
+/// missing bytes are reported, not guessed, because a trace holds the front of a packet only.
 #[derive(Clone, Copy, Debug)]
 pub struct Describe<'a> {
     bytes: &'a [u8],
@@ -94,7 +94,7 @@ pub struct Describe<'a> {
 }
 
 impl Describe<'_> {
-    /// How many layers are printed at most, unless said otherwise.
+    /// Default limit of printed layers.
     pub const LAYERS: usize = 12;
 
     /// Begins every line with `columns` spaces; details are two more to the right.
@@ -124,7 +124,7 @@ impl fmt::Display for Describe<'_> {
     }
 }
 
-/// What is inside of a described header.
+/// Layer and bytes of the payload of a described header, if it is described too.
 type Inner<'a> = Result<Option<(Layer, &'a [u8])>, fmt::Error>;
 
 struct Printer<'f, 'a> {

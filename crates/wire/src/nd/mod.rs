@@ -21,14 +21,14 @@ pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 /// All routers of a link.
 pub const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
 
-/// The group that everybody joins whose address ends in the same 24 bits (RFC 4291 §2.7.1).
+/// The group that all hosts join whose address ends in the same 24 bits (RFC 4291 §2.7.1).
 #[inline(always)]
 pub const fn solicited_node(addr: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = addr.octets();
     Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | a as u16, (b as u16) << 8 | c as u16)
 }
 
-/// What neighbour solicitation and advertisement have in common, 24 bytes; options follow (RFC 4861 §4.3, §4.4).
+/// The common part of neighbour solicitation and advertisement, 24 bytes; options follow (RFC 4861 §4.3, §4.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct NeighborMessage {
@@ -49,15 +49,15 @@ impl NeighborMessage {
     pub const ROUTER: u32 = 1 << 31;
     /// An answer to a solicitation.
     pub const SOLICITED: u32 = 1 << 30;
-    /// Replace what is cached.
+    /// The receiver shall replace its cached address.
     pub const OVERRIDE: u32 = 1 << 29;
 
-    /// Who is at `target`?
+    /// A solicitation for the link-layer address of `target`; the checksum is still zero.
     pub fn solicitation(target: Ipv6Addr) -> Self {
         Self::new(Icmp6Type::NEIGHBOR_SOLICITATION, 0, target)
     }
 
-    /// Here is `target`; the checksum is still zero.
+    /// An advertisement of `target`; the checksum is still zero.
     pub fn advertisement(flags: u32, target: Ipv6Addr) -> Self {
         Self::new(Icmp6Type::NEIGHBOR_ADVERTISEMENT, flags, target)
     }
@@ -72,7 +72,7 @@ impl NeighborMessage {
         self.target.into()
     }
 
-    /// Whether all of these flags are set.
+    /// Returns true if all of these flags are set.
     #[inline(always)]
     pub fn has(&self, flags: u32) -> bool {
         self.flags.get() & flags == flags
@@ -94,7 +94,7 @@ pub struct RouterSolicitation {
 }
 
 impl RouterSolicitation {
-    /// Who routes here? The checksum is still zero.
+    /// A solicitation for the routers of the link; the checksum is still zero.
     pub fn new() -> Self {
         let kind = Icmp6Type::ROUTER_SOLICITATION.0;
         Self { kind, code: 0, checksum: U16::ZERO, reserved: U32::ZERO }
@@ -117,15 +117,15 @@ pub struct RouterAdvertisement {
     pub code: u8,
     /// Checksum.
     pub checksum: U16,
-    /// What hosts put in their packets; 0 doesn't say.
+    /// Hop limit that hosts put in their packets; 0 if unspecified.
     pub hop_limit: u8,
     /// [`RouterAdvertisement::MANAGED`] and the like, and the router's preference.
     pub flags: u8,
     /// Seconds that the sender is a default router from now on; 0 if it is none.
     pub lifetime: U16,
-    /// Milliseconds that a neighbour counts as reachable; 0 doesn't say.
+    /// Milliseconds that a neighbour counts as reachable; 0 if unspecified.
     pub reachable: U32,
-    /// Milliseconds between two solicitations; 0 doesn't say.
+    /// Milliseconds between two solicitations; 0 if unspecified.
     pub retransmit: U32,
 }
 

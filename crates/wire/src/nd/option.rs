@@ -46,7 +46,7 @@ pub struct RawNdOption<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Why options can't be walked to the end: the message is dropped (RFC 4861 §7.1.1: all options have a length above zero).
+/// Reason why options can't be walked to the end: the message is dropped (RFC 4861 §7.1.1: option lengths are above zero).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NdOptionError {
     /// A length of zero.
@@ -83,7 +83,7 @@ impl<'a> NdOptions<'a> {
         Self { bytes, seen: 0 }
     }
 
-    /// The link-layer address that an option of this kind tells, if there is one.
+    /// The link-layer address in an option of this kind, if there is one.
     ///
     /// # Errors
     /// Options that can't be walked to the end, whatever stands before.
@@ -220,7 +220,7 @@ impl PrefixInfo {
 /// A route by the sender (RFC 4191 §2.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RouteInfo {
-    /// Where to.
+    /// Destination prefix.
     pub prefix: Ip6Prefix,
     /// 1 high, 0 medium, −1 low.
     pub preference: i8,
@@ -255,7 +255,7 @@ impl fmt::Display for Domains<'_> {
     }
 }
 
-/// What an option says.
+/// The contents of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NdOption<'a> {
     /// Link-layer address of the sender.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether the work that a sender leaves undone fits the packet. A virtio network header comes from a peer that may name any offset and
-//! any segment size; what passes here changes no byte that a router reads, and costs no more than honest traffic does.
+//! Checks that the work that a sender leaves pending fits the packet. A virtio network header comes from a peer that may name any
+//! offset and segment size; work that passes here changes no byte that a router reads, and costs no more than honest traffic does.
 
 use core::{fmt, ops::Range};
 
@@ -15,7 +15,7 @@ pub const MIN_SEGMENT: usize = 48;
 /// lets a program send as UDP segments (`UDP_MAX_SEGMENTS`).
 pub const FEW_SEGMENTS: usize = 128;
 
-/// Why work that was left undone is refused.
+/// The reason why pending work is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OffloadError {
     /// The checksum field isn't one of the upper layer, or lies beyond the packet's end.
@@ -38,7 +38,7 @@ impl fmt::Display for OffloadError {
 
 impl core::error::Error for OffloadError {}
 
-/// What a packet's first bytes tell.
+/// The headers that are parsed from a packet's first bytes.
 struct Headers {
     /// Offset of the IP header, or of whatever follows the link layer.
     l3: usize,
@@ -47,7 +47,7 @@ struct Headers {
 }
 
 impl Headers {
-    /// Of a packet that begins with an IP header, or else an Ethernet header; `None` if its headers are malformed.
+    /// Parses a packet that begins with an IP header, or else an Ethernet header; `None` if its headers are malformed.
     fn of(head: &[u8], ip: bool) -> Option<Self> {
         let (l3, ethertype) = if ip { (0, EtherType::IP4) } else { Ethernet::l3_at(head)? };
         let upper = match ethertype {
@@ -63,7 +63,7 @@ impl Offload {
     /// header (`ip`) or an Ethernet header.
     ///
     /// # Errors
-    /// Why the packet is to be dropped.
+    /// The reason why the packet is to be dropped.
     pub fn check(self, head: &[u8], len: usize, ip: bool) -> Result<(), OffloadError> {
         let headers = Headers::of(head, ip);
         if let Csum::Partial { start, offset } = self.csum {
@@ -94,8 +94,8 @@ impl Offload {
 }
 
 impl Headers {
-    /// Whether a checksum over the bytes from `start` on may be written to `field`: behind the IP headers, and nowhere where ports or
-    /// types are, which the packet was judged by.
+    /// Returns true if a checksum over the bytes from `start` on may be written to `field`: behind the IP headers, and not over
+    /// ports or types, which the packet was judged by.
     fn allow(&self, start: usize, field: Range<usize>) -> bool {
         let Some(upper) = &self.upper else { return start >= self.l3 };
         let (l4, end) = (self.l3 + upper.offset, self.l3 + upper.end);

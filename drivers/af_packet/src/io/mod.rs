@@ -39,7 +39,7 @@ pub enum Version {
     V3,
 }
 
-/// What a frame begins with.
+/// The header that a frame begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
     /// An Ethernet header.
@@ -49,7 +49,7 @@ pub enum Mode {
     Ip,
 }
 
-/// How to open a host interface.
+/// The settings by which a host interface is opened.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Name of the interface in the network namespace of the calling thread.
@@ -60,18 +60,18 @@ pub struct Config {
     pub rx_queues: u16,
     /// Transmit queues, 1 to 256.
     pub tx_queues: u16,
-    /// What frames begin with.
+    /// The header that frames begin with.
     pub mode: Mode,
     /// Frames that a receive queue holds, at least; 0: as many as fit in 4 MiB (version 3: 16), between 256 and 2,048.
     pub rx_frames: u32,
-    /// Hand frames straight to the interface: no queueing discipline, tcpdump on the host doesn't see them, and nobody
-    /// segments super-packets if the interface can't: they are refused. So it is off unless asked for; on veth it
+    /// True if frames go straight to the interface: no queueing discipline, tcpdump on the host doesn't see them, and
+    /// super-packets are refused if the interface can't segment them. So it is off unless asked for; on veth it
     /// gains nothing.
     pub qdisc_bypass: bool,
 }
 
 impl Config {
-    /// The defaults: one queue each way, Ethernet, ring version 2, through the queueing discipline.
+    /// The defaults: one queue per direction, Ethernet, ring version 2, through the queueing discipline.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -87,7 +87,7 @@ impl Config {
 
 /// An open host interface. Nothing of it outlives the process, however that ends.
 pub struct HostInterface {
-    /// The interface as it was when it was opened; [`netlink::Monitor`] tells what changes.
+    /// The interface as it was when it was opened; [`netlink::Monitor`] reports changes.
     pub link: Link,
     /// Receive queues, each for one thread.
     pub rx: Vec<RxQueue>,
@@ -97,7 +97,7 @@ pub struct HostInterface {
     pub control: Control,
 }
 
-/// What the control thread changes on an open interface.
+/// The control thread's access to an open interface.
 #[derive(Debug)]
 pub struct Control {
     fd: OwnedFd,
@@ -196,7 +196,7 @@ fn open_rx(config: &Config, link: &Link) -> io::Result<Vec<RxQueue>> {
     Ok(queues.into_iter().map(|(fd, ring)| RxQueue::new(fd, ring)).collect())
 }
 
-/// Makes the socket share frames with those of the group `id`, by the hash of their flow. The first one creates it.
+/// Makes the socket share frames with the sockets of the group `id`, by the hash of their flow. The first one creates it.
 fn join(fd: &OwnedFd, id: &mut Option<u16>) -> io::Result<()> {
     let kind = libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
     let argument = |id: u16, kind: u32| (kind << 16 | u32::from(id)) as i32;

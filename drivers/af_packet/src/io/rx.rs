@@ -19,7 +19,7 @@ use super::{
 /// The longest frame that is received: an IP packet of 65,535 bytes, an Ethernet header and two tags.
 pub const MAX_FRAME: usize = 65_535 + 14 + 8;
 
-/// Into how many pieces [`RxFrame::read_into`] can put one frame.
+/// Number of pieces that [`RxFrame::read_into`] can put one frame into.
 pub const MAX_PARTS: usize = 40;
 
 /// A VLAN tag that the kernel took out of a frame.
@@ -115,7 +115,7 @@ fn read_rest<'b>(fd: BorrowedFd<'_>, parts: impl IntoIterator<Item = &'b mut [u8
     loop {
         match rustix::io::readv(fd, &mut slices[..count]) {
             Ok(len) => return len.saturating_sub(VNET_HDR_LEN),
-            // The interface went down in the meantime: said once, before the frames.
+            // The interface went down in the meantime: reported once, before the frames.
             Err(Errno::INTR | Errno::NETDOWN) => {}
             Err(_) => return 0,
         }
@@ -127,7 +127,7 @@ fn read_rest<'b>(fd: BorrowedFd<'_>, parts: impl IntoIterator<Item = &'b mut [u8
 pub struct RxDrops {
     /// Longer than [`MAX_FRAME`], or long and without room in the socket.
     pub truncated: u64,
-    /// With a kind of segmentation offload that nobody here knows.
+    /// With an unknown kind of segmentation offload.
     pub unknown_offload: u64,
 }
 
@@ -155,7 +155,7 @@ impl RxQueue {
         })
     }
 
-    /// As [`Self::recv`], but stops behind the first frame of which `f` says so by `false`.
+    /// As [`Self::recv`], but stops behind the first frame for which `f` returns `false`.
     #[inline(always)]
     pub fn recv_while(&mut self, max: usize, mut f: impl FnMut(RxFrame<'_>) -> bool) -> usize {
         let (mut count, mut go_on) = (0, true);
@@ -190,7 +190,7 @@ impl RxQueue {
         self.fd.clone()
     }
 
-    /// What was dropped here since the last call. What the kernel dropped because the ring was full is in
+    /// Returns the drops here since the last call. Frames that the kernel dropped because the ring was full are in
     /// [`super::RxStats`].
     pub fn take_drops(&mut self) -> RxDrops {
         std::mem::take(&mut self.drops)
@@ -228,7 +228,7 @@ pub struct RxCount {
 }
 
 impl RxStats {
-    /// What came since the last call.
+    /// Returns the counts since the last call.
     pub fn take(&self) -> io::Result<RxCount> {
         let zero = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let stats = sys::get(&self.0, libc::PACKET_STATISTICS, zero)?;

@@ -100,7 +100,7 @@ pub fn undeafen(fd: impl AsFd) -> io::Result<()> {
     set_at(fd, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &unused)
 }
 
-/// What the interface lets through beyond its own address (packet(7), PACKET_ADD_MEMBERSHIP).
+/// Destinations that the interface accepts beyond its own address (packet(7), PACKET_ADD_MEMBERSHIP).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Membership {
     /// Everything.

@@ -58,7 +58,7 @@ impl AsFd for TxQueue {
     }
 }
 
-/// What became of the frames of a batch.
+/// The outcome of a batch: numbers of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TxReport {
     /// Taken by the kernel.

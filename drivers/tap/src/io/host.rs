@@ -13,7 +13,7 @@ use wire::MacAddr;
 
 use super::{rx::RxQueue, sys, tx::TxQueue};
 
-/// What a frame begins with.
+/// The header that a frame begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Kind {
     /// An Ethernet header.
@@ -23,14 +23,14 @@ pub enum Kind {
     Tun,
 }
 
-/// How to create a tap. What is `None` stays as the kernel makes it.
+/// The settings by which a tap is created. A setting that is `None` stays as the kernel makes it.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Name of the host's interface.
     pub host_name: String,
     /// Network namespace of the host's interface, as [`Namespace::open`] takes it; `None`: that of the calling thread.
     pub host_namespace: Option<String>,
-    /// What frames begin with.
+    /// The header that frames begin with.
     pub kind: Kind,
     /// Queues, 1 to 256, each for both directions.
     pub queues: u16,
@@ -52,7 +52,7 @@ pub struct Config {
     pub host_ip4_gateway: Option<Ipv4Addr>,
     /// Gateway of the host's IPv6 default route.
     pub host_ip6_gateway: Option<Ipv6Addr>,
-    /// How many frames the host holds for a queue before it drops.
+    /// Number of frames that the host holds for a queue before it drops.
     pub host_queue_len: Option<u32>,
     /// The interface stays, without carrier, when the tap is closed, and is taken up by the next one of the name.
     pub persist: bool,
@@ -104,7 +104,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Network namespace of the host's interface, if it isn't that of whoever opened it. Its index and name, and
+    /// Network namespace of the host's interface, if it isn't the opening thread's. Its index and name, and
     /// [`netlink::Monitor`]'s events, are true there.
     pub fn namespace(&self) -> Option<&Namespace> {
         self.namespace.as_ref()
@@ -177,7 +177,7 @@ fn create(config: &Config) -> io::Result<(Link, Vec<OwnedFd>)> {
     Ok((rtnl.link_by_index(index)?, fds))
 }
 
-/// What the kernel means when it refuses to open a queue.
+/// Explains the error by which the kernel refuses to open a queue.
 fn explain(error: io::Error) -> io::Error {
     let text = match error.raw_os_error() {
         Some(libc::EBUSY) => "in use by another process, or open with another number of queues",

@@ -17,5 +17,5 @@ pub use host::{Config, Host, Kind, Tap};
 pub use rx::{MAX_FRAME, RxDrops, RxFrame, RxQueue};
 pub use tx::{TxBatch, TxQueue, TxReport};
 
-/// Of how many pieces a frame can consist.
+/// Number of pieces that a frame can consist of.
 pub const MAX_PARTS: usize = 64;

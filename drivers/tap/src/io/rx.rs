@@ -29,14 +29,14 @@ pub struct RxFrame<'a> {
 pub struct RxDrops {
     /// Longer than [`MAX_FRAME`], or than the memory given for them.
     pub truncated: u64,
-    /// With a kind of segmentation offload that nobody here knows.
+    /// With an unknown kind of segmentation offload.
     pub unknown_offload: u64,
 }
 
 /// A receive queue of a tap. It belongs to one thread at a time.
 pub struct RxQueue {
     fd: Arc<OwnedFd>,
-    /// One byte longer than the longest frame, to tell a longer one.
+    /// One byte longer than the longest frame, to detect a longer one.
     scratch: Box<[u8]>,
     drops: RxDrops,
     error: Option<Errno>,
@@ -104,7 +104,7 @@ impl RxQueue {
         }
     }
 
-    /// Forgets at most `max` frames that wait, and returns how many those were.
+    /// Discards at most `max` frames that wait, and returns their number.
     pub fn discard(&mut self, max: usize) -> usize {
         // A frame that doesn't fit loses its tail.
         let mut vnet = [0; VNET_HDR_LEN];
@@ -121,8 +121,8 @@ impl RxQueue {
             .count()
     }
 
-    /// What was dropped here since the last call. What the host dropped because its queue was full is in its own
-    /// counters of the interface (`tx_dropped`).
+    /// Returns the drops here since the last call. Frames that the host dropped because its queue was full are in the
+    /// host's counters of the interface (`tx_dropped`).
     pub fn take_drops(&mut self) -> RxDrops {
         std::mem::take(&mut self.drops)
     }

@@ -54,7 +54,7 @@ impl AsFd for TxQueue {
     }
 }
 
-/// What became of the frames of a batch.
+/// The outcome of a batch: numbers of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TxReport {
     /// Taken by the host.
@@ -87,7 +87,7 @@ impl<'d> TxBatch<'_, 'd> {
         } += 1;
     }
 
-    /// Ends the batch and tells what became of it.
+    /// Ends the batch and returns its outcome.
     #[inline(always)]
     pub fn flush(self) -> TxReport {
         self.report

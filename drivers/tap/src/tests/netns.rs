@@ -115,7 +115,7 @@ fn long_frames_and_super_packets_to_a_tap_without_offloads() {
     hosts.ping("-c 10 -i 0.01 -M do -s 8972");
     rig.finish();
 
-    // What one host leaves to be done is done here for the other.
+    // Work that one host leaves pending is done here for the other.
     let rig = hosts.rig(1);
     for (n, (host, words)) in [(&hosts.a, "gso"), (&hosts.b, "no-gso")].into_iter().enumerate() {
         let (address, ns) = (n + 1, host.name().expect("it has one"));

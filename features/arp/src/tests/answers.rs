@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is answered, what is noted, what is refused.
+//! Answered, learned and refused packets.
 
 use super::*;
 use crate::{Gratuitous, control::Arp};
 use cli::Tree;
 use net::PathKind;
 
-/// Runs `arp-reply` over one frame and tells where it went.
+/// Runs `arp-reply` over one frame and returns its next node.
 fn arp_reply(r: &mut Rig, frame: Vec<u8>) -> Option<(String, Option<&'static str>)> {
     let t0 = r.t0.0;
     let out = r.bench.node("arp-reply", &[frame], |b| {
@@ -134,7 +134,7 @@ fn what_a_route_delivers_here_is_answered_for() {
     assert_eq!(ask(&mut r, [10, 0, 0, 8]).len(), 1, "a local route without an interface");
 }
 
-/// A host on the link is answered, whatever route packets to it take.
+/// A host on the link is answered, whatever route leads to it.
 #[test]
 fn a_host_is_answered_that_a_route_says_is_on_the_link() {
     let mut r = rig();
@@ -165,7 +165,7 @@ fn a_host_is_answered_that_a_route_says_is_on_the_link() {
     assert_eq!(ask(&mut r, [10, 0, 0, 9]), 1);
 }
 
-/// `t1` has no address and uses those of `t0`: what runs at its other end may have any.
+/// `t1` has no address and uses those of `t0`: hosts at its other end may have any address.
 #[test]
 fn the_other_end_of_an_unnumbered_link_is_answered_with_a_lent_address() {
     let mut r = rig();
@@ -187,7 +187,7 @@ fn the_other_end_of_an_unnumbered_link_is_answered_with_a_lent_address() {
         assert_eq!(r.neighbors.get(t1, sender.into()).map(|n| n.mac), Some(PEER));
     }
     assert!(ask(&mut r, [10, 5, 0, 9], [10, 0, 0, 7]).is_empty(), "somebody else's address");
-    // A host that has the router's own address asks by it: it gets answers for others, and isn't taken for a thief.
+    // A host with the router's own address sends requests there: it gets answers for others, and is no conflict.
     let (tree, host) = (Tree::new(PLUGIN.cli).expect("well-formed"), [10, 0, 0, 1]);
     for line in ["set arp proxy start 10.0.0.0 end 10.0.0.255", "set interface proxy-arp t1 enable"] {
         tree.answer(&world, line).expect(line);

@@ -9,7 +9,7 @@ fn range(low: [u8; 4], hi: [u8; 4]) -> ProxyArp {
     ProxyArp { table_id: 0, low: Ip4Address(low), hi: Ip4Address(hi) }
 }
 
-/// What a host hears that asks for an address.
+/// Returns true if an ARP request for the address is answered.
 fn answered(r: &mut Rig, ip: [u8; 4]) -> bool {
     r.receive(&arp(1, (PEER, [10, 0, 0, 9]), (MacAddr::ZERO, ip), MacAddr::BROADCAST));
     !r.sent().is_empty()

@@ -19,7 +19,7 @@ const SECOND: u64 = 1_000_000_000;
 const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const PEER: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
-/// What has left: by a driver, by `ip4-rewrite`, by `ip4-icmp-error`.
+/// Packets that left: by a driver, by `ip4-rewrite`, by `ip4-icmp-error`.
 #[derive(Default)]
 struct Gone {
     sent: Mutex<Vec<(u32, Vec<u8>)>>,

@@ -239,7 +239,7 @@ fn features_of_member_and_bond_see_the_frame() {
     }
 }
 
-/// Whether a frame stays with the member, found byte by byte.
+/// Returns true if a frame stays with the member, by a byte-wise parser.
 fn stays(frame: &[u8]) -> bool {
     let kind = |at: usize| frame.get(at..at + 2).map(|b| u16::from_be_bytes([b[0], b[1]]));
     let mut at = 12;

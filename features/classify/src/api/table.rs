@@ -112,7 +112,7 @@ fn add_del_table(
     Ok(reply(index, skip, vectors))
 }
 
-/// What else happens to packets of a session.
+/// The additional action on packets of a session.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 #[wire(prefix = "CLASSIFY_API_ACTION_")]
@@ -141,16 +141,16 @@ pub struct ClassifyAddDelSession {
     /// A number that packets keep.
     #[wire(default = "4294967295")]
     pub opaque_index: u32,
-    /// Bytes that the start of the packet moves ahead, or back if negative.
+    /// Bytes by which the start of the packet moves forward, or back if negative.
     #[wire(default = "0")]
     pub advance: i32,
-    /// What else happens.
+    /// Additional action.
     #[wire(default = "0")]
     pub action: ClassifyAction,
     /// The id of the table of routes, or the number that packets keep.
     #[wire(default = "0")]
     pub metadata: u32,
-    /// Bytes to match: 16 for each vector, those that the table leaves out included.
+    /// Bytes to match: 16 for each vector, skipped vectors included.
     #[count(match_len: u32)]
     #[wire(name = "match")]
     pub matched: Vec<u8>,
@@ -203,9 +203,9 @@ pub struct ClassifyTableInfoReply {
     pub match_n_vectors: u32,
     /// Vectors that are left out.
     pub skip_n_vectors: u32,
-    /// How many sessions it has.
+    /// Number of its sessions.
     pub active_sessions: u32,
-    /// The table that is asked when no session matches, or all bits set.
+    /// The table that is looked up when no session matches, or all bits set.
     pub next_table_index: u32,
     /// The number of the next node of packets without session, or all bits set.
     pub miss_next_index: u32,
@@ -248,11 +248,11 @@ pub struct ClassifySessionDetails {
     pub table_id: u32,
     /// The number of the next node; 65535 goes on.
     pub hit_next_index: u32,
-    /// Bytes that the start of the packet moves ahead, or back if negative.
+    /// Bytes by which the start of the packet moves forward, or back if negative.
     pub advance: i32,
     /// A number that packets keep.
     pub opaque_index: u32,
-    /// The bytes that match, without those that the table leaves out.
+    /// The bytes that match, without the table's skipped vectors.
     #[count(match_length: u32)]
     #[wire(name = "match")]
     pub matched: Vec<u8>,

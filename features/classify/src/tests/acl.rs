@@ -335,7 +335,7 @@ fn a_new_interface_has_the_acl_of_punted_packets() {
     assert!(world.get::<Interfaces>().list().len() > 2);
 }
 
-/// What a trace shows.
+/// Trace output of ACLs.
 #[test]
 fn traces_name_tables_and_sessions() {
     let mut rig = routers(2);

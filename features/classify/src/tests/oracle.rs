@@ -38,14 +38,14 @@ fn plan() -> impl Strategy<Value = Plan> {
     })
 }
 
-/// What a chain says of a packet: the table's place, the session's next node, the next node.
+/// Result of a chain by linear search: the table's place, the session's next node, the next node.
 fn slow(chain: &[Plan], packet: &[u8]) -> (usize, Option<u32>, u32) {
     let padded: Vec<u8> = packet.iter().copied().chain([0; 512]).collect();
     for (n, plan) in chain.iter().enumerate() {
         let start = plan.skip as usize * VECTOR;
         let masked = |bytes: &[u8]| -> Vec<u8> { bytes.iter().zip(&plan.mask).map(|(a, b)| a & b).collect() };
         let own = masked(&padded[start..start + plan.mask.len()]);
-        // The last one that was set replaces others that mask alike.
+        // The session set last replaces others with the same masked match.
         if let Some((_, next)) = plan.sessions.iter().rev().find(|(bytes, _)| masked(&bytes[start..]) == own)
         {
             return (n, Some(*next), *next);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What commands print and refuse.
+//! Output and errors of commands.
 
 use super::*;
 
@@ -118,7 +118,7 @@ fn commands_refuse() {
     assert_eq!(rig.cli("show classify tables"), "No classifier tables configured\n");
 }
 
-/// Whatever the words, commands answer.
+/// Commands answer any words.
 #[test]
 fn random_lines_are_answered() {
     use proptest::prelude::*;

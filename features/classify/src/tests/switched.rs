@@ -48,7 +48,7 @@ fn acls_let_frames_pass_or_drop_them() {
         // Other ports have none; floods pass an output ACL at its port.
         let others = if direction == "input" { vec![0, 1] } else { vec![0] };
         assert_eq!(rig.pass(2, &frame(7, 99, 0x88b5, 3)), at(&others, &frame(7, 99, 0x88b5, 3)));
-        // What is denied on its way in isn't learned.
+        // The source of a frame that is denied on input isn't learned.
         let fib = rig.cli("show l2fib all");
         let learned = fib.contains(&host(8).to_string());
         assert_eq!(learned, direction == "output", "{fib}");

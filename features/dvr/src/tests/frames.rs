@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The bytes that leave.
+//! The bytes of sent frames.
 
 use super::*;
 use buffer::Flags;
@@ -40,7 +40,7 @@ fn bridged_frames_are_steered_behind_the_bvi() {
         steer(&mut rig, "p2");
         let one = frame(v6, BVI, &[], 7);
         assert_eq!(rig.pass(1, &one), at(&[2], &one));
-        // Back to the port that it came in by: a route says so, no address that was learned.
+        // Back out of the port that it came in by: a route leads there, not a learned address.
         assert_eq!(rig.pass(2, &one), at(&[2], &one));
         // A frame to a group of stations, whose packet is for one host.
         let all = frame(v6, MacAddr::BROADCAST, &[], 8);
@@ -149,7 +149,7 @@ fn output_features_and_other_routes_are_as_before() {
     }
 }
 
-/// Packets of our own have no header that they were received with; neither have those of tunnels.
+/// Packets of our own have no layer-2 header that they were received with; neither have packets out of tunnels.
 #[test]
 fn packets_without_their_header_are_dropped_by_name() {
     for v6 in [false, true] {
@@ -158,7 +158,7 @@ fn packets_without_their_header_are_dropped_by_name() {
         let (node, dpo) = if v6 { ("ip6-lookup", "ip6-dvr-dpo") } else { ("ip4-lookup", "ip4-dvr-dpo") };
         let one = frame(v6, port_mac(0), &[100, 101], 7);
         let mut seen = 0;
-        // Whether the packet is our own, bytes from the marked layer-2 header to the IP header, and bytes that are overwritten.
+        // Packet is our own, bytes from the marked layer-2 header to the IP header, overwritten bytes, packet passes.
         for (local, marked, overwritten, passes) in [
             (false, 22, None, true),
             (false, 18, Some((16, [8, 0])), false),

@@ -121,7 +121,7 @@ fn a_partial_checksum_stays_one() {
         b.offload = Offload { csum_start: 20, csum_offset: 2, ..Offload::default() };
     });
     assert_eq!(out.bytes[20..24], [0, 0, 0, 0]);
-    // What the device does.
+    // The device completes the checksum.
     let mut sent = out.bytes;
     let checksum = Sum::of(&sent[20..]).finish();
     sent[22..24].copy_from_slice(&checksum.to_be_bytes());

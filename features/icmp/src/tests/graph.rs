@@ -40,13 +40,13 @@ fn from_host() -> Packet {
     pkt::ether(HOST, OWN)
 }
 
-/// What leaves when this frame comes in.
+/// Returns the frames that leave when this frame comes in, each with its interface.
 fn forward(bench: &mut Bench, sw_if: SwIfIndex, frame: &[u8]) -> Vec<(u32, Vec<u8>)> {
     bench.send("ethernet-input", frame, |b| b.rx_if = sw_if.0);
     bench.world.get::<Recorded>().take()
 }
 
-/// The message in the one frame that leaves, which has to go to the host.
+/// Returns the message in the one frame that leaves, which has to go to the host.
 fn answer(bench: &mut Bench, sw_if: SwIfIndex, packet: Packet) -> (Ipv4Header, IcmpHeader, Vec<u8>) {
     let mut out = forward(bench, sw_if, &packet.build());
     assert_eq!(out.len(), 1, "{out:x?}");
@@ -185,7 +185,7 @@ fn mutated_frames_get_right_answers() {
         bench.settle();
         bench.world.clock.adjust(1_000_000_000);
         for (_, frame) in bench.world.get::<Recorded>().take() {
-            // What is forwarded has another TTL, even if it claims to come from us.
+            // A forwarded packet has another TTL, even if its source is an address of ours.
             let ip = Ipv4Header::view(&frame[14..]).expect("a header");
             let ours = [[10, 0, 0, 1], [192, 0, 2, 1], [172, 16, 1, 1]].contains(&ip.src);
             if !ours || ![64, 255].contains(&ip.ttl) || ip.protocol != IpProtocol::ICMP || frame[14] != 0x45 {
@@ -211,7 +211,7 @@ fn mutated_frames_get_right_answers() {
         }
     }
     assert!(replies > 1000 && errors > 20_000, "{replies} replies, {errors} errors");
-    // What came to a node left it under a name, or is counted by the next.
+    // Each packet into a node leaves it with a counted reason, or is counted by the next node.
     let vectors = bench.world.stats.simple(VECTORS);
     let came = |node: &str| vectors.sum(bench.index(node).at());
     let counted = |node: &str| -> u64 {

@@ -58,7 +58,7 @@ fn broken_messages_are_dropped_by_name() {
     for len in [0, 19, 20, 27, 127] {
         assert_eq!(send(&mut bench, &good[..len], |_| {}).reason, short, "{len}");
     }
-    // What lies behind the packet is padding.
+    // Bytes beyond the packet's length are padding.
     let mut padded = good.clone();
     padded.extend([7; 9]);
     assert_eq!(send(&mut bench, &padded, |_| {}).node, "ip4-icmp-echo-request");

@@ -45,7 +45,7 @@ fn batches(seed: u64, mut f: impl FnMut(Vec<Vec<u8>>)) {
     }
 }
 
-/// What RFC 1812 4.3.2.7 and the quoting rules say, told again without the node's code.
+/// Checks the rules of RFC 1812 4.3.2.7 and of quoting, independently of the node's code.
 fn is_right(error: &[u8], about: &[u8]) {
     let (ip, icmp, quote) = verified(error);
     assert_eq!((icmp.kind, icmp.code, icmp.rest()), (11, 0, 0));
@@ -87,7 +87,7 @@ fn errors_about_mutated_packets_are_right() {
         for o in &out {
             assert!(o.node == "ip4-lookup" || o.node == "ip4-drop" && o.reason.is_some(), "{o:?}");
         }
-        // Those that are sent keep their order, so each belongs to the next frame that begins as it quotes.
+        // The errors keep the order of the frames, so each belongs to the next frame that begins as it quotes.
         for frame in &frames {
             let Some(next) = errors.clone().next() else { break };
             if frame.starts_with(&next.bytes[28..]) {
@@ -118,7 +118,7 @@ fn mutated_messages_are_answered_or_named() {
             for (i, bytes) in frames.iter().enumerate() {
                 let mut b = bench.buffer(bytes);
                 b.rx_if = sw_if.0;
-                // Without the word of a device, nearly all would end at the checksum.
+                // Without the device's checksum flag, nearly all would be dropped for their checksum.
                 if i % 2 == 0 {
                     b.flags.set(Flags::L4_CSUM_OK);
                 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ICMPv6: what differs.
+//! ICMPv6: differences to ICMP for IPv4.
 
 use super::*;
 use buffer::Flags;
@@ -109,7 +109,7 @@ fn about_what_no_error_is_sent() {
         let out = send(&mut bench, sw_if, packet, says, |_| {});
         assert_eq!((out.node.as_str(), out.reason), ("ip6-drop", Some(reason)));
     }
-    // Groups have to learn of these.
+    // These errors are also sent about packets to groups.
     for says in [(2, 0, 1280), (4, 2, 42)] {
         let out = send(&mut bench, sw_if, &group, says, |b| b.flags.set(Flags::L2_MULTICAST));
         assert_eq!((out.node.as_str(), verified6(&out.bytes).0.src()), ("ip6-lookup", addr("2001:db8::1")));
@@ -200,7 +200,7 @@ fn messages_are_whole() {
 
 const FRAMES: usize = 100_000;
 
-/// What RFC 4443 2.4 says, told again without the node's code.
+/// Checks the rules of RFC 4443 2.4, independently of the node's code.
 fn is_right(error: &[u8], about: &[u8]) {
     let (ip, icmp, quote) = verified6(error);
     assert_eq!((icmp.kind, icmp.code, icmp.rest()), (3, 0, 0));
@@ -266,7 +266,7 @@ fn errors_about_mutated_packets_are_right() {
             }
             assert_eq!(errors.count(), 0, "an error about nothing");
         } else {
-            // Without the word of a device, nearly all would end at the checksum.
+            // Without the device's checksum flag, nearly all would be dropped for their checksum.
             let prepare = |b: &mut Buffer| {
                 b.rx_if = sw_if.0;
                 b.flags.set(Flags::L4_CSUM_OK);

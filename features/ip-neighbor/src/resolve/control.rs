@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What control does with what workers tell it.
+//! Main-thread side of neighbour resolution: handles the notes that workers post.
 
 use super::crowd::Crowd;
 use super::pace::Paces;
@@ -18,7 +18,7 @@ use wire::Family;
 type AddrOf<P> = <<P as Protocol>::Net as Family>::Addr;
 type TargetOf<P> = Target<AddrOf<P>>;
 
-/// Neighbours that are known now: what waits for them may go.
+/// Neighbours resolved by now: the packets that wait for them may be released.
 struct Resolved<P: Protocol>(Mutex<Vec<TargetOf<P>>>);
 
 impl<P: Protocol> Shared for Resolved<P> {
@@ -54,7 +54,7 @@ pub const fn state<P: Protocol>() -> StateDef {
     )
 }
 
-/// What packets that wait for a neighbour keep, for the protocol's plugin.
+/// Buffer field of packets that wait for a neighbour, for the protocol's plugin.
 pub const FIELD: FieldDef = FieldDef::of::<Place>();
 
 /// Called once by a protocol's plugin, when all nodes are there.
@@ -100,7 +100,7 @@ fn resolvers<P: Protocol>(world: &World) -> [(NodeIndex, OfThread<P>); 2] {
     ]
 }
 
-/// Does something to what waits, on every thread.
+/// Runs `f` on the resolver of both nodes, on every thread.
 fn on_resolvers<P: Protocol>(world: &World, f: impl Fn(&mut Resolver<P>) + Send + Sync + Clone + 'static) {
     let nodes = resolvers::<P>(world);
     world.on_threads(move |rt| {
@@ -112,7 +112,7 @@ fn on_resolvers<P: Protocol>(world: &World, f: impl Fn(&mut Resolver<P>) + Send 
     });
 }
 
-/// Lets go what waits for neighbours that are known now, on every thread.
+/// Releases the packets that wait for resolved neighbours, on every thread.
 fn release<P: Protocol>(world: &World, resolved: Vec<TargetOf<P>>) {
     let (nodes, adjacencies) = (resolvers::<P>(world), world.get::<Adjacencies>());
     // For packets of IPv4 and of IPv6: a next hop of IPv6 may take both.
@@ -147,7 +147,7 @@ fn release<P: Protocol>(world: &World, resolved: Vec<TargetOf<P>>) {
     });
 }
 
-/// Whether a packet that waits is one of IPv4.
+/// Returns true if a waiting packet is IPv4.
 pub(super) fn is_ip4(b: &Buffer) -> bool {
     b.data().first().is_some_and(|first| first >> 4 == 4)
 }
@@ -159,7 +159,7 @@ pub fn transmit<P: Protocol>(world: &World, interface: &Interface, frames: Vec<V
     net::transmit(world, interface, frames, &unsent);
 }
 
-/// Takes the notes of one turn.
+/// Handles the notes of one run of the process.
 pub(super) struct Learner<'w, P: Protocol> {
     world: &'w World,
     resolved: Arc<Resolved<P>>,
@@ -188,7 +188,7 @@ impl<'w, P: Protocol> Learner<'w, P> {
         let known = || self.neighbors.get(SwIfIndex(sw_if), ip.into()).map(|n| n.mac);
         let Some(mac) = seen.mac.or_else(known) else { return self.refused(sw_if, "unknown") };
         match self.neighbors.learn(self.world, SwIfIndex(sw_if), ip.into(), mac, evidence) {
-            // One that is known was asked for all the same: by a route that doesn't see it.
+            // A known neighbour was asked for nevertheless: by a route that doesn't see its entry.
             Learned::Confirmed { asked: true } => self.resolved.push(seen.who),
             Learned::Refused(why) => {
                 self.refused(sw_if, why.name());
@@ -196,7 +196,7 @@ impl<'w, P: Protocol> Learner<'w, P> {
                     self.world.get::<Crowd<P>>().refused(self.world);
                 }
             }
-            // The subscriber has heard of it.
+            // The subscriber of neighbour events has been notified.
             _ => {}
         }
     }
@@ -206,7 +206,7 @@ impl<'w, P: Protocol> Learner<'w, P> {
         counter.control().add(sw_if as usize, 1);
     }
 
-    /// Lets the workers know.
+    /// Releases the waiting packets of resolved neighbours on the workers.
     pub fn finish(self) {
         let resolved = std::mem::take(&mut *self.resolved.0.lock().expect("no panic inside"));
         if !resolved.is_empty() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is counted for each interface, under VPP's names.
+//! Per-interface counters of neighbour resolution, under VPP's names.
 
 use super::Protocol;
 use graph::{ThreadIndex, World};
@@ -13,21 +13,21 @@ pub const fn counters<P: Protocol>() -> (&'static str, Space) {
 /// One direction's counters of a protocol on one thread, indexed by interface.
 #[derive(Clone)]
 pub struct Lanes {
-    /// Questions.
+    /// Requests.
     pub requests: Lane,
-    /// Answers.
+    /// Replies.
     pub replies: Lane,
-    /// Announcements.
+    /// Gratuitous announcements.
     pub gratuitous: Lane,
 }
 
 impl Lanes {
-    /// What comes in.
+    /// Returns the counters of received messages.
     pub fn rx<P: Protocol>(world: &World, thread: ThreadIndex) -> Self {
         Self::new::<P>(world, thread, "rx")
     }
 
-    /// What goes out.
+    /// Returns the counters of sent messages.
     pub fn tx<P: Protocol>(world: &World, thread: ThreadIndex) -> Self {
         Self::new::<P>(world, thread, "tx")
     }

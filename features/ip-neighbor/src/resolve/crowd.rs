@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tells operators that a table of neighbours is full: a counter for each interface, and one line in the log a minute.
+//! Reports a full neighbour table to operators: a counter for each interface, and at most one line in the log a minute.
 
 use super::Protocol;
 use graph::{Shared, SwIfIndex, World};
@@ -8,18 +8,18 @@ use std::marker::PhantomData;
 use std::sync::Mutex;
 use wire::Family;
 
-/// Between two lines of the log, in nanoseconds.
+/// Minimum interval between two lines of the log, in nanoseconds.
 const PAUSE: u64 = 60_000_000_000;
 
 #[derive(Default)]
 struct Since {
-    /// When the last line was written.
+    /// Time of the last line.
     line: Option<u64>,
     refused: u64,
     displaced: u64,
 }
 
-/// What happened in a full table since that was last logged.
+/// Number of refused and displaced neighbours in a full table since the last line of the log.
 pub(super) struct Crowd<P>(Mutex<Since>, PhantomData<P>);
 
 impl<P: Protocol> Shared for Crowd<P> {
@@ -29,12 +29,12 @@ impl<P: Protocol> Shared for Crowd<P> {
 }
 
 impl<P: Protocol> Crowd<P> {
-    /// A neighbour that was heard of found no room.
+    /// Counts a detected neighbour that found no room.
     pub fn refused(&self, world: &World) {
         self.note(world, |since| since.refused += 1);
     }
 
-    /// An entry on an interface has made room for another.
+    /// Counts an entry on an interface that was displaced by another.
     pub fn displaced(&self, world: &World, sw_if: SwIfIndex) {
         world.stats.simple(&format!("{}/displaced", P::COUNTERS)).control().add(sw_if.at(), 1);
         self.note(world, |since| since.displaced += 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-glean`, `ip6-glean`: packets to a host in a connected network who is not a known neighbour yet.
+//! `ip4-glean`, `ip6-glean`: packets to a host in a connected network that is not a known neighbour yet.
 
 use super::resolver::{ResolveTrace, Resolver, To};
 use super::{Protocol, Target};

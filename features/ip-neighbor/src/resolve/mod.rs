@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finding neighbours: what ARP and IPv6 neighbour discovery have in common.
+//! Neighbour resolution: the parts that ARP and IPv6 neighbour discovery share.
 //!
-//! Packets to an unknown neighbour wait on the thread that they came in on: 32 for each neighbour, 1,024 in all; a question
-//! goes out once a second, and a few more for packets that come meanwhile; after three without an answer the sender is told that
-//! the host is unreachable. What workers see goes to control by bounded queues; control keeps the table ([`net::Neighbors`]), completes adjacencies, and tells every
-//! thread to let go what waited.
+//! Packets to an unknown neighbour wait on their receiving thread: 32 for each neighbour, 1,024 in all. A request is sent once
+//! a second, and a few more for packets that arrive meanwhile; after three unanswered ones the sender gets a host unreachable
+//! error. Workers post notes to the main thread in bounded queues; it keeps the table ([`net::Neighbors`]), completes
+//! adjacencies, and makes every thread release the waiting packets.
 //!
-//! Anybody may send to addresses that nobody has (RFC 6583). So an interface sends 4,096 questions a second at most, part of
-//! them for hosts that are tried again; the oldest that waits makes room for the youngest; no interface takes the room of
-//! others; and next hops of routes have all of this for themselves.
+//! Anyone can send packets to unused addresses (RFC 6583). So an interface sends at most 4,096 requests a second, part of them
+//! for hosts that are tried again; the oldest waiting packets make room for the youngest; no interface takes the room of
+//! others; and next hops of routes have limits of their own.
 //!
-//! A protocol says by [`Protocol`] what is its own, lists [`Unresolved`] and [`Glean`] among its nodes, and calls [`start`].
+//! A protocol implements [`Protocol`], lists [`Unresolved`] and [`Glean`] among its nodes, and calls [`start`].
 
 mod control;
 mod counters;
@@ -36,33 +36,33 @@ use net::{Evidence, IfView, Net, Prober};
 use sync::Turn;
 use wire::{Address, Family, MacAddr, Prefix};
 
-/// A protocol that finds neighbours.
+/// A protocol that resolves neighbours.
 pub trait Protocol: Send + Sync + Sized + 'static {
-    /// Whose neighbours.
+    /// IP version of the neighbours.
     type Net: Net;
-    /// How it asks.
+    /// Builder of its requests.
     type Ask: Ask<Self::Net>;
-    /// The process that reads what workers tell.
+    /// Name of the process that reads the workers' notes.
     const PROCESS: &'static str;
-    /// Where its counters are: `/net/arp`.
+    /// Prefix of its counters: `/net/arp`.
     const COUNTERS: &'static str;
-    /// Asks neighbours whether they are still there.
+    /// Probes neighbours for reachability.
     const PROBE: Prober;
-    /// Questions are sent from the address that the route gives, not from one of the link's.
+    /// True if requests are sent from the source address that the route gives, not from one of the link's.
     const SOURCE_OF_ROUTE: bool;
 
-    /// What is made of what a neighbour told; `None` for nothing.
+    /// Returns the evidence that counts of a detected neighbour; `None` to ignore it.
     fn weigh(world: &World, seen: &Seen<<Self::Net as Family>::Addr>) -> Option<Evidence>;
-    /// Another station uses an address of ours. Not told more often than once a second for each thread.
+    /// Reports that another station uses an address of ours. Called at most once a second for each thread.
     fn conflict(world: &World, who: Target<<Self::Net as Family>::Addr>, mac: MacAddr);
 }
 
-/// How one thread asks for a neighbour.
+/// Builds the requests for neighbours on one thread.
 pub trait Ask<F: Net>: Build + Send + 'static {
-    /// The question as it is sent, from its Ethernet header on.
+    /// The request as it is sent, from its Ethernet header on.
     type Frame: AsRef<[u8]>;
 
-    /// Asks all who `target` is; `source` is our address to ask with, if that is known. `None` if there is none to ask with.
+    /// Builds a request to all stations for `target`; `source` is our address to send from, if known. `None` if there is none.
     fn question(
         &self,
         view: &IfView,
@@ -72,13 +72,13 @@ pub trait Ask<F: Net>: Build + Send + 'static {
     ) -> Option<Self::Frame>;
 }
 
-/// Whether an address is one of these.
+/// Returns true if the address is one of our own.
 #[inline(always)]
 pub fn is_own<A: Address>(own: &[Prefix<A>], ip: A) -> bool {
     own.iter().any(|p| p.addr() == ip)
 }
 
-/// Our address to ask for a neighbour with: the one in its network, else the first.
+/// Returns our source address for requests for a neighbour: the one in its network, else the first.
 #[inline(always)]
 pub fn source_for<A: Address>(own: &[Prefix<A>], ip: A) -> Option<A> {
     own.iter().find(|p| p.contains(ip)).or(own.first()).map(|p| p.addr())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What workers tell control: two bounded queues, and the process that reads them.
+//! Notes from workers to the main thread: two bounded queues, and the process that reads them.
 //!
-//! Answers to our own questions, and the questions, have a queue that is read first; the other is for neighbours that were only
-//! heard of. In both an interface may have as much as is free: it never takes the room of all others, however many notes it
-//! brings.
+//! Replies to our own requests, and the requests, have a queue that is read first; the other is for neighbours that were only
+//! detected. In both an interface may have as many notes as there are free places: it never takes the room of all others,
+//! however many notes it brings.
 
 use super::control::Learner;
 use super::target::{SHARES, Seed, share_of};
@@ -15,32 +15,32 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use sync::Mailbox;
 use wire::{Address, Family, MacAddr};
 
-/// Notes that wait for control at most, in each queue.
+/// Maximum number of notes in each queue.
 const NOTES: usize = 4096;
-/// Notes that control takes in one go: other work is done in between.
+/// Number of notes that the main thread handles in one run, before other work is done.
 const AT_ONCE: usize = 256;
 
-/// What a worker has seen or done.
+/// The event that a worker reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Note<A> {
-    /// It has asked for a neighbour.
+    /// It has sent a request for a neighbour.
     Asked(Target<A>),
-    /// A neighbour was asked for as often as is usual, and hasn't answered.
+    /// A neighbour has not answered the usual number of requests.
     Unanswered(Target<A>),
-    /// A neighbour has shown itself.
+    /// A neighbour was detected.
     Seen(Seen<A>),
     /// Another station uses an address of ours.
     Conflict(Target<A>, MacAddr),
 }
 
-/// What a neighbour told of itself.
+/// A detected neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen<A> {
     /// The neighbour.
     pub who: Target<A>,
-    /// Where it is; `None` if that wasn't told, and is as it was.
+    /// Its MAC address; `None` if the message had none, and the known one holds.
     pub mac: Option<MacAddr>,
-    /// How it was told.
+    /// Kind of message that it was detected by.
     pub evidence: Evidence,
 }
 
@@ -55,7 +55,7 @@ impl<A: Address> Note<A> {
         }
     }
 
-    /// Whether packets wait for what it tells.
+    /// Returns true if packets wait for the result.
     #[inline(always)]
     fn is_urgent(&self) -> bool {
         match self {
@@ -73,7 +73,7 @@ type NoteOf<P> = Note<<<P as Protocol>::Net as Family>::Addr>;
 /// A queue with shares for interfaces.
 struct Queue<A> {
     mailbox: Mailbox<Note<A>>,
-    /// What each share has waiting.
+    /// Number of waiting notes of each share.
     held: [AtomicUsize; SHARES],
 }
 
@@ -86,7 +86,7 @@ impl<A: Address> Queue<A> {
     #[inline(always)]
     fn post(&self, note: Note<A>) -> bool {
         let held = &self.held[note.target().share()];
-        // As much as is free: n interfaces that bring too much leave one part of n + 1.
+        // As many as there are free places: n interfaces that bring too many leave one part of n + 1.
         if held.fetch_add(1, Ordering::Relaxed) < NOTES.saturating_sub(self.mailbox.len())
             && self.mailbox.post(note).is_ok()
         {
@@ -108,7 +108,7 @@ pub struct Notes<P: Protocol> {
     urgent: Queue<<P::Net as Family>::Addr>,
     heard: Queue<<P::Net as Family>::Addr>,
     signal: Signal,
-    /// Removals of neighbours, by share: what threads posted before one has to be posted again.
+    /// Number of removed neighbours, by share: a note posted before a removal has to be posted again.
     removals: [AtomicU32; SHARES],
 }
 
@@ -125,7 +125,7 @@ impl<P: Protocol> Shared for Notes<P> {
 }
 
 impl<P: Protocol> Notes<P> {
-    /// Sends a note; false if control is so far behind that its interface has no room.
+    /// Posts a note; returns false if the main thread is so far behind that its interface's share of the queue is full.
     #[inline(always)]
     #[must_use]
     pub fn post(&self, note: NoteOf<P>) -> bool {
@@ -139,7 +139,7 @@ impl<P: Protocol> Notes<P> {
         self.urgent.take().or_else(|| self.heard.take())
     }
 
-    /// Lets the process run without a note.
+    /// Wakes the process without a note.
     pub(super) fn wake(&self) {
         self.signal.raise();
     }
@@ -175,7 +175,7 @@ impl<P: Protocol> Process for Reader<P> {
     }
 }
 
-/// What a thread told lately, so that a busy neighbour isn't told of all the time.
+/// The notes that a thread posted lately, so that a busy neighbour isn't reported all the time.
 pub struct Lately<F: Net> {
     told: Box<[Told<F::Addr>]>,
     seed: Seed,
@@ -185,9 +185,9 @@ pub struct Lately<F: Net> {
 #[derive(Clone, Copy)]
 struct Told<A> {
     note: Note<A>,
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     time: u64,
-    /// [`Notes::removals`] then.
+    /// [`Notes::removals`] at that time.
     removals: u32,
 }
 
@@ -201,7 +201,7 @@ impl<F: Net> Default for Lately<F> {
 
 impl<F: Net> Lately<F> {
     const PLACES: usize = 512;
-    /// Nanoseconds.
+    /// Time after which a note is posted again, in nanoseconds.
     const LONG_AGO: u64 = 1_000_000_000;
 
     /// Posts the note, unless the same one was posted within the last second and no neighbour was removed since; false if there
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(fill(2), NOTES / 4);
         assert_eq!(fill(3), NOTES / 8);
         assert!(queue.post(note(100, 1, Evidence::Request)), "there is room for another");
-        // What was taken may come again.
+        // A share has room again once its notes have been taken.
         assert!(!queue.post(note(1, 7, Evidence::Request)));
         while queue.take().is_some() {}
         assert_eq!(fill(1), NOTES / 2);

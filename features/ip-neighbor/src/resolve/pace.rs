@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How often an interface asks for neighbours, whoever makes it ask.
+//! Rate limit of an interface's neighbour requests, whatever causes them.
 //!
-//! Anybody can send packets to addresses of a connected network that nobody has (RFC 6583), and each is a question for all
-//! stations of the link. So an interface asks at a bounded rate. Half of its burst is kept for neighbours that were asked for
-//! before: a host that somebody wants to reach is tried again, while a scan goes on to the next address.
+//! Anyone can send packets to unused addresses of a connected network (RFC 6583), and each causes a request to all stations of
+//! the link. So an interface's requests are rate limited. Half of the burst is reserved for neighbours requested before: a host
+//! that packets keep coming for is tried again, while a scan goes on to the next address.
 
 use super::Protocol;
 use super::target::SHARES;
@@ -11,23 +11,23 @@ use graph::{Shared, World};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Questions of an interface in a second, by all threads together.
+/// Requests per second of an interface, by all threads together.
 pub(super) const RATE: u64 = 4096;
-/// Questions that may be sent at once after a pause.
+/// Burst: requests that may be sent at once after a pause.
 pub(super) const BURST: u64 = RATE / 4;
-/// Between two questions, in nanoseconds.
+/// Interval between two requests, in nanoseconds.
 const STEP: u64 = 1_000_000_000 / RATE;
 
-/// What a question is for.
+/// The kind of neighbour that a request is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Try {
     /// A neighbour that no packet was sent to lately.
     First,
-    /// One that a packet was sent to before, or a next hop of routes.
+    /// A neighbour that a packet was sent to before, or a next hop of routes.
     Again,
 }
 
-/// Each interface's rate: the generic cell rate algorithm, one word for each share.
+/// Request rate of each interface: the generic cell rate algorithm, one word for each share.
 pub(super) struct Pace([AtomicU64; SHARES]);
 
 impl Default for Pace {
@@ -37,7 +37,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Whether a question may be sent now; if so, it counts.
+    /// Returns true if a request may be sent now; if so, counts it.
     #[inline(always)]
     pub fn take(&self, share: usize, kind: Try, now: u64) -> bool {
         let ahead = match kind {
@@ -52,7 +52,7 @@ impl Pace {
     }
 }
 
-/// The paces of a protocol, shared by its threads. Next hops of routes have one of their own.
+/// The rate limits of a protocol, shared by its threads. Next hops of routes have one of their own.
 pub(super) struct Paces<P> {
     pub nexthops: Pace,
     pub hosts: Pace,
@@ -67,11 +67,11 @@ impl<P: Protocol> Shared for Paces<P> {
 
 /// Bits of one generation of [`Sightings`].
 const BITS: usize = 1 << 19;
-/// How long a generation lasts, in nanoseconds: longer than hosts wait before they try again (RFC 6298 2.1).
+/// Duration of a generation in nanoseconds: longer than hosts wait before they retry (RFC 6298 2.1).
 const GENERATION: u64 = 1_500_000_000;
 
-/// Which neighbours packets were sent to lately: forgets none within [`GENERATION`], and takes few for seen that weren't. A
-/// scan fills it without displacing anybody.
+/// One-hash Bloom filter of the neighbours that packets were sent to lately: keeps each for at least [`GENERATION`], with few
+/// false positives. A scan fills it without displacing other neighbours.
 pub(super) struct Sightings {
     /// The generation that is filled, and the one before.
     bits: [Box<[u64]>; 2],
@@ -87,7 +87,7 @@ impl Default for Sightings {
 }
 
 impl Sightings {
-    /// Notes a neighbour by its hash, and says whether it was seen lately.
+    /// Adds a neighbour by its hash; returns [`Try::Again`] if it was there already.
     #[inline(always)]
     pub fn note(&mut self, hash: u64, now: u64) -> Try {
         let age = now.saturating_sub(self.since);
@@ -99,7 +99,7 @@ impl Sightings {
             }
             self.since = now;
         }
-        // The lower bits choose buckets elsewhere.
+        // The lower bits select buckets elsewhere.
         let at = (hash >> 40) as usize % BITS;
         let (word, bit) = (at / 64, 1 << (at % 64));
         let seen = (self.bits[0][word] | self.bits[1][word]) & bit != 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Asking for neighbours, and what waits for their answers: what the nodes for neighbours and for networks have in common.
+//! Requests for neighbours, and the packets that wait for their replies: shared by the nodes for hosts and for next hops.
 
 use super::control::is_ip4;
 use super::pace::{Pace, Paces, Sightings, Try};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use wire::icmp::{code4, code6};
 use wire::{Address, Family, Icmp4Type, Icmp6Type};
 
-/// What becomes of a packet to a neighbour that isn't known.
+/// The next nodes of a packet to an unknown neighbour.
 #[derive(Next, Clone, Copy)]
 pub enum To {
     /// The question's way out; or the packet's, if the neighbour is known by now.
@@ -67,12 +67,12 @@ pub enum To {
     TooShort,
 }
 
-/// Who is asked for.
+/// Trace of a packet to an unknown neighbour.
 #[derive(Clone, Copy)]
 pub struct ResolveTrace<A> {
     /// The neighbour.
     pub target: Target<A>,
-    /// A question went out.
+    /// True if a request was sent.
     pub asked: bool,
 }
 
@@ -87,7 +87,7 @@ impl<A: Address> Trace for ResolveTrace<A> {
 type AddrOf<P> = <<P as Protocol>::Net as Family>::Addr;
 type TargetOf<P> = Target<AddrOf<P>>;
 
-/// What one node of one thread asks for, and what waits there.
+/// Requests and waiting packets of one node on one thread.
 pub struct Resolver<P: Protocol> {
     pub(super) adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
@@ -95,24 +95,24 @@ pub struct Resolver<P: Protocol> {
     tx: Lanes,
     ask: P::Ask,
     waiting: Waiting<AddrOf<P>, Owned>,
-    /// Where a packet is to wait.
+    /// Buffer field with the packet's place in `waiting`.
     place: Field<Place>,
-    /// Buffers of what waits.
+    /// This thread's share of buffers for waiting packets.
     room: Part,
     paces: Arc<Paces<P>>,
-    /// Which hosts packets came for; next hops need no such memory, since packets for them keep coming.
+    /// Hosts that packets came for; next hops need no such memory, since packets for them keep coming.
     sightings: Option<(Sightings, Seed)>,
-    /// Kept for its memory.
+    /// Reused vector for released packets.
     released: Vec<Owned>,
 }
 
 impl<P: Protocol> Resolver<P> {
-    /// For hosts in connected networks.
+    /// Returns a resolver for hosts in connected networks.
     pub(super) fn for_hosts(world: &World, thread: ThreadIndex) -> Self {
         Self { sightings: Some(Default::default()), ..Self::for_nexthops(world, thread) }
     }
 
-    /// For next hops of routes.
+    /// Returns a resolver for next hops of routes.
     pub(super) fn for_nexthops(world: &World, thread: ThreadIndex) -> Self {
         Self {
             adjacencies: world.get(),
@@ -134,8 +134,8 @@ impl<P: Protocol> Resolver<P> {
         if self.sightings.is_some() { &self.paces.hosts } else { &self.paces.nexthops }
     }
 
-    /// Asks for the neighbour, unless that was done within the last second, and says what becomes of the packet.
-    /// `source` is our address to ask with, if the caller knows it.
+    /// Sends a request for the neighbour, unless one was sent within the last second, and returns the packet's next node, and
+    /// true if a request was sent. `source` is our address to send from, if the caller knows it.
     #[inline(always)]
     pub(super) fn resolve<const TRACED: bool>(
         &mut self,
@@ -176,13 +176,13 @@ impl<P: Protocol> Resolver<P> {
         }
         let place = waiting.take_place(at, ask, displaced);
         let Some(place) = place else { return (To::Overflow, ask) };
-        // For `keep`: by then the adjacency may stand for another neighbour.
+        // For `keep`: by then the adjacency may belong to another neighbour.
         b.set_field(self.place, place);
         b.tx_if = target.sw_if;
         (To::Wait, ask)
     }
 
-    /// Sends the question, and tells control that an answer will be welcome.
+    /// Sends a request, and notifies the main thread so that it accepts the reply.
     #[inline]
     fn ask<const TRACED: bool>(
         &mut self,
@@ -213,7 +213,7 @@ impl<P: Protocol> Resolver<P> {
         cx.emit(To::Node(view.output), b);
     }
 
-    /// Takes over a packet that [`Self::resolve`] said waits.
+    /// Queues a packet that [`Self::resolve`] returned [`To::Wait`] for.
     pub(super) fn keep(&mut self, buffer: Owned, cx: &mut Cx<'_, false>) {
         let place = buffer.field(self.place);
         let buffers = buffer.segment_count();
@@ -235,7 +235,7 @@ impl<P: Protocol> Resolver<P> {
         }
     }
 
-    /// Asks again, and gives up on those who have not answered.
+    /// Repeats requests, and gives up on neighbours that have not answered.
     pub(super) fn tick(&mut self, cx: &mut Cx<'_, false>) {
         // RFC 1812 4.3.3.1, RFC 4443 3.1. A next hop of IPv6 may be one of IPv4 packets too.
         let refused = |b: &Buffer| match (P::Net::IS_V6, is_ip4(b)) {
@@ -247,7 +247,7 @@ impl<P: Protocol> Resolver<P> {
             match self.waiting.due(at, cx.now()) {
                 None => {}
                 Some(Due::Ask(target)) => {
-                    // Whatever hinders the question: it counts as one.
+                    // A request that could not be sent counts as one.
                     let paced = self.pace().take(target.share(), Try::Again, cx.now());
                     let source = self.waiting.source(at);
                     let sent = paced && self.ask(target, source, cx).is_ok();
@@ -255,7 +255,7 @@ impl<P: Protocol> Resolver<P> {
                 }
                 Some(due @ (Due::GiveUp(target) | Due::Abandon(target))) => {
                     if matches!(due, Due::GiveUp(_)) {
-                        // If there is no room for the note: the next packets will bring another.
+                        // If the queue has no room for the note, the next packets cause another.
                         let _ = self.notes.post(Note::Unanswered(target));
                     }
                     let room = &mut self.room;
@@ -271,7 +271,7 @@ impl<P: Protocol> Resolver<P> {
         }
     }
 
-    /// Takes out what waits for a neighbour that has answered, in order; [`Self::put_back`] takes the memory again.
+    /// Removes the packets that wait for a resolved neighbour, in order; [`Self::put_back`] takes the vector back.
     pub(super) fn release(&mut self, target: TargetOf<P>) -> Vec<Owned> {
         let mut released = std::mem::take(&mut self.released);
         let room = &mut self.room;
@@ -286,12 +286,12 @@ impl<P: Protocol> Resolver<P> {
         self.released = released;
     }
 
-    /// The interface's address has changed, of either layer: what was asked no longer holds.
+    /// Makes requests on an interface obsolete, after a change of its MAC or IP addresses.
     pub(super) fn renew(&mut self, sw_if: u32) {
         self.waiting.renew(sw_if);
     }
 
-    /// Nothing can be sent by the interface any more.
+    /// Gives up the packets of an interface that can't send any more.
     pub(super) fn give_up_on(&mut self, sw_if: u32) {
         self.waiting.give_up_on(sw_if);
     }

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A neighbour that is asked for, and where a table keeps it: nobody outside can tell which neighbours share a bucket.
+//! A neighbour that is requested, and its seeded hash: senders can't tell which neighbours share a bucket.
 
 use foldhash::fast::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use wire::Address;
 
-/// A neighbour that is asked for.
+/// A neighbour to resolve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target<A> {
-    /// The interface that it is behind.
+    /// Interface that the neighbour is attached to.
     pub sw_if: u32,
     /// Its address.
     pub ip: A,
 }
 
-/// Interfaces whose indices are this far apart share a share of what is bounded.
+/// Number of shares; interfaces whose indices are this far apart have one share together.
 pub(super) const SHARES: usize = 256;
 
 impl<A> Target<A> {
-    /// The share that its interface has of what is bounded.
+    /// Returns the share of its interface.
     #[inline(always)]
     pub(super) fn share(&self) -> usize {
         share_of(self.sw_if)
     }
 }
 
-/// The share of an interface.
+/// Returns the share of an interface.
 #[inline(always)]
 pub(super) fn share_of(sw_if: u32) -> usize {
     sw_if as usize % SHARES
@@ -46,7 +46,7 @@ impl Seed {
         hasher.finish()
     }
 
-    /// A number below `places`, a power of two.
+    /// Returns the neighbour's bucket: a number below `places`, a power of two.
     #[inline(always)]
     pub fn place<A: Address>(&self, target: Target<A>, places: usize) -> usize {
         debug_assert!(places.is_power_of_two());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-arp`, `ip6-discover-neighbor`: packets to a neighbour whose station is not known yet.
+//! `ip4-arp`, `ip6-discover-neighbor`: packets to a neighbour whose MAC address is not known yet.
 
 use super::resolver::{ResolveTrace, Resolver, To};
 use super::{Protocol, Target};

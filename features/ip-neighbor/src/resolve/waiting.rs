@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What waits for neighbours that were asked for: bounded, without allocation, in order for each neighbour.
+//! Queues of packets that wait for neighbours: bounded, without allocation, in order for each neighbour.
 //!
-//! Slots and cells are shared by interfaces: when there is none left, the interface that has most gives up its oldest, which
-//! nobody has answered. A slot that nothing waits in is kept as long as there is room: it holds back further questions.
+//! Slots and cells are shared by interfaces: when none is free, the interface that has most gives up its oldest one, which no
+//! neighbour has answered for. An empty slot is kept as long as there is room: it suppresses further requests.
 
 use super::Target;
 use super::target::{SHARES, Seed};
 use wire::Address;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Things that wait for one neighbour at most.
+/// Maximum number of items that wait for one neighbour.
 pub const PER_NEIGHBOR: u16 = 32;
-/// Things that wait on one thread at most.
+/// Maximum number of items that wait on one thread.
 const CELLS: usize = 1024;
-/// Neighbours that are asked for on one thread at a time: what an interface asks for in a second, so that it doesn't ask for
-/// one of them twice meanwhile.
+/// Maximum number of neighbours requested on one thread at a time: as many as an interface requests in a second, so that it
+/// requests none of them twice in that time.
 const SLOTS: usize = super::pace::RATE as usize;
-/// Between two questions for one neighbour (RFC 1122 2.3.2.1), in nanoseconds.
+/// Interval between two requests for one neighbour (RFC 1122 2.3.2.1), in nanoseconds.
 pub const INTERVAL: u64 = 1_000_000_000;
-/// Unanswered questions after which nothing waits any longer.
+/// Number of unanswered requests after which the waiting items are given up.
 pub const QUESTIONS: u8 = 3;
-/// Questions beside these, for packets that come meanwhile: a first one that was lost, or came before the host was ready, needn't
-/// cost a second.
+/// Number of extra requests, for packets that come in between: a first request that was lost, or came before the host was
+/// ready, needn't cost a second.
 const EXTRA: u8 = 3;
-/// Between one of them and the one before, in nanoseconds.
+/// Minimum interval between an extra request and the one before, in nanoseconds.
 const EXTRA_INTERVAL: u64 = 10_000_000;
 
 const END: u16 = u16::MAX;
@@ -31,24 +31,24 @@ const END: u16 = u16::MAX;
 #[derive(Clone, Copy)]
 struct Slot<A> {
     target: Target<A>,
-    /// The address that it was asked with last, if a route gave one.
+    /// Source address of the last request, if a route gave one.
     source: Option<A>,
-    /// The pending question is obsolete: the next packet asks again at once.
+    /// True if the pending request is obsolete: the next packet causes a new one at once.
     renew: bool,
-    /// It may be asked for from this time on.
+    /// Time of the next regular request.
     next: u64,
     asked: u8,
-    /// Questions between those, since the first.
+    /// Number of extra requests since the first.
     extra: u8,
-    /// When it was asked for last.
+    /// Time of the last request.
     latest: u64,
-    /// All these questions have been sent.
+    /// True if all these requests have been sent.
     sent: bool,
-    /// Places taken, whether filled yet or not.
+    /// Number of places taken, filled or not.
     taken: u16,
     first: u16,
     last: u16,
-    /// Counts what it was given up for: places taken before aren't filled any more.
+    /// Number of times that the slot was released: places taken before aren't filled any more.
     round: u16,
     /// The next slot in its bucket.
     chain: u16,
@@ -68,7 +68,7 @@ struct List {
     youngest: u16,
 }
 
-/// What an interface has: slots that something waits in and others, each in the order in which they became that.
+/// Slots and cells of an interface's share: busy and resting slots, each listed in the order in which they became so.
 #[derive(Clone, Copy)]
 struct Share {
     slots: u16,
@@ -81,35 +81,35 @@ const RESTING: usize = 0;
 /// Slots that something waits in.
 const BUSY: usize = 1;
 
-/// A place for one thing, in this slot.
+/// A reserved place for one item, in a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, FromBytes, IntoBytes, Immutable)]
 #[repr(transparent)]
 pub struct Place(u32);
 
 impl buffer::Kept for Place {}
 
-/// What is due for a neighbour that something waits for.
+/// The action due for a neighbour with waiting items.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due<A> {
-    /// Ask it once more.
+    /// Send another request.
     Ask(Target<A>),
-    /// It hasn't answered: let go of what waits.
+    /// It hasn't answered: give up the waiting items.
     GiveUp(Target<A>),
-    /// It couldn't be asked: the same.
+    /// Not all requests could be sent: give up the waiting items.
     Abandon(Target<A>),
 }
 
-/// Things that wait for neighbours with addresses `A`.
+/// Items that wait for neighbours with addresses `A`.
 pub struct Waiting<A, T> {
     seed: Seed,
     slots: Box<[Slot<A>]>,
     /// The first slot of each bucket.
     buckets: Box<[u16]>,
-    /// Slots that were ever used.
+    /// Number of slots ever used.
     used: usize,
     shares: Box<[Share; SHARES]>,
     cells: Box<[Cell<T>]>,
-    /// The first of the free cells' list.
+    /// Head of the list of free cells.
     free: u16,
     taken: usize,
 }
@@ -149,7 +149,7 @@ impl<A: Address, T> Default for Waiting<A, T> {
 }
 
 impl<A: Address, T> Waiting<A, T> {
-    /// The neighbour's slot, if it has one.
+    /// Returns the neighbour's slot, if it has one.
     #[inline(always)]
     pub fn find(&self, target: Target<A>) -> Option<usize> {
         let mut at = self.buckets[self.seed.place(target, SLOTS)];
@@ -162,7 +162,7 @@ impl<A: Address, T> Waiting<A, T> {
         None
     }
 
-    /// A new slot for a neighbour that has none. `displaced` takes what waited in the one that had to go.
+    /// Allocates a slot for a neighbour that has none. `displaced` takes the items of a slot that had to go.
     #[inline(always)]
     pub fn claim(&mut self, target: Target<A>, displaced: impl FnMut(T)) -> usize {
         let at = if self.used < SLOTS {
@@ -197,8 +197,8 @@ impl<A: Address, T> Waiting<A, T> {
         at
     }
 
-    /// Whether the slot's neighbour may be asked for now, with this source address, by a packet that comes. Not if it is to be given
-    /// up: or packets that come all the time would keep asking for ever. The first few questions needn't wait for a second.
+    /// Returns true if a new packet may cause a request for the slot's neighbour now, with this source address. False if the
+    /// neighbour is to be given up: steady packets would prolong that for ever. The first requests needn't wait a second.
     #[inline(always)]
     pub fn may_ask(&self, at: usize, source: Option<A>, now: u64) -> bool {
         let slot = &self.slots[at];
@@ -208,34 +208,34 @@ impl<A: Address, T> Waiting<A, T> {
         slot.renew || slot.extra < EXTRA && (slot.source != source || slot.latest + EXTRA_INTERVAL <= now)
     }
 
-    /// Notes that the slot's neighbour was asked for, or that something hindered that.
+    /// Records a request for the slot's neighbour; `sent` is false if it could not be sent.
     #[inline(always)]
     pub fn asked(&mut self, at: usize, source: Option<A>, sent: bool, now: u64) {
         let slot = &mut self.slots[at];
         (slot.source, slot.latest) = (source, now);
         let renewed = std::mem::replace(&mut slot.renew, false);
         if slot.next > now {
-            // Between two questions in time: these go on as they would have.
+            // An extra request: the regular ones go on as they would have.
             slot.extra = if renewed { 0 } else { slot.extra.saturating_add(1) };
             return;
         }
         slot.next = now + INTERVAL;
         if slot.taken == 0 {
-            // One that is asked for while nothing waits begins anew.
+            // A request while no item waits starts a new series.
             (slot.asked, slot.extra, slot.sent) = (1, 0, sent);
         } else {
             (slot.asked, slot.sent) = (slot.asked.saturating_add(1), slot.sent && sent);
         }
     }
 
-    /// The address that a route gave to ask the slot's neighbour with.
+    /// Returns the source address that a route gave for requests for the slot's neighbour.
     pub fn source(&self, at: usize) -> Option<A> {
         self.slots[at].source
     }
 
-    /// Takes a place in the slot for something that [`Self::put`] brings; `None` if there is none. When all are taken, others'
-    /// oldest make room for the first thing that waits for a neighbour that was `asked` for now, and for an interface that has
-    /// less than others; `displaced` takes what had to go.
+    /// Reserves a place in the slot for an item that [`Self::put`] brings; `None` if there is none. When all are taken, the
+    /// oldest slot of the interface that has most gives up its items, for a neighbour that was `asked` for now, or for an
+    /// interface that has fewer; `displaced` takes the removed items.
     #[inline(always)]
     pub fn take_place(&mut self, at: usize, asked: bool, displaced: impl FnMut(T)) -> Option<Place> {
         let (share, taken) = (self.slots[at].target.share(), self.slots[at].taken);
@@ -262,7 +262,7 @@ impl<A: Address, T> Waiting<A, T> {
         Some(Place(at as u32 | u32::from(slot.round) << 16))
     }
 
-    /// Takes out what waits in the oldest slot of the interface that has most; false if nothing waits.
+    /// Removes the items of the oldest slot of the interface that has most; returns false if no item waits.
     pub fn displace(&mut self, displaced: impl FnMut(T)) -> bool {
         if self.taken == 0 {
             return false;
@@ -272,7 +272,7 @@ impl<A: Address, T> Waiting<A, T> {
         true
     }
 
-    /// Fills a place that was taken in a slot; gives the thing back if the slot was given up meanwhile.
+    /// Fills a reserved place; returns the item if the slot was given up meanwhile.
     pub fn put(&mut self, place: Place, item: T) -> Result<(), T> {
         let (at, round) = (place.0 as usize & 0xffff, (place.0 >> 16) as u16);
         let slot = self.slots.get_mut(at).filter(|slot| slot.taken > 0 && slot.round == round);
@@ -289,14 +289,14 @@ impl<A: Address, T> Waiting<A, T> {
         Ok(())
     }
 
-    /// Takes out what waits for a neighbour, in order.
+    /// Removes the items that wait for a neighbour, in order.
     pub fn release(&mut self, target: Target<A>, f: impl FnMut(T)) {
         if let Some(at) = self.find(target) {
             self.release_at(at, f);
         }
     }
 
-    /// Takes out what waits in a slot, in order.
+    /// Removes the items that wait in a slot, in order.
     pub fn release_at(&mut self, at: usize, mut f: impl FnMut(T)) {
         let mut next = self.slots[at].first;
         while let Some(cell) = self.cells.get_mut(usize::from(next)) {
@@ -308,7 +308,7 @@ impl<A: Address, T> Waiting<A, T> {
         }
         let slot = &mut self.slots[at];
         let (taken, share) = (slot.taken, slot.target.share());
-        // `next` stays: it holds back further questions, answered or not.
+        // `next` stays: it suppresses further requests, answered or not.
         (slot.first, slot.last, slot.taken, slot.asked) = (END, END, 0, 0);
         slot.round = slot.round.wrapping_add(1);
         self.taken -= usize::from(taken);
@@ -319,26 +319,26 @@ impl<A: Address, T> Waiting<A, T> {
         }
     }
 
-    /// Lets all that waits for neighbours on an interface be given up soon.
+    /// Makes all items that wait for neighbours on an interface be given up at the next [`Self::due`].
     pub fn give_up_on(&mut self, sw_if: u32) {
         for slot in self.slots[..self.used].iter_mut().filter(|s| s.target.sw_if == sw_if) {
             (slot.asked, slot.sent, slot.next) = (QUESTIONS, false, 0);
         }
     }
 
-    /// Lets the next packet for each neighbour on an interface ask anew: from another address, or of another station.
+    /// Lets the next packet for each neighbour on an interface cause a new request: from another IP or MAC address.
     pub fn renew(&mut self, sw_if: u32) {
         for slot in self.slots[..self.used].iter_mut().filter(|s| s.target.sw_if == sw_if) {
             slot.renew = true;
         }
     }
 
-    /// How many slots there are, for [`Self::due`].
+    /// Number of slots in use, for [`Self::due`].
     pub fn len(&self) -> usize {
         self.used
     }
 
-    /// What is due for the neighbour of a slot.
+    /// Returns the action due for the neighbour of a slot.
     pub fn due(&self, at: usize, now: u64) -> Option<Due<A>> {
         let slot = self.slots.get(at).filter(|s| s.taken > 0 && s.next <= now)?;
         Some(match slot {
@@ -348,15 +348,14 @@ impl<A: Address, T> Waiting<A, T> {
         })
     }
 
-    /// The share with most of something.
+    /// Returns the share with the largest `of`.
     #[inline(always)]
     fn largest(&self, of: impl Fn(&Share) -> u16) -> usize {
         let all = self.shares.iter().enumerate();
         all.fold((0, 0), |most, (i, share)| if of(share) > most.1 { (i, of(share)) } else { most }).0
     }
 
-    /// Frees the slot that is missed least: the oldest of the interface that has most, of those that nothing waits in if it has
-    /// such.
+    /// Frees the least needed slot: the oldest of the interface that has most, an empty one if it has any.
     #[inline(always)]
     fn give_up_oldest(&mut self, displaced: impl FnMut(T)) -> usize {
         let largest = self.largest(|share| share.slots);
@@ -405,7 +404,7 @@ impl<A: Address, T> Waiting<A, T> {
         }
     }
 
-    /// How many places are taken.
+    /// Number of places taken.
     #[cfg(test)]
     pub fn taken(&self) -> usize {
         self.taken

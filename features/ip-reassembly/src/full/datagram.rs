@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One datagram whose fragments are collected.
+//! One datagram under reassembly.
 
 use crate::fragment::{Fragment, Fragments};
 use crate::store::Waiting;
 use buffer::{Buffer, Cache, Flags, Owned};
 use wire::Ecn;
 
-/// A whole has at least so many of its bytes, if it has them, in its first segment: no node has to look for headers behind.
+/// Minimum number of bytes in the first segment of a reassembled packet, if it has them: nodes find all headers there.
 const TOGETHER: usize = 256;
 
-/// A fragment that is there.
+/// A fragment that was received.
 pub struct Piece {
-    /// What it says of itself.
+    /// Its parsed header.
     pub fragment: Fragment,
     /// The packet, at its IP header.
     pub packet: Owned,
 }
 
-/// What a fragment means for its datagram.
+/// The result of checking a fragment against its datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fit {
-    /// It has its place.
+    /// It fits.
     Fits,
-    /// All of it is there already (RFC 8200 4.5).
+    /// All its bytes were received already (RFC 8200 4.5).
     Duplicate,
-    /// It contradicts the datagram's end, or covers bytes of another one where it may not (RFC 5722).
+    /// It contradicts the datagram's end, or overlaps another fragment where it may not (RFC 5722).
     Overlap,
-    /// More fragments than may be.
+    /// The datagram has the maximum number of fragments.
     TooMany,
 }
 
-/// Fragments of one datagram.
+/// The received fragments of one datagram.
 #[derive(Default)]
 pub struct Datagram {
-    /// In order, none covers another's bytes.
+    /// Fragments in order, without overlaps.
     pub pieces: Vec<Piece>,
     have: usize,
-    /// Bytes of its payload, once the last fragment is there.
+    /// Length of its payload in bytes, once the last fragment was received.
     total: Option<usize>,
-    /// ECN values that were seen, a bit each.
+    /// Set of received ECN values, a bit each.
     ecn: u8,
-    /// It was given up: what still comes of it is dropped.
+    /// True if it was given up: further fragments are dropped.
     pub dead: bool,
 }
 
@@ -80,9 +80,9 @@ impl crate::store::Datagram for Datagram {
 }
 
 impl Datagram {
-    /// Whether a fragment has a place here, among at most `limit`.
+    /// Checks a fragment against those received, of which there may be at most `limit`.
     pub fn judge<F: Fragments>(&self, fragment: &Fragment, packet: &Buffer, limit: usize) -> Fit {
-        // They mostly come in order.
+        // Fragments mostly come in order.
         let behind = self.pieces.iter().rposition(|p| p.fragment.start <= fragment.start);
         if let Some(before) = behind.map(|at| &self.pieces[at]) {
             let there = before.fragment;
@@ -112,8 +112,8 @@ impl Datagram {
         if self.pieces.len() >= limit { Fit::TooMany } else { Fit::Fits }
     }
 
-    /// Takes a fragment that fits; true if all are there. Pieces that it covers leave by `covered`. Of bytes that two fragments
-    /// have, those of the one that begins later count: so a piece is only ever cut at its end, by [`join`].
+    /// Adds a fragment that fits; returns true if the datagram is complete. Pieces that it covers leave by `covered`. In an
+    /// overlap the fragment that begins later wins: so a piece is only ever cut at its end, by [`join`].
     pub fn add(&mut self, mut fragment: Fragment, packet: Owned, mut covered: impl FnMut(Owned)) -> bool {
         self.ecn |= 1 << fragment.ecn;
         if !fragment.more {
@@ -136,7 +136,7 @@ impl Datagram {
         self.total == Some(self.have)
     }
 
-    /// Whether a fragment met congestion, if that can be said: `None` if they contradict each other (RFC 3168 5.3).
+    /// Returns true if a fragment was marked CE; `None` if the marks contradict each other (RFC 3168 5.3).
     pub fn congestion(&self) -> Option<bool> {
         let seen = |ecn: Ecn| self.ecn & (1 << ecn as u8) != 0;
         match (seen(Ecn::Ce), seen(Ecn::NotEct)) {
@@ -146,7 +146,7 @@ impl Datagram {
     }
 }
 
-/// The payload of a fragment is the same as that of one that is there.
+/// Returns true if the payload of a fragment equals that of a received piece.
 fn equal(there: &Piece, fragment: &Fragment, packet: &Buffer) -> bool {
     fn payload(b: &Buffer, at: u16) -> impl Iterator<Item = &u8> {
         b.segments().flatten().skip(at.into())
@@ -154,11 +154,11 @@ fn equal(there: &Piece, fragment: &Fragment, packet: &Buffer) -> bool {
     payload(&there.packet, there.fragment.at).eq(payload(packet, fragment.at))
 }
 
-/// Makes one packet of all fragments of a datagram, taking them out of `pieces`. None of them shares segments. `ce` if one of
-/// them met congestion.
+/// Joins all fragments of a datagram into one packet, taking them out of `pieces`. None of them shares segments. `ce` if one of
+/// them was marked CE.
 ///
 /// # Errors
-/// What was made, if it is longer than a packet may be.
+/// The joined packet, if it is longer than a packet may be.
 pub fn join<F: Fragments>(
     pieces: &mut Vec<Piece>,
     ce: bool,
@@ -202,7 +202,7 @@ pub fn join<F: Fragments>(
         packets.for_each(|packet| cache.free(packet));
         return Err(Some(head));
     }
-    // What was known of a part says nothing of the whole.
+    // The offload flags of a fragment don't apply to the whole packet.
     head.flags.clear(Flags::L4_CSUM_OK.with(Flags::CSUM_PARTIAL).with(Flags::GSO));
     head.flow_hash = 0;
     if F::finish(&mut head, &first, len, ce) { Ok(head) } else { Err(Some(head)) }

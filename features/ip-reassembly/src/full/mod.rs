@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Full reassembly: fragments wait until the datagram can go on as one packet.
+//! Full reassembly: fragments wait until the datagram can continue as one packet.
 
 mod datagram;
 
@@ -13,30 +13,30 @@ use net::L4;
 use std::fmt;
 use wire::UpperLayer;
 
-/// On the arc of received unicast packets: the whole goes on along the arc.
+/// On the feature arc of received unicast packets: the whole continues along the arc.
 pub const FEATURE: u8 = 0;
-/// On the way to ourselves: the whole goes back to `ip4-local` or `ip6-local`.
+/// For packets to ourselves: the whole goes back to `ip4-local` or `ip6-local`.
 pub const LOCAL: u8 = 1;
-/// For who sends fragments here: the whole goes to `ip4-input` or `ip6-input`.
+/// For nodes that send fragments here: the whole goes to `ip4-input` or `ip6-input`.
 pub const INPUT: u8 = 2;
-/// For features: the whole goes where the fragment's [`Then`] says.
+/// For features: the whole goes to the node in the fragment's [`Then`].
 pub const CUSTOM: u8 = 3;
 
 buffer::scratch! {
-    /// For `ip4-full-reassembly-custom` and `ip6-full-reassembly-custom`: where the whole goes.
+    /// For `ip4-full-reassembly-custom` and `ip6-full-reassembly-custom`: next node of the whole.
     pub struct Then {
         /// Index of the node.
         pub node: u32,
     }
 }
 
-/// Bytes of TCP's and UDP's header at least.
+/// Minimum header length of TCP and UDP, in bytes.
 const TCP: usize = 20;
 const UDP: usize = 8;
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
-    /// What needs no reassembly, and what was reassembled, on an arc.
+    /// Packets on an arc that need no reassembly, or were reassembled.
     #[next_feature]
     Next,
     /// The same elsewhere.
@@ -109,7 +109,7 @@ impl Ends for To {
     const TIMEOUT: Self = Self::ReassTimeout;
 }
 
-/// A fragment that came.
+/// Trace of a received packet: its fragment, if it is one.
 #[derive(Clone, Copy)]
 pub struct FragmentTrace(Option<Fragment>);
 
@@ -144,7 +144,7 @@ impl<F: Fragments, const AT: u8> Build for Full<F, AT> {
 }
 
 impl<F: Fragments, const AT: u8> Full<F, AT> {
-    /// Where a packet goes that is whole.
+    /// Returns the next node of a whole packet.
     #[inline(always)]
     fn onward(&self, b: &Buffer) -> To {
         match AT {
@@ -154,9 +154,8 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
         }
     }
 
-    /// Gives up what has waited too long. The sender hears of it if the first fragment came: of IPv4 from the host that the datagram
-    /// is for (RFC 792, RFC 1122 3.3.2), of IPv6 from whoever reassembles (RFC 8200 4.5).
-    /// At most `n` datagrams end.
+    /// Gives up datagrams that have waited too long, at most `n`. If the first fragment was received, the sender gets an error:
+    /// for IPv4 from the destination host (RFC 792, RFC 1122 3.3.2), for IPv6 from every node that reassembles (RFC 8200 4.5).
     fn expire(&mut self, n: usize, cx: &mut Cx<'_, false>) {
         for _ in 0..n {
             let Some(at) = self.store.expired(cx.now()) else { break };
@@ -167,7 +166,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
             {
                 let mut first = datagram.pieces.remove(0).packet;
                 self.store.kept.give(first.segment_count());
-                // Whom it is for hasn't seen it, except if that is us.
+                // The destination has not received it, except if that is us.
                 first.set_scratch(if AT == LOCAL { F::TIMEOUT } else { F::TIMEOUT.on_the_way() });
                 cx.emit(To::ReassTimeExceeded, first);
             }
@@ -178,7 +177,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
     fn collect(&mut self, fragment: Fragment, mut b: Owned, cx: &mut Cx<'_, false>) {
         let total = usize::from(fragment.at) + fragment.len();
         if b.packet_len() > total {
-            // What lies behind it goes. That takes buffers if others share it.
+            // Bytes beyond the fragment are cut off. That takes buffers if segments are shared.
             if !b.trim_packet(total, cx.cache()) {
                 return cx.emit(To::ReassNoBuf, b);
             }
@@ -227,7 +226,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
         self.store.make_room(cx);
     }
 
-    /// All fragments are there.
+    /// Joins the datagram, whose fragments are complete, and sends it on.
     fn complete(&mut self, at: u32, cx: &mut Cx<'_, false>) {
         let Some(datagram) = self.store.table.get_mut(at) else { return };
         let Some(ce) = datagram.congestion() else {
@@ -239,14 +238,14 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
         self.store.forget(at);
         match joined {
             Ok(mut b) => {
-                // What was known of a part says nothing of the whole.
+                // The upper-layer fields of a fragment don't apply to the whole packet.
                 b.clear_field(self.l4);
                 cx.count(To::ReassFragmentsReassembled, n as u64);
                 cx.count(To::ReassSuccess, 1);
                 cx.emit(self.onward(&b), b);
             }
             Err(Some(b)) => {
-                // The others are part of it by now.
+                // The other fragments are part of it by now.
                 cx.count(To::ReassFragmentsReassembled, n as u64);
                 cx.emit(To::ReassTooLong, b);
             }
@@ -254,13 +253,13 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
         }
     }
 
-    /// What is under way here.
+    /// Returns the datagrams under way here.
     pub fn list(&self, now: u64) -> Vec<UnderWay> {
         self.store.list(now)
     }
 }
 
-/// Whether a first fragment of IPv6 has all headers up to the upper layer's (RFC 7112).
+/// Returns true if a first fragment of IPv6 has all headers including the upper layer's (RFC 7112).
 fn has_upper(packet: &[u8]) -> bool {
     let Ok(upper) = UpperLayer::find6(packet) else { return false };
     let least = match upper.protocol {
@@ -326,7 +325,7 @@ impl<F: Fragments, const AT: u8> Node for Full<F, AT> {
     }
 }
 
-/// What becomes of a faulty fragment.
+/// Returns the next node of a faulty fragment, and stores the ICMP error for its sender, if any.
 #[cold]
 fn refuse<F: Fragments>(b: &mut Buffer, fault: Fault) -> To {
     match F::complaint(fault) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Shallow virtual reassembly: fragments go on as they are, each with what the first says of the upper layer.
+//! Shallow virtual reassembly: fragments are forwarded unchanged, each with the upper-layer fields of the first one.
 //!
-//! Fragments that come before the first wait for it. What is known is kept in the field [`L4`], for whole packets too: a
-//! node that looks at ports behind these nodes reads it there and needs to know nothing of fragments. A later fragment that
-//! would cover bytes of the first one (RFC 1858, RFC 3128) is dropped, with all that still comes of its datagram,
-//! and so is a first one that is too short to tell: so what was read is what the receiver will read.
+//! Fragments that come before the first wait for it. The upper-layer fields are stored in [`L4`], for whole packets too: a node
+//! behind these nodes reads the ports there, and needs no code for fragments. A later fragment that overlaps the first one (RFC
+//! 1858, RFC 3128) is dropped, with all further fragments of its datagram, and so is a first one that is too short for the
+//! header: so the fields are those that the receiver reads.
 
 mod upper;
 
@@ -16,11 +16,11 @@ use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
 use net::L4;
 use std::fmt;
 
-/// On the arc of received unicast packets.
+/// On the feature arc of received unicast packets.
 pub const UNICAST: u8 = 0;
-/// On the arc of received multicast packets.
+/// On the feature arc of received multicast packets.
 pub const MULTICAST: u8 = 1;
-/// On the arc of packets that leave: they begin with a layer-2 header.
+/// On the feature arc of sent packets: they begin with a layer-2 header.
 pub const OUTPUT: u8 = 2;
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +68,7 @@ impl Ends for To {
     const TIMEOUT: Self = Self::ReassTimeout;
 }
 
-/// What is known by now.
+/// Trace of a packet: its upper-layer fields, or its fragment.
 #[derive(Clone, Copy)]
 pub struct ShallowTrace {
     l4: Option<L4>,
@@ -94,12 +94,12 @@ impl Trace for ShallowTrace {
     }
 }
 
-/// What is known of a datagram.
+/// A datagram whose fragments are tracked.
 #[derive(Default)]
 struct Datagram {
-    /// Once the first fragment has come: what it says, and where it ends.
+    /// Upper-layer fields and end offset of the first fragment, once it was received.
     first: Option<(L4, u32)>,
-    /// The last fragment has come.
+    /// True if the last fragment was received.
     last: bool,
     waiting: Vec<Owned>,
     dead: bool,
@@ -141,7 +141,7 @@ impl crate::store::Datagram for Datagram {
 }
 
 impl Datagram {
-    /// Notes what a fragment says of its datagram, unless it contradicts what is known.
+    /// Records a fragment's part of the datagram, unless it contradicts an earlier one.
     fn note<F: Fragments, const AT: u8>(
         &mut self,
         part: &Fragment,
@@ -158,7 +158,7 @@ impl Datagram {
                 self.first = Some((l4, part.end));
                 cx.count(To::ReassSuccess, 1);
             }
-            // Sent once more, or to say something else.
+            // A duplicate with other fields.
             (true, Some((known, end))) if l4 != Some(known) || end != part.end => {
                 return Err(To::ReassOverlappingFragment);
             }
@@ -193,13 +193,13 @@ impl<F: Fragments, const AT: u8> Build for Shallow<F, AT> {
     }
 }
 
-/// Where the IP header is.
+/// Returns the offset of the IP header.
 #[inline(always)]
 fn ip_at<const AT: u8>(b: &Buffer) -> usize {
     if AT == OUTPUT { b.l3_at() } else { 0 }
 }
 
-/// A look at the packet, and its bytes from the IP header on. A fragment of odd length is its receiver's business.
+/// Parses a packet; returns its part, and its bytes from the IP header on. A fragment of odd length is left to the receiver.
 #[inline(always)]
 fn look<F: Fragments, const AT: u8>(b: &Buffer) -> Option<(Part, &[u8])> {
     let at = ip_at::<AT>(b);
@@ -229,7 +229,7 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
     }
 
     fn take(&mut self, fragment: Fragment, l4: Option<L4>, b: Owned, cx: &mut Cx<'_, false>) {
-        // What leaves is one stream of its interface, whatever table it came from.
+        // Sent packets are one stream of their interface, whatever FIB table they came from.
         let fib = if AT == OUTPUT { b.tx_if } else { self.store.place.fib::<F>(&b, cx.turn) };
         let head = b.data().get(ip_at::<AT>(&b)..).unwrap_or_default();
         let Some(key) = self.store.place.key::<F>(head, &fragment, fib) else {
@@ -279,7 +279,7 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
 }
 
 impl<F: Fragments, const AT: u8> Shallow<F, AT> {
-    /// What is under way here.
+    /// Returns the datagrams under way here.
     pub fn list(&self, now: u64) -> Vec<UnderWay> {
         self.store.list(now)
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a packet's own bytes say of its upper layer.
+//! Upper-layer fields of a packet, read from its own bytes.
 
 use net::L4;
 use wire::{Header, Icmp4Type, Icmp6Type, IcmpHeader, IpProtocol, TcpHeader, UdpHeader, UpperLayer};
 
-/// Bytes of TCP that are looked at: ports, numbers, flags.
+/// Number of bytes of TCP that are read: ports, numbers, flags.
 const TCP: usize = 16;
 
-/// Of the packet at `head[0]`, whole or a first fragment; `None` if it hasn't got the upper layer's header.
+/// Reads the fields of the packet at `head[0]`, whole or a first fragment; `None` if the upper layer's header is missing.
 #[inline(always)]
 pub fn read(head: &[u8]) -> Option<L4> {
     let upper = UpperLayer::find(head).ok()?;
@@ -40,7 +40,7 @@ pub fn read(head: &[u8]) -> Option<L4> {
     Some(l4)
 }
 
-/// The message has an identifier.
+/// Returns true if the message has an identifier.
 #[inline(always)]
 fn is_query(protocol: IpProtocol, kind: u8) -> bool {
     if protocol == IpProtocol::ICMP6 {

@@ -80,7 +80,7 @@ fn fragments_of_jumbo_frames_leave_buffers_for_others() {
             run(&mut bench, command);
         }
         for round in 0..40 {
-            // Of each datagram seven fragments behind the first: nothing completes it, and nothing says what it is.
+            // Of each datagram seven fragments behind the first: none completes it, and none has its upper-layer header.
             for (node, v6) in [("ip4-input", false), ("ip6-input", true)] {
                 for at in 1..8 {
                     let packet = fragment(v6, targets[usize::from(v6)], id, at * 8968 % 65_000 / 8 * 8);
@@ -113,7 +113,7 @@ fn fragments_of_jumbo_frames_leave_buffers_for_others() {
     for node in nodes {
         assert!(bench.count(node, "reass_limit_reached") > 0, "{node}");
     }
-    // What was held comes back when its time is over.
+    // Held buffers come back after the timeout.
     pass(&mut bench, 6000);
     bench.settle();
     assert_eq!(bench.world.pool.shares().iter().map(|s| s.held).sum::<u32>(), 0);

@@ -98,7 +98,7 @@ fn the_host_that_waits_too_long_tells_and_a_router_does_not() {
     }
     pass(&mut bench, 6000);
     assert_eq!((counts(&bench, local), bench.count("ip4-icmp-error", "ttl_expire_sent")), ([1, 1, 1], 1));
-    // Without the first one, nobody is told.
+    // Without the first one, no error is sent.
     bench.send("ip4-input", &rest, |b| b.rx_if = sw_if.0);
     pass(&mut bench, 6000);
     assert_eq!((counts(&bench, local), bench.count("ip4-icmp-error", "ttl_expire_sent")), ([2, 1, 2], 1));
@@ -119,7 +119,7 @@ fn fragments_that_overlap_are_put_together_whatever_their_order() {
         assert_eq!(whole.len(), 1, "turn {turn}");
         assert!(whole[0].bytes == packet(id), "bytes of turn {turn}");
     }
-    // Where they contradict each other, the one that begins later says what the bytes are.
+    // Where fragments contradict each other, the one that begins later determines the bytes.
     let (one, mut other) = (packet(60), packet(60));
     other[20..].fill(0xee);
     let parts = [part(&one, 0, 1480), part(&other, 1400, 2000), part(&one, 1920, 3008)];
@@ -135,7 +135,7 @@ fn limits_of_zero_let_no_fragment_pass() {
     let plain = datagram(1, 100);
     let reasons = ["reass_given_up", "reass_limit_reached", "reass_fragment_chain_too_long"];
     let counts = |bench: &Bench| reasons.map(|reason| bench.count(NODE, reason));
-    // All by the timeout, by the number of datagrams, by the number of fragments: then one says why.
+    // All by the timeout, by the number of datagrams, by the number of fragments: then one has the reason.
     for (limits, want) in [
         ("timeout 0", [3, 0, 0]),
         ("max-reassemblies 0 timeout 5000", [0, 3, 0]),

@@ -49,7 +49,7 @@ fn recording(world: &Arc<::graph::World>) -> SwIfIndex {
     sw_if
 }
 
-/// What was sent, behind the header of Ethernet.
+/// Returns the sent packets, without the Ethernet header.
 fn sent(world: &::graph::World) -> Vec<Vec<u8>> {
     world.get::<Recorded>().take().into_iter().map(|(_, frame)| frame[14..].to_vec()).collect()
 }

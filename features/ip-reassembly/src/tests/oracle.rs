@@ -14,17 +14,17 @@ struct Sent {
     more: bool,
 }
 
-/// What becomes of fragments that come one after the other: the payloads that were put together, and how many were dropped.
+/// Result for fragments in order of arrival: the reassembled payloads, and the number of dropped fragments.
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Fate {
     wholes: Vec<Vec<u8>>,
     dropped: usize,
-    /// Fragments that still wait.
+    /// Number of fragments that still wait.
     waiting: usize,
 }
 
-/// The same where fragments may overlap: a list says for every byte which fragment it is of. Of two, the one that begins later has
-/// it; a fragment without bytes is dropped.
+/// The same where fragments may overlap: a list has, for every byte, the fragment that it is of. Of two, the one that begins later
+/// has it; a fragment without bytes is dropped.
 fn oracle_of_overlaps(sent: &[Sent]) -> Fate {
     let mut fate = Fate::default();
     let mut of: Vec<Option<usize>> = vec![None; 65_536];
@@ -174,7 +174,7 @@ proptest! {
 /// A packet of a family that carries these bytes of a datagram.
 fn packet<F: Family>(s: &Sent) -> Vec<u8> {
     if F::IS_V6 {
-        // An extension header in front of the fragment's, and a protocol that nobody knows the header of.
+        // An extension header in front of the fragment's, and a protocol whose header is unknown.
         let header = pkt::ip6("2001:db8:9::9", "2001:db8:7::7").ttl(9);
         let options = header.ext(IpProtocol::DEST_OPTIONS, [0, 1, 4, 0, 0, 0, 0]);
         return options.fragment6(0x7777_7777, s.start as u16, s.more).payload(&s.bytes).build();
@@ -214,7 +214,7 @@ fn check<F: Family>(sent: &[Sent], want: &Fate, at_once: bool) -> Result<(), Tes
     let merged = bench.count(&node, "reass_fragments_reassembled") as usize;
     got.waiting = sent.len() - got.dropped - merged;
     prop_assert!(got == *want, "{}: {:?}, expected {:?}", node, brief(&got), brief(want));
-    // What waits goes in time, and no buffer is lost: the instance's end checks that.
+    // Waiting fragments go at the timeout, and no buffer is lost: the end of the instance checks that.
     pass(&mut bench, 6000);
     prop_assert_eq!(crate::control::under_way(&bench.world, crate::Kind::Full, F::IS_V6), 0);
     Ok(())

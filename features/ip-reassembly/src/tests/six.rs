@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is IPv6's own, and the way of fragments that are for us.
+//! The parts that are specific to IPv6, and the path of fragments that are for us.
 
 use super::*;
 use net::IpMeta;
@@ -26,7 +26,7 @@ fn atomic_fragments_are_whole() {
     let atomic = ip6().fragment6(9, 0, false).udp(1, 2).payload_len(50).build();
     assert_eq!(feature(&mut bench, sw_if, plain.clone()).bytes, plain);
     assert_eq!(feature(&mut bench, sw_if, atomic).bytes, plain);
-    // Whatever else of that name is under way.
+    // Also while a datagram with that identification is under way.
     let first = ip6().fragment6(9, 0, true).udp(1, 2).payload_len(48).build();
     assert!(bench.feature("ip6-unicast", sw_if, &[first]).is_empty());
     let atomic = ip6().fragment6(9, 0, false).udp(1, 2).payload_len(50).build();

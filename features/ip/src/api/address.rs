@@ -58,7 +58,7 @@ fn addresses_of<F: Net>(w: &World, sw_if: SwIfIndex) -> Vec<IpAddressDetails> {
     w.get::<Addresses<F>>().own(sw_if).into_iter().map(details).collect()
 }
 
-/// Asks whose addresses an unnumbered interface uses, or all of them.
+/// Asks for the lender of an unnumbered interface's addresses, or of all such interfaces.
 #[derive(Message)]
 #[msg(details)]
 pub struct IpUnnumberedDump {
@@ -72,7 +72,7 @@ pub struct IpUnnumberedDump {
 pub struct IpUnnumberedDetails {
     /// The interface.
     pub sw_if_index: InterfaceIndex,
-    /// Whose addresses it uses.
+    /// The interface whose addresses it uses.
     pub ip_sw_if_index: InterfaceIndex,
 }
 

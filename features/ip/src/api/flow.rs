@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What chooses among the equal paths of a table's routes.
+//! Flow hash: the packet fields that select among the equal-cost paths of a table's routes.
 
 use super::by_version;
 use cli::Result;
@@ -23,7 +23,7 @@ pub(super) fn messages(m: &mut Messages<World>) {
 }
 
 msg::flags! {
-    /// Which fields of a packet choose its path.
+    /// Packet fields of the flow hash.
     pub struct IpFlowHashConfig: u32 = "ip_flow_hash_config" {
         SRC_IP = 1 => "IP_API_FLOW_HASH_SRC_IP",
         DST_IP = 2 => "IP_API_FLOW_HASH_DST_IP",
@@ -37,7 +37,7 @@ msg::flags! {
 }
 
 msg::flags! {
-    /// Which fields of a packet choose its path.
+    /// Packet fields of the flow hash.
     pub struct IpFlowHashConfigV2: u32 = "ip_flow_hash_config_v2" {
         SRC_IP = 1 => "IP_API_V2_FLOW_HASH_SRC_IP",
         DST_IP = 2 => "IP_API_V2_FLOW_HASH_DST_IP",
@@ -51,12 +51,12 @@ msg::flags! {
     }
 }
 
-/// Says which fields of a packet choose among the equal paths of a table's routes.
+/// Sets the packet fields that select among the equal-cost paths of a table's routes.
 #[derive(Message)]
 pub struct SetIpFlowHash {
     /// The table.
     pub vrf_id: u32,
-    /// Of IPv6.
+    /// True for IPv6.
     pub is_ipv6: bool,
     /// The source address.
     pub src: bool,
@@ -68,13 +68,13 @@ pub struct SetIpFlowHash {
     pub dport: bool,
     /// The protocol.
     pub proto: bool,
-    /// Source and destination change places.
+    /// Source and destination are swapped.
     pub reverse: bool,
-    /// Both directions of a flow give the same.
+    /// Both directions of a flow have the same hash.
     pub symmetric: bool,
 }
 
-/// Says which fields of a packet choose among the equal paths of a table's routes.
+/// Sets the packet fields that select among the equal-cost paths of a table's routes.
 #[derive(Message)]
 pub struct SetIpFlowHashV2 {
     /// The table.
@@ -85,7 +85,7 @@ pub struct SetIpFlowHashV2 {
     pub flow_hash_config: IpFlowHashConfig,
 }
 
-/// Says which fields of a packet choose among the equal paths of a table's routes.
+/// Sets the packet fields that select among the equal-cost paths of a table's routes.
 #[derive(Message)]
 pub struct SetIpFlowHashV3 {
     /// The table.
@@ -96,10 +96,10 @@ pub struct SetIpFlowHashV3 {
     pub flow_hash_config: IpFlowHashConfigV2,
 }
 
-/// Lets routers in a row choose differently among equal paths.
+/// Sets the router id, which makes routers in a row select different paths for a flow.
 #[derive(Message)]
 pub struct SetIpFlowHashRouterId {
-    /// The number of this router.
+    /// The router id.
     pub router_id: u32,
 }
 

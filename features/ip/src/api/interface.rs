@@ -118,7 +118,7 @@ fn table_of<F: Net>(w: &World, sw_if: SwIfIndex) -> Result<u32> {
     w.get::<Fib<F>>().table_id(index).ok_or_else(gone)
 }
 
-/// Lets an interface speak by another's addresses, or no longer.
+/// Starts or stops the use of another interface's addresses by an unnumbered interface.
 #[derive(Message)]
 pub struct SwInterfaceSetUnnumbered {
     /// The interface that has the addresses.
@@ -145,7 +145,7 @@ pub struct SwInterfaceSetIpDirectedBroadcast {
     pub enable: bool,
 }
 
-/// Marks all addresses: those that aren't added again until `sw_interface_address_replace_end` go then.
+/// Marks all addresses: `sw_interface_address_replace_end` removes the ones not added again by then.
 #[derive(Message)]
 pub struct SwInterfaceAddressReplaceBegin {}
 

@@ -44,7 +44,7 @@ macro_rules! by_version {
 }
 use by_version;
 
-/// Clients say again what they want, and take back what is gone: where VPP lets them, that is no error.
+/// Allows clients to add what exists and to remove what is gone: where VPP does, that is no error.
 fn again<T>(done: Result<T>, usual: Retval, instead: T) -> Result<T> {
     match done {
         Err(e) if e.is(usual) => Ok(instead),

@@ -36,7 +36,7 @@ pub struct IpPathMtu {
     pub table_id: u32,
     /// The host, or the next hop.
     pub nh: Address,
-    /// Bytes of a packet at most; 0 forgets it.
+    /// Bytes of a packet at most; 0 removes it.
     pub path_mtu: u16,
 }
 
@@ -63,7 +63,7 @@ pub struct IpPathMtuGet {
     pub cursor: u32,
 }
 
-/// All were told.
+/// End of the path MTUs.
 #[derive(Message)]
 pub struct IpPathMtuGetReply {
     /// All bits set.
@@ -95,10 +95,10 @@ fn of<F: Net>(w: &World) -> Vec<IpPathMtu> {
     w.get::<PathMtus<F>>().list(w).into_iter().map(path).collect()
 }
 
-/// Marks all path MTUs: those that aren't set again until `ip_path_mtu_replace_end` go then.
+/// Marks all path MTUs: `ip_path_mtu_replace_end` removes the ones that aren't set again until then.
 #[derive(Message)]
 pub struct IpPathMtuReplaceBegin {}
 
-/// Forgets the path MTUs that are still marked.
+/// Removes the path MTUs that are still marked.
 #[derive(Message)]
 pub struct IpPathMtuReplaceEnd {}

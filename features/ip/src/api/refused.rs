@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages about what isn't built: they are answered by a refusal that says so.
+//! Messages of features that aren't implemented: they are refused.
 
 use cli::{Error, Result};
 use graph::World;
@@ -14,7 +14,7 @@ fn refuse(what: &str) -> Result<()> {
     Err(Error::unsupported(format!("{what}: not built")).retval(retval::UNIMPLEMENTED))
 }
 
-/// Writes into packets how they fare: refused, it isn't built yet.
+/// Writes in-situ OAM data into packets: refused, it isn't implemented.
 #[derive(Message)]
 pub struct IoamEnable {
     /// Of no meaning.
@@ -31,7 +31,7 @@ pub struct IoamEnable {
     pub node_id: u32,
 }
 
-/// Writes nothing into packets: refused, it isn't built yet.
+/// Stops writing in-situ OAM data into packets: refused, it isn't implemented.
 #[derive(Message)]
 pub struct IoamDisable {
     /// Of no meaning.

@@ -28,32 +28,32 @@ pub struct IpRoute {
     pub table_id: u32,
     /// Where its counters are: index in `/net/route/to` and `/net/route/via`. Of no meaning in requests.
     pub stats_index: u32,
-    /// What it leads to.
+    /// Its prefix.
     pub prefix: Prefix,
-    /// Its ways.
+    /// Its paths.
     #[count(n_paths: u8)]
     pub paths: Vec<FibPath>,
 }
 
-/// A route, and who it is from.
+/// A route and its source.
 #[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
 pub struct IpRouteV2 {
     /// Its table.
     pub table_id: u32,
     /// Where its counters are: index in `/net/route/to` and `/net/route/via`. Of no meaning in requests.
     pub stats_index: u32,
-    /// What it leads to.
+    /// Its prefix.
     pub prefix: Prefix,
-    /// Who it is from: a number of `fib_source_dump`; 0 is the binary API.
+    /// Its source: a number of `fib_source_dump`; 0 is the binary API.
     pub src: u8,
-    /// Its ways.
+    /// Its paths.
     #[count(n_paths: u8, before = src)]
     pub paths: Vec<FibPath>,
 }
 
 impl IpRouteV2 {
     fn of<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, table_id: u32, route: &RouteInfo<F>) -> Self {
-        // Those of the best source, which packets take.
+        // Only paths of the best source, which packets take.
         let best = route.sources.first();
         let paths = best.map_or(&[][..], |s| &s.paths);
         Self {
@@ -79,7 +79,7 @@ pub struct IpRouteAddDel {
     /// Add, not remove.
     #[wire(default = "true")]
     pub is_add: bool,
-    /// The paths are added to those that are there, or taken from them; without it they replace them, or the whole route goes.
+    /// Paths are added to the existing ones, or removed from them; without it they replace them, or the whole route goes.
     pub is_multipath: bool,
     /// The route.
     pub route: IpRoute,
@@ -99,7 +99,7 @@ pub struct IpRouteAddDelV2 {
     /// Add, not remove.
     #[wire(default = "true")]
     pub is_add: bool,
-    /// The paths are added to those that are there, or taken from them; without it they replace them, or the whole route goes.
+    /// Paths are added to the existing ones, or removed from them; without it they replace them, or the whole route goes.
     pub is_multipath: bool,
     /// The route.
     pub route: IpRouteV2,
@@ -195,7 +195,7 @@ impl<F: Net> Iterator for Walk<F> {
 
     fn next(&mut self) -> Option<IpRouteV2> {
         if self.chunk.as_slice().is_empty() {
-            // It may be another's meanwhile.
+            // The index may be another table's meanwhile.
             self.fib.table_id(self.table).filter(|id| *id == self.id)?;
             let chunk = self.fib.routes_from(self.table, self.last, CHUNK);
             self.last = chunk.last().map_or(self.last, |route| Some(route.prefix));
@@ -232,13 +232,13 @@ fn dump(
 #[derive(Message)]
 #[msg(details = IpRouteV2Details)]
 pub struct IpRouteV2Dump {
-    /// Who they are from: a number of `fib_source_dump`; 0 for all.
+    /// Source of the routes: a number of `fib_source_dump`; 0 for all.
     pub src: u8,
     /// The table.
     pub table: IpTable,
 }
 
-/// A route, and who it is from.
+/// A route and its source.
 #[derive(Message)]
 pub struct IpRouteV2Details {
     /// The route.
@@ -286,7 +286,7 @@ pub struct IpRouteLookupV2 {
     pub prefix: Prefix,
 }
 
-/// A route, and who it is from.
+/// A route and its source.
 #[derive(Message)]
 pub struct IpRouteLookupV2Reply {
     /// The route.

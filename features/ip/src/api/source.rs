@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who routes are from. Clients know sources by the numbers that VPP gives them.
+//! Sources of routes. Clients know sources by the numbers that VPP gives them.
 
 use cli::{Error, Result};
 use graph::World;
@@ -33,7 +33,7 @@ pub fn to_add(w: &World, id: u8) -> Result<Source> {
 /// A source of routes.
 #[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
 pub struct FibSource {
-    /// The least one's routes count.
+    /// Priority: the routes of the source with the lowest value are used.
     pub priority: u8,
     /// Its number.
     pub id: u8,
@@ -65,7 +65,7 @@ fn dump(w: &World, _: &Caller<'_, World>, _: FibSourceDump) -> Result<Vec<FibSou
     Ok(sources.all().into_iter().map(details).collect())
 }
 
-/// Adds a source, for routes of a client's own; it is given a number whatever it asks for.
+/// Adds a source, for routes of a client's own; its number is assigned, whatever the request says.
 #[derive(Message)]
 #[msg(reply)]
 pub struct FibSourceAdd {
@@ -73,10 +73,10 @@ pub struct FibSourceAdd {
     pub src: FibSource,
 }
 
-/// Its number.
+/// Number of the new source.
 #[derive(Message)]
 pub struct FibSourceAddReply {
-    /// What routes of this source say.
+    /// Number to use as `src` of routes.
     pub id: u8,
 }
 

@@ -133,7 +133,7 @@ fn flush_of<F: Net>(w: &World, id: u32) -> Result<()> {
     fib.flush(w, fib.find_table(id)?, Source::Api).map(drop)
 }
 
-/// Marks all routes of a table that came by the binary API: those that aren't added again until `ip_table_replace_end` go then.
+/// Marks all routes of a table that came by the binary API: `ip_table_replace_end` removes the ones not added again by then.
 #[derive(Message)]
 pub struct IpTableReplaceBegin {
     /// The table.

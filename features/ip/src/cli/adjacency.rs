@@ -35,7 +35,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// Whether somebody says that the next hop is down.
+/// Returns true if the next hop is reported down.
 fn is_down(w: &World, info: &AdjInfo) -> bool {
     let neighbor = matches!(info.adj.kind, AdjKind::Rewrite | AdjKind::Incomplete);
     let hop = info.sw_if().filter(|_| neighbor).map(|sw_if| NextHop { sw_if, ip: info.adj.nexthop() });
@@ -60,7 +60,7 @@ pub fn next_number(kind: AdjKind) -> u8 {
     }
 }
 
-/// One line, as packets of `link` see it: some adjacencies are everybody's.
+/// Description in one line, for packets of `link`: some adjacencies are shared by all link types.
 pub fn describe(w: &World, info: &AdjInfo, link: Link) -> String {
     let adj = &info.adj;
     let proto = if link == Link::Ip4 { "ipv4" } else { "ipv6" };
@@ -119,7 +119,7 @@ pub fn write_adjacency(w: &World, info: &AdjInfo, out: &mut Writer) {
     out.field("bytes", bytes);
 }
 
-/// They are always counted.
+/// Accepts `enable`: the counters of adjacencies are always on.
 pub fn counters(_: &World, m: &Matches) -> Result<Output, Error> {
     if m.flag("disable") {
         let why = "packets are always counted by adjacency: it costs nothing that could be saved";
@@ -141,7 +141,7 @@ fn show_some(w: &World, m: &Matches, which: fn(AdjKind) -> bool) -> Result<Outpu
     let only_if = if m.has("interface") { Some(interface(w, m)?) } else { None };
     let only_to: Option<IpAddr> = m.opt("nexthop")?;
     let only = one(&adjacencies, m, |info| which(info.adj.kind), "adjacency")?;
-    // An alias is seen at the routes that it belongs to.
+    // An alias is shown with its routes.
     let chosen = move |info: &AdjInfo| {
         which(info.adj.kind)
             && (info.target.is_none() || only.is_some())

@@ -57,7 +57,7 @@ fn locks<F: Net>(w: &World, fib: &Fib<F>, table: &TableInfo) -> Vec<(String, usi
     locks
 }
 
-/// What chooses among equal paths.
+/// Names of the packet fields in a table's flow hash.
 fn flow<F: Net>(fib: &Fib<F>, table: TableIndex) -> Vec<&'static str> {
     fib.flow_hash(table).unwrap_or_default().names()
 }
@@ -153,17 +153,17 @@ fn lookup_memory<F: Net>(_: &World, fib: Arc<Fib<F>>, chosen: Vec<TableInfo>) ->
     })
 }
 
-/// What `show ip fib` consists of.
+/// Part of the output of `show ip fib`.
 enum Part<F: Net> {
     Table(TableInfo),
     Route(RouteInfo<F>),
-    /// Some of those that are counted by length.
+    /// Some prefixes, which are counted by length.
     Prefixes(Vec<Prefix<F::Addr>>),
     Lengths,
     End,
 }
 
-/// The tables of links.
+/// The tables of links' link-local addresses.
 pub fn links(w: &World, m: &Matches) -> Result<Output, Error> {
     enum Part {
         Link(SwIfIndex, TableIndex),
@@ -274,7 +274,7 @@ pub fn detail<F: Net>(w: &World, route: &RouteInfo<F>, table: TableIndex, text: 
     forwarding(w, route, text);
 }
 
-/// The buckets that an adjacency comes to; itself, if there is no choice.
+/// The buckets of a load-balance; any other adjacency itself.
 fn buckets(w: &World, index: AdjIndex) -> Vec<AdjIndex> {
     let adjacencies = w.get::<Adjacencies>();
     match adjacencies.info(index) {
@@ -308,7 +308,7 @@ fn forwarding<F: Net>(w: &World, route: &RouteInfo<F>, text: &mut String) {
     }
 }
 
-/// Packets and bytes that took the route, and of recursive routes that followed it.
+/// Packets and bytes that took the route, and of recursive routes that follow it.
 fn counters<F: Net>(w: &World, route: &RouteInfo<F>) -> [(u64, u64); 2] {
     let routes = w.get::<Routes>();
     [&routes.to, &routes.via].map(|counter| counter.sum(route.index.at()))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many routes by one command: work that is done in slices, so that everything else goes on.
+//! Commands for many routes: the work is done in slices, so that everything else goes on.
 
 use super::is_v6;
 use super::route::Line;
@@ -17,21 +17,21 @@ use wire::{Ip4, Ip6, Prefix};
 pub const AT_ONCE: u32 = 4096;
 /// Routes, or lines of a file, of one turn.
 const SLICE: usize = 2048;
-/// Routes that are sorted in one go: all of a large file at once would hold control up for too long.
+/// Routes that are sorted at once: sorting all of a large file would block the control thread for too long.
 const RUN: usize = 1 << 16;
 /// Bytes of a file that are read in one go.
 const BUFFER: usize = 1 << 16;
 /// Bytes of a line at most, its end included.
 const LINE: usize = 1 << 16;
-/// The operator hears of progress after so many.
+/// Routes or lines between two progress reports.
 const STEP: usize = 100_000;
 /// Errors listed; more are counted.
 const LISTED: usize = 20;
 
-/// What is behind this, the lines of a file don't say.
+/// Beginning of the command, which the lines of a file may omit.
 const COMMAND: &str = "ip route add ";
 
-/// Adds or removes many routes that lie one behind the other.
+/// Adds or removes many consecutive routes.
 pub fn many<F: Net>(line: Line<F>) -> Output {
     Output::sequence(Many { prefixes: Box::new(line.prefixes()), line })
 }
@@ -57,7 +57,7 @@ impl<F: Net> Sequence<World> for Many<F> {
     }
 }
 
-/// Removes what was set in a table by operators and clients.
+/// Removes the routes that operators and clients have set in a table.
 pub fn flush<F: Net>(w: &World, table: TableIndex) -> Result<Output> {
     let mut flush = Flush::<F> { table, after: None };
     Ok(if flush.go_on(w)? { Output::sequence(flush) } else { Output::empty() })
@@ -69,7 +69,7 @@ struct Flush<F: Net> {
 }
 
 impl<F: Net> Flush<F> {
-    /// Whether there is more.
+    /// Removes one slice; returns true if there is more.
     fn go_on(&mut self, w: &World) -> Result<bool> {
         let sources = [Source::Cli, Source::Api];
         self.after = w.get::<Fib<F>>().flush_some(w, self.table, &sources, self.after, SLICE)?;
@@ -103,7 +103,7 @@ pub fn file(m: &Matches) -> Result<Output> {
     }))
 }
 
-/// A pipe may never be written to, and a device never end: control would wait for them.
+/// Opens a plain file. A pipe may never be written to and a device never end: the control thread would wait for them.
 fn open(name: &str) -> io::Result<File> {
     if !std::fs::metadata(name)?.is_file() {
         return Err(io::Error::other("expected a plain file"));
@@ -113,24 +113,24 @@ fn open(name: &str) -> io::Result<File> {
 
 /// The routes of one protocol in a file.
 struct Routes<F: Net> {
-    /// By what stands behind the prefix: most lines of a large file say the same as others.
+    /// Index in `ways` by the text behind the prefix: most lines of a large file repeat another's.
     known: HashMap<String, u32, foldhash::fast::RandomState>,
     ways: Vec<(TableIndex, Vec<Path<F::Addr>>)>,
-    /// What was read last.
+    /// Routes read last.
     unsorted: Vec<Read<F>>,
-    /// What was read before, each run in order.
+    /// Routes read before, in sorted runs.
     runs: Vec<std::vec::IntoIter<Read<F>>>,
-    /// The next of each run.
+    /// The next route of each run.
     next: BinaryHeap<Reverse<Head<F>>>,
-    /// How many were added.
+    /// Number of routes added.
     done: usize,
 }
 
-/// Table, network, and its length: what routes are sorted by.
+/// Sort key of a route: table, network, and its length.
 type Place<F> = (TableIndex, <F as Net>::Key, u8);
-/// Where, and which of the ways.
+/// Sort key, and index in `ways`.
 type Read<F> = (Place<F>, u32);
-/// Where, the run's number, and which of the ways.
+/// Sort key, the run's number, and index in `ways`.
 type Head<F> = (Place<F>, usize, u32);
 
 impl<F: Net> Default for Routes<F> {
@@ -147,7 +147,7 @@ impl<F: Net> Default for Routes<F> {
 }
 
 impl<F: Net> Routes<F> {
-    /// Takes a line that says of a prefix what another line said; false if it has to be read.
+    /// Takes a line whose text behind the prefix is known; returns false if the line has to be parsed.
     fn take_known(&mut self, line: &str) -> bool {
         let Some((prefix, rest)) = halves(line) else { return false };
         let (Some(way), Ok(prefix)) = (self.known.get(rest), prefix.parse()) else { return false };
@@ -163,7 +163,7 @@ impl<F: Net> Routes<F> {
         }
     }
 
-    /// Makes a run of what was read last.
+    /// Sorts the routes read last into a run.
     fn sort(&mut self) {
         let mut run = std::mem::take(&mut self.unsorted);
         run.sort_by_key(|(place, _)| *place);
@@ -174,8 +174,8 @@ impl<F: Net> Routes<F> {
         self.runs.push(run);
     }
 
-    /// The routes in order, those of one prefix as they stood in the file: what lies together is changed together, several times
-    /// faster with a million.
+    /// Returns the next route in order, routes of one prefix as they stand in the file: neighbouring routes are changed
+    /// together, several times faster with a million.
     fn take_next(&mut self) -> Option<Read<F>> {
         if !self.unsorted.is_empty() {
             self.sort();
@@ -186,7 +186,7 @@ impl<F: Net> Routes<F> {
             Some((place, way)) => *first = Reverse((place, run, way)),
             None => {
                 PeekMut::pop(first);
-                // Its memory too.
+                // Frees the memory of the run.
                 self.runs[run] = Vec::new().into_iter();
             }
         }
@@ -205,7 +205,7 @@ impl<F: Net> Routes<F> {
         self.ways.push((table, said.paths));
     }
 
-    /// Adds some; false if all are there.
+    /// Adds a slice of routes; returns false if all are added.
     fn add(&mut self, world: &World) -> Result<bool> {
         let slice: Vec<Read<F>> = std::iter::from_fn(|| self.take_next()).take(SLICE).collect();
         let fib = world.get::<Fib<F>>();
@@ -221,7 +221,7 @@ impl<F: Net> Routes<F> {
     }
 }
 
-/// A line's prefix, and what stands behind it.
+/// Splits a line into its prefix and the text behind it.
 fn halves(line: &str) -> Option<(&str, &str)> {
     let (prefix, rest) = line.split_at_checked(line.bytes().position(|b| b == b' ')?)?;
     Some((prefix, &rest[1..]))
@@ -229,7 +229,7 @@ fn halves(line: &str) -> Option<(&str, &str)> {
 
 struct Load {
     name: String,
-    /// What is still to be read.
+    /// The file, until it is read.
     text: Option<BufReader<File>>,
     /// The number of the last line.
     line: usize,
@@ -240,7 +240,7 @@ struct Load {
 }
 
 impl Load {
-    /// Reads some lines; false if there are no more.
+    /// Reads some lines; returns false if there are no more.
     fn read(&mut self, tree: &Tree<World>, world: &World, text: &mut impl BufRead) -> Result<bool> {
         let mut bytes = Vec::new();
         for _ in 0..SLICE {
@@ -311,7 +311,7 @@ impl Load {
     }
 }
 
-/// What is said when `now` has come past another step since `before`.
+/// Reports progress if `now` has passed another multiple of [`STEP`] since `before`.
 fn progress(before: usize, now: usize, text: impl Fn(usize) -> String) -> Step {
     let at = now / STEP * STEP;
     Step::More(if at > before { text(at) } else { String::new() })

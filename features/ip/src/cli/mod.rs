@@ -273,13 +273,13 @@ fn table<F: Net>(w: &World, m: &Matches, name: &str) -> Result<TableIndex, Error
     }
 }
 
-/// What is said where an address of the other version stands.
+/// Error for an address of the other IP version.
 fn other_version<F: Net>(m: &Matches, name: &str) -> Error {
     let wrong = format!("{} is no IPv{} address", m.str(name), F::VERSION);
     Error::parse(wrong).at(m.span(name))
 }
 
-/// The placeholder holds an IPv6 address or prefix.
+/// Returns true if the placeholder holds an IPv6 address or prefix.
 fn is_v6(m: &Matches, name: &str) -> bool {
     match m.arg(name).map(|arg| arg.value) {
         Some(cli::Value::Prefix(addr, _) | cli::Value::Ip(addr)) => addr.is_ipv6(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What forwarding is made of: choices among paths, lists of paths, entries, sources.
+//! Objects of forwarding: load-balances, path lists, entries, sources.
 
 use super::adjacency::{describe, indices, kind_name, one, write_line};
 use super::fib::{detail, path_text, write_route};
@@ -14,7 +14,7 @@ use std::fmt::Write;
 use std::rc::Rc;
 use wire::{Ip4, Ip6};
 
-/// Adjacencies of one kind, each with what `more` says of it.
+/// Adjacencies of one kind, each with the fields that `more` writes.
 fn objects(
     w: &World,
     m: &Matches,
@@ -22,7 +22,7 @@ fn objects(
     more: impl Fn(&World, AdjIndex, &mut Writer) + 'static,
 ) -> Result<Output, Error> {
     let all = w.get::<Adjacencies>();
-    // An alias is seen at the routes that it belongs to.
+    // An alias is shown with its routes.
     let chosen = move |info: &AdjInfo| info.adj.kind == kind && info.target.is_none();
     let only = one(&all, m, chosen, kind_name(kind))?;
     Ok(Output::list(indices(&all, only), move |w: &World, index, out: &mut Writer| {
@@ -85,14 +85,14 @@ pub fn local<F: Net>(w: &World, _: &Matches) -> Result<Output, Error> {
     Ok(table.into())
 }
 
-/// One entry of either version, or none that is wanted.
+/// One entry of either version, or the end of the list.
 enum Entry {
     Four(Rc<TableInfo>, RouteInfo<Ip4>),
     Six(Rc<TableInfo>, RouteInfo<Ip6>),
     End,
 }
 
-/// Entries of all tables; one of a number with all that is known of it.
+/// Entries of all tables, or the details of the entry with a given index.
 pub fn entries(w: &World, m: &Matches) -> Result<Output, Error> {
     let (fib4, fib6) = (w.get::<Fib<Ip4>>(), w.get::<Fib<Ip6>>());
     let four = of_tables(&fib4, fib4.list_tables()).map(|(table, route)| Entry::Four(table, route));
@@ -113,7 +113,7 @@ pub fn entries(w: &World, m: &Matches) -> Result<Output, Error> {
     }))
 }
 
-/// Whether it is one that is wanted.
+/// Writes an entry if it is wanted; returns true if it is.
 fn write_entry<F: Net>(
     w: &World,
     only: Option<u32>,
@@ -136,7 +136,7 @@ fn write_entry<F: Net>(
     true
 }
 
-/// Lists of paths, each with the entries that share it counted.
+/// Path lists, each with the number of entries that share it.
 pub fn path_lists(w: &World, m: &Matches) -> Result<Output, Error> {
     let (fib4, fib6) = (w.get::<Fib<Ip4>>(), w.get::<Fib<Ip6>>());
     let mut ends = [fib4.path_lists_end(), fib6.path_lists_end()].map(|end| 0..end);
@@ -175,7 +175,7 @@ fn write_list<F: Net>(w: &World, list: Option<PathListInfo<F>>, out: &mut Writer
     out.value(|| json!({ "index": list.list, "proto": F::NAME, "locks": list.shared, "adjacency": list.adj.0, "paths": paths }));
 }
 
-/// What routes, and what they lead to, take of memory.
+/// Memory of routes and of the objects that they refer to.
 pub fn memory(w: &World, _: &Matches) -> Result<Output, Error> {
     let usage = ["load-balance", "adjacency", "alias"].map(|name| Usage::new(name, size_of::<Adj>()));
     Ok(Output::sequence(Memory { indices: Box::new(w.get::<Adjacencies>().indices()), usage }))
@@ -185,7 +185,7 @@ pub fn memory(w: &World, _: &Matches) -> Result<Output, Error> {
 struct Memory {
     /// Adjacencies that are still to be counted.
     indices: Box<dyn Iterator<Item = AdjIndex>>,
-    /// Load-balances with their buckets, what packets leave by, and what stands in for another.
+    /// Load-balances with their buckets, other adjacencies, aliases.
     usage: [Usage; 3],
 }
 

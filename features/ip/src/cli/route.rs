@@ -22,7 +22,7 @@ pub fn prefix<F: Net>(m: &Matches, name: &str) -> Result<Prefix<F::Addr>, Error>
     }
 }
 
-/// What a line says: the first prefix and how many, in which table, and by which paths.
+/// A parsed `ip route` line: the first prefix, their number, the table, and the paths.
 pub struct Line<F: Net> {
     pub add: bool,
     pub table: TableIndex,
@@ -78,7 +78,7 @@ pub fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F:
                 PathKind::Attached { sw_if: interface(w, m)?, address: F::Addr::ZERO }
             }
             (_, true) => PathKind::Neighbor { sw_if: interface(w, m)?, nexthop },
-            // As in VPP: no next hop, but a table to go on in.
+            // As in VPP: no next hop, but a table to look up in.
             (Some(_), false) if nexthop.is_unspecified() && m.has("nexthop-table") => {
                 PathKind::Lookup(table()?)
             }
@@ -102,7 +102,7 @@ pub fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F:
 }
 
 impl<F: Net> Line<F> {
-    /// What a line that fits the grammar says.
+    /// Reads a line that fits the grammar.
     pub fn read(w: &World, m: &Matches) -> Result<Self, Error> {
         let table = table_of::<F>(w, m, "table")?;
         let first = prefix::<F>(m, "prefix")?.network();
@@ -152,7 +152,7 @@ pub fn run(w: &World, m: &Matches) -> Result<Output, Error> {
     if is_v6(m, "prefix") { Line::<Ip6>::read(w, m)?.run(w) } else { Line::<Ip4>::read(w, m)?.run(w) }
 }
 
-/// The network that is `i` further.
+/// Returns the network `i` networks further; `None` beyond the last address.
 fn nth<F: Net>(first: Prefix<F::Addr>, i: u32) -> Option<Prefix<F::Addr>> {
     let shift = u32::from(F::BITS - first.len());
     let ip = match first.addr().into() {

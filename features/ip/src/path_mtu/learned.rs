@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Path MTUs that routers tell of: an ICMP error says that a packet of ours was too big for a link further on (RFC 1191,
+//! Learned path MTUs: a router reports by an ICMP error that a packet of ours was too big for a link further on (RFC 1191,
 //! RFC 8201).
 //!
-//! Anybody can send such an error. So who sent the packet that it quotes says whether that was really his ([`Learner::post`] is
-//! for him to call, not for the node that gets errors); an MTU only ever goes down, not below what every link carries, and not for
-//! longer than ten minutes; so many are kept, the oldest goes first; and only our own packets heed them, not those that we
-//! forward. What an operator or a client has set is never changed.
+//! Such an error is easily forged. So the protocol that sent the quoted packet has to recognize it before it calls
+//! [`Learner::post`]; the node that receives errors must not call it. An MTU only ever decreases, not below the minimum of every
+//! link, and for ten minutes at most; their number is limited, the oldest is removed first; and only our own packets heed them,
+//! not forwarded ones. What an operator or a client has set is never changed.
 
 use super::{At, PathMtus};
 use graph::{Process, Shared, Signal, Sleep, Wake, World};
@@ -17,29 +17,29 @@ use sync::Mailbox;
 
 /// Nanoseconds until a larger one is tried again (RFC 1191 6.3, RFC 8201 5.3).
 pub const AGE: u64 = 600_000_000_000;
-/// That are kept for each version at most.
+/// Entries of each version at most.
 pub const MOST: usize = 1024;
-/// Errors that wait for control at most.
+/// Errors queued for the control thread at most.
 const QUEUE: usize = 256;
 
-/// Total lengths that links are made for (RFC 1191 7.1), for routers that don't say what theirs takes.
+/// Total lengths that links are made for (RFC 1191 7.1), for routers that don't report their MTU.
 const PLATEAUS: [u16; 10] = [32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68];
 
-/// What an error says of a packet of ours.
+/// An ICMP error about a packet of ours that was too big.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooBig<A> {
     /// The index of the table that the packet went out in.
     pub table: u32,
-    /// Where it went.
+    /// Destination of the packet.
     pub to: A,
-    /// How long it was.
+    /// Total length of the packet.
     pub len: usize,
-    /// What fits, as the router says; 0 if it doesn't.
+    /// MTU that the router reports; 0 if it reports none.
     pub mtu: u32,
 }
 
 impl<A> TooBig<A> {
-    /// What fits then, if that makes sense.
+    /// Returns the resulting path MTU, if it is plausible.
     fn mtu<F: Net>(&self) -> Option<u16> {
         let said = match self.mtu {
             0 if !F::IS_V6 => PLATEAUS.into_iter().find(|plateau| usize::from(*plateau) < self.len)?,
@@ -49,24 +49,24 @@ impl<A> TooBig<A> {
     }
 }
 
-/// One that was learned.
+/// A learned path MTU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Learned {
     /// Bytes that fit.
     pub mtu: u16,
-    /// When it is forgotten.
+    /// Time when it expires.
     pub until: u64,
 }
 
-/// All that were learned, as they change.
+/// All learned path MTUs of a version.
 pub(super) type All<F> = BTreeMap<At<F>, Learned>;
 
-/// Takes note of one.
+/// Learns a path MTU from an error.
 pub(super) fn learn<F: Net>(all: &mut All<F>, told: TooBig<F::Addr>, now: u64) {
     let Some(mtu) = told.mtu::<F>() else { return };
     let at = (told.table, told.to);
     match all.get(&at) {
-        // Told by one of several ways, or late.
+        // Reported for one of several paths, or late.
         Some(old) if old.mtu <= mtu => return,
         Some(_) => {}
         None if all.len() >= MOST => {
@@ -78,7 +78,7 @@ pub(super) fn learn<F: Net>(all: &mut All<F>, told: TooBig<F::Addr>, now: u64) {
     all.insert(at, Learned { mtu, until: now + AGE });
 }
 
-/// The way of errors to control.
+/// Mailbox of errors for the control thread.
 pub struct Learner<F: Net> {
     told: Mailbox<TooBig<F::Addr>>,
     signal: Signal,
@@ -91,7 +91,7 @@ impl<F: Net> Shared for Learner<F> {
 }
 
 impl<F: Net> Learner<F> {
-    /// A packet that the caller knows to be ours was too big. If control is too far behind, the next one will be too.
+    /// Reports an error about a packet that the caller knows to be ours. If the mailbox is full, the next packet causes another.
     #[inline(always)]
     pub fn post(&self, told: TooBig<F::Addr>) {
         let _ = self.told.post(told);

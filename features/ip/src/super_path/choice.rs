@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Routes over several paths: each packet takes one by its flow.
+//! Routes over several paths: the flow hash selects one for each packet.
 
 use super::plan::Plan;
 use super::way::Protocol;
@@ -11,7 +11,7 @@ use buffer::Buffer;
 use graph::{Cx, Vector};
 use net::{AdjIndex, AdjKind, Choice, Flow, TableIndex};
 
-/// Where packets of a plan go, by their numbers, and the route that was followed there ([`net::Adj::via`]).
+/// Adjacencies of a plan's packets, by their numbers, and the route that was followed there ([`net::Adj::via`]).
 pub struct Hops {
     pub to: [u32; BLOCK],
     pub via: [u32; BLOCK],
@@ -22,7 +22,7 @@ impl Hops {
 }
 
 impl<F: Protocol> Ways<F> {
-    /// Chooses for those packets of a plan whose hop leaves a choice; says which these are.
+    /// Selects a member for each packet in `which` whose hop is a load-balance; returns the mask of these packets.
     #[inline(always)]
     pub fn choose(
         &self,
@@ -33,7 +33,7 @@ impl<F: Protocol> Ways<F> {
         cx: &Cx<'_, false>,
     ) -> u64 {
         let (flow, records) = (self.fib.flow(TableIndex(plan.table), cx.turn), self.adjacencies.ordinaries());
-        // What is chosen from is asked for behind all hashes, so that each waits for its own packet alone.
+        // Load-balances are read behind all hashes, so that each hash waits for its own packet alone.
         for i in Bits(which) {
             chosen.to[i] = Self::hash(v.get_mut(plan.at(i)), plan.onward(i).total, flow);
         }
@@ -52,7 +52,7 @@ impl<F: Protocol> Ways<F> {
     /// The hash of a frame whose packet has so many bytes.
     #[inline(always)]
     pub(super) fn hash(b: &mut Buffer, total: u32, flow: Flow) -> u32 {
-        // The rest of the frame behind the packet has no ports. It stays for now: who takes the frame in place of the super-path counts it.
+        // Padding behind the packet has no ports. It is cut off only for the hash: if the graph handles the frame after all, it counts it.
         let len = b.len();
         b.truncate(ETHERNET + total as usize);
         let hash = flow::hash::<F>(b, ETHERNET, flow);
@@ -60,7 +60,7 @@ impl<F: Protocol> Ways<F> {
         hash
     }
 
-    /// What a hash chooses, if the hop leaves a choice, and the route that was followed to it.
+    /// Returns the member that a hash selects, if the hop is a load-balance, and the route that was followed to it.
     #[inline(always)]
     pub(super) fn member<const TRACED: bool>(
         &self,
@@ -74,7 +74,7 @@ impl<F: Protocol> Ways<F> {
         }
     }
 
-    /// The same for more than a record has.
+    /// The same for load-balances with more members than a compact record holds.
     #[inline(never)]
     fn member_of_many<const TRACED: bool>(
         &self,

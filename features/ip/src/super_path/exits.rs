@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Interfaces that packets may leave by straight away.
+//! Interfaces whose packets may go straight to the transmit node.
 
 use crate::family::{self, Ip};
 use graph::{ArcIndex, Cx, NodeIndex, ThreadIndex, World};
 use net::{Exit, IfFlags, IfLanes, Interfaces, Outlet, SentTags, Views};
 use std::sync::Arc;
 
-/// A transmit node, and what is put into frames on their way to it.
+/// A transmit node, and the tags that frames get on the way to it.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Out {
     pub tx: NodeIndex,
@@ -23,8 +23,8 @@ impl Outlet for Out {
     }
 }
 
-/// The interfaces that packets of a vector leave by. Those that put tags in are kept apart, so that the loop for packets in order, which
-/// knows only the others, needn't ask.
+/// The interfaces that packets of a vector leave by. Interfaces that put tags in are kept apart, so that the loop for packets in order,
+/// which handles only the others, needn't check.
 pub struct Exits {
     plain: net::Exits<Out>,
     tagged: net::Exits<Out>,
@@ -47,8 +47,8 @@ impl Exits {
         !self.tagged.is_empty()
     }
 
-    /// The interface with this output node, if [`Outward::find`] was asked for it before and it puts no tags in; `None` doesn't mean that
-    /// packets can't leave by it.
+    /// The interface with this output node, if [`Outward::find`] was called for it before and it puts no tags in; `None` doesn't mean
+    /// that packets can't leave by it.
     #[inline(always)]
     pub fn known(&mut self, tx_if: u32, output: NodeIndex) -> Option<&mut Exit<Out>> {
         self.plain.known(tx_if, over(tx_if, output))
@@ -70,7 +70,7 @@ fn over(tx_if: u32, output: NodeIndex) -> u64 {
     high << 32 | u64::from(output.0 & 0xffff) << 16 | u64::from(tx_if & 0xffff)
 }
 
-/// What an interface must not have for packets to leave by it straight away, and where it counts.
+/// Conditions for sending packets of an interface straight to its transmit node, and its counters.
 pub struct Outward {
     interfaces: Arc<Interfaces>,
     /// The arcs that have to be empty.
@@ -89,7 +89,7 @@ impl Outward {
         }
     }
 
-    /// How packets leave an interface by its output node; `None` if the graph has to see them.
+    /// Returns the exit of an interface by its output node; `None` if the graph has to see its packets.
     #[inline(always)]
     pub fn find<'e, const TRACED: bool>(
         &self,

@@ -6,7 +6,7 @@ use graph::{ArcIndex, Cx, NodeIndex, World};
 use net::{Arrivals, Checks};
 use std::sync::Arc;
 
-/// Whether the super-path may take packets that an interface receives.
+/// The condition on which the super-path may take packets that an interface receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Open {
     /// No: some feature needs the graph, or the interface is down.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `super-path`: Ethernet, validation, lookup, rewrite and output of the ordinary packet in one node.
 //!
-//! It stands last on the arc `device-input` of Ethernet interfaces that carry IP. An ordinary packet is one that was received in
-//! one piece for our MAC address, whose headers are as most are, which all features on the way let pass, and whose route leads to
-//! a neighbour that is known and whose link takes it. It goes straight to the driver's transmit node. Whatever isn't ordinary goes on to
-//! `ethernet-input` untouched and uncounted: the graph is complete, and always right; this node gives what it gives, sooner.
-//! Traced packets take the graph, so a trace shows every step.
+//! It stands last on the arc `device-input` of Ethernet interfaces that carry IP. An ordinary packet is one that was received in one
+//! piece for our MAC address, whose headers are usual, which all features on its path let pass, and whose route leads to a resolved
+//! neighbour over a link that takes it. It goes straight to the driver's transmit node. Any other packet goes on to `ethernet-input`
+//! untouched and uncounted: the graph is complete, and always right; this node gives the same results, sooner. Traced packets take the
+//! graph, so a trace shows every step.
 //!
 //! A feature of received packets with a [`net::Check`] is evaluated here, for a block of packets at once. Interfaces with other
 //! features of received packets don't have this node. Packets that leave by an interface with features take the graph.
@@ -75,7 +75,7 @@ impl Iterator for Bits {
     }
 }
 
-/// The lowest bit of those that are set; 0 if none is.
+/// Number of the lowest set bit; 0 if none is set.
 #[inline(always)]
 fn first(bits: u64) -> usize {
     bits.trailing_zeros() as usize % BLOCK
@@ -106,7 +106,7 @@ impl Build for SuperPath {
 }
 
 impl SuperPath {
-    /// A packet of a vector of few whose frame has tags.
+    /// Sends a packet of a small vector whose frame has tags.
     #[inline(never)]
     fn tagged<const TRACED: bool>(
         &self,

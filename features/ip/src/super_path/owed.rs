@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What routes are counted with, a block later: their counters are spread over so much memory that each has to be fetched first.
+//! Deferred per-route counters: prefetched now, added one block later, since they are spread over too much memory for the cache.
 
 use crate::headers::BLOCK;
 use crate::route_counts::RouteCounts;
 
-/// Counts of a block of packets. There are as many as packets at most.
+/// Deferred counts of a block of packets: as many as packets at most.
 pub struct Owed {
     n: usize,
     routes: [u32; BLOCK],
@@ -17,7 +17,7 @@ impl Owed {
         Self { n: 0, routes: [0; BLOCK], packets: [0; BLOCK], bytes: [0; BLOCK] }
     }
 
-    /// To count for a route.
+    /// Defers counts for a route.
     #[inline(always)]
     pub fn add(&mut self, route: u32, packets: u32, bytes: u32) {
         let at = self.n % BLOCK;
@@ -25,7 +25,7 @@ impl Owed {
         self.n += 1;
     }
 
-    /// To count a packet of so many bytes for each of these routes; nothing is owed yet.
+    /// Defers the count of a packet of so many bytes for each of these routes; no counts may be deferred yet.
     #[inline(always)]
     pub fn add_each(&mut self, routes: &[u32], bytes: &[u32]) {
         debug_assert_eq!(self.n, 0);
@@ -36,13 +36,13 @@ impl Owed {
         self.n = n;
     }
 
-    /// The routes.
+    /// The routes with deferred counts.
     #[inline(always)]
     pub fn routes(&mut self) -> &mut [u32] {
         &mut self.routes[..self.n.min(BLOCK)]
     }
 
-    /// Counts.
+    /// Adds the deferred counts to the counters.
     #[inline(always)]
     pub fn settle(&mut self, counts: &RouteCounts) {
         let n = self.n.min(BLOCK);

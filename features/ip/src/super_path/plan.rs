@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which packets of a block are ordinary, and where they want to go.
+//! Plans: the ordinary packets of a block, and their destinations.
 
 use super::gate::{Gate, Open};
 use super::rx::{Gates, Rx};
@@ -13,26 +13,26 @@ use graph::{Cx, Vector};
 use net::{Arrivals, TableIndex};
 use wire::{Address, Ip4, Ip6};
 
-/// Packets are fetched so far ahead.
+/// Packets are prefetched so far ahead.
 pub const AHEAD: usize = 8;
 
-/// Packets of a vector, one behind the other, that came in by one interface.
+/// Consecutive packets of a vector that came in by one interface.
 struct Block {
     from: usize,
     len: usize,
-    /// Those that no plan has yet.
+    /// Mask of the packets that no plan has yet.
     left: u64,
 }
 
-/// Packets of one protocol, first those that are for us, then those of them whose headers are ordinary.
+/// Packets of one protocol: at first all that are for us, then only the ones whose headers are ordinary.
 pub struct Plan<F: Protocol> {
     n: usize,
-    /// They follow each other in the vector, from the first of its block on.
+    /// The packets follow each other in the vector, from the first of its block on.
     in_row: bool,
     from: usize,
-    /// Something may lie behind some of them.
+    /// Padding may lie behind some packets.
     pub padded: bool,
-    /// Their places in the vector.
+    /// Their indices in the vector.
     at: [u8; BLOCK],
     /// Their destinations.
     keys: [F::Key; BLOCK],
@@ -41,10 +41,10 @@ pub struct Plan<F: Protocol> {
     pub rx_if: u32,
     /// The table that they are looked up in.
     pub table: u32,
-    /// What was found for them; before that, how far the lookups are.
+    /// Their adjacencies; before the lookups are complete, the state of the lookups.
     pub hops: [u32; BLOCK],
     pub routes: [u32; BLOCK],
-    /// The lookups are on their way: hops and routes aren't there yet.
+    /// True while lookups are in progress: hops and routes aren't there yet.
     pub stepping: bool,
 }
 
@@ -81,45 +81,45 @@ impl<F: Protocol> Plan<F> {
         &self.keys[..self.len()]
     }
 
-    /// Destinations, and where hops and routes of theirs shall be.
+    /// Destinations, and the columns for their hops and routes.
     #[inline(always)]
     pub fn columns(&mut self) -> (&[F::Key], &mut [u32], &mut [u32]) {
         let n = self.len();
         (&self.keys[..n], &mut self.hops[..n], &mut self.routes[..n])
     }
 
-    /// Places of lookups that are on their way.
+    /// State of the lookups in progress.
     #[inline(always)]
     pub fn places(&self) -> &[u32] {
         let n = if self.stepping { self.len() } else { 0 };
         &self.hops[..n]
     }
 
-    /// The place of packet `i` of the plan.
+    /// The index in the vector of packet `i` of the plan.
     #[inline(always)]
     pub fn at(&self, i: usize) -> usize {
         self.at[i % BLOCK].into()
     }
 
-    /// What the next hop gets of packet `i` of the plan.
+    /// The changed header word and the length of packet `i` of the plan for the next hop.
     #[inline(always)]
     pub fn onward(&self, i: usize) -> Onward {
         self.headers.onward(i)
     }
 
-    /// The routes that were found for the packets, in order.
+    /// The routes that were looked up for the packets, in order.
     #[inline(always)]
     pub fn routes(&self) -> &[u32] {
         &self.routes[..self.len()]
     }
 
-    /// How long the packets are, in order.
+    /// Total lengths of the packets, in order.
     #[inline(always)]
     pub fn totals(&self) -> &[u32] {
         self.headers.totals(self.len())
     }
 
-    /// Whether some packet is longer than that.
+    /// Returns true if some packet is longer than `than` bytes.
     #[inline(always)]
     pub fn any_longer(&self, than: u32) -> bool {
         self.headers.any_longer(self.len(), than)
@@ -131,14 +131,14 @@ impl<F: Protocol> Plan<F> {
         (self.in_row && which == u64::MAX >> (BLOCK - self.len())).then_some(self.from)
     }
 
-    /// Has no packet yet of a block that begins at place `from` of the vector.
+    /// Empties the plan for a block that begins at index `from` of the vector.
     #[inline(always)]
     pub fn begin(&mut self, from: usize, rx: &Rx) {
         (self.n, self.in_row, self.from) = (0, true, from);
         self.receive(rx);
     }
 
-    /// Takes the packet at a place behind those that it has, whose frame has so many bytes without tags.
+    /// Appends the packet at an index behind the ones before, whose frame has so many bytes without tags.
     #[inline(always)]
     pub fn push(&mut self, at: usize, (words, key): (Words, F::Key), len: usize) {
         let i = self.n % BLOCK;
@@ -154,7 +154,7 @@ impl<F: Protocol> Plan<F> {
         (self.rx_if, self.table) = (rx.rx_if, rx.tables[usize::from(F::IS_V6)]);
     }
 
-    /// Takes the first packets of a block, as long as they carry this protocol to us; says how many.
+    /// Takes the first packets of a block, as long as they carry this protocol to us; returns their number.
     #[inline(always)]
     fn gather_row(&mut self, v: &mut Vector<'_, To>, block: &Block, rx: &Rx) -> usize {
         let places = self.headers.places().zip(&mut self.keys);
@@ -171,7 +171,7 @@ impl<F: Protocol> Plan<F> {
         n
     }
 
-    /// Takes those packets of a block that carry this protocol to us in frames without tags. The block ends before a packet of another
+    /// Takes the packets of a block that carry this protocol to us in frames without tags. The block ends before a packet of another
     /// interface and before a run of frames with tags.
     #[inline(always)]
     fn gather(&mut self, v: &mut Vector<'_, To>, block: &mut Block, rx: &Rx) {
@@ -278,7 +278,7 @@ pub fn is_ordinary<F: Protocol>(b: &Buffer, first: [u8; 8], ethertype: [u8; 2], 
         && !b.is_chained()
 }
 
-/// The fields by which a frame that carries such a packet is judged, and the destination.
+/// The words by which the header of such a packet is judged, and the destination.
 #[inline(always)]
 fn look<F: Protocol>(b: &Buffer, rx: &Rx) -> Option<(Words, F::Key)> {
     if carries::<F>(b, rx) { F::look(b) } else { None }
@@ -311,8 +311,8 @@ impl Plans {
         self.tags_off = None;
     }
 
-    /// Looks at the headers of packets `from .. to`, at most [`BLOCK`] of them, as far as they came in by one interface; says where the
-    /// next block begins. `rx` is what is known of the interface of the packet before, `look` finds it for another device, and `of_run`
+    /// Examines the headers of packets `from .. to`, at most [`BLOCK`] of them, as far as they came in by one interface; returns where
+    /// the next block begins. `rx` is the state of the previous packet's interface, `look` finds it for another device, and `of_run`
     /// for another run of frames of a device with sub-interfaces.
     #[inline(always)]
     pub fn make(
@@ -349,11 +349,11 @@ impl Plans {
         behind
     }
 
-    /// The same without a look at the headers, for frames without tags.
+    /// The same without judging the headers, for frames without tags.
     #[inline(always)]
     fn gather(&mut self, v: &mut Vector<'_, To>, (from, to): (usize, usize), rx: &Rx) -> usize {
         let Self { ip4, ip6, .. } = self;
-        // One protocol after the other, so that a loop has less to keep in mind; the one that there are probably more of goes first.
+        // One protocol after the other, so that a loop has less state; the protocol with probably more packets goes first.
         let is_6 = carries::<Ip6>(v.get(from), rx);
         let mut block = Block { from, len: to - from, left: u64::MAX >> (BLOCK - (to - from)) };
         if is_6 {

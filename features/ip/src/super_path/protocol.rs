@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the two protocols differ in.
+//! Differences of the two protocols.
 
 use super::ETHERNET;
 use super::way::{Ends, Protocol};
@@ -67,7 +67,7 @@ mod tests {
     use proptest::prelude::*;
     use wire::{Header, IpHeader, Ipv4Header, Ipv6Header};
 
-    /// What [`Ip::onward`] makes of a header, beside what the headers' own way makes of it.
+    /// The header that [`Ip::onward`] makes of a header, and the one that the header's own method makes.
     fn both<F: Protocol, H: Header + IpHeader, const N: usize>(bytes: [u8; N]) -> ([u8; N], [u8; N]) {
         let (word, _) = F::onward(words(bytes.as_chunks().0, 4).0);
         let (mut fast, mut slow) = (bytes, bytes);

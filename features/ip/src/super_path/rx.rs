@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where packets come in.
+//! The interfaces that packets come in by.
 
 use super::gate::{Gate, Open};
 use super::tags::Parsed;
@@ -9,7 +9,7 @@ use graph::{Cx, World};
 use net::{IfFlags, IfView, Interfaces, TableIndex, Tagged, Views};
 use wire::{Ip4, Ip6, MacAddr};
 
-/// What is looked up once for a run of frames from one interface.
+/// State that is looked up once for a run of frames from one interface.
 #[derive(Clone, Copy)]
 pub struct Rx {
     /// The device that frames come in by.
@@ -18,13 +18,13 @@ pub struct Rx {
     pub rx_if: u32,
     /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read, little-endian, and shifted.
     pub own: u64,
-    /// Whether packets may be taken: IPv4, IPv6.
+    /// The condition for taking packets: IPv4, IPv6.
     open: [Open; 2],
     /// Indices of the route tables: IPv4, IPv6.
     pub tables: [u32; 2],
     /// The device has sub-interfaces.
     pub has_subs: bool,
-    /// The tags of the frames. With none, those that have some need the graph.
+    /// The tags of the frames. With none, frames with tags need the graph.
     pub tags: Parsed,
 }
 
@@ -50,7 +50,7 @@ impl Gates {
 }
 
 impl Rx {
-    /// Whether packets of a protocol may be taken.
+    /// Returns the condition for taking packets of a protocol.
     #[inline(always)]
     pub fn open<F: Ip>(&self) -> Open {
         self.open[usize::from(F::IS_V6)]
@@ -62,7 +62,7 @@ impl Rx {
         TableIndex(self.tables[usize::from(F::IS_V6)])
     }
 
-    /// Frames without tags that come in by a device.
+    /// State for frames without tags that come in by a device.
     #[inline(always)]
     pub fn new<const TRACED: bool>(
         device: u32,
@@ -83,7 +83,7 @@ impl Rx {
         }
     }
 
-    /// Frames with the tags of this frame, or without if that is said.
+    /// State for frames with the tags of this frame, or without tags if `tags` is none.
     #[inline(never)]
     pub fn of_run<const TRACED: bool>(
         first: &Buffer,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From a way to the transmit node.
+//! Sends the packets of a plan to transmit nodes.
 
 use super::choice::Hops;
 use super::exits::{Exits, Out};
@@ -14,22 +14,22 @@ use net::{AdjIndex, AdjKind, TAG, Views};
 use simd::Isa;
 use tables::{Key, Steps};
 
-/// A group of less than one in so many packets isn't worth being looked for.
+/// Groups of less than one in so many of the packets left are not sent as groups.
 const SMALL_GROUP: u32 = 8;
 
-/// Packets that are sent between two rounds of fetching.
+/// Packets that are sent between two rounds of prefetching.
 const CHUNK: usize = 16;
 
-/// What sending needs beside a plan.
+/// Parameters of sending beside a plan.
 #[derive(Clone, Copy)]
 pub struct Means<'a, 't> {
     pub views: Views<'a>,
     pub cx: &'a Cx<'t, false>,
-    /// Routes count.
+    /// True if packets are counted for routes.
     pub counting: bool,
 }
 
-/// Packets of a plan with their hops, which needn't be those that were found for them.
+/// Packets of a plan with their hops, which may differ from the ones looked up for them.
 struct Apart<'a, 't, F: Protocol> {
     plan: &'a Plan<F>,
     hops: &'a [u32; BLOCK],
@@ -38,7 +38,7 @@ struct Apart<'a, 't, F: Protocol> {
     means: Means<'a, 't>,
 }
 
-/// What sending works with.
+/// State of sending.
 pub struct Desk {
     pub exits: Exits,
     pub owed: Owed,
@@ -51,8 +51,8 @@ impl Desk {
     }
 }
 
-/// What the lookups of another block will read, fetched while this one is sent: a few now and then, so that the fetches don't wait for
-/// each other.
+/// The memory that the lookups of another block will read, prefetched while this one is sent: a few cache lines at a time, so that the
+/// prefetches don't wait for each other.
 pub struct Ahead<'a, 't, K: Key> {
     steps: Option<Steps<'t, K>>,
     places: std::slice::Iter<'a, u32>,
@@ -72,7 +72,7 @@ impl<'a, 't, K: Key> Ahead<'a, 't, K> {
         }
     }
 
-    /// What is left.
+    /// Prefetches the rest.
     #[inline(always)]
     pub fn all(mut self) {
         while self.places.len() > 0 {
@@ -82,7 +82,7 @@ impl<'a, 't, K: Key> Ahead<'a, 't, K> {
 }
 
 impl<F: Protocol> Ways<F> {
-    /// All packets of a plan. Those that don't stay as they are.
+    /// Sends all packets of a plan. Packets that can't be sent stay as they are.
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "inlined: state of a loop that lives in registers")]
     pub fn send<I: Isa>(
@@ -100,7 +100,7 @@ impl<F: Protocol> Ways<F> {
         }
         let Means { views, cx, counting } = means;
         let least = self.least(cx);
-        // Those that are left to be sent, and those whose hop isn't ordinary.
+        // Packets left to be sent, and packets whose hop isn't ordinary.
         let (mut left, mut unusual) = (u64::MAX >> (BLOCK - n), 0);
         if plan.any_longer(least as u32) {
             self.others(plan, left, desk, v, means);
@@ -172,8 +172,8 @@ impl<F: Protocol> Ways<F> {
         }
     }
 
-    /// Packets of a plan that go one way, none of them too long for it or back to where it came from; says how many, and their bytes.
-    /// `TAGGED` if the way puts one tag in.
+    /// Sends packets of a plan over one adjacency, none of them too long for it or back to where it came from; returns the number of
+    /// packets sent, and their bytes. `TAGGED` if one tag is put in.
     #[inline(always)]
     fn together<const MANY_ROUTES: bool, const TAGGED: bool>(
         &self,
@@ -225,7 +225,7 @@ impl<F: Protocol> Ways<F> {
         self.together::<MANY_ROUTES, true>(way, plan, which, ahead, owed, v)
     }
 
-    /// Packets of a plan that go many ways, none of them too long for every way. Says whose hop isn't ordinary.
+    /// Sends packets of a plan over many adjacencies, none above the least path MTU. Returns packets whose hop isn't ordinary.
     #[inline(always)]
     fn apart(
         &self,
@@ -238,12 +238,12 @@ impl<F: Protocol> Ways<F> {
     ) -> u64 {
         let (plan, hops) = (packets.plan, packets.hops);
         let records = self.adjacencies.ordinaries();
-        // What the first one needs, the others mostly need too.
+        // Mostly the others need the same as the first one.
         let ordinary = records.get(AdjIndex(hops[first(which)])).is_some();
         let left = match plan.row(which) {
             Some(from) if ordinary => self.row(packets, from, ahead, exits, owed, v),
             _ => {
-                // A small loop of its own, so that what isn't in the cache is waited for together.
+                // A small loop of its own, so that cache misses overlap.
                 Bits(which).for_each(|i| records.prefetch(AdjIndex(hops[i])));
                 which
             }
@@ -254,8 +254,8 @@ impl<F: Protocol> Ways<F> {
         self.each(packets, left, ahead, exits, owed, v)
     }
 
-    /// The same for all of a plan, in order from place `from` of the vector on, as far as that is quick. Says which stay: all, if some
-    /// packets of the vector leave with tags.
+    /// The same for all packets of a plan, in order from index `from` of the vector on, as far as that is quick. Returns the packets
+    /// left: all, if some packets of the vector leave with tags.
     #[inline(always)]
     fn row(
         &self,
@@ -290,7 +290,7 @@ impl<F: Protocol> Ways<F> {
                 owed.add(plan.routes[i], 1, plan.onward(i).total);
             }
         }
-        // Most routes have followed none.
+        // Most routes follow no other route.
         if vias.iter().chain(&followed).fold(0, |any, via| any | via) != 0 {
             for i in Bits(gone) {
                 let total = plan.onward(i).total.into();
@@ -301,7 +301,7 @@ impl<F: Protocol> Ways<F> {
         left
     }
 
-    /// Packets of a plan, one by one. Says whose hop isn't ordinary.
+    /// Sends packets of a plan, one by one. Returns the packets whose hop isn't ordinary.
     #[inline(always)]
     fn each(
         &self,
@@ -348,8 +348,8 @@ impl<F: Protocol> Ways<F> {
         others
     }
 
-    /// Sends all of a plan, in order from place `from` of the vector on, as far as hops are ordinary and what they leave by is known.
-    /// Says which stay, and writes down in `followed` the route that each of the others has followed to its neighbour.
+    /// Sends all packets of a plan, in order from index `from` of the vector on, as far as hops are ordinary and their exits are
+    /// known. Returns the packets left, and stores in `followed` the route that each of the others has followed to its neighbour.
     ///
     /// A function of its own, and nothing in it that isn't done for each packet: among all the rest, half of what the loop needs would
     /// be kept on the stack. `PADDED` as for [`Way::send_short`].
@@ -393,7 +393,7 @@ impl<F: Protocol> Ways<F> {
         stay
     }
 
-    /// Packets of a plan whose adjacency has to be looked at whole.
+    /// Sends packets of a plan that need the full adjacency.
     #[inline(always)]
     fn others(
         &self,

@@ -134,7 +134,7 @@ pub fn follow(world: &World, event: IfEvent) -> Result<(), String> {
     }
 }
 
-/// Says what was set.
+/// Writes the configuration.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     if !world.get::<SuperPaths>().on() {
         config.push(Phase::SETTINGS, "set super-path off", "set super-path on");

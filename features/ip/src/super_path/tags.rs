@@ -22,7 +22,7 @@ const ADDRESSES: usize = 12;
 /// Bytes that a frame with two tags has at least. A shorter one holds no IP header.
 const HEAD: usize = ADDRESSES + 2 * TAG + 4;
 
-/// The tags of a frame: those that [`net::Tagged`] parses, without priorities.
+/// The tags of a frame as [`net::Tagged`] parses them, without priorities.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parsed {
     /// Protocols and VLAN ids, as they stand in the frame.
@@ -59,10 +59,10 @@ pub fn parse(b: &Buffer) -> Parsed {
     if two { Parsed { bytes: all & BOTH, count: 2 } } else { Parsed { bytes: all & ONE, count: 1 } }
 }
 
-/// Frames of a run at least. Shorter runs take the graph, which costs less then; so does each frame where those of several VLANs take turns.
+/// Frames of a run at least. Shorter runs take the graph, which costs less then; so does each frame where several VLANs take turns.
 const RUN: usize = 8;
 
-/// The tags of the run of frames that begins at a place of the vector; none if the frame there has none, or too few follow it with the same.
+/// The tags of the run of frames that begins at an index of the vector; none if the frame there has none, or too few with the same follow.
 #[inline(never)]
 pub fn run(v: &Vector<'_, To>, from: usize) -> Parsed {
     let (first, tags) = (v.get(from), parse(v.get(from)));
@@ -125,7 +125,7 @@ pub fn take<F: Protocol>(b: &mut Buffer, rx: &Rx) -> Option<(Words, F::Key)> {
     Some(found)
 }
 
-/// Gives a frame back what [`take`] has taken.
+/// Gives back to a frame the tags and the device that [`take`] has taken.
 #[inline(always)]
 pub fn give_back(b: &mut Buffer, device: u32, len: usize) {
     let rewound = b.rewind(len);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is done with packets over one adjacency.
+//! Sending of packets over one adjacency.
 
 use super::{ETHERNET, To};
 use crate::family::{Ip, Words};
@@ -7,9 +7,9 @@ use crate::headers::Onward;
 use buffer::Buffer;
 use net::{SentTags, TAG};
 
-/// What the two protocols do differently.
+/// The differences of the two protocols.
 pub trait Protocol: Ip {
-    /// What is judged of a frame's IP header, and the destination; `None` if the frame is too short.
+    /// The words by which a frame's IP header is judged, and the destination; `None` if the frame is too short.
     fn look(b: &Buffer) -> Option<(Words, Self::Key)>;
 
     /// The source address of a frame's packet; `first` are the first 16 bytes of its IP header.
@@ -46,8 +46,7 @@ impl Ends {
     }
 }
 
-/// What is done with packets over one adjacency. By value: what is read through a reference has to be read again after every store
-/// to a packet.
+/// Sends packets over one adjacency. By value: fields behind a reference are read again after every store to a packet.
 #[derive(Clone, Copy)]
 pub struct Way {
     pub to: To,
@@ -57,7 +56,7 @@ pub struct Way {
     pub counter: u32,
     pub via: u32,
     pub ends: Ends,
-    /// With tags.
+    /// Bytes of the layer-2 header, with tags.
     pub header_len: usize,
     /// Tags that stand between the addresses and the type of `ends`.
     pub tags: SentTags,
@@ -66,7 +65,7 @@ pub struct Way {
 }
 
 impl Way {
-    /// Changes a packet that came in by `rx_if` for its way; `None`, and nothing changed, if the graph shall have it.
+    /// Rewrites a packet that came in by `rx_if` for sending; `None`, and nothing changed, if the graph has to handle it.
     #[inline(always)]
     pub fn take<F: Protocol>(&self, b: &mut Buffer, rx_if: u32, onward: Onward) -> Option<()> {
         if !self.takes(rx_if, onward) {
@@ -75,7 +74,7 @@ impl Way {
         self.send_on::<F>(b, onward)
     }
 
-    /// Whether a packet that came in by `rx_if` isn't too long and doesn't go back to where it came from.
+    /// Returns true if a packet that came in by `rx_if` isn't too long and doesn't go back to where it came from.
     #[inline(always)]
     pub fn takes(&self, rx_if: u32, onward: Onward) -> bool {
         rx_if != self.tx_if && onward.total <= self.mtu

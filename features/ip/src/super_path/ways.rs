@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From a destination to a way: lookups, in steps.
+//! From a destination to a [`Way`]: lookups, in steps.
 
 use super::exits::{Exits, Out, Outward};
 use super::gate::{Gate, Open};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use sync::Turn;
 use tables::Steps;
 
-/// Routes of one protocol, and what is counted for them.
+/// Routes of one protocol, and their counters.
 pub struct Ways<F: Protocol> {
     pub(super) fib: Arc<Fib<F>>,
     pub(super) adjacencies: Arc<Adjacencies>,
@@ -45,19 +45,19 @@ impl<F: Protocol> Ways<F> {
         }
     }
 
-    /// Whether routes are counted for.
+    /// Returns true if packets are counted for routes.
     #[inline(always)]
     pub fn counting(&self) -> bool {
         self.routes.counting()
     }
 
-    /// Bytes of a packet at most: a larger one may not fit on its whole way.
+    /// The least path MTU: a larger packet may not fit on its whole path.
     #[inline(always)]
     pub(super) fn least<const TRACED: bool>(&self, cx: &Cx<'_, TRACED>) -> usize {
         self.path_mtus.known(cx.turn).least()
     }
 
-    /// What is done with packets over an adjacency that leaves no choice; `None` if the graph does it.
+    /// Returns the [`Way`] of packets over an adjacency that is no load-balance; `None` if the graph handles them.
     #[inline(always)]
     pub(super) fn way<const TRACED: bool>(
         &self,
@@ -73,12 +73,12 @@ impl<F: Protocol> Ways<F> {
         self.way_by(adj, exit.to, cx)
     }
 
-    /// The same, when it is known where the interface's packets go.
+    /// The same, if the exit of the interface is known.
     #[inline(always)]
     fn way_by<const TRACED: bool>(&self, adj: &Adj, out: Out, cx: &Cx<'_, TRACED>) -> Option<Way> {
         let ends = adj.short_rewrite()?;
         let (tags, header_len) = (out.tags, usize::from(adj.rewrite_len));
-        // Output counts frames to groups apart. Tags are put into Ethernet headers alone.
+        // Output counts multicast frames separately. Tags are put into Ethernet headers alone.
         if ends[0][0] & 1 != 0 || tags.count() != 0 && header_len != ETHERNET {
             return None;
         }
@@ -111,8 +111,8 @@ impl<F: Protocol> Ways<F> {
         }
     }
 
-    /// What a route leads to, for a packet of so many bytes: one of several ways by its flow, if there are several; and the route that
-    /// was followed to that choice ([`Adj::via`]).
+    /// Returns the adjacency that a route leads to, for a packet of so many bytes: the flow selects a member of a load-balance; and
+    /// the route that was followed to the load-balance ([`Adj::via`]).
     #[inline(always)]
     pub(super) fn adj<'t, const TRACED: bool>(
         &'t self,
@@ -131,7 +131,7 @@ impl<F: Protocol> Ways<F> {
         Some((self.adjacencies.get(member, cx.turn)?, via))
     }
 
-    /// One packet.
+    /// Sends one packet; `None` if the graph handles it.
     #[inline(always)]
     pub fn one<const TRACED: bool>(
         &self,
@@ -171,13 +171,13 @@ impl<F: Protocol> Ways<F> {
         Some(way.to)
     }
 
-    /// For the lookups of a table.
+    /// Split-phase lookups in a table.
     #[inline(always)]
     pub fn steps<'t>(&'t self, table: u32, turn: &'t Turn<'_>) -> Option<Steps<'t, F::Key>> {
         Some(self.fib.table(TableIndex(table), turn)?.steps(turn))
     }
 
-    /// Fetches what the lookups for a plan begin with.
+    /// Prefetches the first memory that the lookups for a plan read.
     #[inline(always)]
     pub fn touch(&self, plan: &Plan<F>, steps: Option<Steps<'_, F::Key>>) {
         if let Some(steps) = steps {
@@ -185,13 +185,13 @@ impl<F: Protocol> Ways<F> {
         }
     }
 
-    /// Begins the lookups for a plan. Those that are simple are done then.
+    /// Begins the lookups for a plan, and completes the simple ones.
     #[inline(always)]
     pub fn approach<I: Isa>(&self, plan: &mut Plan<F>, steps: Option<Steps<'_, F::Key>>) {
         let Some(steps) = steps else { return plan.clear() };
         let (keys, hops, routes) = plan.columns();
         if keys.first() == keys.last() && keys.iter().fold(true, |same, key| same & (*key == keys[0])) {
-            // One flow, or nothing. With more, the ends tell soonest.
+            // One destination, or none. With several, the first and the last mostly differ.
             if let Some(key) = keys.first() {
                 let leaf = steps.lookup(*key);
                 hops.fill(leaf.hop);
@@ -203,7 +203,7 @@ impl<F: Protocol> Ways<F> {
         }
     }
 
-    /// Ends them; with `counting`, all but what [`Steps::resolve`] does.
+    /// Completes the lookups; with `counting`, all but the part of [`Steps::resolve`].
     #[inline(always)]
     pub fn arrive<I: Isa>(&self, plan: &mut Plan<F>, steps: Option<Steps<'_, F::Key>>, counting: bool) {
         let (true, Some(steps)) = (plan.stepping, steps) else { return };
@@ -226,7 +226,7 @@ impl<F: Protocol> Ways<F> {
         }
     }
 
-    /// Counts for the route that was followed, if one was, and those that it follows.
+    /// Counts for the route that was followed, if there is one, and for the routes that it follows.
     #[inline(always)]
     pub(super) fn count_via<const TRACED: bool>(
         &self,

@@ -147,7 +147,7 @@ fn routes_are_added_replaced_and_removed() {
     assert_eq!(index_of(call(&bench, change(false, false, &[]))), Ok(u32::MAX), "it is gone");
     assert_eq!(routes_of(&bench, 0), []);
 
-    // What can't be.
+    // Routes that are refused.
     let refused = |route| call(&bench, add(route)).err();
     assert_eq!(refused(route_to(77, "30.0.0.0/8", &[direct])), Some(-3));
     assert_eq!(refused(route_to(0, "30.0.0.0/8", &[via("10.0.2.2", Some(SwIfIndex(77)))])), Some(-2));

@@ -235,7 +235,7 @@ fn a_large_table_is_flushed_in_pieces() {
     let before = fib.list_tables()[0].routes - 7000;
     let t = TableIndex::DEFAULT;
     let path = [Path::new(PathKind::Fixed(net::AdjIndex::DROP))];
-    // A route of both, and one of somebody else's.
+    // One route is also from the API, and one also from a plugin.
     fib.set(&bench.world, t, prefix("40.0.9.0/24"), Source::Api, &path).expect("set");
     fib.set(&bench.world, t, prefix("40.1.9.0/24"), Source::Plugin, &path).expect("set");
     bench.cli("ip table flush 0").expect("flushed");
@@ -282,7 +282,7 @@ fn an_interface_speaks_by_anothers_addresses() {
     bench.cli("set interface ip address del t1 all").expect("removed");
     let out = bench.node("ip4-input", &[udp("20.1.2.3").build()], |b| b.rx_if = T1.0);
     assert_eq!(out[0].node, "ip4-not-enabled");
-    // Who lends and goes takes his addresses along.
+    // An interface that is deleted takes the addresses that it lends along.
     bench.cli(line).expect("set");
     bench.world.get::<Interfaces>().delete(&bench.world, T2).expect("deleted");
     assert!(addresses.list(T1).is_empty() && addresses.unnumbered(T1).is_none());

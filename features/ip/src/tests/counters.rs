@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the lookup counts by route, and how it chooses.
+//! Counters of routes in the lookup, and selection among paths.
 
 use super::*;
 use net::{AdjIndex, Adjacencies, RouteIndex, Routes};
@@ -10,7 +10,7 @@ fn index_of(bench: &Bench, table: TableIndex, to: &str) -> RouteIndex {
     bench.world.get::<Fib<Ip4>>().route(table, prefix(to)).expect(to).index
 }
 
-/// Packets and bytes: that took a route of the default table, and of those that follow it.
+/// Packets and bytes that took a route of the default table, and of the routes that follow it.
 fn counted(bench: &Bench, to: &str) -> [(u64, u64); 2] {
     let routes = bench.world.get::<Routes>();
     let index = index_of(bench, TableIndex::DEFAULT, to).at();
@@ -138,7 +138,7 @@ fn equal_paths_share_flows_and_each_flow_keeps_its_own() {
     });
     assert_eq!(sums[0] + sums[1], 1024 + 64);
     assert_eq!(bench.world.get::<Routes>().to.sum(to.at()).0, 1024 + 64);
-    // A router of another number shares them as well, but others.
+    // With another router id the paths share as many flows, but others.
     bench.cli("set ip flow-hash router-id 7").expect("set");
     let other = by_node(&lookup(&mut bench, &flows, |_| {}));
     assert!((700..836).contains(&other[0].len()), "three of four: {}", other[0].len());

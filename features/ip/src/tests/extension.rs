@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Paths that features take, and those that lead back.
+//! Paths that features take, and paths that lead back.
 
 use super::*;
 use crate::api::route::*;

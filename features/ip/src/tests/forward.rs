@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The whole way of a packet.
+//! The whole path of a packet.
 
 use super::*;
 use graph::drive::Outcome;

@@ -6,7 +6,7 @@ use graph::drive::Outcome;
 use net::{Adjacencies, IpMeta};
 use wire::{Header, Ip6Fragment, IpHeader, Ipv4Header, Ipv6Header};
 
-/// What is behind the headers of fragments, put together; each begins where the one before it ends.
+/// The payload of fragments, reassembled; each begins where the one before it ends.
 fn joined(out: &[Outcome], v6: bool) -> Vec<u8> {
     let mut whole = Vec::new();
     for (i, o) in out.iter().enumerate() {
@@ -111,7 +111,7 @@ fn fragments_lie_in_one_buffer() {
     }
 }
 
-/// An adjacency counts the packets that it sends: the fragments, not what they are made of.
+/// An adjacency counts the packets that it sends: the fragments, not the original.
 #[test]
 fn an_adjacency_counts_fragments() {
     let mut bench = router6();

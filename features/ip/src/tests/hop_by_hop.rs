@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Extension headers of IPv6, on the way and at the destination.
+//! Extension headers of IPv6, in transit and at the destination.
 
 use super::*;
 use net::IpMeta;

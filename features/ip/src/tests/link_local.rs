@@ -24,7 +24,7 @@ fn each_link_has_its_own() {
     assert_eq!(out[0].node, "ip6-udp-lookup");
     // fe80::2 is a neighbour on `t2` only.
     assert_eq!(through(&mut bench, &from_link("fe80::2"))[0].node, "ip6-glean");
-    // What comes from a link-local address doesn't leave its link.
+    // Packets from a link-local address don't leave its link.
     let out = through(&mut bench, &from_link("3000::1"));
     assert_eq!(out[0].node, "ip6-icmp-error");
     assert_eq!(bench.count("ip6-rewrite", "source_scope"), 1);

@@ -82,7 +82,7 @@ fn dumps_show_the_routes_that_vpp_has() {
     assert_eq!(bench.world.get::<Fib<Ip6>>().list_tables()[0].routes, 2);
     let shown = bench.cli("show ip fib").expect("shown");
     assert!(!shown.contains("127.0.0.0/8"), "{shown}");
-    // Packets find more, and so does an operator who asks.
+    // Lookups of packets and of commands for one address find more.
     assert!(bench.cli("show ip fib 127.0.0.1").expect("shown").contains("127.0.0.0/8"));
     let find = |bench: &Bench, to: &str, exact| {
         let request = IpRouteLookup { table_id: 0, exact, prefix: prefix(to).into() };

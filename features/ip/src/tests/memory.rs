@@ -5,7 +5,7 @@ use super::*;
 use net::{Net, TableUsage};
 use serde_json::json;
 
-/// What the command must say of table 0, whole, as text and as JSON.
+/// Checks the whole output of the command for table 0, as text and as JSON.
 fn check<F: Net>(bench: &mut Bench, command: &str) -> TableUsage {
     let usage = bench.world.get::<Fib<F>>().usage_of(TableIndex::DEFAULT).expect("table 0");
     let TableUsage { routes, lookup, prefixes, .. } = usage;
@@ -38,7 +38,7 @@ fn follows<F: Net>(command: &str, first: &str) {
     assert!(full.lookup >= before.lookup + 8 * MANY, "{before:?} {full:?}");
     bench.cli(&format!("ip route del count {MANY} {first}")).expect("removed");
     let left = check::<F>(&mut bench, command);
-    // How a search tree lies in its lines depends on what came before.
+    // The layout of a search tree in its cache lines depends on its history.
     assert!(left.lookup <= before.lookup + 1024, "{before:?} {left:?}");
     assert_eq!(TableUsage { lookup: before.lookup, ..left }, before);
 }

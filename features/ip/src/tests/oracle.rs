@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The three nodes of the way through, against one slow function that does what the RFCs say, on broken packets: the same
-//! way out, the same bytes, for every instruction set and for vectors of every size.
+//! Input, lookup and rewrite against one slow function that follows the RFCs, on broken packets: the same next node, the
+//! same bytes, for every instruction set and for vectors of every size.
 
 use super::*;
 use graph::drive::Outcome;
@@ -58,7 +58,7 @@ fn sum(bytes: &[u8]) -> u32 {
 /// The node that a packet comes to, the reason if it is dropped, its bytes.
 pub type Answer = (&'static str, Option<&'static str>, Vec<u8>);
 
-/// What becomes of a packet that comes in by `t1`: the node it comes to, the reason if it is dropped, its bytes.
+/// Expected outcome of a packet that comes in by `t1`: its node, the reason if it is dropped, its bytes.
 fn reference(packet: &[u8]) -> Answer {
     let bytes = packet.to_vec();
     let refuse = |why| ("error-drop", Some(why), bytes.clone());

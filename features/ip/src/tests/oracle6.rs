@@ -47,7 +47,7 @@ fn ip_at(packet: &[u8], at: usize) -> Ipv6Addr {
     Ipv6Addr::from(*packet[at..].first_chunk::<16>().expect("40 bytes"))
 }
 
-/// What becomes of a packet that comes in by `t1`.
+/// Expected outcome of a packet that comes in by `t1`.
 fn reference(packet: &[u8]) -> Answer {
     let bytes = packet.to_vec();
     let refuse = |why| ("error-drop", Some(why), bytes.clone());

@@ -19,32 +19,32 @@ fn messages(m: &mut Messages<World>) {
     m.answer::<Ip6DadEvent>();
 }
 
-/// Where an address stands.
+/// State of an address.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 #[wire(prefix = "IP6_DAD_STATE_")]
 pub enum Ip6DadState {
-    /// Not asked for.
+    /// Not probed.
     #[default]
     Idle = 0,
-    /// Asked for.
+    /// Being probed.
     Tentative = 1,
     /// Ours.
     Preferred = 2,
-    /// Another's.
+    /// Another node's.
     Duplicate = 3,
 }
 
-/// Asks for our addresses before they are used, or no longer.
+/// Enables or disables duplicate address detection.
 #[derive(Message)]
 pub struct Ip6DadEnableDisable {
-    /// Ask, not stop asking.
+    /// Enable, not disable.
     #[wire(default = "\"true\"")]
     pub enable: bool,
-    /// How often, 1 to 10.
+    /// Number of solicitations, 1 to 10.
     #[wire(default = "1")]
     pub dad_transmits: u8,
-    /// Seconds between two questions, and after the last.
+    /// Seconds between two solicitations, and after the last.
     #[wire(default = "1.0")]
     pub dad_retransmit_delay: f64,
 }
@@ -58,19 +58,19 @@ fn enable_disable(w: &World, _: &Caller<'_, World>, r: Ip6DadEnableDisable) -> R
     dad.set(w, Settings { enabled: true, transmits, delay, ..dad.settings() })
 }
 
-/// Asks whether and how addresses are asked for.
+/// Asks for the settings of duplicate address detection.
 #[derive(Message)]
 #[msg(details)]
 pub struct Ip6DadDump {}
 
-/// Whether and how addresses are asked for.
+/// Settings of duplicate address detection.
 #[derive(Message)]
 pub struct Ip6DadDetails {
-    /// They are.
+    /// True if it is enabled.
     pub enabled: bool,
-    /// How often.
+    /// Number of solicitations.
     pub dad_transmits: u8,
-    /// Seconds between two questions, and after the last.
+    /// Seconds between two solicitations, and after the last.
     pub dad_retransmit_delay: f64,
 }
 
@@ -94,22 +94,22 @@ fn want(_: &World, c: &Caller<'_, World>, r: WantIp6DadEvents) -> Result<()> {
     Ok(())
 }
 
-/// An address of ours is asked for, is ours, or is another's.
+/// An address of ours is being probed, is ours, or is another node's.
 #[derive(Message)]
 pub struct Ip6DadEvent {
-    /// Where it stands now.
+    /// Its state now.
     pub state: Ip6DadState,
     /// The interface.
     pub sw_if_index: InterfaceIndex,
     /// The address.
     pub address: Ip6Address,
-    /// Questions sent.
+    /// Solicitations sent.
     pub dad_count: u8,
-    /// Questions to send.
+    /// Solicitations to send.
     pub dad_transmits: u8,
 }
 
-/// Tells clients what happened to an address.
+/// Publishes the state of an address to clients.
 pub fn publish(w: &World, sw_if: SwIfIndex, ip: Ipv6Addr, change: Change, sent: u8, transmits: u8) {
     let state = match change {
         Change::Tentative => Ip6DadState::Tentative,

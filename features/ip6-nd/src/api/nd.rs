@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages of the module `ip6_nd`: what routers tell, and asking them.
+//! Messages of the module `ip6_nd`: router advertisements received, and router solicitations.
 
 use super::{proxy, ra};
 use crate::rd::{Backoff, Heard, Receiver};
@@ -21,20 +21,20 @@ fn messages(m: &mut Messages<World>) {
     m.answer::<Ip6RaEvent>();
 }
 
-/// Asks routers for an advertisement until one comes, or stops asking (RFC 7559; times in seconds, 0 for no limit).
+/// Solicits routers until one advertises itself, or stops that (RFC 7559; times in seconds, 0 for no limit).
 #[derive(Message)]
 pub struct Ip6ndSendRouterSolicitation {
-    /// Until the second question.
+    /// Until the second solicitation.
     pub irt: u32,
-    /// Between two questions at most.
+    /// Between two solicitations at most.
     pub mrt: u32,
-    /// Questions at most.
+    /// Solicitations at most.
     pub mrc: u32,
-    /// From the first question to the last at most.
+    /// From the first solicitation to the last at most.
     pub mrd: u32,
     /// The interface.
     pub sw_if_index: InterfaceIndex,
-    /// Stop asking.
+    /// Stop soliciting.
     pub stop: bool,
 }
 
@@ -58,7 +58,7 @@ fn want(_: &World, c: &Caller<'_, World>, r: WantIp6RaEvents) -> Result<()> {
     Ok(())
 }
 
-/// A prefix that a router told.
+/// A prefix that a router advertised.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ip6RaPrefixInfo {
     /// The prefix.
@@ -78,7 +78,7 @@ pub struct Ip6RaEvent {
     pub sw_if_index: InterfaceIndex,
     /// The router.
     pub router_addr: Ip6Address,
-    /// What hosts put in their packets.
+    /// Hop limit for packets of hosts.
     pub current_hop_limit: u8,
     /// 0x80 addresses, 0x40 other things come by DHCPv6.
     pub flags: u8,
@@ -93,7 +93,7 @@ pub struct Ip6RaEvent {
     pub prefixes: Vec<Ip6RaPrefixInfo>,
 }
 
-/// Tells clients what a router has told.
+/// Publishes a router's advertisement to clients.
 pub fn publish(w: &World, heard: &Heard, fixed: &RouterAdvertisement, options: &[u8]) {
     if !w.api.wanted::<Ip6RaEvent>() {
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whom we answer for.
+//! Hosts that we answer for.
 
 use crate::proxy::Proxies;
 use cli::Result;
@@ -14,7 +14,7 @@ pub fn messages(m: &mut Messages<World>) {
     m.dump(dump);
 }
 
-/// Answers for a host, or no longer.
+/// Starts or stops answering for a host.
 #[derive(Message)]
 pub struct Ip6ndProxyAddDel {
     /// The interface that it is behind.
@@ -29,10 +29,10 @@ fn add_del(w: &World, _: &Caller<'_, World>, r: Ip6ndProxyAddDel) -> Result<()> 
     w.get::<Proxies>().set_host(w, r.sw_if_index.existing(w)?, Ipv6Addr::from(r.ip.0), r.is_add)
 }
 
-/// Answers for all that are routed by other interfaces, or no longer.
+/// Starts or stops answering for all hosts that are routed by other interfaces.
 #[derive(Message)]
 pub struct Ip6ndProxyEnableDisable {
-    /// The interface where they are asked for.
+    /// The interface where solicitations for them come in.
     pub sw_if_index: InterfaceIndex,
     /// Answer, not stop answering.
     pub is_enable: bool,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What we advertise.
+//! Router advertisements that we send.
 
 use crate::ra::{Advertiser, RaConfig, RaPrefix, usual_lifetime};
 use cli::{Error, Result};
@@ -17,24 +17,24 @@ pub fn messages(m: &mut Messages<World>) {
     m.dump(dump);
 }
 
-/// Sets what is advertised on an interface: what isn't 0 is set, or taken back.
+/// Configures router advertisements of an interface: fields that aren't 0 are set, or reset with `is_no`.
 #[derive(Message)]
 pub struct SwInterfaceIp6ndRaConfig {
     /// The interface.
     pub sw_if_index: InterfaceIndex,
-    /// Nothing is advertised.
+    /// No advertisements are sent.
     pub suppress: u8,
     /// Addresses come by DHCPv6.
     pub managed: u8,
     /// Other things come by DHCPv6.
     pub other: u8,
-    /// Our station isn't told.
+    /// The option with our link-layer address is left out.
     pub ll_option: u8,
-    /// Who asks is answered alone.
+    /// A host that solicits is answered by unicast.
     pub send_unicast: u8,
-    /// It is told that we are a default router no longer.
+    /// The advertised router lifetime is 0: no default router any longer.
     pub cease: u8,
-    /// Take back, not set.
+    /// Reset, not set.
     pub is_no: bool,
     /// `lifetime` counts, also if it is 0.
     pub default_router: u8,
@@ -44,9 +44,9 @@ pub struct SwInterfaceIp6ndRaConfig {
     pub min_interval: u32,
     /// Seconds that we are a default router.
     pub lifetime: u32,
-    /// So many come sooner.
+    /// Number of initial advertisements, which come sooner.
     pub initial_count: u32,
-    /// Seconds between these at most.
+    /// Seconds between initial advertisements at most.
     pub initial_interval: u32,
 }
 
@@ -90,7 +90,7 @@ fn config(w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6ndRaConfig) -> Resu
     })
 }
 
-/// Advertises a prefix on an interface, or no longer.
+/// Starts or stops advertising a prefix on an interface.
 #[derive(Message)]
 pub struct SwInterfaceIp6ndRaPrefix {
     /// The interface.
@@ -99,7 +99,7 @@ pub struct SwInterfaceIp6ndRaPrefix {
     pub prefix: Prefix,
     /// With the usual lifetimes.
     pub use_default: bool,
-    /// It isn't told of.
+    /// It isn't advertised.
     pub no_advertise: bool,
     /// Its addresses are not on the link, but routed to it.
     pub off_link: bool,
@@ -107,7 +107,7 @@ pub struct SwInterfaceIp6ndRaPrefix {
     pub no_autoconfig: bool,
     /// Its addresses are not on the link.
     pub no_onlink: bool,
-    /// Take back, not set.
+    /// Stop, not start.
     pub is_no: bool,
     /// Seconds that it is valid; all ones for ever.
     pub val_lifetime: u32,
@@ -137,7 +137,7 @@ fn prefix(w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6ndRaPrefix) -> Resu
     crate::verbs::set_prefix(w, sw_if, prefix, (!r.is_no).then_some(new))
 }
 
-/// Asks for what is advertised on an interface, or on all.
+/// Asks for the router advertisements of an interface, or of all.
 #[derive(Message)]
 #[msg(details)]
 pub struct SwInterfaceIp6ndRaDump {
@@ -164,16 +164,16 @@ pub struct Ip6ndRaPrefix {
     pub pref_lifetime_expires: f64,
     /// Its lifetimes are absolute.
     pub decrement_lifetime_flag: bool,
-    /// It isn't told of.
+    /// It isn't advertised.
     pub no_advertise: bool,
 }
 
-/// What is advertised on an interface. Times are seconds of the instance's clock.
+/// Router advertisements of an interface. Times are seconds of the instance's clock.
 #[derive(Message)]
 pub struct SwInterfaceIp6ndRaDetails {
     /// The interface.
     pub sw_if_index: InterfaceIndex,
-    /// What hosts put in their packets.
+    /// Hop limit for packets of hosts.
     pub cur_hop_limit: u8,
     /// Addresses come by DHCPv6.
     pub adv_managed_flag: bool,
@@ -181,41 +181,41 @@ pub struct SwInterfaceIp6ndRaDetails {
     pub adv_other_flag: bool,
     /// Seconds that we are a default router.
     pub adv_router_lifetime: u16,
-    /// Milliseconds; 0: not told.
+    /// Milliseconds; 0: unspecified.
     pub adv_neighbor_reachable_time: u32,
-    /// Milliseconds; 0: not told.
+    /// Milliseconds; 0: unspecified.
     pub adv_retransmit_interval: u32,
     /// Bytes of a packet at most.
     pub adv_link_mtu: u32,
     /// Advertisements are sent.
     pub send_radv: bool,
-    /// It is told that we are a default router no longer.
+    /// The advertised router lifetime is 0: no default router any longer.
     pub cease_radv: bool,
-    /// Who asks is answered alone.
+    /// A host that solicits is answered by unicast.
     pub send_unicast: bool,
-    /// Our station is told.
+    /// The option with our link-layer address is sent.
     pub adv_link_layer_address: bool,
     /// Seconds between two advertisements at most.
     pub max_radv_interval: f64,
     /// Seconds between two advertisements at least.
     pub min_radv_interval: f64,
-    /// When the last host that asked was answered; 0 for never.
+    /// When the last solicitation that is answered came in; 0 for never.
     pub last_radv_time: f64,
     /// When the last was sent to all; 0 for never.
     pub last_multicast_time: f64,
     /// When the next is sent to all; 0 for never.
     pub next_multicast_time: f64,
-    /// So many come sooner.
+    /// Number of initial advertisements, which come sooner.
     pub initial_adverts_count: u32,
-    /// Seconds between these at most.
+    /// Seconds between initial advertisements at most.
     pub initial_adverts_interval: f64,
-    /// These were sent.
+    /// True if the initial advertisements were sent.
     pub initial_adverts_sent: bool,
     /// Advertisements sent.
     pub n_advertisements_sent: u32,
     /// Solicitations received.
     pub n_solicitations_rcvd: u32,
-    /// Of these, those that weren't answered.
+    /// Solicitations received, but not answered.
     pub n_solicitations_dropped: u32,
     /// The prefixes.
     #[count(n_prefixes: u32)]

@@ -16,7 +16,7 @@ pub static API: Module<World> = Module {
     messages: |m| m.call(address_autoconfig),
 };
 
-/// Makes addresses of the prefixes that routers tell, or no longer.
+/// Starts or stops making addresses of the prefixes that routers advertise.
 #[derive(Message)]
 pub struct Ip6NdAddressAutoconfig {
     /// The interface.

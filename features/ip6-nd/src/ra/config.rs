@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a router tells of itself (RFC 4861 6.2.1), and how it looks.
+//! Settings of a router's advertisements (RFC 4861 6.2.1), and their encoding.
 
 use cli::{Error, Result};
 use msg::retval;
@@ -19,7 +19,7 @@ pub struct RaPrefix {
     pub valid: u32,
     /// Seconds that addresses of it are preferred; all ones for ever.
     pub preferred: u32,
-    /// It isn't told of.
+    /// It isn't advertised.
     pub no_advertise: bool,
     /// Its addresses are not on the link, but routed to it.
     pub off_link: bool,
@@ -48,12 +48,12 @@ impl Default for RaPrefix {
 }
 
 impl RaPrefix {
-    /// The bit that says that addresses are on the link.
+    /// Returns the flag for addresses that are on the link.
     pub fn on_link(&self) -> bool {
         !self.off_link && !self.no_onlink
     }
 
-    /// What is left of a lifetime at a time.
+    /// Returns the remaining seconds of a lifetime at a time.
     pub fn left(&self, lifetime: u32, now: u64) -> u32 {
         match self.since {
             Some(since) if lifetime != PrefixInfo::INFINITE => lifetime
@@ -70,20 +70,20 @@ impl RaPrefix {
     }
 }
 
-/// What is set for an interface.
+/// Settings of an interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RaConfig {
-    /// Nothing is told: so it is until an operator says otherwise (RFC 4861 6.2.1).
+    /// No advertisements are sent: the default (RFC 4861 6.2.1).
     pub suppress: bool,
     /// Addresses come by DHCPv6.
     pub managed: bool,
     /// Other things come by DHCPv6.
     pub other: bool,
-    /// The router's station isn't told.
+    /// The option with the router's link-layer address is left out.
     pub no_link: bool,
-    /// Who asks is answered alone.
+    /// A host that solicits is answered by unicast.
     pub unicast: bool,
-    /// It is told that this is a default router no longer.
+    /// The advertised router lifetime is 0: no default router any longer.
     pub cease: bool,
     /// Seconds between two advertisements to all, at most.
     pub max_interval: u32,
@@ -91,13 +91,13 @@ pub struct RaConfig {
     pub min_interval: u32,
     /// Seconds that hosts take this for a default router.
     pub lifetime: u32,
-    /// So many at the beginning come sooner.
+    /// Number of initial advertisements, which come sooner.
     pub initial_count: u32,
-    /// Seconds between these at most.
+    /// Seconds between initial advertisements at most.
     pub initial_interval: u32,
-    /// What hosts put in their packets.
+    /// Hop limit for packets of hosts.
     pub hop_limit: u8,
-    /// The prefixes, in the order of adding. One may have bits behind its length: they are sent as they are, and nobody reads them.
+    /// The prefixes, in the order of adding. Bits behind the length of one are sent as they are, and receivers ignore them.
     pub prefixes: Vec<(Ip6Prefix, RaPrefix)>,
     /// Recursive name servers, with their lifetimes in seconds (RFC 8106).
     pub servers: BTreeMap<Ipv6Addr, u32>,
@@ -137,7 +137,7 @@ fn refuse(why: String) -> Error {
 }
 
 impl RaConfig {
-    /// Adds a prefix, or sets what is set for it; false if it was there.
+    /// Adds a prefix, or replaces its settings; returns false if it was there.
     pub fn set_prefix(&mut self, prefix: Ip6Prefix, new: RaPrefix) -> bool {
         match self.prefixes.iter_mut().find(|(old, _)| old.network() == prefix.network()) {
             Some(entry) => *entry = (prefix, new),
@@ -154,7 +154,7 @@ impl RaConfig {
         self.prefixes.iter().find(|(old, _)| old.network() == prefix.network()).map(|(_, p)| *p)
     }
 
-    /// Removes a prefix; false if it isn't there.
+    /// Removes a prefix; returns false if it isn't there.
     pub fn remove_prefix(&mut self, prefix: Ip6Prefix) -> bool {
         let before = self.prefixes.len();
         self.prefixes.retain(|(old, _)| old.network() != prefix.network());
@@ -170,10 +170,10 @@ impl RaConfig {
         }
     }
 
-    /// Whether the numbers go together (RFC 4861 6.2.1).
+    /// Checks that the numbers are consistent (RFC 4861 6.2.1).
     ///
     /// # Errors
-    /// Those that don't (−7).
+    /// Inconsistent numbers (−7).
     pub fn check(&self) -> Result<()> {
         let Self { max_interval: max, min_interval: min, lifetime, .. } = *self;
         if !(4..=1800).contains(&max) {
@@ -203,8 +203,8 @@ impl RaConfig {
     }
 
     /// The advertisement as it is now: messages from their type on, of `room` bytes at most each. Options that don't fit into one
-    /// message go on in further ones, which all say the same of the router (RFC 4861 6.2.3). `last` tells hosts that this is a default
-    /// router no longer.
+    /// message continue in further ones, which have the same head (RFC 4861 6.2.3). `last` tells hosts that this is a default router
+    /// no longer.
     pub fn messages(&self, mac: MacAddr, mtu: u32, now: u64, last: bool, room: usize) -> Vec<Vec<u8>> {
         let head = self.head(mac, mtu, last);
         let (mut messages, mut options) = (vec![head.clone()], 0);
@@ -222,7 +222,7 @@ impl RaConfig {
         messages
     }
 
-    /// What every message begins with.
+    /// Head of every message.
     fn head(&self, mac: MacAddr, mtu: u32, last: bool) -> Vec<u8> {
         let flags = if self.managed { RouterAdvertisement::MANAGED } else { 0 }
             | if self.other { RouterAdvertisement::OTHER } else { 0 };

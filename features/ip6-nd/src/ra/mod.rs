@@ -27,26 +27,26 @@ use wire::{Header, Ipv6Header, MacAddr};
 const MOST_MESSAGES: usize = 64;
 /// Every link of IPv6 takes packets of this many bytes (RFC 8200 5).
 const MIN_MTU: u16 = 1280;
-/// Solicitations that wait for control at most.
+/// Solicitations queued for control at most.
 const HEARD: usize = 256;
 
-/// One interface's.
+/// State of one interface.
 #[derive(Clone, Debug, Default)]
 pub struct Link {
-    /// What is set.
+    /// Its settings.
     pub config: RaConfig,
-    /// When things are sent.
+    /// Times of its advertisements.
     pub schedule: Schedule,
 }
 
-/// A host asks who routes here.
+/// A router solicitation of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Question {
-    /// Where.
+    /// The interface that it came in by.
     pub sw_if: u32,
-    /// Its address, if it has one.
+    /// Address of the host, if it has one.
     pub from: Ipv6Addr,
-    /// Its station.
+    /// Station of the host.
     pub mac: MacAddr,
 }
 
@@ -82,7 +82,7 @@ impl Advertiser {
         self.due.lock().expect("no panic inside")
     }
 
-    /// Passes a host's question to control; false if there is no room.
+    /// Passes a host's solicitation to control; returns false if there is no room.
     #[inline(always)]
     pub fn post(&self, question: Question) -> bool {
         let posted = self.heard.post(question).is_ok();
@@ -95,15 +95,15 @@ impl Advertiser {
         self.links().get(&sw_if).cloned().unwrap_or_default()
     }
 
-    /// The interfaces that something was set for.
+    /// The interfaces that have settings, or have been able to send advertisements.
     pub fn list(&self) -> Vec<(SwIfIndex, Link)> {
         self.links().iter().map(|(sw_if, link)| (*sw_if, link.clone())).collect()
     }
 
-    /// Changes what is set for an interface.
+    /// Changes the settings of an interface.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or carries no Ethernet frames (−151); numbers that don't go together (−7).
+    /// An interface that isn't there (−2) or carries no Ethernet frames (−151); inconsistent numbers (−7); too many prefixes.
     pub fn change(
         &self,
         world: &World,
@@ -129,7 +129,7 @@ impl Advertiser {
         {
             let mut links = self.links();
             let link = links.entry(sw_if).or_default();
-            // Whoever sets something wants to see it, also where it was set already.
+            // Any command lets hosts be answered again, also if it changes nothing.
             link.schedule.forget_answers();
             if link.config == config {
                 return Ok(());
@@ -147,7 +147,7 @@ impl Advertiser {
             let sw_if = SwIfIndex(question.sw_if);
             if let Some(link) = self.links().get_mut(&sw_if) {
                 link.schedule.solicited(&question, &link.config, now, dice.throw());
-                // Hosts are answered alone at once.
+                // Unicast answers are sent at once.
                 self.due().set(sw_if, Some(now));
             }
         });
@@ -172,7 +172,7 @@ impl Advertiser {
         let Some(src) = world.get::<AllOurs>().here(sw_if).link_local() else { return };
         let frames = sendings.iter().flat_map(|sending| {
             let (dst, dst_mac) = match sending.to {
-                // One without an address hears it at its station (RFC 6085).
+                // A host without an address is reached by its station (RFC 6085).
                 Some((ip, mac)) => (if ip.is_unspecified() { ALL_NODES } else { ip }, mac),
                 None => (ALL_NODES, MacAddr::ip6_multicast(ALL_NODES)),
             };
@@ -184,13 +184,13 @@ impl Advertiser {
     }
 }
 
-/// The messages that tell what is set, each within the MTU of the interface, which is at least IPv6's smallest where IPv6 runs.
+/// The messages of an advertisement, each within the MTU of the interface, which is at least IPv6's smallest where IPv6 runs.
 fn messages(interface: &Interface, config: &RaConfig, now: u64, last: bool) -> Vec<Vec<u8>> {
     let mtu = interface.mtu_of(MtuKind::Ip6).max(MIN_MTU);
     config.messages(interface.mac, mtu.into(), now, last, usize::from(mtu) - Ipv6Header::LEN)
 }
 
-/// Whether advertisements are sent by an interface now.
+/// Returns true if advertisements are sent by an interface now.
 pub fn advertises(world: &World, sw_if: SwIfIndex) -> bool {
     world.get::<Advertiser>().links().get(&sw_if).is_some_and(|link| link.schedule.is_active())
 }
@@ -201,7 +201,7 @@ pub fn start(world: &World) {
     world.processes.spawn(Box::new(Sending(advertiser.clone())), &advertiser.signal);
 }
 
-/// Something has changed on which it depends whether an interface can advertise.
+/// Handles a change that decides if an interface can advertise.
 pub fn on_state(world: &World, sw_if: SwIfIndex) {
     let advertiser = world.get::<Advertiser>();
     let speaks =

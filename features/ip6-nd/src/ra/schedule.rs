@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-//! When advertisements are sent (RFC 4861 6.2.4 to 6.2.6). No side effects.
+//! Schedule of advertisements (RFC 4861 6.2.4 to 6.2.6). No side effects.
 
 use super::{Question, RaConfig};
 use std::net::Ipv6Addr;
 use wire::MacAddr;
 
 pub const SECOND: u64 = 1_000_000_000;
-/// Between two to all, at least.
+/// Minimum interval between two advertisements to all, in nanoseconds.
 const MIN_DELAY: u64 = 3 * SECOND;
-/// An answer waits up to so long.
+/// Maximum delay of a multicast answer, in nanoseconds.
 const MAX_ANSWER_DELAY: u64 = SECOND / 2;
-/// So often it is told that this is a default router no longer.
+/// Number of final advertisements, with router lifetime 0.
 const FINALS: u8 = 3;
-/// Single hosts that are answered within [`MIN_DELAY`] at most.
+/// Maximum number of hosts answered by unicast within [`MIN_DELAY`].
 const ANSWERS: usize = 64;
 
-/// What is to be sent.
+/// An advertisement to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sending {
     /// To this host, which may have no address yet; to all without one.
     pub to: Option<(Ipv6Addr, MacAddr)>,
-    /// This is a default router no longer.
+    /// True for a final one: this is a default router no longer.
     pub last: bool,
 }
 
-/// What was sent and heard.
+/// Counters of one interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Advertisements.
+    /// Advertisements sent.
     pub sent: u32,
-    /// Solicitations.
+    /// Solicitations received.
     pub solicited: u32,
-    /// Of these, those that weren't answered.
+    /// Solicitations received, but not answered.
     pub dropped: u32,
 }
 
@@ -40,17 +40,17 @@ pub struct Counts {
 pub struct Schedule {
     /// Advertisements are sent.
     active: bool,
-    /// The next to all.
+    /// When the next one to all is due.
     pub next: Option<u64>,
-    /// The last to all.
+    /// When the last one to all was sent.
     pub last_multicast: Option<u64>,
-    /// The last host that asked was answered then.
+    /// When the last solicitation that is answered came in.
     pub last_answer: Option<u64>,
-    /// Of the first ones, those still to come.
+    /// Number of initial ones still to come.
     pub initial: u32,
-    /// Of the final ones, those still to come.
+    /// Number of final ones still to come.
     finals: u8,
-    /// Single hosts that are to be answered now.
+    /// Hosts to be answered by unicast now.
     answers: Vec<(Ipv6Addr, MacAddr)>,
     /// Hosts answered by unicast lately, with the time before which they get no further answer.
     answered: Vec<(u64, MacAddr)>,
@@ -58,12 +58,12 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Whether advertisements are sent.
+    /// Returns true if advertisements are sent.
     pub fn is_active(&self) -> bool {
         self.active
     }
 
-    /// The interface can send them now, or no longer; `tell` says whether it can still say so.
+    /// Starts or stops advertisements of an interface; `tell` is true if final ones can still be sent.
     pub fn set_active(&mut self, on: bool, tell: bool, config: &RaConfig, now: u64) {
         if on && !self.active {
             (self.initial, self.finals) = (config.initial_count, 0);
@@ -78,7 +78,7 @@ impl Schedule {
         self.active = on;
     }
 
-    /// Something else is to be told: soon, as at the beginning.
+    /// Schedules changed settings for soon, as at the beginning.
     pub fn changed(&mut self, config: &RaConfig, now: u64) {
         if self.active {
             self.initial = self.initial.max(config.initial_count);
@@ -86,7 +86,7 @@ impl Schedule {
         }
     }
 
-    /// Hosts that were answered just now are answered again.
+    /// Lets hosts that were answered just now be answered again.
     pub fn forget_answers(&mut self) {
         self.answers.clear();
         self.answered.clear();
@@ -96,8 +96,8 @@ impl Schedule {
         self.last_multicast.map_or(now, |last| now.max(last + MIN_DELAY))
     }
 
-    /// A host asks. One that is answered alone is answered at once, since nobody else answers at the same time; all together are
-    /// answered a little later. `random` is any number.
+    /// Handles a solicitation. A unicast answer is due at once, since no other router answers at the same time; a multicast
+    /// answer comes a little later. `random` is any number.
     pub fn solicited(&mut self, asks: &Question, config: &RaConfig, now: u64, random: u64) {
         self.counts.solicited += 1;
         self.answered.retain(|(until, _)| *until > now);
@@ -107,7 +107,7 @@ impl Schedule {
             return;
         }
         self.last_answer = Some(now);
-        // With too many hosts that ask, one answer to all: a host under many names keeps no other one from it.
+        // With too many soliciting hosts, one answer to all: a host with many addresses keeps no other one from it.
         if config.unicast && self.answered.len() < ANSWERS {
             self.answered.push((now + MIN_DELAY, asks.mac));
             self.answers.push((asks.from, asks.mac));
@@ -118,7 +118,7 @@ impl Schedule {
         self.next = Some(self.next.map_or(due, |next| next.min(due)));
     }
 
-    /// Takes out what is to be sent now. `random` is any number.
+    /// Returns the advertisements to be sent now. `random` is any number.
     pub fn take_due(&mut self, config: &RaConfig, now: u64, random: u64) -> Vec<Sending> {
         let answers = self.answers.drain(..);
         let mut all: Vec<_> = answers.map(|to| Sending { to: Some(to), last: false }).collect();
@@ -149,7 +149,7 @@ impl Schedule {
         interval.min(u64::from(config.initial_interval) * SECOND).max(MIN_DELAY)
     }
 
-    /// When something is due. Answers to single hosts are sent as soon as these have asked.
+    /// When the next advertisement to all is due. Unicast answers are sent as soon as hosts solicit.
     pub fn next_due(&self) -> Option<u64> {
         self.next
     }
@@ -162,7 +162,7 @@ mod tests {
 
     const ALL: Sending = Sending { to: None, last: false };
 
-    /// The host with this address at this station asks.
+    /// A solicitation of the host with this address at this station.
     fn asks(from: &str, last: u8) -> Question {
         Question { sw_if: 1, from: from.parse().unwrap(), mac: MacAddr([2, 0, 0, 0, 0, last]) }
     }

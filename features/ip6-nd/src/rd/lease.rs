@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How long what a router told holds (RFC 4862 5.5.3, RFC 4861 6.3.4), and when routers are asked (RFC 7559). No side effects.
+//! Lifetimes from router advertisements (RFC 4862 5.5.3, RFC 4861 6.3.4), times of solicitations (RFC 7559). No side effects.
 
 use std::net::Ipv6Addr;
 use wire::nd::PrefixInfo;
 use wire::{Ip6Prefix, Prefix};
 
 pub const SECOND: u64 = 1_000_000_000;
-/// A lifetime isn't shortened below this by one who can't prove that he may, in seconds.
+/// An unauthenticated router can't shorten a lifetime below this, in seconds.
 const TWO_HOURS: u32 = 7200;
 
 /// The end of a lifetime in seconds; `None` for never.
@@ -17,14 +17,14 @@ pub fn end(now: u64, lifetime: u32) -> Option<u64> {
 /// An address that was made of a prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lease {
-    /// It goes then.
+    /// When it is removed; `None` for never.
     pub valid: Option<u64>,
-    /// Until then it is as good as any.
+    /// When it is deprecated; `None` for never.
     pub preferred: Option<u64>,
 }
 
 impl Lease {
-    /// What an advertisement makes of an address that is there, or of a new one; `None` for no new one.
+    /// Returns the lease after an advertisement, of an address that is there or of a new one; `None` for no new one.
     pub fn told(old: Option<Self>, info: &PrefixInfo, now: u64) -> Option<Self> {
         let (valid, preferred) = (info.valid.get(), info.preferred.get());
         let new = Self { valid: end(now, valid), preferred: end(now, preferred) };
@@ -56,26 +56,26 @@ pub fn address(info: &PrefixInfo, id: Ipv6Addr) -> Option<Ip6Prefix> {
     Prefix::new(Ipv6Addr::from_bits(addr), len)
 }
 
-/// How routers are asked: times in seconds, 0 for no limit.
+/// Times of router solicitations: in seconds, 0 for no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Backoff {
-    /// Until the second question.
+    /// Until the second solicitation.
     pub initial: u32,
-    /// Between two questions at most.
+    /// Between two solicitations at most.
     pub longest: u32,
-    /// Questions at most.
+    /// Solicitations at most.
     pub count: u32,
-    /// From the first question to the last at most.
+    /// From the first solicitation to the last at most.
     pub duration: u32,
 }
 
-/// Questions that are under way.
+/// Solicitations in progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Solicit {
     backoff: Backoff,
     start: u64,
     sent: u32,
-    /// Between the last question and the next.
+    /// Between the last solicitation and the next.
     pause: u64,
     pub due: u64,
 }
@@ -86,11 +86,11 @@ impl Solicit {
         Self { backoff, start: now, sent: 0, pause: 0, due: now }
     }
 
-    /// A question was sent; `random` is any number. `None` if that was the last one.
+    /// Schedules the next solicitation after one was sent; `random` is any number. `None` if that was the last one.
     pub fn sent(mut self, now: u64, random: u64) -> Option<Self> {
         let Backoff { initial, longest, count, duration } = self.backoff;
         let seconds = |s: u32| u64::from(s) * SECOND;
-        // RFC 8415 15: a tenth more or less, so that not all ask at the same time.
+        // RFC 8415 15: a tenth more or less, so that not all solicit at the same time.
         let about = |t: u64| t - t / 10 + random % (t / 5 + 1);
         self.sent += 1;
         let next = if self.pause == 0 { seconds(initial.max(1)) } else { self.pause * 2 };

@@ -28,14 +28,14 @@ use zerocopy::IntoBytes;
 
 /// Bytes of an advertisement at most: what a packet of 1500 bytes holds.
 pub const LONGEST: usize = 1460;
-/// Advertisements that wait for control at most.
+/// Advertisements queued for control at most.
 const HEARD: usize = 32;
-/// How routers are asked where an address is wanted.
+/// Times of solicitations where addresses are made of advertisements.
 const BACKOFF: Backoff = Backoff { initial: 1, longest: 120, count: 0, duration: 0 };
 /// Routers of one link that are remembered at most, and addresses made of their prefixes (RFC 4861 leaves both open).
 const MOST: usize = 16;
 
-/// An advertisement as a worker heard it; its form was checked.
+/// An advertisement as a worker received it; its form was checked.
 #[derive(Clone, Copy)]
 pub struct Heard {
     pub sw_if: u32,
@@ -62,13 +62,13 @@ impl Heard {
 /// A router that may be a default router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Router {
-    /// Until then.
+    /// When it ceases to be a default router.
     pub until: u64,
     /// 1 high, 0 medium, −1 low.
     pub preference: i8,
 }
 
-/// One interface's.
+/// State of one interface.
 #[derive(Clone, Debug, Default)]
 pub struct Link {
     /// Addresses are made of prefixes.
@@ -89,7 +89,7 @@ struct Inner {
     routed: BTreeSet<TableIndex>,
 }
 
-/// What routers told.
+/// State of all interfaces from router advertisements.
 pub struct Receiver {
     inner: Mutex<Inner>,
     heard: Mailbox<Heard>,
@@ -116,7 +116,7 @@ impl Receiver {
         self.inner.lock().expect("no panic inside")
     }
 
-    /// Passes an advertisement to control; false if there is no room.
+    /// Passes an advertisement to control; returns false if there is no room.
     #[inline(always)]
     pub fn post(&self, heard: Heard) -> bool {
         let posted = self.heard.post(heard).is_ok();
@@ -124,17 +124,17 @@ impl Receiver {
         posted
     }
 
-    /// One interface's.
+    /// Returns the state of one interface.
     pub fn link(&self, sw_if: SwIfIndex) -> Link {
         self.inner().links.get(&sw_if).cloned().unwrap_or_default()
     }
 
-    /// All interfaces with something.
+    /// All interfaces with their state, if they have any.
     pub fn list(&self) -> Vec<(SwIfIndex, Link)> {
         self.inner().links.iter().map(|(sw_if, link)| (*sw_if, link.clone())).collect()
     }
 
-    /// Makes addresses of the prefixes that routers tell, and default routes, or no longer: what was made goes then.
+    /// Starts or stops making addresses of advertised prefixes, and default routes; stopping removes them.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or carries no Ethernet frames (−151).
@@ -162,7 +162,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Asks routers for an advertisement, or stops asking.
+    /// Solicits routers for an advertisement, or stops soliciting.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or carries no Ethernet frames (−151).
@@ -174,7 +174,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// A router has advertised itself.
+    /// Handles a router's advertisement.
     fn take(&self, world: &World, heard: &Heard) {
         let Some((fixed, options)) = RouterAdvertisement::split(heard.message()) else { return };
         crate::api::nd::publish(world, heard, fixed, options);
@@ -225,7 +225,7 @@ impl Receiver {
         self.route(world);
     }
 
-    /// Lets default routes lead to those routers that are preferred most.
+    /// Points default routes at the routers of highest preference.
     fn route(&self, world: &World) {
         let (fib, interfaces) = (world.get::<Fib<Ip6>>(), world.get::<Interfaces>());
         let mut wanted: BTreeMap<TableIndex, Vec<(i8, Path<Ipv6Addr>)>> = BTreeMap::new();
@@ -251,7 +251,7 @@ impl Receiver {
         }
     }
 
-    /// Does what is due, and gives the time of the next.
+    /// Performs what is due, and returns the time of the next.
     fn run(&self, world: &World) -> Option<u64> {
         self.heard.drain(|heard| self.take(world, &heard));
         let (now, dice) = (world.clock.now(), world.get::<Dice>());
@@ -300,13 +300,13 @@ fn ethernet(world: &World, sw_if: SwIfIndex) -> Result<()> {
 
 fn remove(world: &World, sw_if: SwIfIndex, gone: Vec<Ip6Prefix>) {
     let addresses = world.get::<Addresses<Ip6>>();
-    // An operator may have taken it already, or made it his own.
+    // An operator may have removed it already, or configured it.
     for address in gone.into_iter().filter(|a| addresses.is_learned(sw_if, *a)) {
         let _ = addresses.remove(world, sw_if, address);
     }
 }
 
-/// Who routes here?
+/// Sends a router solicitation.
 fn ask(world: &World, sw_if: SwIfIndex) {
     let Some(interface) = speaking(world, sw_if) else { return };
     let src = world.get::<AllOurs>().here(sw_if).link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
@@ -323,7 +323,7 @@ pub fn start(world: &World) {
     let receiver: Arc<Receiver> = world.get();
     world.processes.spawn(Box::new(Listening(receiver.clone())), &receiver.signal);
     world.get::<Neighbors>().subscribe(|world, event| {
-        // Who says that he routes no longer is no default router (RFC 4861 7.2.5).
+        // A neighbour that clears its Router flag leaves the default router list (RFC 4861 7.2.5).
         let NeighborEvent::Set { new, old: Some(old) } = event else { return };
         let (IpAddr::V6(ip), true) = (new.ip, old.router && !new.router) else { return };
         let receiver = world.get::<Receiver>();
@@ -334,7 +334,7 @@ pub fn start(world: &World) {
     });
 }
 
-/// The interface may be up again, or in another table: routers are asked anew.
+/// Solicits routers again: the interface may be up again, or in another table.
 pub fn on_state(world: &World, sw_if: SwIfIndex) {
     let receiver = world.get::<Receiver>();
     let now = world.clock.now();

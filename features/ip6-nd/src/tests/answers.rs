@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who asks for us.
+//! Solicitations for our addresses.
 
 use super::*;
 use net::NeighborState;
@@ -33,7 +33,7 @@ fn our_addresses_are_answered_for_and_the_asker_is_noted() {
         assert_eq!((n.mac, n.state), (PEER, NeighborState::Stale));
     }
     assert_eq!((r.counted("rx/requests"), r.counted("tx/replies")), (3, 3));
-    // Asked alone, without saying where he is: as hosts do who want to know whether we are still there.
+    // Unicast, without the sender's link-layer address: as hosts do to probe reachability.
     let kind = (Icmp6Type::NEIGHBOR_SOLICITATION, 0, 0);
     r.receive(&message((PEER, OWN), ("2001:db8::8", US), kind, &ip(US).octets(), 255));
     assert_eq!(told(&r.sent()[0]).0, PEER);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Addresses that somebody else may have.
+//! Addresses that another node may have.
 
 use super::*;
 use crate::api::dad::{Ip6DadEnableDisable, Ip6DadEvent, Ip6DadState, WantIp6DadEvents};
@@ -26,13 +26,13 @@ fn pinged(r: &mut Rig) -> usize {
     r.sent_of(Icmp6Type::ECHO_REPLY).len()
 }
 
-/// State, address, questions sent and to send of each event.
+/// State, address, solicitations sent and to send of each event.
 fn events(client: &mut msg::Loopback<'_, World>) -> Vec<(Ip6DadState, Ipv6Addr, u8, u8)> {
     let all = client.events::<Ip6DadEvent>().into_iter();
     all.map(|(_, e)| (e.state, e.address.0.into(), e.dad_count, e.dad_transmits)).collect()
 }
 
-/// The targets of what asked for duplicates lately.
+/// The targets of duplicate address probes sent lately.
 fn asked(r: &Rig) -> Vec<Ipv6Addr> {
     let all = r.sent_of(Icmp6Type::NEIGHBOR_SOLICITATION).into_iter();
     all.filter_map(|p| p[48..].first_chunk::<16>().copied().map(Ipv6Addr::from)).collect()

@@ -4,7 +4,7 @@
 use super::*;
 use wire::mld::Mld2Report;
 
-/// What was reported: kind and group.
+/// Kind and group of the records that were reported.
 fn reported(r: &Rig) -> Vec<(u8, Ipv6Addr)> {
     let mut all = Vec::new();
     for frame in r.sent() {

@@ -37,7 +37,7 @@ fn ip(text: &str) -> Ipv6Addr {
     text.parse().expect("an address")
 }
 
-/// What has left by a driver.
+/// Frames that have left by a driver.
 #[derive(Default)]
 struct Gone(Mutex<Vec<Vec<u8>>>);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What neighbours tell, and whether they are still there.
+//! Advertisements of neighbours, and their reachability.
 
 use super::*;
 use net::{NeighborConfig, NeighborState};
@@ -9,7 +9,7 @@ const SOLICITED: u32 = 1 << 30;
 const OVERRIDE: u32 = 1 << 29;
 const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 8]);
 
-/// A rig that knows him, as one who asked.
+/// A rig that knows the neighbour by its solicitation.
 fn knowing() -> Rig {
     let mut r = rig();
     r.receive(&solicitation(HIM, US, &link_option(NdOptionKind::SOURCE_LINK, PEER)));

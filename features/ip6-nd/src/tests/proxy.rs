@@ -21,11 +21,11 @@ fn a_host_that_is_named_is_answered_for_elsewhere() {
     r.run("set ip6 nd proxy t1 2001:db8::77");
     assert_eq!(ask(&mut r, "2001:db8::77"), [(ip("2001:db8::77"), 0x40)], "an answer that doesn't insist");
     assert_eq!(ask(&mut r, "2001:db8::78"), []);
-    // Packets to him go to his link.
+    // Packets to the host go to its link.
     let fib = r.bench.world.get::<net::fib::Fib<Ip6>>();
     let route = fib.covering(net::fib::TableIndex(0), ip("2001:db8::77")).expect("a route");
     assert_eq!(route.prefix.to_string(), "2001:db8::77/128");
-    // Who knows our station asks it alone: that isn't routed.
+    // A host that knows our station solicits by unicast: that isn't routed.
     let kind = (Icmp6Type::NEIGHBOR_SOLICITATION, 0, 0);
     let frame = message((PEER, OWN), (HIM, "2001:db8::77"), kind, &ip("2001:db8::77").octets(), 255);
     r.receive(&frame);
@@ -109,7 +109,7 @@ fn all_that_are_routed_elsewhere_are_answered_for_where_that_is_enabled() {
     assert_eq!(r.json("show ip6 nd proxy")["interfaces"], serde_json::json!([]));
 }
 
-/// Whoever is enabled, moved or taken back later: who is answered for where is as if all had been set in another order.
+/// Proxies enabled, moved or removed later: the resulting answers don't depend on the order of settings.
 #[test]
 fn the_order_in_which_things_are_set_does_not_matter() {
     let mut r = rig();
@@ -127,7 +127,7 @@ fn the_order_in_which_things_are_set_does_not_matter() {
     addresses.enable(&world, t1, false).expect("disabled");
     r.bench.settle();
     assert!(!looked_at(t1));
-    // Behind two interfaces there are two ways to him, and taking one back leaves the other.
+    // Behind two interfaces there are two paths to the host, and removing one leaves the other.
     r.run("set ip6 nd proxy t1 2001:db8::77");
     let ways = |table: u32| {
         let route = fib.route(net::fib::TableIndex(table), wire::Prefix::host(ip("2001:db8::77")));

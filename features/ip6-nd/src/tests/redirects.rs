@@ -13,7 +13,7 @@ fn packet(dst: &str) -> Vec<u8> {
     testkit::pkt::ether(PEER, OWN).ip6(HIM, dst).udp(1, 2).payload_len(21).build()
 }
 
-/// A rig that sends 2001:db8:77::/48 back to the link by another router, and knows everybody.
+/// A rig that sends 2001:db8:77::/48 back to the link by another router, and knows all neighbours.
 fn routing() -> Rig {
     let mut r = rig();
     let world = r.bench.world.clone();

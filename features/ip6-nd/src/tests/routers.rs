@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What we advertise.
+//! Router advertisements that we send.
 
 use super::*;
 use crate::api::ra::*;

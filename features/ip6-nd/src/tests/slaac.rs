@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What other routers advertise.
+//! Router advertisements of other routers.
 
 use super::*;
 use crate::api::nd::{Ip6RaEvent, Ip6ndSendRouterSolicitation, WantIp6RaEvents};
@@ -64,7 +64,7 @@ fn an_address_and_a_default_route_come_and_go() {
     let json = r.json("show ip6 nd autoconfig t0");
     assert_eq!(json[0]["what"].as_str(), Some("address"));
     assert!(json[0]["valid"].as_u64().is_some_and(|left| (7100..=7200).contains(&left)), "{json}");
-    // The router says that it routes no longer.
+    // The router advertises that it is a default router no longer.
     r.receive(&router(HIM_LOCAL, 0, 0, 0, "2001:db8:42::/64"));
     assert_eq!(default_route(&r), [] as [&str; 0]);
     r.bench.world.clock.adjust(7201 * SECOND);
@@ -82,7 +82,7 @@ fn the_router_that_is_preferred_counts_and_all_ends_when_it_is_disabled() {
     assert_eq!(default_route(&r), ["fe80::b"], "high");
     r.pass(61);
     assert_eq!(default_route(&r), ["fe80::a"], "medium");
-    // Told by the neighbour itself: it is a host now.
+    // Advertised by the neighbour itself: it is a host now.
     let bare = (Icmp6Type::NEIGHBOR_ADVERTISEMENT, 0, 1 << 29);
     let behind = [&ip("fe80::a").octets()[..], &link_option(NdOptionKind::TARGET_LINK, PEER)].concat();
     r.receive(&message((PEER, OWN), ("fe80::a", US_LOCAL), bare, &behind, 255));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packets to neighbours who are not known yet.
+//! Packets to neighbours that are not resolved yet.
 
 use super::*;
 use net::{AdjIndex, Adjacencies};
@@ -20,7 +20,7 @@ impl Rig {
     }
 }
 
-/// The question for him, from our link-local address.
+/// The solicitation for the neighbour, from our link-local address.
 fn question(mac: Option<MacAddr>, target: &str) -> Vec<u8> {
     crate::compose::solicitation(OWN, ip(US_LOCAL), ip(target), mac).to_vec()
 }

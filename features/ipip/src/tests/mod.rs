@@ -256,7 +256,7 @@ fn path_mtus_below_1280() {
     assert!(sent.iter().all(|(_, p)| p.len() <= 800 && p[6] & 0x40 == 0) && sent.len() != 1, "{sent:?}");
 }
 
-/// Of two ways to the other end, all packets take one, or each inner flow its own.
+/// With two paths to the other end, all packets take one, or each inner flow its own.
 #[test]
 fn inner_flows_take_ways_of_their_own() {
     for (flag, ways) in [("", 1), ("encap-inner-hash", 2)] {
@@ -275,7 +275,7 @@ fn inner_flows_take_ways_of_their_own() {
     }
 }
 
-/// What is larger than a link goes in fragments; what may not is answered by an error with an MTU that works.
+/// Packets larger than a link are fragmented; packets that may not be are answered by an error with an MTU that works.
 #[test]
 fn packets_larger_than_links() {
     let mut rig = two("");

@@ -51,7 +51,7 @@ pub struct BridgeDomainAddDel {
     pub is_add: bool,
 }
 
-/// Creates or deletes a bridge domain, and tells its id.
+/// Creates or deletes a bridge domain, and returns its id.
 #[derive(Message)]
 #[msg(reply)]
 pub struct BridgeDomainAddDelV2 {
@@ -124,7 +124,7 @@ fn add_del_v2(
     Ok(BridgeDomainAddDelV2Reply { bd_id })
 }
 
-/// Asks for bridge domains.
+/// Requests bridge domains.
 #[derive(Message)]
 #[msg(details)]
 pub struct BridgeDomainDump {
@@ -170,7 +170,7 @@ pub struct BridgeDomainDetails {
     pub bvi_sw_if_index: InterfaceIndex,
     /// The unknown-unicast port; all bits set for none.
     pub uu_fwd_sw_if_index: InterfaceIndex,
-    /// The members: the routed interface, ports, then those that floods don't go to.
+    /// The members: the routed interface, ports, then members that floods don't go to.
     #[count(n_sw_ifs: u32)]
     pub sw_if_details: Vec<BridgeDomainSwIf>,
 }
@@ -208,19 +208,19 @@ fn domains(w: &World, _: &Caller<'_, World>, r: BridgeDomainDump) -> Result<Vec<
     Ok(all.filter(has).map(details).collect())
 }
 
-/// Switches what a bridge domain does on or off.
+/// Switches features of a bridge domain on or off.
 #[derive(Message)]
 #[msg(reply)]
 pub struct BridgeFlags {
     /// The domain.
     pub bd_id: u32,
-    /// On, not off.
+    /// True to switch on, false to switch off.
     pub is_set: bool,
     /// The features to switch. The others don't change.
     pub flags: BdFlags,
 }
 
-/// What the domain does now.
+/// The features of the domain after the change.
 #[derive(Message)]
 pub struct BridgeFlagsReply {
     /// Its features, at the bits of the input feature bitmap.
@@ -240,7 +240,7 @@ fn bridge_flags(w: &World, _: &Caller<'_, World>, r: BridgeFlags) -> Result<Brid
     Ok(BridgeFlagsReply { resulting_feature_bitmap: bridge.domain_features(r.bd_id)?.0 })
 }
 
-/// Sets after how many minutes a bridge domain forgets an address that sends nothing.
+/// Sets the number of minutes after which a bridge domain forgets an address that sends nothing.
 #[derive(Message)]
 pub struct BridgeDomainSetMacAge {
     /// The domain.
@@ -249,7 +249,7 @@ pub struct BridgeDomainSetMacAge {
     pub mac_age: u8,
 }
 
-/// Sets how many addresses a bridge domain learns at most.
+/// Sets the maximum number of addresses that a bridge domain learns.
 #[derive(Message)]
 pub struct BridgeDomainSetLearnLimit {
     /// The domain.
@@ -258,7 +258,7 @@ pub struct BridgeDomainSetLearnLimit {
     pub learn_limit: u32,
 }
 
-/// Sets how many addresses a bridge domain that is created later learns at most.
+/// Sets the maximum number of addresses that a bridge domain created later learns.
 #[derive(Message)]
 pub struct BridgeDomainSetDefaultLearnLimit {
     /// The limit.

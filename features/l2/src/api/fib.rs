@@ -44,9 +44,9 @@ pub struct L2fibAddDel {
     pub mac: MacAddress,
     /// The domain.
     pub bd_id: u32,
-    /// The interface that it is at. Not looked at for a filter. To delete, 0 is any.
+    /// The interface that it is at; ignored for a filter. To delete, 0 is any.
     pub sw_if_index: InterfaceIndex,
-    /// Add, not delete.
+    /// True to add, false to delete.
     pub is_add: bool,
     /// It never moves to another interface.
     pub static_mac: bool,
@@ -94,7 +94,7 @@ pub struct L2fibFlushInt {
 #[derive(Message)]
 pub struct L2FibClearTable {}
 
-/// Asks for MAC addresses.
+/// Requests the MAC addresses.
 #[derive(Message)]
 #[msg(details)]
 pub struct L2FibTableDump {
@@ -169,8 +169,8 @@ pub struct MacEntry {
     pub flags: u8,
 }
 
-/// Asks for events of MAC addresses that are learned, move and are forgotten, sets the learn limit of all domains and forgets what was
-/// learned.
+/// Subscribes to events of MAC addresses that are learned, move and are forgotten, sets the learn limit of all domains, and flushes
+/// learned addresses.
 #[derive(Message)]
 #[msg(events(L2MacsEvent))]
 pub struct WantL2MacsEvents {
@@ -183,23 +183,23 @@ pub struct WantL2MacsEvents {
     /// Addresses that an event has at most, in tens.
     #[wire(default = "10")]
     pub max_macs_in_event: u8,
-    /// Ask, not stop asking.
+    /// True to subscribe, false to unsubscribe.
     #[wire(default = "true")]
     pub enable_disable: bool,
-    /// Comes back with every event.
+    /// Returned in every event.
     pub pid: u32,
 }
 
-/// Asks for events of MAC addresses that are learned, move and are forgotten, and forgets what was learned.
+/// Subscribes to events of MAC addresses that are learned, move and are forgotten, and flushes learned addresses.
 #[derive(Message)]
 pub struct WantL2MacsEvents2 {
     /// Addresses that an event has at most, in tens.
     #[wire(default = "10")]
     pub max_macs_in_event: u8,
-    /// Ask, not stop asking.
+    /// True to subscribe, false to unsubscribe.
     #[wire(default = "true")]
     pub enable_disable: bool,
-    /// Comes back with every event.
+    /// Returned in every event.
     pub pid: u32,
 }
 
@@ -211,7 +211,7 @@ pub struct L2MacsEvent {
     pub mac: Vec<MacEntry>,
 }
 
-/// Sets how often the table is scanned for such events.
+/// Sets the interval at which the table is scanned for such events.
 #[derive(Message)]
 pub struct L2fibSetScanDelay {
     /// From one scan to the next, in units of 10 ms.

@@ -28,7 +28,7 @@ fn messages(m: &mut Messages<World>) {
 }
 
 msg::flags! {
-    /// What a bridge domain does with frames.
+    /// The features that a bridge domain applies to frames.
     pub struct BdFlags: u32 = enum "bd_flags" {
         NONE = 0 => "BRIDGE_API_FLAG_NONE",
         LEARN = 1 => "BRIDGE_API_FLAG_LEARN",

@@ -44,7 +44,7 @@ pub fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// What a member is to its domain.
+/// The role of a member in its domain.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "L2_API_PORT_TYPE_")]
@@ -62,13 +62,13 @@ pub enum L2PortType {
 pub struct SwInterfaceSetL2Bridge {
     /// The interface.
     pub rx_sw_if_index: InterfaceIndex,
-    /// The domain; it is created if it isn't there.
+    /// The domain; it is created if it does not exist.
     pub bd_id: u32,
-    /// What the interface is to the domain.
+    /// Role of the interface in the domain.
     pub port_type: L2PortType,
     /// Split-horizon group: frames from a member don't go to members of the same group. 0 for none.
     pub shg: u8,
-    /// A member, not routed.
+    /// True for a member, false for a routed interface.
     pub enable: bool,
 }
 
@@ -87,9 +87,9 @@ fn set_bridge(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetL2Bridge) -> Re
 pub struct SwInterfaceSetL2Xconnect {
     /// The interface.
     pub rx_sw_if_index: InterfaceIndex,
-    /// The other one.
+    /// The peer.
     pub tx_sw_if_index: InterfaceIndex,
-    /// Connected, not routed.
+    /// True for cross-connected, false for routed.
     pub enable: bool,
 }
 
@@ -130,7 +130,7 @@ pub struct L2InterfacePbbTagRewrite {
     pub sw_if_index: InterfaceIndex,
     /// 0 nothing; 2: received frames get the header; 4: it is taken off received frames.
     pub vtr_op: u32,
-    /// Of translation only, which isn't implemented.
+    /// Tag for translation only, which isn't implemented.
     pub outer_tag: u16,
     /// The backbone destination.
     pub b_dmac: MacAddress,
@@ -158,12 +158,12 @@ fn backbone_rewrite(w: &World, r: L2InterfacePbbTagRewrite) -> Result<()> {
 pub struct L2InterfaceEfpFilter {
     /// The sub-interface.
     pub sw_if_index: InterfaceIndex,
-    /// Only these.
+    /// True to send only those frames.
     #[wire(default = "true")]
     pub enable_disable: bool,
 }
 
-/// Asks for cross-connects.
+/// Requests the cross-connects.
 #[derive(Message)]
 #[msg(details)]
 pub struct L2XconnectDump {}
@@ -200,14 +200,14 @@ pub struct L2Flags {
     pub feature_bitmap: u32,
 }
 
-/// What the interface does now.
+/// The features of the interface after the change.
 #[derive(Message)]
 pub struct L2FlagsReply {
     /// Its features, at the bits of the input feature bitmap.
     pub resulting_feature_bitmap: u32,
 }
 
-/// Asks for the feature bitmaps of an interface in layer-2 mode.
+/// Requests the feature bitmaps of an interface in layer-2 mode.
 #[derive(Message)]
 #[msg(reply)]
 pub struct L2FlagsGet {
@@ -237,10 +237,10 @@ pub struct L2FlagsSet {
     pub output_feature_bitmap: u32,
 }
 
-/// The features that flags name.
+/// Returns the features that the flags name.
 ///
 /// # Errors
-/// Flags that are unknown (−7).
+/// Unknown flags (−7).
 fn named(flags: u32) -> Result<Features> {
     let known = FLAGS.iter().fold(0, |all, (bit, _)| all | bit);
     if flags & !known != 0 {
@@ -258,7 +258,7 @@ fn l2_flags(w: &World, _: &Caller<'_, World>, r: L2Flags) -> Result<L2FlagsReply
 }
 
 msg::flags! {
-    /// What is done with frames that a bridged interface receives.
+    /// The features that a bridged interface applies to received frames.
     pub struct L2IntfFeatFlags: u32 = enum "l2_intf_feat_flags" {
         NONE = 0 => "L2_INTF_FEAT_NONE",
         LEARN = 1 => "L2_INTF_FEAT_LEARN",
@@ -281,7 +281,7 @@ pub struct L2InterfaceFeatFlagsSet {
     pub flags: L2IntfFeatFlags,
 }
 
-/// Asks for the features of the frames that a bridged interface receives.
+/// Requests the features of the frames that a bridged interface receives.
 #[derive(Message)]
 #[msg(reply)]
 pub struct L2InterfaceFeatFlagsGet {
@@ -302,7 +302,7 @@ fn feat_flags(w: &World, r: L2InterfaceFeatFlagsGet) -> Result<L2InterfaceFeatFl
     Ok(L2InterfaceFeatFlagsGetReply { flags: L2IntfFeatFlags(on.fold(0, |all, (bit, _)| all | bit)) })
 }
 
-/// Makes an interface to be the routed one of a bridge domain.
+/// Creates an interface to be the routed one of a bridge domain.
 #[derive(Message)]
 #[msg(reply)]
 pub struct BviCreate {
@@ -319,7 +319,7 @@ pub struct BviCreateReply {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Takes an interface away that was made to be the routed one of a bridge domain.
+/// Deletes an interface created to be the routed one of a bridge domain.
 #[derive(Message)]
 pub struct BviDelete {
     /// The interface.

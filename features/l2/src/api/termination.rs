@@ -52,7 +52,7 @@ pub struct BdIpMacFlush {
     pub bd_id: u32,
 }
 
-/// Asks for the hosts that bridge domains answer for, configured or snooped.
+/// Requests the hosts that bridge domains answer for, configured or snooped.
 #[derive(Message)]
 #[msg(details)]
 pub struct BdIpMacDump {
@@ -78,22 +78,22 @@ fn hosts(
     }))
 }
 
-/// Asks for events of hosts that are seen in bridge domains with ARP termination.
+/// Subscribes to events of hosts that are detected in bridge domains with ARP termination.
 #[derive(Message)]
 #[msg(events(L2ArpTermEvent))]
 pub struct WantL2ArpTermEvents {
-    /// Ask, not stop asking.
+    /// True to subscribe, false to unsubscribe.
     pub enable: bool,
-    /// Comes back with every event.
+    /// Returned in every event.
     pub pid: u32,
 }
 
-/// A host has said which addresses it has. The same isn't told again within 10 seconds.
+/// A host was detected by its ARP or ND message. The same sighting isn't reported again within 10 seconds.
 #[derive(Message)]
 pub struct L2ArpTermEvent {
     /// Its IP address.
     pub ip: Address,
-    /// The interface that it is behind.
+    /// Interface that it is attached to.
     pub sw_if_index: InterfaceIndex,
     /// Its MAC address.
     pub mac: MacAddress,

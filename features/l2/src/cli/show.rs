@@ -313,7 +313,7 @@ pub fn fib(w: &World, m: &Matches) -> Result<Output> {
     let bridge = w.get::<Bridge>();
     let only = m.opt::<u32>("id")?;
     let (learned_only, added_only) = (m.flag("learn"), m.flag("add"));
-    // Older scripts say `verbose' for `all'.
+    // Older scripts use `verbose' for `all'.
     let lists = m.flag("all") || m.flag("verbose") || only.is_some() || learned_only || added_only;
     let summary = |w: &World| {
         let bridge = w.get::<Bridge>();

@@ -6,14 +6,14 @@ use cli::{Error, Matches, Output, Result};
 use graph::{SwIfIndex, World};
 use net::{BackboneRewrite, Interfaces, TagRewrite};
 
-/// Of `set interface l2 tag-rewrite`.
+/// Syntax of `set interface l2 tag-rewrite`.
 pub const USAGE: &str = "<interface:interface> {disable | pop <pop:1-2> | push {dot1q | dot1ad} <tag:u16> [<inner:u16>] | translate <how:1-1|1-2|2-1|2-2> {dot1q | dot1ad} <tag:u16> [<inner:u16>]}";
 
 fn named(w: &World, m: &Matches) -> Result<SwIfIndex> {
     w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))
 }
 
-/// The rewrite that the words say.
+/// Returns the rewrite that the command describes.
 fn wanted(m: &Matches) -> Result<TagRewrite> {
     let tags: [Option<u16>; 2] = [m.opt("tag")?, m.opt("inner")?];
     let pushed = tags.iter().flatten().count();
@@ -45,7 +45,7 @@ pub fn rewrite(w: &World, m: &Matches) -> Result<Output> {
     Ok(Output::empty())
 }
 
-/// Of `set interface l2 pbb-tag-rewrite`.
+/// Syntax of `set interface l2 pbb-tag-rewrite`.
 pub const BACKBONE_USAGE: &str = "<interface:interface> {disable | pop | push} [dmac <dmac:mac>] [smac <smac:mac>] [s_id <service:u32>] [b_vlanid <vlan:u16>]";
 
 /// `set interface l2 pbb-tag-rewrite`.

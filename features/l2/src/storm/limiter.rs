@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A rate limit that threads share, without a write to shared memory for each frame.
 //!
-//! The bucket is one word: the time at which it will be full again (generic cell rate algorithm). A thread draws a lump of tokens
-//! from it by one compare-exchange, and spends them from a stock of its own. What doesn't pass writes nothing. So a port has its whole
-//! rate however its frames are spread over threads, and threads meet at the word once a lump. Stocks are part of the burst: in `t` seconds
-//! all threads together pass at most `burst + rate × t` frames.
+//! The bucket is one word: the time at which it will be full again (generic cell rate algorithm). A thread draws a lump of tokens from it
+//! by one compare-exchange, and spends them from a stock of its own. A refused frame writes nothing. So a port has its whole rate on any
+//! number of threads, and a thread accesses the word once a lump. Stocks are part of the burst: in `t` seconds all threads together pass
+//! at most `burst + rate × t` frames.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const SECOND: u64 = 1_000_000_000;
-/// Tokens that a thread draws at once at most.
+/// Maximum number of tokens that a thread draws at once.
 const LUMP: u64 = 32;
-/// The burst is what the rate gives in a second divided by this.
+/// Divisor: the burst is the number of frames in one second at the rate, divided by this.
 const BURST_PART: u32 = 10;
-/// The smallest burst: some hosts may ask at the same time.
+/// Minimum burst: several hosts may send requests at the same time.
 const LEAST_BURST: u32 = 10;
 
-/// In a cache line that nothing else is in.
+/// A value alone in its cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Alone<T>(T);
@@ -26,26 +26,26 @@ struct Alone<T>(T);
 pub struct Limiter {
     /// Frames a second.
     rate: u32,
-    /// Tokens that a thread draws at once.
+    /// Number of tokens that a thread draws at once.
     lump: u64,
-    /// Nanoseconds in which the bucket fills; stocks aren't part of it.
+    /// Time in nanoseconds in which the bucket fills, without the stocks.
     depth: u64,
-    /// When the bucket will be full again.
+    /// Time at which the bucket will be full again, in nanoseconds.
     full: Alone<AtomicU64>,
-    /// Tokens that each thread has drawn and not spent. Only the thread writes its own.
+    /// Number of tokens that each thread has drawn and not spent. Only the thread writes its own.
     stocks: Box<[Alone<AtomicU32>]>,
 }
 
-/// Frames that pass at once after a pause.
+/// Returns the number of frames that pass at once after a pause.
 const fn burst(rate: u32) -> u32 {
     if rate / BURST_PART > LEAST_BURST { rate / BURST_PART } else { LEAST_BURST }
 }
 
 impl Limiter {
-    /// `rate` frames a second, at least one, for so many threads. The bucket is full.
+    /// Returns a limiter for `rate` frames a second, at least one, and this number of threads. The bucket is full.
     pub fn new(rate: u32, threads: usize) -> Self {
         let (rate, burst, threads) = (rate.max(1), u64::from(burst(rate)), threads.max(1) as u64);
-        // At least 15 of 16 parts of the burst stay in the bucket, whatever threads hold that pass nothing.
+        // At least 15/16 of the burst stay in the bucket, whatever idle threads hold.
         let lump = (burst / (16 * threads)).clamp(1, LUMP);
         let depth = (burst - threads * (lump - 1)) * SECOND;
         Self {
@@ -57,12 +57,12 @@ impl Limiter {
         }
     }
 
-    /// Frames a second.
+    /// Returns the rate in frames per second.
     pub fn rate(&self) -> u32 {
         self.rate
     }
 
-    /// Whether a thread may pass a frame; `now` in nanoseconds.
+    /// Returns true if a thread may pass a frame, and takes a token; `now` in nanoseconds.
     #[inline]
     pub fn take(&self, thread: usize, now: u64) -> bool {
         let Some(Alone(stock)) = self.stocks.get(thread) else { return false };
@@ -77,7 +77,7 @@ impl Limiter {
         true
     }
 
-    /// Takes a lump out of the bucket, or what is there of it.
+    /// Draws a lump from the bucket, or the tokens that are left.
     fn draw(&self, now: u64) -> u32 {
         let mut drawn = 0;
         let next = |full: u64| {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Storm control: how many frames a second of a port are flooded, by class. VPP has none.
+//! Storm control: limits the frames per second that a port floods, by class. VPP has none.
 //!
-//! `l2-input` marks the frames of ports that have a limit, and `l2-flood` looks at the mark: frames of other ports pass without a lookup.
-//! Only flooded frames are limited. Known unicast, frames to the unknown-unicast port and answers of ARP termination aren't flooded. The BVI
-//! is exempt: the router has limits for its own questions and errors, and a lost question would cut it off from a host.
+//! `l2-input` marks the frames of ports that have a limit, and `l2-flood` checks the mark: frames of other ports pass without a lookup.
+//! Only flooded frames are limited, not known unicast, frames to the unknown-unicast port and replies of ARP termination. The BVI is
+//! exempt: the router limits its own requests and errors, and a lost request would cut it off from a host.
 
 mod limiter;
 
@@ -21,11 +21,11 @@ pub const COUNTERS: &str = "/net/l2-storm-control";
 /// A class of flooded frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// To all stations.
+    /// Frames to all stations.
     Broadcast,
-    /// To other groups.
+    /// Frames to other groups.
     Multicast,
-    /// To one station, at no known port.
+    /// Frames to one station, at no known port.
     UnknownUnicast,
 }
 
@@ -33,7 +33,7 @@ impl Class {
     /// All classes, by number.
     pub const ALL: [Self; 3] = [Self::Broadcast, Self::Multicast, Self::UnknownUnicast];
 
-    /// The word of commands.
+    /// Returns the keyword in commands.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Broadcast => "broadcast",
@@ -42,7 +42,7 @@ impl Class {
         }
     }
 
-    /// The class of a flooded frame with this destination.
+    /// Returns the class of a flooded frame with this destination.
     #[inline(always)]
     pub fn of(destination: [u8; 6]) -> Self {
         match destination {
@@ -53,15 +53,15 @@ impl Class {
     }
 }
 
-/// Frames a second, by [`Class`].
+/// Limits in frames per second, by [`Class`].
 pub type Rates = [Option<u32>; 3];
 
-/// The limits of a port. Replaced as a whole by control; limits that stay the same are the same ones.
+/// The limits of a port. Replaced as a whole by the main thread; unchanged limits keep their buckets.
 #[derive(Clone, Debug, Default)]
 pub struct Limits([Option<Arc<Limiter>>; 3]);
 
 impl Limits {
-    /// Whether a thread may flood a frame.
+    /// Returns true if a thread may flood a frame.
     #[inline]
     pub fn pass(&self, class: Class, thread: ThreadIndex, now: u64) -> bool {
         self.0[class as usize].as_ref().is_none_or(|limiter| limiter.take(thread.at(), now))
@@ -74,25 +74,25 @@ impl Limits {
 
 /// Storm control of an instance.
 pub struct Storms {
-    /// By interface.
+    /// Limits by interface.
     pub limits: Slots<Limits>,
-    /// Dropped frames by [`Class`].
+    /// Number of dropped frames, by [`Class`].
     drops: [Arc<Simple>; 3],
 }
 
 impl Storms {
-    /// No limits.
+    /// Returns the state without limits.
     pub fn new(world: &World) -> Self {
         let drops = Class::ALL.map(|class| world.stats.simple(&format!("{COUNTERS}/{}", class.word())));
         Self { limits: Slots::new(world.qsbr.clone()), drops }
     }
 
-    /// The counters of a thread, by [`Class`].
+    /// Returns the counters of a thread, by [`Class`].
     pub fn lanes(&self, thread: ThreadIndex) -> [Lane; 3] {
         self.drops.each_ref().map(|drops| drops.lane(thread.at()))
     }
 
-    /// Control: what is set for an interface.
+    /// Main thread: returns the limits of an interface.
     pub fn rates(&self, sw_if: SwIfIndex) -> Rates {
         self.limits.read(sw_if.0, |limits| limits.map(Limits::rates).unwrap_or_default())
     }
@@ -104,8 +104,8 @@ impl Storms {
 }
 
 impl Bridge {
-    /// Sets how many frames a second an interface may flood of each of these classes while it is a port of a bridge domain, or ends the
-    /// limit. At least one; after a pause a tenth of that at once, and at least 10.
+    /// Sets the frames per second that an interface may flood of each of these classes while it is a port of a bridge domain, or
+    /// removes the limit. At least one; after a pause a tenth of that at once, and at least 10.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or carries no Ethernet frames (−71).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ports that frames of a vector leave by straight away.
+//! Ports that frames of a vector are sent to directly.
 
 use crate::state::Port;
 use graph::NodeIndex;
@@ -8,7 +8,7 @@ use net::Outlet;
 /// The ports of a vector.
 pub type Targets = net::Exits<Target>;
 
-/// A port that frames leave by.
+/// A port that frames are sent by.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Target {
     /// Its transmit node.
@@ -23,19 +23,19 @@ pub struct Target {
 impl Outlet for Target {}
 
 impl Target {
-    /// A port with its transmit node; `None` if frames to it need the graph.
+    /// Returns a port with its transmit node; a closed one if frames to it need the graph.
     pub fn new(tx: NodeIndex, port: Option<&Port>) -> Self {
         let Some(&Port { domain, shg, generation, .. }) = port else { return Self::default() };
         Self { tx, is_open: true, domain, shg, generation }
     }
 
-    /// Whether frames may leave by it straight away.
+    /// Returns true if frames may be sent directly.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Whether frames of a domain and a split-horizon group may.
+    /// Returns true if frames of a domain and a split-horizon group may be sent directly.
     #[inline(always)]
     pub fn takes(&self, domain: u16, shg: u8) -> bool {
         self.is_open && self.domain == domain && (shg == 0 || shg != self.shg)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `l2-arp-snoop-ager`: forgets snooped hosts that weren't seen for long. Workers answer for none of these meanwhile.
+//! `l2-arp-snoop-ager`: forgets snooped hosts that weren't seen for long. Workers don't answer for such hosts meanwhile.
 
 use crate::bridge::Bridge;
 use graph::{Process, Sleep, Wake, World};
@@ -10,7 +10,7 @@ const SCAN: u64 = 60_000_000_000;
 
 struct Ager {
     bridge: Arc<Bridge>,
-    /// When the next walk is due.
+    /// Time of the next walk.
     scan: u64,
     /// The last domain of the walk at hand.
     last: Option<u32>,

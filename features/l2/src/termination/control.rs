@@ -91,7 +91,7 @@ impl Bridge {
         cli::pieces(move |last, n| self.hosts_behind(of, last, n), |(id, ip, _)| (*id, *ip))
     }
 
-    /// The same and snooped hosts, at a time in nanoseconds.
+    /// Configured and snooped hosts, at a time in nanoseconds.
     pub fn known_hosts(self: Arc<Self>, of: Option<u32>, now: u64) -> impl Iterator<Item = HostInfo> + use<> {
         cli::pieces(move |last, n| self.known_behind(of, last, n, now), |host| (host.id, host.ip))
     }

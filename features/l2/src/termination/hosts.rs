@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sync::{Qsbr, Slots, Turn};
 use wire::MacAddr;
 
-/// Parts of a table of hosts.
+/// Number of parts of a table of hosts.
 const PARTS: u32 = 256;
 
 const SECOND: u64 = 1_000_000_000;
-/// Nanoseconds after which a snooped host that isn't seen is forgotten.
+/// Time in nanoseconds after which a snooped host that isn't seen is forgotten.
 pub const AGE: u64 = 600 * SECOND;
 
 /// A host of a domain.
@@ -21,26 +21,26 @@ pub const AGE: u64 = 600 * SECOND;
 pub struct Known {
     /// Its MAC address.
     pub mac: MacAddr,
-    /// Nothing for a host that is configured.
+    /// `None` for a configured host.
     pub snooped: Option<Arc<Snooped>>,
 }
 
-/// Where and when a host was seen.
+/// The port and the time at which a host was seen.
 #[derive(Debug)]
 pub struct Snooped {
     /// The port that it is behind.
     pub sw_if: u32,
-    /// When it was seen last, in nanoseconds of the instance's clock. Workers write it.
+    /// Time at which it was seen last, in nanoseconds of the instance's clock. Workers write it.
     seen: AtomicU64,
 }
 
 impl Snooped {
-    /// Seen behind a port now.
+    /// Returns a sighting behind a port at `now`.
     pub fn new(sw_if: u32, now: u64) -> Self {
         Self { sw_if, seen: AtomicU64::new(now) }
     }
 
-    /// The host is seen again. It is noted once a second, so threads don't compete for the cache line.
+    /// Records that the host is seen again: once a second, so threads don't compete for the cache line.
     #[inline]
     pub fn touch(&self, now: u64) {
         if now >= self.seen.load(Ordering::Relaxed) + SECOND {
@@ -48,12 +48,12 @@ impl Snooped {
         }
     }
 
-    /// Nanoseconds since it was seen.
+    /// Returns the nanoseconds since it was seen.
     pub fn age(&self, now: u64) -> u64 {
         now.saturating_sub(self.seen.load(Ordering::Relaxed))
     }
 
-    /// Whether it is to be forgotten.
+    /// Returns true if it is to be forgotten.
     #[inline]
     pub fn is_old(&self, now: u64) -> bool {
         self.age(now) >= AGE
@@ -61,7 +61,7 @@ impl Snooped {
 }
 
 impl Known {
-    /// An operator or a client has set it.
+    /// Returns a host set by an operator or a client.
     pub fn configured(mac: MacAddr) -> Self {
         Self { mac, snooped: None }
     }
@@ -74,7 +74,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// No host.
+    /// Returns an empty table.
     pub fn new(domain: Arc<Qsbr>) -> Self {
         Self { parts: Slots::new(domain), hasher: RandomState::new() }
     }
@@ -83,17 +83,17 @@ impl Hosts {
         self.hasher.hash_one(ip) as u32 % PARTS
     }
 
-    /// The host with an address.
+    /// Returns the host with this address.
     pub fn get<'t>(&'t self, ip: IpAddr, turn: &'t Turn<'_>) -> Option<&'t Known> {
         self.parts.get(self.part(ip), turn)?.get(&ip)
     }
 
-    /// Control: removes all hosts.
+    /// Main thread: removes all hosts.
     pub fn clear(&self) {
         (0..PARTS).for_each(|part| _ = self.parts.clear(part));
     }
 
-    /// Control: sets a host, or removes it.
+    /// Main thread: sets a host, or removes it.
     pub fn set(&self, ip: IpAddr, known: Option<Known>) {
         let part = self.part(ip);
         let mut hosts = self.parts.read(part, |hosts| hosts.cloned().unwrap_or_default());
@@ -104,7 +104,7 @@ impl Hosts {
         self.publish(part, hosts);
     }
 
-    /// Control: removes the hosts for which `keep` is false.
+    /// Main thread: removes the hosts for which `keep` is false.
     pub fn retain(&self, keep: impl Fn(IpAddr, &Known) -> bool) {
         for part in 0..PARTS {
             let kept = self.parts.read(part, |hosts| {

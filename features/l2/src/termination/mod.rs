@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ARP and ND termination: a bridge domain answers for hosts whose addresses were configured or snooped, instead of flooding the question.
+//! ARP and ND termination: a bridge domain answers for configured or snooped hosts, instead of flooding the request.
 
 mod ager;
 pub mod control;
@@ -20,12 +20,12 @@ use std::sync::{Arc, OnceLock};
 use sync::{Mailbox, Waker};
 use wire::MacAddr;
 
-/// Mailboxes to control. Ports share them by their index, so a port that sends much fills one of them.
+/// Number of mailboxes to the main thread. Ports share them by their index, so a port that sends much fills one of them.
 const MAILBOXES: usize = 64;
-/// Sightings that wait in a mailbox at most.
+/// Maximum number of sightings that wait in a mailbox.
 const WAITING: usize = 64;
 
-/// A host that said by ARP or ND which addresses it has.
+/// A host detected by its ARP or ND message, with its addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Sighting {
     /// Its IP address.
@@ -36,29 +36,29 @@ pub struct Sighting {
     pub sw_if: u32,
 }
 
-/// A sighting on its way to control.
+/// A sighting sent to the main thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
     /// The host.
     pub sighting: Sighting,
-    /// The index of the domain that learns it, if it is news to a domain that snoops.
+    /// Index of the domain that learns it, if it is new to a domain that snoops.
     pub learn: Option<u16>,
-    /// It replaces another MAC address that was snooped. An advertisement without the Override flag doesn't (RFC 4861 7.2.5).
+    /// True if it replaces another snooped MAC address. An advertisement without the Override flag doesn't (RFC 4861 7.2.5).
     pub overrides: bool,
 }
 
-/// The way of sightings from workers to control, which tells clients and learns.
+/// The queues of sightings from workers to the main thread, which notifies clients and learns.
 pub struct Sightings {
-    /// Whether a client wants to know.
+    /// True if a client has subscribed.
     wanted: AtomicBool,
-    /// Made when the first client asks, or the first domain snoops.
+    /// Created when the first client subscribes, or the first domain snoops.
     mailboxes: OnceLock<Box<[Mailbox<Report>]>>,
     waker: Arc<Waker>,
     signal: Signal,
 }
 
 impl Sightings {
-    /// Nobody wants to know.
+    /// Returns the state without subscribers.
     pub fn new(world: &World) -> Self {
         Self {
             wanted: AtomicBool::new(false),
@@ -68,13 +68,13 @@ impl Sightings {
         }
     }
 
-    /// Whether a client wants to know.
+    /// Returns true if a client has subscribed.
     #[inline]
     pub fn are_wanted(&self) -> bool {
         self.wanted.load(Ordering::Acquire)
     }
 
-    /// Control: whether a client wants to know.
+    /// Main thread: records if a client has subscribed.
     pub fn want(&self, wanted: bool) {
         if wanted {
             self.prepare();
@@ -82,13 +82,13 @@ impl Sightings {
         self.wanted.store(wanted, Ordering::Release);
     }
 
-    /// Control: makes the mailboxes.
+    /// Main thread: creates the mailboxes.
     pub fn prepare(&self) {
         let mailbox = |_| Mailbox::new(WAITING, self.waker.clone());
         self.mailboxes.get_or_init(|| (0..MAILBOXES).map(mailbox).collect());
     }
 
-    /// Passes a sighting to control. Returns false if there is no room.
+    /// Sends a sighting to the main thread. Returns false if there is no room.
     pub fn post(&self, report: Report) -> bool {
         let Some(mailboxes) = self.mailboxes.get() else { return true };
         let posted = mailboxes[report.sighting.sw_if as usize % MAILBOXES].post(report).is_ok();
@@ -96,7 +96,7 @@ impl Sightings {
         posted
     }
 
-    /// Control: a sighting that waits. `next` is the mailbox that is looked at first: mailboxes take turns.
+    /// Main thread: takes a waiting sighting. `next` is the mailbox that was read last: mailboxes are read round robin.
     pub fn take(&self, next: &mut usize) -> Option<Report> {
         let mailboxes = self.mailboxes.get()?;
         (0..MAILBOXES).find_map(|_| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `arp-term-l2bd`: answers questions for hosts that are configured or snooped (RFC 826, RFC 4861 7.2), and reports who is seen.
+//! `arp-term-l2bd`: answers requests for configured or snooped hosts (RFC 826, RFC 4861 7.2), and reports detected hosts.
 
 use super::snoop::is_learnable;
 use super::{Report, Sighting};
@@ -75,7 +75,7 @@ steps! {
     }
 }
 
-/// The frame as it came.
+/// The received frame.
 #[derive(Clone, Copy)]
 pub struct TermTrace(Head);
 
@@ -90,7 +90,7 @@ impl Trace for TermTrace {
 struct Told {
     ip: IpAddr,
     mac: MacAddr,
-    /// It replaces what was said before.
+    /// True if it replaces a known MAC address.
     overrides: bool,
 }
 
@@ -102,20 +102,20 @@ impl From<(IpAddr, MacAddr)> for Told {
 
 /// The result of parsing a frame.
 enum Found {
-    /// It goes on; it may tell of a host.
+    /// It continues; it may report a host.
     Other(Option<Told>),
-    /// A question for `target`.
+    /// A request for `target`.
     Question { sender: (IpAddr, MacAddr), target: IpAddr },
     /// It is dropped.
     Bad(To),
 }
 
-/// The first five bytes of MAC addresses of virtual routers, which send from other ones (RFC 9568 7.3).
+/// First five bytes of the MAC addresses of virtual routers, whose frames have other sources (RFC 9568 7.3).
 const VIRTUAL_ROUTER: [u8; 5] = [0, 0, 0x5e, 0, 1];
-/// The same of IPv6.
+/// First five bytes for IPv6 virtual routers.
 const VIRTUAL_ROUTER6: [u8; 5] = [0, 0, 0x5e, 0, 2];
 
-/// Reads an ARP packet of a frame with this source.
+/// Parses an ARP packet of a frame with this source.
 fn read_arp(packet: &[u8], source: MacAddr) -> Found {
     let Some(arp) = Arp::view(packet) else { return Found::Bad(To::TooShort) };
     if arp.hardware.get() != 1 || arp.hardware_len != 6 {
@@ -146,7 +146,7 @@ fn read_arp(packet: &[u8], source: MacAddr) -> Found {
     Found::Other((!sender.0.is_unspecified()).then(|| sender.into()))
 }
 
-/// Reads a message of neighbour discovery. One that isn't well-formed goes on: hosts judge for themselves (RFC 4861 7.1).
+/// Parses a neighbour discovery message. A malformed one continues: hosts check it themselves (RFC 4861 7.1).
 fn read_nd(packet: &[u8], is_checked: bool) -> Option<Found> {
     let (ip, rest) = Ipv6Header::split(packet)?;
     if ip.next_header != IpProtocol::ICMP6 || ip.hop_limit != HOP_LIMIT {
@@ -175,7 +175,7 @@ fn read_nd(packet: &[u8], is_checked: bool) -> Option<Found> {
     }
 }
 
-/// Makes the answer to a question out of its frame. Returns false if the frame is too short for that.
+/// Turns the frame of a request into the reply. Returns false if the frame is too short for that.
 fn answer(b: &mut Buffer, at: usize, asker: (IpAddr, MacAddr), target: (IpAddr, MacAddr)) -> bool {
     match (target.0, asker.0) {
         (IpAddr::V4(ip), IpAddr::V4(asker_ip)) => {
@@ -218,7 +218,7 @@ impl Build for ArpTerm {
 }
 
 impl ArpTerm {
-    /// Reports a host, if a client wants to know or a domain that snoops has news.
+    /// Reports a host, if a client has subscribed or it is new to a domain that snoops.
     fn report<const TRACED: bool>(
         &self,
         told: Told,
@@ -245,12 +245,12 @@ impl ArpTerm {
     }
 }
 
-/// Whether a host that sends from `source` may say that its address is `mac`: its own, or that of a virtual router.
+/// Returns true if a host that sends from `source` may claim the address `mac`: its own, or that of a virtual router.
 fn is_own(mac: MacAddr, source: MacAddr) -> bool {
     mac == source || [VIRTUAL_ROUTER, VIRTUAL_ROUTER6].iter().any(|prefix| mac.octets().starts_with(prefix))
 }
 
-/// Whether a domain learns something from what a host says. If the host is where it was, it is noted that it was seen.
+/// Returns true if a domain learns from a host's message. If the host is where it was, records that it was seen.
 fn is_news<const TRACED: bool>(domain: &Domain, told: Told, sw_if: u32, cx: &mut Cx<'_, TRACED>) -> bool {
     let (Told { ip, mac, overrides }, now) = (told, cx.now());
     let known = domain.hosts.as_ref().and_then(|hosts| hosts.get(ip, cx.turn));
@@ -315,7 +315,7 @@ impl Node for ArpTerm {
             self.report(sender.into(), from, place, cx);
         }
         let known = domain.and_then(|domain| domain.hosts.as_ref()?.get(target, cx.turn));
-        // A probe for a snooped host is the host's own to answer: what was seen may not be true any more (RFC 5227 2.4).
+        // A probe for a snooped host is the host's own to answer: the snooped entry may be outdated (RFC 5227 2.4).
         let known = known.filter(|known| match &known.snooped {
             Some(snooped) => !is_probe && !snooped.is_old(cx.now()),
             None => true,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `l2-arp-term-publisher`: tells clients of hosts that workers have seen, and lets domains learn them.
+//! `l2-arp-term-publisher`: notifies clients of hosts that workers have detected, and lets domains learn them.
 
 use super::Sighting;
 use crate::api::L2ArpTermEvent;
@@ -8,21 +8,21 @@ use graph::{Process, Sleep, Wake, World};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Nanoseconds for which the same sighting isn't told again.
+/// Time in nanoseconds for which the same sighting isn't reported again.
 const QUIET: u64 = 10_000_000_000;
-/// Sightings that are remembered at most.
+/// Maximum number of remembered sightings.
 const REMEMBERED: usize = 1 << 14;
 
 struct Publisher {
     bridge: Arc<Bridge>,
-    /// When a sighting was told.
+    /// Time at which each sighting was reported.
     told: HashMap<Sighting, u64>,
     /// The mailbox that was read last.
     mailbox: usize,
 }
 
 impl Publisher {
-    /// Whether clients were told of a sighting lately. If not, they will be now.
+    /// Returns true if a sighting was reported lately; if not, records that it is reported now.
     fn is_repeated(&mut self, sighting: Sighting, now: u64) -> bool {
         if self.told.get(&sighting).is_some_and(|told| now < told + QUIET) {
             return true;
@@ -31,7 +31,7 @@ impl Publisher {
             self.told.retain(|_, told| now < *told + QUIET);
         }
         if self.told.len() >= REMEMBERED {
-            // Rather a sighting told twice than one not told.
+            // Better to report a sighting twice than never.
             self.told.clear();
         }
         self.told.insert(sighting, now);
@@ -46,7 +46,7 @@ impl Process for Publisher {
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
         let (bridge, now) = (self.bridge.clone(), world.clock.now());
-        // The client may have gone without a word.
+        // The client may have disconnected without unsubscribing.
         let wanted = world.api.wanted::<L2ArpTermEvent>();
         bridge.sightings.want(wanted);
         let goes_on = cli::slice(|| {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Hosts that domains learn from ARP and ND messages: control.
+//! Hosts that domains learn from ARP and ND messages: the main thread's part.
 //!
-//! A domain learns what ARP termination reads: senders of ARP packets and solicitations, and targets of advertisements. Not learned are
-//! probes (RFC 5227 2.1.1) and solicitations from the unspecified address, whose sender doesn't have the address yet; addresses of more
-//! than one host; IPv6 link-local addresses, as in events: routers are known by these, and an answer of the domain couldn't tell that they
-//! are routers. A domain floods probes for snooped hosts: only the host itself may defend its address (RFC 5227 2.4).
+//! A domain learns the addresses that ARP termination parses: senders of ARP packets and solicitations, and targets of advertisements.
+//! Not learned are probes (RFC 5227 2.1.1) and solicitations from the unspecified address, whose sender doesn't have the address yet;
+//! addresses of more than one host; IPv6 link-local addresses, as in events: they identify routers, and a reply of the domain couldn't
+//! say that the host is a router. A domain floods probes for snooped hosts: only the host itself may defend its address (RFC 5227 2.4).
 //!
 //! The limit of a domain is shared as that of learned MAC addresses is: a port has as many hosts as it leaves room for others.
 
@@ -19,12 +19,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use wire::MacAddr;
 
-/// How many hosts may be snooped.
+/// Limits of the number of snooped hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// In a domain.
+    /// Maximum number in a domain.
     pub domain: usize,
-    /// In all domains.
+    /// Maximum number in all domains.
     pub all: usize,
 }
 
@@ -38,19 +38,19 @@ impl Default for Limits {
 #[derive(Default)]
 pub struct SnoopedHosts {
     hosts: BTreeMap<IpAddr, (MacAddr, Arc<Snooped>)>,
-    /// How many there are at each port.
+    /// Number of snooped hosts at each port.
     at_ports: BTreeMap<u32, usize>,
-    /// Hosts that weren't learned because a limit is reached.
+    /// Number of hosts refused because a limit was reached.
     refused: u64,
 }
 
 impl SnoopedHosts {
-    /// The hosts by address.
+    /// Returns the hosts by address.
     pub fn hosts(&self) -> &BTreeMap<IpAddr, (MacAddr, Arc<Snooped>)> {
         &self.hosts
     }
 
-    /// Hosts that weren't learned because a limit is reached.
+    /// Returns the number of hosts refused because a limit was reached.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -76,26 +76,26 @@ impl SnoopedHosts {
     }
 }
 
-/// Whether the addresses are those of one host.
+/// Returns true if the addresses are those of a single host.
 pub fn is_host(ip: IpAddr, mac: MacAddr) -> bool {
     !ip.is_multicast() && !ip.is_unspecified() && mac.is_unicast() && !mac.is_zero()
 }
 
-/// Whether a host with these addresses is learned.
+/// Returns true if a host with these addresses is learned.
 pub fn is_learnable(ip: IpAddr, mac: MacAddr) -> bool {
     let is_group = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
     is_host(ip, mac) && !is_group && !ip.is_loopback()
 }
 
 impl DomainState {
-    /// Whether it learns hosts.
+    /// Returns true if it learns hosts.
     pub fn snoops(&self) -> bool {
         self.config.arp_term && self.config.arp_snoop
     }
 }
 
 impl Control {
-    /// The domain with an index, if it learns hosts at a port now.
+    /// Returns the domain with an index, if it learns hosts at a port now.
     fn snooping(&mut self, index: u16, sw_if: SwIfIndex) -> Option<&mut DomainState> {
         let id = self.ids.get(usize::from(index)).copied().flatten()?;
         // Since the worker saw the host, the port may have left the domain, or its termination been switched off.
@@ -131,7 +131,7 @@ impl Control {
         domain.published_hosts.retain(|ip, known| known.snooped.is_none() || left.contains_key(&ip));
     }
 
-    /// Learns a host, or where it is now. What is configured stays.
+    /// Learns a host, or its new port. Configured hosts stay.
     fn learn(&mut self, report: Report, now: u64) {
         let Report { sighting, learn, overrides } = report;
         let (ip, mac, sw_if) = (sighting.ip, sighting.mac, sighting.sw_if);
@@ -148,7 +148,7 @@ impl Control {
         {
             return snooped.touch(now);
         }
-        // One that has moved is forgotten even if there is no room at the new port: the question is flooded then.
+        // A moved host is forgotten even if there is no room at the new port: requests for it are flooded then.
         let was = domain.snooped.remove(ip);
         let stays = was.as_ref().is_some_and(|(_, snooped)| snooped.sw_if == sw_if);
         let (count, all) = (domain.snooped.hosts.len(), all - usize::from(was.is_some()));
@@ -168,7 +168,7 @@ impl Control {
 }
 
 impl Bridge {
-    /// Learns a host that a worker has seen.
+    /// Learns a host that a worker has detected.
     pub(crate) fn learn_host(&self, report: Report, now: u64) {
         self.control().learn(report, now);
     }
@@ -190,12 +190,12 @@ impl Bridge {
         Some(id)
     }
 
-    /// Whether a domain has snooped hosts, or may get some.
+    /// Returns true if a domain learns hosts, and so may have snooped ones.
     pub(crate) fn is_snooping(&self) -> bool {
         self.control().domains.values().any(DomainState::snoops)
     }
 
-    /// Learns hosts in a domain from ARP and ND messages while it terminates them, or forgets what it has learned.
+    /// Enables learning of hosts in a domain from ARP and ND messages while it terminates them, or disables it and forgets them.
     ///
     /// # Errors
     /// Domain 0 (−121); one that isn't there (−6).

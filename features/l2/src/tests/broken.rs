@@ -47,7 +47,7 @@ fn mutated_frames_are_switched_as_they_are() {
     }
 }
 
-/// What comes in is sent, flooded or dropped by a reason: the sums of a vector of unicast frames agree.
+/// Each received frame is sent, flooded or dropped with a reason: the sums of a vector of unicast frames agree.
 #[test]
 fn every_frame_is_sent_or_counted() {
     let mut rig = bridged(2);

@@ -60,7 +60,7 @@ fn hosts_and_the_router_reach_each_other() {
     assert!(reply.ends_with(b"over the bridge"));
     assert!(rig.packets(bvi).0 >= 2, "counted as received on the BVI");
 
-    // From the routed side to a host on port 1 that nobody knows yet.
+    // From the routed side to an unknown host on port 1.
     let to_host = pkt::ether(host(22), port_mac(2)).ip4("10.0.2.2", "10.0.0.6").ttl(9);
     let to_host = to_host.udp(1, 2).payload(b"to a bridged host").build();
     let asked = rig.pass(2, &to_host);

@@ -151,7 +151,7 @@ fn a_port_with_many_addresses_leaves_room_for_others() {
     rig.pass(1, &frame(200, 99, 0));
     let to = frame(201, 200, 0);
     assert_eq!(rig.pass(2, &to), at(&[1], &to), "learned on another port");
-    // What moves away from it makes room again there.
+    // Addresses that leave the port make room again there.
     rig.pass(1, &frame(1, 99, 0));
     rig.pass(1, &frame(2, 99, 0));
     rig.cli("l2fib flush-mac interface p1");

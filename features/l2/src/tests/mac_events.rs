@@ -69,7 +69,7 @@ fn a_client_hears_what_is_learned_moves_and_is_forgotten() {
     assert_eq!(told(&mut rig, &mut suspended), [vec![(MacEventAction::Move, host(3), p[1].0)]]);
     rig.cli("l2fib flush-mac interface p1");
     assert_eq!(told(&mut rig, &mut suspended), [vec![(MacEventAction::Delete, host(3), p[1].0)]]);
-    // What moves before it was told of is new where it is then; what goes before that isn't told of.
+    // An address that moves before it was reported is reported as new at the new port; one removed before that isn't reported.
     rig.pass(0, &frame(30, 98, 0));
     rig.pass(1, &frame(30, 98, 0));
     rig.pass(0, &frame(31, 98, 0));
@@ -86,7 +86,7 @@ fn a_client_hears_what_is_learned_moves_and_is_forgotten() {
     assert!(told(&mut rig, &mut suspended).is_empty());
 }
 
-/// What startup.conf says is the limit again when a client that set another one is gone.
+/// The limit of startup.conf applies again when a client that set another one is gone.
 #[test]
 fn the_limit_of_startup_conf_comes_back() {
     let source = Source::file("startup.conf", "{ limit 7 }");

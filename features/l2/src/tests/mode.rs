@@ -199,7 +199,7 @@ fn an_interface_that_is_deleted_leaves_nothing_behind() {
     rig.pass(2, &frame(1, 99, 0));
     rig.pass(0, &frame(2, 99, 0));
     let gone = rig.ports[2];
-    // A frame is on its way to the port while it is deleted.
+    // A frame is queued for the port while the port is deleted.
     rig.bench.arrive(rig.ports[0], &frame(2, 1, 0));
     world.get::<Interfaces>().delete(&world, gone).expect("deleted");
     rig.bench.settle();
@@ -210,7 +210,7 @@ fn an_interface_that_is_deleted_leaves_nothing_behind() {
     assert_eq!((bridge.entry_count(), bridge.provisioned().len()), (1, 0), "host 2 on p0");
     let to = frame(3, 1, 1);
     assert_eq!(rig.pass(0, &to), at(&[1], &to));
-    // Whoever gets the index next is no member, and frames don't go there.
+    // The next interface with this index is no member, and frames don't go there.
     rig.add_port(4);
     assert_eq!(rig.ports[4], gone);
     rig.ports[2] = SwIfIndex(u32::MAX);

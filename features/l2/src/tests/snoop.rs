@@ -68,7 +68,7 @@ fn a_domain_answers_for_hosts_that_it_has_seen() {
     let advert = advertisement((host(1), ip6(1)), (MacAddr::BROADCAST, ALL_NODES));
     assert_eq!(rig.pass(0, &advert), at(&[1, 2], &advert));
     asks(&mut rig, 1, Some(host(1)));
-    // Those who asked are known too, and a reply to all.
+    // Senders of requests are learned too, and the sender of a broadcast reply.
     rig.pass(1, &arp(MacAddr::BROADCAST, 2, (host(3), ip(3)), (host(9), ip(9))));
     let [p0, p1, p2] = [rig.ports[0], rig.ports[1], rig.ports[2]];
     let want = [
@@ -221,7 +221,7 @@ fn what_is_no_hosts_address_is_not_learned() {
     rig.cli("set interface l2 bridge p0 1 7");
     announce(&mut rig, 0, 1);
     assert_eq!(snooped(&rig), []);
-    // A virtual router says that it has another address than the frame's source.
+    // A virtual router announces another address than the frame's source.
     rig.cli("set interface l2 bridge p0 1");
     let router = MacAddr([0, 0, 0x5e, 0, 1, 9]);
     let mut frame = request((router, ip(1)), ip(1));
@@ -245,7 +245,7 @@ fn probes_reach_the_host() {
     asks(&mut rig, 1, Some(host(1)));
 }
 
-/// A port that sends from ever new addresses gets half of what there is room for.
+/// A port that sends from ever new addresses gets half of the free places.
 #[test]
 fn a_noisy_port_leaves_room_for_others() {
     for limits in [Limits { domain: 20, all: 1000 }, Limits { domain: 1000, all: 20 }] {
@@ -266,7 +266,7 @@ fn a_noisy_port_leaves_room_for_others() {
         announce(&mut rig, 1, 1);
         asks(&mut rig, 1, Some(host(1)));
         asks(&mut rig, 130, None);
-        // A host that comes to the full port is forgotten where it was: nobody is sent there any more.
+        // A host that moves to the full port is forgotten at the old one: no requests are answered for it.
         rig.pass(0, &request((host(1), ip(1)), ip(2)));
         assert_eq!(rig.pass(2, &request((host(9), ip(9)), ip(1))).len(), 2);
         // Of its own hosts, it may change the addresses.
@@ -323,7 +323,7 @@ fn snooped_hosts_are_shown_dumped_and_not_saved() {
     assert_eq!(configured, [(1, ip(5).into(), host(5))], "what is saved");
 }
 
-/// Events are told as without snooping, also of hosts that are known.
+/// Events are sent as without snooping, also of hosts that are known.
 #[test]
 fn clients_hear_of_known_hosts_too() {
     let mut rig = snooping();

@@ -90,7 +90,7 @@ fn known_unicast_and_answers_are_not_limited() {
     for _ in 0..60 {
         assert!(matches!(&rig.pass(0, &ask)[..], [(0, answer)] if answer[..6] == host(7).octets()));
     }
-    // The unknown-unicast port takes what is unknown: no copies are made.
+    // The unknown-unicast port takes frames to unknown stations: no copies are made.
     rig.cli("set interface l2 bridge p2 1 uu-fwd");
     for frame in storm(Class::UnknownUnicast, 60) {
         assert_eq!(rig.pass(0, &frame), at(&[2], &frame));

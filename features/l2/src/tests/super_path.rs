@@ -26,7 +26,7 @@ fn vectors(rig: &Rig, node: &str) -> u64 {
     rig.bench.world.stats.simple(graph::counters::VECTORS).sum(node.at())
 }
 
-/// Whether the node is enabled on a port.
+/// Returns true if the node is enabled on a port.
 fn is_used(rig: &Rig, port: usize) -> bool {
     rig.bench.world.is_feature_set("device-input", "l2-super-path", rig.ports[port]) == Ok(true)
 }

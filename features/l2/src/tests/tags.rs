@@ -36,7 +36,7 @@ fn sub_interfaces_are_ports_that_leave_tags_alone() {
     let answer = tagged(&[(Q, 200)], &frame(2, 1, 6));
     assert_eq!(rig.pass(1, &answer), at(&[0], &answer));
     assert_eq!(rig.pass(0, &sent), at(&[1], &sent));
-    // Other frames of the ports are nobody's.
+    // Other frames of the ports belong to no sub-interface.
     for (port, other) in [
         (0, tagged(&[(Q, 101)], &plain)),
         (0, tagged(&[(Q, 100), (Q, 1)], &plain)),
@@ -163,7 +163,7 @@ fn rewrites_that_cant_be_are_refused() {
     );
 }
 
-/// What a rewrite makes of a list of tags: the slow way.
+/// Rewrites a list of tags: the simple reference.
 fn by_hand(tags: &[(u16, u16)], pop: usize, push: &[(u16, u16)]) -> Option<Vec<(u16, u16)>> {
     Some(push.iter().chain(tags.get(pop..)?).copied().collect())
 }

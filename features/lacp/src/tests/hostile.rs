@@ -8,7 +8,7 @@ use crate::machine::Rx;
 use bond::{Bonds, MemberInfo, Mode, NewBond, Stage};
 use testkit::mutate::Mutator;
 
-/// Whether a frame was sent by control: a data unit from the bond's system.
+/// Returns true if a frame was sent by control: a data unit from the bond's system.
 fn is_own_unit(frame: &[u8]) -> bool {
     frame[14] == 1 && frame[6..12] == port_mac(0).octets()
 }

@@ -66,7 +66,7 @@ fn table<F: Net>(w: &World, m: &Matches) -> Result<TableIndex> {
     }
 }
 
-/// What is said where an address of the other version stands.
+/// Error for an address of the other IP version.
 fn other_version<F: Net>(m: &Matches, name: &str) -> Error {
     Error::parse(format!("{} is no IPv{} address", m.str(name), F::VERSION)).at(m.span(name))
 }

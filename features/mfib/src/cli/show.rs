@@ -81,14 +81,14 @@ pub fn mfib<F: Net>(w: &World, m: &Matches) -> Result<Output> {
     }))
 }
 
-/// What `show ip mfib` consists of.
+/// An element of the output of `show ip mfib`.
 enum Part<F: Net> {
     Table(TableInfo),
     Route(MrouteInfo<F>),
     End,
 }
 
-/// The routes of a table, as they are when their turn comes.
+/// The routes of a table, each read when it is printed.
 fn routes<F: Net>(mfib: &Arc<Mfib<F>>, table: TableIndex) -> impl Iterator<Item = MrouteInfo<F>> + use<F> {
     let mfib = mfib.clone();
     cli::pieces(move |after, n| mfib.list(table, after, n), |route| route.group)
@@ -105,7 +105,7 @@ fn path_text(w: &World, path: &Mpath) -> String {
     }
 }
 
-/// What becomes of packets at an output.
+/// Description of the adjacency of an output.
 fn output_text(w: &World, index: AdjIndex) -> String {
     let Some(info) = w.get::<Adjacencies>().info(index) else { return "dpo-drop".into() };
     match (info.adj.kind, info.sw_if()) {
@@ -276,7 +276,7 @@ pub fn replicate(w: &World, m: &Matches) -> Result<Output> {
         let error = Error::not_found(format!("there is no multicast route {index}"));
         error.at(m.span("index")).retval(retval::NO_SUCH_ENTRY)
     });
-    // Those that all tables have come once for each.
+    // Routes that all tables have come once for each table.
     let mut seen = BTreeSet::new();
     let mut new = move |v6, index| only.is_none_or(|only| only == index) && seen.insert((v6, index));
     let mut found = false;

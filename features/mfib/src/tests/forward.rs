@@ -32,7 +32,7 @@ fn every_link_gets_a_packet_of_its_own() {
                 assert_eq!(*bytes, want, "{group} {len}");
             }
         }
-        // What came by another link that may send goes to the others only.
+        // A packet received on another accepting link goes to the other links only.
         let frame = packet(source, group).udp(1, 2).build();
         assert_eq!(ways(&mut bench, 3, &frame), [2]);
         let group_mac = [[1, 0, 0x5e, 1, 2, 3], [0x33, 0x33, 0x81, 0x23, 4, 0x56]];
@@ -65,7 +65,7 @@ fn what_may_not_come_in_is_dropped_by_name() {
         run(&mut bench, &format!("ip mroute add {other} Drop"));
         assert_eq!(ways(&mut bench, 1, &udp(packet(source, other))), [0; 0]);
         assert_eq!(count(&bench, "input", "rpf_failure"), 4);
-        // One sender's packets take a way of their own.
+        // One sender's packets take a path of their own.
         run(&mut bench, &format!("ip mroute add {source} {group} via t2 Accept via t4 Forward"));
         assert_eq!(ways(&mut bench, 2, &udp(packet(source, group))), [4]);
         assert_eq!(ways(&mut bench, 1, &udp(packet(source, group))), [0; 0]);
@@ -98,7 +98,7 @@ fn what_belongs_to_a_link_stays_there() {
         assert_eq!(now.iter().sum::<u64>(), before.iter().sum::<u64>() + 1, "{group}");
         before = now;
     }
-    // Nobody here listens: it ends, and says why. And a sender whose address means nothing elsewhere.
+    // Without a local receiver the packet is dropped with a reason; so is one from a link-local source to a global group.
     run(&mut here, "ip mroute del 224.0.0.5 via local");
     assert_eq!(ways(&mut here, 1, &packet("10.0.1.9", "224.0.0.5").udp(1, 2).build()), [0; 0]);
     assert_eq!(here.count("ip4-replicate", "confined"), 1);
@@ -117,7 +117,7 @@ fn what_belongs_to_a_link_stays_there() {
     assert_eq!((seen(&fresh, "ip4-local"), fresh.count("ip4-not-enabled", "not_enabled")), (1, 1));
 }
 
-/// RFC 4291 2.7, erratum 3480: packets from others to groups of a node are dropped; unless it was said otherwise, as in VPP.
+/// RFC 4291 2.7, erratum 3480: packets from others to groups of a node are dropped, unless configured otherwise, as in VPP.
 #[test]
 fn groups_of_a_node_are_forwarded_by_entries_for_their_scope() {
     let mut bench = bench(3);
@@ -193,6 +193,6 @@ fn a_smaller_link_gets_fragments_or_nothing() {
     run(&mut bench, "set interface mtu ip6 1280 t2");
     let big = packet("2001:db8:1::9", "ff0e::1").udp(1, 2).payload_len(1300).build();
     assert_eq!(ways(&mut bench, 1, &big), [3]);
-    // The sender is told (RFC 4443 2.4 (e.3)).
+    // The sender gets an error (RFC 4443 2.4 (e.3)).
     assert_eq!(bench.count("ip6-rewrite-mcast", "mtu_exceeded"), 1);
 }

@@ -19,7 +19,7 @@ fn wide(links: u8) -> Bench {
     bench
 }
 
-/// A payload that names its packet in every word, and the word's own place.
+/// A payload with the packet's number and the word's own offset in every word.
 fn payload(number: u16, len: usize) -> Vec<u8> {
     (0..len as u16)
         .step_by(4)
@@ -48,7 +48,7 @@ struct Seen {
     parts: BTreeMap<(u16, u16), usize>,
 }
 
-/// What the interfaces have sent, all of whose bytes behind the headers are as they were sent.
+/// Sent packets by interface; checks that all bytes behind the headers are as they were received.
 fn compared(bench: &Bench, len: usize) -> BTreeMap<u32, Seen> {
     let mut all: BTreeMap<u32, Seen> = BTreeMap::new();
     for (tx_if, bytes) in bench.world.get::<Recorded>().take() {

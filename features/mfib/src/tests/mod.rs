@@ -54,7 +54,7 @@ fn packet(source: &str, group: &str) -> Packet {
     }
 }
 
-/// What leaves when a frame comes in, by interface.
+/// Frames sent when a frame comes in, by interface.
 fn sent(bench: &mut Bench, rx_if: u32, frame: &[u8]) -> Vec<(u32, Vec<u8>)> {
     bench.send("ethernet-input", frame, |b| b.rx_if = rx_if);
     let mut all = bench.world.get::<Recorded>().take();
@@ -62,12 +62,12 @@ fn sent(bench: &mut Bench, rx_if: u32, frame: &[u8]) -> Vec<(u32, Vec<u8>)> {
     all
 }
 
-/// By which interfaces something leaves.
+/// Interfaces by which a frame leaves.
 fn ways(bench: &mut Bench, rx_if: u32, frame: &[u8]) -> Vec<u32> {
     sent(bench, rx_if, frame).into_iter().map(|(tx_if, _)| tx_if).collect()
 }
 
-/// How many packets a node has seen.
+/// Number of packets that a node has processed.
 fn seen(bench: &Bench, node: &str) -> u64 {
     bench.world.stats.simple(VECTORS).sum(bench.index(node).at())
 }

@@ -3,7 +3,7 @@ use super::*;
 use crate::api::*;
 use net::mfib::Signals;
 
-/// What waits: interface, table, bits of the group, bytes of the packet.
+/// Pending reports: interface, table, bits of the group, bytes of the packet.
 fn taken(bench: &Bench) -> Vec<(u32, u32, u16, u16)> {
     let all = bench.api().dump(MfibSignalDump {}).into_iter();
     all.map(|s| (s.sw_if_index.0, s.table_id, s.prefix.grp_address_length, s.ip_packet_len)).collect()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Punted packets, and those that nobody takes, are sent elsewhere.
+//! Redirects of punted packets, and of packets without a listener.
 
 use super::*;
 use net::api::{AddressFamily, FibPath, InterfaceIndex};

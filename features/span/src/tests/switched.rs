@@ -140,7 +140,7 @@ fn feature_bitmaps_have_the_bits_of_mirroring() {
     }
 }
 
-/// What is set holds in whatever mode, and copies need a switched destination.
+/// Settings hold in every interface mode, and copies need a switched destination.
 #[test]
 fn mirroring_outlives_the_mode_of_both_ends() {
     let mut rig = crossed(3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packets on their way from a worker to the process that writes them: bytes in memory that was set aside.
+//! Packets queued from a worker to the process that writes them: bytes in preallocated memory.
 
 use graph::SwIfIndex;
 use zerocopy::{Immutable, IntoBytes, TryFromBytes};
@@ -9,7 +9,7 @@ pub const SIZE: usize = 256 << 10;
 /// Bytes before each packet.
 pub const HEADER: usize = 32;
 
-/// What is known of a captured packet.
+/// The header of a captured packet's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The instance's clock, in nanoseconds.
@@ -65,7 +65,7 @@ impl Chunk {
         self.0.clear();
     }
 
-    /// Whether a packet of which `kept` bytes are kept fits in.
+    /// Returns true if there is room for a packet of which `kept` bytes are kept.
     pub fn has_room(&self, kept: usize) -> bool {
         self.0.capacity() - self.0.len() >= HEADER + kept
     }

@@ -22,7 +22,7 @@ impl Ended {
             (None, Some(last)) => Some(match &last.error {
                 Some(error) => Err(Error::failed(format!("{}: {error}", last.path.display()))
                     .retval(retval::SYSCALL_ERROR_1)),
-                // Who ends a capture waits for its file.
+                // A caller that ends a capture waits for its file.
                 None if last.is_empty() => {
                     Err(Error::not_found(last.to_string()).retval(retval::NO_SUCH_ENTRY))
                 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What decides which packets a capture takes.
+//! The filter of a capture.
 
 use super::Captures;
 use crate::classifier::{Classifier, Purpose, classifier};
@@ -12,7 +12,7 @@ use graph::{SwIfIndex, World};
 use std::sync::Arc;
 use sync::Turn;
 
-/// What decides which packets a capture takes.
+/// The filter that selects the packets of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// An expression.
@@ -41,7 +41,7 @@ pub enum Test {
 }
 
 impl Test {
-    /// Whether a packet is wanted that begins with an IP header, or else with an Ethernet header.
+    /// Returns true if a packet matches; it begins with an IP header if `ip`, else with an Ethernet header.
     pub fn accepts(&self, b: &Buffer, ip: bool, turn: &Turn<'_>) -> bool {
         match self {
             Self::Program(program) => program.matches(b.data(), ip),
@@ -50,17 +50,17 @@ impl Test {
     }
 }
 
-/// The function that was chosen.
+/// The configured function.
 pub fn function(world: &World) -> Function {
     world.get::<Captures>().inner().function
 }
 
-/// Chooses it, from the next capture on.
+/// Configures the function, from the next capture on.
 pub fn set_function(world: &World, function: Function) {
     world.get::<Captures>().inner().function = function;
 }
 
-/// What decides for a capture with a bare `filter`: the expression of traces, if that is the function; without one, all packets are
+/// Filter of a capture with a bare `filter`: the expression of traces, if that is the function; without one, all packets are
 /// taken.
 ///
 /// # Errors

@@ -33,7 +33,7 @@ use writer::Writer;
 
 const NODE: &str = "pcap-capture";
 const SECOND: u64 = 1_000_000_000;
-/// Chunks of a thread: as many as the packets asked for can fill, within these bounds.
+/// Chunks of a thread: as many as the requested packets can fill, within these bounds.
 const CHUNKS: std::ops::RangeInclusive<usize> = 3..=16;
 
 /// The writer's ends of a thread's rings.
@@ -54,17 +54,17 @@ struct Running {
     meter: Arc<Meter>,
     /// It ends: the threads give back what they have.
     ending: Option<Asked<Option<Box<Tap>>>>,
-    /// Why it ends before it has all packets, if nobody asked for the end.
+    /// Reason for the end before it has all packets, if the end wasn't requested.
     ended: Option<String>,
 }
 
-/// How a capture went.
+/// The result of a capture.
 #[derive(Clone, Debug)]
 struct Summary {
     path: PathBuf,
     written: u64,
     lost: u64,
-    /// Why it ended by itself, with fewer packets than were asked for.
+    /// Reason for an end by itself, with fewer packets than requested.
     ended: Option<String>,
     error: Option<String>,
 }
@@ -73,7 +73,7 @@ struct Summary {
 struct Inner {
     running: Option<Running>,
     last: Option<Summary>,
-    /// What decides for captures with a bare `filter`.
+    /// Filter function of captures with a bare `filter`.
     function: Function,
 }
 
@@ -119,7 +119,7 @@ pub fn init(world: &World) {
     });
 }
 
-/// Starts a capture, and says where it goes.
+/// Starts a capture. Returns a text with its file.
 ///
 /// # Errors
 /// As [`Plan::check`], [`Plan::reason`] and [`Plan::path`]; one that runs already; an expression that can't be compiled; a file that
@@ -208,7 +208,7 @@ pub fn stop(world: &World) -> Result<Ended, Error> {
 }
 
 impl Running {
-    /// Whether all that it captures comes from this interface, or is dropped by a node that goes with it. The interface and the error
+    /// Returns true if all packets come from this interface, or are dropped by a node that goes with it. The interface and the error
     /// index may be another's afterwards.
     fn is_of(&self, world: &World, interface: SwIfIndex) -> bool {
         let Ok(Interface { output, tx, .. }) = world.get::<Interfaces>().get(interface) else { return false };
@@ -217,7 +217,7 @@ impl Running {
             || self.reason.as_ref().is_some_and(|(_, reason)| drops(reason))
     }
 
-    /// Puts the node on the arcs of an interface, or takes it away.
+    /// Enables the node on the arcs of an interface, or disables it.
     fn hook(&mut self, world: &World, interface: SwIfIndex, there: bool) -> Result<(), Error> {
         if there {
             self.names.insert(interface, world.get::<Interfaces>().name(interface));
@@ -229,7 +229,7 @@ impl Running {
         Ok(())
     }
 
-    /// Takes the node from all arcs, and asks the threads for what they have.
+    /// Disables the node on all arcs, and requests the threads' captured packets.
     fn end(&mut self, world: &World) {
         if self.ending.is_some() {
             return;
@@ -313,7 +313,7 @@ impl Running {
 
     fn summary(&self, error: Option<String>) -> Summary {
         if self.writer.written == 0 && error.is_none() {
-            // A file without packets says nothing; who had it removed already is right.
+            // A file without packets is useless; it may have been removed already.
             let _ = self.writer.remove(&self.path);
         }
         let lost = self.meter.lost.load(Ordering::Relaxed);
@@ -376,7 +376,7 @@ impl Process for PcapWriter {
     }
 }
 
-/// What runs, or what ran last.
+/// Status of the running capture, or of the last one.
 pub fn status(world: &World) -> Output {
     let captures: Arc<Captures> = world.get();
     let inner = captures.inner();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `pcap-capture`: copies packets that pass, on whatever arc it was enabled.
+//! `pcap-capture`: copies packets that pass, on each arc where it is enabled.
 
 use super::chunk::{Chunk, Direction, Header};
 use super::function::Test;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sync::spsc::{Consumer, Producer};
 
-/// What all threads of a capture share.
+/// State that all threads of a capture share.
 #[derive(Debug, Default)]
 pub struct Meter {
     /// Packets still wanted.
@@ -88,7 +88,7 @@ impl Build for Capture {
     }
 }
 
-/// Whether a node that drops sees the Ethernet header in front.
+/// Returns true if packets still have the Ethernet header in front where this node drops them.
 fn sees_ethernet(node: &str) -> bool {
     let layer2 = ["ethernet-", "l2-", "bond-", "lacp-", "span-", "bvi-"];
     layer2.iter().any(|prefix| node.starts_with(prefix)) || node.ends_with("-output") || node.ends_with("-tx")

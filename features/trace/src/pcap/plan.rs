@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a capture is to hold, and checks of that.
+//! Parameters of a capture, and their checks.
 
 use super::Wanted;
 use super::chunk::Direction;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Bytes of a packet that may be kept.
 const BYTES: std::ops::RangeInclusive<usize> = 32..=65_535;
 
-/// What is captured.
+/// The directions of captured packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Directions {
     /// Packets as they come in.
@@ -26,12 +26,12 @@ pub struct Directions {
 }
 
 impl Directions {
-    /// Whether anything is.
+    /// Returns true if any direction is set.
     pub fn any(self) -> bool {
         self.rx || self.tx || self.drop || self.dispatch
     }
 
-    /// Arcs, and what the node is to know there. What comes in front of nodes needs none.
+    /// Arcs, and the node's direction there. Captures in front of nodes need no arc.
     pub fn arcs(self) -> impl Iterator<Item = (&'static str, Direction)> {
         let all = [
             (self.rx, "device-input", Direction::Rx),
@@ -48,7 +48,7 @@ impl Directions {
     }
 }
 
-/// How much is captured.
+/// Limits of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Packets of all threads.
@@ -63,14 +63,14 @@ impl Default for Limits {
     }
 }
 
-/// What a capture is to hold, and where.
+/// The parameters of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Where packets are captured.
     pub on: Directions,
     /// Packets of this interface, or of any.
     pub interface: Option<SwIfIndex>,
-    /// How much.
+    /// Limits of packets and bytes.
     pub limits: Limits,
     /// Only packets that this accepts.
     pub filter: Option<Wanted>,
@@ -81,7 +81,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether it can be done.
+    /// Checks that the capture is possible.
     ///
     /// # Errors
     /// No direction; limits that can't be; a reason without dropped packets; an interface that brings nothing in that could be captured.
@@ -131,7 +131,7 @@ impl Plan {
 /// The file that a capture goes to: a bare name lies in /tmp.
 fn place(on: Directions, file: Option<&str>) -> Result<PathBuf, Error> {
     let Some(file) = file else {
-        // Nobody chose this name, so another one will do.
+        // The name is generated, so another one will do.
         let stem = on.words().concat();
         let names = (1..1000)
             .map(|n| if n == 1 { format!("/tmp/{stem}.pcap") } else { format!("/tmp/{stem}-{n}.pcap") });

@@ -72,7 +72,7 @@ impl Writer {
         if is_ours(path) {
             std::fs::remove_file(path)?;
         }
-        // Never through a link or over another's file: /tmp is everybody's.
+        // Never through a link or over another's file: /tmp is shared by all users.
         let file = BufWriter::new(File::create_new(path)?);
         let section = SectionHeaderBlock {
             endianness: Endianness::native(),
@@ -84,7 +84,7 @@ impl Writer {
             )],
         };
         let mut file = PcapNgWriter::with_section_header(file, section).map_err(failed)?;
-        // Whatever becomes of us, the next capture knows the file.
+        // Even if the daemon dies, the next capture recognises the file.
         file.get_mut().flush()?;
         Ok(Self { file, blocks: HashMap::new(), snap: snap as u32, epoch, written: 0 })
     }
@@ -112,7 +112,7 @@ impl Writer {
         let block = EnhancedPacketBlock {
             interface_id,
             timestamp: self.epoch + Duration::from_nanos(header.time),
-            // What a capture of nodes puts in front counts, too.
+            // Bytes that a capture of nodes puts in front count, too.
             original_len: header.length + bytes.len() as u32 - header.kept,
             data: bytes.into(),
             options,

@@ -10,7 +10,7 @@ use crate::api::*;
 use msg::Loopback;
 use net::api::InterfaceIndex;
 
-/// A client; what it asks for may take turns of the graph, which `bench` makes.
+/// A client; its requests may take turns of the graph, which `bench` makes.
 fn client(world: &Arc<World>) -> Loopback<'_, World> {
     Loopback::new(&**world, &world.api)
 }
@@ -269,7 +269,7 @@ fn a_capture_is_written_over_one_of_ours_only() {
     assert_eq!(std::fs::read(path("text")).expect("there"), b"precious");
     assert_eq!(std::fs::read(path("ours")).expect("there"), ours);
     assert!(path("link").is_symlink() && !path("nowhere").exists());
-    // What came in place of the file while an empty capture ran isn't taken away.
+    // A file that took the name while an empty capture ran isn't removed.
     bench.cli(&format!("pcap trace rx file {}", path("swapped").display())).expect("runs");
     std::fs::rename(path("text"), path("swapped")).expect("moved");
     bench.cli("pcap trace off").expect_err("nothing was captured");

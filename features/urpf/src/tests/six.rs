@@ -50,11 +50,11 @@ const CASES6: [(&str, bool, bool, bool); 16] = [
     ("2001:db8:1::1", false, false, false),
     ("4000::1", false, false, false),
     ("::", false, false, false),
-    // It means nothing behind the link: whatever the route, it isn't asked about.
+    // It means nothing behind the link: it isn't checked, whatever the route.
     ("fe80::9", true, true, true),
 ];
 
-/// Whether each of these sources passes on an interface, packets together and one by one.
+/// Returns for each source whether it passes on an interface, packets together and one by one.
 fn passes6(bench: &mut Bench, sw_if: SwIfIndex, sources: &[Ipv6Addr]) -> Vec<bool> {
     let source = |o: &Outcome| Ipv6Addr::from(*o.bytes[8..].first_chunk::<16>().expect("a header"));
     let packets: Vec<_> = sources.iter().map(|s| pkt::ip6(*s, "2001:db8:0::77").udp(1, 2).build()).collect();
@@ -87,7 +87,7 @@ fn sources_of_ipv6_pass_by_their_routes() {
     assert!(bench.count("ip6-rx-urpf-loose", "uRPF Drop") > 0);
     run(&mut bench, "set urpf-accept 4000::/16");
     assert_eq!(passes6(&mut bench, T0, &[ip6("4000::1"), ip6("4001::1")]), [true, false]);
-    // Who looks for duplicates of the address that he wants.
+    // Duplicate address detection: the source is unspecified.
     let ask = pkt::ip6("::", "ff02::1:ff00:1").udp(1, 2).build();
     assert_eq!(bench.feature("ip6-unicast", T0, &[ask])[0].reason, None);
 }

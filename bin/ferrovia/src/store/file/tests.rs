@@ -113,7 +113,7 @@ fn a_save_that_fails_leaves_the_last_version() {
     assert_eq!(store.read(0).unwrap().lines, ["echo 1"]);
 }
 
-/// What happens at a call.
+/// The fault that happens at a call.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// It fails, once.

@@ -9,7 +9,7 @@ fn p6(text: &str) -> Ip6Prefix {
     text.parse().expect("a prefix")
 }
 
-/// All entries that packets find, those that nobody set too.
+/// All entries that packets find, including implicit ones.
 fn entries(fib: &Fib<Ip6>) -> BTreeMap<Ip6Prefix, Vec<(Source, PathKind<Ipv6Addr>)>> {
     let mut all = BTreeMap::new();
     let inner = fib.inner();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a change costs, and next hops of the other protocol.
+//! The cost of a change, and next hops of the other protocol.
 
 use super::*;
 use crate::Link;
 use wire::EtherType;
 
-/// Cells that workers read for a route, one and many, and how often adjacencies were written for a change.
+/// Number of adjacency writes for a change that moves ten routes, and a million.
 #[test]
 fn a_million_recursive_routes_move_by_as_few_stores_as_ten() {
     let stores = [10, 1_000_000].map(|n: u32| {
@@ -15,7 +15,7 @@ fn a_million_recursive_routes_move_by_as_few_stores_as_ten() {
         let (fib, adjs) = (world.get::<Fib<Ip4>>(), world.get::<Adjacencies>());
         let t = TableIndex::DEFAULT;
         let via = |sw_if, text| Path::new(Kind::Neighbor { sw_if, nexthop: ip(text).into() });
-        // Two ways to the next hop of all, the second for when the first is down.
+        // Two paths to the common next hop, the second as a backup of the first.
         let near = [via(a, "10.0.0.1"), Path { preference: 1, ..via(b, "10.0.1.1") }];
         fib.set(world, t, p("9.9.9.9/32"), Source::Cli, &near).expect("set");
         let far = [Path::new(Kind::Recursive { table: t, nexthop: ip("9.9.9.9") })];
@@ -42,8 +42,8 @@ fn a_million_recursive_routes_move_by_as_few_stores_as_ten() {
     );
 }
 
-/// A link with 500 known neighbours fails: routes have turned before the first of them is forgotten, and first of all the list
-/// that most routes follow.
+/// A link with 500 known neighbours fails: routes have moved before the first neighbour is removed, and the list that most routes
+/// follow has moved first.
 #[test]
 fn routes_turn_before_neighbours_are_forgotten() {
     const NEIGHBORS: u32 = 500;
@@ -60,7 +60,7 @@ fn routes_turn_before_neighbours_are_forgotten() {
     }
     let hop = |net: u32, i: u32| Ipv4Addr::from_bits(0x0a00_0002 + (net << 16) + i);
     let via = |sw_if, hop: Ipv4Addr| Path::new(Kind::Neighbor { sw_if, nexthop: hop.into() });
-    // Each of some routes by a pair of its own; the next hop of all others is made last.
+    // Some routes have a pair of next hops of their own; the common next hop of all others is made last.
     for i in 0..NEIGHBORS {
         for (net, sw_if) in [(0, a), (1, b)] {
             let n = Neighbor::new(sw_if, hop(net, i).into(), MacAddr([2, 0, 0, 0, 1, 1]));
@@ -83,7 +83,7 @@ fn routes_turn_before_neighbours_are_forgotten() {
     assert_eq!(far_ends(&bench), [End::Neighbor(a.0, hop(0, 7).into())].into());
     adjs.journal();
 
-    // What is so when the first neighbour is forgotten.
+    // The adjacencies written before the first neighbour is removed.
     let seen = Arc::new(Mutex::new(None));
     let note = seen.clone();
     neighbors.subscribe(move |world, event| {
@@ -94,7 +94,7 @@ fn routes_turn_before_neighbours_are_forgotten() {
     });
     world.get::<Interfaces>().set_link(world, a, false).expect("down");
     let written = seen.lock().expect("no panic inside").take().expect("forgotten");
-    // The list, what the route is to those who follow it, and their list: before anything else.
+    // The list, the via adjacency of the route, and the list that follows it: before anything else.
     let place = |adj| written.iter().position(|w| *w == adj).expect("written");
     assert!(first.iter().all(|adj| place(*adj) < 3), "{:?}", first.map(place));
     let pairs: BTreeSet<AdjIndex> =
@@ -122,7 +122,7 @@ fn ip4_packets_may_go_to_a_next_hop_of_ip6() {
         adjs.info(index).expect("there").adj
     };
     let header = |dst: MacAddr| [&dst.0[..], &[2, 0, 0, 0, 0, 1], &EtherType::IP4.0.to_be_bytes()].concat();
-    // First the route and then the neighbour, and the other way.
+    // First the route and then the neighbour, and in reverse order.
     fib.set(world, t, p("20.0.0.0/8"), Source::Cli, &via).expect("set");
     assert_eq!(ends(&bench, t, ip("20.1.1.1")), [End::Neighbor(a.0, router)].into());
     assert_eq!((seen().kind, seen().link), (AdjKind::Incomplete, Link::Ip4));
@@ -137,7 +137,7 @@ fn ip4_packets_may_go_to_a_next_hop_of_ip6() {
     assert_eq!(seen().rewrite().to_vec(), header(moved));
     neighbors.remove(world, a, router).expect("removed");
     assert_eq!((seen().kind, seen().rewrite_len), (AdjKind::Incomplete, 0));
-    // And the other way round.
+    // IPv6 packets to an IPv4 next hop.
     let hop: IpAddr = ip("10.0.0.1").into();
     let via = [Path::new(PathKind::Neighbor { sw_if: a, nexthop: hop })];
     let net = "3000::/16".parse().expect("a prefix");

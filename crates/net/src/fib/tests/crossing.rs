@@ -48,7 +48,7 @@ fn next_hops_of_the_other_protocol_are_reached_by_its_routes() {
     let leads = || adj.info(six.route(t, p6("3001::/16")).expect("there").sources[0].adj).expect("there").adj;
     assert_eq!((leads().nexthop(), leads().link, leads().tx_if), (via4, crate::Link::Ip6, a.0));
     assert_ne!(route, RouteIndex(0));
-    // Not a second time across: nothing can go round in a circle.
+    // A route that crosses can't be followed across again, so there are no circles.
     let circle =
         [Path::new(Kind::RecursiveOther { table: t, nexthop: "3001::1".parse().expect("an address") })];
     four.set(world, t, p("30.0.0.0/8"), Source::Api, &circle).expect("set");
@@ -58,7 +58,7 @@ fn next_hops_of_the_other_protocol_are_reached_by_its_routes() {
     six.remove(world, t, p6("3001::/16"), Source::Api, &[]).expect("removed");
 }
 
-/// How many of a load balance's buckets lead to each neighbour.
+/// Number of a load-balance's buckets that lead to each neighbour.
 fn buckets(bench: &Bench, addr: Ipv4Addr) -> BTreeMap<IpAddr, usize> {
     let adjs = bench.world.get::<Adjacencies>();
     let mut reader = bench.world.qsbr.register();
@@ -82,7 +82,7 @@ fn weights_of_the_other_protocol_count() {
     let via = |addr| Path::new(Kind6::Neighbor { sw_if: a, nexthop: ip6(addr).into() });
     let weighed = [Path { weight: 3, ..via("fd00::1") }, via("fd00::2")];
     six.set(world, t, p6("2001:db8:1::/48"), Source::Api, &weighed).expect("set");
-    // Half of the packets go on to both of these.
+    // Half of the packets take the route above, to both of its next hops.
     let half = [Path::new(Kind6::Recursive { table: t, nexthop: ip6("2001:db8:1::1") }), via("fd00::3")];
     six.set(world, t, p6("2001:db8:2::/48"), Source::Api, &half).expect("set");
     for (net, nexthop, want) in [
@@ -96,7 +96,7 @@ fn weights_of_the_other_protocol_count() {
     }
 }
 
-/// Four ways from each of fifteen lists to the next make 2³⁰ ways in all; and a longer prefix takes a next hop along.
+/// Four paths from each of fifteen lists to the next make 2³⁰ paths in all; and a longer prefix takes over a next hop.
 #[test]
 fn many_levels_are_walked_once_each() {
     let bench = Bench::new(STATEFUL);

@@ -43,7 +43,7 @@ impl Rig {
         fib.remove(&self.bench.world, T, p(prefix), Source::Cli, &[]).expect("it was set");
     }
 
-    /// Where packets to 20/8, 21/8 and 23/8 go: to this neighbour, or nowhere.
+    /// Checks the results for packets to 20/8, 21/8 and 23/8: this neighbour, or unreachable (`None`).
     fn expect(&self, ends: [Option<(SwIfIndex, &str)>; 3], when: &str) {
         for (net, end) in [20, 21, 23].into_iter().zip(ends) {
             self.expect_at(net, end, when);

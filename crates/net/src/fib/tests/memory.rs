@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What routes that have gone leave behind.
+//! Memory and counters after routes were removed.
 
 use super::*;
 use crate::{Routes, TableUsage};
@@ -8,7 +8,7 @@ use wire::Ip6;
 const MANY: u32 = 70_000;
 const ROUNDS: usize = 4;
 
-/// Loads many routes and withdraws them, in turns.
+/// Loads many routes and withdraws them, alternately.
 fn rounds<F: Net>(host: fn(u32) -> F::Addr) {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -25,14 +25,14 @@ fn rounds<F: Net>(host: fn(u32) -> F::Addr) {
         let (full, [loaded, ..], _) = usage();
         assert_eq!(full.routes, tables.routes + n);
         assert_eq!(loaded.used, entries.used + n);
-        // The least numbers are given again: there is no more room than for what was there at once.
+        // The lowest indices are reused: no more is allocated than for the routes that existed at once.
         assert!(loaded.allocated < 2 * (n + 100), "{round}: {loaded:?}");
         assert!(routes.adj(RouteIndex(MANY + 100)) == AdjIndex::default(), "{round}: a number beyond");
         assert!(!routes.settle(), "nothing has gone");
         if round % 2 == 0 {
             fib.flush(world, t, Source::Cli).expect("the table");
         } else {
-            // As they come, the last ones first.
+            // One by one, the last ones first.
             for i in (0..MANY).rev() {
                 fib.remove(world, t, Prefix::host(host(i)), Source::Cli, &[]).expect("there");
             }
@@ -41,7 +41,7 @@ fn rounds<F: Net>(host: fn(u32) -> F::Addr) {
         assert!(routes.settle(), "most have gone");
         assert!(!routes.settle(), "once is enough");
         let (left, [of_entries, of_lists, of_paths], of_counters) = usage();
-        // How a search tree lies in its lines depends on what came before.
+        // The layout of a search tree in its cache lines depends on the changes before.
         assert!(left.lookup <= tables.lookup + 1024, "{round}: {left:?}");
         assert_eq!(TableUsage { lookup: tables.lookup, ..left }, tables, "{round}");
         assert_eq!(of_entries.used, entries.used);
@@ -57,7 +57,7 @@ fn routes_that_have_gone_leave_no_memory_behind() {
     rounds::<Ip6>(|i| std::net::Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(i) << 70));
 }
 
-/// A number that is given again begins at zero, also where the cells were in use.
+/// A reused index begins with counters at zero, also where its cells have counted.
 #[test]
 fn counters_of_a_number_that_is_given_again_begin_at_zero() {
     let bench = Bench::new(STATEFUL);

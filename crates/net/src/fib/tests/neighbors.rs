@@ -28,7 +28,7 @@ fn a_neighbour_on_a_link_without_its_network_takes_no_route_from_another() {
     assert_eq!(at("10.0.0.2"), [End::Glean(a.0)]);
 }
 
-/// A connected network that a client says: its neighbours' host routes are there as long as it is.
+/// A connected network from a client: its neighbours' host routes are in the table as long as the network is.
 #[test]
 fn host_routes_go_with_the_network_that_a_client_says() {
     let bench = Bench::new(STATEFUL);
@@ -63,7 +63,7 @@ fn host_routes_go_with_the_network_that_a_client_says() {
     assert_eq!(hosts(), [false, true]);
 }
 
-/// Links that share a network by lent addresses: packets go to where a host was last told to be, and back when it is gone there.
+/// Links that share a network by borrowed addresses: packets go to the link where a host was set last, and back when it is removed there.
 #[test]
 fn a_host_moves_between_links_that_share_a_network() {
     let bench = Bench::new(STATEFUL);

@@ -37,7 +37,7 @@ impl Rig {
         self.bench.world.get::<NextHops>().set(&self.bench.world, &hops, "test", up);
     }
 
-    /// Which of the next hops take packets.
+    /// The next hops that packets to an address take, by number.
     fn takers(&self, to: &str) -> Vec<usize> {
         let ends = ends(&self.bench, TableIndex::DEFAULT, ip(to));
         let at = |end: End| (0..3).find(|i| End::Neighbor(self.ifs[*i].0, self.hop(*i).ip) == end);
@@ -70,12 +70,12 @@ fn others_take_over_while_there_are_some() {
     r.say(&[0, 1], true);
     assert_eq!(r.takers(FAR), [0, 1]);
     assert_eq!(r.states("20.0.0.0/8"), [PathState::Resolved; 3]);
-    // Nor is a route any use that gets rid of packets.
+    // A path that drops packets is no alternative.
     let drop = Path { preference: 1, ..Path::new(Kind::Fixed(AdjIndex::DROP)) };
     r.route("20.0.0.0/8", &[r.via(0, 1, 0), drop]);
     r.say(&[0], false);
     assert_eq!(r.takers(FAR), [0]);
-    // What is made while it is down knows it too, and an interface that is down is worse.
+    // A path list made while a next hop is down leaves it out too; but a path over an interface that is down is worse.
     r.route("20.0.0.0/8", &[r.via(0, 1, 0), r.via(1, 1, 0)]);
     assert_eq!(r.takers(FAR), [1]);
     r.bench.world.get::<Interfaces>().set_link(&r.bench.world, r.ifs[1], false).expect("set");
@@ -102,7 +102,7 @@ fn routes_that_follow_a_route_move_with_it() {
     assert_eq!(r.takers(FAR), [0]);
     r.say(&[0, 2], true);
     assert_eq!(r.takers(FAR), [0]);
-    // A next hop in a connected network is a neighbour like any other.
+    // A next hop in a connected network is treated as a neighbour.
     let addresses = r.bench.world.get::<Addresses<Ip4>>();
     for i in [0, 1] {
         addresses.add(&r.bench.world, r.ifs[i], p(&format!("10.0.{i}.1/24"))).expect("added");
@@ -116,7 +116,7 @@ fn routes_that_follow_a_route_move_with_it() {
     assert_eq!(r.takers(FAR), [0, 1]);
 }
 
-/// Any number of routes, by one store.
+/// One store moves any number of routes.
 #[test]
 fn a_million_routes_leave_a_next_hop_by_as_few_stores_as_ten() {
     let stores = [10, 1_000_000].map(|n: u32| {
@@ -144,7 +144,7 @@ fn packets_have_moved_when_others_hear_of_it() {
     let bench = Bench::new(STATEFUL);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let note = seen.clone();
-    // Before there are routes.
+    // Subscribed before the route tables are.
     bench.world.get::<NextHops>().subscribe(move |world, _, _| {
         note.lock().expect("no panic inside").push(world.get::<Adjacencies>().stores());
     });
@@ -181,7 +181,7 @@ fn several_may_watch_a_next_hop() {
     assert_eq!((told(), hops.is_down(a)), (vec![(vec![a], true)], false));
     let counted = |name| world.stats.simple(name).sum(a.sw_if.at());
     assert_eq!([counted("/net/nexthop/down"), counted("/net/nexthop/up")], [1, 1]);
-    // An interface that is gone takes its next hops along.
+    // Deleting an interface removes its next hops.
     hops.set(world, &[a], "one", false);
     world.get::<Interfaces>().delete(world, a.sw_if).expect("deleted");
     assert_eq!(hops.list(), []);

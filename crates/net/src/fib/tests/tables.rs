@@ -18,7 +18,7 @@ fn tables_are_apart_and_go_when_nothing_uses_them() {
     assert_eq!(ends(&bench, ten, ip("10.0.0.9")), [End::Glean(a.0)].into());
     assert_eq!(ends(&bench, TableIndex::DEFAULT, ip("10.0.0.9")), [End::NoRoute].into());
     assert_eq!(addresses.set_table(world, a, 0).expect_err("it has an address").code(), -114);
-    // Its own routes go with whoever asked for it, it stays while an interface is in it.
+    // An owner that leaves takes its own routes along; the table stays while an interface is bound to it.
     let drop = [Path::new(Kind::Fixed(AdjIndex::DROP))];
     fib.set(world, ten, p("30.0.0.0/8"), Source::Cli, &drop).expect("set");
     fib.set(world, ten, p("31.0.0.0/8"), Source::Api, &drop).expect("set");
@@ -33,7 +33,7 @@ fn tables_are_apart_and_go_when_nothing_uses_them() {
     assert_eq!(fib.find_table(10), Ok(ten), "a route leads to it");
     fib.remove(world, TableIndex::DEFAULT, p("20.0.0.0/8"), Source::Cli, &[]).expect("removed");
     assert_eq!(fib.find_table(10).expect_err("gone").code(), -3);
-    // Of two who need it the last one takes it along; and whoever needs it again keeps it.
+    // The last of two owners removes the table; and a new owner keeps it.
     fib.add_table(world, 10, "", Source::Cli).expect("made");
     fib.add_table(world, 10, "", Source::Api).expect("needed");
     assert_eq!(fib.delete_table(world, 10, Source::Api), Ok(false));
@@ -60,7 +60,7 @@ fn a_source_decides_and_a_table_of_its_own_says_where_to() {
     assert_eq!(fib.delete_table(world, 10, Source::Cli), Ok(false), "a route leads to it");
 }
 
-/// What keeps a table may go in several ways; each time the table goes at once, not with the next change of a route.
+/// A table is removed at once with its last user, of whatever kind, not with the next change of a route.
 #[test]
 fn a_table_goes_with_its_last_user() {
     let bench = Bench::new(STATEFUL);
@@ -78,7 +78,7 @@ fn a_table_goes_with_its_last_user() {
     assert_eq!(four.delete_table(world, 10, Source::Cli), Ok(false));
     world.get::<Interfaces>().delete(world, a).expect("deleted");
     assert!(!is_there(&four));
-    // A feature that holds it.
+    // A feature that has a reference on it.
     let (ten, is_there) = unneeded(10);
     assert_eq!((four.hold_table(10), four.hold_table(10)), (Ok(ten), Ok(ten)));
     assert_eq!(four.delete_table(world, 10, Source::Cli), Ok(false));
@@ -94,7 +94,7 @@ fn a_table_goes_with_its_last_user() {
     assert_eq!(four.delete_table(world, 10, Source::Cli), Ok(false));
     six.remove(world, t, net6, Source::Api, &[]).expect("removed");
     assert!(!is_there(&four));
-    // All that a source says; what it doesn't say again.
+    // A flush of a source's routes; a replace that doesn't set them again.
     for again in [false, true] {
         let (ten, is_there) = unneeded(10);
         let lookup = [Path::new(Kind::Lookup(ten))];
@@ -108,7 +108,7 @@ fn a_table_goes_with_its_last_user() {
         }
         assert!(!is_there(&four), "{again}");
     }
-    // One that was kept by another one.
+    // A table that was kept by a route of another unowned table.
     let ((ten, is_there), (eleven, other_is_there)) = (unneeded(10), unneeded(11));
     let lookup = |table| [Path::new(Kind::Lookup(table))];
     four.set(world, eleven, p("20.0.0.0/8"), Source::Api, &lookup(ten)).expect("set");

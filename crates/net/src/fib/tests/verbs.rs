@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the binary API asks for.
+//! Operations of the binary API.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn what_is_not_told_again_goes() {
     let kept = index("1.0.0.0/8");
     fib.replace_begin(t, Source::Api).expect("begun");
     assert_eq!(fib.set(world, t, p("1.0.0.0/8"), Source::Api, &[x]).expect("set"), kept);
-    // Paths are added to what was told this time only.
+    // Paths are added to paths set since the begin only.
     fib.add(world, t, p("3.0.0.0/8"), Source::Api, &[y]).expect("added");
     assert_eq!(fib.remove(world, t, p("4.0.0.0/8"), Source::Api, &[x]).expect_err("not yet").code(), -6);
     assert_eq!(
@@ -97,7 +97,7 @@ fn a_walk_goes_on_while_routes_come_and_go() {
         let Some(last) = chunk.last() else { break };
         after = Some(last.prefix);
         seen.extend(chunk.iter().map(|route| route.prefix));
-        // Where the walk stands goes, and so does something in front of it; one behind it comes.
+        // The route at the walk's position is removed, and one after it is added.
         if last.prefix.addr().octets()[0] == 9 {
             fib.remove(world, t, last.prefix, Source::Api, &[]).expect("removed");
             round += 1;
@@ -147,12 +147,12 @@ fn ten_thousand_tables_cost_kilobytes_each() {
             fib.add_table(world, id, "", Source::Cli).expect("made")
         })
         .collect();
-    // Beside other tests of the process, which may give memory back.
+    // Other tests run in the same process and may give memory back.
     let each = resident().saturating_sub(before) / u64::from(N);
     println!("{each} bytes for a VRF without routes of its own, both protocols");
     assert!(each < 8 << 10, "{each}");
     assert_eq!(fib.find_table(N / 2).ok(), Some(tables[N as usize / 2 - 1]));
-    // Each has its own.
+    // Each table has its own routes.
     for (i, table) in tables.iter().enumerate().step_by(100) {
         let nexthop = Ipv4Addr::from_bits(0x0100_0000 + i as u32);
         let via = [Path::new(Kind::Neighbor { sw_if: a, nexthop: nexthop.into() })];

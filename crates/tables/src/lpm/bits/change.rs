@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 /// Words for whatever one change writes: a run and a deep run.
 const ROOM: u32 = 2 * (DEEP + 256);
 
-/// What is in a run, and where.
+/// The content of a run, and its place.
 struct Run {
     content: Intervals,
     /// Its first word, and the number of its first leaf; none if it wasn't written yet.
@@ -42,7 +42,7 @@ struct Open {
 }
 
 impl<const PER: u32> Bits<PER> {
-    /// Changes in order of their keys: those that lie in the same node are made to a copy of it, which is written once.
+    /// Changes in order of their keys: changes in the same node are made to a copy of it, which is written once.
     pub(super) fn change_all(&self, changes: &[Change<u32>]) -> Result<(), (usize, Refused)> {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let mut open = None::<Open>;
@@ -82,7 +82,7 @@ impl<const PER: u32> Bits<PER> {
         Ok(())
     }
 
-    /// Whether boundaries may be added for a change.
+    /// Returns true if boundaries may be added for a change. Refuses a hop that is too wide, and a change that has no room.
     fn may(control: &Control, change: &Change<u32>) -> Result<bool, Refused> {
         if let Brush::UpTo(_, cell) | Brush::All(cell) = change.brush
             && cell as u32 >= Self::TOP
@@ -110,7 +110,7 @@ impl<const PER: u32> Bits<PER> {
         result
     }
 
-    /// Of a prefix that lies in one node.
+    /// Changes a prefix that lies in one node.
     fn change_run(
         &self,
         control: &mut Control,
@@ -217,11 +217,11 @@ impl<const PER: u32> Bits<PER> {
             let (old, new) = (run.content.cell(i), brush.on(run.content.cell(i)));
             if new != old {
                 let (leaf, shift) = (leaf + i as u32, (leaf + i as u32) % PER * Self::BITS);
-                // Who has read the hop that was here may still ask for its route.
+                // A reader that has read the old hop may still ask for its route.
                 if new & DOWN == 0 {
                     self.routes[NODES + leaf as usize].store((new >> 32) as u32, Ordering::Relaxed);
                 }
-                // Nobody else writes.
+                // Only control writes, under its lock.
                 let word = &self.words[(leaf / PER) as usize];
                 let others = word.load(Ordering::Relaxed) & !(Self::MASK << shift);
                 word.store(others | Self::packed(new) << shift, Ordering::Release);
@@ -237,7 +237,7 @@ impl<const PER: u32> Bits<PER> {
         control.spare(content);
     }
 
-    /// Lets a node have these intervals of its /24s, in place of those that it had.
+    /// Gives a node these intervals of its /24s, in place of its old ones.
     fn put(&self, control: &mut Control, node: usize, old: &Run, content: &Intervals) {
         if content.len() == 1 && content.cell(0) & DOWN == 0 {
             self.set_node(node, content.cell(0));
@@ -264,7 +264,7 @@ impl<const PER: u32> Bits<PER> {
         cell & (DOWN - 1) | top
     }
 
-    /// The intervals of a node: those of its run, or one.
+    /// The intervals of a node: its run's, or a single one.
     fn run_of(&self, control: &mut Control, node: usize) -> Run {
         match self.nodes[node].load(Ordering::Relaxed) {
             hop if hop == 0 || hop & MARK != 0 => {
@@ -289,7 +289,7 @@ impl<const PER: u32> Bits<PER> {
                 }
                 let packed = Self::leaf(words, leaf);
                 let route = self.routes[NODES + leaf as usize].load(Ordering::Relaxed);
-                // That of a deep run is the one that was there before.
+                // Beside the number of a deep run stands the route that was there before.
                 let above = if packed & Self::TOP != 0 { DOWN } else { u64::from(route) << 32 };
                 content.cells.push(above | u64::from(packed & !Self::TOP));
                 leaf += 1;
@@ -298,7 +298,7 @@ impl<const PER: u32> Bits<PER> {
         Run { content, place, bits }
     }
 
-    /// Writes a new run, which nobody sees yet.
+    /// Writes a new run, which no reader sees yet.
     fn write(&self, control: &mut Control, content: &Intervals, bits: u32) -> u32 {
         let first = control.places.take(Self::words(content.len(), bits));
         let mut begins = [0u64; DEEP as usize];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lines of intervals: what separates them in the first half or less, what they have in the rest.
+//! Lines of intervals: their separators in the first half or less, their cells or hops in the rest.
 //!
-//! Who asks for routes needs the whole cell of each, 64 bits, and finds five to a line. Who asks for hops alone finds eight, and there
-//! are fewer of them, since neighbours with one hop become one.
+//! Lookups of routes need the whole cell of an interval, 64 bits: five fit into a line. Of the intervals for hops alone eight fit, and
+//! there are fewer of them, since neighbours with one hop become one.
 
 use super::Line;
 use crate::lpm::Wanted;
@@ -10,7 +10,7 @@ use crate::lpm::intervals::DOWN;
 use simd::Isa;
 use std::sync::atomic::Ordering;
 
-/// The cell of who is to ask the tree.
+/// Cell value: not decided here, the tree is asked.
 pub const ASK: u64 = u32::MAX as u64;
 const _: () = assert!(ASK & DOWN != 0);
 /// Where the cells of a line are, if they are whole ones.
@@ -26,7 +26,7 @@ pub const fn full(wanted: Wanted) -> usize {
     }
 }
 
-/// What a line has of a cell. Two intervals where that is the same are one.
+/// The part of a cell that a line holds. Two neighbours with the same part are one interval.
 pub fn kept(wanted: Wanted, cell: u64) -> u64 {
     match wanted {
         Wanted::Hops => cell & u64::from(u32::MAX),
@@ -78,7 +78,7 @@ pub fn cell<I: Isa>(line: &Line, key: u32) -> u64 {
     line[(CELLS + interval) & 7].load(Ordering::Acquire)
 }
 
-/// What is kept of the cell of a key.
+/// The part of the cell of a key that the line holds.
 #[inline(always)]
 pub fn kept_of<I: Isa>(wanted: Wanted, line: &Line, key: u32) -> u64 {
     match wanted {

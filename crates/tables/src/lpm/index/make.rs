@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What control does to an index: slots are made from the tree's intervals.
+//! Control's changes to an index: slots are made from the tree's intervals.
 
 use super::leaves::{self, ASK, separators};
 use super::{Entry, FINE, Indexed, LINE, SLOTS, WIDTH, fine, finer, slot};
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use sync::Qsbr;
 
-/// Lines that those with separators lead to.
+/// Number of lines that a line of separators leads to.
 const GROUP: usize = Entry::BELOW as usize;
 /// Lines of intervals in a slot at most.
 const MAX: usize = GROUP * GROUP;
 
-/// What lookups don't need.
+/// State of control, which lookups don't need.
 pub(super) struct Control {
     places: Places,
     /// By its cell, the line that slots without boundaries share, and how many they are.
@@ -42,7 +42,7 @@ impl Control {
         self.places.room(lines * LINE).then(|| self.places.take(lines * LINE) / LINE)
     }
 
-    /// Notes the lines that the cut up /56s of a slot have, and takes back those that they had.
+    /// Records the lines of a slot's cut up /56s, and takes back their old ones.
     fn lead_to_finer(&mut self, slot: u32, lines: Vec<u32>) {
         let had = if lines.is_empty() { self.finer.remove(&slot) } else { self.finer.insert(slot, lines) };
         had.into_iter().flatten().for_each(|line| self.give(line, 1));
@@ -62,14 +62,14 @@ impl Control {
 /// Intervals in a row, each with its last key's bits and what is kept of its cell.
 type Pieces = Vec<(u32, u64)>;
 
-/// What lies in a slot, as far as the tree has been gone through.
+/// The content of a slot, as far as the tree has been walked.
 #[derive(Default)]
 struct Row {
     /// The key that comes next.
     next: u64,
     /// Whole /56s.
     intervals: Pieces,
-    /// Those of the /56 of the key that comes next, if that isn't its first one.
+    /// Intervals of the /56 of the key that comes next, if that isn't the first key of the /56.
     finer: Pieces,
     /// The lines of cut up /56s.
     lines: Vec<u32>,
@@ -100,7 +100,7 @@ pub(super) fn slots(first: u64, last: u64) -> Option<(u32, u32)> {
     (first <= last).then(|| (slot(first), slot(last)))
 }
 
-/// How many separators a line has.
+/// Number of separators of a line.
 fn width(line: &Line) -> u32 {
     let used = |half: u64| u32::from(half as u32 != u32::MAX);
     line.iter().map(|word| word.load(Ordering::Relaxed)).map(|word| used(word) + used(word >> 32)).sum()
@@ -194,7 +194,7 @@ impl Indexed {
         let slot = &self.slots[slot as usize];
         // Only control writes, under its lock.
         let old = slot.load(Ordering::Relaxed);
-        // Release: who finds the entry finds its lines filled.
+        // Release: a reader that finds the entry finds its lines filled.
         slot.store(entry.0, Ordering::Release);
         Entry(old)
     }
@@ -253,7 +253,7 @@ impl Indexed {
             _ => return None,
         };
         let first = control.take(above + n as u32)?;
-        // The last line of a group is told from the next group's by the level above.
+        // The level above separates the last line of a group from the next group.
         let end = |i: usize| row[(i + 1) * full - 1].0;
         let ends = |from: usize| (from..n - 1).take(WIDTH as usize).map(end);
         if levels == Entry::TWO_LEVELS {
@@ -270,7 +270,7 @@ impl Indexed {
         Some(Entry(levels | first))
     }
 
-    /// Takes back what some slots had.
+    /// Takes back the lines of an entry that some slots had.
     fn give(&self, control: &mut Control, entry: Entry, slots: u32) {
         if entry == Entry::ASK {
             return;

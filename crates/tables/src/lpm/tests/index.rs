@@ -93,7 +93,7 @@ fn what_a_slot_had_is_given_back() {
         let table: Lpm6 = table(&domain, LARGE);
         table.set_wanted(wanted);
         let all: Vec<_> = (0..MOST).map(|i| Route { key: net(i), len: 48, leaf: at(i + 1) }).collect();
-        // What stays: the line of slots without routes.
+        // The memory that stays: the line of slots without routes.
         table.insert_all(&all[..1]);
         table.remove(net(0), 48).unwrap();
         let empty = table.memory();

@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use sync::{Qsbr, Turn};
 
-/// How a table is built: as it comes, always by one structure, or changing all the time.
+/// Sizes for the ways a table is built: as it comes, always by one structure, or changing all the time.
 const AS_IT_COMES: Sizes = Engine4::SIZES;
 /// The bitmap trie, or the index.
 const LARGE: Sizes = Sizes { small: 0, large: 0 };
@@ -349,7 +349,7 @@ proptest! {
     }
 }
 
-/// The same among global unicast addresses, which are what an index has; with prefixes that cover all of these, and others too.
+/// The same among global unicast addresses, which an index holds; with prefixes that cover all of them, and others too.
 fn global(ops: Vec<Op<u128>>) -> Vec<Op<u128>> {
     let into =
         |key: u128, len: u8| if len < 3 { (key, len) } else { (key >> 3 | 1 << 125, (len + 3).min(128)) };

@@ -26,7 +26,7 @@ fn len(r: u64) -> u8 {
     }
 }
 
-/// What is wanted of a table, in turn.
+/// The kind of result that is wanted of a table, in turn.
 fn wanted_at(turn: usize) -> Wanted {
     if turn.is_multiple_of(2) { Wanted::Hops } else { Wanted::Routes }
 }
@@ -193,12 +193,12 @@ fn routes_added_together_give_what_they_give_one_by_one() {
 fn readers_look_on<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) {
     const CHANGES: usize = 6_000;
     const BACKGROUND: u32 = 3000;
-    // Those that cover everything cost a trie a million stores.
+    // Prefixes that cover everything cost a trie a million stores.
     const LENS: [u8; 22] =
         [0, 1, 16, 16, 17, 17, 18, 18, 19, 19, 22, 22, 23, 23, 24, 24, 25, 26, 30, 31, 32, 32];
     let domain = Qsbr::new();
     let table: Lpm<K> = table(&domain, sizes);
-    // What never changes and covers no probe, so that there is more than one block.
+    // Routes that never change and cover no probe, so that there is more than one block.
     for i in 0..BACKGROUND {
         let len = if i % 2 == 0 { 22 } else { 30 };
         table.insert(widen(0x2000_0000 | i << 12), len + extra, at(1 << 20 | i)).unwrap();

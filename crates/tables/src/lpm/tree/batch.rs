@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many changes in order of their keys: those to the same block are made to a draft of it, which is written once.
+//! Many changes in order of their keys: changes to the same block are made to a draft of it, which is written once.
 
 use super::{Edit, Halves, MAX, Open, Stroke, Tree, last, top};
 use crate::lpm::engine::{Change, Refused};
@@ -19,7 +19,7 @@ impl Tree {
         let mut control = self.forest.control();
         let mut edit = Edit { lines: self.forest.lines.as_slice(), control: &mut control };
         let mut scratch = std::mem::take(&mut edit.control.scratch);
-        // What is drafted, and whether it was painted at its end last.
+        // The block that is drafted, and whether it was painted at its end last.
         let mut open: Option<(Open, bool)> = None;
         let mut result = Ok(());
         for (done, change) in changes.iter().enumerate() {

@@ -3,7 +3,7 @@
 
 use crate::lpm::Key;
 
-/// What a key is to a tree: its first 64 bits, and those behind them.
+/// A key as trees search for it: its first 64 bits, and the bits behind them.
 pub trait Halves: Key {
     /// The first 64 bits; what isn't there is zero.
     fn high(self) -> u64;

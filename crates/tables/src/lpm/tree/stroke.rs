@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is painted, and where.
+//! Strokes, which paint ranges of keys, and the blocks that they paint in.
 
 use super::down;
 use crate::lpm::block::Block;
@@ -7,7 +7,7 @@ use crate::lpm::forest::Scratch;
 use crate::lpm::intervals::{Brush, DOWN, Plan};
 use std::ops::Range;
 
-/// What is painted.
+/// A range of keys that is painted, and the brush.
 #[derive(Clone, Copy)]
 pub(super) struct Stroke {
     pub first: u64,

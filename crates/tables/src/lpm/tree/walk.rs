@@ -15,7 +15,7 @@ pub(in crate::lpm) struct Walk<'a> {
     /// The packed lines of this block that come next, and where each ends.
     leaves: Range<u32>,
     ends: std::vec::IntoIter<u64>,
-    /// What the line before them has.
+    /// The intervals of the line before them.
     row: Intervals,
     at: usize,
 }

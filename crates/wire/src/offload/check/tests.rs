@@ -75,7 +75,7 @@ fn what_linux_hands_over_passes() {
         // 128 bytes that came one by one.
         let typed = four(&upper(IpProtocol::TCP, 0, 128), IpProtocol::TCP);
         assert_eq!(check(segments(GsoKind::TcpV4, l3 + 20, 16, 1), &typed), Ok(()));
-        // A TCP segment in a tunnel over UDP, its checksum partial; ICMP; a protocol that nobody here knows; MPLS.
+        // A TCP segment in a tunnel over UDP, its checksum partial; ICMP; an unknown protocol; MPLS.
         assert_eq!(check(partial(l3 + 28 + 50, 16), &udp4), Ok(()));
         assert_eq!(check(partial(l3 + 20, 2), &four(&[0; 40], IpProtocol::ICMP)), Ok(()));
         assert_eq!(check(partial(l3 + 20, 4), &four(&[0; 40], IpProtocol::GRE)), Ok(()));

@@ -60,7 +60,7 @@ fn a_neighbour_is_asked_three_times_and_given_up() {
     w.asked(at, None, true, 5 * INTERVAL);
     assert!(add(&mut w, 1, 9));
     assert_eq!(w.due(at, 6 * INTERVAL), Some(Due::Ask(target(1))));
-    // Who couldn't be asked each time hasn't been silent.
+    // A neighbour that could not be asked each time is not reported as silent.
     w.asked(at, None, false, 6 * INTERVAL);
     w.asked(at, None, true, 7 * INTERVAL);
     assert_eq!(w.due(at, 8 * INTERVAL), Some(Due::Abandon(target(1))));
@@ -143,7 +143,7 @@ fn a_neighbour_and_a_thread_have_so_many_places() {
     assert!(others > CELLS / 2, "{others}");
 }
 
-/// What waits and what had to go, together with the numbers of both, are all that came.
+/// Waiting and displaced items, in total, are all that came.
 #[test]
 fn a_scan_displaces_its_own_oldest() {
     let mut w = Items::default();
@@ -156,14 +156,14 @@ fn a_scan_displaces_its_own_oldest() {
         let place = w.take_place(at, asked, |old| displaced.push(old));
         place.is_some_and(|place| w.put(place, item).is_ok())
     };
-    // Some on another interface, whom nobody has answered yet.
+    // Some neighbours on another interface that have not answered yet.
     for n in 0..100 {
         assert!(came(&mut w, on(2, n), n, true, &mut displaced));
     }
     for n in 0..100_000 {
         assert!(came(&mut w, on(1, n), 1000 + n, true, &mut displaced), "{n}: the youngest has a place");
         if n % 1000 == 999 {
-            // The packets of one on another interface find places, though none of them makes a question.
+            // The packets of a neighbour on another interface find places, though none of them causes a request.
             assert!(came(&mut w, on(3, 7), n, false, &mut displaced) || n / 1000 >= 32);
         }
     }
@@ -174,7 +174,7 @@ fn a_scan_displaces_its_own_oldest() {
         w.release(on(2, n), |item| out.push(item));
         assert_eq!(out, [n]);
     }
-    // The last second's questions are known, and aren't asked again.
+    // Neighbours requested in the last second are known, and aren't requested again.
     let recent = (100_000 - SLOTS as u32 + 200..100_000).filter(|n| w.find(on(1, *n)).is_none()).count();
     assert_eq!(recent, 0);
 }
@@ -226,7 +226,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
-    /// Whatever comes in whatever order: each thing is waiting, was displaced, or was turned away; counts and lists hold.
+    /// In any order of arrival, each item is waiting, was displaced, or was rejected; counts and lists hold.
     #[test]
     fn things_are_displaced_once(steps in prop::collection::vec((0u32..3, 0u32..9000, any::<bool>()), 1..20_000)) {
         let (mut w, mut out, mut inside) = (Items::default(), Vec::new(), 0usize);
