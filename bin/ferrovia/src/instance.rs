@@ -147,6 +147,7 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
         world.set_variant(Some(node), Some(level)).map_err(|e| format!("node {name}: {e}"))?;
     }
     let threads = Threads::start(runtimes, &plan)?;
+    memif::set_runtime_dir(&world, &paths.runtime_dir);
     let served = socket.fd.try_clone().and_then(|fd| punt::serve(&world, fd.into(), &paths.punt));
     served.map_err(|e| format!("{}: {e}", paths.punt.display()))?;
     let stopped = world.clone();

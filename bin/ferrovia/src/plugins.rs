@@ -38,6 +38,7 @@ pub static ALL: &[&Plugin] = &[
     &lacp::PLUGIN,
     &af_packet::PLUGIN,
     &tap::PLUGIN,
+    &memif::PLUGIN,
     &trace::PLUGIN,
     &classify::PLUGIN,
     &pg::PLUGIN,

@@ -30,6 +30,10 @@ pub const UNIMPLEMENTED: Retval = Retval(-9);
 pub const INVALID_SW_IF_INDEX_2: Retval = Retval(-10);
 /// A system call failed.
 pub const SYSCALL_ERROR_1: Retval = Retval(-11);
+/// As [`SYSCALL_ERROR_1`], of another call; of memif: the mode.
+pub const SYSCALL_ERROR_2: Retval = Retval(-12);
+/// As [`SYSCALL_ERROR_1`], of another call; of memif: the socket.
+pub const SYSCALL_ERROR_4: Retval = Retval(-14);
 /// The feature isn't available on this interface.
 pub const FEATURE_DISABLED: Retval = Retval(-30);
 /// The registration is invalid, for example because the number is taken.
@@ -62,6 +66,8 @@ pub const NO_SUCH_TABLE: Retval = Retval(-65);
 pub const NO_SUCH_TABLE2: Retval = Retval(-66);
 /// No table has the index in the request's third table field.
 pub const NO_SUCH_TABLE3: Retval = Retval(-67);
+/// There is such a part of an interface already.
+pub const SUBIF_ALREADY_EXISTS: Retval = Retval(-68);
 /// A size in bytes is out of range.
 pub const INVALID_MEMORY_SIZE: Retval = Retval(-70);
 /// The host has no such interface, or it can't be used.
@@ -102,6 +108,8 @@ pub const TABLE_TOO_BIG: Retval = Retval(-99);
 pub const ADDRESS_IN_USE: Retval = Retval(-105);
 /// The interface still has addresses.
 pub const ADDRESS_FOUND_FOR_INTERFACE: Retval = Retval(-114);
+/// There is such an entry already.
+pub const ENTRY_ALREADY_EXISTS: Retval = Retval(-116);
 /// There is a bridge domain with this id already.
 pub const BD_ALREADY_EXISTS: Retval = Retval(-119);
 /// The bridge domain has members.

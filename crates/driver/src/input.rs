@@ -19,6 +19,8 @@ pub struct Losses {
     pub errors: u64,
     /// With segmentation of an unknown kind, or with a segment size of 0.
     pub unknown_offload: u64,
+    /// Described by the peer in shared memory in a way that names no packet.
+    pub bad_desc: u64,
 }
 
 /// A device's receive queue.
@@ -31,6 +33,9 @@ pub trait RxQueue: AsFd + Send + 'static {
 
     /// Discards waiting packets.
     fn discard(&mut self);
+
+    /// The mode in which it is polled from now on: whether its descriptor has to wake the thread.
+    fn set_mode(&mut self, _mode: InputMode) {}
 
     /// Returns the losses since the last call; called about once a second.
     fn losses(&mut self) -> Losses {
@@ -94,6 +99,9 @@ pub enum InputTo {
     /// kind of segmentation isn't known.
     #[drop]
     UnknownSegmentation,
+    /// bad descriptor of the peer.
+    #[drop]
+    BadDesc,
 }
 
 /// Number of polls without a packet after which [`RxQueue::idle`] is called.
@@ -193,10 +201,11 @@ impl<Q: RxQueue> PollInput<Q> {
     fn count_losses(&mut self, cx: &mut Cx<'_, false>) {
         self.held.set(self.spare.len());
         for slot in self.slots.iter_mut().filter(|slot| slot.up) {
-            let Losses { missed, errors, unknown_offload } = slot.queue.losses();
+            let Losses { missed, errors, unknown_offload, bad_desc } = slot.queue.losses();
             self.lanes.rx_miss.add(slot.wish.sw_if.at(), missed);
-            self.lanes.rx_error.add(slot.wish.sw_if.at(), errors + unknown_offload);
+            self.lanes.rx_error.add(slot.wish.sw_if.at(), errors + unknown_offload + bad_desc);
             cx.count(InputTo::UnknownSegmentation, unknown_offload);
+            cx.count(InputTo::BadDesc, bad_desc);
         }
     }
 }

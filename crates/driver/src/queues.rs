@@ -193,6 +193,9 @@ fn follow<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, home: &Arc<Home>) {
             slot.queue.discard();
         }
         slot.up = up;
+        if !gone {
+            slot.queue.set_mode(wish.mode());
+        }
         watch(rt, &mut slot, up && !leaves);
         if !leaves {
             stay.push(slot);

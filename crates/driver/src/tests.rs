@@ -99,7 +99,7 @@ impl RxQueue for FakeRx {
     }
 
     fn losses(&mut self) -> Losses {
-        Losses { missed: 1, errors: 2, unknown_offload: 3 }
+        Losses { missed: 1, errors: 2, unknown_offload: 3, bad_desc: 0 }
     }
 }
 

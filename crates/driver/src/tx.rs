@@ -54,7 +54,7 @@ pub enum TxTo {
     /// It waits to be cut into segments, or behind one that does.
     #[keep]
     Wait,
-    /// transmit queue is full.
+    /// no free tx slots.
     #[drop]
     QueueFull,
     /// link is down.

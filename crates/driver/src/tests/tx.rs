@@ -85,7 +85,7 @@ fn what_is_not_sent_is_dropped_by_name() {
     for takes in [Takes::ALL, Takes::default()] {
         let (mut bench, f) = rig(false, takes);
         let names = [
-            "transmit queue is full",
+            "no free tx slots",
             "link is down",
             "frame is longer than the link takes",
             "refused by the device",

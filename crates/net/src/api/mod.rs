@@ -238,3 +238,18 @@ pub struct Timedelta(pub f64);
 /// Seconds since 1970, as a floating-point number.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq)]
 pub struct Timestamp(pub f64);
+
+msg::flags! {
+    /// States of an interface.
+    pub struct IfStatusFlags: u32 = enum "if_status_flags" {
+        ADMIN_UP = 1 => "IF_STATUS_API_FLAG_ADMIN_UP",
+        LINK_UP = 2 => "IF_STATUS_API_FLAG_LINK_UP",
+    }
+}
+
+impl IfStatusFlags {
+    /// Of an interface.
+    pub fn of(i: &crate::Interface) -> Self {
+        Self::ADMIN_UP.when(i.admin_up) | Self::LINK_UP.when(i.link_up)
+    }
+}

@@ -6,25 +6,10 @@ use crate::control;
 use cli::Result;
 use graph::World;
 use msg::{Message, Str, Wire};
-use net::api::{InterfaceIndex, MacAddress};
+use net::api::{IfStatusFlags, InterfaceIndex, MacAddress};
 use net::{IfKind, Interface, Interfaces, MtuKind, SubFrames, SubInterface, Tags, Vlan};
 
-msg::flags! {
-    /// States of an interface.
-    pub struct IfStatusFlags: u32 = enum "if_status_flags" {
-        ADMIN_UP = 1 => "IF_STATUS_API_FLAG_ADMIN_UP",
-        LINK_UP = 2 => "IF_STATUS_API_FLAG_LINK_UP",
-    }
-}
-
-impl IfStatusFlags {
-    /// Of an interface.
-    pub fn of(i: &Interface) -> Self {
-        Self::ADMIN_UP.when(i.admin_up) | Self::LINK_UP.when(i.link_up)
-    }
-}
-
-/// The type of an interface.
+/// What an interface is.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "IF_API_TYPE_")]

@@ -9,9 +9,9 @@ pub mod tx;
 
 use crate::control;
 use cli::{Error, Result};
-use details::IfStatusFlags;
 use graph::World;
 use msg::{Caller, Message, Messages, Module, Str, retval};
+use net::api::IfStatusFlags;
 use net::api::{InterfaceIndex, MacAddress};
 use net::{IfEvent, IfKind, Interfaces, MtuKind};
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `memif-input`: from shared memory into buffers.
+
+use crate::io::RxRing;
+use crate::io::rx::Found;
+use driver::{Burst, Losses, PollInput};
+use graph::InputMode;
+use std::os::fd::{AsFd, BorrowedFd};
+use wire::offload::Offload;
+
+pub type MemifInput = PollInput<MemifRx>;
+
+/// A receive queue.
+pub struct MemifRx(pub RxRing);
+
+impl AsFd for MemifRx {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl driver::RxQueue for MemifRx {
+    const NODE: &'static str = "memif-input";
+
+    #[inline]
+    fn receive(&mut self, burst: &mut Burst<'_>) {
+        let ring = &mut self.0;
+        let waiting = ring.waiting();
+        while burst.room() > 0 {
+            let found = ring.look(waiting);
+            match found {
+                Found::Nothing => break,
+                Found::Packet { len, .. } if burst.reserve(len) => {
+                    ring.copy(burst.parts(len));
+                    burst.push(len, Offload::NONE, None);
+                }
+                Found::Packet { .. } => burst.lose(1),
+                Found::Bad { .. } | Found::Rest { .. } => {}
+            }
+            ring.take(found);
+        }
+        ring.give_back();
+    }
+
+    fn discard(&mut self) {
+        self.0.discard();
+    }
+
+    fn set_mode(&mut self, mode: InputMode) {
+        self.0.set_interrupts(mode != InputMode::Polling);
+    }
+
+    fn losses(&mut self) -> Losses {
+        Losses { bad_desc: self.0.take_bad(), ..Losses::default() }
+    }
+
+    fn idle(&mut self) {
+        self.0.clear_event();
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//! memif: interfaces whose other end is another program on this host, over shared memory. The client makes the memory and connects to
+//! a local socket, the server listens there; packets pass through rings of descriptors without a system call, but for an event
+//! that wakes a receiver that sleeps.
+//!
+//! `create memif socket id 1 filename /run/peer.sock` names a socket; `create interface memif id 0 socket-id 1 slave` makes `memif1/0`.
+//! The link is up while both ends are connected. A client that is up connects at once and tries again every 3 seconds.
+//!
+//! Nodes, named as VPP's: `memif-input`, `memif-process`, and `INTERFACE-tx` for each interface.
+//!
+//! The peer may write anything into the shared memory at any time: descriptors are read once and checked each time, packets are
+//! copied before anything looks at them, and files that may shrink are refused (`io/shm.rs`).
+//!
+//! Limits: packets are always copied, also where zero copy is asked for; sockets of other network namespaces
+//! (`abstract:NAME,netns_name=N`) are refused; DMA engines aren't used.
+#![deny(unsafe_code)]
+
+mod api;
+mod cli;
+mod config;
+mod control;
+mod device;
+mod examples;
+mod input;
+mod io;
+mod process;
+mod proto;
+mod show;
+mod socket;
+#[cfg(test)]
+mod tests;
+mod tx;
+
+pub use control::set_runtime_dir;
+
+use graph::{NodeDef, Plugin, StateDef};
+
+/// Shared-memory interfaces.
+pub static PLUGIN: Plugin = Plugin {
+    name: "memif",
+    about: "memif: interfaces to other programs on this host over shared memory",
+    state: &[driver::STATE, StateDef::of::<control::Memifs>()],
+    nodes: &[NodeDef::input::<input::MemifInput>()],
+    cli: self::cli::COMMANDS,
+    config: config::write_config,
+    examples: examples::EXAMPLES,
+    api: &[api::API],
+    start: |world| {
+        driver::start(world);
+        process::start(world)
+    },
+    ..Plugin::EMPTY
+};
