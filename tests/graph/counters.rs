@@ -89,6 +89,7 @@ const OURS: &[(&str, &[&str])] = &[
         "offloads of a device that don't fit the packet",
         &[
             "bad_checksum_offset",
+            "bad_desc",
             "bad_segmentation",
             "no_ip",
             "segment_too_small",

@@ -34,6 +34,9 @@ pub trait RxQueue: AsFd + Send + 'static {
     /// Discards waiting packets.
     fn discard(&mut self);
 
+    /// Called before it is polled for the first time after its interface came up.
+    fn begin(&mut self) {}
+
     /// The mode in which it is polled from now on: whether its descriptor has to wake the thread.
     fn set_mode(&mut self, _mode: InputMode) {}
 

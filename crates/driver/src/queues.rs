@@ -192,6 +192,9 @@ fn follow<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, home: &Arc<Home>) {
             // The device sends nothing more; what it has sent is not for later.
             slot.queue.discard();
         }
+        if up && !slot.up {
+            slot.queue.begin();
+        }
         slot.up = up;
         if !gone {
             slot.queue.set_mode(wish.mode());

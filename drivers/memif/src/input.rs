@@ -46,6 +46,11 @@ impl driver::RxQueue for MemifRx {
         self.0.discard();
     }
 
+    /// Packets that the peer sent while the interface was down aren't for later.
+    fn begin(&mut self) {
+        self.0.discard();
+    }
+
     fn set_mode(&mut self, mode: InputMode) {
         self.0.set_interrupts(mode != InputMode::Polling);
     }

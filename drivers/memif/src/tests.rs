@@ -1,2 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+mod api;
+mod handshake;
+mod hostile;
+mod messages;
 mod pair;
+mod peer;

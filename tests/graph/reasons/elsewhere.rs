@@ -7,6 +7,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("graph/no_node", "a node that isn't there: crates/graph/src/tests/nodes.rs"),
     ("af-packet-input/*", "offloads that a device announces wrongly: crates/driver/src/tests/rx.rs"),
     ("virtio-input/*", "offloads that a device announces wrongly: crates/driver/src/tests/rx.rs"),
+    ("memif-input/*", "packets of peers: drivers/memif/src/tests"),
     ("pg*-tx/bad_offload", "offloads that are wrong, of frames that the router made itself"),
     ("pg*-tx/capture_full", "tests/graph/buffers.rs"),
     ("*-icmp-*", "features/icmp/src/tests, and of echo replies features/ping"),

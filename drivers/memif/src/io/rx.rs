@@ -140,6 +140,12 @@ impl RxRing {
         self.event.clear();
     }
 
+    /// Index of the next descriptor.
+    #[cfg(test)]
+    pub fn next(&self) -> u16 {
+        self.next
+    }
+
     /// Looks at the next packet of `waiting` descriptors.
     #[inline(always)]
     pub fn look(&mut self, waiting: u16) -> Found {

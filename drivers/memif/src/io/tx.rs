@@ -39,6 +39,12 @@ impl TxRing {
         Self { ring, regions, own, role, next, event, pieces }
     }
 
+    /// Index of the next descriptor.
+    #[cfg(test)]
+    pub fn next(&self) -> u16 {
+        self.next
+    }
+
     /// Descriptors that may be filled. None if the peer's index is impossible.
     #[inline(always)]
     fn room(&self) -> u16 {

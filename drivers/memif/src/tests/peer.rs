@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The other end of a connection, in the test's own process.
+
+use crate::io::rx::Found;
+use crate::io::{Layout, RxRing, TxRing};
+use crate::proto::{
+    Answer, Channel, Client, End, Hello, Message, Received, SECRET, Server, Step, VERSION, Wanted,
+};
+use crate::socket::Address;
+use driver::Loss;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{SocketFlags, accept_with};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use wire::offload::Offload;
+
+/// How long anything may take.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A folder for sockets that ends with the value.
+pub struct Dir(PathBuf);
+
+impl Dir {
+    pub fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("ferrovia-memif-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a folder");
+        Self(dir)
+    }
+
+    pub fn address(&self, name: &str) -> Address {
+        Address::parse(&self.path(name), Path::new("/")).expect("a name")
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The next message, or that the other end has closed.
+pub fn next(channel: &Channel) -> Option<(Message, Option<OwnedFd>)> {
+    let limit = Instant::now() + PATIENCE;
+    loop {
+        match channel.receive() {
+            Received::Message(message, fd) => return Some((message, fd)),
+            Received::Closed => return None,
+            Received::Malformed(why) => panic!("{why}"),
+            Received::Nothing => {
+                assert!(Instant::now() < limit, "no message came");
+                wait(channel.as_fd());
+            }
+        }
+    }
+}
+
+fn wait(fd: std::os::fd::BorrowedFd<'_>) {
+    let limit = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    let _ = poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&limit));
+}
+
+pub fn secret(text: &str) -> [u8; SECRET] {
+    let mut bytes = [0; SECRET];
+    bytes[..text.len()].copy_from_slice(text.as_bytes());
+    bytes
+}
+
+pub fn wanted(id: u32, layout: Layout) -> Wanted {
+    Wanted { id, mode: 0, secret: [0; SECRET], layout, interface: format!("peer{id}") }
+}
+
+pub fn hello() -> Hello {
+    Hello {
+        name: "peer".into(),
+        min_version: VERSION,
+        max_version: VERSION,
+        max_region: 255,
+        max_m2s: 255,
+        max_s2m: 255,
+        max_log2: 14,
+    }
+}
+
+/// A peer that is connected.
+pub struct Peer {
+    pub channel: Channel,
+    pub rx: Vec<RxRing>,
+    pub tx: Vec<TxRing>,
+    pub link: crate::proto::Link,
+}
+
+impl Peer {
+    /// Connects to a server.
+    pub fn client(address: &Address, wanted: Wanted) -> Result<Self, End> {
+        let limit = Instant::now() + PATIENCE;
+        let fd = loop {
+            match address.connect() {
+                Ok(fd) => break fd,
+                Err(error) => assert!(Instant::now() < limit, "{address}: {error}"),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let (channel, mut client) = (Channel::new(fd), Client::new(wanted));
+        loop {
+            let Some((message, _)) = next(&channel) else { return Err(End::Peer("closed".into())) };
+            match client.step(message)? {
+                // The server may have closed it already: its reason is read next.
+                Step::Send(message, fd) => drop(channel.send(&message, fd)),
+                Step::Connected(link) => {
+                    let (rx, tx) = link.client_rings();
+                    return Ok(Self { channel, rx, tx, link: *link });
+                }
+            }
+        }
+    }
+
+    /// Accepts a client at a listener.
+    pub fn server(listener: &OwnedFd) -> Self {
+        let fd = loop {
+            match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(fd) => break fd,
+                Err(_) => wait(listener.as_fd()),
+            }
+        };
+        let (channel, mut server) = (Channel::new(fd), Server::default());
+        channel.send(&Message::Hello(hello()), None).expect("sent");
+        loop {
+            let (message, fd) = next(&channel).expect("the client goes on");
+            match server.step(message, fd, |_| Ok(())).expect("the client speaks the protocol") {
+                Answer::Ack => channel.send(&Message::Ack, None).expect("sent"),
+                Answer::Connected(link) => {
+                    let (rx, tx) = link.server_rings();
+                    channel.send(&Message::Connected("peer".into()), None).expect("sent");
+                    return Self { channel, rx, tx, link: *link };
+                }
+            }
+        }
+    }
+
+    /// Sends frames, each in two pieces; gives those that weren't sent.
+    pub fn send(&mut self, ring: usize, frames: &[Vec<u8>]) -> Vec<(usize, Loss)> {
+        let mut lost = Vec::new();
+        let pieces = frames.iter().map(|frame| {
+            let (a, b) = frame.split_at(frame.len() / 3);
+            (Offload::NONE, [a, b].into_iter())
+        });
+        self.tx[ring].send(pieces, |n, loss| lost.push((n, loss)));
+        lost
+    }
+
+    /// All packets that wait in any ring.
+    pub fn take(&mut self) -> Vec<Vec<u8>> {
+        self.rx.iter_mut().flat_map(take).collect()
+    }
+
+    /// Receives until so many packets are there.
+    pub fn receive(&mut self, count: usize) -> Vec<Vec<u8>> {
+        let (mut all, limit) = (Vec::new(), Instant::now() + PATIENCE);
+        while all.len() < count {
+            assert!(Instant::now() < limit, "{} of {count} packets came", all.len());
+            let now = self.take();
+            if now.is_empty() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            all.extend(now);
+        }
+        all
+    }
+}
+
+/// All packets that wait in a ring.
+pub fn take(ring: &mut RxRing) -> Vec<Vec<u8>> {
+    let (waiting, mut all) = (ring.waiting(), Vec::new());
+    loop {
+        let found = ring.look(waiting);
+        match found {
+            Found::Nothing => break,
+            Found::Packet { len, .. } => {
+                let mut packet = vec![0; len];
+                // In pieces, as into buffers.
+                ring.copy(packet.chunks_mut(2048));
+                all.push(packet);
+            }
+            Found::Bad { .. } | Found::Rest { .. } => {}
+        }
+        ring.take(found);
+    }
+    ring.give_back();
+    all
+}
