@@ -16,6 +16,7 @@ mod generator;
 mod guest;
 mod host;
 mod lldp;
+mod memif;
 mod mirror;
 mod mixed;
 mod multicast;

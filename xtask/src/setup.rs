@@ -51,6 +51,7 @@ pub const PEERS: &[Need] = &[
     need("linux.uml", "user-mode-linux"),
     need("modprobe", "kmod"),
     need("lldpd", "lldpd"),
+    need("dpdk-testpmd", "dpdk-dev"),
     need("python3", "python3"),
     need("python3 -m ensurepip --version", "python3-venv"),
     need("go", "golang-go"),
