@@ -9,6 +9,7 @@ pub mod command;
 pub mod describe;
 pub mod discovery;
 pub mod fragments;
+pub mod memif;
 pub mod message;
 pub mod packet;
 pub mod startup;
@@ -63,6 +64,11 @@ mod tests {
     #[test]
     fn fragments() {
         kept_and_changed("fragments", crate::fragments::run);
+    }
+
+    #[test]
+    fn memif() {
+        kept_and_changed("memif", crate::memif::run);
     }
 
     #[test]

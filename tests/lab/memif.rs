@@ -113,7 +113,10 @@ fn two_routers_forward_in_all_modes() {
     let Some(lab) = require(&["root", "ping", "/usr/bin/python3"]) else { return };
     let kinds = [
         (0, Words { both: "", a: "", b: "" }),
-        (1, Words { both: "secret sesame", a: "ring-size 64 rx-queues 3 tx-queues 2 buffer-size 256", b: "" }),
+        (
+            1,
+            Words { both: "secret sesame", a: "ring-size 64 rx-queues 3 tx-queues 2 buffer-size 256", b: "" },
+        ),
         (1, Words { both: "mode ip", a: "rx-queues 2", b: "" }),
     ];
     for (workers, words) in kinds {
@@ -169,7 +172,8 @@ fn testpmd(netns: &Netns, role: &str, socket: &Path, more: &str) -> Background {
     let device = format!("net_memif0,role={role},socket={socket},socket-abstract=no,id=0{more}");
     // Two threads of any core.
     let own = ["--lcores", "0@0,1@0", "--no-huge", "-m", "128", "--no-pci", "--no-telemetry"];
-    let what = ["--forward-mode=icmpecho", "--auto-start", "--total-num-mbufs=2048", "--stats-period", "3600"];
+    let what =
+        ["--forward-mode=icmpecho", "--auto-start", "--total-num-mbufs=2048", "--stats-period", "3600"];
     let prefix = format!("ferrovia-{}-{role}", std::process::id());
     netns
         .command("dpdk-testpmd")
@@ -204,7 +208,11 @@ fn dpdk_is_a_peer_in_both_roles() {
             let peer = testpmd(&netns, role, socket, "");
             let interface = || router.json("show memif")["interfaces"][n].clone();
             eventually("DPDK is connected", || (interface()["connected"] == true).then_some(()));
-            assert!(interface()["connection"]["remote_name"].as_str().is_some_and(|name| name.starts_with("DPDK")));
+            assert!(
+                interface()["connection"]["remote_name"]
+                    .as_str()
+                    .is_some_and(|name| name.starts_with("DPDK"))
+            );
             eventually("DPDK answers", || {
                 host.command("ping").args(["-n", "-c1", "-W1", to]).run().success().then_some(())
             });
@@ -214,6 +222,10 @@ fn dpdk_is_a_peer_in_both_roles() {
             let answer = router.run(&format!("ping {to} size 6000 repeat 3 interval 0.01"));
             assert!(answer.contains("3 received"), "{answer}");
             drop(peer.kill());
+            if role == "server" {
+                // DPDK doesn't take over the file of a dead one.
+                std::fs::remove_file(socket).expect("removed");
+            }
             eventually("DPDK is gone", || (interface()["connected"] == false).then_some(()));
         }
     }

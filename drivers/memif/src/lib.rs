@@ -32,6 +32,8 @@ mod tests;
 mod tx;
 
 pub use control::set_runtime_dir;
+#[doc(hidden)]
+pub use proto::check_messages;
 
 use graph::{NodeDef, Plugin, StateDef};
 

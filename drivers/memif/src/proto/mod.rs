@@ -2,12 +2,14 @@
 //! The control protocol, version 2.0: messages of 128 bytes over a local socket that preserves their boundaries.
 
 mod channel;
+mod check;
 mod client;
 mod link;
 mod message;
 mod server;
 
 pub use channel::{Channel, Received};
+pub use check::check_messages;
 pub use client::{Client, Step, Wanted};
 pub use link::{Link, RingInfo};
 pub use message::{Hello, Init, Message, SECRET};
