@@ -140,7 +140,7 @@ impl MemifDevice {
             state.up
         };
         let ip = self.config.mode == Mode::Ip;
-        self.rx.open(world, sw_if, ip, rx.into_iter().map(MemifRx).collect())?;
+        self.rx.open(world, sw_if, ip, rx.into_iter().map(|ring| MemifRx::new(ring, up)).collect())?;
         self.rx.set_up(world, up)?;
         let tx: Vec<_> = tx.into_iter().map(SharedTx::new).collect();
         // Threads share rings if there are fewer of these.

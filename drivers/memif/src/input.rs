@@ -11,11 +11,22 @@ use wire::offload::Offload;
 pub type MemifInput = PollInput<MemifRx>;
 
 /// A receive queue.
-pub struct MemifRx(pub RxRing);
+pub struct MemifRx {
+    ring: RxRing,
+    /// The interface was up when the connection was made, and hasn't been down since.
+    fresh: bool,
+}
+
+impl MemifRx {
+    /// A queue of a new connection, of an interface that is up or not.
+    pub fn new(ring: RxRing, up: bool) -> Self {
+        Self { ring, fresh: up }
+    }
+}
 
 impl AsFd for MemifRx {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.ring.as_fd()
     }
 }
 
@@ -24,7 +35,7 @@ impl driver::RxQueue for MemifRx {
 
     #[inline]
     fn receive(&mut self, burst: &mut Burst<'_>) {
-        let ring = &mut self.0;
+        let ring = &mut self.ring;
         let waiting = ring.waiting();
         while burst.room() > 0 {
             let found = ring.look(waiting);
@@ -43,23 +54,25 @@ impl driver::RxQueue for MemifRx {
     }
 
     fn discard(&mut self) {
-        self.0.discard();
+        self.ring.discard();
     }
 
     /// Packets that the peer sent while the interface was down aren't for later.
     fn begin(&mut self) {
-        self.0.discard();
+        if !std::mem::take(&mut self.fresh) {
+            self.ring.discard();
+        }
     }
 
     fn set_mode(&mut self, mode: InputMode) {
-        self.0.set_interrupts(mode != InputMode::Polling);
+        self.ring.set_interrupts(mode != InputMode::Polling);
     }
 
     fn losses(&mut self) -> Losses {
-        Losses { bad_desc: self.0.take_bad(), ..Losses::default() }
+        Losses { bad_desc: self.ring.take_bad(), ..Losses::default() }
     }
 
     fn idle(&mut self) {
-        self.0.clear_event();
+        self.ring.clear_event();
     }
 }
