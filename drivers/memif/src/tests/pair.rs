@@ -49,6 +49,17 @@ fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// Waits until the wire from one peer to the other carries frames: threads learn of it in their next turn.
+fn warm(from: &mut Peer, to: &mut Peer) {
+    until("the wire carries frames", || {
+        assert_eq!(from.send(0, &[frame(0, 60)]), []);
+        let ring = from.ring_sent();
+        until("a frame is taken", || ring.is_taken());
+        std::thread::sleep(Duration::from_millis(20));
+        !to.take().is_empty()
+    });
+}
+
 /// Frames of all lengths go through and come out as they were, by each of the peer's rings.
 fn cross(rig: &Rig, a: &mut Peer, b: &mut Peer) {
     let lengths = [60, 64, 1514, 2047, 2048, 2049, 4096, 9014];
@@ -86,6 +97,8 @@ fn frames_pass_in_each_role_and_mode() {
         until("both links", || is_up(&rig, "memif1/7") && is_up(&rig, "memif2/8"));
         assert_eq!((b.rx.len(), b.tx.len()), (2, 3));
         rig.wire("memif1/7", "memif2/8");
+        warm(&mut a, &mut b);
+        warm(&mut b, &mut a);
         for mode in ["polling", "interrupt", "adaptive"] {
             rig.script(&format!(
                 "set interface rx-mode memif1/7 {mode}
@@ -136,6 +149,7 @@ fn a_burst_of_long_frames_into_a_small_ring_loses_whole_frames_only() {
     let mut a = Peer::client(&dir.address("s"), wanted(1, layout(1, 10))).expect("connected");
     let mut b = Peer::client(&dir.address("s"), wanted(2, layout(1, 6))).expect("connected");
     rig.wire("memif1/1", "memif1/2");
+    warm(&mut a, &mut b);
     let sent: Vec<_> = (0..128).map(|n| frame(n, 9000)).collect();
     assert_eq!(a.send(0, &sent), []);
     until("all were taken", || a.link.s2m[0].ring.head() == a.link.s2m[0].ring.tail());
@@ -232,6 +246,8 @@ fn a_hostile_peer_costs_packets_but_no_buffers() {
     }
     // Others aren't disturbed.
     rig.wire("memif1/2", "memif1/3");
+    warm(&mut good, &mut other);
+    warm(&mut other, &mut good);
     cross(&rig, &mut good, &mut other);
     let is_counted =
         || rig.drops().iter().any(|(node, reason, _)| node == "memif-input" && *reason == "bad_desc");

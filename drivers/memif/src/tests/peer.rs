@@ -2,7 +2,7 @@
 //! The other end of a connection, in the test's own process.
 
 use crate::io::rx::Found;
-use crate::io::{Layout, RxRing, TxRing};
+use crate::io::{Layout, Ring, RxRing, TxRing};
 use crate::proto::{
     Answer, Channel, Client, End, Hello, Message, Received, SECRET, Server, Step, VERSION, Wanted,
 };
@@ -142,6 +142,13 @@ impl Peer {
         }
     }
 
+    /// The first ring that it sends by.
+    pub fn ring_sent(&self) -> Sent {
+        let is_client = self.link.s2m.first().is_some_and(|info| info.own.is_some());
+        let rings = if is_client { &self.link.s2m } else { &self.link.m2s };
+        Sent { ring: rings[0].ring.clone(), is_client }
+    }
+
     /// Sends frames, each in two pieces; gives those that weren't sent.
     pub fn send(&mut self, ring: usize, frames: &[Vec<u8>]) -> Vec<(usize, Loss)> {
         let mut lost = Vec::new();
@@ -170,6 +177,20 @@ impl Peer {
             all.extend(now);
         }
         all
+    }
+}
+
+/// A ring that a peer sends by.
+pub struct Sent {
+    ring: Ring,
+    is_client: bool,
+}
+
+impl Sent {
+    /// Whether all that was sent was taken: a client's full buffers are consumed, a server's are offered again.
+    pub fn is_taken(&self) -> bool {
+        let between = self.ring.head().wrapping_sub(self.ring.tail());
+        between == if self.is_client { 0 } else { self.ring.size() }
     }
 }
 
