@@ -10,7 +10,7 @@ use crate::api::*;
 use graph::{InputMode, ThreadIndex};
 use msg::Loopback;
 use net::RxQueue;
-use net::api::{InterfaceIndex, MacAddress};
+use net::api::{IfStatusFlags, InterfaceIndex, MacAddress};
 use net::{IfKind, NewInterface};
 use std::sync::Mutex;
 
