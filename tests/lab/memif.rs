@@ -29,7 +29,7 @@ struct Words {
 const A: &str = "memif1/0";
 const B: &str = "memif0/0";
 
-/// Whether the link of an interface is up.
+/// Returns true if an interface is connected to its peer.
 fn is_connected(router: &Router) -> bool {
     router.json("show memif")["interfaces"][0]["connected"] == true
 }

@@ -24,6 +24,7 @@ const SANITIZED: &[&str] = &[
     "ferrovia-driver",
     "ferrovia-af-packet",
     "ferrovia-pg",
+    "ferrovia-memif",
     "ferrovia-tap",
 ];
 

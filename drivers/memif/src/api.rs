@@ -60,7 +60,7 @@ pub enum MemifRole {
     Slave = 1,
 }
 
-/// What packets begin with.
+/// The first header of packets.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "MEMIF_MODE_API_")]
@@ -81,7 +81,7 @@ macro_rules! create {
         pub struct $name {
             /// Server or client.
             pub role: MemifRole,
-            /// What packets begin with.
+            /// The first header of packets.
             pub mode: MemifMode,
             /// Queues that a client receives by; 0 for 1.
             pub rx_queues: u8,
@@ -207,7 +207,7 @@ pub struct MemifDetails {
     pub id: u32,
     /// Server or client.
     pub role: MemifRole,
-    /// What packets begin with.
+    /// The first header of packets.
     pub mode: MemifMode,
     /// False: packets are always copied.
     pub zero_copy: bool,

@@ -57,7 +57,7 @@ pub struct Conn {
     pub deadline: Option<u64>,
 }
 
-/// What a listener has.
+/// The result of accepting at a listener.
 pub enum Accepted {
     Socket(OwnedFd),
     Nothing,

@@ -11,7 +11,7 @@ use graph::{SwIfIndex, World};
 use net::{Device, Interfaces};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-/// What packets begin with.
+/// The first header of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// An Ethernet header.
@@ -38,7 +38,7 @@ impl Mode {
     }
 }
 
-/// What an interface was made with.
+/// The parameters with which an interface was made.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Its number on the socket.
@@ -47,7 +47,7 @@ pub struct Config {
     pub socket: u32,
     /// Client or server.
     pub role: Role,
-    /// What packets begin with.
+    /// The first header of packets.
     pub mode: Mode,
     /// Queues that it receives by, if it is the client.
     pub rx_queues: u8,
@@ -115,7 +115,7 @@ impl MemifDevice {
         self.state.lock().expect("no panic inside")
     }
 
-    /// What a client asks a server for.
+    /// The parameters that a client asks a server for.
     pub fn wanted(&self, world: &World) -> Wanted {
         let interface =
             self.sw_if.get().map_or_else(String::new, |sw_if| world.get::<Interfaces>().name(*sw_if));

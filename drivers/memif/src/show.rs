@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// What the output consists of.
+/// A part of the output.
 enum Item {
     Sockets,
     Interfaces,

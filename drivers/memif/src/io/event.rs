@@ -14,7 +14,7 @@ use rustix::io::{Errno, ReadWriteFlags, ioctl_fionbio, preadv2, read, write};
 /// An event descriptor.
 pub struct Event {
     fd: OwnedFd,
-    /// How often it was raised here, or cleared here.
+    /// Number of times that this end raised it, or cleared it.
     count: AtomicU64,
 }
 
@@ -71,7 +71,7 @@ impl Event {
         }
     }
 
-    /// How often this end has raised or received it.
+    /// Returns the number of times that this end has raised or received it.
     pub fn raised(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }

@@ -4,7 +4,7 @@
 
 use super::Ring;
 
-/// What a client's region holds.
+/// The rings and buffers of a client's region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     /// Rings from client to server.

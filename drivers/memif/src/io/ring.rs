@@ -80,18 +80,18 @@ impl Ring {
         self.set_tail(0);
     }
 
-    /// Whether the client has marked it as a ring.
+    /// Returns true if the client has marked it as a ring.
     pub fn is_marked(&self) -> bool {
         self.memory.load32(self.at) == Some(COOKIE)
     }
 
-    /// What the receiver says.
+    /// The receiver's flags.
     #[inline(always)]
     pub fn flags(&self) -> u16 {
         self.memory.load16(self.at + FLAGS, Ordering::Relaxed).unwrap_or(0)
     }
 
-    /// Sets what the receiver says.
+    /// Sets the receiver's flags.
     pub fn set_flags(&self, flags: u16) {
         self.memory.store16(self.at + FLAGS, flags, Ordering::Relaxed);
         fence(Ordering::SeqCst);

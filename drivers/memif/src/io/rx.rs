@@ -27,7 +27,7 @@ pub enum Found {
     },
     /// Descriptors that make no packet.
     Bad {
-        /// How many.
+        /// Number of descriptors.
         slots: u16,
         /// Its last descriptor isn't there yet.
         open: bool,

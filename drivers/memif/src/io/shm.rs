@@ -75,7 +75,7 @@ impl Region {
         self.fd.as_raw_fd()
     }
 
-    /// Whether `bytes` bytes from `offset` on lie inside.
+    /// Returns true if `bytes` bytes from `offset` on lie inside.
     #[inline(always)]
     pub fn holds(&self, offset: usize, bytes: usize) -> bool {
         offset <= self.len && bytes <= self.len - offset

@@ -119,7 +119,7 @@ impl TxRing {
                 if full {
                     let used = self.pieces.len();
                     if used >= usize::from(*room) {
-                        // What the peer has done meanwhile; frames that aren't published yet lie in between.
+                        // The peer's index may have moved meanwhile; frames that aren't published yet lie in between.
                         *room = self.room();
                         if used >= usize::from(*room) {
                             let empty = self.next == first && *room == self.ring.size();

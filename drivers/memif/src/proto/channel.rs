@@ -16,7 +16,7 @@ use rustix::net::{
 /// One end of a connection.
 pub struct Channel(OwnedFd);
 
-/// What was read.
+/// The result of a read.
 pub enum Received {
     /// A message, and the descriptor that came with it.
     Message(Message, Option<OwnedFd>),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the reader of messages and both handshakes promise for any input, for the fuzzer and its tests.
+//! Properties of the reader of messages and of both handshakes for any input, for the fuzzer and its tests.
 
 use super::message::LEN;
 use super::{Answer, Client, Message, SECRET, Server, Step, Wanted};

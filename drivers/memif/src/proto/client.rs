@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// What a client asks for.
+/// The parameters that a client asks for.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// Number of the interface on the socket.
@@ -23,7 +23,7 @@ pub struct Wanted {
     pub interface: String,
 }
 
-/// What goes with a message.
+/// The descriptor that goes with a message.
 enum With {
     Nothing,
     Region,
@@ -40,7 +40,7 @@ pub struct Client {
     pub peer: String,
 }
 
-/// What a client does next.
+/// The next action of a client.
 pub enum Step<'a> {
     /// Sends a message.
     Send(Message, Option<BorrowedFd<'a>>),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a connection that is complete consists of.
+//! The rings and regions of a complete connection.
 
 use crate::io::{Buffers, Event, Regions, Ring, RxRing, TxRing};
 use std::sync::Arc;

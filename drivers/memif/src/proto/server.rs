@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Bytes of all regions of a connection at most: a page that is read is a page that this host gives.
 const MAX_MEMORY: u64 = 16 << 30;
 
-/// What a message is answered with.
+/// The answer to a message.
 pub enum Answer {
     /// [`Message::Ack`].
     Ack,

@@ -27,7 +27,7 @@ fn ring() -> Message {
     Message::AddRing { s2m: true, index: 0, region: 0, offset: 0, log2: 4, private: 0 }
 }
 
-/// What a server says to the last of these messages; it acknowledges all others.
+/// A server's answer to the last of these messages; it acknowledges all others.
 fn said(messages: Vec<(Message, Option<OwnedFd>)>) -> Result<Answer, End> {
     let (mut server, count) = (Server::default(), messages.len());
     for (n, (message, fd)) in messages.into_iter().enumerate() {

@@ -151,7 +151,7 @@ fn buffers_outside_of_their_region_are_not_written() {
     }
     ring.set_desc(3, good);
     assert_eq!(send(&mut tx, &[frame(2, 60)]), []);
-    // What the server writes into descriptors doesn't lead the client elsewhere.
+    // A server's descriptors don't lead the client to other memory.
     let desc = ring.desc(3);
     ring.set_desc(3, Desc { offset: 0, region: 99, ..desc });
     assert_eq!(take(&mut rx), [frame(2, 60)]);
@@ -181,7 +181,7 @@ fn anything_in_shared_memory_is_survived() {
                     };
                     ring.set_desc(rng.next() as u16, desc);
                 }
-                // What the other end has consumed is known to a peer that isn't confused.
+                // A peer that isn't confused knows the index up to which the other end has consumed.
                 let index = if rng.below(40) == 0 {
                     rng.next() as u16
                 } else {

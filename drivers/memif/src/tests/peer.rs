@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use wire::offload::Offload;
 
-/// How long anything may take.
+/// Time that anything may take.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A folder for sockets that ends with the value.
@@ -187,7 +187,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Whether all that was sent was taken: a client's full buffers are consumed, a server's are offered again.
+    /// Returns true if everything that was sent was taken: a client's full buffers are consumed, a server's are offered again.
     pub fn is_taken(&self) -> bool {
         let between = self.ring.head().wrapping_sub(self.ring.tail());
         between == if self.is_client { 0 } else { self.ring.size() }

@@ -9,7 +9,7 @@ use msg::{Message, Str, Wire};
 use net::api::{IfStatusFlags, InterfaceIndex, MacAddress};
 use net::{IfKind, Interface, Interfaces, MtuKind, SubFrames, SubInterface, Tags, Vlan};
 
-/// What an interface is.
+/// The kind of an interface.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "IF_API_TYPE_")]
