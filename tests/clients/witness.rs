@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A client that behaves, who has to be served all the while.
+//! A well-behaved client, which has to be served all the while.
 
 use std::path::PathBuf;
 use std::sync::Arc;

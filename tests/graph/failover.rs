@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Two next hops, and one of them fails, or the link to it: what that costs, and who takes the packets.
+//! Two next hops, and one of them fails, or the link to it: the number of stores, and the next hop that takes the packets.
 
 use daemon::plugins;
 use graph::drive::Bench;

@@ -39,7 +39,7 @@ fn every_node_that_is_named_is_there() {
     }
 }
 
-/// Nodes that are no inputs and that no other node's declaration leads to, and who sends there.
+/// Nodes that are no inputs and that no other node's declaration leads to, and the sender of their packets.
 const ENTERED: &[(&str, &str)] = &[
     ("ethernet-input", "the inputs of drivers, and streams"),
     ("ip4-full-reassembly", "who has fragments that are to come in anew"),

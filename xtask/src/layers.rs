@@ -19,7 +19,7 @@ const LAYERS: &[&[&str]] = &[
         "crates/stats",
         "crates/netlink",
     ],
-    &["crates/graph", "crates/plugin-abi"],
+    &["crates/graph"],
     &["crates/net"],
     &["crates/driver"],
     &["features/*", "drivers/*"],
@@ -35,8 +35,6 @@ const SIDEWAYS: &[(&str, &str)] = &[
     ("crates/msg", "crates/cli"),
     // Wrong words in startup.conf and in commands get hints by the same rule.
     ("crates/startup", "crates/cli"),
-    // The host's side of the C interface wraps a foreign node into one of ours.
-    ("crates/plugin-abi", "crates/graph"),
 ];
 
 /// Procedural macros: they make code for a crate and know none of ours.

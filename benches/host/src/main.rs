@@ -3,8 +3,8 @@
 //! A router between two hosts of this machine: the kernel's own beside ours on each driver, in turns.
 //!
 //! The hosts are network namespaces. Small packets are UDP datagrams of 18 bytes, frames of 60 bytes without checksum, sent as fast as one
-//! thread can; those that reach the other host's interface count. Hosts and router share the machine's cores, as they do where
-//! somebody tries a router for the first time.
+//! thread can; packets that reach the other host's interface count. Hosts and router share the machine's cores, as in a first trial of a
+//! router.
 
 mod report;
 mod traffic;

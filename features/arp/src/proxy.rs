@@ -32,7 +32,7 @@ pub enum To {
     /// packet is shorter than an ARP header.
     #[drop]
     TooShort,
-    /// request is for a host that nobody here answers for.
+    /// request is for a host without a proxy entry.
     #[drop]
     #[counter("l3_dst_address_not_local")]
     NotForUs,
@@ -65,7 +65,7 @@ impl Node for ArpProxy {
         let rx_if = b.rx_if;
         let Some(&arp) = wire::Arp::view(b.data()) else { return To::TooShort };
         let view = self.interfaces.views(cx.turn).get(rx_if as usize).unwrap_or_default();
-        // A probe asks whether an address is free on its own link: not for us to say. Nor is who asks for himself.
+        // A probe asks whether an address is free on its own link: a proxy doesn't answer it, nor a request of a host for its own address.
         let asks = arp.op() == ArpOp::REQUEST && !arp.sender_ip().is_unspecified() && !arp.is_gratuitous();
         if !asks || arp.sender_mac == view.mac || !self.ranges.has(view.fib4, arp.target_ip(), cx.turn) {
             let last = cx.peek_feature(b).is_none_or(|next| next == self.drop);

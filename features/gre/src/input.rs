@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `gre4-input`, `gre6-input`: the way out of a tunnel. The number is the IP version of the outer packet.
+//! `gre4-input`, `gre6-input`: decapsulation. The number is the IP version of the outer packet.
 
 use crate::spec::{ETHERNET, Gre, IP};
 use buffer::Buffer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where packets end that are not sent: dropped, or punted with nobody to take them.
+//! The nodes in which packets end that are not sent: dropped, or punted without a receiver.
 
 use buffer::Buffer;
 use graph::{ArcIndex, Build, Cx, Label, Next, Node, NodeIndex, ThreadIndex, Trace, World};

@@ -5,7 +5,7 @@
 //! - `NAME-output`, one for each interface: counts, refuses what can't be sent, runs the `interface-output` arc, ends at the
 //!   driver's `NAME-tx`. That of a sub-interface puts its VLAN tags into the frame and hands it to its parent's device.
 //! - `error-drop` counts a drop for the interface that the packet came in by, runs the `error-drop` arc, ends at `drop`, which
-//!   frees. `error-punt` and `punt` do the same for packets that nobody here wanted.
+//!   frees. `error-punt` and `punt` do the same for packets that no feature takes.
 //!
 //! Arcs: `device-input` (started by the drivers' inputs, before anything looks at the frame), `interface-output`, `error-drop`.
 

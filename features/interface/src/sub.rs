@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sub-interfaces: the commands, and how they are said.
+//! Sub-interfaces: the commands, and their lines in the configuration.
 
 use crate::names::{by_name, chosen};
 use crate::set::named;

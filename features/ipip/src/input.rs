@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ipip4-input`, `ipip6-input`: the way out of a tunnel. The number is the IP version of the outer packet.
+//! `ipip4-input`, `ipip6-input`: decapsulation. The number is the IP version of the outer packet.
 
 use crate::spec::IpIp;
 use buffer::Buffer;

@@ -19,7 +19,7 @@ fn messages(m: &mut Messages<World>) {
     m.stream(dump);
 }
 
-/// Sets what neighbours are told of this system.
+/// Sets the system's data that neighbours receive.
 #[derive(Message)]
 pub struct LldpConfig {
     /// Our TTL in intervals; 0 leaves it.
@@ -135,14 +135,14 @@ pub struct LldpDump {
     pub cursor: u32,
 }
 
-/// All were told.
+/// The end of the neighbours.
 #[derive(Message)]
 pub struct LldpDumpReply {
     /// All bits set.
     pub cursor: u32,
 }
 
-/// A port, and who is at the other end.
+/// A port and its neighbour.
 #[derive(Message, Debug)]
 pub struct LldpDetails {
     /// The port.

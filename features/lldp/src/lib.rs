@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! LLDP: tells the other end of a link who we are, and notes who is there (IEEE 802.1AB).
+//! LLDP: sends this system's data to the other end of a link, and notes the neighbour's (IEEE 802.1AB).
 //!
 //! `lldp-input` reads data units that neighbours send and passes them to control. `lldp-process` sends ours, at once when a link
 //! comes up and then each interval, and forgets neighbours whose TTL has expired.

@@ -6,7 +6,7 @@
 //!
 //! 1. `{ip}-mfib-forward-lookup` finds the entry for sender and group in the table of the interface that the packet came in by.
 //! 2. `{ip}-mfib-forward-rpf` asks whether packets to the group may come in there (`Accept`), and reports the packet, if the entry
-//!    says so (`Signal`), to whoever makes routes from that (`mfib_signal_dump`).
+//!    says so (`Signal`), to the routing protocol that makes routes of it (`mfib_signal_dump`).
 //! 3. `{ip}-replicate` makes one packet for each output. They share what lies behind the headers.
 //! 4. `{ip}-rewrite-mcast` takes one from the TTL or hop limit, puts the layer-2 header with the group's own address in front, and
 //!    starts the arc `{ip}-output`. The output to ourselves leads to `{ip}-local`.
@@ -20,7 +20,7 @@
 //!
 //! **Which entries there are** from the start: the groups that every router listens to ([`net::Net::heard`]) lead to
 //! ourselves, from whatever interface that has the protocol; the rest is dropped by name. IGMP is delivered to `ip4-local` as any
-//! protocol is: it is for who registers it.
+//! protocol is: it is for the feature that registers it.
 //!
 //! **Running short.** A copy for which there is no buffer is counted. A node that has made many copies lets these leave before it
 //! goes on.

@@ -419,7 +419,7 @@ fn the_binary_api_pings_and_tells_when_all_is_over() {
         WantPingFinishedEvents { address: std::net::IpAddr::from([1u16; 8]).into(), ..want([0; 4], 1, 1.0) };
     assert_eq!(client.call(six), Err(-51));
 
-    // One who leaves takes his pings with him; nobody has more than there may be.
+    // A session that ends takes its pings with it; no session has more than the limit.
     let patient = || want([10, 0, 0, 66], u32::MAX, 1000.0);
     for _ in 0..256 {
         assert_eq!(client.call(patient()), Ok(()));

@@ -41,7 +41,7 @@ pub fn clear_runtime(world: &World) -> Asked<()> {
     world.zero_counters(all.map(|name| world.stats.simple(name).vector()).into(), None)
 }
 
-/// Starts the counters of ways out again at zero. Threads do it at their next turn.
+/// Resets the counters of next nodes and drops to zero. Threads do it at their next turn.
 pub fn clear_errors(world: &World) -> Asked<()> {
     world.zero_counters(vec![world.stats.simple(counters::ERRORS).vector()], None)
 }

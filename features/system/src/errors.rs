@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `show errors`: every way out that is counted, and what went there.
+//! `show errors`: every counted edge and drop reason, with its packets.
 
 use cli::{Error, Matches, Output, Table, Writer};
 use graph::{World, counters};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! TCP, as far as a router without connections speaks it: who wants one is refused at once (RFC 9293 3.5.2).
+//! TCP, as far as a router without connections speaks it: a request for one is reset at once (RFC 9293 3.5.2).
 //!
 //! ```text
 //! ip4-local → tcp4-reset → ip4-lookup

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The way out of a tunnel.
+//! Decapsulation.
 
 use crate::Key;
 use crate::encap::Nested;

@@ -36,7 +36,7 @@ impl Key {
         Self { local: bits(local), remote: bits(remote), table, id: 0, other: 0 }
     }
 
-    /// A hash that depends on `seed`, so that who sends packets can't choose keys that collide.
+    /// A hash that depends on `seed`, so that a sender of packets can't choose keys that collide.
     #[inline(always)]
     pub const fn hash(&self, seed: u64) -> u32 {
         // Odd constants without structure: fractions of the square roots of 2 and 3.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-vxlan-bypass`, `ip6-vxlan-bypass`: datagrams of tunnels go from the arc of received packets right to the way out.
+//! `ip4-vxlan-bypass`, `ip6-vxlan-bypass`: datagrams of tunnels go from the arc of received packets straight to decapsulation.
 
 use crate::input::key_of;
 use crate::spec::Vxlan;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `vxlan4-input`, `vxlan6-input`: the way out of a tunnel. The number is the IP version of the datagram.
+//! `vxlan4-input`, `vxlan6-input`: decapsulation. The number is the IP version of the datagram.
 
 use crate::spec::Vxlan;
 use buffer::Buffer;

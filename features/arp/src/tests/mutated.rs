@@ -27,7 +27,7 @@ fn every_broken_frame_is_answered_noted_or_dropped_by_name() {
     for i in 0..50_000 {
         mutator.next_frame(&bases, &mut frame);
         frame.truncate(2000);
-        // Whoever makes itself a neighbour is forgotten now and then, and may be noted again.
+        // A host that became a neighbour is deleted now and then, and may be learned again.
         if i % 100 == 0 {
             r.neighbors.flush(&r.bench.world, false, None);
             r.pass(1);

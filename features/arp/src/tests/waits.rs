@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packets to neighbours who are not known yet.
+//! Packets to neighbours that are not resolved yet.
 
 use super::*;
 use net::{AdjIndex, Adjacencies, IfCounters};
@@ -18,7 +18,7 @@ fn ids(packets: &[(u32, Vec<u8>)]) -> Vec<u16> {
 }
 
 impl Rig {
-    /// The adjacency of a route over this neighbour, who is asked for at once.
+    /// The adjacency of a route over this neighbour, for which a request goes out at once.
     fn route(&mut self, nexthop: [u8; 4]) -> AdjIndex {
         let adjacencies = self.bench.world.get::<Adjacencies>();
         let adj = adjacencies.neighbor(&self.bench.world, self.t0, nexthop.into()).expect("there");
@@ -162,7 +162,7 @@ fn the_other_end_of_a_link_of_two_is_asked_for_at_once() {
     }
 }
 
-/// Whoever was asked before the link went may answer with what is no longer true.
+/// A host that was asked before the link went down may answer with an address that is no longer valid.
 #[test]
 fn questions_end_with_the_link() {
     let mut r = rig();
@@ -282,7 +282,7 @@ fn new_hosts_are_reached_while_their_network_is_scanned() {
         for _ in 0..10 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let [.., a, b] = ((state >> 33) as u16).to_be_bytes();
-            // Elsewhere than the hosts: whoever hits these helps them.
+            // Other addresses than the hosts': packets to them keep the hosts' entries.
             let mut p = r.bench.buffer(&packet([10, 1, a.min(249), b], 0));
             p.set_scratch(IpMeta::of(glean, 0));
             r.bench.rt.inject(node, p);

@@ -14,7 +14,7 @@ use net::api::{IfStatusFlags, InterfaceIndex, MacAddress};
 use net::{IfKind, NewInterface};
 use std::sync::Mutex;
 
-/// Has two queues, which are polled wherever and however it is told.
+/// A device with two receive queues, which take any thread and any mode.
 struct Queues(Mutex<[RxQueue; 2]>);
 impl Device for Queues {
     fn driver(&self) -> &'static str {

@@ -44,7 +44,7 @@ pub struct GraphNodeGet {
     pub want_arcs: bool,
 }
 
-/// All were told.
+/// The end of the nodes.
 #[derive(Message)]
 pub struct GraphNodeGetReply {
     /// All bits set.
