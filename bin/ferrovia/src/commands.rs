@@ -122,13 +122,13 @@ impl<W: World> Own<W> {
             path: "set logging class",
             usage: "<class> [default] [level <level:error|warn|notice|info|debug|disabled>] \
                     [syslog-level <syslog:error|warn|notice|info|debug|disabled>] [rate-limit <rate:u32>]",
-            help: "What one class logs; default: as the startup configuration says",
+            help: "Set the log level of a class; default: as in the startup configuration",
             run: set_logging_class,
         },
         Command {
             path: "set logging size",
             usage: "<lines:1-1000000>",
-            help: "How many lines `show logging` keeps",
+            help: "Set the number of lines that `show logging` keeps",
             run: |_, m| {
                 logging::set_size(m.req("lines")?);
                 Ok(Output::empty())
@@ -137,7 +137,7 @@ impl<W: World> Own<W> {
         Command {
             path: "set logging unthrottle-time",
             usage: "<seconds:u32>",
-            help: "How long a class that logged too much is silent",
+            help: "Set the time for which a class that logged too much is silent",
             run: |_, m| {
                 logging::set_unthrottle_time(Duration::from_secs(m.req::<u32>("seconds")?.into()));
                 Ok(Output::empty())
@@ -146,7 +146,7 @@ impl<W: World> Own<W> {
         Command {
             path: "show cli-sessions",
             usage: "",
-            help: "Who has a CLI session, and since when",
+            help: "Sessions of the CLI, and when they began",
             run: show_cli_sessions,
         },
         Command {

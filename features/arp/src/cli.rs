@@ -26,7 +26,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set arp gratuitous",
         usage: "<what:learn|update|ignore>",
-        help: "What an announcement does: add neighbours, update those that are known, nothing",
+        help: "Set the effect of an announcement: add neighbours, update known ones, none",
         run: set_gratuitous,
     },
     Command {

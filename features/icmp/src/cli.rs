@@ -14,18 +14,18 @@ pub const COMMANDS: &[Command<World>] = &[
         path: "set ip icmp",
         usage: "error-rate <rate:0-1000000> [burst <burst:1-65535>] | echo {enable|disable} | echo-broadcast {enable|disable} \
                 | redirect <interface:interface> {enable|disable}",
-        help: "How many ICMP errors a thread sends in a second; which echo requests are answered; where redirects are sent",
+        help: "Set the number of ICMP errors that a thread sends in a second; which echo requests are answered; where redirects are sent",
         run: set::<Ip4>,
     },
     Command {
         path: "set ip6 icmp",
         usage: "error-rate <rate:0-1000000> [burst <burst:1-65535>] | echo {enable|disable} | echo-multicast {enable|disable} \
                 | redirect <interface:interface> {enable|disable}",
-        help: "How many ICMPv6 errors a thread sends in a second; which echo requests are answered; where redirects are sent",
+        help: "Set the number of ICMPv6 errors that a thread sends in a second; which echo requests are answered; where redirects are sent",
         run: set::<Ip6>,
     },
-    Command { path: "show ip icmp", usage: "", help: "What is set for ICMP", run: show::<Ip4> },
-    Command { path: "show ip6 icmp", usage: "", help: "What is set for ICMPv6", run: show::<Ip6> },
+    Command { path: "show ip icmp", usage: "", help: "Settings of ICMP", run: show::<Ip4> },
+    Command { path: "show ip6 icmp", usage: "", help: "Settings of ICMPv6", run: show::<Ip6> },
 ];
 
 fn set<F: Icmp>(w: &World, m: &Matches) -> Result<Output, Error> {

@@ -125,19 +125,19 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set interface rx-mode",
         usage: "(<interface:interface> [queue <queue:u16>] <mode:polling|interrupt|adaptive|default>)",
-        help: "How a thread learns of received packets",
+        help: "Set the mode in which a thread receives packets",
         run: rx::set_mode,
     },
     Command {
         path: "set interface default rx-mode",
         usage: "<mode:polling|interrupt|adaptive>",
-        help: "How threads learn of packets of interfaces made from now on",
+        help: "Set the receive mode of new interfaces",
         run: rx::set_default_mode,
     },
     Command {
         path: "show interface default rx-mode",
         usage: "",
-        help: "How threads learn of packets of new interfaces",
+        help: "Receive mode of new interfaces",
         run: rx::show_default_mode,
     },
     Command {

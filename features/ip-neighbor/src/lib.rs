@@ -84,13 +84,13 @@ const COMMANDS: &[Command<World>] = &[
         path: "set ip neighbor-config",
         usage: "{ip4|ip6} [limit <limit:u32>] [age <age:u32>] [recycle|norecycle] [confirm <confirm:u32>] \
                 [retry <retry:u32>]",
-        help: "How many neighbours are kept, how long (seconds; 0 is for ever), and when silent next hops are asked again",
+        help: "Set the number of neighbours kept, their age (seconds; 0: no limit), and the interval at which silent next hops are asked again",
         run: set::config,
     },
     Command {
         path: "show ip neighbor-config",
         usage: "",
-        help: "How many neighbours are kept, and how long",
+        help: "Limits of the number of neighbours and of their age",
         run: show::config,
     },
     Command {

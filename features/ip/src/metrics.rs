@@ -16,7 +16,7 @@ pub const METRICS: &[Metric] = &[
             }
         },
     ),
-    Metric::gauge("routes", &["vrf", "family"], "Routes in a table; those of 1024 tables are told", |s| {
+    Metric::gauge("routes", &["vrf", "family"], "Routes in a table; of at most 1024 tables", |s| {
         for family in FAMILIES {
             s.by_part(&format!("/net/{family}/routes/"), &[family]);
         }

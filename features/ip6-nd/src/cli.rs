@@ -23,7 +23,7 @@ pub const COMMANDS: &[Command<World>] = &[
                 | ra-dns <server:ip6> [lifetime <seconds:u32>] | ra-search <domain:word> [lifetime <seconds:u32>] \
                 | prefix <prefix:prefix6> [<valid:u32> <preferred:u32>] [infinite] [default] [absolute] \
                   [no-advertise] [off-link] [no-autoconfig] [no-onlink]}",
-        help: "What router advertisements on an interface tell",
+        help: "Set the contents of router advertisements on an interface",
         run: nd,
     },
     Command {
@@ -71,7 +71,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show ip6 dad",
         usage: "",
-        help: "Whether addresses are asked for before they are used, and those that are not ours yet",
+        help: "State of duplicate address detection, and addresses that are still tentative",
         run: show::dad,
     },
     Command {

@@ -36,7 +36,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show ipip tunnel-hash",
         usage: "",
-        help: "What received packets of each tunnel have: addresses and table",
+        help: "Keys of received packets: addresses and table of each tunnel",
         run: show_hash,
     },
 ];

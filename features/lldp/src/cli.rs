@@ -13,7 +13,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set lldp",
         usage: "[system-name <name:string>] [tx-hold <hold:u32>] [tx-interval <interval:u32>]",
-        help: "What neighbours are told of this system, how often, and for how many intervals it holds",
+        help: "The system's data that neighbours receive, its interval, and for how many intervals it holds",
         run: set,
     },
     Command {
@@ -22,7 +22,12 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "Tell the other end of a link who is here, and note who is there; or end that",
         run: set_interface,
     },
-    Command { path: "show lldp", usage: "[detail]", help: "Who is at the other ends of links", run: show },
+    Command {
+        path: "show lldp",
+        usage: "[detail]",
+        help: "Neighbours at the other ends of links",
+        run: show,
+    },
 ];
 
 fn set(w: &World, m: &Matches) -> Result<Output> {

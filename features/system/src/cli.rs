@@ -10,7 +10,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show runtime",
         usage: "[brief] [verbose] [max] [summary] [time]",
-        help: "What each node did and took, thread by thread, since the last `clear runtime'",
+        help: "Calls, packets and clocks of each node, by thread, since the last `clear runtime'",
         run: runtime::show,
     },
     Command {
@@ -123,7 +123,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show statistics segment",
         usage: "[<name>] [verbose]",
-        help: "What stands in the stats segment; with `verbose' the values, of counters those that aren't 0",
+        help: "Entries of the stats segment; with `verbose' their values, of counters the ones that aren't 0",
         run: statistics::show,
     },
     Command {
@@ -132,7 +132,7 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "All feature arcs with their features in order",
         run: lists::features,
     },
-    Command { path: "show plugins", usage: "", help: "What this program is made of", run: lists::plugins },
+    Command { path: "show plugins", usage: "", help: "Plugins of this program", run: lists::plugins },
     Command {
         path: "show handoff",
         usage: "",

@@ -51,11 +51,13 @@ pub const METRICS: &[Metric] = &[
     Metric::counter("node_clocks", NODE, "Ticks of the time-stamp counter that a node took", |s| {
         s.by_node("/sys/node/clocks");
     }),
-    Metric::counter("node_suspends", NODE, "How often a node waited", |s| s.by_node("/sys/node/suspends")),
+    Metric::counter("node_suspends", NODE, "Number of times that a node waited", |s| {
+        s.by_node("/sys/node/suspends")
+    }),
     Metric::counter(
         "errors",
         &["node", "reason"],
-        "Packets that left a node by a counted way, drops most of all",
+        "Packets that left a node by a counted edge, mostly drops",
         |s| {
             s.by_reason();
         },

@@ -123,7 +123,7 @@ pub const SET_FUNCTION: Command<World> = Command {
 pub const SHOW_FUNCTION: Command<World> = Command {
     path: "show trace filter function",
     usage: "",
-    help: "What may decide which packets are traced; (*) does",
+    help: "Functions that select the packets to trace; (*) is in use",
     run: |w, _| Ok(list(w.get::<Filters>().get().function)),
 };
 
@@ -141,7 +141,7 @@ pub const SET_PCAP: Command<World> = Command {
 pub const SHOW_PCAP: Command<World> = Command {
     path: "show pcap filter function",
     usage: "",
-    help: "What may decide which packets a capture with a bare `filter' takes; (*) does",
+    help: "Functions that select the packets of a capture with a bare `filter'; (*) is in use",
     run: |w, _| Ok(list(pcap::function(w))),
 };
 
@@ -159,7 +159,7 @@ pub const SET_FORMAT: Command<World> = Command {
 pub const SHOW_FORMAT: Command<World> = Command {
     path: "show trace timestamp-format",
     usage: "",
-    help: "How times of traces are written",
+    help: "Format of times in traces",
     run: |w, _| {
         let name = w.get::<Format>().get().name();
         Ok(Output::both(format!("Trace timestamp format: {name}\n"), serde_json::json!({ "format": name })))

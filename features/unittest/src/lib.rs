@@ -84,7 +84,7 @@ pub static PLUGIN: Plugin = Plugin {
         Command {
             path: "test stats ring-buffer-show-schema",
             usage: "<name>",
-            help: "What a ring of the stats segment says of its entries",
+            help: "Describe the entries of a ring of the stats segment",
             run: stats::show_schema,
         },
         Command {

@@ -10,15 +10,10 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "help",
         usage: "[<command:rest>]",
-        help: "What can stand behind these words, as `?' tells it; without words all commands' first",
+        help: "Words that may follow these, as after `?'; without words the first words of all commands",
         run: help,
     },
-    Command {
-        path: "show api clients",
-        usage: "",
-        help: "Who is connected to the binary API",
-        run: show::clients,
-    },
+    Command { path: "show api clients", usage: "", help: "Clients of the binary API", run: show::clients },
     Command {
         path: "show api message-table",
         usage: "[<module>]",
@@ -28,7 +23,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show api statistics",
         usage: "",
-        help: "How often each request came",
+        help: "Number of requests of each kind",
         run: show::statistics,
     },
     Command {
@@ -94,7 +89,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "api trace status",
         usage: "",
-        help: "Whether requests are recorded, and how many",
+        help: "State of the recording of requests, and their number",
         run: trace::status,
     },
     Command {

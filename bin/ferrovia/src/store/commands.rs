@@ -42,7 +42,7 @@ impl<W: World> Own<W> {
         Command {
             path: "show config diff",
             usage: "[<version:u32>]",
-            help: "What the last saved version (or another) lacks of the configuration in force (+), and has besides (-)",
+            help: "Difference to the last saved version, or to another: lines that it lacks (+), lines that it has besides (-)",
             run: show_diff,
         },
         Command {

@@ -106,7 +106,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show fib memory",
         usage: "",
-        help: "What route tables, and the objects that routes are made of, take of memory",
+        help: "Memory of route tables and of the objects that routes consist of",
         run: objects::memory,
     },
     Command {
@@ -119,7 +119,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show fib source",
         usage: "[prio]",
-        help: "Who routes may be from, by number or by priority",
+        help: "Sources of routes, by number or by priority",
         run: objects::sources,
     },
     Command {
@@ -137,13 +137,13 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show ip local",
         usage: "",
-        help: "Who takes packets for us, by protocol",
+        help: "Next nodes of packets for us, by protocol",
         run: objects::local::<Ip4>,
     },
     Command {
         path: "show ip6 local",
         usage: "",
-        help: "Who takes IPv6 packets for us, by protocol",
+        help: "Next nodes of IPv6 packets for us, by protocol",
         run: objects::local::<Ip6>,
     },
     Command {
@@ -155,13 +155,13 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set ip flow-hash",
         usage: "({table <table:u32>} [src|dst|sport|dport|proto|reverse|symmetric|flowlabel]...)",
-        help: "What chooses among equal paths of a table's routes",
+        help: "Set the packet fields that select among the equal-cost paths of a table's routes",
         run: table::flow_hash::<Ip4>,
     },
     Command {
         path: "set ip6 flow-hash",
         usage: "({table <table:u32>} [src|dst|sport|dport|proto|reverse|symmetric|flowlabel]...)",
-        help: "What chooses among equal paths of an IPv6 table's routes",
+        help: "Set the packet fields that select among the equal-cost paths of an IPv6 table's routes",
         run: table::flow_hash::<Ip6>,
     },
     Command {

@@ -29,13 +29,13 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show mfib route flags",
         usage: "",
-        help: "What can be said of a multicast route",
+        help: "Flags of a multicast route",
         run: show::route_flags,
     },
     Command {
         path: "show mfib itf flags",
         usage: "",
-        help: "What can be said of an interface of a multicast route",
+        help: "Flags of an interface of a multicast route",
         run: show::itf_flags,
     },
     Command {
