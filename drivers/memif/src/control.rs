@@ -191,10 +191,14 @@ impl Memifs {
         self.inner().conns.insert(token, conn);
     }
 
-    /// Handshakes of a socket that aren't complete.
-    pub fn unfinished(&self, socket: u32) -> usize {
-        let unfinished = |conn: &&Conn| conn.socket == socket && matches!(conn.side, Side::Server(_));
-        self.inner().conns.values().filter(unfinished).count()
+    /// The oldest of a socket's handshakes that aren't complete, if there are `limit` of them.
+    pub fn oldest_unfinished(&self, socket: u32, limit: usize) -> Option<u64> {
+        let inner = self.inner();
+        let unfinished = |conn: &Conn| conn.socket == socket && matches!(conn.side, Side::Server(_));
+        let mut tokens = inner.conns.iter().filter(|(_, conn)| unfinished(conn)).map(|(token, _)| *token);
+        // Tokens rise.
+        let oldest = tokens.next()?;
+        (tokens.count() + 1 >= limit).then_some(oldest)
     }
 
     /// Handshakes that take too long.

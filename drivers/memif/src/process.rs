@@ -92,9 +92,11 @@ fn accept(world: &World, memifs: &Memifs, socket: u32) {
             Accepted::Socket(fd) => fd,
             Accepted::Nothing => return,
         };
-        if memifs.unfinished(socket) >= UNFINISHED {
-            log::warn!(target: "memif", "socket {socket}: more than {UNFINISHED} unfinished handshakes: a connection is closed");
-            continue;
+        // The newest one has the place: silent clients keep no other out.
+        if let Some(conn) =
+            memifs.oldest_unfinished(socket, UNFINISHED).and_then(|token| memifs.take_conn(token))
+        {
+            end(world, memifs, conn, End::refuse("too many unfinished handshakes"));
         }
         let channel = Channel::new(fd);
         let hello = Hello {

@@ -7,6 +7,10 @@ use buffer::MAX_PACKET;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+/// Descriptors of a packet at most, so many as the longest packet takes in buffers of 64 bytes. It bounds the work for a chain whose end
+/// isn't there yet, which is read again whenever it has grown.
+const LONGEST: u16 = 1024;
+
 /// A piece of a packet that lies inside of its region.
 #[derive(Clone, Copy)]
 struct Piece {
@@ -155,7 +159,7 @@ impl RxRing {
         }
         self.pieces.clear();
         let (mut len, mut good, mut slots, mut open) = (0usize, true, 0, true);
-        while open && slots < left {
+        while open && slots < left.min(LONGEST) {
             let index = self.next.wrapping_add(self.used).wrapping_add(slots);
             let mut desc = self.ring.desc(index);
             let size = desc.len as usize;
@@ -186,7 +190,7 @@ impl RxRing {
         if good && !open && len > 0 {
             return Found::Packet { len, slots };
         }
-        if good && open && !(self.used == 0 && waiting == self.ring.size()) {
+        if good && open && slots < LONGEST && !(self.used == 0 && waiting == self.ring.size()) {
             // A sender publishes whole packets. One that doesn't is waited for until the ring is full.
             if self.used == 0 {
                 self.partial = waiting;

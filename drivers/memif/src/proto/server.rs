@@ -6,8 +6,9 @@ use crate::io::{Event, Region, Ring};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Bytes of all regions of a connection at most: a page that is read is a page that this host gives.
-const MAX_MEMORY: u64 = 16 << 30;
+/// Bytes of all regions of a connection at most, as many as one of our clients can have: a page of a peer's file that is read first by this
+/// process is charged to this process.
+const MAX_MEMORY: u64 = 4 << 30;
 
 /// The answer to a message.
 pub enum Answer {
@@ -64,7 +65,7 @@ impl Server {
         let fd = fd.ok_or_else(|| End::refuse("missing memory region fd"))?;
         self.memory = self.memory.saturating_add(size);
         if self.memory > MAX_MEMORY {
-            return Err(End::refuse("regions are longer than 16 GiB"));
+            return Err(End::refuse("regions are longer than 4 GiB"));
         }
         let region = Region::open(fd, size).map_err(|error| End::Refuse(error.to_string()))?;
         self.regions.push(Arc::new(region));

@@ -86,6 +86,32 @@ fn the_rest_of_a_broken_chain_that_comes_later_is_no_packet() {
     assert_eq!(take(&mut rx), [[0; 64]]);
 }
 
+/// A chain is read from its first descriptor whenever it has grown, so it may not be as long as a large ring.
+#[test]
+fn a_chain_that_is_too_long_is_dropped_before_its_end() {
+    let layout = Layout { s2m: 1, m2s: 0, log2: 12, buffer: 64 };
+    let region = Arc::new(Region::create(layout.len().expect("it fits")).expect("memory"));
+    let ring = Ring::new(region.clone(), 0, layout.log2).expect("it fits");
+    ring.init();
+    let own = layout.buffers(0);
+    let mut rx = RxRing::new(ring.clone(), vec![region].into(), None, event());
+    for n in 0..2000 {
+        ring.set_desc(n, Desc { flags: 1, region: 0, len: 1, offset: own.offset(n.into()) });
+    }
+    ring.set_head(1023);
+    assert!(take(&mut rx).is_empty());
+    assert_eq!((rx.take_bad(), ring.tail()), (0, 0));
+    ring.set_head(2000);
+    assert!(take(&mut rx).is_empty());
+    assert_eq!((rx.take_bad(), ring.tail()), (1, 2000));
+    // The end of the chain, and a packet.
+    ring.set_desc(2000, Desc { flags: 0, region: 0, len: 1, offset: 0 });
+    ring.set_desc(2001, Desc { flags: 0, region: 0, len: 64, offset: own.offset(2001) });
+    ring.set_head(2002);
+    assert_eq!(take(&mut rx), [[0; 64]]);
+    assert_eq!((rx.take_bad(), ring.tail()), (0, 2002));
+}
+
 #[test]
 fn a_packet_that_is_published_in_parts_is_waited_for() {
     let (_tx, mut rx, ring, own) = server();
