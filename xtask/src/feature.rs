@@ -128,7 +128,6 @@ mod tests {
 
     /// Crates of plugins that the daemon names in other files than the list, and why.
     const NAMED: &[(&str, &str)] = &[
-        ("memif", "its sockets lie in the runtime directory, which no section of its own tells"),
         ("punt", "its socket is opened before there is an instance"),
         ("system", "the API tells where threads run; `statseg` sets the interval of gauges"),
         ("trace", "a module of the API has this name"),

@@ -114,17 +114,19 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
         log::warn!(target: "buffers", "default data-size {size}: buffers hold {} bytes here, longer packets are chained", buffer::DATA_SIZE);
     }
     let level = level(config);
-    let startup = config.of_plugins.0.clone();
+    let (startup, runtime_dir) = (config.of_plugins.0.clone(), paths.runtime_dir.clone());
     let node_counters = config.statseg.per_node_counters.unwrap_or(true);
     let (on, off) = on_and_off(config);
-    let (world, runtimes) = World::new(
-        &WorldConfig { threads, buffers, level, node_counters, startup, off },
-        on,
-    )
-    .map_err(|e| {
-        let names: Vec<_> = off.iter().map(|p| p.name).collect();
-        if off.is_empty() { e } else { format!("{e} (switched off in `plugins': {})", names.join(", ")) }
-    })?;
+    let (world, runtimes) =
+        World::new(&WorldConfig { threads, buffers, level, node_counters, startup, runtime_dir, off }, on)
+            .map_err(|e| {
+                let names: Vec<_> = off.iter().map(|p| p.name).collect();
+                if off.is_empty() {
+                    e
+                } else {
+                    format!("{e} (switched off in `plugins': {})", names.join(", "))
+                }
+            })?;
     if let Some(seconds) = config.statseg.update_interval {
         world.get::<system::Gauges>().set_interval(Duration::from_secs_f64(seconds));
     }
@@ -147,7 +149,6 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
         world.set_variant(Some(node), Some(level)).map_err(|e| format!("node {name}: {e}"))?;
     }
     let threads = Threads::start(runtimes, &plan)?;
-    memif::set_runtime_dir(&world, &paths.runtime_dir);
     let served = socket.fd.try_clone().and_then(|fd| punt::serve(&world, fd.into(), &paths.punt));
     served.map_err(|e| format!("{}: {e}", paths.punt.display()))?;
     let stopped = world.clone();

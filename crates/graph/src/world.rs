@@ -27,6 +27,7 @@ use cli::Error;
 use simd::Level;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Qsbr, Queue, Slots, Waker};
@@ -44,6 +45,8 @@ pub struct WorldConfig {
     pub node_counters: bool,
     /// The plugins' sections of startup.conf.
     pub startup: startup::Values,
+    /// Directory of the instance's sockets.
+    pub runtime_dir: PathBuf,
     /// Plugins of the program that are switched off. Others may ask for their state.
     pub off: &'static [&'static Plugin],
 }
@@ -56,6 +59,7 @@ impl Default for WorldConfig {
             level: Level::detect(),
             node_counters: true,
             startup: startup::Values::default(),
+            runtime_dir: std::env::temp_dir(),
             off: &[],
         }
     }
@@ -86,6 +90,7 @@ pub struct World {
     registry: Mutex<Registry>,
     pub(crate) states: States,
     startup: startup::Values,
+    runtime_dir: PathBuf,
     pub(crate) config: ConfigState,
     doors: Vec<ThreadDoor>,
     level: AtomicU8,
@@ -135,6 +140,7 @@ impl World {
             registry: Mutex::new(Registry::new(arcs.clone(), reasons.clone())),
             states: States::default(),
             startup: config.startup.clone(),
+            runtime_dir: config.runtime_dir.clone(),
             config: ConfigState::default(),
             doors,
             level: AtomicU8::new(config.level.min(Level::detect()) as u8),
@@ -180,6 +186,11 @@ impl World {
             .map_err(|e| format!("epoll: {e}"))?;
         world.start(&mut runtimes, config.off)?;
         Ok((world, runtimes))
+    }
+
+    /// The directory in which sockets with relative names lie.
+    pub fn runtime_dir(&self) -> &Path {
+        &self.runtime_dir
     }
 
     /// The startup.conf sections of this type.

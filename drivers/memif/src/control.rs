@@ -14,7 +14,7 @@ use rustix::net::{SocketFlags, accept_with};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use wire::MacAddr;
 
@@ -77,7 +77,8 @@ pub struct Memifs {
     pub signal: Signal,
     /// Waits for all sockets.
     epoll: OnceLock<OwnedFd>,
-    runtime_dir: OnceLock<PathBuf>,
+    /// Directory of sockets with a relative name.
+    dir: PathBuf,
 }
 
 /// The socket that is always there.
@@ -91,15 +92,9 @@ impl Shared for Memifs {
             inner: Mutex::new(inner),
             signal: world.processes.signal(),
             epoll: OnceLock::new(),
-            runtime_dir: OnceLock::new(),
+            dir: world.runtime_dir().to_path_buf(),
         }
     }
-}
-
-/// Says where sockets with a relative name lie. Without it they lie in the folder for temporary files.
-pub fn set_runtime_dir(world: &World, dir: &Path) {
-    // The first one stays: sockets may be there already.
-    let _ = world.get::<Memifs>().runtime_dir.set(dir.to_path_buf());
 }
 
 fn invalid(text: impl Into<String>) -> Error {
@@ -109,10 +104,6 @@ fn invalid(text: impl Into<String>) -> Error {
 impl Memifs {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().expect("no panic inside")
-    }
-
-    fn dir(&self) -> PathBuf {
-        self.runtime_dir.get().cloned().unwrap_or_else(std::env::temp_dir)
     }
 
     /// Prepares to wait for sockets.
@@ -250,14 +241,14 @@ impl Memifs {
     /// Where a socket is.
     pub fn address(&self, socket: u32) -> Option<Address> {
         let name = self.inner().sockets.get(&socket)?.name.clone();
-        Address::parse(&name, &self.dir()).ok()
+        Address::parse(&name, &self.dir).ok()
     }
 
     /// Sockets by their number: the whole name.
     pub fn sockets(&self) -> Vec<(u32, String)> {
-        let (inner, dir) = (self.inner(), self.dir());
+        let (inner, dir) = (self.inner(), &self.dir);
         let full =
-            |name: &str| Address::parse(name, &dir).map_or_else(|_| name.to_string(), |a| a.to_string());
+            |name: &str| Address::parse(name, dir).map_or_else(|_| name.to_string(), |a| a.to_string());
         inner.sockets.iter().map(|(id, file)| (*id, full(&file.name))).collect()
     }
 
@@ -334,8 +325,7 @@ impl Memifs {
 /// Number 0, or a name that is none (−73); the number stands for another name (−116); its folder can't be made (−11).
 pub fn add_socket(world: &World, id: Option<u32>, name: &str) -> Result<u32, Error> {
     let memifs = world.get::<Memifs>();
-    let dir = memifs.dir();
-    let address = Address::parse(name, &dir)?;
+    let address = Address::parse(name, &memifs.dir)?;
     let id = {
         let inner = memifs.inner();
         match id {
@@ -353,7 +343,7 @@ pub fn add_socket(world: &World, id: Option<u32>, name: &str) -> Result<u32, Err
                 .retval(retval::ENTRY_ALREADY_EXISTS))
         };
     }
-    address.make_folders(&dir).map_err(|error| {
+    address.make_folders(&memifs.dir).map_err(|error| {
         Error::failed(format!("folder of {address}: {error}")).retval(retval::SYSCALL_ERROR_1)
     })?;
     let file = SocketFile { name: name.to_string(), listener: None, paused: None };

@@ -31,7 +31,6 @@ mod socket;
 mod tests;
 mod tx;
 
-pub use control::set_runtime_dir;
 #[doc(hidden)]
 pub use proto::check_messages;
 

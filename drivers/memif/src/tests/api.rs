@@ -34,9 +34,9 @@ fn messages_are_as_published() {
 
 #[test]
 fn return_values_are_vpps() {
-    let bench = Bench::new(PLUGINS);
     let dir = Dir::new("api");
-    crate::set_runtime_dir(&bench.world, std::path::Path::new(&dir.path("run")));
+    let config = graph::WorldConfig { runtime_dir: dir.path("run").into(), ..Default::default() };
+    let bench = Bench::configured(&config, PLUGINS);
     let mut client = bench.api();
     let mut socket = |is_add, socket_id, name: &str| {
         client.call(MemifSocketFilenameAddDel { is_add, socket_id, socket_filename: name.into() })
