@@ -2,10 +2,10 @@
 //! The router between two hosts, as the hosts see it. The kernel as router passes the same tests: they require only what
 //! hosts are used to.
 
-use fixture::{NOWHERE, Site};
+use fixture::{NOWHERE, Site, iperf};
 use testkit::lab::Netns;
 
-use crate::host::{checksum_errors, counter, iperf, ping, pings, transfer};
+use crate::host::{checksum_errors, counter, ping, pings, transfer};
 
 /// Each function is a test for each router.
 macro_rules! for_every_router {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Datagrams of Linux hosts that are larger than the link: to the router itself, and reassembled by it on their path.
 
-use fixture::{Cable, Site, Which};
+use fixture::{Cable, Site, Which, iperf};
 
-use crate::host::{checksum_errors, counter, iperf, ping, pings};
+use crate::host::{checksum_errors, counter, ping, pings};
 
 fn site(workers: usize, cable: Cable) -> Option<Site> {
     let lab = testkit::lab::require(&["root", "ping", "iperf3"])?;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Operations on a host: pings, counters, transfers.
 
-use std::time::Duration;
-
 use fixture::PATIENCE;
-use serde_json::Value;
 use testkit::lab::{Netns, Output};
 
 /// One `ping` with these options; whether it succeeds is the caller's to judge.
@@ -86,15 +83,4 @@ print(int(sys.argv[2]) << 20, h.hexdigest())
     let sent = from.command("/usr/bin/python3").args(["-c", CLIENT, address, &megabytes.to_string()]).ok();
     assert_eq!(server.wait(PATIENCE), Some(0), "{}", server.stderr());
     assert_eq!(server.stdout().trim_start_matches("listening\n"), sent);
-}
-
-/// Runs `iperf3` from one host to the other and gives the client's report.
-#[track_caller]
-pub fn iperf(from: &Netns, to: &Netns, address: &str, options: &str) -> Value {
-    let mut server = to.command("iperf3").args(["-s", "-1", "--forceflush"]).spawn();
-    server.wait_for("listening", PATIENCE);
-    let client = from.command("iperf3").args(["-J", "-c", address]).args(options.split_whitespace());
-    let text = client.timeout(Duration::from_secs(30)).ok();
-    assert_eq!(server.wait(PATIENCE), Some(0), "{}", server.stdout());
-    serde_json::from_str(&text).unwrap_or_else(|e| panic!("iperf3: {e}\n{text}"))
 }

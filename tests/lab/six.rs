@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The router between two hosts, as the hosts see it, in IPv6. The kernel as router passes the same tests.
 
-use fixture::{Cable, Side, Site, Which, eventually};
+use fixture::{Cable, Side, Site, Which, eventually, iperf};
 use testkit::lab::{Lab, require};
 
-use crate::host::{iperf, ping, pings};
+use crate::host::{ping, pings};
 
 const ADDRESSES: [(&str, &str); 2] = [("2001:db8:1::2", "2001:db8:1::1"), ("2001:db8:2::2", "2001:db8:2::1")];
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tunnels whose other end is a Linux kernel.
 
-use fixture::{Router, Side};
+use fixture::{Router, Side, iperf};
 use testkit::lab::{Netns, require};
 
-use crate::host::{answered, checksum_errors, iperf, pings, transfer};
+use crate::host::{answered, checksum_errors, pings, transfer};
 use crate::{guest, six};
 
 /// A link to a guest that has `addresses` on the router's side.

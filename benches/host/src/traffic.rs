@@ -5,7 +5,6 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tests::{PATIENCE, Site};
 
 /// A UDP payload with which an Ethernet frame has the least length, 60 bytes without checksum.
@@ -75,14 +74,11 @@ pub fn small(site: &Site, time: Duration) -> Small {
 /// Bits a second that one TCP connection carries from the left host to the right one.
 #[track_caller]
 pub fn tcp(site: &Site, time: Duration) -> f64 {
-    let mut server = site.right.host.command("iperf3").args(["-s", "-1", "--forceflush"]).spawn();
-    server.wait_for("listening", PATIENCE);
-    let seconds = time.as_secs().to_string();
-    let client = site.left.host.command("iperf3").args(["-J", "-c", site.right.address, "-t", &seconds]);
-    let text = client.timeout(time + PATIENCE).ok();
-    server.wait(PATIENCE);
-    let report: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("iperf3: {e}\n{text}"));
-    report["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or_else(|| panic!("iperf3 said {text}"))
+    let options = format!("-t {}", time.as_secs());
+    let report = tests::iperf(&site.left.host, &site.right.host, site.right.address, &options);
+    report["end"]["sum_received"]["bits_per_second"]
+        .as_f64()
+        .unwrap_or_else(|| panic!("iperf3 said {report}"))
 }
 
 /// Round-trip times of `count` pings from the left host to the right one, in milliseconds.

@@ -8,7 +8,7 @@ use crate::counters::IfCounters;
 use crate::device::{Device, FloodRole};
 use crate::event::IfEvent;
 use crate::view::{IfFlags, MAX, ViewTable, Views};
-use cli::Error;
+use cli::{Error, Matches};
 use graph::{InputMode, NodeIndex, Shared, SwIfIndex, ThreadIndex, World};
 use msg::retval;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -402,6 +402,17 @@ impl Interfaces {
         let inner = self.inner();
         let interface = inner.all.get(sw_if.at()).and_then(Option::as_ref);
         interface.map_or(FloodRole::Port, |i| i.device.flood_role())
+    }
+
+    /// The interface of a command that takes a number as `index` or a name as `interface`. A number isn't checked.
+    ///
+    /// # Errors
+    /// No interface has this name (−2).
+    pub fn named_or_numbered(&self, m: &Matches) -> Result<SwIfIndex, Error> {
+        match m.opt("index")? {
+            Some(index) => Ok(SwIfIndex(index)),
+            None => self.find(m.str("interface")).map_err(|e| e.at(m.span("interface"))),
+        }
     }
 
     /// The interface of this name.

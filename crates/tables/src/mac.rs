@@ -365,9 +365,8 @@ impl MacTable {
                 *next = len.min(from + PIECE);
                 let is_moved = *next == len;
                 let stuck = self.move_entries(&smallest, from..*next, &levels.current, &mut lost);
-                let again =
-                    (is_full && is_crowded || !stuck.is_empty()).then(|| self.begin_growth(levels.clone()));
-                if let Some(Some(begun)) = again {
+                let needs_more = is_full && is_crowded || !stuck.is_empty();
+                if needs_more && let Some(begun) = self.begin_growth(levels.clone()) {
                     *growth = Some(begun);
                 } else {
                     stuck.into_iter().for_each(|place| self.lose(&smallest, place, &mut lost));

@@ -6,7 +6,7 @@ use crate::device::{Config, Mode};
 use crate::io::Role;
 use crate::show;
 use cli::{Command, Error, Matches, Output};
-use graph::{SwIfIndex, World};
+use graph::World;
 use net::Interfaces;
 use serde_json::json;
 
@@ -81,10 +81,6 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 fn delete(w: &World, m: &Matches) -> Result<Output, Error> {
-    let sw_if = match m.opt("index")? {
-        Some(index) => SwIfIndex(index),
-        None => w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?,
-    };
-    control::delete(w, sw_if)?;
+    control::delete(w, w.get::<Interfaces>().named_or_numbered(m)?)?;
     Ok(Output::empty())
 }

@@ -5,7 +5,7 @@ use crate::control::{self, Create, Taps};
 use crate::device::kind_name;
 use crate::{Config, Kind};
 use cli::{Command, Error, Matches, Output, Writer, retval};
-use graph::{SwIfIndex, World};
+use graph::World;
 use net::{Interface, Interfaces};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -91,11 +91,7 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 fn delete(w: &World, m: &Matches) -> Result<Output, Error> {
-    let sw_if = match m.opt("index")? {
-        Some(index) => SwIfIndex(index),
-        None => w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?,
-    };
-    Ok(Output::task(control::delete(w, sw_if)?))
+    Ok(Output::task(control::delete(w, w.get::<Interfaces>().named_or_numbered(m)?)?))
 }
 
 fn show(w: &World, m: &Matches, kind: Kind) -> Result<Output, Error> {

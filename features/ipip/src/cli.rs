@@ -60,10 +60,7 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn delete(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if = match m.opt("index")? {
-        Some(index) => SwIfIndex(index),
-        None => w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?,
-    };
+    let sw_if = w.get::<Interfaces>().named_or_numbered(m)?;
     w.get::<Tunnels<IpIp>>().delete(w, sw_if)?;
     Ok(Output::empty())
 }
