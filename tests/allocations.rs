@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A thread that carries packets asks nobody for memory: an allocator may lock, and may ask the system. What control shows takes
-//! no more of it than it needs.
+//! A thread that carries packets asks nobody for memory: an allocator may lock, and may ask the
+//! system. What control shows takes no more of it than it needs.
 
 mod shows;
 
@@ -34,7 +34,8 @@ fn count(bytes: i64) {
     });
 }
 
-/// Runs `f`; gives how many bytes this thread held at most meanwhile, above those that it held before.
+/// Runs `f`; gives how many bytes this thread held at most meanwhile, above those that it held
+/// before.
 fn peak<R>(f: impl FnOnce() -> R) -> (R, usize) {
     let (before, _) = BYTES.get();
     BYTES.set((before, before));
@@ -43,8 +44,8 @@ fn peak<R>(f: impl FnOnce() -> R) -> (R, usize) {
     (result, (most - before) as usize)
 }
 
-/// Runs `f` and returns the number of allocations and frees of this thread meanwhile: a measure of work that is the same on every
-/// machine.
+/// Runs `f` and returns the number of allocations and frees of this thread meanwhile: a measure of
+/// work that is the same on every machine.
 fn allocations<R>(f: impl FnOnce() -> R) -> (R, u64) {
     let before = ALLOCATIONS.get();
     let result = f();
@@ -75,7 +76,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Runs turns of the graph; gives how often this thread took or gave back memory meanwhile, and the packets that came in.
+/// Runs turns of the graph; gives how often this thread took or gave back memory meanwhile, and the
+/// packets that came in.
 fn turns(bench: &mut Bench, n: usize) -> (u64, usize) {
     let before = ALLOCATIONS.get();
     let packets = (0..n).map(|_| bench.rt.turn(true)).sum();
@@ -128,8 +130,8 @@ fn forwarding_takes_no_memory() {
     bench.settle();
 }
 
-/// Makes `n` interfaces with an address of either version each, and deletes them. Returns the bytes that each kind of command
-/// allocated: whatever copies a table shows in them.
+/// Makes `n` interfaces with an address of either version each, and deletes them. Returns the bytes
+/// that each kind of command allocated: whatever copies a table shows in them.
 fn interfaces_with_addresses(n: u32) -> [(&'static str, i64); 6] {
     let mut bench = Bench::new(plugins::ALL);
     let tree = cli::Tree::new(plugins::ALL.iter().flat_map(|p| p.cli)).expect("fits together");
@@ -161,7 +163,8 @@ fn interfaces_with_addresses_take_linear_work() {
     }
 }
 
-/// Between a host behind a tap and one behind a veth pair, super-packets with partial checksums and all.
+/// Between a host behind a tap and one behind a veth pair, super-packets with partial checksums and
+/// all.
 #[test]
 fn drivers_take_no_memory() {
     let Some(lab) = lab::require(&["root", "iperf3", "/dev/net/tun"]) else { return };

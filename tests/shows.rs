@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Every `show` over large tables: its answer comes in slices, takes no memory with the table, and ends with its client.
+//! Every `show` over large tables: its answer comes in slices, takes no memory with the table, and
+//! ends with its client.
 
 use std::fs::File;
 use std::io::{BufReader, Seek as _, Write as _};
@@ -14,8 +15,8 @@ use serde_json::Value;
 /// Bytes of a piece: a slice ends at 64 KiB, with the row that it is at.
 const PIECE: usize = 256 << 10;
 
-/// Upper limit of allocations and frees in one turn. A slice has at most 256 items; a whole table in one turn exceeds this on any
-/// machine.
+/// Upper limit of allocations and frees in one turn. A slice has at most 256 items; a whole table
+/// in one turn exceeds this on any machine.
 const TURN: u64 = 250 * cli::SLICE as u64;
 /// The same limit for configuration lines, which need fewer.
 const LINES: u64 = 120 * cli::SLICE as u64;
@@ -40,7 +41,8 @@ fn promised(line: &str, value: &Value) -> Result<(), String> {
             if ["idx", "ifindex", "interface_index", "packet", "pkts"].contains(&key.as_str()) {
                 return Err(format!("the key `{key}' has another name elsewhere"));
             }
-            let counts = ["sw_if_index", "index", "packets", "bytes", "count", "pid", "session", "lines"];
+            let counts =
+                ["sw_if_index", "index", "packets", "bytes", "count", "pid", "session", "lines"];
             if counts.contains(&key.as_str()) && (value.is_string() || value.is_boolean()) {
                 return Err(format!("`{key}' is no number: {value}"));
             }
@@ -83,12 +85,17 @@ impl Loaded {
         tree.add(plugins::ALL.iter().flat_map(|p| p.cli)).expect("paths of their own");
         let dir = tempfile::tempdir().expect("a directory");
         open_store(dir.path());
-        let mut this = Self { bench: Bench::new(plugins::ALL), tree, wrong: Vec::new(), most: 0, _dir: dir };
+        let mut this =
+            Self { bench: Bench::new(plugins::ALL), tree, wrong: Vec::new(), most: 0, _dir: dir };
         let few = (n / 50).clamp(20, 1000);
         for i in 0..few {
             this.run(&format!("create loopback interface instance {i}"));
             this.run(&format!("set interface state loop{i} up"));
-            this.run(&format!("set interface ip address loop{i} 10.{}.{}.1/24", 64 + i / 256, i % 256));
+            this.run(&format!(
+                "set interface ip address loop{i} 10.{}.{}.1/24",
+                64 + i / 256,
+                i % 256
+            ));
             this.run(&format!("set interface ip address loop{i} 2001:db8:{i:x}::1/64"));
         }
         for i in 1..=few {
@@ -108,7 +115,9 @@ impl Loaded {
                 hi / 256,
                 hi % 256
             ));
-            this.run(&format!("set ip neighbor {at} 2001:db8:ffff::{hi:x}:{lo:x} {mac} static no-fib-entry"));
+            this.run(&format!(
+                "set ip neighbor {at} 2001:db8:ffff::{hi:x}:{lo:x} {mac} static no-fib-entry"
+            ));
             this.run(&format!("ip mroute add 239.{}.{}.{lo} via loop0 Accept", hi / 256, hi % 256));
         }
         for i in 0..few {
@@ -160,13 +169,19 @@ impl Loaded {
         };
         let lines = shows.map(|path| {
             let more = ["", " loop0", " verbose", " 1", " type ip4"];
-            let line = more.iter().map(|more| format!("{path}{more}")).find(|line| is_it(path, line));
+            let line =
+                more.iter().map(|more| format!("{path}{more}")).find(|line| is_it(path, line));
             line.unwrap_or_else(|| panic!("`{path}` needs words that this test doesn't know"))
         });
         let mut all: Vec<String> = lines.collect();
         all.extend(
-            ["show ip fib detail", "show ip fib summary", "show ip6 fib summary", "show runtime verbose"]
-                .map(Into::into),
+            [
+                "show ip fib detail",
+                "show ip fib summary",
+                "show ip6 fib summary",
+                "show runtime verbose",
+            ]
+            .map(Into::into),
         );
         all
     }
@@ -213,10 +228,14 @@ impl Loaded {
                 let json: Result<Value, _> = serde_json::from_reader(BufReader::new(file));
                 let json = json.unwrap_or_else(|e| panic!("{line}: {e}"));
                 assert!(json.is_array() || json.is_object(), "{line}: {json}");
-                assert!(json.get("text").is_none() || line.starts_with("show log"), "{line} has only text");
+                assert!(
+                    json.get("text").is_none() || line.starts_with("show log"),
+                    "{line} has only text"
+                );
                 self.wrong.extend(promised(&line, &json).err().map(|why| format!("{line}: {why}")));
             }
-            // Keys may be held, rows may not: a route takes some ten kilobytes of JSON and its tree.
+            // Keys may be held, rows may not: a route takes some ten kilobytes of JSON and its
+            // tree.
             let most = (6 << 20) + 150 * n;
             assert!(taken <= most, "{line}: {taken} bytes were taken, more than {most}");
             if pieces > 3 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Clocks per packet of the forwarding path.
 //!
-//! The graph of the daemon runs on this thread: packet generator in, packet generator out. Scenarios take turns, block by block,
-//! so that a busy neighbour on the machine hurts all of them alike; figures are medians over the blocks, and a claim is a ratio
-//! within one run. What a node costs is what the graph itself counts; the generator is left out, freeing the buffer is not.
+//! The graph of the daemon runs on this thread: packet generator in, packet generator out.
+//! Scenarios take turns, block by block, so that a busy neighbour on the machine hurts all of them
+//! alike; figures are medians over the blocks, and a claim is a ratio within one run. What a node
+//! costs is what the graph itself counts; the generator is left out, freeing the buffer is not.
 
 mod alloc;
 mod report;

@@ -38,8 +38,13 @@ fn promises(runs: &[Run]) -> Vec<(String, f64, f64)> {
         .iter()
         .filter_map(|promise| {
             let (large, small) = (find(promise.large)?, find(promise.small)?);
-            let ratios = large.blocks.iter().zip(&small.blocks).map(|(l, s)| sum(l) / sum(s)).collect();
-            Some((format!("{} : {}", promise.large, promise.small), median(ratios).0, promise.at_most))
+            let ratios =
+                large.blocks.iter().zip(&small.blocks).map(|(l, s)| sum(l) / sum(s)).collect();
+            Some((
+                format!("{} : {}", promise.large, promise.small),
+                median(ratios).0,
+                promise.at_most,
+            ))
         })
         .collect()
 }
@@ -100,8 +105,12 @@ fn print_promises(runs: &[Run]) {
 }
 
 fn print_loads(sites: &[Site]) {
-    let mut table =
-        Table::new().left("Table").right("Routes").right("Loaded in").right("Memory").right("Bytes a route");
+    let mut table = Table::new()
+        .left("Table")
+        .right("Routes")
+        .right("Loaded in")
+        .right("Memory")
+        .right("Bytes a route");
     for site in sites.iter().filter(|s| s.load.routes >= 1000) {
         let load = site.load;
         table.row([
@@ -116,7 +125,8 @@ fn print_loads(sites: &[Site]) {
 }
 
 fn print_nodes(runs: &[Run]) {
-    let names: BTreeSet<&String> = runs.iter().flat_map(|r| &r.blocks).flat_map(|b| b.keys()).collect();
+    let names: BTreeSet<&String> =
+        runs.iter().flat_map(|r| &r.blocks).flat_map(|b| b.keys()).collect();
     let mut table = Table::new().left("Scenario");
     for name in &names {
         table = table.right(name.to_string());
@@ -138,8 +148,10 @@ pub fn json(rig: &Rig) -> Value {
     let run = |run: &Run| {
         let (middle, low, high) = total(run);
         let names: BTreeSet<&String> = run.blocks.iter().flat_map(|b| b.keys()).collect();
-        let nodes: serde_json::Map<String, Value> =
-            names.into_iter().filter_map(|name| Some((name.clone(), json!(node(run, name)?.0)))).collect();
+        let nodes: serde_json::Map<String, Value> = names
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), json!(node(run, name)?.0))))
+            .collect();
         let s = &run.scenario;
         json!({
             "name": s.name, "routes": s.table.routes, "outputs": s.table.outputs, "paths": s.table.paths, "vector": s.vector, "inputs": s.inputs, "counters": s.counters, "super_path": s.super_path,

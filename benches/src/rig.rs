@@ -36,22 +36,33 @@ impl Run {
 }
 
 impl Rig {
-    /// Builds the routers, says which on standard error, and sends every stream twice, unmeasured: caches, frames, tables.
-    pub fn new(scenarios: Vec<Scenario>, level: Option<Level>, smoke: bool) -> Result<Self, String> {
+    /// Builds the routers, says which on standard error, and sends every stream twice, unmeasured:
+    /// caches, frames, tables.
+    pub fn new(
+        scenarios: Vec<Scenario>,
+        level: Option<Level>,
+        smoke: bool,
+    ) -> Result<Self, String> {
         let mut rig = Self { sites: Vec::new(), runs: Vec::new() };
         for scenario in scenarios {
-            let routes = if smoke { scenario.table.routes.min(SMOKE_ROUTES) } else { scenario.table.routes };
+            let routes =
+                if smoke { scenario.table.routes.min(SMOKE_ROUTES) } else { scenario.table.routes };
             let table = Table { routes, ..scenario.table };
             let site = match rig.sites.iter().position(|site| site.table == table) {
                 Some(site) => site,
                 None => {
-                    eprintln!("{}: {routes} routes, {} outputs", table.family.name(), table.outputs);
+                    eprintln!(
+                        "{}: {routes} routes, {} outputs",
+                        table.family.name(),
+                        table.outputs
+                    );
                     rig.sites.push(Site::new(table, level)?);
                     rig.sites.len() - 1
                 }
             };
             // Small vectors cost more a packet: fewer of them make a block.
-            let packets = if smoke { 2048 } else { (scenario.vector as u64 * 4096).clamp(65_536, 524_288) };
+            let packets =
+                if smoke { 2048 } else { (scenario.vector as u64 * 4096).clamp(65_536, 524_288) };
             let streams = rig.sites[site].streams(&scenario, packets)?;
             rig.runs.push(Run { scenario, site, streams, blocks: Vec::new(), allocations: 0 });
         }

@@ -30,8 +30,9 @@ impl Family {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Table {
     pub family: Family,
-    /// Routes of the shape of the Internet's; up to 16, that many /16 or /32 side by side. Of switched frames: stations of a bridge domain,
-    /// half of them behind each port; 0 for a cross-connect. The number of tunnels.
+    /// Routes of the shape of the Internet's; up to 16, that many /16 or /32 side by side. Of
+    /// switched frames: stations of a bridge domain, half of them behind each port; 0 for a
+    /// cross-connect. The number of tunnels.
     pub routes: usize,
     /// Interfaces that the routes lead out by.
     pub outputs: usize,
@@ -39,7 +40,8 @@ pub struct Table {
     pub paths: usize,
     /// Packets have [`SENDERS`] sources, with a route back, and strict uRPF is on.
     pub urpf: bool,
-    /// Packets arrive and leave on sub-interfaces with one tag each; the number of VLANs on input, used in rotation. 0 for no tags.
+    /// Packets arrive and leave on sub-interfaces with one tag each; the number of VLANs on input,
+    /// used in rotation. 0 for no tags.
     pub vlans: u16,
 }
 
@@ -58,13 +60,15 @@ pub struct Scenario {
     pub traffic: Traffic,
     /// Packets that an input brings at once.
     pub vector: usize,
-    /// Interfaces that packets come in by, one after the other in each turn: they meet in one vector.
+    /// Interfaces that packets come in by, one after the other in each turn: they meet in one
+    /// vector.
     pub inputs: usize,
     /// Each route counts its packets.
     pub counters: bool,
     /// The super-path is on; else packets go through the graph node by node.
     pub super_path: bool,
-    /// FD.io VPP 26.06 on the reference machine, clocks per packet; the better of as built and tuned for the processor.
+    /// FD.io VPP 26.06 on the reference machine, clocks per packet; the better of as built and
+    /// tuned for the processor.
     pub peer: Option<f64>,
     /// Target, clocks per packet.
     pub target: Option<f64>,
@@ -84,8 +88,8 @@ pub struct Promise {
     pub at_most: f64,
 }
 
-/// Speed doesn't depend on the size of the tables: beside one flow over one route, which is looked up once a block, and beside as many
-/// flows over one route.
+/// Speed doesn't depend on the size of the tables: beside one flow over one route, which is looked
+/// up once a block, and beside as many flows over one route.
 pub const PROMISES: &[Promise] = &[
     Promise { large: "ip4-1M-uniform", small: "ip4-1", at_most: 1.25 },
     Promise { large: "ip4-1M-uniform", small: "ip4-1-uniform", at_most: 1.25 },
@@ -137,7 +141,8 @@ pub fn all() -> Vec<Scenario> {
         }
         for (outputs, vpp) in [(2, 66.5), (4, 58.0)] {
             // One clock more than over one output.
-            let (peer, target) = if family == Ip4 { (Some(vpp), Some(39.0)) } else { (None, Some(49.0)) };
+            let (peer, target) =
+                if family == Ip4 { (Some(vpp), Some(39.0)) } else { (None, Some(49.0)) };
             let table = Table { outputs, ..Table::of(family, outputs) };
             for counters in [false, true] {
                 all.push(Scenario::new(table, Uniform, 256, counters, peer, target));
@@ -216,8 +221,12 @@ impl Scenario {
                 format!("l2-bridge-{}", short(table.routes))
             };
         } else if let Family::Tunnels(Tunnels { kind, out }) = table.family {
-            name =
-                format!("tunnel-{}-{}-{}", kind.name(), if out { "out" } else { "in" }, short(table.routes));
+            name = format!(
+                "tunnel-{}-{}-{}",
+                kind.name(),
+                if out { "out" } else { "in" },
+                short(table.routes)
+            );
         } else if table.outputs > 1 {
             name += "-mixed";
         } else {

@@ -7,7 +7,8 @@ use crate::{switch, tunnels};
 use cli::Tree;
 use graph::{Runtime, SwIfIndex, ThreadIndex, World, WorldConfig};
 use net::{
-    Fib, IfCounters, Interfaces, Neighbor, Neighbors, Net, Path, PathKind, Routes, Source, TableIndex,
+    Fib, IfCounters, Interfaces, Neighbor, Neighbors, Net, Path, PathKind, Routes, Source,
+    TableIndex,
 };
 use simd::Level;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -77,7 +78,8 @@ impl Side for Ip4 {
     const SENDERS: &'static str = "198.18.0.0/15";
 
     fn sender(number: Option<usize>) -> Ipv4Addr {
-        number.map_or(Ipv4Addr::new(192, 168, 0, 2), |n| Ipv4Addr::from_bits(0xc612_0000 + n as u32))
+        number
+            .map_or(Ipv4Addr::new(192, 168, 0, 2), |n| Ipv4Addr::from_bits(0xc612_0000 + n as u32))
     }
 
     fn packet(from: Ipv4Addr, to: Ipv4Addr, mac: MacAddr) -> Vec<u8> {
@@ -129,7 +131,8 @@ impl Site {
         let rt = runtimes.pop().ok_or("the instance has no thread")?;
         let names = world.node_names().iter().map(|name| name.to_string()).collect();
         let load = Load { routes: 0, time: Duration::ZERO, bytes: 0 };
-        let mut site = Self { table, world, rt, names, inputs: Vec::new(), outputs: Vec::new(), load };
+        let mut site =
+            Self { table, world, rt, names, inputs: Vec::new(), outputs: Vec::new(), load };
         match table.family {
             Family::Ip4 => site.set_up::<Ip4>()?,
             Family::Ip6 => site.set_up::<Ip6>()?,
@@ -152,7 +155,8 @@ impl Site {
     }
 
     pub fn command(&mut self, line: &str) -> Result<(), String> {
-        let tree = Tree::new(self.world.plugins().iter().flat_map(|p| p.cli)).map_err(|e| e.to_string())?;
+        let tree = Tree::new(self.world.plugins().iter().flat_map(|p| p.cli))
+            .map_err(|e| e.to_string())?;
         tree.execute(&self.world, line).map_err(|e| format!("`{line}': {e}"))?;
         self.settle();
         Ok(())
@@ -186,7 +190,10 @@ impl Site {
             for vlan in self.vlans() {
                 self.command(&format!("create sub-interfaces pg{i} {vlan}"))?;
                 self.command(&format!("set interface state pg{i}.{vlan} up"))?;
-                self.command(&format!("enable {} interface pg{i}.{vlan}", self.table.family.name()))?;
+                self.command(&format!(
+                    "enable {} interface pg{i}.{vlan}",
+                    self.table.family.name()
+                ))?;
             }
         }
         let tagged = self.table.vlans > 0;
@@ -233,16 +240,26 @@ impl Site {
             fib.set(&self.world, TableIndex::DEFAULT, route.prefix, Source::Api, &paths)
                 .map_err(|e| e.to_string())?;
         }
-        self.load =
-            Load { routes: routes.len(), time: start.elapsed(), bytes: resident().saturating_sub(before) };
+        self.load = Load {
+            routes: routes.len(),
+            time: start.elapsed(),
+            bytes: resident().saturating_sub(before),
+        };
         self.settle();
         Ok(())
     }
 
     /// The streams of a scenario, one for each of its inputs, ready to be run.
-    pub fn streams(&mut self, scenario: &Scenario, limit: u64) -> Result<Vec<Arc<pg::Stream>>, String> {
+    pub fn streams(
+        &mut self,
+        scenario: &Scenario,
+        limit: u64,
+    ) -> Result<Vec<Arc<pg::Stream>>, String> {
         let inputs = self.inputs[..scenario.inputs].to_vec();
-        inputs.into_iter().map(|input| self.stream(scenario, input, limit / scenario.inputs as u64)).collect()
+        inputs
+            .into_iter()
+            .map(|input| self.stream(scenario, input, limit / scenario.inputs as u64))
+            .collect()
     }
 
     fn stream(
@@ -259,7 +276,13 @@ impl Site {
             Family::Ethernet => switch::frames(self.table).into_iter().collect(),
             Family::Tunnels(kind) => tunnels::packets(self.table, kind, mac).into_iter().collect(),
         };
-        self.add_stream(&format!("{} by {input}", scenario.name), input, packets, scenario.vector, limit)
+        self.add_stream(
+            &format!("{} by {input}", scenario.name),
+            input,
+            packets,
+            scenario.vector,
+            limit,
+        )
     }
 
     /// A stream of packets that come in by an interface.
@@ -292,12 +315,14 @@ impl Site {
         Ok(generator.add_stream(spec))
     }
 
-    /// Sends the packets of streams. Every one has to arrive. Gives the allocations while they were forwarded.
+    /// Sends the packets of streams. Every one has to arrive. Gives the allocations while they were
+    /// forwarded.
     pub fn run(&mut self, scenario: &Scenario, streams: &[Arc<pg::Stream>]) -> Result<u64, String> {
         Routes::set_counting(&self.world, scenario.counters);
         self.command(if scenario.super_path { "set super-path on" } else { "set super-path off" })?;
         let counters = self.world.get::<IfCounters>();
-        let sent = |outputs: &[SwIfIndex]| outputs.iter().map(|i| counters.tx.sum(i.at()).0).sum::<u64>();
+        let sent =
+            |outputs: &[SwIfIndex]| outputs.iter().map(|i| counters.tx.sum(i.at()).0).sum::<u64>();
         let before = sent(&self.outputs);
         let allocations = self.run_streams(streams)?;
         let arrived = sent(&self.outputs) - before;
@@ -307,12 +332,17 @@ impl Site {
             Ok(allocations)
         } else {
             let errors = self.world.stats.simple(graph::counters::ERRORS);
-            let reasons = self.world.reasons().into_iter().enumerate().filter(|(_, reason)| reason.drop);
+            let reasons =
+                self.world.reasons().into_iter().enumerate().filter(|(_, reason)| reason.drop);
             let drops = reasons.filter(|(i, _)| errors.sum(*i) != 0);
             let drops: Vec<_> = drops
                 .map(|(i, reason)| format!("{} {}: {}", reason.node, reason.text, errors.sum(i)))
                 .collect();
-            Err(format!("{}: {arrived} of {limit} packets arrived; {}", scenario.name, drops.join("; ")))
+            Err(format!(
+                "{}: {arrived} of {limit} packets arrived; {}",
+                scenario.name,
+                drops.join("; ")
+            ))
         }
     }
 
@@ -352,7 +382,10 @@ fn routes<F: Side>(n: usize) -> Vec<internet::Route<F::Addr>> {
     let first = F::bits(F::space()[1].addr());
     let one = |i: usize| {
         let bits = first + ((i as u128) << (128 - len));
-        Some(internet::Route { prefix: Prefix::new(<F as Internet>::addr(bits), len)?, hop: i as u16 })
+        Some(internet::Route {
+            prefix: Prefix::new(<F as Internet>::addr(bits), len)?,
+            hop: i as u16,
+        })
     };
     (0..n).filter_map(one).collect()
 }

@@ -34,8 +34,8 @@ pub fn frames(table: Table) -> Vec<Vec<u8>> {
     (0..count).map(|i| frame(station(1, i * 7919 % n), station(0, i * step % n))).collect()
 }
 
-/// Connects the ports. In a domain, all stations behind the output have sent a frame, so that they are known; those behind the input
-/// are learned by the first packets of a scenario.
+/// Connects the ports. In a domain, all stations behind the output have sent a frame, so that they
+/// are known; those behind the input are learned by the first packets of a scenario.
 pub fn set_up(site: &mut Site) -> Result<(), String> {
     if site.table.routes == 0 {
         site.command("set interface l2 xconnect pg2 pg1")?;
@@ -45,7 +45,8 @@ pub fn set_up(site: &mut Site) -> Result<(), String> {
     for port in ["pg1", "pg2"] {
         site.command(&format!("set interface l2 bridge {port} 1"))?;
     }
-    let known: Vec<_> = (0..stations(site.table)).map(|n| frame(station(0, n), station(1, 0))).collect();
+    let known: Vec<_> =
+        (0..stations(site.table)).map(|n| frame(station(0, n), station(1, 0))).collect();
     let (output, count) = (site.outputs[0], known.len() as u64);
     let stream = site.add_stream("stations", output, known.into_iter().collect(), 256, count)?;
     let bridge = site.world.get::<l2::Bridge>();
@@ -54,7 +55,8 @@ pub fn set_up(site: &mut Site) -> Result<(), String> {
         if bridge.entry_count() as u64 >= count {
             return Ok(());
         }
-        // The table grows meanwhile, and the next round learns the addresses that it had no room for.
+        // The table grows meanwhile, and the next round learns the addresses that it had no room
+        // for.
         (0..SECONDS).for_each(|_| site.second());
     }
     Err(format!("{} of {count} stations were learned", bridge.entry_count()))

@@ -63,12 +63,15 @@ pub fn set_up(site: &mut Site, tunnels: Tunnels) -> Result<(), String> {
     ] {
         site.command(line)?;
     }
-    let known =
-        Neighbor { is_static: true, ..Neighbor::new(output, Ipv4Addr::new(10, 1, 0, 2).into(), station(9)) };
+    let known = Neighbor {
+        is_static: true,
+        ..Neighbor::new(output, Ipv4Addr::new(10, 1, 0, 2).into(), station(9))
+    };
     site.world.get::<Neighbors>().set(&site.world, known).map_err(|e| e.to_string())?;
     let kind = tunnels.kind;
     for i in 0..site.table.routes {
-        let (ends, name) = (format!("src {LOCAL} dst {}", remote(i)), format!("{}{i}", kind.name()));
+        let (ends, name) =
+            (format!("src {LOCAL} dst {}", remote(i)), format!("{}{i}", kind.name()));
         match kind {
             Kind::IpIp | Kind::Gre => {
                 site.command(&format!("create {} tunnel {ends}", kind.name()))?;

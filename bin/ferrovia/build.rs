@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sets the commit that the program is built from, its date, and the compiler. `FERROVIA_COMMIT` and `FERROVIA_DATE` take the place
-//! of git's answers, for builds without git; the date is the commit's, so two builds of one source are the same.
+//! Sets the commit that the program is built from, its date, and the compiler. `FERROVIA_COMMIT`
+//! and `FERROVIA_DATE` take the place of git's answers, for builds without git; the date is the
+//! commit's, so two builds of one source are the same.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +19,8 @@ fn main() {
     };
     let commit = given("FERROVIA_COMMIT", &["rev-parse", "--short=12", "HEAD"]);
     let date = given("FERROVIA_DATE", &["show", "--no-patch", "--format=%cs", "HEAD"]);
-    let compiler = output_of(&std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into()), &["--version"]);
+    let compiler =
+        output_of(&std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into()), &["--version"]);
     println!("cargo::rustc-env=FERROVIA_COMMIT={commit}");
     println!("cargo::rustc-env=FERROVIA_DATE={date}");
     println!("cargo::rustc-env=FERROVIA_COMPILER={compiler}");

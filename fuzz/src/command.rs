@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any line against a command tree that uses all of the usage grammar: it is read, or an error points into the line.
+//! Any line against a command tree that uses all of the usage grammar: it is read, or an error
+//! points into the line.
 
 use std::sync::LazyLock;
 

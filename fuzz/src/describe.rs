@@ -24,7 +24,12 @@ pub fn run(input: &[u8]) {
     let text = describe(bytes, layer).to_string();
     assert!(!text.ends_with('\n'));
     // At most a line of about a hundred characters for each byte, and some for what is missing.
-    assert!(text.len() <= 1000 + 100 * bytes.len(), "{} characters for {} bytes", text.len(), bytes.len());
+    assert!(
+        text.len() <= 1000 + 100 * bytes.len(),
+        "{} characters for {} bytes",
+        text.len(),
+        bytes.len()
+    );
     let one = describe(bytes, layer).layers(1).to_string();
     assert!(one.len() <= text.len());
 }

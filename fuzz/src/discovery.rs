@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages of neighbour discovery and multicast listener discovery: no panic, and options lie one behind the other.
+//! Messages of neighbour discovery and multicast listener discovery: no panic, and options lie one
+//! behind the other.
 
 use wire::describe::{Layer, describe};
 use wire::mld::{Mld2Report, MldMessage};

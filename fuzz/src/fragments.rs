@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any packets, one behind the other, to the nodes that put datagrams together: no panic, no packet for ever, no buffer lost.
+//! Any packets, one behind the other, to the nodes that put datagrams together: no panic, no packet
+//! for ever, no buffer lost.
 
 use std::cell::RefCell;
 
@@ -7,8 +8,12 @@ use daemon::plugins;
 use graph::drive::Bench;
 
 /// Where packets come in, IP header first.
-const NODES: [&str; 4] =
-    ["ip4-full-reassembly", "ip6-full-reassembly", "ip4-local-full-reassembly", "ip6-local-full-reassembly"];
+const NODES: [&str; 4] = [
+    "ip4-full-reassembly",
+    "ip6-full-reassembly",
+    "ip4-local-full-reassembly",
+    "ip6-local-full-reassembly",
+];
 
 thread_local! {
     static BENCH: RefCell<Bench> = RefCell::new(Bench::new(plugins::ALL));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One function for each parser of input from outside. It takes any input, and panics if the parser breaks a promise.
+//! One function for each parser of input from outside. It takes any input, and panics if the parser
+//! breaks a promise.
 //!
-//! With `make fuzz` LLVM's fuzzer searches inputs (`fuzz/targets`). The tests here run the kept inputs and random changes of them in
-//! the usual build, which has debug assertions and needs no C++ compiler.
+//! With `make fuzz` LLVM's fuzzer searches inputs (`fuzz/targets`). The tests here run the kept
+//! inputs and random changes of them in the usual build, which has debug assertions and needs no
+//! C++ compiler.
 #![forbid(unsafe_code)]
 
 pub mod command;
@@ -30,7 +32,8 @@ mod tests {
         let entries = std::fs::read_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
         let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
         paths.sort();
-        let kept: Vec<_> = paths.iter().map(|path| std::fs::read(path).expect("readable")).collect();
+        let kept: Vec<_> =
+            paths.iter().map(|path| std::fs::read(path).expect("readable")).collect();
         assert!(!kept.is_empty(), "no input in {}", dir.display());
         kept.iter().for_each(|input| run(input));
         let mut mutator = Mutator::new(1);

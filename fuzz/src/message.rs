@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any bytes as any message of the binary API: read, or refused; two readers agree; what was read and written is read the same.
-//! And any bytes as a connection: it goes on, or it ends.
+//! Any bytes as any message of the binary API: read, or refused; two readers agree; what was read
+//! and written is read the same. And any bytes as a connection: it goes on, or it ends.
 
 use std::sync::LazyLock;
 use std::time::Duration;
 
 static HUB: LazyLock<msg::Hub<graph::World>> = LazyLock::new(|| {
-    msg::Hub::new(daemon::plugins::ALL.iter().flat_map(|p| p.api)).expect("names that nobody else has")
+    msg::Hub::new(daemon::plugins::ALL.iter().flat_map(|p| p.api))
+        .expect("names that nobody else has")
 });
 /// Nothing is asked of the world: the protocol's own messages alone.
 static BARE: LazyLock<msg::Hub<()>> = LazyLock::new(|| msg::Hub::new([]).expect("no names"));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Everything that reads headers, over any bytes: no panic, and what is found lies within the bytes.
+//! Everything that reads headers, over any bytes: no panic, and what is found lies within the
+//! bytes.
 
 use wire::checksum::{self, Sum};
 use wire::{
-    Arp, Ethernet, ExtHeaders, Gre, Header, IcmpHeader, Ip6Options, Ipv4Header, Ipv6Header, MAX_EXT_HEADERS,
-    MplsLabel, Options, TcpHeader, UdpHeader, UpperLayer, VlanTag, Vxlan,
+    Arp, Ethernet, ExtHeaders, Gre, Header, IcmpHeader, Ip6Options, Ipv4Header, Ipv6Header,
+    MAX_EXT_HEADERS, MplsLabel, Options, TcpHeader, UdpHeader, UpperLayer, VlanTag, Vxlan,
 };
 use wire::{gso, l4};
 
@@ -24,7 +25,8 @@ fn options(bytes: &[u8]) {
     }
 }
 
-/// Options of hop-by-hop and destination headers: in order, none over another, and none beyond the header.
+/// Options of hop-by-hop and destination headers: in order, none over another, and none beyond the
+/// header.
 fn options6(header: &[u8]) {
     let mut end = 2;
     for option in Ip6Options::new(header) {
@@ -46,13 +48,14 @@ fn patched(bytes: &[u8]) {
     let added = removed.map(|b| b.wrapping_mul(167).wrapping_add(13));
     let before = Sum::of(even).finish();
     let after = Sum::of_parts([&added[..], rest]).finish();
-    let patched = checksum::update32(before, u32::from_be_bytes(*removed), u32::from_be_bytes(added));
+    let patched =
+        checksum::update32(before, u32::from_be_bytes(*removed), u32::from_be_bytes(added));
     // All-zero data has two representations of its sum.
     assert!(patched == after || (patched ^ after) == 0xffff && (after == 0 || after == 0xffff));
 }
 
-/// A checksum that was written is found right, and segments carry every byte of the payload once, each with a right
-/// checksum.
+/// A checksum that was written is found right, and segments carry every byte of the payload once,
+/// each with a right checksum.
 fn transport(packet: &[u8]) {
     let mut own = packet.to_vec();
     if l4::finish(&mut own).is_ok() {

@@ -6,7 +6,9 @@ use startup::text::Source;
 
 /// One input.
 pub fn run(text: &str) {
-    for source in [Source::file("f", text), Source::arguments(1, &text.split(' ').collect::<Vec<_>>())] {
+    for source in
+        [Source::file("f", text), Source::arguments(1, &text.split(' ').collect::<Vec<_>>())]
+    {
         match Config::parse(&source) {
             // The printed configuration parses to the same configuration.
             Ok(config) => {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any text as a packet generator's packets: a template that can be written at any size, or an error.
+//! Any text as a packet generator's packets: a template that can be written at any size, or an
+//! error.
 
 use pg::text::{self, Start};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Addresses and prefixes as typed: a value that is parsed, printed and parsed again stays the same.
+//! Addresses and prefixes as typed: a value that is parsed, printed and parsed again stays the
+//! same.
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! GoVPP, the module that is on the Go proxy, against the daemon: with the bindings that it ships, and with bindings that
-//! its generator makes of our descriptions.
+//! GoVPP, the module that is on the Go proxy, against the daemon: with the bindings that it ships,
+//! and with bindings that its generator makes of our descriptions.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,14 +21,16 @@ fn version(text: &str) -> Option<(u32, u32)> {
 }
 
 impl Module {
-    /// A copy of `govpp/` below `target/`, beside caches of its own, so that nothing is written into the tree.
+    /// A copy of `govpp/` below `target/`, beside caches of its own, so that nothing is written
+    /// into the tree.
     fn new(lab: &Lab, name: &str) -> Result<Module, String> {
         // Go as go.mod requires it, or Go of Debian 12, for which an earlier GoVPP is the newest.
-        let flavor = match version(&lab.command("go").args(["version"]).env("GOTOOLCHAIN", "local").ok()) {
-            Some(go) if go >= (1, 24) => "go",
-            Some(go) if go >= (1, 19) => "go119",
-            go => return Err(format!("Go {go:?} is too old")),
-        };
+        let flavor =
+            match version(&lab.command("go").args(["version"]).env("GOTOOLCHAIN", "local").ok()) {
+                Some(go) if go >= (1, 24) => "go",
+                Some(go) if go >= (1, 19) => "go119",
+                go => return Err(format!("Go {go:?} is too old")),
+            };
         let (dir, _lock) = kept("govpp");
         let module = Module { dir };
         let sources = source("govpp");
@@ -50,7 +52,10 @@ impl Module {
 
     fn go(&self, lab: &Lab, name: &str, arguments: &[&str], timeout: Duration) -> Command {
         // `go -C` is younger than Debian 12.
-        let shell = lab.command("sh").args(["-c", "cd \"$0\" && exec go \"$@\""]).args([self.sources(name)]);
+        let shell = lab
+            .command("sh")
+            .args(["-c", "cd \"$0\" && exec go \"$@\""])
+            .args([self.sources(name)]);
         self.env(shell.args(arguments)).timeout(timeout)
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Clients that mean harm. After each the daemon lives and isn't fat, and another client was served all the while.
+//! Clients that mean harm. After each the daemon lives and isn't fat, and another client was served
+//! all the while.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -197,7 +198,8 @@ fn lengths_beyond_reason() {
             closed(stream);
         }
     }
-    // Lengths that may be for a client that has greeted, announced by many that haven't, with all but the last byte.
+    // Lengths that may be for a client that has greeted, announced by many that haven't, with all
+    // but the last byte.
     let before = victim.resident();
     let bytes = vec![7; (1 << 20) - 1];
     let held: Vec<_> = [1 << 20, 512]
@@ -231,7 +233,8 @@ fn descriptors(wanted: usize) -> usize {
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(u64::MAX);
     let current = most.min(wanted as u64 + 200).max(limit.current.unwrap_or(u64::MAX));
-    setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum: limit.maximum }).expect("a limit");
+    setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum: limit.maximum })
+        .expect("a limit");
     wanted.min(current as usize - 200)
 }
 
@@ -258,7 +261,11 @@ fn thousands_of_connections() {
             _ => {}
         }
     }
-    assert!(thrown_out > 0 && thrown_out < held.len(), "{thrown_out} of {} turned away", held.len());
+    assert!(
+        thrown_out > 0 && thrown_out < held.len(),
+        "{thrown_out} of {} turned away",
+        held.len()
+    );
     drop(held);
     // As fast as can be, none held.
     for _ in 0..2000 {
@@ -287,7 +294,9 @@ fn stuff(stream: &mut UnixStream, bytes: &[u8], most: usize) -> usize {
     while written < most && since.elapsed() < Duration::from_millis(300) {
         match stream.write(&bytes[written % bytes.len()..]) {
             Ok(n) => (written, since) = (written + n, Instant::now()),
-            Err(e) if e.kind() == ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(5)),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(5))
+            }
             Err(_) => break,
         }
     }
@@ -330,8 +339,9 @@ fn subscribers_that_never_read() {
     let (_, reply) = other.receive().expect("a reply");
     assert_eq!(reply[4..8], [0; 4], "a loopback");
     let index = &reply[8..12];
-    let flip =
-        |flags: u32| other.request("sw_interface_set_flags", 3, &[index, &flags.to_be_bytes()].concat());
+    let flip = |flags: u32| {
+        other.request("sw_interface_set_flags", 3, &[index, &flags.to_be_bytes()].concat())
+    };
     let both = [flip(1), flip(0)].concat();
     for round in 0..50 {
         other.send(&both.repeat(20));

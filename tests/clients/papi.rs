@@ -22,7 +22,15 @@ fn python(lab: &Lab) -> Result<PathBuf, String> {
     };
     run("python3", &["-m", "venv", "--clear", &dir.join("venv").to_string_lossy()])?;
     let file = requirements.to_string_lossy();
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"];
+    let pip = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--only-binary",
+        ":all:",
+    ];
     let pip = [&pip[..], &["--require-hashes", "-r", &file]].concat();
     run(&python.to_string_lossy(), &pip)?;
     std::fs::write(&done, &wanted).expect("a note of what is there");
@@ -39,7 +47,8 @@ fn suite(module: &str, more: &str) {
     };
     let subject = Subject::new(lab, more);
     let arguments = ["-B", "-W", "ignore", "-m", "unittest", "-v", module];
-    let command = subject.command(&python.to_string_lossy(), &arguments).env("PYTHONPATH", source("papi"));
+    let command =
+        subject.command(&python.to_string_lossy(), &arguments).env("PYTHONPATH", source("papi"));
     subject.pass(command);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Fixture of suites in other languages: a daemon to connect to, and the client packages as they are published.
+//! Fixture of suites in other languages: a daemon to connect to, and the client packages as they
+//! are published.
 //!
-//! Packages are fetched once and kept below `target/clients/`; without network, and with nothing kept, a suite is skipped
-//! aloud, but in CI it fails.
+//! Packages are fetched once and kept below `target/clients/`; without network, and with nothing
+//! kept, a suite is skipped aloud, but in CI it fails.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -24,7 +25,8 @@ pub fn source(name: &str) -> PathBuf {
 
 /// A folder that outlives the tests, locked until the value goes: two tests don't fill it at once.
 pub fn kept(name: &str) -> (PathBuf, File) {
-    let target = programs().ferrovia.ancestors().nth(2).expect("target/PROFILE/ferrovia").to_path_buf();
+    let target =
+        programs().ferrovia.ancestors().nth(2).expect("target/PROFILE/ferrovia").to_path_buf();
     let dir = target.join("clients").join(name);
     std::fs::create_dir_all(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
     let file = File::create(dir.join(".lock")).expect("a lock");

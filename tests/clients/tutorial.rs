@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The commands of VPP's introductions: an interface to the host, pings, a trace, neighbours, the FIB, two
-//! instances with routes, and VRFs with the same network in both. Scripts go through `ferroctl`, one command a line.
+//! The commands of VPP's introductions: an interface to the host, pings, a trace, neighbours, the
+//! FIB, two instances with routes, and VRFs with the same network in both. Scripts go through
+//! `ferroctl`, one command a line.
 
 use fixture::{Router, eventually};
 use testkit::lab::{self, Lab, Netns};
 
-/// A host of the introductions: `eth0`, with this address and the gateway that the network's first one is.
+/// A host of the introductions: `eth0`, with this address and the gateway that the network's first
+/// one is.
 fn host(lab: &Lab, name: &str, (router, port): (&Netns, &str), network: &str) -> Netns {
     let host = lab.netns(name);
     lab.veth((&host, "eth0"), (router, port));
@@ -65,7 +67,10 @@ fn an_interface_a_ping_and_a_trace() {
     let pinged = router.run("ping 10.10.1.2 repeat 2 interval 0.1");
     assert!(pinged.contains("2 sent, 2 received"), "{pinged}");
     let neighbors = router.run("show ip neighbors");
-    assert!(neighbors.lines().any(|l| l.contains("10.10.1.2") && l.contains("host-vpp1out")), "{neighbors}");
+    assert!(
+        neighbors.lines().any(|l| l.contains("10.10.1.2") && l.contains("host-vpp1out")),
+        "{neighbors}"
+    );
     let fib = router.run("show ip fib 10.10.1.0/24");
     assert!(fib.contains("10.10.1.0/24"), "{fib}");
     let runtime = router.run("show run");

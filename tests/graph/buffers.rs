@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whatever keeps packets does so at once, with packets of many buffers, while control is away: forwarding goes on, and finds buffers.
+//! Whatever keeps packets does so at once, with packets of many buffers, while control is away:
+//! forwarding goes on, and finds buffers.
 
 use daemon::plugins;
 use graph::SwIfIndex;
@@ -18,7 +19,10 @@ fn run(bench: &mut Bench, line: &str) -> String {
 
 /// An interface for packets of 9000 bytes, whose frames are recorded.
 fn interface(bench: &mut Bench, n: u8) -> SwIfIndex {
-    let new = net::NewInterface { mtu: 9000, ..ethernet(format!("t{n}"), MacAddr([2, 0xfe, 0, 0, 0, n])) };
+    let new = net::NewInterface {
+        mtu: 9000,
+        ..ethernet(format!("t{n}"), MacAddr([2, 0xfe, 0, 0, 0, n]))
+    };
     let made = bench
         .world
         .get::<Interfaces>()
@@ -48,7 +52,10 @@ fn holders_of_all_kinds_leave_buffers_for_forwarding() {
         "set interface mtu packet 9000 pg0",
         "set interface ip address pg0 10.9.0.1/16",
         "set ip neighbor pg0 10.9.0.2 02:aa:00:00:00:09 static",
-        &format!("punt socket register ipv4 udp 5000 socket {}", dir.path().join("client.sock").display()),
+        &format!(
+            "punt socket register ipv4 udp 5000 socket {}",
+            dir.path().join("client.sock").display()
+        ),
         &format!("packet-generator capture pg0 pcap {}", dir.path().join("pg0.pcap").display()),
     ] {
         run(&mut bench, line);
@@ -63,7 +70,12 @@ fn holders_of_all_kinds_leave_buffers_for_forwarding() {
             let at = (i * 8904) % 60_000 / 8 * 8;
             for packet in [
                 long(
-                    |p| p.ip4("10.0.0.9", "10.0.0.1").id(id).fragment(at, true).protocol(IpProtocol::UDP),
+                    |p| {
+                        p.ip4("10.0.0.9", "10.0.0.1")
+                            .id(id)
+                            .fragment(at, true)
+                            .protocol(IpProtocol::UDP)
+                    },
                     0,
                 ),
                 long(
@@ -75,7 +87,13 @@ fn holders_of_all_kinds_leave_buffers_for_forwarding() {
                     0,
                 ),
                 long(|p| p.ip4("10.0.0.9", [10, 0, 1, 10 + (id % 200) as u8]).udp(1, 2), 0),
-                long(|p| p.ip6("2001:db8::9", format!("2001:db8:1::1{:x}", id % 200).as_str()).udp(1, 2), 0),
+                long(
+                    |p| {
+                        p.ip6("2001:db8::9", format!("2001:db8:1::1{:x}", id % 200).as_str())
+                            .udp(1, 2)
+                    },
+                    0,
+                ),
                 long(|p| p.ip4("10.0.0.9", "10.0.0.1").udp(1, 5000), 0),
                 long(|p| p.ip4("10.0.0.9", "10.9.0.2").udp(1, 2), 0),
             ] {
@@ -85,11 +103,13 @@ fn holders_of_all_kinds_leave_buffers_for_forwarding() {
         bench.rt.turn(true);
         bench.world.get::<Recorded>().take();
         // All at once, as many as a driver brings in a turn.
-        let packets: Vec<_> = (0..30).map(|i| long(|p| p.ip4("10.0.0.9", "10.0.1.2").udp(1, 2), i)).collect();
+        let packets: Vec<_> =
+            (0..30).map(|i| long(|p| p.ip4("10.0.0.9", "10.0.1.2").udp(1, 2), i)).collect();
         packets.iter().for_each(|packet| bench.arrive(left, packet));
         bench.rt.turn(true);
         let sent = bench.world.get::<Recorded>().take();
-        let sent: Vec<_> = sent.iter().filter(|(sw_if, b)| *sw_if == right.0 && b.len() > 8900).collect();
+        let sent: Vec<_> =
+            sent.iter().filter(|(sw_if, b)| *sw_if == right.0 && b.len() > 8900).collect();
         assert_eq!(sent.len(), packets.len(), "round {round}");
         for ((_, sent), packet) in sent.iter().zip(&packets) {
             assert!(sent[42..] == packet[42..], "round {round}");
@@ -97,7 +117,10 @@ fn holders_of_all_kinds_leave_buffers_for_forwarding() {
     }
     let shares = bench.world.pool.shares();
     for name in ["reassembly", "unresolved neighbors", "punt sockets", "captures"] {
-        let share = shares.iter().find(|s| s.name == name).unwrap_or_else(|| panic!("{name} holds nothing"));
+        let share = shares
+            .iter()
+            .find(|s| s.name == name)
+            .unwrap_or_else(|| panic!("{name} holds nothing"));
         assert!(share.held > share.limit / 3 && share.most <= share.limit, "{share:?}");
         assert!(share.refused > 0, "{share:?}");
     }

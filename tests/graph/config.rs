@@ -167,7 +167,8 @@ fn every_command_that_sets_something_is_in_a_script() {
         let parsed = tree.parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
         used.extend(parsed.map(|p| p.command().path));
     }
-    let is_transient = |path: &str| transient().any(|(p, _)| path == p || path.starts_with(&format!("{p} ")));
+    let is_transient =
+        |path: &str| transient().any(|(p, _)| path == p || path.starts_with(&format!("{p} ")));
     let mut missing = Vec::new();
     for command in tree.commands() {
         let (path, listed) = (command.path, is_transient(command.path));
@@ -175,20 +176,27 @@ fn every_command_that_sets_something_is_in_a_script() {
         if !listed && !scripted {
             missing.push(path);
         }
-        assert!(!listed || !scripted || path.starts_with("clear "), "`{path}' is in a script and transient");
+        assert!(
+            !listed || !scripted || path.starts_with("clear "),
+            "`{path}' is in a script and transient"
+        );
     }
     assert!(
         missing.is_empty(),
         "{missing:?} stand in no plugin's examples: add lines with all that they set, and see that its `config' says them"
     );
     for (path, _) in transient() {
-        assert!(tree.commands().iter().any(|c| c.path.starts_with(path)), "there is no command `{path}'");
+        assert!(
+            tree.commands().iter().any(|c| c.path.starts_with(path)),
+            "there is no command `{path}'"
+        );
     }
 }
 
 #[test]
 fn a_change_that_fails_says_what_was_done() {
-    let mut instance = Instance::after("create packet-generator interface pg0\nset interface state pg0 up\n");
+    let mut instance =
+        Instance::after("create packet-generator interface pg0\nset interface state pg0 up\n");
     let file = instance.dir.path().join("target");
     std::fs::write(&file, "ip table add 7\nset interface state pg9 up\n").expect("written");
     let error = instance.run(&format!("go to {}", file.display())).expect_err("there is no pg9");
@@ -200,7 +208,11 @@ fn a_change_that_fails_says_what_was_done() {
     assert_eq!(lines[1], "before that 3 lines were run:");
     assert_eq!(
         lines[2..],
-        ["  set interface state pg0 down", "  delete packet-generator interface pg0", "  ip table add 7"]
+        [
+            "  set interface state pg0 down",
+            "  delete packet-generator interface pg0",
+            "  ip table add 7"
+        ]
     );
     // Wrong lines are found before anything is done.
     std::fs::write(&file, "set interface state pg9 up\n\n  set interfase x\n").expect("written");
@@ -209,7 +221,8 @@ fn a_change_that_fails_says_what_was_done() {
     assert_eq!(instance.config(), "# tables\nip table add 7\n");
 }
 
-/// Going to another configuration reads and compares in slices: others have their turn between them.
+/// Going to another configuration reads and compares in slices: others have their turn between
+/// them.
 #[test]
 fn a_large_change_goes_in_slices() {
     const ROUTES: usize = 5000;
@@ -242,7 +255,8 @@ fn a_large_change_goes_in_slices() {
         let mut last = before;
         loop {
             let now = Duration::from_nanos(instance.bench.world.clock.now());
-            if let Some(result) = runner.poll(&instance.tree, &instance.bench.world, now, &mut said) {
+            if let Some(result) = runner.poll(&instance.tree, &instance.bench.world, now, &mut said)
+            {
                 result.expect("it ends well");
                 break;
             }
@@ -262,7 +276,8 @@ fn a_large_change_goes_in_slices() {
 #[test]
 fn what_an_operator_chose_against_an_owner_comes_back() {
     let feature = "set interface feature pg0 arp-proxy arc arp";
-    let mut instance = Instance::after(&format!("create packet-generator interface pg0\n{feature}"));
+    let mut instance =
+        Instance::after(&format!("create packet-generator interface pg0\n{feature}"));
     let on = |i: &mut Instance| i.must("show interface features pg0").contains("arp-proxy");
     assert!(on(&mut instance));
     instance.must("set interface proxy-arp pg0 enable");
@@ -274,7 +289,8 @@ fn what_an_operator_chose_against_an_owner_comes_back() {
     assert!(!instance.config().contains("arc arp"), "{}", instance.config());
 }
 
-/// A lender in another table is refused, but both interfaces may be moved to different ones afterwards.
+/// A lender in another table is refused, but both interfaces may be moved to different ones
+/// afterwards.
 #[test]
 fn lent_addresses_come_back_across_tables() {
     for moved in ["pg0", "pg1"] {

@@ -109,7 +109,10 @@ const OURS: &[(&str, &[&str])] = &[
             "unknown unicast storm control drops",
         ],
     ),
-    ("objects that have gone while a packet was on its way, and buffers", &["no_adjacency", "no_buffer"]),
+    (
+        "objects that have gone while a packet was on its way, and buffers",
+        &["no_adjacency", "no_buffer"],
+    ),
     (
         "packets that are sent or punted, which VPP doesn't count here",
         &["packet_too_big_sent", "punted", "redirected"],

@@ -38,9 +38,15 @@ fn octets(addr: &str) -> Vec<u8> {
 /// A message to a group, or to the router.
 fn message(src: &str, dst: &str, kind: Icmp6Type, rest: u32, behind: &[&[u8]]) -> Vec<u8> {
     let to: std::net::Ipv6Addr = dst.parse().expect("an address");
-    let station = if to.is_multicast() { MacAddr::ip6_multicast(to) } else { ROUTER.parse().expect("one") };
+    let station =
+        if to.is_multicast() { MacAddr::ip6_multicast(to) } else { ROUTER.parse().expect("one") };
     let hops = if kind == Icmp6Type::MLD_QUERY { 1 } else { 255 };
-    pkt::ether(HOST, station).ip6(src, dst).ttl(hops).icmp6(kind, 0, rest).payload(behind.concat()).build()
+    pkt::ether(HOST, station)
+        .ip6(src, dst)
+        .ttl(hops)
+        .icmp6(kind, 0, rest)
+        .payload(behind.concat())
+        .build()
 }
 
 /// Good messages, of every kind.
@@ -56,7 +62,8 @@ fn bases() -> Vec<Vec<u8>> {
         option.extend([valid, 100, 0].iter().flat_map(|n| n.to_be_bytes()));
         [option, octets(net)].concat()
     };
-    let (mtu, dns) = ([5, 1, 0, 0, 0, 0, 5, 0xdc], [&[25, 3, 0, 0, 0, 0, 0, 60][..], &octets(us)].concat());
+    let (mtu, dns) =
+        ([5, 1, 0, 0, 0, 0, 5, 0xdc], [&[25, 3, 0, 0, 0, 0, 0, 60][..], &octets(us)].concat());
     let advertise = |lifetime: u32, net: &str| {
         let behind = [&[0; 8][..], &LINK, &mtu, &prefix(net, 7300), &dns].concat();
         message(local, "ff02::1", Icmp6Type::ROUTER_ADVERTISEMENT, 64 << 24 | lifetime, &[&behind])
@@ -79,13 +86,18 @@ fn bases() -> Vec<Vec<u8>> {
         message(local, "ff02::1", Icmp6Type::MLD_QUERY, 1000 << 16, &[&[0; 20]]),
         pkt::ether(HOST, ROUTER).ip6(him, us).icmp6_echo(1, 2).payload_len(56).build(),
         pkt::ether(HOST, ROUTER).ip6(him, "2001:db8:2::9").udp(1, 2).payload_len(40).build(),
-        pkt::ether(HOST, ROUTER).ip6("2001:db8:2::9", "2001:db8:1::9").udp(1, 2).payload_len(40).build(),
+        pkt::ether(HOST, ROUTER)
+            .ip6("2001:db8:2::9", "2001:db8:1::9")
+            .udp(1, 2)
+            .payload_len(40)
+            .build(),
     ]
 }
 
 /// Most faults end at the checksum: half of the frames get a right one.
 fn mend(frame: &mut [u8]) {
-    let is_ip6 = Ethernet::view(frame).is_some_and(|ether| ether.ethertype.get() == EtherType::IP6.0);
+    let is_ip6 =
+        Ethernet::view(frame).is_some_and(|ether| ether.ethertype.get() == EtherType::IP6.0);
     if is_ip6 && frame.len().is_multiple_of(2) {
         // A frame that has no checksum needs none.
         let _ = l4::finish(&mut frame[14..]);
@@ -96,7 +108,8 @@ fn mend(frame: &mut [u8]) {
 fn a_million_mutated_messages() {
     let mut rig = Rig::new(CONFIGURATION);
     let end = send_all(&mut rig, &bases(), FRAMES, mend);
-    let all = rig.reasons().into_iter().filter(|(reason, n)| *n > 0 && reason.starts_with("icmp6-"));
+    let all =
+        rig.reasons().into_iter().filter(|(reason, n)| *n > 0 && reason.starts_with("icmp6-"));
     let seen = all.map(|(reason, n)| println!("{n:>8}  {reason}")).count();
     assert!(end.noted > FRAMES / 100 && end.sent > FRAMES / 100, "{end:#?}");
     assert!(seen > 25, "{seen} reasons");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Two next hops, and one of them fails, or the link to it: the number of stores, and the next hop that takes the packets.
+//! Two next hops, and one of them fails, or the link to it: the number of stores, and the next hop
+//! that takes the packets.
 
 use daemon::plugins;
 use graph::drive::Bench;
@@ -25,13 +26,18 @@ impl Rig {
         for port in 0..=2 {
             let (address, len) =
                 if ip6 { (format!("fd00:{port}::1"), 64) } else { (format!("10.{port}.0.1"), 24) };
-            this.run(&format!("create packet-generator interface pg{port} hw-addr 02:fe:00:00:00:0{port}"));
+            this.run(&format!(
+                "create packet-generator interface pg{port} hw-addr 02:fe:00:00:00:0{port}"
+            ));
             this.run(&format!("set interface state pg{port} up"));
             this.run(&format!("set interface ip address pg{port} {address}/{len}"));
             if ip6 {
                 this.run(&format!("ip6 nd pg{port} ra-suppress"));
             }
-            this.run(&format!("set ip neighbor pg{port} {} 02:aa:00:00:00:0{port} static", this.hop(port)));
+            this.run(&format!(
+                "set ip neighbor pg{port} {} 02:aa:00:00:00:0{port} static",
+                this.hop(port)
+            ));
         }
         this
     }
@@ -68,12 +74,16 @@ impl Rig {
         }
     }
 
-    /// Packets to any of the routes; how many left by each of the two links, and how many were dropped.
+    /// Packets to any of the routes; how many left by each of the two links, and how many were
+    /// dropped.
     fn send(&mut self) -> [u64; 3] {
         let interfaces = self.bench.world.get::<Interfaces>();
-        let [from, one, two] = ["pg0", "pg1", "pg2"].map(|name| interfaces.find(name).expect("made"));
+        let [from, one, two] =
+            ["pg0", "pg1", "pg2"].map(|name| interfaces.find(name).expect("made"));
         let counters = self.bench.world.get::<IfCounters>();
-        let count = |bench: &Bench| [counters.tx.sum(one.at()).0, counters.tx.sum(two.at()).0, bench.drops()];
+        let count = |bench: &Bench| {
+            [counters.tx.sum(one.at()).0, counters.tx.sum(two.at()).0, bench.drops()]
+        };
         let before = count(&self.bench);
         for _ in 0..FRAMES {
             let n = self.rng.below(self.routes as usize) as u32;
@@ -91,7 +101,8 @@ impl Rig {
         [0, 1, 2].map(|i| after[i] - before[i])
     }
 
-    /// Takes the cable of `pg1` out, or puts it in: one turn of control. Gives how often adjacencies were written.
+    /// Takes the cable of `pg1` out, or puts it in: one turn of control. Gives how often
+    /// adjacencies were written.
     fn link(&mut self, up: bool) -> u64 {
         let (world, adjacencies) = (&self.bench.world, self.bench.world.get::<Adjacencies>());
         let before = adjacencies.stores();
@@ -101,7 +112,8 @@ impl Rig {
     }
 }
 
-/// Routes by two links at once, each by itself or all by a next hop further away, or with the second link in reserve.
+/// Routes by two links at once, each by itself or all by a next hop further away, or with the
+/// second link in reserve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Shape {
     Both,
@@ -121,12 +133,18 @@ fn fails_over(ip6: bool, routes: u32, shape: Shape) -> u64 {
             "{shape:?}: {one}, {two}, {dropped}"
         );
         let spread = one > all / 4 && two > all / 4;
-        assert!(if shape == Shape::Reserve { own(two) } else { spread }, "{shape:?}: {one} and {two}");
+        assert!(
+            if shape == Shape::Reserve { own(two) } else { spread },
+            "{shape:?}: {one} and {two}"
+        );
     };
     usual(rig.send());
     let stores = rig.link(false);
     let [one, two, dropped] = rig.send();
-    assert!(one == 0 && two >= all && own(two - all) && dropped == 0, "{shape:?}: {one}, {two}, {dropped}");
+    assert!(
+        one == 0 && two >= all && own(two - all) && dropped == 0,
+        "{shape:?}: {one}, {two}, {dropped}"
+    );
     rig.link(true);
     usual(rig.send());
     stores
@@ -180,7 +198,9 @@ impl Rig {
 fn packets_leave_a_next_hop_that_does_not_answer() {
     let all = FRAMES as u64;
     let own = |n: u64| n < 8;
-    for (ip6, shape) in [false, true].map(|ip6| [(ip6, Shape::Both), (ip6, Shape::Recursive)]).concat() {
+    for (ip6, shape) in
+        [false, true].map(|ip6| [(ip6, Shape::Both), (ip6, Shape::Recursive)]).concat()
+    {
         let mut rig = Rig::new(ip6, MANY);
         let (family, hop) = (if ip6 { "ip6" } else { "ip4" }, rig.hop(1));
         rig.route(shape);
@@ -197,14 +217,24 @@ fn packets_leave_a_next_hop_that_does_not_answer() {
             own(one) && two >= all && own(two - all) && dropped == 0,
             "{shape:?}: {one}, {two}, {dropped}"
         );
-        let fib = rig.bench.cli(&format!("show {} fib {}", if ip6 { "ip6" } else { "ip" }, rig.near(shape)));
-        assert!(fib.expect("shown").contains(&format!("attached-nexthop: {hop} pg1 next-hop down")));
+        let fib = rig.bench.cli(&format!(
+            "show {} fib {}",
+            if ip6 { "ip6" } else { "ip" },
+            rig.near(shape)
+        ));
+        assert!(
+            fib.expect("shown").contains(&format!("attached-nexthop: {hop} pg1 next-hop down"))
+        );
         let adj = rig.bench.cli("show adj pg1").expect("shown");
         assert!(adj.lines().any(|l| l.contains(&hop) && l.contains("next-hop down")), "{adj}");
         let known = rig.bench.cli("show ip neighbors -j").expect("shown");
         let known: serde_json::Value = serde_json::from_str(&known).expect("JSON");
-        let line =
-            known.as_array().expect("a list").iter().find(|n| n["ip"] == hop.as_str()).expect("listed");
+        let line = known
+            .as_array()
+            .expect("a list")
+            .iter()
+            .find(|n| n["ip"] == hop.as_str())
+            .expect("listed");
         assert_eq!(
             (&line["state"], &line["next_hop_down"][0], &line["flags"]),
             (&"silent".into(), &"neighbor".into(), &"F".into())
@@ -214,7 +244,10 @@ fn packets_leave_a_next_hop_that_does_not_answer() {
         rig.answer();
         assert_eq!(rig.down(), [] as [&str; 0]);
         let [one, two, dropped] = rig.send();
-        assert!(one > all / 4 && two > all / 4 && dropped == 0, "{shape:?}: {one}, {two}, {dropped}");
+        assert!(
+            one > all / 4 && two > all / 4 && dropped == 0,
+            "{shape:?}: {one}, {two}, {dropped}"
+        );
         // It is in use, is asked whether it is still there, and isn't.
         rig.pass(40);
         assert_eq!(rig.down(), [hop.as_str()]);

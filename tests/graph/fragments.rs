@@ -42,7 +42,8 @@ fn bases() -> Vec<Vec<u8>> {
 
 /// Most faults end at the header's checksum: half of the frames get a right one.
 fn mend(frame: &mut [u8]) {
-    let is_ip4 = Ethernet::view(frame).is_some_and(|ether| ether.ethertype.get() == EtherType::IP4.0);
+    let is_ip4 =
+        Ethernet::view(frame).is_some_and(|ether| ether.ethertype.get() == EtherType::IP4.0);
     if is_ip4 && frame.len().is_multiple_of(2) {
         Ipv4Header::set_checksum_at(&mut frame[14..]);
     }
@@ -50,7 +51,8 @@ fn mend(frame: &mut [u8]) {
 
 /// The reasons of reassembly's nodes that were counted.
 fn seen(rig: &Rig) -> Vec<String> {
-    let all = rig.reasons().into_iter().filter(|(reason, n)| *n > 0 && reason.contains("reassembly"));
+    let all =
+        rig.reasons().into_iter().filter(|(reason, n)| *n > 0 && reason.contains("reassembly"));
     all.map(|(reason, n)| format!("{n:>8}  {reason}")).inspect(|line| println!("{line}")).collect()
 }
 

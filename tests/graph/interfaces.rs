@@ -38,10 +38,12 @@ impl Console {
         self.run(line).unwrap_or_else(|e| panic!("{line}: {e}"))
     }
 
-    /// Nodes, names of them, reasons, entries of the stats directory, and routes of IPv6 with those of links.
+    /// Nodes, names of them, reasons, entries of the stats directory, and routes of IPv6 with those
+    /// of links.
     fn state(&self) -> [usize; 5] {
         let world = &self.bench.world;
-        let listed = Reader::new(&world.stats).and_then(|reader| reader.list()).expect("readable").len();
+        let listed =
+            Reader::new(&world.stats).and_then(|reader| reader.list()).expect("readable").len();
         let [routes, ..] = world.get::<Fib<Ip6>>().usage();
         [world.nodes().len(), world.node_names().len(), world.reasons().len(), listed, routes.used]
     }
@@ -107,7 +109,8 @@ fn generator_interfaces_leave_nothing_behind() {
     assert_eq!(Some(console.state()), state);
 }
 
-/// Bonds whose members leave, are deleted, or are there when the bond is deleted, each in another mode.
+/// Bonds whose members leave, are deleted, or are there when the bond is deleted, each in another
+/// mode.
 #[test]
 fn bonds_that_go_leave_nothing_behind() {
     let mut console = Console::new();
@@ -117,7 +120,9 @@ fn bonds_that_go_leave_nothing_behind() {
     }
     let cycle = |console: &mut Console, times: usize| {
         for i in 0..times {
-            let mode = ["lacp load-balance l34", "active-backup", "xor", "broadcast", "round-robin"][i % 5];
+            let mode =
+                ["lacp load-balance l34", "active-backup", "xor", "broadcast", "round-robin"]
+                    [i % 5];
             console.ok(&format!("create bond mode {mode} id {}", i % 7));
             let bond = format!("BondEthernet{}", i % 7);
             for line in [
@@ -172,13 +177,17 @@ fn memory_of_many_interfaces_is_linear() {
         resident().saturating_sub(before)
     };
     let (first, second) = (add(&mut console), add(&mut console));
-    assert!(second < first + first / 2, "{first} KiB for {N} interfaces, {second} KiB for as many again");
+    assert!(
+        second < first + first / 2,
+        "{first} KiB for {N} interfaces, {second} KiB for as many again"
+    );
     // With their counters and the counters' names.
     let each = (first + second) * 1024 / u64::from(2 * N);
     assert!(each < 12 * 1024, "{each} bytes an interface");
 }
 
-/// A packet of each version between the hosts behind two new interfaces, by the super-path and by the graph: what comes out.
+/// A packet of each version between the hosts behind two new interfaces, by the super-path and by
+/// the graph: what comes out.
 fn forwarded(console: &mut Console) -> Vec<Vec<u8>> {
     let dir = tempfile::tempdir().expect("a directory");
     for port in 1..=2 {
@@ -261,7 +270,10 @@ fn long_one_interface_too_many_is_an_error() {
         }
     }
     let error = console.run("create loopback interface").expect_err("no room");
-    assert_eq!((error.code(), error.to_string()), (-162, format!("too many interfaces, {MOST} at most")));
+    assert_eq!(
+        (error.code(), error.to_string()),
+        (-162, format!("too many interfaces, {MOST} at most"))
+    );
     // The daemon goes on, and another one takes the place of one that goes.
     console.turn();
     assert!(console.run("create loopback interface").is_err());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random multicast routes and packets: a slow reference confirms the sent packets, and every packet is counted.
+//! Random multicast routes and packets: a slow reference confirms the sent packets, and every
+//! packet is counted.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -52,10 +53,15 @@ type Key = (IpAddr, u8, Option<IpAddr>);
 fn group(v6: bool, n: usize) -> IpAddr {
     match v6 {
         // The last two are a link's own.
-        false => {
-            [[239, 1, 1, 1], [239, 1, 2, 1], [239, 1, 1, 2], [232, 9, 9, 9], [224, 0, 0, 9], [224, 0, 0, 77]]
-                .map(|g| IpAddr::from(Ipv4Addr::from(g)))[n]
-        }
+        false => [
+            [239, 1, 1, 1],
+            [239, 1, 2, 1],
+            [239, 1, 1, 2],
+            [232, 9, 9, 9],
+            [224, 0, 0, 9],
+            [224, 0, 0, 77],
+        ]
+        .map(|g| IpAddr::from(Ipv4Addr::from(g)))[n],
         true => [
             [0xff0e, 1, 1],
             [0xff0e, 2, 1],
@@ -82,7 +88,9 @@ fn covers(key: &Key, to: IpAddr, from: IpAddr) -> bool {
         IpAddr::V6(addr) => addr.to_bits(),
     };
     let mask = !u128::MAX.checked_shr(len.into()).unwrap_or(0);
-    addr.is_ipv6() == to.is_ipv6() && (bits(addr) ^ bits(to)) & mask == 0 && source.is_none_or(|s| s == from)
+    addr.is_ipv6() == to.is_ipv6()
+        && (bits(addr) ^ bits(to)) & mask == 0
+        && source.is_none_or(|s| s == from)
 }
 
 /// By which interfaces a packet leaves.
@@ -114,9 +122,9 @@ fn change(bench: &mut Bench, entries: &mut BTreeMap<Key, Entry>, rng: &mut Rng) 
         _ => (host, Some(sender(v6, rng.below(3)))),
     };
     let network = match addr {
-        IpAddr::V4(addr) => {
-            IpAddr::from(Ipv4Addr::from_bits(addr.to_bits() & !u32::MAX.checked_shr(len.into()).unwrap_or(0)))
-        }
+        IpAddr::V4(addr) => IpAddr::from(Ipv4Addr::from_bits(
+            addr.to_bits() & !u32::MAX.checked_shr(len.into()).unwrap_or(0),
+        )),
         IpAddr::V6(addr) => IpAddr::from(Ipv6Addr::from_bits(
             addr.to_bits() & !u128::MAX.checked_shr(len.into()).unwrap_or(0),
         )),
@@ -193,7 +201,9 @@ fn packets_go_where_a_slow_function_says() {
         bench.settle();
         let mut got = bench.world.get::<Recorded>().take();
         // ARP and neighbour discovery send packets of their own.
-        got.retain(|(_, bytes)| bytes[12..14] == [8, 0] || bytes[12..14] == [0x86, 0xdd] && bytes[20] == 17);
+        got.retain(|(_, bytes)| {
+            bytes[12..14] == [8, 0] || bytes[12..14] == [0x86, 0xdd] && bytes[20] == 17
+        });
         copies += got.len();
         got.sort();
         want.sort();
@@ -205,7 +215,10 @@ fn packets_go_where_a_slow_function_says() {
     let errors = bench.world.stats.simple(ERRORS);
     let count = |node: &str, why: &str| -> u64 {
         let reasons = bench.world.reasons().into_iter().enumerate();
-        reasons.filter(|(_, r)| &*r.node == node && r.reason == why).map(|(i, _)| errors.sum(i)).sum()
+        reasons
+            .filter(|(_, r)| &*r.node == node && r.reason == why)
+            .map(|(i, _)| errors.sum(i))
+            .sum()
     };
     for ip in ["ip4", "ip6"] {
         for (node, why) in [

@@ -146,8 +146,14 @@ impl Rig {
     fn check(&self, before: &Tally) -> Tally {
         let now = self.tallier.read();
         let (was, held) = (before.held(self.came), now.held(self.came));
-        assert!((0..=WAITING).contains(&held), "{held} packets are held: {now:#?}, before {before:#?} {was}");
-        assert_eq!(now.dropped, now.reasons, "each drop under one name: {now:#?}, before {before:#?}");
+        assert!(
+            (0..=WAITING).contains(&held),
+            "{held} packets are held: {now:#?}, before {before:#?} {was}"
+        );
+        assert_eq!(
+            now.dropped, now.reasons,
+            "each drop under one name: {now:#?}, before {before:#?}"
+        );
         assert_eq!(now.lost, 0, "a node that isn't there got packets");
         now
     }
@@ -160,14 +166,16 @@ impl Rig {
     }
 }
 
-/// Sends `count` frames, most of them broken, in vectors of every size, and waits until no packet is held any more. `mend` repairs
-/// a broken frame so that it gets further. Returns the tally, which was checked after each vector.
+/// Sends `count` frames, most of them broken, in vectors of every size, and waits until no packet
+/// is held any more. `mend` repairs a broken frame so that it gets further. Returns the tally,
+/// which was checked after each vector.
 pub fn send_all(rig: &mut Rig, bases: &[Vec<u8>], count: u64, mend: fn(&mut [u8])) -> Tally {
     let mut mutator = Mutator::new(SEED);
     let mut frames: Vec<Vec<u8>> = vec![Vec::new(); 256];
     let mut tally = rig.check(&Tally::default());
     while rig.came < count {
-        // Singly, so that a fault can be seen where it happens, in small vectors, and in large ones.
+        // Singly, so that a fault can be seen where it happens, in small vectors, and in large
+        // ones.
         let n = match mutator.rng().below(4) {
             0 => 1,
             1 => 1 + mutator.rng().below(7),
@@ -208,9 +216,12 @@ fn a_million_mutated_frames() {
     }
     println!("never: {:#?}", unseen.iter().map(|(reason, _)| reason).collect::<Vec<_>>());
     // The mutator reaches far into the graph.
-    for (what, n) in
-        [("sent", end.sent), ("dropped", end.dropped), ("noted", end.noted), ("cut", end.fragmented)]
-    {
+    for (what, n) in [
+        ("sent", end.sent),
+        ("dropped", end.dropped),
+        ("noted", end.noted),
+        ("cut", end.fragmented),
+    ] {
         assert!(n > FRAMES / 1000, "only {n} were {what}");
     }
     assert!(seen.len() > 40, "{} reasons", seen.len());

@@ -29,7 +29,8 @@ pub fn bases() -> Vec<Vec<u8>> {
     let ip = |to: &'static str| from("2001:db8:1::2", to);
     let udp = |packet: Packet| packet.udp(1234, 4321).payload_len(40);
     let group = |to: &'static str| pkt::ether(HOST, "33:33:00:00:00:01").ip6("fe80::2", to);
-    let options = |packet: Packet, kind: u8| packet.ext(IpProtocol::HOP_BY_HOP, [0, kind, 2, 0, 0, 1, 0]);
+    let options =
+        |packet: Packet, kind: u8| packet.ext(IpProtocol::HOP_BY_HOP, [0, kind, 2, 0, 0, 1, 0]);
     let mut all: Vec<Vec<u8>> = [
         "2001:db8:2::2",
         "3000::1",
@@ -52,14 +53,19 @@ pub fn bases() -> Vec<Vec<u8>> {
     .map(|to| udp(ip(to)).build())
     .collect();
     all.extend(
-        ["fe80::2", "::", "::1", "ff02::1", "4000::2"].map(|source| udp(from(source, "3000::1")).build()),
+        ["fe80::2", "::", "::1", "ff02::1", "4000::2"]
+            .map(|source| udp(from(source, "3000::1")).build()),
     );
     for kind in [1, 5, 0x1e, 0x5e, 0x9e, 0xde] {
         all.push(options(ip("3000::1"), kind).udp(1, 2).payload_len(40).build());
         all.push(options(ip("2001:db8:1::1"), kind).icmp6_echo(1, 2).build());
         let header = [0, kind, 2, 0, 0, 1, 0];
         all.push(
-            ip("2001:db8:1::1").ext(IpProtocol::DEST_OPTIONS, header).icmp6_echo(1, 2).payload_len(9).build(),
+            ip("2001:db8:1::1")
+                .ext(IpProtocol::DEST_OPTIONS, header)
+                .icmp6_echo(1, 2)
+                .payload_len(9)
+                .build(),
         );
     }
     all.extend([
@@ -67,8 +73,14 @@ pub fn bases() -> Vec<Vec<u8>> {
         ip("3000::1").icmp6_echo(1, 2).payload_len(3000).build(),
         ip("2001:db8:1::1").icmp6_echo(1, 2).payload_len(3000).build(),
         ip("2001:db8:1::1").tcp(1, 22).build(),
-        ip("2001:db8:1::1").ext(IpProtocol::ROUTING, [0, 0, 0, 0, 0, 0, 0]).icmp6_echo(1, 2).build(),
-        ip("2001:db8:1::1").ext(IpProtocol::ROUTING, [0, 0, 1, 0, 0, 0, 0]).icmp6_echo(1, 2).build(),
+        ip("2001:db8:1::1")
+            .ext(IpProtocol::ROUTING, [0, 0, 0, 0, 0, 0, 0])
+            .icmp6_echo(1, 2)
+            .build(),
+        ip("2001:db8:1::1")
+            .ext(IpProtocol::ROUTING, [0, 0, 1, 0, 0, 0, 0])
+            .icmp6_echo(1, 2)
+            .build(),
         ip("2001:db8:1::1").fragment6(7, 0, true).icmp6_echo(1, 2).payload_len(56).build(),
         ip("2001:db8:1::1").fragment6(7, 64, false).udp(1, 2).payload_len(56).build(),
         ip("3000::1").fragment6(7, 64, false).udp(1, 2).payload_len(56).build(),
@@ -89,7 +101,9 @@ pub fn bases() -> Vec<Vec<u8>> {
     // Neighbour discovery, with options: target and source of an address.
     let target = "2001:db8:1::1".parse::<std::net::Ipv6Addr>().expect("an address").octets();
     for kind in 133..=137 {
-        let body = [&target[..], &target, &[1, 1, 2, 0xaa, 0, 0, 0, 1], &[5, 1, 0, 0, 0, 0, 5, 220]].concat();
+        let body =
+            [&target[..], &target, &[1, 1, 2, 0xaa, 0, 0, 0, 1], &[5, 1, 0, 0, 0, 0, 5, 220]]
+                .concat();
         for packet in [ip("2001:db8:1::1"), group("ff02::1")] {
             let mut bytes = packet.icmp6(Icmp6Type(kind), 0, 0).payload(&body).build();
             bytes[14 + 7] = 255;
@@ -104,7 +118,8 @@ fn a_million_mutated_frames_of_ipv6() {
     let mut rig = Rig::new(CONFIGURATION);
     let end = send_all(&mut rig, &bases(), FRAMES, |_| {});
     let reasons = rig.reasons();
-    let seen: Vec<_> = reasons.iter().filter(|(reason, n)| **n > 0 && reason.starts_with("ip6")).collect();
+    let seen: Vec<_> =
+        reasons.iter().filter(|(reason, n)| **n > 0 && reason.starts_with("ip6")).collect();
     for (reason, n) in &seen {
         println!("{n:>8}  {reason}");
     }

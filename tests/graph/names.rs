@@ -39,7 +39,8 @@ fn every_node_that_is_named_is_there() {
     }
 }
 
-/// Nodes that are no inputs and that no other node's declaration leads to, and the sender of their packets.
+/// Nodes that are no inputs and that no other node's declaration leads to, and the sender of their
+/// packets.
 const ENTERED: &[(&str, &str)] = &[
     ("ethernet-input", "the inputs of drivers, and streams"),
     ("ip4-full-reassembly", "who has fragments that are to come in anew"),
@@ -91,7 +92,8 @@ fn every_node_is_sent_something() {
     let nodes = world().nodes();
     let next: BTreeSet<_> = nodes.iter().flat_map(|n| &n.next).collect();
     let alone = nodes.iter().filter(|n| !n.input && !next.contains(&n.name)).map(|n| &*n.name);
-    let unexpected: Vec<_> = alone.filter(|n| !ENTERED.iter().any(|(entered, _)| entered == n)).collect();
+    let unexpected: Vec<_> =
+        alone.filter(|n| !ENTERED.iter().any(|(entered, _)| entered == n)).collect();
     assert!(unexpected.is_empty(), "nothing leads to {unexpected:?}");
 }
 
@@ -112,7 +114,8 @@ fn every_command_says_what_it_is_for() {
 fn what_commands_complete_is_known() {
     let (world, tree) = (world(), tree());
     let known = world.live_kinds();
-    let unknown: Vec<_> = tree.live_kinds().into_iter().filter(|kind| !known.contains(kind)).collect();
+    let unknown: Vec<_> =
+        tree.live_kinds().into_iter().filter(|kind| !known.contains(kind)).collect();
     assert!(unknown.is_empty(), "no plugin registers {unknown:?}");
     assert_eq!(world.candidates("interface", "loc"), ["local0"]);
     assert!(world.candidates("node", "ethernet-").contains(&"ethernet-input".to_string()));

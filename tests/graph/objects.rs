@@ -44,7 +44,10 @@ fn run(bench: &mut Bench, line: &str) -> String {
 /// Output of a command as text and as JSON.
 fn show(bench: &mut Bench, line: &str) -> (String, Value) {
     let json = run(bench, &format!("{line} -j"));
-    (run(bench, line), serde_json::from_str(&json).unwrap_or_else(|e| panic!("{line}: {e}: {json}")))
+    (
+        run(bench, line),
+        serde_json::from_str(&json).unwrap_or_else(|e| panic!("{line}: {e}: {json}")),
+    )
 }
 
 fn number(value: &Value) -> u64 {
@@ -54,7 +57,8 @@ fn number(value: &Value) -> u64 {
 /// The only element that `which` accepts.
 #[track_caller]
 fn only(all: &Value, which: impl Fn(&Value) -> bool) -> &Value {
-    let found: Vec<&Value> = all.as_array().expect("a list").iter().filter(|one| which(one)).collect();
+    let found: Vec<&Value> =
+        all.as_array().expect("a list").iter().filter(|one| which(one)).collect();
     assert_eq!(found.len(), 1, "{found:#?} of {all}");
     found[0]
 }
@@ -76,13 +80,17 @@ fn neighbor(bench: &mut Bench, address: &str) -> Value {
 fn a_load_balance_has_buckets_by_weight() {
     let mut bench = router();
     let (text, all) = show(&mut bench, "show load-balance");
-    let [one, two] = ["10.1.0.2", "10.2.0.2"].map(|hop| number(&neighbor(&mut bench, hop)["index"]));
+    let [one, two] =
+        ["10.1.0.2", "10.2.0.2"].map(|hop| number(&neighbor(&mut bench, hop)["index"]));
     // Both routes share their paths, and so their load-balance.
     let balance = only(&all, |_| true);
     let leads: Vec<u64> = balance["leads"].as_array().expect("a list").iter().map(number).collect();
     let count = |of| leads.iter().filter(|to| **to == of).count();
     assert_eq!((count(one), count(two)), (3, 1), "{leads:?}");
-    assert!(text.contains(&format!("[@{}]", balance["index"])) && text.contains("[buckets:4]"), "{text}");
+    assert!(
+        text.contains(&format!("[@{}]", balance["index"])) && text.contains("[buckets:4]"),
+        "{text}"
+    );
     assert_eq!(text.lines().filter(|line| line.contains("via 10.1.0.2 pg1")).count(), 3, "{text}");
     assert_eq!(text.lines().filter(|line| line.contains("via 10.2.0.2 pg2")).count(), 1, "{text}");
     let by_number = show(&mut bench, &format!("show load-balance {}", balance["index"])).1;
@@ -125,13 +133,21 @@ fn neighbours_adjacencies_count_what_leaves() {
     let after = neighbor(&mut bench, "10.2.0.2");
     assert_eq!((number(&after["packets"]), number(&after["bytes"])), (3, 3 * (20 + 8 + 20)));
     let (text, all) = show(&mut bench, "show adj nbr pg2");
-    let line = text.lines().find(|line| line.contains("via 10.2.0.2")).unwrap_or_else(|| panic!("{text}"));
+    let line =
+        text.lines().find(|line| line.contains("via 10.2.0.2")).unwrap_or_else(|| panic!("{text}"));
     assert!(line.contains(rewrite) && line.contains("mtu:9000 next:pg2-output"), "{line}");
-    assert!(line.ends_with("to:[3:144]") && line.contains(&format!("locks:{}", after["locks"])), "{line}");
+    assert!(
+        line.ends_with("to:[3:144]") && line.contains(&format!("locks:{}", after["locks"])),
+        "{line}"
+    );
     assert!(all.as_array().expect("a list").iter().all(|adj| adj["interface"] == "pg2"), "{all}");
     // Gleans, drops and all others are none.
     let kinds = |all: &Value| {
-        all.as_array().expect("a list").iter().map(|adj| adj["kind"].to_string()).collect::<Vec<_>>()
+        all.as_array()
+            .expect("a list")
+            .iter()
+            .map(|adj| adj["kind"].to_string())
+            .collect::<Vec<_>>()
     };
     let (_, of_neighbors) = show(&mut bench, "show adj nbr");
     assert!(kinds(&of_neighbors).iter().all(|kind| kind == "\"neighbor\""), "{of_neighbors}");
@@ -146,7 +162,9 @@ fn entries_stand_in_their_tables() {
     let mut bench = router();
     let (text, all) = show(&mut bench, "show fib entry");
     let at = |prefix: &str, table: u64| {
-        number(&only(&all, |entry| entry["prefix"] == prefix && number(&entry["table"]) == table)["index"])
+        number(
+            &only(&all, |entry| entry["prefix"] == prefix && number(&entry["table"]) == table)["index"],
+        )
     };
     let in_seven = at("20.0.0.0/8", 7);
     let first = at("20.0.0.0/24", 0);
@@ -157,12 +175,19 @@ fn entries_stand_in_their_tables() {
     // One of them, with its source.
     let (text, one) = show(&mut bench, &format!("show fib entry {first}"));
     assert_eq!(only(&one, |_| true)["prefix"], "20.0.0.0/24");
-    assert!(text.contains("20.0.0.0/24") && text.contains("CLI") && text.contains("10.1.0.2 pg1"), "{text}");
+    assert!(
+        text.contains("20.0.0.0/24") && text.contains("CLI") && text.contains("10.1.0.2 pg1"),
+        "{text}"
+    );
     let (_, one) = show(&mut bench, &format!("show fib entry {six}"));
     assert_eq!(only(&one, |_| true)["prefix"], "2001:db8::/32");
     run(&mut bench, "ip route del 2001:db8::/32");
     let gone = bench.cli(&format!("show fib entry {six}")).expect_err("gone");
-    assert_eq!((gone.code(), gone.to_string().contains(&format!("no entry {six}"))), (-6, true), "{gone}");
+    assert_eq!(
+        (gone.code(), gone.to_string().contains(&format!("no entry {six}"))),
+        (-6, true),
+        "{gone}"
+    );
 }
 
 #[test]
@@ -187,7 +212,10 @@ fn path_lists_are_shared_by_as_many_entries_as_have_them() {
         let single = of(&["10.1.0.2 pg1"]);
         assert_eq!(number(&single["locks"]), 6, "{single}");
         assert_eq!(number(&of(&["10.2.0.2 pg2"])["locks"]), 2);
-        let line = format!("path-list:[{}] ip4 locks:6 leads to [@{}]", single["index"], single["adjacency"]);
+        let line = format!(
+            "path-list:[{}] ip4 locks:6 leads to [@{}]",
+            single["index"], single["adjacency"]
+        );
         assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
         // Its adjacency is an alias of the neighbour's.
         let (_, alias) = show(&mut bench, &format!("show adj {}", single["adjacency"]));
@@ -226,7 +254,9 @@ fn local_protocols_name_their_nodes() {
         let icmp = only(&all, |one| number(&one["number"]) == number_of_icmp);
         assert_eq!(icmp["node"], node, "{text}");
         let words = [&*number_of_icmp.to_string(), node];
-        let line = |line: &str| words.iter().all(|word| line.split_whitespace().any(|shown| shown == *word));
+        let line = |line: &str| {
+            words.iter().all(|word| line.split_whitespace().any(|shown| shown == *word))
+        };
         assert!(text.lines().any(line), "{text}");
         assert!(bench.world.node(node).is_some());
         only(&all, |one| number(&one["number"]) == 17);
@@ -243,7 +273,9 @@ fn a_replicate_has_an_output_for_each_link() {
     run(&mut bench, "ip mroute add 239.1.1.1 via pg2 Forward via pg3 Forward");
     for n in 0..4 {
         let (text, all) = show(&mut bench, "show replicate");
-        let entry = only(&all, |one| one["group"].as_str().is_some_and(|group| group.contains("239.1.1.1")));
+        let entry = only(&all, |one| {
+            one["group"].as_str().is_some_and(|group| group.contains("239.1.1.1"))
+        });
         let outputs: Vec<&str> =
             entry["outputs"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
         assert_eq!(outputs.len(), 2, "{entry}");
@@ -290,7 +322,10 @@ fn memory_grows_by_what_is_added_and_shrinks_again() {
     let lists = show(&mut bench, "show fib path-lists").1;
     assert_eq!(used(&before, "path-list"), lists.as_array().expect("a list").len() as u64);
     let paths = |list: &Value| list["paths"].as_array().expect("a list").len() as u64;
-    assert_eq!(used(&before, "path"), lists.as_array().expect("a list").iter().map(paths).sum::<u64>());
+    assert_eq!(
+        used(&before, "path"),
+        lists.as_array().expect("a list").iter().map(paths).sum::<u64>()
+    );
 
     run(&mut bench, "ip route add 60.0.0.0/24 count 5000 via 10.1.0.2 pg1");
     let (_, full) = show(&mut bench, "show fib memory");

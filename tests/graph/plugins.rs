@@ -16,7 +16,9 @@ const WORDS: [&str; 5] = ["", " loop0", " verbose", " 1", " 10.1.0.1"];
 fn run(bench: &mut Bench, tree: &Tree<World>, line: &str) {
     let (mut runner, mut said) = (Runner::default(), Vec::new());
     runner.line(tree, &bench.world, line, false, &mut said);
-    while runner.poll(tree, &bench.world, Duration::from_nanos(bench.world.clock.now()), &mut said).is_none()
+    while runner
+        .poll(tree, &bench.world, Duration::from_nanos(bench.world.clock.now()), &mut said)
+        .is_none()
     {
         bench.rt.turn(true);
         let _ = bench.world.processes.run(&bench.world);
@@ -24,7 +26,8 @@ fn run(bench: &mut Bench, tree: &Tree<World>, line: &str) {
     bench.settle();
 }
 
-/// Runs the examples and every `show` of the other plugins, sends packets, and deletes all interfaces.
+/// Runs the examples and every `show` of the other plugins, sends packets, and deletes all
+/// interfaces.
 ///
 /// # Errors
 /// The reason why no instance starts without these plugins.
@@ -65,7 +68,8 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
             ];
             for packet in packets {
                 let kind: [u8; 2] = if packet[0] >> 4 == 4 { [0x08, 0] } else { [0x86, 0xdd] };
-                let frame = [&interface.mac.octets()[..], &[2, 0, 0, 0, 0, 2], &kind, &packet].concat();
+                let frame =
+                    [&interface.mac.octets()[..], &[2, 0, 0, 0, 0, 2], &kind, &packet].concat();
                 bench.arrive(interface.sw_if, &frame);
                 bench.settle();
             }
@@ -76,7 +80,8 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
                 &[0, 1, 8, 0, 6, 4, 0, 1],
                 &[2, 0, 0, 0, 0, 2],
             ];
-            let question = [&question.concat()[..], &[10, 1, 0, 2], &[0; 6], &[10, 1, 0, 1]].concat();
+            let question =
+                [&question.concat()[..], &[10, 1, 0, 2], &[0; 6], &[10, 1, 0, 1]].concat();
             bench.arrive(interface.sw_if, &question);
             bench.settle();
         }
@@ -88,7 +93,8 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
     for show in shows {
         WORDS.iter().for_each(|word| run(&mut bench, &tree, &format!("{}{word}", show.path)));
     }
-    // Sub-interfaces go with their parents, interfaces of cross-connects with rewrite with the interfaces they name.
+    // Sub-interfaces go with their parents, interfaces of cross-connects with rewrite with the
+    // interfaces they name.
     let goes_along = |i: &net::Interface| i.sub.is_some() || i.device.driver() == "Xcrw";
     for interface in interfaces.list().into_iter().filter(|i| i.sw_if.0 != 0 && !goes_along(i)) {
         // Tunnels to a group go with the interface that they send by.
@@ -104,20 +110,34 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
     Ok(())
 }
 
-/// Disables each plugin alone. Some are required by others, which report what is missing. VPP's plugins are optional.
+/// Disables each plugin alone. Some are required by others, which report what is missing. VPP's
+/// plugins are optional.
 #[test]
 fn each_plugin_can_be_switched_off() {
-    const OPTIONAL: [&str; 11] =
-        ["af_packet", "cdp", "gre", "lacp", "lldp", "memif", "ping", "tap", "unittest", "urpf", "vxlan"];
+    const OPTIONAL: [&str; 11] = [
+        "af_packet",
+        "cdp",
+        "gre",
+        "lacp",
+        "lldp",
+        "memif",
+        "ping",
+        "tap",
+        "unittest",
+        "urpf",
+        "vxlan",
+    ];
     for plugin in ALL {
         let Err(why) = live_without(vec![plugin]) else { continue };
-        let is_named = why.starts_with("feature ") && why.contains(": no plugin brings an arc named ")
+        let is_named = why.starts_with("feature ")
+            && why.contains(": no plugin brings an arc named ")
             || why.starts_with("plugin ") && why.contains(": no node is named ");
         assert!(is_named && !OPTIONAL.contains(&plugin.name), "{}: {why}", plugin.name);
     }
 }
 
-/// `plugins { plugin default { disable } }` leaves out at most what isn't VPP's core; here only the interfaces stay.
+/// `plugins { plugin default { disable } }` leaves out at most what isn't VPP's core; here only the
+/// interfaces stay.
 #[test]
 fn all_other_plugins_can_be_switched_off_at_once() {
     let off = ALL.iter().copied().filter(|p| !["system", "interface"].contains(&p.name)).collect();

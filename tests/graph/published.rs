@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Every published counter can move. Traffic and commands move most of them; each other counter has a line with the reason
-//! and the test that moves it. A new counter that has neither fails the test.
+//! Every published counter can move. Traffic and commands move most of them; each other counter has
+//! a line with the reason and the test that moves it. A new counter that has neither fails the
+//! test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +16,8 @@ use wire::Icmp6Type;
 
 use crate::{mutated, mutated6};
 
-/// Counters that this test doesn't move: names, with `*` for any text, and the reason. The first match counts.
+/// Counters that this test doesn't move: names, with `*` for any text, and the reason. The first
+/// match counts.
 const STILL: &[(&str, &str)] = &[
     (
         "/err/*",
@@ -40,8 +42,14 @@ const STILL: &[(&str, &str)] = &[
         "a device's full queue: crates/driver/src/tests/rx.rs, and of the generator drivers/pg/src/tests.rs",
     ),
     ("/net/punt", "packets that a program takes at the punt socket: features/punt"),
-    ("/net/interface/link-speed", "a link of the host with a speed: drivers/af_packet/src/tests/netns.rs"),
-    ("/net/l2-storm-control/*", "a port that floods more than it may: features/l2/src/tests/storm.rs"),
+    (
+        "/net/interface/link-speed",
+        "a link of the host with a speed: drivers/af_packet/src/tests/netns.rs",
+    ),
+    (
+        "/net/l2-storm-control/*",
+        "a port that floods more than it may: features/l2/src/tests/storm.rs",
+    ),
     (
         "/net/nexthop/*",
         "a neighbour that stops to answer, and comes back: crates/net/src/fib/tests/nexthops.rs",
@@ -69,7 +77,8 @@ impl Walk {
     fn new() -> Self {
         let bench = Bench::new(plugins::ALL);
         let reader = Reader::new(&bench.world.stats).expect("a segment");
-        let mut walk = Self { bench, reader, before: BTreeMap::new(), moved: BTreeSet::new(), streams: 0 };
+        let mut walk =
+            Self { bench, reader, before: BTreeMap::new(), moved: BTreeSet::new(), streams: 0 };
         walk.look();
         for line in mutated::CONFIGURATION.iter().chain(mutated6::CONFIGURATION) {
             walk.run(line);
@@ -82,7 +91,8 @@ impl Walk {
         all.into_iter().map(|stat| (stat.name, stat.value)).collect()
     }
 
-    /// Notes the counters that have moved since the last call. A new counter has moved if it isn't 0.
+    /// Notes the counters that have moved since the last call. A new counter has moved if it isn't
+    /// 0.
     fn look(&mut self) {
         let now = self.values();
         for (name, value) in &now {
@@ -90,7 +100,8 @@ impl Walk {
                 Some(before) => before.total() != value.total(),
                 None => value.total() != 0,
             };
-            let named = matches!(value, Value::Names(names) if names.iter().any(|name| !name.is_empty()));
+            let named =
+                matches!(value, Value::Names(names) if names.iter().any(|name| !name.is_empty()));
             if moved || named {
                 self.moved.insert(name.clone());
             }
@@ -104,7 +115,8 @@ impl Walk {
         self.look();
     }
 
-    /// Injects frames by an interface of the packet generator, each with its count, all in one turn.
+    /// Injects frames by an interface of the packet generator, each with its count, all in one
+    /// turn.
     fn streams(&mut self, interface: &str, frames: &[(&Vec<u8>, u64)]) {
         for (frame, times) in frames {
             self.streams += 1;
@@ -127,7 +139,8 @@ impl Walk {
     /// The same, once each.
     fn arrive(&mut self, interface: &str, frames: &[Vec<u8>]) {
         for frames in frames.chunks(64) {
-            let once: Vec<_> = frames.iter().filter(|f| !f.is_empty()).map(|frame| (frame, 1)).collect();
+            let once: Vec<_> =
+                frames.iter().filter(|f| !f.is_empty()).map(|frame| (frame, 1)).collect();
             self.streams(interface, &once);
         }
     }
@@ -178,18 +191,37 @@ fn every_published_counter_moves() {
     walk.arrive(
         "pg0",
         &[
-            ether("02:fe:00:00:00:01").ip4("10.0.1.2", "10.7.0.1").udp(1, 2).payload_len(20).build(),
-            ether("02:fe:00:00:00:01").ip4("10.0.1.2", "10.6.0.1").udp(1, 2).payload_len(20).build(),
-            ether("01:00:5e:01:01:01").ip4("10.0.1.2", "239.1.1.1").udp(1, 2).payload_len(20).build(),
-            ether("33:33:00:00:00:01").ip6("2001:db8:1::2", "ff0e::1").udp(1, 2).payload_len(20).build(),
+            ether("02:fe:00:00:00:01")
+                .ip4("10.0.1.2", "10.7.0.1")
+                .udp(1, 2)
+                .payload_len(20)
+                .build(),
+            ether("02:fe:00:00:00:01")
+                .ip4("10.0.1.2", "10.6.0.1")
+                .udp(1, 2)
+                .payload_len(20)
+                .build(),
+            ether("01:00:5e:01:01:01")
+                .ip4("10.0.1.2", "239.1.1.1")
+                .udp(1, 2)
+                .payload_len(20)
+                .build(),
+            ether("33:33:00:00:00:01")
+                .ip6("2001:db8:1::2", "ff0e::1")
+                .udp(1, 2)
+                .payload_len(20)
+                .build(),
         ],
     );
     // A neighbour sends a solicitation, an answer, and an unsolicited advertisement.
     let discovery = |to_mac, to, kind, flags, target: &str, option: u8| {
         let target = target.parse::<std::net::Ipv6Addr>().expect("an address").octets();
         let body = [&target[..], &[option, 1, 2, 0xaa, 0, 0, 0, 1]].concat();
-        let mut bytes =
-            ether(to_mac).ip6("2001:db8:1::2", to).icmp6(Icmp6Type(kind), 0, flags).payload(&body).build();
+        let mut bytes = ether(to_mac)
+            .ip6("2001:db8:1::2", to)
+            .icmp6(Icmp6Type(kind), 0, flags)
+            .payload(&body)
+            .build();
         // RFC 4861 7.1: the hop limit proves that it comes from the link.
         bytes[14 + 7] = 255;
         bytes
@@ -251,8 +283,8 @@ fn add_up(bench: &Bench) {
     for interface in bench.world.get::<Interfaces>().list() {
         let all = casts(bench, &interface.name);
         for direction in ["rx", "tx"] {
-            let kinds =
-                ["unicast", "multicast", "broadcast"].map(|kind| all[&*format!("{direction}-{kind}")]);
+            let kinds = ["unicast", "multicast", "broadcast"]
+                .map(|kind| all[&*format!("{direction}-{kind}")]);
             let sum = kinds.iter().fold((0, 0), |(n, bytes), kind| (n + kind.0, bytes + kind.1));
             assert_eq!(sum, all[direction], "{} {direction}: {all:?}", interface.name);
         }
@@ -263,21 +295,39 @@ fn add_up(bench: &Bench) {
 fn packets_are_counted_by_their_destinations() {
     for path in ["set super-path on", "set super-path off", "trace add pg-input 10000"] {
         let mut walk = Walk::new();
-        for line in
-            [path, "ip mroute add 239.1.1.1 via pg0 Accept", "ip mroute add 239.1.1.1 via pg1 Forward"]
-        {
+        for line in [
+            path,
+            "ip mroute add 239.1.1.1 via pg0 Accept",
+            "ip mroute add 239.1.1.1 via pg1 Forward",
+        ] {
             walk.run(line);
         }
         // Unsolicited messages about new addresses have been sent by then.
         walk.wait(30);
         let ether = |to| pkt::ether("02:aa:00:00:00:01", to);
-        let one = ether("02:fe:00:00:00:01").ip4("10.0.1.2", "10.0.2.2").udp(1, 2).payload_len(100).build();
-        let six =
-            ether("02:fe:00:00:00:01").ip6("2001:db8:1::2", "3000::1").udp(1, 2).payload_len(80).build();
-        let group = ether("01:00:5e:01:01:01").ip4("10.0.1.2", "239.1.1.1").udp(1, 2).payload_len(60).build();
-        let all = ether("ff:ff:ff:ff:ff:ff").ip4("10.0.1.2", "10.0.1.255").udp(1, 2).payload_len(40).build();
+        let one = ether("02:fe:00:00:00:01")
+            .ip4("10.0.1.2", "10.0.2.2")
+            .udp(1, 2)
+            .payload_len(100)
+            .build();
+        let six = ether("02:fe:00:00:00:01")
+            .ip6("2001:db8:1::2", "3000::1")
+            .udp(1, 2)
+            .payload_len(80)
+            .build();
+        let group = ether("01:00:5e:01:01:01")
+            .ip4("10.0.1.2", "239.1.1.1")
+            .udp(1, 2)
+            .payload_len(60)
+            .build();
+        let all = ether("ff:ff:ff:ff:ff:ff")
+            .ip4("10.0.1.2", "10.0.1.255")
+            .udp(1, 2)
+            .payload_len(40)
+            .build();
         let unknown = ether("02:fe:00:00:00:01").ip4("10.0.1.2", "10.0.2.77").udp(1, 2).build();
-        let unknown6 = ether("02:fe:00:00:00:01").ip6("2001:db8:1::2", "2001:db8:2::77").udp(1, 2).build();
+        let unknown6 =
+            ether("02:fe:00:00:00:01").ip6("2001:db8:1::2", "2001:db8:2::77").udp(1, 2).build();
         let (before0, before1) = (casts(&walk.bench, "pg0"), casts(&walk.bench, "pg1"));
         // One after the other, in small vectors and in large ones; all together in the last round.
         let sizes = [(1, 1, 1, 1), (5, 3, 2, 1), (100, 90, 30, 20)];
@@ -288,18 +338,27 @@ fn packets_are_counted_by_their_destinations() {
             walk.streams("pg0", &together);
         }
         add_up(&walk.bench);
-        let diff =
-            |before: &BTreeMap<_, (u64, u64)>,
-             now: &BTreeMap<&'static str, (u64, u64)>,
-             name: &'static str| { (now[name].0 - before[name].0, now[name].1 - before[name].1) };
+        let diff = |before: &BTreeMap<_, (u64, u64)>,
+                    now: &BTreeMap<&'static str, (u64, u64)>,
+                    name: &'static str| {
+            (now[name].0 - before[name].0, now[name].1 - before[name].1)
+        };
         let (now0, now1) = (casts(&walk.bench, "pg0"), casts(&walk.bench, "pg1"));
         let bytes = |n: u64, frame: &[u8]| n * frame.len() as u64;
         let unicast = (sent + sent6, bytes(sent, &one) + bytes(sent6, &six));
         assert_eq!(diff(&before0, &now0, "rx-unicast"), unicast, "{path}");
-        assert_eq!(diff(&before0, &now0, "rx-multicast"), (groups, bytes(groups, &group)), "{path}");
+        assert_eq!(
+            diff(&before0, &now0, "rx-multicast"),
+            (groups, bytes(groups, &group)),
+            "{path}"
+        );
         assert_eq!(diff(&before0, &now0, "rx-broadcast"), (alls, bytes(alls, &all)), "{path}");
         assert_eq!(diff(&before1, &now1, "tx-unicast"), unicast, "{path}");
-        assert_eq!(diff(&before1, &now1, "tx-multicast"), (groups, bytes(groups, &group)), "{path}");
+        assert_eq!(
+            diff(&before1, &now1, "tx-multicast"),
+            (groups, bytes(groups, &group)),
+            "{path}"
+        );
         assert_eq!(diff(&before1, &now1, "tx-broadcast"), (0, 0), "{path}");
         // Questions for neighbours: to all, and to a group.
         walk.streams("pg0", &[(&unknown, 1), (&unknown6, 1)]);
@@ -312,7 +371,9 @@ fn packets_are_counted_by_their_destinations() {
 
 /// The sources of a package, without its tests.
 fn sources(dir: &Path, text: &mut String) {
-    for entry in std::fs::read_dir(dir).expect("readable").map(|entry| entry.expect("readable").path()) {
+    for entry in
+        std::fs::read_dir(dir).expect("readable").map(|entry| entry.expect("readable").path())
+    {
         let name = entry.file_name().expect("a name").to_string_lossy().into_owned();
         if name.starts_with("tests") {
             continue;
@@ -333,7 +394,9 @@ fn counted(text: &str) -> Vec<(String, String)> {
         if words.starts_with("#[derive(") {
             let list = words.trim_start_matches("#[derive(").trim_end_matches(")]");
             derived = list.split(',').any(|name| name.trim() == "Next");
-        } else if let Some((_, rest)) = words.split_once("enum ").filter(|_| derived && within.is_none()) {
+        } else if let Some((_, rest)) =
+            words.split_once("enum ").filter(|_| derived && within.is_none())
+        {
             within = Some(rest.trim_end_matches(['{', ' ']).to_string());
             derived = false;
         } else if let Some(name) = &within {
@@ -366,8 +429,8 @@ const NEVER: &[(&str, &str)] = &[
     ("features/ethernet: SnapTo::NoError", "the same"),
 ];
 
-/// The framework counts what a node returns, so a counter below `/err` stands still for good only if no code of its package returns its
-/// edge.
+/// The framework counts what a node returns, so a counter below `/err` stands still for good only
+/// if no code of its package returns its edge.
 #[test]
 fn every_reason_is_returned_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

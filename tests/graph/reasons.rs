@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Every counter below `/err` of features' nodes is reached by a frame of the tables here, or [`ELSEWHERE`] has the cause and
-//! the test that reaches it. A new reason that has neither fails the test.
+//! Every counter below `/err` of features' nodes is reached by a frame of the tables here, or
+//! [`ELSEWHERE`] has the cause and the test that reaches it. A new reason that has neither fails
+//! the test.
 
 mod bonds;
 mod elsewhere;
@@ -26,7 +27,8 @@ use elsewhere::ELSEWHERE;
 const HOST: &str = "02:aa:00:00:00:01";
 const ROUTER: &str = "02:fe:00:00:00:01";
 
-/// One of the two families. Texts for both have `{of IPv4|of IPv6}` and `{ip}`, as names of nodes do.
+/// One of the two families. Texts for both have `{of IPv4|of IPv6}` and `{ip}`, as names of nodes
+/// do.
 #[derive(Clone, Copy)]
 struct Family {
     v6: bool,
@@ -61,7 +63,8 @@ fn with(mut frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A router with the configuration of the tests of broken packets, and an interface that is up without an address.
+/// A router with the configuration of the tests of broken packets, and an interface that is up
+/// without an address.
 struct Walk {
     bench: Bench,
     reached: BTreeSet<String>,
@@ -74,7 +77,8 @@ fn name(reason: &Reason) -> String {
 
 impl Walk {
     fn new() -> Self {
-        let mut walk = Self { bench: Bench::new(plugins::ALL), reached: BTreeSet::new(), wrong: Vec::new() };
+        let mut walk =
+            Self { bench: Bench::new(plugins::ALL), reached: BTreeSet::new(), wrong: Vec::new() };
         let more = ["create packet-generator interface pg2", "set interface state pg2 up"];
         for line in mutated::CONFIGURATION.iter().chain(mutated6::CONFIGURATION).chain(&more) {
             walk.run(line);
@@ -89,7 +93,13 @@ impl Walk {
 
     fn counts(&self) -> BTreeMap<String, u64> {
         let errors = self.bench.world.stats.simple(graph::counters::ERRORS);
-        self.bench.world.reasons().iter().enumerate().map(|(i, r)| (name(r), errors.sum(i))).collect()
+        self.bench
+            .world
+            .reasons()
+            .iter()
+            .enumerate()
+            .map(|(i, r)| (name(r), errors.sum(i)))
+            .collect()
     }
 
     fn wait(&mut self, nanoseconds: u64) {
@@ -143,7 +153,8 @@ impl Walk {
         self.frames(counter, &[frame]);
     }
 
-    /// A packet comes to a node without the nodes in front of it, which let none such through; by an adjacency.
+    /// A packet comes to a node without the nodes in front of it, which let none such through; by
+    /// an adjacency.
     fn inject_to(&mut self, counter: &str, packet: &[u8], adj: AdjIndex) {
         let node = counter.split('/').next().unwrap_or_default().to_string();
         self.at(counter, &node, "pg0", &[packet.to_vec()], |b| b.set_scratch(IpMeta::of(adj, 0)));
@@ -191,8 +202,11 @@ fn every_reason_is_reached() {
     let left: Vec<_> = all.difference(&reached).collect();
     let unknown: Vec<_> =
         left.iter().filter(|name| !ELSEWHERE.iter().any(|(p, _)| matches(p, name))).collect();
-    let needless: Vec<_> =
-        ELSEWHERE.iter().filter(|(p, _)| !left.iter().any(|name| matches(p, name))).map(|(p, _)| p).collect();
+    let needless: Vec<_> = ELSEWHERE
+        .iter()
+        .filter(|(p, _)| !left.iter().any(|name| matches(p, name)))
+        .map(|(p, _)| p)
+        .collect();
     assert!(wrong.is_empty(), "frames that miss their counter: {wrong:#?}");
     assert!(unknown.is_empty(), "reasons without a frame or a line in ELSEWHERE: {unknown:#?}");
     assert!(needless.is_empty(), "nothing of ELSEWHERE's {needless:#?} is left");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The super-path gives what the graph gives: two routers, one with and one without it, get the same frames and the same
-//! commands, and have to send the same bytes and count the same.
+//! The super-path gives what the graph gives: two routers, one with and one without it, get the
+//! same frames and the same commands, and have to send the same bytes and count the same.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -13,8 +13,8 @@ use graph::drive::Bench;
 use graph::{Cx, Next, Node, SwIfIndex};
 use net::drive::ethernet;
 use net::{
-    Addresses, Adjacencies, Fib, IfCounters, Interfaces, Neighbor, Neighbors, Path, PathKind, Routes, Source,
-    TableIndex,
+    Addresses, Adjacencies, Fib, IfCounters, Interfaces, Neighbor, Neighbors, Path, PathKind,
+    Routes, Source, TableIndex,
 };
 use testkit::mutate::Mutator;
 use testkit::pkt::{self, Packet};
@@ -128,15 +128,24 @@ const CHANGES: &[[&str; 2]] = &[
         "set ip neighbor e3 10.0.3.2 02:aa:00:00:00:44 static",
         "set ip neighbor e3 10.0.3.2 02:aa:00:00:00:33 static",
     ],
-    ["set interface mac address e1 02:fe:00:00:00:77", "set interface mac address e1 02:fe:00:00:00:01"],
-    ["ip route add 21.0.0.0/8 table 7 via 10.0.2.2 e2", "ip route del 21.0.0.0/8 table 7 via 10.0.2.2 e2"],
+    [
+        "set interface mac address e1 02:fe:00:00:00:77",
+        "set interface mac address e1 02:fe:00:00:00:01",
+    ],
+    [
+        "ip route add 21.0.0.0/8 table 7 via 10.0.2.2 e2",
+        "ip route del 21.0.0.0/8 table 7 via 10.0.2.2 e2",
+    ],
     [
         "set interface feature e2 pcap-capture arc interface-output",
         "set interface feature e2 pcap-capture arc interface-output disable",
     ],
     ["ip path-mtu 20.1.0.1 100", "ip path-mtu 20.1.0.1 del"],
     ["ip path-mtu 10.0.2.2 300", "ip path-mtu 10.0.2.2 del"],
-    ["set interface ip directed-broadcast e2 enable", "set interface ip directed-broadcast e2 disable"],
+    [
+        "set interface ip directed-broadcast e2 enable",
+        "set interface ip directed-broadcast e2 disable",
+    ],
     ["set urpf ip4 rx strict e3", "set urpf ip4 rx off e3"],
     ["set urpf ip4 rx loose deny-default e2", "set urpf ip4 rx off e2"],
     ["set urpf ip6 rx strict e2", "set urpf ip6 rx off e2"],
@@ -183,8 +192,11 @@ impl Router {
 
     fn with(super_path: bool, configure: impl FnOnce(&mut Bench)) -> Self {
         // Without features that act at times of their own.
-        let quiet: Vec<_> =
-            plugins::ALL.iter().copied().filter(|p| !["ip6-nd", "ip-reassembly"].contains(&p.name)).collect();
+        let quiet: Vec<_> = plugins::ALL
+            .iter()
+            .copied()
+            .filter(|p| !["ip6-nd", "ip-reassembly"].contains(&p.name))
+            .collect();
         let mut bench = Bench::new(quiet.leak());
         let sent = Sent::default();
         let interfaces = bench.world.get::<Interfaces>();
@@ -197,7 +209,9 @@ impl Router {
             interfaces.set_admin(&bench.world, sw_if, true).expect("up");
         }
         configure(&mut bench);
-        bench.cli(if super_path { "set super-path on" } else { "set super-path off" }).expect("switched");
+        bench
+            .cli(if super_path { "set super-path on" } else { "set super-path off" })
+            .expect("switched");
         bench.settle();
         Self { bench, sent }
     }
@@ -219,9 +233,13 @@ impl Router {
         let mut sent = std::mem::take(&mut *self.sent.lock().expect("no panic inside"));
         // The router's own errors are numbered as they are made; their order doesn't matter.
         for (_, frame) in &mut sent {
-            let is_tag = |at: usize| matches!(frame.get(at..at + 2), Some([0x81, 0] | [0x88, 0xa8]));
+            let is_tag =
+                |at: usize| matches!(frame.get(at..at + 2), Some([0x81, 0] | [0x88, 0xa8]));
             let ip = 14 + (12..).step_by(4).take_while(|at| is_tag(*at)).count() * 4;
-            if frame.len() >= ip + 20 && frame[ip - 2..ip] == [8, 0] && frame[ip + 8..ip + 10] == [255, 1] {
+            if frame.len() >= ip + 20
+                && frame[ip - 2..ip] == [8, 0]
+                && frame[ip + 8..ip + 10] == [255, 1]
+            {
                 frame[ip + 4..ip + 6].fill(0);
                 frame[ip + 10..ip + 12].fill(0);
             }
@@ -266,7 +284,11 @@ impl Router {
 
     /// Packets that took the node.
     fn through(&self, node: &str) -> u64 {
-        self.bench.world.stats.simple(graph::counters::VECTORS).sum(self.bench.index(node).0 as usize)
+        self.bench
+            .world
+            .stats
+            .simple(graph::counters::VECTORS)
+            .sum(self.bench.index(node).0 as usize)
     }
 }
 
@@ -286,10 +308,12 @@ fn six(bench: &Bench) {
         let own = format!("2001:db8:{i}::3/127").parse().expect("a prefix");
         world.get::<Addresses<Ip6>>().add(world, SwIfIndex(i), own).expect("added");
         let mac = MacAddr([2, 0xaa, 0, 0, 0, i as u8]);
-        let known = Neighbor { is_static: true, ..Neighbor::new(SwIfIndex(i), neighbor(i).into(), mac) };
+        let known =
+            Neighbor { is_static: true, ..Neighbor::new(SwIfIndex(i), neighbor(i).into(), mac) };
         world.get::<Neighbors>().set(world, known).expect("set");
     }
-    let via = |i: u32| Path::new(PathKind::Neighbor { sw_if: SwIfIndex(i), nexthop: neighbor(i).into() });
+    let via =
+        |i: u32| Path::new(PathKind::Neighbor { sw_if: SwIfIndex(i), nexthop: neighbor(i).into() });
     for (prefix, paths) in [
         ("3000::/16", vec![via(2)]),
         ("3000:1::/32", vec![via(3)]),
@@ -299,7 +323,10 @@ fn six(bench: &Bench) {
         ("3003::/16", vec![via(1)]),
     ] {
         let prefix = prefix.parse().expect("a prefix");
-        world.get::<Fib<Ip6>>().set(world, TableIndex::DEFAULT, prefix, Source::Cli, &paths).expect("set");
+        world
+            .get::<Fib<Ip6>>()
+            .set(world, TableIndex::DEFAULT, prefix, Source::Cli, &paths)
+            .expect("set");
     }
 }
 
@@ -310,24 +337,32 @@ fn bases(i: u32) -> Vec<Vec<u8>> {
     let ip6 = |to: &'static str| pkt::ether(host, own_mac(i)).ip6("2001:db8:9::9", to);
     let udp = |packet: Packet| packet.udp(1234, 4321).payload_len(40);
     let mut all = Vec::new();
-    for to in ["20.0.0.1", "20.1.0.1", "20.1.2.3", "21.1.2.3", "21.3.2.1", "22.0.0.9", "23.0.0.9", "10.0.2.3"]
-        .into_iter()
-        .chain(["29.1.1.1", "29.2.3.4", "30.0.0.9", "31.0.0.9", "31.1.2.3", "32.0.0.9", "33.0.0.9"])
+    for to in [
+        "20.0.0.1", "20.1.0.1", "20.1.2.3", "21.1.2.3", "21.3.2.1", "22.0.0.9", "23.0.0.9",
+        "10.0.2.3",
+    ]
+    .into_iter()
+    .chain(["29.1.1.1", "29.2.3.4", "30.0.0.9", "31.0.0.9", "31.1.2.3", "32.0.0.9", "33.0.0.9"])
     {
         all.push(udp(ip(to)).build());
         all.push(ip(to).tcp(1, 2).payload_len(500).build());
     }
-    for to in ["25.0.0.1", "26.0.0.1", "27.0.0.1", "10.0.2.2", "10.0.1.1", "99.9.9.9", "224.0.0.5"] {
+    for to in ["25.0.0.1", "26.0.0.1", "27.0.0.1", "10.0.2.2", "10.0.1.1", "99.9.9.9", "224.0.0.5"]
+    {
         all.push(udp(ip(to)).build());
     }
-    for to in ["3000::1", "3000:1::1", "3000:1::5", "3001::1", "3001::2", "3002::1", "3003::1", "4000::1"] {
+    for to in
+        ["3000::1", "3000:1::1", "3000:1::5", "3001::1", "3001::2", "3002::1", "3003::1", "4000::1"]
+    {
         all.push(udp(ip6(to)).build());
     }
     // Only at times are there routes to these addresses.
     for to in ["28.0.0.1", "28.1.7.1"] {
         all.push(udp(ip(to)).build());
     }
-    for to in ["3004::1", "3004:0:1234::1", "3004:0:2327::1", "3005::1", "3005::77", "3006::1", "3006::2"] {
+    for to in
+        ["3004::1", "3004:0:1234::1", "3004:0:2327::1", "3005::1", "3005::77", "3006::1", "3006::2"]
+    {
         all.push(udp(ip6(to)).build());
     }
     all.extend([
@@ -340,7 +375,12 @@ fn bases(i: u32) -> Vec<Vec<u8>> {
         ip("20.0.0.1").icmp_echo(1, 7).payload_len(4000).build(),
         udp(ip("20.0.0.1").fragment(100, false)).build(),
         pkt::ether(host, own_mac(i)).vlan(7).ip4("10.9.9.9", "20.0.0.1").udp(1, 2).build(),
-        pkt::ether(host, own_mac(i)).vlan(7).ip4("10.9.9.9", "33.0.0.1").udp(1, 2).payload_len(900).build(),
+        pkt::ether(host, own_mac(i))
+            .vlan(7)
+            .ip4("10.9.9.9", "33.0.0.1")
+            .udp(1, 2)
+            .payload_len(900)
+            .build(),
         pkt::ether(host, own_mac(i)).vlan(7).ip4("10.7.1.2", "10.7.1.1").icmp_echo(1, 8).build(),
         pkt::ether(host, own_mac(i)).vlan(8).ip4("10.9.9.9", "20.0.0.1").udp(1, 2).build(),
         pkt::ether(host, "ff:ff:ff:ff:ff:ff").ip4("10.9.9.9", "20.0.0.1").udp(1, 2).build(),
@@ -349,14 +389,16 @@ fn bases(i: u32) -> Vec<Vec<u8>> {
     all
 }
 
-/// Packets of each protocol to the router's interface `i` that the super-path may take, for vectors that have nothing else.
+/// Packets of each protocol to the router's interface `i` that the super-path may take, for vectors
+/// that have nothing else.
 fn ordinary(i: u32) -> [Vec<Vec<u8>>; 2] {
     let ether = || pkt::ether(MacAddr([2, 0xaa, 0, 0, 0, i as u8]), own_mac(i));
     let to4 = [
-        "20.0.0.1", "20.1.0.1", "20.1.2.3", "22.0.0.9", "27.0.0.1", "28.0.0.1", "29.1.1.1", "30.0.0.9",
-        "33.0.0.9",
+        "20.0.0.1", "20.1.0.1", "20.1.2.3", "22.0.0.9", "27.0.0.1", "28.0.0.1", "29.1.1.1",
+        "30.0.0.9", "33.0.0.9",
     ];
-    let to6 = ["3000::1", "3000:1::1", "3000:1::5", "3003::1", "3004:0:1234::1", "3005::1", "3006::1"];
+    let to6 =
+        ["3000::1", "3000:1::1", "3000:1::5", "3003::1", "3004:0:1234::1", "3005::1", "3006::1"];
     let ip4 = ["10.9.9.9", "10.8.8.8"]
         .into_iter()
         .flat_map(|from| to4.map(|to| ether().ip4(from, to).udp(1234, 4321)));
@@ -433,7 +475,11 @@ fn same_bytes_same_counters_with_and_without() {
         }
         with.send(&frames);
         without.send(&frames);
-        same(&with.take_sent(), &without.take_sent(), &format!("vector of {n}, {sent} frames before it"));
+        same(
+            &with.take_sent(),
+            &without.take_sent(),
+            &format!("vector of {n}, {sent} frames before it"),
+        );
         let was = sent / CHANGE_EVERY;
         sent += n;
         if sent / CHANGE_EVERY > was {
@@ -447,7 +493,10 @@ fn same_bytes_same_counters_with_and_without() {
             let (with, without) = (with.counted(), without.counted());
             let differ: Vec<_> = with.iter().filter(|(name, n)| without[*name] != **n).collect();
             let others: Vec<_> = differ.iter().map(|(name, _)| without[*name]).collect();
-            assert!(differ.is_empty(), "{differ:#?} and {others:?}, after {sent} frames and `{line}'");
+            assert!(
+                differ.is_empty(),
+                "{differ:#?} and {others:?}, after {sent} frames and `{line}'"
+            );
         }
     }
     // Both did what they are for.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use graph::{NodeIndex, World, counters};
 use stats::Simple;
 
-/// Packets since the start, by what became of them. `came` is what the test sent; the rest is counted by the graph.
+/// Packets since the start, by what became of them. `came` is what the test sent; the rest is
+/// counted by the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Left by an interface.
@@ -24,7 +25,8 @@ pub struct Tally {
     pub fragments: u64,
     /// Fragments that have become part of another packet.
     pub joined: u64,
-    /// Packets that ARP and neighbour discovery send on their own: requests, announcements, reports.
+    /// Packets that ARP and neighbour discovery send on their own: requests, announcements,
+    /// reports.
     pub asked: u64,
     /// Copies made for redirects: the sender has a better next hop.
     pub redirects: u64,
@@ -73,7 +75,8 @@ pub struct Tallier {
     listeners: Vec<NodeIndex>,
     cutters: Vec<NodeIndex>,
     named: BTreeMap<&'static str, NodeIndex>,
-    /// Error indices that lose packets, and of nodes that evaluate packets, that fragment, of fragments sent, of redirects.
+    /// Error indices that lose packets, and of nodes that evaluate packets, that fragment, of
+    /// fragments sent, of redirects.
     drops: Vec<usize>,
     listener_drops: Vec<usize>,
     frag_drops: Vec<usize>,
@@ -99,7 +102,8 @@ impl Tallier {
             names.iter().map(|name| world.stats.simple(&format!("/net/{name}"))).collect()
         };
         let named = ["drop", "punt"];
-        let named = named.map(|name| (name, world.node(name).unwrap_or_else(|| panic!("no node {name}"))));
+        let named =
+            named.map(|name| (name, world.node(name).unwrap_or_else(|| panic!("no node {name}"))));
         Self {
             vectors: world.stats.simple(counters::VECTORS),
             errors: world.stats.simple(counters::ERRORS),
@@ -126,7 +130,8 @@ impl Tallier {
 
     /// The sums at this moment.
     pub fn read(&self) -> Tally {
-        let through = |nodes: &[NodeIndex]| nodes.iter().map(|n| self.vectors.sum(n.0 as usize)).sum::<u64>();
+        let through =
+            |nodes: &[NodeIndex]| nodes.iter().map(|n| self.vectors.sum(n.0 as usize)).sum::<u64>();
         let node = |name: &str| through(&[self.named[name]]);
         let errors = |which: &[usize]| which.iter().map(|i| self.errors.sum(*i)).sum::<u64>();
         let one = |counter: &Arc<Simple>| (0..self.interfaces).map(|i| counter.sum(i)).sum::<u64>();
@@ -149,12 +154,17 @@ impl Tallier {
 }
 
 impl Tally {
-    /// Packets that are still inside after `came` packets have come in: they wait for a neighbour's answer, or for further
-    /// fragments. Negative if more came out than went in.
+    /// Packets that are still inside after `came` packets have come in: they wait for a neighbour's
+    /// answer, or for further fragments. Negative if more came out than went in.
     pub fn held(&self, came: u64) -> i64 {
         let born = came + self.asked + self.redirects + self.fragments;
-        let gone =
-            self.sent + self.dropped + self.punted + self.noted + self.fragmented + self.joined + self.lost;
+        let gone = self.sent
+            + self.dropped
+            + self.punted
+            + self.noted
+            + self.fragmented
+            + self.joined
+            + self.lost;
         born as i64 - gone as i64
     }
 }

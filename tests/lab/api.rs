@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The binary API under load: many routes by one client while packets pass, and dumps that nobody reads.
+//! The binary API under load: many routes by one client while packets pass, and dumps that nobody
+//! reads.
 
 use fixture::api::{ApiClient, route};
 use fixture::{Router, eventually};
@@ -28,16 +29,21 @@ fn nth(i: u32) -> u32 {
     0x1400_0000 + (i << 8)
 }
 
-/// Sends `ROUTES` routes without waiting for answers, reads all answers, and gives how many were refused.
+/// Sends `ROUTES` routes without waiting for answers, reads all answers, and gives how many were
+/// refused.
 fn load(client: &mut ApiClient, add: bool) -> usize {
     let reply = client.id("ip_route_add_del_reply");
     let socket = client.socket.try_clone().expect("a second handle");
     let requests: Vec<u8> = (0..ROUTES)
-        .flat_map(|i| client.request("ip_route_add_del", i, &route(add, nth(i), 24, 2, [10, 0, 1, 2])))
+        .flat_map(|i| {
+            client.request("ip_route_add_del", i, &route(add, nth(i), 24, 2, [10, 0, 1, 2]))
+        })
         .collect();
     let start = Instant::now();
     let refused = std::thread::scope(|scope| {
-        scope.spawn(move || std::io::Write::write_all(&mut &socket, &requests).expect("a daemon that reads"));
+        scope.spawn(move || {
+            std::io::Write::write_all(&mut &socket, &requests).expect("a daemon that reads")
+        });
         let answer = |i: u32| {
             let (id, body) = client.receive().expect("an answer");
             assert_eq!((id, &body[..4]), (reply, &i.to_be_bytes()[..]), "in order");
@@ -46,7 +52,10 @@ fn load(client: &mut ApiClient, add: bool) -> usize {
         (0..ROUTES).map(answer).filter(|retval| *retval != 0).count()
     });
     let word = if add { "added" } else { "deleted" };
-    eprintln!("{ROUTES} routes {word}: {:.0} a second", f64::from(ROUTES) / start.elapsed().as_secs_f64());
+    eprintln!(
+        "{ROUTES} routes {word}: {:.0} a second",
+        f64::from(ROUTES) / start.elapsed().as_secs_f64()
+    );
     refused
 }
 
@@ -70,7 +79,8 @@ fn routes_by_the_hundred_thousand_cost_no_packet() {
     // Every change is in the log, in few lines.
     eventually("the log of all changes", || {
         let lines = router.json("show logging");
-        let lines = lines.as_array().into_iter().flatten().filter(|line| line["class"] == "api-change");
+        let lines =
+            lines.as_array().into_iter().flatten().filter(|line| line["class"] == "api-change");
         let texts: Vec<&str> = lines.filter_map(|line| line["text"].as_str()).collect();
         let changes = texts.iter().map(|text| {
             let (by, what) = text.split_once(", client \"test\": ").expect("a client");
@@ -87,10 +97,15 @@ fn routes_by_the_hundred_thousand_cost_no_packet() {
     let route = router.run("show ip fib 30.0.0.0/8");
     assert!(route.contains(&format!("to:[{PACKETS}:")), "{route}");
     let interfaces = router.json("show interface");
-    let pg1 = interfaces.as_array().into_iter().flatten().find(|i| i["name"] == "pg1").expect("pg1");
+    let pg1 =
+        interfaces.as_array().into_iter().flatten().find(|i| i["name"] == "pg1").expect("pg1");
     // The router's own packets leave there too.
     let sent = pg1["counters"]["tx_packets"].as_u64().unwrap_or(0);
-    assert!((PACKETS..PACKETS + 3).contains(&sent), "{sent} packets\n{}", router.run("show errors"));
+    assert!(
+        (PACKETS..PACKETS + 3).contains(&sent),
+        "{sent} packets\n{}",
+        router.run("show errors")
+    );
 }
 
 /// Kilobytes of memory that a process has now.
@@ -156,7 +171,8 @@ fn requests_are_traced_saved_and_asked_once_more() {
     assert!(router.ctl(&format!("api trace save {name}")).is_err(), "a file is not overwritten");
     assert!(router.ctl("api trace save ../x").unwrap_err().contains("without `/`"));
     let dump = router.json(&format!("api trace dump {file}"));
-    let dumped = dump.as_array().into_iter().flatten().find(|r| r["message"] == "ip_route_add_del_b8ecfe0d");
+    let dumped =
+        dump.as_array().into_iter().flatten().find(|r| r["message"] == "ip_route_add_del_b8ecfe0d");
     let fields = &dumped.unwrap_or_else(|| panic!("{dump:#}"))["fields"];
     assert_eq!(
         (&fields["is_add"], &fields["route"]["prefix"]),
@@ -177,7 +193,8 @@ fn requests_are_traced_saved_and_asked_once_more() {
     router.run("api trace tx on");
     ask(request(true));
     let recorded = router.json("api trace dump-json");
-    let names: Vec<_> = recorded.as_array().into_iter().flatten().map(|r| r["_msgname"].clone()).collect();
+    let names: Vec<_> =
+        recorded.as_array().into_iter().flatten().map(|r| r["_msgname"].clone()).collect();
     assert_eq!(names, ["ip_route_add_del", "ip_route_add_del_reply"], "{recorded:#}");
     assert_eq!(recorded[0]["_crc"], "b8ecfe0d");
     router.run("api trace off");
@@ -192,7 +209,8 @@ fn requests_are_traced_saved_and_asked_once_more() {
     assert!(router.run("api trace status").contains("off, 0 requests recorded"));
 
     let statistics = router.json("show api statistics");
-    let row = statistics.as_array().into_iter().flatten().find(|r| r["message"] == "ip_route_add_del");
+    let row =
+        statistics.as_array().into_iter().flatten().find(|r| r["message"] == "ip_route_add_del");
     assert_eq!(row.unwrap_or_else(|| panic!("{statistics:#}"))["received"], 6);
     assert!(router.run("show api clients").contains("test"));
 }
@@ -207,6 +225,7 @@ fn a_plugin_that_is_off_brings_no_messages() {
     router.kill();
     let router = Router::start(&netns, "plugins { plugin ping_plugin.so { disable } }");
     assert!(
-        !table(&router).contains("want_ping_finished_events") && table(&router).contains("ip_route_add_del")
+        !table(&router).contains("want_ping_finished_events")
+            && table(&router).contains("ip_route_add_del")
     );
 }

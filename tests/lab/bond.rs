@@ -8,8 +8,9 @@ use testkit::lab::require;
 
 use crate::{guest, host::answered, six};
 
-/// The guest's links have no speed, so its bonding driver would run no LACP on them: their frames are redirected to veth pairs, and back.
-/// Once the bundle is up it pings and loads the router; then link 0 loses all frames without going down, and link 1 is taken down.
+/// The guest's links have no speed, so its bonding driver would run no LACP on them: their frames
+/// are redirected to veth pairs, and back. Once the bundle is up it pings and loads the router;
+/// then link 0 loses all frames without going down, and link 1 is taken down.
 const COMMANDS: &str = "\
 for n in 0 1; do
     ip link add a$n type veth peer name b$n
@@ -59,7 +60,9 @@ ping -n -c 5 -i 0.2 -w 20 -s 1000 10.0.2.2";
 
 #[test]
 fn a_bundle_to_linux_comes_up_and_survives_its_links() {
-    let Some(lab) = require(&["root", "linux.uml", "modprobe", "tc", "ping", "iperf3"]) else { return };
+    let Some(lab) = require(&["root", "linux.uml", "modprobe", "tc", "ping", "iperf3"]) else {
+        return;
+    };
     let site = Site::new(&lab, six::VETH);
     let (router, right) = (site.router(), &site.right);
     for tap in ["uml0", "uml1"] {
@@ -86,9 +89,12 @@ fn a_bundle_to_linux_comes_up_and_survives_its_links() {
     };
     let modules = ["ipv6", "bonding", "veth", "sch_ingress", "cls_matchall", "act_mirred"];
     let text = thread::scope(|scope| {
-        let guest = scope.spawn(|| guest::run_on(&site.netns, &["uml0", "uml1"], &modules, COMMANDS));
+        let guest =
+            scope.spawn(|| guest::run_on(&site.netns, &["uml0", "uml1"], &modules, COMMANDS));
         for wanted in [2, 1, 2, 1] {
-            eventually("the bundle has the members that work", || (active() == wanted).then_some(()));
+            eventually("the bundle has the members that work", || {
+                (active() == wanted).then_some(())
+            });
             if wanted == 2 {
                 let bits = "  0   0   1   1   1   1   1   1";
                 let agree = || (router.run("show lacp").matches(bits).count() == 4).then_some(());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A bridge domain of a Linux host and of a Linux kernel on a VLAN, with a routed interface towards a third one.
+//! A bridge domain of a Linux host and of a Linux kernel on a VLAN, with a routed interface towards
+//! a third one.
 
 use testkit::lab::require;
 
@@ -40,7 +41,9 @@ fn hosts_of_a_domain_reach_each_other_and_what_is_behind_its_routed_interface() 
     for line in ["addr add 10.5.0.2/24 dev eth0", "route replace default via 10.5.0.1"] {
         left.host.ip(line);
     }
-    for line in ["addr add 2001:db8:5::2/64 dev eth0 nodad", "route replace default via 2001:db8:5::1"] {
+    for line in
+        ["addr add 2001:db8:5::2/64 dev eth0 nodad", "route replace default via 2001:db8:5::1"]
+    {
         left.host.ip(&format!("-6 {line}"));
     }
     for to in ["10.5.0.1", far, "2001:db8:5::1", far6] {
@@ -154,7 +157,8 @@ fn a_domain_answers_for_hosts_that_it_has_seen() {
     site.finish();
 }
 
-/// Two workers receive broadcasts of one port: both together pass its burst, and what its rate gives meanwhile.
+/// Two workers receive broadcasts of one port: both together pass its burst, and what its rate
+/// gives meanwhile.
 #[test]
 fn workers_share_the_limit_of_a_storm() {
     let Some(lab) = require(&["root"]) else { return };

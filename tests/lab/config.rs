@@ -226,7 +226,8 @@ fn an_archive_for_helpers_has_what_they_need() {
     let file = dir.path().join("help.tar.gz");
     let said = router.run(&format!("show tech-support {}", file.display()));
     assert!(said.ends_with(&format!("files in {}\n", file.display())), "{said}");
-    let error = router.ctl(&format!("show tech-support {}", file.display())).expect_err("it is there");
+    let error =
+        router.ctl(&format!("show tech-support {}", file.display())).expect_err("it is there");
     assert!(error.contains("there is something already"), "{error}");
     let tar = |what: &str| lab.command("tar").args([what, &file.display().to_string()]).ok();
     let names = tar("-tzf");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many neighbours that nobody needs: floods of senders on a link, and scans of a connected network (RFC 6583). Those that
-//! somebody needs are reached all the same.
+//! Many neighbours that nobody needs: floods of senders on a link, and scans of a connected network
+//! (RFC 6583). Those that somebody needs are reached all the same.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use testkit::lab::{Background, Lab, Netns, require};
 
 use crate::host::ping;
 
-/// Sends frames of one kind by `eth0`: ARP requests or neighbour solicitations of ever other senders, or packets to random
-/// addresses behind the router. Arguments: the kind, the router's MAC address, how many frames, how many a second. Ends by
-/// itself after a minute and a half.
+/// Sends frames of one kind by `eth0`: ARP requests or neighbour solicitations of ever other
+/// senders, or packets to random addresses behind the router. Arguments: the kind, the router's MAC
+/// address, how many frames, how many a second. Ends by itself after a minute and a half.
 const FLOOD: &str = r#"
 import random, socket, struct, sys, time
 kind, mac, count, rate = sys.argv[1], bytes.fromhex(sys.argv[2].replace(":", "")), int(sys.argv[3]), int(sys.argv[4])
@@ -68,7 +68,8 @@ for i in range(count):
 print("sent", i + 1, flush=True)
 "#;
 
-/// A router between two networks, 10.1.0.0/16 and 2001:db8:1::/64 on the left, 10.2.0.0/16 and 2001:db8:2::/64 on the right.
+/// A router between two networks, 10.1.0.0/16 and 2001:db8:1::/64 on the left, 10.2.0.0/16 and
+/// 2001:db8:2::/64 on the right.
 struct Wide {
     router: Router,
     left: Netns,
@@ -103,7 +104,11 @@ impl Wide {
 
     fn flood(&self, kind: &str, count: u32, rate: u32) -> Background {
         let mac = self.left.ip("neigh show 10.1.0.1");
-        let mac = mac.split_whitespace().skip_while(|word| *word != "lladdr").nth(1).expect("a known router");
+        let mac = mac
+            .split_whitespace()
+            .skip_while(|word| *word != "lladdr")
+            .nth(1)
+            .expect("a known router");
         let numbers = [count.to_string(), rate.to_string()];
         let args = ["-c", FLOOD, kind, mac, &numbers[0], &numbers[1]];
         self.left.command("/usr/bin/python3").args(args).timeout(Duration::from_secs(120)).spawn()
@@ -111,9 +116,11 @@ impl Wide {
 
     /// A host that comes up now on one side is reached from the other.
     fn reached(&self, on_the_right: bool, ip6: bool, n: u32) {
-        let (here, there) = if on_the_right { (&self.right, &self.left) } else { (&self.left, &self.right) };
+        let (here, there) =
+            if on_the_right { (&self.right, &self.left) } else { (&self.left, &self.right) };
         let network = 1 + u32::from(on_the_right);
-        let address = if ip6 { format!("2001:db8:{network}::{n:x}") } else { format!("10.{network}.1.{n}") };
+        let address =
+            if ip6 { format!("2001:db8:{network}::{n:x}") } else { format!("10.{network}.1.{n}") };
         // Without asking whether somebody else has it: it is to be reached now.
         let nodad = if ip6 { " nodad" } else { "" };
         here.ip(&format!("addr add {address}/{} dev eth0{nodad}", if ip6 { 64 } else { 16 }));
@@ -126,7 +133,8 @@ fn finish(mut flood: Background) {
     assert_eq!(flood.wait(Duration::from_secs(120)), Some(0), "{}", flood.stderr());
 }
 
-/// `count` senders in two rounds; new hosts on the other link and on the same one, during and after.
+/// `count` senders in two rounds; new hosts on the other link and on the same one, during and
+/// after.
 fn senders(limit: Option<u32>, count: u32, rate: u32) {
     let Some(lab) = require(&["root", "ping", "/usr/bin/python3"]) else { return };
     let wide = Wide::new(&lab);
@@ -141,7 +149,8 @@ fn senders(limit: Option<u32>, count: u32, rate: u32) {
                 wide.reached(on_the_right, ip6, n);
             }
         };
-        let refused = || wide.router.json("show ip neighbor-stats host-left")[0]["refused"].as_u64();
+        let refused =
+            || wide.router.json("show ip neighbor-stats host-left")[0]["refused"].as_u64();
         for _ in 0..2 {
             let before = refused();
             let flood = wide.flood(kind, count / 2, rate);

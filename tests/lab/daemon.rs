@@ -24,15 +24,18 @@ fn every_show_command_answers_as_text_and_as_json() {
     let mut tree: Tree<World> = Tree::new(commands::own()).expect("the commands fit together");
     tree.add(plugins::ALL.iter().flat_map(|p| p.cli)).expect("the commands fit together");
     let router = Router::start(&lab.netns("router"), "");
-    let paths: Vec<_> = tree.commands().iter().map(|c| c.path).filter(|p| p.starts_with("show ")).collect();
+    let paths: Vec<_> =
+        tree.commands().iter().map(|c| c.path).filter(|p| p.starts_with("show ")).collect();
     assert!(paths.len() > 10, "{paths:?}");
     // In an empty daemon, and with an interface.
     for prepare in [None, Some("create packet-generator interface pg0")] {
         prepare.into_iter().for_each(|line| drop(router.run(line)));
         for path in &paths {
-            let arguments = ARGUMENTS.iter().find(|(p, _)| p == path).map(|(_, arguments)| *arguments);
+            let arguments =
+                ARGUMENTS.iter().find(|(p, _)| p == path).map(|(_, arguments)| *arguments);
             let line = format!("{path} {}", arguments.unwrap_or_default());
-            tree.check(&line).unwrap_or_else(|e| panic!("{e}\n(what it needs has to stand in ARGUMENTS)"));
+            tree.check(&line)
+                .unwrap_or_else(|e| panic!("{e}\n(what it needs has to stand in ARGUMENTS)"));
             if arguments.is_some_and(|words| words.contains("pg0")) && prepare.is_none() {
                 assert!(router.ctl(&line).is_err(), "{line}: there is no such thing yet");
                 continue;
@@ -54,7 +57,10 @@ fn more_workers_than_cores_are_refused() {
     assert_eq!(output.code, Some(1), "{}", output.complaint());
     let reason = format!("{} workers, but this process may use {cores} cores", cores + 1);
     assert!(output.stderr.contains(&reason), "{}", output.stderr);
-    let output = Router::refused(&netns, &format!("cpu {{ main-core 0 corelist-workers 0,{} }}", cores + 70));
+    let output = Router::refused(
+        &netns,
+        &format!("cpu {{ main-core 0 corelist-workers 0,{} }}", cores + 70),
+    );
     assert_eq!(output.code, Some(1), "{}", output.complaint());
     Router::start(&netns, &format!("cpu {{ workers {cores} }}")).stop();
 }
@@ -76,7 +82,8 @@ fn an_idle_daemon_sleeps() {
         let router = Router::start(&lab.netns("router"), &format!("cpu {{ workers {workers} }}"));
         let spent = spends(&router);
         println!("idle with {workers} workers: {spent:.2} % of a core");
-        // The aim is 1 %. Time on a core isn't latency: it doesn't grow because others run, but for cold caches.
+        // The aim is 1 %. Time on a core isn't latency: it doesn't grow because others run, but for
+        // cold caches.
         assert!(spent < 3.0, "an idle daemon with {workers} workers spends {spent:.2} % of a core");
         router.stop();
     }

@@ -97,7 +97,8 @@ fn an_idle_router_with_interfaces_sleeps() {
         let spent = site.router().cpu_time() - before;
         let percent = spent.as_secs_f64() / start.elapsed().as_secs_f64() * 100.0;
         println!("idle with two interfaces ({cable:?}): {percent:.2} % of a core");
-        // The aim is 1 %. Time on a core isn't latency: it doesn't grow because others run, but for cold caches.
+        // The aim is 1 %. Time on a core isn't latency: it doesn't grow because others run, but for
+        // cold caches.
         assert!(percent < 3.0, "an idle router spends {percent:.2} % of a core");
         site.finish();
     }

@@ -43,7 +43,9 @@ fn advertise(site: &Site, side: &Side, network: u8) {
 }
 
 fn neighbors(site: &Site) -> Vec<Value> {
-    let Value::Array(all) = site.router().json("show ip6 neighbors") else { panic!("a list was expected") };
+    let Value::Array(all) = site.router().json("show ip6 neighbors") else {
+        panic!("a list was expected")
+    };
     all
 }
 
@@ -126,7 +128,11 @@ fn neighbours_fail_and_recover_in_both_families() {
     both.iter().for_each(|ip| drop(pings(&left.host, "-c2 -i0.05", ip)));
     // No host has this address.
     let output = ping(&left.host, "-c1 -W6", "2001:db8:2::99");
-    assert!(output.stdout.contains("Destination unreachable: Address unreachable"), "{}", output.complaint());
+    assert!(
+        output.stdout.contains("Destination unreachable: Address unreachable"),
+        "{}",
+        output.complaint()
+    );
     // The station is replaced, without an announcement.
     right.host.set_mac("eth0", MacAddr([2, 0, 0, 0, 0, 0x77]));
     for ip in both {
@@ -176,7 +182,8 @@ fn a_host_elsewhere_is_answered_for() {
     pings(&left.host, "-c3 -i0.05", "2001:db8:1::77");
     let seen = left.host.ip("-6 neigh show 2001:db8:1::77 dev eth0");
     let ours = router.json(&format!("show hardware-interfaces {}", left.port)).to_string();
-    let mac = seen.split_whitespace().skip_while(|w| *w != "lladdr").nth(1).expect("known").to_string();
+    let mac =
+        seen.split_whitespace().skip_while(|w| *w != "lladdr").nth(1).expect("known").to_string();
     assert!(ours.contains(&mac), "{seen} {ours}");
     site.finish();
 }
@@ -193,8 +200,10 @@ fn we_make_an_address_and_a_route_of_what_a_router_advertises() {
     let text = "interface eth0 {\n AdvSendAdvert on;\n MinRtrAdvInterval 3;\n MaxRtrAdvInterval 4;\n\
                 \x20prefix 2001:db8:9::/64 { AdvValidLifetime 9000; AdvPreferredLifetime 8000; };\n};\n";
     std::fs::write(&config, text).expect("written");
-    let (config, pid) = (config.display().to_string(), router.file("radvd.pid").display().to_string());
-    let radvd = host.command("radvd").args(["-n", "-m", "stderr", "-C", &config, "-p", &pid]).spawn();
+    let (config, pid) =
+        (config.display().to_string(), router.file("radvd.pid").display().to_string());
+    let radvd =
+        host.command("radvd").args(["-n", "-m", "stderr", "-C", &config, "-p", &pid]).spawn();
     router.run(&format!("ip6 nd {port} ra-suppress"));
     router.run(&format!("ip6 nd address autoconfig {port} default-route"));
     let learned = |what: &str| {
@@ -211,7 +220,10 @@ fn we_make_an_address_and_a_route_of_what_a_router_advertises() {
     pings(host, "-c2 -i0.05", address.split('/').next().expect("an address"));
     // Learned addresses and routes aren't saved.
     let saved = router.run("show running-config");
-    assert!(saved.contains("ip6 nd address autoconfig") && !saved.contains("2001:db8:9:"), "{saved}");
+    assert!(
+        saved.contains("ip6 nd address autoconfig") && !saved.contains("2001:db8:9:"),
+        "{saved}"
+    );
     // The router withdraws itself when it ends.
     let _ = radvd.stop(PATIENCE);
     eventually("the router's end", || learned("router").is_none().then_some(()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The router between two hosts, as the hosts see it. The kernel as router passes the same tests: they require only what
-//! hosts are used to.
+//! The router between two hosts, as the hosts see it. The kernel as router passes the same tests:
+//! they require only what hosts are used to.
 
 use fixture::{NOWHERE, Site, iperf};
 use testkit::lab::Netns;
@@ -59,8 +59,10 @@ fn hosts_ping_each_other_and_the_router(site: &Site) {
 
 fn expired_packets_show_the_way(site: &Site) {
     let (left, right) = (&site.left, &site.right);
-    let text = left.host.command("traceroute").args(["-n", "-q2", "-w2", "-m4", right.address]).ok();
-    let hops: Vec<_> = text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)).collect();
+    let text =
+        left.host.command("traceroute").args(["-n", "-q2", "-w2", "-m4", right.address]).ok();
+    let hops: Vec<_> =
+        text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)).collect();
     assert_eq!(hops, [left.gateway, right.address], "{text}");
     let output = ping(&left.host, "-c1 -t1", right.address);
     let expected = format!("From {} icmp_seq=1 Time to live exceeded", left.gateway);
@@ -118,7 +120,8 @@ fn tcp_and_udp_at_full_speed(site: &Site) {
     for options in ["-t2", "-t1 -R", "-t1 -P4"] {
         let report = iperf(&left.host, &right.host, right.address, options);
         let sum = |what: &str, field: &str| report["end"][what][field].as_f64().unwrap_or(0.0);
-        let (received, retransmits) = (sum("sum_received", "bytes"), sum("sum_sent", "retransmits"));
+        let (received, retransmits) =
+            (sum("sum_received", "bytes"), sum("sum_sent", "retransmits"));
         let rate = sum("sum_received", "bits_per_second") / 1e9;
         println!("tcp {options}: {rate:.2} Gbit/s, {retransmits} retransmissions");
         assert!(received > 0.0, "{report:#}");

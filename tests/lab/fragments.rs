@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Datagrams of Linux hosts that are larger than the link: to the router itself, and reassembled by it on their path.
+//! Datagrams of Linux hosts that are larger than the link: to the router itself, and reassembled by
+//! it on their path.
 
 use fixture::{Cable, Site, Which, iperf};
 
@@ -14,7 +15,8 @@ fn site(workers: usize, cable: Cable) -> Option<Site> {
 fn counted(site: &Site, node: &str, reason: &str) -> u64 {
     let errors = site.router().json("show errors");
     let all = errors.as_array().expect("a list").iter();
-    let this = all.filter(|e| e["node"] == node && e["reason"].as_str().is_some_and(|r| r.contains(reason)));
+    let this = all
+        .filter(|e| e["node"] == node && e["reason"].as_str().is_some_and(|r| r.contains(reason)));
     this.map(|e| e["count"].as_u64().expect("a number")).sum()
 }
 
@@ -30,7 +32,10 @@ fn large_pings(site: Site) {
     assert_eq!(shown["under_way"], 0, "{shown}");
     site.router().run("set ip local-reassembly ip4 disable");
     let left = &site.left;
-    assert!(!ping(&left.host, "-c1 -W1 -s8000", left.gateway).success(), "nobody puts them together");
+    assert!(
+        !ping(&left.host, "-c1 -W1 -s8000", left.gateway).success(),
+        "nobody puts them together"
+    );
     pings(&left.host, "-c1 -s1000", left.gateway);
     site.finish();
 }
@@ -67,7 +72,8 @@ fn datagrams_are_put_together_and_cut_again() {
     let arrived = counter(&right.host, "Ip", "ReasmOKs") - before;
     assert!(arrived > 0 && counted(&site, node, "datagrams reassembled") >= 6 + arrived);
     assert_eq!(checksum_errors(&right.host), 0);
-    // The sender of an incomplete datagram gets an error from its destination: the router (RFC 792).
+    // The sender of an incomplete datagram gets an error from its destination: the router (RFC
+    // 792).
     router.run(&format!("set interface reassembly {} off", left.port));
     router.run("set ip4-full-reassembly timeout 200 expire-walk-interval 50");
     let fragment = format!(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The packet generator through the daemon: streams in, captures out, what is counted and traced on the way.
+//! The packet generator through the daemon: streams in, captures out, what is counted and traced on
+//! the way.
 
 use fixture::{Router, eventually, read_pcap, write_pcap};
 use testkit::{Rng, lab, pkt};
@@ -75,7 +76,8 @@ fn comes_out_as_it_went_in(workers: usize) {
     assert!(shown.lines().all(|line| line.contains("10.0.0.1.1 > 10.0.0.2.")), "{}", &shown[..200]);
     let counters = router.json("show interface");
     let count = |name: &str| {
-        let row = counters.as_array().into_iter().flatten().find(|row| row["name"] == name).cloned();
+        let row =
+            counters.as_array().into_iter().flatten().find(|row| row["name"] == name).cloned();
         row.unwrap_or_else(|| panic!("no {name} in {counters:#}"))
     };
     let n = got.len();
@@ -144,7 +146,12 @@ fn nodes_reasons_and_interfaces_are_counted() {
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.lines().any(|line| words(line) == columns), "{text}");
         let runtime = router.json("show runtime");
-        let nodes = runtime.as_array().into_iter().flatten().filter_map(|t| t["nodes"].as_array()).flatten();
+        let nodes = runtime
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|t| t["nodes"].as_array())
+            .flatten();
         let node = |name: &str| nodes.clone().find(|n| n["name"] == name);
         for name in ["pg-input", "ethernet-input", "error-drop", "drop"] {
             let node = node(name).unwrap_or_else(|| panic!("no {name} in {runtime:#}"));
@@ -153,7 +160,8 @@ fn nodes_reasons_and_interfaces_are_counted() {
         // 256 and 44.
         assert_eq!(node("drop").map(|n| n["calls"].clone()), Some(2.into()));
         let errors = router.json("show errors");
-        let expected = serde_json::json!([{ "count": 300, "node": "ethernet-input", "severity": "error" }]);
+        let expected =
+            serde_json::json!([{ "count": 300, "node": "ethernet-input", "severity": "error" }]);
         for (key, value) in expected[0].as_object().into_iter().flatten() {
             assert_eq!(errors[0][key], *value, "{errors:#}");
         }

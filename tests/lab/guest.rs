@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A Linux kernel of its own with what this machine's kernel may lack (VLAN devices, bonding): Debian's User-Mode Linux, which runs as
-//! an ordinary process, sees this machine's files, and reaches taps as `vec0`, `vec1`.
+//! A Linux kernel of its own with what this machine's kernel may lack (VLAN devices, bonding):
+//! Debian's User-Mode Linux, which runs as an ordinary process, sees this machine's files, and
+//! reaches taps as `vec0`, `vec1`.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,8 +9,9 @@ use std::time::Duration;
 
 use testkit::lab::Netns;
 
-/// Runs shell commands in a guest whose `vec0` is the other end of `tap`, an interface of `netns`, and gives what they print. The guest
-/// ends with them. `modules` are loaded first, with those that they need.
+/// Runs shell commands in a guest whose `vec0` is the other end of `tap`, an interface of `netns`,
+/// and gives what they print. The guest ends with them. `modules` are loaded first, with those that
+/// they need.
 #[track_caller]
 pub fn run(netns: &Netns, tap: &str, modules: &[&str], commands: &str) -> String {
     run_on(netns, &[tap], modules, commands)
@@ -46,7 +48,8 @@ sleep 60
         modules.join(" "),
         (0..taps.len()).map(|n| n.to_string()).collect::<Vec<_>>().join(" ")
     );
-    let link = |(n, tap): (usize, &&str)| format!("vec{n}:transport=tap,ifname={tap},depth=64,gro=0");
+    let link =
+        |(n, tap): (usize, &&str)| format!("vec{n}:transport=tap,ifname={tap},depth=64,gro=0");
     fs::create_dir(dir.path().join("lib")).expect("made");
     symlink("/usr/lib/uml/modules", dir.path().join("lib/modules")).expect("made");
     fs::write(&init, script).expect("written");

@@ -12,19 +12,21 @@ pub fn ping(host: &Netns, options: &str, to: &str) -> Output {
 /// `ping` that is answered each time, with the bytes that it sent.
 #[track_caller]
 pub fn pings(host: &Netns, options: &str, to: &str) -> String {
-    // Without a deadline `ping` waits for the last answer no longer than its interval, which may be too short on a busy machine.
+    // Without a deadline `ping` waits for the last answer no longer than its interval, which may be
+    // too short on a busy machine.
     let output = ping(host, &format!("-w20 {options}"), to);
     assert!(output.success() && answered(&output.stdout) == 1, "{}", output.complaint());
     output.stdout
 }
 
-/// The number of `ping`s in a text of which each request that was waited for was answered, in the order in which they were sent, with the
-/// bytes that it had. While an answer is late, `ping` with a deadline sends more.
+/// The number of `ping`s in a text of which each request that was waited for was answered, in the
+/// order in which they were sent, with the bytes that it had. While an answer is late, `ping` with
+/// a deadline sends more.
 pub fn answered(text: &str) -> usize {
     let is_answered = |ping: &&str| {
-        let replies = ping
-            .lines()
-            .filter_map(|line| line.split_once("icmp_seq=")?.1.split(' ').next()?.parse::<usize>().ok());
+        let replies = ping.lines().filter_map(|line| {
+            line.split_once("icmp_seq=")?.1.split(' ').next()?.parse::<usize>().ok()
+        });
         let received = ping
             .split_once(" packets transmitted, ")
             .and_then(|(_, rest)| rest.split(' ').next()?.parse::<usize>().ok());
@@ -34,7 +36,8 @@ pub fn answered(text: &str) -> usize {
     text.split("PING ").skip(1).filter(is_answered).count()
 }
 
-/// A counter of a host's network stack, such as `("Ip", "ReasmOKs")`, from `/proc/net/snmp` and `/proc/net/netstat`.
+/// A counter of a host's network stack, such as `("Ip", "ReasmOKs")`, from `/proc/net/snmp` and
+/// `/proc/net/netstat`.
 #[track_caller]
 pub fn counter(host: &Netns, group: &str, name: &str) -> u64 {
     let text = host.sh("cat /proc/net/snmp /proc/net/netstat").ok();
@@ -57,7 +60,8 @@ pub fn checksum_errors(host: &Netns) -> u64 {
     counters.into_iter().map(|(group, name)| counter(host, group, name)).sum()
 }
 
-/// Sends `megabytes` of arbitrary bytes by TCP from one host to the other and sees that the same arrive.
+/// Sends `megabytes` of arbitrary bytes by TCP from one host to the other and sees that the same
+/// arrive.
 #[track_caller]
 pub fn transfer(from: &Netns, to: &Netns, address: &str, megabytes: u32) {
     const SERVER: &str = "
@@ -80,7 +84,8 @@ print(int(sys.argv[2]) << 20, h.hexdigest())
 ";
     let mut server = to.command("/usr/bin/python3").args(["-c", SERVER]).spawn();
     server.wait_for("listening", PATIENCE);
-    let sent = from.command("/usr/bin/python3").args(["-c", CLIENT, address, &megabytes.to_string()]).ok();
+    let sent =
+        from.command("/usr/bin/python3").args(["-c", CLIENT, address, &megabytes.to_string()]).ok();
     assert_eq!(server.wait(PATIENCE), Some(0), "{}", server.stderr());
     assert_eq!(server.stdout().trim_start_matches("listening\n"), sent);
 }

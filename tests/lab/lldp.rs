@@ -19,8 +19,13 @@ fn lldpd_and_the_router_see_each_other() {
     );
     let dir = tempfile::tempdir().expect("a directory");
     let socket = dir.path().join("socket").display().to_string();
-    let daemon = left.host.command("lldpd").args(["-d", "-I", "eth0", "-S", "a host", "-u", &socket]).spawn();
-    let client = |words: &[&str]| left.host.command("lldpcli").args(["-u", &socket]).args(words).run();
+    let daemon = left
+        .host
+        .command("lldpd")
+        .args(["-d", "-I", "eth0", "-S", "a host", "-u", &socket])
+        .spawn();
+    let client =
+        |words: &[&str]| left.host.command("lldpcli").args(["-u", &socket]).args(words).run();
     eventually("lldpd takes commands", || {
         client(&["configure", "lldp", "tx-interval", "1"]).success().then_some(())
     });
@@ -35,7 +40,9 @@ fn lldpd_and_the_router_see_each_other() {
             .map(|_| json["lldp"][0]["interface"][0].clone())
     });
     let mac = router.run("show hardware-interfaces host-left");
-    let value = |pointer: &str| seen.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_string();
+    let value = |pointer: &str| {
+        seen.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_string()
+    };
     assert_eq!(value("/chassis/0/name/0/value"), "our-router", "{seen}");
     assert!(mac.contains(&value("/chassis/0/id/0/value")), "{seen}\n{mac}");
     assert_eq!(value("/port/0/id/0/value"), "host-left", "{seen}");
@@ -45,10 +52,14 @@ fn lldpd_and_the_router_see_each_other() {
     assert!(managed.contains("10.0.1.1") && managed.contains("2001:db8::1"), "{seen}");
     // And the other way.
     let host = left.host.mac("eth0").to_string();
-    eventually("the router sees lldpd", || router.run("show lldp").contains(" active").then_some(()));
+    eventually("the router sees lldpd", || {
+        router.run("show lldp").contains(" active").then_some(())
+    });
     let shown = router.run("show lldp detail");
     assert!(shown.contains(&host), "no {host} in\n{shown}");
     drop(daemon.stop(PATIENCE));
-    eventually("lldpd takes its leave", || router.run("show lldp").contains("inactive").then_some(()));
+    eventually("lldpd takes its leave", || {
+        router.run("show lldp").contains("inactive").then_some(())
+    });
     site.finish();
 }

@@ -102,7 +102,12 @@ impl Two {
         connected(&[&self.a, &self.b]);
         // The first packets may wait for neighbours.
         eventually("packets pass", || {
-            self.left.command("ping").args(["-n", "-c1", "-W1", "10.0.2.2"]).run().success().then_some(())
+            self.left
+                .command("ping")
+                .args(["-n", "-c1", "-W1", "10.0.2.2"])
+                .run()
+                .success()
+                .then_some(())
         });
         pings(&self.left, "-c5 -i0.01 -s1400", "10.0.2.2");
     }
@@ -115,7 +120,11 @@ fn two_routers_forward_in_all_modes() {
         (0, Words { both: "", a: "", b: "" }),
         (
             1,
-            Words { both: "secret sesame", a: "ring-size 64 rx-queues 3 tx-queues 2 buffer-size 256", b: "" },
+            Words {
+                both: "secret sesame",
+                a: "ring-size 64 rx-queues 3 tx-queues 2 buffer-size 256",
+                b: "",
+            },
         ),
         (1, Words { both: "mode ip", a: "rx-queues 2", b: "" }),
     ];
@@ -172,8 +181,13 @@ fn testpmd(netns: &Netns, role: &str, socket: &Path, more: &str) -> Background {
     let device = format!("net_memif0,role={role},socket={socket},socket-abstract=no,id=0{more}");
     // Two threads of any core.
     let own = ["--lcores", "0@0,1@0", "--no-huge", "-m", "128", "--no-pci", "--no-telemetry"];
-    let what =
-        ["--forward-mode=icmpecho", "--auto-start", "--total-num-mbufs=2048", "--stats-period", "3600"];
+    let what = [
+        "--forward-mode=icmpecho",
+        "--auto-start",
+        "--total-num-mbufs=2048",
+        "--stats-period",
+        "3600",
+    ];
     let prefix = format!("ferrovia-{}-{role}", std::process::id());
     netns
         .command("dpdk-testpmd")
@@ -202,7 +216,9 @@ fn dpdk_is_a_peer_in_both_roles() {
         ours.display(),
         theirs.display()
     ));
-    for (n, role, socket, to) in [(0, "client", &ours, "10.0.3.2"), (1, "server", &theirs, "10.0.4.2")] {
+    for (n, role, socket, to) in
+        [(0, "client", &ours, "10.0.3.2"), (1, "server", &theirs, "10.0.4.2")]
+    {
         // A peer that goes away and comes again.
         for _ in 0..2 {
             let peer = testpmd(&netns, role, socket, "");

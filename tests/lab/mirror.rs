@@ -14,21 +14,26 @@ fn a_host_watches_two_others() {
     let star = Star::new(&lab, &[("left", 1, 0), ("right", 2, 0), ("watcher", 3, 0)]);
     let [left, right, watcher] = &star.spokes[..] else { unreachable!("three") };
     star.router.run(&format!("set interface span {} destination {} both", left.port, watcher.port));
-    let capture = watcher.host.command("tcpdump").args("-i eth0 -l -n -x icmp or icmp6".split(' ')).spawn();
+    let capture =
+        watcher.host.command("tcpdump").args("-i eth0 -l -n -x icmp or icmp6".split(' ')).spawn();
     eventually("tcpdump listens", || capture.stderr().contains("listening").then_some(()));
     for to in right.addresses() {
         pings(&left.host, "-c2 -i0.05 -s 200 -p 5a", &to);
     }
     eventually("both directions are seen", || {
         let text = capture.stdout();
-        ["echo request", "echo reply"].iter().all(|what| text.matches(what).count() == 4).then_some(())
+        ["echo request", "echo reply"]
+            .iter()
+            .all(|what| text.matches(what).count() == 4)
+            .then_some(())
     });
     let text = capture.stop(PATIENCE).stdout;
     // 200 bytes of the pattern in each of eight packets, of which the first carry the time.
     assert!(text.matches("5a5a 5a5a").count() > 8 * 20, "{text}");
     let [own4, _] = watcher.addresses();
     assert!(!text.contains(&format!("{own4} >")), "nobody answers for others");
-    star.router.run(&format!("set interface span {} destination {} disable", left.port, watcher.port));
+    star.router
+        .run(&format!("set interface span {} destination {} disable", left.port, watcher.port));
     assert!(!star.router.run("show interface span").contains(&left.port));
 }
 
@@ -43,7 +48,8 @@ fn packets_of_a_cross_connected_interface_are_not_routed() {
     for (address, len) in [(&to, 32), (&to6, 128)] {
         right.host.addr("eth0", &format!("{address}/{len}"));
     }
-    let requests = |spoke: &crate::star::Spoke| crate::host::counter(&spoke.host, "Icmp", "InEchos");
+    let requests =
+        |spoke: &crate::star::Spoke| crate::host::counter(&spoke.host, "Icmp", "InEchos");
     let before = [requests(right), requests(far)];
     for to in [&to, &to6] {
         pings(&left.host, "-c2 -i0.05", to);

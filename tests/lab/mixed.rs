@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! IPv4 over next hops of IPv6 (RFC 8950): a link without any IPv4 address between us and a Linux router.
+//! IPv4 over next hops of IPv6 (RFC 8950): a link without any IPv4 address between us and a Linux
+//! router.
 
 use fixture::eventually;
 use testkit::lab::{Netns, require};
@@ -34,7 +35,8 @@ fn ip4_passes_a_link_that_has_only_ip6() {
     let [_, there] = linux.addresses();
     linux.host.ip(&format!("route add 10.0.1.0/24 via inet6 {here} dev eth0"));
     let link_local = linux.host.ip("-6 -o addr show dev eth0 scope link");
-    let link_local = link_local.split_whitespace().nth(3).and_then(|a| a.split('/').next()).expect("one");
+    let link_local =
+        link_local.split_whitespace().nth(3).and_then(|a| a.split('/').next()).expect("one");
     let [from, gateway] = [&near.addresses()[0], &near.gateways()[0]];
     for nexthop in [there.as_str(), link_local] {
         let route = format!("10.0.9.0/24 via {nexthop} {}", linux.port);

@@ -88,7 +88,8 @@ fn place() -> Option<Place> {
         host.ip(&format!("-6 addr add 2001:db8:{i}::2/64 dev eth0 nodad"));
         host.route("default", &format!("10.0.{i}.1"));
         host.ip(&format!("-6 route add default via 2001:db8:{i}::1"));
-        lines += &format!("create host-interface name {name}\nset interface state host-{name} up\n");
+        lines +=
+            &format!("create host-interface name {name}\nset interface state host-{name} up\n");
         lines += &format!("set interface ip address host-{name} 10.0.{i}.1/24\n");
         lines += &format!("set interface ip address host-{name} 2001:db8:{i}::1/64\n");
         hosts.push(host);
@@ -97,7 +98,9 @@ fn place() -> Option<Place> {
     drop(router.script(&lines));
     for (i, host) in (1..).zip(&hosts) {
         for gateway in [format!("10.0.{i}.1"), format!("2001:db8:{i}::1")] {
-            eventually("the router answers", || ping(host, "-c1", &gateway).success().then_some(()));
+            eventually("the router answers", || {
+                ping(host, "-c1", &gateway).success().then_some(())
+            });
         }
     }
     Some(Place { _lab: lab, hosts, router })
@@ -132,7 +135,9 @@ fn hosts_that_joined_get_what_is_sent() {
     for (group, mac) in GROUPS {
         let from = if group.contains(':') { "2001:db8:1::2" } else { "10.0.1.2" };
         let hop = if group.contains(':') { "2001:db8:3::2 " } else { "10.0.3.2 " };
-        for path in ["host-sender Accept", "host-first Forward", &format!("{hop}host-second Forward")] {
+        for path in
+            ["host-sender Accept", "host-first Forward", &format!("{hop}host-second Forward")]
+        {
             drop(place.router.run(&format!("ip mroute add {group} via {path}")));
         }
         let receivers: Vec<_> = (1..4).map(|host| join(&place, host, group)).collect();

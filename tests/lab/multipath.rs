@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Two next hops that are real hosts: the share of flows of each, and the flows when one's link fails, or it doesn't
-//! answer any more.
+//! Two next hops that are real hosts: the share of flows of each, and the flows when one's link
+//! fails, or it doesn't answer any more.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -72,7 +72,9 @@ fn heard(star: &Star, to: &str, flows: u16) -> [BTreeSet<u16>; 2] {
             listener
         })
         .collect();
-    python(&sender.host, SEND, &[to, &FIRST.to_string(), &flows.to_string()]).timeout(PATIENCE).ok();
+    python(&sender.host, SEND, &[to, &FIRST.to_string(), &flows.to_string()])
+        .timeout(PATIENCE)
+        .ok();
     let heard = hosts.iter().zip(listeners).map(|(spoke, mut listener)| {
         // From himself: what was sent before is in his queue already.
         eventually("the last packets", || {
@@ -148,11 +150,16 @@ fn ten_thousand_flows_are_spread_by_weight() {
 fn both_hear(star: &Star) {
     // An unresolved next hop keeps only some of the waiting packets.
     for address in star.spokes[1..].iter().flat_map(Spoke::addresses) {
-        eventually("an answer", || ping(&star.spokes[0].host, "-c1 -W1", &address).success().then_some(()));
+        eventually("an answer", || {
+            ping(&star.spokes[0].host, "-c1 -W1", &address).success().then_some(())
+        });
     }
     for to in shared() {
         let [first, second] = heard(star, &to, 500).map(|flows| flows.len());
-        assert!(first > 0 && second > 0 && first + second == 500, "{to}: {first} and {second} flows");
+        assert!(
+            first > 0 && second > 0 && first + second == 500,
+            "{to}: {first} and {second} flows"
+        );
     }
 }
 
@@ -164,7 +171,10 @@ fn flows_take_the_other_link_when_one_is_down() {
     let is_up = |up: bool| {
         eventually("the link's state", || {
             let word = if up { "up" } else { "down" };
-            star.router.run(&format!("show hardware-interfaces {}", one.port)).contains(word).then_some(())
+            star.router
+                .run(&format!("show hardware-interfaces {}", one.port))
+                .contains(word)
+                .then_some(())
         });
     };
     both_hear(&star);
@@ -172,7 +182,12 @@ fn flows_take_the_other_link_when_one_is_down() {
     is_up(false);
     for to in shared() {
         let [first, second] = heard(&star, &to, 500);
-        assert_eq!((first.len(), second.len()), (0, 500), "{to}: {}", star.router.run("show errors"));
+        assert_eq!(
+            (first.len(), second.len()),
+            (0, 500),
+            "{to}: {}",
+            star.router.run("show errors")
+        );
     }
     one.host.up("eth0");
     let [_, ip6] = one.addresses();
@@ -187,7 +202,9 @@ fn flows_take_the_other_link_when_one_is_down() {
 fn silent(star: &Star) -> BTreeSet<String> {
     let all = star.router.json("show ip neighbors");
     let all = all.as_array().expect("a list").iter();
-    all.filter(|n| n["state"] == "silent").map(|n| n["ip"].as_str().expect("a text").into()).collect()
+    all.filter(|n| n["state"] == "silent")
+        .map(|n| n["ip"].as_str().expect("a text").into())
+        .collect()
 }
 
 #[test]
@@ -233,7 +250,9 @@ fn flows_leave_a_next_hop_that_does_not_answer() {
     gone(false);
     let log = star.router.log();
     assert!(
-        one.addresses().iter().all(|ip| log.contains(&format!("next hop {ip} on {} is down", one.port))),
+        one.addresses()
+            .iter()
+            .all(|ip| log.contains(&format!("next hop {ip} on {} is down", one.port))),
         "{log}"
     );
     back();

@@ -16,7 +16,9 @@ fn site() -> Option<(Lab, Site)> {
 
 /// The router's neighbours: address and station.
 fn neighbors(site: &Site) -> Vec<(String, String)> {
-    let Value::Array(all) = site.router().json("show ip4 neighbors") else { panic!("a list was expected") };
+    let Value::Array(all) = site.router().json("show ip4 neighbors") else {
+        panic!("a list was expected")
+    };
     let text = |n: &Value, key: &str| n[key].as_str().expect("a text").to_string();
     all.iter().map(|n| (text(n, "ip"), text(n, "ethernet"))).collect()
 }
@@ -65,7 +67,8 @@ fn a_station_that_was_replaced_is_found_again() {
     let mac = MacAddr([2, 0, 0, 0, 0, 0x77]);
     right.host.set_mac("eth0", mac);
     assert!(!ping(&left.host, "-c2 -i0.05 -W1", right.address).success());
-    // Then the entry is probed, and the old station doesn't answer. (Timers run at most once for a step of the clock.)
+    // Then the entry is probed, and the old station doesn't answer. (Timers run at most once for a
+    // step of the clock.)
     router.run("set clock adjust 31");
     eventually("asking anew", || {
         let _ = ping(&left.host, "-c1 -W1", right.address);
@@ -88,7 +91,9 @@ fn hosts_hear_of_our_address_and_that_it_is_taken() {
     // The announcement is read from the host's table: the host sent no request.
     router.run("set arp announce on");
     router.run(&format!("set interface mac address {} 02:00:00:00:00:55", left.port));
-    eventually("the announcement", || (station(left.gateway)? == "02:00:00:00:00:55").then_some(()));
+    eventually("the announcement", || {
+        (station(left.gateway)? == "02:00:00:00:00:55").then_some(())
+    });
     assert_ne!(old, "02:00:00:00:00:55");
     pings(&left.host, "-c1", left.gateway);
     // Proxy ARP: the host believes these to be on its own link.

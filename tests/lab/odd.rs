@@ -19,7 +19,11 @@ fn odd_packets(which: Which) {
     let mac = mac.unwrap_or_else(|| panic!("{neighbors}"));
     let script = include_str!("odd.py");
     let words = ["-c", script, mac, address, gateway, site.right.address];
-    let text = host.command("/usr/bin/python3").args(words).timeout(std::time::Duration::from_secs(60)).ok();
+    let text = host
+        .command("/usr/bin/python3")
+        .args(words)
+        .timeout(std::time::Duration::from_secs(60))
+        .ok();
     assert_eq!(text, "all as it should be\n");
     if let Some(router) = &site.router {
         let errors = router.run("show errors");

@@ -42,17 +42,28 @@ fn the_router_learns_the_path_mtu_of_what_it_sends() {
     ));
     let learned = |ip: &str| {
         let all = router.json("show ip pmtu");
-        let one = all.as_array().expect("a list").iter().find(|n| n["host_or_next_hop"] == ip).cloned()?;
+        let one = all
+            .as_array()
+            .expect("a list")
+            .iter()
+            .find(|n| n["host_or_next_hop"] == ip)
+            .cloned()?;
         (one["from"] == "learned").then(|| one["path_mtu"].as_u64()).flatten()
     };
     for (ip, df) in [("10.0.9.2", " df"), ("2001:db8:9::2", "")] {
         eventually("the far host answers", || {
-            router.run(&format!("ping {ip} repeat 1 interval 0.5")).contains("1 received").then_some(())
+            router
+                .run(&format!("ping {ip} repeat 1 interval 0.5"))
+                .contains("1 received")
+                .then_some(())
         });
         assert_eq!(learned(ip), None);
         let large = format!("ping {ip} repeat 1 interval 0.5 size 1430");
         let text = router.run(&format!("{large}{df}"));
-        assert!(text.contains("0 received") && text.contains("1400"), "told by the other router: {text}");
+        assert!(
+            text.contains("0 received") && text.contains("1400"),
+            "told by the other router: {text}"
+        );
         assert_eq!(eventually("that is learned", || learned(ip)), 1400);
         // From now on it fits: in two parts, if need be.
         let text = router.run(&large);

@@ -14,7 +14,8 @@ fn section(dir: &Path, more: &str) -> String {
 }
 
 fn write(dir: &Path, lines: &str) {
-    std::fs::write(dir.join("conf"), format!("# Ferrovia configuration\n{lines}")).expect("written");
+    std::fs::write(dir.join("conf"), format!("# Ferrovia configuration\n{lines}"))
+        .expect("written");
 }
 
 fn pending(router: &Router) -> Vec<(String, u64, String, Value)> {
@@ -67,7 +68,9 @@ fn an_interface_whose_device_is_missing_waits_for_it() {
     );
     // The others run.
     eventually("the other link", || ping(&right, "-c1", "10.0.2.1").success().then_some(()));
-    assert!(router.run("show hardware-interfaces host-late").contains("missing: opened when it comes"));
+    assert!(
+        router.run("show hardware-interfaces host-late").contains("missing: opened when it comes")
+    );
     // Saved and loaded, nothing of it is lost.
     let before = router.run("show running-config");
     for line in LATE.lines() {
@@ -92,8 +95,11 @@ fn an_interface_whose_device_is_missing_waits_for_it() {
     // It looks as it does after a restart.
     let late = |router: &Router| {
         let all = router.json("show interface");
-        let mut late =
-            all.as_array().and_then(|a| a.iter().find(|i| i["name"] == "host-late")).cloned().expect("there");
+        let mut late = all
+            .as_array()
+            .and_then(|a| a.iter().find(|i| i["name"] == "host-late"))
+            .cloned()
+            .expect("there");
         late["counters"] = Value::Null;
         (late.to_string(), router.run("show running-config"))
     };
@@ -126,7 +132,9 @@ ip route add 10.7.0.0/16 via 10.0.0.2 loop0
     let failed = |router: &Router| {
         let all = pending(router);
         assert!(all.iter().all(|(state, ..)| state == "failed"), "{all:?}");
-        all.into_iter().map(|(_, line, text, needs)| (line, text, needs.as_u64())).collect::<Vec<_>>()
+        all.into_iter()
+            .map(|(_, line, text, needs)| (line, text, needs.as_u64()))
+            .collect::<Vec<_>>()
     };
     let expected: Vec<_> = [(3, None), (4, None), (5, Some(4)), (6, Some(4))]
         .map(|(n, needs)| (n as u64, lines.lines().nth(n - 2).expect("there").to_string(), needs))

@@ -51,7 +51,8 @@ fn a_linux_host_reaches_the_ports_that_it_may() {
         let said = left.host.command("/usr/bin/python3").args(["-c", ASK, right.address]).ok();
         said.lines().map(|line| line.trim().to_string()).collect::<Vec<_>>()
     };
-    let all = ["5000 udp 10", "5000 udp 4000", "5000 tcp", "5001 udp 10", "5001 udp 4000", "5001 tcp"];
+    let all =
+        ["5000 udp 10", "5000 udp 4000", "5000 tcp", "5001 udp 10", "5001 udp 4000", "5001 tcp"];
     eventually("answers on all ports", || (ask() == all).then_some(()));
     let check = "set interface ip source-and-port-range-check";
     router.script(&format!(

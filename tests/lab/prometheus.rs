@@ -51,7 +51,10 @@ fn metrics_are_what_the_daemon_shows() {
         (value(&text, sent) >= Some(5000)).then_some(text)
     });
     let shown = router.json("show interface");
-    let pg1 = shown.as_array().and_then(|all| all.iter().find(|i| i["name"] == "pg1")).expect("pg1 is shown");
+    let pg1 = shown
+        .as_array()
+        .and_then(|all| all.iter().find(|i| i["name"] == "pg1"))
+        .expect("pg1 is shown");
     let bytes = value(&text, r#"ferrovia_interface_transmit_bytes_total{interface="pg1"}"#);
     assert_eq!(bytes, Some(5000 * 64));
     let counters = pg1.to_string();
@@ -75,13 +78,14 @@ fn metrics_are_what_the_daemon_shows() {
         let up = |what: &str, name: &str| {
             value(&text, &format!("ferrovia_interface_{what}_up{{interface=\"{name}\"}}"))
         };
-        let states =
-            [("admin", "pg1"), ("link", "pg1"), ("admin", "local0")].map(|(what, name)| up(what, name));
+        let states = [("admin", "pg1"), ("link", "pg1"), ("admin", "local0")]
+            .map(|(what, name)| up(what, name));
         (value(&text, bound) == Some(1) && states == [Some(1), Some(1), Some(0)]).then_some(())
     });
     router.run("set interface state pg0 down");
     eventually("pg0 is down", || {
-        (value(&scrape(&path), r#"ferrovia_interface_admin_up{interface="pg0"}"#) == Some(0)).then_some(())
+        (value(&scrape(&path), r#"ferrovia_interface_admin_up{interface="pg0"}"#) == Some(0))
+            .then_some(())
     });
     assert!(value(&scrape(&path), "ferrovia_process_resident_memory_bytes") > Some(1 << 20));
 

@@ -42,12 +42,14 @@ fn a_client_of_the_punt_socket_answers_a_linux_host() {
         let echo = site.netns.command("/usr/bin/python3").args(["-c", ECHO]).args(&paths).spawn();
         fixture::eventually("the client's socket", || client.exists().then_some(()));
         router.run(&format!("punt socket register ipv4 udp 5000 socket {}", client.display()));
-        let said = site.left.host.command("/usr/bin/python3").args(["-c", ASK, site.left.gateway]).ok();
+        let said =
+            site.left.host.command("/usr/bin/python3").args(["-c", ASK, site.left.gateway]).ok();
         assert_eq!(said.trim(), "echoed");
         let stats = router.run("show punt stats");
         assert!(stats.contains("malformed"), "{stats}");
         drop(echo);
-        // Nobody takes them any more: they are lost, and the host isn't told that somebody listened.
+        // Nobody takes them any more: they are lost, and the host isn't told that somebody
+        // listened.
         router.run("punt socket deregister ipv4 udp 5000");
         site.finish();
     }

@@ -12,7 +12,12 @@ fn taken_over(workers: usize, cable: Cable) {
     let mut site = Site::new(&lab, Which::Ferrovia(workers, cable));
     pings(&site.left.host, "-c2 -i0.05", site.right.address);
     for _ in 0..2 {
-        let talk = site.left.host.command("ping").args(["-n", "-i0.02", "-W1", site.right.address]).spawn();
+        let talk = site
+            .left
+            .host
+            .command("ping")
+            .args(["-n", "-i0.02", "-W1", site.right.address])
+            .spawn();
         eventually("traffic", || talk.stdout().contains("icmp_seq=3 ").then_some(()));
         let mut router = site.router.take().expect("the daemon routes");
         let socket = router.file("cli.sock");

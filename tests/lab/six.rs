@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The router between two hosts, as the hosts see it, in IPv6. The kernel as router passes the same tests.
+//! The router between two hosts, as the hosts see it, in IPv6. The kernel as router passes the same
+//! tests.
 
 use fixture::{Cable, Side, Site, Which, eventually, iperf};
 use testkit::lab::{Lab, require};
 
 use crate::host::{ping, pings};
 
-const ADDRESSES: [(&str, &str); 2] = [("2001:db8:1::2", "2001:db8:1::1"), ("2001:db8:2::2", "2001:db8:2::1")];
+const ADDRESSES: [(&str, &str); 2] =
+    [("2001:db8:1::2", "2001:db8:1::1"), ("2001:db8:2::2", "2001:db8:2::1")];
 
 /// A site whose hosts and router have IPv6 beside IPv4.
 pub fn site(which: Which) -> Option<(Lab, Site)> {
@@ -23,7 +25,9 @@ pub fn site(which: Which) -> Option<(Lab, Site)> {
         host.ip(&format!("-6 addr add {address}/64 dev eth0 nodad"));
         host.ip(&format!("-6 route add default via {gateway}"));
         match &site.router {
-            Some(router) => drop(router.run(&format!("set interface ip address {port} {gateway}/64"))),
+            Some(router) => {
+                drop(router.run(&format!("set interface ip address {port} {gateway}/64")))
+            }
             None => {
                 for name in ["all", port] {
                     site.netns.sysctl(&format!("net/ipv6/conf/{name}/disable_ipv6"), "0");
@@ -34,7 +38,9 @@ pub fn site(which: Which) -> Option<(Lab, Site)> {
     }
     // Waits until all link-local addresses may be used.
     for (side, (_, gateway)) in site.sides().into_iter().zip(ADDRESSES) {
-        eventually("the router answers", || ping(&side.host, "-c1", gateway).success().then_some(()));
+        eventually("the router answers", || {
+            ping(&side.host, "-c1", gateway).success().then_some(())
+        });
     }
     Some((lab, site))
 }
@@ -80,8 +86,10 @@ fn hosts_ping_each_other_and_the_router_in_ipv6() {
 fn expired_packets_show_the_way_in_ipv6() {
     on_every_router(|site| {
         let [(_, gateway), (to, _)] = ADDRESSES;
-        let text = site.left.host.command("traceroute").args(["-6", "-n", "-q2", "-w2", "-m4", to]).ok();
-        let hops: Vec<_> = text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)).collect();
+        let text =
+            site.left.host.command("traceroute").args(["-6", "-n", "-q2", "-w2", "-m4", to]).ok();
+        let hops: Vec<_> =
+            text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)).collect();
         assert_eq!(hops, [gateway, to], "{text}");
         let output = ping(&site.left.host, "-c1 -t1", to);
         let expected = format!("From {gateway} icmp_seq=1 Time exceeded: Hop limit");
@@ -173,8 +181,11 @@ fn the_router_pings_and_traces_in_ipv6() {
     let text = site.router().run(&format!("traceroute {to} interval 0.5"));
     assert!(text.contains(&format!("1: {to}:")), "{text}");
     let link = site.right.host.sh("ip -6 -o addr show dev eth0 scope link").ok();
-    let link =
-        link.split_whitespace().nth(3).and_then(|a| a.split('/').next()).expect("a link-local address");
+    let link = link
+        .split_whitespace()
+        .nth(3)
+        .and_then(|a| a.split('/').next())
+        .expect("a link-local address");
     // The host has to be sure of its address first.
     let line = format!("ping {link} source {} repeat 1", site.right.port);
     eventually("the host answers from its link", || {

@@ -29,8 +29,12 @@ fn the_segment_counts_what_goes_through() {
     let want = ["local0", "pg0", "pg1"].map(String::from);
     assert_eq!(names, Some(Value::Names(want.to_vec())));
     router.run("packet-generator enable-stream");
-    eventually("all packets", || (total(&reader, "/interfaces/pg1/tx") >= Some(5000)).then_some(()));
-    let Some(Value::Combined(tx)) = reader.get("/if/tx").expect("readable") else { panic!("no /if/tx") };
+    eventually("all packets", || {
+        (total(&reader, "/interfaces/pg1/tx") >= Some(5000)).then_some(())
+    });
+    let Some(Value::Combined(tx)) = reader.get("/if/tx").expect("readable") else {
+        panic!("no /if/tx")
+    };
     assert_eq!(tx.iter().map(Vec::len).collect::<Vec<_>>(), [3, 3], "a row for each thread");
     assert!(total(&reader, "/nodes/pg1-tx/vectors") >= Some(5000));
     let beat = total(&reader, "/sys/heartbeat");

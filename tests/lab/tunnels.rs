@@ -14,12 +14,13 @@ fn guest_link(netns: &Netns, router: &Router, addresses: &[&str]) {
     netns.up("uml");
     router.run("create host-interface name uml");
     router.run("set interface state host-uml up");
-    addresses
-        .iter()
-        .for_each(|address| _ = router.run(&format!("set interface ip address host-uml {address}")));
+    addresses.iter().for_each(|address| {
+        _ = router.run(&format!("set interface ip address host-uml {address}"))
+    });
 }
 
-/// IPv4 and IPv6 in both, with TCP in both directions, and packets that have to be fragmented on the way.
+/// IPv4 and IPv6 in both, with TCP in both directions, and packets that have to be fragmented on
+/// the way.
 #[test]
 fn linux_ends_of_ip_in_ip() {
     if require(&["root", "linux.uml", "modprobe"]).is_none() {
@@ -74,16 +75,22 @@ done",
     assert_eq!(answered(&text), 12, "{text}");
     drop(server);
     assert_eq!(checksum_errors(&right.host), 0);
-    for (node, counter) in
-        [("ipip4-input", "decapsulated"), ("ipip6-input", "decapsulated"), ("ipip-encap", "encapsulated")]
-    {
+    for (node, counter) in [
+        ("ipip4-input", "decapsulated"),
+        ("ipip6-input", "decapsulated"),
+        ("ipip-encap", "encapsulated"),
+    ] {
         let errors = router.run("show errors");
-        assert!(errors.lines().any(|line| line.contains(node) && line.contains(counter)), "{errors}");
+        assert!(
+            errors.lines().any(|line| line.contains(node) && line.contains(counter)),
+            "{errors}"
+        );
     }
     site.finish();
 }
 
-/// With keys, with checksums and sequence numbers that the kernel sends, over both protocols; Ethernet frames.
+/// With keys, with checksums and sequence numbers that the kernel sends, over both protocols;
+/// Ethernet frames.
 #[test]
 fn linux_ends_of_gre() {
     if require(&["root", "linux.uml", "modprobe"]).is_none() {
@@ -146,7 +153,8 @@ ping -n -c 2 -i 0.2 -W 1 10.10.0.1 || true",
     site.finish();
 }
 
-/// Two hosts whose kernels have VXLAN, in one bridge domain with a routed interface: underlays of IPv4 and IPv6, a group of hosts.
+/// Two hosts whose kernels have VXLAN, in one bridge domain with a routed interface: underlays of
+/// IPv4 and IPv6, a group of hosts.
 #[test]
 fn linux_ends_of_vxlan() {
     let Some((_lab, site)) = six::site(six::VETH) else { return };
@@ -170,16 +178,22 @@ fn linux_ends_of_vxlan() {
          set interface state loop1 up
          set interface ip address loop1 10.15.0.1/24",
     );
-    // A device of the kernel takes super-packets of tunnels too, which can't be told to a packet socket.
+    // A device of the kernel takes super-packets of tunnels too, which can't be told to a packet
+    // socket.
     for side in [left, right] {
         side.host.command("ethtool").args(["-K", "eth0", "tx-udp_tnl-segmentation", "off"]).run();
-        side.host.command("ethtool").args(["-K", "eth0", "tx-udp_tnl-csum-segmentation", "off"]).run();
+        side.host
+            .command("ethtool")
+            .args(["-K", "eth0", "tx-udp_tnl-csum-segmentation", "off"])
+            .run();
     }
     let link = |side: &Side, name: &str, options: &str, addresses: &[&str]| {
         side.host.ip(&format!("link add {name} type vxlan dstport 4789 {options}"));
         side.host.sysctl(&format!("net/ipv6/conf/{name}/disable_ipv6"), "0");
         side.host.ip(&format!("link set {name} up"));
-        addresses.iter().for_each(|address| _ = side.host.ip(&format!("addr add {address} dev {name}")));
+        addresses
+            .iter()
+            .for_each(|address| _ = side.host.ip(&format!("addr add {address} dev {name}")));
     };
     link(left, "vx", "id 13 local 10.0.1.2 remote 10.0.1.1", &["10.9.0.2/24"]);
     left.host.ip("-6 addr add 2001:db8:9::2/64 dev vx nodad");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A Linux host at the far end of encapsulations. It has no tunnels: a program takes the packets out of datagrams, answers the
-//! pings, and sends the answers back in datagrams. The host's stack has looked at the datagrams' checksums and put their fragments
-//! together.
+//! A Linux host at the far end of encapsulations. It has no tunnels: a program takes the packets
+//! out of datagrams, answers the pings, and sends the answers back in datagrams. The host's stack
+//! has looked at the datagrams' checksums and put their fragments together.
 
 use fixture::eventually;
 
@@ -53,7 +53,8 @@ fn pings_go_in_datagrams_of_both_protocols_and_come_back() {
     for to in ["198.18.0.9", "198.19.0.9"] {
         eventually("the far end answers", || ping(&left.host, "-c1", to).success().then_some(()));
         pings(&left.host, "-c5 -i.1 -s1000", to);
-        // With the headers in front these are larger than the link: the datagrams are fragmented, and put together again.
+        // With the headers in front these are larger than the link: the datagrams are fragmented,
+        // and put together again.
         pings(&left.host, "-c5 -i.1 -s1472 -Mdo", to);
     }
     assert_eq!(counter(&right.host, "Udp", "InCsumErrors"), 0);

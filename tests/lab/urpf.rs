@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reverse path checks of what a Linux host sends: from its own addresses, and from addresses that are routed elsewhere or nowhere.
+//! Reverse path checks of what a Linux host sends: from its own addresses, and from addresses that
+//! are routed elsewhere or nowhere.
 
 use fixture::{PATIENCE, Router, eventually};
 
 use crate::host::pings;
 use crate::six;
 
-/// Notes the source and the text of each datagram. `list` is answered with the notes, which are then forgotten.
+/// Notes the source and the text of each datagram. `list` is answered with the notes, which are
+/// then forgotten.
 const SERVE: &str = "
 import select, socket
 every, notes = [], []
@@ -25,8 +27,8 @@ while True:
         else: notes.append(who[0] + ' sent ' + data.decode())
 ";
 
-/// Arguments: the server, the number of datagrams that should arrive, and pairs of source and destination. Sends five datagrams for
-/// each pair, and prints the notes of the server.
+/// Arguments: the server, the number of datagrams that should arrive, and pairs of source and
+/// destination. Sends five datagrams for each pair, and prints the notes of the server.
 const SEND: &str = "
 import socket, sys, time
 def connected(source, to):
@@ -94,9 +96,13 @@ fn only_sources_that_are_routed_back_pass() {
     };
     eventually("all sources arrive without checks", || arrives(&every).then_some(()));
     let check = |mode: &str| {
-        router.script(&format!("set urpf ip4 rx {mode} {0}\nset urpf ip6 rx {mode} {0}\n", left.port));
+        router.script(&format!(
+            "set urpf ip4 rx {mode} {0}\nset urpf ip6 rx {mode} {0}\n",
+            left.port
+        ));
     };
-    let dropped = |mode: &str| ["ip4", "ip6"].map(|ip| drops(router, &format!("{ip}-rx-urpf-{mode}")));
+    let dropped =
+        |mode: &str| ["ip4", "ip6"].map(|ip| drops(router, &format!("{ip}-rx-urpf-{mode}")));
     let route = |verb: &str, port: &str, hop: &str, hop6: &str| {
         router.script(&format!(
             "ip route {verb} {far}/32 via {hop} {port}\nip route {verb} {far6}/128 via {hop6} {port}\n"

@@ -8,7 +8,9 @@ use crate::{guest, host::answered, six};
 
 #[test]
 fn a_linux_host_on_vlans_reaches_the_router_and_what_is_behind_it() {
-    let Some(lab) = require(&["root", "linux.uml", "modprobe", "tcpdump", "ping", "iperf3"]) else { return };
+    let Some(lab) = require(&["root", "linux.uml", "modprobe", "tcpdump", "ping", "iperf3"]) else {
+        return;
+    };
     let site = Site::new(&lab, six::VETH);
     let (router, right) = (site.router(), &site.right);
     site.netns.ip("tuntap add dev uml mode tap");
@@ -55,9 +57,11 @@ iperf3 -c 10.0.2.2 -t 2",
     assert_eq!(answered(&text), 5, "{text}");
     drop(server);
     let frames = capture.kill().stdout;
-    for tags in
-        ["802.1Q (0x8100)", "vlan 200, p 0, ethertype 802.1Q (0x8100), vlan 7", "802.1Q-QinQ (0x88a8)"]
-    {
+    for tags in [
+        "802.1Q (0x8100)",
+        "vlan 200, p 0, ethertype 802.1Q (0x8100), vlan 7",
+        "802.1Q-QinQ (0x88a8)",
+    ] {
         assert!(frames.contains(tags), "no {tags} in\n{frames}");
     }
     let table = router.run("show sub-interfaces");

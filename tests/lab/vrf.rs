@@ -35,11 +35,13 @@ fn the_same_addresses_in_two_tables_are_different_hosts() {
     let echoes = |spoke: &Spoke| {
         let text = spoke.host.sh("cat /proc/net/snmp6").ok();
         let line = text.lines().find(|l| l.starts_with("Icmp6InEchos"));
-        let six: u64 = line.and_then(|l| l.split_whitespace().nth(1)?.parse().ok()).expect("a counter");
+        let six: u64 =
+            line.and_then(|l| l.split_whitespace().nth(1)?.parse().ok()).expect("a counter");
         [counter(&spoke.host, "Icmp", "InEchos"), six]
     };
     for (name, left, right) in customers {
-        let mut server = right.host.command("/usr/bin/python3").args(["-c", SERVE, name, "2"]).spawn();
+        let mut server =
+            right.host.command("/usr/bin/python3").args(["-c", SERVE, name, "2"]).spawn();
         server.wait_for("listening", PATIENCE);
         let before = star.spokes.iter().map(echoes).collect::<Vec<_>>();
         for address in right.addresses() {
@@ -54,14 +56,24 @@ fn the_same_addresses_in_two_tables_are_different_hosts() {
         // No other host has received it.
         for (spoke, before) in star.spokes.iter().zip(before) {
             let after = echoes(spoke);
-            let n = if std::ptr::eq(spoke, right) { 3 } else { 2 * u64::from(std::ptr::eq(spoke, left)) };
-            assert_eq!([after[0] - before[0], after[1] - before[1]], [n; 2], "{name}: {}", spoke.port);
+            let n = if std::ptr::eq(spoke, right) {
+                3
+            } else {
+                2 * u64::from(std::ptr::eq(spoke, left))
+            };
+            assert_eq!(
+                [after[0] - before[0], after[1] - before[1]],
+                [n; 2],
+                "{name}: {}",
+                spoke.port
+            );
         }
     }
     // A route of one customer isn't in the other's table, nor in the default table.
     for (at, (network, len)) in both(50, 0).iter().zip([24, 64]).enumerate() {
         let via = &red_right.addresses()[at];
-        star.router.run(&format!("ip route add {network}/{len} table 10 via {via} {}", red_right.port));
+        star.router
+            .run(&format!("ip route add {network}/{len} table 10 via {via} {}", red_right.port));
     }
     let [ip4, ip6] = both(50, 1);
     red_right.host.addr("lo", &format!("{ip4}/32"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Self-describing payloads: cells of 16 bytes, each with the packet's tag, its place in the payload and a hash of both.
-//! So every byte of any piece of a payload (a fragment, a segment) can be verified without a memory of what was sent.
+//! Self-describing payloads: cells of 16 bytes, each with the packet's tag, its place in the
+//! payload and a hash of both. So every byte of any piece of a payload (a fragment, a segment) can
+//! be verified without a memory of what was sent.
 
 /// Bytes of a cell.
 pub const CELL: usize = 16;
@@ -67,7 +68,8 @@ pub struct Corrupt {
     pub claim: Tag,
 }
 
-/// Verifies a piece that begins `at` bytes into a payload: its tag, or `None` if it is too short to hold a whole cell.
+/// Verifies a piece that begins `at` bytes into a payload: its tag, or `None` if it is too short to
+/// hold a whole cell.
 pub fn verify(seed: u64, piece: &[u8], at: usize) -> Result<Option<Tag>, Corrupt> {
     let lead = at.next_multiple_of(CELL) - at;
     let Some(word) = piece.get(lead..lead + CELL).and_then(|cell| cell.first_chunk()) else {
@@ -102,8 +104,11 @@ mod tests {
         for at in (0..payload.len()).step_by(8) {
             for len in [24, 40, 512, 1440] {
                 let piece = &payload[at..payload.len().min(at + len)];
-                let want =
-                    if piece.len() < CELL || at % CELL != 0 && piece.len() < 24 { None } else { Some(TAG) };
+                let want = if piece.len() < CELL || at % CELL != 0 && piece.len() < 24 {
+                    None
+                } else {
+                    Some(TAG)
+                };
                 assert_eq!(verify(5, piece, at), Ok(want), "{at} {len}");
             }
         }

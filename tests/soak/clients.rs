@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Clients of the API, the stats segment, Prometheus and the CLI: some behave, and are served; some don't.
+//! Clients of the API, the stats segment, Prometheus and the CLI: some behave, and are served; some
+//! don't.
 
 use crate::ports::Shared;
 use fixture::CliClient;
@@ -39,8 +40,13 @@ pub fn api(dir: &Path, shared: &Shared, served: &Served, until: impl Fn() -> boo
             context += 1;
             match client.ping(context) {
                 Some(answers) if answers >= 50 => drop(served.api.fetch_add(52, Relaxed)),
-                Some(answers) => shared.fault(format!("API: {answers} answers to 50 requests and a dump")),
-                None => return shared.fault("API: the connection of a client that behaves was ended".into()),
+                Some(answers) => {
+                    shared.fault(format!("API: {answers} answers to 50 requests and a dump"))
+                }
+                None => {
+                    return shared
+                        .fault("API: the connection of a client that behaves was ended".into());
+                }
             }
             std::thread::sleep(Duration::from_millis(30));
         }
@@ -102,9 +108,17 @@ pub fn hostile(dir: &Path, seed: u64, shared: &Shared, served: &Served, until: i
             idle.swap_remove(rng.below(idle.len()));
         }
         if rng.one_in(20)
-            && let Ok(mut session) = CliClient::connect(&dir.join("cli.sock"), Duration::from_secs(60))
+            && let Ok(mut session) =
+                CliClient::connect(&dir.join("cli.sock"), Duration::from_secs(60))
         {
-            let words = ["show ip fib", "show ip route \u{7f}", "{ { {", "show", "exec /dev/zero", "echo \\"];
+            let words = [
+                "show ip fib",
+                "show ip route \u{7f}",
+                "{ { {",
+                "show",
+                "exec /dev/zero",
+                "echo \\",
+            ];
             let line = format!("{} {}", rng.pick(&words), "x".repeat(rng.below(5000)));
             let _ = session.run(&line, rng.one_in(2));
         }

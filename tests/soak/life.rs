@@ -13,10 +13,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use testkit::lab::Netns;
 
-/// Maximum time until buffers are free: neighbours are solicited for some seconds, fragments wait half a second.
+/// Maximum time until buffers are free: neighbours are solicited for some seconds, fragments wait
+/// half a second.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// Buffers that threads keep at hand: each as many as the longest frame takes, once it has received from a tap.
+/// Buffers that threads keep at hand: each as many as the longest frame takes, once it has received
+/// from a tap.
 const AT_HAND: u64 = 3 * 33;
 /// Longer than anything waits: for neighbours, or for further fragments.
 const AT_REST: Duration = Duration::from_secs(5);
@@ -59,9 +61,11 @@ pub fn resident(id: u32) -> u64 {
 pub fn buffers(dir: &Path) -> Result<(u64, u64), String> {
     let mut session = CliClient::connect(&dir.join("cli.sock"), Duration::from_secs(60))?;
     let text = session.run("show buffers", true)??;
-    let rows: serde_json::Value = serde_json::from_str(&text).map_err(|e| format!("show buffers: {e}"))?;
+    let rows: serde_json::Value =
+        serde_json::from_str(&text).map_err(|e| format!("show buffers: {e}"))?;
     let row = &rows[0];
-    let number = |name: &str| row[name].as_u64().ok_or_else(|| format!("show buffers: no {name} in {text}"));
+    let number =
+        |name: &str| row[name].as_u64().ok_or_else(|| format!("show buffers: no {name} in {text}"));
     Ok((number("used")?, number("total")?))
 }
 
@@ -71,7 +75,8 @@ impl Life<'_> {
     }
 
     fn show(&self, line: &str) -> Result<String, String> {
-        let mut session = CliClient::connect(&self.dir().join("cli.sock"), Duration::from_secs(60))?;
+        let mut session =
+            CliClient::connect(&self.dir().join("cli.sock"), Duration::from_secs(60))?;
         session.run(line, false)?.map_err(|e| format!("{line}: {e}"))
     }
 
@@ -113,7 +118,8 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// When nothing is sent: good packets alone arrive, all buffers come back, and memory is as it was.
+    /// When nothing is sent: good packets alone arrive, all buffers come back, and memory is as it
+    /// was.
     pub fn quiet(&mut self, shared: &Shared, record: &Record, limit: u64) -> Result<(), String> {
         shared.traffic.store(false, Relaxed);
         ports::calm(shared)?;
@@ -122,7 +128,8 @@ impl Life<'_> {
         let now = resident(self.router.id());
         let [first, last, _] = &record.resident;
         last.store(now, Relaxed);
-        let first = first.compare_exchange(0, now, Relaxed, Relaxed).map_or_else(|first| first, |_| now);
+        let first =
+            first.compare_exchange(0, now, Relaxed, Relaxed).map_or_else(|first| first, |_| now);
         if now > (first + first / 2 + (64 << 20)).max(limit) {
             return Err(format!(
                 "it grows: {} MiB resident, after the first life {}",
@@ -142,15 +149,19 @@ impl Life<'_> {
                 return Ok(used);
             }
             if start.elapsed() > SETTLED {
-                let held = self.show("show buffers verbose").or_else(|_| self.show("show buffers"))?;
+                let held =
+                    self.show("show buffers verbose").or_else(|_| self.show("show buffers"))?;
                 let errors = self.show("show errors")?;
-                return Err(format!("{used} buffers are in use, expected at most {most}\n{held}\n{errors}"));
+                return Err(format!(
+                    "{used} buffers are in use, expected at most {most}\n{held}\n{errors}"
+                ));
             }
             std::thread::sleep(Duration::from_millis(100));
         }
     }
 
-    /// Saves, ends the daemon or kills it while packets come, starts it, and compares what it was with what it is.
+    /// Saves, ends the daemon or kills it while packets come, starts it, and compares what it was
+    /// with what it is.
     pub fn restart(&mut self, kill: bool, record: &Record) -> Result<(), String> {
         self.show("save")?;
         let before = self.show("show running-config")?;
@@ -174,7 +185,8 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Makes the router of the plan, and sees how many buffers are in use when it has carried some packets.
+    /// Makes the router of the plan, and sees how many buffers are in use when it has carried some
+    /// packets.
     pub fn configure(&self, shared: &Shared, record: &Record) -> Result<(), String> {
         record.id.store(self.router.id(), Relaxed);
         drop(self.router.script(&plan::configuration()));
@@ -196,7 +208,10 @@ impl Life<'_> {
 fn difference(before: &str, after: &str) -> String {
     let only = |a: &str, b: &str, sign| -> String {
         let others: Vec<_> = b.lines().collect();
-        a.lines().filter(|line| !others.contains(line)).map(|line| format!("{sign}{line}\n")).collect()
+        a.lines()
+            .filter(|line| !others.contains(line))
+            .map(|line| format!("{sign}{line}\n"))
+            .collect()
     };
     only(before, after, '-') + &only(after, before, '+')
 }

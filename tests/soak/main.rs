@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Everything at once, for long: a daemon with two workers as a process, hosts that send good and bad packets of all kinds,
-//! operators that change everything, clients of all sockets, restarts. Every byte that comes out is verified; in the end no
-//! buffer is missing.
+//! Everything at once, for long: a daemon with two workers as a process, hosts that send good and
+//! bad packets of all kinds, operators that change everything, clients of all sockets, restarts.
+//! Every byte that comes out is verified; in the end no buffer is missing.
 //!
-//! `make soak` runs it. Each life of the daemon goes through these states: load, a quiet time in which the levels of buffers
-//! and memory are held against those of the start, and under load again the end by a signal that can be caught or by one that
-//! can't.
+//! `make soak` runs it. Each life of the daemon goes through these states: load, a quiet time in
+//! which the levels of buffers and memory are held against those of the start, and under load again
+//! the end by a signal that can be caught or by one that can't.
 
 mod cells;
 mod clients;
@@ -44,7 +44,8 @@ struct Options {
 }
 
 fn options() -> Result<Options, String> {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let mut options = Options { seconds: 3600, seed: now.as_secs(), memory: 256, only: Vec::new() };
     let mut args = std::env::args().skip(1);
     while let Some(name) = args.next() {
@@ -53,7 +54,8 @@ fn options() -> Result<Options, String> {
             options.only = value.split(',').map(str::to_string).collect();
             continue;
         }
-        let value: u64 = value.parse().map_err(|_| format!("{name}: expected a number behind it"))?;
+        let value: u64 =
+            value.parse().map_err(|_| format!("{name}: expected a number behind it"))?;
         match name.as_str() {
             "--seconds" => options.seconds = value.max(20),
             "--seed" => options.seed = value,
@@ -77,7 +79,9 @@ fn main() -> ExitCode {
         }
     };
     let Some(lab) = lab::require(&["root", "ip"]) else {
-        eprintln!("soak: nothing was run: it makes network namespaces, so it has to be started as root");
+        eprintln!(
+            "soak: nothing was run: it makes network namespaces, so it has to be started as root"
+        );
         return ExitCode::FAILURE;
     };
     match soak(&lab, &options) {
@@ -146,14 +150,19 @@ fn soak(lab: &Lab, options: &Options) -> Result<(), String> {
     report(&shared, &record, start.elapsed());
     let result = match (result, faults.is_empty()) {
         (result, true) => result,
-        (result, false) => {
-            Err(format!("{}{}", faults.join("\n"), result.err().map_or(String::new(), |e| format!("\n{e}"))))
-        }
+        (result, false) => Err(format!(
+            "{}{}",
+            faults.join("\n"),
+            result.err().map_or(String::new(), |e| format!("\n{e}"))
+        )),
     };
     if result.is_err() {
         let log = record.log.into_inner().unwrap_or_default() + &life.router.log();
         let lines: Vec<_> = log.lines().collect();
-        eprintln!("the daemon's log ends so:\n{}", lines[lines.len().saturating_sub(TAIL)..].join("\n"));
+        eprintln!(
+            "the daemon's log ends so:\n{}",
+            lines[lines.len().saturating_sub(TAIL)..].join("\n")
+        );
     }
     result
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Operators: random changes, every show command, traces and captures; and all changes removed in the end.
+//! Operators: random changes, every show command, traces and captures; and all changes removed in
+//! the end.
 
 use crate::plan::{self, PORTS};
 use crate::ports::Shared;
@@ -265,8 +266,8 @@ impl<'a> Operator<'a> {
             let _ = self.router.command("ip").args(["link", "del", &name]).run();
             return Ok(());
         }
-        let words =
-            ["link", "add", &name, "type", "veth", "peer", "name", &format!("y{n}")].map(str::to_string);
+        let words = ["link", "add", &name, "type", "veth", "peer", "name", &format!("y{n}")]
+            .map(str::to_string);
         let _ = self.router.command("ip").args(words).run();
         let todo = [
             format!("create host-interface name {name}"),
@@ -279,7 +280,9 @@ impl<'a> Operator<'a> {
     fn tap(&mut self, n: usize) -> Result<(), String> {
         let hosts = &self.hosts;
         let todo = [
-            format!("create tap id {n} host-ns {hosts} host-if-name t{n} host-ip4-addr 10.204.{n}.2/24"),
+            format!(
+                "create tap id {n} host-ns {hosts} host-if-name t{n} host-ip4-addr 10.204.{n}.2/24"
+            ),
             format!("set interface ip address tap{n} 10.204.{n}.1/24"),
             format!("set interface state tap{n} up"),
         ];
@@ -297,8 +300,10 @@ impl<'a> Operator<'a> {
             host % 2
         );
         let todo = [new, format!("packet-generator enable-stream {name}")];
-        let back =
-            [format!("packet-generator disable-stream {name}"), format!("packet-generator delete {name}")];
+        let back = [
+            format!("packet-generator disable-stream {name}"),
+            format!("packet-generator delete {name}"),
+        ];
         self.toggle(name, &todo, &back)
     }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The address plan, shared by the router's configuration, the senders and the verification.
 //!
-//! Port `i` of the router, `host-ri`, has 10.0.i.1/24 and 2001:db8:i::1/64; its far end is a host that answers for all addresses
-//! of the link with a last byte below 200. Behind it lie 10.1i.0.0/16 and 2001:db8:10i::/48, and the sources of verified packets,
-//! 198.18.i.0/24 and 2001:db8:5eed:i::/64.
+//! Port `i` of the router, `host-ri`, has 10.0.i.1/24 and 2001:db8:i::1/64; its far end is a host
+//! that answers for all addresses of the link with a last byte below 200. Behind it lie
+//! 10.1i.0.0/16 and 2001:db8:10i::/48, and the sources of verified packets, 198.18.i.0/24 and
+//! 2001:db8:5eed:i::/64.
 
 use wire::MacAddr;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The hosts: one thread for each port of the router sends, answers neighbour requests, and verifies received frames.
+//! The hosts: one thread for each port of the router sends, answers neighbour requests, and
+//! verifies received frames.
 
 use crate::plan::PORTS;
 use crate::sink::{self, Seen};
@@ -39,7 +40,8 @@ pub struct Shared {
     pub verified: [AtomicU64; Kind::ALL.len()],
     /// Bytes of pieces that are too short to identify their packet.
     pub short: AtomicU64,
-    /// Frames with verified pieces; frames of bad kinds that the kernel took; frames that it refused.
+    /// Frames with verified pieces; frames of bad kinds that the kernel took; frames that it
+    /// refused.
     pub frames: AtomicU64,
     pub bad: [AtomicU64; Bad::ALL.len()],
     pub refused: AtomicU64,
@@ -147,7 +149,8 @@ impl Port {
     }
 
     fn send_good(&mut self, kind: Kind, shared: &Shared) {
-        let Some(good) = traffic::good(kind, shared.seed, self.at, &mut self.number, &mut self.rng) else {
+        let Some(good) = traffic::good(kind, shared.seed, self.at, &mut self.number, &mut self.rng)
+        else {
             return;
         };
         let copies = u64::from(good.outputs.count_ones());
@@ -199,7 +202,8 @@ pub fn tally(shared: &Shared) -> Vec<(u64, u64)> {
     shared.wanted.iter().zip(&shared.verified).map(load).collect()
 }
 
-/// Good packets alone: within five rounds there has to be one for each kind of which nothing is lost.
+/// Good packets alone: within five rounds there has to be one for each kind of which nothing is
+/// lost.
 pub fn calm(shared: &Shared) -> Result<(), String> {
     let mut missing: Vec<Kind> = Kind::ALL.to_vec();
     let mut last = String::new();
@@ -224,7 +228,10 @@ pub fn calm(shared: &Shared) -> Result<(), String> {
             }
             let all_sent = shared.calm_done.load(Relaxed) as usize == PORTS;
             // Twenty seconds behind the last packet: the machine may be loaded.
-            if all_sent && (lost.is_empty() || waited > 200) || waited > 1200 || shared.has_stopped() {
+            if all_sent && (lost.is_empty() || waited > 200)
+                || waited > 1200
+                || shared.has_stopped()
+            {
                 break lost;
             }
         };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verification of frames from the router: every byte is as it was sent, and the port is an allowed one.
+//! Verification of frames from the router: every byte is as it was sent, and the port is an allowed
+//! one.
 
 use crate::cells::{self, Tag};
 use crate::plan;
@@ -14,7 +15,8 @@ pub enum Seen {
     Good(Tag, usize),
     /// Ours, but with so few bytes that its packet is unknown.
     Short(usize),
-    /// An ARP request for this address of the link, or an IPv6 neighbour solicitation (the whole frame is needed to answer).
+    /// An ARP request for this address of the link, or an IPv6 neighbour solicitation (the whole
+    /// frame is needed to answer).
     Question,
     /// Not a packet of ours.
     Other,
@@ -22,7 +24,8 @@ pub enum Seen {
     Bad(String),
 }
 
-/// The payload of a packet of ours: its piece of it, where that begins, and whether the packet is whole.
+/// The payload of a packet of ours: its piece of it, where that begins, and whether the packet is
+/// whole.
 struct Piece<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -92,7 +95,8 @@ fn ip4(packet: &[u8]) -> Found<'_> {
     }
     let (offset, more) = (be16(packet, 6) & 0x1fff, packet[6] & 0x20 != 0);
     let first = offset == 0;
-    Ok(piece(fixed[9], &packet[header..], offset * 8, first && !more, ours).map(|piece| (piece, packet)))
+    Ok(piece(fixed[9], &packet[header..], offset * 8, first && !more, ours)
+        .map(|piece| (piece, packet)))
 }
 
 fn ip6(packet: &[u8]) -> Found<'_> {
@@ -145,7 +149,11 @@ fn piece(protocol: u8, upper: &[u8], offset: usize, whole: bool, ours: bool) -> 
         IpProtocol::TCP => {
             let sequence = u32::from_be_bytes(*upper.get(4..8)?.first_chunk()?);
             let header = usize::from(upper.get(12)? >> 4) * 4;
-            Some(Piece { bytes: upper.get(header..)?, at: sequence.wrapping_sub(1) as usize, whole })
+            Some(Piece {
+                bytes: upper.get(header..)?,
+                at: sequence.wrapping_sub(1) as usize,
+                whole,
+            })
         }
         // Echo replies; errors are not verified.
         IpProtocol::ICMP if !ours && upper.first() == Some(&0) => {
@@ -192,7 +200,9 @@ mod tests {
         for kind in Kind::ALL.into_iter().filter(|kind| !kind.is_echo()) {
             for from in 0..plan::PORTS {
                 let mut bytes = 0;
-                let Some(packet) = traffic::good(kind, 9, from, &mut number, &mut rng) else { continue };
+                let Some(packet) = traffic::good(kind, 9, from, &mut number, &mut rng) else {
+                    continue;
+                };
                 let port = packet.outputs.trailing_zeros() as usize;
                 for (offload, frame) in packet.frames {
                     let frame = routed(frame);
@@ -215,7 +225,10 @@ mod tests {
                     let mut changed = frame.clone();
                     let last = changed.len() - 1;
                     changed[last] ^= 1;
-                    assert!(matches!(look(9, &changed, offload, port), Seen::Bad(_)), "{kind:?} changed");
+                    assert!(
+                        matches!(look(9, &changed, offload, port), Seen::Bad(_)),
+                        "{kind:?} changed"
+                    );
                 }
                 assert_eq!(bytes, packet.bytes, "{kind:?}");
             }

@@ -108,14 +108,17 @@ pub fn good(kind: Kind, seed: u64, from: usize, number: &mut u32, rng: &mut Rng)
         _ => 1 + rng.below(70),
     };
     *number = number.wrapping_add(1) & 0xfff_ffff;
-    let tag = Tag { number: *number, cells: cells as u16, kind: kind as u8, outputs, from: from as u8 };
+    let tag =
+        Tag { number: *number, cells: cells as u16, kind: kind as u8, outputs, from: from as u8 };
     let payload = tag.payload(seed);
     let bytes = payload.len();
     let (source4, source6) = (plan::source4(from), plan::source6(from));
     let host = rng.below(250) as u8;
     let (to4, to6) = match kind {
         kind if kind.is_echo() => (plan::router4(from), plan::router6(from)),
-        kind if kind.is_group() => ([239, 1, 1, 1], [0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+        kind if kind.is_group() => {
+            ([239, 1, 1, 1], [0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
+        }
         _ => (plan::behind4(to, host), plan::behind6(to, host)),
     };
     let mac = match kind {
@@ -132,15 +135,17 @@ pub fn good(kind: Kind, seed: u64, from: usize, number: &mut u32, rng: &mut Rng)
         Kind::Udp4 | Kind::Large4 | Kind::Group4 | Kind::LargeGroup4 => plain(ip4().udp(a, b)),
         Kind::Udp6 | Kind::Large6 | Kind::Group6 => plain(ip6().udp(a, b)),
         Kind::Options4 => plain(ip4().options(OPTIONS).udp(a, b)),
-        Kind::Extensions6 => {
-            plain(ip6().ext(IpProtocol::HOP_BY_HOP, PADDING6).ext(IpProtocol(60), PADDING6).udp(a, b))
-        }
+        Kind::Extensions6 => plain(
+            ip6().ext(IpProtocol::HOP_BY_HOP, PADDING6).ext(IpProtocol(60), PADDING6).udp(a, b),
+        ),
         Kind::Echo4 => plain(ip4().icmp_echo(a, b)),
         Kind::Echo6 => plain(ip6().icmp6_echo(a, b)),
         Kind::Fragments4 => fragments4(&ip4().udp(a, b).payload(&payload).build(), 1400, rng),
         Kind::LargeEcho4 => fragments4(&ip4().icmp_echo(a, b).payload(&payload).build(), 1400, rng),
         Kind::Fragments6 => fragments6(&ip6().udp(a, b).payload(&payload).build(), 1200, rng),
-        Kind::LargeEcho6 => fragments6(&ip6().icmp6_echo(a, b).payload(&payload).build(), 1200, rng),
+        Kind::LargeEcho6 => {
+            fragments6(&ip6().icmp6_echo(a, b).payload(&payload).build(), 1200, rng)
+        }
         Kind::Tcp4 => vec![segmented(ip4().df(), GsoKind::TcpV4, 34, &payload, (a, b))],
         Kind::Tcp6 => vec![segmented(ip6(), GsoKind::TcpV6, 54, &payload, (a, b))],
     };
@@ -240,7 +245,8 @@ impl Harm {
         let ip6 = || ether().ip6(near6, far6);
         let local4 = || ether().ip4(near4, plan::router4(port));
         let local6 = || ether().ip6(near6, plan::router6(port));
-        let group = || pkt::ether(plan::host_mac(port), [1, 0, 0x5e, 1, 1, 1]).ip4(near4, [239, 1, 1, 1]);
+        let group =
+            || pkt::ether(plan::host_mac(port), [1, 0, 0x5e, 1, 1, 1]).ip4(near4, [239, 1, 1, 1]);
         let bases = vec![
             pkt::arp_request(plan::host_mac(port), near4, plan::router4(port)).pad_to(60).build(),
             ip4().udp(9, 9).payload_len(400).build(),
@@ -293,7 +299,9 @@ impl Harm {
                 match a & 2 {
                     0 => {
                         let ip = ether().ip4(near4, to).id(u16::from(c) & 63 | u16::from(d) << 8);
-                        ip.fragment(offset & !7, true).protocol(IpProtocol::UDP).payload_len(len & !7)
+                        ip.fragment(offset & !7, true)
+                            .protocol(IpProtocol::UDP)
+                            .payload_len(len & !7)
                     }
                     _ => {
                         let ip = ether().ip6(near6, plan::router6(port));
@@ -304,15 +312,19 @@ impl Harm {
             }
             Bad::Senders if a & 1 == 0 => {
                 let from = plan::on_link4(port, [b]);
-                pkt::arp_request([2, 0xbb, a, b, c, d], from, plan::router4(port)).pad_to(60).build()
+                pkt::arp_request([2, 0xbb, a, b, c, d], from, plan::router4(port))
+                    .pad_to(60)
+                    .build()
             }
             Bad::Senders => {
                 let mac = MacAddr([2, 0xbb, a, b, c, d]);
                 solicitation(port, plan::on_link6(port, host), mac, plan::router6(port))
             }
-            Bad::Scan if a & 1 == 0 => {
-                ether().ip4(near4, plan::on_link4(other, [200 + b % 50])).udp(9, 9).payload_len(20).build()
-            }
+            Bad::Scan if a & 1 == 0 => ether()
+                .ip4(near4, plan::on_link4(other, [200 + b % 50]))
+                .udp(9, 9)
+                .payload_len(20)
+                .build(),
             Bad::Scan => ether()
                 .ip6(near6, plan::on_link6(other, [0x80 | a, b, c, d]))
                 .udp(9, 9)
@@ -330,15 +342,23 @@ impl Harm {
                 let size = [1, 8, 47, 48, 536, 1448, 9000, u16::MAX][usize::from(c) % 8];
                 let place = u16::from(d);
                 let offset = [16, 6, 0, 500][usize::from(a >> 2) % 4];
-                let gso = (a & 128 == 0).then_some(Gso { kind, ecn: b & 1 == 0, size, hdr_len: place });
+                let gso =
+                    (a & 128 == 0).then_some(Gso { kind, ecn: b & 1 == 0, size, hdr_len: place });
                 return (Offload { csum: Csum::Partial { start: place, offset }, gso }, frame);
             }
             Bad::Errors => match a % 5 {
                 0 => ether().ip4(near4, [192, 0, 2, b]).udp(9, 9).payload_len(600).build(),
-                1 => ether().ip4(near4, plan::behind4(other, b)).ttl(1).udp(9, 9).payload_len(40).build(),
+                1 => ether()
+                    .ip4(near4, plan::behind4(other, b))
+                    .ttl(1)
+                    .udp(9, 9)
+                    .payload_len(40)
+                    .build(),
                 2 => ether().ip6(near6, plan::behind6(3, b)).udp(9, 9).payload_len(3000).build(),
                 3 => ether().ip4([127, 0, 0, b], plan::behind4(other, b)).udp(9, 9).build(),
-                _ => ether().ip4(near4, plan::behind4(3, b)).df().udp(9, 9).payload_len(1200).build(),
+                _ => {
+                    ether().ip4(near4, plan::behind4(3, b)).df().udp(9, 9).payload_len(1200).build()
+                }
             },
         };
         (Offload::NONE, frame)
@@ -372,7 +392,8 @@ pub fn answer(port: usize, frame: &[u8]) -> Option<Vec<u8>> {
     let target: [u8; 16] = *packet.get(48..64)?.first_chunk()?;
     let from: [u8; 16] = *packet.get(8..24)?.first_chunk()?;
     let mac: [u8; 6] = *frame.get(6..12)?.first_chunk()?;
-    let mine = target[..8] == plan::router6(port)[..8] && target[8..15] == [0; 7] && is_mine(target[15]);
+    let mine =
+        target[..8] == plan::router6(port)[..8] && target[8..15] == [0; 7] && is_mine(target[15]);
     let mut body = target.to_vec();
     body.extend([2, 1]);
     body.extend(plan::host_mac(port).0);

@@ -51,7 +51,8 @@ pub fn verb() -> Res {
     println!("\n== summary");
     for Done { name, took, counts, fault } in &done {
         let verdict = if fault.is_some() { "FAILED" } else { "ok" };
-        let tests = if *counts == Counts::default() { String::new() } else { format!("  {counts}") };
+        let tests =
+            if *counts == Counts::default() { String::new() } else { format!("  {counts}") };
         println!("{name:<14} {verdict:<6} {:>4} s{tests}", took.as_secs());
     }
     println!("{}", done.iter().map(|d| d.counts).sum::<Counts>());

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tests that VPP publishes, against our daemon; `docs/conformance.md` has the numbers of passed tests.
+//! The tests that VPP publishes, against our daemon; `docs/conformance.md` has the numbers of
+//! passed tests.
 //!
-//! The tests are not part of this tree. They are a folder with a program `run`: `run -d DAEMON -j JOBS FILE,…` runs files of them
-//! and prints a line `FILE OURS PEER` for each, `run --list` prints `PEER FILE` for all that there are.
+//! The tests are not part of this tree. They are a folder with a program `run`: `run -d DAEMON -j
+//! JOBS FILE,…` runs files of them and prints a line `FILE OURS PEER` for each, `run --list` prints
+//! `PEER FILE` for all that there are.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,8 @@ const PAGE: &str = "docs/conformance.md";
 const BEGIN: &str = "<!-- table: make conformance -->";
 const END: &str = "<!-- end of the table -->";
 
-/// Tests of one file: those that pass here, none if it was never run, and those that pass with VPP itself.
+/// Tests of one file: those that pass here, none if it was never run, and those that pass with VPP
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Row {
     ours: Option<u32>,
@@ -24,7 +27,8 @@ struct Row {
 
 type Rows = BTreeMap<String, Row>;
 
-/// The verb `conformance`: `[-d DAEMON] [-j JOBS] [FILE…]`. Without files, runs the files that have numbers in the table.
+/// The verb `conformance`: `[-d DAEMON] [-j JOBS] [FILE…]`. Without files, runs the files that have
+/// numbers in the table.
 pub fn verb(args: &[&str]) -> Res {
     let (mut daemon, mut jobs, mut files) = (None, "1", Vec::new());
     let mut words = args.iter();
@@ -32,7 +36,9 @@ pub fn verb(args: &[&str]) -> Res {
         match *word {
             "-d" => daemon = Some(PathBuf::from(words.next().ok_or("-d wants the daemon's path")?)),
             "-j" => jobs = words.next().ok_or("-j wants a number")?,
-            files_of => files.extend(files_of.split(',').filter(|f| !f.is_empty()).map(String::from)),
+            files_of => {
+                files.extend(files_of.split(',').filter(|f| !f.is_empty()).map(String::from))
+            }
         }
     }
     let program = program()?;
@@ -43,15 +49,22 @@ pub fn verb(args: &[&str]) -> Res {
         rows.entry(file).or_insert(row).ours = row.ours;
     }
     if files.is_empty() {
-        files = rows.iter().filter(|(_, row)| row.ours.is_some()).map(|(file, _)| file.clone()).collect();
+        files = rows
+            .iter()
+            .filter(|(_, row)| row.ours.is_some())
+            .map(|(file, _)| file.clone())
+            .collect();
     }
     if files.is_empty() {
         return Err(
-            "conformance: which files? ARGS=ip4,neighbor names some; the table has no numbers yet".into()
+            "conformance: which files? ARGS=ip4,neighbor names some; the table has no numbers yet"
+                .into(),
         );
     }
     let daemon = match daemon {
-        Some(daemon) => std::path::absolute(&daemon).map_err(|e| format!("{}: {e}", daemon.display()))?,
+        Some(daemon) => {
+            std::path::absolute(&daemon).map_err(|e| format!("{}: {e}", daemon.display()))?
+        }
         None => verbs::build_quick()?.join("ferrovia"),
     };
     let mut told = Vec::new();
@@ -90,14 +103,17 @@ fn program() -> Res<PathBuf> {
 
 /// The files as one argument.
 fn names(files: &[String]) -> String {
-    let short =
-        |file: &String| file.rsplit('/').next().unwrap_or(file).trim_start_matches("test_").to_string();
+    let short = |file: &String| {
+        file.rsplit('/').next().unwrap_or(file).trim_start_matches("test_").to_string()
+    };
     files.iter().map(short).collect::<Vec<_>>().join(",")
 }
 
 /// Returns true if a request (`ip4`, `test_ip4`, `ip*`) is for the whole of this file.
 fn names_whole(asked: &str, file: &str) -> bool {
-    let short = |name: &str| name.rsplit('/').next().unwrap_or(name).trim_start_matches("test_").to_string();
+    let short = |name: &str| {
+        name.rsplit('/').next().unwrap_or(name).trim_start_matches("test_").to_string()
+    };
     let (asked, file) = (short(asked), short(file));
     match asked.split_once('*') {
         Some((head, tail)) => !tail.contains('.') && file.starts_with(head) && file.ends_with(tail),
@@ -140,7 +156,8 @@ fn table(page: &str) -> Rows {
 
 /// The page with these rows.
 fn with_table(page: &str, rows: &Rows) -> Res<String> {
-    let parts = page.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
+    let parts =
+        page.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
     let (head, tail) =
         parts.ok_or_else(|| format!("{}: no place for the table", Path::new(PAGE).display()))?;
     let run = || rows.values().filter_map(|row| row.ours.map(|ours| (ours, row.peer)));
@@ -161,7 +178,8 @@ fn with_table(page: &str, rows: &Rows) -> Res<String> {
 mod tests {
     use super::*;
 
-    const PAGE: &str = "# T\n\n<!-- table: make conformance -->\nold\n<!-- end of the table -->\nmore\n";
+    const PAGE: &str =
+        "# T\n\n<!-- table: make conformance -->\nold\n<!-- end of the table -->\nmore\n";
 
     #[test]
     fn lines_of_results_are_told_from_others() {
@@ -171,9 +189,13 @@ mod tests {
             Some(("test_ip4".into(), row(30, 34)))
         );
         assert_eq!(result("asf/test_cli   4   4  all"), Some(("asf/test_cli".into(), row(4, 4))));
-        for other in
-            ["file   ours  peer", "together   3   4", "test_x many words of text", "", "test_ip4 a 3"]
-        {
+        for other in [
+            "file   ours  peer",
+            "together   3   4",
+            "test_x many words of text",
+            "",
+            "test_ip4 a 3",
+        ] {
             assert_eq!(result(other), None, "{other}");
         }
     }
@@ -186,7 +208,8 @@ mod tests {
         rows.extend(result("test_ip4 30 34"));
         let page = with_table(&page, &rows).unwrap();
         assert!(
-            page.contains("| `test_ip4` | 30 | 34 |\n") && page.contains("| `asf/test_a` | not run | 1 |"),
+            page.contains("| `test_ip4` | 30 | 34 |\n")
+                && page.contains("| `asf/test_a` | not run | 1 |"),
             "{page}"
         );
         assert!(page.contains("30 of 34 tests pass; VPP passes 35 in all"));

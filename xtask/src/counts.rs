@@ -16,17 +16,20 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts of a line of nextest (`Summary […]`) or of Rust's own harness (`test result: …`); `None` for every other line.
+    /// Counts of a line of nextest (`Summary […]`) or of Rust's own harness (`test result: …`);
+    /// `None` for every other line.
     pub fn of_line(line: &str) -> Option<Counts> {
         let list = match line.trim_start().strip_prefix("Summary [") {
             Some(rest) => rest.split_once(" run: ")?.1,
-            // Indented, it is a part of what nextest shows of a test that failed, which its own summary counts.
+            // Indented, it is a part of what nextest shows of a test that failed, which its own
+            // summary counts.
             None => line.strip_prefix("test result: ")?.split_once(". ")?.1,
         };
         let mut counts = Counts::default();
         for part in list.split([',', ';']) {
             let mut words = part.split_whitespace();
-            let (Some(Ok(n)), Some(what)) = (words.next().map(str::parse::<u64>), words.next()) else {
+            let (Some(Ok(n)), Some(what)) = (words.next().map(str::parse::<u64>), words.next())
+            else {
                 continue;
             };
             match what {
@@ -40,8 +43,8 @@ impl Counts {
         Some(counts)
     }
 
-    /// Counts as skipped the tests that reported that they can't run here, one line `SKIPPED BINARY TEST: why` for each
-    /// reason: the runner counts them as passed.
+    /// Counts as skipped the tests that reported that they can't run here, one line `SKIPPED BINARY
+    /// TEST: why` for each reason: the runner counts them as passed.
     pub fn less(self, skips: &str) -> Counts {
         let tests: BTreeSet<_> =
             skips.lines().filter_map(|line| line.split_once(": ")).map(|l| l.0).collect();
@@ -89,16 +92,14 @@ mod tests {
         assert_eq!(Counts::of_line(line), counts(43, 2, 3));
         let line = "     Summary [   0.007s] 1 test run: 1 passed, 0 skipped";
         assert_eq!(Counts::of_line(line), counts(1, 0, 0));
-        let line =
-            "Summary [  61.000s] 7/45 tests run: 5 passed (1 leaky), 1 failed, 1 exec failed, 3 skipped";
+        let line = "Summary [  61.000s] 7/45 tests run: 5 passed (1 leaky), 1 failed, 1 exec failed, 3 skipped";
         assert_eq!(Counts::of_line(line), counts(5, 2, 3));
         assert_eq!(Counts::of_line("Summary"), None);
     }
 
     #[test]
     fn lines_of_the_harness_are_read() {
-        let line =
-            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.12s";
+        let line = "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.12s";
         assert_eq!(Counts::of_line(line), counts(12, 0, 3));
         let line = "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.1s";
         assert_eq!(Counts::of_line(line), counts(1, 2, 0));
@@ -119,6 +120,9 @@ mod tests {
     #[test]
     fn runs_are_added() {
         let one = Counts { passed: 1, failed: 2, skipped: 3 };
-        assert_eq!([one, one].into_iter().sum::<Counts>().to_string(), "2 passed, 4 failed, 6 skipped");
+        assert_eq!(
+            [one, one].into_iter().sum::<Counts>().to_string(),
+            "2 passed, 4 failed, 6 skipped"
+        );
     }
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Documentation that can't rot: its code blocks are regions of files that compile and run under test.
+//! Documentation that can't rot: its code blocks are regions of files that compile and run under
+//! test.
 //!
-//! In a Markdown file, `<!-- from: PATH -->` or `<!-- from: PATH#ITEM -->` before a fenced block says where the
-//! block's text comes from: a whole file, or the item whose first line begins with the text ITEM, with its attributes
-//! and documentation. `docs` writes the blocks, `docs --check` fails where one differs. A `rust` block below `docs/`
-//! without a mark, a link to a file that isn't there and a `make` verb that doesn't exist are faults as well.
+//! In a Markdown file, `<!-- from: PATH -->` or `<!-- from: PATH#ITEM -->` before a fenced block
+//! says where the block's text comes from: a whole file, or the item whose first line begins with
+//! the text ITEM, with its attributes and documentation. `docs` writes the blocks, `docs --check`
+//! fails where one differs. A `rust` block below `docs/` without a mark, a link to a file that
+//! isn't there and a `make` verb that doesn't exist are faults as well.
 
 use std::path::{Path, PathBuf};
 
@@ -21,10 +23,13 @@ fn excerpt(content: &str, item: Option<&str>) -> Res<String> {
     let at = at.ok_or_else(|| format!("no line begins with `{item}`"))?;
     let belongs = |l: &&&str| l.trim_start().starts_with("///") || l.trim_start().starts_with("#[");
     let first = at - lines[..at].iter().rev().take_while(belongs).count();
-    // An item ends on its own line, or with the first closing bracket that stands as far left as its first line.
+    // An item ends on its own line, or with the first closing bracket that stands as far left as
+    // its first line.
     let is_whole = lines[at].ends_with([';', ',']) || lines[at].ends_with("{}");
-    let closes = |l: &&str| indent(l) == indent(lines[at]) && l.trim_start().starts_with(['}', ']', ')']);
-    let more = if is_whole { Some(0) } else { lines[at + 1..].iter().position(closes).map(|n| n + 1) };
+    let closes =
+        |l: &&str| indent(l) == indent(lines[at]) && l.trim_start().starts_with(['}', ']', ')']);
+    let more =
+        if is_whole { Some(0) } else { lines[at + 1..].iter().position(closes).map(|n| n + 1) };
     let last = at + more.ok_or_else(|| format!("`{item}` has no end"))?;
     let left = |l: &&str| l.get(indent(lines[at])..).unwrap_or("").to_string() + "\n";
     Ok(lines[first..=last].iter().map(left).collect())
@@ -59,8 +64,10 @@ fn fill(page: &str, strict: bool, source: impl Fn(&str) -> Res<String>) -> (Stri
                     Err(why) => faults.push(format!("{}: {from}: {why}", number + 1)),
                 },
                 None if strict && fence.starts_with("rust") => {
-                    faults
-                        .push(format!("{}: a rust block comes from a file: {MARK}PATH#ITEM -->", number + 1));
+                    faults.push(format!(
+                        "{}: a rust block comes from a file: {MARK}PATH#ITEM -->",
+                        number + 1
+                    ));
                 }
                 None => {}
             }
@@ -73,9 +80,11 @@ fn fill(page: &str, strict: bool, source: impl Fn(&str) -> Res<String>) -> (Stri
     (out, faults)
 }
 
-/// Targets of the page's inline links that name a file: without those on the web and those within the page.
+/// Targets of the page's inline links that name a file: without those on the web and those within
+/// the page.
 fn links(page: &str) -> Vec<&str> {
-    let targets = page.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+    let targets =
+        page.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
     targets
         .map(|t| t.split('#').next().unwrap_or(""))
         .filter(|t| !t.is_empty() && !t.contains("://") && !t.contains(char::is_whitespace))
@@ -85,8 +94,10 @@ fn links(page: &str) -> Vec<&str> {
 /// The verbs that the page tells the reader to `make`: in code spans, and in lines of blocks.
 fn verbs(page: &str) -> Vec<&str> {
     let spans = page.split("`make ").skip(1);
-    let lines = page.lines().filter_map(|l| l.trim_start().trim_start_matches("$ ").strip_prefix("make "));
-    let word = |text: &str| text.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(text.len());
+    let lines =
+        page.lines().filter_map(|l| l.trim_start().trim_start_matches("$ ").strip_prefix("make "));
+    let word =
+        |text: &str| text.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(text.len());
     spans.chain(lines).map(|text| &text[..word(text)]).filter(|w| !w.is_empty()).collect()
 }
 
@@ -112,7 +123,8 @@ fn pages(root: &Path) -> Res<Vec<PathBuf>> {
 pub fn verb(check: bool) -> Res {
     let root = sh::root();
     let makefile = sh::read(root.join("Makefile"))?;
-    let is_verb = |v: &str| makefile.lines().any(|l| l.strip_prefix(v).is_some_and(|l| l.starts_with(':')));
+    let is_verb =
+        |v: &str| makefile.lines().any(|l| l.strip_prefix(v).is_some_and(|l| l.starts_with(':')));
     let source = |from: &str| {
         let (path, item) = from.split_once('#').map_or((from, None), |(p, r)| (p, Some(r)));
         excerpt(&sh::read(root.join(path))?, item)
@@ -132,7 +144,10 @@ pub fn verb(check: bool) -> Res {
         if filled.trim_end() == page.trim_end() || !found.is_empty() {
             continue;
         } else if check {
-            faults.push(format!("{}: blocks differ from the tree: run `cargo xtask docs`", name.display()));
+            faults.push(format!(
+                "{}: blocks differ from the tree: run `cargo xtask docs`",
+                name.display()
+            ));
         } else {
             sh::write(path, filled)?;
             println!("docs: wrote {}", name.display());
@@ -180,7 +195,10 @@ mod tests {
         assert_eq!(fill(page, true, |_| Ok(String::new())).1.len(), 1);
         assert!(fill(page, false, |_| Ok(String::new())).1.is_empty());
         assert_eq!(fill("```\nopen\n", false, |_| Ok(String::new())).1.len(), 1);
-        assert_eq!(fill("<!-- from: a -->\n```\n```\n", false, |_| Err("gone".into())).1, ["2: a: gone"]);
+        assert_eq!(
+            fill("<!-- from: a -->\n```\n```\n", false, |_| Err("gone".into())).1,
+            ["2: a: gone"]
+        );
     }
 
     #[test]

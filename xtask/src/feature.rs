@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `make new-feature NAME=x`: a feature that compiles, made from `examples/sample`, which CI compiles and tests.
+//! `make new-feature NAME=x`: a feature that compiles, made from `examples/sample`, which CI
+//! compiles and tests.
 
 use std::path::Path;
 
@@ -29,10 +30,16 @@ impl Name {
         };
         let words: Vec<_> = name.split('-').collect();
         if !words.iter().all(|word| good(word)) {
-            return Err(format!("`{name}` is no name for a feature: say NAME=mss-clamp or NAME=nat44"));
+            return Err(format!(
+                "`{name}` is no name for a feature: say NAME=mss-clamp or NAME=nat44"
+            ));
         }
         let capital = |word: &&str| word[..1].to_uppercase() + &word[1..];
-        Ok(Name { kebab: name.into(), snake: words.join("_"), camel: words.iter().map(capital).collect() })
+        Ok(Name {
+            kebab: name.into(),
+            snake: words.join("_"),
+            camel: words.iter().map(capital).collect(),
+        })
     }
 
     /// A file of the sample as that of this feature.
@@ -42,12 +49,21 @@ impl Name {
     }
 }
 
-/// `manifest` with `line` behind the last line of `section` that begins as `like` says, or else at its start.
-fn with_line(manifest: &str, section: &str, like: impl Fn(&str) -> bool, line: &str) -> Res<String> {
+/// `manifest` with `line` behind the last line of `section` that begins as `like` says, or else at
+/// its start.
+fn with_line(
+    manifest: &str,
+    section: &str,
+    like: impl Fn(&str) -> bool,
+    line: &str,
+) -> Res<String> {
     let mut lines: Vec<&str> = manifest.lines().collect();
-    let start = lines.iter().position(|l| *l == section).ok_or_else(|| format!("there is no {section}"))?;
-    let end =
-        lines[start + 1..].iter().position(|l| l.starts_with('[')).map_or(lines.len(), |n| start + 1 + n);
+    let start =
+        lines.iter().position(|l| *l == section).ok_or_else(|| format!("there is no {section}"))?;
+    let end = lines[start + 1..]
+        .iter()
+        .position(|l| l.starts_with('['))
+        .map_or(lines.len(), |n| start + 1 + n);
     let at = lines[start..end].iter().rposition(|l| like(l)).map_or(start, |n| start + n);
     lines.insert(at + 1, line);
     Ok(lines.join("\n") + "\n")
@@ -78,7 +94,9 @@ pub fn verb(name: &str) -> Res {
     }
     // Everything is made before anything is written.
     let is_feature = |l: &str| l.contains("../features/");
-    let line = format!("{snake} = {{ path = \"../../features/{kebab}\", package = \"ferrovia-{kebab}\" }}");
+    let line = format!(
+        "{snake} = {{ path = \"../../features/{kebab}\", package = \"ferrovia-{kebab}\" }}"
+    );
     let manifest = with_line(&manifest, "[dependencies]", is_feature, &line)?;
     let plugins = with_plugin(&sh::read(root().join(PLUGINS))?, snake)?;
 
@@ -120,10 +138,14 @@ mod tests {
         }
         let manifest = name.rename(&sh::read(root().join(SAMPLE).join("Cargo.toml")).unwrap());
         assert!(
-            manifest.contains("name = \"ferrovia-mss-clamp\"") && manifest.contains("name = \"mss_clamp\"")
+            manifest.contains("name = \"ferrovia-mss-clamp\"")
+                && manifest.contains("name = \"mss_clamp\"")
         );
         let lib = name.rename(&sh::read(root().join(SAMPLE).join("src/lib.rs")).unwrap());
-        assert!(lib.contains("NodeDef::configured::<MssClamp>()") && lib.contains("path: \"set mss-clamp\""));
+        assert!(
+            lib.contains("NodeDef::configured::<MssClamp>()")
+                && lib.contains("path: \"set mss-clamp\"")
+        );
     }
 
     /// Crates of plugins that the daemon names in other files than the list, and why.
@@ -150,7 +172,8 @@ mod tests {
             |before: &str| before.ends_with(|c: char| c.is_alphanumeric() || "_:".contains(c));
         let is_named = |name: &str| {
             let path = format!("{name}::");
-            code.iter().any(|text| text.match_indices(&path).any(|(at, _)| !inside_a_path(&text[..at])))
+            code.iter()
+                .any(|text| text.match_indices(&path).any(|(at, _)| !inside_a_path(&text[..at])))
         };
         let mut named: Vec<&str> = crates.into_iter().filter(|name| is_named(name)).collect();
         named.sort_unstable();
@@ -160,7 +183,8 @@ mod tests {
     #[test]
     fn a_line_goes_to_its_section() {
         let manifest = "[a]\nx = 1\n\n[dependencies]\narp = 1\nip = 1\n\n[z]\narp = 1\n";
-        let added = |like: &str| with_line(manifest, "[dependencies]", |l| l.starts_with(like), "gre = 1");
+        let added =
+            |like: &str| with_line(manifest, "[dependencies]", |l| l.starts_with(like), "gre = 1");
         assert_eq!(added("arp"), Ok(manifest.replacen("arp = 1\n", "arp = 1\ngre = 1\n", 1)));
         assert_eq!(added("none"), Ok(manifest.replace("ies]\n", "ies]\ngre = 1\n")));
         assert!(with_line(manifest, "[none]", |_| true, "gre = 1").is_err());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Fuzzing with libFuzzer on the pinned toolchain: coverage is a code generation option of stable rustc, so neither
-//! cargo-fuzz nor a nightly has to be installed. `--asan` adds AddressSanitizer; the libraries are then those of the verb `asan`.
+//! Fuzzing with libFuzzer on the pinned toolchain: coverage is a code generation option of stable
+//! rustc, so neither cargo-fuzz nor a nightly has to be installed. `--asan` adds AddressSanitizer;
+//! the libraries are then those of the verb `asan`.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,8 +13,8 @@ use crate::sh::{self, Res};
 use crate::testing::{self, ASAN_OPTIONS, TARGET};
 use crate::verbs::target_dir;
 
-/// Compiler flags for libFuzzer: counters for edges, hints from compares. Comparing short strings stays a call, which
-/// libFuzzer intercepts; expanded into loads it would be invisible to it.
+/// Compiler flags for libFuzzer: counters for edges, hints from compares. Comparing short strings
+/// stays a call, which libFuzzer intercepts; expanded into loads it would be invisible to it.
 pub const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-max-loads-per-memcmp=0";
@@ -70,8 +71,10 @@ pub fn verb(args: &[&str]) -> Res {
         return Err(format!("fuzz: there is no target {odd}; there are {}", all.join(", ")));
     }
     let programs = build(options.asan)?;
-    let wanted = all.iter().filter(|t| options.only.is_empty() || options.only.contains(&t.as_str()));
-    let faults: Vec<_> = wanted.filter_map(|target| fuzz(target, &programs, &options).err()).collect();
+    let wanted =
+        all.iter().filter(|t| options.only.is_empty() || options.only.contains(&t.as_str()));
+    let faults: Vec<_> =
+        wanted.filter_map(|target| fuzz(target, &programs, &options).err()).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\nxtask: ")) }
 }
 
@@ -117,7 +120,10 @@ fn fuzz(target: &str, programs: &Path, options: &Options) -> Res {
     let log = work.join(format!("{target}.log"));
     let mut command = base();
     // One seed: what a short run sees depends on the code and the corpus only.
-    command.arg(format!("-max_total_time={}", options.seconds)).arg("-seed=1").args([&found, &kept]);
+    command
+        .arg(format!("-max_total_time={}", options.seconds))
+        .arg("-seed=1")
+        .args([&found, &kept]);
     let file = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
     let status = command.stderr(file).status().map_err(|e| format!("fuzz: {target}: {e}"))?;
     let said = String::from_utf8_lossy(&std::fs::read(&log).unwrap_or_default()).into_owned();
@@ -145,7 +151,11 @@ fn summary(log: &str) -> String {
     };
     let coverage = log.lines().rev().find_map(|l| l.split_once("cov: ")?.1.split(' ').next());
     let runs = stat("number_of_executed_units");
-    format!("{runs} inputs, {} edges, {} kept, no fault", coverage.unwrap_or("?"), stat("new_units_added"))
+    format!(
+        "{runs} inputs, {} edges, {} kept, no fault",
+        coverage.unwrap_or("?"),
+        stat("new_units_added")
+    )
 }
 
 #[cfg(test)]
@@ -172,13 +182,18 @@ mod tests {
     fn every_target_has_a_file_and_a_corpus() {
         let manifest = sh::read(sh::root().join("fuzz/Cargo.toml")).unwrap();
         // The names of the package and of the library come first.
-        let names: Vec<_> = manifest.lines().filter_map(|l| l.strip_prefix("name = \"")).skip(2).collect();
+        let names: Vec<_> =
+            manifest.lines().filter_map(|l| l.strip_prefix("name = \"")).skip(2).collect();
         let library = sh::read(sh::root().join("fuzz/src/lib.rs")).unwrap();
         assert!(!names.is_empty());
         for name in names.iter().map(|n| n.trim_end_matches('"')) {
             assert!(sh::root().join(format!("fuzz/targets/{name}.rs")).exists(), "{name}");
             let corpus = sh::root().join("fuzz/corpus").join(name);
-            assert!(corpus.read_dir().is_ok_and(|mut d| d.next().is_some()), "{}", corpus.display());
+            assert!(
+                corpus.read_dir().is_ok_and(|mut d| d.next().is_some()),
+                "{}",
+                corpus.display()
+            );
             assert!(
                 library.contains(&format!("kept_and_changed(\"{name}\"")),
                 "{name} is in no test of fuzz/src/lib.rs"

@@ -29,7 +29,11 @@ pub fn verb(check: bool) -> Res {
     let (nodes, edges) = size(&dot);
     if check {
         let current = sh::read(docs.join("graph.dot")).is_ok_and(|kept| kept == dot);
-        return if current { Ok(()) } else { Err("docs/graph.dot is not current: run `make graph`".into()) };
+        return if current {
+            Ok(())
+        } else {
+            Err("docs/graph.dot is not current: run `make graph`".into())
+        };
     }
     draw(&dot, &docs)?;
     println!("graph: {nodes} nodes, {edges} edges: docs/graph.svg");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The arrows between our packages, from `cargo metadata`, held against the layers of ARCHITECTURE.md.
+//! The arrows between our packages, from `cargo metadata`, held against the layers of
+//! ARCHITECTURE.md.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,8 @@ use serde_json::Value;
 
 use crate::sh::{self, Res};
 
-/// Lower knows nothing of higher. Packages of one layer don't know each other, but for [`SIDEWAYS`].
+/// Lower knows nothing of higher. Packages of one layer don't know each other, but for
+/// [`SIDEWAYS`].
 const LAYERS: &[&[&str]] = &[
     &["crates/wire", "crates/mem", "crates/simd", "crates/sync"],
     &[
@@ -31,7 +33,8 @@ const SIDEWAYS: &[(&str, &str)] = &[
     // A feature attaches itself to its parent, which doesn't know its children; a driver likewise.
     ("features/*", "features/*"),
     ("drivers/*", "features/*"),
-    // Commands and messages are two doors to one room: what goes wrong inside has the same words at both.
+    // Commands and messages are two doors to one room: what goes wrong inside has the same words
+    // at both.
     ("crates/msg", "crates/cli"),
     // Wrong words in startup.conf and in commands get hints by the same rule.
     ("crates/startup", "crates/cli"),
@@ -110,7 +113,9 @@ fn fault(from: &str, to: &str, dev: bool) -> Option<String> {
     }
     let (above, below) = match (layer(from), layer(to)) {
         (Some(above), Some(below)) => (above, below),
-        (None, _) => return Some(format!("{from} has no layer: give it one in xtask/src/layers.rs")),
+        (None, _) => {
+            return Some(format!("{from} has no layer: give it one in xtask/src/layers.rs"));
+        }
         (_, None) => return Some(format!("{to} has no layer: give it one in xtask/src/layers.rs")),
     };
     if above > below {
@@ -128,7 +133,10 @@ fn fault(from: &str, to: &str, dev: bool) -> Option<String> {
 pub fn check(packages: &[Package]) -> Report {
     let mut report = Report::default();
     for Package { dir, deps } in packages {
-        let known = layer(dir).is_some() || is_tool(dir) || dir == TESTKIT || MACROS.contains(&dir.as_str());
+        let known = layer(dir).is_some()
+            || is_tool(dir)
+            || dir == TESTKIT
+            || MACROS.contains(&dir.as_str());
         if !known {
             report.faults.push(format!("{dir} has no layer: give it one in xtask/src/layers.rs"));
             continue;
@@ -146,14 +154,17 @@ pub fn check(packages: &[Package]) -> Report {
     report
 }
 
-/// Read our packages out of `cargo metadata --no-deps`; `root` is the tree's root as cargo writes it.
+/// Read our packages out of `cargo metadata --no-deps`; `root` is the tree's root as cargo writes
+/// it.
 fn packages(metadata: &Value, root: &str) -> Res<Vec<Package>> {
-    let relative = |path: &str| path.strip_prefix(root).map(|p| p.trim_start_matches('/').to_string());
+    let relative =
+        |path: &str| path.strip_prefix(root).map(|p| p.trim_start_matches('/').to_string());
     let list = metadata["packages"].as_array().ok_or("cargo metadata has no packages")?;
     let package = |p: &Value| {
         let manifest = p["manifest_path"].as_str()?;
         let dir = relative(manifest.strip_suffix("/Cargo.toml")?)?;
-        // Several entries of one package (by target, by kind) are one arrow; build-dependencies count as plain.
+        // Several entries of one package (by target, by kind) are one arrow; build-dependencies
+        // count as plain.
         let deps: BTreeSet<_> = p["dependencies"]
             .as_array()?
             .iter()
@@ -169,7 +180,8 @@ fn packages(metadata: &Value, root: &str) -> Res<Vec<Package>> {
 /// All our packages, as cargo sees them.
 pub fn workspace() -> Res<Vec<Package>> {
     let text = sh::output(&mut sh::cargo("metadata --no-deps --format-version 1"))?;
-    let metadata: Value = serde_json::from_str(&text).map_err(|e| format!("cargo metadata: {e}"))?;
+    let metadata: Value =
+        serde_json::from_str(&text).map_err(|e| format!("cargo metadata: {e}"))?;
     let root = metadata["workspace_root"].as_str().ok_or("cargo metadata has no workspace_root")?;
     packages(&metadata, root)
 }

@@ -58,7 +58,8 @@ fn one_layer_does_not_know_itself() {
 
 #[test]
 fn a_feature_reports_its_parent() {
-    let arp = Package { dir: "features/arp".into(), deps: vec![("features/ethernet".into(), false)] };
+    let arp =
+        Package { dir: "features/arp".into(), deps: vec![("features/ethernet".into(), false)] };
     let report = check(&[arp]);
     assert!(report.faults.is_empty());
     assert_eq!(report.parents, [("features/arp".to_string(), "features/ethernet".to_string())]);

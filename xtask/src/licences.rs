@@ -16,7 +16,8 @@ fn allowed(deny: &str) -> Res<Vec<String>> {
     Ok(names.map(|n| n.trim().trim_matches('"').to_string()).filter(|n| !n.is_empty()).collect())
 }
 
-/// Licences that deny.toml allows this crate in addition: lines of the form `{ crate = "NAME", allow = ["LICENCE"] }`.
+/// Licences that deny.toml allows this crate in addition: lines of the form `{ crate = "NAME",
+/// allow = ["LICENCE"] }`.
 fn exceptions(deny: &str, package: &str) -> Vec<String> {
     let own = format!("crate = \"{package}\"");
     let lists = deny
@@ -34,7 +35,11 @@ fn met(expression: &str, allow: &[String]) -> Res<bool> {
     let words: Vec<_> = text.split_whitespace().collect();
     let mut parser = Parser { words: &words, allow };
     let value = parser.any_of()?;
-    if parser.words.is_empty() { Ok(value) } else { Err(format!("odd licence expression: {expression}")) }
+    if parser.words.is_empty() {
+        Ok(value)
+    } else {
+        Err(format!("odd licence expression: {expression}"))
+    }
 }
 
 /// `AND` binds stronger than `OR`, `WITH` stronger than both (SPDX 2.3, annex D).
@@ -71,13 +76,18 @@ impl Parser<'_> {
     fn one(&mut self) -> Res<bool> {
         if self.eat("(") {
             let value = self.any_of()?;
-            return if self.eat(")") { Ok(value) } else { Err("licence expression: ) is missing".into()) };
+            return if self.eat(")") {
+                Ok(value)
+            } else {
+                Err("licence expression: ) is missing".into())
+            };
         }
         let (name, rest) = self.words.split_first().ok_or("licence expression ends too early")?;
         self.words = rest;
         let mut name = name.to_string();
         if self.eat("WITH") {
-            let (exception, rest) = self.words.split_first().ok_or("licence expression ends after WITH")?;
+            let (exception, rest) =
+                self.words.split_first().ok_or("licence expression ends after WITH")?;
             self.words = rest;
             name = format!("{name} WITH {exception}");
         }
@@ -92,11 +102,14 @@ pub fn verb() -> Res {
     let mut faults = Vec::new();
     let mut count = 0;
     // Fuzzing brings one in that nothing else has.
-    let line = "metadata --format-version 1 --filter-platform x86_64-unknown-linux-gnu --all-features";
+    let line =
+        "metadata --format-version 1 --filter-platform x86_64-unknown-linux-gnu --all-features";
     let text = sh::output(&mut sh::cargo(line))?;
-    let metadata: Value = serde_json::from_str(&text).map_err(|e| format!("cargo metadata: {e}"))?;
+    let metadata: Value =
+        serde_json::from_str(&text).map_err(|e| format!("cargo metadata: {e}"))?;
     // Ours have no registry they come from.
-    let theirs = metadata["packages"].as_array().into_iter().flatten().filter(|p| !p["source"].is_null());
+    let theirs =
+        metadata["packages"].as_array().into_iter().flatten().filter(|p| !p["source"].is_null());
     for package in theirs {
         let name = format!("{} {}", package["name"], package["version"]).replace('"', "");
         let mut allow = allow.clone();
@@ -132,7 +145,10 @@ mod tests {
     use super::*;
 
     fn is_met(expression: &str) -> Res<bool> {
-        met(expression, &["MIT".into(), "Apache-2.0".into(), "Apache-2.0 WITH LLVM-exception".into()])
+        met(
+            expression,
+            &["MIT".into(), "Apache-2.0".into(), "Apache-2.0 WITH LLVM-exception".into()],
+        )
     }
 
     #[test]
@@ -149,9 +165,13 @@ mod tests {
         ] {
             assert_eq!(is_met(yes), Ok(true), "{yes}");
         }
-        for no in
-            ["GPL-3.0", "MIT AND GPL-3.0", "MIT WITH Odd-exception", "MIT AND (GPL-3.0 OR LGPL-3.0)", "MI"]
-        {
+        for no in [
+            "GPL-3.0",
+            "MIT AND GPL-3.0",
+            "MIT WITH Odd-exception",
+            "MIT AND (GPL-3.0 OR LGPL-3.0)",
+            "MI",
+        ] {
             assert_eq!(is_met(no), Ok(false), "{no}");
         }
         for bad in ["", "MIT OR", "(MIT", "MIT MIT", "MIT WITH"] {

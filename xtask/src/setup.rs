@@ -8,7 +8,8 @@ use crate::sh::{self, Res};
 
 /// Something a verb needs and the Debian package that has it.
 pub struct Need {
-    /// A program's name, the path of a file when it starts with `/`, or a command that succeeds when it has words.
+    /// A program's name, the path of a file when it starts with `/`, or a command that succeeds
+    /// when it has words.
     probe: &'static str,
     package: &'static str,
 }
@@ -39,7 +40,8 @@ pub const HOSTS: &[Need] = &[
     need("sysctl", "procps"),
 ];
 
-/// Programs that tests compare our packets and captures with; a terminal for our CLI, and a disassembler for our code.
+/// Programs that tests compare our packets and captures with; a terminal for our CLI, and a
+/// disassembler for our code.
 pub const PEERS: &[Need] = &[
     need("script", "bsdutils"),
     need("less", "less"),
@@ -58,7 +60,8 @@ pub const PEERS: &[Need] = &[
     need("/usr/lib/python3/dist-packages/scapy/__init__.py", "python3-scapy"),
 ];
 
-/// Packages whose daemons Debian starts when they are installed. Only tests want them, and start them themselves.
+/// Packages whose daemons Debian starts when they are installed. Only tests want them, and start
+/// them themselves.
 const DAEMONS: &[&str] = &["lldpd", "radvd"];
 
 fn is_there(need: &Need) -> bool {
@@ -93,7 +96,9 @@ pub fn ensure(needs: &[&[Need]]) -> Res {
     };
     apt("update")
         .and_then(|()| apt(&format!("-y --no-install-recommends install {list}")))
-        .map_err(|why| format!("{why}\nInstall these packages by hand, then run this again: {list}"))?;
+        .map_err(|why| {
+            format!("{why}\nInstall these packages by hand, then run this again: {list}")
+        })?;
     let has_systemd = Path::new("/run/systemd/system").exists();
     for daemon in DAEMONS.iter().filter(|daemon| has_systemd && packages.contains(daemon)) {
         sh::run(&mut sh::cmd(&format!("{sudo}systemctl --quiet disable --now {daemon}")))?;
@@ -101,7 +106,8 @@ pub fn ensure(needs: &[&[Need]]) -> Res {
     Ok(())
 }
 
-/// A cargo subcommand that is built from source when it is missing, in the version that this tree was tried with.
+/// A cargo subcommand that is built from source when it is missing, in the version that this tree
+/// was tried with.
 pub struct Tool {
     name: &'static str,
     version: &'static str,
@@ -127,8 +133,10 @@ impl Tool {
         }
         let Tool { name, version, takes } = self;
         println!("== installing {name} {version}, once: about {takes} on two cores");
-        // Without optimisation it builds in less than half of the time, and does its work no slower.
-        let line = format!("install --locked --quiet --debug --no-default-features {name}@{version}");
+        // Without optimisation it builds in less than half of the time, and does its work no
+        // slower.
+        let line =
+            format!("install --locked --quiet --debug --no-default-features {name}@{version}");
         sh::run(sh::cargo(&line).env("CARGO_PROFILE_DEV_DEBUG", "0"))
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Running other programs: from the root of the tree, never waiting for input, with what ran printed.
+//! Running other programs: from the root of the tree, never waiting for input, with what ran
+//! printed.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -15,7 +16,8 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask has a parent").to_path_buf()
 }
 
-/// `PATH` with the system directories that a plain user's lacks (`ip` and `ethtool` are in them on Debian).
+/// `PATH` with the system directories that a plain user's lacks (`ip` and `ethtool` are in them on
+/// Debian).
 pub fn search_path() -> OsString {
     let mut path = std::env::var_os("PATH").unwrap_or_default();
     path.push(":/usr/sbin:/sbin");
@@ -25,7 +27,9 @@ pub fn search_path() -> OsString {
 /// True if `program` can be found and executed.
 pub fn have(program: &str) -> bool {
     std::env::split_paths(&search_path()).any(|dir| {
-        dir.join(program).metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+        dir.join(program)
+            .metadata()
+            .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
     })
 }
 
@@ -34,7 +38,8 @@ pub fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0)
 }
 
-/// `line` split at white space into a command: started in the root of the tree, standard input closed.
+/// `line` split at white space into a command: started in the root of the tree, standard input
+/// closed.
 pub fn cmd(line: &str) -> Command {
     let mut words = line.split_whitespace();
     let mut command = Command::new(words.next().expect("a command line is not empty"));
@@ -46,10 +51,13 @@ pub fn cmd(line: &str) -> Command {
 pub fn cargo(line: &str) -> Command {
     let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let mut command = cmd(&format!("{program} {line}"));
-    // Cargo tells a child about the package that is being run; to a nested cargo this is only noise that makes
-    // build scripts run again.
+    // Cargo tells a child about the package that is being run; to a nested cargo this is only noise
+    // that makes build scripts run again.
     for (key, _) in std::env::vars_os() {
-        if key.to_str().is_some_and(|k| k.starts_with("CARGO_PKG_") || k.starts_with("CARGO_MANIFEST_")) {
+        if key
+            .to_str()
+            .is_some_and(|k| k.starts_with("CARGO_PKG_") || k.starts_with("CARGO_MANIFEST_"))
+        {
             command.env_remove(key);
         }
     }
@@ -58,8 +66,11 @@ pub fn cargo(line: &str) -> Command {
 
 /// The command as a person would type it.
 pub fn text(command: &Command) -> String {
-    let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy();
-    command.get_args().fold(program.into_owned(), |line, arg| format!("{line} {}", arg.to_string_lossy()))
+    let program =
+        Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy();
+    command
+        .get_args()
+        .fold(program.into_owned(), |line, arg| format!("{line} {}", arg.to_string_lossy()))
 }
 
 /// Print the command, run it, and fail if it fails.
@@ -77,9 +88,11 @@ pub fn quiet(command: &mut Command) -> Res {
     }
 }
 
-/// Run the command and give back what it printed on standard output; its standard error becomes the error.
+/// Run the command and give back what it printed on standard output; its standard error becomes the
+/// error.
 pub fn output(command: &mut Command) -> Res<String> {
-    let out = command.output().map_err(|error| format!("`{}` did not start: {error}", text(command)))?;
+    let out =
+        command.output().map_err(|error| format!("`{}` did not start: {error}", text(command)))?;
     if !out.status.success() {
         let why = String::from_utf8_lossy(&out.stderr).trim().to_string();
         return Err(format!("`{}` failed ({}): {why}", text(command), out.status));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `make soak`: the daemon that ships, or one under AddressSanitizer, below everything that `tests/soak` does to it.
+//! `make soak`: the daemon that ships, or one under AddressSanitizer, below everything that
+//! `tests/soak` does to it.
 
 use crate::setup;
 use crate::sh::{self, Res};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rules for every source file: its licence line, its length, and where `unsafe` may live; and that shared state is declared.
+//! Rules for every source file: its licence line, its length, and where `unsafe` may live; and that
+//! shared state is declared.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,8 @@ struct Findings {
     warnings: Vec<String>,
 }
 
-/// The lints that the crate root at `path` (relative, `/`-separated) has to set: any one of them will do.
+/// The lints that the crate root at `path` (relative, `/`-separated) has to set: any one of them
+/// will do.
 fn safety(path: &str) -> &'static [&'static str] {
     let parts: Vec<_> = path.split('/').collect();
     match parts[..] {
@@ -35,8 +37,8 @@ fn safety(path: &str) -> &'static [&'static str] {
     }
 }
 
-/// The faults of tests that plain runs leave out: each is a long one, which `make test-long` finds by its name, or a
-/// helper that another test starts.
+/// The faults of tests that plain runs leave out: each is a long one, which `make test-long` finds
+/// by its name, or a helper that another test starts.
 fn ignored(content: &str) -> impl Iterator<Item = String> {
     let lines: Vec<_> = content.lines().map(str::trim).collect();
     let name_after = |at: usize| {
@@ -45,10 +47,13 @@ fn ignored(content: &str) -> impl Iterator<Item = String> {
     };
     let fault = |(at, line): (usize, &&str)| {
         let reason = line.strip_prefix("#[ignore")?;
-        let (is_long, is_helper) = (reason.starts_with(" = \"long: "), reason.starts_with(" = \"helper: "));
+        let (is_long, is_helper) =
+            (reason.starts_with(" = \"long: "), reason.starts_with(" = \"helper: "));
         let name = name_after(at)?;
         if !is_long && !is_helper {
-            return Some(format!("{name}: ignored tests say `= \"long: …\"]` or `= \"helper: …\"]`"));
+            return Some(format!(
+                "{name}: ignored tests say `= \"long: …\"]` or `= \"helper: …\"]`"
+            ));
         }
         (is_long != name.starts_with("long_"))
             .then(|| format!("{name}: long tests, and only these, are named `long_…`"))
@@ -74,9 +79,13 @@ fn check(path: &str, content: &str) -> Findings {
     let lines = content.lines().count();
     if lines > LONG && !head().any(|l| l.contains("@generated")) {
         if lines > TOO_LONG {
-            found.faults.push(format!("{path}: {lines} lines, more than {TOO_LONG} is a fault: split it"));
+            found
+                .faults
+                .push(format!("{path}: {lines} lines, more than {TOO_LONG} is a fault: split it"));
         } else {
-            found.warnings.push(format!("{path}: {lines} lines, more than {LONG} asks to be split"));
+            found
+                .warnings
+                .push(format!("{path}: {lines} lines, more than {LONG} asks to be split"));
         }
     }
     found
@@ -147,12 +156,19 @@ mod tests {
     #[test]
     fn unsafe_is_forbidden_where_it_has_no_place() {
         for path in ["features/ip/src/lib.rs", "drivers/tap/src/lib.rs", "crates/wire/src/lib.rs"] {
-            assert!(faults(path, SPDX)[0].contains("does not say #![forbid(unsafe_code)]"), "{path}");
+            assert!(
+                faults(path, SPDX)[0].contains("does not say #![forbid(unsafe_code)]"),
+                "{path}"
+            );
             assert!(
                 faults(path, &format!("{SPDX}//! Docs.\n#![forbid(unsafe_code)]\n")).is_empty(),
                 "{path}"
             );
-            assert_eq!(faults(path, &format!("{SPDX}// #![forbid(unsafe_code)]\n")).len(), 1, "{path}");
+            assert_eq!(
+                faults(path, &format!("{SPDX}// #![forbid(unsafe_code)]\n")).len(),
+                1,
+                "{path}"
+            );
         }
         let deny = format!("{SPDX}#![deny(unsafe_code)]\n");
         assert!(faults("drivers/tap/src/lib.rs", &deny).is_empty());

@@ -18,8 +18,8 @@ fn name(of: &str) -> &str {
     path.rsplit("::").next().unwrap_or_default()
 }
 
-/// The types that files (relative path, content) implement as shared state and that their own crate doesn't declare. Tests declare for
-/// themselves.
+/// The types that files (relative path, content) implement as shared state and that their own crate
+/// doesn't declare. Tests declare for themselves.
 pub fn undeclared<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let (mut declared, mut made) = (BTreeSet::new(), Vec::new());
     for (path, content) in files {
@@ -42,7 +42,9 @@ pub fn undeclared<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Ve
     }
     made.retain(|(_, package, of)| !declared.contains(&(package, of)));
     let fault = |(path, _, of): (&str, _, &str)| {
-        format!("{path}: {of} is shared state, but in no plugin's list (`state: &[StateDef::of::<{of}>()]`)")
+        format!(
+            "{path}: {of} is shared state, but in no plugin's list (`state: &[StateDef::of::<{of}>()]`)"
+        )
     };
     made.into_iter().map(fault).collect()
 }
@@ -51,7 +53,8 @@ pub fn undeclared<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Ve
 mod tests {
     use super::undeclared;
 
-    const MADE: (&str, &str) = ("features/a/src/x.rs", "impl<F: Net> graph::Shared for Ways<F> {\n");
+    const MADE: (&str, &str) =
+        ("features/a/src/x.rs", "impl<F: Net> graph::Shared for Ways<F> {\n");
 
     #[test]
     fn what_is_declared_is_in_order() {
@@ -73,7 +76,10 @@ mod tests {
         ];
         for other in other {
             let found = undeclared([MADE, other]);
-            assert!(found.len() == 1 && found[0].starts_with("features/a/src/x.rs: Ways is"), "{found:?}");
+            assert!(
+                found.len() == 1 && found[0].starts_with("features/a/src/x.rs: Ways is"),
+                "{found:?}"
+            );
         }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs that run tests: of the usual build, of what ships, under AddressSanitizer, and tests that take long.
+//! The verbs that run tests: of the usual build, of what ships, under AddressSanitizer, and tests
+//! that take long.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,11 +11,18 @@ use crate::setup;
 use crate::sh::{self, Res};
 use crate::verbs::{self, target_dir};
 
-/// Packages whose code decides who owns which bytes: their tests run in an optimised build without debug assertions too.
-const SHIPPED: &[&str] =
-    &["ferrovia-buffer", "ferrovia-graph", "ferrovia-mfib", "ferrovia-ip", "ferrovia-ip-reassembly"];
+/// Packages whose code decides who owns which bytes: their tests run in an optimised build without
+/// debug assertions too.
+const SHIPPED: &[&str] = &[
+    "ferrovia-buffer",
+    "ferrovia-graph",
+    "ferrovia-mfib",
+    "ferrovia-ip",
+    "ferrovia-ip-reassembly",
+];
 
-/// Packages whose tests run under AddressSanitizer, beside those of the graph of all plugins: drivers, and what lies below them.
+/// Packages whose tests run under AddressSanitizer, beside those of the graph of all plugins:
+/// drivers, and what lies below them.
 const SANITIZED: &[&str] = &[
     "ferrovia-mem",
     "ferrovia-buffer",
@@ -28,12 +36,13 @@ const SANITIZED: &[&str] = &[
     "ferrovia-tap",
 ];
 
-/// Chooses tests of the laboratory for the daemon as it ships: whatever copies, chains, fragments or reassembles, and those
-/// that start it and end it.
+/// Chooses tests of the laboratory for the daemon as it ships: whatever copies, chains, fragments
+/// or reassembles, and those that start it and end it.
 const LABORATORY: &str = "package(ferrovia-tests) and binary(lab) and \
     test(/^(daemon|forward|fragments|generator|mixed|multicast|path_mtu|punt|restart|six)::/)";
 
-/// Chooses the tests that take long; they are marked `#[ignore = "long: …"]` as well, `cargo xtask sources` holds both together.
+/// Chooses the tests that take long; they are marked `#[ignore = "long: …"]` as well, `cargo xtask
+/// sources` holds both together.
 const LONG: &str = "test(/(^|::)long_/)";
 
 /// Target of AddressSanitizer builds: named, so that build scripts and macros aren't instrumented.
@@ -42,19 +51,21 @@ pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// Instruments memory accesses, and makes free packet buffers a fault to touch.
 pub const ASAN_FLAGS: &str = "-Zsanitizer=address --cfg ferrovia_asan";
 
-/// Options of the programs that run: leaks are no fault of a process that ends, the soak detects memory that grows.
+/// Options of the programs that run: leaks are no fault of a process that ends, the soak detects
+/// memory that grows.
 pub const ASAN_OPTIONS: &str = "detect_leaks=0:abort_on_error=1:quarantine_size_mb=64";
 
-/// `command` with the variables of an AddressSanitizer build. The sanitizer's runtime comes with every toolchain, but only an
-/// unstable option links it; the variable lets the pinned compiler take that option, so that what is tested is made by the
-/// compiler that makes what ships, and nothing has to be installed.
+/// `command` with the variables of an AddressSanitizer build. The sanitizer's runtime comes with
+/// every toolchain, but only an unstable option links it; the variable lets the pinned compiler
+/// take that option, so that what is tested is made by the compiler that makes what ships, and
+/// nothing has to be installed.
 pub fn sanitized<'a>(command: &'a mut Command, flags: &str) -> &'a mut Command {
     command.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags).env("CARGO_BUILD_TARGET", TARGET);
     command.env("ASAN_OPTIONS", ASAN_OPTIONS)
 }
 
-/// [`sanitized`] with the fuzzer's counters: the tests and the fuzzer's programs then take the same libraries, which CI so compiles
-/// once.
+/// [`sanitized`] with the fuzzer's counters: the tests and the fuzzer's programs then take the same
+/// libraries, which CI so compiles once.
 pub fn watched(command: &mut Command) -> &mut Command {
     sanitized(command, &format!("{} {ASAN_FLAGS}", fuzz::FLAGS))
 }
@@ -64,7 +75,8 @@ pub fn sanitized_dir() -> PathBuf {
     target_dir().join("asan")
 }
 
-/// Runs the command and counts the tests that its closing lines report, without those that couldn't run here.
+/// Runs the command and counts the tests that its closing lines report, without those that couldn't
+/// run here.
 fn count(command: &mut Command, total: &mut Counts) -> Res {
     let skips = target_dir().join("skipped-tests.txt");
     sh::write(&skips, "")?;
@@ -111,7 +123,8 @@ pub fn test(args: &[&str], counts: &mut Counts) -> Res {
     result.and(documentation)
 }
 
-/// Tests of what ships: optimised, and without debug assertions. The laboratory takes the very programs that ship.
+/// Tests of what ships: optimised, and without debug assertions. The laboratory takes the very
+/// programs that ship.
 pub fn release(counts: &mut Counts) -> Res {
     setup::ensure(&[setup::BUILD, setup::HOSTS, setup::PEERS])?;
     setup::NEXTEST.ensure()?;
@@ -123,17 +136,23 @@ pub fn release(counts: &mut Counts) -> Res {
     units.and(count(&mut command, counts))
 }
 
-/// Chooses the tests of the graph that an instrumented build can pass: it keeps what was freed, so resident memory says nothing.
+/// Chooses the tests of the graph that an instrumented build can pass: it keeps what was freed, so
+/// resident memory says nothing.
 const SANITIZED_GRAPH: &str = "not test(/^interfaces::(memory_of_many_interfaces_is_linear|(interfaces|bonds)_that_go_leave_nothing_behind)$/)";
 
-/// The tests of [`SANITIZED`] and of the whole graph under AddressSanitizer. Not the laboratory: `make soak ARGS=--asan` does more
-/// to an instrumented daemon.
+/// The tests of [`SANITIZED`] and of the whole graph under AddressSanitizer. Not the laboratory:
+/// `make soak ARGS=--asan` does more to an instrumented daemon.
 pub fn asan(args: &[&str], counts: &mut Counts) -> Res {
     let units = asan_units(args, counts);
-    units.and(asan_run(&["-p", "ferrovia-tests", "--test", "graph", "-E", SANITIZED_GRAPH], args, counts))
+    units.and(asan_run(
+        &["-p", "ferrovia-tests", "--test", "graph", "-E", SANITIZED_GRAPH],
+        args,
+        counts,
+    ))
 }
 
-/// The tests of [`SANITIZED`] alone, for CI: there the corpus of the fuzzer goes through the whole graph.
+/// The tests of [`SANITIZED`] alone, for CI: there the corpus of the fuzzer goes through the whole
+/// graph.
 pub fn asan_units(args: &[&str], counts: &mut Counts) -> Res {
     setup::ensure(&[setup::BUILD, setup::HOSTS, setup::PEERS])?;
     setup::NEXTEST.ensure()?;
@@ -156,7 +175,8 @@ pub fn long(args: &[&str], counts: &mut Counts) -> Res {
     count(&mut command, counts)
 }
 
-/// The loom models: concurrent code under every interleaving, up to a bound. They are a build of their own.
+/// The loom models: concurrent code under every interleaving, up to a bound. They are a build of
+/// their own.
 pub fn models(counts: &mut Counts) -> Res {
     setup::ensure(&[setup::BUILD])?;
     let mut command = sh::cargo("test -p ferrovia-sync --release --lib models");
@@ -164,7 +184,8 @@ pub fn models(counts: &mut Counts) -> Res {
     count(&mut command, counts)
 }
 
-/// Changes of routes, tables, interfaces and neighbours for so many seconds, with readers, with debug assertions.
+/// Changes of routes, tables, interfaces and neighbours for so many seconds, with readers, with
+/// debug assertions.
 pub fn churn(seconds: &str) -> Res {
     seconds.parse::<u64>().map_err(|_| format!("{seconds}: expected a number of seconds"))?;
     setup::ensure(&[setup::BUILD])?;

@@ -18,7 +18,8 @@ pub fn build_release() -> Res<PathBuf> {
     Ok(target_dir().join("release"))
 }
 
-/// Build both programs as they are while one works on them: optimised, in a fraction of the time. Gives back their directory.
+/// Build both programs as they are while one works on them: optimised, in a fraction of the time.
+/// Gives back their directory.
 pub fn build_quick() -> Res<PathBuf> {
     setup::ensure(&[setup::BUILD])?;
     println!(
@@ -30,11 +31,12 @@ pub fn build_quick() -> Res<PathBuf> {
 
 /// Where cargo builds.
 pub fn target_dir() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
 
-/// The daemon in the foreground, with its CLI on this terminal. Its sockets are below target/run unless a file (`-c FILE`)
-/// or its words name others.
+/// The daemon in the foreground, with its CLI on this terminal. Its sockets are below target/run
+/// unless a file (`-c FILE`) or its words name others.
 /// `--release` is a word of ours: the build that ships.
 pub fn run(config: &[&str]) -> Res {
     let (built, config) = match config {
@@ -49,10 +51,12 @@ pub fn run(config: &[&str]) -> Res {
     sh::run(command.stdin(Stdio::inherit()))
 }
 
-/// The daemon's words: it stays in the foreground whatever they are; a later word overrides an earlier one.
+/// The daemon's words: it stays in the foreground whatever they are; a later word overrides an
+/// earlier one.
 fn run_words<'w>(own: &'w str, config: &[&'w str]) -> Vec<&'w str> {
     // A file is named first.
-    let (file, rest) = config.split_at(if config.first() == Some(&"-c") { config.len().min(2) } else { 0 });
+    let (file, rest) =
+        config.split_at(if config.first() == Some(&"-c") { config.len().min(2) } else { 0 });
     let interactive = ["unix", "{", "interactive", "}"];
     let own = if file.is_empty() { own } else { "" };
     file.iter()
@@ -63,9 +67,10 @@ fn run_words<'w>(own: &'w str, config: &[&'w str]) -> Vec<&'w str> {
         .collect()
 }
 
-/// Both programs into `PREFIX/bin`, manual pages and completions for shells into `PREFIX/share`, the unit into `PREFIX/lib/systemd/system`, and the files that
-/// clients of the binary API read into `PREFIX/share/ferrovia/api`. A first startup.conf goes to `/etc/ferrovia` (`PREFIX/etc/ferrovia` for
-/// prefixes of one's own).
+/// Both programs into `PREFIX/bin`, manual pages and completions for shells into `PREFIX/share`,
+/// the unit into `PREFIX/lib/systemd/system`, and the files that clients of the binary API read
+/// into `PREFIX/share/ferrovia/api`. A first startup.conf goes to `/etc/ferrovia`
+/// (`PREFIX/etc/ferrovia` for prefixes of one's own).
 pub fn install(prefix: &str) -> Res {
     setup::ensure(&[setup::STRIP])?;
     let built = build_release()?;
@@ -110,21 +115,23 @@ pub fn install(prefix: &str) -> Res {
     sh::run(dump.arg("--dump-api").arg(&api))
 }
 
-/// Copies a program without its debug lines, which go to `.debug/NAME.debug` beside it, where debuggers and traces of panics look for
-/// them.
+/// Copies a program without its debug lines, which go to `.debug/NAME.debug` beside it, where
+/// debuggers and traces of panics look for them.
 fn install_program(built: &Path, to: &Path) -> Res {
     let name = to.file_name().unwrap_or_default().to_string_lossy();
     let dir = to.with_file_name(".debug");
     std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     // Beside the installed files and then renamed: a program that runs from there goes on.
-    let (lines, fresh) = (dir.join(format!("{name}.debug")), to.with_file_name(format!(".{name}.new")));
+    let (lines, fresh) =
+        (dir.join(format!("{name}.debug")), to.with_file_name(format!(".{name}.new")));
     let fresh_lines = dir.join(format!(".{name}.new"));
     let objcopy = |options: &[&str], from: &Path, to: &Path| {
         sh::run(sh::cmd("objcopy").args(options).arg(from).arg(to))
     };
     objcopy(&["--only-keep-debug"], built, &fresh_lines)?;
-    let rename =
-        |from: &Path, to: &Path| std::fs::rename(from, to).map_err(|e| format!("{}: {e}", to.display()));
+    let rename = |from: &Path, to: &Path| {
+        std::fs::rename(from, to).map_err(|e| format!("{}: {e}", to.display()))
+    };
     rename(&fresh_lines, &lines)?;
     objcopy(&["--strip-all", &format!("--add-gnu-debuglink={}", lines.display())], built, &fresh)?;
     rename(&fresh, to)?;
@@ -146,8 +153,15 @@ pub fn clippy() -> Res {
 
 /// All that can be said of the source without running it.
 pub fn lint() -> Res {
-    let steps: [fn() -> Res; 7] =
-        [|| fmt(true), clippy, layers::verb, sources::verb, licences::verb, || docs::verb(true), doc];
+    let steps: [fn() -> Res; 7] = [
+        || fmt(true),
+        clippy,
+        layers::verb,
+        sources::verb,
+        licences::verb,
+        || docs::verb(true),
+        doc,
+    ];
     // Every step runs: one look shows everything.
     let faults: Vec<_> = steps.iter().filter_map(|step| step().err()).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\nxtask: ")) }
@@ -162,8 +176,9 @@ pub fn doc() -> Res {
     Ok(())
 }
 
-/// The benchmarks of benches/, whose program takes `args`: of the forwarding path; if the first is `lookup`, of route
-/// lookups alone; if it is `failover` or `load`, of what packets notice of changes.
+/// The benchmarks of benches/, whose program takes `args`: of the forwarding path; if the first is
+/// `lookup`, of route lookups alone; if it is `failover` or `load`, of what packets notice of
+/// changes.
 pub fn bench(args: &[&str]) -> Res {
     if !root().join("benches/Cargo.toml").exists() {
         println!("bench: benches/ is not in the tree yet: nothing was measured");
@@ -177,8 +192,10 @@ pub fn bench(args: &[&str]) -> Res {
         ["host", rest @ ..] => ("bench-host", rest),
         all => ("bench", all),
     };
-    // The figures of a short run mean nothing, and the tests have built most of it: with the features that all of the workspace asks for.
-    let (profile, dir) = if args.contains(&"--smoke") { ("dev", "debug") } else { ("release", "release") };
+    // The figures of a short run mean nothing, and the tests have built most of it: with the
+    // features that all of the workspace asks for.
+    let (profile, dir) =
+        if args.contains(&"--smoke") { ("dev", "debug") } else { ("release", "release") };
     let mut build = sh::cargo("build --workspace --profile");
     build.args([profile, "--bin", program]);
     if program == "bench-host" {
@@ -204,7 +221,10 @@ mod tests {
     fn the_daemon_stays_in_the_foreground_whatever_it_is_told() {
         let words = |config: &[&str]| run_words("unix { runtime-dir /d }", config).join(" ");
         assert_eq!(words(&[]), "unix { runtime-dir /d } unix { interactive }");
-        assert_eq!(words(&["cpu", "{", "}"]), "unix { runtime-dir /d } unix { interactive } cpu { }");
+        assert_eq!(
+            words(&["cpu", "{", "}"]),
+            "unix { runtime-dir /d } unix { interactive } cpu { }"
+        );
         assert_eq!(words(&["-c", "/etc/f", "cpu { }"]), "-c /etc/f unix { interactive } cpu { }");
     }
 }

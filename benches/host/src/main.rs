@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! A router between two hosts of this machine: the kernel's own beside ours on each driver, in turns.
+//! A router between two hosts of this machine: the kernel's own beside ours on each driver, in
+//! turns.
 //!
-//! The hosts are network namespaces. Small packets are UDP datagrams of 18 bytes, frames of 60 bytes without checksum, sent as fast as one
-//! thread can; packets that reach the other host's interface count. Hosts and router share the machine's cores, as in a first trial of a
-//! router.
+//! The hosts are network namespaces. Small packets are UDP datagrams of 18 bytes, frames of 60
+//! bytes without checksum, sent as fast as one thread can; packets that reach the other host's
+//! interface count. Hosts and router share the machine's cores, as in a first trial of a router.
 
 mod report;
 mod traffic;
@@ -78,7 +79,8 @@ fn run(arguments: &Arguments) -> ExitCode {
         );
         return if arguments.smoke { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     };
-    let (rounds, seconds) = if arguments.smoke { (1, 1) } else { (arguments.rounds, arguments.seconds) };
+    let (rounds, seconds) =
+        if arguments.smoke { (1, 1) } else { (arguments.rounds, arguments.seconds) };
     let routers = routers(arguments.workers);
     let mut report = Report::new(routers.map(|(name, ..)| name).to_vec());
     for round in 1..=rounds {

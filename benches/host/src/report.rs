@@ -14,7 +14,8 @@ pub struct Measured {
     pub round_trips: Vec<f64>,
 }
 
-/// The best figures of each router: others use the machine too, so that figures are too bad rather than too good.
+/// The best figures of each router: others use the machine too, so that figures are too bad rather
+/// than too good.
 #[derive(Clone, Default)]
 struct Best {
     small: Small,
@@ -31,7 +32,10 @@ pub struct Report {
 
 impl Report {
     pub fn new(names: Vec<&'static str>) -> Self {
-        let best = vec![Best { median: f64::INFINITY, high: f64::INFINITY, ..Best::default() }; names.len()];
+        let best = vec![
+            Best { median: f64::INFINITY, high: f64::INFINITY, ..Best::default() };
+            names.len()
+        ];
         Self { names, best }
     }
 
@@ -44,8 +48,9 @@ impl Report {
         }
         best.tcp = best.tcp.max(tcp);
         round_trips.sort_by(f64::total_cmp);
-        let part =
-            |of: usize| round_trips.get(round_trips.len() * of / 100).copied().unwrap_or(f64::INFINITY);
+        let part = |of: usize| {
+            round_trips.get(round_trips.len() * of / 100).copied().unwrap_or(f64::INFINITY)
+        };
         best.median = best.median.min(part(50));
         best.high = best.high.min(part(99));
     }
@@ -53,14 +58,15 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let heads = |f: &mut fmt::Formatter<'_>,
-                     [sent, delivered, ratio, cpu, tcp, part, p50, p99]: [&str; 8]| {
-            writeln!(
-                f,
-                "{:22}{sent:>10}{delivered:>12}{ratio:>8}{cpu:>9}{tcp:>11}{part:>8}{p50:>11}{p99:>10}",
-                ""
-            )
-        };
+        let heads =
+            |f: &mut fmt::Formatter<'_>,
+             [sent, delivered, ratio, cpu, tcp, part, p50, p99]: [&str; 8]| {
+                writeln!(
+                    f,
+                    "{:22}{sent:>10}{delivered:>12}{ratio:>8}{cpu:>9}{tcp:>11}{part:>8}{p50:>11}{p99:>10}",
+                    ""
+                )
+            };
         heads(f, ["sent", "delivered", "", "CPU", "TCP", "", "ping p50", "p99"])?;
         heads(f, ["kpps", "kpps", "ratio", "ns", "Gbit/s", "ratio", "ms", "ms"])?;
         let first = self.best.first().cloned().unwrap_or_default();

@@ -32,7 +32,8 @@ pub fn send(to: SocketAddr, time: Duration) -> io::Result<()> {
             match socket.send(&[0; SMALL]) {
                 Ok(_) => sent += 1,
                 // The interface's queue is full.
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) => {}
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -41,7 +42,8 @@ pub fn send(to: SocketAddr, time: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Holds a port open, without reading: the host's stack drops datagrams for which the socket has no room, and answers none by ICMP.
+/// Holds a port open, without reading: the host's stack drops datagrams for which the socket has no
+/// room, and answers none by ICMP.
 pub fn receive(at: SocketAddr) -> io::Result<()> {
     let _socket = UdpSocket::bind(at)?;
     println!("bound");
@@ -53,18 +55,23 @@ pub fn receive(at: SocketAddr) -> io::Result<()> {
 /// Sends small datagrams from the left host to the right one.
 #[track_caller]
 pub fn small(site: &Site, time: Duration) -> Small {
-    let own = std::env::current_exe().expect("a process has a program").to_string_lossy().into_owned();
+    let own =
+        std::env::current_exe().expect("a process has a program").to_string_lossy().into_owned();
     let (left, right) = (&site.left.host, &site.right.host);
     let to = format!("{}:{PORT}", site.right.address);
     let receiver = right.command(&own).args(["receive", &to]).spawn();
     receiver.wait_for("bound", PATIENCE);
     let cpu = || site.router.as_ref().map(|router| router.cpu_time());
     let (before, cpu_before) = (right.counter("eth0", "rx_packets"), cpu());
-    let sender =
-        left.command(&own).args(["send", &to, &time.as_secs().to_string()]).timeout(time + PATIENCE).ok();
+    let sender = left
+        .command(&own)
+        .args(["send", &to, &time.as_secs().to_string()])
+        .timeout(time + PATIENCE)
+        .ok();
     let delivered = right.counter("eth0", "rx_packets") - before;
-    let cost =
-        cpu().zip(cpu_before).map(|(now, then)| (now - then).as_nanos() as f64 / delivered.max(1) as f64);
+    let cost = cpu()
+        .zip(cpu_before)
+        .map(|(now, then)| (now - then).as_nanos() as f64 / delivered.max(1) as f64);
     drop(receiver.kill());
     let sent: u64 = sender.trim().parse().unwrap_or_else(|_| panic!("the sender said {sender:?}"));
     let rate = |packets: u64| packets as f64 / time.as_secs_f64();

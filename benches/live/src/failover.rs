@@ -142,7 +142,8 @@ fn one(
 }
 
 pub fn run(options: &Options, arguments: &Arguments) -> Result<(), String> {
-    let (rounds, rate) = if options.smoke { (1, 20_000.0) } else { (arguments.rounds, arguments.rate) };
+    let (rounds, rate) =
+        if options.smoke { (1, 20_000.0) } else { (arguments.rounds, arguments.rate) };
     let mut shown = Shown::new()
         .left("Routes")
         .right("Number")

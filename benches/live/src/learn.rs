@@ -83,7 +83,10 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<(), String> {
         }
         learning = learning.min(once(&rig, &all, count)?);
         if bridge.entry_count() <= stations {
-            return Err(format!("{} of {stations} stations were learned anew", bridge.entry_count()));
+            return Err(format!(
+                "{} of {stations} stations were learned anew",
+                bridge.entry_count()
+            ));
         }
     }
     let rate = |time: Duration| stations as f64 / time.as_secs_f64();
@@ -104,8 +107,12 @@ fn age(rig: &Rig, stations: usize, rate: f64) -> Result<(), String> {
     rig.run(&format!("set bridge-domain mac-age 1 {AGE}"))?;
     let flow = rig.start(&packets(1), rate)?;
     rig.wait(Duration::from_millis(500));
-    let mut shown =
-        Shown::new().left("Meanwhile").right("Took").right("Sent").right("Missed").right("Worker kept away");
+    let mut shown = Shown::new()
+        .left("Meanwhile")
+        .right("Took")
+        .right("Sent")
+        .right("Missed")
+        .right("Worker kept away");
     let mut before = (rig.count(&flow), rig.kept_away());
     let mut row = |what: &str, took: Duration| {
         let now = (rig.count(&flow), rig.kept_away());

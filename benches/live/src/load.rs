@@ -42,7 +42,11 @@ const PROBES: usize = 500;
 type Packets = Arc<pg::Packets>;
 
 pub fn run(options: &Options, arguments: &Arguments) -> Result<(), String> {
-    if options.ip6 { measure::<Ip6>(options, arguments) } else { measure::<Ip4>(options, arguments) }
+    if options.ip6 {
+        measure::<Ip6>(options, arguments)
+    } else {
+        measure::<Ip4>(options, arguments)
+    }
 }
 
 fn measure<F: Net>(options: &Options, arguments: &Arguments) -> Result<(), String> {
@@ -54,8 +58,13 @@ fn measure<F: Net>(options: &Options, arguments: &Arguments) -> Result<(), Strin
     table.to.iter_mut().step_by(64).for_each(|to| *to = far(ip6));
     let packets = rig.packets(&table.to)?;
     let lines = table.lines(|number| format!("via {} pg1", hop(ip6, 1, number)));
-    // Default route, for packets without a route of their own; while the other routes are withdrawn, for all packets.
-    rig.run(&format!("ip route add {}/0 via {} pg1", if ip6 { "::" } else { "0.0.0.0" }, hop(ip6, 1, 0)))?;
+    // Default route, for packets without a route of their own; while the other routes are
+    // withdrawn, for all packets.
+    rig.run(&format!(
+        "ip route add {}/0 via {} pg1",
+        if ip6 { "::" } else { "0.0.0.0" },
+        hop(ip6, 1, 0)
+    ))?;
     let prefixes: Vec<Prefix<F::Addr>> =
         table.routes.iter().filter_map(|(prefix, _)| prefix.parse().ok()).collect();
     rig.load(&lines)?;
@@ -162,7 +171,10 @@ fn search(rig: &Rig, packets: &Packets, seconds: f64) -> Result<f64, String> {
 }
 
 /// Withdraws routes one by one, as clients do.
-fn withdraw<F: Net>(rig: &Rig, prefixes: &[Prefix<F::Addr>]) -> Result<(Duration, Duration), String> {
+fn withdraw<F: Net>(
+    rig: &Rig,
+    prefixes: &[Prefix<F::Addr>],
+) -> Result<(Duration, Duration), String> {
     let (fib, start, mut longest) = (rig.world.get::<Fib<F>>(), Instant::now(), Duration::ZERO);
     for slice in prefixes.chunks(SLICE) {
         let turn = Instant::now();
@@ -228,7 +240,8 @@ fn probe<F: Net>(rig: &Rig) -> Result<Vec<Duration>, String> {
     let mut all = Vec::new();
     let set = |port| {
         let paths = way::<F>(rig, port, 0);
-        fib.set(&rig.world, TableIndex::DEFAULT, host, Source::Cli, &paths).map_err(|e| e.to_string())
+        fib.set(&rig.world, TableIndex::DEFAULT, host, Source::Cli, &paths)
+            .map_err(|e| e.to_string())
     };
     for _ in 0..PROBES {
         set(1)?;
@@ -260,7 +273,8 @@ impl Counters {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
-            let (start, mut reads, mut longest, mut names) = (Instant::now(), 0_u32, Duration::ZERO, 0);
+            let (start, mut reads, mut longest, mut names) =
+                (Instant::now(), 0_u32, Duration::ZERO, 0);
             while !stopped.load(Ordering::Relaxed) {
                 let at = Instant::now();
                 names = reader.read(|_| true).map_err(|e| e.to_string())?.len();

@@ -2,9 +2,10 @@
 #![forbid(unsafe_code)]
 //! Effect of changes on packets.
 //!
-//! The daemon's own graph with one worker on a core of its own; control runs beside it, as in the daemon. The packet generator is the
-//! device: packets come at a fixed rate into a queue of fixed length whether the worker is there or not, and what finds it full is
-//! lost and counted. Whatever doesn't leave by the right interface is lost as well.
+//! The daemon's own graph with one worker on a core of its own; control runs beside it, as in the
+//! daemon. The packet generator is the device: packets come at a fixed rate into a queue of fixed
+//! length whether the worker is there or not, and what finds it full is lost and counted. Whatever
+//! doesn't leave by the right interface is lost as well.
 
 mod failover;
 mod learn;
@@ -41,7 +42,8 @@ struct Arguments {
 enum What {
     /// Two next hops, one fails: packets lost at a fixed rate, with tables of all sizes.
     Failover(failover::Arguments),
-    /// A million routes loaded and withdrawn, single updates and counters read, at 90 % of the rate without loss.
+    /// A million routes loaded and withdrawn, single updates and counters read, at 90 % of the rate
+    /// without loss.
     Load(load::Arguments),
     /// A bridge domain: stations learned a second, and frames lost while they age out.
     Learn(learn::Arguments),
@@ -62,8 +64,8 @@ fn main() -> ExitCode {
         What::Load(more) => load::run(&options, more),
         What::Learn(more) => learn::run(&options, more),
         What::Table { routes } => {
-            let lines =
-                tables::Table::new(ip6, *routes).lines(|n| format!("via {} pg1", tables::hop(ip6, 1, n)));
+            let lines = tables::Table::new(ip6, *routes)
+                .lines(|n| format!("via {} pg1", tables::hop(ip6, 1, n)));
             print!("{lines}");
             Ok(())
         }

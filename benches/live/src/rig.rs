@@ -3,7 +3,9 @@
 
 use crate::tables::{address, hop, packet};
 use cli::{Runner, Said, Tree};
-use graph::{Runtime, SwIfIndex, ThreadIndex, ThreadPlan, Threads, World, WorldConfig, usable_cores};
+use graph::{
+    Runtime, SwIfIndex, ThreadIndex, ThreadPlan, Threads, World, WorldConfig, usable_cores,
+};
 use net::{Adjacencies, IfCounters, Interfaces};
 use std::net::IpAddr;
 use std::process::Command;
@@ -63,7 +65,8 @@ impl Rig {
     pub fn new(options: &Options, outputs: usize, hops: u16) -> Result<Self, String> {
         let config = WorldConfig { threads: 2, buffers: 65_536, ..WorldConfig::default() };
         let (world, runtimes) = World::new(&config, daemon::plugins::ALL)?;
-        let tree = Tree::new(world.plugins().iter().flat_map(|p| p.cli)).map_err(|e| e.to_string())?;
+        let tree =
+            Tree::new(world.plugins().iter().flat_map(|p| p.cli)).map_err(|e| e.to_string())?;
         let core = options.core.or_else(|| usable_cores().last().copied());
         let plan = ThreadPlan { worker_cores: vec![core], ..ThreadPlan::default() };
         let threads = Threads::start(runtimes, &plan)?;
@@ -90,11 +93,15 @@ impl Rig {
         Ok(rig)
     }
 
-    /// Time for which the worker was runnable while another task had its core: the machine's fault, not the router's.
+    /// Time for which the worker was runnable while another task had its core: the machine's fault,
+    /// not the router's.
     pub fn kept_away(&self) -> Duration {
         let tid = self.world.thread_list()[1].tid;
-        let text = std::fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).unwrap_or_default();
-        Duration::from_nanos(text.split(' ').nth(1).and_then(|n| n.trim().parse().ok()).unwrap_or(0))
+        let text =
+            std::fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).unwrap_or_default();
+        Duration::from_nanos(
+            text.split(' ').nth(1).and_then(|n| n.trim().parse().ok()).unwrap_or(0),
+        )
     }
 
     /// Gives the worker real-time priority on its core.
@@ -132,7 +139,8 @@ impl Rig {
 
     /// Runs a command to its end, as the control loop does. Gives the time of its longest turn.
     pub fn run(&self, line: &str) -> Result<Duration, String> {
-        let (mut runner, mut said, mut longest) = (Runner::default(), Vec::<Said>::new(), Duration::ZERO);
+        let (mut runner, mut said, mut longest) =
+            (Runner::default(), Vec::<Said>::new(), Duration::ZERO);
         let mut start = Instant::now();
         runner.line(&self.tree, &self.world, line, false, &mut said);
         loop {
@@ -147,7 +155,8 @@ impl Rig {
         }
     }
 
-    /// Routes from a text, as `ip route add file` takes them; the time that took, and of its longest turn.
+    /// Routes from a text, as `ip route add file` takes them; the time that took, and of its
+    /// longest turn.
     pub fn load(&self, lines: &str) -> Result<(Duration, Duration), String> {
         let file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
         std::fs::write(file.path(), lines).map_err(|e| e.to_string())?;
@@ -179,7 +188,12 @@ impl Rig {
     }
 
     /// Like [`Self::start`], with this number of packets in all; 0 for no end.
-    pub fn start_some(&self, packets: &Arc<pg::Packets>, rate: f64, limit: u64) -> Result<Flow, String> {
+    pub fn start_some(
+        &self,
+        packets: &Arc<pg::Packets>,
+        rate: f64,
+        limit: u64,
+    ) -> Result<Flow, String> {
         let generator = self.world.get::<pg::Generator>();
         let spec = pg::StreamSpec {
             name: STREAM.into(),
@@ -222,7 +236,8 @@ impl Rig {
 
     /// Counts of the flow so far. A packet in no counter is in flight.
     pub fn count(&self, flow: &Flow) -> Count {
-        let out = flow.before.iter().enumerate().map(|(i, before)| self.sent(i + 1) - before).collect();
+        let out =
+            flow.before.iter().enumerate().map(|(i, before)| self.sent(i + 1) - before).collect();
         let (sent, missed) = (&flow.stream.sent, &flow.stream.lost);
         Count { sent: sent.load(Ordering::Relaxed), missed: missed.load(Ordering::Relaxed), out }
     }

@@ -24,7 +24,8 @@ impl Table {
         if ip6 { table::<Ip6>(n) } else { table::<Ip4>(n) }
     }
 
-    /// The table as `ip route add file` takes it: `paths` says the ways by the number of the next hop.
+    /// The table as `ip route add file` takes it: `paths` says the ways by the number of the next
+    /// hop.
     pub fn lines(&self, paths: impl Fn(u16) -> String) -> String {
         self.routes.iter().map(|(prefix, hop)| format!("{prefix} {}\n", paths(*hop))).collect()
     }
@@ -32,7 +33,10 @@ impl Table {
 
 fn table<F: Internet>(n: usize) -> Table {
     let routes = if n > FEW { routes::<F>(n, 1) } else { few::<F>(n) };
-    let to = destinations::<F>(&routes, Traffic::Uniform, PACKETS, 2).into_iter().map(Into::into).collect();
+    let to = destinations::<F>(&routes, Traffic::Uniform, PACKETS, 2)
+        .into_iter()
+        .map(Into::into)
+        .collect();
     Table { routes: routes.iter().map(|r| (r.prefix.to_string(), r.hop)).collect(), to }
 }
 
@@ -64,7 +68,11 @@ pub fn address(ip6: bool, port: usize) -> String {
 
 /// A next hop of next hops, and an address that no table holds.
 pub fn far(ip6: bool) -> IpAddr {
-    if ip6 { Ipv6Addr::new(0xfd09, 0, 0, 0, 0, 0, 0, 9).into() } else { Ipv4Addr::new(192, 0, 2, 9).into() }
+    if ip6 {
+        Ipv6Addr::new(0xfd09, 0, 0, 0, 0, 0, 0, 9).into()
+    } else {
+        Ipv4Addr::new(192, 0, 2, 9).into()
+    }
 }
 
 /// A packet of the smallest size with two ports, the flows' numbers in them.

@@ -24,8 +24,8 @@ fn network(key: u128, len: u32) -> u128 {
 #[inline(always)]
 fn hash(network: u128, len: u32) -> usize {
     let (high, low) = ((network >> 64) as u64 ^ u64::from(len), network as u64);
-    let mixed =
-        u128::from(high ^ 0x9e37_79b9_7f4a_7c15) * u128::from(low.rotate_left(32) ^ 0xd6e8_feb8_6659_fd93);
+    let mixed = u128::from(high ^ 0x9e37_79b9_7f4a_7c15)
+        * u128::from(low.rotate_left(32) ^ 0xd6e8_feb8_6659_fd93);
     ((mixed >> 64) ^ mixed) as usize
 }
 
@@ -35,7 +35,8 @@ impl Hashes {
         let mut lens: Vec<u32> = routes.iter().map(|(_, len, _)| u32::from(*len)).collect();
         lens.sort_unstable_by(|a, b| b.cmp(a));
         lens.dedup();
-        let mut this = Self { slots: vec![Slot::default(); (routes.len() * 2).next_power_of_two()], lens };
+        let mut this =
+            Self { slots: vec![Slot::default(); (routes.len() * 2).next_power_of_two()], lens };
         for (net, len, hop) in routes {
             let len = u32::from(*len);
             let mut at = hash(*net, len) & (this.slots.len() - 1);
@@ -54,7 +55,8 @@ impl Hashes {
     #[inline(always)]
     pub fn hops(&self, keys: &[u128], hops: &mut [u32]) {
         for (hop, key) in hops.iter_mut().zip(keys) {
-            *hop = self.lens.iter().find_map(|len| self.get(network(*key, *len), *len)).unwrap_or(0);
+            *hop =
+                self.lens.iter().find_map(|len| self.get(network(*key, *len), *len)).unwrap_or(0);
         }
     }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Clocks per route lookup, alone: vectors of 256 destinations, nothing else in the loop.
 //!
-//! The structures take turns, block by block, and a claim is a ratio within one run. With `--cold`, 256 KiB of other memory are
-//! read between two vectors, as other nodes would; that isn't counted.
+//! The structures take turns, block by block, and a claim is a ratio within one run. With `--cold`,
+//! 256 KiB of other memory are read between two vectors, as other nodes would; that isn't counted.
 
 mod hashes;
 mod mtrie;
@@ -143,8 +143,11 @@ fn measure_all<F: Version>(arguments: &Arguments) {
 
 fn measure<F: Version>(arguments: &Arguments, n: usize) {
     let level = arguments.level.unwrap_or_else(Level::detect);
-    let internet =
-        if n == 1 { vec![Route { prefix: wire::Prefix::DEFAULT, hop: 1 }] } else { routes::<F>(n, 1) };
+    let internet = if n == 1 {
+        vec![Route { prefix: wire::Prefix::DEFAULT, hop: 1 }]
+    } else {
+        routes::<F>(n, 1)
+    };
     let plain: Vec<(F::Key, u8, u32)> = internet
         .iter()
         .map(|r| (F::key(F::bits(r.prefix.addr())), r.prefix.len(), u32::from(r.hop) + 1))
@@ -168,7 +171,8 @@ fn measure<F: Version>(arguments: &Arguments, n: usize) {
         F::baseline(&plain, level),
     ];
     let mut figures = [[0.0; 3]; 3];
-    for (t, traffic) in [Traffic::OneFlow, Traffic::Zipf, Traffic::Uniform].into_iter().enumerate() {
+    for (t, traffic) in [Traffic::OneFlow, Traffic::Zipf, Traffic::Uniform].into_iter().enumerate()
+    {
         let count = if arguments.smoke { 1 << 12 } else { 1 << 18 };
         let keys: Vec<F::Key> = destinations::<F>(&internet, traffic, count, 2)
             .into_iter()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A multibit trie of 16, 8 and 8 bits with prefixes expanded to cells (Srinivasan and Varghese 1999).
+//! A multibit trie of 16, 8 and 8 bits with prefixes expanded to cells (Srinivasan and Varghese
+//! 1999).
 
 /// In a cell: the number of the table to go on in.
 const DOWN: u32 = 1 << 31;

@@ -43,7 +43,8 @@ pub struct Args {
 }
 
 impl Args {
-    /// Reads the arguments. Options stand before the command; everything behind its first word belongs to it.
+    /// Reads the arguments. Options stand before the command; everything behind its first word
+    /// belongs to it.
     pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Wanted, String> {
         let mut args = args.into_iter();
         let mut complete = None;
@@ -57,14 +58,18 @@ impl Args {
                 Some("-j" | "--json") => json = true,
                 Some("-h" | "--help") => return Ok(Wanted::Say(HELP.into())),
                 Some("-V" | "--version") => {
-                    return Ok(Wanted::Say(concat!("ferroctl ", env!("CARGO_PKG_VERSION"), "\n").into()));
+                    return Ok(Wanted::Say(
+                        concat!("ferroctl ", env!("CARGO_PKG_VERSION"), "\n").into(),
+                    ));
                 }
                 // For the files of extras/completions.
                 Some("--complete") => {
                     complete = Some(text(args.next().ok_or("--complete needs a line")?)?);
                 }
                 Some("--") => break,
-                Some(a) if a.starts_with("--socket=") => socket = Some(a["--socket=".len()..].into()),
+                Some(a) if a.starts_with("--socket=") => {
+                    socket = Some(a["--socket=".len()..].into())
+                }
                 Some(a) if a.starts_with('-') => return Err(format!("unknown option {a}")),
                 _ => {
                     words.push(text(arg)?);
@@ -93,9 +98,14 @@ fn default_socket() -> PathBuf {
     let own = std::env::var_os("XDG_RUNTIME_DIR").map(|d| Path::new(&d).join("ferrovia/cli.sock"));
     let shared = PathBuf::from(format!("/tmp/ferrovia-{uid}/cli.sock"));
     // In /tmp any user may make a directory of that name.
-    let mine =
-        |p: &PathBuf| p.parent().and_then(|d| d.symlink_metadata().ok()).is_some_and(|m| m.uid() == uid);
-    let first = own.iter().find(|p| p.exists()).or(Some(&shared).filter(|p| p.exists() && mine(p))).cloned();
+    let mine = |p: &PathBuf| {
+        p.parent().and_then(|d| d.symlink_metadata().ok()).is_some_and(|m| m.uid() == uid)
+    };
+    let first = own
+        .iter()
+        .find(|p| p.exists())
+        .or(Some(&shared).filter(|p| p.exists() && mine(p)))
+        .cloned();
     first.unwrap_or(if system.exists() { system } else { own.unwrap_or(system) })
 }
 
@@ -112,7 +122,10 @@ mod tests {
         let run = |socket: &str, json, command: &str| {
             Ok(Wanted::Run(Args { socket: socket.into(), json, command: command.into() }))
         };
-        assert_eq!(parse(&["-s", "/x", "show", "interface", "-j"]), run("/x", false, "show interface -j"));
+        assert_eq!(
+            parse(&["-s", "/x", "show", "interface", "-j"]),
+            run("/x", false, "show interface -j")
+        );
         assert_eq!(parse(&["--socket=/x", "-j", "show version"]), run("/x", true, "show version"));
         assert_eq!(parse(&["-s", "/x", "--", "-s"]), run("/x", false, "-s"));
         assert_eq!(parse(&["-s", "/x"]), run("/x", false, ""));
@@ -125,16 +138,19 @@ mod tests {
     }
 
     fn options() -> Vec<&'static str> {
-        let all: Vec<&str> = HELP.split([' ', ',', '\n']).filter(|word| word.starts_with('-')).collect();
+        let all: Vec<&str> =
+            HELP.split([' ', ',', '\n']).filter(|word| word.starts_with('-')).collect();
         assert!(all.len() > 3);
         all
     }
 
     #[test]
     fn the_manual_page_has_every_option() {
-        let page = include_str!("../../../extras/man/ferroctl.1").replace("\\-", "-").replace("\\fP", " ");
+        let page =
+            include_str!("../../../extras/man/ferroctl.1").replace("\\-", "-").replace("\\fP", " ");
         let words: Vec<&str> = page.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
-        let missing: Vec<_> = options().into_iter().filter(|option| !words.contains(option)).collect();
+        let missing: Vec<_> =
+            options().into_iter().filter(|option| !words.contains(option)).collect();
         assert!(missing.is_empty(), "{missing:?}");
     }
 
@@ -146,15 +162,18 @@ mod tests {
             ("fish", include_str!("../../../extras/completions/ferroctl.fish")),
         ];
         for (shell, text) in files {
-            let words: Vec<&str> = text.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
-            let missing =
-                options().into_iter().filter(|option| match (shell, option.trim_start_matches('-')) {
+            let words: Vec<&str> =
+                text.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
+            let missing = options().into_iter().filter(|option| {
+                match (shell, option.trim_start_matches('-')) {
                     // `-s s -l socket`
-                    ("fish", name) => {
-                        !text.contains(&format!(" {} {name} ", if name.len() == 1 { "-s" } else { "-l" }))
-                    }
+                    ("fish", name) => !text.contains(&format!(
+                        " {} {name} ",
+                        if name.len() == 1 { "-s" } else { "-l" }
+                    )),
                     _ => !words.contains(option),
-                });
+                }
+            });
             assert_eq!(missing.collect::<Vec<_>>(), [""; 0], "{shell}");
         }
     }

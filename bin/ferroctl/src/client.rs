@@ -52,10 +52,14 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a request and gives all replies but the last to `on`. Returns 0, or the error's return value.
-    /// If `on` returns false, the daemon is notified that nobody reads the answer that comes.
-    /// ^C cancels; a second ^C ends the wait for the answer.
-    pub fn ask(&mut self, request: &Request, on: &mut dyn FnMut(Reply) -> bool) -> Result<i32, String> {
+    /// Sends a request and gives all replies but the last to `on`. Returns 0, or the error's return
+    /// value. If `on` returns false, the daemon is notified that nobody reads the answer that
+    /// comes. ^C cancels; a second ^C ends the wait for the answer.
+    pub fn ask(
+        &mut self,
+        request: &Request,
+        on: &mut dyn FnMut(Reply) -> bool,
+    ) -> Result<i32, String> {
         self.ask_within(None, request, on)
     }
 
@@ -88,7 +92,8 @@ impl Client {
                     self.receive()?;
                     if self.interrupted.swap(false, Ordering::Relaxed) {
                         if self.cancelled {
-                            // If reconnecting fails, this request's answer isn't taken for the next one's.
+                            // If reconnecting fails, this request's answer isn't taken for the next
+                            // one's.
                             self.abandoned += 1;
                             return Err("interrupted".into());
                         }
@@ -111,7 +116,8 @@ impl Client {
         self.cancelled
     }
 
-    /// Returns true if ^C came since the last request began, also if it was for the pager; clears the flag.
+    /// Returns true if ^C came since the last request began, also if it was for the pager; clears
+    /// the flag.
     pub fn take_interrupt(&mut self) -> bool {
         self.interrupted.swap(false, Ordering::Relaxed) | std::mem::take(&mut self.cancelled)
     }
@@ -165,10 +171,14 @@ fn greeted(socket: &Path, interrupted: &AtomicBool) -> Result<(UnixStream, Vec<u
     let path = socket.display();
     let mut stream = UnixStream::connect(socket).map_err(|e| match e.kind() {
         ErrorKind::NotFound => {
-            format!("no daemon at {path}: no such socket (is ferrovia running? -s names another socket)")
+            format!(
+                "no daemon at {path}: no such socket (is ferrovia running? -s names another socket)"
+            )
         }
         ErrorKind::ConnectionRefused => {
-            format!("no daemon at {path}: the socket is there, but nobody listens (has ferrovia ended?)")
+            format!(
+                "no daemon at {path}: the socket is there, but nobody listens (has ferrovia ended?)"
+            )
         }
         ErrorKind::PermissionDenied => {
             format!("{path}: permission denied (are you in the group of the daemon's sockets?)")

@@ -13,8 +13,8 @@ use rustyline::hint::Hinter;
 use rustyline::history::{FileHistory, History as _};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{
-    Cmd, CompletionType, ConditionalEventHandler, Config, Context, Editor, Event, EventContext, EventHandler,
-    Helper, KeyEvent, Modifiers, RepeatCount,
+    Cmd, CompletionType, ConditionalEventHandler, Config, Context, Editor, Event, EventContext,
+    EventHandler, Helper, KeyEvent, Modifiers, RepeatCount,
 };
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -30,7 +30,8 @@ const TAB_TIME: Duration = Duration::from_secs(1);
 /// Line and cursor at which `?` was pressed.
 type Question = Arc<Mutex<Option<(String, usize)>>>;
 
-/// Runs the conversation until the operator leaves. The error is a sentence: no daemon, or the terminal fails.
+/// Runs the conversation until the operator leaves. The error is a sentence: no daemon, or the
+/// terminal fails.
 pub fn run(args: &Args) -> Result<bool, String> {
     let client = Rc::new(RefCell::new(Client::connect(&args.socket)?));
     let question = Question::default();
@@ -99,7 +100,8 @@ pub fn run(args: &Args) -> Result<bool, String> {
         }
         let rows = rows(pager, &keyboard, &mut editor);
         if answer(&client, &Request::Run(line, args.json), rows) {
-            // Ctrl-C also discards type-ahead: the editor is replaced, and only its history is kept.
+            // Ctrl-C also discards type-ahead: the editor is replaced, and only its history is
+            // kept.
             keyboard.forget_paste();
             let fresh = self::editor(&client, &question, &keyboard)?;
             let mut stopped = std::mem::replace(&mut editor, fresh);
@@ -108,7 +110,8 @@ pub fn run(args: &Args) -> Result<bool, String> {
     }
 }
 
-/// Rows of the terminal, from which on an answer is paged. 0 for no pager: it would take the typed-ahead lines for keys.
+/// Rows of the terminal, from which on an answer is paged. 0 for no pager: it would take the
+/// typed-ahead lines for keys.
 fn rows(pager: bool, keyboard: &Keyboard, editor: &mut Editor<Assistant, FileHistory>) -> usize {
     if !pager || keyboard.is_ahead() {
         return 0;
@@ -168,7 +171,8 @@ fn editor(
     Ok(editor)
 }
 
-/// Sends a request and shows its replies; reconnects if the daemon was restarted. Returns true if ^C was pressed meanwhile.
+/// Sends a request and shows its replies; reconnects if the daemon was restarted. Returns true if
+/// ^C was pressed meanwhile.
 fn answer(client: &RefCell<Client>, request: &Request, rows: usize) -> bool {
     let mut client = client.borrow_mut();
     let mut screen = Screen::new(rows, client.interrupted());
@@ -213,7 +217,12 @@ struct Assistant {
 impl Completer for Assistant {
     type Candidate = Pair;
 
-    fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+    fn complete(
+        &self,
+        line: &str,
+        pos: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let mut found = (pos, Vec::new());
         // ^C is a key like others here, and wouldn't end it.
         let request = Request::Complete(line.to_string(), pos);

@@ -2,7 +2,9 @@
 //! Type-ahead and pasted text. Every line runs, in order, as if it were typed at its own prompt.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
 use rustyline::{
     Cmd, ConditionalEventHandler, Event, EventContext, EventHandler, KeyCode, KeyEvent, Modifiers,
     RepeatCount,
@@ -44,8 +46,9 @@ impl Keyboard {
         self.pasted.0.store(false, Ordering::Relaxed);
     }
 
-    /// Returns true if input may be pending behind the current line. Input that the line editor has read can't be seen, but keys
-    /// that came together with the line's end show that lines are pasted or typed ahead.
+    /// Returns true if input may be pending behind the current line. Input that the line editor has
+    /// read can't be seen, but keys that came together with the line's end show that lines are
+    /// pasted or typed ahead.
     pub fn is_ahead(&self) -> bool {
         let stdin = stdin();
         let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
@@ -54,8 +57,9 @@ impl Keyboard {
             || poll(&mut fds, Some(&Timespec::default())).is_ok_and(|n| n > 0)
     }
 
-    /// Key bindings for the start and end marks of a bracketed paste, for Tab inside one, and for all other keys, whose pace is
-    /// noted. Pasted text is handled like typed text, so its lines run.
+    /// Key bindings for the start and end marks of a bracketed paste, for Tab inside one, and for
+    /// all other keys, whose pace is noted. Pasted text is handled like typed text, so its
+    /// lines run.
     pub fn bindings(&self) -> [(Event, EventHandler); 4] {
         let key = |code| Event::KeySeq(vec![KeyEvent(code, Modifiers::NONE)]);
         let bracket = |opens| EventHandler::Conditional(Box::new(Bracket(self.pasted(), opens)));
@@ -67,8 +71,9 @@ impl Keyboard {
         ]
     }
 
-    /// Sets the terminal's mode while no line is edited: keys that come early are kept as they are, without echo; ^C still
-    /// interrupts. The original mode is restored when the value is dropped.
+    /// Sets the terminal's mode while no line is edited: keys that come early are kept as they are,
+    /// without echo; ^C still interrupts. The original mode is restored when the value is
+    /// dropped.
     pub fn between_lines(&self) -> Option<Mode> {
         let original = tcgetattr(stdin()).ok()?;
         let mut quiet = original.clone();

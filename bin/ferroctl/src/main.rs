@@ -34,8 +34,9 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Ok(Wanted::Complete { socket, line }) => {
-            // Without a daemon there is nothing to offer, and a message would stand in the line that is typed. The
-            // shell waits meanwhile, and ^C doesn't end that: a daemon that is stopped or busy has nothing to offer either.
+            // Without a daemon there is nothing to offer, and a message would stand in the line
+            // that is typed. The shell waits meanwhile, and ^C doesn't end that: a
+            // daemon that is stopped or busy has nothing to offer either.
             let (found, completed) = mpsc::channel();
             std::thread::spawn(move || found.send(complete(&socket, &line)));
             if let Ok(Ok(text)) = completed.recv_timeout(COMPLETION_TIME) {

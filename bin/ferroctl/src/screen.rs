@@ -15,7 +15,8 @@ const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 const PIECE: usize = 4096;
 /// Time that a pager has to exit at ^C before it gets SIGINT again.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// Number of further SIGINTs: a pager that doesn't exit at ^C, such as `less` without `-K`, shows the text it has.
+/// Number of further SIGINTs: a pager that doesn't exit at ^C, such as `less` without `-K`, shows
+/// the text it has.
 const REMINDERS: usize = 3;
 
 /// The output of one request on a terminal.
@@ -45,8 +46,9 @@ impl Screen {
         Self { rows, held: String::new(), to, interrupted }
     }
 
-    /// Shows a piece of an answer: once it has as many lines as the terminal has rows, by `$FERROCTL_PAGER`, `$PAGER` or `less`.
-    /// Returns false if the operator has left the pager or pressed ^C.
+    /// Shows a piece of an answer: once it has as many lines as the terminal has rows, by
+    /// `$FERROCTL_PAGER`, `$PAGER` or `less`. Returns false if the operator has left the pager
+    /// or pressed ^C.
     pub fn show(&mut self, text: &str) -> bool {
         if let To::Held = self.to {
             self.held += text;
@@ -89,7 +91,8 @@ impl Screen {
     fn write(&mut self, text: &str) -> bool {
         match std::mem::replace(&mut self.to, To::Terminal) {
             To::Pager(child, mut pipe) => {
-                // The pager reads as far as its operator does: meanwhile the daemon makes no more of the answer.
+                // The pager reads as far as its operator does: meanwhile the daemon makes no more
+                // of the answer.
                 self.to = match feed(&mut pipe, text.as_bytes(), &self.interrupted) {
                     Ok(()) => To::Pager(child, pipe),
                     Err(_) => To::Nobody(child),
@@ -122,8 +125,8 @@ fn feed(pipe: &mut ChildStdin, mut bytes: &[u8], interrupted: &AtomicBool) -> io
     Ok(())
 }
 
-/// Waits until the pager has ended. If it stays after ^C, sends SIGINT again: `less` misses the signal when it comes just before
-/// `less` waits for a key.
+/// Waits until the pager has ended. If it stays after ^C, sends SIGINT again: `less` misses the
+/// signal when it comes just before `less` waits for a key.
 fn wait(child: &mut Child, interrupted: impl Fn() -> bool) {
     let mut since: Option<Instant> = None;
     let mut reminders = REMINDERS;
@@ -153,7 +156,8 @@ fn print(text: &str) {
 /// Starts the operator's pager. `less` exits at ^C (`-K`), so that a long answer ends there.
 fn pager() -> Option<(Child, ChildStdin)> {
     let set = |name| std::env::var(name).ok().filter(|p: &String| !p.trim().is_empty());
-    let pager = set("FERROCTL_PAGER").or_else(|| set("PAGER")).unwrap_or_else(|| "less -FRXK".into());
+    let pager =
+        set("FERROCTL_PAGER").or_else(|| set("PAGER")).unwrap_or_else(|| "less -FRXK".into());
     let mut words = pager.split_whitespace();
     let program = words.next().filter(|program| *program != "cat")?;
     let mut child = Command::new(program).args(words).stdin(Stdio::piped()).spawn().ok()?;

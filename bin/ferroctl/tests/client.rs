@@ -70,7 +70,8 @@ fn bash(server: &Server, words: &[&str]) -> Vec<String> {
     bash_line(&format!("{} {}", env!("CARGO_BIN_EXE_ferroctl"), words.join(" ")), &words)
 }
 
-/// Like `bash`, with the line as typed, and the words behind the program as bash splits it: at `=` and `:` too.
+/// Like `bash`, with the line as typed, and the words behind the program as bash splits it: at `=`
+/// and `:` too.
 fn bash_line(line: &str, words: &[&str]) -> Vec<String> {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../extras/completions/ferroctl.bash");
     let script = r#"source "$1"; COMP_LINE=$2; COMP_POINT=${#2}; shift 2; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ferroctl; printf '%s\n' "${COMPREPLY[@]}""#;
@@ -95,7 +96,8 @@ fn a_shell_completes_options_and_the_daemons_commands() {
     assert_eq!(bash(&s, &["show", "interface", "l"]), ["local0"]);
     assert_eq!(bash(&s, &["show", "-"]), [""; 0], "options stand before the command");
     assert_eq!(bash(&s, &["show", "interface", "'l"]), ["local0"]);
-    let (program, socket) = (env!("CARGO_BIN_EXE_ferroctl"), s.socket.to_str().expect("a path of text"));
+    let (program, socket) =
+        (env!("CARGO_BIN_EXE_ferroctl"), s.socket.to_str().expect("a path of text"));
     let line = format!("{program} --socket={socket} show interface l");
     assert_eq!(bash_line(&line, &["--socket", "=", socket, "show", "interface", "l"]), ["local0"]);
     // Without a daemon nothing is printed.
@@ -108,7 +110,12 @@ fn a_shell_completes_options_and_the_daemons_commands() {
 #[test]
 fn scripts_are_checked_whole() {
     let s = Server::start();
-    check(ferroctl(&s, &[], "# two\necho a\n\npacket-generator new {\n b\n}\n"), 0, "a\n\n b\n", "");
+    check(
+        ferroctl(&s, &[], "# two\necho a\n\npacket-generator new {\n b\n}\n"),
+        0,
+        "a\n\n b\n",
+        "",
+    );
     check(
         ferroctl(&s, &[], "echo a\nfoo\nshow bar\n"),
         1,
@@ -168,8 +175,11 @@ fn interrupt_ends_a_long_answer_whose_json_is_whole() {
     let s = Server::start();
     let (child, mut out, line) = endless(&s, &["-j", "show endless"]);
     assert_eq!(line, "[\n");
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
-        .unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
     let mut rest = line;
     std::io::Read::read_to_string(&mut out, &mut rest).unwrap();
     let value: serde_json::Value = serde_json::from_str(&rest).expect("JSON");

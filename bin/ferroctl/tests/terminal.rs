@@ -42,7 +42,9 @@ impl Terminal {
         let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&master, size).expect("a size");
         let name = ptsname(&master, Vec::new()).expect("its name").into_string().expect("text");
-        let side = || Stdio::from(File::options().read(true).write(true).open(&name).expect("the terminal"));
+        let side = || {
+            Stdio::from(File::options().read(true).write(true).open(&name).expect("the terminal"))
+        };
         let home = tempfile::tempdir().expect("a directory");
         let child = program
             .arg("-s")
@@ -70,7 +72,8 @@ impl Terminal {
         Self { keyboard, screen, child, seen: String::new(), _home: home }
     }
 
-    /// Waits until the screen has shown `text` since the last call that found something. Returns the output since then.
+    /// Waits until the screen has shown `text` since the last call that found something. Returns
+    /// the output since then.
     #[track_caller]
     fn expect(&mut self, text: &str) -> String {
         while !self.seen.contains(text) {
@@ -190,7 +193,12 @@ fn a_long_help_is_paged_and_leaves_the_line_as_it_is() {
 /// A hundred lines and their answers.
 fn hundred() -> (String, String) {
     (0..100)
-        .map(|i| (format!("echo this is line {i} of them\r"), format!("\r\nthis is line {i} of them\r\n")))
+        .map(|i| {
+            (
+                format!("echo this is line {i} of them\r"),
+                format!("\r\nthis is line {i} of them\r\n"),
+            )
+        })
         .unzip()
 }
 
@@ -228,7 +236,8 @@ fn every_line_of_a_bracketed_paste_runs_in_order() {
     let (lines, answers) = hundred();
     t.type_in(&format!("\x1b[200~{}\x1b[201~", lines.replace('\r', "\n")));
     expect_each(&mut t, &answers);
-    // Tabs and question marks are text, a block goes over its lines, and what has no end waits for Enter.
+    // Tabs and question marks are text, a block goes over its lines, and what has no end waits for
+    // Enter.
     t.type_in("\x1b[200~echo\ta?b\npacket-generator new {\n\tx\n}\necho last\x1b[201~");
     t.expect("\r\na?b\r\n");
     t.expect("\r\n\r\n x\r\n");
@@ -325,7 +334,8 @@ fn interrupt_ends_a_long_answer_in_json() {
 fn the_terminal_gets_its_mode_back() {
     let server = Server::start();
     let mut t = Terminal::start(&server, &[]);
-    let modes = |t: &Terminal| rustix::termios::tcgetattr(&t.keyboard).expect("its mode").local_modes;
+    let modes =
+        |t: &Terminal| rustix::termios::tcgetattr(&t.keyboard).expect("its mode").local_modes;
     t.expect("ferrovia# ");
     assert!(!modes(&t).contains(LocalModes::ECHO));
     t.type_in("q\r");
@@ -345,8 +355,8 @@ fn answers_in_json_and_leaves_at_the_end() {
     assert_eq!(t.status(), Some(0));
 }
 
-/// A daemon that answers late and accepts no new client meanwhile: the answer to an abandoned request isn't taken for that of the next
-/// command.
+/// A daemon that answers late and accepts no new client meanwhile: the answer to an abandoned
+/// request isn't taken for that of the next command.
 #[test]
 fn an_answer_that_was_given_up_is_not_the_next_ones() {
     let server = Server::to_one_client();
@@ -354,7 +364,8 @@ fn an_answer_that_was_given_up_is_not_the_next_ones() {
     t.expect("ferrovia# ");
     t.type_in("late\r");
     t.expect("late");
-    // The first ^C cancels, the second one ends the wait, the third one ends the attempt to reconnect.
+    // The first ^C cancels, the second one ends the wait, the third one ends the attempt to
+    // reconnect.
     for _ in 0..3 {
         std::thread::sleep(Duration::from_millis(300));
         t.type_in("\x03");

@@ -21,7 +21,8 @@ fn read(stream: &mut impl Read, until: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     seen
 }
 
-/// Waits for the greeting, sends its terminal type, sends `command\n` and a NUL, reads up to the NUL, quits.
+/// Waits for the greeting, sends its terminal type, sends `command\n` and a NUL, reads up to the
+/// NUL, quits.
 #[test]
 fn vppctl_with_a_command() {
     let server = Server::start();
@@ -34,7 +35,8 @@ fn vppctl_with_a_command() {
     assert_eq!(read(&mut s, |_| false), b"", "the server closes, without a word");
 }
 
-/// A script piped into vppctl: every line is acknowledged by one NUL, the last answer comes before the end.
+/// A script piped into vppctl: every line is acknowledged by one NUL, the last answer comes before
+/// the end.
 #[test]
 fn vppctl_with_a_script() {
     let server = Server::start();
@@ -66,7 +68,8 @@ fn vppctl_on_a_terminal() {
     s.write_all(&terminal_type("xterm-256color")).unwrap();
     s.write_all(&[255, 250, 31, 0, 80, 0, 24, 255, 240]).unwrap();
     s.write_all(b"show version\n").unwrap();
-    let ended = |b: &[u8]| b.windows(5).any(|w| w == b"toy 1") && b.ends_with(b"\r\n\rferrovia# \x1b[K");
+    let ended =
+        |b: &[u8]| b.windows(5).any(|w| w == b"toy 1") && b.ends_with(b"\r\n\rferrovia# \x1b[K");
     let seen = String::from_utf8(read(&mut s, ended)).unwrap();
     assert!(seen.starts_with("Ferrovia\r\n\r\n\rferrovia# "), "{seen:?}");
     assert!(seen.contains("show version") && !seen.contains('\0'), "{seen:?}");

@@ -47,7 +47,9 @@ impl World for Bare {
     fn advance(&self, by: Duration) -> Output {
         let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
         // The closure always gives a value.
-        let _ = self.ahead.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_add(by)));
+        let _ = self
+            .ahead
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_add(by)));
         Output::empty()
     }
 

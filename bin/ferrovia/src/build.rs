@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Version, commit, date and compiler of this build, for bug reports. The package's `build.rs` sets them.
+//! Version, commit, date and compiler of this build, for bug reports. The package's `build.rs` sets
+//! them.
 
 /// The version's number.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -19,7 +20,8 @@ pub fn directory() -> &'static str {
 /// Name, version, platform and commit of this program, in one line.
 pub fn line() -> String {
     let platform = format!("{} {}", std::env::consts::ARCH, std::env::consts::OS);
-    let from = [COMMIT, DATE].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" of ");
+    let from =
+        [COMMIT, DATE].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" of ");
     let from = if from.is_empty() { from } else { format!(", commit {from}") };
     format!("ferrovia {VERSION} ({platform}){from}")
 }

@@ -196,22 +196,34 @@ impl<W: World> Own<W> {
             usage: "",
             help: "Settings of this session",
             run: |_, _| {
-                let json = serde_json::json!({ "interactive": false, "pager": false, "history": 0 });
+                let json =
+                    serde_json::json!({ "interactive": false, "pager": false, "history": 0 });
                 Ok(Output::both("Interactive: no\nPager: off\nHistory: off\n".to_string(), json))
             },
         },
-        // Interactive sessions have their own commands of these names; other sessions have no pager and no history.
+        // Interactive sessions have their own commands of these names; other sessions have no
+        // pager and no history.
         unneeded("set terminal pager", "[on|off] [limit <lines:u32>]"),
         unneeded("set terminal history", "[on|off] [limit <lines:u32>]"),
         unneeded("set terminal ansi", "{on|off}"),
         unneeded("history", ""),
-        Command { path: "wait", usage: "<seconds:f64>", help: "Go on after so many seconds", run: wait },
+        Command {
+            path: "wait",
+            usage: "<seconds:f64>",
+            help: "Go on after so many seconds",
+            run: wait,
+        },
     ];
 }
 
 /// A command that concerns a person's terminal, for sessions that have none.
 const fn unneeded<W>(path: &'static str, usage: &'static str) -> Command<W> {
-    Command { path, usage, help: "A setting of a person's session", run: |_, _| Ok(Output::empty()) }
+    Command {
+        path,
+        usage,
+        help: "A setting of a person's session",
+        run: |_, _| Ok(Output::empty()),
+    }
 }
 
 fn show_version<W: World>(_: &W, m: &Matches) -> Result<Output> {
@@ -230,7 +242,8 @@ fn show_version<W: World>(_: &W, m: &Matches) -> Result<Output> {
         rows.push(("Command line", words.join(" ")));
     }
     let value = |text: &String| {
-        text.parse::<u64>().map_or_else(|_| serde_json::Value::from(text.clone()), serde_json::Value::from)
+        text.parse::<u64>()
+            .map_or_else(|_| serde_json::Value::from(text.clone()), serde_json::Value::from)
     };
     let mut json: serde_json::Map<_, _> =
         rows.iter().map(|(k, v)| (k.to_lowercase().replace(' ', "_"), value(v))).collect();
@@ -320,7 +333,11 @@ fn exec<W: World>(_: &W, m: &Matches) -> Result<Output> {
             format!("{name}: a macro can't be replaced")
         })
     })?;
-    Ok(if may_read { Output::script(name, expanded) } else { Output::discreet_script(name, expanded) })
+    Ok(if may_read {
+        Output::script(name, expanded)
+    } else {
+        Output::discreet_script(name, expanded)
+    })
 }
 
 /// The text of a regular file, and its owner: a pipe could keep the control thread waiting.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The packet world of a daemon: made from the configuration, run by threads, driven by the control thread.
+//! The packet world of a daemon: made from the configuration, run by threads, driven by the control
+//! thread.
 
 use crate::api;
 use crate::config::Config;
@@ -71,7 +72,11 @@ impl run::World for World {
         self.qsbr.collect();
         let until = due.map(|due| Duration::from_nanos(due.saturating_sub(self.clock.now())));
         // Memory that workers may still read is freed a little later.
-        if self.qsbr.pending() > 0 { Some(until.map_or(RECLAIM, |u| u.min(RECLAIM))) } else { until }
+        if self.qsbr.pending() > 0 {
+            Some(until.map_or(RECLAIM, |u| u.min(RECLAIM)))
+        } else {
+            until
+        }
     }
 }
 
@@ -107,7 +112,8 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
     process::limits::address_space(threads, buffers)?;
     // A group that doesn't exist was warned of already.
     let gid = config.unix.gid.as_ref().and_then(|group| process::account::gid(group).ok());
-    let socket = UnixSocket::listen(&paths.punt, SocketType::DGRAM, gid).map_err(|e| e.to_string())?;
+    let socket =
+        UnixSocket::listen(&paths.punt, SocketType::DGRAM, gid).map_err(|e| e.to_string())?;
     if let Some(size) = config.buffers.default_data_size
         && size as usize != buffer::DATA_SIZE
     {
@@ -117,16 +123,18 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
     let (startup, runtime_dir) = (config.of_plugins.0.clone(), paths.runtime_dir.clone());
     let node_counters = config.statseg.per_node_counters.unwrap_or(true);
     let (on, off) = on_and_off(config);
-    let (world, runtimes) =
-        World::new(&WorldConfig { threads, buffers, level, node_counters, startup, runtime_dir, off }, on)
-            .map_err(|e| {
-                let names: Vec<_> = off.iter().map(|p| p.name).collect();
-                if off.is_empty() {
-                    e
-                } else {
-                    format!("{e} (switched off in `plugins': {})", names.join(", "))
-                }
-            })?;
+    let (world, runtimes) = World::new(
+        &WorldConfig { threads, buffers, level, node_counters, startup, runtime_dir, off },
+        on,
+    )
+    .map_err(|e| {
+        let names: Vec<_> = off.iter().map(|p| p.name).collect();
+        if off.is_empty() {
+            e
+        } else {
+            format!("{e} (switched off in `plugins': {})", names.join(", "))
+        }
+    })?;
     if let Some(seconds) = config.statseg.update_interval {
         world.get::<system::Gauges>().set_interval(Duration::from_secs_f64(seconds));
     }
@@ -169,13 +177,14 @@ fn on_and_off(config: &Config) -> (PluginList, PluginList) {
     for name in config.plugins.missing(&built) {
         log::warn!(target: "plugins", "{name} is enabled, but not part of this build: nothing that it would do is in force");
     }
-    let (on, off): (Vec<_>, Vec<_>) = plugins::ALL.iter().partition(|p| config.plugins.enabled(p.name));
+    let (on, off): (Vec<_>, Vec<_>) =
+        plugins::ALL.iter().partition(|p| config.plugins.enabled(p.name));
     // The lists live as long as the process: there is one instance in it.
     (on.leak(), off.leak())
 }
 
-/// The level that nodes start with: the best, unless the configuration names one of ours that the processor has. VPP's names of
-/// processors (`skx`, `icl`, …) have no meaning here.
+/// The level that nodes start with: the best, unless the configuration names one of ours that the
+/// processor has. VPP's names of processors (`skx`, `icl`, …) have no meaning here.
 fn level(config: &Config) -> Level {
     let best = Level::detect();
     let Some(variant) = &config.node.default else { return best };
@@ -206,7 +215,9 @@ fn plan(config: &Config) -> Result<ThreadPlan, String> {
     };
     let main_core = config.cpu.main_core.map(relative).transpose()?;
     let workers: Vec<Option<usize>> = match (config.cpu.worker_cores(), config.cpu.workers) {
-        (Some(list), _) => list.0.iter().map(|core| relative(*core).map(Some)).collect::<Result<_, _>>()?,
+        (Some(list), _) => {
+            list.0.iter().map(|core| relative(*core).map(Some)).collect::<Result<_, _>>()?
+        }
         (None, Some(n)) => {
             let free: Vec<usize> = cores
                 .iter()
@@ -217,7 +228,13 @@ fn plan(config: &Config) -> Result<ThreadPlan, String> {
             // The main thread keeps a core for itself if there are enough.
             let spare = usize::from(main_core.is_none() && free.len() > n as usize);
             (0..n as usize)
-                .map(|i| if free.len() >= n as usize + spare { free.get(i + spare).copied() } else { None })
+                .map(|i| {
+                    if free.len() >= n as usize + spare {
+                        free.get(i + spare).copied()
+                    } else {
+                        None
+                    }
+                })
                 .collect()
         }
         (None, None) => Vec::new(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The daemon around the packet graph: startup configuration, process, log, sockets, the control thread's loop.
+//! The daemon around the packet graph: startup configuration, process, log, sockets, the control
+//! thread's loop.
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 

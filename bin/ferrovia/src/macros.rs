@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Macros, as in VPP: `define NAME VALUE` gives a name to a text, for which `$(NAME)` and `$NAME` stand in scripts and in lines that
-//! are typed. Values may name other macros; they are looked up when the script or the line is read.
+//! Macros, as in VPP: `define NAME VALUE` gives a name to a text, for which `$(NAME)` and `$NAME`
+//! stand in scripts and in lines that are typed. Values may name other macros; they are looked up
+//! when the script or the line is read.
 //!
 //! ```text
 //! define uplink host-eth0
@@ -45,7 +46,8 @@ pub fn all(evaluate: bool) -> Vec<(String, String)> {
     macros.iter().map(|(name, text)| (name.clone(), value(text))).collect()
 }
 
-/// Replaces the macros in a script or a typed line. A `define` in the script is in force for the lines after it.
+/// Replaces the macros in a script or a typed line. A `define` in the script is in force for the
+/// lines after it.
 ///
 /// # Errors
 /// The line, from 1, and what is wrong with it.
@@ -65,7 +67,8 @@ fn expand_with(script: &str, mut macros: Macros) -> Result<Cow<'_, str>, (usize,
             continue;
         }
         // A value is kept as it stands, as by the command.
-        let defined = words.split_once(' ').filter(|(word, _)| "define".starts_with(word) && word.len() > 2);
+        let defined =
+            words.split_once(' ').filter(|(word, _)| "define".starts_with(word) && word.len() > 2);
         if let Some((name, value)) = defined.and_then(|(_, rest)| rest.trim().split_once(' ')) {
             macros.insert(name.into(), value.trim().into());
             out += line;
@@ -76,8 +79,8 @@ fn expand_with(script: &str, mut macros: Macros) -> Result<Cow<'_, str>, (usize,
     Ok(out.into())
 }
 
-/// Splits the text after a `$` into the macro's name and the rest. `None` if it is no macro: a name without parentheses has to be
-/// defined.
+/// Splits the text after a `$` into the macro's name and the rest. `None` if it is no macro: a name
+/// without parentheses has to be defined.
 fn name<'t>(text: &'t str, macros: &Macros) -> Result<Option<(&'t str, &'t str)>, String> {
     if let Some(text) = text.strip_prefix('(') {
         let (name, rest) = text.split_once(')').ok_or("a macro without its `)'")?;
@@ -99,7 +102,8 @@ fn replaced(text: &str, macros: &Macros, depth: usize) -> Result<String, String>
             continue;
         };
         let value = macros.get(name).ok_or_else(|| format!("no macro is named `{name}'"))?;
-        let depth = depth.checked_sub(1).ok_or_else(|| format!("macros within macros: {DEPTH} at most"))?;
+        let depth =
+            depth.checked_sub(1).ok_or_else(|| format!("macros within macros: {DEPTH} at most"))?;
         out += &replaced(value, macros, depth)?;
         if out.len() > LONGEST {
             return Err(format!("macros make a line longer than {LONGEST} bytes"));
@@ -126,8 +130,14 @@ mod tests {
             Ok("echo one\n# $(none)\nx one twoone $5\n".into())
         );
         // Without parentheses, where there is such a macro.
-        assert_eq!(expanded("$a $b.$a/$a1 $ab $$a pa$$ $"), Ok("one one two.one/$a1 $ab $one pa$$ $".into()));
-        assert_eq!(expanded("def d $a\ndefine a two\n$d"), Ok("def d $a\ndefine a two\ntwo".into()));
+        assert_eq!(
+            expanded("$a $b.$a/$a1 $ab $$a pa$$ $"),
+            Ok("one one two.one/$a1 $ab $one pa$$ $".into())
+        );
+        assert_eq!(
+            expanded("def d $a\ndefine a two\n$d"),
+            Ok("def d $a\ndefine a two\ntwo".into())
+        );
         assert_eq!(expanded("no macro"), Ok("no macro".into()));
         // A `define` inside the script applies to the lines after it.
         let script = "echo $(a)\ndefine a $(c) x\ndefine c 3\necho $(a)";

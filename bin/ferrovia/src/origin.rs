@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Origin of a request: the user and the program at the other end of a connection, for the log and the history.
+//! Origin of a request: the user and the program at the other end of a connection, for the log and
+//! the history.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -26,7 +27,12 @@ impl Origin {
     /// The other end of a Unix socket's connection.
     pub fn of_unix(fd: impl AsFd) -> Origin {
         let Ok(peer) = socket_peercred(fd) else {
-            return Origin { peer: Peer::Unknown, user: "an unknown user".into(), program: None, pid: None };
+            return Origin {
+                peer: Peer::Unknown,
+                user: "an unknown user".into(),
+                program: None,
+                pid: None,
+            };
         };
         let (uid, pid) = (peer.uid.as_raw(), peer.pid.as_raw_pid());
         let program = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
@@ -51,7 +57,8 @@ impl Origin {
         Origin { peer: Peer::User(uid), user, program: Some("own terminal".into()), pid: None }
     }
 
-    /// The user and the program, as the history of configurations keeps them: a process id has no meaning later.
+    /// The user and the program, as the history of configurations keeps them: a process id has no
+    /// meaning later.
     pub fn author(&self) -> String {
         match &self.program {
             Some(program) => format!("{} ({program})", self.user),

@@ -39,7 +39,8 @@ pub trait World: cli::Live + 'static {
     /// The clock that every timer follows.
     fn now(&self) -> Duration;
 
-    /// Moves [`World::now`]'s clock forward. The output completes when all due timers have run, on the threads as well.
+    /// Moves [`World::now`]'s clock forward. The output completes when all due timers have run, on
+    /// the threads as well.
     fn advance(&self, by: Duration) -> Output;
 
     /// The waker that ends the control thread's sleep.
@@ -70,14 +71,19 @@ pub trait World: cli::Live + 'static {
     fn config_lines(&self) -> graph::ConfigLines;
 
     /// Reads the next lines; returns false if there is nothing more.
-    fn config_step(&self, from: &mut graph::ConfigLines, lines: &mut Vec<graph::ConfigLine>) -> bool;
+    fn config_step(
+        &self,
+        from: &mut graph::ConfigLines,
+        lines: &mut Vec<graph::ConfigLine>,
+    ) -> bool;
 
     /// Number of changes so far to objects that configuration lines refer to.
     fn config_changes(&self) -> u64 {
         0
     }
 
-    /// Runs a line of a saved configuration: it waits for missing objects of the host that it needs, where that is possible.
+    /// Runs a line of a saved configuration: it waits for missing objects of the host that it
+    /// needs, where that is possible.
     fn restore<T>(&self, line: impl FnOnce() -> T) -> T
     where
         Self: Sized,
@@ -90,7 +96,8 @@ pub trait World: cli::Live + 'static {
 pub struct Instance<W> {
     /// The world that commands act on.
     pub world: Arc<W>,
-    /// Ends its threads and releases its resources outside of the process. Called once, at a clean end.
+    /// Ends its threads and releases its resources outside of the process. Called once, at a clean
+    /// end.
     pub stop: Box<dyn FnOnce()>,
 }
 
@@ -108,8 +115,9 @@ pub struct Control<W: 'static> {
     pub background: Runner,
 }
 
-/// Runs a daemon until a signal or a client ends it. `open` makes the world; it is called in the process that goes on,
-/// once the sockets are this daemon's, and its error is one sentence for the operator.
+/// Runs a daemon until a signal or a client ends it. `open` makes the world; it is called in the
+/// process that goes on, once the sockets are this daemon's, and its error is one sentence for the
+/// operator.
 pub fn run<W: World>(
     config: Config,
     open: impl FnOnce(&Config, &Paths) -> Result<Instance<W>, String>,
@@ -145,7 +153,8 @@ fn run_until_end<W: World>(
     paths.create(gid).map_err(said)?;
     let _pidfile = config.unix.pidfile.as_deref().map(PidFile::create).transpose().map_err(said)?;
     let doors = paths.cli.iter().map(|at| listen(at, gid)).collect::<Result<Vec<_>, _>>()?;
-    let api = paths.api.iter().map(|at| listen_api(at, config, gid)).collect::<Result<Vec<_>, _>>()?;
+    let api =
+        paths.api.iter().map(|at| listen_api(at, config, gid)).collect::<Result<Vec<_>, _>>()?;
     let stats = paths.stats.iter().map(|path| UnixSocket::listen(path, SocketType::SEQPACKET, gid));
     let stats = stats.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
     let metrics = paths.metrics.iter().map(|at| prometheus::listen(at, gid));
@@ -164,7 +173,10 @@ fn run_until_end<W: World>(
         if io::stdout().is_terminal() {
             // The terminal may be gone already.
             let pid = std::process::id();
-            let _ = writeln!(io::stdout(), "ferrovia runs in the background, process {pid}: {listening}");
+            let _ = writeln!(
+                io::stdout(),
+                "ferrovia runs in the background, process {pid}: {listening}"
+            );
         }
         starter.ready()
     };
@@ -180,28 +192,31 @@ fn run_until_end<W: World>(
 /// Addresses at which clients are served, in one line.
 fn listening(paths: &Paths) -> String {
     let doors = |doors: &[Listen]| doors.iter().map(Listen::show).collect::<Vec<_>>().join(", ");
-    let files =
-        |files: &[PathBuf]| files.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", ");
+    let files = |files: &[PathBuf]| {
+        files.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", ")
+    };
     let parts = [
         ("CLI", doors(&paths.cli)),
         ("API", files(&paths.api)),
         ("statistics", files(&paths.stats)),
         ("metrics", doors(&paths.metrics)),
     ];
-    let parts = parts.iter().filter(|(_, at)| !at.is_empty()).map(|(what, at)| format!("{what} at {at}"));
+    let parts =
+        parts.iter().filter(|(_, at)| !at.is_empty()).map(|(what, at)| format!("{what} at {at}"));
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// Logs a command and its origin. Commands that only show go to the debug level; commands of the startup configuration aren't
-/// logged one by one.
+/// Logs a command and its origin. Commands that only show go to the debug level; commands of the
+/// startup configuration aren't logged one by one.
 fn log_command(path: &'static str, line: &str) {
-    let looks =
-        ["show", "ping", "traceroute", "echo", "wait"].contains(&path.split(' ').next().unwrap_or(path));
+    let looks = ["show", "ping", "traceroute", "echo", "wait"]
+        .contains(&path.split(' ').next().unwrap_or(path));
     let level = if looks { log::Level::Debug } else { log::Level::Info };
     if server::is_starting() || !log::log_enabled!(target: "command", level) {
         return;
     }
-    let by = origin::current().map_or_else(|| "ferrovia itself".into(), |origin| origin.to_string());
+    let by =
+        origin::current().map_or_else(|| "ferrovia itself".into(), |origin| origin.to_string());
     // The value of a macro may be used as a secret later.
     let line = if path == "define" {
         line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")
@@ -213,7 +228,8 @@ fn log_command(path: &'static str, line: &str) {
 
 /// Logs changes that a client of the binary API makes.
 fn log_change(client: &str, line: &str) {
-    let by = origin::current().map_or_else(|| "ferrovia itself".into(), |origin| origin.to_string());
+    let by =
+        origin::current().map_or_else(|| "ferrovia itself".into(), |origin| origin.to_string());
     // A client chooses its own name.
     log::info!(target: "api-change", "{by}, client {client:?}: {line}");
 }
@@ -238,17 +254,21 @@ fn listen_api(at: &Path, config: &Config, gid: Option<u32>) -> Result<UnixSocket
     let socket = UnixSocket::listen(at, SocketType::STREAM, gid).map_err(|e| e.to_string())?;
     if let Some(user) = &config.api_segment.uid {
         let uid = account::uid(user)?;
-        std::os::unix::fs::chown(at, Some(uid), None).map_err(|e| format!("{}: {e}", at.display()))?;
+        std::os::unix::fs::chown(at, Some(uid), None)
+            .map_err(|e| format!("{}: {e}", at.display()))?;
     }
     Ok(socket)
 }
 
-/// Applies the `api-trace` section: writes the table of messages, sets the trace's size, starts the trace.
+/// Applies the `api-trace` section: writes the table of messages, sets the trace's size, starts the
+/// trace.
 fn trace<W>(config: &Config, hub: &msg::Hub<W>) {
     if let Some(name) = &config.api_trace.save_api_table {
-        let table: String = hub.table().entries().map(|(id, e)| format!("{id} {}\n", e.name_crc())).collect();
+        let table: String =
+            hub.table().entries().map(|(id, e)| format!("{id} {}\n", e.name_crc())).collect();
         let path = Path::new("/tmp").join(Path::new(name).file_name().unwrap_or_default());
-        // Any user may create the file first: links are replaced, not followed, and a failure doesn't stop the daemon's start.
+        // Any user may create the file first: links are replaced, not followed, and a failure
+        // doesn't stop the daemon's start.
         if let Err(e) = store::file::write(&path, table.as_bytes(), 0o644) {
             log::warn!(target: "api", "save-api-table {}", e.brief());
         }
@@ -289,7 +309,8 @@ fn control<W: World>(
     world.adopt(&tree);
     trace(config, world.api());
     world.api().watch_changes(log_change);
-    let (server, api, background) = (Server::new(config), api::Server::new(config), Runner::default());
+    let (server, api, background) =
+        (Server::new(config), api::Server::new(config), Runner::default());
     let mut control = Control { world, tree, server, api, background };
 
     // The CLI is served first, so that operators can connect even if the configuration fails.
@@ -359,7 +380,8 @@ fn look<W: World>(
     [sessions, background, processes, api].into_iter().flatten().min()
 }
 
-/// Replaces the macros in a script of startup.conf. Unless `strict`, an undefined macro is logged and the script is left unchanged.
+/// Replaces the macros in a script of startup.conf. Unless `strict`, an undefined macro is logged
+/// and the script is left unchanged.
 fn expanded(name: &str, text: String, strict: bool) -> Result<String, String> {
     match macros::expand(&text) {
         Ok(text) => Ok(text.into_owned()),
@@ -371,8 +393,8 @@ fn expanded(name: &str, text: String, strict: bool) -> Result<String, String> {
     }
 }
 
-/// Loads the saved configuration and runs the scripts of startup.conf: all lines that can be run. In strict mode, the first
-/// line that fails ends the start.
+/// Loads the saved configuration and runs the scripts of startup.conf: all lines that can be run.
+/// In strict mode, the first line that fails ends the start.
 fn startup<W: World>(
     config: &Config,
     control: &mut Control<W>,

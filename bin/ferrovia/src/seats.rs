@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Places for clients: their number is limited, some are kept for the owner, and idle clients keep no other out.
+//! Places for clients: their number is limited, some are kept for the owner, and idle clients keep
+//! no other out.
 //!
-//! When all are taken, a client of the user, or of the host, with the most places is removed: first a client that never sent
-//! anything, then the one that has been idle for longest. So a flood of one user's clients is at that user's own cost.
+//! When all are taken, a client of the user, or of the host, with the most places is removed: first
+//! a client that never sent anything, then the one that has been idle for longest. So a flood of
+//! one user's clients is at that user's own cost.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -25,13 +27,16 @@ pub enum Peer {
 impl Peer {
     /// Returns the user at the other end of a Unix socket's connection.
     pub fn of_unix(fd: impl AsFd) -> Peer {
-        net::sockopt::socket_peercred(fd).map_or(Peer::Unknown, |peer| Peer::User(peer.uid.as_raw()))
+        net::sockopt::socket_peercred(fd)
+            .map_or(Peer::Unknown, |peer| Peer::User(peer.uid.as_raw()))
     }
 
     /// Returns the host at the other end of a TCP connection.
     pub fn of_tcp(fd: impl AsFd) -> Peer {
-        let address =
-            net::getpeername(fd).ok().flatten().and_then(|a| std::net::SocketAddr::try_from(a).ok());
+        let address = net::getpeername(fd)
+            .ok()
+            .flatten()
+            .and_then(|a| std::net::SocketAddr::try_from(a).ok());
         address.map_or(Peer::Unknown, |a| Peer::Host(a.ip().to_canonical()))
     }
 
@@ -53,7 +58,8 @@ pub enum State {
 }
 
 impl State {
-    /// Time that a client without traffic keeps its place when another client of the same user or host needs one.
+    /// Time that a client without traffic keeps its place when another client of the same user or
+    /// host needs one.
     fn patience(self) -> Duration {
         Duration::from_secs(match self {
             State::Silent => 1,
@@ -117,7 +123,9 @@ impl Places {
         let Some((peer, seats)) = by_peer.into_iter().max_by_key(|(_, seats)| seats.len()) else {
             return Entry::Full;
         };
-        let Some(seat) = seats.into_iter().min_by_key(|s| (s.state, s.last)) else { return Entry::Full };
+        let Some(seat) = seats.into_iter().min_by_key(|s| (s.state, s.last)) else {
+            return Entry::Full;
+        };
         let own = peer == newcomer && now.saturating_sub(seat.last) < seat.state.patience();
         if own { Entry::Full } else { Entry::Instead(seat.id) }
     }

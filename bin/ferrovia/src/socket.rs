@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Listening sockets.
 //!
-//! A Unix socket is bound to a temporary name, listens, and is then renamed into place: once the path exists, it
-//! accepts clients. A socket that a killed daemon left is taken over; the socket of a living process is refused, and
-//! the error names that process. The directory is locked meanwhile: of two daemons that start at once one wins.
+//! A Unix socket is bound to a temporary name, listens, and is then renamed into place: once the
+//! path exists, it accepts clients. A socket that a killed daemon left is taken over; the socket of
+//! a living process is refused, and the error names that process. The directory is locked
+//! meanwhile: of two daemons that start at once one wins.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -67,15 +68,18 @@ impl UnixSocket {
         let _lock = lock(dir)?;
         free(path, kind)?;
         let said = |e: io::Error| e.to_string();
-        // As short as can be: the path of a socket is limited to 108 bytes. The lock keeps it from being used twice.
+        // As short as can be: the path of a socket is limited to 108 bytes. The lock keeps it from
+        // being used twice.
         let mut name = OsString::from(".");
         name.push(std::process::id().to_string());
         let temporary = Temporary(dir.join(name));
         let _ = std::fs::remove_file(&temporary.0);
         let address = address(&temporary.0)?;
-        let fd = net::socket_with(AddressFamily::UNIX, kind, FLAGS, None).map_err(|e| said(e.into()))?;
+        let fd =
+            net::socket_with(AddressFamily::UNIX, kind, FLAGS, None).map_err(|e| said(e.into()))?;
         net::bind(&fd, &address).map_err(|e| said(e.into()))?;
-        chown(&temporary.0, None, gid).map_err(|e| format!("group {}: {e}", gid.unwrap_or_default()))?;
+        chown(&temporary.0, None, gid)
+            .map_err(|e| format!("group {}: {e}", gid.unwrap_or_default()))?;
         std::fs::set_permissions(&temporary.0, Permissions::from_mode(0o660)).map_err(said)?;
         if kind != SocketType::DGRAM {
             net::listen(&fd, 128).map_err(|e| said(e.into()))?;
@@ -132,7 +136,9 @@ fn lock(dir: &Path) -> Result<File, String> {
             Err(Errno::WOULDBLOCK) if start.elapsed() < PATIENCE => {
                 std::thread::sleep(Duration::from_millis(20))
             }
-            Err(Errno::WOULDBLOCK) => return Err(format!("{} is locked by another process", dir.display())),
+            Err(Errno::WOULDBLOCK) => {
+                return Err(format!("{} is locked by another process", dir.display()));
+            }
             Err(e) => return Err(format!("{}: {}", dir.display(), io::Error::from(e))),
         }
     }
@@ -268,7 +274,9 @@ mod tests {
     #[test]
     fn paths_that_cannot_be_sockets() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(listen(&dir.path().join("no/such/dir")).unwrap_err().reason.contains("No such file"));
+        assert!(
+            listen(&dir.path().join("no/such/dir")).unwrap_err().reason.contains("No such file")
+        );
         let long = dir.path().join("d".repeat(100));
         std::fs::create_dir(&long).unwrap();
         assert!(listen(&long.join("s")).unwrap_err().reason.contains("107 bytes"));

@@ -17,7 +17,8 @@ use crate::socket::UnixSocket;
 /// Pause in accepting clients when the system gives no descriptor.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Serves a listening socket (SOCK_SEQPACKET) for as long as the loop lives; `segment` finds the descriptor.
+/// Serves a listening socket (SOCK_SEQPACKET) for as long as the loop lives; `segment` finds the
+/// descriptor.
 ///
 /// # Errors
 /// Errors of the loop.
@@ -93,8 +94,12 @@ mod tests {
         open(socket, &mut events, |r: &stats::Registry| Some(r.as_fd())).expect("opened");
         let readers = std::thread::spawn(move || {
             // One that goes away at once, then others.
-            let fd =
-                net::socket_with(net::AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+            let fd = net::socket_with(
+                net::AddressFamily::UNIX,
+                SocketType::SEQPACKET,
+                SocketFlags::CLOEXEC,
+                None,
+            );
             net::connect(fd.expect("a socket"), &net::SocketAddrUnix::new(&path).expect("short"))
                 .expect("there");
             let read = |_| stats::Reader::connect(&path)?.get("/sys/boottime");

@@ -23,7 +23,10 @@ fn answers_as_vppctl_expects_them() {
     assert!(client.run("sh ver verbose").contains("PID"));
     let wrong = client.run("shwo version");
     assert!(wrong.starts_with("unknown input `shwo'"), "{wrong}");
-    assert!(client.run("show cli-sessions").contains("cli"), "this process is named after the test");
+    assert!(
+        client.run("show cli-sessions").contains("cli"),
+        "this process is named after the test"
+    );
     assert!(client.run("show version json").contains("\"version\""));
 }
 
@@ -33,7 +36,8 @@ fn the_clock_can_be_moved_forward_only() {
     let mut client = daemon.client();
     assert_eq!(client.run("set clock adjust 1000"), "");
     let clock = client.run("show clock");
-    let now: f64 = clock.strip_prefix("Time now ").and_then(|c| c.split(',').next()?.parse().ok()).unwrap();
+    let now: f64 =
+        clock.strip_prefix("Time now ").and_then(|c| c.split(',').next()?.parse().ok()).unwrap();
     assert!((1000.0..1100.0).contains(&now), "{clock}");
     assert!(client.run("set clock adjust -5").contains("forward only"));
 }
@@ -107,8 +111,12 @@ fn tcp_listens_on_the_loopback() {
     let mut all = Vec::new();
     stream.read_to_end(&mut all).unwrap();
     assert!(String::from_utf8_lossy(&all).contains("ferrovia 0."));
-    let listening = std::fs::read_to_string(format!("/proc/{}/net/tcp", daemon.child.id())).unwrap();
-    assert!(listening.contains(&format!("0100007F:{port:04X} 00000000:0000 0A")), "on 127.0.0.1 only");
+    let listening =
+        std::fs::read_to_string(format!("/proc/{}/net/tcp", daemon.child.id())).unwrap();
+    assert!(
+        listening.contains(&format!("0100007F:{port:04X} 00000000:0000 0A")),
+        "on 127.0.0.1 only"
+    );
 }
 
 #[test]
@@ -150,7 +158,9 @@ fn the_terminal_is_given_back_as_it_was() {
         .spawn()
         .unwrap();
     let mut keys = child.stdin.take().unwrap();
-    eventually("the start", || std::os::unix::net::UnixStream::connect(dir.path().join("r/cli.sock")).ok());
+    eventually("the start", || {
+        std::os::unix::net::UnixStream::connect(dir.path().join("r/cli.sock")).ok()
+    });
     keys.write_all(b"sh ver\rquit\r").unwrap();
     let status = eventually("the end", || child.try_wait().unwrap());
     drop(keys);

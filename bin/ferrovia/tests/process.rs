@@ -40,7 +40,8 @@ fn sigint_ends_it_cleanly() {
 fn a_stuck_start_is_ended_by_force() {
     let dir = tempfile::tempdir().unwrap();
     let fifo = dir.path().join("fifo");
-    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .unwrap();
     let run = dir.path().join("run");
     // No process ever writes to it, so the control thread doesn't come back.
     let mut daemon = Daemon::spawn(&run, &format!("unix {{ exec {} }}", fifo.display()), |_| {});
@@ -74,8 +75,10 @@ fn a_second_daemon_on_the_same_socket_is_refused_and_the_first_goes_on() {
     let (status, text) = Daemon::spawn(dir.path(), "", |_| {}).end();
     assert_eq!(status.code(), Some(1));
     let pid = first.child.id();
-    let reason =
-        format!("can't listen on {}: process {pid} (ferrovia) is listening there", first.socket().display());
+    let reason = format!(
+        "can't listen on {}: process {pid} (ferrovia) is listening there",
+        first.socket().display()
+    );
     assert!(text.contains(&reason), "{text}");
     UnixStream::connect(first.socket()).unwrap();
 }
@@ -129,7 +132,9 @@ fn in_the_background_it_has_a_session_of_its_own_and_the_shell_gets_back_when_it
 
     std::fs::rename(&log, dir.path().join("f.log.1")).unwrap();
     kill_process(pid, Signal::HUP).unwrap();
-    eventually("a new log file", || std::fs::read_to_string(&log).ok().filter(|t| t.contains("opened anew")));
+    eventually("a new log file", || {
+        std::fs::read_to_string(&log).ok().filter(|t| t.contains("opened anew"))
+    });
 
     kill_process(pid, Signal::TERM).unwrap();
     eventually("the end", || test_kill_process(pid).is_err().then_some(()));
@@ -208,7 +213,9 @@ fn sigpipe_is_ignored() {
 #[test]
 fn version_and_help() {
     assert!(output(&["--version"]).stdout.starts_with(b"ferrovia 0."));
-    assert!(String::from_utf8(output(&["--help-config"]).stdout).unwrap().contains("corelist-workers"));
+    assert!(
+        String::from_utf8(output(&["--help-config"]).stdout).unwrap().contains("corelist-workers")
+    );
     let unknown = ferrovia().arg("--nothing").output().unwrap();
     assert_eq!(unknown.status.code(), Some(1));
 }
@@ -222,14 +229,16 @@ fn the_punt_socket_takes_nothing_from_others() {
     std::fs::write(&punt, "precious").unwrap();
     let (status, text) = Daemon::spawn(&run, "", |_| {}).end();
     assert_eq!(status.code(), Some(1));
-    assert!(text.contains("punt.sock: there is a file of that name that is not a socket"), "{text}");
+    assert!(
+        text.contains("punt.sock: there is a file of that name that is not a socket"),
+        "{text}"
+    );
     assert_eq!(std::fs::read_to_string(&punt).unwrap(), "precious");
     std::fs::remove_file(&punt).unwrap();
     // Another daemon with other sockets but this one.
     let first = Daemon::start_in(&run, "");
     eventually("the socket", || punt.exists().then_some(()));
-    let other =
-        "unix { cli-listen b.sock } socksvr { socket-name b-api.sock } statseg { socket-name b-stats.sock }";
+    let other = "unix { cli-listen b.sock } socksvr { socket-name b-api.sock } statseg { socket-name b-stats.sock }";
     let (status, text) = Daemon::spawn(&run, other, |_| {}).end();
     assert_eq!(status.code(), Some(1));
     assert!(text.contains("punt.sock: another process is listening there"), "{text}");
@@ -318,8 +327,9 @@ fn the_log_tells_where_it_listens_what_changes_and_who_changed_it() {
     let (status, text) = daemon.end();
     assert!(status.success() && text.contains(&ready), "{text}");
     let uid = rustix::process::geteuid().as_raw();
-    let user =
-        nix::unistd::User::from_uid(uid.into()).unwrap().map_or(format!("user {uid}"), |user| user.name);
+    let user = nix::unistd::User::from_uid(uid.into())
+        .unwrap()
+        .map_or(format!("user {uid}"), |user| user.name);
     let program = std::fs::read_to_string("/proc/self/comm").unwrap();
     let by = format!("{user} ({}, process {})", program.trim_end(), std::process::id());
     let wanted = [
@@ -333,8 +343,9 @@ fn the_log_tells_where_it_listens_what_changes_and_who_changed_it() {
     ];
     let mut rest = &text[..];
     for line in &wanted {
-        let at =
-            rest.find(line.as_str()).unwrap_or_else(|| panic!("no `{line}` in the right place of\n{text}"));
+        let at = rest
+            .find(line.as_str())
+            .unwrap_or_else(|| panic!("no `{line}` in the right place of\n{text}"));
         rest = &rest[at + line.len()..];
     }
     assert!(!text.contains("show interface"), "what only looks isn't logged: {text}");
@@ -348,7 +359,8 @@ fn the_history_names_the_user() {
     daemon.cli("save");
     let history = daemon.cli("show config history");
     let uid = rustix::process::geteuid().as_raw();
-    let user =
-        nix::unistd::User::from_uid(uid.into()).unwrap().map_or(format!("user {uid}"), |user| user.name);
+    let user = nix::unistd::User::from_uid(uid.into())
+        .unwrap()
+        .map_or(format!("user {uid}"), |user| user.name);
     assert!(history.contains(&format!("{user} (")) && !history.contains("process "), "{history}");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scripts through a client that decides as `vppctl` does: which input it reads, in which pieces, and when it sends `quit`.
+//! Scripts through a client that decides as `vppctl` does: which input it reads, in which pieces,
+//! and when it sends `quit`.
 
 mod common;
 
@@ -45,7 +46,8 @@ impl Vppctl {
         Vppctl { socket, stdin, introduced: false, quit: false, acknowledged: 0, shown: Vec::new() }
     }
 
-    /// Handles one event at a time, as long as the connection is open; returns the text on standard output.
+    /// Handles one event at a time, as long as the connection is open; returns the text on standard
+    /// output.
     fn run(mut self) -> Result<String, (Fault, String)> {
         let ended = self.turn();
         let shown = String::from_utf8(self.shown).unwrap();
@@ -154,8 +156,11 @@ fn a_script_whose_end_comes_behind_all_answers_ends() {
             }
         }
         drop(pipe);
-        let expected: String =
-            script.lines().filter_map(|l| l.strip_prefix("echo ")).map(|l| format!("{l}\n")).collect();
+        let expected: String = script
+            .lines()
+            .filter_map(|l| l.strip_prefix("echo "))
+            .map(|l| format!("{l}\n"))
+            .collect();
         assert_eq!(client.run(), Ok(expected));
     }
 }

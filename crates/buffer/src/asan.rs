@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Free slots under AddressSanitizer.
 //!
-//! A pool is one mapping that lives as long as the process, so the sanitizer by itself sees no fault in the use of a buffer that
-//! was freed. With `--cfg ferrovia_asan` a slot is poisoned from when it is carved, except for its [`Buffer`] while that has an
-//! owner: any touch of a free buffer, or of the driver area between two, is then reported with both stacks.
+//! A pool is one mapping that lives as long as the process, so the sanitizer by itself sees no
+//! fault in the use of a buffer that was freed. With `--cfg ferrovia_asan` a slot is poisoned from
+//! when it is carved, except for its [`Buffer`] while that has an owner: any touch of a free
+//! buffer, or of the driver area between two, is then reported with both stacks.
 //!
 //! ```text
 //! RUSTFLAGS='-Zsanitizer=address --cfg ferrovia_asan' \
 //!     cargo +nightly test --target x86_64-unknown-linux-gnu -p ferrovia-buffer
 //! ```
 //!
-//! Free lists hold indices beside the slots, and a prefetch isn't an access, so nothing in this project touches a free slot. A driver
-//! that shares slots with a device has to unpoison what the device's descriptor takes in the driver area.
+//! Free lists hold indices beside the slots, and a prefetch isn't an access, so nothing in this
+//! project touches a free slot. A driver that shares slots with a device has to unpoison what the
+//! device's descriptor takes in the driver area.
 
 use crate::header::Buffer;
 use std::ptr::NonNull;
@@ -54,7 +56,8 @@ pub(crate) fn unpoison(buffer: NonNull<Buffer>) {
 mod tests {
     use crate::{Cache, PACKET_OFFSET, Pool};
 
-    /// Checks that a slot's bytes may be touched only while the buffer has an owner, and the bytes between buffers never.
+    /// Checks that a slot's bytes may be touched only while the buffer has an owner, and the bytes
+    /// between buffers never.
     #[test]
     fn free_slots_are_poisoned() {
         let pool = Pool::new(63).expect("a small pool");
@@ -63,7 +66,9 @@ mod tests {
         let data = first.data().as_ptr();
         let is_poisoned = |offset: isize| {
             // SAFETY: asks the sanitizer, and touches no memory.
-            unsafe { super::runtime::__asan_address_is_poisoned(data.wrapping_offset(offset).cast()) != 0 }
+            unsafe {
+                super::runtime::__asan_address_is_poisoned(data.wrapping_offset(offset).cast()) != 0
+            }
         };
         let (start, end) = (-(PACKET_OFFSET as isize), 2048);
         let own = |wanted: bool| (start..end).all(|at| is_poisoned(at) == wanted);

@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering;
 const KEEP: usize = 1024;
 const ROOM: usize = KEEP + FRAME_SIZE + MAGAZINE;
 
-/// One thread's free buffers, last in first out: what was freed last is still in the first-level cache, and is what
-/// the next packet gets.
+/// One thread's free buffers, last in first out: what was freed last is still in the first-level
+/// cache, and is what the next packet gets.
 pub struct Cache {
     pool: &'static Pool,
     stack: Box<[u32; ROOM]>,
@@ -25,7 +25,12 @@ pub struct Cache {
 impl Cache {
     /// An empty cache of this pool.
     pub fn new(pool: &'static Pool) -> Self {
-        Self { pool, stack: Box::new([0; ROOM]), n: 0, own: Magazine { n: 0, indices: [0; MAGAZINE] } }
+        Self {
+            pool,
+            stack: Box::new([0; ROOM]),
+            n: 0,
+            own: Magazine { n: 0, indices: [0; MAGAZINE] },
+        }
     }
 
     /// The pool behind it.
@@ -78,8 +83,8 @@ impl Cache {
         Some(unsafe { Owned::from_ptr(self.pool.revive(self.stack[self.n], State::Owned)) })
     }
 
-    /// As [`Self::alloc`], for a packet of the router's own (a question for a neighbour, an advertisement): it finds a buffer when
-    /// forwarding finds none any more.
+    /// As [`Self::alloc`], for a packet of the router's own (a question for a neighbour, an
+    /// advertisement): it finds a buffer when forwarding finds none any more.
     pub fn alloc_own(&mut self) -> Option<Owned> {
         if let Some(buffer) = self.alloc() {
             return Some(buffer);
@@ -156,7 +161,8 @@ impl Cache {
         self.n += 1;
     }
 
-    /// Ends a reference on a segment, and frees it and the segments behind it, as far as no other packet has them.
+    /// Ends a reference on a segment, and frees it and the segments behind it, as far as no other
+    /// packet has them.
     ///
     /// # Safety
     /// The caller has the reference, and forgets it.

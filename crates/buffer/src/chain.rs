@@ -34,8 +34,8 @@ impl Buffer {
         if !self.is_chained() {
             return None;
         }
-        // SAFETY: a chained buffer's `next` is a segment that is owned through it, alone or with others; what is lent of a segment
-        // that others own too is read-only.
+        // SAFETY: a chained buffer's `next` is a segment that is owned through it, alone or with
+        // others; what is lent of a segment that others own too is read-only.
         Some(unsafe { self.pool().ptr(self.next).as_ref() })
     }
 
@@ -44,7 +44,8 @@ impl Buffer {
         let mut last = NonNull::from(&mut *self);
         if self.is_chained() {
             let pool = self.pool();
-            // SAFETY: the head is borrowed exclusively. A segment behind it with one reference is owned through it.
+            // SAFETY: the head is borrowed exclusively. A segment behind it with one reference is
+            // owned through it.
             unsafe {
                 while last.as_ref().is_chained() {
                     last = pool.ptr(last.as_ref().next);
@@ -58,13 +59,15 @@ impl Buffer {
         Some(unsafe { last.as_mut() })
     }
 
-    /// Returns true if one packet alone has this segment. It stays so: only a packet that has the segment can share it further.
+    /// Returns true if one packet alone has this segment. It stays so: only a packet that has the
+    /// segment can share it further.
     #[inline(always)]
     pub(crate) fn is_sole(&self) -> bool {
         self.refs.load(Ordering::Acquire) == 1
     }
 
-    /// Returns true if other packets share some of this packet's segments: shared segments can't be changed.
+    /// Returns true if other packets share some of this packet's segments: shared segments can't be
+    /// changed.
     pub fn is_shared(&self) -> bool {
         let mut at = self.next_segment();
         while let Some(segment) = at {
@@ -100,8 +103,8 @@ impl Buffer {
         done
     }
 
-    /// Changes two bytes at offset `at` of the whole packet, wherever they lie; false if they are beyond the end, or
-    /// in a segment that is shared.
+    /// Changes two bytes at offset `at` of the whole packet, wherever they lie; false if they are
+    /// beyond the end, or in a segment that is shared.
     #[must_use]
     pub fn write_u16(&mut self, at: usize, value: u16) -> bool {
         if let Some(bytes) = self.bytes_mut::<2>(at) {
@@ -135,7 +138,8 @@ impl Buffer {
         if !self.is_chained() {
             return None;
         }
-        // SAFETY: this segment is borrowed exclusively; one behind it with one reference is owned through it.
+        // SAFETY: this segment is borrowed exclusively; one behind it with one reference is owned
+        // through it.
         let next = unsafe { self.pool().ptr(self.next).as_mut() };
         next.is_sole().then_some(next)
     }
@@ -152,8 +156,9 @@ impl Buffer {
         unsafe { cache.free_segments(tail) };
     }
 
-    /// Takes segments and bytes off the end, until the whole packet has at most `n` bytes. False, with the packet as it was, if the
-    /// cut lies in segments that other packets have too, and there are no buffers for a copy of what stays of them.
+    /// Takes segments and bytes off the end, until the whole packet has at most `n` bytes. False,
+    /// with the packet as it was, if the cut lies in segments that other packets have too, and
+    /// there are no buffers for a copy of what stays of them.
     #[must_use = "the packet may be as long as before"]
     pub fn trim_packet(&mut self, n: usize, cache: &mut Cache) -> bool {
         if n >= self.packet_len() {
@@ -204,8 +209,9 @@ impl Buffer {
         joined.is_ok()
     }
 
-    /// Appends bytes to the whole packet, in the last segment's tail room and then in fresh segments; false, with the packet as
-    /// it was, if there are not enough buffers (of its pool), the packet would be longer than 64 KiB, or others share its segments.
+    /// Appends bytes to the whole packet, in the last segment's tail room and then in fresh
+    /// segments; false, with the packet as it was, if there are not enough buffers (of its
+    /// pool), the packet would be longer than 64 KiB, or others share its segments.
     #[must_use]
     pub fn append_bytes(&mut self, bytes: &[u8], cache: &mut Cache) -> bool {
         if self.packet_len() + bytes.len() > MAX_PACKET {
@@ -245,9 +251,13 @@ impl Buffer {
     /// Appends packets, in order, with all their segments, as the last segments of this one.
     ///
     /// # Errors
-    /// The first packet that can't be appended, because it, or this packet, shares segments with others ([`Owned::unshare`]) or
-    /// because it is of another pool. Packets before it are part of this packet by then; packets behind it weren't taken from the iterator.
-    pub fn append_segments(&mut self, segments: impl IntoIterator<Item = Owned>) -> Result<(), Owned> {
+    /// The first packet that can't be appended, because it, or this packet, shares segments with
+    /// others ([`Owned::unshare`]) or because it is of another pool. Packets before it are part
+    /// of this packet by then; packets behind it weren't taken from the iterator.
+    pub fn append_segments(
+        &mut self,
+        segments: impl IntoIterator<Item = Owned>,
+    ) -> Result<(), Owned> {
         let pool = self.pool();
         let mut segments = segments.into_iter();
         let Some(mut last) = self.last_mut().map(NonNull::from) else {
@@ -263,7 +273,8 @@ impl Buffer {
             };
             added += len;
             let first = segment.into_ptr();
-            // SAFETY: the head is borrowed exclusively and owns its last segment alone. The handle owned `first`, and is gone.
+            // SAFETY: the head is borrowed exclusively and owns its last segment alone. The handle
+            // owned `first`, and is gone.
             unsafe { last.as_mut() }.next = pool.index_of(first);
             last = end;
         }
@@ -293,7 +304,8 @@ fn chain_of(bytes: &[u8], cache: &mut Cache) -> Option<Owned> {
 }
 
 impl Owned {
-    /// A packet that shares no segment with others: itself, or a copy. Gives it back if buffers run out.
+    /// A packet that shares no segment with others: itself, or a copy. Gives it back if buffers run
+    /// out.
     ///
     /// # Errors
     /// The packet as it was.

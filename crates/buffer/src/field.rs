@@ -16,11 +16,13 @@ mod tests;
 /// Bytes of a buffer's metadata that features may reserve: a cache line of their own.
 pub const FIELD_BYTES: usize = 64;
 
-/// A field begins at a multiple of so many bytes; for each of these cells a bit says whether a field that begins there was written.
+/// A field begins at a multiple of so many bytes; for each of these cells a bit says whether a
+/// field that begins there was written.
 const CELL: usize = FIELD_BYTES / u16::BITS as usize;
 
-/// A value that a packet keeps from the node that writes it until the packet is freed, whatever nodes it passes. Implement it for a type
-/// of your own, so that no other feature means something else by it:
+/// A value that a packet keeps from the node that writes it until the packet is freed, whatever
+/// nodes it passes. Implement it for a type of your own, so that no other feature means something
+/// else by it:
 ///
 /// ```
 /// use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -104,7 +106,8 @@ impl<T> fmt::Debug for Field<T> {
 }
 
 impl Buffer {
-    /// The value that an earlier node wrote. Without one it is any value: [`Self::find_field`] is for packets that may have none.
+    /// The value that an earlier node wrote. Without one it is any value: [`Self::find_field`] is
+    /// for packets that may have none.
     ///
     /// # Panics
     /// In debug builds, if it wasn't written since the buffer was allocated.
@@ -170,8 +173,8 @@ impl Fields {
 }
 
 impl Pool {
-    /// Reserves a field for values of this type in every buffer, for as long as the instance lives. A type that was reserved before keeps
-    /// its field: that is how plugins share one.
+    /// Reserves a field for values of this type in every buffer, for as long as the instance lives.
+    /// A type that was reserved before keeps its field: that is how plugins share one.
     ///
     /// # Errors
     /// Too few bytes are left; says which plugin has how many.
@@ -180,9 +183,11 @@ impl Pool {
         if all.iter().any(|(id, _)| *id == TypeId::of::<T>()) {
             return Ok(());
         }
-        let (at, bytes) = (all.last().map_or(0, |(_, last)| last.bytes.end), Field::<T>::CELLS * CELL);
+        let (at, bytes) =
+            (all.last().map_or(0, |(_, last)| last.bytes.end), Field::<T>::CELLS * CELL);
         if at + bytes > FIELD_BYTES {
-            let mut why = format!("packets have {FIELD_BYTES} bytes of fields, and {}", FIELD_BYTES - at);
+            let mut why =
+                format!("packets have {FIELD_BYTES} bytes of fields, and {}", FIELD_BYTES - at);
             let _ = write!(why, " left for the {bytes} of {}; reserved are", type_name::<T>());
             for (_, FieldInfo { owner, value, bytes }) in &*all {
                 let _ = write!(why, " {} by {owner} for {value},", bytes.len());

@@ -98,21 +98,27 @@ impl Frame {
     #[inline(always)]
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Buffer> {
         let base = self.base;
-        // SAFETY: as above; the frame is the only owner, is borrowed exclusively, and no index stands in it twice.
+        // SAFETY: as above; the frame is the only owner, is borrowed exclusively, and no index
+        // stands in it twice.
         self.indices[..self.len()].iter().map(move |i| unsafe { at(base, *i).as_mut() })
     }
 
     /// Packets `from .. to` in order, to change (fewer, if there are fewer).
     #[inline(always)]
-    pub fn range_mut(&mut self, from: usize, to: usize) -> impl ExactSizeIterator<Item = &mut Buffer> {
+    pub fn range_mut(
+        &mut self,
+        from: usize,
+        to: usize,
+    ) -> impl ExactSizeIterator<Item = &mut Buffer> {
         let base = self.base;
         let to = to.min(self.len());
         // SAFETY: as above.
         self.indices[from.min(to)..to].iter().map(move |i| unsafe { at(base, *i).as_mut() })
     }
 
-    /// Packets `from .. to` in order, to change (fewer, if there are fewer); before each, `fetch` is called on the address of the
-    /// packet eight ahead (or of some other packet, at the end).
+    /// Packets `from .. to` in order, to change (fewer, if there are fewer); before each, `fetch`
+    /// is called on the address of the packet eight ahead (or of some other packet, at the
+    /// end).
     #[inline(always)]
     pub fn range_mut_ahead<F: Fn(*const u8)>(
         &mut self,
@@ -131,8 +137,8 @@ impl Frame {
         })
     }
 
-    /// The address of packet `i`'s metadata, for prefetching; beyond the end, that of some other packet or of none. Without a branch:
-    /// fetching what isn't needed costs less than asking.
+    /// The address of packet `i`'s metadata, for prefetching; beyond the end, that of some other
+    /// packet or of none. Without a branch: fetching what isn't needed costs less than asking.
     #[inline(always)]
     pub fn prefetch_address(&self, i: usize) -> *const u8 {
         self.base.as_ptr().wrapping_add((self.indices[i & (FRAME_SIZE - 1)] as usize) << 6)
@@ -154,7 +160,11 @@ impl Frame {
         }
         let mut ptr = buffer.into_ptr();
         // SAFETY: the handle owned it, and was given to this frame.
-        unsafe { ptr.as_mut() }.state.change(State::Owned, State::Framed, "a buffer in a frame wasn't owned");
+        unsafe { ptr.as_mut() }.state.change(
+            State::Owned,
+            State::Framed,
+            "a buffer in a frame wasn't owned",
+        );
         self.indices[self.len] = (offset >> 6) as u32;
         self.len += 1;
         Ok(())
@@ -171,7 +181,8 @@ impl Frame {
         Some(unsafe { leave(self.ptr(self.len)) })
     }
 
-    /// Takes all packets out, in order. Packets that the caller doesn't take from the iterator are dropped.
+    /// Takes all packets out, in order. Packets that the caller doesn't take from the iterator are
+    /// dropped.
     pub fn drain(&mut self) -> impl Iterator<Item = Owned> {
         let to = self.len();
         self.len = 0;
@@ -203,11 +214,12 @@ impl Frame {
         from.len -= n;
     }
 
-    /// Moves packet `i` of `from` to the end of this. The caller moves every packet of `from` exactly once and then calls
-    /// [`Frame::emptied`] on it.
+    /// Moves packet `i` of `from` to the end of this. The caller moves every packet of `from`
+    /// exactly once and then calls [`Frame::emptied`] on it.
     ///
     /// # Safety
-    /// The caller does so: between the first call and `emptied`, `from` names packets that it no longer owns.
+    /// The caller does so: between the first call and `emptied`, `from` names packets that it no
+    /// longer owns.
     #[inline(always)]
     pub unsafe fn take_one(&mut self, from: &Frame, i: usize) {
         let at = self.len();
@@ -217,12 +229,13 @@ impl Frame {
         self.len = at + 1;
     }
 
-    /// Makes room for `count` raw indices to be selected from `from`: gives the source, the target, and where in the target
-    /// they go. No closure does the selecting: one would be compiled for the lowest instruction set, whatever its caller's.
+    /// Makes room for `count` raw indices to be selected from `from`: gives the source, the target,
+    /// and where in the target they go. No closure does the selecting: one would be compiled
+    /// for the lowest instruction set, whatever its caller's.
     ///
     /// # Safety
-    /// The caller appends `count` entries of the source at that place at once, each packet of `from` is selected exactly
-    /// once over all calls, and [`Frame::emptied`] follows.
+    /// The caller appends `count` entries of the source at that place at once, each packet of
+    /// `from` is selected exactly once over all calls, and [`Frame::emptied`] follows.
     #[inline(always)]
     pub unsafe fn take_selected<'a>(
         &'a mut self,
@@ -324,7 +337,11 @@ impl Drop for Drain<'_> {
 unsafe fn leave(mut ptr: NonNull<Buffer>) -> Owned {
     // SAFETY: as the caller says.
     unsafe {
-        ptr.as_mut().state.change(State::Framed, State::Owned, "a frame held an index that isn't its own");
+        ptr.as_mut().state.change(
+            State::Framed,
+            State::Owned,
+            "a frame held an index that isn't its own",
+        );
         Owned::from_ptr(ptr)
     }
 }

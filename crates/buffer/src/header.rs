@@ -46,10 +46,12 @@ pub trait Scratch: Copy + Default + 'static {
 
 /// Metadata and bytes of one packet, or of one segment of it.
 ///
-/// The bytes in use are `data_offset .. data_offset + len` of the area; both stay within it by construction.
+/// The bytes in use are `data_offset .. data_offset + len` of the area; both stay within it by
+/// construction.
 ///
-/// It has no size that the compiler knows, so it stays where it is: no safe code can move it, or swap it with another one. In what is
-/// inlined the length is a constant, and passing it costs nothing.
+/// It has no size that the compiler knows, so it stays where it is: no safe code can move it, or
+/// swap it with another one. In what is inlined the length is a constant, and passing it costs
+/// nothing.
 #[repr(C, align(64))]
 pub struct Buffer {
     // -- hot line
@@ -170,7 +172,8 @@ impl Buffer {
         self.data_mut().get_mut(at..)?.first_chunk_mut()
     }
 
-    /// `N` bytes of the area from the packet's first byte on, whether they belong to the packet or not.
+    /// `N` bytes of the area from the packet's first byte on, whether they belong to the packet or
+    /// not.
     ///
     /// For wide loads that mask what they don't need. `N` is at most 64.
     #[inline(always)]
@@ -216,7 +219,8 @@ impl Buffer {
         AREA - self.data_offset as usize - self.len as usize
     }
 
-    /// Takes `n` bytes off the front: returns false, and changes nothing, if this segment is shorter.
+    /// Takes `n` bytes off the front: returns false, and changes nothing, if this segment is
+    /// shorter.
     #[inline(always)]
     #[must_use]
     pub fn pull(&mut self, n: usize) -> bool {
@@ -280,14 +284,20 @@ impl Buffer {
         true
     }
 
-    /// Puts `len` bytes in front, of which `first` are the first and `last` the last; they may overlap. False if the headroom is
-    /// used up. Two stores without a branch on `len`, and no byte beside is touched.
+    /// Puts `len` bytes in front, of which `first` are the first and `last` the last; they may
+    /// overlap. False if the headroom is used up. Two stores without a branch on `len`, and no
+    /// byte beside is touched.
     ///
     /// # Panics
     /// If `len` isn't from `N` to `2 * N`.
     #[inline(always)]
     #[must_use]
-    pub fn push_ends<const N: usize>(&mut self, first: &[u8; N], last: &[u8; N], len: usize) -> bool {
+    pub fn push_ends<const N: usize>(
+        &mut self,
+        first: &[u8; N],
+        last: &[u8; N],
+        len: usize,
+    ) -> bool {
         assert!(N <= len && len <= 2 * N);
         let end = self.data_offset as usize;
         if len > end {
@@ -308,14 +318,16 @@ impl Buffer {
         true
     }
 
-    /// Cuts this segment to its first `n` bytes (no-op if it is shorter). Only for packets of one segment.
+    /// Cuts this segment to its first `n` bytes (no-op if it is shorter). Only for packets of one
+    /// segment.
     #[inline(always)]
     pub fn truncate(&mut self, n: usize) {
         // Without a branch: short packets in padded frames come mixed with others.
         self.len = (self.len as usize).min(n) as u16;
     }
 
-    /// Room from the usual start of data, for a driver that writes the packet itself; follow with [`Self::set_len`].
+    /// Room from the usual start of data, for a driver that writes the packet itself; follow with
+    /// [`Self::set_len`].
     pub fn fresh_area(&mut self) -> &mut [u8; DATA_SIZE] {
         self.data_offset = HEADROOM as u16;
         self.len = 0;
@@ -358,7 +370,8 @@ impl Buffer {
         self.l3 = self.data_offset;
     }
 
-    /// Bytes from the marked layer-2 header to the packet's first byte: what [`Self::rewind`] puts back.
+    /// Bytes from the marked layer-2 header to the packet's first byte: what [`Self::rewind`] puts
+    /// back.
     #[inline(always)]
     pub fn l2_len(&self) -> usize {
         (self.data_offset as usize).saturating_sub(self.l2 as usize)
@@ -370,14 +383,15 @@ impl Buffer {
         (self.data_offset as usize).saturating_sub(self.l3 as usize)
     }
 
-    /// Bytes from the packet's first byte on to the marked layer-3 header: those of a layer-2 header in front of it.
+    /// Bytes from the packet's first byte on to the marked layer-3 header: those of a layer-2
+    /// header in front of it.
     #[inline(always)]
     pub fn l3_at(&self) -> usize {
         (self.l3 as usize).saturating_sub(self.data_offset as usize)
     }
 
-    /// Moves the start of the packet back by `n` bytes, uncovering what stands there (headers pulled before).
-    /// False if there is no such room.
+    /// Moves the start of the packet back by `n` bytes, uncovering what stands there (headers
+    /// pulled before). False if there is no such room.
     #[must_use]
     pub fn rewind(&mut self, n: usize) -> bool {
         if n > self.data_offset as usize {
@@ -408,7 +422,8 @@ impl Buffer {
         self.scratch_tag.note(S::TAG);
     }
 
-    /// Copies what a copy takes over: interfaces, flags, hash, trace, marks of layers, scratch, fields.
+    /// Copies what a copy takes over: interfaces, flags, hash, trace, marks of layers, scratch,
+    /// fields.
     #[inline(always)]
     pub(crate) fn copy_meta(&mut self, from: &Buffer) {
         self.flags = from.flags;

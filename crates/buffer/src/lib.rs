@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packet buffers.
 //!
-//! One contiguous region holds all buffers of an instance. A buffer is named by a 32-bit index; its address is
-//! `base + (index << 6)`. A slot is, in this order:
+//! One contiguous region holds all buffers of an instance. A buffer is named by a 32-bit index; its
+//! address is `base + (index << 6)`. A slot is, in this order:
 //!
 //! | bytes | what |
 //! |---|---|
@@ -11,21 +11,23 @@
 //! | 128 | headroom for headers that are pushed in front |
 //! | 2048 | packet data |
 //!
-//! which is an odd number of cache lines, so that the headers of consecutive buffers spread over all sets of the
-//! first-level cache.
+//! which is an odd number of cache lines, so that the headers of consecutive buffers spread over
+//! all sets of the first-level cache.
 //!
-//! **Ownership.** A buffer in use has exactly one owner: an [`Owned`] handle, or the one [`Frame`] that holds its
-//! index. From that follows that `&mut Frame` soundly gives `&mut Buffer`. Buffers are handed out and taken back by
-//! a [`Cache`], one per thread, last in first out: a buffer that was just freed is still in the cache. Segments
-//! behind the first of a chain are reached through it only. Packets may share such segments, and no others: an [`Original`], of which
-//! copies are made, takes its packet from its owner. So a buffer that a handle or a frame names has one reference, and freeing
-//! it needs no look at anything but whether another segment follows.
+//! **Ownership.** A buffer in use has exactly one owner: an [`Owned`] handle, or the one [`Frame`]
+//! that holds its index. From that follows that `&mut Frame` soundly gives `&mut Buffer`. Buffers
+//! are handed out and taken back by a [`Cache`], one per thread, last in first out: a buffer that
+//! was just freed is still in the cache. Segments behind the first of a chain are reached through
+//! it only. Packets may share such segments, and no others: an [`Original`], of which copies are
+//! made, takes its packet from its owner. So a buffer that a handle or a frame names has one
+//! reference, and freeing it needs no look at anything but whether another segment follows.
 //!
-//! The public fields can't change which segments a packet consists of; with debug assertions the same code runs, and more is
-//! checked.
+//! The public fields can't change which segments a packet consists of; with debug assertions the
+//! same code runs, and more is checked.
 //!
-//! Running out of buffers is an answer (`None`, a short count) and a counter, never an abort. A node or queue that holds packets for
-//! longer than a turn takes its buffers from a [`Share`] of the pool; a few are kept for the router's own packets ([`Cache::alloc_own`]).
+//! Running out of buffers is an answer (`None`, a short count) and a counter, never an abort. A
+//! node or queue that holds packets for longer than a turn takes its buffers from a [`Share`] of
+//! the pool; a few are kept for the router's own packets ([`Cache::alloc_own`]).
 
 mod asan;
 mod cache;

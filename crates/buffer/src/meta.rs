@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Metadata of a packet: flags, offloads.
 
-/// Properties of a packet, one bit each. The packet's structure (its segments, the packets that share them) isn't among them:
-/// flags may be set, cleared and copied at will.
+/// Properties of a packet, one bit each. The packet's structure (its segments, the packets that
+/// share them) isn't among them: flags may be set, cleared and copied at will.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(transparent)]
 pub struct Flags(pub u32);
@@ -16,7 +16,8 @@ impl Flags {
     pub const L4_CSUM_OK: Self = Self(1 << 2);
     /// The IPv4 header checksum need not be verified again.
     pub const IP4_CSUM_OK: Self = Self(1 << 3);
-    /// The layer-4 checksum is partial: it has to be finished from [`Offload`] before the packet leaves.
+    /// The layer-4 checksum is partial: it has to be finished from [`Offload`] before the packet
+    /// leaves.
     pub const CSUM_PARTIAL: Self = Self(1 << 4);
     /// Larger than the path's MTU by design; [`Offload`] says how to segment.
     pub const GSO: Self = Self(1 << 5);
@@ -26,7 +27,8 @@ impl Flags {
     pub const L2_BROADCAST: Self = Self(1 << 8);
     /// Layer-2 multicast.
     pub const L2_MULTICAST: Self = Self(1 << 9);
-    /// The next lookup takes the route table whose index stands in [`Buffer::tx_if`](crate::Buffer::tx_if), not the receiving interface's.
+    /// The next lookup takes the route table whose index stands in
+    /// [`Buffer::tx_if`](crate::Buffer::tx_if), not the receiving interface's.
     pub const TABLE: Self = Self(1 << 10);
     /// A copy for a mirror port, of which no further copies are made for mirror ports.
     pub const MIRRORED: Self = Self(1 << 11);
@@ -58,10 +60,12 @@ impl Flags {
     }
 }
 
-/// Checksum and segmentation offload: as the driver reported it on receive, or as it needs it on transmit.
+/// Checksum and segmentation offload: as the driver reported it on receive, or as it needs it on
+/// transmit.
 ///
-/// Offsets count from the first byte of the packet ([`Buffer::data`](crate::Buffer::data)), as in the virtio-net header. A node that pushes or
-/// pulls bytes in front moves them by [`Buffer::shift_offload`](crate::Buffer::shift_offload) (the framework's `push`/`pull` do it).
+/// Offsets count from the first byte of the packet ([`Buffer::data`](crate::Buffer::data)), as in
+/// the virtio-net header. A node that pushes or pulls bytes in front moves them by
+/// [`Buffer::shift_offload`](crate::Buffer::shift_offload) (the framework's `push`/`pull` do it).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Offload {
     /// Where the checksummed bytes start.

@@ -9,11 +9,13 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-/// A packet of which copies are made. Each copy has the packet's first bytes, its head, to itself, and shares the rest with all others,
-/// so no caller gets `&mut` to the packet any more. A packet that is no longer than a head is copied as a whole.
+/// A packet of which copies are made. Each copy has the packet's first bytes, its head, to itself,
+/// and shares the rest with all others, so no caller gets `&mut` to the packet any more. A packet
+/// that is no longer than a head is copied as a whole.
 ///
-/// That an [`Owned`] or a [`Frame`](crate::Frame) has the only reference on a packet's first segment follows from this type: there is
-/// no other way to a second reference, and it takes the packet away from either.
+/// That an [`Owned`] or a [`Frame`](crate::Frame) has the only reference on a packet's first
+/// segment follows from this type: there is no other way to a second reference, and it takes the
+/// packet away from either.
 ///
 /// ```
 /// # let (pool, heads) = (buffer::Pool::new(63).unwrap(), 64);
@@ -28,11 +30,13 @@ use std::sync::atomic::Ordering;
 /// # cache.free(copy);
 /// ```
 pub struct Original {
-    /// Its first segment begins behind the head, whose bytes stand in front. Read-only from the first copy on.
+    /// Its first segment begins behind the head, whose bytes stand in front. Read-only from the
+    /// first copy on.
     tail: NonNull<Buffer>,
     /// Bytes of the head.
     head: usize,
-    /// The packet is no longer than its head. Nothing is shared then: `tail` is the packet, and has one reference.
+    /// The packet is no longer than its head. Nothing is shared then: `tail` is the packet, and
+    /// has one reference.
     is_whole: bool,
     /// As the whole packet's.
     offload: Offload,
@@ -44,7 +48,8 @@ unsafe impl Send for Original {}
 unsafe impl Sync for Original {}
 
 impl Owned {
-    /// Prepares for copies that have the first `head` bytes, as far as the first segment has them, to themselves.
+    /// Prepares for copies that have the first `head` bytes, as far as the first segment has them,
+    /// to themselves.
     #[inline(always)]
     pub fn into_original(mut self, head: usize) -> Original {
         let head = head.min(self.len());
@@ -89,7 +94,8 @@ impl Original {
         Some(copy)
     }
 
-    /// Ends it: gives the packet back if nothing of it is shared, and else frees it as soon as no copy needs it.
+    /// Ends it: gives the packet back if nothing of it is shared, and else frees it as soon as no
+    /// copy needs it.
     #[inline(always)]
     pub fn finish(self, cache: &mut Cache) -> Option<Owned> {
         let this = ManuallyDrop::new(self);
@@ -104,7 +110,8 @@ impl Original {
 }
 
 impl Buffer {
-    /// Copies a packet: the copy has bytes of the first segment of its own, and shares the segments behind it. `None` if there is no buffer.
+    /// Copies a packet: the copy has bytes of the first segment of its own, and shares the segments
+    /// behind it. `None` if there is no buffer.
     ///
     /// # Panics
     /// If the packet isn't of the cache's pool.

@@ -34,12 +34,14 @@ pub(crate) struct Magazine {
 }
 
 const MAX_POOLS: usize = 256;
-static POOLS: [AtomicPtr<Pool>; MAX_POOLS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_POOLS];
+static POOLS: [AtomicPtr<Pool>; MAX_POOLS] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_POOLS];
 
 /// All buffers of one instance.
 ///
-/// A pool lives as long as the process: handles and frames name buffers without counting references. An instance that ends
-/// gives its pool back ([`Pool::release`]), and the next one of the same limit takes it over.
+/// A pool lives as long as the process: handles and frames name buffers without counting
+/// references. An instance that ends gives its pool back ([`Pool::release`]), and the next one of
+/// the same limit takes it over.
 pub struct Pool {
     region: Region,
     id: u32,
@@ -70,10 +72,12 @@ pub struct PoolStats {
 }
 
 impl Pool {
-    /// A pool of up to `limit` buffers. Memory is reserved, and committed as buffers are first used.
+    /// A pool of up to `limit` buffers. Memory is reserved, and committed as buffers are first
+    /// used.
     ///
     /// # Errors
-    /// The operating system's, if the region can't be reserved; `OutOfMemory` with more than 256 pools in a process.
+    /// The operating system's, if the region can't be reserved; `OutOfMemory` with more than 256
+    /// pools in a process.
     pub fn new(limit: usize) -> io::Result<&'static Pool> {
         let limit = limit.max(MAGAZINE).next_multiple_of(MAGAZINE);
         for slot in &POOLS {
@@ -91,7 +95,10 @@ impl Pool {
         }
         let bytes = limit * SLOT_SIZE;
         if bytes >> 6 >= u32::MAX as usize {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a buffer pool holds at most 256 GiB"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a buffer pool holds at most 256 GiB",
+            ));
         }
         let region = Region::new("buffers", bytes)?;
         let mut pool = Box::new(Pool {
@@ -109,11 +116,17 @@ impl Pool {
         for (id, slot) in POOLS.iter().enumerate() {
             pool.id = id as u32;
             let raw: *mut Pool = &mut *pool;
-            if slot.compare_exchange(std::ptr::null_mut(), raw, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            if slot
+                .compare_exchange(std::ptr::null_mut(), raw, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+            {
                 return Ok(Box::leak(pool));
             }
         }
-        Err(io::Error::new(io::ErrorKind::OutOfMemory, "256 buffer pools are in use in this process"))
+        Err(io::Error::new(
+            io::ErrorKind::OutOfMemory,
+            "256 buffer pools are in use in this process",
+        ))
     }
 
     /// The pool with this number, if a buffer says so.
@@ -128,7 +141,8 @@ impl Pool {
     /// Gives the pool back for the next instance. All caches must have been dropped before.
     ///
     /// # Errors
-    /// The number of buffers that are still in use: they have leaked, and the pool isn't used again.
+    /// The number of buffers that are still in use: they have leaked, and the pool isn't used
+    /// again.
     pub fn release(&'static self) -> Result<(), usize> {
         let stats = self.stats();
         match stats.carved.saturating_sub(stats.depot + stats.loose) {
@@ -151,8 +165,9 @@ impl Pool {
         }
     }
 
-    /// Commits the memory of the first `buffers` slots now, in the largest pages that can be had: the last-in-first-out caches use
-    /// these most. Takes some milliseconds for each MiB, on the caller's thread.
+    /// Commits the memory of the first `buffers` slots now, in the largest pages that can be had:
+    /// the last-in-first-out caches use these most. Takes some milliseconds for each MiB, on
+    /// the caller's thread.
     ///
     /// # Errors
     /// The system's, such as too little memory; the buffers work all the same.
@@ -176,9 +191,11 @@ impl Pool {
         self.limit as usize
     }
 
-    /// Fresh or recycled indices for a cache, but for one in [`RESERVE`], which stay for packets of the router's own.
+    /// Fresh or recycled indices for a cache, but for one in [`RESERVE`], which stay for packets of
+    /// the router's own.
     pub(crate) fn take(&self) -> Option<Magazine> {
-        let uncarved = self.limit.saturating_sub(self.carved.load(Ordering::Relaxed)) as usize / MAGAZINE;
+        let uncarved =
+            self.limit.saturating_sub(self.carved.load(Ordering::Relaxed)) as usize / MAGAZINE;
         let reserve = self.limit as usize / MAGAZINE / RESERVE;
         if reserve > 0 && self.depot.len() + uncarved <= reserve { None } else { self.take_any() }
     }
@@ -198,7 +215,10 @@ impl Pool {
             // A packet thread never waits for a lock; the few buffers that lie there are no loss.
             let mut loose = self.loose.try_lock().ok()?;
             if loose.n > 0 {
-                return Some(std::mem::replace(&mut *loose, Magazine { n: 0, indices: [0; MAGAZINE] }));
+                return Some(std::mem::replace(
+                    &mut *loose,
+                    Magazine { n: 0, indices: [0; MAGAZINE] },
+                ));
             }
             return None;
         };
@@ -206,7 +226,8 @@ impl Pool {
         for (i, index) in magazine.indices.iter_mut().enumerate() {
             let at = (first as usize + MAGAZINE - 1 - i) * SLOT_SIZE + DRIVER_AREA;
             *index = (at >> 6) as u32;
-            // SAFETY: the slot lies inside the region, was carved for this call only, and all-zero bytes are a valid Buffer.
+            // SAFETY: the slot lies inside the region, was carved for this call only, and all-zero
+            // bytes are a valid Buffer.
             let buffer = unsafe { self.ptr(BufferIndex(*index)).as_mut() };
             buffer.pool_id = self.id;
             buffer.refs = AtomicU32::new(1);
@@ -224,7 +245,8 @@ impl Pool {
         }
     }
 
-    /// Takes one index back without a cache: the slow path, for handles that are dropped on the control side.
+    /// Takes one index back without a cache: the slow path, for handles that are dropped on the
+    /// control side.
     pub(crate) fn give_loose(&self, index: u32) {
         let mut loose = self.loose.lock().expect("no panic inside");
         let at = loose.n as usize;
@@ -276,7 +298,8 @@ impl Pool {
         ptr
     }
 
-    /// Notes that a buffer goes to a free list. No code without debug assertions or AddressSanitizer.
+    /// Notes that a buffer goes to a free list. No code without debug assertions or
+    /// AddressSanitizer.
     ///
     /// # Safety
     /// The caller owned the buffer, in this state.
@@ -288,19 +311,23 @@ impl Pool {
     }
 }
 
-// SAFETY: the region is plain memory whose buffers are reached through their owners only; the rest is synchronised.
+// SAFETY: the region is plain memory whose buffers are reached through their owners only; the rest
+// is synchronised.
 unsafe impl Send for Pool {}
 // SAFETY: as above.
 unsafe impl Sync for Pool {}
 
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pool").field("id", &self.id).field("limit", &self.limit).finish_non_exhaustive()
+        f.debug_struct("Pool")
+            .field("id", &self.id)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
     }
 }
 
-/// A buffer with one owner: this handle. Dropping it gives the whole chain back, on the slow path; threads that have a
-/// [`Cache`](crate::Cache) free through that.
+/// A buffer with one owner: this handle. Dropping it gives the whole chain back, on the slow path;
+/// threads that have a [`Cache`](crate::Cache) free through that.
 pub struct Owned {
     /// The address of its [`Buffer`].
     address: NonNull<u8>,
@@ -350,7 +377,8 @@ impl DerefMut for Owned {
 impl Drop for Owned {
     fn drop(&mut self) {
         let (pool, next, ptr) = (Pool::by_id(self.pool_id), self.next, Buffer::at(self.address));
-        // SAFETY: the handle owns the first segment alone and has a reference on the next one. Both end here.
+        // SAFETY: the handle owns the first segment alone and has a reference on the next one. Both
+        // end here.
         unsafe {
             pool.retire(ptr, State::Owned);
             pool.give_loose(pool.index_of(ptr).0);
@@ -367,14 +395,16 @@ impl std::fmt::Debug for Owned {
     }
 }
 
-/// Ends a reference on a segment, and gives to `free` the segment and those behind it, as far as this was their last reference.
+/// Ends a reference on a segment, and gives to `free` the segment and those behind it, as far as
+/// this was their last reference.
 ///
 /// # Safety
 /// The caller has the reference, the segment is of this pool, and the caller forgets it.
 #[inline(always)]
 pub(crate) unsafe fn end_segments(pool: &Pool, mut at: NonNull<Buffer>, mut free: impl FnMut(u32)) {
     loop {
-        // SAFETY: the caller has a reference. A segment's link doesn't change while packets share it.
+        // SAFETY: the caller has a reference. A segment's link doesn't change while packets share
+        // it.
         let this = unsafe { at.as_ref() };
         if !this.is_sole() {
             if this.refs.fetch_sub(1, Ordering::AcqRel) != 1 {

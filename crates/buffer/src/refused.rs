@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Operations on buffers that safe code is refused: each would break the ownership that this crate rests on, and doesn't compile. The
-//! last line of each example is refused; the first example shows that the lines before it compile.
+//! Operations on buffers that safe code is refused: each would break the ownership that this crate
+//! rests on, and doesn't compile. The last line of each example is refused; the first example shows
+//! that the lines before it compile.
 //!
 //! ```
 //! # let pool = buffer::Pool::new(63).unwrap();

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Shares of the pool: limits and counts of the buffers that are held for longer than the turn in which they came, by holder.
+//! Shares of the pool: limits and counts of the buffers that are held for longer than the turn in
+//! which they came, by holder.
 //!
-//! A packet that is forwarded leaves in the turn in which it came, and isn't counted here. Whatever keeps packets (fragments that wait for
-//! others, packets that wait for a neighbour's answer, queues) takes its buffers from a [`Share`] first: a fixed part of the pool's limit,
-//! divided among the threads. All shares together are three quarters of the pool; so however many packets are held, a quarter is left for
-//! packets on their way and for free buffers in the threads' caches. Several users of one share (nodes, queues of interfaces) have
-//! a [`Part`] each, which may hold as much as is left for the others.
+//! A packet that is forwarded leaves in the turn in which it came, and isn't counted here. Whatever
+//! keeps packets (fragments that wait for others, packets that wait for a neighbour's answer,
+//! queues) takes its buffers from a [`Share`] first: a fixed part of the pool's limit,
+//! divided among the threads. All shares together are three quarters of the pool; so however many
+//! packets are held, a quarter is left for packets on their way and for free buffers in the
+//! threads' caches. Several users of one share (nodes, queues of interfaces) have a [`Part`] each,
+//! which may hold as much as is left for the others.
 
 use crate::chain::Segments;
 use crate::header::Buffer;
@@ -112,8 +115,10 @@ impl Pool {
     fn find_share(&self, holder: Holder, thread: Option<u16>, threads: usize) -> Arc<Share> {
         let mut shares = self.shares.0.lock().expect("no panic inside");
         shares.retain(|share| share.strong_count() > 0);
-        let there =
-            shares.iter().filter_map(Weak::upgrade).find(|s| s.holder == holder && s.thread == thread);
+        let there = shares
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|s| s.holder == holder && s.thread == thread);
         there.unwrap_or_else(|| {
             let limit = (self.limit() * holder.parts / (WHOLE * threads.max(1))).max(1) as u32;
             let (held, most, refused) = Default::default();
@@ -129,7 +134,8 @@ impl Pool {
     /// Never, as [`Self::share`].
     pub fn shares(&self) -> Vec<ShareStats> {
         let shares = self.shares.0.lock().expect("no panic inside");
-        let mut all: Vec<_> = shares.iter().filter_map(Weak::upgrade).map(|share| share.stats()).collect();
+        let mut all: Vec<_> =
+            shares.iter().filter_map(Weak::upgrade).map(|share| share.stats()).collect();
         all.sort_unstable_by_key(|share| (share.name, share.thread));
         all
     }
@@ -160,7 +166,8 @@ impl Share {
         self.refused.fetch_add(1, Relaxed);
     }
 
-    /// Returns true if more than a quarter of the limit is held: a caller that brings more should pause.
+    /// Returns true if more than a quarter of the limit is held: a caller that brings more should
+    /// pause.
     pub fn is_filling(&self) -> bool {
         self.held.load(Relaxed) > self.limit / 4
     }
@@ -198,8 +205,8 @@ impl Share {
     }
 }
 
-/// The part of a share that one of several users has: never more than is left for the others, so one alone gets half, and each new
-/// one always finds some.
+/// The part of a share that one of several users has: never more than is left for the others, so
+/// one alone gets half, and each new one always finds some.
 #[derive(Debug)]
 pub struct Part {
     share: Arc<Share>,
@@ -236,7 +243,8 @@ impl Part {
         self.share.refuse();
     }
 
-    /// Records the share's level in its maximum, for callers of [`Self::charge`], once there is room.
+    /// Records the share's level in its maximum, for callers of [`Self::charge`], once there is
+    /// room.
     pub fn settle(&self) {
         self.share.note(self.share.held.load(Relaxed));
     }
@@ -268,7 +276,8 @@ impl Drop for Part {
 }
 
 impl Buffer {
-    /// Number of buffers that the packet takes. A segment that several packets share counts for each of them.
+    /// Number of buffers that the packet takes. A segment that several packets share counts for
+    /// each of them.
     #[inline]
     pub fn segment_count(&self) -> usize {
         if self.is_chained() { Segments::count(self.segments()) } else { 1 }
@@ -294,7 +303,14 @@ mod tests {
         assert!(!punt.take(11) && punt.take(10));
         let stats = |name| pool.shares().into_iter().filter(|s| s.name == name).collect::<Vec<_>>();
         let n = punt.limit() as u32;
-        let want = ShareStats { name: "punt sockets", thread: None, held: n, most: n, limit: n, refused: 2 };
+        let want = ShareStats {
+            name: "punt sockets",
+            thread: None,
+            held: n,
+            most: n,
+            limit: n,
+            refused: 2,
+        };
         assert_eq!(stats("punt sockets"), [want]);
         punt.give(n as usize);
         drop(punt);

@@ -162,7 +162,8 @@ fn copies_share_their_tail_and_free_it_once() {
     assert_eq!(pool.release(), Ok(()));
 }
 
-/// A duplicate has the bytes of the first segment to itself and shares the others, and the packet stays as it is.
+/// A duplicate has the bytes of the first segment to itself and shares the others, and the packet
+/// stays as it is.
 #[test]
 fn duplicates_change_apart_and_outlive_each_other() {
     for len in [1, 100, 2000, 2049, 9000] {
@@ -173,7 +174,10 @@ fn duplicates_change_apart_and_outlive_each_other() {
         (b.flags, b.rx_if, b.tx_if) = (Flags::LOCAL, 5, 6);
         b.data_mut()[0] = packet[0];
         let mut copy = b.duplicate(&mut cache).expect("a buffer");
-        assert_eq!((copy.flags, copy.rx_if, copy.tx_if, copy.headroom()), (Flags::LOCAL, 5, 6, b.headroom()));
+        assert_eq!(
+            (copy.flags, copy.rx_if, copy.tx_if, copy.headroom()),
+            (Flags::LOCAL, 5, 6, b.headroom())
+        );
         assert_eq!((bytes_of(&copy), copy.packet_len()), (packet.clone(), packet.len()));
         assert_eq!((copy.is_shared(), b.is_shared()), (b.is_chained(), b.is_chained()));
         copy.data_mut()[0] = 0x55;
@@ -195,8 +199,8 @@ fn duplicates_change_apart_and_outlive_each_other() {
     }
 }
 
-/// In whatever order packets are freed, by frames, handles, another thread or without a cache: a segment that a copy shares is never
-/// given to another packet.
+/// In whatever order packets are freed, by frames, handles, another thread or without a cache: a
+/// segment that a copy shares is never given to another packet.
 #[test]
 fn copies_keep_their_bytes_while_others_come_and_go() {
     for (len, head) in [(1000, 256), (2000, 0), (9000, 256), (9000, 5000)] {
@@ -210,7 +214,8 @@ fn copies_keep_their_bytes_while_others_come_and_go() {
         for _ in 0..5 {
             assert!(frame.push(original.copy(&mut cache).expect("a buffer")).is_ok());
         }
-        let [held, dropped, elsewhere] = [(); 3].map(|()| original.copy(&mut cache).expect("a buffer"));
+        let [held, dropped, elsewhere] =
+            [(); 3].map(|()| original.copy(&mut cache).expect("a buffer"));
         // A copy of a copy has two tails.
         let second = original.copy(&mut cache).expect("a buffer").into_original(10);
         let third = second.copy(&mut cache).expect("a buffer");
@@ -336,7 +341,8 @@ fn a_shared_packet_is_trimmed_by_copying_or_not_at_all() {
 fn packets_are_joined_with_all_their_segments_and_shared_ones_as_copies() {
     let (pool, mut cache) = pool(63 * 8);
     let mut packet = |len: u32| packet_of(len, &mut cache);
-    let ((mut head, mut want), (middle, second), (last, third)) = (packet(5000), packet(4100), packet(10));
+    let ((mut head, mut want), (middle, second), (last, third)) =
+        (packet(5000), packet(4100), packet(10));
     want.extend([second, third].concat());
     let mut copies = copies_of(middle, 2, 20, &mut cache);
     let before = copies[0].headroom();
@@ -386,9 +392,11 @@ proptest! {
 
 /// Runs `f`, which has to panic; returns true if the panic message contains these words.
 fn refused(words: &str, f: impl FnOnce()) -> bool {
-    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("it isn't refused");
+    let panic =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("it isn't refused");
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).is_some_and(|text| text.contains(words))
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .is_some_and(|text| text.contains(words))
 }
 
 #[test]

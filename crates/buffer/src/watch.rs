@@ -3,8 +3,8 @@
 
 use std::fmt::Debug;
 
-/// A value that builds with debug assertions keep and compare, and other builds neither write nor read. It has no getter: a check
-/// may fail by it, and nothing can be selected by it.
+/// A value that builds with debug assertions keep and compare, and other builds neither write nor
+/// read. It has no getter: a check may fail by it, and nothing can be selected by it.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Watched<T>(T);

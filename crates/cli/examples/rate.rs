@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Measures the rate at which scripts are read: `cargo run --release -p ferrovia-cli --example rate`.
+//! Measures the rate at which scripts are read: `cargo run --release -p ferrovia-cli --example
+//! rate`.
 
 use cli::{Command, Output, Runner, Tree};
 use std::cell::Cell;

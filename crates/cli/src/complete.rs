@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 /// The candidates for the word at the cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// Start of the word under the cursor, in bytes; a candidate replaces the text from there to the cursor.
+    /// Start of the word under the cursor, in bytes; a candidate replaces the text from there to
+    /// the cursor.
     pub start: usize,
     /// Sorted; words first, then placeholders.
     pub candidates: Vec<Candidate>,
@@ -40,8 +41,9 @@ impl Completion {
     pub fn common(&self) -> Option<&str> {
         let words = self.words();
         let (first, others) = words.split_first()?;
-        let same =
-            |n: &usize| others.iter().all(|w| w.get(..*n) == first.get(..*n) && first.is_char_boundary(*n));
+        let same = |n: &usize| {
+            others.iter().all(|w| w.get(..*n) == first.get(..*n) && first.is_char_boundary(*n))
+        };
         let n = (0..=first.len()).rev().find(same).unwrap_or(0);
         Some(&first[..n])
     }
@@ -83,7 +85,9 @@ impl<W: Live> Tree<W> {
         let under = words.pop_if(|w| w.end as usize == head.len());
         let (start, prefix) = match under {
             None => (head.len(), ""),
-            Some(Token { shape: Shape::Word, start, .. }) => (start as usize, &head[start as usize..]),
+            Some(Token { shape: Shape::Word, start, .. }) => {
+                (start as usize, &head[start as usize..])
+            }
             Some(_) => return Completion { start: head.len(), ..Completion::default() },
         };
         let mut found = Completion { start, ..Completion::default() };
@@ -104,7 +108,9 @@ impl<W: Live> Tree<W> {
         }
         let mut machine = Machine::default();
         for (n, branch) in walk.steps.iter().enumerate().rev() {
-            let Some(entry) = self.branches[*branch].entry.map(|e| &self.entries[e]) else { continue };
+            let Some(entry) = self.branches[*branch].entry.map(|e| &self.entries[e]) else {
+                continue;
+            };
             let before = found.candidates.len();
             entry.expected(world, head, &words[n..], prefix, &mut machine, &mut found.candidates);
             if found.candidates.len() > before || n == words.len() {
@@ -132,7 +138,8 @@ impl<W: Live> Tree<W> {
 }
 
 impl<W: Live> Entry<W> {
-    /// Adds the candidates that the command's grammar takes after `words` and that begin with `prefix`.
+    /// Adds the candidates that the command's grammar takes after `words` and that begin with
+    /// `prefix`.
     fn expected(
         &self,
         world: &W,
@@ -161,7 +168,10 @@ impl<W: Live> Entry<W> {
                     add(word, follows, true);
                 }
                 Op::Arg(_, Kind::OneOf(words)) => {
-                    words.iter().filter(|w| w.starts_with(prefix)).for_each(|w| add(w, String::new(), true));
+                    words
+                        .iter()
+                        .filter(|w| w.starts_with(prefix))
+                        .for_each(|w| add(w, String::new(), true));
                 }
                 Op::Arg(name, kind) => {
                     if let Kind::Live(kind) = kind {

@@ -17,7 +17,8 @@ const EVENTS: usize = 64;
 /// With this many unsent bytes, a session waits until its client has read.
 const MAX_BACKLOG: usize = 256 << 10;
 
-/// Everything of a CLI connection but the socket. The owner moves bytes and calls [`Console::poll`]:
+/// Everything of a CLI connection but the socket. The owner moves bytes and calls
+/// [`Console::poll`]:
 ///
 /// ```
 /// use cli::{Command, Console, Live, Tree, session::{Config, SessionKind, terminal_type}};
@@ -91,8 +92,8 @@ impl Console {
         self.session.sent(n);
     }
 
-    /// Returns true if the session is over; the rest of [`Console::output`] should still be written. Drop it then: a task
-    /// that still runs ends with it.
+    /// Returns true if the session is over; the rest of [`Console::output`] should still be
+    /// written. Drop it then: a task that still runs ends with it.
     pub fn is_closed(&self) -> bool {
         self.session.is_closed()
     }
@@ -123,7 +124,8 @@ impl Console {
         self.runner.wake_at(now).into_iter().chain(patience).chain(reminder).min()
     }
 
-    /// Handles input and continues running commands, for one short turn. `now` is the daemon's clock.
+    /// Handles input and continues running commands, for one short turn. `now` is the daemon's
+    /// clock.
     pub fn poll<W: Live>(&mut self, tree: &Tree<W>, world: &W, now: Duration) {
         self.turn(tree, world, now);
         self.remind(now);
@@ -186,8 +188,11 @@ impl Console {
                     Ok(line) => line,
                     Err((_, why)) => return self.session.done(Err(Error::parse(why)), json),
                 };
-                self.json =
-                    json || line.split_whitespace().next_back().is_some_and(|w| matches!(w, "-j" | "json"));
+                self.json = json
+                    || line
+                        .split_whitespace()
+                        .next_back()
+                        .is_some_and(|w| matches!(w, "-j" | "json"));
                 if self.is_local(tree, &line) {
                     return self.local(&line);
                 }
@@ -221,7 +226,13 @@ impl Console {
         self.session.is_paging() && self.runner.is_long()
     }
 
-    fn complete<W: Live>(&self, tree: &Tree<W>, world: &W, line: &str, cursor: usize) -> crate::Completion {
+    fn complete<W: Live>(
+        &self,
+        tree: &Tree<W>,
+        world: &W,
+        line: &str,
+        cursor: usize,
+    ) -> crate::Completion {
         let mut found = tree.complete(world, line, cursor);
         if !self.session.is_framed() {
             found.join(self.local.complete(&Terminal::default(), line, cursor));
@@ -229,8 +240,9 @@ impl Console {
         found
     }
 
-    /// Returns true if a line is a command of the session. If both trees match an abbreviation, the world's command wins, unless the
-    /// session has a command of the same name: the world's is then only for clients without a terminal.
+    /// Returns true if a line is a command of the session. If both trees match an abbreviation, the
+    /// world's command wins, unless the session has a command of the same name: the world's is
+    /// then only for clients without a terminal.
     fn is_local<W>(&self, tree: &Tree<W>, line: &str) -> bool {
         let local = |whole| self.local.reaches(line, whole);
         let world = || tree.reaches(line, false) && !self.local.reaches(&tree.meaning(line), true);

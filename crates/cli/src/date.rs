@@ -31,8 +31,9 @@ const MONTHS: [&str; 12] =
 const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
 impl From<SystemTime> for Date {
-    /// Days to civil date after Howard Hinnant, "chrono-compatible low-level date algorithms": years begin in March
-    /// so that the leap day comes last. Times before 1970 are shown as 1970.
+    /// Days to civil date after Howard Hinnant, "chrono-compatible low-level date algorithms":
+    /// years begin in March so that the leap day comes last. Times before 1970 are shown as
+    /// 1970.
     fn from(time: SystemTime) -> Date {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let secs = since.as_secs();
@@ -86,7 +87,8 @@ impl Date {
     /// As `show clock` prints it: `Sat, 21 Mar 2026 12:00:00 GMT`.
     pub fn long(self) -> impl fmt::Display {
         let Date { year, day, hour, minute, second, .. } = self;
-        let (weekday, month) = (DAYS[usize::from(self.weekday)], MONTHS[usize::from(self.month - 1)]);
+        let (weekday, month) =
+            (DAYS[usize::from(self.weekday)], MONTHS[usize::from(self.month - 1)]);
         format!("{weekday}, {day} {month} {year} {hour:02}:{minute:02}:{second:02} GMT")
     }
 }

@@ -61,7 +61,8 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind`; its return value is unspecified (−1) until [`Error::retval`] sets another.
+    /// An error of `kind`; its return value is unspecified (−1) until [`Error::retval`] sets
+    /// another.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,

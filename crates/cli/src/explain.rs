@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Explains why a line fits no command: the first wrong word, and the words that were expected there.
+//! Explains why a line fits no command: the first wrong word, and the words that were expected
+//! there.
 
 use crate::kind::Kind;
 use crate::lex::{Shape, Token};
@@ -9,7 +10,12 @@ use crate::tree::{Branch, Entry, Tree};
 use crate::{Error, nearest};
 
 /// The error for a line that fits no command.
-pub(crate) fn mismatch<W>(tree: &Tree<W>, line: &str, words: &[Token], machine: &mut Machine) -> Error {
+pub(crate) fn mismatch<W>(
+    tree: &Tree<W>,
+    line: &str,
+    words: &[Token],
+    machine: &mut Machine,
+) -> Error {
     let walk = tree.walk(line, words);
     let depth = walk.steps.len() - 1;
     let last = &tree.branches[walk.steps[depth]];
@@ -48,7 +54,9 @@ fn not_built(line: &str, words: &[Token], depth: usize, branch: &Branch) -> Erro
     let error = match branch.owners.as_slice() {
         [] => format!("`{what}' is a command of VPP that is not part of this build"),
         [owner] => format!("`{what}' belongs to {owner}, which is not part of this build"),
-        several => format!("`{what}' belongs to {}, which are not part of this build", all(several)),
+        several => {
+            format!("`{what}' belongs to {}, which are not part of this build", all(several))
+        }
     };
     Error::unsupported(error).at(path)
 }
@@ -69,8 +77,11 @@ fn unknown(
     words: &[Token],
     depth: usize,
 ) -> Error {
-    let path =
-        if depth == 0 { "" } else { line[words[0].start as usize..words[depth - 1].end as usize].trim() };
+    let path = if depth == 0 {
+        ""
+    } else {
+        line[words[0].start as usize..words[depth - 1].end as usize].trim()
+    };
     let Some(word) = words.get(depth) else {
         let known: Vec<_> = known.collect();
         return Error::usage(format!("`{path}' is not complete: expected {}", list(&known)))
@@ -82,11 +93,19 @@ fn unknown(
         return error.at(word.outer());
     }
     let context = if path.is_empty() { String::new() } else { format!("{path}: ") };
-    Error::usage(format!("{context}unknown input `{}'", clip(text))).near(text, known).at(word.outer())
+    Error::usage(format!("{context}unknown input `{}'", clip(text)))
+        .near(text, known)
+        .at(word.outer())
 }
 
 /// The command is known, the word at `at` (or the end of the line) is not what its grammar wants.
-fn unexpected<W>(line: &str, words: &[Token], at: usize, entry: &Entry<W>, expected: &Expected) -> Error {
+fn unexpected<W>(
+    line: &str,
+    words: &[Token],
+    at: usize,
+    entry: &Entry<W>,
+    expected: &Expected,
+) -> Error {
     let mut literals: Vec<&str> = Vec::new();
     let mut wanted: Vec<String> = Vec::new();
     let mut kinds: Vec<(&str, &Kind)> = Vec::new();
@@ -115,7 +134,8 @@ fn unexpected<W>(line: &str, words: &[Token], at: usize, entry: &Entry<W>, expec
     let wanted = list(&wanted);
     let Some(word) = words.get(at) else {
         let after = words.last().map_or(line.len(), |w| w.end as usize);
-        return Error::usage(format!("the line is not complete: expected {wanted}")).at(after..after);
+        return Error::usage(format!("the line is not complete: expected {wanted}"))
+            .at(after..after);
     };
     let text = &line[word.outer()];
     let shown = clip(text);
@@ -125,7 +145,9 @@ fn unexpected<W>(line: &str, words: &[Token], at: usize, entry: &Entry<W>, expec
         Shape::OpenQuote => Error::usage("this quote is not closed"),
         Shape::OpenBlock => Error::usage("this `{' is not closed"),
         // One placeholder and nothing else: its type gives the best explanation.
-        Shape::Word if kinds.len() == 1 && (literals.is_empty() || looks_like(kinds[0].1, text)) => {
+        Shape::Word
+            if kinds.len() == 1 && (literals.is_empty() || looks_like(kinds[0].1, text)) =>
+        {
             let (name, kind) = kinds[0];
             Error::usage(format!("<{name}>: {}", kind.explain(&shown)))
         }
@@ -146,7 +168,8 @@ pub(crate) fn column(text: &str, at: usize) -> usize {
     text[line_start..at].chars().count() + 1
 }
 
-/// Returns true if `text` was probably meant for this type: one with a form of its own, and a leading digit.
+/// Returns true if `text` was probably meant for this type: one with a form of its own, and a
+/// leading digit.
 fn looks_like(kind: &Kind, text: &str) -> bool {
     kind.rank() == 1 && text.starts_with(|c: char| c.is_ascii_digit())
 }

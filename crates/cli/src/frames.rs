@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The protocol between `ferroctl` and the daemon.
 //!
-//! The client connects to the CLI socket and answers the telnet question for its terminal's type with `ferroctl`.
-//! From then on both sides send frames: a line `VERB [WORD…] LENGTH\n`, then LENGTH bytes of UTF-8.
+//! The client connects to the CLI socket and answers the telnet question for its terminal's type
+//! with `ferroctl`. From then on both sides send frames: a line `VERB [WORD…] LENGTH\n`, then
+//! LENGTH bytes of UTF-8.
 //!
 //! | client | body | means |
 //! |---|---|---|
@@ -21,7 +22,8 @@
 //! | `words START` | a word a line | completions; each replaces the text from byte START to the cursor |
 //! | `end STATUS` | | the request is done; 0, or the error's return value (below zero) |
 //!
-//! Each request but `cancel` and `enough` is answered by any number of frames and one `end`, in the order of the requests.
+//! Each request but `cancel` and `enough` is answered by any number of frames and one `end`, in the
+//! order of the requests.
 
 use std::fmt::Write;
 
@@ -112,7 +114,8 @@ impl Request {
             ["run"] => Self::Run(body, false),
             ["run", "json"] => Self::Run(body, true),
             ["script", rest @ ..] if matches!(rest, [] | ["json"]) => {
-                let (name, text) = body.split_once('\n').ok_or(Malformed("a script without its name"))?;
+                let (name, text) =
+                    body.split_once('\n').ok_or(Malformed("a script without its name"))?;
                 Self::Script(name.to_string(), text.to_string(), !rest.is_empty())
             }
             ["complete", at] => Self::Complete(body, cursor(at)?),
@@ -148,7 +151,9 @@ impl Reply {
                 let start = start.parse().map_err(|_| Malformed("the start is no number"))?;
                 Self::Words(start, body.lines().map(str::to_string).collect())
             }
-            ["end", status] => Self::End(status.parse().map_err(|_| Malformed("the status is no number"))?),
+            ["end", status] => {
+                Self::End(status.parse().map_err(|_| Malformed("the status is no number"))?)
+            }
             _ => return Err(Malformed("unknown reply")),
         }))
     }
@@ -159,7 +164,8 @@ fn take(bytes: &mut Vec<u8>) -> Result<Option<(String, String)>, Malformed> {
     let Some(end) = bytes.iter().take(MAX_HEADER).position(|b| *b == b'\n') else {
         return if bytes.len() < MAX_HEADER { Ok(None) } else { Err(Malformed("no header")) };
     };
-    let header = std::str::from_utf8(&bytes[..end]).map_err(|_| Malformed("the header is no text"))?;
+    let header =
+        std::str::from_utf8(&bytes[..end]).map_err(|_| Malformed("the header is no text"))?;
     let (words, length) = header.rsplit_once(' ').ok_or(Malformed("no length"))?;
     let length: usize = length.parse().map_err(|_| Malformed("the length is no number"))?;
     if length > MAX_BODY {
@@ -169,8 +175,8 @@ fn take(bytes: &mut Vec<u8>) -> Result<Option<(String, String)>, Malformed> {
     if bytes.len() < whole {
         return Ok(None);
     }
-    let body =
-        String::from_utf8(bytes[end + 1..whole].to_vec()).map_err(|_| Malformed("the body is no UTF-8"))?;
+    let body = String::from_utf8(bytes[end + 1..whole].to_vec())
+        .map_err(|_| Malformed("the body is no UTF-8"))?;
     let words = words.to_string();
     bytes.drain(..whole);
     Ok(Some((words, body)))
@@ -226,7 +232,8 @@ mod tests {
             "run 1\n\u{80}",
             &"r".repeat(64),
         ] {
-            let mut bytes = bad.as_bytes()[..bad.len() - usize::from(bad.ends_with('\u{80}'))].to_vec();
+            let mut bytes =
+                bad.as_bytes()[..bad.len() - usize::from(bad.ends_with('\u{80}'))].to_vec();
             assert!(Request::decode(&mut bytes).is_err(), "{bad:?}");
         }
         assert_eq!(Request::decode(&mut b"run 5\nabc".to_vec()), Ok(None));

@@ -47,7 +47,8 @@ pub(crate) fn parse(usage: &'static str) -> Result<Node, String> {
     }
 }
 
-/// The usage as operators read it: without types (but with the words of a choice), runs of blanks made one.
+/// The usage as operators read it: without types (but with the words of a choice), runs of blanks
+/// made one.
 pub(crate) fn show(usage: &str) -> String {
     let mut out = String::with_capacity(usage.len());
     let mut rest = usage;
@@ -201,7 +202,8 @@ impl Parser {
 
     fn literal(&mut self) -> Result<Node, String> {
         let body = &self.usage[self.at..];
-        let end = body.find(|c: char| c.is_whitespace() || "{}[]()|<>".contains(c)).unwrap_or(body.len());
+        let end =
+            body.find(|c: char| c.is_whitespace() || "{}[]()|<>".contains(c)).unwrap_or(body.len());
         let word = &body[..end];
         let word = word.strip_suffix("...").unwrap_or(word);
         if word.is_empty() {
@@ -230,7 +232,8 @@ mod tests {
 
     #[test]
     fn reads_all_forms() {
-        let n = parse("{add|del} <p:prefix> [table <t:u32>] [count <n>] {via <nh:ip> | drop}...").unwrap();
+        let n = parse("{add|del} <p:prefix> [table <t:u32>] [count <n>] {via <nh:ip> | drop}...")
+            .unwrap();
         let lit = Node::Literal;
         let arg = Node::Arg;
         let seq = Node::Sequence;
@@ -274,8 +277,8 @@ mod tests {
     #[test]
     fn refuses_what_makes_no_sense() {
         for bad in [
-            "{", "}", "[a", "a]", "<a", "a>", "<>", "<a:9>", "{}", "[]", "a |", "...", "{a|}", "<:u32>",
-            "()", "(a", "a)", "(a|b)",
+            "{", "}", "[a", "a]", "<a", "a>", "<>", "<a:9>", "{}", "[]", "a |", "...", "{a|}",
+            "<:u32>", "()", "(a", "a)", "(a|b)",
         ] {
             let e = parse(bad).unwrap_err();
             assert!(e.contains("column"), "{bad}: {e}");
@@ -286,6 +289,9 @@ mod tests {
 
     #[test]
     fn shows_without_types() {
-        assert_eq!(show(" {add|del}  <p:prefix>\n [mode <m:a|b>] x:y "), "{add|del} <p> [mode {a|b}] x:y");
+        assert_eq!(
+            show(" {add|del}  <p:prefix>\n [mode <m:a|b>] x:y "),
+            "{add|del} <p> [mode {a|b}] x:y"
+        );
     }
 }

@@ -41,9 +41,11 @@ pub enum Kind {
     Word,
     /// `string`: a word, or text in `"…"` or `'…'`.
     String,
-    /// `secret`: as `string`; [`crate::Tree::secrets`] finds it, so that logs and archives can leave it out.
+    /// `secret`: as `string`; [`crate::Tree::secrets`] finds it, so that logs and archives can
+    /// leave it out.
     Secret,
-    /// `block`: `{ … }` with balanced braces, over several lines; the value is the raw text between the braces.
+    /// `block`: `{ … }` with balanced braces, over several lines; the value is the raw text between
+    /// the braces.
     Block,
     /// `rest`: the raw remainder of the line, at least one word.
     Rest,
@@ -53,7 +55,8 @@ pub enum Kind {
     Between(u64, u64),
     /// `a|b|c`: one of these words.
     OneOf(Box<[&'static str]>),
-    /// Any other name: a word that names a live object; [`crate::Live`] completes it, the command looks it up.
+    /// Any other name: a word that names a live object; [`crate::Live`] completes it, the command
+    /// looks it up.
     Live(&'static str),
 }
 
@@ -117,7 +120,9 @@ impl Kind {
             "block" => Self::Block,
             "rest" => Self::Rest,
             "range" => Self::Range,
-            _ if !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_') => {
+            _ if !name.is_empty()
+                && name.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_') =>
+            {
                 Self::Live(name)
             }
             _ => return Err(format!("`{name}' is no type")),
@@ -136,8 +141,12 @@ impl Kind {
             Self::Ip4 => ip4(s).map(|a| Value::Ip(a.into())),
             Self::Ip6 => ip6(s).map(|a| Value::Ip(a.into())),
             Self::Ip => ip(s).map(Value::Ip),
-            Self::Prefix4 => prefix(s).filter(|(a, _)| a.is_ipv4()).map(|(a, l)| Value::Prefix(a, l)),
-            Self::Prefix6 => prefix(s).filter(|(a, _)| a.is_ipv6()).map(|(a, l)| Value::Prefix(a, l)),
+            Self::Prefix4 => {
+                prefix(s).filter(|(a, _)| a.is_ipv4()).map(|(a, l)| Value::Prefix(a, l))
+            }
+            Self::Prefix6 => {
+                prefix(s).filter(|(a, _)| a.is_ipv6()).map(|(a, l)| Value::Prefix(a, l))
+            }
             Self::Prefix => prefix(s).map(|(a, l)| Value::Prefix(a, l)),
             Self::Mac => mac(s).map(Value::Mac),
             Self::OneOf(words) => words.contains(&s).then_some(Value::Text),
@@ -194,7 +203,9 @@ impl Kind {
             Self::U16 => over(u16::MAX.into()),
             Self::U32 => over(u32::MAX.into()),
             Self::U64 => over(u64::MAX),
-            Self::Between(lo, hi) if number(s).is_some() => format!("`{s}' is not between {lo} and {hi}"),
+            Self::Between(lo, hi) if number(s).is_some() => {
+                format!("`{s}' is not between {lo} and {hi}")
+            }
             Self::Prefix | Self::Prefix4 | Self::Prefix6 => {
                 explain_prefix(s).unwrap_or(format!("`{s}' is not {}", self.describe()))
             }
@@ -202,7 +213,8 @@ impl Kind {
         }
     }
 
-    /// Rank among alternatives, lowest first: 0 given words, blocks; 1 a form of its own; 2 any word; 3 the rest.
+    /// Rank among alternatives, lowest first: 0 given words, blocks; 1 a form of its own; 2 any
+    /// word; 3 the rest.
     pub(crate) fn rank(&self) -> u8 {
         match self {
             Self::OneOf(_) | Self::Block => 0,
@@ -220,7 +232,10 @@ pub(crate) fn article(word: &str) -> &'static str {
 fn explain_prefix(s: &str) -> Option<String> {
     let Some((addr, len)) = s.split_once('/') else {
         return ip(s).map(|a| {
-            format!("`{s}' has no length; a single address is `{s}/{}'", if a.is_ipv4() { 32 } else { 128 })
+            format!(
+                "`{s}' has no length; a single address is `{s}/{}'",
+                if a.is_ipv4() { 32 } else { 128 }
+            )
         });
     };
     let Some(a) = ip(addr) else { return Some(format!("`{addr}' is not an IPv4 or IPv6 address")) };
@@ -361,16 +376,23 @@ mod tests {
         assert_eq!(mac("02:00:5e:00:00:1F"), mac_bytes);
         assert_eq!(mac("02-00-5e-00-00-1f"), mac_bytes);
         assert_eq!(mac("0200.5e00.001f"), mac_bytes);
-        for bad in
-            ["02:00:5e:00:00", "02:00:5e:00:00:1g", "02:00-5e:00:00:1f", "ééééééé", "02:00:5e:00:00:0é"]
-        {
+        for bad in [
+            "02:00:5e:00:00",
+            "02:00:5e:00:00:1g",
+            "02:00-5e:00:00:1f",
+            "ééééééé",
+            "02:00:5e:00:00:0é",
+        ] {
             assert_eq!(mac(bad), None, "{bad}");
         }
     }
 
     #[test]
     fn says_why() {
-        assert_eq!(Kind::Prefix.explain("10.0.0.0/33"), "length 33 of `10.0.0.0/33' is more than 32");
+        assert_eq!(
+            Kind::Prefix.explain("10.0.0.0/33"),
+            "length 33 of `10.0.0.0/33' is more than 32"
+        );
         assert_eq!(
             Kind::Prefix.explain("10.0.0.1"),
             "`10.0.0.1' has no length; a single address is `10.0.0.1/32'"

@@ -144,7 +144,8 @@ impl Braces {
         Some(braces)
     }
 
-    /// Returns true if this block, or one that begins behind its end, is open after this further line.
+    /// Returns true if this block, or one that begins behind its end, is open after this further
+    /// line.
     pub fn goes_on(&mut self, line: &str) -> bool {
         let Some(end) = self.scan(line.as_bytes()) else { return true };
         match Self::open(&line[end..]) {

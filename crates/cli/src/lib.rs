@@ -2,7 +2,8 @@
 #![forbid(unsafe_code)]
 //! Commands: their declaration by plugins, the parsing of lines, and answers.
 //!
-//! The crate knows no protocol and no socket. `W` is the world that commands act on; the daemon chooses it.
+//! The crate knows no protocol and no socket. `W` is the world that commands act on; the daemon
+//! chooses it.
 //!
 //! ```
 //! use cli::{Command, Error, Live, Matches, Output, Table, Tree};
@@ -68,7 +69,8 @@
 //!
 //! # Usage strings
 //!
-//! A usage string is the only source for parsing, `?`, completion, error messages and the checking of scripts.
+//! A usage string is the only source for parsing, `?`, completion, error messages and the checking
+//! of scripts.
 //!
 //! | written | means |
 //! |---|---|
@@ -83,21 +85,24 @@
 //! | `<name:up\|down>` | one of these words, taken as value |
 //! | `<name:interface>` | any other type is a live kind: a word that [`Live`] completes and the command looks up |
 //!
-//! Of several readings of a line, one that takes a literal where it stands is preferred to one that takes it as a
-//! word, then numbers and addresses to words. A line ending in `-j` or `json` asks for JSON, unless a `rest` takes it.
-//! Words of a path may be abbreviated as long as they are unique; literals of a usage string may not.
+//! Of several readings of a line, one that takes a literal where it stands is preferred to one that
+//! takes it as a word, then numbers and addresses to words. A line ending in `-j` or `json` asks
+//! for JSON, unless a `rest` takes it. Words of a path may be abbreviated as long as they are
+//! unique; literals of a usage string may not.
 //!
 //! # Long commands and scripts
 //!
-//! A command never blocks: an answer that grows with a table is an [`Output::list`], whose rows are made as the client reads
-//! them; a command that takes time returns [`Output::task`], which the control loop polls; `exec` returns [`Output::script`],
-//! a command that is made of others [`Output::sequence`]. A [`Runner`] drives all four, in slices. Scripts are checked whole
-//! ([`script`]): all errors are reported with line and column, and nothing is run unless every line is correct.
+//! A command never blocks: an answer that grows with a table is an [`Output::list`], whose rows are
+//! made as the client reads them; a command that takes time returns [`Output::task`], which the
+//! control loop polls; `exec` returns [`Output::script`], a command that is made of others
+//! [`Output::sequence`]. A [`Runner`] drives all four, in slices. Scripts are checked whole
+//! ([`script`]): all errors are reported with line and column, and nothing is run unless every line
+//! is correct.
 //!
 //! # Serving
 //!
-//! [`Console`] is everything of a CLI connection but the socket: telnet, `vppctl`'s protocol, `ferroctl`'s [`frames`],
-//! editing, completion, pager ([`session`]).
+//! [`Console`] is everything of a CLI connection but the socket: telnet, `vppctl`'s protocol,
+//! `ferroctl`'s [`frames`], editing, completion, pager ([`session`]).
 
 mod complete;
 mod console;

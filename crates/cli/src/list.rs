@@ -12,7 +12,8 @@ pub(crate) const TIME: Duration = Duration::from_millis(2);
 /// or has so many bytes.
 const BYTES: usize = 64 << 10;
 
-/// Calls `step` until it returns false, at most [`SLICE`] times and for the time of a slice. Returns false if `step` did.
+/// Calls `step` until it returns false, at most [`SLICE`] times and for the time of a slice.
+/// Returns false if `step` did.
 pub fn slice(mut step: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     for _ in 0..SLICE {
@@ -98,10 +99,12 @@ pub(crate) fn of_table<W: 'static, T>(
 }
 
 impl Output {
-    /// An answer that grows with a table. `items` is asked for the next item when the client has room for it, and `row` writes the
-    /// item in the form that was asked for; in JSON the whole is an array. Everything else goes on in between, so an item is
-    /// a key, or an entry of a table that is read a piece at a time ([`pieces`]): what is there all the time is shown once,
-    /// whatever is added and removed meanwhile. Filters stand in `row`: an iterator that skips a million entries holds control up.
+    /// An answer that grows with a table. `items` is asked for the next item when the client has
+    /// room for it, and `row` writes the item in the form that was asked for; in JSON the whole
+    /// is an array. Everything else goes on in between, so an item is a key, or an entry of a
+    /// table that is read a piece at a time ([`pieces`]): what is there all the time is shown once,
+    /// whatever is added and removed meanwhile. Filters stand in `row`: an iterator that skips a
+    /// million entries holds control up.
     ///
     /// ```
     /// use cli::{Command, Output, Tree, Writer};
@@ -129,7 +132,8 @@ impl Output {
         output(items, row, None, false)
     }
 
-    /// As [`Output::list`], where the whole is a JSON object: `row` adds members, and arrays with elements of their own.
+    /// As [`Output::list`], where the whole is a JSON object: `row` adds members, and arrays with
+    /// elements of their own.
     pub fn record<W: 'static, T>(
         items: impl IntoIterator<Item = T, IntoIter: 'static>,
         row: impl FnMut(&W, T, &mut Writer) -> Result<()> + 'static,
@@ -137,20 +141,24 @@ impl Output {
         output(items, row, None, true)
     }
 
-    /// As [`Output::list`], where the world is needed to find the next item: `step` writes one, if there is one, and returns true
-    /// to go on.
-    pub fn list_while<W: 'static>(step: impl FnMut(&W, &mut Writer) -> Result<bool> + 'static) -> Self {
+    /// As [`Output::list`], where the world is needed to find the next item: `step` writes one, if
+    /// there is one, and returns true to go on.
+    pub fn list_while<W: 'static>(
+        step: impl FnMut(&W, &mut Writer) -> Result<bool> + 'static,
+    ) -> Self {
         boxed(Steps(step), false)
     }
 
     /// As [`Output::record`], made as [`Output::list_while`] is.
-    pub fn record_while<W: 'static>(step: impl FnMut(&W, &mut Writer) -> Result<bool> + 'static) -> Self {
+    pub fn record_while<W: 'static>(
+        step: impl FnMut(&W, &mut Writer) -> Result<bool> + 'static,
+    ) -> Self {
         boxed(Steps(step), true)
     }
 }
 
-/// Entries of a table that may change meanwhile, read a slice at a time: `read` gives at most so many behind a key (from the start:
-/// `None`), in order, and `key` an entry's key.
+/// Entries of a table that may change meanwhile, read a slice at a time: `read` gives at most so
+/// many behind a key (from the start: `None`), in order, and `key` an entry's key.
 ///
 /// ```
 /// let table = std::collections::BTreeMap::from_iter((0..1000).map(|n| (n, n * n)));
@@ -195,8 +203,16 @@ impl Listing {
     }
 
     /// Makes the next slice: its text, and how the answer ended, if it did.
-    pub fn slice<W: 'static>(&mut self, world: &W, cancelled: bool) -> (String, Option<Result<()>>) {
-        let ended = if cancelled { Some(Err(crate::Error::failed("cancelled"))) } else { self.go_on(world) };
+    pub fn slice<W: 'static>(
+        &mut self,
+        world: &W,
+        cancelled: bool,
+    ) -> (String, Option<Result<()>>) {
+        let ended = if cancelled {
+            Some(Err(crate::Error::failed("cancelled")))
+        } else {
+            self.go_on(world)
+        };
         match &ended {
             None => {}
             // Nothing but the error is reported.

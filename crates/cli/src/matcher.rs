@@ -84,12 +84,14 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Runs the program over `words`, which point into `line`; `Ended::Matched` if they fit its grammar.
+    /// Runs the program over `words`, which point into `line`; `Ended::Matched` if they fit its
+    /// grammar.
     pub fn run(&mut self, program: &Program, line: &str, words: &[Token]) -> Ended {
         self.walk::<false>(program, line, words, &mut Expected::default())
     }
 
-    /// Like `run` over all paths; also returns what was expected at the furthest word that any reached.
+    /// Like `run` over all paths; also returns what was expected at the furthest word that any
+    /// reached.
     pub fn explain(&mut self, program: &Program, line: &str, words: &[Token]) -> (Ended, Expected) {
         let mut expected = Expected::default();
         let ended = self.walk::<true>(program, line, words, &mut expected);
@@ -119,8 +121,9 @@ impl Machine {
             let op = &program.ops[pc];
             let go_on = match op {
                 Op::Literal(word) => {
-                    let fits =
-                        words.get(at).is_some_and(|w| w.shape == Shape::Word && &line[w.inner()] == *word);
+                    let fits = words
+                        .get(at)
+                        .is_some_and(|w| w.shape == Shape::Word && &line[w.inner()] == *word);
                     if NOTE && !fits {
                         expected.note(at, pc, &program.ops);
                     }
@@ -164,7 +167,12 @@ impl Machine {
                 Op::Need(register, bits) => self.registers[*register] & bits == *bits,
                 Op::Moved(register) => self.registers[*register] != at as u64,
                 Op::Open | Op::Close => {
-                    self.take("", if matches!(op, Op::Open) { What::Open } else { What::Close }, 0, 0);
+                    self.take(
+                        "",
+                        if matches!(op, Op::Open) { What::Open } else { What::Close },
+                        0,
+                        0,
+                    );
                     true
                 }
                 Op::End => {
@@ -239,8 +247,10 @@ fn read(kind: &Kind, line: &str, word: &Token, words: &[Token]) -> Option<(Value
         (Kind::Rest, _) => Some((Value::Text, word.start, words.last()?.end)),
         (Kind::Block, Shape::Block) => Some(span(Value::Text)),
         (Kind::Block, _) | (_, Shape::Block | Shape::OpenBlock | Shape::OpenQuote) => None,
-        (_, Shape::Quoted) => matches!(kind, Kind::Word | Kind::String | Kind::Secret | Kind::Live(_))
-            .then(|| span(Value::Text)),
+        (_, Shape::Quoted) => {
+            matches!(kind, Kind::Word | Kind::String | Kind::Secret | Kind::Live(_))
+                .then(|| span(Value::Text))
+        }
         (_, Shape::Word) => kind.read(&line[inner.clone()]).map(span),
     }
 }

@@ -19,7 +19,8 @@ pub struct Arg<'a> {
 
 /// The matches of a grammar: literals as flags, placeholders as values, repetitions as groups.
 ///
-/// Every look-up also sees the matches inside repeated groups; [`Matches::groups`] returns the groups one by one.
+/// Every look-up also sees the matches inside repeated groups; [`Matches::groups`] returns the
+/// groups one by one.
 #[derive(Clone, Copy)]
 pub struct Matches<'a> {
     pub(crate) line: &'a str,
@@ -42,16 +43,18 @@ impl<'a> Matches<'a> {
         self.args(name).next().map(|(arg, _)| arg)
     }
 
-    /// The value of a placeholder, `None` when it was not given. For placeholders whose declared type always fits `T`
-    /// (`<n:u16>` into `u16` or `u32`); debug builds panic when it does not, which is a mistake in the command.
-    /// Where reading can fail (`<mode:word>` into an enum), use [`Matches::opt`] or [`Matches::req`].
+    /// The value of a placeholder, `None` when it was not given. For placeholders whose declared
+    /// type always fits `T` (`<n:u16>` into `u16` or `u32`); debug builds panic when it does
+    /// not, which is a mistake in the command. Where reading can fail (`<mode:word>` into an
+    /// enum), use [`Matches::opt`] or [`Matches::req`].
     pub fn get<T: FromArg>(&self, name: &str) -> Option<T> {
         let value = T::from_arg(self.arg(name)?);
         debug_assert!(value.is_ok(), "<{name}> can't be read: {:?}", value.err());
         value.ok()
     }
 
-    /// The value of a placeholder, `None` when it was not given, an error when it can't be read as `T`.
+    /// The value of a placeholder, `None` when it was not given, an error when it can't be read as
+    /// `T`.
     pub fn opt<T: FromArg>(&self, name: &str) -> Result<Option<T>> {
         let Some((arg, span)) = self.args(name).next() else { return Ok(None) };
         read(name, arg, span).map(Some)
@@ -80,7 +83,10 @@ impl<'a> Matches<'a> {
     }
 
     /// Texts and places in the line of all placeholders of that name.
-    pub fn args<'n>(&self, name: &'n str) -> impl Iterator<Item = (Arg<'a>, Range<usize>)> + use<'a, 'n> {
+    pub fn args<'n>(
+        &self,
+        name: &'n str,
+    ) -> impl Iterator<Item = (Arg<'a>, Range<usize>)> + use<'a, 'n> {
         let line = self.line;
         self.captures.iter().filter_map(move |c| match c.what {
             What::Arg(value) if c.name == name => {
@@ -91,7 +97,8 @@ impl<'a> Matches<'a> {
         })
     }
 
-    /// The turns of repeated groups `{…}...` in which the literal or placeholder `name` was given, in order.
+    /// The turns of repeated groups `{…}...` in which the literal or placeholder `name` was given,
+    /// in order.
     pub fn groups<'n>(&self, name: &'n str) -> impl Iterator<Item = Matches<'a>> + use<'a, 'n> {
         self.turns().filter(move |g| g.has(name))
     }
@@ -214,7 +221,9 @@ by_kind! {
 impl FromArg for Ip4Prefix {
     fn from_arg(arg: Arg<'_>) -> Result<Self, String> {
         match <(IpAddr, u8)>::from_arg(arg)? {
-            (IpAddr::V4(a), len) => Prefix::new(a, len).ok_or_else(|| Kind::Prefix4.explain(arg.text)),
+            (IpAddr::V4(a), len) => {
+                Prefix::new(a, len).ok_or_else(|| Kind::Prefix4.explain(arg.text))
+            }
             _ => wrong(arg, &Kind::Prefix4),
         }
     }
@@ -223,7 +232,9 @@ impl FromArg for Ip4Prefix {
 impl FromArg for Ip6Prefix {
     fn from_arg(arg: Arg<'_>) -> Result<Self, String> {
         match <(IpAddr, u8)>::from_arg(arg)? {
-            (IpAddr::V6(a), len) => Prefix::new(a, len).ok_or_else(|| Kind::Prefix6.explain(arg.text)),
+            (IpAddr::V6(a), len) => {
+                Prefix::new(a, len).ok_or_else(|| Kind::Prefix6.explain(arg.text))
+            }
             _ => wrong(arg, &Kind::Prefix6),
         }
     }

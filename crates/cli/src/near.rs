@@ -2,7 +2,8 @@
 //! The nearest known word, for "did you mean".
 
 /// The member of `known` that a person who typed `word` most likely meant, if any is near enough:
-/// one that begins with it, else one within an edit (insert, delete, replace, swap) per three letters.
+/// one that begins with it, else one within an edit (insert, delete, replace, swap) per three
+/// letters.
 ///
 /// ```
 /// assert_eq!(cli::nearest("intrface", ["show", "interface"]), Some("interface".to_string()));

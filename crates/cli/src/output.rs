@@ -22,8 +22,8 @@ pub enum Output {
     List(List),
     /// Takes time; the control loop polls it while everything else goes on.
     Task(Box<dyn Task>),
-    /// Commands to run in place of this one (`exec FILE`): a name for messages, the text, and true if messages may not quote
-    /// the text.
+    /// Commands to run in place of this one (`exec FILE`): a name for messages, the text, and true
+    /// if messages may not quote the text.
     Script(String, String, bool),
     /// A command that is made of others: a `Box<dyn Sequence<W>>`; see [`Output::sequence`].
     Sequence(Box<dyn Any>),
@@ -55,7 +55,8 @@ impl Output {
         Self::Script(name.into(), text.into(), false)
     }
 
-    /// As [`Self::script`], for a caller that may not know the text: messages name the place of an error, and quote no word.
+    /// As [`Self::script`], for a caller that may not know the text: messages name the place of an
+    /// error, and quote no word.
     pub fn discreet_script(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self::Script(name.into(), text.into(), true)
     }
@@ -66,7 +67,8 @@ impl Output {
         Self::Sequence(Box::new(sequence))
     }
 
-    /// The text, ended by a newline unless it is empty. A list, a task, a script and a sequence have none of their own.
+    /// The text, ended by a newline unless it is empty. A list, a task, a script and a sequence
+    /// have none of their own.
     pub fn to_text(&self) -> String {
         let mut text = match self {
             Self::Empty | Self::List(_) | Self::Task(_) | Self::Script(..) | Self::Sequence(_) => {
@@ -84,7 +86,9 @@ impl Output {
     /// The value for programs; `{}` without output.
     pub fn to_json(&self) -> Value {
         match self {
-            Self::Empty | Self::List(_) | Self::Task(_) | Self::Script(..) | Self::Sequence(_) => json!({}),
+            Self::Empty | Self::List(_) | Self::Task(_) | Self::Script(..) | Self::Sequence(_) => {
+                json!({})
+            }
             Self::Text(t) => json!({ "text": t }),
             Self::Both(_, v) => v.clone(),
             Self::Table(t) => t.to_json(),
@@ -133,7 +137,8 @@ pub enum TaskState {
     Pending,
     /// More text for the operator (newlines are the task's own), and not done yet.
     Chunk(String),
-    /// Done; the output (often [`Output::Empty`], else a summary) comes last. JSON has only it, or the chunks if it is empty.
+    /// Done; the output (often [`Output::Empty`], else a summary) comes last. JSON has only it, or
+    /// the chunks if it is empty.
     Done(Output),
     /// Ended by an error.
     Failed(Error),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A usage string compiled to a small backtracking machine.
 //!
-//! One path per reading of the grammar. Where paths part, branches that expect the very word that stands there go
-//! first, then the others by how particular they are (numbers and addresses before bare words before the rest of the
-//! line), then the branch that skips. State that a path changes (bits of options already taken, positions) sits in
-//! registers, and every change is recorded on a trail, so that going back restores it.
+//! One path per reading of the grammar. Where paths part, branches that expect the very word that
+//! stands there go first, then the others by how particular they are (numbers and addresses before
+//! bare words before the rest of the line), then the branch that skips. State that a path changes
+//! (bits of options already taken, positions) sits in registers, and every change is recorded on a
+//! trail, so that going back restores it.
 
 use crate::grammar::{self, Node, Part};
 use crate::kind::Kind;
@@ -166,7 +167,8 @@ impl Program {
         self.push(Op::Close);
     }
 
-    /// Fills in the words that each branch may begin with, and puts particular branches before general ones.
+    /// Fills in the words that each branch may begin with, and puts particular branches before
+    /// general ones.
     fn order(&mut self) {
         for at in 0..self.ops.len() {
             let (Op::Split(ways) | Op::Options(_, ways)) = &self.ops[at] else { continue };

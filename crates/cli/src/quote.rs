@@ -3,8 +3,9 @@
 
 use crate::lex::{self, Shape};
 
-/// A value as one word of a line: in quotes if it would be read as something else without them. There are no escapes: in a
-/// value with quotes of both kinds the double ones become single, and newlines become blanks.
+/// A value as one word of a line: in quotes if it would be read as something else without them.
+/// There are no escapes: in a value with quotes of both kinds the double ones become single, and
+/// newlines become blanks.
 ///
 /// ```
 /// assert_eq!(cli::quote("uplink"), "uplink");
@@ -13,7 +14,8 @@ use crate::lex::{self, Shape};
 pub fn quote(value: &str) -> String {
     let mut words = Vec::new();
     lex::split(value, &mut words);
-    let whole = matches!(&words[..], [w] if w.shape == Shape::Word && w.outer() == (0..value.len()));
+    let whole =
+        matches!(&words[..], [w] if w.shape == Shape::Word && w.outer() == (0..value.len()));
     if whole && !matches!(value, "-j" | "json") {
         return value.to_string();
     }
@@ -32,9 +34,22 @@ mod tests {
 
     #[test]
     fn values_are_read_as_they_were() {
-        for value in
-            ["a", "a b", "", " a", "{", "{ a }", "a\"b", "'", "say \"a\"", "json", "-j", "it's", "a{b", "é ü"]
-        {
+        for value in [
+            "a",
+            "a b",
+            "",
+            " a",
+            "{",
+            "{ a }",
+            "a\"b",
+            "'",
+            "say \"a\"",
+            "json",
+            "-j",
+            "it's",
+            "a{b",
+            "é ü",
+        ] {
             let line = format!("x {}", quote(value));
             let mut words = Vec::new();
             lex::split(&line, &mut words);

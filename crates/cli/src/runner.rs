@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs a session's request, a little at each turn of the control loop: a command, its task, its scripts.
+//! Runs a session's request, a little at each turn of the control loop: a command, its task, its
+//! scripts.
 
 use crate::list::Listing;
 use crate::output::pretty;
@@ -48,7 +49,8 @@ struct Within {
     error: Option<Error>,
 }
 
-/// At most one command at a time, with the tasks and scripts it started. Also runs a script at start:
+/// At most one command at a time, with the tasks and scripts it started. Also runs a script at
+/// start:
 ///
 /// ```
 /// use cli::{Command, Runner, Tree};
@@ -83,11 +85,22 @@ pub struct Runner {
 impl Runner {
     /// Returns true if something is under way; nothing else may be started meanwhile.
     pub fn is_busy(&self) -> bool {
-        self.task.is_some() || self.list.is_some() || !self.frames.is_empty() || self.ended.is_some()
+        self.task.is_some()
+            || self.list.is_some()
+            || !self.frames.is_empty()
+            || self.ended.is_some()
     }
 
-    /// Starts a command; [`Runner::poll`] returns its end. With `json` its answer is JSON whatever its line asks for.
-    pub fn line<W>(&mut self, tree: &Tree<W>, world: &W, line: &str, json: bool, out: &mut Vec<Said>) {
+    /// Starts a command; [`Runner::poll`] returns its end. With `json` its answer is JSON whatever
+    /// its line asks for.
+    pub fn line<W>(
+        &mut self,
+        tree: &Tree<W>,
+        world: &W,
+        line: &str,
+        json: bool,
+        out: &mut Vec<Said>,
+    ) {
         (self.json, self.cancelled) = (json, false);
         let started = tree.execute(world, line).and_then(|o| self.outcome(o, out));
         self.ended = (started.is_err() || !self.is_busy()).then_some(started);
@@ -113,7 +126,8 @@ impl Runner {
         }));
     }
 
-    /// Handles ^C: notifies a task, ends a long answer where it is, stops a script or a sequence after its command.
+    /// Handles ^C: notifies a task, ends a long answer where it is, stops a script or a sequence
+    /// after its command.
     pub fn cancel(&mut self) {
         if let Some(t) = &mut self.task {
             t.task.cancel();
@@ -163,7 +177,13 @@ impl Runner {
     }
 
     /// Runs one turn. An error ends everything, up to the sequence that ran the failed command.
-    fn turn<W>(&mut self, tree: &Tree<W>, world: &W, now: Duration, out: &mut Vec<Said>) -> Result<()> {
+    fn turn<W>(
+        &mut self,
+        tree: &Tree<W>,
+        world: &W,
+        now: Duration,
+        out: &mut Vec<Said>,
+    ) -> Result<()> {
         let Err(error) = self.go_on(tree, world, now, out) else { return Ok(()) };
         (self.task, self.list) = (None, None);
         let outer = self.frames.iter().rposition(|f| matches!(f, Frame::Sequence(_)));
@@ -177,7 +197,13 @@ impl Runner {
         }
     }
 
-    fn go_on<W>(&mut self, tree: &Tree<W>, world: &W, now: Duration, out: &mut Vec<Said>) -> Result<()> {
+    fn go_on<W>(
+        &mut self,
+        tree: &Tree<W>,
+        world: &W,
+        now: Duration,
+        out: &mut Vec<Said>,
+    ) -> Result<()> {
         if let Some(running) = &mut self.task {
             running.begun = true;
             match running.task.poll(now) {
@@ -186,7 +212,8 @@ impl Runner {
                 TaskState::Chunk(text) => self.say(Said::Chunk(text), out),
                 TaskState::Failed(e) => return Err(self.placed(e)),
                 TaskState::Done(output) => {
-                    let Running { json, chunks, .. } = self.task.take().expect("it was just polled");
+                    let Running { json, chunks, .. } =
+                        self.task.take().expect("it was just polled");
                     let output = match output {
                         Output::Empty if !chunks.is_empty() => Output::Text(chunks),
                         other => other,
@@ -248,9 +275,11 @@ impl Runner {
                         self.answer(output, json, out)
                     }
                     Step::More(text) => {
-                        // Goes to the operator, not to the sequence itself; inside another sequence it is dropped.
+                        // Goes to the operator, not to the sequence itself; inside another sequence
+                        // it is dropped.
                         let alone =
-                            self.frames.iter().filter(|f| matches!(f, Frame::Sequence(_))).count() == 1;
+                            self.frames.iter().filter(|f| matches!(f, Frame::Sequence(_))).count()
+                                == 1;
                         if alone && !json && !text.is_empty() {
                             out.push(Said::Chunk(text));
                         }
@@ -304,7 +333,8 @@ impl Runner {
             }
             Output::Sequence(sequence) => {
                 self.check_depth("a sequence of commands")?;
-                let within = Within { sequence, json, started: false, said: Vec::new(), error: None };
+                let within =
+                    Within { sequence, json, started: false, said: Vec::new(), error: None };
                 self.frames.push(Frame::Sequence(within));
             }
             output => {
@@ -365,7 +395,10 @@ mod tests {
         let (r, said, _) = run("exec 'count 1;show version;count 1'", false, NEVER);
         assert_eq!((r, said.as_str()), (Ok(()), "1\nlift-off\ntoy 1\n1\nlift-off\n"));
         assert_eq!(
-            run("exec 'show version;show version'", true, NEVER).1.matches("\"text\": \"toy 1\"").count(),
+            run("exec 'show version;show version'", true, NEVER)
+                .1
+                .matches("\"text\": \"toy 1\"")
+                .count(),
             2
         );
     }
@@ -387,7 +420,8 @@ mod tests {
         assert_eq!(run("fail", false, NEVER).0.unwrap_err().message(), "it failed");
     }
 
-    /// Runs `count 1`, a failing script, `count 0` as JSON and a line that is no command; answers with their results.
+    /// Runs `count 1`, a failing script, `count 0` as JSON and a line that is no command; answers
+    /// with their results.
     struct Three(usize, String);
 
     impl Sequence<Toy> for Three {

@@ -70,13 +70,15 @@ impl OpenBlock {
         lex::Braces::open(line).map(Self)
     }
 
-    /// Returns true if it, or another one that begins behind its end, is open at the end of a further line.
+    /// Returns true if it, or another one that begins behind its end, is open at the end of a
+    /// further line.
     pub fn goes_on(&mut self, line: &str) -> bool {
         self.0.goes_on(line)
     }
 }
 
-/// Closes the blocks that are open where `text` ends, as VPP does for a client's command, which ends there for certain.
+/// Closes the blocks that are open where `text` ends, as VPP does for a client's command, which
+/// ends there for certain.
 pub fn close_blocks(text: &mut String) {
     let open = Lines::new(text).last().and_then(|line| lex::Braces::open(line.text));
     if let Some(open) = open {
@@ -90,14 +92,17 @@ fn line_end(text: &str) -> usize {
     text.find('\n').map_or(text.len(), |n| n + 1)
 }
 
-/// Offset behind the line on which the last block that begins on the first line, or on a line it leads to, is closed.
+/// Offset behind the line on which the last block that begins on the first line, or on a line it
+/// leads to, is closed.
 fn block_line_end(text: &str, mut end: usize) -> usize {
     let mut from = 0;
     let mut words = Vec::new();
     loop {
         words.clear();
         lex::split(&text[from..end], &mut words);
-        let Some(open) = words.last().filter(|w| w.shape == lex::Shape::OpenBlock) else { return end };
+        let Some(open) = words.last().filter(|w| w.shape == lex::Shape::OpenBlock) else {
+            return end;
+        };
         let Some(close) = lex::block_end(text.as_bytes(), from + open.start as usize) else {
             return text.len();
         };
@@ -126,11 +131,13 @@ const LISTED: usize = 100;
 pub fn check<W>(tree: &Tree<W>, text: &str) -> Vec<ScriptError> {
     let mut scratch = Scratch::default();
     let lines = Lines::new(text);
-    lines.filter_map(|l| tree.find(l.text, &mut scratch).err().map(|e| locate(text, l, e))).collect()
+    lines
+        .filter_map(|l| tree.find(l.text, &mut scratch).err().map(|e| locate(text, l, e)))
+        .collect()
 }
 
-/// A running script: first all lines are checked, and if all are correct they are run, one slice a call.
-/// `quit` ends it early.
+/// A running script: first all lines are checked, and if all are correct they are run, one slice a
+/// call. `quit` ends it early.
 pub struct Script {
     name: String,
     text: String,
@@ -196,12 +203,14 @@ impl Script {
         format!("{}:{}", self.name, self.current)
     }
 
-    /// Runs one slice. An error ends the script: either lines that can't be parsed (nothing was run), or the command that
-    /// failed (the commands before it are done).
+    /// Runs one slice. An error ends the script: either lines that can't be parsed (nothing was
+    /// run), or the command that failed (the commands before it are done).
     pub fn turn<W>(&mut self, tree: &Tree<W>, world: &W) -> Result<Turn> {
         let mut lines = Lines { text: &self.text, at: self.at, number: self.number };
         for _ in 0..SLICE {
-            let Some(line) = lines.next().filter(|l| !matches!(l.text.trim(), "quit" | "exit" | "q")) else {
+            let Some(line) =
+                lines.next().filter(|l| !matches!(l.text.trim(), "quit" | "exit" | "q"))
+            else {
                 if self.checked {
                     return Ok(Turn::Done);
                 }
@@ -243,7 +252,8 @@ impl Script {
         if n > self.errors.len() {
             message += &format!("{}: … {} more\n", self.name, n - self.errors.len());
         }
-        message += &format!("{}: {n} error{}, nothing was run", self.name, if n == 1 { "" } else { "s" });
+        message +=
+            &format!("{}: {n} error{}, nothing was run", self.name, if n == 1 { "" } else { "s" });
         Err(Error::usage(message))
     }
 
@@ -273,7 +283,12 @@ mod tests {
         let lines: Vec<_> = Lines::new(text).map(|l| (l.number, l.text)).collect();
         assert_eq!(
             lines,
-            [(3, "show errors"), (4, "  new {\n a { b\n} } more {\n\n}"), (13, "echo a{"), (14, "last")]
+            [
+                (3, "show errors"),
+                (4, "  new {\n a { b\n} } more {\n\n}"),
+                (13, "echo a{"),
+                (14, "last")
+            ]
         );
         for l in Lines::new(text) {
             assert!(text[l.offset..].starts_with(l.text));
@@ -311,8 +326,9 @@ mod tests {
 
     #[test]
     fn reports_all_errors_and_runs_nothing() {
-        let (r, said) =
-            run("show errors\n foo bar\nset interface mtu 1 x\npacket-generator new {\n a } oops\n");
+        let (r, said) = run(
+            "show errors\n foo bar\nset interface mtu 1 x\npacket-generator new {\n a } oops\n",
+        );
         let e = r.unwrap_err();
         let lines: Vec<_> = e.message().lines().collect();
         assert_eq!(lines[0], "s:2:2: unknown input `foo'");
@@ -341,7 +357,8 @@ mod tests {
 
     #[test]
     fn stops_at_the_command_that_fails() {
-        let (r, said) = run("set interface state local0 up\n\nfail -7\nset interface state local0 down\n");
+        let (r, said) =
+            run("set interface state local0 up\n\nfail -7\nset interface state local0 down\n");
         let e = r.unwrap_err();
         assert_eq!((e.message(), e.code()), ("s:3:1: it failed", -7));
         assert_eq!(said.lines().count(), 1);

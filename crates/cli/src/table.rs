@@ -190,8 +190,11 @@ impl Table {
     /// Header and rows, each line ended by a newline, no trailing blanks.
     pub fn render(&self) -> String {
         let (mut layout, mut out) = (self.layout(), String::new());
-        layout.lines =
-            self.rows.iter().map(|row| row.iter().map(|c| c.text().into_owned()).collect()).collect();
+        layout.lines = self
+            .rows
+            .iter()
+            .map(|row| row.iter().map(|c| c.text().into_owned()).collect())
+            .collect();
         layout.render(&mut out);
         out
     }
@@ -199,8 +202,11 @@ impl Table {
     /// One object a row, keys in the order of the columns.
     pub fn to_json(&self) -> Value {
         let object = |row: &Vec<Cell>| {
-            let fields =
-                self.columns.iter().zip(row).map(|(c, cell)| (c.key.to_string(), cell.clone().into()));
+            let fields = self
+                .columns
+                .iter()
+                .zip(row)
+                .map(|(c, cell)| (c.key.to_string(), cell.clone().into()));
             Value::Object(fields.collect::<Map<_, _>>())
         };
         Value::Array(self.rows.iter().map(object).collect())
@@ -244,7 +250,9 @@ impl Layout {
     }
 
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
-        self.lines.push(cells.into_iter().take(self.columns.len()).map(|c| c.text().into_owned()).collect());
+        self.lines.push(
+            cells.into_iter().take(self.columns.len()).map(|c| c.text().into_owned()).collect(),
+        );
     }
 
     /// Number of rows held back until [`Self::render`].

@@ -61,12 +61,16 @@ impl Branch {
         Some(self.children[i].1)
     }
 
-    /// The child whose word begins with `prefix`, if it is unambiguous: the only one among the reference's words, so that its
-    /// abbreviations keep their meaning beside other words; else the only one among the words of built commands.
+    /// The child whose word begins with `prefix`, if it is unambiguous: the only one among the
+    /// reference's words, so that its abbreviations keep their meaning beside other words; else
+    /// the only one among the words of built commands.
     fn abbreviated(&self, prefix: &str, branches: &[Branch]) -> Option<usize> {
         let only = |wanted: fn(&Branch) -> bool| {
-            let mut fitting =
-                self.starting(prefix).iter().map(|(_, child)| *child).filter(|c| wanted(&branches[*c]));
+            let mut fitting = self
+                .starting(prefix)
+                .iter()
+                .map(|(_, child)| *child)
+                .filter(|c| wanted(&branches[*c]));
             fitting.next().filter(|_| fitting.next().is_none())
         };
         only(|b| b.reference).or_else(|| only(|b| b.built))
@@ -119,7 +123,10 @@ impl<W> Parsed<'_, W> {
 }
 
 /// Ranges of the secrets in a line.
-fn secret_spans(program: &Program, matches: &Matches<'_>) -> impl Iterator<Item = std::ops::Range<usize>> {
+fn secret_spans(
+    program: &Program,
+    matches: &Matches<'_>,
+) -> impl Iterator<Item = std::ops::Range<usize>> {
     program.secrets().flat_map(|name| matches.args(name).map(|(_, span)| span))
 }
 
@@ -155,14 +162,16 @@ impl<W> Default for Tree<W> {
 }
 
 impl<W> Tree<W> {
-    /// Builds the tree. Refuses paths that stand twice and usages that can't be read, all in one error.
+    /// Builds the tree. Refuses paths that stand twice and usages that can't be read, all in one
+    /// error.
     pub fn new(commands: impl IntoIterator<Item = &'static Command<W>>) -> Result<Self> {
         let mut tree = Self::default();
         tree.add(commands)?;
         Ok(tree)
     }
 
-    /// Adds commands (of a plugin that comes later). The error names refused commands; the others are added.
+    /// Adds commands (of a plugin that comes later). The error names refused commands; the others
+    /// are added.
     pub fn add(&mut self, commands: impl IntoIterator<Item = &'static Command<W>>) -> Result<()> {
         let errors: Vec<String> = commands
             .into_iter()
@@ -180,7 +189,8 @@ impl<W> Tree<W> {
         if self.branches[at].entry.is_some() {
             return Err("this path is already taken".into());
         }
-        let usage = format!("{} {}", command.path, grammar::show(command.usage)).trim_end().to_string();
+        let usage =
+            format!("{} {}", command.path, grammar::show(command.usage)).trim_end().to_string();
         self.branches[at].entry = Some(self.entries.len());
         self.entries.push(Entry { command, program, usage });
         Ok(())
@@ -191,19 +201,27 @@ impl<W> Tree<W> {
         self.watch = Some(watch);
     }
 
-    /// Sets the function that replaces macros in the lines and scripts that sessions send, before they are read.
+    /// Sets the function that replaces macros in the lines and scripts that sessions send, before
+    /// they are read.
     pub fn set_expand(&mut self, expand: Expand) {
         self.expand = Some(expand);
     }
 
     /// A text with its macros replaced.
-    pub(crate) fn expand<'t>(&self, text: &'t str) -> std::result::Result<Cow<'t, str>, (usize, String)> {
+    pub(crate) fn expand<'t>(
+        &self,
+        text: &'t str,
+    ) -> std::result::Result<Cow<'t, str>, (usize, String)> {
         self.expand.map_or(Ok(text.into()), |expand| expand(text))
     }
 
-    /// Registers the commands of the reference system with their owners (a plugin, a feature; `None` for the rest). Unique
-    /// abbreviations among them keep their meaning, and the error for a command that isn't built names its owner.
-    pub fn refer(&mut self, commands: impl IntoIterator<Item = (&'static str, Option<&'static str>)>) {
+    /// Registers the commands of the reference system with their owners (a plugin, a feature;
+    /// `None` for the rest). Unique abbreviations among them keep their meaning, and the error
+    /// for a command that isn't built names its owner.
+    pub fn refer(
+        &mut self,
+        commands: impl IntoIterator<Item = (&'static str, Option<&'static str>)>,
+    ) {
         for (path, owner) in commands {
             self.path(path, |branch| {
                 branch.reference = true;
@@ -212,7 +230,8 @@ impl<W> Tree<W> {
         }
     }
 
-    /// The branch at the end of this path, made if it isn't there; `mark` is called with every branch on the path.
+    /// The branch at the end of this path, made if it isn't there; `mark` is called with every
+    /// branch on the path.
     fn path(&mut self, path: &'static str, mark: impl Fn(&mut Branch)) -> usize {
         let mut at = 0;
         for word in path.split_whitespace() {
@@ -237,7 +256,8 @@ impl<W> Tree<W> {
         all
     }
 
-    /// The kinds of live objects that any grammar names; a test of the daemon holds them against its `Live`.
+    /// The kinds of live objects that any grammar names; a test of the daemon holds them against
+    /// its `Live`.
     pub fn live_kinds(&self) -> Vec<&'static str> {
         let mut kinds: Vec<_> = self.entries.iter().flat_map(|e| e.program.live()).collect();
         kinds.sort_unstable();
@@ -250,7 +270,8 @@ impl<W> Tree<W> {
         self.execute_with(world, line, &mut Scratch::default())
     }
 
-    /// Reads a line, runs its command to its end, and returns all output: for tests, and callers that may block.
+    /// Reads a line, runs its command to its end, and returns all output: for tests, and callers
+    /// that may block.
     ///
     /// # Errors
     /// Errors of the line and of the command; output before the error is lost.
@@ -260,8 +281,9 @@ impl<W> Tree<W> {
         let start = Instant::now();
         loop {
             if let Some(result) = runner.poll(self, world, start.elapsed(), &mut said) {
-                return result
-                    .map(|()| said.into_iter().map(|(Said::Answer(t) | Said::Chunk(t))| t).collect());
+                return result.map(|()| {
+                    said.into_iter().map(|(Said::Answer(t) | Said::Chunk(t))| t).collect()
+                });
             }
         }
     }
@@ -282,7 +304,8 @@ impl<W> Tree<W> {
         }))
     }
 
-    /// The secrets in a line: values of its command's placeholders of type `secret`. None in a line that can't be parsed.
+    /// The secrets in a line: values of its command's placeholders of type `secret`. None in a line
+    /// that can't be parsed.
     pub fn secrets<'a>(&self, line: &'a str) -> Vec<&'a str> {
         let mut scratch = Scratch::default();
         let Ok(Some((entry, _))) = self.find(line, &mut scratch) else { return Vec::new() };
@@ -290,7 +313,12 @@ impl<W> Tree<W> {
         secret_spans(&entry.program, &matches).map(|span| &line[span]).collect()
     }
 
-    pub(crate) fn execute_with(&self, world: &W, line: &str, scratch: &mut Scratch) -> Result<Outcome> {
+    pub(crate) fn execute_with(
+        &self,
+        world: &W,
+        line: &str,
+        scratch: &mut Scratch,
+    ) -> Result<Outcome> {
         let Some((entry, json)) = self.find(line, scratch)? else {
             return Ok(Outcome { output: Output::Empty, json: false });
         };
@@ -308,7 +336,11 @@ impl<W> Tree<W> {
     }
 
     /// Finds the command of a line; its captures are left in the scratch.
-    pub(crate) fn find(&self, line: &str, scratch: &mut Scratch) -> Result<Option<(&Entry<W>, bool)>> {
+    pub(crate) fn find(
+        &self,
+        line: &str,
+        scratch: &mut Scratch,
+    ) -> Result<Option<(&Entry<W>, bool)>> {
         let Scratch { words, machine } = scratch;
         words.clear();
         lex::split(line, words);
@@ -316,9 +348,9 @@ impl<W> Tree<W> {
             return Ok(None);
         }
         let json = words.len() > 1
-            && words
-                .last()
-                .is_some_and(|w| w.shape == Shape::Word && matches!(&line[w.inner()], "-j" | "json"));
+            && words.last().is_some_and(|w| {
+                w.shape == Shape::Word && matches!(&line[w.inner()], "-j" | "json")
+            });
         if json {
             let fewer = self.matching(line, &words[..words.len() - 1], machine);
             // A command that takes the rest of the line takes its last word too.
@@ -328,7 +360,9 @@ impl<W> Tree<W> {
         }
         match self.matching(line, words, machine) {
             Some(entry) => Ok(Some((entry, false))),
-            None if json && let Some(entry) = self.matching(line, &words[..words.len() - 1], machine) => {
+            None if json
+                && let Some(entry) = self.matching(line, &words[..words.len() - 1], machine) =>
+            {
                 Ok(Some((entry, true)))
             }
             None => {
@@ -347,7 +381,8 @@ impl<W> Tree<W> {
         })
     }
 
-    /// The words that a line's first words stand for, as far as they lead to commands: `show runtime` for `sh run x`.
+    /// The words that a line's first words stand for, as far as they lead to commands: `show
+    /// runtime` for `sh run x`.
     pub fn meaning(&self, line: &str) -> String {
         let mut words = Vec::new();
         lex::split(line, &mut words);
@@ -359,7 +394,8 @@ impl<W> Tree<W> {
         walk.steps.windows(2).map(word).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns true if the line begins with the path of a command; if `whole`, without abbreviating it.
+    /// Returns true if the line begins with the path of a command; if `whole`, without abbreviating
+    /// it.
     pub(crate) fn reaches(&self, line: &str, whole: bool) -> bool {
         let mut words = Vec::new();
         lex::split(line, &mut words);
@@ -381,9 +417,12 @@ impl<W> Tree<W> {
         for word in words.iter().take_while(|w| w.shape == Shape::Word) {
             let branch = &self.branches[at];
             let text = &line[word.inner()];
-            let Some(next) = branch.child(text).or_else(|| branch.abbreviated(text, &self.branches)) else {
+            let Some(next) =
+                branch.child(text).or_else(|| branch.abbreviated(text, &self.branches))
+            else {
                 let built = |(_, child): &&(&str, usize)| self.branches[*child].built;
-                walk.ambiguous = branch.starting(text).iter().filter(built).map(|(word, _)| *word).collect();
+                walk.ambiguous =
+                    branch.starting(text).iter().filter(built).map(|(word, _)| *word).collect();
                 return walk;
             };
             at = next;

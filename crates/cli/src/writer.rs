@@ -7,8 +7,8 @@ use crate::table::{Cell, Layout};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// The output for the rows of a long answer: as text or as JSON, never both. Methods of the other form do nothing, and the
-/// closures that they take aren't called.
+/// The output for the rows of a long answer: as text or as JSON, never both. Methods of the other
+/// form do nothing, and the closures that they take aren't called.
 ///
 /// | in text | in JSON |
 /// |---|---|
@@ -44,7 +44,8 @@ impl Writer {
         Self { json, out: String::new(), open: Vec::new(), root, table: None, rows: 0 }
     }
 
-    /// Returns true if JSON was asked for. Rows rarely need to know: only the form asked for is written.
+    /// Returns true if JSON was asked for. Rows rarely need to know: only the form asked for is
+    /// written.
     pub fn is_json(&self) -> bool {
         self.json
     }
@@ -64,8 +65,9 @@ impl Writer {
         self.rows += 1;
     }
 
-    /// Takes the text written since the last call. Rows of a table are held back until there are [`SLICE`] of them or something else
-    /// follows, so that the width of the columns doesn't depend on when slices end.
+    /// Takes the text written since the last call. Rows of a table are held back until there are
+    /// [`SLICE`] of them or something else follows, so that the width of the columns doesn't
+    /// depend on when slices end.
     pub(crate) fn take(&mut self) -> String {
         std::mem::take(&mut self.out)
     }
@@ -87,8 +89,8 @@ impl Writer {
         if self.json { self.root.is_none() } else { self.rows > 0 || !self.out.is_empty() }
     }
 
-    /// Adds text: whole lines, ended by newlines; what `add` gives, the `Ok` of `writeln!` for instance, is of no interest.
-    /// Nothing in JSON.
+    /// Adds text: whole lines, ended by newlines; what `add` gives, the `Ok` of `writeln!` for
+    /// instance, is of no interest. Nothing in JSON.
     pub fn text<R>(&mut self, add: impl FnOnce(&mut String) -> R) {
         if !self.json {
             self.flush();
@@ -144,7 +146,8 @@ impl Writer {
         }
     }
 
-    /// Opens a long string, which is written in pieces: a member of the object that is open. Nothing in text.
+    /// Opens a long string, which is written in pieces: a member of the object that is open.
+    /// Nothing in text.
     pub fn string(&mut self, key: &str) {
         if self.json {
             self.key(key);
@@ -195,7 +198,8 @@ impl Writer {
         self.table = Some(table);
     }
 
-    /// Adds a row in text only, where programs are given another value than the cells. Nothing in JSON.
+    /// Adds a row in text only, where programs are given another value than the cells. Nothing in
+    /// JSON.
     pub fn text_row<I: IntoIterator<Item = Cell>>(&mut self, cells: impl FnOnce() -> I) {
         if !self.json {
             self.row(cells());

@@ -8,7 +8,8 @@ use wire::offload::{Offload, OffloadError};
 /// Bytes of one burst, more or less: what is copied in is still in the cache when it is copied out.
 const BYTES: u64 = 256 << 10;
 
-/// Frames of packets: Ethernet or IPv4, IPv6, neither; then packets that are dropped, at the index that [`refusal`] gives.
+/// Frames of packets: Ethernet or IPv4, IPv6, neither; then packets that are dropped, at the index
+/// that [`refusal`] gives.
 pub(crate) type Frames = [Box<Frame>; 6];
 
 /// Index in [`Frames`] of packets whose offload request is invalid.
@@ -20,8 +21,9 @@ pub(crate) const fn refusal(error: OffloadError) -> usize {
     }
 }
 
-/// Packets that a queue receives in one turn: at most [`FRAME_SIZE`], and about 256 KiB. For each packet: [`Self::reserve`]
-/// memory for its maximum length, write it to [`Self::parts`], and [`Self::push`] it with its actual length.
+/// Packets that a queue receives in one turn: at most [`FRAME_SIZE`], and about 256 KiB. For each
+/// packet: [`Self::reserve`] memory for its maximum length, write it to [`Self::parts`], and
+/// [`Self::push`] it with its actual length.
 pub struct Burst<'a> {
     pub(crate) cache: &'a mut Cache,
     /// Empty at the start.
@@ -44,7 +46,8 @@ impl Burst<'_> {
         if self.bytes >= BYTES { 0 } else { FRAME_SIZE - self.packets }
     }
 
-    /// Sets memory for `len` bytes aside. False if all buffers are in use: [`Self::lose`] the packet.
+    /// Sets memory for `len` bytes aside. False if all buffers are in use: [`Self::lose`] the
+    /// packet.
     #[inline(always)]
     #[must_use]
     pub fn reserve(&mut self, len: usize) -> bool {
@@ -70,9 +73,10 @@ impl Burst<'_> {
         self.spare.iter_mut().rev().take(buffers(len)).map(|buffer| &mut buffer.fresh_area()[..])
     }
 
-    /// Adds the packet whose `len` bytes were written to [`Self::parts`]. `tag` is a VLAN tag (TPID, TCI) that belongs behind
-    /// its addresses; `offload`'s offsets are without it, and it is checked here: a packet that it doesn't fit is dropped by name. The
-    /// burst has to have room.
+    /// Adds the packet whose `len` bytes were written to [`Self::parts`]. `tag` is a VLAN tag
+    /// (TPID, TCI) that belongs behind its addresses; `offload`'s offsets are without it, and
+    /// it is checked here: a packet that it doesn't fit is dropped by name. The burst has to
+    /// have room.
     #[inline(always)]
     pub fn push(&mut self, len: usize, offload: Offload, tag: Option<[u16; 2]>) {
         let Some(mut packet) = self.spare.pop() else { return };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packets that wait at an interface whose device doesn't cut super-packets, until they have been cut: so many segments a turn, that other
-//! packets, interfaces and control have their time.
+//! Packets that wait at an interface whose device doesn't cut super-packets, until they have been
+//! cut: so many segments a turn, that other packets, interfaces and control have their time.
 //!
-//! Packets of the same addresses keep their order: packets behind a super-packet wait with it, other flows overtake. The queue is
-//! bounded by the thread's share of the buffers ([`Holder::SEGMENTATION`]) and by segments, so that a packet leaves within some 32 turns;
+//! Packets of the same addresses keep their order: packets behind a super-packet wait with it,
+//! other flows overtake. The queue is bounded by the thread's share of the buffers
+//! ([`Holder::SEGMENTATION`]) and by segments, so that a packet leaves within some 32 turns;
 //! of both, one receive interface takes no more than it leaves for others.
 
 use crate::software::Cut;
@@ -77,7 +78,8 @@ impl Hold {
         self.marked == 0
     }
 
-    /// Returns true if a packet has to wait: to be cut, or behind one that is. The caller then has to pass it to [`Self::push`].
+    /// Returns true if a packet has to wait: to be cut, or behind one that is. The caller then has
+    /// to pass it to [`Self::push`].
     #[inline(always)]
     pub fn must_wait(&mut self, b: &Buffer, ip: bool) -> bool {
         let is_super = b.flags.has(Flags::GSO);
@@ -117,14 +119,16 @@ impl Hold {
         };
         let frames = cut.unwrap_or(1) as u32;
         let source = packet.rx_if as usize % SOURCES;
-        let many = self.frames + self.sources[source] + 2 * frames > SEGMENTS || self.queue.len() >= PACKETS;
+        let many = self.frames + self.sources[source] + 2 * frames > SEGMENTS
+            || self.queue.len() >= PACKETS;
         if many || !self.part.take(packet.segment_count()) {
             self.unmark(flow);
             return Err((TxTo::TooMuchToCut, packet));
         }
         self.frames += frames;
         self.sources[source] += frames;
-        let held = Held { packet, next: 0, cut, fate: TxTo::Sent, flow: flow as u8, source: source as u8 };
+        let held =
+            Held { packet, next: 0, cut, fate: TxTo::Sent, flow: flow as u8, source: source as u8 };
         self.queue.push_back(held);
         Ok(())
     }
@@ -151,7 +155,9 @@ impl Hold {
         };
         let words = addresses.unwrap_or_default().as_chunks().0.iter();
         let hash = words.fold(self.seed ^ u64::from(b.rx_if), |hash, word: &[u8; 4]| {
-            (hash ^ u64::from(u32::from_ne_bytes(*word))).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+            (hash ^ u64::from(u32::from_ne_bytes(*word)))
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .rotate_left(29)
         });
         (hash >> 8) as usize % FLOWS
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The input node of a driver whose receive queues are polled: on each thread it has the queues that are placed there.
+//! The input node of a driver whose receive queues are polled: on each thread it has the queues
+//! that are placed there.
 
 use crate::burst::{Burst, Frames, refusal};
 use crate::queues::Wish;
@@ -45,7 +46,8 @@ pub trait RxQueue: AsFd + Send + 'static {
         Losses::default()
     }
 
-    /// Called after many polls without a packet: clears conditions that would keep the descriptor readable.
+    /// Called after many polls without a packet: clears conditions that would keep the descriptor
+    /// readable.
     fn idle(&mut self) {}
 }
 

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Common part of drivers. A driver moves frames from and to its device ([`RxQueue`], [`TxQueue`]); this crate connects it
-//! to the graph.
+//! Common part of drivers. A driver moves frames from and to its device ([`RxQueue`], [`TxQueue`]);
+//! this crate connects it to the graph.
 //!
-//! - [`PollInput`], the driver's input node: on each thread it polls the queues that are placed there.
+//! - [`PollInput`], the driver's input node: on each thread it polls the queues that are placed
+//!   there.
 //! - [`RxQueues`], the control side of an interface's queues: which thread polls which, and how.
-//! - [`Tx`] and [`TxQueues`], the interface's transmit node: a queue for each thread, one call of the device for a vector.
-//! - [`Takes`]: the work (checksums, segmentation) that a device takes over; what it doesn't is done by the processor.
+//! - [`Tx`] and [`TxQueues`], the interface's transmit node: a queue for each thread, one call of
+//!   the device for a vector.
+//! - [`Takes`]: the work (checksums, segmentation) that a device takes over; what it doesn't is
+//!   done by the processor.
 //! - [`Links`]: the state of the host's links that interfaces depend on.
 //!
-//! A queue belongs to one thread, so there is no lock in the packet path. Control gives orders that a thread carries out
-//! between two turns; the thread returns objects that it no longer uses, because closing takes time.
+//! A queue belongs to one thread, so there is no lock in the packet path. Control gives orders that
+//! a thread carries out between two turns; the thread returns objects that it no longer uses,
+//! because closing takes time.
 
 mod burst;
 mod hold;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The host's links that interfaces depend on: one process follows the kernel's notifications for all of them.
+//! The host's links that interfaces depend on: one process follows the kernel's notifications for
+//! all of them.
 
 use crate::home::Trash;
 use graph::{Process, Shared, Sleep, SwIfIndex, Wake, World};
@@ -10,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// An event of a link that is followed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LinkNews {
-    /// Present state, MTU, name and so on: after a change, and as the first event after [`Links::follow`].
+    /// Present state, MTU, name and so on: after a change, and as the first event after
+    /// [`Links::follow`].
     Is(Link),
     /// It was deleted, or moved to another namespace.
     Gone,
@@ -72,8 +74,8 @@ impl Links {
         self.0.lock().expect("no panic inside")
     }
 
-    /// Reports the link `index` of a namespace (`None`: the caller's) to `user`, from its present state on, until
-    /// [`Self::forget`].
+    /// Reports the link `index` of a namespace (`None`: the caller's) to `user`, from its present
+    /// state on, until [`Self::forget`].
     ///
     /// # Errors
     /// The kernel's; a link that isn't there.
@@ -93,8 +95,8 @@ impl Links {
         Ok(())
     }
 
-    /// Reports to `user` when a link of this name comes to the caller's namespace, and its events from then on, until
-    /// [`Self::forget`].
+    /// Reports to `user` when a link of this name comes to the caller's namespace, and its events
+    /// from then on, until [`Self::forget`].
     ///
     /// # Errors
     /// The kernel's.
@@ -132,7 +134,8 @@ impl Links {
         if !inner.places.iter().any(|p| p.id == id) {
             let make = || Ok((Monitor::new()?, Rtnl::new()?, Ethtool::new().ok()));
             // To enter a namespace takes a privilege, even for one's own.
-            let (monitor, rtnl, ethtool) = namespace.map_or_else(make, |namespace| namespace.run(make))?;
+            let (monitor, rtnl, ethtool) =
+                namespace.map_or_else(make, |namespace| namespace.run(make))?;
             world.processes.watch(&monitor, &world.get::<Trash>().signal)?;
             inner.places.push(Place { id, monitor, rtnl, ethtool });
         }
@@ -186,7 +189,10 @@ impl Links {
 /// Events that lead from the state reported last to the present state.
 fn caught_up(links: &[Link], place: (u64, u64), followed: &[Followed]) -> Vec<LinkEvent> {
     let known = followed.iter().filter(|f| f.place == place).filter_map(|f| f.last.as_ref());
-    let gone = known.filter(|l| links.iter().all(|now| now.index != l.index)).cloned().map(LinkEvent::Gone);
+    let gone = known
+        .filter(|l| links.iter().all(|now| now.index != l.index))
+        .cloned()
+        .map(LinkEvent::Gone);
     gone.chain(links.iter().cloned().map(LinkEvent::Changed)).collect()
 }
 
@@ -250,7 +256,13 @@ mod tests {
 
     fn followed(last: Link) -> Followed {
         let name = last.name.clone();
-        Followed { place: (0, 0), sw_if: SwIfIndex(1), name, last: Some(last), user: Arc::new(Nobody) }
+        Followed {
+            place: (0, 0),
+            sw_if: SwIfIndex(1),
+            name,
+            last: Some(last),
+            user: Arc::new(Nobody),
+        }
     }
 
     #[test]

@@ -3,8 +3,9 @@
 
 use wire::MacAddr;
 
-/// A locally administered address for our side of the host's interface `name` whose own address is `host`. The same ones
-/// give the same address: after a restart the neighbours needn't learn a new one.
+/// A locally administered address for our side of the host's interface `name` whose own address is
+/// `host`. The same ones give the same address: after a restart the neighbours needn't learn a new
+/// one.
 pub fn own_mac(name: &str, host: Option<MacAddr>) -> MacAddr {
     let bytes = host.unwrap_or_default().octets();
     // FNV-1a

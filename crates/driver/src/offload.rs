@@ -23,7 +23,8 @@ impl Takes {
     }
 }
 
-/// Stores the sender's verified checksum or pending work in the packet's metadata. Offsets count from its first byte.
+/// Stores the sender's verified checksum or pending work in the packet's metadata. Offsets count
+/// from its first byte.
 #[inline(always)]
 pub fn note(b: &mut Buffer, offload: Offload) {
     match offload.csum {
@@ -59,7 +60,8 @@ pub fn left(b: &Buffer) -> Offload {
     left
 }
 
-/// Bytes of all headers; 0, which makes the device parse them itself, if they aren't where the checksum implies.
+/// Bytes of all headers; 0, which makes the device parse them itself, if they aren't where the
+/// checksum implies.
 #[inline(always)]
 fn header_len(b: &Buffer, kind: GsoKind) -> u16 {
     if !b.flags.has(Flags::CSUM_PARTIAL) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Placement of receive queues: which thread polls which queue, and in which mode.
 //!
-//! Control writes the requested state of a queue and notifies all threads. The thread that has the queue follows: polls it or
-//! not, hands it on to another thread, gives it back. So no thread waits for another, and orders that cross end well.
+//! Control writes the requested state of a queue and notifies all threads. The thread that has the
+//! queue follows: polls it or not, hands it on to another thread, gives it back. So no thread waits
+//! for another, and orders that cross end well.
 
 use crate::home::{Home, Trash};
 use crate::input::{PollInput, RxQueue, Slot};
@@ -33,7 +34,8 @@ impl Wish {
     }
 
     fn set_mode(&self, mode: InputMode) {
-        self.mode.store(MODES.iter().position(|m| *m == mode).unwrap_or(0) as u8, Ordering::Release);
+        self.mode
+            .store(MODES.iter().position(|m| *m == mode).unwrap_or(0) as u8, Ordering::Release);
     }
 
     fn thread(&self) -> ThreadIndex {
@@ -54,7 +56,9 @@ impl Shared for Placement {
 fn next_thread(world: &World) -> u16 {
     match world.threads() - 1 {
         0 => 0,
-        workers => 1 + (world.get::<Placement>().0.fetch_add(1, Ordering::Relaxed) % workers) as u16,
+        workers => {
+            1 + (world.get::<Placement>().0.fetch_add(1, Ordering::Relaxed) % workers) as u16
+        }
     }
 }
 
@@ -72,15 +76,23 @@ impl<Q> Default for RxQueues<Q> {
 
 impl<Q: RxQueue> RxQueues<Q> {
     fn node(world: &World) -> Result<NodeIndex, Error> {
-        world.node(Q::NODE).ok_or_else(|| Error::failed(format!("no plugin brings the node {}", Q::NODE)))
+        world
+            .node(Q::NODE)
+            .ok_or_else(|| Error::failed(format!("no plugin brings the node {}", Q::NODE)))
     }
 
-    /// Gives each queue a thread. They are not polled before [`Self::set_up`]. Where there were queues before (see
-    /// [`Self::close`]), the new ones take their places.
+    /// Gives each queue a thread. They are not polled before [`Self::set_up`]. Where there were
+    /// queues before (see [`Self::close`]), the new ones take their places.
     ///
     /// # Errors
     /// The driver's input node is missing.
-    pub fn open(&self, world: &World, sw_if: SwIfIndex, ip: bool, queues: Vec<Q>) -> Result<(), Error> {
+    pub fn open(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        ip: bool,
+        queues: Vec<Q>,
+    ) -> Result<(), Error> {
         let node = Self::node(world)?;
         let before = self.list();
         let mode = world.get::<net::Interfaces>().default_rx_mode();
@@ -100,14 +112,16 @@ impl<Q: RxQueue> RxQueues<Q> {
             });
             wish.set_mode(place.map_or(mode, |q| q.mode));
             wishes.push(wish.clone());
-            let (home, slot) = (world.get::<Home>(), Slot { queue, wish, up: false, watched: false });
+            let (home, slot) =
+                (world.get::<Home>(), Slot { queue, wish, up: false, watched: false });
             world.on_thread(ThreadIndex(thread), move |rt| arrive(rt, node, &home, slot));
         }
         *self.wishes.lock().expect("no panic inside") = wishes;
         Ok(())
     }
 
-    /// Gives each of `count` queues a thread, as [`Self::open`] does, before there are any: they come once the device is there.
+    /// Gives each of `count` queues a thread, as [`Self::open`] does, before there are any: they
+    /// come once the device is there.
     pub fn reserve(&self, world: &World, sw_if: SwIfIndex, ip: bool, count: u16) {
         let mode = world.get::<net::Interfaces>().default_rx_mode();
         let wish = |number| {
@@ -123,7 +137,8 @@ impl<Q: RxQueue> RxQueues<Q> {
     /// The queues and where they are.
     pub fn list(&self) -> Vec<net::RxQueue> {
         let wishes = self.wishes.lock().expect("no panic inside");
-        let queue = |w: &Arc<Wish>| net::RxQueue { queue: w.number, thread: w.thread(), mode: w.mode() };
+        let queue =
+            |w: &Arc<Wish>| net::RxQueue { queue: w.number, thread: w.thread(), mode: w.mode() };
         wishes.iter().map(queue).collect()
     }
 
@@ -136,21 +151,28 @@ impl<Q: RxQueue> RxQueues<Q> {
             return Err(Error::not_found(format!("there is no thread {}", place.thread))
                 .retval(msg::retval::INVALID_WORKER));
         }
-        let wish = self.wishes.lock().expect("no panic inside").get(usize::from(place.queue)).cloned();
+        let wish =
+            self.wishes.lock().expect("no panic inside").get(usize::from(place.queue)).cloned();
         let wish = wish.ok_or_else(|| {
-            Error::not_found(format!("no receive queue {}", place.queue)).retval(msg::retval::INVALID_QUEUE)
+            Error::not_found(format!("no receive queue {}", place.queue))
+                .retval(msg::retval::INVALID_QUEUE)
         })?;
         wish.set_mode(place.mode);
         wish.thread.store(place.thread.0, Ordering::Release);
         Self::tell(world)
     }
 
-    /// Starts polling the queues, or stops it and discards waiting packets: the device has to be stopped before.
+    /// Starts polling the queues, or stops it and discards waiting packets: the device has to be
+    /// stopped before.
     ///
     /// # Errors
     /// The driver's input node is missing.
     pub fn set_up(&self, world: &World, up: bool) -> Result<(), Error> {
-        self.wishes.lock().expect("no panic inside").iter().for_each(|w| w.up.store(up, Ordering::Release));
+        self.wishes
+            .lock()
+            .expect("no panic inside")
+            .iter()
+            .for_each(|w| w.up.store(up, Ordering::Release));
         Self::tell(world)
     }
 

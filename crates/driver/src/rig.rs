@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A running instance inside a network namespace, and a wire between two interfaces: for tests of drivers with real peers.
+//! A running instance inside a network namespace, and a wire between two interfaces: for tests of
+//! drivers with real peers.
 
 use buffer::{Buffer, Pool};
 use graph::{
@@ -14,7 +15,8 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Sends what comes in by an interface out by another one: the feature `rig-wire` of the arc `device-input`.
+/// Sends what comes in by an interface out by another one: the feature `rig-wire` of the arc
+/// `device-input`.
 pub static WIRE: Plugin = Plugin {
     name: "rig-wire",
     about: "A wire between two interfaces",
@@ -71,10 +73,12 @@ impl Rig {
     /// # Panics
     /// If that can't be done.
     pub fn new(namespace: &str, plugins: &'static [&'static Plugin], workers: usize) -> Self {
-        let config = WorldConfig { threads: 1 + workers, buffers: 16_384, ..WorldConfig::default() };
+        let config =
+            WorldConfig { threads: 1 + workers, buffers: 16_384, ..WorldConfig::default() };
         let (world, runtimes) = World::new(&config, plugins).unwrap_or_else(|e| panic!("{e}"));
         let pool = world.pool;
-        let threads = Threads::start(runtimes, &ThreadPlan::default()).unwrap_or_else(|e| panic!("{e}"));
+        let threads =
+            Threads::start(runtimes, &ThreadPlan::default()).unwrap_or_else(|e| panic!("{e}"));
         let (orders, receiver) = mpsc::channel::<Order>();
         let ends = Arc::new(AtomicBool::new(false));
         let namespace = Namespace::open(namespace).unwrap_or_else(|e| panic!("{e}"));
@@ -139,7 +143,8 @@ impl Rig {
             found.unwrap_or_else(|e| panic!("{e}"))
         });
         for (from, to) in [(&a, &b), (&b, &a)] {
-            let set = self.world.configure_feature::<Wire>("device-input", from.sw_if, Some(to.output));
+            let set =
+                self.world.configure_feature::<Wire>("device-input", from.sw_if, Some(to.output));
             set.unwrap_or_else(|e| panic!("{e}"));
         }
     }
@@ -160,11 +165,13 @@ impl Rig {
     pub fn drops(&self) -> Vec<(String, &'static str, u64)> {
         let errors = self.world.stats.simple(graph::counters::ERRORS);
         let reasons = self.world.reasons();
-        let counted = reasons.iter().enumerate().filter(|(_, r)| r.drop).map(|(i, r)| (r, errors.sum(i)));
+        let counted =
+            reasons.iter().enumerate().filter(|(_, r)| r.drop).map(|(i, r)| (r, errors.sum(i)));
         counted.filter(|(_, n)| *n > 0).map(|(r, n)| (r.node.to_string(), r.reason, n)).collect()
     }
 
-    /// Takes all interfaces away but `local0`, ends the threads, and checks that every buffer is back.
+    /// Takes all interfaces away but `local0`, ends the threads, and checks that every buffer is
+    /// back.
     ///
     /// # Panics
     /// If buffers have leaked.
@@ -173,8 +180,9 @@ impl Rig {
             let interfaces: Arc<Interfaces> = world.get();
             let gone: Vec<SwIfIndex> =
                 interfaces.list().iter().map(|i| i.sw_if).filter(|i| i.0 != 0).collect();
-            gone.into_iter()
-                .for_each(|sw_if| interfaces.delete(world, sw_if).unwrap_or_else(|e| panic!("{e}")));
+            gone.into_iter().for_each(|sw_if| {
+                interfaces.delete(world, sw_if).unwrap_or_else(|e| panic!("{e}"))
+            });
         });
         let pool = self.pool;
         self.stop();
@@ -207,10 +215,14 @@ fn control(world: &World, orders: &mpsc::Receiver<Order>, ends: &AtomicBool) {
     while !ends.load(Ordering::Acquire) {
         waker.prepare_sleep();
         orders.try_iter().for_each(|order| order(world));
-        let due = world.processes.run(world).map_or(u64::MAX, |due| due.saturating_sub(world.clock.now()));
+        let due = world
+            .processes
+            .run(world)
+            .map_or(u64::MAX, |due| due.saturating_sub(world.clock.now()));
         if !ends.load(Ordering::Acquire) {
             let due = Duration::from_nanos(due.min(1_000_000_000));
-            let limit = Timespec { tv_sec: due.as_secs() as i64, tv_nsec: due.subsec_nanos().into() };
+            let limit =
+                Timespec { tv_sec: due.as_secs() as i64, tv_nsec: due.subsec_nanos().into() };
             // An interrupted wait is a short one.
             let _ = poll(&mut [PollFd::new(&waker, PollFlags::IN)], Some(&limit));
         }

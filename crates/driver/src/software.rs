@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checksums and segmentation by the processor, for devices that don't do them. Packets may be chains.
+//! Checksums and segmentation by the processor, for devices that don't do them. Packets may be
+//! chains.
 
 use buffer::{Buffer, Flags, Segments};
 use wire::checksum::Sum;
 use wire::gso::{GsoError, MAX_HEADERS, Plan};
 
-/// Completes the packet's partial checksum, wherever the packet's bytes lie. False if it has none, or its field lies
-/// beyond the packet's end or in a shared segment; the packet is as it was then.
+/// Completes the packet's partial checksum, wherever the packet's bytes lie. False if it has none,
+/// or its field lies beyond the packet's end or in a shared segment; the packet is as it was then.
 pub fn finish_checksum(b: &mut Buffer) -> bool {
     let (start, offset) = (usize::from(b.offload.csum_start), usize::from(b.offload.csum_offset));
     if !b.flags.has(Flags::CSUM_PARTIAL) || start + offset + 2 > b.packet_len() {
         return false;
     }
-    // The field holds the pseudo-header's sum, and is part of what is summed. 0 becomes 0xffff, which is equal in one's
-    // complement, because 0 would mean "none" in UDP.
+    // The field holds the pseudo-header's sum, and is part of what is summed. 0 becomes 0xffff,
+    // which is equal in one's complement, because 0 would mean "none" in UDP.
     let value = Sum::of_parts(range(b, start, usize::MAX)).finish_udp();
     if !b.write_u16(start + offset, value) {
         return false;
@@ -22,8 +23,9 @@ pub fn finish_checksum(b: &mut Buffer) -> bool {
     true
 }
 
-/// A super-packet as the packets that it stands for, one after the other. Their payload stays where it is, and the place in the chain of
-/// buffers is kept, so that all together take time in proportion to their bytes.
+/// A super-packet as the packets that it stands for, one after the other. Their payload stays where
+/// it is, and the place in the chain of buffers is kept, so that all together take time in
+/// proportion to their bytes.
 #[derive(Clone)]
 pub struct Cut<'a> {
     plan: Plan<'a>,
@@ -34,7 +36,8 @@ pub struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    /// Plans how to cut a packet whose IP header stands at `l3`. The first segment has to hold all headers.
+    /// Plans how to cut a packet whose IP header stands at `l3`. The first segment has to hold all
+    /// headers.
     ///
     /// # Errors
     /// The reason why it can't be cut.
@@ -57,7 +60,8 @@ impl<'a> Cut<'a> {
         self.plan.count()
     }
 
-    /// Writes the headers of the next packet, checksums included; returns their length, and the payload. `None` behind the last.
+    /// Writes the headers of the next packet, checksums included; returns their length, and the
+    /// payload. `None` behind the last.
     pub fn next(&mut self, headers: &mut [u8; MAX_HEADERS]) -> Option<(usize, Range<'a>)> {
         let payload = self.rest.first(self.plan.payload(self.index).len());
         let mut walk = payload.clone();
@@ -161,7 +165,8 @@ mod tests {
             0,
             2,
         ]);
-        bytes.extend([0x12, 0x34, 0x56, 0x78, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
+        bytes
+            .extend([0x12, 0x34, 0x56, 0x78, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
         bytes.extend(payload);
         let l3 = 14 + 4 * tags;
         l4::set_partial(&mut bytes[l3..]).expect("TCP");

@@ -9,8 +9,8 @@ use buffer::{Buffer, Flags};
 use cli::Error;
 use graph::drive::Bench;
 use graph::{
-    Build, Cx, InputMode, Next, Node, NodeDef, Plugin, Shared, StateDef, SwIfIndex, ThreadIndex, ThreadPlan,
-    Threads, World, WorldConfig,
+    Build, Cx, InputMode, Next, Node, NodeDef, Plugin, Shared, StateDef, SwIfIndex, ThreadIndex,
+    ThreadPlan, Threads, World, WorldConfig,
 };
 use net::{Device, IfCounters, IfKind, Interfaces, NewInterface};
 use rustix::event::{EventfdFlags, eventfd};

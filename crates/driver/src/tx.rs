@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The transmit node of an interface: on each thread it has a queue of its own.
 //!
-//! Packets are lent to the device for one call, which takes the whole vector: nothing is copied here, and no packet is freed
-//! while the device still reads it.
+//! Packets are lent to the device for one call, which takes the whole vector: nothing is copied
+//! here, and no packet is freed while the device still reads it.
 
 use crate::hold::{Hold, l3_of};
 use crate::home::Trash;
@@ -36,8 +36,8 @@ pub trait TxQueue: Send + 'static {
     /// The node's name in declarations; in the graph it is `INTERFACE-tx`.
     const NODE: &'static str;
 
-    /// Sends at most [`FRAME_SIZE`] frames, each in pieces, with what is left to do for it. `lost` gets the number of each
-    /// frame, in their order, that wasn't sent. Never waits.
+    /// Sends at most [`FRAME_SIZE`] frames, each in pieces, with what is left to do for it. `lost`
+    /// gets the number of each frame, in their order, that wasn't sent. Never waits.
     fn send<'d, P: Iterator<Item = &'d [u8]>>(
         &mut self,
         frames: impl Iterator<Item = (Offload, P)>,
@@ -133,7 +133,8 @@ pub struct Tx<Q> {
 }
 
 impl<Q: TxQueue> Tx<Q> {
-    /// Completes a pending checksum if the device doesn't do that. Returns false if it can't be done.
+    /// Completes a pending checksum if the device doesn't do that. Returns false if it can't be
+    /// done.
     #[inline(always)]
     fn prepare(&self, b: &mut Buffer) -> bool {
         // Cutting into segments, later, computes every checksum.
@@ -141,16 +142,22 @@ impl<Q: TxQueue> Tx<Q> {
         !undone || self.takes.csum || finish_checksum(b)
     }
 
-    /// Returns true if packets may have to wait: super-packets if the device doesn't cut them, or, if it didn't until now, packets
-    /// behind others that still wait.
+    /// Returns true if packets may have to wait: super-packets if the device doesn't cut them, or,
+    /// if it didn't until now, packets behind others that still wait.
     #[inline(always)]
     fn cuts(&self) -> bool {
         self.queue.is_some() && !(self.takes.gso && self.hold.is_idle())
     }
 
-    /// Sends packets and stores the outcome of each. Packets with an outcome other than `Sent` are skipped.
+    /// Sends packets and stores the outcome of each. Packets with an outcome other than `Sent` are
+    /// skipped.
     #[inline(always)]
-    fn send<'a>(&mut self, n: usize, packet: impl Fn(usize) -> &'a Buffer, fates: &mut [TxTo; FRAME_SIZE]) {
+    fn send<'a>(
+        &mut self,
+        n: usize,
+        packet: impl Fn(usize) -> &'a Buffer,
+        fates: &mut [TxTo; FRAME_SIZE],
+    ) {
         match &mut self.queue {
             None => fates[..n].fill(TxTo::Closed),
             Some(queue) => {
@@ -167,7 +174,8 @@ impl<Q: TxQueue> Tx<Q> {
                 }
             }
         }
-        let errors = fates[..n].iter().filter(|fate| !matches!(fate, TxTo::Sent | TxTo::Wait)).count();
+        let errors =
+            fates[..n].iter().filter(|fate| !matches!(fate, TxTo::Sent | TxTo::Wait)).count();
         if errors > 0 {
             self.lanes.tx_error.add(self.sw_if.at(), errors as u64);
         }
@@ -184,7 +192,8 @@ impl<Q: TxQueue> Tx<Q> {
         }
     }
 
-    /// Sends packets that wait by one call of the device; returns the number of its frames, at least 1.
+    /// Sends packets that wait by one call of the device; returns the number of its frames, at
+    /// least 1.
     fn drain_once(&mut self, max: usize, cx: &mut Cx<'_, false>) -> usize {
         let Some(queue) = &mut self.queue else {
             self.let_go(1, Some(TxTo::Closed), cx);
@@ -209,7 +218,9 @@ impl<Q: TxQueue> Tx<Q> {
         let CutFeed { entry, next, owners, frames, .. } = feed;
         if any {
             for (owner, loss) in owners[..frames].iter().zip(losses) {
-                if let (Some(loss), Some(held)) = (loss, self.hold.queue.get_mut(usize::from(*owner))) {
+                if let (Some(loss), Some(held)) =
+                    (loss, self.hold.queue.get_mut(usize::from(*owner)))
+                {
                     held.fate = loss.into();
                 }
             }
@@ -217,7 +228,8 @@ impl<Q: TxQueue> Tx<Q> {
         if let Some(held) = self.hold.queue.get_mut(entry) {
             held.next = next;
         }
-        // It was planned before, so it can be cut; a device that takes no frame gets rid of one packet.
+        // It was planned before, so it can be cut; a device that takes no frame gets rid of one
+        // packet.
         let stuck = frames == 0;
         self.let_go(if stuck { 1 } else { entry }, stuck.then_some(TxTo::BadOffload), cx);
         frames.max(1)
@@ -411,9 +423,13 @@ impl<Q> Default for TxQueues<Q> {
 }
 
 impl<Q: TxQueue> TxQueues<Q> {
-    /// Returns the constructor of the interface's transmit node, as [`net::Interfaces::create`] takes it. `queues` are by
-    /// thread; a thread without one drops by name.
-    pub fn make(queues: Vec<Q>, ip: bool, takes: Takes) -> impl Fn(&World, ThreadIndex, SwIfIndex) -> Tx<Q> {
+    /// Returns the constructor of the interface's transmit node, as [`net::Interfaces::create`]
+    /// takes it. `queues` are by thread; a thread without one drops by name.
+    pub fn make(
+        queues: Vec<Q>,
+        ip: bool,
+        takes: Takes,
+    ) -> impl Fn(&World, ThreadIndex, SwIfIndex) -> Tx<Q> {
         let queues = Mutex::new(queues.into_iter().map(Some).collect::<Vec<_>>());
         move |world, thread, sw_if| Tx {
             sw_if,
@@ -422,7 +438,11 @@ impl<Q: TxQueue> TxQueues<Q> {
             lanes: IfLanes::of(world, thread),
             headers: vec![[0; MAX_HEADERS]; FRAME_SIZE].into(),
             hold: Hold::new(world, thread),
-            queue: queues.lock().expect("no panic inside").get_mut(thread.at()).and_then(Option::take),
+            queue: queues
+                .lock()
+                .expect("no panic inside")
+                .get_mut(thread.at())
+                .and_then(Option::take),
         }
     }
 
@@ -446,7 +466,8 @@ impl<Q: TxQueue> TxQueues<Q> {
         self.tell(world, move |tx| tx.takes = takes.sane());
     }
 
-    /// Takes the queues from their threads and closes them. Packets are dropped by name from now on.
+    /// Takes the queues from their threads and closes them. Packets are dropped by name from now
+    /// on.
     pub fn close(&self, world: &World) {
         let trash = world.get::<Trash>();
         self.tell(world, move |tx| {

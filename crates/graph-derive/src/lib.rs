@@ -17,19 +17,25 @@
 //!
 //! The first line of the doc comment is the text; a counted variant without one does not compile.
 //!
-//! The counter's name below `/err/NODE/` is the variant's name in snake case. `#[counter("uRPF Drop")]` beside the attribute above
-//! gives it another: where VPP has the same counter, ours has its name. Variants with the same `#[counter]`, target and text share that
-//! counter. `#[counter("rpf_failure", of = "ip4-input")]` counts under another node's name, where VPP does.
+//! The counter's name below `/err/NODE/` is the variant's name in snake case. `#[counter("uRPF
+//! Drop")]` beside the attribute above gives it another: where VPP has the same counter, ours has
+//! its name. Variants with the same `#[counter]`, target and text share that counter. `#[counter("
+//! rpf_failure", of = "ip4-input")]` counts under another node's name, where VPP does.
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use std::collections::HashMap;
 use syn::parse::ParseStream;
-use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Lit, LitStr, Meta, Token, Variant};
+use syn::{
+    Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Lit, LitStr, Meta, Token, Variant,
+};
 
 /// Derives `graph::Next`. See the crate's page.
-#[proc_macro_derive(Next, attributes(next, next_feature, dynamic, drop, punt, free, keep, count, counter))]
+#[proc_macro_derive(
+    Next,
+    attributes(next, next_feature, dynamic, drop, punt, free, keep, count, counter)
+)]
 pub fn derive_next(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
     expand(&input).unwrap_or_else(Error::into_compile_error).into()
@@ -138,16 +144,20 @@ fn way_out(variant: &Variant) -> syn::Result<Way> {
         let path = attr.path();
         let way = if path.is_ident("next") {
             let (mut node, mut count) = (None, false);
-            let args =
-                attr.parse_args_with(syn::punctuated::Punctuated::<Expr, syn::Token![,]>::parse_terminated)?;
+            let args = attr.parse_args_with(
+                syn::punctuated::Punctuated::<Expr, syn::Token![,]>::parse_terminated,
+            )?;
             for arg in args {
                 match arg {
                     Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => node = Some(text.value()),
                     Expr::Path(path) if path.path.is_ident("count") => count = true,
-                    other => return Err(Error::new_spanned(other, "expected a node's name, or `count`")),
+                    other => {
+                        return Err(Error::new_spanned(other, "expected a node's name, or `count`"));
+                    }
                 }
             }
-            let node = node.ok_or_else(|| Error::new_spanned(attr, "expected #[next(\"node-name\")]"))?;
+            let node =
+                node.ok_or_else(|| Error::new_spanned(attr, "expected #[next(\"node-name\")]"))?;
             Way::Node(node, count)
         } else if path.is_ident("next_feature") {
             Way::Feature

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Feature arcs: per interface, an ordered list of nodes that packets pass.
 //!
-//! The order is a partial one, by names: each feature names the features it comes before and after. Workers read a table of chains
-//! that control writes in place: one word says where an interface's chain starts, so it changes as a whole, and memory follows the
-//! number of interfaces. Chains are only ever added, never changed: a packet that is held, or handed off to another
-//! thread, keeps a valid position, and the configuration that stands there. Equal chains are stored once.
+//! The order is a partial one, by names: each feature names the features it comes before and after.
+//! Workers read a table of chains that control writes in place: one word says where an interface's
+//! chain starts, so it changes as a whole, and memory follows the number of interfaces. Chains are
+//! only ever added, never changed: a packet that is held, or handed off to another thread, keeps a
+//! valid position, and the configuration that stands there. Equal chains are stored once.
 
 use crate::config::{Words, words_of};
 use crate::order::{order_of_arc, sorted};
@@ -33,8 +34,8 @@ pub struct Feature {
     pub arc: &'static str,
     /// The node's name; also the feature's.
     pub node: &'static str,
-    /// Features of this arc that come later. A plugin of the build declares each ([`check_order`](crate::check_order)); it may be
-    /// disabled.
+    /// Features of this arc that come later. A plugin of the build declares each
+    /// ([`check_order`](crate::check_order)); it may be disabled.
     pub before: &'static [&'static str],
     /// Features of this arc that come earlier; as for `before`.
     pub after: &'static [&'static str],
@@ -61,7 +62,8 @@ const ARCS: usize = 64;
 pub struct ArcTable {
     /// By arc and interface: the chain's first step plus one; 0 for none.
     starts: Reserve<AtomicU32>,
-    /// The node plus one, 0 for a step that isn't there; behind it the configuration. A step is a quarter of a cache line.
+    /// The node plus one, 0 for a step that isn't there; behind it the configuration. A step is a
+    /// quarter of a cache line.
     steps: Reserve<[AtomicU32; 1 + size_of::<Words>() / 4]>,
 }
 
@@ -96,10 +98,13 @@ impl ArcTable {
         node.load(Ordering::Relaxed).checked_sub(1).map(NodeIndex)
     }
 
-    /// The configuration of a step, the default one for a position in no chain. Loads no more words than the type has.
+    /// The configuration of a step, the default one for a position in no chain. Loads no more words
+    /// than the type has.
     #[inline(always)]
     pub(crate) fn config<C: Plain>(&self, at: u32) -> C {
-        let Some([_, config @ ..]) = self.steps.as_slice().get(at as usize) else { return C::default() };
+        let Some([_, config @ ..]) = self.steps.as_slice().get(at as usize) else {
+            return C::default();
+        };
         let mut words = Words::default();
         for (word, cell) in words.iter_mut().zip(config).take(const { words_of::<C>() }) {
             *word = cell.load(Ordering::Relaxed);
@@ -113,9 +118,11 @@ pub(crate) struct Arc {
     pub end: NodeIndex,
     /// In order.
     pub features: Vec<(Feature, NodeIndex)>,
-    /// Features that their owners have enabled on each interface, as (position in `features`, configuration), by position.
+    /// Features that their owners have enabled on each interface, as (position in `features`,
+    /// configuration), by position.
     enabled: HashMap<SwIfIndex, Vec<(usize, Words)>>,
-    /// Features that an operator has switched on, with this configuration, or off on each interface against their owners.
+    /// Features that an operator has switched on, with this configuration, or off on each
+    /// interface against their owners.
     chosen: HashMap<SwIfIndex, Vec<(usize, Option<Words>)>>,
     /// Interfaces whose chains end elsewhere.
     ends: HashMap<SwIfIndex, NodeIndex>,
@@ -200,7 +207,8 @@ impl Arcs {
         Ok((index, at))
     }
 
-    /// Enables or disables a feature on an interface for the feature's owner. This ends an operator's setting.
+    /// Enables or disables a feature on an interface for the feature's owner. This ends an
+    /// operator's setting.
     ///
     /// # Errors
     /// An interface that there is no room for; too many different chains.
@@ -225,8 +233,9 @@ impl Arcs {
         self.rebuild(arc, sw_if)
     }
 
-    /// Enables a feature on an interface with this configuration for an operator, or disables it. The owner's setting is kept, and is
-    /// in force again when the operator takes its setting back.
+    /// Enables a feature on an interface with this configuration for an operator, or disables it.
+    /// The owner's setting is kept, and is in force again when the operator takes its setting
+    /// back.
     ///
     /// # Errors
     /// As [`Self::set`].
@@ -244,7 +253,8 @@ impl Arcs {
         self.rebuild(arc, sw_if)
     }
 
-    /// Returns true if the owner of a feature has enabled it on an interface, whatever the operator's setting.
+    /// Returns true if the owner of a feature has enabled it on an interface, whatever the
+    /// operator's setting.
     pub fn is_set(&self, arc: ArcIndex, feature: usize, sw_if: SwIfIndex) -> bool {
         let enabled = self.all[arc.at()].enabled.get(&sw_if);
         enabled.is_some_and(|list| list.iter().any(|(at, _)| *at == feature))
@@ -269,12 +279,18 @@ impl Arcs {
     ///
     /// # Errors
     /// As [`Self::set`].
-    pub fn set_end(&mut self, arc: ArcIndex, sw_if: SwIfIndex, end: NodeIndex) -> Result<(), String> {
+    pub fn set_end(
+        &mut self,
+        arc: ArcIndex,
+        sw_if: SwIfIndex,
+        end: NodeIndex,
+    ) -> Result<(), String> {
         self.all[arc.at()].ends.insert(sw_if, end);
         self.rebuild(arc, sw_if)
     }
 
-    /// Forgets an interface that has gone: the next interface with its index has no feature enabled.
+    /// Forgets an interface that has gone: the next interface with its index has no feature
+    /// enabled.
     pub fn forget(&mut self, sw_if: SwIfIndex) {
         for (i, arc) in self.all.iter_mut().enumerate() {
             arc.ends.remove(&sw_if);
@@ -290,13 +306,18 @@ impl Arcs {
     /// Features enabled on an interface, in order, with their configuration.
     pub fn enabled(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Vec<(&'static str, Words)> {
         let arc = &self.all[arc.at()];
-        arc.in_force(sw_if).into_iter().map(|(place, config)| (arc.features[place].0.node, config)).collect()
+        arc.in_force(sw_if)
+            .into_iter()
+            .map(|(place, config)| (arc.features[place].0.node, config))
+            .collect()
     }
 
     fn rebuild(&mut self, index: ArcIndex, sw_if: SwIfIndex) -> Result<(), String> {
         let table = &*self.table;
         let cell = table.cell(index, sw_if).ok_or_else(|| {
-            format!("sw_if_index {sw_if}: too many interfaces for feature arcs, {INTERFACES} at most")
+            format!(
+                "sw_if_index {sw_if}: too many interfaces for feature arcs, {INTERFACES} at most"
+            )
         })?;
         let arc = &self.all[index.at()];
         let list = arc.in_force(sw_if);
@@ -316,9 +337,13 @@ impl Arcs {
                 None => {
                     let at = self.steps;
                     if at + chain.len() > STEPS {
-                        return Err(format!("too many different chains of features, {STEPS} steps at most"));
+                        return Err(format!(
+                            "too many different chains of features, {STEPS} steps at most"
+                        ));
                     }
-                    for ([node, config @ ..], step) in table.steps.as_slice()[at..].iter().zip(&chain) {
+                    for ([node, config @ ..], step) in
+                        table.steps.as_slice()[at..].iter().zip(&chain)
+                    {
                         node.store(step.node.0 + 1, Ordering::Relaxed);
                         config
                             .iter()
@@ -350,7 +375,8 @@ mod tests {
         let mut arcs = Arcs::new(table.clone());
         let def = ArcDef { name: "a", starts: &[], end: "end" };
         let feature = |node, before| Feature { arc: "a", node, before, after: &[] };
-        let features = vec![(feature("x", &["yy"]), NodeIndex(1)), (feature("yy", &[]), NodeIndex(2))];
+        let features =
+            vec![(feature("x", &["yy"]), NodeIndex(1)), (feature("yy", &[]), NodeIndex(2))];
         arcs.add(def, NodeIndex(100), features).expect("no cycle");
         let arc = arcs.find("a").expect("added");
         arcs.set(arc, 1, SwIfIndex(3), Some(SEVEN)).expect("room");
@@ -371,7 +397,8 @@ mod tests {
         arcs.set(arc, 0, SwIfIndex(5), None).expect("room");
         arcs.set(arc, 1, SwIfIndex(5), None).expect("room");
         assert_eq!(table.start(arc, SwIfIndex(5)), None);
-        // An operator's setting goes before the owner's, until the owner's changes or the operator's is taken back.
+        // An operator's setting goes before the owner's, until the owner's changes or the
+        // operator's is taken back.
         arcs.set(arc, 1, SwIfIndex(6), Some(SEVEN)).expect("room");
         for (feature, on, now, chosen) in [
             (1, false, [].as_slice(), Some(("yy", false))),
@@ -384,16 +411,23 @@ mod tests {
         ] {
             arcs.choose(arc, feature, SwIfIndex(6), on.then_some(NONE)).expect("room");
             assert_eq!(arcs.enabled(arc, SwIfIndex(6)), now, "{feature} {on}");
-            let all: Vec<_> = chosen.into_iter().map(|(node, on)| (SwIfIndex(6), "a", node, on)).collect();
+            let all: Vec<_> =
+                chosen.into_iter().map(|(node, on)| (SwIfIndex(6), "a", node, on)).collect();
             assert_eq!(arcs.chosen(), all, "{feature} {on}");
         }
         arcs.set(arc, 1, SwIfIndex(6), Some([8, 0, 9])).expect("room");
-        assert_eq!((arcs.enabled(arc, SwIfIndex(6)), arcs.chosen()), (vec![("yy", [8, 0, 9])], Vec::new()));
+        assert_eq!(
+            (arcs.enabled(arc, SwIfIndex(6)), arcs.chosen()),
+            (vec![("yy", [8, 0, 9])], Vec::new())
+        );
         arcs.choose(arc, 1, SwIfIndex(6), None).expect("room");
         arcs.forget(SwIfIndex(6));
         assert_eq!((table.start(arc, SwIfIndex(6)), arcs.chosen()), (None, Vec::new()));
         arcs.forget(SwIfIndex(3));
-        assert_eq!((table.start(arc, SwIfIndex(3)), arcs.enabled(arc, SwIfIndex(3))), (None, Vec::new()));
+        assert_eq!(
+            (table.start(arc, SwIfIndex(3)), arcs.enabled(arc, SwIfIndex(3))),
+            (None, Vec::new())
+        );
         // A chain that comes again takes no more memory.
         let steps = arcs.steps;
         for _ in 0..10 {

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 /// A thread that has not answered by then is not waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Threads answer within a turn. A command looks for the answers again and again that long, and then as often.
+/// Threads answer within a turn. A command looks for the answers again and again that long, and
+/// then as often.
 const SOON: Duration = Duration::from_millis(1);
 
 /// Pending answers: one for each thread.
@@ -23,8 +24,8 @@ pub struct Asked<T> {
 type Slot<T> = Arc<Mutex<Option<T>>>;
 
 impl World {
-    /// Asks every thread something, at its next turn; a thread that sleeps is woken. Control doesn't wait: a command goes on
-    /// with [`Asked::then`].
+    /// Asks every thread something, at its next turn; a thread that sleeps is woken. Control
+    /// doesn't wait: a command goes on with [`Asked::then`].
     pub fn ask<T: Send + 'static>(
         &self,
         question: impl Fn(&mut Runtime) -> T + Send + Sync + 'static,
@@ -38,12 +39,17 @@ impl World {
             });
             slot
         };
-        Asked { slots: (0..self.threads()).map(ask).collect(), since: Instant::now(), patience: PATIENCE }
+        Asked {
+            slots: (0..self.threads()).map(ask).collect(),
+            since: Instant::now(),
+            patience: PATIENCE,
+        }
     }
 }
 
 impl<T: Send + 'static> Asked<T> {
-    /// The answers, by thread, once all are there or it has taken too long: `None` for a thread that hasn't answered.
+    /// The answers, by thread, once all are there or it has taken too long: `None` for a thread
+    /// that hasn't answered.
     pub fn poll(&mut self) -> Option<Vec<Option<T>>> {
         // A thread that has answered has dropped its reference to the slot.
         let there = self.slots.iter().all(|slot| Arc::strong_count(slot) == 1);
@@ -65,7 +71,8 @@ impl<T: Send + 'static> Asked<T> {
         }
     }
 
-    /// The output of a command that needs the answers: `f` is called on the control thread when they are there.
+    /// The output of a command that needs the answers: `f` is called on the control thread when
+    /// they are there.
     pub fn then(self, f: impl FnOnce(Vec<Option<T>>) -> Result<Output, Error> + 'static) -> Output {
         Output::task(Then { asked: self, f: Some(f), wake: None })
     }
@@ -142,7 +149,9 @@ mod tests {
         usage: "",
         help: "Free buffers of each thread",
         run: |world, _| {
-            Ok(world.ask(|rt| rt.cache().free_count()).then(|counts| Ok(Output::text(format!("{counts:?}")))))
+            Ok(world
+                .ask(|rt| rt.cache().free_count())
+                .then(|counts| Ok(Output::text(format!("{counts:?}")))))
         },
     }];
     static PLUGINS: &[&Plugin] = &[&Plugin { name: "test", cli: CLI, ..Plugin::EMPTY }];
@@ -151,7 +160,9 @@ mod tests {
     fn a_command_waits_for_the_threads_of_a_bench() {
         let mut bench = Bench::new(PLUGINS);
         assert_eq!(bench.cli("show buffers cached").expect("an answer"), "[Some(0)]\n");
-        assert!(bench.cli("show buffers").expect_err("no such command").to_string().contains("cached"));
+        assert!(
+            bench.cli("show buffers").expect_err("no such command").to_string().contains("cached")
+        );
     }
 
     #[test]
@@ -168,7 +179,8 @@ mod tests {
         );
         assert!(list.iter().all(|t| t.tid != 0 && t.core.is_none() && t.turns > 0), "{list:?}");
         drop(threads.stop(&world));
-        let mut asked = world.ask(|rt| rt.input_modes().any(|(_, mode)| mode == InputMode::Polling));
+        let mut asked =
+            world.ask(|rt| rt.input_modes().any(|(_, mode)| mode == InputMode::Polling));
         assert_eq!(asked.poll(), None);
         asked.patience = std::time::Duration::ZERO;
         assert_eq!(asked.poll(), Some(vec![None, None, None]));

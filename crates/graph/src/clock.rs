@@ -4,7 +4,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Nanoseconds since the start. `set clock adjust` moves it on, and with it every timer: ageing, reassembly, neighbours.
+/// Nanoseconds since the start. `set clock adjust` moves it on, and with it every timer: ageing,
+/// reassembly, neighbours.
 #[derive(Debug)]
 pub struct Clock {
     start: Instant,
@@ -26,7 +27,8 @@ impl Clock {
         self.start.elapsed().as_nanos() as u64 + self.ahead.load(Ordering::Relaxed)
     }
 
-    /// From 1970 to the start, taken at the start: what is written of a moment stays the same when the system's time is set later.
+    /// From 1970 to the start, taken at the start: what is written of a moment stays the same when
+    /// the system's time is set later.
     pub fn start_time(&self) -> Duration {
         self.since_1970
     }

@@ -10,11 +10,13 @@ use zerocopy::IntoBytes;
 pub(crate) type Words = [u32; 3];
 
 /// The node of a feature that has a configuration on each interface. A plugin lists it with
-/// [`NodeDef::configured`](crate::NodeDef::configured), control sets it with [`World::configure_feature`](crate::World::configure_feature), and
-/// the node reads that of a packet with [`Cx::feature_config`](crate::Cx::feature_config).
+/// [`NodeDef::configured`](crate::NodeDef::configured), control sets it with
+/// [`World::configure_feature`](crate::World::configure_feature), and the node reads that of a
+/// packet with [`Cx::feature_config`](crate::Cx::feature_config).
 pub trait Configured: Node {
-    /// Its type: plain data of at most 12 bytes, which stand in the chain beside the node. The default value is in force on an interface
-    /// where only the operator wants the feature. A feature that needs more keeps it in [`sync::Slots`] and has the index here.
+    /// Its type: plain data of at most 12 bytes, which stand in the chain beside the node. The
+    /// default value is in force on an interface where only the operator wants the feature. A
+    /// feature that needs more keeps it in [`sync::Slots`] and has the index here.
     type Config: Plain;
 }
 
@@ -59,8 +61,12 @@ impl ConfigType {
     /// Both types' names.
     pub fn check<C: Plain>(&self, feature: &str) -> Result<(), String> {
         let Self { name, .. } = self;
-        let what =
-            || format!("feature {feature} is configured by {}, and listed with {name}", type_name::<C>());
+        let what = || {
+            format!(
+                "feature {feature} is configured by {}, and listed with {name}",
+                type_name::<C>()
+            )
+        };
         self.is::<C>().then_some(()).ok_or_else(what)
     }
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Replication: packets of which several copies leave, such as multicast and flooded frames.
 //!
-//! A node keeps such packets (`#[keep]`) and makes the copies at the end of the vector. The number of copies at a time is bounded, so that
-//! few packets with many targets don't take all buffers: packets beyond it go back to the node, behind the copies. A node that makes
-//! copies beside its packets counts them by [`Copies::note`].
+//! A node keeps such packets (`#[keep]`) and makes the copies at the end of the vector. The number
+//! of copies at a time is bounded, so that few packets with many targets don't take all buffers:
+//! packets beyond it go back to the node, behind the copies. A node that makes copies beside its
+//! packets counts them by [`Copies::note`].
 
 use crate::{Cx, Next};
 use buffer::{Buffer, Owned};
 
-/// Copies that the packets of a vector make at most, plus those of the packet that reaches this number.
+/// Copies that the packets of a vector make at most, plus those of the packet that reaches this
+/// number.
 const AT_ONCE: usize = 1024;
 
 /// Bytes of each copy that the next nodes may change. The copies share the rest.
@@ -66,8 +68,9 @@ pub struct Copied {
     pub missing: usize,
 }
 
-/// Sends a copy of a packet to each target. The packet itself is the copy for the last target if its head holds all of it. `lead`
-/// prepares a copy for a target and returns its next node; without any target the packet goes to `nowhere`.
+/// Sends a copy of a packet to each target. The packet itself is the copy for the last target if
+/// its head holds all of it. `lead` prepares a copy for a target and returns its next node; without
+/// any target the packet goes to `nowhere`.
 pub fn copy_to_each<T, N: Next>(
     packet: Owned,
     mut targets: impl Iterator<Item = T> + Clone,

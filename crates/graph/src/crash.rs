@@ -32,14 +32,16 @@ pub(crate) fn leave() {
     PLACE.set(NOWHERE);
 }
 
-/// Writes what this thread was doing, for a panic hook that doesn't return: no other thread is looked at, no lock taken.
+/// Writes what this thread was doing, for a panic hook that doesn't return: no other thread is
+/// looked at, no lock taken.
 pub fn crash_context(out: &mut dyn Write) {
     let place = PLACE.get();
     if place.node.is_null() {
         return;
     }
-    // SAFETY: `enter` was called on this thread further up its stack and `leave` was not, so both are alive; the stack above
-    // them stands still while the hook runs, and doesn't go on after it.
+    // SAFETY: `enter` was called on this thread further up its stack and `leave` was not, so both
+    // are alive; the stack above them stands still while the hook runs, and doesn't go on after
+    // it.
     let (node, core) = unsafe { (&*place.node, &*place.core) };
     let _ = writeln!(
         out,
@@ -49,7 +51,12 @@ pub fn crash_context(out: &mut dyn Write) {
     let Some(last) = core.trace.records().last().map(|r| r.trace) else { return };
     let _ = writeln!(out, "last traced packet:");
     for record in core.trace.records().filter(|r| r.trace == last) {
-        let _ = writeln!(out, "  node index {}: {}", record.node, record.to_string().replace('\n', "\n    "));
+        let _ = writeln!(
+            out,
+            "  node index {}: {}",
+            record.node,
+            record.to_string().replace('\n', "\n    ")
+        );
     }
 }
 

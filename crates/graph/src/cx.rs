@@ -5,7 +5,9 @@ use crate::arcs::ArcTable;
 use crate::core::Core;
 use crate::node::dynamic_code;
 use crate::slot::NodeRuntime;
-use crate::{ArcIndex, Configured, ErrorIndex, Next, NodeIndex, Reason, SwIfIndex, ThreadIndex, Trace};
+use crate::{
+    ArcIndex, Configured, ErrorIndex, Next, NodeIndex, Reason, SwIfIndex, ThreadIndex, Trace,
+};
 use buffer::{Buffer, Cache, Flags, Frame, Owned};
 use sync::Turn;
 
@@ -33,8 +35,9 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.node.index
     }
 
-    /// Calls this node's [`tick`](crate::Node::tick) at the end of the turn, or of the next one if it is called from there: for work
-    /// that is done in portions. The thread doesn't sleep until then.
+    /// Calls this node's [`tick`](crate::Node::tick) at the end of the turn, or of the next one if
+    /// it is called from there: for work that is done in portions. The thread doesn't sleep
+    /// until then.
     #[inline]
     pub fn again(&mut self) {
         if !self.core.again.contains(&self.node.index) {
@@ -60,7 +63,8 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.core.cache.alloc()
     }
 
-    /// A buffer for a packet of the router's own, such as a question for a neighbour: there is one when forwarding finds none.
+    /// A buffer for a packet of the router's own, such as a question for a neighbour: there is one
+    /// when forwarding finds none.
     #[inline]
     pub fn alloc_own(&mut self) -> Option<Owned> {
         self.core.cache.alloc_own()
@@ -84,7 +88,8 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.core.cache.free(buffer);
     }
 
-    /// Sends one more packet along an edge of this node: a reply, a fragment, a clone, a packet that an input brings.
+    /// Sends one more packet along an edge of this node: a reply, a fragment, a clone, a packet
+    /// that an input brings.
     #[inline]
     pub fn emit<N: Next>(&mut self, next: N, mut buffer: Owned) {
         debug_assert!(self.node.is_of::<N>(), "a way out of another node");
@@ -99,7 +104,8 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.core.send_one(self.node, code, buffer);
     }
 
-    /// Sends packets along an edge of this node: for packets that an input brings. Leaves the frame empty.
+    /// Sends packets along an edge of this node: for packets that an input brings. Leaves the frame
+    /// empty.
     #[inline]
     pub fn emit_frame<N: Next>(&mut self, next: N, frame: &mut Box<Frame>) {
         debug_assert!(self.node.is_of::<N>(), "a way out of another node");
@@ -109,8 +115,9 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.core.send_all(self.node, next.code(), frame);
     }
 
-    /// Sends packets that came in on one interface to the first feature of an arc there, or on `otherwise` if none is enabled:
-    /// what a driver's input does with `device-input`. Leaves the frame empty.
+    /// Sends packets that came in on one interface to the first feature of an arc there, or on
+    /// `otherwise` if none is enabled: what a driver's input does with `device-input`. Leaves
+    /// the frame empty.
     #[inline]
     pub fn emit_frame_on<N: Next>(
         &mut self,
@@ -119,7 +126,9 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         otherwise: N,
         frame: &mut Box<Frame>,
     ) {
-        let Some(at) = self.arcs.start(arc, sw_if) else { return self.emit_frame(otherwise, frame) };
+        let Some(at) = self.arcs.start(arc, sw_if) else {
+            return self.emit_frame(otherwise, frame);
+        };
         if self.core.trace.marking(self.node.index) {
             self.mark_frame(otherwise.code(), frame);
         }
@@ -156,13 +165,15 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         }
     }
 
-    /// Counts packets that this node has processed in place of another node, for a reason of that one ([`crate::World::reason_index`]).
+    /// Counts packets that this node has processed in place of another node, for a reason of that
+    /// one ([`crate::World::reason_index`]).
     #[inline(always)]
     pub fn count_for(&self, reason: ErrorIndex, n: u64) {
         self.core.errors.add(reason.at(), n);
     }
 
-    /// Starts a feature arc on an interface: the first node of it, or `None` if no feature is enabled there.
+    /// Starts a feature arc on an interface: the first node of it, or `None` if no feature is
+    /// enabled there.
     #[inline(always)]
     pub fn start_arc(&self, arc: ArcIndex, sw_if: u32, b: &mut Buffer) -> Option<NodeIndex> {
         let at = self.arcs.start(arc, SwIfIndex(sw_if))?;
@@ -176,14 +187,20 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.arcs.start(arc, SwIfIndex(sw_if)).is_some()
     }
 
-    /// The features that packets of the interface pass on the arc, in order, and then the node at the arc's end. The caller has to stop
-    /// at that node: steps of other interfaces may follow.
+    /// The features that packets of the interface pass on the arc, in order, and then the node at
+    /// the arc's end. The caller has to stop at that node: steps of other interfaces may
+    /// follow.
     #[inline(always)]
-    pub fn chain(&self, arc: ArcIndex, sw_if: u32) -> impl Iterator<Item = ChainStep<'a>> + use<'a, TRACED> {
+    pub fn chain(
+        &self,
+        arc: ArcIndex,
+        sw_if: u32,
+    ) -> impl Iterator<Item = ChainStep<'a>> + use<'a, TRACED> {
         self.arcs.chain(arc, SwIfIndex(sw_if))
     }
 
-    /// Where [`next_feature`](crate::Target::NextFeature) would send the packet: the arc's next feature there, or its end.
+    /// Where [`next_feature`](crate::Target::NextFeature) would send the packet: the arc's next
+    /// feature there, or its end.
     #[inline(always)]
     pub fn peek_feature(&self, b: &Buffer) -> Option<NodeIndex> {
         self.arcs.node(b.feature)
@@ -192,7 +209,11 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     /// Configuration of this feature, whose node is `N`, on the packet's interface.
     #[inline(always)]
     pub fn feature_config<N: Configured>(&self, b: &Buffer) -> N::Config {
-        debug_assert!(self.node.config.is::<N::Config>(), "{} has another configuration", self.node.name);
+        debug_assert!(
+            self.node.config.is::<N::Config>(),
+            "{} has another configuration",
+            self.node.name
+        );
         self.arcs.config(b.feature.wrapping_sub(1))
     }
 
@@ -209,7 +230,8 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         }
     }
 
-    /// Hands a packet to the node `to` on another thread. A full ring drops it, and counts that as congestion.
+    /// Hands a packet to the node `to` on another thread. A full ring drops it, and counts that as
+    /// congestion.
     #[inline]
     pub fn handoff(&mut self, thread: ThreadIndex, to: NodeIndex, buffer: Owned) {
         self.core.handoff(thread, to, buffer);
@@ -247,7 +269,11 @@ impl ChainStep<'_> {
 impl ArcTable {
     /// See [`Cx::chain`].
     #[inline(always)]
-    pub(crate) fn chain(&self, arc: ArcIndex, sw_if: SwIfIndex) -> impl Iterator<Item = ChainStep<'_>> {
+    pub(crate) fn chain(
+        &self,
+        arc: ArcIndex,
+        sw_if: SwIfIndex,
+    ) -> impl Iterator<Item = ChainStep<'_>> {
         let start = self.start(arc, sw_if).unwrap_or(u32::MAX);
         (start..).map_while(move |at| Some(ChainStep { arcs: self, at, node: self.node(at)? }))
     }

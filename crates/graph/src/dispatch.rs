@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The loop around a node's body, compiled for each instruction set if the node is a hot one, or once.
+//! The loop around a node's body, compiled for each instruction set if the node is a hot one, or
+//! once.
 //!
-//! Wrapper outside, always-inline body inside: a function with `#[target_feature]` calls the generic body, and everything in it
-//! is compiled for that feature set. What isn't inlined falls back to the lowest.
+//! Wrapper outside, always-inline body inside: a function with `#[target_feature]` calls the
+//! generic body, and everything in it is compiled for that feature set. What isn't inlined falls
+//! back to the lowest.
 
 use crate::arcs::ArcTable;
 use crate::core::Core;
@@ -125,7 +127,8 @@ fn run_raw<I: Isa, N: Node>(
     arcs: &ArcTable,
     frame: &mut Box<Frame>,
 ) {
-    // SAFETY: only `ErasedNode::run` makes a `NodePtr`: of the type that this variant was made for, borrowed exclusively.
+    // SAFETY: only `ErasedNode::run` makes a `NodePtr`: of the type that this variant was made for,
+    // borrowed exclusively.
     run::<N, I>(unsafe { &mut *data.0.cast::<N>() }, node, core, turn, arcs, frame);
 }
 
@@ -187,7 +190,11 @@ fn run<N: Node, I: Isa>(
 
 /// The loop of a node that is written for one packet.
 #[inline(always)]
-pub(crate) fn each<N: Node>(this: &mut N, vector: &mut Vector<'_, N::Next>, cx: &mut Cx<'_, false>) {
+pub(crate) fn each<N: Node>(
+    this: &mut N,
+    vector: &mut Vector<'_, N::Next>,
+    cx: &mut Cx<'_, false>,
+) {
     match N::PREFETCH {
         Prefetch::None => {
             for (b, out) in vector.packets() {
@@ -228,7 +235,8 @@ pub(crate) fn fetch<const PACKET: bool>(meta: *const u8) {
     }
 }
 
-/// A frame with traced packets: every node writes a record, and the body is the same one, for one packet at a time.
+/// A frame with traced packets: every node writes a record, and the body is the same one, for one
+/// packet at a time.
 #[cold]
 #[inline(never)]
 fn traced<N: Node>(
@@ -257,7 +265,13 @@ fn traced<N: Node>(
 
 #[cold]
 #[inline(never)]
-fn keep<N: Node>(this: &mut N, node: &NodeRuntime, core: &mut Core, turn: &Turn<'_>, arcs: &ArcTable) {
+fn keep<N: Node>(
+    this: &mut N,
+    node: &NodeRuntime,
+    core: &mut Core,
+    turn: &Turn<'_>,
+    arcs: &ArcTable,
+) {
     let empty = core.spare();
     let mut kept = std::mem::replace(&mut core.kept, empty);
     for buffer in kept.drain() {

@@ -12,15 +12,18 @@ const HEAD: &str = r##"digraph ferrovia {
   edge [color="#888888", arrowsize=0.5, penwidth=0.7];
 "##;
 
-/// Returns true if packets end at this node. So many nodes drop that the arrows would hide all others: they get a red border instead.
+/// Returns true if packets end at this node. So many nodes drop that the arrows would hide all
+/// others: they get a red border instead.
 fn is_end(name: &str) -> bool {
     ["drop", "punt"].iter().any(|word| has_last_word(name, word))
 }
 
-/// Nodes of one family stand in one frame: nodes with the same first word, and the nodes of one interface.
+/// Nodes of one family stand in one frame: nodes with the same first word, and the nodes of one
+/// interface.
 fn family(node: &NodeInfo) -> &str {
     let name = &*node.name;
-    let interface = name.strip_suffix("-output").or(name.strip_suffix("-tx").filter(|_| node.transmits()));
+    let interface =
+        name.strip_suffix("-output").or(name.strip_suffix("-tx").filter(|_| node.transmits()));
     interface.or(name.split_once('-').map(|(first, _)| first)).unwrap_or(name)
 }
 
@@ -39,7 +42,8 @@ fn look(node: &NodeInfo) -> &'static str {
 /// Names on a line that lists nodes.
 const NAMES: usize = 32;
 
-/// Generator of the graph's Graphviz text, one line at a time, since it is long with many interfaces.
+/// Generator of the graph's Graphviz text, one line at a time, since it is long with many
+/// interfaces.
 pub struct Picture {
     /// Nodes that are left out.
     hidden: BTreeSet<&'static str>,
@@ -53,7 +57,8 @@ pub struct Picture {
 
 /// Position in the text.
 enum At {
-    /// Indices of the nodes that aren't read yet. All nodes are read before the first line is written.
+    /// Indices of the nodes that aren't read yet. All nodes are read before the first line is
+    /// written.
     Read(Box<dyn Iterator<Item = NodeIndex>>),
     /// The family with this number is next.
     Family(usize),
@@ -124,19 +129,21 @@ impl Picture {
                 }
                 None => self.at = At::Rank(0, 0),
             },
-            At::Member(number, members, at, framed) => match members.get(at).map(|at| &nodes[*at]) {
-                Some(node) => {
-                    let indent = if framed { "    " } else { "  " };
-                    writeln!(out, "{indent}\"{}\"{};", node.name, look(node))?;
-                    self.at = At::Member(number, members, at + 1, framed);
-                }
-                None => {
-                    if framed {
-                        out.push_str("  }\n");
+            At::Member(number, members, at, framed) => {
+                match members.get(at).map(|at| &nodes[*at]) {
+                    Some(node) => {
+                        let indent = if framed { "    " } else { "  " };
+                        writeln!(out, "{indent}\"{}\"{};", node.name, look(node))?;
+                        self.at = At::Member(number, members, at + 1, framed);
                     }
-                    self.at = At::Family(number + 1);
+                    None => {
+                        if framed {
+                            out.push_str("  }\n");
+                        }
+                        self.at = At::Family(number + 1);
+                    }
                 }
-            },
+            }
             At::Rank(rank, at) => match self.ranks.get(rank) {
                 Some(all) => {
                     let end = all.len().min(at + NAMES);
@@ -205,12 +212,18 @@ mod tests {
         while !matches!(picture.at, At::Done) {
             let before = text.len();
             picture.write(&mut text).expect("memory");
-            assert!(text.ends_with('\n') && text.len() - before < 200, "whole lines, one at a time: {text}");
+            assert!(
+                text.ends_with('\n') && text.len() - before < 200,
+                "whole lines, one at a time: {text}"
+            );
         }
         assert!(!text.contains("capture"), "{text}");
         assert_eq!(text.matches("subgraph").count(), 2, "ip4 and pg0: {text}");
         assert_eq!(text.matches("-> \"error-drop\"").count(), 0);
-        assert!(text.contains(r##"    "ip4-check-tx" [color="#c04040"];"##), "a feature, no device: {text}");
+        assert!(
+            text.contains(r##"    "ip4-check-tx" [color="#c04040"];"##),
+            "a feature, no device: {text}"
+        );
         assert!(text.contains(r##"    "ip4-input" [color="#c04040"];"##), "{text}");
         assert!(
             text.contains("{ rank=min; \"pg-input\" }") && text.contains("{ rank=max; \"drop\" }"),

@@ -31,7 +31,8 @@ struct LeakCheck {
 
 impl Drop for LeakCheck {
     fn drop(&mut self) {
-        // Retired values may hold references to the domain that frees them: without this neither would be freed.
+        // Retired values may hold references to the domain that frees them: without this neither
+        // would be freed.
         while self.domain.collect() > 0 {}
         let released = self.pool.release();
         if !std::thread::panicking() {
@@ -70,8 +71,8 @@ impl Bench {
     /// If it can't be made.
     pub fn configured(config: &WorldConfig, plugins: &'static [&'static Plugin]) -> Self {
         let config = WorldConfig { buffers: 4096, threads: 1, ..config.clone() };
-        let (world, mut runtimes) =
-            World::new(&config, plugins).unwrap_or_else(|e| panic!("the instance can't be made: {e}"));
+        let (world, mut runtimes) = World::new(&config, plugins)
+            .unwrap_or_else(|e| panic!("the instance can't be made: {e}"));
         let rt = runtimes.pop().expect("one thread");
         let _leaks = LeakCheck { pool: world.pool, domain: world.qsbr.clone() };
         Self { world, rt, _leaks }
@@ -97,9 +98,15 @@ impl Bench {
         b
     }
 
-    /// Runs one node over these packets, prepared by `prepare`, and returns where each went. Packets that it freed or keeps
-    /// are not in the answer; what it emitted besides is. In the order of the nodes they went to.
-    pub fn node(&mut self, node: &str, packets: &[Vec<u8>], prepare: impl Fn(&mut Buffer)) -> Vec<Outcome> {
+    /// Runs one node over these packets, prepared by `prepare`, and returns where each went.
+    /// Packets that it freed or keeps are not in the answer; what it emitted besides is. In the
+    /// order of the nodes they went to.
+    pub fn node(
+        &mut self,
+        node: &str,
+        packets: &[Vec<u8>],
+        prepare: impl Fn(&mut Buffer),
+    ) -> Vec<Outcome> {
         let index = self.index(node);
         self.rt.receive();
         for bytes in packets {
@@ -111,7 +118,8 @@ impl Bench {
         self.collect()
     }
 
-    /// As [`Self::node`], for packets that came in by `sw_if` and start the arc there: runs the first feature.
+    /// As [`Self::node`], for packets that came in by `sw_if` and start the arc there: runs the
+    /// first feature.
     ///
     /// # Panics
     /// If there is no such arc, or no feature of it is enabled on the interface.
@@ -123,14 +131,16 @@ impl Bench {
             let mut b = self.buffer(bytes);
             b.rx_if = sw_if.0;
             first = self.rt.start_arc(index, sw_if, &mut b);
-            let node = first.unwrap_or_else(|| panic!("no feature of {arc} is enabled on {sw_if:?}"));
+            let node =
+                first.unwrap_or_else(|| panic!("no feature of {arc} is enabled on {sw_if:?}"));
             self.rt.inject(node, b);
         }
         first.into_iter().for_each(|node| self.rt.run_node(node));
         self.collect()
     }
 
-    /// The feature that packets of an interface pass first on an arc, for functions that a node would give it to.
+    /// The feature that packets of an interface pass first on an arc, for functions that a node
+    /// would give it to.
     ///
     /// # Panics
     /// If there is no such arc, or no feature of it is enabled on the interface.
@@ -140,8 +150,8 @@ impl Bench {
         step.unwrap_or_else(|| panic!("no feature of {arc} is enabled on {sw_if:?}"))
     }
 
-    /// Lets a frame come in by an interface as drivers do: it starts the arc `device-input`, and goes to `ethernet-input` if no
-    /// feature is enabled there. It waits for the next turn.
+    /// Lets a frame come in by an interface as drivers do: it starts the arc `device-input`, and
+    /// goes to `ethernet-input` if no feature is enabled there. It waits for the next turn.
     pub fn arrive(&mut self, sw_if: SwIfIndex, frame: &[u8]) {
         self.arrive_as(sw_if, frame, |_| {});
     }
@@ -188,8 +198,9 @@ impl Bench {
         self.settle();
     }
 
-    /// Runs the graph and the control processes until nothing waits. Processes whose time has come take some turns, as for work in slices;
-    /// one that is due in each turn doesn't keep this from ending.
+    /// Runs the graph and the control processes until nothing waits. Processes whose time has come
+    /// take some turns, as for work in slices; one that is due in each turn doesn't keep this
+    /// from ending.
     pub fn settle(&mut self) {
         const TURNS: usize = 1000;
         const TIMERS: usize = 32;
@@ -214,7 +225,8 @@ impl Bench {
         msg::Loopback::new(&self.world, &self.world.api)
     }
 
-    /// Runs a command of the instance's plugins, and the graph as long as the command takes. `-j` gives JSON.
+    /// Runs a command of the instance's plugins, and the graph as long as the command takes. `-j`
+    /// gives JSON.
     ///
     /// # Errors
     /// The command's.
@@ -241,7 +253,8 @@ impl Bench {
         panic!("`{line}' doesn't end");
     }
 
-    /// Number of times that a reason was counted: `("ip4-input", "ip4_checksum")`-like names as in the stats segment.
+    /// Number of times that a reason was counted: `("ip4-input", "ip4_checksum")`-like names as in
+    /// the stats segment.
     pub fn count(&self, node: &str, reason: &str) -> u64 {
         let errors = self.world.stats.simple(crate::counters::ERRORS);
         let reasons = self.world.reasons();
@@ -254,7 +267,13 @@ impl Bench {
     /// The sum over all reasons that lose packets.
     pub fn drops(&self) -> u64 {
         let errors = self.world.stats.simple(crate::counters::ERRORS);
-        self.world.reasons().iter().enumerate().filter(|(_, r)| r.drop).map(|(i, _)| errors.sum(i)).sum()
+        self.world
+            .reasons()
+            .iter()
+            .enumerate()
+            .filter(|(_, r)| r.drop)
+            .map(|(i, _)| errors.sum(i))
+            .sum()
     }
 
     /// Number of buffers that aren't in the pool: 0 once all packets have left or were dropped.

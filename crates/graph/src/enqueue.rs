@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Distributes the packets of a frame along their edges to the frames of the next nodes.
 //!
-//! Every node has one open frame on each thread, whichever nodes send to it: frames merge, and a flow keeps its order. If all
-//! packets take one edge, the frame itself changes hands. With few edges, each edge's packets are selected at once; with many,
-//! they are distributed one by one into the open frames.
+//! Every node has one open frame on each thread, whichever nodes send to it: frames merge, and a
+//! flow keeps its order. If all packets take one edge, the frame itself changes hands. With few
+//! edges, each edge's packets are selected at once; with many, they are distributed one by one into
+//! the open frames.
 //!
-//! Work that is done once for a frame is in functions that aren't inlined. Inlined, every node would have four copies of it, and these
-//! copies would be half of the daemon's code.
+//! Work that is done once for a frame is in functions that aren't inlined. Inlined, every node
+//! would have four copies of it, and these copies would be half of the daemon's code.
 
 use crate::NodeIndex;
 use crate::core::Core;
@@ -15,13 +16,19 @@ use crate::slot::{NodeRuntime, Way};
 use buffer::{FRAME_SIZE, Flags, Frame, Owned};
 use simd::Isa;
 
-/// Number of edges whose packets are selected at once, before the others' are distributed one by one.
+/// Number of edges whose packets are selected at once, before the others' are distributed one by
+/// one.
 const SELECTED: usize = 4;
 
 impl Core {
     /// Sends the frame's packets on; leaves it empty.
     #[inline(always)]
-    pub fn enqueue<I: Isa>(&mut self, node: &NodeRuntime, frame: &mut Box<Frame>, codes: &[u32; FRAME_SIZE]) {
+    pub fn enqueue<I: Isa>(
+        &mut self,
+        node: &NodeRuntime,
+        frame: &mut Box<Frame>,
+        codes: &[u32; FRAME_SIZE],
+    ) {
         let n = frame.len();
         if simd::all_equal::<I>(codes, n) {
             self.send_all(node, codes[0], frame);
@@ -52,7 +59,12 @@ impl Core {
     }
 
     #[inline(always)]
-    fn partition<I: Isa>(&mut self, node: &NodeRuntime, frame: &mut Box<Frame>, codes: &[u32; FRAME_SIZE]) {
+    fn partition<I: Isa>(
+        &mut self,
+        node: &NodeRuntime,
+        frame: &mut Box<Frame>,
+        codes: &[u32; FRAME_SIZE],
+    ) {
         let n = frame.len();
         let mut left: [u64; 4] = std::array::from_fn(|w| match n.saturating_sub(w * 64) {
             0 => 0,
@@ -65,7 +77,8 @@ impl Core {
             let mask = simd::equal_mask::<I>(codes, n, code);
             let count = mask.iter().map(|w| w.count_ones() as usize).sum();
             let mut stage = self.stage.take().unwrap_or_else(|| Frame::new(self.pool));
-            // SAFETY: `mask` selects the `count` packets of this code, and each code is handled once.
+            // SAFETY: `mask` selects the `count` packets of this code, and each code is handled
+            // once.
             let (source, target, at) = unsafe { stage.take_selected(frame, count) };
             let end = simd::compress_u32::<I>(source, &mask, target, at);
             debug_assert_eq!(end, at + count);
@@ -186,7 +199,8 @@ impl Core {
         open.frame = Some(next);
     }
 
-    /// Keeps packets until the thread has installed their node: control has sent it already, or has taken it away.
+    /// Keeps packets until the thread has installed their node: control has sent it already, or has
+    /// taken it away.
     #[cold]
     pub(crate) fn orphan(&mut self, to: NodeIndex, frame: &mut Box<Frame>) {
         self.orphans.extend(frame.drain().map(|b| (to, b)));

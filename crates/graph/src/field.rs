@@ -18,7 +18,8 @@ impl FieldDef {
 }
 
 impl World {
-    /// The field for values of this type, which a plugin has to declare ([`Plugin::fields`](crate::Plugin::fields)).
+    /// The field for values of this type, which a plugin has to declare
+    /// ([`Plugin::fields`](crate::Plugin::fields)).
     ///
     /// # Panics
     /// If none does.
@@ -34,7 +35,8 @@ impl World {
     pub(crate) fn reserve_fields(&self) -> Result<(), String> {
         for plugin in self.plugins() {
             for def in plugin.fields {
-                (def.reserve)(self.pool, plugin.name).map_err(|e| format!("plugin {}: {e}", plugin.name))?;
+                (def.reserve)(self.pool, plugin.name)
+                    .map_err(|e| format!("plugin {}: {e}", plugin.name))?;
             }
         }
         Ok(())

@@ -90,7 +90,8 @@ impl Core {
         }
     }
 
-    /// Takes the packets that other threads handed over; wakes the threads that have got packets from here.
+    /// Takes the packets that other threads handed over; wakes the threads that have got packets
+    /// from here.
     #[inline(always)]
     pub(crate) fn receive_handoffs(&mut self) -> usize {
         if self.handoffs.from.is_empty() {
@@ -109,7 +110,8 @@ impl Core {
         n
     }
 
-    /// Wakes the threads that have got something this turn, if they sleep: at most one call each a turn.
+    /// Wakes the threads that have got something this turn, if they sleep: at most one call each a
+    /// turn.
     #[inline(always)]
     pub(crate) fn wake_others(&mut self) {
         let mut wake = std::mem::take(&mut self.handoffs.wake);

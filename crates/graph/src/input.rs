@@ -31,8 +31,9 @@ impl std::fmt::Display for InputMode {
 
 /// A node that brings packets into the graph. One instance for each thread.
 ///
-/// `poll` allocates buffers ([`Cx::alloc`], [`Cx::alloc_frame`]), fills them, and hands them to the next node ([`Cx::emit`],
-/// [`Cx::emit_frame`]). It brings one vector or so, and comes again at the next turn.
+/// `poll` allocates buffers ([`Cx::alloc`], [`Cx::alloc_frame`]), fills them, and hands them to the
+/// next node ([`Cx::emit`], [`Cx::emit_frame`]). It brings one vector or so, and comes again at the
+/// next turn.
 pub trait Input: Send + Sized + 'static {
     /// The node's name.
     const NAME: &'static str;

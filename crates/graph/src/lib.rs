@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The packet graph.
 //!
-//! Packets travel in vectors of up to 256 through a directed graph of small nodes. An [`Input`] brings them in; each [`Node`]
-//! sets for every packet the edge it leaves by, with one enum ([`Next`]) that also names the reasons of drops; the framework
-//! does the rest: the loop, prefetching, tracing, counting, enqueueing, instruction sets.
+//! Packets travel in vectors of up to 256 through a directed graph of small nodes. An [`Input`]
+//! brings them in; each [`Node`] sets for every packet the edge it leaves by, with one enum
+//! ([`Next`]) that also names the reasons of drops; the framework does the rest: the loop,
+//! prefetching, tracing, counting, enqueueing, instruction sets.
 //!
-//! - [`World`] is an instance: the names, the shared state, the doors to its threads. Control verbs work on it.
-//! - [`Runtime`] is one thread's graph: its own instance of every node, its frames, its free buffers.
+//! - [`World`] is an instance: the names, the shared state, the doors to its threads. Control verbs
+//!   work on it.
+//! - [`Runtime`] is one thread's graph: its own instance of every node, its frames, its free
+//!   buffers.
 //! - [`Plugin`] is what a feature brings: nodes, arcs, features, commands.
 //! - [`Process`] is a cooperative task of the control thread.
 //!
-//! Control publishes, workers read: a node that was added, a feature that was enabled reaches the workers by a message or a
-//! snapshot, never by stopping them.
+//! Control publishes, workers read: a node that was added, a feature that was enabled reaches the
+//! workers by a message or a snapshot, never by stopping them.
 
 extern crate self as graph;
 
@@ -68,8 +71,8 @@ pub use ids::{ArcIndex, ErrorIndex, NodeIndex, SwIfIndex, ThreadIndex};
 pub use input::{Input, InputMode};
 pub use longest::Longest;
 pub use node::{
-    Build, Edge, FEATURE_CODE, MAX_NODES, Next, Node, NodeDef, Out, Prefetch, Target, Vector, dynamic_code,
-    name_of,
+    Build, Edge, FEATURE_CODE, MAX_NODES, Next, Node, NodeDef, Out, Prefetch, Target, Vector,
+    dynamic_code, name_of,
 };
 pub use observe::Observer;
 pub use order::check_order;

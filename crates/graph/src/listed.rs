@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The graph's part of the stats directory: names of nodes and of their edges, and counters set to zero.
+//! The graph's part of the stats directory: names of nodes and of their edges, and counters set to
+//! zero.
 
 use crate::{Asked, NodeIndex, World, counters};
 use stats::{Space, Vector, escape};
@@ -7,7 +8,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Counters of each node.
-const OF_NODES: [&str; 4] = [counters::CLOCKS, counters::VECTORS, counters::CALLS, counters::SUSPENDS];
+const OF_NODES: [&str; 4] =
+    [counters::CLOCKS, counters::VECTORS, counters::CALLS, counters::SUSPENDS];
 
 /// A node's counter in the directory.
 fn node_link(node: &str, counter: &str) -> String {
@@ -67,11 +69,13 @@ impl World {
         });
     }
 
-    /// Sets counters to zero, one cell of each or all: control its own now, every thread its own at its next turn, since
-    /// no other thread may write them.
+    /// Sets counters to zero, one cell of each or all: control its own now, every thread its own at
+    /// its next turn, since no other thread may write them.
     pub fn zero_counters(&self, counters: Vec<Arc<dyn Vector>>, index: Option<usize>) -> Asked<()> {
         counters.iter().for_each(|counter| counter.zero_control(index));
-        self.ask(move |rt| counters.iter().for_each(|counter| counter.zero(rt.thread().at(), index)))
+        self.ask(move |rt| {
+            counters.iter().for_each(|counter| counter.zero(rt.thread().at(), index))
+        })
     }
 }
 
@@ -89,7 +93,8 @@ mod tests {
 
     #[test]
     fn node_counters_are_listed_unless_they_are_turned_off() {
-        let config = |node_counters| WorldConfig { buffers: 63, node_counters, ..WorldConfig::default() };
+        let config =
+            |node_counters| WorldConfig { buffers: 63, node_counters, ..WorldConfig::default() };
         let (on, _on) = World::new(&config(true), PLUGINS).expect("an instance");
         let (off, _off) = World::new(&config(false), PLUGINS).expect("an instance");
         let has = |world: &World, name: &str| names(world).iter().any(|n| n == name);
@@ -97,7 +102,8 @@ mod tests {
             assert_eq!((has(&on, name), has(&off, name)), (true, false), "{name}");
         }
         assert!(has(&off, "/node/errors") && has(&off, "/sys/heartbeat"));
-        let value = Reader::new(&on.stats).expect("a segment").get("/sys/node/names").expect("readable");
+        let value =
+            Reader::new(&on.stats).expect("a segment").get("/sys/node/names").expect("readable");
         assert_eq!(value, Some(Value::Names(Vec::new())), "no node, no name");
     }
 }

@@ -51,7 +51,8 @@ pub trait Next: Copy + 'static {
     const EDGES: &'static [Edge];
     /// True if some edge is the next feature.
     const FEATURE: bool;
-    /// The edge's code: an index of [`Self::EDGES`], [`FEATURE_CODE`], or a node chosen at run time.
+    /// The edge's code: an index of [`Self::EDGES`], [`FEATURE_CODE`], or a node chosen at run
+    /// time.
     fn code(self) -> u32;
 }
 
@@ -59,7 +60,8 @@ pub trait Next: Copy + 'static {
 pub const FEATURE_CODE: u32 = 0xff;
 /// The code of a packet whose edge wasn't set.
 pub(crate) const UNSET: u32 = 0xfe;
-/// Codes from here on are nodes that were chosen at run time; lower codes are edges of the declaration.
+/// Codes from here on are nodes that were chosen at run time; lower codes are edges of the
+/// declaration.
 const DYNAMIC: u32 = 0x100;
 /// Maximum number of nodes of an instance: two for each interface, and the plugins' nodes.
 pub const MAX_NODES: usize = Space::Node.capacity();
@@ -89,17 +91,18 @@ pub enum Prefetch {
 
 /// A node of the graph, made once for each thread.
 ///
-/// The author writes what happens to one packet ([`Self::packet`]); the loop, prefetching, tracing, counting and
-/// enqueueing are the framework's. A lookup whose loads should overlap over the vector also writes [`Self::stages`]; small
-/// vectors, and the traced path, still take [`Self::packet`], so both have to give the same.
+/// The author writes what happens to one packet ([`Self::packet`]); the loop, prefetching, tracing,
+/// counting and enqueueing are the framework's. A lookup whose loads should overlap over the vector
+/// also writes [`Self::stages`]; small vectors, and the traced path, still take [`Self::packet`],
+/// so both have to give the same.
 ///
-/// The body of a node that sets [`Self::HOT`] is compiled once for each instruction set. Functions that it calls have to be
-/// `#[inline(always)]`: what isn't inlined falls back to the lowest.
+/// The body of a node that sets [`Self::HOT`] is compiled once for each instruction set. Functions
+/// that it calls have to be `#[inline(always)]`: what isn't inlined falls back to the lowest.
 pub trait Node: Send + Sized + 'static {
     /// The node's name, kebab-case, as VPP's where it is the same.
     const NAME: &'static str;
-    /// For a node that is written once for both IP versions: true if this is the one of IPv6. It fills in the placeholders of
-    /// names and of the edges' nodes and texts ([`crate::fill`]).
+    /// For a node that is written once for both IP versions: true if this is the one of IPv6. It
+    /// fills in the placeholders of names and of the edges' nodes and texts ([`crate::fill`]).
     const V6: Option<bool> = None;
     /// Where `#[drop]` leads.
     const DROP: &'static str = "error-drop";
@@ -107,10 +110,12 @@ pub trait Node: Send + Sized + 'static {
     const PUNT: &'static str = "error-punt";
     /// The part of each packet that the loop prefetches.
     const PREFETCH: Prefetch = Prefetch::None;
-    /// [`Self::stages`] takes small vectors too: for a node that does one thing for the whole vector, such as a system call.
+    /// [`Self::stages`] takes small vectors too: for a node that does one thing for the whole
+    /// vector, such as a system call.
     const WHOLE: bool = false;
-    /// Most forwarded packets pass this node, so its body is compiled for each instruction set. Other bodies are compiled once,
-    /// for every processor: a second and third copy would cost more memory and time to build than they gain.
+    /// Most forwarded packets pass this node, so its body is compiled for each instruction set.
+    /// Other bodies are compiled once, for every processor: a second and third copy would cost
+    /// more memory and time to build than they gain.
     const HOT: bool = false;
     /// The node's edges.
     type Next: Next;
@@ -118,9 +123,11 @@ pub trait Node: Send + Sized + 'static {
     type Trace: Trace;
 
     /// Processes one packet; returns its edge.
-    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> Self::Next;
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>)
+    -> Self::Next;
 
-    /// Processes a vector of at least eight packets, or of any number with [`Self::WHOLE`]. Every packet's edge has to be set.
+    /// Processes a vector of at least eight packets, or of any number with [`Self::WHOLE`]. Every
+    /// packet's edge has to be set.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, vector: &mut Vector<'_, Self::Next>, cx: &mut Cx<'_, false>) {
         dispatch::each::<Self>(self, vector, cx);
@@ -135,7 +142,8 @@ pub trait Node: Send + Sized + 'static {
     #[inline(always)]
     fn end<const TRACED: bool>(&mut self, _cx: &mut Cx<'_, TRACED>) {}
 
-    /// Called once a second or so, on the node's own thread, between frames: time out what was kept.
+    /// Called once a second or so, on the node's own thread, between frames: time out what was
+    /// kept.
     fn tick(&mut self, _cx: &mut Cx<'_, false>) {}
 }
 
@@ -174,8 +182,8 @@ impl<N: Next> Vector<'_, N> {
     pub fn get_mut(&mut self, i: usize) -> &mut Buffer {
         self.frame.get_mut(i)
     }
-    /// All packets in order, each with the slot for its edge. (No closure: what is written in a closure isn't always
-    /// inlined, and then it is compiled for the lowest instruction set.)
+    /// All packets in order, each with the slot for its edge. (No closure: what is written in a
+    /// closure isn't always inlined, and then it is compiled for the lowest instruction set.)
     #[inline(always)]
     pub fn packets(&mut self) -> impl Iterator<Item = (&mut Buffer, Out<'_, N>)> {
         self.frame.iter_mut().zip(self.codes.iter_mut().map(|code| Out(code, PhantomData)))
@@ -204,7 +212,11 @@ impl<N: Next> Vector<'_, N> {
     }
     /// Packets `from .. to` in order, to change (fewer, if there are fewer).
     #[inline(always)]
-    pub fn range_mut(&mut self, from: usize, to: usize) -> impl ExactSizeIterator<Item = &mut Buffer> {
+    pub fn range_mut(
+        &mut self,
+        from: usize,
+        to: usize,
+    ) -> impl ExactSizeIterator<Item = &mut Buffer> {
         self.frame.range_mut(from, to)
     }
     /// The same, each with the slot for its edge.
@@ -214,7 +226,8 @@ impl<N: Next> Vector<'_, N> {
         from: usize,
         to: usize,
     ) -> impl Iterator<Item = (&mut Buffer, Out<'_, N>)> {
-        let codes = self.codes[from.min(FRAME_SIZE)..].iter_mut().map(|code| Out(code, PhantomData));
+        let codes =
+            self.codes[from.min(FRAME_SIZE)..].iter_mut().map(|code| Out(code, PhantomData));
         self.frame.range_mut(from, to).zip(codes)
     }
     /// Sets the edge of packet `i`.
@@ -357,7 +370,11 @@ impl NodeDef {
             name: N::NAME,
             v6: None,
             ways: Ways::of_input::<N>,
-            make: || Make::Input(Box::new(|world, thread| <dyn ErasedInput>::boxed(N::build(world, thread)))),
+            make: || {
+                Make::Input(Box::new(|world, thread| {
+                    <dyn ErasedInput>::boxed(N::build(world, thread))
+                }))
+            },
         }
     }
 }

@@ -7,7 +7,8 @@ use crate::runtime::Runtime;
 use buffer::Frame;
 use std::any::Any;
 
-/// Sees each vector just before a node processes it. It runs on the packet path: no lock, allocation or system call.
+/// Sees each vector just before a node processes it. It runs on the packet path: no lock,
+/// allocation or system call.
 pub trait Observer: Any + Send {
     /// `node` is about to process these packets; `now` is the instance's clock in nanoseconds.
     fn vector(&mut self, node: NodeIndex, packets: &Frame, now: u64);

@@ -26,8 +26,9 @@ impl From<Phase> for Constraints {
     }
 }
 
-/// Checks the order of features and configuration phases over all plugins of a build, disabled ones included: features name only
-/// features of their own arc, phases only phases, and there is no cycle.
+/// Checks the order of features and configuration phases over all plugins of a build, disabled ones
+/// included: features name only features of their own arc, phases only phases, and there is no
+/// cycle.
 ///
 /// # Errors
 /// The feature or phase and the unknown name, with the nearest known one; or the cycle.
@@ -36,8 +37,9 @@ pub fn check_order(plugins: &[&Plugin]) -> Result<(), String> {
     for feature in features() {
         let Feature { arc, node, .. } = feature;
         let known: Vec<_> = features().filter(|f| f.arc == *arc).map(|f| f.node).collect();
-        check_names(*feature, &known)
-            .map_err(|(name, hint)| format!("feature {node}: arc {arc} has no feature {name}; {hint}"))?;
+        check_names(*feature, &known).map_err(|(name, hint)| {
+            format!("feature {node}: arc {arc} has no feature {name}; {hint}")
+        })?;
     }
     for def in plugins.iter().flat_map(|p| p.arcs) {
         let of_arc = features().filter(|f| f.arc == def.name).map(|f| (*f, ()));
@@ -62,7 +64,9 @@ pub fn check_order(plugins: &[&Plugin]) -> Result<(), String> {
 /// The first unknown name, and a hint.
 fn check_names(of: impl Into<Constraints>, known: &[&str]) -> Result<(), (&'static str, String)> {
     let Constraints { after, before, .. } = of.into();
-    let Some(name) = before.iter().chain(after).find(|name| !known.contains(name)) else { return Ok(()) };
+    let Some(name) = before.iter().chain(after).find(|name| !known.contains(name)) else {
+        return Ok(());
+    };
     let hint = match cli::nearest(name, known) {
         Some(meant) => format!("did you mean {meant}?"),
         None => format!("known are {}", known.join(", ")),
@@ -75,8 +79,9 @@ pub(crate) fn order_of_arc(arc: &str) -> String {
     format!("arc {arc}: the order of features")
 }
 
-/// Sorts elements so that all constraints between them hold. Constraints that name absent elements are ignored. Elements without a
-/// constraint between them are sorted by name, so that the order of the plugins doesn't matter. `order` names the order in errors.
+/// Sorts elements so that all constraints between them hold. Constraints that name absent elements
+/// are ignored. Elements without a constraint between them are sorted by name, so that the order of
+/// the plugins doesn't matter. `order` names the order in errors.
 ///
 /// # Errors
 /// A cycle, by names.
@@ -84,7 +89,8 @@ pub(crate) fn sorted<E: Copy + Into<Constraints>, T>(
     order: &str,
     elements: Vec<(E, T)>,
 ) -> Result<Vec<(E, T)>, String> {
-    let mut left: Vec<_> = elements.into_iter().map(|element| (element.0.into(), element)).collect();
+    let mut left: Vec<_> =
+        elements.into_iter().map(|element| (element.0.into(), element)).collect();
     left.sort_by_key(|(constraints, _)| constraints.name);
     let mut done = Vec::new();
     while !left.is_empty() {
@@ -99,7 +105,8 @@ pub(crate) fn sorted<E: Copy + Into<Constraints>, T>(
 
 /// An element that has to come before this one.
 fn predecessor(of: Constraints, all: &[Constraints]) -> Option<Constraints> {
-    let earlier = |other: &&Constraints| of.after.contains(&other.name) || other.before.contains(&of.name);
+    let earlier =
+        |other: &&Constraints| of.after.contains(&other.name) || other.before.contains(&of.name);
     all.iter().find(earlier).copied()
 }
 
@@ -178,15 +185,21 @@ mod tests {
             features: &[on("input", "lookup", &[], &["filter"]), on("output", "counter", &[], &[])],
             ..Plugin::EMPTY
         };
-        static FILTER: Plugin = Plugin { features: &[on("input", "filter", &[], &[])], ..Plugin::EMPTY };
-        static TYPO: Plugin = Plugin { features: &[on("input", "nat", &["lokup"], &[])], ..Plugin::EMPTY };
+        static FILTER: Plugin =
+            Plugin { features: &[on("input", "filter", &[], &[])], ..Plugin::EMPTY };
+        static TYPO: Plugin =
+            Plugin { features: &[on("input", "nat", &["lokup"], &[])], ..Plugin::EMPTY };
         static OTHER_ARC: Plugin =
             Plugin { features: &[on("input", "nat", &[], &["counter"])], ..Plugin::EMPTY };
         static CIRCLE: Plugin =
             Plugin { features: &[on("input", "nat", &["filter"], &["lookup"])], ..Plugin::EMPTY };
-        let error = |with: &'static Plugin| check_order(&[&BASE, &FILTER, with]).expect_err("refused");
+        let error =
+            |with: &'static Plugin| check_order(&[&BASE, &FILTER, with]).expect_err("refused");
         assert_eq!(check_order(&[&BASE, &FILTER]), Ok(()));
-        assert_eq!(error(&TYPO), "feature nat: arc input has no feature lokup; did you mean lookup?");
+        assert_eq!(
+            error(&TYPO),
+            "feature nat: arc input has no feature lokup; did you mean lookup?"
+        );
         assert_eq!(
             error(&OTHER_ARC),
             "feature nat: arc input has no feature counter; known are lookup, filter, nat"
@@ -209,9 +222,11 @@ mod tests {
         }
         static TUNNELS: Plugin =
             Plugin { phases: &[phase("tunnels", &["tables"], &["interfaces"])], ..Plugin::EMPTY };
-        static TYPO: Plugin = Plugin { phases: &[phase("typo", &["tunels"], &[])], ..Plugin::EMPTY };
+        static TYPO: Plugin =
+            Plugin { phases: &[phase("typo", &["tunels"], &[])], ..Plugin::EMPTY };
         static TWICE: Plugin = Plugin { phases: &[phase("routes", &[], &[])], ..Plugin::EMPTY };
-        static CIRCLE: Plugin = Plugin { phases: &[phase("late", &["up"], &["tunnels"])], ..Plugin::EMPTY };
+        static CIRCLE: Plugin =
+            Plugin { phases: &[phase("late", &["up"], &["tunnels"])], ..Plugin::EMPTY };
         let names = Phase::in_order(&[&TUNNELS]).expect("an order");
         let place = |name| names.iter().position(|phase| phase.name == name).expect("a phase");
         assert!(place("tables") < place("tunnels") && place("tunnels") < place("interfaces"));
@@ -220,7 +235,10 @@ mod tests {
         assert_eq!(error(&TYPO), "phase typo: there is no phase tunels; did you mean tunnels?");
         assert_eq!(error(&TWICE), "two phases of the configuration are named routes");
         let circle = error(&CIRCLE);
-        assert!(circle.starts_with("the order of the configuration's phases is a cycle: "), "{circle}");
+        assert!(
+            circle.starts_with("the order of the configuration's phases is a cycle: "),
+            "{circle}"
+        );
         assert!(circle.contains("late before tunnels"), "{circle}");
     }
 }

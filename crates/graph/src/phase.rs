@@ -4,8 +4,8 @@
 use crate::order::sorted;
 use crate::{Plugin, World};
 
-/// A group of configuration lines, with its position among other groups. A plugin whose lines belong to none of the phases here
-/// declares one of its own in [`Plugin::phases`].
+/// A group of configuration lines, with its position among other groups. A plugin whose lines
+/// belong to none of the phases here declares one of its own in [`Plugin::phases`].
 #[derive(Clone, Copy, Debug)]
 pub struct Phase {
     /// The name. It is the heading of the phase's lines.

@@ -17,7 +17,8 @@ pub struct Plugin {
     pub about: &'static str,
     /// Its sections of startup.conf; [`World::startup`] has what they say.
     pub startup: &'static [StartupDef],
-    /// State that its nodes and commands share, made before its nodes in this order; what a state is made from comes before it.
+    /// State that its nodes and commands share, made before its nodes in this order; what a state
+    /// is made from comes before it.
     pub state: &'static [StateDef],
     /// Fields of the packets' metadata in which its nodes keep values.
     pub fields: &'static [FieldDef],
@@ -33,19 +34,23 @@ pub struct Plugin {
     pub api: &'static [Module<World>],
     /// Its own phases of the configuration.
     pub phases: &'static [Phase],
-    /// Writes the configuration that its commands made, without defaults: for `show running-config`, `save`, `rollback`.
+    /// Writes the configuration that its commands made, without defaults: for `show
+    /// running-config`, `save`, `rollback`.
     pub config: fn(&World, &mut RunningConfig),
-    /// Directories of its counters in the stats segment whose cells belong to interfaces or routes. All other counters are
-    /// [`Space::Own`].
+    /// Directories of its counters in the stats segment whose cells belong to interfaces or
+    /// routes. All other counters are [`Space::Own`].
     pub counters: &'static [(&'static str, Space)],
     /// Metrics of its counters, for monitoring systems.
     pub metrics: &'static [Metric],
-    /// Its commands that set something, with all that they can set. Tests save and restore the state that they make.
+    /// Its commands that set something, with all that they can set. Tests save and restore the
+    /// state that they make.
     pub examples: &'static [Script],
-    /// Its commands that set nothing that lasts, by the beginnings of their paths, and why: no example needs them.
+    /// Its commands that set nothing that lasts, by the beginnings of their paths, and why: no
+    /// example needs them.
     pub transient: &'static [(&'static str, &'static str)],
-    /// Called once, when all nodes and arcs of all plugins are there and no packet moves yet: register with a parent, spawn a
-    /// process. The plugins are called in the order of the list.
+    /// Called once, when all nodes and arcs of all plugins are there and no packet moves yet:
+    /// register with a parent, spawn a process. The plugins are called in the order of the
+    /// list.
     pub start: fn(&Arc<World>) -> Result<(), String>,
 }
 
@@ -77,8 +82,8 @@ impl Plugin {
 pub enum Needs {
     /// An instance in the test's own process.
     Nothing,
-    /// A daemon with two workers, in a namespace with the links `left` and `right`, beside a namespace whose name takes the
-    /// place of `HOST`.
+    /// A daemon with two workers, in a namespace with the links `left` and `right`, beside a
+    /// namespace whose name takes the place of `HOST`.
     Hosts,
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Process nodes: cooperative tasks of the control thread. They take no time from the threads that carry packets.
+//! Process nodes: cooperative tasks of the control thread. They take no time from the threads that
+//! carry packets.
 
 use crate::World;
 use std::io;
@@ -95,7 +96,8 @@ impl Processes {
         &self.waker
     }
 
-    /// A signal for a process that will be spawned with it: nodes may hold it before the process is there.
+    /// A signal for a process that will be spawned with it: nodes may hold it before the process is
+    /// there.
     pub fn signal(&self) -> Signal {
         Signal { flag: Arc::new(AtomicBool::new(false)), waker: self.waker.clone() }
     }
@@ -166,7 +168,9 @@ impl Processes {
             let sleep = process.run(world, wake);
             let clocks = simd::rdtsc().wrapping_sub(start);
             let mut slots = self.slots.lock().expect("no panic inside");
-            let Some(slot) = slots.iter_mut().find(|s| Arc::ptr_eq(&s.flag, &flag)) else { continue };
+            let Some(slot) = slots.iter_mut().find(|s| Arc::ptr_eq(&s.flag, &flag)) else {
+                continue;
+            };
             slot.clocks += clocks;
             match sleep {
                 Sleep::Until(due) => (slot.due, slot.process) = (Some(due), Some(process)),
@@ -194,7 +198,12 @@ impl Processes {
             (_, Some(_)) => "any wait",
             (_, None) => "event wait",
         };
-        let info = |s: &Slot| ProcessInfo { name: s.name, state: state(s), runs: s.runs, clocks: s.clocks };
+        let info = |s: &Slot| ProcessInfo {
+            name: s.name,
+            state: state(s),
+            runs: s.runs,
+            clocks: s.clocks,
+        };
         slots.iter().map(info).collect()
     }
 

@@ -51,7 +51,8 @@ pub struct NodeInfo {
     pub feature: bool,
     /// Named by some edge, but no plugin brings it: packets to it are freed.
     pub missing: bool,
-    /// The instruction-set level of the loop that runs; `None` for inputs, missing nodes, and nodes that have one loop only.
+    /// The instruction-set level of the loop that runs; `None` for inputs, missing nodes, and
+    /// nodes that have one loop only.
     pub level: Option<Level>,
 }
 
@@ -158,7 +159,8 @@ pub(crate) fn no_reason() -> Reason {
 impl Registry {
     pub fn new(arcs: Arc<ArcTable>, reasons: Arc<Slots<Reason>>) -> Self {
         let text = "the node that it was sent to isn't there";
-        let no_node = Reason { node: "graph".into(), reason: "no_node", text, drop: true, punt: false };
+        let no_node =
+            Reason { node: "graph".into(), reason: "no_node", text, drop: true, punt: false };
         let no_nodes = NO_NODE..NO_NODE + 1;
         reasons.set(0, no_reason());
         reasons.set(NO_NODE, no_node);
@@ -263,7 +265,8 @@ impl Registry {
         Ok(first..first + n)
     }
 
-    /// Adds a node, or gives one that was only named so far its body; a name that had a body gets a new one.
+    /// Adds a node, or gives one that was only named so far its body; a name that had a body gets a
+    /// new one.
     ///
     /// # Errors
     /// Too many nodes, or too many reasons; nothing has changed then.
@@ -286,7 +289,8 @@ impl Registry {
         }
         let counted = ways.edges.iter().filter(|e| e.counted);
         let known = self.find(name).and_then(|index| self.get(index));
-        let again = known.filter(|entry| entry.ways.of == ways.of).map(|entry| entry.errors.clone());
+        let again =
+            known.filter(|entry| entry.ways.of == ways.of).map(|entry| entry.errors.clone());
         let errors = match again {
             Some(errors) => errors,
             None => {
@@ -316,17 +320,19 @@ impl Registry {
     /// Returns true if a node has a reason of this name under an index other than `but`.
     fn is_counted(&self, node: &str, reason: &str, but: u32) -> bool {
         let mut found = false;
-        self.reasons.for_each(|index, r| found |= index != but && *r.node == *node && r.reason == reason);
+        self.reasons
+            .for_each(|index, r| found |= index != but && *r.node == *node && r.reason == reason);
         found
     }
 
-    /// Removes a node: its name is free at once, its index and the indices of its reasons when every thread has dropped its reference
-    /// to the returned [`Removed`].
+    /// Removes a node: its name is free at once, its index and the indices of its reasons when
+    /// every thread has dropped its reference to the returned [`Removed`].
     pub fn remove(&mut self, index: NodeIndex) -> Option<(Arc<str>, Arc<Removed>)> {
         let entry = self.get_mut(index).filter(|entry| entry.kind == Kind::Node)?;
         entry.kind = Kind::Free;
         let (name, errors) = (entry.name.clone(), std::mem::take(&mut entry.errors));
-        let (to, from) = (std::mem::take(&mut entry.dynamic), std::mem::take(&mut entry.registered));
+        let (to, from) =
+            (std::mem::take(&mut entry.dynamic), std::mem::take(&mut entry.registered));
         for node in to {
             self.nodes[node.at()].registered.remove(&index);
         }
@@ -339,7 +345,8 @@ impl Registry {
         Some((name, removed))
     }
 
-    /// Frees the indices of nodes that every thread has given back. The bodies are for the caller to drop.
+    /// Frees the indices of nodes that every thread has given back. The bodies are for the caller
+    /// to drop.
     #[must_use]
     pub fn reap(&mut self) -> Vec<NodeSlot> {
         let mut bodies = Vec::new();
@@ -437,7 +444,8 @@ impl Registry {
         self.nodes[node.at()].ways.config
     }
 
-    /// Every node, with the nodes that it can send to: by its declaration, by registration, by arcs.
+    /// Every node, with the nodes that it can send to: by its declaration, by registration, by
+    /// arcs.
     pub fn list(&self, level: Level) -> Vec<NodeInfo> {
         self.iter().map(|(index, entry)| self.with_arcs(self.info(index, entry, level))).collect()
     }
@@ -473,7 +481,8 @@ impl Registry {
     }
 
     fn info(&self, index: NodeIndex, entry: &NodeEntry, level: Level) -> NodeInfo {
-        let mut next: Vec<Arc<str>> = entry.dynamic.iter().map(|n| self.nodes[n.at()].name.clone()).collect();
+        let mut next: Vec<Arc<str>> =
+            entry.dynamic.iter().map(|n| self.nodes[n.at()].name.clone()).collect();
         for edge in &entry.ways.edges {
             match edge.target {
                 Target::Node(name) => next.push(name.into()),

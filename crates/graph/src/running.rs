@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The configuration in force, as commands that make it again.
 //!
-//! Each plugin writes its part: for each setting that isn't the default, a line that sets it and a line that takes it back. State
-//! that is learned, or follows from other lines (routes of addresses), isn't written. [Phases](Phase) order the lines of
-//! all plugins, so that a line finds there what it needs; taken back they are in the opposite order.
+//! Each plugin writes its part: for each setting that isn't the default, a line that sets it and a
+//! line that takes it back. State that is learned, or follows from other lines (routes of
+//! addresses), isn't written. [Phases](Phase) order the lines of all plugins, so that a line finds
+//! there what it needs; taken back they are in the opposite order.
 
 use crate::{Phase, SwIfIndex, World};
 use std::collections::VecDeque;
@@ -23,7 +24,8 @@ pub struct ConfigLine {
     pub waits: Option<String>,
 }
 
-/// Lines of a table that grows: adds the lines of its next entry, and returns whether there was one.
+/// Lines of a table that grows: adds the lines of its next entry, and returns whether there was
+/// one.
 type Lines = Box<dyn FnMut(&World, &mut VecDeque<ConfigLine>) -> bool>;
 
 /// Adds the lines of an interface.
@@ -45,16 +47,21 @@ impl Part {
     }
 }
 
-/// The interfaces of a driver that are still to be written, by index, and the function that writes the lines of one.
+/// The interfaces of a driver that are still to be written, by index, and the function that writes
+/// the lines of one.
 struct Makers {
     left: Peekable<Box<dyn Iterator<Item = SwIfIndex>>>,
     say: Say,
 }
 
 impl Makers {
-    /// Adds the lines of the interface with the lowest index of all, and returns whether there was one.
+    /// Adds the lines of the interface with the lowest index of all, and returns whether there was
+    /// one.
     fn next(all: &mut [Self], world: &World, lines: &mut VecDeque<ConfigLine>) -> bool {
-        let first = all.iter_mut().filter_map(|m| Some((*m.left.peek()?, m))).min_by_key(|(sw_if, _)| *sw_if);
+        let first = all
+            .iter_mut()
+            .filter_map(|m| Some((*m.left.peek()?, m)))
+            .min_by_key(|(sw_if, _)| *sw_if);
         let Some((sw_if, makers)) = first else { return false };
         makers.left.next();
         (makers.say)(world, sw_if, &mut Section { phase: Phase::INTERFACES, lines });
@@ -98,13 +105,19 @@ impl Section<'_> {
 }
 
 impl RunningConfig {
-    /// Adds a line and the one that takes it back. Values that may hold blanks are put through [`cli::quote`].
+    /// Adds a line and the one that takes it back. Values that may hold blanks are put through
+    /// [`cli::quote`].
     pub fn push(&mut self, phase: Phase, text: impl Into<String>, undo: impl Into<String>) {
-        self.0.push(Part::Line(ConfigLine { phase, text: text.into(), undo: undo.into(), waits: None }));
+        self.0.push(Part::Line(ConfigLine {
+            phase,
+            text: text.into(),
+            undo: undo.into(),
+            waits: None,
+        }));
     }
 
-    /// Adds the lines of a table that grows: `say` is called for an item when its turn comes, and everything else goes on in
-    /// between. Items are as those of [`cli::Output::list`].
+    /// Adds the lines of a table that grows: `say` is called for an item when its turn comes, and
+    /// everything else goes on in between. Items are as those of [`cli::Output::list`].
     pub fn list<T>(
         &mut self,
         phase: Phase,
@@ -119,8 +132,9 @@ impl RunningConfig {
         self.0.push(Part::List(phase, Box::new(next)));
     }
 
-    /// Adds the lines that make a driver's interfaces, given by ascending index: `say` is called for one when its turn comes.
-    /// Interfaces are made in the order of their indices, whatever their drivers.
+    /// Adds the lines that make a driver's interfaces, given by ascending index: `say` is called
+    /// for one when its turn comes. Interfaces are made in the order of their indices, whatever
+    /// their drivers.
     pub fn interfaces(
         &mut self,
         all: impl IntoIterator<Item = SwIfIndex, IntoIter: 'static>,
@@ -148,7 +162,8 @@ impl RunningConfig {
 /// The lines of a configuration, made as they are read.
 #[derive(Default)]
 pub struct ConfigLines {
-    /// Index of the plugin to ask next, and the configuration of the plugins before it; `None` once all were asked.
+    /// Index of the plugin to ask next, and the configuration of the plugins before it; `None`
+    /// once all were asked.
     asked: Option<(usize, RunningConfig)>,
     parts: VecDeque<Part>,
     ready: VecDeque<ConfigLine>,
@@ -162,7 +177,8 @@ impl ConfigLines {
         all
     }
 
-    /// Adds the next line, or looks at an entry of a table that has none. False if there is nothing more.
+    /// Adds the next line, or looks at an entry of a table that has none. False if there is nothing
+    /// more.
     pub fn step(&mut self, world: &World, lines: &mut Vec<ConfigLine>) -> bool {
         if let Some((next, mut config)) = self.asked.take() {
             match world.plugins().get(next) {
@@ -201,9 +217,10 @@ impl World {
         ConfigLines { asked: Some((0, RunningConfig::default())), ..ConfigLines::default() }
     }
 
-    /// Number of changes so far to objects that configuration lines refer to: interfaces and their names, addresses, tables. If the
-    /// number is the same before and after a configuration is read in slices, every line finds what it needs in the lines before
-    /// it; otherwise the text may mix two states.
+    /// Number of changes so far to objects that configuration lines refer to: interfaces and their
+    /// names, addresses, tables. If the number is the same before and after a configuration is
+    /// read in slices, every line finds what it needs in the lines before it; otherwise the
+    /// text may mix two states.
     pub fn config_changes(&self) -> u64 {
         self.config.changes.load(Ordering::Relaxed)
     }
@@ -218,7 +235,8 @@ impl World {
         self.config_lines().all(self)
     }
 
-    /// Runs a line of a saved configuration: what it needs of the host and isn't there is waited for, where that is possible.
+    /// Runs a line of a saved configuration: what it needs of the host and isn't there is waited
+    /// for, where that is possible.
     pub fn restore<T>(&self, line: impl FnOnce() -> T) -> T {
         self.config.restoring.store(true, Ordering::Relaxed);
         let result = line();

@@ -110,7 +110,8 @@ impl Runtime {
         &mut self.core.trace
     }
 
-    /// A node of this thread, to give it something (a queue, a table): `None` if there's none of that type there.
+    /// A node of this thread, to give it something (a queue, a table): `None` if there's none of
+    /// that type there.
     pub fn node_mut<N: Node>(&mut self, index: NodeIndex) -> Option<&mut N> {
         self.nodes.get_mut(index.at())?.as_mut()?.node.get_mut()
     }
@@ -152,20 +153,22 @@ impl Runtime {
 
     /// Selects the node's loop for a level; false if the processor hasn't got it.
     pub fn set_variant(&mut self, index: NodeIndex, level: Level) -> bool {
-        let Some(slot) = self.nodes.get_mut(index.at()).and_then(Option::as_mut) else { return false };
+        let Some(slot) = self.nodes.get_mut(index.at()).and_then(Option::as_mut) else {
+            return false;
+        };
         let Some(run) = slot.node.variant(level) else { return false };
         slot.run = run;
         true
     }
 
-    /// Calls the node's [`tick`](Node::tick) in this turn, whenever it was called last: for what has to be looked after more
-    /// often than once a second.
+    /// Calls the node's [`tick`](Node::tick) in this turn, whenever it was called last: for what
+    /// has to be looked after more often than once a second.
     pub fn tick_soon(&mut self, node: NodeIndex) {
         self.ticks.push(node);
     }
 
-    /// Calls the [`tick`](Node::tick) of every node now. For commands that move the clock: their answer waits until all timers
-    /// that are due have run.
+    /// Calls the [`tick`](Node::tick) of every node now. For commands that move the clock: their
+    /// answer waits until all timers that are due have run.
     pub fn tick_now(&mut self) {
         self.core.now = self.core.clock.now();
         let turn = self.reader.turn();
@@ -251,10 +254,12 @@ impl Runtime {
         }
     }
 
-    /// One turn: messages, then each input and what follows from it, then the quiescent point. `poll_all` also calls
-    /// the inputs that wait for an interrupt. Returns how many packets came in.
+    /// One turn: messages, then each input and what follows from it, then the quiescent point.
+    /// `poll_all` also calls the inputs that wait for an interrupt. Returns how many packets
+    /// came in.
     pub fn turn(&mut self, poll_all: bool) -> usize {
-        // Time between nodes, also of two turns, is counted for the next node that runs, so that the nodes' clocks add up to all.
+        // Time between nodes, also of two turns, is counted for the next node that runs, so that
+        // the nodes' clocks add up to all.
         let mut clock = if self.busy_until == 0 { rdtsc() } else { self.busy_until };
         self.gauges.turn();
         if !self.mailbox.is_empty() {
@@ -314,8 +319,9 @@ impl Runtime {
         packets
     }
 
-    /// Injects packets again whose node this thread didn't have when they were sent: by now control's message with the node is here.
-    /// Packets for a node that was removed are dropped and counted.
+    /// Injects packets again whose node this thread didn't have when they were sent: by now
+    /// control's message with the node is here. Packets for a node that was removed are dropped
+    /// and counted.
     #[cold]
     fn adopt(&mut self) {
         self.receive();
@@ -349,8 +355,14 @@ impl Runtime {
         }
     }
 
-    /// Puts a packet at the start of an interface's chain, as a node would (for tests that drive one feature).
-    pub(crate) fn start_arc(&mut self, arc: ArcIndex, sw_if: SwIfIndex, b: &mut Buffer) -> Option<NodeIndex> {
+    /// Puts a packet at the start of an interface's chain, as a node would (for tests that drive
+    /// one feature).
+    pub(crate) fn start_arc(
+        &mut self,
+        arc: ArcIndex,
+        sw_if: SwIfIndex,
+        b: &mut Buffer,
+    ) -> Option<NodeIndex> {
         let at = self.arcs.start(arc, sw_if)?;
         b.feature = at + 1;
         self.arcs.node(at)
@@ -366,7 +378,8 @@ impl Runtime {
         self.stopped || self.is_busy() || self.core.handoffs.waiting()
     }
 
-    /// Returns true if packets wait for some node, or for adoption, or in a node that works in portions, or messages for this thread wait.
+    /// Returns true if packets wait for some node, or for adoption, or in a node that works in
+    /// portions, or messages for this thread wait.
     pub fn is_busy(&self) -> bool {
         let core = &self.core;
         !core.pending.is_empty()

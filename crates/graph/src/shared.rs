@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! State that a feature's nodes and its control verbs share, and how it lets go of objects that are deleted.
+//! State that a feature's nodes and its control verbs share, and how it lets go of objects that are
+//! deleted.
 
 use crate::{Plugin, World};
 use std::any::{Any, TypeId};
@@ -7,18 +8,21 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// State of a feature that its nodes and its control verbs share. A plugin declares it ([`Plugin::state`](crate::Plugin::state)). It is
-/// made at the start or, if its plugin is switched off, when another plugin first asks for it.
+/// State of a feature that its nodes and its control verbs share. A plugin declares it
+/// ([`Plugin::state`](crate::Plugin::state)). It is made at the start or, if its plugin is switched
+/// off, when another plugin first asks for it.
 pub trait Shared: Send + Sync + Sized + 'static {
     /// Makes it. May call [`World::get`] for other state, which is made first; not in a circle.
     fn make(world: &World) -> Self;
 
-    /// Removes all references to an object that is being deleted and still exists. Called on the control thread, in the reverse of
-    /// the order in which states were made: a state forgets the object before the states that it was made from.
+    /// Removes all references to an object that is being deleted and still exists. Called on the
+    /// control thread, in the reverse of the order in which states were made: a state forgets
+    /// the object before the states that it was made from.
     fn forget(&self, _world: &World, _deleted: &Deleted<'_>) {}
 }
 
-/// An object that is being deleted. Its kind is a type: [`SwIfIndex`](crate::SwIfIndex) for an interface, others as features define them.
+/// An object that is being deleted. Its kind is a type: [`SwIfIndex`](crate::SwIfIndex) for an
+/// interface, others as features define them.
 #[derive(Clone, Copy, Debug)]
 pub struct Deleted<'a>(&'a dyn Any);
 
@@ -31,8 +35,9 @@ impl<'a> Deleted<'a> {
 
 /// A plugin's declaration of shared state.
 ///
-/// Only the crate that declares a state compiles [`Shared::make`] and the code that it calls. For the tables of routes that is a lot
-/// of code, and all crates that ask for a table ([`World::get`]) would otherwise compile a copy of it.
+/// Only the crate that declares a state compiles [`Shared::make`] and the code that it calls. For
+/// the tables of routes that is a lot of code, and all crates that ask for a table ([`World::get`])
+/// would otherwise compile a copy of it.
 #[derive(Clone, Copy)]
 pub struct StateDef(Def);
 
@@ -142,7 +147,8 @@ impl World {
         (state as Arc<dyn Any + Send + Sync>).downcast().expect("stored under its own type")
     }
 
-    /// Declares state beyond that of the plugins, for tests and their tools. What asks for it while nodes are made is too early.
+    /// Declares state beyond that of the plugins, for tests and their tools. What asks for it while
+    /// nodes are made is too early.
     pub fn declare<T: Shared>(&self) {
         self.states.inner().declare(&[StateDef::of::<T>()]);
     }
@@ -155,8 +161,8 @@ impl World {
         }
     }
 
-    /// Makes the states that the plugins declare, in the order of the plugins. Those of plugins that are `off` are made when they are
-    /// asked for.
+    /// Makes the states that the plugins declare, in the order of the plugins. Those of plugins
+    /// that are `off` are made when they are asked for.
     pub(crate) fn make_states(&self, off: &[&Plugin]) {
         let declare = |plugin: &&Plugin| self.states.inner().declare(plugin.state);
         off.iter().for_each(|plugin| drop(declare(plugin)));

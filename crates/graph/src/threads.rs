@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The threads that run the graph, and how they sleep.
 //!
-//! A thread without a polling input spins after the last packet, for twice the cost of a wake-up while packets come closer together
-//! than that, else for a quarter of it. Then it sleeps on its descriptors: its queues' and its own waker's. Descriptors are
-//! level-triggered, so a packet or message between the last poll and the sleep ends the sleep at once.
+//! A thread without a polling input spins after the last packet, for twice the cost of a wake-up
+//! while packets come closer together than that, else for a quarter of it. Then it sleeps on its
+//! descriptors: its queues' and its own waker's. Descriptors are level-triggered, so a packet or
+//! message between the last poll and the sleep ends the sleep at once.
 
 use crate::{InputMode, Runtime, ThreadIndex, World};
 use rustix::event::{Timespec, epoll};
@@ -35,8 +36,8 @@ pub struct ThreadPlan {
 /// A thread, as `show threads` lists it.
 #[derive(Debug, Clone)]
 pub struct ThreadInfo {
-    /// VPP's name for such a thread, which scripts look for: `vpp_main`, `vpp_wk_0` … The kernel knows it as `ferrovia_main`,
-    /// `ferrovia_wk_0` …
+    /// VPP's name for such a thread, which scripts look for: `vpp_main`, `vpp_wk_0` … The kernel
+    /// knows it as `ferrovia_main`, `ferrovia_wk_0` …
     pub name: String,
     /// The kernel's thread id; 0 until it runs.
     pub tid: i32,
@@ -151,7 +152,8 @@ impl Threads {
     /// Starts a thread for each graph, pinned as planned.
     ///
     /// # Errors
-    /// A core that the machine hasn't got or doesn't let us use, with those it does; the system's error.
+    /// A core that the machine hasn't got or doesn't let us use, with those it does; the system's
+    /// error.
     pub fn start(runtimes: Vec<Runtime>, plan: &ThreadPlan) -> Result<Arc<Self>, String> {
         let mut threads = Vec::new();
         for (i, runtime) in runtimes.into_iter().enumerate() {
@@ -184,8 +186,8 @@ impl Threads {
         self.threads.iter().enumerate().map(|(i, t)| t.gauges.info(i)).collect()
     }
 
-    /// Asks every thread to end, waits for them, and gives their graphs back. A thread that is stuck keeps its own: it ends with
-    /// the process.
+    /// Asks every thread to end, waits for them, and gives their graphs back. A thread that is
+    /// stuck keeps its own: it ends with the process.
     pub fn stop(&self, world: &World) -> Vec<Runtime> {
         world.stop();
         let until = Instant::now() + ENDING;
@@ -221,7 +223,9 @@ fn pin(core: usize) -> Result<(), String> {
 }
 
 fn work(mut rt: Runtime, pause: u64) -> Runtime {
-    rt.gauges.tid.store(rustix::thread::gettid().as_raw_nonzero().get() as usize, Ordering::Relaxed);
+    rt.gauges
+        .tid
+        .store(rustix::thread::gettid().as_raw_nonzero().get() as usize, Ordering::Relaxed);
     let mut idle = Idle::default();
     loop {
         let packets = rt.turn(true);
@@ -275,13 +279,18 @@ impl Idle {
 }
 
 impl Runtime {
-    /// Sleeps until a descriptor is readable, control or another thread wakes it, or a second has gone.
+    /// Sleeps until a descriptor is readable, control or another thread wakes it, or a second has
+    /// gone.
     pub(crate) fn sleep(&mut self) {
         self.waker.prepare_sleep();
         if !self.has_work() {
-            let mut events =
-                [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 16];
-            self.gauges.sleeps.store(self.gauges.sleeps.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            let mut events = [epoll::Event {
+                flags: epoll::EventFlags::empty(),
+                data: epoll::EventData::new_u64(0),
+            }; 16];
+            self.gauges
+                .sleeps
+                .store(self.gauges.sleeps.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             self.gauges.set_cached(self.core.cache.free_count());
             self.gauges.asleep.store(true, Ordering::Relaxed);
             // An interrupted or failed wait is a short one: the next turn polls everything.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packet traces: which nodes a packet passed, when, and the record of each.
 //!
-//! A node's record is a small `Copy` value; it becomes text only when it is shown. Records lie in memory that was set
-//! aside when the trace was asked for.
+//! A node's record is a small `Copy` value; it becomes text only when it is shown. Records lie in
+//! memory that was set aside when the trace was asked for.
 
 use crate::{NodeIndex, SwIfIndex, ThreadIndex};
 use buffer::{Buffer, Flags};
@@ -10,7 +10,8 @@ use std::any::TypeId;
 use std::fmt;
 use sync::Turn;
 
-/// A node's record of a packet: `Copy`, at most [`DETAIL`] bytes, formatted when shown (several lines are fine).
+/// A node's record of a packet: `Copy`, at most [`DETAIL`] bytes, formatted when shown (several
+/// lines are fine).
 pub trait Trace: Copy + Send + 'static {
     /// Writes it for people.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
@@ -100,8 +101,9 @@ fn show_as<T: Trace>(record: &Record, f: &mut fmt::Formatter<'_>) -> fmt::Result
     record.get::<T>().map_or(Ok(()), |value| value.show(f))
 }
 
-/// Decides whether an input's packet is traced; runs on the thread that brings it in, and only while a trace is asked for.
-/// Its arguments are the packet, the node that the input sends it to, which implies the packet's first header, and the turn.
+/// Decides whether an input's packet is traced; runs on the thread that brings it in, and only
+/// while a trace is asked for. Its arguments are the packet, the node that the input sends it to,
+/// which implies the packet's first header, and the turn.
 pub type Filter = Box<dyn FnMut(&Buffer, NodeIndex, &Turn<'_>) -> bool + Send>;
 
 struct Order {
@@ -125,8 +127,8 @@ pub struct TraceLog {
 }
 
 impl TraceLog {
-    /// Asks for the next `n` packets of an input, beside those asked for before. Called on the thread; `room` was set
-    /// aside by the caller.
+    /// Asks for the next `n` packets of an input, beside those asked for before. Called on the
+    /// thread; `room` was set aside by the caller.
     pub fn order(&mut self, node: NodeIndex, n: u32, room: Vec<Record>, thread: u16) {
         self.next = self.next.max(u32::from(thread) << THREAD);
         self.chunks.push(room);
@@ -176,8 +178,17 @@ impl TraceLog {
     }
 
     /// Marks an input's packet that goes to `to`, if it is wanted.
-    pub(crate) fn mark(&mut self, node: NodeIndex, to: NodeIndex, b: &mut Buffer, now: u64, turn: &Turn<'_>) {
-        if b.flags.has(Flags::TRACED) || self.filter.as_mut().is_some_and(|wanted| !wanted(b, to, turn)) {
+    pub(crate) fn mark(
+        &mut self,
+        node: NodeIndex,
+        to: NodeIndex,
+        b: &mut Buffer,
+        now: u64,
+        turn: &Turn<'_>,
+    ) {
+        if b.flags.has(Flags::TRACED)
+            || self.filter.as_mut().is_some_and(|wanted| !wanted(b, to, turn))
+        {
             return;
         }
         let Some(at) = self.orders.iter().position(|o| o.node == node) else { return };
@@ -222,7 +233,9 @@ impl TraceLog {
         if !std::mem::take(&mut self.open) {
             return;
         }
-        let Some(record) = self.chunks.get_mut(self.filling).and_then(|c| c.last_mut()) else { return };
+        let Some(record) = self.chunks.get_mut(self.filling).and_then(|c| c.last_mut()) else {
+            return;
+        };
         // SAFETY: the field is large and aligned enough for a T, which is Copy.
         unsafe { record.detail.0.as_mut_ptr().cast::<T>().write(value) };
         record.show = Some(Show { of: TypeId::of::<T>(), show: show_as::<T> });

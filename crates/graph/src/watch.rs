@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Threads that take nothing of what control sends them: they are named in the log and in `show threads`.
+//! Threads that take nothing of what control sends them: they are named in the log and in `show
+//! threads`.
 
 use crate::threads::{ThreadInfo, name};
 use crate::world::ThreadDoor;
@@ -34,7 +35,8 @@ impl Watch {
         self.0.lock().expect("no panic inside")
     }
 
-    /// Looks at all threads, and names late ones in the log; returns when to look again, if a message waits.
+    /// Looks at all threads, and names late ones in the log; returns when to look again, if a
+    /// message waits.
     pub fn look(&self, doors: &[ThreadDoor], now: u64) -> Option<u64> {
         let mut waits = false;
         for (i, (seen, door)) in self.seen().iter_mut().zip(doors).enumerate() {
@@ -64,7 +66,8 @@ impl Watch {
         let seen = self.seen().get(thread).copied();
         let stands = |seen: &Seen| waiting > 0 && seen.taken == door.gauges.taken();
         info.waiting = waiting;
-        info.silent = seen.filter(stands).map(|seen| seen.at.elapsed()).filter(|for_| *for_ >= LATE);
+        info.silent =
+            seen.filter(stands).map(|seen| seen.at.elapsed()).filter(|for_| *for_ >= LATE);
     }
 }
 
@@ -92,6 +95,9 @@ mod tests {
         assert!(world.watch_threads().is_some() && silent() >= Some(LATE));
         assert!(world.watch.seen()[0].named);
         bench.rt.turn(true);
-        assert_eq!((silent(), world.watch_threads(), world.watch.seen()[0].named), (None, None, false));
+        assert_eq!(
+            (silent(), world.watch_threads(), world.watch.seen()[0].named),
+            (None, None, false)
+        );
     }
 }

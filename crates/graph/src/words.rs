@@ -6,8 +6,8 @@ use crate::node::Target;
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-/// Fills in the placeholders of a name or text: `{ip}` becomes `ip4` or `ip6`, `{a|b}` becomes `a` for IPv4 and `b` for
-/// IPv6. Without a version the text stays as it is.
+/// Fills in the placeholders of a name or text: `{ip}` becomes `ip4` or `ip6`, `{a|b}` becomes `a`
+/// for IPv4 and `b` for IPv6. Without a version the text stays as it is.
 pub fn fill(text: &'static str, v6: Option<bool>) -> &'static str {
     match v6 {
         Some(v6) if text.contains('{') => keep(filled(text, v6)),
@@ -20,8 +20,11 @@ pub fn filled(text: &str, v6: bool) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, behind)) = rest.split_once('{') {
         let (inside, behind) = behind.split_once('}').unwrap_or((behind, ""));
-        let (four, six) =
-            if inside == "ip" { ("ip4", "ip6") } else { inside.split_once('|').unwrap_or((inside, inside)) };
+        let (four, six) = if inside == "ip" {
+            ("ip4", "ip6")
+        } else {
+            inside.split_once('|').unwrap_or((inside, inside))
+        };
         out += before;
         out += if v6 { six } else { four };
         rest = behind;
@@ -29,7 +32,8 @@ pub fn filled(text: &str, v6: bool) -> String {
     out + rest
 }
 
-/// Texts stay for good: their number is bounded by the declarations, whatever the number of instances.
+/// Texts stay for good: their number is bounded by the declarations, whatever the number of
+/// instances.
 fn keep(text: String) -> &'static str {
     static KEPT: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     let mut kept = KEPT.lock().expect("no panic inside");

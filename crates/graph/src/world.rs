@@ -102,22 +102,24 @@ pub struct World {
     pub(crate) watch: Watch,
 }
 
-/// Packets of control's own that may wait for a thread; further ones are dropped. What waits there holds buffers.
+/// Packets of control's own that may wait for a thread; further ones are dropped. What waits there
+/// holds buffers.
 const INJECTED: usize = 1024;
 
 impl World {
     /// Makes an instance of these plugins, and its threads' graphs: number 0 is the main thread's.
     ///
     /// # Errors
-    /// Buffers that can't be had; a name that two plugins give to a node; an arc or phases whose order is a cycle; fields
-    /// that the packet's metadata has no room for; an error of a plugin's start.
+    /// Buffers that can't be had; a name that two plugins give to a node; an arc or phases whose
+    /// order is a cycle; fields that the packet's metadata has no room for; an error of a
+    /// plugin's start.
     pub fn new(
         config: &WorldConfig,
         plugins: &'static [&'static Plugin],
     ) -> Result<(Arc<World>, Vec<Runtime>), String> {
         let threads = config.threads.max(1);
-        let pool =
-            Pool::new(config.buffers).map_err(|e| format!("{} packet buffers: {e}", config.buffers))?;
+        let pool = Pool::new(config.buffers)
+            .map_err(|e| format!("{} packet buffers: {e}", config.buffers))?;
         let qsbr = Qsbr::new();
         let waker = || Waker::new().map(Arc::new).map_err(|e| format!("eventfd: {e}"));
         let control = Waker::watching().map(Arc::new).map_err(|e| format!("epoll: {e}"))?;
@@ -136,7 +138,8 @@ impl World {
             stats: counters::registry(threads, plugins.iter().chain(config.off)),
             clock: Arc::default(),
             processes: Processes::new(control),
-            api: msg::Hub::new(plugins.iter().flat_map(|p| p.api)).map_err(|e| format!("binary API: {e}"))?,
+            api: msg::Hub::new(plugins.iter().flat_map(|p| p.api))
+                .map_err(|e| format!("binary API: {e}"))?,
             registry: Mutex::new(Registry::new(arcs.clone(), reasons.clone())),
             states: States::default(),
             startup: config.startup.clone(),
@@ -206,10 +209,14 @@ impl World {
                 let name = def.name();
                 let known = registry.find(name).and_then(|index| registry.get(index));
                 if known.is_some_and(|entry| entry.kind != Kind::Named) {
-                    return Err(format!("plugin {}: another plugin has a node {name} already", plugin.name));
+                    return Err(format!(
+                        "plugin {}: another plugin has a node {name} already",
+                        plugin.name
+                    ));
                 }
                 let make = (def.make)();
-                let index = registry.add(name, make.kind(), (def.ways)()).map_err(|e| e.to_string())?;
+                let index =
+                    registry.add(name, make.kind(), (def.ways)()).map_err(|e| e.to_string())?;
                 indices.push((index, make));
             }
         }
@@ -234,12 +241,14 @@ impl World {
         self.registry.lock().expect("no panic inside")
     }
 
-    /// Gives the threads a place for packets to nodes that are named but not there: they are freed there.
+    /// Gives the threads a place for packets to nodes that are named but not there: they are freed
+    /// there.
     fn place_missing(&self) {
         let mut missing: Vec<NodeIndex> = {
             let mut registry = self.registry();
             let fresh = std::mem::take(&mut registry.unplaced);
-            let is_missing = |index: &NodeIndex| registry.get(*index).is_some_and(|n| n.kind == Kind::Named);
+            let is_missing =
+                |index: &NodeIndex| registry.get(*index).is_some_and(|n| n.kind == Kind::Named);
             fresh.into_iter().filter(is_missing).collect()
         };
         missing.sort_unstable();
@@ -250,22 +259,36 @@ impl World {
         }
     }
 
-    /// Makes the node for every thread and sends it there. It is there before any packet that control lets go to it.
+    /// Makes the node for every thread and sends it there. It is there before any packet that
+    /// control lets go to it.
     fn install(&self, index: NodeIndex, make: &Make) {
         self.list_counters();
-        let level = self.registry().get(index).and_then(|entry| entry.level).unwrap_or(self.level());
+        let level =
+            self.registry().get(index).and_then(|entry| entry.level).unwrap_or(self.level());
         for thread in 0..self.doors.len() {
             let id = ThreadIndex(thread as u16);
             let rt = self.registry().resolve(index);
             let message = match make {
                 Make::Node(make) => {
                     let node: ErasedNode = make(self, id);
-                    let Some(run) = node.variant(level).or_else(|| node.variant(Level::V1)) else { continue };
-                    Message::AddNode(Box::new(NodeSlot { rt, node, run, longest: Longest::default() }))
+                    let Some(run) = node.variant(level).or_else(|| node.variant(Level::V1)) else {
+                        continue;
+                    };
+                    Message::AddNode(Box::new(NodeSlot {
+                        rt,
+                        node,
+                        run,
+                        longest: Longest::default(),
+                    }))
                 }
                 Make::Input(make) => {
                     let (input, mode) = (make(self, id), InputMode::Disabled);
-                    Message::AddInput(Box::new(InputSlot { rt, input, mode, longest: Longest::default() }))
+                    Message::AddInput(Box::new(InputSlot {
+                        rt,
+                        input,
+                        mode,
+                        longest: Longest::default(),
+                    }))
                 }
             };
             self.post(id, message);
@@ -273,7 +296,8 @@ impl World {
         self.place_missing();
     }
 
-    /// Sends a thread something, in order. Never waits: a thread that is busy or stuck takes it when it can.
+    /// Sends a thread something, in order. Never waits: a thread that is busy or stuck takes it
+    /// when it can.
     fn post(&self, thread: ThreadIndex, message: Message) {
         self.doors[thread.at()].mailbox.post(message);
     }
@@ -308,15 +332,24 @@ impl World {
         Level::ALL[self.level.load(Ordering::Relaxed) as usize]
     }
 
-    /// Sets the instruction-set level of one node, or of all nodes without their own; without a level, a node follows the others again.
-    /// Threads follow at their next turn. Returns the level that was set before.
+    /// Sets the instruction-set level of one node, or of all nodes without their own; without a
+    /// level, a node follows the others again. Threads follow at their next turn. Returns the
+    /// level that was set before.
     ///
     /// # Errors
-    /// A level that this processor hasn't got; a node without variants, as inputs and nodes that aren't [`HOT`](crate::Node::HOT).
-    pub fn set_variant(&self, node: Option<NodeIndex>, own: Option<Level>) -> Result<Option<Level>, String> {
+    /// A level that this processor hasn't got; a node without variants, as inputs and nodes that
+    /// aren't [`HOT`](crate::Node::HOT).
+    pub fn set_variant(
+        &self,
+        node: Option<NodeIndex>,
+        own: Option<Level>,
+    ) -> Result<Option<Level>, String> {
         let level = own.unwrap_or(self.level());
         if !level.is_supported() {
-            return Err(format!("this processor has no {level}; its highest level is {}", Level::detect()));
+            return Err(format!(
+                "this processor has no {level}; its highest level is {}",
+                Level::detect()
+            ));
         }
         let mut registry = self.registry();
         let (nodes, before): (Vec<NodeIndex>, _) = match node {
@@ -329,7 +362,10 @@ impl World {
             Some(node) => {
                 let entry = registry.get_mut(node).ok_or("there is no such node")?;
                 if !entry.has_variants() {
-                    return Err(format!("{} has no variants: one loop for all processors", entry.name));
+                    return Err(format!(
+                        "{} has no variants: one loop for all processors",
+                        entry.name
+                    ));
                 }
                 (vec![node], std::mem::replace(&mut entry.level, own))
             }
@@ -358,8 +394,8 @@ impl World {
         }
     }
 
-    /// Sends a packet to a node, on the main thread. While that takes nothing, packets beyond a number are dropped and counted:
-    /// each that waits holds a buffer.
+    /// Sends a packet to a node, on the main thread. While that takes nothing, packets beyond a
+    /// number are dropped and counted: each that waits holds a buffer.
     pub fn inject(&self, node: NodeIndex, buffer: Owned) {
         let injected = &self.doors[0].gauges.injected;
         if injected.fetch_add(1, Ordering::Relaxed) >= INJECTED {
@@ -370,8 +406,8 @@ impl World {
         self.post(ThreadIndex(0), Message::Inject(node, buffer));
     }
 
-    /// Names threads that take nothing of what control sends them; control's loop calls it by [`Processes::run`]. Gives when to look again,
-    /// if anything waits.
+    /// Names threads that take nothing of what control sends them; control's loop calls it by
+    /// [`Processes::run`]. Gives when to look again, if anything waits.
     pub(crate) fn watch_threads(&self) -> Option<u64> {
         self.watch.look(&self.doors, self.clock.now())
     }
@@ -393,7 +429,8 @@ impl World {
         self.registry().get(index).map_or_else(|| "unknown".into(), |n| n.name.clone())
     }
 
-    /// Adds a node at run time, such as an interface's output. A node of this name that exists gets the new body.
+    /// Adds a node at run time, such as an interface's output. A node of this name that exists gets
+    /// the new body.
     ///
     /// # Errors
     /// More nodes, or more counted edges, than there is room for.
@@ -409,8 +446,9 @@ impl World {
         Ok(index)
     }
 
-    /// Removes a node that was added at run time, with its counters and their names. No edge may lead to it any more; packets that were
-    /// sent to it before are dropped and counted. Its index goes to another node once every thread has dropped its reference.
+    /// Removes a node that was added at run time, with its counters and their names. No edge may
+    /// lead to it any more; packets that were sent to it before are dropped and counted. Its
+    /// index goes to another node once every thread has dropped its reference.
     pub fn remove_node(&self, index: NodeIndex) {
         let Some((name, removed)) = self.registry().remove(index) else { return };
         self.unlist_counters(index, &name, &removed.errors);
@@ -432,13 +470,15 @@ impl World {
         self.registry().arcs.forget(sw_if);
     }
 
-    /// Notes that `from` chooses `to` at run time (an ethertype, a protocol, an interface), and gives the index of `to`.
+    /// Notes that `from` chooses `to` at run time (an ethertype, a protocol, an interface), and
+    /// gives the index of `to`.
     ///
     /// # Errors
     /// The name that isn't a node's.
     pub fn link(&self, from: &str, to: &str) -> Result<NodeIndex, String> {
         let mut registry = self.registry();
-        let find = |name: &str| registry.find(name).ok_or_else(|| format!("no node is named {name}"));
+        let find =
+            |name: &str| registry.find(name).ok_or_else(|| format!("no node is named {name}"));
         let (from, to) = (find(from)?, find(to)?);
         registry.link(from, to);
         Ok(to)
@@ -449,8 +489,8 @@ impl World {
         self.registry().list(self.level())
     }
 
-    /// The indices of the input nodes, or of all others. Unlike [`Self::nodes`] it costs little, also with two nodes for each of many
-    /// interfaces.
+    /// The indices of the input nodes, or of all others. Unlike [`Self::nodes`] it costs little,
+    /// also with two nodes for each of many interfaces.
     pub fn nodes_by_input(&self, input: bool) -> Vec<NodeIndex> {
         self.registry().by_input(input)
     }
@@ -460,18 +500,20 @@ impl World {
         self.registry().one(index, self.level())
     }
 
-    /// The indices that nodes have: for walks in slices, which call [`Self::node_info`] when a node's turn comes.
+    /// The indices that nodes have: for walks in slices, which call [`Self::node_info`] when a
+    /// node's turn comes.
     pub fn node_indices(&self) -> impl Iterator<Item = NodeIndex> + use<> {
         (0..self.registry().used().0).map(|i| NodeIndex(i as u32))
     }
 
-    /// The names of all nodes, by index; of a node that has gone, its last one: records name nodes by index.
+    /// The names of all nodes, by index; of a node that has gone, its last one: records name nodes
+    /// by index.
     pub fn node_names(&self) -> Vec<Arc<str>> {
         self.registry().names()
     }
 
-    /// The graph as a Graphviz picture: an arrow for each edge, families of nodes in frames. A node that stands on several arcs
-    /// would tie them together, so it is left out.
+    /// The graph as a Graphviz picture: an arrow for each edge, families of nodes in frames. A node
+    /// that stands on several arcs would tie them together, so it is left out.
     pub fn dot(&self) -> String {
         let (mut picture, mut text) = (self.picture(), String::new());
         while picture.step(self, &mut text) {}

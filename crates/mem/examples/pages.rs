@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Prints which pages this machine gives a region, and the cost of one random load on them before and after
-//! `Region::collapse`: `cargo run --release -p ferrovia-mem --example pages [MiB]`.
+//! Prints which pages this machine gives a region, and the cost of one random load on them before
+//! and after `Region::collapse`: `cargo run --release -p ferrovia-mem --example pages [MiB]`.
 
 use std::error::Error;
 use std::hint::black_box;

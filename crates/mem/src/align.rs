@@ -30,8 +30,8 @@ pub const fn is_aligned(n: usize, align: usize) -> bool {
     align_down(n, align) == n
 }
 
-/// A value that starts a cache line and shares it with nothing else, so that one thread's writes don't take
-/// the line of another thread's data away.
+/// A value that starts a cache line and shares it with nothing else, so that one thread's writes
+/// don't take the line of another thread's data away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct CacheLine<T>(pub T);
@@ -70,7 +70,10 @@ mod tests {
 
     #[test]
     fn rounding() {
-        assert_eq!((align_up(0, 64), align_up(1, 64), align_up(64, 64), align_up(65, 64)), (0, 64, 64, 128));
+        assert_eq!(
+            (align_up(0, 64), align_up(1, 64), align_up(64, 64), align_up(65, 64)),
+            (0, 64, 64, 128)
+        );
         assert_eq!((align_down(63, 64), align_down(64, 64), align_down(127, 64)), (0, 64, 64));
         assert!(is_aligned(128, 64) && !is_aligned(130, 64));
         assert_eq!(align_up(usize::MAX, 64), 0);

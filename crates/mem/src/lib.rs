@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Memory that the packet path lives in.
 //!
-//! - [`Region`]: shared memory behind a file descriptor, on the largest pages that the machine gives. Buffer
-//!   pools, AF_XDP UMEM, memif and vhost memory are carved from it.
-//! - [`Reserve`]: a zeroed array at a fixed address that costs memory only where it is touched, for tables
-//!   that grow while workers read them.
+//! - [`Region`]: shared memory behind a file descriptor, on the largest pages that the machine
+//!   gives. Buffer pools, AF_XDP UMEM, memif and vhost memory are carved from it.
+//! - [`Reserve`]: a zeroed array at a fixed address that costs memory only where it is touched, for
+//!   tables that grow while workers read them.
 //! - [`Words`]: sparse shared memory that this process writes and others read, as [`WordsView`].
 //! - [`Plain`]: values that are kept as bytes.
 //! - [`trim_heap`]: what was freed, back to the system.

@@ -16,8 +16,8 @@ pub struct Mapping {
     len: usize,
 }
 
-// SAFETY: a mapping is plain memory that is valid from every thread until it is dropped; it hands out raw
-// pointers only, what is done with them is the business of the types built on it.
+// SAFETY: a mapping is plain memory that is valid from every thread until it is dropped; it hands
+// out raw pointers only, what is done with them is the business of the types built on it.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -54,8 +54,9 @@ impl Mapping {
         map: impl FnOnce(*mut c_void) -> rustix::io::Result<*mut c_void>,
     ) -> io::Result<Self> {
         let at = reserve(len)?;
-        // If that fails, the kernel may have taken the reservation away by then (it does for huge pages that it doesn't
-        // have) and given its addresses to another thread. So it isn't unmapped: at worst, addresses without memory are lost.
+        // If that fails, the kernel may have taken the reservation away by then (it does for huge
+        // pages that it doesn't have) and given its addresses to another thread. So it
+        // isn't unmapped: at worst, addresses without memory are lost.
         let base = map(at)?;
         Ok(Self { base: NonNull::new(base.cast()).expect("mmap gave the null page"), len })
     }
@@ -72,8 +73,8 @@ impl Mapping {
         self.len
     }
 
-    /// Asks for transparent huge pages where the system has them on request. Advice only: memory stays right
-    /// without them, and kernels built without them refuse the call.
+    /// Asks for transparent huge pages where the system has them on request. Advice only: memory
+    /// stays right without them, and kernels built without them refuse the call.
     pub fn advise_huge(&self) {
         // SAFETY: the range is this mapping; the advice changes no content.
         let _ = unsafe { mm::madvise(self.base.as_ptr().cast(), self.len, Advice::LinuxHugepage) };
@@ -92,8 +93,8 @@ impl Mapping {
         Ok(unsafe { mm::madvise(at, len, Advice::LinuxPopulateWrite) }?)
     }
 
-    /// Moves `len` bytes at `offset`, both multiples of [`HUGE_PAGE`], to huge pages (Linux 6.1). The content
-    /// stays, and threads may use the memory meanwhile.
+    /// Moves `len` bytes at `offset`, both multiples of [`HUGE_PAGE`], to huge pages (Linux 6.1).
+    /// The content stays, and threads may use the memory meanwhile.
     pub fn collapse(&self, offset: usize, len: usize) -> io::Result<()> {
         let at = self.at(offset, len);
         // SAFETY: `at` checked the range; collapsing changes no content.
@@ -111,24 +112,26 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and its users borrow from it. munmap of a valid range can't fail.
+        // SAFETY: the mapping is ours and its users borrow from it. munmap of a valid range can't
+        // fail.
         let _ = unsafe { mm::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
 
-/// Reserves `len` bytes of address space that begin at a huge page: the kernel alone may choose any base page, where no
-/// huge page fits.
+/// Reserves `len` bytes of address space that begin at a huge page: the kernel alone may choose any
+/// base page, where no huge page fits.
 fn reserve(len: usize) -> io::Result<*mut c_void> {
     let total = len.checked_add(HUGE_PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: a new mapping at an address that the kernel chooses.
-    let start = unsafe { mm::mmap_anonymous(core::ptr::null_mut(), total, ProtFlags::empty(), flags) }?;
+    let start =
+        unsafe { mm::mmap_anonymous(core::ptr::null_mut(), total, ProtFlags::empty(), flags) }?;
     let base = start.map_addr(|addr| align_up(addr, HUGE_PAGE));
     let head = base.addr() - start.addr();
     for (at, len) in [(start, head), (base.wrapping_byte_add(len), total - head - len)] {
         if len > 0 {
-            // SAFETY: these parts lie in the new mapping and nobody has been told of them. A failure leaves address space
-            // without memory behind, nothing worse.
+            // SAFETY: these parts lie in the new mapping and nobody has been told of them. A
+            // failure leaves address space without memory behind, nothing worse.
             let _ = unsafe { mm::munmap(at, len) };
         }
     }
@@ -146,10 +149,11 @@ mod tests {
     fn a_mapping_that_fails_takes_no_memory_of_others() {
         // More huge pages than anybody has.
         let len = 1 << 44;
-        let huge = memfd_create("huge", MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB).and_then(|fd| {
-            ftruncate(&fd, len as u64)?;
-            Ok(fd)
-        });
+        let huge =
+            memfd_create("huge", MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB).and_then(|fd| {
+                ftruncate(&fd, len as u64)?;
+                Ok(fd)
+            });
         let Ok(huge) = huge else { return testkit::skip_lacking(testkit::Lack::HugePages) };
         let end = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -158,7 +162,8 @@ mod tests {
                     // Of the size that makes the kernel put it where the other one failed.
                     let map = Mapping::anonymous(len >> 1).expect("address space");
                     for at in (0..8).map(|i| i * (map.len() >> 3)) {
-                        // SAFETY: inside of the mapping. It faults if somebody else has unmapped it.
+                        // SAFETY: inside of the mapping. It faults if somebody else has unmapped
+                        // it.
                         unsafe { map.base().add(at).write(1) };
                     }
                 }

@@ -3,10 +3,12 @@
 
 use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
-/// Plain data: a value that may be kept as bytes beside values of other types, and copied with them.
+/// Plain data: a value that may be kept as bytes beside values of other types, and copied with
+/// them.
 ///
-/// It is implemented for every `Copy + Default` type that derives [`TryFromBytes`], [`IntoBytes`] and [`Immutable`] of `zerocopy`: integers,
-/// `bool`, `#[repr(u8)]` enums, and `#[repr(C)]` structs of these without padding.
+/// It is implemented for every `Copy + Default` type that derives [`TryFromBytes`], [`IntoBytes`]
+/// and [`Immutable`] of `zerocopy`: integers, `bool`, `#[repr(u8)]` enums, and `#[repr(C)]` structs
+/// of these without padding.
 ///
 /// ```
 /// use mem::Plain;
@@ -29,8 +31,11 @@ use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 /// fn keep<T: mem::Plain>(_: T) {}
 /// keep("text");
 /// ```
-pub trait Plain: Copy + Default + TryFromBytes + IntoBytes + Immutable + Send + Sync + 'static {
-    /// The value that the first bytes are, or the default value if they are no value of this type, or too few.
+pub trait Plain:
+    Copy + Default + TryFromBytes + IntoBytes + Immutable + Send + Sync + 'static
+{
+    /// The value that the first bytes are, or the default value if they are no value of this type,
+    /// or too few.
     #[inline(always)]
     fn load(bytes: &[u8]) -> Self {
         Self::try_read_from_prefix(bytes).map_or_else(|_| Self::default(), |(value, _)| value)

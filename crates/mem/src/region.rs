@@ -38,12 +38,12 @@ impl fmt::Display for PageKind {
     }
 }
 
-/// A shared memory region behind a file descriptor (memfd), mapped read-write, zeroed, and committed only
-/// where it is touched.
+/// A shared memory region behind a file descriptor (memfd), mapped read-write, zeroed, and
+/// committed only where it is touched.
 ///
-/// The base is aligned to 2 MiB. The size is sealed: a peer that was given the descriptor can neither shrink
-/// the file, which would kill this process on its next access, nor grow it. Dropping the region unmaps it;
-/// pointers into it must be gone by then.
+/// The base is aligned to 2 MiB. The size is sealed: a peer that was given the descriptor can
+/// neither shrink the file, which would kill this process on its next access, nor grow it. Dropping
+/// the region unmaps it; pointers into it must be gone by then.
 pub struct Region {
     map: Mapping,
     fd: OwnedFd,
@@ -54,11 +54,12 @@ impl Region {
     /// Makes a region of at least `bytes` bytes, rounded up to whole huge pages. `name` is what
     /// `/proc/PID/maps` shows.
     ///
-    /// Takes pages from the hugetlb pool if it has enough free ones for the whole region, else transparent
-    /// huge pages, else 4 KiB pages; see [`Region::page_kind`].
+    /// Takes pages from the hugetlb pool if it has enough free ones for the whole region, else
+    /// transparent huge pages, else 4 KiB pages; see [`Region::page_kind`].
     ///
     /// # Errors
-    /// Of memfd_create, ftruncate or mmap; [`io::ErrorKind::InvalidInput`] for 0 bytes or an impossible size.
+    /// Of memfd_create, ftruncate or mmap; [`io::ErrorKind::InvalidInput`] for 0 bytes or an
+    /// impossible size.
     pub fn new(name: &str, bytes: usize) -> io::Result<Self> {
         let len = align_up(bytes, HUGE_PAGE);
         if len == 0 || len > isize::MAX as usize {
@@ -69,8 +70,8 @@ impl Region {
 
     fn hugetlb(name: &str, len: usize) -> io::Result<Self> {
         let fd = memfd(name, len, MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB)?;
-        // Without MAP_NORESERVE the pool sets the pages aside now or refuses, so that no touch ever meets an
-        // empty pool, which would be a SIGBUS.
+        // Without MAP_NORESERVE the pool sets the pages aside now or refuses, so that no touch ever
+        // meets an empty pool, which would be a SIGBUS.
         let map = Mapping::shared(fd.as_fd(), len)?;
         Ok(Self { map, fd, kind: PageKind::Huge })
     }
@@ -105,12 +106,13 @@ impl Region {
         self.kind
     }
 
-    /// Commits `range` (byte offsets, widened to whole pages) and puts it on the largest pages that this
-    /// region can have. Content stays; other threads may use the memory meanwhile. Call it when a piece was
-    /// carved, before packets touch it: it takes milliseconds per MiB, and later touches don't fault.
+    /// Commits `range` (byte offsets, widened to whole pages) and puts it on the largest pages that
+    /// this region can have. Content stays; other threads may use the memory meanwhile. Call it
+    /// when a piece was carved, before packets touch it: it takes milliseconds per MiB, and
+    /// later touches don't fault.
     ///
-    /// Returns the kind of page the range now has: [`PageKind::Small`] where huge pages were not to be had
-    /// (fragmented memory), which is slower and otherwise no fault.
+    /// Returns the kind of page the range now has: [`PageKind::Small`] where huge pages were not to
+    /// be had (fragmented memory), which is slower and otherwise no fault.
     ///
     /// # Errors
     /// When memory runs out.
@@ -169,8 +171,9 @@ fn shmem_kind() -> PageKind {
     })
 }
 
-/// Returns true if the administrator lets shared memory have huge pages on first touch (the region asks with
-/// MADV_HUGEPAGE). Since Linux 6.10 each size has its own setting and may inherit the common one.
+/// Returns true if the administrator lets shared memory have huge pages on first touch (the region
+/// asks with MADV_HUGEPAGE). Since Linux 6.10 each size has its own setting and may inherit the
+/// common one.
 fn huge_on_touch() -> bool {
     let chosen = |path: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();
@@ -183,8 +186,8 @@ fn huge_on_touch() -> bool {
     matches!(word.as_deref(), Some("always" | "within_size" | "advise" | "force"))
 }
 
-/// Collapses one huge page, to see whether the kernel does it: MADV_COLLAPSE heeds neither the setting above
-/// nor the absence of advice, but old kernels and containers lack it.
+/// Collapses one huge page, to see whether the kernel does it: MADV_COLLAPSE heeds neither the
+/// setting above nor the absence of advice, but old kernels and containers lack it.
 fn can_collapse() -> io::Result<()> {
     let fd = memfd("probe", HUGE_PAGE, MemfdFlags::empty())?;
     let map = Mapping::shared(fd.as_fd(), HUGE_PAGE)?;

@@ -10,10 +10,12 @@ use std::io;
 use crate::map::Mapping;
 use crate::{CacheLine, HUGE_PAGE, PAGE, align_up};
 
-/// Types for which memory of all zero bytes is a valid value, and which may be forgotten without `Drop`.
+/// Types for which memory of all zero bytes is a valid value, and which may be forgotten without
+/// `Drop`.
 ///
 /// # Safety
-/// All zero bytes must be a valid value of the type, its alignment at most 4096, and it must need no drop.
+/// All zero bytes must be a valid value of the type, its alignment at most 4096, and it must need
+/// no drop.
 pub unsafe trait Zeroable {}
 
 macro_rules! zeroable {
@@ -34,12 +36,12 @@ unsafe impl<T: Zeroable, const N: usize> Zeroable for [T; N] {}
 // SAFETY: the one field is; padding may be anything.
 unsafe impl<T: Zeroable> Zeroable for CacheLine<T> {}
 
-/// An array of `max_len` zeroed elements at one address for good, which takes memory only where it is
-/// touched. For counters and pointer arrays that grow while workers read them: nothing is moved, copied or
-/// published again.
+/// An array of `max_len` zeroed elements at one address for good, which takes memory only where it
+/// is touched. For counters and pointer arrays that grow while workers read them: nothing is moved,
+/// copied or published again.
 ///
-/// Every element exists from the start; how many of them mean something is the owner's business. Elements are
-/// changed through their own interior mutability (atomics), or with exclusive access.
+/// Every element exists from the start; how many of them mean something is the owner's business.
+/// Elements are changed through their own interior mutability (atomics), or with exclusive access.
 pub struct Reserve<T> {
     map: Mapping,
     len: usize,
@@ -55,14 +57,15 @@ impl<T: Zeroable> Reserve<T> {
     /// Reserves address space for `max_len` elements on 4 KiB pages.
     ///
     /// # Errors
-    /// When the address space is used up or limited (RLIMIT_AS; `vm.overcommit_memory` = 2 counts reserved
-    /// memory too); [`io::ErrorKind::InvalidInput`] when `max_len` elements can't exist.
+    /// When the address space is used up or limited (RLIMIT_AS; `vm.overcommit_memory` = 2 counts
+    /// reserved memory too); [`io::ErrorKind::InvalidInput`] when `max_len` elements can't
+    /// exist.
     pub fn new(max_len: usize) -> io::Result<Self> {
         Self::map(max_len, PAGE)
     }
 
-    /// As [`Reserve::new`], on transparent huge pages where the system has them: fewer TLB misses, and memory
-    /// committed in steps of 2 MiB. For tables that are looked up at random.
+    /// As [`Reserve::new`], on transparent huge pages where the system has them: fewer TLB misses,
+    /// and memory committed in steps of 2 MiB. For tables that are looked up at random.
     ///
     /// # Errors
     /// As [`Reserve::new`].
@@ -74,7 +77,9 @@ impl<T: Zeroable> Reserve<T> {
 
     fn map(len: usize, page: usize) -> io::Result<Self> {
         const { assert!(align_of::<T>() <= PAGE && !core::mem::needs_drop::<T>()) };
-        let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize - HUGE_PAGE);
+        let bytes = len
+            .checked_mul(size_of::<T>())
+            .filter(|&bytes| bytes <= isize::MAX as usize - HUGE_PAGE);
         let bytes = bytes.ok_or(io::ErrorKind::InvalidInput)?;
         let map = Mapping::anonymous(align_up(bytes.max(1), page))?;
         Ok(Self { map, len, elements: PhantomData })
@@ -102,11 +107,12 @@ impl<T> Reserve<T> {
         self.len == 0
     }
 
-    /// All elements. Reading them all makes the kernel fault every page in: walk only what is in use.
+    /// All elements. Reading them all makes the kernel fault every page in: walk only what is in
+    /// use.
     #[inline(always)]
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: the mapping has room for `len` elements, is aligned to 2 MiB, began as zeros, which are
-        // values of T, and lives as long as `self`.
+        // SAFETY: the mapping has room for `len` elements, is aligned to 2 MiB, began as zeros,
+        // which are values of T, and lives as long as `self`.
         unsafe { core::slice::from_raw_parts(self.map.base().cast().as_ptr(), self.len) }
     }
 

@@ -9,7 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{
-    MemfdFlags, SealFlags, SeekFrom, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create, seek,
+    MemfdFlags, SealFlags, SeekFrom, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate,
+    memfd_create, seek,
 };
 
 use crate::map::Mapping;
@@ -18,8 +19,9 @@ use crate::{PAGE, align_up};
 /// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 
-/// Zeroed words behind a memfd, mapped read-write here and committed in pages of 4 KiB where they are touched. A process that is given
-/// the descriptor can map it for reading only (Linux 5.1), and can't change its size.
+/// Zeroed words behind a memfd, mapped read-write here and committed in pages of 4 KiB where they
+/// are touched. A process that is given the descriptor can map it for reading only (Linux 5.1), and
+/// can't change its size.
 ///
 /// It isn't part of core dumps: it is large and sparse, and a dump would fill the holes.
 pub struct Words {
@@ -31,7 +33,8 @@ impl Words {
     /// Makes at least `bytes` bytes of them. `name` is what `/proc/PID/maps` shows.
     ///
     /// # Errors
-    /// Of memfd_create, ftruncate or mmap; [`io::ErrorKind::InvalidInput`] for 0 bytes or an impossible size.
+    /// Of memfd_create, ftruncate or mmap; [`io::ErrorKind::InvalidInput`] for 0 bytes or an
+    /// impossible size.
     pub fn new(name: &str, bytes: usize) -> io::Result<Arc<Self>> {
         if bytes == 0 || bytes > isize::MAX as usize - PAGE {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -41,7 +44,8 @@ impl Words {
         ftruncate(&fd, len as u64)?;
         let map = Mapping::shared(fd.as_fd(), len)?;
         map.leave_out_of_dumps();
-        // Only after the mapping, which may write. Older kernels don't know this seal: readers are then trusted.
+        // Only after the mapping, which may write. Older kernels don't know this seal: readers are
+        // then trusted.
         let _ = fcntl_add_seals(&fd, SealFlags::FUTURE_WRITE);
         fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         Ok(Arc::new(Self { map, fd }))
@@ -70,9 +74,11 @@ impl Words {
     /// All words. Reading them all makes the kernel commit every page: walk only what is in use.
     #[inline(always)]
     pub fn as_slice(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping has room for these, is aligned, began as zeros, lives as long as `self`, and is only ever used
-        // as atomic words, here and by windows.
-        unsafe { core::slice::from_raw_parts(self.map.base().cast().as_ptr(), self.map.len() / WORD) }
+        // SAFETY: the mapping has room for these, is aligned, began as zeros, lives as long as
+        // `self`, and is only ever used as atomic words, here and by windows.
+        unsafe {
+            core::slice::from_raw_parts(self.map.base().cast().as_ptr(), self.map.len() / WORD)
+        }
     }
 
     /// `len` groups of `N` words each, from word `first` on, which keep the memory alive.
@@ -81,7 +87,10 @@ impl Words {
     /// If they don't lie inside.
     pub fn window<const N: usize>(self: &Arc<Self>, first: usize, len: usize) -> Window<N> {
         let words = len.checked_mul(N).and_then(|words| first.checked_add(words));
-        assert!(words.is_some_and(|end| end <= self.as_slice().len()), "window outside of the words");
+        assert!(
+            words.is_some_and(|end| end <= self.as_slice().len()),
+            "window outside of the words"
+        );
         let start = NonNull::from(&self.as_slice()[first..]).cast();
         Window { first: start, len, words: self.clone() }
     }
@@ -95,7 +104,10 @@ impl AsFd for Words {
 
 impl fmt::Debug for Words {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Words").field("address", &self.address()).field("len", &self.map.len()).finish()
+        f.debug_struct("Words")
+            .field("address", &self.address())
+            .field("len", &self.map.len())
+            .finish()
     }
 }
 
@@ -115,13 +127,14 @@ impl<const N: usize> Window<N> {
     /// The groups.
     #[inline(always)]
     pub fn as_slice(&self) -> &[[AtomicU64; N]] {
-        // SAFETY: `Words::window` checked that they lie inside of the words, which live as long as `self`; an array of
-        // atomics has the alignment of one.
+        // SAFETY: `Words::window` checked that they lie inside of the words, which live as long as
+        // `self`; an array of atomics has the alignment of one.
         unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 
-    /// Sets groups to zero that no other thread uses meanwhile; fastest in order. A page that was never written is left alone: it would
-    /// take memory. Numbers that are too large don't count.
+    /// Sets groups to zero that no other thread uses meanwhile; fastest in order. A page that was
+    /// never written is left alone: it would take memory. Numbers that are too large don't
+    /// count.
     pub fn zero(&self, groups: impl IntoIterator<Item = usize>) {
         const { assert!(N.is_power_of_two() && N * WORD <= PAGE) };
         let start = self.first.addr().get() - self.words.map.base().addr().get();
@@ -165,8 +178,8 @@ impl WordsView {
     /// Maps the whole file.
     ///
     /// # Errors
-    /// Of fstat, fcntl or mmap; [`io::ErrorKind::InvalidData`] for a file that isn't sealed against shrinking, since reading it
-    /// could kill this process, or that holds no word.
+    /// Of fstat, fcntl or mmap; [`io::ErrorKind::InvalidData`] for a file that isn't sealed against
+    /// shrinking, since reading it could kill this process, or that holds no word.
     pub fn new(fd: impl AsFd) -> io::Result<Self> {
         let fd = fd.as_fd();
         let len = fstat(fd)?.st_size as usize & !(WORD - 1);
@@ -190,15 +203,16 @@ impl WordsView {
             return None;
         }
         let at = self.map.base().as_ptr().wrapping_add(offset).cast::<AtomicU64>();
-        // SAFETY: inside of the mapping, which lives as long as `self`, and aligned. Only loads are made, which read-only memory
-        // allows at this size.
+        // SAFETY: inside of the mapping, which lives as long as `self`, and aligned. Only loads are
+        // made, which read-only memory allows at this size.
         Some(unsafe { &*at }.load(order))
     }
 
-    /// Calls `f` on the parts of a range that may hold anything but zeros, in order: how many bytes behind its start, and the words.
-    /// Parts are whole groups of `group` bytes, counted from the start. Pages that were never written aren't touched, unless groups lie
-    /// across the ends of pages: reading them would make the kernel commit memory for them. `None` if the range doesn't lie inside, or is
-    /// off the alignment.
+    /// Calls `f` on the parts of a range that may hold anything but zeros, in order: how many bytes
+    /// behind its start, and the words. Parts are whole groups of `group` bytes, counted from
+    /// the start. Pages that were never written aren't touched, unless groups lie across the
+    /// ends of pages: reading them would make the kernel commit memory for them. `None` if the
+    /// range doesn't lie inside, or is off the alignment.
     pub fn written(
         &self,
         offset: u64,
@@ -239,8 +253,8 @@ impl WordsView {
     /// Words that lie inside, on the alignment.
     fn loads(&self, from: u64, to: u64) -> Loads<'_> {
         let at = self.map.base().as_ptr().wrapping_add(from as usize).cast::<AtomicU64>();
-        // SAFETY: the caller has checked that they lie inside of the mapping, which lives as long as `self`. `Loads` only loads, which
-        // read-only memory allows at this size.
+        // SAFETY: the caller has checked that they lie inside of the mapping, which lives as long
+        // as `self`. `Loads` only loads, which read-only memory allows at this size.
         Loads(unsafe { core::slice::from_raw_parts(at, ((to - from) / WORD as u64) as usize) })
     }
 }
@@ -302,7 +316,8 @@ mod tests {
         let parts = |offset, bytes, group| {
             let mut parts = Vec::new();
             view.written(offset, bytes, group, |at, loads| {
-                parts.extend(loads.groups::<1>().enumerate().map(|(i, [n])| (at + i as u64 * 8, n)));
+                parts
+                    .extend(loads.groups::<1>().enumerate().map(|(i, [n])| (at + i as u64 * 8, n)));
             })?;
             Some(parts)
         };
@@ -325,9 +340,14 @@ mod tests {
         assert_eq!(words.memory().1, committed, "reading commits nothing");
         assert_eq!(held(parts((1 << 20) - 8, 1 << 18, 16)), [(8, 5)], "across pages");
         assert_eq!(parts(1 << 30, 0, 8), Some(Vec::new()));
-        for (offset, bytes, group) in
-            [(0, (1 << 30) + 8, 8), (u64::MAX - 7, 8, 8), (4, 8, 8), (0, 8, 0), (0, 9, 8), (0, 8, 4)]
-        {
+        for (offset, bytes, group) in [
+            (0, (1 << 30) + 8, 8),
+            (u64::MAX - 7, 8, 8),
+            (4, 8, 8),
+            (0, 8, 0),
+            (0, 9, 8),
+            (0, 8, 4),
+        ] {
             assert_eq!(parts(offset, bytes, group), None, "{offset} {bytes} {group}");
         }
     }

@@ -86,10 +86,14 @@ pub fn expand(fields: &[&Field]) -> Result<Expanded> {
         if let Some(before) = before
             && !fields[..at].iter().any(|f| f.ident.as_ref() == Some(before))
         {
-            return Err(Error::new(before.span(), "the length stands before one of the earlier fields"));
+            return Err(Error::new(
+                before.span(),
+                "the length stands before one of the earlier fields",
+            ));
         }
     }
-    let (mut describe, mut put, mut get, mut idents) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut describe, mut put, mut get, mut idents) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (at, field) in fields.iter().enumerate() {
         let ident = field.ident.clone().expect("a named field");
         let ((name, default), ty, doc) = (wire_name(field)?, &field.ty, names::doc(&field.attrs));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Derives for the binary API: a message is declared once, as a Rust type whose fields are the message's.
+//! Derives for the binary API: a message is declared once, as a Rust type whose fields are the
+//! message's.
 //!
 //! # `#[derive(Wire)]`: a type that messages are made of
 //!
@@ -12,20 +13,23 @@
 //!
 //! # `#[derive(Message)]`: a message
 //!
-//! The end of the struct's name gives its kind and so the head before its fields: `…Reply` (context, return value),
-//! `…Details` (context), `…Event` (client index, process id), anything else a request (client index, context); a `V2` behind it
-//! changes nothing.
+//! The end of the struct's name gives its kind and so the head before its fields: `…Reply`
+//! (context, return value), `…Details` (context), `…Event` (client index, process id), anything
+//! else a request (client index, context); a `V2` behind it changes nothing.
 //! `#[msg(head(…))]` names the head where it is another.
 //!
-//! A request declares its answer: nothing for a bare return value, `#[msg(reply)]` for a reply with fields, `#[msg(details)]` for
-//! a dump, `#[msg(reply, details)]` for a stream that ends in a reply, `#[msg(events(A, B))]` for one that asks for events.
-//! The answers are named as the request (`Dump` and `Get` left out for details), or by `#[msg(reply = T, details = T)]`.
+//! A request declares its answer: nothing for a bare return value, `#[msg(reply)]` for a reply with
+//! fields, `#[msg(details)]` for a dump, `#[msg(reply, details)]` for a stream that ends in a
+//! reply, `#[msg(events(A, B))]` for one that asks for events. The answers are named as the request
+//! (`Dump` and `Get` left out for details), or by `#[msg(reply = T, details = T)]`.
 //!
 //! # Both
 //!
-//! A name on the wire is the Rust one in `snake_case` (a variant's in `SCREAMING_SNAKE_CASE`) unless `#[msg(name = "…")]` or
-//! `#[wire(name = "…")]` says otherwise; `#[wire(default = "true")]` on a field is what clients send if they aren't told. `#[count(n: u8)]` before a `Vec` puts its length on the wire as a field `n`, right before it or,
-//! with `#[count(n: u8, before = field)]`, before that field. Doc comments go to the generated documentation.
+//! A name on the wire is the Rust one in `snake_case` (a variant's in `SCREAMING_SNAKE_CASE`)
+//! unless `#[msg(name = "…")]` or `#[wire(name = "…")]` says otherwise; `#[wire(default = "true")]`
+//! on a field is what clients send if they aren't told. `#[count(n: u8)]` before a `Vec` puts its
+//! length on the wire as a field `n`, right before it or, with `#[count(n: u8, before = field)]`,
+//! before that field. Doc comments go to the generated documentation.
 
 use proc_macro::TokenStream;
 

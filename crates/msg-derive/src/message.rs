@@ -38,7 +38,8 @@ fn options(input: &DeriveInput) -> Result<Options> {
             } else if meta.path.is_ident("events") {
                 let words;
                 parenthesized!(words in meta.input);
-                o.events = Punctuated::<Path, Token![,]>::parse_terminated(&words)?.into_iter().collect();
+                o.events =
+                    Punctuated::<Path, Token![,]>::parse_terminated(&words)?.into_iter().collect();
             } else {
                 return Err(meta.error("expected name, head, reply, details or events"));
             }
@@ -61,7 +62,8 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let (describe, put, get, idents) = (&f.describe, &f.put, &f.get, &f.idents);
     // `…EventV2` is an event too.
     let kind = rust.trim_end_matches(|c: char| c.is_ascii_digit());
-    let kind = if kind.len() < rust.len() { kind.strip_suffix('V').unwrap_or(&rust) } else { &rust };
+    let kind =
+        if kind.len() < rust.len() { kind.strip_suffix('V').unwrap_or(&rust) } else { &rust };
     let answers = ["Reply", "Details", "Event"].iter().any(|end| kind.ends_with(end));
     let head: Vec<String> = match &o.head {
         Some(head) => head.clone(),
@@ -115,7 +117,8 @@ fn request(ident: &Ident, name: &str, o: &Options) -> TokenStream {
     let details = match &o.details {
         None => quote! {},
         Some(path) => {
-            let details = path.as_ref().map_or_else(|| quote! { #default_details }, |p| quote! { #p });
+            let details =
+                path.as_ref().map_or_else(|| quote! { #default_details }, |p| quote! { #p });
             quote! { impl ::msg::Dump for #ident { type Details = #details; } }
         }
     };

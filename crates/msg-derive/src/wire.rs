@@ -12,7 +12,8 @@ struct Options {
 }
 
 fn options(input: &DeriveInput) -> Result<Options> {
-    let mut options = Options { name: names::snake(&input.ident.to_string()), prefix: String::new() };
+    let mut options =
+        Options { name: names::snake(&input.ident.to_string()), prefix: String::new() };
     for attr in input.attrs.iter().filter(|a| a.path().is_ident("wire")) {
         attr.parse_nested_meta(|meta| {
             let value = meta.value()?.parse::<LitStr>()?.value();
@@ -56,7 +57,9 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
 
 fn alias(input: &DeriveInput, options: &Options) -> Result<TokenStream> {
     let (ident, name, doc) = (&input.ident, &options.name, names::doc(&input.attrs));
-    let Data::Struct(body) = &input.data else { return Err(Error::new_spanned(input, "expected a struct")) };
+    let Data::Struct(body) = &input.data else {
+        return Err(Error::new_spanned(input, "expected a struct"));
+    };
     let Fields::Unnamed(fields) = &body.fields else {
         return Err(Error::new_spanned(input, "expected one field"));
     };
@@ -83,12 +86,17 @@ fn enumeration(input: &DeriveInput, body: &DataEnum, options: &Options) -> Resul
         .attrs
         .iter()
         .find(|a| a.path().is_ident("repr"))
-        .ok_or_else(|| Error::new_spanned(input, "an enum on the wire has a #[repr(u8)], u16 or u32"))?
+        .ok_or_else(|| {
+            Error::new_spanned(input, "an enum on the wire has a #[repr(u8)], u16 or u32")
+        })?
         .parse_args()?;
     let (mut members, mut arms) = (Vec::new(), Vec::new());
     for variant in &body.variants {
-        let mut member =
-            format!("{}{}", options.prefix, names::snake(&variant.ident.to_string()).to_uppercase());
+        let mut member = format!(
+            "{}{}",
+            options.prefix,
+            names::snake(&variant.ident.to_string()).to_uppercase()
+        );
         for attr in variant.attrs.iter().filter(|a| a.path().is_ident("wire")) {
             attr.parse_nested_meta(|meta| {
                 member = meta.value()?.parse::<LitStr>()?.value();

@@ -87,7 +87,11 @@ where
     }
 }
 
-pub fn streamed<R: Dump + Call, W, I>(answers: Result<(I, R::Reply)>, to: To, out: &mut Out) -> Flow<W>
+pub fn streamed<R: Dump + Call, W, I>(
+    answers: Result<(I, R::Reply)>,
+    to: To,
+    out: &mut Out,
+) -> Flow<W>
 where
     I: IntoIterator<Item = R::Details>,
     I::IntoIter: 'static,
@@ -116,7 +120,9 @@ fn details<R: Dump, W>(
     let head = to.head(0);
     Flow::Stream(Box::new(move |out| match answers.next() {
         Some(answer) => {
-            out.message(to.ids.details, <R::Details as Message>::HEAD, &head, |bytes| answer.put(bytes));
+            out.message(to.ids.details, <R::Details as Message>::HEAD, &head, |bytes| {
+                answer.put(bytes)
+            });
             true
         }
         None => {

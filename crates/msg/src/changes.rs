@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Log of requests that change the configuration. The first requests of a burst get a line each, the rest one summary, so that a client
-//! that adds 100,000 routes a second causes a few lines.
+//! Log of requests that change the configuration. The first requests of a burst get a line each,
+//! the rest one summary, so that a client that adds 100,000 routes a second causes a few lines.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -47,10 +47,15 @@ struct Burst {
 pub struct Changes(Option<Burst>);
 
 impl Changes {
-    /// Counts a request that was answered at `now`. Returns its line, if it is one of the first of a burst.
+    /// Counts a request that was answered at `now`. Returns its line, if it is one of the first of
+    /// a burst.
     pub fn add(&mut self, now: Duration, name: &'static str, retval: i32) -> Option<String> {
-        let burst =
-            self.0.get_or_insert_with(|| Burst { since: now, last: now, single: 0, more: Vec::new() });
+        let burst = self.0.get_or_insert_with(|| Burst {
+            since: now,
+            last: now,
+            single: 0,
+            more: Vec::new(),
+        });
         burst.last = now;
         if burst.single < SINGLE {
             burst.single += 1;
@@ -128,7 +133,10 @@ mod tests {
         let mut changes = Changes::default();
         assert_eq!((changes.wake_at(), changes.look(at(5)), changes.end()), (None, None, None));
         let lines: Vec<_> = (0..100).map(|i| changes.add(at(i), "ip_route_add_del", 0)).collect();
-        assert!(lines[..20].iter().all(|line| line.as_deref() == Some("ip_route_add_del")), "{lines:?}");
+        assert!(
+            lines[..20].iter().all(|line| line.as_deref() == Some("ip_route_add_del")),
+            "{lines:?}"
+        );
         assert_eq!(lines[20..], vec![None; 80]);
         assert_eq!(changes.add(at(120), "sw_interface_set_flags", -2), None);
         assert_eq!(changes.add(at(150), "ip_route_add_del", -3), None);
@@ -153,7 +161,10 @@ mod tests {
             lines += usize::from(changes.add(at(ms), "ip_route_add_del", 0).is_some());
             if let Some(line) = changes.look(at(ms)) {
                 lines += 1;
-                assert!(line.ends_with(" s: ip_route_add_del 9981") || line.ends_with("10000"), "{line}");
+                assert!(
+                    line.ends_with(" s: ip_route_add_del 9981") || line.ends_with("10000"),
+                    "{line}"
+                );
             }
         }
         assert_eq!(lines, 20 + 2);
@@ -163,12 +174,18 @@ mod tests {
 
     #[test]
     fn what_only_looks_is_no_change() {
-        for name in ["show_version", "get_node_index", "sw_interface_get_table", "ip_route_lookup", "cli"] {
+        for name in
+            ["show_version", "get_node_index", "sw_interface_get_table", "ip_route_lookup", "cli"]
+        {
             assert!(!is_change(name), "{name}");
         }
-        for name in
-            ["create_loopback", "ip_route_add_del", "sw_interface_set_flags", "set_punt", "tap_delete_v2"]
-        {
+        for name in [
+            "create_loopback",
+            "ip_route_add_del",
+            "sw_interface_set_flags",
+            "set_punt",
+            "tap_delete_v2",
+        ] {
             assert!(is_change(name), "{name}");
         }
     }

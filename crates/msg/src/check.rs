@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Two readers of the same bytes: the derived one, and the one that goes by the description. They must agree.
+//! Two readers of the same bytes: the derived one, and the one that goes by the description. They
+//! must agree.
 
 use crate::table::Entry;
 use crate::wire::{Malformed, Reader};
@@ -15,7 +16,12 @@ pub fn codec<W: 'static>(entry: &Entry<W>, bytes: &[u8]) {
             assert!(shown.is_ok(), "{}: read by its type, not by its description", entry.name);
             assert!(written.len() <= bytes.len() + 3 * bytes.len(), "{}: grows", entry.name);
             let again = entry.read_and_write(&written);
-            assert_eq!(again.as_ref(), Ok(&written), "{}: changes when it is read again", entry.name);
+            assert_eq!(
+                again.as_ref(),
+                Ok(&written),
+                "{}: changes when it is read again",
+                entry.name
+            );
         }
         // A value that its type doesn't have is shown as the number that it is.
         Err(Malformed::Value) => {}

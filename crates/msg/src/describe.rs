@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Layout of messages and their types, as data: for CRCs, for the files that clients read, for documentation.
+//! Layout of messages and their types, as data: for CRCs, for the files that clients read, for
+//! documentation.
 
 use crate::wire::Wire;
 
@@ -12,7 +13,8 @@ pub struct Type {
     pub doc: &'static str,
     /// Its structure.
     pub shape: Shape,
-    /// Number of members at the end of an enum that came after it was published: they don't count for CRCs.
+    /// Number of members at the end of an enum that came after it was published: they don't count
+    /// for CRCs.
     pub newer: usize,
 }
 
@@ -92,7 +94,9 @@ impl Type {
     fn parts(&self) -> Vec<&Type> {
         match &self.shape {
             Shape::Alias(of) | Shape::Fixed(of, _) => vec![of],
-            Shape::Struct(fields) | Shape::Union(fields) => fields.iter().map(|f| &f.kind).collect(),
+            Shape::Struct(fields) | Shape::Union(fields) => {
+                fields.iter().map(|f| &f.kind).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -192,7 +196,8 @@ impl Field {
         }
     }
 
-    /// As in the project's table of the published layouts: `u32 x`, `u8 x[4]`, `u8 x[n]`, `string x[]`.
+    /// As in the project's table of the published layouts: `u32 x`, `u8 x[4]`, `u8 x[n]`, `string
+    /// x[]`.
     pub fn layout(&self) -> String {
         let (kind, name) = (self.kind.wire_name(), self.name);
         match &self.many {
@@ -209,8 +214,8 @@ fn canonical(fields: &[Field]) -> String {
     format!("[{}]", fields.join(", "))
 }
 
-/// The published CRC of a message with these fields, the message id left out: that of the text of its fields, then of the
-/// blocks of their types, from field to field and down.
+/// The published CRC of a message with these fields, the message id left out: that of the text of
+/// its fields, then of the blocks of their types, from field to field and down.
 pub fn crc(fields: &[Field]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     crc.update(canonical(fields).as_bytes());

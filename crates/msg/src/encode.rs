@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A message's bytes from JSON, by its description: what [`show`](crate::show) writes, and VPP's tools.
+//! A message's bytes from JSON, by its description: what [`show`](crate::show) writes, and VPP's
+//! tools.
 
 use crate::describe::{Field, Many, Shape, Type};
 use serde_json::{Map, Value};
@@ -8,7 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The reason why JSON is no message: the field's path, and what was expected.
 type Fault = String;
 
-/// The bytes of fields. What a client's library fills in may be missing: `client_index`, `context`, and counts.
+/// The bytes of fields. What a client's library fills in may be missing: `client_index`, `context`,
+/// and counts.
 ///
 /// # Errors
 /// A field that is missing, or holds what its type doesn't.
@@ -56,7 +58,12 @@ fn put_text(value: &Value, out: &mut Vec<u8>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn put_several(kind: &Type, n: Option<usize>, value: &Value, out: &mut Vec<u8>) -> Result<(), Fault> {
+fn put_several(
+    kind: &Type,
+    n: Option<usize>,
+    value: &Value,
+    out: &mut Vec<u8>,
+) -> Result<(), Fault> {
     if let (Shape::Text(_), Some(n)) = (&kind.shape, n) {
         return put_fixed_text(n, value, out);
     }
@@ -70,7 +77,8 @@ fn put_several(kind: &Type, n: Option<usize>, value: &Value, out: &mut Vec<u8>) 
 }
 
 fn put_fixed_text(n: usize, value: &Value, out: &mut Vec<u8>) -> Result<(), Fault> {
-    let text = value.as_str().filter(|text| text.len() < n.max(1)).ok_or("expected a shorter text")?;
+    let text =
+        value.as_str().filter(|text| text.len() < n.max(1)).ok_or("expected a shorter text")?;
     let end = out.len() + n;
     out.extend(text.as_bytes());
     out.resize(end, 0);
@@ -91,12 +99,16 @@ fn put_scalar(name: &str, value: &Value, out: &mut Vec<u8>) -> Result<(), Fault>
     }
     if name == "f64" {
         let bits = || u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok();
-        let number = value.as_f64().or_else(|| bits().map(f64::from_bits)).ok_or("expected a number")?;
+        let number =
+            value.as_f64().or_else(|| bits().map(f64::from_bits)).ok_or("expected a number")?;
         out.extend(number.to_ne_bytes());
         return Ok(());
     }
-    let wide =
-        value.as_i64().map(i128::from).or(value.as_u64().map(i128::from)).ok_or("expected a number")?;
+    let wide = value
+        .as_i64()
+        .map(i128::from)
+        .or(value.as_u64().map(i128::from))
+        .ok_or("expected a number")?;
     let bits = crate::describe::scalar(name) * 8;
     let range = match name.starts_with('i') {
         true => -(1i128 << (bits - 1))..1i128 << (bits - 1),
@@ -121,11 +133,16 @@ pub(crate) fn put_special(kind: &Type, text: &str, out: &mut Vec<u8>) -> Option<
     };
     let put = match kind.name {
         "mac_address" => {
-            let bytes: Option<Vec<u8>> = text.split(':').map(|b| u8::from_str_radix(b, 16).ok()).collect();
+            let bytes: Option<Vec<u8>> =
+                text.split(':').map(|b| u8::from_str_radix(b, 16).ok()).collect();
             bytes.filter(|bytes| bytes.len() == 6)
         }
-        "ip4_address" | "ip4_prefix" => address.parse::<Ipv4Addr>().ok().map(|a| a.octets().to_vec()),
-        "ip6_address" | "ip6_prefix" => address.parse::<Ipv6Addr>().ok().map(|a| a.octets().to_vec()),
+        "ip4_address" | "ip4_prefix" => {
+            address.parse::<Ipv4Addr>().ok().map(|a| a.octets().to_vec())
+        }
+        "ip6_address" | "ip6_prefix" => {
+            address.parse::<Ipv6Addr>().ok().map(|a| a.octets().to_vec())
+        }
         "address" | "prefix" => address.parse().ok().map(|address| match address {
             IpAddr::V4(a) => [&[0][..], &a.octets(), &[0; 12]].concat(),
             IpAddr::V6(a) => [&[1][..], &a.octets()].concat(),
@@ -160,22 +177,29 @@ fn put(kind: &Type, value: &Value, out: &mut Vec<u8>) -> Result<(), Fault> {
         Shape::Enum(base, members) => put_scalar(base, &Value::from(member(members, value)?), out),
         Shape::Flags(base, members) => {
             let bits = match value.as_array() {
-                Some(names) => {
-                    names.iter().try_fold(0, |bits, name| Ok::<_, Fault>(bits | member(members, name)?))?
-                }
+                Some(names) => names
+                    .iter()
+                    .try_fold(0, |bits, name| Ok::<_, Fault>(bits | member(members, name)?))?,
                 None => member(members, value)?,
             };
             put_scalar(base, &Value::from(bits), out)
         }
-        Shape::Struct(parts) => put_fields(parts, value.as_object().ok_or("expected an object")?, out),
+        Shape::Struct(parts) => {
+            put_fields(parts, value.as_object().ok_or("expected an object")?, out)
+        }
         Shape::Union(arms) => {
             let end = out.len() + kind.least();
             match value.as_object().and_then(|object| object.iter().next()) {
                 Some((name, value)) => {
-                    let arm = arms.iter().find(|arm| arm.name == name).ok_or("expected one of its parts")?;
+                    let arm = arms
+                        .iter()
+                        .find(|arm| arm.name == name)
+                        .ok_or("expected one of its parts")?;
                     put(&arm.kind, value, out)?;
                 }
-                None => out.extend(value.as_str().and_then(hex).ok_or("expected bytes in hexadecimal")?),
+                None => {
+                    out.extend(value.as_str().and_then(hex).ok_or("expected bytes in hexadecimal")?)
+                }
             }
             if out.len() > end {
                 return Err("too many bytes".into());

@@ -13,7 +13,8 @@
 ///
 /// Members behind a semicolon came after the first publication: CRCs don't count them.
 ///
-/// With `enum` before the name on the wire, it is published as an enum, whose values clients add up all the same.
+/// With `enum` before the name on the wire, it is published as an enum, whose values clients add up
+/// all the same.
 #[macro_export]
 macro_rules! flags {
     (@shape enum $base:ident, $members:expr) => { $crate::Shape::Enum(stringify!($base), $members) };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The server's shared side: the message table, connected clients, event subscriptions, the API trace.
+//! The server's shared side: the message table, connected clients, event subscriptions, the API
+//! trace.
 
 use crate::changes::Watch;
 use crate::json;
@@ -154,8 +155,13 @@ impl<W: 'static> Hub<W> {
                 break index;
             }
         };
-        let client =
-            Client { name, since: SystemTime::now(), requests: 0, events: Out::default(), slow: false };
+        let client = Client {
+            name,
+            since: SystemTime::now(),
+            requests: 0,
+            events: Out::default(),
+            slow: false,
+        };
         clients.all.insert(index, client);
         index
     }
@@ -172,7 +178,8 @@ impl<W: 'static> Hub<W> {
         clients.wants.retain(|w| w.client != index);
     }
 
-    /// Calls `watch` with lines about the changes that clients make, as for a log; the first call counts.
+    /// Calls `watch` with lines about the changes that clients make, as for a log; the first call
+    /// counts.
     pub fn watch_changes(&self, watch: Watch) {
         let _ = self.changes.set(watch);
     }
@@ -228,12 +235,14 @@ impl<W: 'static> Hub<W> {
         clients.all.iter().map(info).collect()
     }
 
-    /// Subscribes a client to the events of this kind, or unsubscribes it. `pid` comes back with each.
+    /// Subscribes a client to the events of this kind, or unsubscribes it. `pid` comes back with
+    /// each.
     pub fn want<E: Message>(&self, caller: &Caller<'_, W>, pid: u32, on: bool) {
         self.set_want(caller.client, pid, E::NAME, String::new(), on, None);
     }
 
-    /// As [`Self::want`], for the events that `filter` lets pass; `key` distinguishes subscriptions of one client.
+    /// As [`Self::want`], for the events that `filter` lets pass; `key` distinguishes subscriptions
+    /// of one client.
     pub fn want_where<E: Message>(
         &self,
         caller: &Caller<'_, W>,
@@ -262,7 +271,8 @@ impl<W: 'static> Hub<W> {
         }
     }
 
-    /// Subscriptions to events of this kind: key, the pid that the client gave, and the client's index.
+    /// Subscriptions to events of this kind: key, the pid that the client gave, and the client's
+    /// index.
     pub fn wants<E: Message>(&self) -> Vec<(String, u32, u32)> {
         let clients = self.clients();
         let of = clients.wants.iter().filter(|w| w.event == E::NAME);
@@ -363,7 +373,9 @@ impl<W: 'static> Hub<W> {
         }
         while let Some((header, rest)) = frames.split_first_chunk::<HEADER>() {
             let [.., a, b, c, d, _, _, _, _] = *header;
-            let Some((bytes, rest)) = rest.split_at_checked(u32::from_be_bytes([a, b, c, d]) as usize) else {
+            let Some((bytes, rest)) =
+                rest.split_at_checked(u32::from_be_bytes([a, b, c, d]) as usize)
+            else {
                 break;
             };
             self.keep(client, true, bytes);

@@ -6,7 +6,8 @@ use crate::published;
 use crate::table::{Entry, ModuleInfo, Service, Table};
 use serde_json::{Map, Value, json};
 
-/// Types that VPP describes in files of their own, which others import: generators of bindings make a package of each.
+/// Types that VPP describes in files of their own, which others import: generators of bindings make
+/// a package of each.
 const SHARED: [(&str, &[&str]); 6] = [
     ("ethernet_types", &["mac_address"]),
     (
@@ -92,8 +93,9 @@ pub fn shared<W: 'static>(table: &Table<W>) -> Vec<(&'static str, Value)> {
 }
 
 fn description(name: &str, version: &str, crc: u32, types: Types) -> Value {
-    let imports =
-        SHARED.iter().filter(|(home, all)| *home != name && types.known.iter().any(|t| all.contains(t)));
+    let imports = SHARED
+        .iter()
+        .filter(|(home, all)| *home != name && types.known.iter().any(|t| all.contains(t)));
     json!({
         "types": types.structs,
         "messages": [],
@@ -130,7 +132,9 @@ fn services(module: &ModuleInfo) -> Map<String, Value> {
 fn message<W>(entry: &Entry<W>) -> Value {
     let mut parts = vec![json!(entry.name), json!(["u16", "_vl_msg_id"])];
     parts.extend(entry.fields.iter().map(field));
-    parts.push(json!({ "crc": format!("{:#010x}", entry.crc), "options": {}, "comment": entry.doc }));
+    parts.push(
+        json!({ "crc": format!("{:#010x}", entry.crc), "options": {}, "comment": entry.doc }),
+    );
     Value::Array(parts)
 }
 

@@ -2,9 +2,9 @@
 #![forbid(unsafe_code)]
 //! The binary API, as VPP's clients speak it.
 //!
-//! A message is declared once, as a Rust struct with `#[derive(Message)]`; its codec, its CRC, its place in the `.api.json` files
-//! that clients read and its documentation follow from that. A [`Module`] is what one feature adds: its messages, with the
-//! functions that answer them.
+//! A message is declared once, as a Rust struct with `#[derive(Message)]`; its codec, its CRC, its
+//! place in the `.api.json` files that clients read and its documentation follow from that. A
+//! [`Module`] is what one feature adds: its messages, with the functions that answer them.
 //!
 //! ```
 //! use msg::{Caller, Message, Messages, Module};
@@ -27,8 +27,8 @@
 //! assert!(hub.table().find("light_set_reply").is_some());
 //! ```
 //!
-//! [`Hub`] is the server's shared side: message table, connected clients, event subscriptions. [`Session`] is one connection's
-//! protocol, without the socket: bytes in, bytes out.
+//! [`Hub`] is the server's shared side: message table, connected clients, event subscriptions.
+//! [`Session`] is one connection's protocol, without the socket: bytes in, bytes out.
 
 // Derived code names this crate, here too.
 extern crate self as msg;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A client without a socket, for replays, tests and benches: requests go through a session as bytes, and what comes back is read as
-//! a client would.
+//! A client without a socket, for replays, tests and benches: requests go through a session as
+//! bytes, and what comes back is read as a client would.
 
 use crate::memclnt::{ControlPing, ControlPingReply, SockclntCreate};
 use crate::message::{Call, Dump, Head, Message, Reply};
@@ -48,7 +48,8 @@ impl<'a, W: 'static> Loopback<'a, W> {
     /// Connects.
     pub fn new(world: &'a W, hub: &'a Hub<W>) -> Self {
         let session = Session::default();
-        let mut this = Self { world, hub, session, start: Instant::now(), context: 1, frames: Vec::new() };
+        let mut this =
+            Self { world, hub, session, start: Instant::now(), context: 1, frames: Vec::new() };
         this.send(&SockclntCreate { name: "loopback".into() });
         this.turn();
         assert!(this.session.client().is_some(), "it has greeted");
@@ -64,11 +65,16 @@ impl<'a, W: 'static> Loopback<'a, W> {
 
     /// Keeps the session for [`Self::resume`].
     pub fn suspend(mut self) -> Suspended<W> {
-        Suspended { session: std::mem::take(&mut self.session), start: self.start, gone: self.hub.gone() }
+        Suspended {
+            session: std::mem::take(&mut self.session),
+            start: self.start,
+            gone: self.hub.gone(),
+        }
     }
 
     fn send<M: Message>(&mut self, message: &M) {
-        let id = self.hub.table().find(M::NAME).unwrap_or_else(|| panic!("no module has {}", M::NAME));
+        let id =
+            self.hub.table().find(M::NAME).unwrap_or_else(|| panic!("no module has {}", M::NAME));
         let head = Head { client_index: 1, context: self.context, ..Head::default() };
         let framed = self.frame(id, |bytes| {
             head.put(M::HEAD, bytes);
@@ -109,13 +115,18 @@ impl<'a, W: 'static> Loopback<'a, W> {
         self.frame(id, |bytes| bytes.extend_from_slice(body))
     }
 
-    /// Does a turn's part of what [`Self::begin`] began. Once that is done, gives the return value, if there is one.
+    /// Does a turn's part of what [`Self::begin`] began. Once that is done, gives the return value,
+    /// if there is one.
     ///
     /// # Errors
     /// The session has ended.
     pub fn poll(&mut self) -> Result<Option<Option<i32>>, Fault> {
         let turn = self.try_turn()?;
-        if turn.more || turn.wake_at.is_some() || !self.session.wants_input() || self.session.is_busy() {
+        if turn.more
+            || turn.wake_at.is_some()
+            || !self.session.wants_input()
+            || self.session.is_busy()
+        {
             return Ok(None);
         }
         let table = self.hub.table();
@@ -148,15 +159,19 @@ impl<'a, W: 'static> Loopback<'a, W> {
         self.call_while(request, rest)
     }
 
-    /// As [`Self::call`]; `meanwhile` is done again and again until the reply is there: turns of the graph, for a request that
-    /// needs them.
+    /// As [`Self::call`]; `meanwhile` is done again and again until the reply is there: turns of
+    /// the graph, for a request that needs them.
     ///
     /// # Errors
     /// The return value.
     ///
     /// # Panics
     /// Without a reply.
-    pub fn call_while<R: Call>(&mut self, request: R, mut meanwhile: impl FnMut()) -> Result<R::Reply, i32> {
+    pub fn call_while<R: Call>(
+        &mut self,
+        request: R,
+        mut meanwhile: impl FnMut(),
+    ) -> Result<R::Reply, i32> {
         self.context += 1;
         self.send(&request);
         let name = <R::Reply as Reply>::NAME.unwrap_or(R::REPLY);
@@ -183,7 +198,11 @@ impl<'a, W: 'static> Loopback<'a, W> {
     }
 
     /// As [`Self::dump`]; `meanwhile` is done again and again until all is there.
-    pub fn dump_while<R: Dump>(&mut self, request: R, mut meanwhile: impl FnMut()) -> Vec<R::Details> {
+    pub fn dump_while<R: Dump>(
+        &mut self,
+        request: R,
+        mut meanwhile: impl FnMut(),
+    ) -> Vec<R::Details> {
         self.context += 1;
         self.send(&request);
         self.send(&ControlPing {});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The messages of the protocol itself. Their numbers are fixed: clients know some of them by heart.
+//! The messages of the protocol itself. Their numbers are fixed: clients know some of them by
+//! heart.
 
 use crate::table::{Caller, Messages, Module};
 use crate::wire::Str;
@@ -255,7 +256,8 @@ fn messages<W: 'static>(m: &mut Messages<W>) {
 fn first_msg_id<W>(_: &W, caller: &Caller<'_, W>, r: GetFirstMsgId) -> Result<GetFirstMsgIdReply> {
     let name = r.name.as_str();
     let module = caller.hub.table().modules().iter().find(|m| {
-        m.name == name || name.strip_prefix(m.name).is_some_and(|crc| crc == format!("_{:08x}", m.crc))
+        m.name == name
+            || name.strip_prefix(m.name).is_some_and(|crc| crc == format!("_{:08x}", m.crc))
     });
     let module = module.ok_or_else(|| {
         Error::not_found(format!("no module is named {name}")).retval(retval::NO_SUCH_ENTRY)
@@ -267,7 +269,14 @@ fn api_versions<W>(_: &W, caller: &Caller<'_, W>, _: ApiVersions) -> Result<ApiV
     let version = |m: &crate::ModuleInfo| {
         let mut parts = m.version.split('.').map(|n| n.parse().unwrap_or(0));
         let mut next = || parts.next().unwrap_or(0);
-        ModuleVersion { major: next(), minor: next(), patch: next(), name: format!("{}.api", m.name).into() }
+        ModuleVersion {
+            major: next(),
+            minor: next(),
+            patch: next(),
+            name: format!("{}.api", m.name).into(),
+        }
     };
-    Ok(ApiVersionsReply { api_versions: caller.hub.table().modules().iter().map(version).collect() })
+    Ok(ApiVersionsReply {
+        api_versions: caller.hub.table().modules().iter().map(version).collect(),
+    })
 }

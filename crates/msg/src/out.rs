@@ -16,13 +16,20 @@ pub struct Out {
 
 impl Out {
     /// Adds a message: id, head, and what `body` appends.
-    pub fn message(&mut self, id: u16, fields: &[HeadField], head: &Head, body: impl FnOnce(&mut Vec<u8>)) {
+    pub fn message(
+        &mut self,
+        id: u16,
+        fields: &[HeadField],
+        head: &Head,
+        body: impl FnOnce(&mut Vec<u8>),
+    ) {
         let start = self.bytes.len();
         self.bytes.resize(start + HEADER, 0);
         self.bytes.extend_from_slice(&id.to_be_bytes());
         head.put(fields, &mut self.bytes);
         body(&mut self.bytes);
-        let length = u32::try_from(self.bytes.len() - start - HEADER).expect("a message is below 4 GiB");
+        let length =
+            u32::try_from(self.bytes.len() - start - HEADER).expect("a message is below 4 GiB");
         self.bytes[start + 8..start + 12].copy_from_slice(&length.to_be_bytes());
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! VPP's published API: names, CRCs, layouts. Declarations are compared with it, and the documentation lists from it
-//! which messages are missing.
+//! VPP's published API: names, CRCs, layouts. Declarations are compared with it, and the
+//! documentation lists from it which messages are missing.
 
 use crate::describe::{Field, Shape, Type};
 use crate::table::{Entry, Table};
@@ -49,7 +49,8 @@ pub fn read() -> Published {
     let mut module = "";
     for line in FACTS.lines().filter(|l| !l.starts_with('#')) {
         let parts: Vec<&'static str> = line.split('\t').collect();
-        let crc = |at: usize| parts.get(at).and_then(|t| u32::from_str_radix(t, 16).ok()).unwrap_or(0);
+        let crc =
+            |at: usize| parts.get(at).and_then(|t| u32::from_str_radix(t, 16).ok()).unwrap_or(0);
         match parts[..] {
             ["module", name, version, _] => {
                 module = name;
@@ -94,8 +95,8 @@ fn type_line(kind: &Type) -> String {
 }
 
 impl Published {
-    /// Differences between the declarations of a table and the published API, a line for each. Messages and modules of
-    /// our own, which VPP doesn't publish, are no difference.
+    /// Differences between the declarations of a table and the published API, a line for each.
+    /// Messages and modules of our own, which VPP doesn't publish, are no difference.
     pub fn differences<W: 'static>(&self, table: &Table<W>) -> Vec<String> {
         let mut found = Vec::new();
         for (_, entry) in table.entries() {
@@ -139,14 +140,21 @@ impl Published {
         let Some(published) = self.messages.get(entry.name) else { return };
         let module = table.modules()[entry.module].name;
         if published.module != module {
-            found.push(format!("{}: is in {module}, published in {}", entry.name, published.module));
+            found
+                .push(format!("{}: is in {module}, published in {}", entry.name, published.module));
         }
         let declared = layout(&entry.fields);
         if declared != published.layout {
-            found.push(format!("{}: ({declared}) is declared, ({}) published", entry.name, published.layout));
+            found.push(format!(
+                "{}: ({declared}) is declared, ({}) published",
+                entry.name, published.layout
+            ));
         }
         if entry.crc != published.crc {
-            found.push(format!("{}: CRC {:08x}, published {:08x}", entry.name, entry.crc, published.crc));
+            found.push(format!(
+                "{}: CRC {:08x}, published {:08x}",
+                entry.name, entry.crc, published.crc
+            ));
         }
         for field in &entry.fields {
             field.kind.visit(&mut |kind| {

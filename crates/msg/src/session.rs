@@ -16,7 +16,8 @@ use std::time::Duration;
 
 /// Bytes of a message at most. The largest that clients send is a script for `cli_inband`.
 const MESSAGE: usize = 1 << 20;
-/// Bytes of a message before the greeting, which has 70, and bytes that are taken at once until then.
+/// Bytes of a message before the greeting, which has 70, and bytes that are taken at once until
+/// then.
 const GREETING: usize = 512;
 /// Bytes that wait for a client at most before its next request is looked at.
 const WAITING: usize = 256 << 10;
@@ -131,7 +132,8 @@ impl<W: 'static> Session<W> {
         !self.closing && !matches!(self.next(), Ok(Some(_)))
     }
 
-    /// Bytes that [`Self::receive`] is to be given at once: few before the greeting, so that strangers cost little memory.
+    /// Bytes that [`Self::receive`] is to be given at once: few before the greeting, so that
+    /// strangers cost little memory.
     pub fn takes(&self) -> usize {
         if self.client.is_some() { usize::MAX } else { GREETING }
     }
@@ -174,7 +176,13 @@ impl<W: 'static> Session<W> {
     ///
     /// # Errors
     /// The reason why the connection has to end at once.
-    pub fn run(&mut self, world: &W, hub: &Hub<W>, now: Duration, budget: usize) -> Result<Turn, Fault> {
+    pub fn run(
+        &mut self,
+        world: &W,
+        hub: &Hub<W>,
+        now: Duration,
+        budget: usize,
+    ) -> Result<Turn, Fault> {
         let before = self.out.waiting().len();
         let turn = self.steps(world, hub, now, budget);
         let client = self.client.unwrap_or(0);
@@ -185,7 +193,8 @@ impl<W: 'static> Session<W> {
         turn
     }
 
-    /// Latest time to [`Self::run`] it so that a summary of its changes is reported, though nothing else is to be done.
+    /// Latest time to [`Self::run`] it so that a summary of its changes is reported, though nothing
+    /// else is to be done.
     pub fn report_at(&self) -> Option<Duration> {
         self.changes.wake_at()
     }
@@ -194,7 +203,8 @@ impl<W: 'static> Session<W> {
     fn changed(&mut self, hub: &Hub<W>, now: Duration, id: u16, before: usize) {
         let Some(client) = self.client.filter(|_| hub.watches_changes()) else { return };
         // A malformed request has no answer and changed nothing.
-        let answer = self.out.waiting()[before..].get(HEADER..).and_then(|a| a.split_first_chunk::<2>());
+        let answer =
+            self.out.waiting()[before..].get(HEADER..).and_then(|a| a.split_first_chunk::<2>());
         let Some((reply, body)) = answer else { return };
         let retval = hub.table().retval(u16::from_be_bytes(*reply), body).unwrap_or(0);
         let Some(entry) = hub.table().get(id) else { return };
@@ -203,7 +213,13 @@ impl<W: 'static> Session<W> {
         }
     }
 
-    fn steps(&mut self, world: &W, hub: &Hub<W>, now: Duration, budget: usize) -> Result<Turn, Fault> {
+    fn steps(
+        &mut self,
+        world: &W,
+        hub: &Hub<W>,
+        now: Duration,
+        budget: usize,
+    ) -> Result<Turn, Fault> {
         if let Some(client) = self.client {
             hub.take_events(client, &mut self.out).map_err(|()| Fault::Slow)?;
         }
@@ -242,7 +258,13 @@ impl<W: 'static> Session<W> {
         Ok(Turn { more: true, ..Turn::default() })
     }
 
-    fn message(&mut self, world: &W, hub: &Hub<W>, now: Duration, length: usize) -> Result<(), Fault> {
+    fn message(
+        &mut self,
+        world: &W,
+        hub: &Hub<W>,
+        now: Duration,
+        length: usize,
+    ) -> Result<(), Fault> {
         let start = self.taken + HEADER;
         self.taken = start + length;
         let bytes = &self.input[start..self.taken];
@@ -271,9 +293,11 @@ impl<W: 'static> Session<W> {
                 }
             }
             (_, None) => {
-                // Clients that want shared memory ask for it without a greeting, and get their answer.
+                // Clients that want shared memory ask for it without a greeting, and get their
+                // answer.
                 self.strange += 1;
-                let asks = name.is_some_and(|n| n.starts_with("memclnt_create") || n == "sock_init_shm");
+                let asks =
+                    name.is_some_and(|n| n.starts_with("memclnt_create") || n == "sock_init_shm");
                 if asks {
                     hub.table().answer(world, hub, 0, id, body, &mut self.out);
                 } else {

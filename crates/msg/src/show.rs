@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A message's bytes as JSON, by its description: for traces. Addresses and prefixes are texts, bytes are hexadecimal, as VPP has it.
+//! A message's bytes as JSON, by its description: for traces. Addresses and prefixes are texts,
+//! bytes are hexadecimal, as VPP has it.
 
 use crate::describe::{Field, Many, Shape, Type};
 use crate::encode::put_special;
@@ -34,9 +35,9 @@ pub fn fields(fields: &[Field], r: &mut Reader<'_>) -> Result<Map<String, Value>
 fn several(kind: &Type, n: usize, r: &mut Reader<'_>) -> Result<Value, Malformed> {
     match (&kind.shape, kind.name) {
         (Shape::Text(_), _) => Ok(json!(text_of(r.take(n)?))),
-        (Shape::Scalar, "u8") => {
-            Ok(json!(r.take(n)?.iter().map(|b| format!("{b:02x}")).fold("0x".to_string(), |all, b| all + &b)))
-        }
+        (Shape::Scalar, "u8") => Ok(json!(
+            r.take(n)?.iter().map(|b| format!("{b:02x}")).fold("0x".to_string(), |all, b| all + &b)
+        )),
         _ => (0..n).map(|_| value(kind, r)).collect(),
     }
 }
@@ -54,7 +55,11 @@ fn scalar(name: &str, r: &mut Reader<'_>) -> Result<Value, Malformed> {
         "f64" => {
             let value = f64::get(r)?;
             // JSON has no infinity and no NaN: their bits keep what they were.
-            if value.is_finite() { json!(value) } else { json!(format!("{:#018x}", value.to_bits())) }
+            if value.is_finite() {
+                json!(value)
+            } else {
+                json!(format!("{:#018x}", value.to_bits()))
+            }
         }
         _ => json!(u32::get(r)?),
     })
@@ -77,7 +82,9 @@ fn special(kind: &Type, r: &mut Reader<'_>) -> Result<Option<String>, Malformed>
         Ok(address)
     };
     Ok(Some(match kind.name {
-        "mac_address" => r.take(6)?.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(":"),
+        "mac_address" => {
+            r.take(6)?.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(":")
+        }
         "ip4_address" => v4(r)?.to_string(),
         "ip6_address" => v6(r)?.to_string(),
         "address" => either(r)?.to_string(),

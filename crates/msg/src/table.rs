@@ -43,8 +43,9 @@ pub struct Caller<'a, W: 'static> {
     pub context: u32,
 }
 
-type Answer<W> =
-    dyn Fn(&W, &Caller<'_, W>, &Ids, &mut Reader<'_>, &mut Out) -> Result<Flow<W>, Malformed> + Send + Sync;
+type Answer<W> = dyn Fn(&W, &Caller<'_, W>, &Ids, &mut Reader<'_>, &mut Out) -> Result<Flow<W>, Malformed>
+    + Send
+    + Sync;
 
 /// The role of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,17 +153,24 @@ pub struct Table<W: 'static> {
 }
 
 impl<W: 'static> Table<W> {
-    /// The table of these modules, the first message of the first of which has number 1. Modules of one name are parts of one:
-    /// several features may share it.
+    /// The table of these modules, the first message of the first of which has number 1. Modules of
+    /// one name are parts of one: several features may share it.
     ///
     /// # Errors
-    /// A name that two messages have, an answer that isn't declared, parts of a module that differ on its version.
+    /// A name that two messages have, an answer that isn't declared, parts of a module that differ
+    /// on its version.
     pub fn new(modules: impl IntoIterator<Item = Module<W>>) -> Result<Table<W>, String> {
         let mut parts: Vec<(Module<W>, Messages<W>)> = Vec::new();
         for module in modules {
-            let at = parts.iter().position(|(other, _)| other.name == module.name).unwrap_or(parts.len());
+            let at = parts
+                .iter()
+                .position(|(other, _)| other.name == module.name)
+                .unwrap_or(parts.len());
             if at == parts.len() {
-                parts.push((module, Messages { entries: Vec::new(), services: Vec::new(), module: at }));
+                parts.push((
+                    module,
+                    Messages { entries: Vec::new(), services: Vec::new(), module: at },
+                ));
             }
             let (other, messages) = &mut parts[at];
             if (other.version, other.crc, other.core) != (module.version, module.crc, module.core) {
@@ -265,7 +273,8 @@ impl<W: 'static> Table<W> {
                     && let Some(reply) = self.get(entry.ids.reply)
                     && reply.head.contains(&HeadField::Retval)
                 {
-                    let least: usize = reply.fields.iter().skip(reply.head.len()).map(Field::least).sum();
+                    let least: usize =
+                        reply.fields.iter().skip(reply.head.len()).map(Field::least).sum();
                     let head = Head {
                         context,
                         client_index: client,
@@ -306,7 +315,10 @@ impl<W: 'static> Messages<W> {
     /// A request whose reply may take a while; the connection's later requests wait for it.
     pub fn call_later<R: Call>(
         &mut self,
-        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<Box<dyn Pending<W, R::Reply>>> + Send + Sync + 'static,
+        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<Box<dyn Pending<W, R::Reply>>>
+        + Send
+        + Sync
+        + 'static,
     ) {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
             let to = To::new(caller, ids);
@@ -318,10 +330,12 @@ impl<W: 'static> Messages<W> {
         self.called::<R>();
     }
 
-    /// A request that any number of messages answer, without an end: clients send a `control_ping` behind it. The answers are
-    /// taken one by one, as the client reads them.
-    pub fn dump<R: Dump, I>(&mut self, f: impl Fn(&W, &Caller<'_, W>, R) -> Result<I> + Send + Sync + 'static)
-    where
+    /// A request that any number of messages answer, without an end: clients send a `control_ping`
+    /// behind it. The answers are taken one by one, as the client reads them.
+    pub fn dump<R: Dump, I>(
+        &mut self,
+        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<I> + Send + Sync + 'static,
+    ) where
         I: IntoIterator<Item = R::Details>,
         I::IntoIter: 'static,
     {
@@ -341,13 +355,15 @@ impl<W: 'static> Messages<W> {
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
             let to = To::new(caller, ids);
-            Ok(later(f(world, caller, R::get(r)?), out, move |answers, _| dumped::<R, W, I>(answers, to)))
+            Ok(later(f(world, caller, R::get(r)?), out, move |answers, _| {
+                dumped::<R, W, I>(answers, to)
+            }))
         }));
         self.dumps::<R>();
     }
 
-    /// A request that any number of messages answer, and then a reply. It never has to be called again with a cursor: the stream
-    /// goes on as the client reads.
+    /// A request that any number of messages answer, and then a reply. It never has to be called
+    /// again with a cursor: the stream goes on as the client reads.
     pub fn stream<R: Dump + Call, I>(
         &mut self,
         f: impl Fn(&W, &Caller<'_, W>, R) -> Result<(I, R::Reply)> + Send + Sync + 'static,
@@ -364,7 +380,10 @@ impl<W: 'static> Messages<W> {
     /// A stream whose first answer may take a while.
     pub fn stream_later<R: Dump + Call, I>(
         &mut self,
-        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<Box<dyn Pending<W, (I, R::Reply)>>> + Send + Sync + 'static,
+        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<Box<dyn Pending<W, (I, R::Reply)>>>
+        + Send
+        + Sync
+        + 'static,
     ) where
         I: IntoIterator<Item = R::Details> + 'static,
         I::IntoIter: 'static,
@@ -409,7 +428,8 @@ impl<W: 'static> Messages<W> {
         });
     }
 
-    /// An event, or details or a reply that another request declares as its own too; more than once is once.
+    /// An event, or details or a reply that another request declares as its own too; more than once
+    /// is once.
     pub fn answer<M: Message>(&mut self) {
         if self.entries.iter().all(|e| e.name != M::NAME) {
             self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Role::Answer, again::<M>);
@@ -431,8 +451,16 @@ impl<W: 'static> Messages<W> {
     fn reply<R: Call>(&mut self) {
         let name = reply_name::<R>();
         if self.entries.iter().all(|e| e.name != name) {
-            let fields = R::Reply::HEAD.iter().map(|f| f.field()).chain(R::Reply::fields()).collect();
-            self.add(name, R::Reply::DOC, R::Reply::HEAD, fields, Role::Answer, again_reply::<R::Reply>);
+            let fields =
+                R::Reply::HEAD.iter().map(|f| f.field()).chain(R::Reply::fields()).collect();
+            self.add(
+                name,
+                R::Reply::DOC,
+                R::Reply::HEAD,
+                fields,
+                Role::Answer,
+                again_reply::<R::Reply>,
+            );
         }
     }
 

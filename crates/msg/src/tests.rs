@@ -211,7 +211,12 @@ fn a_difference_is_named() {
         messages: |m| m.call(|_, _, _: CliInband| Ok(())),
     };
     let found = published::read().differences(Hub::new([&BAD]).unwrap().table());
-    assert!(found.iter().any(|d| d.starts_with("cli_inband: (u32 client_index, u32 context, string cmd[12]) is declared")), "{found:?}");
+    assert!(
+        found.iter().any(|d| d.starts_with(
+            "cli_inband: (u32 client_index, u32 context, string cmd[12]) is declared"
+        )),
+        "{found:?}"
+    );
     assert!(found.iter().any(|d| d.starts_with("cli_inband: CRC")), "{found:?}");
     assert!(found.iter().any(|d| d.contains("cli_inband_reply")), "{found:?}");
 }
@@ -233,7 +238,8 @@ fn features_may_share_a_module() {
     assert_eq!(names, ["memclnt", "lamp", "bulb"]);
     // One behind the other, so that a client may count from the first.
     let (lamp, bulb) = (&hub.table().modules()[1], &hub.table().modules()[2]);
-    let of_lamp: Vec<_> = hub.table().entries().filter(|(_, e)| e.module == 1).map(|(id, _)| id).collect();
+    let of_lamp: Vec<_> =
+        hub.table().entries().filter(|(_, e)| e.module == 1).map(|(id, _)| id).collect();
     assert_eq!(of_lamp, (lamp.first..bulb.first).collect::<Vec<_>>());
     assert_eq!(hub.table().find("lamp_name_reply"), Some(bulb.first - 1));
     static WRONG: Module<Lamp> = module("lamp", "1.2.4");
@@ -248,7 +254,8 @@ fn values_go_over_the_wire_and_back() {
     message.put(&mut bytes);
     let back = LampSet::get(&mut Reader::new(&bytes)).unwrap();
     assert_eq!(back, LampSet { name: "a-name-".into(), ..message });
-    // lamp 4, mode 2, colour 1, name 8, n_parts 1, parts 14, level 8, n_codes 2, codes 4, note 4 + 2
+    // lamp 4, mode 2, colour 1, name 8, n_parts 1, parts 14, level 8, n_codes 2, codes 4, note 4 +
+    // 2
     assert_eq!(bytes.len(), 50);
     assert!(message.colour.has(Colour::BLUE) && Colour::RED.when(false) == Colour(0));
     assert_eq!(&bytes[..9], [0, 0, 0, 9, 0, 7, 3, 2, b'a']);
@@ -337,7 +344,10 @@ fn garbage_ends_a_connection_or_is_counted() {
     let mut fresh = Client { hub: hub(), session: Session::default() };
     assert_eq!(fresh.exchange(&[0; 16]), Err(Fault::Empty));
     let mut stranger = Client { hub: hub(), session: Session::default() };
-    assert_eq!(stranger.exchange(&frame(23, |b| b.extend([0; 8])).repeat(20)), Err(Fault::Stranger));
+    assert_eq!(
+        stranger.exchange(&frame(23, |b| b.extend([0; 8])).repeat(20)),
+        Err(Fault::Stranger)
+    );
 }
 
 #[test]
@@ -361,7 +371,10 @@ fn the_description_has_everything() {
     );
     assert_eq!(json["enumflags"][0][3], serde_json::json!({ "enumtype": "u8" }));
     assert_eq!(json["aliases"]["lamp_index"], serde_json::json!({ "type": "u32" }));
-    assert_eq!(json["services"]["lamp_dump"], serde_json::json!({ "reply": "lamp_details", "stream": true }));
+    assert_eq!(
+        json["services"]["lamp_dump"],
+        serde_json::json!({ "reply": "lamp_details", "stream": true })
+    );
     assert_eq!(json["services"]["want_lamp_events"]["events"], serde_json::json!(["lamp_event"]));
     assert_eq!(api_json_whole(hub.table())[1], json);
 }
@@ -410,9 +423,9 @@ fn changes_are_reported_with_the_client_and_what_failed() {
     // Changes aren't watched yet.
     client.exchange(&all(&client)).unwrap();
     assert_eq!((reported(), client.session.report_at()), (vec![], None));
-    client
-        .hub
-        .watch_changes(|client, line| REPORTED.with_borrow_mut(|all| all.push(format!("{client}: {line}"))));
+    client.hub.watch_changes(|client, line| {
+        REPORTED.with_borrow_mut(|all| all.push(format!("{client}: {line}")))
+    });
     client.exchange(&all(&client)).unwrap();
     assert_eq!(reported(), ["test: lamp_set", "test: lamp_set failed: -6"]);
     assert_eq!(client.session.report_at(), Some(Duration::from_secs(1)));
@@ -424,7 +437,10 @@ fn changes_are_reported_with_the_client_and_what_failed() {
     client.session.run(&Lamp, &client.hub, Duration::from_millis(999), 100).unwrap();
     assert_eq!(reported(), [""; 0]);
     client.session.run(&Lamp, &client.hub, Duration::from_secs(1), 100).unwrap();
-    assert_eq!(reported(), ["test: 982 more in 0.0 s: lamp_set 982 (982 failed, the last one: -6)"]);
+    assert_eq!(
+        reported(),
+        ["test: 982 more in 0.0 s: lamp_set 982 (982 failed, the last one: -6)"]
+    );
     assert_eq!(client.session.report_at(), None);
 
     // Or when the client goes.

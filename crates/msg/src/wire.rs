@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encoding of values: packed, in network byte order, but for floating point, which is in the host's.
+//! Encoding of values: packed, in network byte order, but for floating point, which is in the
+//! host's.
 
 use crate::describe::{Shape, Type};
 use std::fmt;
@@ -135,8 +136,9 @@ impl<T: Wire> Wire for Vec<T> {
     }
 }
 
-/// Text up to its end mark. `?` stands for bytes that aren't UTF-8, and for the replacement character: a saved
-/// configuration with that character wouldn't be loaded, since the bytes that it replaced are unknown.
+/// Text up to its end mark. `?` stands for bytes that aren't UTF-8, and for the replacement
+/// character: a saved configuration with that character wouldn't be loaded, since the bytes that it
+/// replaced are unknown.
 pub(crate) fn text_of(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).replace(char::REPLACEMENT_CHARACTER, "?")
@@ -194,7 +196,9 @@ impl<const N: usize> Wire for Str<N> {
     }
     fn put(&self, out: &mut Vec<u8>) {
         let end = out.len() + N;
-        out.extend_from_slice(&self.0.as_bytes()[..self.0.floor_char_boundary(N.saturating_sub(1))]);
+        out.extend_from_slice(
+            &self.0.as_bytes()[..self.0.floor_char_boundary(N.saturating_sub(1))],
+        );
         out.resize(end, 0);
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -228,7 +232,8 @@ pub fn put_all<T: Wire>(all: &[T], out: &mut Vec<u8>) {
     all.iter().for_each(|x| x.put(out));
 }
 
-/// Reads the elements of a counted array. Memory grows with what is there, not with what is promised.
+/// Reads the elements of a counted array. Memory grows with what is there, not with what is
+/// promised.
 ///
 /// # Errors
 /// The errors of an element.

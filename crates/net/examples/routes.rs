@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Routes a second: added one by one, read, changed, removed, while readers look up. The table is like the Internet's.
+//! Routes a second: added one by one, read, changed, removed, while readers look up. The table is
+//! like the Internet's.
 //!
-//! `cargo run --release -p ferrovia-net --example routes -- [routes=100000] [readers=0] [hops=1] [sorted=0] [ip=4]`
+//! `cargo run --release -p ferrovia-net --example routes -- [routes=100000] [readers=0] [hops=1]
+//! [sorted=0] [ip=4]`
 
 use graph::{World, WorldConfig};
 use net::drive::{Tx, ethernet};
@@ -70,7 +72,8 @@ fn run<F: Net + Internet>([n, readers, hops, sorted, _]: [u32; 5]) {
             });
         }
         let table = TableIndex::DEFAULT;
-        let mut all: Vec<_> = routes::<F>(n as usize, 1).into_iter().map(|route| route.prefix).collect();
+        let mut all: Vec<_> =
+            routes::<F>(n as usize, 1).into_iter().map(|route| route.prefix).collect();
         if sorted > 0 {
             all.sort_unstable();
         }

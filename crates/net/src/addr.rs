@@ -105,8 +105,8 @@ impl<F: Net> Shared for Addresses<F> {
     }
 }
 
-/// Returns true if an interface has this address in name only, as in VPP: `::1` and IPv6 multicast groups. Nothing is sent from it,
-/// no route leads to it, and no neighbour is asked for it.
+/// Returns true if an interface has this address in name only, as in VPP: `::1` and IPv6 multicast
+/// groups. Nothing is sent from it, no route leads to it, and no neighbour is asked for it.
 pub fn is_nominal<A: Address>(address: A) -> bool {
     matches!(address.into(), IpAddr::V6(ip) if ip.is_loopback() || ip.is_multicast())
 }
@@ -120,13 +120,15 @@ impl<F: Net> Addresses<F> {
         self.networks.lock().expect("no panic inside")
     }
 
-    /// The addresses that an interface sends from, with their prefix lengths, for workers; the first is the usual source.
+    /// The addresses that an interface sends from, with their prefix lengths, for workers; the
+    /// first is the usual source.
     #[inline(always)]
     pub fn of<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> &'t [Prefix<F::Addr>] {
         self.slots.get(sw_if, turn).map_or(&[], |a| a)
     }
 
-    /// The addresses of an interface, its own and then borrowed ones, for control; also addresses that are held back.
+    /// The addresses of an interface, its own and then borrowed ones, for control; also addresses
+    /// that are held back.
     pub fn list(&self, sw_if: SwIfIndex) -> Vec<Prefix<F::Addr>> {
         let lent = self.unnumbered(sw_if).map_or_else(Vec::new, |lender| self.own(lender));
         self.own(sw_if).into_iter().chain(lent).collect()
@@ -156,13 +158,19 @@ impl<F: Net> Addresses<F> {
         Ok(TableIndex(if F::IS_V6 { interface.fib6 } else { interface.fib4 }))
     }
 
-    /// Gives an interface an address, any but the zero address. While the interface is up, its network is connected by it, and
-    /// packets to the address are delivered locally.
+    /// Gives an interface an address, any but the zero address. While the interface is up, its
+    /// network is connected by it, and packets to the address are delivered locally.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or carries nothing (−126); the zero address (−7); a network of all addresses (−59); an address
-    /// in use, or whose network overlaps with another's in the same table (−105, of IPv6 −127).
-    pub fn add(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Result<(), Error> {
+    /// An interface that isn't there (−2) or carries nothing (−126); the zero address (−7); a
+    /// network of all addresses (−59); an address in use, or whose network overlaps with
+    /// another's in the same table (−105, of IPv6 −127).
+    pub fn add(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        prefix: Prefix<F::Addr>,
+    ) -> Result<(), Error> {
         let interface = self.interfaces.get(sw_if)?;
         if interface.kind == IfKind::Local {
             let why = format!("{} has no addresses", interface.name);
@@ -195,7 +203,12 @@ impl<F: Net> Addresses<F> {
     ///
     /// # Errors
     /// Those of [`Self::add`].
-    pub fn add_learned(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Result<(), Error> {
+    pub fn add_learned(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        prefix: Prefix<F::Addr>,
+    ) -> Result<(), Error> {
         self.add(world, sw_if, prefix)?;
         self.all().entry(sw_if).or_default().learned.push(prefix);
         Ok(())
@@ -210,12 +223,18 @@ impl<F: Net> Addresses<F> {
     ///
     /// # Errors
     /// One that isn't there (−60).
-    pub fn remove(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Result<(), Error> {
+    pub fn remove(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        prefix: Prefix<F::Addr>,
+    ) -> Result<(), Error> {
         let table = self.table_of(sw_if)?;
         {
             let mut all = self.all();
             let here = all.get_mut(&sw_if);
-            let here = here.and_then(|here| Some((here.addresses.iter().position(|p| *p == prefix)?, here)));
+            let here = here
+                .and_then(|here| Some((here.addresses.iter().position(|p| *p == prefix)?, here)));
             let Some((at, here)) = here else {
                 let name = self.interfaces.name(sw_if);
                 return Err(Error::not_found(format!("{name} has no address {prefix}"))
@@ -268,8 +287,14 @@ impl<F: Net> Addresses<F> {
         Ok(())
     }
 
-    fn check_free(&self, sw_if: SwIfIndex, table: TableIndex, new: Prefix<F::Addr>) -> Result<(), Error> {
-        // The addresses of an interface don't change their table: it moves to another one without addresses only.
+    fn check_free(
+        &self,
+        sw_if: SwIfIndex,
+        table: TableIndex,
+        new: Prefix<F::Addr>,
+    ) -> Result<(), Error> {
+        // The addresses of an interface don't change their table: it moves to another one without
+        // addresses only.
         let Some(taken) = self.networks().taken(table, new, sw_if) else { return Ok(()) };
         let why = match taken {
             Taken::Same(old, other) => {

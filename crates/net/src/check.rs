@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checks: features of received packets that decide about many packets at once, without a visit to their node.
+//! Checks: features of received packets that decide about many packets at once, without a visit to
+//! their node.
 
 use crate::{Net, TableIndex};
 use graph::{ChainStep, NodeIndex, Shared, World};
@@ -28,11 +29,12 @@ impl<F: Net> Arrivals<'_, F> {
     }
 }
 
-/// A feature on `ip4-unicast` or `ip6-unicast` that neither changes packets nor keeps state about them. Packets that its check accepts
-/// skip its node.
+/// A feature on `ip4-unicast` or `ip6-unicast` that neither changes packets nor keeps state about
+/// them. Packets that its check accepts skip its node.
 pub trait Check<F: Net>: Send + Sync {
-    /// A mask. Bit `i` is set if the node would send packet `i` to the next feature without counting anything. The node decides about
-    /// all other packets. Bits beyond the last packet are ignored. `step` has the feature's configuration on the interface.
+    /// A mask. Bit `i` is set if the node would send packet `i` to the next feature without
+    /// counting anything. The node decides about all other packets. Bits beyond the last packet
+    /// are ignored. `step` has the feature's configuration on the interface.
     fn passing(&self, packets: &Arrivals<'_, F>, step: ChainStep<'_>, turn: &Turn<'_>) -> u64;
 }
 
@@ -50,7 +52,12 @@ impl<F: Net> Checks<F> {
     ///
     /// # Errors
     /// A node that doesn't exist.
-    pub fn register(&self, world: &World, node: &str, check: Arc<dyn Check<F>>) -> Result<(), String> {
+    pub fn register(
+        &self,
+        world: &World,
+        node: &str,
+        check: Arc<dyn Check<F>>,
+    ) -> Result<(), String> {
         let at = world.node(node).ok_or_else(|| format!("no node is named {node}"))?.at();
         self.0.update(|checks| {
             let mut checks = checks.clone();

@@ -105,7 +105,8 @@ impl IfCounters {
         ]
     }
 
-    /// Sets all counters of an interface, or of all interfaces, to zero. Threads do it at their next turn.
+    /// Sets all counters of an interface, or of all interfaces, to zero. Threads do it at their
+    /// next turn.
     pub fn clear(&self, world: &World, sw_if: Option<SwIfIndex>) -> Asked<()> {
         let simple = self.simple().map(|(_, c)| c.vector());
         world.zero_counters(
@@ -116,11 +117,17 @@ impl IfCounters {
 
     /// Sets the drivers' counters of these interfaces, or of all if `only` is empty, to zero.
     pub fn clear_device(&self, world: &World, only: &[SwIfIndex]) -> Asked<()> {
-        let counters = [&self.rx_no_buf, &self.rx_miss, &self.rx_error, &self.tx_error].map(|c| c.vector());
-        let indices: Vec<Option<usize>> =
-            if only.is_empty() { vec![None] } else { only.iter().map(|sw_if| Some(sw_if.at())).collect() };
+        let counters =
+            [&self.rx_no_buf, &self.rx_miss, &self.rx_error, &self.tx_error].map(|c| c.vector());
+        let indices: Vec<Option<usize>> = if only.is_empty() {
+            vec![None]
+        } else {
+            only.iter().map(|sw_if| Some(sw_if.at())).collect()
+        };
         let each = move |f: &dyn Fn(&dyn stats::Vector, Option<usize>)| {
-            counters.iter().for_each(|counter| indices.iter().for_each(|index| f(&**counter, *index)));
+            counters
+                .iter()
+                .for_each(|counter| indices.iter().for_each(|index| f(&**counter, *index)));
         };
         each(&|counter, index| counter.zero_control(index));
         world.ask(move |rt| each(&|counter, index| counter.zero(rt.thread().at(), index)))
@@ -131,10 +138,12 @@ impl IfCounters {
         world.stats.extend(Space::Interface, sw_if.at() + 1);
     }
 
-    /// Lists an interface's counters in the stats directory by its name, and no longer by its old one. An empty name means none.
+    /// Lists an interface's counters in the stats directory by its name, and no longer by its old
+    /// one. An empty name means none.
     pub(crate) fn list(&self, world: &World, sw_if: SwIfIndex, old: &str, name: &str) {
         let simple = self.simple().map(|(what, c)| (what, c.name().to_string()));
-        let all = simple.into_iter().chain(self.combined().map(|(what, c)| (what, c.name().to_string())));
+        let all =
+            simple.into_iter().chain(self.combined().map(|(what, c)| (what, c.name().to_string())));
         world.stats.change(|change| {
             self.names.set(change, sw_if.at(), name);
             for (what, counter) in all {
@@ -142,7 +151,11 @@ impl IfCounters {
                     change.remove(&format!("/interfaces/{}/{what}", escape(old)));
                 }
                 if !name.is_empty() {
-                    change.symlink(&format!("/interfaces/{}/{what}", escape(name)), &counter, sw_if.at());
+                    change.symlink(
+                        &format!("/interfaces/{}/{what}", escape(name)),
+                        &counter,
+                        sw_if.at(),
+                    );
                 }
             }
         });
@@ -151,12 +164,14 @@ impl IfCounters {
     /// Ends an interface's counters: the next interface with its index begins at zero.
     pub(crate) fn end(&self, world: &World, sw_if: SwIfIndex, name: &str) {
         self.list(world, sw_if, name, "");
-        // A thread sets its cells to zero after its earlier requests: it has released the interface by then.
+        // A thread sets its cells to zero after its earlier requests: it has released the interface
+        // by then.
         drop(world.zero_counters(world.stats.vectors(Space::Interface), Some(sw_if.at())));
     }
 }
 
-/// A thread's write side of the counters of packets received, or sent: all, unicast, multicast and broadcast.
+/// A thread's write side of the counters of packets received, or sent: all, unicast, multicast and
+/// broadcast.
 pub struct CastLanes {
     all: CombinedLane,
     unicast: CombinedLane,
@@ -164,7 +179,8 @@ pub struct CastLanes {
     broadcast: CombinedLane,
 }
 
-/// Returns true if a frame's destination is a group: the lowest bit of the MAC address's first byte (IEEE 802, 8.2.2).
+/// Returns true if a frame's destination is a group: the lowest bit of the MAC address's first byte
+/// (IEEE 802, 8.2.2).
 #[inline(always)]
 pub fn is_group(frame: &Buffer) -> bool {
     frame.data().first().is_some_and(|first| first & 1 != 0)
@@ -189,7 +205,8 @@ impl CastLanes {
         }
     }
 
-    /// Counts Ethernet frames, some of them [to groups](is_group); `packets` and `bytes` are the totals.
+    /// Counts Ethernet frames, some of them [to groups](is_group); `packets` and `bytes` are the
+    /// totals.
     #[cold]
     pub fn groups<'a>(
         &self,
@@ -210,7 +227,8 @@ impl CastLanes {
     }
 }
 
-/// A thread's write side of the counters that nearly every driver uses. One for all nodes of a thread.
+/// A thread's write side of the counters that nearly every driver uses. One for all nodes of a
+/// thread.
 pub struct IfLanes {
     /// See [`IfCounters`].
     pub rx: CastLanes,

@@ -22,7 +22,8 @@ pub enum FloodRole {
     /// It gets a copy.
     #[default]
     Port,
-    /// It leads to one of the hosts that a [`Self::Group`] of the same domain leads to: with one, it gets no copy.
+    /// It leads to one of the hosts that a [`Self::Group`] of the same domain leads to: with one,
+    /// it gets no copy.
     OneOfGroup,
     /// It leads to a group of hosts.
     Group,
@@ -70,7 +71,8 @@ pub trait Device: Send + Sync + 'static {
         Ok(())
     }
 
-    /// The receive queues, each with the thread that polls it; none for a device that has nothing to poll.
+    /// The receive queues, each with the thread that polls it; none for a device that has nothing
+    /// to poll.
     fn rx_queues(&self) -> Vec<RxQueue> {
         Vec::new()
     }

@@ -18,7 +18,8 @@ impl Device for Nowhere {
     }
 }
 
-/// An Ethernet interface with an MTU of 1500 bytes and link up, to be created with a transmit node of the test.
+/// An Ethernet interface with an MTU of 1500 bytes and link up, to be created with a transmit node
+/// of the test.
 pub fn ethernet(name: impl Into<String>, mac: MacAddr) -> NewInterface {
     NewInterface {
         name: name.into(),
@@ -30,18 +31,24 @@ pub fn ethernet(name: impl Into<String>, mac: MacAddr) -> NewInterface {
     }
 }
 
-/// Interfaces `t0`, `t1`, … that are up, with 10.0.0.1/24, 10.0.1.1/24, … each with a neighbour .2 that is known. For an instance with
-/// the plugins of interfaces and IP.
+/// Interfaces `t0`, `t1`, … that are up, with 10.0.0.1/24, 10.0.1.1/24, … each with a neighbour .2
+/// that is known. For an instance with the plugins of interfaces and IP.
 pub fn networks(bench: &mut Bench, n: u8) {
     for i in 0..n {
         let new = ethernet(format!("t{i}"), MacAddr([2, 0, 0, 0, 0, i]));
-        let sw_if = bench.world.get::<Interfaces>().create(&bench.world, new, |_, _, _| Tx).expect("created");
-        for line in
-            [format!("set interface state t{i} up"), format!("set interface ip address t{i} 10.0.{i}.1/24")]
-        {
+        let sw_if = bench
+            .world
+            .get::<Interfaces>()
+            .create(&bench.world, new, |_, _, _| Tx)
+            .expect("created");
+        for line in [
+            format!("set interface state t{i} up"),
+            format!("set interface ip address t{i} 10.0.{i}.1/24"),
+        ] {
             bench.cli(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
         }
-        let known = Neighbor::new(sw_if, Ipv4Addr::new(10, 0, i, 2).into(), MacAddr([2, 0, 0, 0, 1, i]));
+        let known =
+            Neighbor::new(sw_if, Ipv4Addr::new(10, 0, i, 2).into(), MacAddr([2, 0, 0, 0, 1, i]));
         bench.world.get::<Neighbors>().set(&bench.world, known).expect("set");
     }
 }
@@ -67,9 +74,14 @@ impl Node for Tx {
     }
 }
 
-/// The state of interfaces, tables and neighbours, for tests of plugins without the plugin `interface`.
-pub static STATE: Plugin =
-    Plugin { name: "net-state", state: &[crate::STATE], counters: crate::COUNTERS, ..Plugin::EMPTY };
+/// The state of interfaces, tables and neighbours, for tests of plugins without the plugin
+/// `interface`.
+pub static STATE: Plugin = Plugin {
+    name: "net-state",
+    state: &[crate::STATE],
+    counters: crate::COUNTERS,
+    ..Plugin::EMPTY
+};
 
 /// Interface and bytes of every frame that interfaces with a [`Recorder`] have sent.
 #[derive(Default)]
@@ -151,7 +163,8 @@ impl Rig {
     pub fn add_port(&mut self, i: usize) {
         let world = self.world();
         let new = ethernet(format!("p{i}"), port_mac(i));
-        let made = world.get::<Interfaces>().create(&world, new, |w, _, sw_if| Recorder::new(w, sw_if));
+        let made =
+            world.get::<Interfaces>().create(&world, new, |w, _, sw_if| Recorder::new(w, sw_if));
         let sw_if = made.expect("created");
         match self.ports.get_mut(i) {
             Some(port) => *port = sw_if,
@@ -196,8 +209,8 @@ impl Rig {
         (error.code(), error.to_string())
     }
 
-    /// Gives port `i` the addresses 10.0.i.1/24 and 2001:db8:i::1/64, and neighbours .2 and ::2 with [`peer_mac`]. For an instance with the
-    /// plugin of IP.
+    /// Gives port `i` the addresses 10.0.i.1/24 and 2001:db8:i::1/64, and neighbours .2 and ::2
+    /// with [`peer_mac`]. For an instance with the plugin of IP.
     ///
     /// # Panics
     /// If the port isn't there.
@@ -217,7 +230,8 @@ impl Rig {
         }
     }
 
-    /// Receives an IP packet on port 0, and returns the IP packets sent, each with the number of its port.
+    /// Receives an IP packet on port 0, and returns the IP packets sent, each with the number of
+    /// its port.
     pub fn route(&mut self, packet: &[u8]) -> Vec<(usize, Vec<u8>)> {
         let ethertype: [u8; 2] =
             if packet.first().is_some_and(|b| b >> 4 == 6) { [0x86, 0xdd] } else { [8, 0] };
@@ -247,8 +261,10 @@ impl Rig {
 
     /// The frames sent since the last call, each with the number of its port, sorted.
     pub fn sent(&self) -> Vec<(usize, Vec<u8>)> {
-        let number = |sw_if: u32| self.ports.iter().position(|port| port.0 == sw_if).expect("a port");
-        let mut sent: Vec<_> = self.sent.take().into_iter().map(|(sw_if, b)| (number(sw_if), b)).collect();
+        let number =
+            |sw_if: u32| self.ports.iter().position(|port| port.0 == sw_if).expect("a port");
+        let mut sent: Vec<_> =
+            self.sent.take().into_iter().map(|(sw_if, b)| (number(sw_if), b)).collect();
         sent.sort();
         sent
     }

@@ -3,8 +3,9 @@
 
 use graph::SwIfIndex;
 
-/// A change of an interface, reported to subscribers afterwards, on the control thread: to failover subscribers first, then in the order
-/// of subscription. State that refers to an interface isn't removed by this, but by [`Shared::forget`](graph::Shared::forget).
+/// A change of an interface, reported to subscribers afterwards, on the control thread: to failover
+/// subscribers first, then in the order of subscription. State that refers to an interface isn't
+/// removed by this, but by [`Shared::forget`](graph::Shared::forget).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfEvent {
     /// A new interface.
@@ -25,7 +26,8 @@ pub enum IfEvent {
     Name(SwIfIndex),
     /// An address was added or removed: the interface, and whether it is an IPv6 one.
     Address(SwIfIndex, bool),
-    /// IP was enabled (by an address, or without one) or disabled: the interface, whether it is IPv6, and on or off.
+    /// IP was enabled (by an address, or without one) or disabled: the interface, whether it is
+    /// IPv6, and on or off.
     Ip(SwIfIndex, bool, bool),
     /// Moved to another table: the interface, and whether it is the IPv6 one.
     Table(SwIfIndex, bool),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Interfaces: the control side.
 //!
-//! A hardware interface is a software interface of its own; a sub-interface is a software interface on top of another. Each is
-//! named by its index, which is reused only after it was deleted. `local0` is number 0 and can't carry packets.
+//! A hardware interface is a software interface of its own; a sub-interface is a software interface
+//! on top of another. Each is named by its index, which is reused only after it was deleted.
+//! `local0` is number 0 and can't carry packets.
 
 use crate::counters::IfCounters;
 use crate::device::{Device, FloodRole};
@@ -25,8 +26,8 @@ mod sub;
 mod vlan;
 
 pub use model::{
-    BackboneRewrite, IfKind, Interface, L2Role, Made, Membership, MtuKind, NewInterface, SubInterface,
-    TagRewrite,
+    BackboneRewrite, IfKind, Interface, L2Role, Made, Membership, MtuKind, NewInterface,
+    SubInterface, TagRewrite,
 };
 pub use rx::RxChoice;
 pub use sub::{SentBy, SubOf};
@@ -85,7 +86,11 @@ impl Device for Local0 {
         "local"
     }
     fn set_admin(&self, _: &World, _: SwIfIndex, up: bool) -> Result<(), Error> {
-        if up { Err(Error::unsupported("local0 carries no packets and stays down")) } else { Ok(()) }
+        if up {
+            Err(Error::unsupported("local0 carries no packets and stays down"))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -125,7 +130,8 @@ impl Shared for Interfaces {
 }
 
 fn no_interface(sw_if: SwIfIndex) -> Error {
-    Error::not_found(format!("no interface has the index {sw_if}")).retval(retval::INVALID_SW_IF_INDEX)
+    Error::not_found(format!("no interface has the index {sw_if}"))
+        .retval(retval::INVALID_SW_IF_INDEX)
 }
 
 impl Inner {
@@ -148,7 +154,8 @@ impl Interfaces {
         self.views.all()
     }
 
-    /// Sets the function that makes an interface's output node. The feature that owns these nodes calls it once, at the start.
+    /// Sets the function that makes an interface's output node. The feature that owns these nodes
+    /// calls it once, at the start.
     pub fn set_make_output(&self, make: MakeOutput) {
         self.inner().make_output = Some(make);
     }
@@ -158,8 +165,8 @@ impl Interfaces {
         self.inner().subscribers.push(Arc::new(f));
     }
 
-    /// As [`Self::subscribe`], for failover: these subscribers learn of a failed link before all others, whatever the order of
-    /// subscription.
+    /// As [`Self::subscribe`], for failover: these subscribers learn of a failed link before all
+    /// others, whatever the order of subscription.
     pub(crate) fn subscribe_mover(&self, f: impl Fn(&World, IfEvent) + Send + Sync + 'static) {
         let mut inner = self.inner();
         let at = inner.movers;
@@ -185,7 +192,8 @@ impl Interfaces {
         }
     }
 
-    /// Adds a hardware interface: `tx` makes its transmit node (`NAME-tx`) for each thread. It starts admin down.
+    /// Adds a hardware interface: `tx` makes its transmit node (`NAME-tx`) for each thread. It
+    /// starts admin down.
     ///
     /// # Errors
     /// A name that is taken; more interfaces, or more of their nodes, than there is room for.
@@ -198,8 +206,9 @@ impl Interfaces {
         self.create_above(world, new, None, tx)
     }
 
-    /// As [`Self::create`], with an index above that of another interface, if there is one: the saved configuration makes interfaces in the
-    /// order of their indices, and this one needs the other.
+    /// As [`Self::create`], with an index above that of another interface, if there is one: the
+    /// saved configuration makes interfaces in the order of their indices, and this one needs
+    /// the other.
     ///
     /// # Errors
     /// As [`Self::create`].
@@ -219,9 +228,10 @@ impl Interfaces {
         Ok(sw_if)
     }
 
-    /// As [`Self::create`], for interfaces that share one transmit node and one output node: these nodes find the interface of a packet
-    /// in [`buffer::Buffer::tx_if`]. Packets to many such interfaces stay in one vector. With an
-    /// index above that of another interface, if there is one, as in [`Self::create_above`].
+    /// As [`Self::create`], for interfaces that share one transmit node and one output node: these
+    /// nodes find the interface of a packet in [`buffer::Buffer::tx_if`]. Packets to many such
+    /// interfaces stay in one vector. With an index above that of another interface, if there
+    /// is one, as in [`Self::create_above`].
     ///
     /// # Errors
     /// As [`Self::create`].
@@ -233,15 +243,18 @@ impl Interfaces {
         tx: NodeIndex,
     ) -> Result<SwIfIndex, Error> {
         let sw_if = self.allot(world, &new.name, &new.name, above)?;
-        let output = self.add_own_output(world, &new.name, sw_if, (tx, true)).inspect_err(|_| {
-            self.inner().give_back(sw_if, &new.name, &new.name);
-        })?;
-        let interface = Interface { shares_nodes: true, ..Interface::new(sw_if, new, (output, tx)) };
+        let output =
+            self.add_own_output(world, &new.name, sw_if, (tx, true)).inspect_err(|_| {
+                self.inner().give_back(sw_if, &new.name, &new.name);
+            })?;
+        let interface =
+            Interface { shares_nodes: true, ..Interface::new(sw_if, new, (output, tx)) };
         self.put(world, interface);
         Ok(sw_if)
     }
 
-    /// Reserves an index, above the parent's index if there is a parent, and the names of a new interface.
+    /// Reserves an index, above the parent's index if there is a parent, and the names of a new
+    /// interface.
     fn allot(
         &self,
         world: &World,
@@ -257,7 +270,11 @@ impl Interfaces {
             }
             // The nodes of a renamed interface keep the name that it was made with.
             if let Some(other) = inner.made.get(made) {
-                let other = inner.all.get(other.at()).and_then(Option::as_ref).map_or("another", |i| &i.name);
+                let other = inner
+                    .all
+                    .get(other.at())
+                    .and_then(Option::as_ref)
+                    .map_or("another", |i| &i.name);
                 let error = format!("{other} was made as {made}, and its nodes are called so");
                 return Err(Error::failed(error).retval(retval::IF_ALREADY_EXISTS));
             }
@@ -302,8 +319,9 @@ impl Interfaces {
         tx: impl Fn(&World, ThreadIndex) -> N + Send + Sync + 'static,
     ) -> Result<(NodeIndex, NodeIndex), Error> {
         let tx = world.add_node(&format!("{name}-tx"), tx)?;
-        let output =
-            self.add_own_output(world, name, sw_if, (tx, false)).inspect_err(|_| world.remove_node(tx))?;
+        let output = self
+            .add_own_output(world, name, sw_if, (tx, false))
+            .inspect_err(|_| world.remove_node(tx))?;
         Ok((output, tx))
     }
 
@@ -320,8 +338,8 @@ impl Interfaces {
         make(world, &NewOutput { name: &format!("{name}-output"), sw_if, tx, shared, sub: None })
     }
 
-    /// Deletes an interface: first its sub-interfaces; then it goes down, then all state ([`World::forget`]) and its driver
-    /// release it.
+    /// Deletes an interface: first its sub-interfaces; then it goes down, then all state
+    /// ([`World::forget`]) and its driver release it.
     ///
     /// # Errors
     /// One that isn't there; `local0`.
@@ -347,7 +365,8 @@ impl Interfaces {
         }
         world.forget_features(sw_if);
         self.counters.end(world, sw_if, &interface.name);
-        // No edge leads to these nodes any more; threads release them, and other interfaces reuse them.
+        // No edge leads to these nodes any more; threads release them, and other interfaces reuse
+        // them.
         if !interface.shares_nodes {
             world.remove_node(interface.output);
         }
@@ -404,7 +423,8 @@ impl Interfaces {
         interface.map_or(FloodRole::Port, |i| i.device.flood_role())
     }
 
-    /// The interface of a command that takes a number as `index` or a name as `interface`. A number isn't checked.
+    /// The interface of a command that takes a number as `index` or a name as `interface`. A number
+    /// isn't checked.
     ///
     /// # Errors
     /// No interface has this name (−2).
@@ -440,8 +460,8 @@ impl Interfaces {
         self.inner().all.iter().flatten().cloned().collect()
     }
 
-    /// All indices ever allocated, also unused ones: for walks in slices, which call [`Self::get`] when an interface's
-    /// turn comes.
+    /// All indices ever allocated, also unused ones: for walks in slices, which call [`Self::get`]
+    /// when an interface's turn comes.
     pub fn indices(&self) -> impl Iterator<Item = SwIfIndex> + use<> {
         (0..self.max() as u32).map(SwIfIndex)
     }
@@ -449,13 +469,20 @@ impl Interfaces {
     /// The names of all interfaces, with their indices.
     pub fn names(&self) -> Vec<(String, SwIfIndex)> {
         let inner = self.inner();
-        inner.all.iter().flatten().map(|interface| (interface.name.clone(), interface.sw_if)).collect()
+        inner
+            .all
+            .iter()
+            .flatten()
+            .map(|interface| (interface.name.clone(), interface.sw_if))
+            .collect()
     }
 
-    /// The original and the current name of each renamed interface. Sub-interfaces aren't listed: their names follow their parent's.
+    /// The original and the current name of each renamed interface. Sub-interfaces aren't listed:
+    /// their names follow their parent's.
     pub fn renamed(&self) -> Vec<(String, String)> {
         let inner = self.inner();
-        let renamed = inner.all.iter().flatten().filter(|i| i.sub.is_none() && i.name != i.made.name);
+        let renamed =
+            inner.all.iter().flatten().filter(|i| i.sub.is_none() && i.name != i.made.name);
         renamed.map(|i| (i.made.name.clone(), i.name.clone())).collect()
     }
 

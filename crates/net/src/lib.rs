@@ -5,14 +5,16 @@
 //! - [`Interfaces`]: hardware and software interfaces, their state, their events.
 //! - [`IfCounters`]: counters of each interface.
 //! - [`Adjacencies`]: the forwarding results that routes lead to.
-//! - [`Fib`]: route tables. [`Routes`]: their entries, as workers read them. [`Addresses`]: addresses of interfaces, with their routes.
+//! - [`Fib`]: route tables. [`Routes`]: their entries, as workers read them. [`Addresses`]:
+//!   addresses of interfaces, with their routes.
 //! - [`Mfib`]: multicast route tables. [`mfib::Mroutes`]: their entries, as workers read them.
 //! - [`LinkLocals`]: link-local addresses of interfaces.
 //! - [`Neighbors`]: the mapping of IP addresses to stations on a link.
 //! - [`Checks`]: features that decide about many received packets at once.
 //! - [`NextHops`]: next hops reported down.
 //!
-//! Control verbs take the [`graph::World`] and are called on the control thread; workers read through snapshots.
+//! Control verbs take the [`graph::World`] and are called on the control thread; workers read
+//! through snapshots.
 
 mod addr;
 pub mod adj;
@@ -41,28 +43,28 @@ mod view;
 
 pub use addr::{Addresses, Hold, is_nominal};
 pub use adj::{
-    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Choice, Link, ObjectType, Ordinaries, Ordinary, Rewrite,
-    ethernet_rewrite,
+    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Choice, Link, ObjectType, Ordinaries, Ordinary,
+    Rewrite, ethernet_rewrite,
 };
 pub use check::{Arrivals, Check, Checks};
 pub use counters::{CastLanes, IfCounters, IfLanes, is_group};
 pub use device::{Device, FloodRole, RxQueue};
 pub use event::IfEvent;
 pub use fib::{
-    DeletedTable, Extension, Extensions, Fib, Flow, FlowHash, FlowRouterId, Net, Path, PathKind, PathState,
-    RouteIndex, Routes, Source, Sources, TableIndex, Tracked,
+    DeletedTable, Extension, Extensions, Fib, Flow, FlowHash, FlowRouterId, Net, Path, PathKind,
+    PathState, RouteIndex, Routes, Source, Sources, TableIndex, Tracked,
 };
 pub use interface::{
     BackboneRewrite, FrameTags, IfKind, Interface, Interfaces, L2Role, Made, Membership, MtuKind,
-    NewInterface, NewOutput, RxChoice, SentBy, SubFrames, SubInterface, SubOf, TagRewrite, Tags, Vlan,
-    tag_bytes,
+    NewInterface, NewOutput, RxChoice, SentBy, SubFrames, SubInterface, SubOf, TagRewrite, Tags,
+    Vlan, tag_bytes,
 };
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};
 pub use mfib::Mfib;
 pub use neighbor::{
-    Evidence, Gone, Learned, Neighbor, NeighborConfig, NeighborEvent, NeighborState, Neighbors, Prober,
-    Refusal,
+    Evidence, Gone, Learned, Neighbor, NeighborConfig, NeighborEvent, NeighborState, Neighbors,
+    Prober, Refusal,
 };
 pub use nexthop::{Down, NextHop, NextHops};
 pub use state::{COUNTERS, STATE};

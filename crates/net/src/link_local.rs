@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Link-local addresses of interfaces (RFC 4291 2.5.6). They are valid on their link only, so each link has a table for
-//! them: routes of the other tables lead there ([`AdjIndex::LINK_LOCAL`](crate::AdjIndex::LINK_LOCAL)).
+//! Link-local addresses of interfaces (RFC 4291 2.5.6). They are valid on their link only, so each
+//! link has a table for them: routes of the other tables lead there
+//! ([`AdjIndex::LINK_LOCAL`](crate::AdjIndex::LINK_LOCAL)).
 
 use crate::addr::{Hold, route};
 use crate::fib::{Fib, Path, PathKind, Source, TableIndex};
@@ -42,7 +43,12 @@ impl Shared for LinkLocals {
                 world.get::<Self>().on_mac(world, sw_if);
             }
         });
-        Self { all: Mutex::default(), slots: Slots::new(world.qsbr.clone()), fib: world.get(), interfaces }
+        Self {
+            all: Mutex::default(),
+            slots: Slots::new(world.qsbr.clone()),
+            fib: world.get(),
+            interfaces,
+        }
     }
 
     fn forget(&self, _: &World, deleted: &Deleted<'_>) {
@@ -63,11 +69,12 @@ fn of_mac(MacAddr([a, b, c, d, e, f]): MacAddr) -> Ipv6Addr {
     Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(id))
 }
 
-/// The address of an interface without MAC address: its identifier is a hash of the name, stable over restarts (RFC 7217's aim).
+/// The address of an interface without MAC address: its identifier is a hash of the name, stable
+/// over restarts (RFC 7217's aim).
 fn of_name(name: &str) -> Ipv6Addr {
-    let hash = name
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
     Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(hash & !(2 << 56)))
 }
 
@@ -116,8 +123,8 @@ impl LinkLocals {
         route((&self.fib, world), (table, sw_if, here.address), hold);
     }
 
-    /// The table where link-local addresses of an interface's link are looked up. A packet sent to such an address carries it
-    /// ([`buffer::Flags::TABLE`]).
+    /// The table where link-local addresses of an interface's link are looked up. A packet sent to
+    /// such an address carries it ([`buffer::Flags::TABLE`]).
     pub fn table(&self, sw_if: SwIfIndex) -> Option<TableIndex> {
         self.here(sw_if)?.table
     }
@@ -127,17 +134,25 @@ impl LinkLocals {
         self.here(sw_if).filter(|here| here.is_set).map(|here| here.address)
     }
 
-    /// Sets the link-local address of an interface; without one, it follows from the MAC address again.
+    /// Sets the link-local address of an interface; without one, it follows from the MAC address
+    /// again.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or carries nothing; no link-local address (−7).
-    pub fn set(&self, world: &World, sw_if: SwIfIndex, address: Option<Ipv6Addr>) -> Result<(), Error> {
+    pub fn set(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        address: Option<Ipv6Addr>,
+    ) -> Result<(), Error> {
         let interface = self.interfaces.get(sw_if)?;
         if interface.kind == IfKind::Local {
             let why = format!("{} has no addresses", interface.name);
             return Err(Error::unsupported(why).retval(retval::UNSUPPORTED));
         }
-        if let Some(wrong) = address.filter(|a| !a.is_unicast_link_local() || a.octets()[8..] == [0; 8]) {
+        if let Some(wrong) =
+            address.filter(|a| !a.is_unicast_link_local() || a.octets()[8..] == [0; 8])
+        {
             let why = format!("{wrong} is no link-local address of a host");
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
         }
@@ -156,7 +171,8 @@ impl LinkLocals {
         let Some(table) = new.table else { return Ok(()) };
         if let Some(old) = old.filter(|old| old.address != new.address) {
             // The route being gone already is the wanted result.
-            let _ = self.fib.remove(world, table, Prefix::host(old.address), Source::Interface, &[]);
+            let _ =
+                self.fib.remove(world, table, Prefix::host(old.address), Source::Interface, &[]);
         }
         self.routes(world, sw_if, table, new.address)?;
         self.slots.set(sw_if.0, new.address);
@@ -185,11 +201,13 @@ impl LinkLocals {
         let Ok(interface) = self.interfaces.get(sw_if) else { return };
         if usual(&interface) != here.address {
             // Only a full table refuses.
-            let _ = self.replace(world, sw_if, Here { address: usual(&interface), hold: None, ..here });
+            let _ =
+                self.replace(world, sw_if, Here { address: usual(&interface), hold: None, ..here });
         }
     }
 
-    /// Follows IPv6 being enabled or disabled on an interface: when disabled, its link-local address is removed, configured or not.
+    /// Follows IPv6 being enabled or disabled on an interface: when disabled, its link-local
+    /// address is removed, configured or not.
     pub(crate) fn enable(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
         let interface = self.interfaces.get(sw_if)?;
         let here = self.here(sw_if);

@@ -32,13 +32,15 @@ impl IpMeta {
         Self { adj: 0, fib: 0, icmp: (kind as u32) << 8 | code as u32, icmp_rest: rest }
     }
 
-    /// The same error, for a packet of our own that was looked up in this table: the error is delivered there.
+    /// The same error, for a packet of our own that was looked up in this table: the error is
+    /// delivered there.
     #[inline(always)]
     pub const fn in_table(self, fib: u32) -> Self {
         Self { fib, ..self }
     }
 
-    /// The same error, from a node that does the destination's work in transit: its source is the router, not the packet's destination.
+    /// The same error, from a node that does the destination's work in transit: its source is the
+    /// router, not the packet's destination.
     #[inline(always)]
     pub const fn on_the_way(self) -> Self {
         Self { icmp: self.icmp | 1 << 16, ..self }
@@ -67,8 +69,9 @@ impl IpMeta {
     }
 }
 
-/// Upper-layer fields of an IP packet, also of a fragment that doesn't contain them: the metadata of a packet that passed
-/// shallow reassembly, valid from there until the packet is changed into another. A node that puts another IP header in front clears it.
+/// Upper-layer fields of an IP packet, also of a fragment that doesn't contain them: the metadata
+/// of a packet that passed shallow reassembly, valid from there until the packet is changed into
+/// another. A node that puts another IP header in front clears it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, TryFromBytes, IntoBytes, Immutable)]
 #[repr(C, packed)]
 pub struct L4 {
@@ -80,7 +83,8 @@ pub struct L4 {
     pub src_port: u16,
     /// Destination port; identifier of an ICMP query; 0 for protocols without.
     pub dst_port: u16,
-    /// Bytes from the IP header to the upper layer; in a later fragment, to the fragment's part of the upper layer.
+    /// Bytes from the IP header to the upper layer; in a later fragment, to the fragment's part of
+    /// the upper layer.
     pub offset: u16,
     /// The protocol's number.
     pub protocol: u8,

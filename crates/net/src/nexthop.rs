@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Next hops reported down. Paths over them are skipped while another path is usable.
 //!
-//! A next hop is up until a watcher reports it down. It may have several watchers ([`NextHops::set`] takes the watcher's
-//! name): it is up again when no watcher reports it down.
+//! A next hop is up until a watcher reports it down. It may have several watchers
+//! ([`NextHops::set`] takes the watcher's name): it is up again when no watcher reports it down.
 
 use graph::{Deleted, Shared, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,7 +18,8 @@ pub struct NextHop {
     pub ip: IpAddr,
 }
 
-/// The watchers that report a next hop down, each with the time of its report, on the instance's clock, in nanoseconds.
+/// The watchers that report a next hop down, each with the time of its report, on the instance's
+/// clock, in nanoseconds.
 pub type Down = BTreeMap<&'static str, u64>;
 
 type Subscriber = Arc<dyn Fn(&World, &[NextHop], bool) + Send + Sync>;
@@ -33,7 +34,8 @@ struct Inner {
 /// The next hops of an instance that are down.
 pub struct NextHops {
     inner: Mutex<Inner>,
-    /// `/net/nexthop/up` and `/net/nexthop/down`: by interface, how often a next hop came up again, and went down.
+    /// `/net/nexthop/up` and `/net/nexthop/down`: by interface, how often a next hop came up
+    /// again, and went down.
     changes: [Arc<stats::Simple>; 2],
 }
 
@@ -55,7 +57,8 @@ impl NextHops {
         self.inner.lock().expect("no panic inside")
     }
 
-    /// Records watcher `by`'s report on next hops. The traffic of those next hops that change state moves at once, all together.
+    /// Records watcher `by`'s report on next hops. The traffic of those next hops that change state
+    /// moves at once, all together.
     pub fn set(&self, world: &World, hops: &[NextHop], by: &'static str, up: bool) {
         let (mut changed, now) = (BTreeSet::new(), world.clock.now());
         let subscribers = {
@@ -95,7 +98,10 @@ impl NextHops {
     }
 
     /// As [`Self::subscribe`], for failover: these subscribers are called before all others.
-    pub(crate) fn subscribe_mover(&self, f: impl Fn(&World, &[NextHop], bool) + Send + Sync + 'static) {
+    pub(crate) fn subscribe_mover(
+        &self,
+        f: impl Fn(&World, &[NextHop], bool) + Send + Sync + 'static,
+    ) {
         self.inner().subscribers.insert(0, Arc::new(f));
     }
 
@@ -111,7 +117,8 @@ impl NextHops {
 
     /// The next hops that are down, in order of interface and address, each with its watchers.
     pub fn list(&self) -> Vec<(NextHop, Down)> {
-        let mut all: Vec<_> = self.inner().down.iter().map(|(hop, by)| (*hop, by.clone())).collect();
+        let mut all: Vec<_> =
+            self.inner().down.iter().map(|(hop, by)| (*hop, by.clone())).collect();
         all.sort_unstable_by_key(|(hop, _)| *hop);
         all
     }

@@ -5,15 +5,16 @@ use crate::counters::IfCounters;
 use crate::fib::Crossing;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
-    Addresses, Adjacencies, Checks, Extensions, Fib, FlowRouterId, Interfaces, LinkLocals, Mfib, Neighbors,
-    NextHops, Routes, Sources, SuperPaths,
+    Addresses, Adjacencies, Checks, Extensions, Fib, FlowRouterId, Interfaces, LinkLocals, Mfib,
+    Neighbors, NextHops, Routes, Sources, SuperPaths,
 };
 use graph::StateDef;
 use stats::Space;
 use wire::{Ip4, Ip6};
 
-/// All shared state of this crate, for the plugin `interface`. [`graph::Shared::forget`] is called from the last to the first:
-/// addresses are removed before neighbours, neighbours before routes, and routes before the adjacencies that they use.
+/// All shared state of this crate, for the plugin `interface`. [`graph::Shared::forget`] is called
+/// from the last to the first: addresses are removed before neighbours, neighbours before routes,
+/// and routes before the adjacencies that they use.
 pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<IfCounters>(),
     StateDef::of::<Interfaces>(),
@@ -39,7 +40,8 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Addresses<Ip6>>(),
 ]);
 
-/// The counters of this crate whose cells belong to interfaces or routes, for the plugin that has [`STATE`].
+/// The counters of this crate whose cells belong to interfaces or routes, for the plugin that has
+/// [`STATE`].
 pub const COUNTERS: &[(&str, Space)] = &[
     ("/if", Space::Interface),
     ("/net/interface", Space::Interface),

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Super-paths: nodes on the arc `device-input` that do the work of several nodes for ordinary packets. The setting that is common to
-//! the super-paths of all plugins.
+//! Super-paths: nodes on the arc `device-input` that do the work of several nodes for ordinary
+//! packets. The setting that is common to the super-paths of all plugins.
 
 use crate::{IfLanes, Interface, Interfaces};
 use graph::{Shared, World};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// Enables or disables a super-path on an interface, by what is configured there and by [`SuperPaths::on`].
+/// Enables or disables a super-path on an interface, by what is configured there and by
+/// [`SuperPaths::on`].
 pub type Apply = fn(&World, &Interface) -> Result<(), String>;
 
 /// The super-paths of an instance, and the setting that turns them on or off.
@@ -92,8 +93,8 @@ pub trait Outlet: Copy + Default {
 #[repr(align(32))]
 pub struct Exit<T> {
     key: u64,
-    /// Packets that have left and aren't counted yet: their bytes in the lower half, which has room for a vector's bytes, their number
-    /// in the upper half.
+    /// Packets that have left and aren't counted yet: their bytes in the lower half, which has
+    /// room for a vector's bytes, their number in the upper half.
     left: u64,
     tx_if: u32,
     /// The outlet that [`Exits::find`] has looked up.
@@ -120,7 +121,8 @@ impl<T: Outlet> Exit<T> {
     }
 }
 
-/// The exits of a vector, mostly few. They are looked up once for a vector, and forgotten after it, since interfaces may change.
+/// The exits of a vector, mostly few. They are looked up once for a vector, and forgotten after it,
+/// since interfaces may change.
 #[derive(Debug)]
 pub struct Exits<T> {
     exits: [Exit<T>; EXITS],
@@ -143,8 +145,8 @@ impl<T: Outlet> Exits<T> {
         Exit { key: NO_KEY, ..Exit::default() }
     }
 
-    /// Finds the exit by an interface, and looks it up if it isn't known. Exits with different keys are different ones; a key must not be
-    /// all ones. `None` if `look` returns that.
+    /// Finds the exit by an interface, and looks it up if it isn't known. Exits with different keys
+    /// are different ones; a key must not be all ones. `None` if `look` returns that.
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -162,7 +164,8 @@ impl<T: Outlet> Exits<T> {
         Some(&mut self.exits[at])
     }
 
-    /// As [`Self::find`], for an exit that is already known. `None` doesn't mean that there is no exit.
+    /// As [`Self::find`], for an exit that is already known. `None` doesn't mean that there is no
+    /// exit.
     #[inline(always)]
     pub fn known(&mut self, tx_if: u32, key: u64) -> Option<&mut Exit<T>> {
         let exit = &mut self.exits[tx_if as usize % EXITS];

@@ -22,14 +22,16 @@ pub struct Tagged {
 }
 
 impl Tagged {
-    /// Parses the tags of a frame that starts at its Ethernet header. `None` if it has no tag, or ends within the tags.
+    /// Parses the tags of a frame that starts at its Ethernet header. `None` if it has no tag, or
+    /// ends within the tags.
     #[inline(always)]
     pub fn of(b: &Buffer) -> Option<Self> {
         let outer = ethertype_at(b, ADDRESSES)?;
         if outer.is_vlan() { Self::behind(b, outer) } else { None }
     }
 
-    /// Parses up to two tags of a frame whose type `outer` announces a tag. The inner tag is a customer tag (IEEE 802.1Q 9.5).
+    /// Parses up to two tags of a frame whose type `outer` announces a tag. The inner tag is a
+    /// customer tag (IEEE 802.1Q 9.5).
     #[inline(always)]
     pub fn behind(b: &Buffer, outer: EtherType) -> Option<Self> {
         const FIRST: usize = ADDRESSES + 2;
@@ -49,8 +51,9 @@ impl Tagged {
     }
 }
 
-/// The tags that a sub-interface puts into the frames that it sends, in one word: at most two, priority 0, outer tag first. A thread that
-/// sends frames of many sub-interfaces keeps those of each without following a pointer.
+/// The tags that a sub-interface puts into the frames that it sends, in one word: at most two,
+/// priority 0, outer tag first. A thread that sends frames of many sub-interfaces keeps those of
+/// each without following a pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SentTags(u32);
 
@@ -106,13 +109,14 @@ fn ethertype_at(b: &Buffer, at: usize) -> Option<EtherType> {
 pub fn count_tags(b: &Buffer) -> usize {
     let at = |n: usize| ADDRESSES + TAG * n;
     let is_tag = |n: &usize| {
-        ethertype_at(b, at(*n)).is_some_and(EtherType::is_vlan) && b.bytes::<2>(at(*n) + TAG).is_some()
+        ethertype_at(b, at(*n)).is_some_and(EtherType::is_vlan)
+            && b.bytes::<2>(at(*n) + TAG).is_some()
     };
     (0..).take_while(is_tag).count()
 }
 
-/// Takes `pop` tags off a frame and puts `push` in their place, at most two, outer tag first. Returns false, and changes nothing, if the
-/// first segment is too short or has no room in front.
+/// Takes `pop` tags off a frame and puts `push` in their place, at most two, outer tag first.
+/// Returns false, and changes nothing, if the first segment is too short or has no room in front.
 #[inline(always)]
 #[must_use]
 pub fn retag(b: &mut Buffer, pop: usize, push: &[[u8; TAG]]) -> bool {
@@ -124,7 +128,9 @@ pub fn retag(b: &mut Buffer, pop: usize, push: &[[u8; TAG]]) -> bool {
     match push {
         [] => put::<ADDRESSES>(b, &addresses, &[]),
         [one] => put::<{ ADDRESSES + TAG }>(b, &addresses, one),
-        [one, two, ..] => put::<{ ADDRESSES + 2 * TAG }>(b, &addresses, [*one, *two].as_flattened()),
+        [one, two, ..] => {
+            put::<{ ADDRESSES + 2 * TAG }>(b, &addresses, [*one, *two].as_flattened())
+        }
     }
 }
 

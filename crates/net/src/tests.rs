@@ -28,8 +28,14 @@ pub(crate) fn add_ip(bench: &Bench, name: &str) -> Result<SwIfIndex, Error> {
 fn add_kind(bench: &Bench, name: &str, kind: IfKind) -> Result<SwIfIndex, Error> {
     let ifs: Arc<Interfaces> = bench.world.get();
     let mac = MacAddr([2, 0, 0, 0, 0, 1]);
-    let new =
-        NewInterface { name: name.into(), kind, device: Arc::new(Stubborn), mac, mtu: 1500, link_up: true };
+    let new = NewInterface {
+        name: name.into(),
+        kind,
+        device: Arc::new(Stubborn),
+        mac,
+        mtu: 1500,
+        link_up: true,
+    };
     ifs.create(&bench.world, new, |_, _, _| Tx)
 }
 
@@ -78,10 +84,12 @@ fn interfaces_come_change_and_go() {
 #[test]
 fn counters_follow_their_interface_in_the_stats_directory() {
     let mut bench = Bench::new(STATEFUL);
-    let (ifs, counters): (Arc<Interfaces>, Arc<IfCounters>) = (bench.world.get(), bench.world.get());
+    let (ifs, counters): (Arc<Interfaces>, Arc<IfCounters>) =
+        (bench.world.get(), bench.world.get());
     let reader = stats::Reader::new(&bench.world.stats).expect("a segment");
     let get = |name: &str| reader.get(name).expect("readable");
-    let names = |names: &[&str]| Some(stats::Value::Names(names.iter().map(|n| n.to_string()).collect()));
+    let names =
+        |names: &[&str]| Some(stats::Value::Names(names.iter().map(|n| n.to_string()).collect()));
     let a = add(&bench, "memif0/0").expect("added");
     counters.rx.lane(0).add(a.at(), 2, 120);
     bench.world.stats.simple("/net/nexthop/up").lane(0).add(a.at(), 1);
@@ -89,7 +97,10 @@ fn counters_follow_their_interface_in_the_stats_directory() {
     assert_eq!(get("/interfaces/memif0_0/rx"), Some(stats::Value::Combined(vec![vec![(2, 120)]])));
     assert_eq!(get("/interfaces/local0/drops"), Some(stats::Value::Simple(vec![vec![0]])));
     ifs.set_name(&bench.world, a, "uplink").expect("renamed");
-    assert_eq!((get("/interfaces/memif0_0/rx"), get("/if/names")), (None, names(&["local0", "uplink"])));
+    assert_eq!(
+        (get("/interfaces/memif0_0/rx"), get("/if/names")),
+        (None, names(&["local0", "uplink"]))
+    );
     assert_eq!(get("/interfaces/uplink/rx").map(|v| v.total()), Some(2));
     ifs.delete(&bench.world, a).expect("deleted");
     assert_eq!((get("/interfaces/uplink/rx"), get("/if/names")), (None, names(&["local0", ""])));

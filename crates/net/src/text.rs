@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Text received from the network.
 
-/// Returns true if a character may be shown on a terminal. Control characters may not, nor may line separators and invisible characters
-/// that change the order of others (Unicode's Bidi_Control) or have no width.
+/// Returns true if a character may be shown on a terminal. Control characters may not, nor may line
+/// separators and invisible characters that change the order of others (Unicode's Bidi_Control) or
+/// have no width.
 pub const fn is_printable(c: char) -> bool {
     !matches!(
         c,

@@ -6,8 +6,8 @@ use buffer::Flags;
 use graph::{ThreadIndex, World};
 use stats::Simple;
 
-/// Sends frames of control's own by an interface, from the main thread. A frame that finds no buffers is counted for the interface in
-/// `unsent`.
+/// Sends frames of control's own by an interface, from the main thread. A frame that finds no
+/// buffers is counted for the interface in `unsent`.
 pub fn transmit(world: &World, interface: &Interface, frames: Vec<Vec<u8>>, unsent: &Simple) {
     let (sw_if, output) = (interface.sw_if.0, interface.output);
     let main = ThreadIndex(0);

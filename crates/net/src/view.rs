@@ -76,19 +76,23 @@ pub struct IfView {
     pub mac: MacAddr,
     /// Maximum length of a frame's payload, in bytes.
     pub mtu: u16,
-    /// Index of the table of its link-local addresses, of which there are fewer than 2²⁴; 0 for none.
+    /// Index of the table of its link-local addresses, of which there are fewer than 2²⁴; 0 for
+    /// none.
     pub link6: u32,
 }
 
 impl IfView {
-    /// Packs the view into words. Fields that belong together share a word: a reader that meets a write finds each word old or new.
+    /// Packs the view into words. Fields that belong together share a word: a reader that meets a
+    /// write finds each word old or new.
     fn to_words(self) -> [u64; 4] {
         let MacAddr([a, b, c, d, e, f]) = self.mac;
         let [g, h] = self.mtu.to_le_bytes();
         [
             u64::from(self.flags.0) | u64::from(self.fib4) << 32,
             u64::from(self.fib6) | u64::from(self.mtu4) << 32 | u64::from(self.mtu6) << 48,
-            u64::from(self.output.0) | u64::from(self.tx.0) << NODE | u64::from(self.link6) << (2 * NODE),
+            u64::from(self.output.0)
+                | u64::from(self.tx.0) << NODE
+                | u64::from(self.link6) << (2 * NODE),
             u64::from_le_bytes([a, b, c, d, e, f, g, h]),
         ]
     }
@@ -111,7 +115,8 @@ impl IfView {
     }
 }
 
-/// The views of all interfaces: written in place by control, so a change writes one interface's view, for any number of interfaces.
+/// The views of all interfaces: written in place by control, so a change writes one interface's
+/// view, for any number of interfaces.
 pub(crate) struct ViewTable {
     lines: Reserve<[AtomicU64; 4]>,
     /// Views from this index on were never set.
@@ -145,7 +150,8 @@ impl ViewTable {
 pub struct Views<'t>(&'t [[AtomicU64; 4]]);
 
 impl Views<'_> {
-    /// Reads the present view of an interface; a deleted one is down. `None` for an index that no interface ever had.
+    /// Reads the present view of an interface; a deleted one is down. `None` for an index that no
+    /// interface ever had.
     #[inline(always)]
     pub fn get(self, sw_if: usize) -> Option<IfView> {
         let [a, b, c, d] = self.0.get(sw_if)?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The speed of a link, by ethtool's messages of generic netlink (Linux 5.6; the kernel's
-//! `Documentation/networking/ethtool-netlink.rst`). They belong to the socket's network namespace, where files of /sys belong to the
-//! one that was current when /sys was mounted.
+//! `Documentation/networking/ethtool-netlink.rst`). They belong to the socket's network namespace,
+//! where files of /sys belong to the one that was current when /sys was mounted.
 
 use std::io;
 
@@ -44,11 +44,12 @@ impl Ethtool {
     pub fn new() -> io::Result<Self> {
         let mut requests = Requests::new(Some(rustix::net::netlink::GENERIC))?;
         let mut family = None;
-        let ask = request(CONTROL, libc::NLM_F_ACK, &header(GET_FAMILY)).name(FAMILY_NAME, "ethtool");
+        let ask =
+            request(CONTROL, libc::NLM_F_ACK, &header(GET_FAMILY)).name(FAMILY_NAME, "ethtool");
         requests.talk(ask, |message| {
             let body = message.body.get(4..).unwrap_or_default();
-            family =
-                attributes(body).find_map(|(kind, value)| (kind == FAMILY_ID).then(|| u16_at(value, 0))?);
+            family = attributes(body)
+                .find_map(|(kind, value)| (kind == FAMILY_ID).then(|| u16_at(value, 0))?);
             Ok(())
         })?;
         let family = family.ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))?;
@@ -63,8 +64,9 @@ impl Ethtool {
         namespace.run(Self::new)
     }
 
-    /// The speed of a link in megabits a second; `None` if its driver doesn't know, as while there is no carrier. Of a tun or tap the
-    /// kernel gives a constant (10 Mb/s, later 10 Gb/s), whatever it carries: that is no speed.
+    /// The speed of a link in megabits a second; `None` if its driver doesn't know, as while there
+    /// is no carrier. Of a tun or tap the kernel gives a constant (10 Mb/s, later 10 Gb/s),
+    /// whatever it carries: that is no speed.
     pub fn speed(&mut self, link: &Link) -> Option<u32> {
         if link.kind.as_deref() == Some("tun") {
             return None;
@@ -72,8 +74,8 @@ impl Ethtool {
         let device = Attributes::default().number(HEADER_DEV_INDEX, link.index);
         // The kernel wants containers marked.
         let nested = LINKMODES_HEADER | libc::NLA_F_NESTED as u16;
-        let ask =
-            request(self.family, libc::NLM_F_ACK, &header(LINKMODES_GET)).attribute(nested, device.bytes());
+        let ask = request(self.family, libc::NLM_F_ACK, &header(LINKMODES_GET))
+            .attribute(nested, device.bytes());
         let mut speed = None;
         // A driver without speeds answers with an error.
         let answered = self.requests.talk(ask, |message| {
@@ -87,7 +89,8 @@ impl Ethtool {
 /// The speed in the body of an answer.
 fn speed_in(body: &[u8]) -> Option<u32> {
     let mut all = attributes(body.get(4..)?);
-    let speed = all.find_map(|(kind, value)| (kind == LINKMODES_SPEED).then(|| u32_at(value, 0))?)?;
+    let speed =
+        all.find_map(|(kind, value)| (kind == LINKMODES_SPEED).then(|| u32_at(value, 0))?)?;
     (speed != UNKNOWN && speed != 0).then_some(speed)
 }
 
@@ -108,7 +111,9 @@ mod tests {
 
     #[test]
     fn a_link_without_a_speed_has_none() {
-        let Some(mut ethtool) = testkit::or_skip("ask for speeds of links", Ethtool::new()) else { return };
+        let Some(mut ethtool) = testkit::or_skip("ask for speeds of links", Ethtool::new()) else {
+            return;
+        };
         let lo = crate::Rtnl::new().unwrap().link("lo").unwrap();
         assert_eq!(ethtool.speed(&lo), None);
         assert_eq!(ethtool.speed(&Link { index: u32::MAX, ..lo }), None);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Netlink client of the host kernel: its interfaces, their addresses and routes, and notifications of changes, by
-//! rtnetlink (rtnetlink(7)); speeds of links, by ethtool's generic netlink; and network namespaces to ask in.
+//! Netlink client of the host kernel: its interfaces, their addresses and routes, and notifications
+//! of changes, by rtnetlink (rtnetlink(7)); speeds of links, by ethtool's generic netlink; and
+//! network namespaces to ask in.
 //!
 //! ```no_run
 //! # fn main() -> std::io::Result<()> {
@@ -14,8 +15,8 @@
 //! # }
 //! ```
 //!
-//! Everything here belongs to the control thread: requests wait for the kernel's answer (which is immediate) and
-//! allocate. [`Monitor::read`] never waits.
+//! Everything here belongs to the control thread: requests wait for the kernel's answer (which is
+//! immediate) and allocate. [`Monitor::read`] never waits.
 #![forbid(unsafe_code)]
 
 mod ethtool;

@@ -85,8 +85,8 @@ impl Link {
         self.hardware == libc::ARPHRD_ETHER || self.hardware == libc::ARPHRD_LOOPBACK
     }
 
-    /// Reads an RTM_NEWLINK or RTM_DELLINK message: `ifinfomsg`, then attributes. Unknown attributes are skipped, so
-    /// that newer kernels are understood.
+    /// Reads an RTM_NEWLINK or RTM_DELLINK message: `ifinfomsg`, then attributes. Unknown
+    /// attributes are skipped, so that newer kernels are understood.
     pub(crate) fn parse(message: Message<'_>) -> io::Result<Self> {
         let body = message.body;
         let invalid = || io::Error::new(io::ErrorKind::InvalidData, "short link message");
@@ -102,12 +102,15 @@ impl Link {
                 libc::IFLA_MTU => link.mtu = u32_at(value, 0).ok_or_else(invalid)?,
                 libc::IFLA_ADDRESS => link.mac = <[u8; 6]>::try_from(value).ok().map(MacAddr),
                 libc::IFLA_OPERSTATE => {
-                    link.oper = value.first().map_or_else(OperState::default, |&v| OperState::from_kernel(v));
+                    link.oper = value
+                        .first()
+                        .map_or_else(OperState::default, |&v| OperState::from_kernel(v));
                 }
                 libc::IFLA_MASTER => link.master = u32_at(value, 0),
                 libc::IFLA_LINKINFO => {
-                    link.kind = attributes(value)
-                        .find_map(|(kind, value)| (kind == libc::IFLA_INFO_KIND).then(|| text(value)));
+                    link.kind = attributes(value).find_map(|(kind, value)| {
+                        (kind == libc::IFLA_INFO_KIND).then(|| text(value))
+                    });
                 }
                 _ => {}
             }
@@ -138,7 +141,10 @@ mod tests {
             .attribute(libc::IFLA_LINKINFO, info.bytes());
         let bytes = finish(message, 1);
         let link = Link::parse(messages(&bytes).next().unwrap()).unwrap();
-        assert_eq!((link.index, link.name.as_str(), link.mtu, link.oper), (9, "v0", 9000, OperState::Up));
+        assert_eq!(
+            (link.index, link.name.as_str(), link.mtu, link.oper),
+            (9, "v0", 9000, OperState::Up)
+        );
         assert_eq!(link.mac, Some(MacAddr([2, 0, 0, 0, 0, 1])));
         assert_eq!((link.master, link.kind.as_deref()), (Some(4), Some("veth")));
         assert!(link.is_admin_up() && link.is_link_up() && link.is_ethernet());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Netlink messages: a 16-byte header, a fixed part by type, then attributes; everything 4-byte aligned, in host order
-//! (RFC 3549 §2).
+//! Netlink messages: a 16-byte header, a fixed part by type, then attributes; everything 4-byte
+//! aligned, in host order (RFC 3549 §2).
 
 use std::io;
 
@@ -52,8 +52,8 @@ impl Attributes {
     }
 }
 
-/// The start of a request of type `kind` with `flags`, whose fixed part is `body`: append attributes, then
-/// [`finish`] it.
+/// The start of a request of type `kind` with `flags`, whose fixed part is `body`: append
+/// attributes, then [`finish`] it.
 pub fn request(kind: u16, flags: i32, body: &[u8]) -> Attributes {
     let mut bytes = vec![0; HEADER];
     bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -147,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_request_reads_back() {
-        let bytes = finish(request(16, libc::NLM_F_ACK, &[1; 16]).name(3, "eth0").number(4, 1500), 7);
+        let bytes =
+            finish(request(16, libc::NLM_F_ACK, &[1; 16]).name(3, "eth0").number(4, 1500), 7);
         assert_eq!(bytes.len() % 4, 0);
         let all: Vec<_> = messages(&bytes).collect();
         let [message] = all[..] else { panic!("{all:?}") };

@@ -9,8 +9,8 @@ use std::{
 use rustix::{
     io::Errno,
     net::{
-        AddressFamily, Protocol, RecvFlags, SocketFlags, SocketType, bind, netlink::SocketAddrNetlink, recv,
-        socket_with, sockopt,
+        AddressFamily, Protocol, RecvFlags, SocketFlags, SocketType, bind,
+        netlink::SocketAddrNetlink, recv, socket_with, sockopt,
     },
 };
 
@@ -29,7 +29,8 @@ pub enum LinkEvent {
     Changed(Link),
     /// It is gone: deleted, or moved to another namespace.
     Gone(Link),
-    /// Events were lost because they came faster than they were read: ask [`crate::Rtnl::links`] what is true now.
+    /// Events were lost because they came faster than they were read: ask [`crate::Rtnl::links`]
+    /// what is true now.
     Lost,
 }
 
@@ -46,7 +47,8 @@ impl Monitor {
     /// Starts to listen in the network namespace of the calling thread. Needs no privilege.
     pub fn new() -> io::Result<Self> {
         let socket = open(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
-        // A thousand interfaces may change at once. Without privilege the limit of the host applies.
+        // A thousand interfaces may change at once. Without privilege the limit of the host
+        // applies.
         if sockopt::set_socket_recv_buffer_size_force(&socket, 4 << 20).is_err() {
             sockopt::set_socket_recv_buffer_size(&socket, 4 << 20)?;
         }
@@ -58,7 +60,9 @@ impl Monitor {
     pub fn read(&mut self, mut event: impl FnMut(LinkEvent)) -> io::Result<()> {
         loop {
             match recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
-                Ok((len, _)) => messages(&self.buffer[..len]).filter_map(parse).for_each(&mut event),
+                Ok((len, _)) => {
+                    messages(&self.buffer[..len]).filter_map(parse).for_each(&mut event)
+                }
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(Errno::NOBUFS) => event(LinkEvent::Lost),
@@ -80,7 +84,8 @@ fn parse(message: Message<'_>) -> Option<LinkEvent> {
         libc::RTM_DELLINK => LinkEvent::Gone,
         _ => return None,
     };
-    // The groups also carry the bridge's port messages (AF_BRIDGE), which say nothing about the interface itself.
+    // The groups also carry the bridge's port messages (AF_BRIDGE), which say nothing about the
+    // interface itself.
     (message.body.first() == Some(&(libc::AF_UNSPEC as u8)))
         .then(|| Link::parse(message).map_or(LinkEvent::Lost, event))
 }

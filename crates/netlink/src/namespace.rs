@@ -15,11 +15,12 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 pub struct Namespace(File);
 
 impl Namespace {
-    /// Opens a namespace by name (as `ip netns` lists it), by path (anything with a `/`) or by the process id of a
-    /// process in it (all digits, unless there is a namespace of this name).
+    /// Opens a namespace by name (as `ip netns` lists it), by path (anything with a `/`) or by the
+    /// process id of a process in it (all digits, unless there is a namespace of this name).
     pub fn open(what: &str) -> io::Result<Self> {
-        let named =
-            |error: io::Error| io::Error::new(error.kind(), format!("network namespace {what}: {error}"));
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("network namespace {what}: {error}"))
+        };
         if what.contains('/') {
             return File::open(what).map(Self).map_err(named);
         }
@@ -32,11 +33,12 @@ impl Namespace {
         }
     }
 
-    /// Creates a namespace without a name, with a loopback interface that is down. It ends with the last descriptor
-    /// and process that refer to it. Needs CAP_SYS_ADMIN.
+    /// Creates a namespace without a name, with a loopback interface that is down. It ends with the
+    /// last descriptor and process that refer to it. Needs CAP_SYS_ADMIN.
     pub fn create() -> io::Result<Self> {
-        // Its own thread, as in `run`. `unshare` is deprecated because some of its flags let a thread of safe code
-        // lose its descriptors or its address space; a network namespace takes away neither.
+        // Its own thread, as in `run`. `unshare` is deprecated because some of its flags let a
+        // thread of safe code lose its descriptors or its address space; a network
+        // namespace takes away neither.
         let unshared = || {
             #[expect(deprecated)]
             rustix::thread::unshare(UnshareFlags::NEWNET)?;
@@ -51,10 +53,12 @@ impl Namespace {
         File::open("/proc/thread-self/ns/net").map(Self)
     }
 
-    /// Runs `f` inside the namespace, on a thread of its own, and waits for it. Sockets and tun devices that `f` opens
-    /// belong to the namespace for as long as they live, whichever thread uses them. Needs CAP_SYS_ADMIN.
+    /// Runs `f` inside the namespace, on a thread of its own, and waits for it. Sockets and tun
+    /// devices that `f` opens belong to the namespace for as long as they live, whichever
+    /// thread uses them. Needs CAP_SYS_ADMIN.
     pub fn run<T: Send>(&self, f: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-        // Namespaces are a property of a thread: one that ends with the work can't be left in the wrong one.
+        // Namespaces are a property of a thread: one that ends with the work can't be left in the
+        // wrong one.
         let enter = || {
             move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))?;
             f()

@@ -23,14 +23,16 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Opens a socket of a protocol (`None`: rtnetlink) in the network namespace of the calling thread.
+    /// Opens a socket of a protocol (`None`: rtnetlink) in the network namespace of the calling
+    /// thread.
     pub fn new(protocol: Option<Protocol>) -> io::Result<Self> {
         let socket = open(SocketFlags::CLOEXEC, protocol)?;
         bind(&socket, &SocketAddrNetlink::new(0, 0))?;
         Ok(Self { socket, sequence: 0, buffer: vec![0; DATAGRAM] })
     }
 
-    /// Sends `request` and hands the answers to `answer`, until the kernel acknowledges or ends the dump.
+    /// Sends `request` and hands the answers to `answer`, until the kernel acknowledges or ends the
+    /// dump.
     pub fn talk(
         &mut self,
         request: Attributes,

@@ -23,8 +23,8 @@ use crate::{
 pub struct Rtnl(Requests);
 
 impl Rtnl {
-    /// Opens a socket in the network namespace of the calling thread. To look needs no privilege, to change needs
-    /// CAP_NET_ADMIN in that namespace.
+    /// Opens a socket in the network namespace of the calling thread. To look needs no privilege,
+    /// to change needs CAP_NET_ADMIN in that namespace.
     pub fn new() -> io::Result<Self> {
         Requests::new(None).map(Self)
     }
@@ -70,7 +70,11 @@ impl Rtnl {
     /// Switches the interface on or off.
     pub fn set_admin_up(&mut self, index: u32, up: bool) -> io::Result<()> {
         let flags = if up { libc::IFF_UP as u32 } else { 0 };
-        self.order(request(libc::RTM_NEWLINK, libc::NLM_F_ACK, &ifinfomsg(index, flags, libc::IFF_UP as u32)))
+        self.order(request(
+            libc::RTM_NEWLINK,
+            libc::NLM_F_ACK,
+            &ifinfomsg(index, flags, libc::IFF_UP as u32),
+        ))
     }
 
     /// Sets the MTU, in bytes without the link layer header.
@@ -103,10 +107,17 @@ impl Rtnl {
         self.order(change(index).number(libc::IFLA_NET_NS_FD, namespace.as_fd().as_raw_fd() as u32))
     }
 
-    /// Creates a pair of connected Ethernet interfaces, both down: `name` here, `peer` here or in `peer_namespace`.
-    pub fn add_veth(&mut self, name: &str, peer: &str, peer_namespace: Option<&Namespace>) -> io::Result<()> {
+    /// Creates a pair of connected Ethernet interfaces, both down: `name` here, `peer` here or in
+    /// `peer_namespace`.
+    pub fn add_veth(
+        &mut self,
+        name: &str,
+        peer: &str,
+        peer_namespace: Option<&Namespace>,
+    ) -> io::Result<()> {
         const VETH_INFO_PEER: u16 = 1;
-        let mut other = Attributes::after(&ifinfomsg(0, 0, 0)).name(libc::IFLA_IFNAME, check_name(peer)?);
+        let mut other =
+            Attributes::after(&ifinfomsg(0, 0, 0)).name(libc::IFLA_IFNAME, check_name(peer)?);
         if let Some(namespace) = peer_namespace {
             other = other.number(libc::IFLA_NET_NS_FD, namespace.as_fd().as_raw_fd() as u32);
         }
@@ -130,22 +141,28 @@ impl Rtnl {
     /// Gives the interface an address; the kernel adds the connected route. `EEXIST` if it has it.
     pub fn add_address(&mut self, index: u32, address: IpAddr, prefix_len: u8) -> io::Result<()> {
         let (family, bytes) = octets(address);
-        // ifaddrmsg: family, prefix length, flags, scope, index. No duplicate address detection: the address is to be
-        // usable at once, and the operator knows the link.
-        let mut body = [family, prefix_len, libc::IFA_F_NODAD as u8, libc::RT_SCOPE_UNIVERSE, 0, 0, 0, 0];
+        // ifaddrmsg: family, prefix length, flags, scope, index. No duplicate address detection:
+        // the address is to be usable at once, and the operator knows the link.
+        let mut body =
+            [family, prefix_len, libc::IFA_F_NODAD as u8, libc::RT_SCOPE_UNIVERSE, 0, 0, 0, 0];
         body[4..].copy_from_slice(&index.to_ne_bytes());
         if address.is_ipv4() {
             body[2] = 0;
         }
         self.order(
-            request(libc::RTM_NEWADDR, libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body)
-                .attribute(libc::IFA_LOCAL, &bytes)
-                .attribute(libc::IFA_ADDRESS, &bytes),
+            request(
+                libc::RTM_NEWADDR,
+                libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL,
+                &body,
+            )
+            .attribute(libc::IFA_LOCAL, &bytes)
+            .attribute(libc::IFA_ADDRESS, &bytes),
         )
     }
 
-    /// Adds, or replaces, a unicast route of the main table to `prefix`/`prefix_len` through `gateway` out of the
-    /// interface. A default route has the unspecified address and length 0.
+    /// Adds, or replaces, a unicast route of the main table to `prefix`/`prefix_len` through
+    /// `gateway` out of the interface. A default route has the unspecified address and length
+    /// 0.
     pub fn set_route(
         &mut self,
         index: u32,
@@ -244,7 +261,10 @@ mod tests {
     fn errors_say_what_is_wrong() {
         let mut rtnl = Rtnl::new().unwrap();
         assert_eq!(rtnl.link("nosuchif").unwrap_err().raw_os_error(), Some(libc::ENODEV));
-        assert_eq!(rtnl.link("a-name-that-is-too-long").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(
+            rtnl.link("a-name-that-is-too-long").unwrap_err().kind(),
+            io::ErrorKind::InvalidInput
+        );
         assert_eq!(rtnl.link("").unwrap_err().kind(), io::ErrorKind::InvalidInput);
         // the socket is still in step after an error
         assert_eq!(rtnl.link("lo").unwrap().name, "lo");

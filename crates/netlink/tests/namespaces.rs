@@ -24,7 +24,11 @@ fn ip(namespace: &Namespace, arguments: &str) -> String {
 }
 
 /// Collects changes until one is as wanted, or an interface is gone, which is returned.
-fn read_until(monitor: &mut Monitor, seen: &mut Vec<Link>, wanted: impl Fn(&Link) -> bool) -> Option<Link> {
+fn read_until(
+    monitor: &mut Monitor,
+    seen: &mut Vec<Link>,
+    wanted: impl Fn(&Link) -> bool,
+) -> Option<Link> {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
         let (mut found, mut gone) = (false, None);
@@ -101,7 +105,10 @@ fn addresses_and_routes() {
     rtnl.set_route(a, Ipv6Addr::UNSPECIFIED.into(), 0, "2001:db8::ff".parse().unwrap()).unwrap();
     rtnl.set_route(a, [10, 20, 0, 0].into(), 16, [10, 9, 0, 2].into()).unwrap();
     let addresses = ip(&namespace, "-o addr show dev a");
-    assert!(addresses.contains("10.9.0.1/24") && addresses.contains("2001:db8::1/64"), "{addresses}");
+    assert!(
+        addresses.contains("10.9.0.1/24") && addresses.contains("2001:db8::1/64"),
+        "{addresses}"
+    );
     let ours = ip(&namespace, "-o addr show dev a to 2001:db8::1");
     assert!(!ours.contains("tentative"), "usable at once: {ours}");
     let routes = ip(&namespace, "route show");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Measures the kernels on this machine, in clocks of the time stamp counter per packet, for every level.
+//! Measures the kernels on this machine, in clocks of the time stamp counter per packet, for every
+//! level.
 //!
-//! `cargo run --release -p ferrovia-simd --example kernels`. Blocks of the levels are interleaved; each figure is
-//! the median of 41 blocks. Compare figures of one run only.
+//! `cargo run --release -p ferrovia-simd --example kernels`. Blocks of the levels are interleaved;
+//! each figure is the median of 41 blocks. Compare figures of one run only.
 
 use std::hint::black_box;
 
@@ -36,12 +37,21 @@ impl Input {
             seed ^= seed << 17;
             seed
         };
-        let codes =
-            (0..FRAMES).map(|_| Line(core::array::from_fn(|_| (random() % nexts as u64) as u32))).collect();
-        let headers = (0..HEADERS).map(|_| Line(core::array::from_fn(|_| random() as u8))).collect();
+        let codes = (0..FRAMES)
+            .map(|_| Line(core::array::from_fn(|_| (random() % nexts as u64) as u32)))
+            .collect();
+        let headers =
+            (0..HEADERS).map(|_| Line(core::array::from_fn(|_| random() as u8))).collect();
         let rewrites = (0..4).map(|_| (core::array::from_fn(|_| random() as u8), 14)).collect();
         let outs = vec![Line([0; 256]); nexts];
-        Self { nexts, codes, buffers: Line(core::array::from_fn(|i| i as u32)), headers, rewrites, outs }
+        Self {
+            nexts,
+            codes,
+            buffers: Line(core::array::from_fn(|i| i as u32)),
+            headers,
+            rewrites,
+            outs,
+        }
     }
 }
 

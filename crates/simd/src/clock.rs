@@ -4,9 +4,9 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// The processor's time stamp counter: ticks of [`tsc_hz`] since some moment in the past. Not a serialising
-/// read: the processor may take it some instructions early or late. On other processors than x86-64 it counts
-/// nanoseconds of the monotonic clock.
+/// The processor's time stamp counter: ticks of [`tsc_hz`] since some moment in the past. Not a
+/// serialising read: the processor may take it some instructions early or late. On other processors
+/// than x86-64 it counts nanoseconds of the monotonic clock.
 #[inline(always)]
 pub fn rdtsc() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -21,8 +21,8 @@ pub fn rdtsc() -> u64 {
     }
 }
 
-/// Ticks of [`rdtsc`] per second. The first call takes about 10 ms, unless the processor reports the number,
-/// so make it at start.
+/// Ticks of [`rdtsc`] per second. The first call takes about 10 ms, unless the processor reports
+/// the number, so make it at start.
 pub fn tsc_hz() -> u64 {
     static HZ: OnceLock<u64> = OnceLock::new();
     *HZ.get_or_init(|| {
@@ -33,7 +33,8 @@ pub fn tsc_hz() -> u64 {
     })
 }
 
-/// Frequency that CPUID leaf 15h reports (ratio of the counter to its crystal, and the crystal's Hz), if any.
+/// Frequency that CPUID leaf 15h reports (ratio of the counter to its crystal, and the crystal's
+/// Hz), if any.
 fn told() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -66,7 +67,8 @@ fn both_clocks() -> (u64, Instant) {
         let took = rdtsc().wrapping_sub(before);
         (took, before.wrapping_add(took / 2), now)
     };
-    let (_, ticks, now) = (0..8).map(|_| read()).min_by_key(|&(took, ..)| took).unwrap_or_else(read);
+    let (_, ticks, now) =
+        (0..8).map(|_| read()).min_by_key(|&(took, ..)| took).unwrap_or_else(read);
     (ticks, now)
 }
 

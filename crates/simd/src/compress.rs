@@ -8,13 +8,18 @@ use core::arch::x86_64::*;
 use crate::Level;
 use crate::{Isa, scalar};
 
-/// Appends to `dst`, at position `at`, those elements of `src` whose bit is set in `mask`, in order, and
-/// returns the position behind the last one.
+/// Appends to `dst`, at position `at`, those elements of `src` whose bit is set in `mask`, in
+/// order, and returns the position behind the last one.
 ///
-/// Elements of `dst` behind the returned position may be overwritten with anything. The caller makes sure that
-/// `at` plus the number of bits is at most 256; what doesn't fit is dropped.
+/// Elements of `dst` behind the returned position may be overwritten with anything. The caller
+/// makes sure that `at` plus the number of bits is at most 256; what doesn't fit is dropped.
 #[inline(always)]
-pub fn compress_u32<I: Isa>(src: &[u32; 256], mask: &[u64; 4], dst: &mut [u32; 256], at: usize) -> usize {
+pub fn compress_u32<I: Isa>(
+    src: &[u32; 256],
+    mask: &[u64; 4],
+    dst: &mut [u32; 256],
+    at: usize,
+) -> usize {
     match I::LEVEL {
         // SAFETY: `Isa` promises the level's instructions.
         #[cfg(target_arch = "x86_64")]
@@ -26,11 +31,16 @@ pub fn compress_u32<I: Isa>(src: &[u32; 256], mask: &[u64; 4], dst: &mut [u32; 2
     }
 }
 
-/// Compresses 16 elements in a register and stores all of it: on Zen 4 compressing to memory is microcoded,
-/// 43 clocks a store.
+/// Compresses 16 elements in a register and stores all of it: on Zen 4 compressing to memory is
+/// microcoded, 43 clocks a store.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn compress_u32_v4(src: &[u32; 256], mask: &[u64; 4], dst: &mut [u32; 256], at: usize) -> usize {
+unsafe fn compress_u32_v4(
+    src: &[u32; 256],
+    mask: &[u64; 4],
+    dst: &mut [u32; 256],
+    at: usize,
+) -> usize {
     let mut end = at.min(256);
     // SAFETY: the caller has AVX-512 F.
     unsafe {
@@ -62,11 +72,12 @@ unsafe fn compress_word_v4<const W: usize>(
         return end;
     }
     if end <= 256 - 64 {
-        // Each position is counted from the start of the word, so that the four don't wait for each other.
+        // Each position is counted from the start of the word, so that the four don't wait for each
+        // other.
         let before = |i: usize| (word & ((1u64 << (16 * i)) - 1)).count_ones() as usize;
         for i in 0..4 {
-            // SAFETY: the caller has AVX-512 F. At most 16 i elements lie before group i, and `dst` has room
-            // for 64 behind `end`.
+            // SAFETY: the caller has AVX-512 F. At most 16 i elements lie before group i, and `dst`
+            // has room for 64 behind `end`.
             unsafe { _mm512_storeu_si512(dst.as_mut_ptr().add(end + before(i)).cast(), picked(i)) };
         }
         return end + word.count_ones() as usize;
@@ -83,7 +94,12 @@ unsafe fn compress_word_v4<const W: usize>(
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn compress_u32_v3(src: &[u32; 256], mask: &[u64; 4], dst: &mut [u32; 256], at: usize) -> usize {
+unsafe fn compress_u32_v3(
+    src: &[u32; 256],
+    mask: &[u64; 4],
+    dst: &mut [u32; 256],
+    at: usize,
+) -> usize {
     let mut end = at.min(256);
     // SAFETY: the caller has AVX2.
     unsafe {
@@ -118,8 +134,8 @@ unsafe fn compress_word_v3<const W: usize>(
     if end <= 256 - 64 {
         let before = |i: usize| (word & ((1u64 << (8 * i)) - 1)).count_ones() as usize;
         for i in 0..8 {
-            // SAFETY: the caller has AVX2. At most 8 i elements lie before group i, and `dst` has room for 64
-            // behind `end`.
+            // SAFETY: the caller has AVX2. At most 8 i elements lie before group i, and `dst` has
+            // room for 64 behind `end`.
             unsafe { _mm256_storeu_si256(dst.as_mut_ptr().add(end + before(i)).cast(), picked(i)) };
         }
         return end + word.count_ones() as usize;

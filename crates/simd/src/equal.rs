@@ -25,8 +25,8 @@ pub fn all_equal<I: Isa>(codes: &[u32; 256], n: usize) -> bool {
     }
 }
 
-/// The set of packets, of the first `n` (at most 256), whose code is `value`; bit `i % 64` of word `i / 64`
-/// stands for packet `i`.
+/// The set of packets, of the first `n` (at most 256), whose code is `value`; bit `i % 64` of word
+/// `i / 64` stands for packet `i`.
 #[inline(always)]
 pub fn equal_mask<I: Isa>(codes: &[u32; 256], n: usize, value: u32) -> [u64; 4] {
     match I::LEVEL {
@@ -43,7 +43,8 @@ pub fn equal_mask<I: Isa>(codes: &[u32; 256], n: usize, value: u32) -> [u64; 4] 
     }
 }
 
-// The whole array is readable whatever `n` is, so tails are read in full and their excess lanes masked off.
+// The whole array is readable whatever `n` is, so tails are read in full and their excess lanes
+// masked off.
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -55,13 +56,20 @@ unsafe fn all_equal_v4(codes: &[u32; 256], n: usize) -> bool {
         let mut differ = _mm512_setzero_si512();
         for chunk in &chunks[..n / 16] {
             // differ | (first ^ chunk)
-            differ =
-                _mm512_ternarylogic_epi32::<0xf6>(differ, first, _mm512_loadu_si512(chunk.as_ptr().cast()));
+            differ = _mm512_ternarylogic_epi32::<0xf6>(
+                differ,
+                first,
+                _mm512_loadu_si512(chunk.as_ptr().cast()),
+            );
         }
         let mut lanes = _mm512_test_epi32_mask(differ, differ);
         if let Some(chunk) = chunks.get(n / 16) {
             let tail = (1u16 << (n % 16)) - 1;
-            lanes |= _mm512_mask_cmpneq_epu32_mask(tail, first, _mm512_loadu_si512(chunk.as_ptr().cast()));
+            lanes |= _mm512_mask_cmpneq_epu32_mask(
+                tail,
+                first,
+                _mm512_loadu_si512(chunk.as_ptr().cast()),
+            );
         }
         lanes == 0
     }
@@ -131,7 +139,10 @@ fn all_equal_v1(codes: &[u32; 256], n: usize) -> bool {
         let first = _mm_set1_epi32(codes[0].cast_signed());
         let mut equal = _mm_set1_epi32(-1);
         for chunk in &chunks[..n / 4] {
-            equal = _mm_and_si128(equal, _mm_cmpeq_epi32(first, _mm_loadu_si128(chunk.as_ptr().cast())));
+            equal = _mm_and_si128(
+                equal,
+                _mm_cmpeq_epi32(first, _mm_loadu_si128(chunk.as_ptr().cast())),
+            );
         }
         let mut same = _mm_movemask_ps(_mm_castsi128_ps(equal)) == 0xf;
         if let Some(chunk) = chunks.get(n / 4) {

@@ -5,8 +5,9 @@ use crate::Isa;
 
 /// The one's complement sum (RFC 1071) of an IPv4 header without options, folded to 16 bits.
 ///
-/// 0xffff if and only if the header's checksum is right (an all-zero header gives 0). Words are taken in memory
-/// order, so with the checksum field set to 0 before, `(!sum).to_ne_bytes()` are the bytes to put there.
+/// 0xffff if and only if the header's checksum is right (an all-zero header gives 0). Words are
+/// taken in memory order, so with the checksum field set to 0 before, `(!sum).to_ne_bytes()` are
+/// the bytes to put there.
 #[inline(always)]
 #[expect(clippy::extra_unused_type_parameters, reason = "all kernels are called alike")]
 pub fn ip4_header_sum<I: Isa>(header: &[u8; 20]) -> u16 {
@@ -17,19 +18,25 @@ pub fn ip4_header_sum<I: Isa>(header: &[u8; 20]) -> u16 {
     let (sum, carry_c) = sum.overflowing_add(u64::from(c) + u64::from(carry_b));
     // End-around carry. It can't carry again: after a carry the sum is small.
     let sum = sum.wrapping_add(u64::from(carry_c));
-    // Adding a number to itself with its halves swapped leaves the folded sum, carry included, in the upper half.
+    // Adding a number to itself with its halves swapped leaves the folded sum, carry included, in
+    // the upper half.
     let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
     (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
-/// Writes the first `len` bytes of `rewrite` to `dst` so that they end before position `end`, and touches no
-/// other byte of `dst`: the new header goes where the old one was, aligned at its end.
+/// Writes the first `len` bytes of `rewrite` to `dst` so that they end before position `end`, and
+/// touches no other byte of `dst`: the new header goes where the old one was, aligned at its end.
 ///
 /// # Panics
 /// If `len` exceeds 64 or `end`, or `end` exceeds `N`.
 #[inline(always)]
 #[expect(clippy::extra_unused_type_parameters, reason = "all kernels are called alike")]
-pub fn copy_rewrite<I: Isa, const N: usize>(dst: &mut [u8; N], end: usize, rewrite: &[u8; 64], len: usize) {
+pub fn copy_rewrite<I: Isa, const N: usize>(
+    dst: &mut [u8; N],
+    end: usize,
+    rewrite: &[u8; 64],
+    len: usize,
+) {
     let dst = &mut dst[..end][end - len..];
     let src = &rewrite[..len];
     // Two blocks that may overlap, of a size known here: no loop, no call.

@@ -5,7 +5,8 @@ use core::fmt;
 use core::str::FromStr;
 use std::sync::OnceLock;
 
-/// An instruction-set level of the x86-64 psABI. Ordered: a processor that has a level has those below.
+/// An instruction-set level of the x86-64 psABI. Ordered: a processor that has a level has those
+/// below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// The baseline, x86-64-v1 (SSE2); on other processors plain scalar code.
@@ -93,9 +94,10 @@ mod sealed {
 
 /// The instruction set that a generic body is compiled for, known at compile time.
 ///
-/// The types of the levels above [`V1`] need a witness, which takes an `unsafe impl` to make: [`variants!`](crate::variants) alone
-/// instantiates bodies with them, in functions that are compiled for them and handed out after a look at the processor. A body
-/// that is generic over `I: Isa` may therefore rely on the instructions of `I::LEVEL`.
+/// The types of the levels above [`V1`] need a witness, which takes an `unsafe impl` to make:
+/// [`variants!`](crate::variants) alone instantiates bodies with them, in functions that are
+/// compiled for them and handed out after a look at the processor. A body that is generic over `I:
+/// Isa` may therefore rely on the instructions of `I::LEVEL`.
 ///
 /// ```compile_fail,E0277
 /// struct Mine;
@@ -130,7 +132,8 @@ pub mod __isa {
     pub use super::V1;
 
     /// # Safety
-    /// Code that is instantiated with the implementing type runs on processors only that have the level which it is combined with.
+    /// Code that is instantiated with the implementing type runs on processors only that have the
+    /// level which it is combined with.
     pub unsafe trait Witness: Copy + Default + Send + Sync + 'static {}
 
     macro_rules! isa {
@@ -146,7 +149,8 @@ pub mod __isa {
     isa! { V3 V4 }
 }
 
-/// The instances of one function for all levels; made by [`variants!`](crate::variants), or one for all.
+/// The instances of one function for all levels; made by [`variants!`](crate::variants), or one for
+/// all.
 #[derive(Clone, Copy, Debug)]
 pub struct Variants<F> {
     by_level: [F; 3],
@@ -170,7 +174,8 @@ impl<F: Copy> Variants<F> {
         level.is_supported().then(|| self.by_level[level as usize])
     }
 
-    /// The instance for the level that the caller is compiled for, which its processor has; known at compile time.
+    /// The instance for the level that the caller is compiled for, which its processor has; known
+    /// at compile time.
     #[inline(always)]
     pub fn of<I: Isa>(&self) -> F {
         self.by_level[I::LEVEL as usize]
@@ -191,11 +196,12 @@ impl<F: Copy> Variants<F> {
 /// }
 /// ```
 ///
-/// makes `pub const fn NAME<T: Trait, const C: bool, …>() -> Variants<fn(Type, …) -> Ret>`. The first parameter
-/// is the instruction set; in `BODY`, an expression to call, it stands for a type that implements
-/// [`Isa`]. After it come type parameters with one path or no bound, and const parameters. Lifetimes
-/// are elided. Everything that `BODY` calls per packet must be `#[inline(always)]`: what isn't inlined is
-/// compiled for the baseline. The instances are called `NAME::v1`, `NAME::v3` and `NAME::v4` in a disassembly.
+/// makes `pub const fn NAME<T: Trait, const C: bool, …>() -> Variants<fn(Type, …) -> Ret>`. The
+/// first parameter is the instruction set; in `BODY`, an expression to call, it stands for a type
+/// that implements [`Isa`]. After it come type parameters with one path or no bound, and const
+/// parameters. Lifetimes are elided. Everything that `BODY` calls per packet must be
+/// `#[inline(always)]`: what isn't inlined is compiled for the baseline. The instances are called
+/// `NAME::v1`, `NAME::v3` and `NAME::v4` in a disassembly.
 #[macro_export]
 macro_rules! variants {
     // Generic parameters, one at a time: [declarations] [names].

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Vector kernels of the packet path, each beside its scalar twin, and the dispatch that gives one generic
-//! body three instruction sets.
+//! Vector kernels of the packet path, each beside its scalar twin, and the dispatch that gives one
+//! generic body three instruction sets.
 //!
-//! A kernel is an `#[inline(always)]` function generic over [`Isa`]. It turns into vector code only inside of
-//! a function that was compiled for that instruction set, and such functions come from [`variants!`] alone:
+//! A kernel is an `#[inline(always)]` function generic over [`Isa`]. It turns into vector code only
+//! inside of a function that was compiled for that instruction set, and such functions come from
+//! [`variants!`] alone:
 //!
 //! ```
 //! use simd::{Isa, variants};

@@ -11,8 +11,8 @@ pub fn prefetch_read<T: ?Sized>(value: &T) {
 #[inline(always)]
 pub fn prefetch_write<T: ?Sized>(value: &T) {
     let ptr = (&raw const *value).cast::<u8>();
-    // As text, because the compiler emits a prefetch for reading unless the whole function requires the feature;
-    // processors without it take the instruction for a no-op.
+    // As text, because the compiler emits a prefetch for reading unless the whole function requires
+    // the feature; processors without it take the instruction for a no-op.
     // SAFETY: a prefetch of any address is allowed and has no effect that a program could see.
     #[cfg(target_arch = "x86_64")]
     unsafe {
@@ -22,8 +22,8 @@ pub fn prefetch_write<T: ?Sized>(value: &T) {
     let _ = ptr;
 }
 
-/// Asks for the cache line at `ptr`, to read it soon and not again: as far as the processor can, nothing else makes room for it.
-/// The address may be anything.
+/// Asks for the cache line at `ptr`, to read it soon and not again: as far as the processor can,
+/// nothing else makes room for it. The address may be anything.
 #[inline(always)]
 pub fn prefetch_once<T>(ptr: *const T) {
     // SAFETY: a prefetch of any address is allowed.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Kernels end up inside of the instance that calls them, compiled for its level. What isn't inlined falls back
-//! to the baseline and still gives the right bytes, so only a look at the machine code shows it.
+//! Kernels end up inside of the instance that calls them, compiled for its level. What isn't
+//! inlined falls back to the baseline and still gives the right bytes, so only a look at the
+//! machine code shows it.
 #![cfg(target_arch = "x86_64")]
 
 use std::process::Command;
@@ -25,7 +26,11 @@ variants! {
 fn instructions(of: &str) -> Option<String> {
     let symbol = format!("--disassemble=inlining::splitter::{of}");
     let this = std::env::current_exe().expect("a path to this test");
-    let run = Command::new("objdump").args(["-dC", "--no-show-raw-insn", &symbol]).arg(this).output().ok()?;
+    let run = Command::new("objdump")
+        .args(["-dC", "--no-show-raw-insn", &symbol])
+        .arg(this)
+        .output()
+        .ok()?;
     let text = String::from_utf8(run.stdout).expect("objdump writes text");
     assert!(text.contains(&format!("splitter::{of}>:")), "no symbol {of}: {text}");
     Some(text)

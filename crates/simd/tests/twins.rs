@@ -66,14 +66,14 @@ fn codes() -> impl Strategy<Value = [u32; 256]> {
 }
 
 fn masks() -> impl Strategy<Value = [u64; 4]> {
-    (any::<[u64; 4]>(), any::<[u64; 4]>(), 0..4u8, 0..=256usize).prop_map(
-        |(a, b, density, n)| match density {
+    (any::<[u64; 4]>(), any::<[u64; 4]>(), 0..4u8, 0..=256usize).prop_map(|(a, b, density, n)| {
+        match density {
             0 => mask::first_n(n),
             1 => mask::and(&a, &b),
             2 => mask::or(&a, &b),
             _ => mask::and(&a, &mask::first_n(n)),
-        },
-    )
+        }
+    })
 }
 
 proptest! {
@@ -208,8 +208,10 @@ fn compress_never_leaves_the_array() {
 /// Wikipedia's example header; its checksum is 0xb861.
 #[test]
 fn header_sum_of_a_known_header() {
-    let mut header =
-        [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
+    let mut header = [
+        0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0,
+        0xc7,
+    ];
     for (level, f) in supported(ip4_header_sum()) {
         assert_eq!(f(&header), 0xffff, "{level}");
         assert_eq!((f(&[0xff; 20]), f(&[0; 20])), (0xffff, 0), "{level}");

@@ -53,7 +53,8 @@ impl<'a> Cursor<'a> {
 
     /// Steps over `{ }`, if that stands here.
     pub fn empty_block(&mut self) -> bool {
-        let empty = self.kind(0) == Some(&TokenKind::Open) && self.kind(1) == Some(&TokenKind::Close);
+        let empty =
+            self.kind(0) == Some(&TokenKind::Open) && self.kind(1) == Some(&TokenKind::Close);
         self.at += if empty { 2 } else { 0 };
         empty
     }

@@ -8,7 +8,8 @@ use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::section::{Section, View};
 
-/// A plugin's settings in startup.conf. A field is `None` (or empty, or false) when the text didn't give it.
+/// A plugin's settings in startup.conf. A field is `None` (or empty, or false) when the text didn't
+/// give it.
 pub trait Startup: Any + Clone + Debug + Default + PartialEq + Send + Sync {
     /// The sections that fill it.
     const SECTIONS: &'static [Section<Self>];
@@ -148,7 +149,8 @@ mod tests {
         let note = "lamps shelf-size 1M: not needed: memory grows as it is used".to_string();
         assert_eq!(read(&mut values, "lamps { shelf-size 1M }"), Some(Ok(vec![note])));
         assert_eq!(read(&mut values, "window { }"), None);
-        let error = read(&mut values, "lamp { wats 1 }").expect("a section").expect_err("a wrong word");
+        let error =
+            read(&mut values, "lamp { wats 1 }").expect("a section").expect_err("a wrong word");
         assert!(error.to_string().ends_with("did you mean `watts`?"), "{error}");
         assert_eq!(values.get::<Lamp>(), Lamp { watts: Some(40), on: true });
         assert_eq!(values.get::<Door>(), Door { width: Some(3) });

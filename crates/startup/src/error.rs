@@ -11,7 +11,8 @@ const SHOWN: usize = 96;
 
 /// One error in a configuration text.
 ///
-/// Prints as `file:line:column: what` or `argument N: what`, followed by the line, a caret line and the hint.
+/// Prints as `file:line:column: what` or `argument N: what`, followed by the line, a caret line and
+/// the hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// Description of the error, without the position.
@@ -57,8 +58,8 @@ impl Error {
     }
 }
 
-/// The part of a line around the error, with tabs as single spaces so that the caret stands where it should.
-/// Returns the text and the number of characters before the error.
+/// The part of a line around the error, with tabs as single spaces so that the caret stands where
+/// it should. Returns the text and the number of characters before the error.
 fn window(before: &[char], after: &str) -> (String, usize) {
     let room = SHOWN / 2;
     let cut = before.len().saturating_sub(room);

@@ -3,9 +3,9 @@
 #![warn(missing_docs)]
 //! startup.conf: VPP's brace syntax, and sections that are declared by what they configure.
 //!
-//! A [`Section`] has [`Word`]s, and each word fills a field ([`Slot`]) of a type, or is read and noted. Parsing, errors, the help and
-//! `show config` come from that declaration. A plugin declares sections by a type that implements [`Startup`] and gets the type's
-//! values at the start.
+//! A [`Section`] has [`Word`]s, and each word fills a field ([`Slot`]) of a type, or is read and
+//! noted. Parsing, errors, the help and `show config` come from that declaration. A plugin declares
+//! sections by a type that implements [`Startup`] and gets the type's values at the start.
 
 mod cursor;
 mod declared;

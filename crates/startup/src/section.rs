@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sections and their words: syntax, target field and help. `C` is the type that the values go into.
+//! Sections and their words: syntax, target field and help. `C` is the type that the values go
+//! into.
 
 use crate::cursor::Cursor;
 use crate::error::Error;
@@ -44,8 +45,13 @@ pub struct Word<C: 'static> {
 }
 
 impl<C> Word<C> {
-    /// A word that fills a field. `name` may be several words, as `default data-size`; `help` is one line.
-    pub const fn new(name: &'static str, field: fn(&mut C) -> &mut dyn Slot, help: &'static str) -> Word<C> {
+    /// A word that fills a field. `name` may be several words, as `default data-size`; `help` is
+    /// one line.
+    pub const fn new(
+        name: &'static str,
+        field: fn(&mut C) -> &mut dyn Slot,
+        help: &'static str,
+    ) -> Word<C> {
         let target = Target::Field(field);
         Word { name, target, help, check: |_| Ok(()), alias: false, pending: None, secret: false }
     }
@@ -53,7 +59,15 @@ impl<C> Word<C> {
     /// A word that VPP needs and Ferrovia doesn't: it is read, and noted with the reason.
     pub const fn unused(name: &'static str, takes: Takes, why: &'static str) -> Word<C> {
         let target = Target::Unused { takes, why };
-        Word { name, target, help: why, check: |_| Ok(()), alias: false, pending: None, secret: false }
+        Word {
+            name,
+            target,
+            help: why,
+            check: |_| Ok(()),
+            alias: false,
+            pending: None,
+            secret: false,
+        }
     }
 
     /// The same, with a condition that has to hold once it is set.
@@ -129,7 +143,11 @@ pub struct Section<C: 'static> {
 
 impl<C> Section<C> {
     /// `NAME { word … }`; `help` is one line.
-    pub const fn new(name: &'static str, help: &'static str, words: &'static [Word<C>]) -> Section<C> {
+    pub const fn new(
+        name: &'static str,
+        help: &'static str,
+        words: &'static [Word<C>],
+    ) -> Section<C> {
         Section { name, help, body: Body::Words(words) }
     }
 
@@ -151,7 +169,9 @@ impl<C> Section<C> {
         match &self.body {
             Body::Whole(word) => word.read(values, "", cursor),
             Body::Words(words) => cursor
-                .block(&format!("`{{ … }}`, the section {}", self.name), |c| self.one_of(words, values, c)),
+                .block(&format!("`{{ … }}`, the section {}", self.name), |c| {
+                    self.one_of(words, values, c)
+                }),
         }
     }
 
@@ -168,8 +188,8 @@ impl<C> Section<C> {
                 cursor.skip(rest.len());
                 return word.read(values, section, cursor);
             }
-            let error =
-                cursor.error_before(format!("`{first}` is not a word of section {section} on its own"));
+            let error = cursor
+                .error_before(format!("`{first}` is not a word of section {section} on its own"));
             return Err(error.hint(format!("did you mean `{}`?", word.name)));
         }
         let error = cursor.error_before(format!("unknown word `{first}` in section {section}"));

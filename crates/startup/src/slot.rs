@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The target of a configuration word: one trait, so that parsing, `show config` and the help come from one declaration.
+//! The target of a configuration word: one trait, so that parsing, `show config` and the help come
+//! from one declaration.
 
 use crate::cursor::Cursor;
 use crate::error::Error;
@@ -11,7 +12,8 @@ pub trait Slot {
     fn syntax(&self) -> String;
     /// Reads the value behind the word.
     fn read(&mut self, cursor: &mut Cursor) -> Result<(), Error>;
-    /// The values behind the word, one for each time it would have to be written. Empty when it was never given.
+    /// The values behind the word, one for each time it would have to be written. Empty when it was
+    /// never given.
     fn show(&self) -> Vec<String>;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Configuration text and its tokens.
 //!
-//! Words are separated by white space; `{` and `}` are tokens of their own wherever they stand; a word may be put
-//! in double quotes (`\"` and `\\` inside). In a file, a word that begins with `#` starts a comment to the end of
-//! the line; command-line arguments know no comments.
+//! Words are separated by white space; `{` and `}` are tokens of their own wherever they stand; a
+//! word may be put in double quotes (`\"` and `\\` inside). In a file, a word that begins with `#`
+//! starts a comment to the end of the line; command-line arguments know no comments.
 
 use crate::error::Error;
 
@@ -12,7 +12,8 @@ use crate::error::Error;
 pub enum Origin {
     /// A file, by its name.
     File(String),
-    /// Command-line arguments: for each one its number in `argv` and the byte at which it starts in the text.
+    /// Command-line arguments: for each one its number in `argv` and the byte at which it starts in
+    /// the text.
     Arguments(Vec<(usize, usize)>),
 }
 
@@ -31,7 +32,8 @@ impl Source {
         Source { origin: Origin::File(name.into()), text: text.into() }
     }
 
-    /// Arguments joined with single spaces, as VPP joins them. `first` is the number of the first one in `argv`.
+    /// Arguments joined with single spaces, as VPP joins them. `first` is the number of the first
+    /// one in `argv`.
     pub fn arguments<S: AsRef<str>>(first: usize, args: &[S]) -> Source {
         let mut text = String::new();
         let mut starts = Vec::with_capacity(args.len());
@@ -104,14 +106,22 @@ pub fn tokens(source: &Source) -> Result<Vec<Token>, Error> {
                             word.extend(chars.next().map(|(_, c)| c));
                         }
                         Some((_, c)) => word.push(c),
-                        None => return Err(Error::new(source, start..start + 1, "this quote is not closed")),
+                        None => {
+                            return Err(Error::new(
+                                source,
+                                start..start + 1,
+                                "this quote is not closed",
+                            ));
+                        }
                     }
                 }
                 TokenKind::Word(word)
             }
             c => {
                 let mut word = String::from(c);
-                while let Some((_, c)) = chars.next_if(|&(_, c)| !c.is_whitespace() && c != '{' && c != '}') {
+                while let Some((_, c)) =
+                    chars.next_if(|&(_, c)| !c.is_whitespace() && c != '{' && c != '}')
+                {
                     word.push(c);
                 }
                 TokenKind::Word(word)
@@ -131,7 +141,11 @@ pub fn quoted(word: &str) -> String {
     let plain = !word.is_empty()
         && !word.starts_with(['#', '"'])
         && !word.contains(|c: char| c.is_whitespace() || c == '{' || c == '}');
-    if plain { word.to_string() } else { format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\"")) }
+    if plain {
+        word.to_string()
+    } else {
+        format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
+    }
 }
 
 #[cfg(test)]

@@ -135,7 +135,11 @@ pub enum Limit {
 impl Value for Limit {
     const SYNTAX: &'static str = "unlimited|<n>[K|M|G]";
     fn parse(word: &str) -> Result<Self, String> {
-        if word == "unlimited" { Ok(Limit::Unlimited) } else { Size::parse(word).map(|s| Limit::Bytes(s.0)) }
+        if word == "unlimited" {
+            Ok(Limit::Unlimited)
+        } else {
+            Size::parse(word).map(|s| Limit::Bytes(s.0))
+        }
     }
     fn show(&self) -> String {
         match self {
@@ -193,7 +197,8 @@ impl Value for CoreList {
     const SYNTAX: &'static str = "<core>[-<core>][,…]";
     fn parse(word: &str) -> Result<Self, String> {
         let core = |s: &str| {
-            let n = s.parse::<u16>().map_err(|_| format!("expected cores as 2,3,5-7, not `{word}`"))?;
+            let n =
+                s.parse::<u16>().map_err(|_| format!("expected cores as 2,3,5-7, not `{word}`"))?;
             if n <= MAX_CORE { Ok(n) } else { Err(format!("there is no core {n}")) }
         };
         let mut cores = Vec::new();
@@ -210,8 +215,9 @@ impl Value for CoreList {
         Ok(CoreList(cores))
     }
     fn show(&self) -> String {
-        let run =
-            |r: &[u16]| if r.len() == 1 { r[0].to_string() } else { format!("{}-{}", r[0], r[r.len() - 1]) };
+        let run = |r: &[u16]| {
+            if r.len() == 1 { r[0].to_string() } else { format!("{}-{}", r[0], r[r.len() - 1]) }
+        };
         self.0.chunk_by(|a, b| a + 1 == *b).map(run).collect::<Vec<_>>().join(",")
     }
 }
@@ -234,14 +240,21 @@ impl Value for CoreMask {
         let mut cores = Vec::new();
         for (i, c) in digits.chars().rev().enumerate() {
             let nibble = c.to_digit(16).ok_or_else(wrong)?;
-            cores.extend((0..4u16).filter(|bit| nibble >> bit & 1 == 1).map(|bit| i as u16 * 4 + bit));
+            cores.extend(
+                (0..4u16).filter(|bit| nibble >> bit & 1 == 1).map(|bit| i as u16 * 4 + bit),
+            );
         }
-        if cores.is_empty() { Err("the mask names no core".into()) } else { Ok(CoreMask(CoreList(cores))) }
+        if cores.is_empty() {
+            Err("the mask names no core".into())
+        } else {
+            Ok(CoreMask(CoreList(cores)))
+        }
     }
     fn show(&self) -> String {
         let cores = &self.0.0;
         let top = cores.last().map_or(0, |c| c / 4);
-        let nibble = |n: u16| (0..4).filter(|b| cores.contains(&(n * 4 + b))).fold(0u32, |m, b| m | 1 << b);
+        let nibble =
+            |n: u16| (0..4).filter(|b| cores.contains(&(n * 4 + b))).fold(0u32, |m, b| m | 1 << b);
         let digits = (0..=top).rev().filter_map(|n| char::from_digit(nibble(n), 16));
         std::iter::once('0').chain(std::iter::once('x')).chain(digits).collect()
     }

@@ -12,18 +12,21 @@ fn add(cell: &AtomicU64, n: u64) {
     cell.store(cell.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }
 
-/// The cells of a counter, `N` words each: a vector for each thread, and one for control if it counts here.
+/// The cells of a counter, `N` words each: a vector for each thread, and one for control if it
+/// counts here.
 #[derive(Debug)]
 pub(crate) struct Cells<const N: usize> {
     name: String,
     space: Space,
     segment: Arc<Segment>,
     threads: Vec<Window<N>>,
-    /// Offsets of the vectors' data in the segment; empty if there was no room for them, and they lie elsewhere.
+    /// Offsets of the vectors' data in the segment; empty if there was no room for them, and they
+    /// lie elsewhere.
     data: Vec<usize>,
     /// Offset of the vector of pointers to them: one more than there are threads.
     rows: OnceLock<usize>,
-    /// Made when control counts for the first time: its cells, and where they lie if they are listed.
+    /// Made when control counts for the first time: its cells, and where they lie if they are
+    /// listed.
     control: OnceLock<(Window<N>, Option<usize>)>,
     len: AtomicUsize,
     /// Indices below were started once.
@@ -38,7 +41,8 @@ impl<const N: usize> Cells<N> {
             Some(data) => data.iter().map(|at| segment.words().window(*at, capacity)).collect(),
             None => {
                 // They count all the same, but no reader sees them.
-                let words = Words::new("stats-unlisted", threads * capacity * N * 8).expect("address space");
+                let words = Words::new("stats-unlisted", threads * capacity * N * 8)
+                    .expect("address space");
                 (0..threads).map(|i| words.window(i * capacity * N, capacity)).collect()
             }
         };
@@ -82,9 +86,11 @@ impl<const N: usize> Cells<N> {
     fn control(&self) -> &Window<N> {
         let (cells, _) = self.control.get_or_init(|| {
             let capacity = self.capacity();
-            let listed = self.rows.get().and_then(|rows| Some((*rows, self.segment.alloc(capacity * N)?)));
+            let listed =
+                self.rows.get().and_then(|rows| Some((*rows, self.segment.alloc(capacity * N)?)));
             let Some((rows, data)) = listed else {
-                let words = Words::new("stats-unlisted", (capacity * N * 8).max(8)).expect("address space");
+                let words =
+                    Words::new("stats-unlisted", (capacity * N * 8).max(8)).expect("address space");
                 return (words.window(0, capacity), None);
             };
             self.segment.change(|change| {
@@ -129,12 +135,14 @@ impl<const N: usize> Cells<N> {
                 Space::Own | Space::Route => (len / 8).next_multiple_of(64).max(64),
                 _ => 1,
             };
-            self.segment.change(|change| self.grow(change, (len + step).max(index + 1).min(capacity)));
+            self.segment
+                .change(|change| self.grow(change, (len + step).max(index + 1).min(capacity)));
         }
         if index < self.started.load(Ordering::Relaxed) {
             self.windows().for_each(|cells| zero_one(cells, index));
         } else {
-            // Never counted, so zero already: storing zeros would take memory for cells that may never be used.
+            // Never counted, so zero already: storing zeros would take memory for cells that may
+            // never be used.
             self.started.store(index + 1, Ordering::Relaxed);
         }
     }
@@ -164,7 +172,8 @@ pub trait Vector: Send + Sync {
     fn name(&self) -> &str;
     /// The objects that its cells belong to.
     fn space(&self) -> Space;
-    /// Sets one thread's cell to zero, or all its cells. To be called on that thread, or while it doesn't count.
+    /// Sets one thread's cell to zero, or all its cells. To be called on that thread, or while it
+    /// doesn't count.
     fn zero(&self, thread: usize, index: Option<usize>);
     /// Sets control's cell to zero, or all its cells. To be called on the control thread.
     fn zero_control(&self, index: Option<usize>);
@@ -246,8 +255,9 @@ impl Simple {
         Lane(self.0.threads[thread].clone())
     }
 
-    /// The write side of control: a row of its own behind those of the threads, made at the first call. Control never
-    /// writes a thread's cells, nor a thread control's: two writers of one cell lose counts.
+    /// The write side of control: a row of its own behind those of the threads, made at the first
+    /// call. Control never writes a thread's cells, nor a thread control's: two writers of one
+    /// cell lose counts.
     pub fn control(&self) -> Lane {
         Lane(self.0.control().clone())
     }
@@ -266,11 +276,14 @@ impl Simple {
 
     /// The value of a thread's cell.
     pub fn of_thread(&self, thread: usize, index: usize) -> u64 {
-        self.0.threads[thread].as_slice().get(index).map_or(0, |[cell]| cell.load(Ordering::Relaxed))
+        self.0.threads[thread]
+            .as_slice()
+            .get(index)
+            .map_or(0, |[cell]| cell.load(Ordering::Relaxed))
     }
 
-    /// Says that an index is in use, and begins at zero. No thread may count there: it is new, or it has been free for a grace
-    /// period.
+    /// Says that an index is in use, and begins at zero. No thread may count there: it is new, or
+    /// it has been free for a grace period.
     pub fn start(&self, index: usize) {
         self.0.start(index);
     }
@@ -347,7 +360,8 @@ impl Combined {
         self.0.start(index);
     }
 
-    /// As [`Self::start`] for many indices that were started before; fastest in order. Takes no memory for cells that never counted.
+    /// As [`Self::start`] for many indices that were started before; fastest in order. Takes no
+    /// memory for cells that never counted.
     pub fn restart(&self, indices: impl Iterator<Item = usize> + Clone) {
         self.0.restart(indices);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The format of the segment, version 2 of VPP's. Everything is in native byte order; a pointer is the base's value plus the
-//! offset in the segment. A vector's length, a u32, lies 8 bytes before its data.
+//! The format of the segment, version 2 of VPP's. Everything is in native byte order; a pointer is
+//! the base's value plus the offset in the segment. A vector's length, a u32, lies 8 bytes before
+//! its data.
 
 /// Byte offsets of the header's words.
 pub mod header {
@@ -16,7 +17,8 @@ pub mod header {
     pub const DIRECTORY: u64 = 32;
 }
 
-/// Byte offsets in a ring, and in the state of each of its threads. The fields are u32, but for the sequence.
+/// Byte offsets in a ring, and in the state of each of its threads. The fields are u32, but for the
+/// sequence.
 pub mod ring {
     /// Bytes of an entry; behind it the number of entries of a thread.
     pub const ENTRY_SIZE: usize = 0;
@@ -34,8 +36,9 @@ pub mod ring {
     pub const SEQUENCE: usize = 8;
     /// Offset in a thread's state: offset of the schema, then its length.
     pub const SCHEMA: usize = 16;
-    /// Offset in a thread's state: u64, entries whose writing has begun; sequence + 1 while an entry is written. VPP
-    /// has padding here, so a sequence beyond this number comes from a writer that doesn't keep it.
+    /// Offset in a thread's state: u64, entries whose writing has begun; sequence + 1 while an
+    /// entry is written. VPP has padding here, so a sequence beyond this number comes from a
+    /// writer that doesn't keep it.
     pub const BEGUN: usize = 24;
 }
 
@@ -95,8 +98,9 @@ impl Kind {
     }
 }
 
-/// The objects that the cells of a counter belong to. Counters of interfaces, nodes and errors have a cell for each of these. A counter
-/// without a declared space ([`Registry::declare`](crate::Registry::declare)) is [`Space::Own`].
+/// The objects that the cells of a counter belong to. Counters of interfaces, nodes and errors have
+/// a cell for each of these. A counter without a declared space
+/// ([`Registry::declare`](crate::Registry::declare)) is [`Space::Own`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
     /// Software interfaces.

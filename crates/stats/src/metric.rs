@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Metrics: values of a segment, with names, labels and units for monitoring systems. Owners of counters declare them.
+//! Metrics: values of a segment, with names, labels and units for monitoring systems. Owners of
+//! counters declare them.
 
 mod series;
 

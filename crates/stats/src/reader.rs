@@ -5,8 +5,8 @@ use crate::layout::{ENTRY, Kind, NAME, VERSION, header, ring};
 use mem::WordsView;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
-    self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags,
-    SocketType,
+    self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix,
+    SocketFlags, SocketType,
 };
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -60,8 +60,8 @@ pub enum Value {
 pub struct RingRow {
     /// Entries that were ever written.
     pub sequence: u64,
-    /// The last of them, the oldest first, in words; the last word is filled up with zeros. Entries that the writer may have
-    /// overwritten while they were read are left out.
+    /// The last of them, the oldest first, in words; the last word is filled up with zeros.
+    /// Entries that the writer may have overwritten while they were read are left out.
     pub entries: Vec<Vec<u64>>,
     /// Describes an entry.
     pub schema: String,
@@ -95,8 +95,12 @@ impl Reader {
     /// # Errors
     /// Of the socket; no descriptor came; as [`Reader::new`].
     pub fn connect(path: &Path) -> io::Result<Self> {
-        let socket =
-            net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let socket = net::socket_with(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
         set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
         net::connect(&socket, &SocketAddrUnix::new(path)?)?;
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -108,7 +112,9 @@ impl Reader {
             RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
             _ => None,
         });
-        Self::new(fd.ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "no descriptor came"))?)
+        Self::new(
+            fd.ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "no descriptor came"))?,
+        )
     }
 
     /// Maps a segment.
@@ -133,11 +139,14 @@ impl Reader {
     /// # Errors
     /// A segment that contradicts its own format; a directory that changes without end.
     pub fn list(&self) -> io::Result<Vec<(String, Kind)>> {
-        self.optimistic(|| Some(self.directory()?.into_iter().map(|(name, e)| (name, e.kind)).collect()))
+        self.optimistic(|| {
+            Some(self.directory()?.into_iter().map(|(name, e)| (name, e.kind)).collect())
+        })
     }
 
-    /// The names at these indices of the directory, with what they are and with the index of each, by which [`Reader::at`] finds it
-    /// without reading the whole directory. `None` if the directory ends before the first index.
+    /// The names at these indices of the directory, with what they are and with the index of each,
+    /// by which [`Reader::at`] finds it without reading the whole directory. `None` if the
+    /// directory ends before the first index.
     ///
     /// # Errors
     /// As [`Reader::list`].
@@ -171,7 +180,8 @@ impl Reader {
         })
     }
 
-    /// The entries whose name is wanted, all of one moment of the directory; counts go on meanwhile.
+    /// The entries whose name is wanted, all of one moment of the directory; counts go on
+    /// meanwhile.
     ///
     /// # Errors
     /// As [`Reader::list`].
@@ -190,8 +200,8 @@ impl Reader {
         Ok(self.read(|n| n == name)?.pop().map(|stat| stat.value))
     }
 
-    /// Repeats `f` until no change of the directory came in between. `f` gives `None` where something lies outside of the
-    /// segment.
+    /// Repeats `f` until no change of the directory came in between. `f` gives `None` where
+    /// something lies outside of the segment.
     fn optimistic<R>(&self, f: impl Fn() -> Option<R>) -> io::Result<R> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -231,7 +241,8 @@ impl Reader {
         (end <= self.view.len() as u64).then_some((at, len))
     }
 
-    /// The bytes from `at` on, which may be no multiple of 8: up to `len`, or up to the word for which `last` is true.
+    /// The bytes from `at` on, which may be no multiple of 8: up to `len`, or up to the word for
+    /// which `last` is true.
     fn bytes(&self, at: u64, len: usize, last: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
         let (end, skip) = (at.checked_add(len as u64)?, (at % 8) as usize);
         let mut bytes = Vec::new();
@@ -280,7 +291,8 @@ impl Reader {
         (0..len as u64).map(|i| f(self.word(at + i * 8)?)).collect()
     }
 
-    /// Rows of cells of `N` words, each as `cell` has it; all of each, or one column. Cells that were never written take no memory.
+    /// Rows of cells of `N` words, each as `cell` has it; all of each, or one column. Cells that
+    /// were never written take no memory.
     fn rows<const N: usize, T>(
         &self,
         pointer: u64,
@@ -311,7 +323,8 @@ impl Reader {
         Some((u32::from_ne_bytes([a, b, c, d]).into(), u32::from_ne_bytes([e, f, g, h]).into()))
     }
 
-    /// One thread's part of the ring at `at`, without the entries that may have been overwritten meanwhile.
+    /// One thread's part of the ring at `at`, without the entries that may have been overwritten
+    /// meanwhile.
     fn ring_row(&self, at: u64, thread: u64) -> Option<RingRow> {
         let (size, entries) = self.pair(at + ring::ENTRY_SIZE as u64)?;
         let (_, states) = self.pair(at + ring::SCHEMA_VERSION as u64)?;
@@ -345,15 +358,21 @@ impl Reader {
         let (schema, len) = self.pair(state + ring::SCHEMA as u64)?;
         let schema = self.text(at + schema, (len as usize).min(self.view.len()))?;
         let (_, schema_version) = self.pair(state + ring::HEAD as u64)?;
-        Some(RingRow { sequence: before, entries: all, schema, schema_version: schema_version as u32 })
+        Some(RingRow {
+            sequence: before,
+            entries: all,
+            schema,
+            schema_version: schema_version as u32,
+        })
     }
 
     fn value(&self, entry: Entry) -> Option<Value> {
         match entry.kind {
             Kind::Symlink => {
                 let bytes = entry.value.to_ne_bytes();
-                let half =
-                    |i: usize| u32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
+                let half = |i: usize| {
+                    u32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]])
+                };
                 let (_, target) = self.entry(half(0))?;
                 if target.kind == Kind::Symlink { None } else { self.plain(target, Some(half(4))) }
             }
@@ -365,7 +384,9 @@ impl Reader {
         Some(match entry.kind {
             Kind::Scalar => Value::Scalar(entry.value),
             Kind::Gauge => Value::Gauge(entry.value),
-            Kind::Simple => Value::Simple(self.rows(entry.value, column, |n| vec![0; n], |[count]| count)?),
+            Kind::Simple => {
+                Value::Simple(self.rows(entry.value, column, |n| vec![0; n], |[count]| count)?)
+            }
             Kind::Combined => {
                 let pair = |[packets, bytes]: [u64; 2]| (packets, bytes);
                 Value::Combined(self.rows(entry.value, column, |n| vec![(0, 0); n], pair)?)
@@ -383,7 +404,9 @@ impl Reader {
             Kind::Ring => {
                 let at = self.offset(entry.value).filter(|at| *at < self.view.len() as u64)?;
                 let (threads, _) = self.pair(at + ring::THREADS as u64)?;
-                Value::Ring((0..threads).map(|thread| self.ring_row(at, thread)).collect::<Option<_>>()?)
+                Value::Ring(
+                    (0..threads).map(|thread| self.ring_row(at, thread)).collect::<Option<_>>()?,
+                )
             }
             kind => Value::Other(kind),
         })

@@ -51,7 +51,8 @@ impl Registry {
     /// A registry for this many threads, the main one included.
     pub fn new(threads: usize) -> Self {
         let this = Self { threads, segment: Segment::new(threads), inner: Mutex::default() };
-        // The first entry must not be a symlink's target: to some readers a symlink to column 0 of entry 0 is none.
+        // The first entry must not be a symlink's target: to some readers a symlink to column 0 of
+        // entry 0 is none.
         this.scalar("/sys/heartbeat");
         this
     }
@@ -65,20 +66,24 @@ impl Registry {
         self.threads
     }
 
-    /// Hides names with this prefix from the directory: they are only counted. To be called before anything else.
+    /// Hides names with this prefix from the directory: they are only counted. To be called before
+    /// anything else.
     pub fn hide(&self, prefix: &str) {
         self.segment.hide(prefix);
     }
 
-    /// Declares the space of the counter `dir` and of all counters below it. To be called before the first of them is made, and once
-    /// for a directory.
+    /// Declares the space of the counter `dir` and of all counters below it. To be called before
+    /// the first of them is made, and once for a directory.
     pub fn declare(&self, dir: &'static str, space: Space) {
         let mut inner = self.inner();
         debug_assert!(
             !inner.vectors.iter().any(|counter| is_in(counter.name(), dir)),
             "{dir}: declared after one of its counters was made"
         );
-        debug_assert!(!inner.spaces.iter().any(|(known, _)| *known == dir), "{dir}: declared twice");
+        debug_assert!(
+            !inner.spaces.iter().any(|(known, _)| *known == dir),
+            "{dir}: declared twice"
+        );
         inner.spaces.push((dir, space));
     }
 
@@ -129,7 +134,8 @@ impl Registry {
 
     fn value(&self, name: &str, kind: Kind) -> Gauge {
         let make = || {
-            let at = self.segment.change(|change| change.add(name, kind, 0).map(|i| change.value_of(i)));
+            let at =
+                self.segment.change(|change| change.add(name, kind, 0).map(|i| change.value_of(i)));
             let words = self.segment.words();
             Gauge(match at {
                 Some(at) => words.window(at, 1),
@@ -140,8 +146,9 @@ impl Registry {
         self.inner().gauges.entry(name.into()).or_insert_with(make).clone()
     }
 
-    /// Replaces the gauges whose names begin with `prefix` by these: for objects that come and go, as tables do. A caller that
-    /// publishes gauges so must not ask for one of them by [`Registry::gauge`].
+    /// Replaces the gauges whose names begin with `prefix` by these: for objects that come and go,
+    /// as tables do. A caller that publishes gauges so must not ask for one of them by
+    /// [`Registry::gauge`].
     pub fn set_gauges(&self, prefix: &str, values: &[(String, u64)]) {
         let values: HashMap<String, u64> =
             values.iter().map(|(name, value)| (format!("{prefix}{name}"), *value)).collect();
@@ -156,8 +163,8 @@ impl Registry {
         self.segment.change(|change| gone.iter().for_each(|name| change.remove(name)));
     }
 
-    /// Takes a gauge out of the directory; another one may have its entry then, so the [`Gauge`] must not be set any more.
-    /// False if there is none.
+    /// Takes a gauge out of the directory; another one may have its entry then, so the [`Gauge`]
+    /// must not be set any more. False if there is none.
     pub fn remove_gauge(&self, name: &str) -> bool {
         let known = self.inner().gauges.remove(name).is_some();
         if known {
@@ -198,8 +205,9 @@ impl Registry {
         inner.names.entry(names.name.clone()).or_insert(Arc::new(names)).clone()
     }
 
-    /// The ring of this name; made at the first call, and of the shape that was asked for then. `None` if something else has the
-    /// name, it can't stand in the directory, or there is no room.
+    /// The ring of this name; made at the first call, and of the shape that was asked for then.
+    /// `None` if something else has the name, it can't stand in the directory, or there is no
+    /// room.
     pub fn ring(&self, name: &str, shape: &RingShape<'_>) -> Option<Arc<Ring>> {
         let mut inner = self.inner();
         if let Some(ring) = inner.rings.get(name) {
@@ -212,22 +220,25 @@ impl Registry {
         Some(inner.rings.entry(name.into()).or_insert(Arc::new(ring)).clone())
     }
 
-    /// The histogram of this name, with `bins` cells from 2 to the power of `lowest` on; made at the first call, and of the shape that
-    /// was asked for then. `None` as for [`Registry::ring`].
+    /// The histogram of this name, with `bins` cells from 2 to the power of `lowest` on; made at
+    /// the first call, and of the shape that was asked for then. `None` as for
+    /// [`Registry::ring`].
     pub fn histogram(&self, name: &str, lowest: u32, bins: usize) -> Option<Arc<Histogram>> {
         let mut inner = self.inner();
         if let Some(histogram) = inner.histograms.get(name) {
             return Some(histogram.clone());
         }
         let histogram = self.segment.change(|change| {
-            let (histogram, rows) =
-                change.takes(name).then(|| Histogram::new(change, self.threads, lowest, bins))??;
+            let (histogram, rows) = change
+                .takes(name)
+                .then(|| Histogram::new(change, self.threads, lowest, bins))??;
             change.add_vector(name, Kind::Histogram, rows).and(Some(histogram))
         })?;
         Some(inner.histograms.entry(name.into()).or_insert(Arc::new(histogram)).clone())
     }
 
-    /// Takes a histogram out of the directory; another one may have its name then. False if there is none.
+    /// Takes a histogram out of the directory; another one may have its name then. False if there
+    /// is none.
     pub fn remove_histogram(&self, name: &str) -> bool {
         let known = self.inner().histograms.remove(name).is_some();
         if known {
@@ -236,7 +247,8 @@ impl Registry {
         known
     }
 
-    /// Says that there are `len` interfaces, nodes or errors: their counters are at least as long from now on.
+    /// Says that there are `len` interfaces, nodes or errors: their counters are at least as long
+    /// from now on.
     pub fn extend(&self, space: Space, len: usize) {
         let mut inner = self.inner();
         let known = inner.lens.entry(space).or_default();
@@ -250,7 +262,8 @@ impl Registry {
         });
     }
 
-    /// Changes names and symlinks; readers see all of it or nothing. `change` must not ask for new counters.
+    /// Changes names and symlinks; readers see all of it or nothing. `change` must not ask for new
+    /// counters.
     pub fn change<R>(&self, change: impl FnOnce(&mut Change<'_>) -> R) -> R {
         self.segment.change(change)
     }

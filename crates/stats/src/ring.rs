@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Rings: the last entries that a thread wrote, for readers that follow them.
 //!
-//! In memory a ring is one piece: a header of a cache line, a cache line of state for each thread, the threads' entries, and a text
-//! that describes an entry. A thread counts the entries that it begins, writes its entry, then its position and the count of all
-//! entries so far. A reader that has seen the last count sees the entry. From the first one it knows afterwards which of the
+//! In memory a ring is one piece: a header of a cache line, a cache line of state for each thread,
+//! the threads' entries, and a text that describes an entry. A thread counts the entries that it
+//! begins, writes its entry, then its position and the count of all entries so far. A reader that
+//! has seen the last count sees the entry. From the first one it knows afterwards which of the
 //! entries that it copied may have been overwritten meanwhile.
 
 use crate::layout::ring::*;
@@ -60,7 +61,8 @@ impl Ring {
         let len = shape.len()?;
         let at = change.alloc(len)?;
         let memory = change.words().window(at, len);
-        let this = Self { memory, threads: shape.threads, words: shape.words, entries: shape.entries };
+        let this =
+            Self { memory, threads: shape.threads, words: shape.words, entries: shape.entries };
         let data = (shape.threads + 1) * STATE;
         let schema = data + shape.threads * shape.entries * shape.words * WORD;
         let (text, version) = (shape.schema, shape.schema_version as usize);
@@ -96,8 +98,8 @@ impl Ring {
         self.entries
     }
 
-    /// Writes an entry over the oldest of this thread, the only one to write there. Words that the entry lacks stay
-    /// as they were, words beyond an entry aren't written.
+    /// Writes an entry over the oldest of this thread, the only one to write there. Words that the
+    /// entry lacks stay as they were, words beyond an entry aren't written.
     ///
     /// # Panics
     /// For a thread that the ring isn't made for.
@@ -122,8 +124,8 @@ impl Ring {
     }
 }
 
-/// Counts by powers of two: cell `i` of values whose highest bit is `lowest + i`; what is below or above falls into the first or
-/// last.
+/// Counts by powers of two: cell `i` of values whose highest bit is `lowest + i`; what is below or
+/// above falls into the first or last.
 #[derive(Debug)]
 pub struct Histogram {
     rows: Vec<Window<1>>,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The writer's side of the segment: memory is allocated once and for good, and the directory lists what lies where.
+//! The writer's side of the segment: memory is allocated once and for good, and the directory lists
+//! what lies where.
 
 use crate::layout::{ENTRY, Kind, NAME, VERSION, header};
 use mem::Words;
@@ -13,7 +14,8 @@ pub(crate) const WORD: usize = 8;
 const ENTRIES: usize = 1 << 22;
 /// Words of an entry.
 const ENTRY_WORDS: usize = ENTRY / WORD;
-/// Address space for the directory and for what isn't a thread's. Memory is taken where it is touched.
+/// Address space for the directory and for what isn't a thread's. Memory is taken where it is
+/// touched.
 const COMMON: usize = 2 << 30;
 /// Address space for a thread's cells: about 60 counters of the longest kind.
 const PER_THREAD: usize = 4 << 30;
@@ -120,13 +122,15 @@ impl Segment {
 }
 
 impl Inner {
-    /// Returns true if an entry of this name may stand in the directory: it isn't too long, nor hidden.
+    /// Returns true if an entry of this name may stand in the directory: it isn't too long, nor
+    /// hidden.
     fn lists(&self, name: &str) -> bool {
         name.len() < NAME && !self.hidden.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 
     fn alloc(&mut self, words: &Words, len: usize) -> Option<usize> {
-        let next = self.next.checked_add(HEAD)?.checked_add(len)?.checked_next_multiple_of(ALIGN)?;
+        let next =
+            self.next.checked_add(HEAD)?.checked_add(len)?.checked_next_multiple_of(ALIGN)?;
         if next >= words.as_slice().len() {
             return None;
         }
@@ -177,7 +181,8 @@ impl Change<'_> {
         &self.segment.words.as_slice()[at..at + ENTRY_WORDS]
     }
 
-    /// A new entry; `None` if the name is too long, or hidden, or the directory full. A name that is there gets the new value.
+    /// A new entry; `None` if the name is too long, or hidden, or the directory full. A name that
+    /// is there gets the new value.
     pub(crate) fn add(&mut self, name: &str, kind: Kind, value: u64) -> Option<u32> {
         if !self.inner.lists(name) {
             return None;
@@ -199,7 +204,8 @@ impl Change<'_> {
         Some(index)
     }
 
-    /// Returns true if a new entry may have this name, so that no memory is taken for one that can't be listed.
+    /// Returns true if a new entry may have this name, so that no memory is taken for one that
+    /// can't be listed.
     pub(crate) fn takes(&self, name: &str) -> bool {
         let room = !self.inner.free.is_empty() || self.inner.entries < ENTRIES;
         room && self.inner.lists(name) && !self.inner.by_name.contains_key(name)
@@ -248,7 +254,8 @@ impl Change<'_> {
         }
     }
 
-    /// Lets `name` stand for one column of the entry `target`. Nothing is done if that isn't in the directory.
+    /// Lets `name` stand for one column of the entry `target`. Nothing is done if that isn't in the
+    /// directory.
     pub fn symlink(&mut self, name: &str, target: &str, column: usize) {
         if let Some(&entry) = self.inner.by_name.get(target) {
             // In memory the entry comes first, then the column.

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 fn new(threads: usize) -> Registry {
     let registry = Registry::new(threads);
     let interfaces = ["/if", "/net/arp"].map(|dir| (dir, Space::Interface));
-    let others = [("/sys/node", Space::Node), ("/node/errors", Space::Error), ("/net/route", Space::Route)];
+    let others =
+        [("/sys/node", Space::Node), ("/node/errors", Space::Error), ("/net/route", Space::Route)];
     interfaces.into_iter().chain(others).for_each(|(dir, space)| registry.declare(dir, space));
     registry
 }
@@ -38,7 +39,10 @@ fn threads_are_summed_and_each_clears_its_own() {
     // Beyond what there is room for.
     let capacity = Space::Interface.capacity();
     drops.lane(0).add(capacity, 1);
-    assert_eq!((drops.sum(capacity), drops.lane(0).get(capacity), drops.of_thread(0, capacity)), (0, 0, 0));
+    assert_eq!(
+        (drops.sum(capacity), drops.lane(0).get(capacity), drops.of_thread(0, capacity)),
+        (0, 0, 0)
+    );
     drops.vector().zero(0, Some(capacity));
 }
 
@@ -48,7 +52,11 @@ fn control_and_a_thread_count_the_same_thing_and_nothing_is_lost() {
     let registry = new(2);
     registry.extend(Space::Interface, 2);
     let requests = registry.simple("/net/arp/tx/requests");
-    assert_eq!(value(&registry, requests.name()), Some(Value::Simple(vec![vec![0, 0]; 2])), "threads alone");
+    assert_eq!(
+        value(&registry, requests.name()),
+        Some(Value::Simple(vec![vec![0, 0]; 2])),
+        "threads alone"
+    );
     std::thread::scope(|scope| {
         for lane in [requests.lane(0), requests.lane(1), requests.control()] {
             scope.spawn(move || (0..N).for_each(|_| lane.add(1, 1)));
@@ -84,7 +92,10 @@ fn packets_and_bytes_go_together() {
     assert_eq!(rx.sum(0), (2, 128));
     rx.lane(1).add(usize::MAX, 1, 1);
     registry.extend(Space::Interface, 1);
-    assert_eq!(value(&registry, "/if/rx"), Some(Value::Combined(vec![vec![(0, 0)], vec![(2, 128)]])));
+    assert_eq!(
+        value(&registry, "/if/rx"),
+        Some(Value::Combined(vec![vec![(0, 0)], vec![(2, 128)]]))
+    );
     // A counter that comes later is as long as the others.
     registry.simple("/if/punt");
     assert_eq!(value(&registry, "/if/punt"), Some(Value::Simple(vec![vec![0], vec![0]])));
@@ -152,7 +163,10 @@ fn the_layout_is_version_2() {
     let strings = entry(2).1 - base;
     assert_eq!(word(strings - 8), 2);
     let text = word(strings + 8) - base;
-    assert_eq!((word(text - 8), word(text).to_ne_bytes(), word(text + 8) as u8), (9, *b"memif0/0", 0));
+    assert_eq!(
+        (word(text - 8), word(text).to_ne_bytes(), word(text + 8) as u8),
+        (9, *b"memif0/0", 0)
+    );
     // The name of an index without an owner is empty, not absent: readers count on the index.
     assert_eq!(word(word(strings) - base - 8), 1);
     assert_eq!((name(3).as_str(), entry(3)), ("/err/ip4-input/options", (6, 2 << 32 | 1)));
@@ -191,7 +205,8 @@ fn symlinks_come_and_go() {
     let text = "a name that needs some more room than the other";
     assert_eq!(value(&registry, "/if/names"), Some(Value::Names(vec!["".into(), text.into()])));
     let given_out = registry.given_out();
-    registry.change(|c| (0..1000).for_each(|i| names.set(c, 1, if i % 2 == 0 { "x" } else { text })));
+    registry
+        .change(|c| (0..1000).for_each(|i| names.set(c, 1, if i % 2 == 0 { "x" } else { text })));
     assert!(registry.given_out() - given_out <= 256, "strings are used again");
 }
 
@@ -211,7 +226,9 @@ fn gauges_come_and_go() {
     assert_eq!((routes("0"), routes("10")), (Some(Value::Gauge(8)), Some(Value::Gauge(1))));
     assert_eq!(value(&registry, "/net/ip6/neighbors"), Some(Value::Gauge(3)));
     assert_eq!(value(&registry, "/net/ip4/neighbors"), Some(Value::Gauge(2)));
-    assert!(registry.remove_gauge("/net/ip4/neighbors") && !registry.remove_gauge("/net/ip4/neighbors"));
+    assert!(
+        registry.remove_gauge("/net/ip4/neighbors") && !registry.remove_gauge("/net/ip4/neighbors")
+    );
     registry.gauge("/net/ip6/routes").set(5);
     assert_eq!(value(&registry, "/net/ip4/neighbors"), None);
     assert_eq!(value(&registry, "/net/ip6/routes"), Some(Value::Gauge(5)));
@@ -230,7 +247,8 @@ fn names_that_do_not_fit_are_not_listed() {
     registry.simple(&format!("/{}", "y".repeat(126)));
     registry.change(|c| c.symlink("/nodes/x/calls", "/sys/node/calls", 1));
     registry.scalar("/sys/node/x").set(3);
-    let names: Vec<_> = reader(&registry).list().expect("readable").into_iter().map(|(n, _)| n).collect();
+    let names: Vec<_> =
+        reader(&registry).list().expect("readable").into_iter().map(|(n, _)| n).collect();
     assert_eq!(names, ["/sys/heartbeat".to_string(), format!("/{}", "y".repeat(126))]);
     assert_eq!((calls.sum(1), long.sum(1), registry.scalar("/sys/node/x").get()), (4, 4, 3));
 }
@@ -238,7 +256,8 @@ fn names_that_do_not_fit_are_not_listed() {
 #[test]
 fn a_full_segment_counts_on() {
     let registry = new(1);
-    let counter = (0..200).map(|i| registry.combined(&format!("/acl/{i}/matches"))).last().expect("one");
+    let counter =
+        (0..200).map(|i| registry.combined(&format!("/acl/{i}/matches"))).last().expect("one");
     counter.start(3);
     counter.lane(0).add(3, 1, 64);
     assert_eq!(counter.sum(3), (1, 64));
@@ -251,10 +270,14 @@ fn rows_hold_a_value_for_each_thread() {
     let registry = new(3);
     let row = registry.row("/sys/vector_rate_per_worker", 3);
     row[2].set(9);
-    assert_eq!(value(&registry, "/sys/vector_rate_per_worker"), Some(Value::Simple(vec![vec![0, 0, 9]])));
+    assert_eq!(
+        value(&registry, "/sys/vector_rate_per_worker"),
+        Some(Value::Simple(vec![vec![0, 0, 9]]))
+    );
 }
 
-/// The directory changes all the time while threads count and readers read: what they get fits together.
+/// The directory changes all the time while threads count and readers read: what they get fits
+/// together.
 #[test]
 fn readers_see_whole_changes() {
     let registry = new(2);
@@ -312,7 +335,10 @@ fn readers_see_whole_changes() {
 #[test]
 fn what_is_no_segment_is_refused() {
     let words = mem::Words::new("test", 4096).expect("memory");
-    assert_eq!(Reader::new(&*words).expect_err("no version").kind(), std::io::ErrorKind::InvalidData);
+    assert_eq!(
+        Reader::new(&*words).expect_err("no version").kind(),
+        std::io::ErrorKind::InvalidData
+    );
     let file = std::fs::File::open("/dev/null").expect("there");
     Reader::new(file).expect_err("no memory");
     let word = |offset: u64| &words.as_slice()[offset as usize / 8];
@@ -360,8 +386,9 @@ fn a_ring_keeps_the_last_entries_of_each_thread() {
     }
 }
 
-/// Where VPP's readers look: u32 entry size, entries, threads, schema's size and version, offsets of states and entries; each state
-/// on a cache line of its own: u32 head and version, u64 sequence, u32 offset and size of the schema.
+/// Where VPP's readers look: u32 entry size, entries, threads, schema's size and version, offsets
+/// of states and entries; each state on a cache line of its own: u32 head and version, u64
+/// sequence, u32 offset and size of the schema.
 #[test]
 fn a_ring_lies_as_the_readers_of_vpp_expect() {
     let registry = new(1);
@@ -375,8 +402,16 @@ fn a_ring_lies_as_the_readers_of_vpp_expect() {
     let at = word(entry + 8) - base;
     assert_eq!([0, 4, 8, 12, 16].map(|i| half(at + i)), [16, 3, 2, 13, 7]);
     let (states, data) = (at + u64::from(half(at + 20)), at + u64::from(half(at + 24)));
-    assert_eq!((half(states + 64), half(states + 68), word(states + 72)), (1, 7, 4), "the second thread");
-    assert_eq!((word(data + 3 * 16), word(data + 3 * 16 + 8)), (3, 103), "the fourth is over the first");
+    assert_eq!(
+        (half(states + 64), half(states + 68), word(states + 72)),
+        (1, 7, 4),
+        "the second thread"
+    );
+    assert_eq!(
+        (word(data + 3 * 16), word(data + 3 * 16 + 8)),
+        (3, 103),
+        "the fourth is over the first"
+    );
     let schema = at + u64::from(half(states + 64 + 16));
     assert_eq!((word(schema).to_ne_bytes(), half(states + 64 + 20)), (*b"pair = [", 13));
 }

@@ -3,11 +3,13 @@
 //!
 //! Control publishes, workers read:
 //!
-//! * [`Qsbr`] — a reclamation domain. A worker registers a [`Reader`] and holds a [`Turn`] for each turn of its
-//!   loop; what control has unlinked is freed once every turn that could still see it has ended.
+//! * [`Qsbr`] — a reclamation domain. A worker registers a [`Reader`] and holds a [`Turn`] for each
+//!   turn of its loop; what control has unlinked is freed once every turn that could still see it
+//!   has ended.
 //! * [`Snapshot`] — one value, replaced as a whole. [`Slots`] — an array of such values by index.
-//! * [`spsc`] — a bounded ring between two threads. [`Mailbox`] — a bounded many-to-one queue with a [`Waker`].
-//!   [`Queue`] — the same without a bound: from control to a thread that it must not wait for.
+//! * [`spsc`] — a bounded ring between two threads. [`Mailbox`] — a bounded many-to-one queue with
+//!   a [`Waker`]. [`Queue`] — the same without a bound: from control to a thread that it must not
+//!   wait for.
 //!
 //! The orderings are checked by the loom models in `src/models.rs`: `xtask/x models`.
 

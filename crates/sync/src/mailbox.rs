@@ -15,7 +15,8 @@ pub struct Mailbox<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// A queue for `capacity` items to the thread that sleeps on `waker`; several mailboxes may share one.
+    /// A queue for `capacity` items to the thread that sleeps on `waker`; several mailboxes may
+    /// share one.
     ///
     /// # Panics
     /// If `capacity` is 0.
@@ -23,8 +24,8 @@ impl<T> Mailbox<T> {
         Self { queue: ArrayQueue::new(capacity), drops: AtomicU64::new(0), waker }
     }
 
-    /// Sends `value` and wakes the receiver if it sleeps. If the queue is full the value comes back, counted as a
-    /// drop. Never blocks.
+    /// Sends `value` and wakes the receiver if it sleeps. If the queue is full the value comes
+    /// back, counted as a drop. Never blocks.
     pub fn post(&self, value: T) -> Result<(), T> {
         let result = self.queue.push(value);
         if result.is_err() {
@@ -40,8 +41,8 @@ impl<T> Mailbox<T> {
         self.queue.pop()
     }
 
-    /// Calls `f` on what waits, oldest first, and returns how many that were. Takes at most a queueful, so that
-    /// senders can't keep the receiver here.
+    /// Calls `f` on what waits, oldest first, and returns how many that were. Takes at most a
+    /// queueful, so that senders can't keep the receiver here.
     pub fn drain(&self, mut f: impl FnMut(T)) -> usize {
         let mut n = 0;
         while n < self.queue.capacity()

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loom models: every interleaving and every value that a load may return (up to the bound of preemptions), not just
-//! what this machine happens to do. Each model fails if the ordering that it is about is weakened.
+//! Loom models: every interleaving and every value that a load may return (up to the bound of
+//! preemptions), not just what this machine happens to do. Each model fails if the ordering that it
+//! is about is weakened.
 //!
-//! `xtask/x models`, or `RUSTFLAGS="--cfg loom" cargo test -p ferrovia-sync --release --lib models`.
+//! `xtask/x models`, or `RUSTFLAGS="--cfg loom" cargo test -p ferrovia-sync --release --lib
+//! models`.
 
 use crate::spsc::ring;
 use crate::{Qsbr, Snapshot, Waker};
@@ -13,13 +15,14 @@ use loom::thread;
 
 fn explore(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    // Three switches away from a runnable thread reach every weakened ordering that was tried out here, in seconds.
+    // Three switches away from a runnable thread reach every weakened ordering that was tried out
+    // here, in seconds.
     builder.preemption_bound = builder.preemption_bound.or(Some(3));
     builder.check(model);
 }
 
-/// Objects that readers use and that reclamation overwrites: loom reports a use that isn't ordered before the
-/// overwriting, without memory being freed under a reader.
+/// Objects that readers use and that reclamation overwrites: loom reports a use that isn't ordered
+/// before the overwriting, without memory being freed under a reader.
 struct Objects([UnsafeCell<bool>; 3]);
 
 impl Objects {
@@ -219,8 +222,8 @@ fn a_ring_passes_cells_between_its_ends() {
     });
 }
 
-/// A receiver that goes to sleep although there is work was woken, or will be: the bell has rung by the time the
-/// senders are gone.
+/// A receiver that goes to sleep although there is work was woken, or will be: the bell has rung by
+/// the time the senders are gone.
 #[test]
 fn no_wake_up_is_lost() {
     explore(|| {

@@ -12,7 +12,8 @@ pub(crate) use std::sync::{
     atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
 };
 
-/// A panic of an earlier holder leaves our data consistent: nothing here calls out between two halves of a change.
+/// A panic of an earlier holder leaves our data consistent: nothing here calls out between two
+/// halves of a change.
 pub(crate) fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

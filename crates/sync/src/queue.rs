@@ -6,8 +6,9 @@ use crossbeam_queue::SegQueue;
 use std::fmt;
 use std::sync::Arc;
 
-/// A queue to one thread, in order of sending, that wakes it. A sender never waits: a receiver that is stuck costs the memory of
-/// what waits. For senders that have a bound of their own, or whose work is bounded by what an operator asks for.
+/// A queue to one thread, in order of sending, that wakes it. A sender never waits: a receiver that
+/// is stuck costs the memory of what waits. For senders that have a bound of their own, or whose
+/// work is bounded by what an operator asks for.
 pub struct Queue<T> {
     items: SegQueue<T>,
     waker: Arc<Waker>,

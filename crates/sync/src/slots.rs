@@ -7,13 +7,14 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-/// The first chunk has `1 << FIRST` slots and each further one twice as many as the one before, so that a short
-/// directory reaches every `u32` and a small table costs little.
+/// The first chunk has `1 << FIRST` slots and each further one twice as many as the one before, so
+/// that a short directory reaches every `u32` and a small table costs little.
 const FIRST: u32 = 6;
 const CHUNKS: usize = (u32::BITS - FIRST + 1) as usize;
 
-/// `index` → value, for the readers of a [`Qsbr`] domain. Reading is two dependent loads: chunk, slot. Memory follows
-/// the highest index ever set (8 bytes a slot); chunks live as long as the array.
+/// `index` → value, for the readers of a [`Qsbr`] domain. Reading is two dependent loads: chunk,
+/// slot. Memory follows the highest index ever set (8 bytes a slot); chunks live as long as the
+/// array.
 pub struct Slots<T: Send + Sync + 'static> {
     /// Chunk `k`, null or `1 << (FIRST + k)` slots made by `new_chunk`; set once, under `writer`.
     chunks: [AtomicPtr<AtomicPtr<T>>; CHUNKS],
@@ -21,8 +22,8 @@ pub struct Slots<T: Send + Sync + 'static> {
     writer: Mutex<()>,
 }
 
-/// Chunk and offset of an index: with `1 << FIRST` added, the position of the highest bit is the chunk and the rest is
-/// the offset.
+/// Chunk and offset of an index: with `1 << FIRST` added, the position of the highest bit is the
+/// chunk and the rest is the offset.
 #[inline(always)]
 fn place(index: u32) -> (usize, usize) {
     let shifted = u64::from(index) + (1 << FIRST);
@@ -56,8 +57,8 @@ impl<T: Send + Sync + 'static> Slots<T> {
         if slots.is_null() {
             return None;
         }
-        // SAFETY: a chunk that isn't null has `chunk_len(chunk)` slots, `place` gives an offset below that, and chunks
-        // are freed only by `drop`.
+        // SAFETY: a chunk that isn't null has `chunk_len(chunk)` slots, `place` gives an offset
+        // below that, and chunks are freed only by `drop`.
         Some(unsafe { &*slots.add(offset) })
     }
 
@@ -69,8 +70,9 @@ impl<T: Send + Sync + 'static> Slots<T> {
     pub fn get<'t>(&'t self, index: u32, turn: &'t Turn<'_>) -> Option<&'t T> {
         turn.check(&self.domain);
         let value = self.slot(index)?.load(Ordering::Acquire);
-        // SAFETY: null or made by `Box::into_raw`; freed by `drop`, which `&'t self` excludes, or through the domain
-        // after it was replaced, and the domain waits for `turn`, which is its own (checked) and borrowed for `'t`.
+        // SAFETY: null or made by `Box::into_raw`; freed by `drop`, which `&'t self` excludes, or
+        // through the domain after it was replaced, and the domain waits for `turn`, which
+        // is its own (checked) and borrowed for `'t`.
         unsafe { value.as_ref() }
     }
 
@@ -93,8 +95,8 @@ impl<T: Send + Sync + 'static> Slots<T> {
         had
     }
 
-    /// Control: replaces the value at `index`, if there is one, by `f` of it, and returns whether there was. `f` must not
-    /// use the control side of this array.
+    /// Control: replaces the value at `index`, if there is one, by `f` of it, and returns whether
+    /// there was. `f` must not use the control side of this array.
     pub fn update(&self, index: u32, f: impl FnOnce(&T) -> T) -> bool {
         let writer = lock(&self.writer);
         let new = self.locked(index).map(f);
@@ -106,7 +108,8 @@ impl<T: Send + Sync + 'static> Slots<T> {
         had
     }
 
-    /// Control: looks at `index` without a turn. Writers wait meanwhile; `f` must not use the control side.
+    /// Control: looks at `index` without a turn. Writers wait meanwhile; `f` must not use the
+    /// control side.
     pub fn read<R>(&self, index: u32, f: impl FnOnce(Option<&T>) -> R) -> R {
         let writer = lock(&self.writer);
         let result = f(self.locked(index));
@@ -114,7 +117,8 @@ impl<T: Send + Sync + 'static> Slots<T> {
         result
     }
 
-    /// Control: calls `f` on every value in order of index. Writers wait meanwhile; `f` must not use the control side.
+    /// Control: calls `f` on every value in order of index. Writers wait meanwhile; `f` must not
+    /// use the control side.
     pub fn for_each(&self, mut f: impl FnMut(u32, &T)) {
         let writer = lock(&self.writer);
         let mut first = 0u64;
@@ -132,14 +136,17 @@ impl<T: Send + Sync + 'static> Slots<T> {
         drop(writer);
     }
 
-    /// The value at `index`, for a caller that holds `writer` and doesn't call [`Self::swap`] while using it.
+    /// The value at `index`, for a caller that holds `writer` and doesn't call [`Self::swap`] while
+    /// using it.
     fn locked(&self, index: u32) -> Option<&T> {
         let value = self.slot(index)?.load(Ordering::Acquire);
-        // SAFETY: null or made by `Box::into_raw`; only `swap` retires it, and only under the caller's lock.
+        // SAFETY: null or made by `Box::into_raw`; only `swap` retires it, and only under the
+        // caller's lock.
         unsafe { value.as_ref() }
     }
 
-    /// Replaces the value; the caller holds `writer`. `new` is null or made by `Box::into_raw`, and not null only if the chunk is there.
+    /// Replaces the value; the caller holds `writer`. `new` is null or made by `Box::into_raw`, and
+    /// not null only if the chunk is there.
     fn swap(&self, index: u32, new: *mut T) -> bool {
         let Some(slot) = self.slot(index) else { return false };
         let old = slot.swap(new, Ordering::AcqRel);
@@ -165,7 +172,8 @@ impl<T: Send + Sync + 'static> Drop for Slots<T> {
                 continue;
             }
             let slots = ptr::slice_from_raw_parts_mut(slots, chunk_len(chunk));
-            // SAFETY: made by `new_chunk` with this length; `get` borrows the array, so nobody uses it any more.
+            // SAFETY: made by `new_chunk` with this length; `get` borrows the array, so nobody uses
+            // it any more.
             for slot in unsafe { Box::from_raw(slots) } {
                 let value = slot.load(Ordering::Acquire);
                 if !value.is_null() {

@@ -6,8 +6,9 @@ use crate::{Qsbr, Turn};
 use std::fmt;
 use std::sync::Arc;
 
-/// A value published to the readers of a [`Qsbr`] domain. Reading costs one load and one compare; writing costs a copy
-/// and happens under a mutex that readers never see. What is replaced is retired to the domain.
+/// A value published to the readers of a [`Qsbr`] domain. Reading costs one load and one compare;
+/// writing costs a copy and happens under a mutex that readers never see. What is replaced is
+/// retired to the domain.
 pub struct Snapshot<T: Send + Sync + 'static> {
     /// Never null; made by `Box::into_raw`; replaced only under `writer`.
     current: AtomicPtr<T>,
@@ -18,7 +19,11 @@ pub struct Snapshot<T: Send + Sync + 'static> {
 impl<T: Send + Sync + 'static> Snapshot<T> {
     /// Publishes `value` in `domain`.
     pub fn new(domain: Arc<Qsbr>, value: T) -> Self {
-        Self { current: AtomicPtr::new(Box::into_raw(Box::new(value))), domain, writer: Mutex::new(()) }
+        Self {
+            current: AtomicPtr::new(Box::into_raw(Box::new(value))),
+            domain,
+            writer: Mutex::new(()),
+        }
     }
 
     /// The value as of now; it stays as it is and where it is for the rest of the turn.
@@ -28,9 +33,10 @@ impl<T: Send + Sync + 'static> Snapshot<T> {
     #[inline(always)]
     pub fn get<'t>(&'t self, turn: &'t Turn<'_>) -> &'t T {
         turn.check(&self.domain);
-        // SAFETY: the pointer came from `Box::into_raw`. It is freed by `drop`, which `&'t self` excludes, or through
-        // the domain after it was replaced; the domain waits for `turn`, which is one of its own (checked) and is
-        // borrowed for `'t`. Acquire pairs with the release of the swap: the contents are visible.
+        // SAFETY: the pointer came from `Box::into_raw`. It is freed by `drop`, which `&'t self`
+        // excludes, or through the domain after it was replaced; the domain waits for
+        // `turn`, which is one of its own (checked) and is borrowed for `'t`. Acquire pairs
+        // with the release of the swap: the contents are visible.
         unsafe { &*self.current.load(Ordering::Acquire) }
     }
 
@@ -41,16 +47,16 @@ impl<T: Send + Sync + 'static> Snapshot<T> {
         drop(writer);
     }
 
-    /// Control: replaces the value by `f` of it. Writers wait for each other; `f` must not write or read this
-    /// snapshot by its control side.
+    /// Control: replaces the value by `f` of it. Writers wait for each other; `f` must not write or
+    /// read this snapshot by its control side.
     pub fn update(&self, f: impl FnOnce(&T) -> T) {
         let writer = lock(&self.writer);
         self.swap(f(self.locked()));
         drop(writer);
     }
 
-    /// Control: looks at the value without a turn. Writers wait meanwhile; `f` must not use the control side of this
-    /// snapshot.
+    /// Control: looks at the value without a turn. Writers wait meanwhile; `f` must not use the
+    /// control side of this snapshot.
     pub fn read<R>(&self, f: impl FnOnce(&T) -> R) -> R {
         let writer = lock(&self.writer);
         let result = f(self.locked());
@@ -60,7 +66,8 @@ impl<T: Send + Sync + 'static> Snapshot<T> {
 
     /// The value, for a caller that holds `writer` and doesn't call [`Self::swap`] while using it.
     fn locked(&self) -> &T {
-        // SAFETY: made by `Box::into_raw`; only `swap` retires it, and only under the lock that the caller holds.
+        // SAFETY: made by `Box::into_raw`; only `swap` retires it, and only under the lock that the
+        // caller holds.
         unsafe { &*self.current.load(Ordering::Acquire) }
     }
 
@@ -79,7 +86,8 @@ impl<T: Send + Sync + 'static> Snapshot<T> {
 
 impl<T: Send + Sync + 'static> Drop for Snapshot<T> {
     fn drop(&mut self) {
-        // SAFETY: made by `Box::into_raw`; `get` borrows the snapshot, so nobody uses the value any more.
+        // SAFETY: made by `Box::into_raw`; `get` borrows the snapshot, so nobody uses the value any
+        // more.
         drop(unsafe { Box::from_raw(self.current.load(Ordering::Acquire)) });
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A bounded ring from one thread to one other.
 //!
-//! Positions run freely and wrap at 2^32; `tail - head` is the number of items. Each side keeps the other's position
-//! in a cache of its own and reads the shared one only when the cache says full (or empty), so that the two threads
-//! exchange a cache line per lap and not per item.
+//! Positions run freely and wrap at 2^32; `tail - head` is the number of items. Each side keeps the
+//! other's position in a cache of its own and reads the shared one only when the cache says full
+//! (or empty), so that the two threads exchange a cache line per lap and not per item.
 
 use crate::platform::{AtomicU32, Ordering, UnsafeCell};
 use crossbeam_utils::CachePadded;
@@ -24,8 +24,9 @@ struct Ring<T> {
     cells: Box<[UnsafeCell<MaybeUninit<T>>]>,
 }
 
-// SAFETY: a cell is touched by the producer while it is outside `head..tail` and by the consumer while it is inside;
-// the positions pass it between them by release and acquire. Items move to the other thread: `T: Send`.
+// SAFETY: a cell is touched by the producer while it is outside `head..tail` and by the consumer
+// while it is inside; the positions pass it between them by release and acquire. Items move to the
+// other thread: `T: Send`.
 unsafe impl<T: Send> Sync for Ring<T> {}
 // SAFETY: owns its items, nothing bound to a thread.
 unsafe impl<T: Send> Send for Ring<T> {}
@@ -37,7 +38,8 @@ impl<T> Ring<T> {
     }
 
     /// # Safety
-    /// The caller is the producer and `position` is free: outside `head..tail`, less than the capacity past `head`.
+    /// The caller is the producer and `position` is free: outside `head..tail`, less than the
+    /// capacity past `head`.
     #[inline(always)]
     unsafe fn write(&self, position: u32, value: T) {
         self.cell(position).with_mut(|cell| {
@@ -47,7 +49,8 @@ impl<T> Ring<T> {
     }
 
     /// # Safety
-    /// The caller is the consumer (or owns the ring), `position` is in `head..tail`, and won't be read again.
+    /// The caller is the consumer (or owns the ring), `position` is in `head..tail`, and won't be
+    /// read again.
     #[inline(always)]
     unsafe fn read(&self, position: u32) -> T {
         // SAFETY: in `head..tail`, so initialised, and the producer doesn't touch it.
@@ -76,7 +79,9 @@ pub fn ring<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     let ring = Arc::new(Ring {
         head: CachePadded::new(AtomicU32::new(0)),
         tail: CachePadded::new(AtomicU32::new(0)),
-        cells: (0..capacity.next_power_of_two()).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
+        cells: (0..capacity.next_power_of_two())
+            .map(|_| UnsafeCell::new(MaybeUninit::uninit()))
+            .collect(),
     });
     (Producer { ring: ring.clone(), tail: 0, head: 0 }, Consumer { ring, head: 0, tail: 0 })
 }
@@ -90,7 +95,8 @@ pub struct Producer<T> {
 }
 
 impl<T> Producer<T> {
-    /// Number of items that fit; loads the consumer's position only if fewer than `wanted` are known to fit.
+    /// Number of items that fit; loads the consumer's position only if fewer than `wanted` are
+    /// known to fit.
     #[inline(always)]
     fn room(&mut self, wanted: u32) -> u32 {
         let capacity = self.ring.cells.len() as u32;
@@ -120,8 +126,8 @@ impl<T> Producer<T> {
         Ok(())
     }
 
-    /// Sends from `items` until they end or the ring is full, and makes them visible at once at the end. Returns how
-    /// many; what wasn't sent wasn't taken from `items`.
+    /// Sends from `items` until they end or the ring is full, and makes them visible at once at the
+    /// end. Returns how many; what wasn't sent wasn't taken from `items`.
     #[inline]
     pub fn push_batch(&mut self, items: &mut impl Iterator<Item = T>) -> usize {
         let wanted = items.size_hint().1.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX));
@@ -131,7 +137,8 @@ impl<T> Producer<T> {
         while sent < room
             && let Some(value) = items.next()
         {
-            // SAFETY: we are the producer and `sent < room`. If `items` panics, what was written is forgotten.
+            // SAFETY: we are the producer and `sent < room`. If `items` panics, what was written is
+            // forgotten.
             unsafe { self.ring.write(tail, value) };
             tail = tail.wrapping_add(1);
             sent += 1;
@@ -171,7 +178,8 @@ pub struct Consumer<T> {
 }
 
 impl<T> Consumer<T> {
-    /// Number of items that wait; loads the producer's position only if fewer than `wanted` are known to wait.
+    /// Number of items that wait; loads the producer's position only if fewer than `wanted` are
+    /// known to wait.
     #[inline(always)]
     fn ready(&mut self, wanted: u32) -> u32 {
         let ready = self.tail.wrapping_sub(self.head);
@@ -194,13 +202,15 @@ impl<T> Consumer<T> {
         if self.ready(1) == 0 {
             return None;
         }
-        // SAFETY: we are the consumer, `head` is in `head..tail`, and the next statement moves past it.
+        // SAFETY: we are the consumer, `head` is in `head..tail`, and the next statement moves past
+        // it.
         let value = unsafe { self.ring.read(self.head) };
         self.publish(self.head.wrapping_add(1));
         Some(value)
     }
 
-    /// Receives up to `max` items, oldest first, giving their room back at once at the end. Returns how many.
+    /// Receives up to `max` items, oldest first, giving their room back at once at the end. Returns
+    /// how many.
     #[inline]
     pub fn pop_batch(&mut self, max: usize, mut f: impl FnMut(T)) -> usize {
         let max = u32::try_from(max).unwrap_or(u32::MAX);
@@ -208,8 +218,8 @@ impl<T> Consumer<T> {
         // Publishes also if `f` panics, so that no item is read twice.
         let mut batch = Batch { head: self.head, consumer: self };
         for _ in 0..n {
-            // SAFETY: we are the consumer, the first `n` positions are ready, and `head` moves past this one before
-            // anything else happens.
+            // SAFETY: we are the consumer, the first `n` positions are ready, and `head` moves past
+            // this one before anything else happens.
             let value = unsafe { batch.consumer.ring.read(batch.head) };
             batch.head = batch.head.wrapping_add(1);
             f(value);

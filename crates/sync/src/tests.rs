@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests of each structure's behaviour, and stress tests with real threads. `models.rs` checks the orderings.
+//! Tests of each structure's behaviour, and stress tests with real threads. `models.rs` checks the
+//! orderings.
 
 mod qsbr;
 mod queues;

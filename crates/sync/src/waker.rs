@@ -9,7 +9,8 @@
 //! epoll_wait(fd)
 //! awake: sleeping = false, hush
 //! ```
-//! Of the two fences one is first: either the sender sees `sleeping`, or the receiver's recheck sees the work.
+//! Of the two fences one is first: either the sender sees `sleeping`, or the receiver's recheck
+//! sees the work.
 
 use crate::platform::{AtomicBool, Ordering, fence};
 use std::io;
@@ -28,15 +29,16 @@ impl Waker {
         Ok(Self { sleeping: AtomicBool::new(false), bell: Bell::new()? })
     }
 
-    /// A receiver whose sleep also ends when one of the descriptors is readable that it [watches](Self::watch). The error
-    /// is the kernel's about `eventfd` or `epoll`.
+    /// A receiver whose sleep also ends when one of the descriptors is readable that it
+    /// [watches](Self::watch). The error is the kernel's about `eventfd` or `epoll`.
     #[cfg(not(loom))]
     pub fn watching() -> io::Result<Self> {
         Ok(Self { sleeping: AtomicBool::new(false), bell: Bell::watching()? })
     }
 
-    /// Receiver: ends a sleep when `fd` is readable too; [`Self::ready`] reports which by `token`. For a descriptor that is
-    /// closed nothing has to be undone. Fails for a receiver that wasn't made by [`Self::watching`].
+    /// Receiver: ends a sleep when `fd` is readable too; [`Self::ready`] reports which by `token`.
+    /// For a descriptor that is closed nothing has to be undone. Fails for a receiver that
+    /// wasn't made by [`Self::watching`].
     #[cfg(not(loom))]
     pub fn watch(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         self.bell.watch(fd, token)
@@ -48,30 +50,37 @@ impl Waker {
         self.bell.ready(f);
     }
 
-    /// Sender: wakes the receiver if it sleeps or is about to. Call it after the work is published; never blocks.
+    /// Sender: wakes the receiver if it sleeps or is about to. Call it after the work is published;
+    /// never blocks.
     #[inline]
     pub fn wake(&self) {
         fence(Ordering::SeqCst);
         // The sender that clears the flag rings; the others needn't.
         if self.sleeping.load(Ordering::Relaxed)
-            && self.sleeping.compare_exchange(true, false, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            && self
+                .sleeping
+                .compare_exchange(true, false, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
         {
             self.bell.ring();
         }
     }
 
-    /// Receiver: from here on senders ring. Look for work once more, then wait for [`AsFd::as_fd`] to be readable
-    /// (level-triggered), then [`Self::awake`]; if there was work, `awake` at once.
+    /// Receiver: from here on senders ring. Look for work once more, then wait for [`AsFd::as_fd`]
+    /// to be readable (level-triggered), then [`Self::awake`]; if there was work, `awake` at
+    /// once.
     pub fn prepare_sleep(&self) {
-        // Release: the sender that clears the flag rings after our last `hush`, which so can't swallow it.
+        // Release: the sender that clears the flag rings after our last `hush`, which so can't
+        // swallow it.
         self.sleeping.store(true, Ordering::Release);
         fence(Ordering::SeqCst);
     }
 
-    /// Receiver: from here on senders needn't ring, and `fd` isn't readable any more. A sender that was about to ring
-    /// may make the next sleep end early.
+    /// Receiver: from here on senders needn't ring, and `fd` isn't readable any more. A sender that
+    /// was about to ring may make the next sleep end early.
     pub fn awake(&self) {
-        // Not a plain store, so that each raising of the flag is taken down by exactly one: a sender or us.
+        // Not a plain store, so that each raising of the flag is taken down by exactly one: a
+        // sender or us.
         self.sleeping.swap(false, Ordering::AcqRel);
         self.bell.hush();
     }
@@ -131,10 +140,12 @@ impl Bell {
     fn ready(&self, mut f: impl FnMut(u64)) {
         use rustix::event::{Timespec, epoll};
         let Some(all) = &self.all else { return };
-        let none = epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
+        let none =
+            epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
         let mut events = [none; 16];
         // An interrupted call finds nothing, and what is ready stays so.
-        let n = epoll::wait(all, &mut events[..], Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap_or(0);
+        let n = epoll::wait(all, &mut events[..], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))
+            .unwrap_or(0);
         events[..n].iter().map(|e| e.data.u64()).filter(|token| *token != RUNG).for_each(&mut f);
     }
 

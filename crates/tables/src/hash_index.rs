@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Entries by the hashes of their keys, for tables that control alone changes and that workers read without a lock.
+//! Entries by the hashes of their keys, for tables that control alone changes and that workers read
+//! without a lock.
 //!
-//! Extendible hashing: the upper bits of a hash select a segment in a directory. A segment is open addressing with linear probing over
-//! 64-bit cells: the upper half is the hash, the lower half the index of an entry plus 1. Eight cells share a cache line. A segment that
-//! is half full is replaced by a larger one, or by two from [`SEGMENT`] cells on: an insertion moves at most `SEGMENT / 2` cells however
-//! large the table is. A worker with the old directory finds all entries that were there when its turn began.
+//! Extendible hashing: the upper bits of a hash select a segment in a directory. A segment is open
+//! addressing with linear probing over 64-bit cells: the upper half is the hash, the lower half the
+//! index of an entry plus 1. Eight cells share a cache line. A segment that is half full is
+//! replaced by a larger one, or by two from [`SEGMENT`] cells on: an insertion moves at most
+//! `SEGMENT / 2` cells however large the table is. A worker with the old directory finds all
+//! entries that were there when its turn began.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -80,7 +83,8 @@ impl Directory {
         &self.segments[(u64::from(hash) >> (32 - self.bits)) as usize]
     }
 
-    /// The directory with a larger segment, or two, in place of the one of `hash`. Cells of removed entries are left out.
+    /// The directory with a larger segment, or two, in place of the one of `hash`. Cells of removed
+    /// entries are left out.
     fn enlarged(&self, hash: u32) -> Self {
         let old = self.segment(hash);
         let words = old.cells.iter().map(|cell| cell.load(Ordering::Relaxed));
@@ -120,15 +124,16 @@ const fn index_in(cell: u64, hash: u32) -> Option<u32> {
     if (cell >> 32) as u32 == hash { (cell as u32).checked_sub(1) } else { None }
 }
 
-/// Multiplies and folds: the exclusive or of both halves of the 128-bit product. Hashes of keys are made of it, with odd constants and a
-/// secret mixed in.
+/// Multiplies and folds: the exclusive or of both halves of the 128-bit product. Hashes of keys are
+/// made of it, with odd constants and a secret mixed in.
 #[inline(always)]
 pub const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Indices of entries by hash. The entries themselves, with their keys, are the caller's: several keys may have one hash.
+/// Indices of entries by hash. The entries themselves, with their keys, are the caller's: several
+/// keys may have one hash.
 ///
 /// Hashes should depend on a secret: a sender that can choose keys of one hash makes lookups slow.
 pub struct HashIndex(Snapshot<Directory>);
@@ -141,7 +146,12 @@ impl HashIndex {
 
     /// Calls `found` on the entries with this hash until it returns something.
     #[inline(always)]
-    pub fn find<R>(&self, hash: u32, turn: &Turn<'_>, mut found: impl FnMut(u32) -> Option<R>) -> Option<R> {
+    pub fn find<R>(
+        &self,
+        hash: u32,
+        turn: &Turn<'_>,
+        mut found: impl FnMut(u32) -> Option<R>,
+    ) -> Option<R> {
         for cell in self.0.get(turn).segment(hash).probe(hash) {
             let cell = cell.load(Ordering::Acquire);
             if cell == EMPTY {
@@ -182,9 +192,11 @@ impl HashIndex {
         self.0.read(|directory| directory.segment(hash).put(hash, index));
     }
 
-    /// Removes an entry, from control; false if it isn't there. A worker may still read it until its turn is over.
+    /// Removes an entry, from control; false if it isn't there. A worker may still read it until
+    /// its turn is over.
     pub fn remove(&self, hash: u32, index: u32) -> bool {
-        let clear = |cell: &AtomicU64, at| (at == index).then(|| cell.store(REMOVED, Ordering::Release));
+        let clear =
+            |cell: &AtomicU64, at| (at == index).then(|| cell.store(REMOVED, Ordering::Release));
         self.cell(hash, clear).is_some()
     }
 

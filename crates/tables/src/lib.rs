@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The structures that features look things up in. They know keys and indices, and no protocol.
 //!
-//! * [`Lpm4`], [`Lpm6`] — longest prefix match at a cost that hardly depends on the number of routes, changed in place while
-//!   workers read, in a [`Forest`]; [`OracleLpm`] is what they are tested against.
-//! * [`MacTable`] — MAC addresses of bridge domains, learned and looked up by workers without a lock.
+//! * [`Lpm4`], [`Lpm6`] — longest prefix match at a cost that hardly depends on the number of
+//!   routes, changed in place while workers read, in a [`Forest`]; [`OracleLpm`] is what they are
+//!   tested against.
+//! * [`MacTable`] — MAC addresses of bridge domains, learned and looked up by workers without a
+//!   lock.
 //! * [`HashIndex`] — entries by hash, for tables of whole keys that control changes.
 //! * [`Pool`] — objects at stable indices.
 

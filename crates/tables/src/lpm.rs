@@ -28,7 +28,8 @@ use std::hash::Hash;
 /// The leaf of a route: the result of a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Leaf {
-    /// Number of the next hop, as the owner assigns it; below 2^31. Small and dense numbers make small tables.
+    /// Number of the next hop, as the owner assigns it; below 2^31. Small and dense numbers make
+    /// small tables.
     pub hop: u32,
     /// The route itself, for callers that count by route: from 1 to [`Self::ROUTES`] - 1.
     pub route: u32,
@@ -41,7 +42,8 @@ impl Leaf {
     pub const ROUTES: u32 = 1 << 24;
 }
 
-/// The kind of result that most lookups in a table ask for. Lookups get what they ask for in any case, if not as fast.
+/// The kind of result that most lookups in a table ask for. Lookups get what they ask for in any
+/// case, if not as fast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Wanted {
     /// Hops alone.

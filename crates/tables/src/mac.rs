@@ -17,9 +17,11 @@ const WAYS: usize = 4;
 const FREE: u64 = 0;
 /// Bit of a slot's key: the slot is being filled. Keys of lookups don't have it.
 const PENDING: u64 = 1;
-/// Key of a slot whose entry was removed. It becomes free when no worker can refer to that entry any more.
+/// Key of a slot whose entry was removed. It becomes free when no worker can refer to that entry
+/// any more.
 const DEAD: u64 = PENDING;
-/// Value of a removed entry. No entry has it, so a worker that still has the old value can't replace it.
+/// Value of a removed entry. No entry has it, so a worker that still has the old value can't
+/// replace it.
 const GONE: u64 = u64::MAX;
 /// Buckets of a new table: 65,536 slots in 1 MiB.
 const FIRST: usize = 1 << 14;
@@ -58,7 +60,8 @@ pub enum NotInserted {
 #[derive(Clone)]
 struct Levels {
     current: Arc<Level>,
-    /// While the table grows: entries that aren't in `current` yet, the largest level first. Nothing is inserted there.
+    /// While the table grows: entries that aren't in `current` yet, the largest level first.
+    /// Nothing is inserted there.
     previous: Vec<Arc<Level>>,
 }
 
@@ -95,8 +98,8 @@ pub struct Found<'t> {
 }
 
 impl<'t> MacView<'t> {
-    /// Prefetches the first bucket of a key: three of four keys are there, and nine of ten in a table that has just grown. Returns the
-    /// place for [`Self::find_at`].
+    /// Prefetches the first bucket of a key: three of four keys are there, and nine of ten in a
+    /// table that has just grown. Returns the place for [`Self::find_at`].
     #[inline(always)]
     pub fn prefetch(self, key: MacKey) -> MacPlace {
         let hash = self.current.hash(key);
@@ -125,8 +128,8 @@ impl<'t> MacView<'t> {
         Some(Found { value: None, entry })
     }
 
-    /// Replaces an entry by another and returns whether it did: not if the entry has changed since it was found, nor in the moment in
-    /// which control copies it to a larger table.
+    /// Replaces an entry by another and returns whether it did: not if the entry has changed since
+    /// it was found, nor in the moment in which control copies it to a larger table.
     #[inline(always)]
     pub fn replace(self, found: Found<'t>, new: MacEntry) -> bool {
         let old = found.entry.word();
@@ -150,11 +153,12 @@ impl<'t> MacView<'t> {
     }
 }
 
-/// A table from MAC address and bridge domain to port: two-choice hashing with a cache line a bucket. Any thread looks up, inserts and
-/// replaces; one thread at a time, control, removes entries and lets the table grow.
+/// A table from MAC address and bridge domain to port: two-choice hashing with a cache line a
+/// bucket. Any thread looks up, inserts and replaces; one thread at a time, control, removes
+/// entries and lets the table grow.
 ///
-/// A removed entry's slot is used again only after a grace period, so a worker that has found an entry in its turn can replace it by one
-/// compare-exchange and can't hit another key's entry.
+/// A removed entry's slot is used again only after a grace period, so a worker that has found an
+/// entry in its turn can replace it by one compare-exchange and can't hit another key's entry.
 pub struct MacTable {
     levels: Snapshot<Levels>,
     len: Arc<AtomicUsize>,
@@ -263,8 +267,9 @@ impl MacTable {
         None
     }
 
-    /// Control: removes the entries of a piece for which `keep` is false, and calls `removed` with each as it was at the end. Returns
-    /// `false` if there is no piece with this number or a higher one.
+    /// Control: removes the entries of a piece for which `keep` is false, and calls `removed` with
+    /// each as it was at the end. Returns `false` if there is no piece with this number or a
+    /// higher one.
     pub fn retain_piece(
         &self,
         piece: usize,
@@ -285,8 +290,9 @@ impl MacTable {
         true
     }
 
-    /// Control: replaces entries of a piece by what `new` returns for them, and calls `replaced` with each as it was. An entry that a worker
-    /// changes meanwhile stays. Returns `false` if there is no piece with this number or a higher one.
+    /// Control: replaces entries of a piece by what `new` returns for them, and calls `replaced`
+    /// with each as it was. An entry that a worker changes meanwhile stays. Returns `false` if
+    /// there is no piece with this number or a higher one.
     pub fn update_piece(
         &self,
         piece: usize,
@@ -316,13 +322,15 @@ impl MacTable {
         let level = level.clone();
         self.domain.retire_fn(Box::new(move || {
             for at in dead {
-                level.buckets[at as usize / WAYS][at as usize % WAYS].store(FREE, Ordering::Release);
+                level.buckets[at as usize / WAYS][at as usize % WAYS]
+                    .store(FREE, Ordering::Release);
             }
         }));
     }
 
-    /// Control: calls `f` for the entries of a piece, which is [`PIECE`] buckets. Returns `false` if there is no piece with this number or a
-    /// higher one. An entry that is there all the time is in one of the pieces as long as their number stays the same.
+    /// Control: calls `f` for the entries of a piece, which is [`PIECE`] buckets. Returns `false`
+    /// if there is no piece with this number or a higher one. An entry that is there all the
+    /// time is in one of the pieces as long as their number stays the same.
     pub fn piece(&self, piece: usize, mut f: impl FnMut(MacKey, MacEntry)) -> bool {
         let Some((level, buckets)) = self.buckets(piece) else { return false };
         buckets.for_each(|at| level.entries(at).for_each(|(_, key, entry)| f(key, entry)));
@@ -347,9 +355,11 @@ impl MacTable {
         None
     }
 
-    /// Control, about once a second: lets the table grow when more than three eighths of its slots are in use, and does a part of the
-    /// work of a growth. After an insertion that was refused as [`NotInserted::Full`], `is_full` lets it grow from one eighth on, again if
-    /// it grows already. Calls `lost` with entries that go: the largest table has no room for them, or the address was learned twice.
+    /// Control, about once a second: lets the table grow when more than three eighths of its slots
+    /// are in use, and does a part of the work of a growth. After an insertion that was refused
+    /// as [`NotInserted::Full`], `is_full` lets it grow from one eighth on, again if
+    /// it grows already. Calls `lost` with entries that go: the largest table has no room for them,
+    /// or the address was learned twice.
     pub fn maintain(&self, is_full: bool, mut lost: impl FnMut(MacKey, MacEntry)) -> GrowthState {
         let mut growth = self.growth.lock().expect("no panic inside");
         let mut levels = self.levels();
@@ -359,7 +369,8 @@ impl MacTable {
             Some(Growth::Waiting(ticket)) if !ticket.is_over() => {}
             Some(waiting @ Growth::Waiting(_)) => *waiting = Growth::Moving(0),
             Some(Growth::Moving(next)) => {
-                let smallest = levels.previous.last().expect("a growth has a previous level").clone();
+                let smallest =
+                    levels.previous.last().expect("a growth has a previous level").clone();
                 let len = smallest.buckets.len();
                 let from = *next;
                 *next = len.min(from + PIECE);
@@ -399,7 +410,8 @@ impl MacTable {
         Some(Growth::Waiting(self.domain.grace()))
     }
 
-    /// For control's own insertions, which wait neither for a worker nor for a growth that is going on.
+    /// For control's own insertions, which wait neither for a worker nor for a growth that is going
+    /// on.
     fn grow_now(&self) -> bool {
         let mut growth = self.growth.lock().expect("no panic inside");
         let begun = self.begin_growth(self.levels());
@@ -408,8 +420,9 @@ impl MacTable {
         has_begun
     }
 
-    /// Moves entries of a previous level, in which no worker inserts or replaces any more. An entry is in the new level before it leaves
-    /// the old one. Returns the entries for which the new level has no room: they stay.
+    /// Moves entries of a previous level, in which no worker inserts or replaces any more. An entry
+    /// is in the new level before it leaves the old one. Returns the entries for which the new
+    /// level has no room: they stay.
     fn move_entries(
         &self,
         previous: &Level,
@@ -423,7 +436,8 @@ impl MacTable {
                 match current.insert(key, entry) {
                     Ok(()) => _ = previous.kill(at, way),
                     Err(NotInserted::Full) => stuck.push((at, way, key)),
-                    // Two workers learned the address at the same time, one of which didn't see the new level yet.
+                    // Two workers learned the address at the same time, one of which didn't see the
+                    // new level yet.
                     Err(_) => self.lose(previous, (at, way, key), lost),
                 }
             }

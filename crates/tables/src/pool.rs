@@ -14,8 +14,9 @@ enum Slot<T> {
     Free(u32),
 }
 
-/// Objects under indices that the pool hands out and that don't change until the object is removed; the index freed
-/// last is the next one used. `I` is the index as the owner names it: a newtype around `u32`.
+/// Objects under indices that the pool hands out and that don't change until the object is removed;
+/// the index freed last is the next one used. `I` is the index as the owner names it: a newtype
+/// around `u32`.
 pub struct Pool<T, I = u32> {
     slots: Vec<Slot<T>>,
     free: u32,

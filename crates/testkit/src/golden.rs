@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Texts to compare with: traces, `show` output.
 //!
-//! [`golden!`](crate::golden!) compares a text with the file `golden/NAME.txt` of the crate that calls it. With
-//! `UPDATE=1` in the environment it writes the file instead; look at the difference before you commit it.
+//! [`golden!`](crate::golden!) compares a text with the file `golden/NAME.txt` of the crate that
+//! calls it. With `UPDATE=1` in the environment it writes the file instead; look at the difference
+//! before you commit it.
 
 use std::{fmt::Write, fs, path::Path};
 
-/// Compares a text with `golden/NAME.txt` beside the `Cargo.toml` of the calling crate and panics with the differing
-/// lines. `UPDATE=1` writes the file.
+/// Compares a text with `golden/NAME.txt` beside the `Cargo.toml` of the calling crate and panics
+/// with the differing lines. `UPDATE=1` writes the file.
 ///
 /// ```no_run
 /// testkit::golden!("arp-request", "IP4: …");
@@ -16,7 +17,9 @@ use std::{fmt::Write, fs, path::Path};
 macro_rules! golden {
     ($name:expr, $actual:expr) => {
         $crate::golden::compare(
-            &::std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(format!("{}.txt", $name)),
+            &::std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("golden")
+                .join(format!("{}.txt", $name)),
             ::core::convert::AsRef::<str>::as_ref(&$actual),
         )
     };
@@ -46,7 +49,10 @@ fn check(path: &Path, actual: &str, update: bool) -> Result<(), String> {
     if expected == actual {
         return Ok(());
     }
-    Err(format!("{shown} differs (- expected, + actual); {hint}\n{}", difference(&expected, &actual)))
+    Err(format!(
+        "{shown} differs (- expected, + actual); {hint}\n{}",
+        difference(&expected, &actual)
+    ))
 }
 
 fn tidy(text: &str) -> String {
@@ -62,7 +68,8 @@ fn difference(expected: &str, actual: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (expected.lines().collect(), actual.lines().collect());
     let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let most = old.len().min(new.len()) - head;
-    let tail = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+    let tail =
+        old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
     let mut text = String::new();
     let mut add = |mark: char, lines: &[&str]| {
         for line in lines {

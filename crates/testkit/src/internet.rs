@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Route tables and traffic as the Internet's: what speed and memory of tables are measured with.
 //!
-//! Lengths are distributed as in the tables that providers exchange; prefixes stand in clusters (some blocks are cut up finely,
-//! most hardly), half of them beside a sibling, more than half below a shorter one; some 500 next hops, and neighbouring
-//! prefixes mostly share theirs. All of that matters more to a lookup than the number of routes: consecutive prefixes, all of one length,
-//! flatter every structure. The same seed gives the same table on every machine.
+//! Lengths are distributed as in the tables that providers exchange; prefixes stand in clusters
+//! (some blocks are cut up finely, most hardly), half of them beside a sibling, more than half
+//! below a shorter one; some 500 next hops, and neighbouring prefixes mostly share theirs. All of
+//! that matters more to a lookup than the number of routes: consecutive prefixes, all of one
+//! length, flatter every structure. The same seed gives the same table on every machine.
 
 use crate::Rng;
 use std::collections::{HashMap, HashSet};
@@ -126,7 +127,10 @@ impl Internet for Ip6 {
     /// The blocks that the registries hand out from.
     fn space() -> Vec<Prefix<Ipv6Addr>> {
         let blocks = [0x2000_u16, 0x2400, 0x2600, 0x2800, 0x2a00, 0x2c00];
-        blocks.iter().filter_map(|b| Prefix::new(Ipv6Addr::new(*b, 0, 0, 0, 0, 0, 0, 0), 12)).collect()
+        blocks
+            .iter()
+            .filter_map(|b| Prefix::new(Ipv6Addr::new(*b, 0, 0, 0, 0, 0, 0, 0), 12))
+            .collect()
     }
 
     fn addr(bits: u128) -> Ipv6Addr {
@@ -214,9 +218,12 @@ pub fn routes<F: Internet>(n: usize, seed: u64) -> Vec<Route<F::Addr>> {
             };
             let bits = network(bits, len);
             let inside = clusters.blocks.binary_search(&(bits & cluster)).is_ok();
-            let is_covered =
-                || F::LENGTHS.iter().any(|(l, _)| *l < len && seen.contains(&(network(bits, *l), *l)));
-            if !inside || (!covered && !tries.is_multiple_of(8) && is_covered()) || !seen.insert((bits, len))
+            let is_covered = || {
+                F::LENGTHS.iter().any(|(l, _)| *l < len && seen.contains(&(network(bits, *l), *l)))
+            };
+            if !inside
+                || (!covered && !tries.is_multiple_of(8) && is_covered())
+                || !seen.insert((bits, len))
             {
                 continue;
             }
@@ -254,7 +261,10 @@ pub fn destinations<F: Internet>(
     let mut rng = Rng::new(seed);
     let one = |rng: &mut Rng| {
         let prefix = rng.pick(routes).prefix;
-        F::addr(F::bits(prefix.network().addr()) | random(rng) & !Ipv6Addr::mask(prefix.len()).to_bits())
+        F::addr(
+            F::bits(prefix.network().addr())
+                | random(rng) & !Ipv6Addr::mask(prefix.len()).to_bits(),
+        )
     };
     match traffic {
         Traffic::OneFlow => vec![one(&mut rng); n],
@@ -312,7 +322,8 @@ mod tests {
             let got = lengths[len] as f64 * 1000.0 / n as f64;
             assert!((got - share).abs() < share * 0.1, "/{len}: {got} of 1000, expected {share}");
         }
-        let below = |(bits, len): &(u128, u8)| (0..*len).any(|l| keys.contains(&(network(*bits, l), l)));
+        let below =
+            |(bits, len): &(u128, u8)| (0..*len).any(|l| keys.contains(&(network(*bits, l), l)));
         let covered = keys.iter().filter(|k| below(k)).count() as f64 / n as f64;
         assert!((0.4..0.75).contains(&covered), "{covered} of the routes lie below another");
         let space = F::space();

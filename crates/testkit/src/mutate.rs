@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Broken packets, the same ones on every run.
 //!
-//! Random bytes die at the first check; what finds faults is a good packet with something wrong in the right place.
-//! So most mutations hit a field: a length, a version, a type, a TTL, with the values that parsers get wrong.
+//! Random bytes die at the first check; what finds faults is a good packet with something wrong in
+//! the right place. So most mutations hit a field: a length, a version, a type, a TTL, with the
+//! values that parsers get wrong.
 
 use crate::Rng;
 
@@ -52,7 +53,8 @@ pub enum Mutation {
 /// A field of `width` bytes at `at`.
 type Field = (&'static str, usize, usize);
 
-const ETHERNET: &[Field] = &[("ethernet.dst", 0, 1), ("ethernet.src", 6, 1), ("ethernet.type", 12, 2)];
+const ETHERNET: &[Field] =
+    &[("ethernet.dst", 0, 1), ("ethernet.src", 6, 1), ("ethernet.type", 12, 2)];
 const VLAN: &[Field] = &[("vlan.tci", 0, 2), ("vlan.type", 2, 2)];
 const ARP: &[Field] = &[
     ("arp.hardware", 0, 2),
@@ -86,10 +88,12 @@ const IP6: &[Field] = &[
     ("ip6.ext-next", 40, 1),
     ("ip6.ext-length", 41, 1),
 ];
-const OPTIONS: &[Field] = &[("option.kind", 0, 1), ("option.length", 1, 1), ("option.pointer", 2, 1)];
+const OPTIONS: &[Field] =
+    &[("option.kind", 0, 1), ("option.length", 1, 1), ("option.pointer", 2, 1)];
 const ICMP: &[Field] =
     &[("icmp.type", 0, 1), ("icmp.code", 1, 1), ("icmp.checksum", 2, 2), ("icmp.rest", 4, 4)];
-const UDP: &[Field] = &[("udp.src", 0, 2), ("udp.dst", 2, 2), ("udp.length", 4, 2), ("udp.checksum", 6, 2)];
+const UDP: &[Field] =
+    &[("udp.src", 0, 2), ("udp.dst", 2, 2), ("udp.length", 4, 2), ("udp.checksum", 6, 2)];
 const TCP: &[Field] = &[
     ("tcp.src", 0, 2),
     ("tcp.dst", 2, 2),
@@ -164,9 +168,9 @@ impl Mutator {
         &mut self.rng
     }
 
-    /// Fills `frame` with one of `bases`, an Ethernet frame each, broken by one to three mutations, half of the time by
-    /// one only. After a change inside it, an IPv4 header gets a right checksum three times in four, because a wrong one
-    /// would hide everything behind it.
+    /// Fills `frame` with one of `bases`, an Ethernet frame each, broken by one to three mutations,
+    /// half of the time by one only. After a change inside it, an IPv4 header gets a right
+    /// checksum three times in four, because a wrong one would hide everything behind it.
     pub fn next_frame(&mut self, bases: &[Vec<u8>], frame: &mut Vec<u8>) {
         frame.clear();
         frame.extend_from_slice(self.rng.pick::<Vec<u8>>(bases));
@@ -333,7 +337,9 @@ mod tests {
             let (mut mutator, mut frame, mut sum) = (Mutator::new(seed), Vec::new(), 0u64);
             for _ in 0..1000 {
                 mutator.next_frame(&bases, &mut frame);
-                sum = frame.iter().fold(sum, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+                sum = frame
+                    .iter()
+                    .fold(sum, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
             }
             sum
         };
@@ -372,7 +378,8 @@ mod tests {
             *seen.entry(name).or_default() += 1;
         }
         let fields = [ETHERNET, VLAN, ARP, IP4, IP6, OPTIONS, ICMP, UDP, TCP].concat();
-        for name in fields.iter().map(|f| f.0).chain(["truncate", "extend", "flip", "byte", "copy"]) {
+        for name in fields.iter().map(|f| f.0).chain(["truncate", "extend", "flip", "byte", "copy"])
+        {
             assert!(seen.get(name).is_some_and(|&n| n > 20), "{name}: {seen:?}");
         }
     }

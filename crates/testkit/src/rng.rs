@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reproducible random numbers.
 
-/// xorshift64* (Vigna 2016, "An experimental exploration of Marsaglia's xorshift generators, scrambled"): the same
-/// seed gives the same numbers on every machine, for ever.
+/// xorshift64* (Vigna 2016, "An experimental exploration of Marsaglia's xorshift generators,
+/// scrambled"): the same seed gives the same numbers on every machine, for ever.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 

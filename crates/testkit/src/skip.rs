@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests that can't run on this machine: one place that reports them, counts them, and decides whether that is a failure.
+//! Tests that can't run on this machine: one place that reports them, counts them, and decides
+//! whether that is a failure.
 
 use std::{fs::OpenOptions, io::Write, path::Path};
 
-/// A resource that a machine may lack without being at fault: it can't be installed. A test that needs it is skipped in CI too.
+/// A resource that a machine may lack without being at fault: it can't be installed. A test that
+/// needs it is skipped in CI too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
     /// Huge pages: kernels of small virtual machines are built without HUGETLBFS.
@@ -18,11 +20,11 @@ impl Lack {
     }
 }
 
-/// Skips the running test, which returns after the call. The reason goes to standard error and into the file that
-/// `FERROVIA_SKIPS` names; `make test` subtracts these tests from those that passed.
+/// Skips the running test, which returns after the call. The reason goes to standard error and into
+/// the file that `FERROVIA_SKIPS` names; `make test` subtracts these tests from those that passed.
 ///
-/// With `CI` set this **panics**: there, the setup code of the project provides all that tests need, and a test that doesn't run
-/// is a fault of the machine that has to be reported.
+/// With `CI` set this **panics**: there, the setup code of the project provides all that tests
+/// need, and a test that doesn't run is a fault of the machine that has to be reported.
 #[track_caller]
 pub fn skip(why: &str) {
     let line = line(why);
@@ -58,7 +60,8 @@ fn line(why: &str) -> String {
         let program = std::env::current_exe().ok()?;
         Some(program.file_stem()?.to_string_lossy().into_owned())
     });
-    let test = variable("NEXTEST_TEST_NAME").or_else(|| std::thread::current().name().map(String::from));
+    let test =
+        variable("NEXTEST_TEST_NAME").or_else(|| std::thread::current().name().map(String::from));
     let why = why.replace('\n', " | ");
     format!("SKIPPED {} {}: {why}\n", binary.unwrap_or_default(), test.unwrap_or_default())
 }

@@ -122,11 +122,18 @@ fn commands_end() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let ns = lab.netns("cmd");
     let output = ns.sh("echo out; echo err >&2; exit 3").run();
-    assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (Some(3), "out\n", "err\n"));
+    assert_eq!(
+        (output.code, output.stdout.as_str(), output.stderr.as_str()),
+        (Some(3), "out\n", "err\n")
+    );
     assert_eq!(ns.command("cat").input("a\nb").ok(), "a\nb");
     assert_eq!(ns.sh("echo $WORD").env("WORD", "word").ok(), "word\n");
     let big = vec![b'x'; 1 << 20];
-    assert_eq!(ns.command("cat").input(&big).ok().len(), big.len(), "neither pipe may stop the other");
+    assert_eq!(
+        ns.command("cat").input(&big).ok().len(),
+        big.len(),
+        "neither pipe may stop the other"
+    );
 
     // its child goes with it
     let output = ns.sh("sleep 1000 & echo $!; wait").timeout(Duration::from_millis(300)).run();
@@ -139,10 +146,14 @@ fn commands_end() {
 fn background_processes() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let ns = lab.netns("bg");
-    let server = ns.sh("trap 'echo bye; exit 4' TERM; echo ready; while :; do sleep 0.05; done").spawn();
+    let server =
+        ns.sh("trap 'echo bye; exit 4' TERM; echo ready; while :; do sleep 0.05; done").spawn();
     server.wait_for("ready", SOON);
     let output = server.stop(SOON);
-    assert_eq!((output.code, output.stdout.as_str(), output.timed_out), (Some(4), "ready\nbye\n", false));
+    assert_eq!(
+        (output.code, output.stdout.as_str(), output.timed_out),
+        (Some(4), "ready\nbye\n", false)
+    );
 
     let mut stubborn = ns.sh("trap '' TERM; echo ready; exec sleep 1000").spawn();
     stubborn.wait_for("ready", SOON);
@@ -168,7 +179,8 @@ fn victim() {
     let outside = lab.command("sleep").args(["1000"]).spawn();
     // past the harness, which keeps what print! writes
     use std::io::Write;
-    let line = format!("\nnames {} {name} {} {} end\n", ns.name().unwrap(), inside.id(), outside.id());
+    let line =
+        format!("\nnames {} {name} {} {} end\n", ns.name().unwrap(), inside.id(), outside.id());
     std::io::stdout().write_all(line.as_bytes()).unwrap();
     std::io::stdout().flush().unwrap();
     std::thread::sleep(Duration::from_secs(1000));
@@ -206,8 +218,12 @@ fn a_missing_program_is_loud() {
     if std::env::var_os("FERROVIA_ALLOW_SKIP").is_some() {
         return testkit::skip("FERROVIA_ALLOW_SKIP is set");
     }
-    let result =
-        std::panic::catch_unwind(|| lab::require(&["root", "no-such-program", "/no/such/path"]).is_some());
+    let result = std::panic::catch_unwind(|| {
+        lab::require(&["root", "no-such-program", "/no/such/path"]).is_some()
+    });
     let message = *result.unwrap_err().downcast::<String>().unwrap();
-    assert!(message.contains("no program no-such-program, /no/such/path doesn't exist"), "{message}");
+    assert!(
+        message.contains("no program no-such-program, /no/such/path doesn't exist"),
+        "{message}"
+    );
 }

@@ -27,8 +27,8 @@ fn has_a_lab() {
     let Some(_) = lab::require(&["root"]) else { return };
 }
 
-/// Runs one of these in a process of its own, as the test runner does; also gives what it wrote into the file of skips.
-/// `user` is whom it runs as.
+/// Runs one of these in a process of its own, as the test runner does; also gives what it wrote
+/// into the file of skips. `user` is whom it runs as.
 fn run(test: &str, ci: bool, user: Option<u32>) -> (Output, String) {
     // Where any user can reach it.
     let dir = tempfile::tempdir().unwrap();
@@ -40,7 +40,10 @@ fn run(test: &str, ci: bool, user: Option<u32>) -> (Output, String) {
     }
     let mut command = Command::new(program);
     command.args(["--exact", test, "--ignored"]).current_dir("/");
-    command.env("NEXTEST_BINARY_ID", "kit").env("NEXTEST_TEST_NAME", test).env("FERROVIA_SKIPS", &skips);
+    command
+        .env("NEXTEST_BINARY_ID", "kit")
+        .env("NEXTEST_TEST_NAME", test)
+        .env("FERROVIA_SKIPS", &skips);
     command.env_remove("CI").env_remove("FERROVIA_ALLOW_SKIP");
     command.envs(ci.then_some(("CI", "true")));
     user.map(|user| command.uid(user));

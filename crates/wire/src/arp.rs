@@ -30,8 +30,11 @@ impl fmt::Display for ArpOp {
     }
 }
 
-/// An ARP packet with Ethernet and IPv4 addresses, 28 bytes. [`Arp::is_ethernet_ip4`] says whether the bytes are one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+/// An ARP packet with Ethernet and IPv4 addresses, 28 bytes. [`Arp::is_ethernet_ip4`] says whether
+/// the bytes are one.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct Arp {
     /// Hardware space, 1 for Ethernet.
@@ -113,8 +116,14 @@ mod tests {
     #[test]
     fn bytes_of_a_request() {
         let me = MacAddr([2, 0xfe, 0, 0, 0, 1]);
-        let arp = Arp::new(ArpOp::REQUEST, (me, [10, 0, 0, 1].into()), (MacAddr::ZERO, [10, 0, 0, 2].into()));
-        let bytes = [0, 1, 8, 0, 6, 4, 0, 1, 2, 0xfe, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2];
+        let arp = Arp::new(
+            ArpOp::REQUEST,
+            (me, [10, 0, 0, 1].into()),
+            (MacAddr::ZERO, [10, 0, 0, 2].into()),
+        );
+        let bytes = [
+            0, 1, 8, 0, 6, 4, 0, 1, 2, 0xfe, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2,
+        ];
         assert_eq!(arp.as_bytes(), bytes);
         let seen = Arp::view(&bytes).unwrap();
         assert!(seen.is_ethernet_ip4() && !seen.is_gratuitous());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The internet checksum: RFC 1071, incremental update RFC 1624.
 //!
-//! A [`Sum`] holds words as the machine loads them. The one's complement sum doesn't depend on byte order (RFC 1071
-//! §2B), so bytes are swapped once, when a sum becomes a field.
+//! A [`Sum`] holds words as the machine loads them. The one's complement sum doesn't depend on byte
+//! order (RFC 1071 §2B), so bytes are swapped once, when a sum becomes a field.
 
 use core::ops::{Add, AddAssign};
 
@@ -50,8 +50,8 @@ impl Sum {
         })
     }
 
-    /// This sum, of bytes that begin `offset` bytes into what is being summed: odd offsets exchange the two bytes of
-    /// every word.
+    /// This sum, of bytes that begin `offset` bytes into what is being summed: odd offsets exchange
+    /// the two bytes of every word.
     #[inline(always)]
     pub fn at(self, offset: usize) -> Self {
         if offset & 1 == 0 { self } else { Self(u64::from(self.fold().swap_bytes())) }
@@ -77,7 +77,8 @@ impl Sum {
 
     #[inline(always)]
     fn fold(self) -> u16 {
-        // adding a number to itself with its halves exchanged leaves the end-around sum of both halves in the upper one
+        // adding a number to itself with its halves exchanged leaves the end-around sum of both
+        // halves in the upper one
         let sum = (self.0.wrapping_add(self.0.rotate_left(32)) >> 32) as u32;
         (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
     }
@@ -127,8 +128,8 @@ impl AddAssign for Sum {
     }
 }
 
-/// Halves of 64-bit words in sixteen independent lanes: the compiler makes vectors of it, and no lane can overflow
-/// below 2^32 blocks.
+/// Halves of 64-bit words in sixteen independent lanes: the compiler makes vectors of it, and no
+/// lane can overflow below 2^32 blocks.
 #[inline(always)]
 fn sum_blocks(blocks: &[[u8; 64]]) -> u64 {
     let mut low = [0u64; 8];
@@ -144,8 +145,8 @@ fn sum_blocks(blocks: &[[u8; 64]]) -> u64 {
     low.iter().sum::<u64>() + high.iter().sum::<u64>()
 }
 
-/// The checksum after `removed` was replaced by `added` (RFC 1624, equation 3). Both begin at an even offset of what
-/// the checksum covers.
+/// The checksum after `removed` was replaced by `added` (RFC 1624, equation 3). Both begin at an
+/// even offset of what the checksum covers.
 #[inline(always)]
 pub fn update(checksum: u16, removed: Sum, added: Sum) -> u16 {
     let kept = Sum::ZERO.with_u16(!checksum);

@@ -116,7 +116,9 @@ impl From<EtherType> for U16 {
 }
 
 /// Ethernet header, 14 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct Ethernet {
     /// Destination.
@@ -140,7 +142,8 @@ impl Ethernet {
         EtherType(self.ethertype.get())
     }
 
-    /// Offset of the payload of a frame behind at most two tags, and its type; `None` if the frame is too short or has more tags.
+    /// Offset of the payload of a frame behind at most two tags, and its type; `None` if the frame
+    /// is too short or has more tags.
     pub fn l3_at(frame: &[u8]) -> Option<(usize, EtherType)> {
         (12..=20).step_by(4).find_map(|at| {
             let ethertype = EtherType(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
@@ -150,7 +153,9 @@ impl Ethernet {
 }
 
 /// The bytes behind a tag protocol identifier: the tag and the next type, 4 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct VlanTag {
     /// Priority (3 bits), drop eligible (1), VLAN id (12).
@@ -193,7 +198,9 @@ impl VlanTag {
 }
 
 /// 802.2 logical link control with a one-byte control field, 3 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct Llc {
     /// Destination service access point.
@@ -226,7 +233,9 @@ impl Llc {
 }
 
 /// Subnetwork access protocol, 5 bytes after [`Llc`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct Snap {
     /// Organisation; zero for Ethernet types (RFC 1042).
@@ -257,7 +266,10 @@ mod tests {
         assert_eq!(eth.src, MacAddr([7, 8, 9, 10, 11, 12]));
         assert!(eth.ethertype().is_vlan());
         let (tag, rest) = VlanTag::split(rest).unwrap();
-        assert_eq!((tag.id(), tag.pcp(), tag.dei(), tag.ethertype()), (0x123, 5, true, EtherType::ARP));
+        assert_eq!(
+            (tag.id(), tag.pcp(), tag.dei(), tag.ethertype()),
+            (0x123, 5, true, EtherType::ARP)
+        );
         assert_eq!(*tag, VlanTag::new(0x123, 5, true, EtherType::ARP));
         assert_eq!(rest, [99]);
         assert!(Ethernet::view(&bytes[..13]).is_none());

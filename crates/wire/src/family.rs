@@ -197,7 +197,8 @@ impl Address for Ipv6Addr {
     }
 }
 
-/// The common part of the two IP headers. The bytes may be anything: no accessor checks the version.
+/// The common part of the two IP headers. The bytes may be anything: no accessor checks the
+/// version.
 pub trait IpHeader: Header + Copy + Debug {
     /// Address type.
     type Addr: Address;
@@ -214,7 +215,8 @@ pub trait IpHeader: Header + Copy + Debug {
     fn set_dst(&mut self, addr: Self::Addr);
     /// Time to live, hop limit.
     fn ttl(&self) -> u8;
-    /// Takes one from a TTL of at least 1 and mends the header checksum, where there is one (RFC 1624).
+    /// Takes one from a TTL of at least 1 and mends the header checksum, where there is one (RFC
+    /// 1624).
     fn decrement_ttl(&mut self);
     /// Protocol of the payload; for IPv6 the next header, which may be an extension.
     fn protocol(&self) -> IpProtocol;
@@ -224,7 +226,8 @@ pub trait IpHeader: Header + Copy + Debug {
     fn header_len(&self) -> usize;
     /// Bytes of header and payload as the header says. (IPv6: a jumbogram's 0 gives 40.)
     fn packet_len(&self) -> usize;
-    /// Sum of the pseudo-header for an upper layer of `protocol` with `len` bytes (RFC 9293 §3.1, RFC 8200 §8.1).
+    /// Sum of the pseudo-header for an upper layer of `protocol` with `len` bytes (RFC 9293 §3.1,
+    /// RFC 8200 §8.1).
     fn pseudo_sum(&self, protocol: IpProtocol, len: u32) -> Sum;
 
     /// Differentiated services code point, 6 bits.

@@ -5,8 +5,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::{EtherType, U16};
 
-/// The fixed part of a GRE header, 4 bytes. Optional words follow in the order checksum, key, sequence.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+/// The fixed part of a GRE header, 4 bytes. Optional words follow in the order checksum, key,
+/// sequence.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct Gre {
     /// Flags and, in the low 3 bits, the version.

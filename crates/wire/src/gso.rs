@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Segmentation in software: one frame larger than the link, as a host with TCP segmentation offload (TSO) or UDP
-//! segmentation offload (USO) hands it over, becomes the frames that the host would have sent without it.
+//! Segmentation in software: one frame larger than the link, as a host with TCP segmentation
+//! offload (TSO) or UDP segmentation offload (USO) hands it over, becomes the frames that the host
+//! would have sent without it.
 //!
-//! A [`Plan`] knows only the headers, so the payload may lie in a chain of buffers: its owner copies the ranges that
-//! the plan names and gives their sums. [`segment`] does it for a frame in one piece.
+//! A [`Plan`] knows only the headers, so the payload may lie in a chain of buffers: its owner
+//! copies the ranges that the plan names and gives their sums. [`segment`] does it for a frame in
+//! one piece.
 
 use core::{fmt, ops::Range};
 
 use zerocopy::IntoBytes;
 
 use crate::{
-    Header, IpProtocol, Ipv4Header, Ipv6Header, TcpFlags, TcpHeader, U16, UdpHeader, UpperError, UpperLayer,
-    checksum::Sum, l4::pseudo_sum,
+    Header, IpProtocol, Ipv4Header, Ipv6Header, TcpFlags, TcpHeader, U16, UdpHeader, UpperError,
+    UpperLayer, checksum::Sum, l4::pseudo_sum,
 };
 
 /// The greatest length of all headers together, link layer included, that is segmented.
@@ -24,7 +26,8 @@ pub enum GsoError {
     Upper(UpperError),
     /// A fragment.
     Fragment,
-    /// The destination is rewritten on the way by a routing header, so the checksum can't be computed.
+    /// The destination is rewritten on the way by a routing header, so the checksum can't be
+    /// computed.
     Routed,
     /// Neither TCP nor UDP.
     Protocol(IpProtocol),
@@ -74,9 +77,9 @@ pub struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Plans the frame of `frame_len` bytes that begins with `head`, whose IP header stands at `l3`, as segments of
-    /// `size` payload bytes (`gso_size`). `head` must hold all headers. Bytes beyond the length in the IP header are
-    /// padding and left out.
+    /// Plans the frame of `frame_len` bytes that begins with `head`, whose IP header stands at
+    /// `l3`, as segments of `size` payload bytes (`gso_size`). `head` must hold all headers.
+    /// Bytes beyond the length in the IP header are padding and left out.
     pub fn new(head: &'a [u8], l3: usize, frame_len: usize, size: u16) -> Result<Self, GsoError> {
         let packet = head.get(l3..).ok_or(GsoError::Truncated)?;
         let upper = UpperLayer::find(packet)?;
@@ -130,13 +133,18 @@ impl<'a> Plan<'a> {
     /// The payload of segment `index`, as a range of the frame; empty beyond the last.
     #[inline]
     pub fn payload(&self, index: usize) -> Range<usize> {
-        let start = self.payload.start.saturating_add(index.saturating_mul(self.size)).min(self.payload.end);
+        let start = self
+            .payload
+            .start
+            .saturating_add(index.saturating_mul(self.size))
+            .min(self.payload.end);
         start..(start + self.size).min(self.payload.end)
     }
 
-    /// Writes the headers of segment `index`, whose payload has the sum `payload_sum`, to the front of `out`: lengths,
-    /// IPv4 id, sequence number, flags, urgent pointer and every checksum. Returns how many bytes they are, `None` if
-    /// `out` is too short or there is no such segment.
+    /// Writes the headers of segment `index`, whose payload has the sum `payload_sum`, to the front
+    /// of `out`: lengths, IPv4 id, sequence number, flags, urgent pointer and every checksum.
+    /// Returns how many bytes they are, `None` if `out` is too short or there is no such
+    /// segment.
     pub fn write_headers(&self, index: usize, payload_sum: Sum, out: &mut [u8]) -> Option<usize> {
         if index >= self.count() {
             return None;
@@ -186,7 +194,9 @@ impl<'a> Plan<'a> {
             tcp.flags = tcp.flags.without(TcpFlags::CWR);
             // the pointer counts from the sequence number of its segment
             match usize::from(tcp.urgent.get()).checked_sub(before) {
-                Some(left) if tcp.flags.contains(TcpFlags::URG) && left > 0 => tcp.urgent.set(left as u16),
+                Some(left) if tcp.flags.contains(TcpFlags::URG) && left > 0 => {
+                    tcp.urgent.set(left as u16)
+                }
                 _ => {
                     tcp.flags = tcp.flags.without(TcpFlags::URG);
                     tcp.urgent = U16::ZERO;
@@ -196,8 +206,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Segments `frame`, whose IP header stands at `l3`, in `size` payload bytes each: `emit(headers, payload)` for every
-/// segment in order. Returns how many there were.
+/// Segments `frame`, whose IP header stands at `l3`, in `size` payload bytes each: `emit(headers,
+/// payload)` for every segment in order. Returns how many there were.
 pub fn segment<'a>(
     frame: &'a [u8],
     l3: usize,
@@ -208,7 +218,8 @@ pub fn segment<'a>(
     let mut headers = [0; MAX_HEADERS];
     for index in 0..plan.count() {
         let payload = frame.get(plan.payload(index)).ok_or(GsoError::Truncated)?;
-        let len = plan.write_headers(index, Sum::of(payload), &mut headers).ok_or(GsoError::Truncated)?;
+        let len =
+            plan.write_headers(index, Sum::of(payload), &mut headers).ok_or(GsoError::Truncated)?;
         emit(&headers[..len], payload);
     }
     Ok(plan.count())

@@ -8,7 +8,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::U16;
 
 /// The first 8 bytes of every ICMP and ICMPv6 message. What the last four mean depends on the type.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct IcmpHeader {
     /// Message type: an [`Icmp4Type`] or an [`Icmp6Type`].
@@ -35,8 +37,8 @@ impl IcmpHeader {
         header
     }
 
-    /// The last four bytes as one word: gateway of a redirect, pointer of ICMPv6's parameter problem, MTU of
-    /// packet-too-big.
+    /// The last four bytes as one word: gateway of a redirect, pointer of ICMPv6's parameter
+    /// problem, MTU of packet-too-big.
     #[inline(always)]
     pub fn rest(&self) -> u32 {
         u32::from(self.id.get()) << 16 | u32::from(self.seq.get())
@@ -81,7 +83,11 @@ impl Icmp4Type {
     pub const fn is_error(self) -> bool {
         matches!(
             self,
-            Self::UNREACHABLE | Self(4) | Self::REDIRECT | Self::TIME_EXCEEDED | Self::PARAMETER_PROBLEM
+            Self::UNREACHABLE
+                | Self(4)
+                | Self::REDIRECT
+                | Self::TIME_EXCEEDED
+                | Self::PARAMETER_PROBLEM
         )
     }
 }
@@ -105,7 +111,8 @@ impl fmt::Display for Icmp4Type {
     }
 }
 
-/// Codes of [`Icmp4Type::UNREACHABLE`] (RFC 792, RFC 1812 §5.2.7.1), of `TIME_EXCEEDED` and `REDIRECT`.
+/// Codes of [`Icmp4Type::UNREACHABLE`] (RFC 792, RFC 1812 §5.2.7.1), of `TIME_EXCEEDED` and
+/// `REDIRECT`.
 pub mod code4 {
     /// Unreachable: no route.
     pub const NET_UNREACHABLE: u8 = 0;
@@ -230,7 +237,10 @@ mod tests {
     fn echo_and_rest() {
         let bytes = [8, 0, 0x12, 0x34, 0, 7, 1, 2];
         let icmp = IcmpHeader::view(&bytes).unwrap();
-        assert_eq!((icmp.kind, icmp.id.get(), icmp.seq.get()), (Icmp4Type::ECHO_REQUEST.0, 7, 0x102));
+        assert_eq!(
+            (icmp.kind, icmp.id.get(), icmp.seq.get()),
+            (Icmp4Type::ECHO_REQUEST.0, 7, 0x102)
+        );
         assert_eq!(IcmpHeader::new(3, code4::FRAGMENTATION_NEEDED, 1500).seq.get(), 1500);
         assert_eq!(IcmpHeader::new(5, 1, 0x0a00_0001).rest(), 0x0a00_0001);
         assert!(Icmp4Type::TIME_EXCEEDED.is_error() && !Icmp4Type::ECHO_REPLY.is_error());

@@ -8,7 +8,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::{IpHeader, IpProtocol, Options, U16, checksum::Sum};
 
 /// The fixed part of an IPv4 header, 20 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct Ipv4Header {
     /// Version (upper 4 bits), header length in words of 4 bytes.
@@ -115,19 +117,22 @@ impl Ipv4Header {
         self.checksum = U16::new(self.compute_checksum());
     }
 
-    /// The checksum of a header *without options* is right. With options: [`Ipv4Header::checksum_ok_at`].
+    /// The checksum of a header *without options* is right. With options:
+    /// [`Ipv4Header::checksum_ok_at`].
     #[inline(always)]
     pub fn checksum_ok(&self) -> bool {
         Sum::of(self.as_bytes()).is_valid()
     }
 
-    /// The checksum of the header at `packet[0]`, of any length, is right; false if the bytes don't hold it.
+    /// The checksum of the header at `packet[0]`, of any length, is right; false if the bytes don't
+    /// hold it.
     #[inline]
     pub fn checksum_ok_at(packet: &[u8]) -> bool {
         Self::header_bytes(packet).is_some_and(|header| Sum::of(header).is_valid())
     }
 
-    /// Writes the checksum of the header at `packet[0]`, of any length; does nothing if the bytes don't hold it.
+    /// Writes the checksum of the header at `packet[0]`, of any length; does nothing if the bytes
+    /// don't hold it.
     #[inline]
     pub fn set_checksum_at(packet: &mut [u8]) {
         let Some(len) = Self::header_bytes(packet).map(<[u8]>::len) else { return };
@@ -136,14 +141,16 @@ impl Ipv4Header {
         packet[10..12].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    /// Header and options of the packet at `packet[0]`; `None` for a header length below 20 or beyond the bytes.
+    /// Header and options of the packet at `packet[0]`; `None` for a header length below 20 or
+    /// beyond the bytes.
     #[inline]
     pub fn header_bytes(packet: &[u8]) -> Option<&[u8]> {
         let len = usize::from(packet.first()? & 15) * 4;
         if len >= 20 { packet.get(..len) } else { None }
     }
 
-    /// The options of the packet at `packet[0]`; none if the bytes or the header length don't hold any.
+    /// The options of the packet at `packet[0]`; none if the bytes or the header length don't hold
+    /// any.
     #[inline]
     pub fn options(packet: &[u8]) -> Options<'_> {
         Options::new(Self::header_bytes(packet).map_or(&[], |header| &header[20..]))
@@ -185,9 +192,11 @@ impl IpHeader for Ipv4Header {
 
     #[inline(always)]
     fn decrement_ttl(&mut self) {
-        // The word of TTL and protocol loses 0x0100, so the checksum gains that, end around (RFC 1624, equation 3: a sum of
-        // 0xffff becomes 0). On bytes as they lie in memory, so that nothing is swapped.
-        let sum = u32::from(u16::from_ne_bytes(self.checksum.to_bytes())) + u32::from(0x0100_u16.to_be());
+        // The word of TTL and protocol loses 0x0100, so the checksum gains that, end around (RFC
+        // 1624, equation 3: a sum of 0xffff becomes 0). On bytes as they lie in memory, so
+        // that nothing is swapped.
+        let sum =
+            u32::from(u16::from_ne_bytes(self.checksum.to_bytes())) + u32::from(0x0100_u16.to_be());
         let sum = sum + u32::from(sum >= 0xffff);
         self.checksum = U16::from_bytes((sum as u16).to_ne_bytes());
         self.ttl = self.ttl.wrapping_sub(1);
@@ -245,8 +254,10 @@ mod tests {
     #[test]
     fn fields() {
         // a packet of tcpdump's manual age: checked by hand against RFC 791
-        let bytes =
-            [0x45, 0xb9, 0x00, 0x54, 0x12, 0x34, 0x60, 0x05, 0x40, 0x01, 0, 0, 10, 0, 0, 1, 192, 168, 0, 254];
+        let bytes = [
+            0x45, 0xb9, 0x00, 0x54, 0x12, 0x34, 0x60, 0x05, 0x40, 0x01, 0, 0, 10, 0, 0, 1, 192,
+            168, 0, 254,
+        ];
         let ip = Ipv4Header::view(&bytes).unwrap();
         assert_eq!((ip.version(), ip.header_len(), ip.packet_len()), (4, 20, 84));
         assert_eq!((ip.dscp(), ip.ecn()), (46, crate::Ecn::Ect1));
@@ -270,7 +281,9 @@ mod tests {
         let kinds: Vec<_> = Ipv4Header::options(&packet).map(|o| o.unwrap().kind).collect();
         assert_eq!(kinds, [Ip4OptionKind::ROUTER_ALERT]);
         packet[0] = 0x47;
-        assert!(!Ipv4Header::checksum_ok_at(&packet) && Ipv4Header::options(&packet).next().is_none());
+        assert!(
+            !Ipv4Header::checksum_ok_at(&packet) && Ipv4Header::options(&packet).next().is_none()
+        );
         packet[0] = 0x44;
         assert!(Ipv4Header::header_bytes(&packet).is_none());
         assert!(Ipv4Header::header_bytes(&[]).is_none());
@@ -280,11 +293,13 @@ mod tests {
     fn ttl_by_the_equation() {
         // RFC 1624, equation 3, for every checksum, right or wrong.
         let mut ip = *Ipv4Header::view(&[0x45; 20]).unwrap();
-        for (checksum, ttl) in (0..=u16::MAX).flat_map(|checksum| [1, 2, 64, 255].map(|ttl| (checksum, ttl)))
+        for (checksum, ttl) in
+            (0..=u16::MAX).flat_map(|checksum| [1, 2, 64, 255].map(|ttl| (checksum, ttl)))
         {
             (ip.ttl, ip.checksum) = (ttl, U16::new(checksum));
             ip.decrement_ttl();
-            let want = crate::checksum::update16(checksum, u16::from(ttl) << 8, u16::from(ttl - 1) << 8);
+            let want =
+                crate::checksum::update16(checksum, u16::from(ttl) << 8, u16::from(ttl - 1) << 8);
             assert_eq!(ip.checksum.get(), want, "{checksum:#x}");
         }
     }

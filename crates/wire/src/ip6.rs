@@ -8,7 +8,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::{IpHeader, IpProtocol, U16, U32, checksum::Sum};
 
 /// IPv6 header, 40 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct Ipv6Header {
     /// Version (4 bits), traffic class (8), flow label (20).
@@ -129,7 +131,9 @@ impl IpHeader for Ipv6Header {
 }
 
 /// Fragment extension header, 8 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct Ip6Fragment {
     /// Type of what was fragmented.
@@ -156,7 +160,8 @@ impl Ip6Fragment {
     }
 }
 
-/// Number of extension headers that [`ExtHeaders`] steps over; a packet with more is refused as an attack on the parser.
+/// Number of extension headers that [`ExtHeaders`] steps over; a packet with more is refused as an
+/// attack on the parser.
 pub const MAX_EXT_HEADERS: usize = 8;
 
 /// One extension header.
@@ -181,9 +186,9 @@ pub enum ExtError {
     TooMany,
 }
 
-/// Iterator over the extension headers of an IPv6 packet. It ends at the upper layer, at ESP, at "no next header",
-/// behind the fragment header of a fragment that isn't the first, and at a hop-by-hop header that isn't the first
-/// header (RFC 8200 §4.1 has it treated as an unknown type).
+/// Iterator over the extension headers of an IPv6 packet. It ends at the upper layer, at ESP, at
+/// "no next header", behind the fragment header of a fragment that isn't the first, and at a
+/// hop-by-hop header that isn't the first header (RFC 8200 §4.1 has it treated as an unknown type).
 #[derive(Clone, Debug)]
 pub struct ExtHeaders<'a> {
     packet: &'a [u8],
@@ -194,7 +199,8 @@ pub struct ExtHeaders<'a> {
 }
 
 impl<'a> ExtHeaders<'a> {
-    /// Over the packet whose IPv6 header is at `packet[0]`; empty if the bytes don't hold that header.
+    /// Over the packet whose IPv6 header is at `packet[0]`; empty if the bytes don't hold that
+    /// header.
     #[inline]
     pub fn new(packet: &'a [u8]) -> Self {
         let next = packet.get(6).copied().filter(|_| packet.len() >= 40);
@@ -208,7 +214,8 @@ impl<'a> ExtHeaders<'a> {
         self.next
     }
 
-    /// Offset in the packet of what stands where the iterator is: after the last item, of the upper layer.
+    /// Offset in the packet of what stands where the iterator is: after the last item, of the upper
+    /// layer.
     #[inline(always)]
     pub fn offset(&self) -> usize {
         self.offset
@@ -221,7 +228,10 @@ impl<'a> Iterator for ExtHeaders<'a> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let kind = self.next;
-        if self.stopped || !kind.is_ip6_extension() || kind == IpProtocol::HOP_BY_HOP && self.seen > 0 {
+        if self.stopped
+            || !kind.is_ip6_extension()
+            || kind == IpProtocol::HOP_BY_HOP && self.seen > 0
+        {
             return None;
         }
         if self.seen == MAX_EXT_HEADERS {
@@ -240,8 +250,8 @@ impl<'a> Iterator for ExtHeaders<'a> {
             return Some(Err(ExtError::Truncated));
         };
         let header = ExtHeader { kind, next: IpProtocol(bytes[0]), offset: self.offset, bytes };
-        let later_fragment =
-            kind == IpProtocol::FRAGMENT && Ip6Fragment::ref_from_bytes(bytes).is_ok_and(|f| f.offset() != 0);
+        let later_fragment = kind == IpProtocol::FRAGMENT
+            && Ip6Fragment::ref_from_bytes(bytes).is_ok_and(|f| f.offset() != 0);
         self.next = header.next;
         self.offset += bytes.len();
         self.seen += 1;
@@ -286,8 +296,10 @@ mod tests {
         rest.extend([0; 8]);
         let packet = packet(IpProtocol::HOP_BY_HOP, &rest);
         let mut walk = ExtHeaders::new(&packet);
-        let seen: Vec<_> =
-            walk.by_ref().map(|h| h.map(|h| (h.kind.0, h.offset, h.bytes.len())).unwrap()).collect();
+        let seen: Vec<_> = walk
+            .by_ref()
+            .map(|h| h.map(|h| (h.kind.0, h.offset, h.bytes.len())).unwrap())
+            .collect();
         assert_eq!(seen, [(0, 40, 8), (43, 48, 16), (44, 64, 8), (51, 72, 12)]);
         assert_eq!((walk.protocol(), walk.offset()), (IpProtocol::UDP, 84));
         let cut = &packet[..83];

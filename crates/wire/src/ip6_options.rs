@@ -3,8 +3,9 @@
 
 use crate::{OptionError, TlvOption};
 
-/// Iterator over the options of an extension header; offsets count from the header's first byte. Padding is stepped over. A
-/// length beyond the end gives one error and ends it. Every step consumes a byte.
+/// Iterator over the options of an extension header; offsets count from the header's first byte.
+/// Padding is stepped over. A length beyond the end gives one error and ends it. Every step
+/// consumes a byte.
 #[derive(Clone, Debug)]
 pub struct Ip6Options<'a> {
     header: &'a [u8],
@@ -38,7 +39,8 @@ impl<'a> Iterator for Ip6Options<'a> {
                 self.at += 1;
                 continue;
             }
-            let end = self.header.get(offset + 1).map_or(offset, |len| offset + 2 + usize::from(*len));
+            let end =
+                self.header.get(offset + 1).map_or(offset, |len| offset + 2 + usize::from(*len));
             let Some(data) = self.header.get(offset + 2..end) else {
                 self.at = self.header.len();
                 return Some(Err(OptionError { offset }));
@@ -59,11 +61,19 @@ mod tests {
     #[test]
     fn padding_is_stepped_over() {
         let header = [58, 1, 5, 2, 0, 0, 1, 2, 0, 0, 0, 0x3e, 1, 9, 1, 0];
-        let seen: Vec<_> =
-            Ip6Options::new(&header).map(Result::unwrap).map(|o| (o.kind, o.offset, o.data)).collect();
+        let seen: Vec<_> = Ip6Options::new(&header)
+            .map(Result::unwrap)
+            .map(|o| (o.kind, o.offset, o.data))
+            .collect();
         assert_eq!(seen, [(5, 2, &[0, 0][..]), (0x3e, 11, &[9])]);
-        assert_eq!(Ip6Options::new(&[58, 0, 5, 5, 0, 0, 1, 0]).last(), Some(Err(OptionError { offset: 2 })));
-        assert_eq!(Ip6Options::new(&[58, 0, 0, 0, 0, 0, 0, 7]).last(), Some(Err(OptionError { offset: 7 })));
+        assert_eq!(
+            Ip6Options::new(&[58, 0, 5, 5, 0, 0, 1, 0]).last(),
+            Some(Err(OptionError { offset: 2 }))
+        );
+        assert_eq!(
+            Ip6Options::new(&[58, 0, 0, 0, 0, 0, 0, 7]).last(),
+            Some(Err(OptionError { offset: 7 }))
+        );
         assert_eq!(Ip6Options::new(&[58]).count(), 0);
     }
 

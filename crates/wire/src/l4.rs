@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checksums of TCP, UDP and ICMP over whole packets: completing what a sender left to the hardware, verifying.
+//! Checksums of TCP, UDP and ICMP over whole packets: completing what a sender left to the
+//! hardware, verifying.
 
 use core::fmt;
 
 use crate::{
-    Header, IcmpHeader, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, TcpHeader, U16, UdpHeader, UpperError,
-    UpperLayer, checksum::Sum,
+    Header, IcmpHeader, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, TcpHeader, U16, UdpHeader,
+    UpperError, UpperLayer, checksum::Sum,
 };
 
 /// The reason why there is no checksum to compute.
@@ -63,8 +64,8 @@ struct Found {
     field: usize,
     /// Value of the field.
     held: u16,
-    /// The sum over pseudo-header and upper layer, the field left out: only so does a message of zeros (an ICMP echo
-    /// reply can be one) get the checksum 0xffff and not 0.
+    /// The sum over pseudo-header and upper layer, the field left out: only so does a message of
+    /// zeros (an ICMP echo reply can be one) get the checksum 0xffff and not 0.
     sum: Sum,
     udp: bool,
 }
@@ -109,19 +110,25 @@ fn find<'a>(head: &'a [u8], rest: impl IntoIterator<Item = &'a [u8]>) -> Result<
         len = said;
     }
     let mut left = len - 2;
-    let parts = [&body[..at], &body[at + 2..]].into_iter().chain(rest).map_while(|part: &[u8]| {
-        // what follows the datagram is padding of the link
-        let take = part.len().min(left);
-        left -= take;
-        part.get(..take)
-    });
-    let sum = pseudo_sum(head, upper.protocol, len).ok_or(L4Error::Truncated)? + Sum::of_parts(parts);
-    if left > 0 { Err(L4Error::Truncated) } else { Ok(Found { field: upper.offset + at, held, sum, udp }) }
+    let parts =
+        [&body[..at], &body[at + 2..]].into_iter().chain(rest).map_while(|part: &[u8]| {
+            // what follows the datagram is padding of the link
+            let take = part.len().min(left);
+            left -= take;
+            part.get(..take)
+        });
+    let sum =
+        pseudo_sum(head, upper.protocol, len).ok_or(L4Error::Truncated)? + Sum::of_parts(parts);
+    if left > 0 {
+        Err(L4Error::Truncated)
+    } else {
+        Ok(Found { field: upper.offset + at, held, sum, udp })
+    }
 }
 
-/// Offset (from the IP header) and right value of the checksum field of the packet that begins with `head` and goes on
-/// in `rest`, whatever the field holds. `head` must hold the headers up to and with that field. Bytes beyond the length
-/// in the IP header are ignored.
+/// Offset (from the IP header) and right value of the checksum field of the packet that begins with
+/// `head` and goes on in `rest`, whatever the field holds. `head` must hold the headers up to and
+/// with that field. Bytes beyond the length in the IP header are ignored.
 pub fn compute_parts<'a>(
     head: &'a [u8],
     rest: impl IntoIterator<Item = &'a [u8]>,
@@ -130,8 +137,9 @@ pub fn compute_parts<'a>(
     Ok((found.field, if found.udp { found.sum.finish_udp() } else { found.sum.finish() }))
 }
 
-/// Computes and writes the checksum of TCP, UDP, ICMP or ICMPv6 in the IPv4 or IPv6 packet at `packet[0]`, whatever
-/// the field holds: for a packet whose sender left the checksum "partial". IPv4's header checksum isn't touched.
+/// Computes and writes the checksum of TCP, UDP, ICMP or ICMPv6 in the IPv4 or IPv6 packet at
+/// `packet[0]`, whatever the field holds: for a packet whose sender left the checksum "partial".
+/// IPv4's header checksum isn't touched.
 pub fn finish(packet: &mut [u8]) -> Result<(), L4Error> {
     let (field, value) = compute_parts(packet, [])?;
     packet[field..field + 2].copy_from_slice(&value.to_be_bytes());
@@ -156,19 +164,20 @@ pub fn verify_parts<'a>(
     })
 }
 
-/// Completes a partial checksum as `virtio_net_hdr` describes it (`csum_start`, `csum_offset`, VIRTIO 1.2 §5.1.6.2):
-/// sums from `start` to the end, where the field at `start + offset` holds the sum of the pseudo-header. False, and
-/// nothing written, if the field isn't within the bytes.
+/// Completes a partial checksum as `virtio_net_hdr` describes it (`csum_start`, `csum_offset`,
+/// VIRTIO 1.2 §5.1.6.2): sums from `start` to the end, where the field at `start + offset` holds
+/// the sum of the pseudo-header. False, and nothing written, if the field isn't within the bytes.
 pub fn finish_partial(frame: &mut [u8], start: usize, offset: usize) -> bool {
     let Some(body) = frame.get_mut(start..) else { return false };
-    // 0 becomes 0xffff for every protocol: equal in one's complement, and 0 would mean "none" in UDP
+    // 0 becomes 0xffff for every protocol: equal in one's complement, and 0 would mean "none" in
+    // UDP
     let value = Sum::of(body).finish_udp();
     let field = body.get_mut(offset..).and_then(|field| field.first_chunk_mut());
     field.map(|field| *field = value.to_be_bytes()).is_some()
 }
 
-/// Writes the "partial" checksum (the sum of the pseudo-header) for a device or kernel that completes it. Returns
-/// `csum_start` and `csum_offset`, counted from the IP header.
+/// Writes the "partial" checksum (the sum of the pseudo-header) for a device or kernel that
+/// completes it. Returns `csum_start` and `csum_offset`, counted from the IP header.
 pub fn set_partial(packet: &mut [u8]) -> Result<(usize, usize), L4Error> {
     let upper = UpperLayer::find(packet)?;
     let at = match upper.protocol {
@@ -179,7 +188,9 @@ pub fn set_partial(packet: &mut [u8]) -> Result<(usize, usize), L4Error> {
     if upper.is_fragment() {
         return Err(L4Error::Fragment);
     }
-    let sum = pseudo_sum(packet, upper.protocol, upper.payload_len()).ok_or(L4Error::Truncated)?.partial();
+    let sum = pseudo_sum(packet, upper.protocol, upper.payload_len())
+        .ok_or(L4Error::Truncated)?
+        .partial();
     let field = packet.get_mut(upper.offset + at..).and_then(|field| field.first_chunk_mut());
     *field.ok_or(L4Error::Truncated)? = sum.to_be_bytes();
     Ok((upper.offset, at))

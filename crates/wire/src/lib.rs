@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packet formats as pure functions over bytes: no I/O, no allocation on the packet path, no `unsafe`.
+//! Packet formats as pure functions over bytes: no I/O, no allocation on the packet path, no
+//! `unsafe`.
 //!
-//! Header structs are views: alignment 1, wire byte order, exactly as long as the fixed part of the header.
-//! [`Header::view`] turns the front of a byte slice into a reference with one length check, after which every field
-//! is a plain load:
+//! Header structs are views: alignment 1, wire byte order, exactly as long as the fixed part of the
+//! header. [`Header::view`] turns the front of a byte slice into a reference with one length check,
+//! after which every field is a plain load:
 //!
 //! ```
 //! use wire::{Header, IpHeader, Ipv4Header};
@@ -12,7 +13,8 @@
 //! assert_eq!(ip.header_len(), 20);
 //! ```
 //!
-//! Integer fields are big-endian [`U16`], [`U32`], [`U64`]: `field.get()` and `field.set(x)` speak host order.
+//! Integer fields are big-endian [`U16`], [`U32`], [`U64`]: `field.get()` and `field.set(x)` speak
+//! host order.
 #![forbid(unsafe_code)]
 
 mod arp;

@@ -80,8 +80,8 @@ impl MacAddr {
         self.0[0] & 2 != 0
     }
 
-    /// A locally administered unicast address `02:fe:…` whose lower four bytes are drawn from `seed`.
-    /// Equal seeds give equal addresses.
+    /// A locally administered unicast address `02:fe:…` whose lower four bytes are drawn from
+    /// `seed`. Equal seeds give equal addresses.
     pub const fn local(seed: u64) -> Self {
         // splitmix64's finaliser: neighbouring seeds give unrelated addresses
         let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -149,11 +149,17 @@ impl core::error::Error for ParseMacError {}
 impl FromStr for MacAddr {
     type Err = ParseMacError;
 
-    /// `aa:bb:cc:dd:ee:ff`, `aa-bb-cc-dd-ee-ff` (one or two digits a byte) or `aabb.ccdd.eeff` (one to four a group).
+    /// `aa:bb:cc:dd:ee:ff`, `aa-bb-cc-dd-ee-ff` (one or two digits a byte) or `aabb.ccdd.eeff` (one
+    /// to four a group).
     fn from_str(text: &str) -> Result<Self, ParseMacError> {
         let hex = |group: &str, max: usize| {
-            let ok = (1..=max).contains(&group.len()) && group.bytes().all(|b| b.is_ascii_hexdigit());
-            if ok { u16::from_str_radix(group, 16).map_err(|_| ParseMacError) } else { Err(ParseMacError) }
+            let ok =
+                (1..=max).contains(&group.len()) && group.bytes().all(|b| b.is_ascii_hexdigit());
+            if ok {
+                u16::from_str_radix(group, 16).map_err(|_| ParseMacError)
+            } else {
+                Err(ParseMacError)
+            }
         };
         let mut octets = [0u8; 6];
         if text.contains('.') {
@@ -180,7 +186,8 @@ mod tests {
     #[test]
     fn parses_the_three_forms() {
         let mac = MacAddr([0x02, 0xfe, 0x12, 0x34, 0x56, 0x78]);
-        for text in ["02:fe:12:34:56:78", "2:FE:12:34:56:78", "02-fe-12-34-56-78", "02fe.1234.5678"] {
+        for text in ["02:fe:12:34:56:78", "2:FE:12:34:56:78", "02-fe-12-34-56-78", "02fe.1234.5678"]
+        {
             assert_eq!(text.parse(), Ok(mac), "{text}");
         }
         assert_eq!("0.0.1".parse(), Ok(MacAddr([0, 0, 0, 0, 0, 1])));
@@ -208,7 +215,10 @@ mod tests {
         let one = MacAddr::local(1);
         assert!(one.is_local() && one.is_unicast() && !one.is_zero());
         assert_ne!(one, MacAddr::local(2));
-        assert_eq!(MacAddr::ip4_multicast([239, 129, 2, 3].into()).to_string(), "01:00:5e:01:02:03");
+        assert_eq!(
+            MacAddr::ip4_multicast([239, 129, 2, 3].into()).to_string(),
+            "01:00:5e:01:02:03"
+        );
         let solicited = "ff02::1:ff28:9c5a".parse().unwrap();
         assert_eq!(MacAddr::ip6_multicast(solicited).to_string(), "33:33:ff:28:9c:5a");
         assert_eq!(format!("{:>19}|{:<19}|", one, one), format!("  {one}|{one}  |"));

@@ -10,9 +10,11 @@ use crate::{Header, Icmp6Type, U16};
 /// Destination of version 2's reports: all routers that speak it.
 pub const ALL_MLD2_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x16);
 
-/// Query of either version, and version 1's report and done: 24 bytes. A query of version 2 has 4 bytes more and sources
-/// (RFC 3810 §5.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+/// Query of either version, and version 1's report and done: 24 bytes. A query of version 2 has 4
+/// bytes more and sources (RFC 3810 §5.1).
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct MldMessage {
     /// Message type.
@@ -50,7 +52,8 @@ impl MldMessage {
         self.group.into()
     }
 
-    /// Milliseconds within which an answer is wanted (RFC 3810 §5.1.3; below 32768 the same in version 1).
+    /// Milliseconds within which an answer is wanted (RFC 3810 §5.1.3; below 32768 the same in
+    /// version 1).
     pub fn max_response_ms(&self) -> u32 {
         match u32::from(self.max_response.get()) {
             code @ 0..0x8000 => code,
@@ -60,7 +63,9 @@ impl MldMessage {
 }
 
 /// Version 2's report, 8 bytes; records follow (RFC 3810 §5.2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct Mld2Report {
     /// Message type.
@@ -97,7 +102,9 @@ impl Mld2Report {
 }
 
 /// A record of a report, 20 bytes; sources and auxiliary data follow (RFC 3810 §5.2.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct Mld2Record {
     /// [`Mld2Record::IS_EXCLUDE`] and the like.
@@ -156,7 +163,8 @@ mod tests {
         first.sources = U16::new(1);
         bytes.extend(first.as_bytes().iter().chain(&[7; 16]));
         bytes.extend(Mld2Record::new(Mld2Record::TO_EXCLUDE, groups[1]).as_bytes());
-        let seen: Vec<_> = Mld2Report::records(&bytes).map(|r| (r.kind, Ipv6Addr::from(r.group))).collect();
+        let seen: Vec<_> =
+            Mld2Report::records(&bytes).map(|r| (r.kind, Ipv6Addr::from(r.group))).collect();
         assert_eq!(seen, [(2, groups[0]), (4, groups[1])]);
         assert_eq!(Mld2Report::records(&bytes[..63]).count(), 1);
         assert_eq!(MldMessage::LEN, 24);
@@ -165,7 +173,9 @@ mod tests {
     #[test]
     fn response_codes() {
         let mut query = MldMessage::new(Icmp6Type::MLD_QUERY, Ipv6Addr::UNSPECIFIED);
-        for (code, want) in [(10_000, 10_000), (0x7fff, 0x7fff), (0x8000, 0x8000), (0xffff, 0x1fff << 10)] {
+        for (code, want) in
+            [(10_000, 10_000), (0x7fff, 0x7fff), (0x8000, 0x8000), (0xffff, 0x1fff << 10)]
+        {
             query.max_response = U16::new(code);
             assert_eq!(query.max_response_ms(), want);
         }

@@ -6,7 +6,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::U32;
 
 /// A label stack entry, 4 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(transparent)]
 pub struct MplsLabel(pub U32);
 
@@ -23,7 +25,8 @@ impl MplsLabel {
     /// An entry; `label` is cut to 20 bits, `class` to 3.
     #[inline(always)]
     pub fn new(label: u32, class: u8, bottom: bool, ttl: u8) -> Self {
-        let bits = label << 12 | u32::from(class & 7) << 9 | u32::from(bottom) << 8 | u32::from(ttl);
+        let bits =
+            label << 12 | u32::from(class & 7) << 9 | u32::from(bottom) << 8 | u32::from(ttl);
         Self(U32::new(bits))
     }
 
@@ -60,7 +63,10 @@ mod tests {
     fn fields() {
         let entry = MplsLabel::new(0xabcde, 5, true, 64);
         assert_eq!(entry.as_bytes(), [0xab, 0xcd, 0xeb, 0x40]);
-        assert_eq!((entry.label(), entry.class(), entry.is_bottom(), entry.ttl()), (0xabcde, 5, true, 64));
+        assert_eq!(
+            (entry.label(), entry.class(), entry.is_bottom(), entry.ttl()),
+            (0xabcde, 5, true, 64)
+        );
         assert!(!MplsLabel::new(u32::MAX, 0, false, 0).is_bottom());
     }
 }

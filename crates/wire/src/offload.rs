@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Work that a packet leaves to the next machine: a checksum to be completed, a long TCP or UDP payload to be cut
-//! into segments; and the header by which the Linux kernel and virtio devices request it.
+//! Work that a packet leaves to the next machine: a checksum to be completed, a long TCP or UDP
+//! payload to be cut into segments; and the header by which the Linux kernel and virtio devices
+//! request it.
 
 mod check;
 
@@ -14,8 +15,9 @@ pub enum Csum {
     None,
     /// Verified, or known to be right because the packet never left this host.
     Valid,
-    /// The checksum field holds the sum of the pseudo-header only: the ones' complement sum of the bytes from `start`
-    /// to the end of the packet has to be stored at `start + offset`. The contents are to be trusted.
+    /// The checksum field holds the sum of the pseudo-header only: the ones' complement sum of the
+    /// bytes from `start` to the end of the packet has to be stored at `start + offset`. The
+    /// contents are to be trusted.
     Partial {
         /// First byte that is summed, from the start of the frame.
         start: u16,
@@ -35,7 +37,8 @@ pub enum GsoKind {
     UdpL4,
 }
 
-/// A packet that has to be cut into segments before it reaches a wire (generic segmentation offload).
+/// A packet that has to be cut into segments before it reaches a wire (generic segmentation
+/// offload).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gso {
     /// Kind of the segments.
@@ -44,7 +47,8 @@ pub struct Gso {
     pub ecn: bool,
     /// Payload of a segment in bytes; never 0.
     pub size: u16,
-    /// Length of all headers, from the start of the frame to the payload. From a peer it is a hint, to be checked.
+    /// Length of all headers, from the start of the frame to the payload. From a peer it is a
+    /// hint, to be checked.
     pub hdr_len: u16,
 }
 
@@ -80,8 +84,8 @@ impl Gso {
         if self.ecn { kind | GSO_ECN } else { kind }
     }
 
-    /// The inverse of [`Gso::vnet_type`]: the kind, and whether ECN is in use; `None` for a kind that this crate doesn't
-    /// know, and for none.
+    /// The inverse of [`Gso::vnet_type`]: the kind, and whether ECN is in use; `None` for a kind
+    /// that this crate doesn't know, and for none.
     #[inline(always)]
     pub const fn from_vnet_type(gso_type: u8) -> Option<(GsoKind, bool)> {
         let kind = match gso_type & !GSO_ECN {
@@ -104,14 +108,18 @@ impl Offload {
         matches!(self.csum, Csum::Partial { .. }) || self.gso.is_some()
     }
 
-    /// Reads a `virtio_net_hdr` (virtio 1.3 §5.1.6; flags, gso_type, hdr_len, gso_size, csum_start, csum_offset) with
-    /// 16-bit fields in host order, as AF_PACKET sockets and tun devices use it. `None` if it asks for a kind of
-    /// segmentation that this crate doesn't know, or for segments of no size.
+    /// Reads a `virtio_net_hdr` (virtio 1.3 §5.1.6; flags, gso_type, hdr_len, gso_size, csum_start,
+    /// csum_offset) with 16-bit fields in host order, as AF_PACKET sockets and tun devices use
+    /// it. `None` if it asks for a kind of segmentation that this crate doesn't know, or for
+    /// segments of no size.
     #[inline(always)]
     pub const fn from_vnet(header: [u8; VNET_HDR_LEN]) -> Option<Self> {
         let [flags, gso_type, h0, h1, g0, g1, s0, s1, o0, o1] = header;
         let csum = if flags & NEEDS_CSUM != 0 {
-            Csum::Partial { start: u16::from_ne_bytes([s0, s1]), offset: u16::from_ne_bytes([o0, o1]) }
+            Csum::Partial {
+                start: u16::from_ne_bytes([s0, s1]),
+                offset: u16::from_ne_bytes([o0, o1]),
+            }
         } else if flags & DATA_VALID != 0 {
             Csum::Valid
         } else {
@@ -121,8 +129,12 @@ impl Offload {
             return Some(Self { csum, gso: None });
         }
         let Some((kind, ecn)) = Gso::from_vnet_type(gso_type) else { return None };
-        let gso =
-            Gso { kind, ecn, size: u16::from_ne_bytes([g0, g1]), hdr_len: u16::from_ne_bytes([h0, h1]) };
+        let gso = Gso {
+            kind,
+            ecn,
+            size: u16::from_ne_bytes([g0, g1]),
+            hdr_len: u16::from_ne_bytes([h0, h1]),
+        };
         if gso.size == 0 { None } else { Some(Self { csum, gso: Some(gso) }) }
     }
 
@@ -143,8 +155,8 @@ impl Offload {
         [flags, gso_type, h0, h1, g0, g1, s0, s1, o0, o1]
     }
 
-    /// The same after `delta` bytes were put in front of the transport header (a VLAN tag: 4), or taken away
-    /// (negative).
+    /// The same after `delta` bytes were put in front of the transport header (a VLAN tag: 4), or
+    /// taken away (negative).
     #[inline(always)]
     #[must_use]
     pub const fn shifted(mut self, delta: i16) -> Self {
@@ -165,7 +177,8 @@ mod tests {
 
     #[test]
     fn reads_what_linux_writes() {
-        // a TCP super-packet over IPv4 with 12 bytes of TCP options, as captured from a veth (little-endian host)
+        // a TCP super-packet over IPv4 with 12 bytes of TCP options, as captured from a veth
+        // (little-endian host)
         #[cfg(target_endian = "little")]
         {
             let header = [1, 1, 66, 0, 0xa8, 0x05, 34, 0, 16, 0];
@@ -175,7 +188,11 @@ mod tests {
             assert_eq!(offload.to_vnet(), header);
         }
         assert_eq!(Offload::from_vnet([0; VNET_HDR_LEN]), Some(Offload::NONE));
-        assert_eq!(Offload::from_vnet([0, 3, 0, 0, 1, 1, 0, 0, 0, 0]), None, "UDP fragmentation is history");
+        assert_eq!(
+            Offload::from_vnet([0, 3, 0, 0, 1, 1, 0, 0, 0, 0]),
+            None,
+            "UDP fragmentation is history"
+        );
         assert_eq!(Offload::from_vnet([0, 1, 0, 0, 0, 0, 0, 0, 0, 0]), None, "segments of 0 bytes");
     }
 

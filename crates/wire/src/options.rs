@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Options as IPv4 and TCP write them: a kind, a length that counts both bytes, data; two kinds are a lone byte.
+//! Options as IPv4 and TCP write them: a kind, a length that counts both bytes, data; two kinds are
+//! a lone byte.
 
 use core::fmt;
 
@@ -29,9 +30,9 @@ impl fmt::Display for OptionError {
 
 impl core::error::Error for OptionError {}
 
-/// Iterator over options. No-operation bytes are stepped over, end-of-list or the last byte ends it, a length below
-/// two or beyond the end gives one error and ends it. Every step consumes a byte, so there are at most as many steps
-/// as bytes.
+/// Iterator over options. No-operation bytes are stepped over, end-of-list or the last byte ends
+/// it, a length below two or beyond the end gives one error and ends it. Every step consumes a
+/// byte, so there are at most as many steps as bytes.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
     bytes: &'a [u8],
@@ -99,9 +100,13 @@ mod tests {
 
     #[test]
     fn malformed() {
-        for (bytes, offset) in
-            [(&[8u8][..], 0), (&[8, 0], 0), (&[8, 1], 0), (&[1, 1, 8, 3], 2), (&[8, 2, 7, 255, 0], 2)]
-        {
+        for (bytes, offset) in [
+            (&[8u8][..], 0),
+            (&[8, 0], 0),
+            (&[8, 1], 0),
+            (&[1, 1, 8, 3], 2),
+            (&[8, 2, 7, 255, 0], 2),
+        ] {
             let last = Options::new(bytes).last();
             assert_eq!(last, Some(Err(OptionError { offset })), "{bytes:?}");
         }

@@ -9,8 +9,8 @@ use core::{
 
 use crate::{Address, Family};
 
-/// An address and how many of its leading bits name the network. Host bits are kept as given, because an interface
-/// address has them; [`Prefix::network`] clears them.
+/// An address and how many of its leading bits name the network. Host bits are kept as given,
+/// because an interface address has them; [`Prefix::network`] clears them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix<A> {
     addr: A,
@@ -87,7 +87,8 @@ impl<A: Address> Prefix<A> {
         self.len <= other.len && self.contains(other.addr)
     }
 
-    /// The highest address of the network; for IPv4 its broadcast address, if the length is below 31.
+    /// The highest address of the network; for IPv4 its broadcast address, if the length is below
+    /// 31.
     #[inline(always)]
     pub fn last(&self) -> A {
         self.addr | !self.mask()
@@ -117,7 +118,8 @@ pub enum ParsePrefixError {
     NoLength,
     /// The part before the `/` is no address of this family.
     Address,
-    /// The part after the `/` is no number, or one above the width of the address, which is given here.
+    /// The part after the `/` is no number, or one above the width of the address, which is given
+    /// here.
     Length(u8),
 }
 
@@ -166,7 +168,10 @@ mod tests {
         assert_eq!("10.0.0.0".parse::<Ip4Prefix>(), Err(ParsePrefixError::NoLength));
         assert_eq!("::/0".parse::<Ip4Prefix>(), Err(ParsePrefixError::Address));
         for len in ["", "+1", "-1", "33", "1000", "8 ", "a"] {
-            assert_eq!(format!("10.0.0.0/{len}").parse::<Ip4Prefix>(), Err(ParsePrefixError::Length(32)));
+            assert_eq!(
+                format!("10.0.0.0/{len}").parse::<Ip4Prefix>(),
+                Err(ParsePrefixError::Length(32))
+            );
         }
     }
 

@@ -9,7 +9,17 @@ use crate::{Options, U16, U32};
 
 /// The control bits of a segment.
 #[derive(
-    Clone, Copy, PartialEq, Eq, Hash, Default, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Default,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+    Unaligned,
 )]
 #[repr(transparent)]
 pub struct TcpFlags(pub u8);
@@ -64,8 +74,11 @@ impl fmt::Display for TcpFlags {
     /// `SYN ACK`; `none` for no bit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NAMES: [&str; 8] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"];
-        let mut names =
-            NAMES.iter().enumerate().filter(|(bit, _)| self.0 >> bit & 1 != 0).map(|(_, name)| name);
+        let mut names = NAMES
+            .iter()
+            .enumerate()
+            .filter(|(bit, _)| self.0 >> bit & 1 != 0)
+            .map(|(_, name)| name);
         let Some(first) = names.next() else { return f.write_str("none") };
         f.write_str(first)?;
         names.try_for_each(|name| write!(f, " {name}"))
@@ -97,7 +110,17 @@ impl TcpOptionKind {
 
 /// The fixed part of a TCP header, 20 bytes.
 #[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Debug,
+    Default,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+    Unaligned,
 )]
 #[repr(C)]
 pub struct TcpHeader {
@@ -131,7 +154,8 @@ impl TcpHeader {
         usize::from(self.data_offset >> 4) * 4
     }
 
-    /// The options of the segment that starts at `segment[0]`; none if the bytes or the header length don't hold any.
+    /// The options of the segment that starts at `segment[0]`; none if the bytes or the header
+    /// length don't hold any.
     #[inline(always)]
     pub fn options(segment: &[u8]) -> Options<'_> {
         let len = segment.get(12).map_or(0, |offset| usize::from(offset >> 4) * 4);

@@ -20,7 +20,8 @@ pub struct UpperLayer {
     pub fragment_offset: usize,
     /// Fragments with higher offsets exist.
     pub more_fragments: bool,
-    /// IPv6: a routing header has segments left, so the destination field isn't the last destination (RFC 8200 §8.1).
+    /// IPv6: a routing header has segments left, so the destination field isn't the last
+    /// destination (RFC 8200 §8.1).
     pub routed: bool,
 }
 
@@ -51,8 +52,8 @@ impl fmt::Display for UpperError {
 impl core::error::Error for UpperError {}
 
 impl UpperLayer {
-    /// Of the IPv4 or IPv6 packet at `packet[0]`. The bytes need to hold the IP headers only, so `end` may lie beyond
-    /// them.
+    /// Of the IPv4 or IPv6 packet at `packet[0]`. The bytes need to hold the IP headers only, so
+    /// `end` may lie beyond them.
     #[inline]
     pub fn find(packet: &[u8]) -> Result<Self, UpperError> {
         match packet.first().ok_or(UpperError::Truncated)? >> 4 {
@@ -89,8 +90,8 @@ impl UpperLayer {
         })
     }
 
-    /// As [`UpperLayer::find`], for IPv6; the version field isn't looked at. Jumbograms are not understood: their
-    /// `end` is 40, an error.
+    /// As [`UpperLayer::find`], for IPv6; the version field isn't looked at. Jumbograms are not
+    /// understood: their `end` is 40, an error.
     #[inline]
     pub fn find6(packet: &[u8]) -> Result<Self, UpperError> {
         let ip = Ipv6Header::view(packet).ok_or(UpperError::Truncated)?;

@@ -5,8 +5,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 pub use zerocopy::byteorder::network_endian::{U16, U32, U64};
 
-/// A header of fixed size that any bytes are a valid value of. Implemented for every type with the five zerocopy
-/// derives, so a feature can declare its own.
+/// A header of fixed size that any bytes are a valid value of. Implemented for every type with the
+/// five zerocopy derives, so a feature can declare its own.
 pub trait Header: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned + Sized {
     /// Bytes on the wire.
     const LEN: usize = size_of::<Self>();

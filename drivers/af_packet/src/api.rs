@@ -29,10 +29,13 @@ fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: AfPacketCreateV3| {
         let mac = given(r.hw_addr, r.use_random_hw_addr);
         let mode = if r.mode == AfPacketMode::Ip { Mode::Ip } else { Mode::Ethernet };
-        let config = Config { rx_queues: r.num_rx_queues.max(1), mode, ..Config::new(r.host_if_name.0) };
+        let config =
+            Config { rx_queues: r.num_rx_queues.max(1), mode, ..Config::new(r.host_if_name.0) };
         Ok(AfPacketCreateV3Reply { sw_if_index: create(w, config, mac, r.flags)?.into() })
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: AfPacketDelete| control::delete(w, r.host_if_name.as_str()));
+    m.call(|w: &World, _: &Caller<'_, World>, r: AfPacketDelete| {
+        control::delete(w, r.host_if_name.as_str())
+    });
     m.call(|w: &World, _: &Caller<'_, World>, r: AfPacketSetL4CksumOffload| {
         let name = w.get::<Interfaces>().name(r.sw_if_index.existing(w)?);
         control::set_l4_checksum_offload(w, &name, r.set)
@@ -50,7 +53,12 @@ fn given(mac: MacAddress, random: bool) -> Option<MacAddr> {
     (!random).then(|| mac.into())
 }
 
-fn create(w: &World, config: Config, mac: Option<MacAddr>, flags: AfPacketFlags) -> Result<SwIfIndex> {
+fn create(
+    w: &World,
+    config: Config,
+    mac: Option<MacAddr>,
+    flags: AfPacketFlags,
+) -> Result<SwIfIndex> {
     let qdisc_bypass = flags.has(AfPacketFlags::QDISC_BYPASS);
     let new = Create {
         config: Config { qdisc_bypass, ..config },
@@ -80,7 +88,8 @@ msg::flags! {
     }
 }
 
-/// Makes an interface of an interface of the Linux kernel; `af_packet_create_v3` is newer. Offloads are on.
+/// Makes an interface of an interface of the Linux kernel; `af_packet_create_v3` is newer. Offloads
+/// are on.
 #[derive(Message)]
 #[msg(reply)]
 pub struct AfPacketCreate {
@@ -151,7 +160,8 @@ pub struct AfPacketCreateV3 {
     pub rx_frames_per_block: u32,
     /// See `rx_frame_size`.
     pub tx_frames_per_block: u32,
-    /// Past the kernel's queueing discipline; checksums and segmentation left to the kernel. Rings are of version 2 in any case.
+    /// Past the kernel's queueing discipline; checksums and segmentation left to the kernel. Rings
+    /// are of version 2 in any case.
     pub flags: AfPacketFlags,
     /// Receive queues.
     #[wire(default = "1")]

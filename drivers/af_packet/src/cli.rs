@@ -26,13 +26,17 @@ pub const COMMANDS: &[Command<World>] = &[
         path: "set host-interface l4-cksum-offload",
         usage: "<ifname:host-interface> <state:on|off>",
         help: "Leave the checksums of sent packets to the kernel, or complete them here",
-        run: |w, m| done(control::set_l4_checksum_offload(w, m.str("ifname"), m.str("state") == "on"), m),
+        run: |w, m| {
+            done(control::set_l4_checksum_offload(w, m.str("ifname"), m.str("state") == "on"), m)
+        },
     },
     Command {
         path: "set host-interface qdisc-bypass",
         usage: "<ifname:host-interface> <state:enable|disable>",
         help: "Send past the kernel's queueing discipline",
-        run: |w, m| done(control::set_qdisc_bypass(w, m.str("ifname"), m.str("state") == "enable"), m),
+        run: |w, m| {
+            done(control::set_qdisc_bypass(w, m.str("ifname"), m.str("state") == "enable"), m)
+        },
     },
 ];
 

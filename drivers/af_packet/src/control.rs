@@ -18,7 +18,8 @@ use wire::MacAddr;
 pub struct Create {
     /// The kernel's interface and how it is opened. `tx_queues` is set to the number of threads.
     pub config: Config,
-    /// Our own address; drawn from the kernel's, and so the same after a restart, if none is given.
+    /// Our own address; drawn from the kernel's, and so the same after a restart, if none is
+    /// given.
     pub mac: Option<MacAddr>,
     /// True if checksums and segmentation are left to the kernel.
     pub offloads: bool,
@@ -75,7 +76,8 @@ fn refused(error: &std::io::Error) -> Error {
 
 /// Makes `host-NAME` of the kernel's interface NAME. It is down at first.
 ///
-/// While a saved configuration is loaded, one whose interface in the kernel is missing is made all the same, and waits for it.
+/// While a saved configuration is loaded, one whose interface in the kernel is missing is made all
+/// the same, and waits for it.
 ///
 /// # Errors
 /// A name that is in use here, or doesn't exist in the kernel; what the kernel says.
@@ -84,12 +86,12 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let hosts = world.get::<Hosts>();
     let host_name = config.name.clone();
     if hosts.all().contains_key(&host_name) {
-        return Err(
-            Error::failed(format!("host-{host_name} is there already")).retval(retval::IF_ALREADY_EXISTS)
-        );
+        return Err(Error::failed(format!("host-{host_name} is there already"))
+            .retval(retval::IF_ALREADY_EXISTS));
     }
     if mac.is_some_and(|mac| mac.is_multicast() || mac.is_zero()) {
-        return Err(Error::parse("the MAC address isn't one of a single host").retval(retval::INVALID_VALUE));
+        return Err(Error::parse("the MAC address isn't one of a single host")
+            .retval(retval::INVALID_VALUE));
     }
     config.tx_queues = u16::try_from(world.threads()).unwrap_or(u16::MAX);
     let open = match HostInterface::open(&config) {
@@ -105,7 +107,9 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let (ip, queues) = (config.mode == Mode::Ip, config.rx_queues);
     let made = match open {
         Some(open) => HostDevice::new(config, takes, (mac, given), open),
-        None => HostDevice::waiting(config, takes, (mac, given)).map(|device| (device, vec![], vec![])),
+        None => {
+            HostDevice::waiting(config, takes, (mac, given)).map(|device| (device, vec![], vec![]))
+        }
     };
     let (device, rx, tx) = made.map_err(failed(&format!("host interface {host_name}")))?;
     let device = Arc::new(device);
@@ -123,10 +127,9 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let news = failed("news of the host's links");
     let links = world.get::<Links>();
     let started = match &link {
-        Some(link) => device
-            .rx
-            .open(world, sw_if, ip, rx)
-            .and_then(|()| links.follow(world, None, link.index, sw_if, device.clone()).map_err(news)),
+        Some(link) => device.rx.open(world, sw_if, ip, rx).and_then(|()| {
+            links.follow(world, None, link.index, sw_if, device.clone()).map_err(news)
+        }),
         None => {
             device.rx.reserve(world, sw_if, ip, queues);
             links.await_link(world, &host_name, sw_if, device.clone()).map_err(news)
@@ -149,8 +152,12 @@ pub(crate) fn write_config(world: &World, config: &mut RunningConfig) {
     let indices: Vec<_> = all.keys().copied().collect();
     let names = world.get::<Hosts>().names();
     config.interfaces(indices, move |world, sw_if, lines| {
-        let device =
-            world.get::<Hosts>().all().get(&all[&sw_if]).filter(|(index, _)| *index == sw_if).cloned();
+        let device = world
+            .get::<Hosts>()
+            .all()
+            .get(&all[&sw_if])
+            .filter(|(index, _)| *index == sw_if)
+            .cloned();
         device.into_iter().for_each(|(_, device)| device.say_made(lines));
     });
     config.list(Phase::DEVICES, names, |world, name, lines| {

@@ -40,8 +40,8 @@ pub fn failed(doing: &str) -> impl Fn(io::Error) -> Error {
     move |error| Error::failed(format!("{doing}: {error}")).retval(retval::SYSCALL_ERROR_1)
 }
 
-/// Configures an interface that was opened: it receives frames for our own address and for groups, but none before it
-/// is taken up.
+/// Configures an interface that was opened: it receives frames for our own address and for groups,
+/// but none before it is taken up.
 fn prepare(control: &Control, mode: Mode, mac: MacAddr, promiscuous: bool) -> io::Result<()> {
     control.set_receiving(false)?;
     if mode == Mode::Ethernet {
@@ -69,7 +69,11 @@ impl HostDevice {
     }
 
     /// A device whose interface in the kernel isn't there yet.
-    pub fn waiting(config: Config, takes: Takes, mac: (MacAddr, Option<MacAddr>)) -> io::Result<Self> {
+    pub fn waiting(
+        config: Config,
+        takes: Takes,
+        mac: (MacAddr, Option<MacAddr>),
+    ) -> io::Result<Self> {
         let link = Link { name: config.name.clone(), ..Link::default() };
         Self::with(config, takes, mac, link, None)
     }
@@ -143,7 +147,10 @@ impl HostDevice {
         }
         lines.push(line, format!("delete host-interface name {name}"));
         if state.control.is_none() {
-            lines.waits(format!("the host has no interface {}: opened when it comes", state.config.name));
+            lines.waits(format!(
+                "the host has no interface {}: opened when it comes",
+                state.config.name
+            ));
         }
     }
 
@@ -164,7 +171,8 @@ impl HostDevice {
         }
     }
 
-    /// The kernel's interface is there, or there again: opens it, and gives it all that was set meanwhile.
+    /// The kernel's interface is there, or there again: opens it, and gives it all that was set
+    /// meanwhile.
     fn reopen(&self, world: &World, sw_if: SwIfIndex, link: &mut Link) -> io::Result<()> {
         let interfaces = world.get::<Interfaces>();
         let text = |error: Error| io::Error::other(error.to_string());
@@ -174,7 +182,9 @@ impl HostDevice {
                 (state.config.name.clone(), state.made.0)
             };
             let mac = given.unwrap_or_else(|| driver::own_mac(&name, link.mac));
-            interfaces.note_made(world, sw_if, mac, link.mtu.min(u16::MAX.into()) as u16).map_err(text)?;
+            interfaces
+                .note_made(world, sw_if, mac, link.mtu.min(u16::MAX.into()) as u16)
+                .map_err(text)?;
             let mut state = self.state();
             (state.mac, state.unseen) = (interfaces.get(sw_if).map_err(text)?.mac, false);
         }
@@ -193,7 +203,9 @@ impl HostDevice {
         let open = HostInterface::open(&config)?;
         prepare(&open.control, config.mode, mac, promiscuous)?;
         let ip = config.mode == Mode::Ip;
-        self.rx.open(world, sw_if, ip, open.rx).map_err(|error| io::Error::other(error.to_string()))?;
+        self.rx
+            .open(world, sw_if, ip, open.rx)
+            .map_err(|error| io::Error::other(error.to_string()))?;
         if up {
             open.control.set_receiving(true)?;
         }

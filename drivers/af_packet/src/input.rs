@@ -35,11 +35,17 @@ impl driver::RxQueue for RxQueue {
         let drops = self.take_drops();
         // The kernel counts as long as the socket is open.
         let missed = self.stats().take().map_or(0, |count| count.dropped);
-        Losses { missed, errors: drops.truncated, unknown_offload: drops.unknown_offload, bad_desc: 0 }
+        Losses {
+            missed,
+            errors: drops.truncated,
+            unknown_offload: drops.unknown_offload,
+            bad_desc: 0,
+        }
     }
 
     fn idle(&mut self) {
-        // The link went down: the link monitor reports that; here it only keeps the descriptor readable.
+        // The link went down: the link monitor reports that; here it only keeps the descriptor
+        // readable.
         let _ = self.take_error();
     }
 }

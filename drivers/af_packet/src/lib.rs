@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Host interfaces: an interface of the Linux kernel (veth, a NIC, a bridge) as one of ours, through AF_PACKET sockets
-//! (packet(7)).
+//! Host interfaces: an interface of the Linux kernel (veth, a NIC, a bridge) as one of ours,
+//! through AF_PACKET sockets (packet(7)).
 //!
-//! `create host-interface name eth0` makes `host-eth0`. It has an address of its own beside the kernel's; the link's state and
-//! MTU follow the kernel's. Super-packets and partial checksums pass as they are, unless that is switched off; then the
-//! processor cuts and completes them.
+//! `create host-interface name eth0` makes `host-eth0`. It has an address of its own beside the
+//! kernel's; the link's state and MTU follow the kernel's. Super-packets and partial checksums pass
+//! as they are, unless that is switched off; then the processor cuts and completes them.
 //!
-//! Nodes: `af-packet-input`, and `host-NAME-tx` for each interface. Receive queues are spread over the workers; every thread
-//! has a transmit queue of its own, so `num-tx-queues` is accepted and has no effect.
+//! Nodes: `af-packet-input`, and `host-NAME-tx` for each interface. Receive queues are spread over
+//! the workers; every thread has a transmit queue of its own, so `num-tx-queues` is accepted and
+//! has no effect.
 //!
-//! Ring version 2 is the default: a single packet is handed over at once, where version 3 waits at least 1 ms for more
-//! of them; version 3 takes less processor time at high rates.
+//! Ring version 2 is the default: a single packet is handed over at once, where version 3 waits at
+//! least 1 ms for more of them; version 3 takes less processor time at high rates.
 //!
-//! Limits: the kernel sees what comes in too. Give the interface no address in the host, or it answers as well.
-//! Frames over 65,535 bytes of IP (BIG TCP) are dropped. Interfaces without link layer (`mode ip`) start no `device-input`
-//! arc. Needs CAP_NET_RAW, and CAP_NET_ADMIN to take the kernel's interface up or to change its MTU.
+//! Limits: the kernel sees what comes in too. Give the interface no address in the host, or it
+//! answers as well. Frames over 65,535 bytes of IP (BIG TCP) are dropped. Interfaces without link
+//! layer (`mode ip`) start no `device-input` arc. Needs CAP_NET_RAW, and CAP_NET_ADMIN to take the
+//! kernel's interface up or to change its MTU.
 #![deny(unsafe_code)]
 
 mod api;
@@ -30,8 +32,8 @@ mod tx;
 
 pub use control::{Create, create, delete, set_l4_checksum_offload, set_qdisc_bypass};
 pub use io::{
-    Config, Control, HostInterface, MAX_FRAME, MAX_PARTS, Membership, Mode, RxCount, RxDrops, RxFrame,
-    RxQueue, RxStats, TxBatch, TxQueue, TxReport, Version, Vlan,
+    Config, Control, HostInterface, MAX_FRAME, MAX_PARTS, Membership, Mode, RxCount, RxDrops,
+    RxFrame, RxQueue, RxStats, TxBatch, TxQueue, TxReport, Version, Vlan,
 };
 
 use graph::{NodeDef, Plugin, StateDef};

@@ -13,7 +13,8 @@ use af_packet::{Config, HostInterface, RxDrops, Version};
 use lab::{connect, namespace, sh, wait};
 use netlink::Namespace;
 
-/// Hosts 10.7.0.1 and 10.7.0.2, and between them a machine that copies frames from `a` to `b` and back.
+/// Hosts 10.7.0.1 and 10.7.0.2, and between them a machine that copies frames from `a` to `b` and
+/// back.
 struct Lab {
     hosts: [Namespace; 2],
     middle: Namespace,
@@ -67,7 +68,12 @@ struct Totals {
     not_sent: AtomicU64,
 }
 
-fn copy(mut rx: af_packet::RxQueue, mut tx: af_packet::TxQueue, stop: &AtomicBool, totals: &Totals) {
+fn copy(
+    mut rx: af_packet::RxQueue,
+    mut tx: af_packet::TxQueue,
+    stop: &AtomicBool,
+    totals: &Totals,
+) {
     const SLOT: usize = 2048;
     let mut memory = vec![0u8; 64 * 34 * SLOT];
     while !stop.load(Relaxed) {
@@ -117,7 +123,8 @@ fn ping(lab: &Lab, arguments: &str) -> String {
 
 fn bad_checksums(lab: &Lab) -> Vec<String> {
     let count = "nstat -asz TcpInCsumErrors UdpInCsumErrors IcmpInCsumErrors IpInHdrErrors";
-    let all = lab.hosts.iter().flat_map(|h| sh(h, count).lines().map(str::to_owned).collect::<Vec<_>>());
+    let all =
+        lab.hosts.iter().flat_map(|h| sh(h, count).lines().map(str::to_owned).collect::<Vec<_>>());
     all.filter(|l| !l.starts_with('#') && l.split_whitespace().nth(1) != Some("0")).collect()
 }
 
@@ -143,7 +150,10 @@ fn hosts_with_offloads() {
             udp["end"]["sum"]["lost_percent"].as_f64().unwrap(),
         );
         assert_eq!(bad_checksums(&lab), [""; 0]);
-        assert!(totals.longest.load(Relaxed) > 30_000, "super-packets pass in one piece: {totals:?}");
+        assert!(
+            totals.longest.load(Relaxed) > 30_000,
+            "super-packets pass in one piece: {totals:?}"
+        );
         assert_eq!(totals.not_sent.load(Relaxed), 0, "{totals:?}");
     }
 }
@@ -163,7 +173,10 @@ fn two_queues_each_way() {
     let Some(lab) = Lab::new(1500) else { return };
     let config = Config { rx_queues: 2, tx_queues: 2, qdisc_bypass: true, ..Config::new("") };
     let (tcp, totals) = lab.forward(&config, || iperf(&lab, "-P 4"));
-    eprintln!("4 connections over 2 queues: TCP {:.1} Gb/s, {totals:?}", gigabits(&tcp, "sum_received"));
+    eprintln!(
+        "4 connections over 2 queues: TCP {:.1} Gb/s, {totals:?}",
+        gigabits(&tcp, "sum_received")
+    );
     assert_eq!(bad_checksums(&lab), [""; 0]);
     assert_eq!(totals.not_sent.load(Relaxed), 0, "{totals:?}");
 }

@@ -14,7 +14,8 @@ use lab::{collect, frame, namespace, send};
 use netlink::Rtnl;
 use wire::offload::Offload;
 
-/// A tun device; what is written to it is received by the interface `tun0`, and the other way round.
+/// A tun device; what is written to it is received by the interface `tun0`, and the other way
+/// round.
 fn tun() -> File {
     let file = File::options().read(true).write(true).open("/dev/net/tun").unwrap();
     // `struct ifreq`: a name of 16 bytes, then the flags

@@ -54,7 +54,10 @@ fn tcpdump_sees_what_is_sent() {
         tcpdump.join().unwrap()
     });
     for flow in 1..=3 {
-        assert!(text.contains(&format!("10.1.0.1.{flow} > 10.2.0.1.4660: UDP, length 58")), "{text}");
+        assert!(
+            text.contains(&format!("10.1.0.1.{flow} > 10.2.0.1.4660: UDP, length 58")),
+            "{text}"
+        );
     }
 }
 
@@ -236,9 +239,16 @@ fn several_queues_share_the_flows() {
         let frames: Vec<_> = (0..600).map(|i| frame(64, i / 3)).collect();
         send(&mut far.tx[0], frames.iter().map(|f| (PLAIN, &f[..])));
         let mut got: Vec<_> = near.rx.iter_mut().map(|rx| collect(rx, 601, bytes)).collect();
-        assert!(got.iter().all(|q| q.len() > 60), "{:?}", got.iter().map(Vec::len).collect::<Vec<_>>());
+        assert!(
+            got.iter().all(|q| q.len() > 60),
+            "{:?}",
+            got.iter().map(Vec::len).collect::<Vec<_>>()
+        );
         for queue in &got {
-            assert!(queue.chunk_by(|a, b| a == b).all(|c| c.len() == 3), "a flow stays in its queue");
+            assert!(
+                queue.chunk_by(|a, b| a == b).all(|c| c.len() == 3),
+                "a flow stays in its queue"
+            );
         }
         let mut all: Vec<_> = got.iter_mut().flat_map(std::mem::take).collect();
         all.sort_unstable();
@@ -247,7 +257,10 @@ fn several_queues_share_the_flows() {
         assert!(all == sent, "{base:?}: {} of 600, each once", all.len());
         near.tx.iter_mut().for_each(|tx| send(tx, [(PLAIN, &frames[0][..])]));
         assert_eq!(collect(&mut far.rx[0], 2, bytes).len(), 2);
-        assert!(near.rx.iter_mut().all(|rx| rx.recv(1, |_| ()) == 0), "nor what a sister queue sent");
+        assert!(
+            near.rx.iter_mut().all(|rx| rx.recv(1, |_| ()) == 0),
+            "nor what a sister queue sent"
+        );
     }
 }
 

@@ -24,7 +24,9 @@ fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: MemifCreate| {
         Ok(MemifCreateReply { sw_if_index: create(w, r.into())?.into() })
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: MemifDelete| control::delete(w, r.sw_if_index.existing(w)?));
+    m.call(|w: &World, _: &Caller<'_, World>, r: MemifDelete| {
+        control::delete(w, r.sw_if_index.existing(w)?)
+    });
     m.dump(|w: &World, _: &Caller<'_, World>, _: MemifDump| {
         let all = w.get::<Memifs>().devices();
         Ok(all.iter().filter_map(|device| details(w, device)).collect::<Vec<_>>())
@@ -35,7 +37,11 @@ fn messages(m: &mut Messages<World>) {
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: MemifSocketFilenameAddDelV2| {
         let socket_id = match r.is_add {
-            true => control::add_socket(w, Some(r.socket_id).filter(|id| *id != NONE), &r.socket_filename)?,
+            true => control::add_socket(
+                w,
+                Some(r.socket_id).filter(|id| *id != NONE),
+                &r.socket_filename,
+            )?,
             false => control::delete_socket(w, r.socket_id).map(|()| r.socket_id)?,
         };
         Ok(MemifSocketFilenameAddDelV2Reply { socket_id })
@@ -227,8 +233,11 @@ fn details(w: &World, device: &MemifDevice) -> Option<MemifDetails> {
     let i = w.get::<Interfaces>().get(*device.sw_if.get()?).ok()?;
     let (c, state) = (&device.config, device.state());
     let is_client = c.role == Role::Client;
-    let ring =
-        state.link.as_ref().filter(|_| is_client).and_then(|link| link.s2m.first().or(link.m2s.first()));
+    let ring = state
+        .link
+        .as_ref()
+        .filter(|_| is_client)
+        .and_then(|link| link.s2m.first().or(link.m2s.first()));
     Some(MemifDetails {
         sw_if_index: i.sw_if.into(),
         hw_addr: if c.mode == Mode::Ethernet { i.mac.into() } else { MacAddress::default() },

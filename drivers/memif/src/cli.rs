@@ -49,9 +49,9 @@ fn create_socket(w: &World, m: &Matches) -> Result<Output, Error> {
     if !m.has("filename") {
         return Err(Error::usage("give the socket a filename: a path, or abstract:NAME"));
     }
-    let id = m
-        .opt("id")?
-        .ok_or_else(|| Error::usage("give the socket an id: `create memif socket id 1 filename F'"))?;
+    let id = m.opt("id")?.ok_or_else(|| {
+        Error::usage("give the socket an id: `create memif socket id 1 filename F'")
+    })?;
     control::add_socket(w, Some(id), m.str("filename"))?;
     Ok(Output::empty())
 }

@@ -18,7 +18,9 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     let indices: Vec<_> = memifs.devices().iter().filter_map(|d| d.sw_if.get().copied()).collect();
     config.interfaces(indices, |world, sw_if, lines| {
         let device = world.get::<Memifs>().device(sw_if);
-        let (Some(device), Ok(interface)) = (device, world.get::<Interfaces>().get(sw_if)) else { return };
+        let (Some(device), Ok(interface)) = (device, world.get::<Interfaces>().get(sw_if)) else {
+            return;
+        };
         let Made { name, mac, .. } = interface.made;
         let line = format!("create interface memif{} hw-addr {mac}", words(&device.config));
         lines.push(line, format!("delete interface memif {}", quote(&name)));

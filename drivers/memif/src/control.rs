@@ -120,7 +120,9 @@ impl Memifs {
 
     fn poll(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         match self.epoll.get() {
-            Some(all) => Ok(epoll::add(all, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?),
+            Some(all) => {
+                Ok(epoll::add(all, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?)
+            }
             None => Err(io::Error::other("the plugin isn't started")),
         }
     }
@@ -135,7 +137,8 @@ impl Memifs {
     /// Tokens of sockets that are readable.
     pub fn ready(&self) -> Vec<u64> {
         let Some(all) = self.epoll.get() else { return Vec::new() };
-        let none = epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
+        let none =
+            epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
         let mut events = [none; EVENTS];
         let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
         let count = epoll::wait(all, &mut events[..], Some(&now)).unwrap_or(0);
@@ -153,9 +156,9 @@ impl Memifs {
         let Some(listener) = &file.listener else { return Accepted::Nothing };
         match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(fd) => Accepted::Socket(fd),
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => {
-                Accepted::Nothing
-            }
+            Err(
+                rustix::io::Errno::AGAIN | rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED,
+            ) => Accepted::Nothing,
             Err(error) => {
                 log::error!(target: "memif", "socket {socket}: accept: {error}");
                 self.unpoll(listener);
@@ -185,8 +188,10 @@ impl Memifs {
     /// The oldest of a socket's handshakes that aren't complete, if there are `limit` of them.
     pub fn oldest_unfinished(&self, socket: u32, limit: usize) -> Option<u64> {
         let inner = self.inner();
-        let unfinished = |conn: &Conn| conn.socket == socket && matches!(conn.side, Side::Server(_));
-        let mut tokens = inner.conns.iter().filter(|(_, conn)| unfinished(conn)).map(|(token, _)| *token);
+        let unfinished =
+            |conn: &Conn| conn.socket == socket && matches!(conn.side, Side::Server(_));
+        let mut tokens =
+            inner.conns.iter().filter(|(_, conn)| unfinished(conn)).map(|(token, _)| *token);
         // Tokens rise.
         let oldest = tokens.next()?;
         (tokens.count() + 1 >= limit).then_some(oldest)
@@ -195,8 +200,10 @@ impl Memifs {
     /// Handshakes that take too long.
     pub fn late(&self, now: u64) -> Vec<u64> {
         let inner = self.inner();
-        let late =
-            inner.conns.iter().filter(|(_, conn)| conn.deadline.is_some_and(|deadline| deadline <= now));
+        let late = inner
+            .conns
+            .iter()
+            .filter(|(_, conn)| conn.deadline.is_some_and(|deadline| deadline <= now));
         late.map(|(token, _)| *token).collect()
     }
 
@@ -247,15 +254,21 @@ impl Memifs {
     /// Sockets by their number: the whole name.
     pub fn sockets(&self) -> Vec<(u32, String)> {
         let (inner, dir) = (self.inner(), &self.dir);
-        let full =
-            |name: &str| Address::parse(name, dir).map_or_else(|_| name.to_string(), |a| a.to_string());
+        let full = |name: &str| {
+            Address::parse(name, dir).map_or_else(|_| name.to_string(), |a| a.to_string())
+        };
         inner.sockets.iter().map(|(id, file)| (*id, full(&file.name))).collect()
     }
 
     /// The names of sockets as they were given, without that which is always there.
     pub fn given(&self) -> Vec<(u32, String)> {
         let inner = self.inner();
-        inner.sockets.iter().filter(|(id, _)| **id != 0).map(|(id, file)| (*id, file.name.clone())).collect()
+        inner
+            .sockets
+            .iter()
+            .filter(|(id, _)| **id != 0)
+            .map(|(id, file)| (*id, file.name.clone()))
+            .collect()
     }
 
     /// The listener's descriptor of a socket, and how many interfaces use it.
@@ -322,15 +335,20 @@ impl Memifs {
 /// Names a socket. Without a number, the first free one is taken.
 ///
 /// # Errors
-/// Number 0, or a name that is none (−73); the number stands for another name (−116); its folder can't be made (−11).
+/// Number 0, or a name that is none (−73); the number stands for another name (−116); its folder
+/// can't be made (−11).
 pub fn add_socket(world: &World, id: Option<u32>, name: &str) -> Result<u32, Error> {
     let memifs = world.get::<Memifs>();
     let address = Address::parse(name, &memifs.dir)?;
     let id = {
         let inner = memifs.inner();
         match id {
-            Some(0) => return Err(invalid(format!("socket 0 is always {DEFAULT}: choose another id"))),
-            Some(u32::MAX) => return Err(invalid(format!("{} can't be the id of a socket", u32::MAX))),
+            Some(0) => {
+                return Err(invalid(format!("socket 0 is always {DEFAULT}: choose another id")));
+            }
+            Some(u32::MAX) => {
+                return Err(invalid(format!("{} can't be the id of a socket", u32::MAX)));
+            }
             Some(id) => id,
             None => (1..u32::MAX).find(|id| !inner.sockets.contains_key(id)).unwrap_or(1),
         }
@@ -339,8 +357,10 @@ pub fn add_socket(world: &World, id: Option<u32>, name: &str) -> Result<u32, Err
         return if there == address.to_string() {
             Ok(id)
         } else {
-            Err(Error::failed(format!("socket {id} is {there}: delete it first, or choose another id"))
-                .retval(retval::ENTRY_ALREADY_EXISTS))
+            Err(Error::failed(format!(
+                "socket {id} is {there}: delete it first, or choose another id"
+            ))
+            .retval(retval::ENTRY_ALREADY_EXISTS))
         };
     }
     address.make_folders(&memifs.dir).map_err(|error| {
@@ -377,8 +397,9 @@ pub fn delete_socket(world: &World, id: u32) -> Result<(), Error> {
 /// Makes `memifSOCKET/ID`. It is down at first. A server listens at once.
 ///
 /// # Errors
-/// An unknown socket, a ring size that is no power of 2, memory beyond 4 GiB, a secret that is too long (−73); a socket of the other
-/// role, or with this number (−68); a socket where this process can't listen (−14).
+/// An unknown socket, a ring size that is no power of 2, memory beyond 4 GiB, a secret that is too
+/// long (−73); a socket of the other role, or with this number (−68); a socket where this process
+/// can't listen (−14).
 pub fn create(
     world: &World,
     config: Config,
@@ -386,17 +407,22 @@ pub fn create(
     mac: Option<MacAddr>,
 ) -> Result<SwIfIndex, Error> {
     if !ring_size.is_power_of_two() || ring_size > 32_768 {
-        return Err(invalid(format!("ring size {ring_size}: a power of 2 up to 32768 is expected")));
+        return Err(invalid(format!(
+            "ring size {ring_size}: a power of 2 up to 32768 is expected"
+        )));
     }
     let config = Config { log2: ring_size.trailing_zeros() as u8, ..config };
     if config.secret.len() >= crate::proto::SECRET {
         return Err(invalid("the secret is longer than 23 bytes"));
     }
     if config.role == Role::Client && config.layout().len().is_none() {
-        return Err(invalid("queues, ring size and buffer size need more than 4 GiB: choose smaller ones"));
+        return Err(invalid(
+            "queues, ring size and buffer size need more than 4 GiB: choose smaller ones",
+        ));
     }
     if mac.is_some_and(|mac| mac.is_multicast() || mac.is_zero()) {
-        return Err(Error::parse("the MAC address isn't one of a single host").retval(retval::INVALID_VALUE));
+        return Err(Error::parse("the MAC address isn't one of a single host")
+            .retval(retval::INVALID_VALUE));
     }
     let memifs = world.get::<Memifs>();
     {
@@ -407,7 +433,8 @@ pub fn create(
                 config.socket
             )));
         }
-        for other in inner.devices.values().map(|d| &d.config).filter(|c| c.socket == config.socket) {
+        for other in inner.devices.values().map(|d| &d.config).filter(|c| c.socket == config.socket)
+        {
             let text = if other.role != config.role {
                 format!(
                     "socket {} has interfaces of the other role: a socket listens or connects",
@@ -434,7 +461,12 @@ pub fn create(
     made
 }
 
-fn make(world: &World, memifs: &Memifs, config: Config, mac: Option<MacAddr>) -> Result<SwIfIndex, Error> {
+fn make(
+    world: &World,
+    memifs: &Memifs,
+    config: Config,
+    mac: Option<MacAddr>,
+) -> Result<SwIfIndex, Error> {
     let (ip, queues) = (config.mode == Mode::Ip, config.rx_queues);
     let device = Arc::new(MemifDevice::new(config));
     let interface = NewInterface {

@@ -117,10 +117,18 @@ impl MemifDevice {
 
     /// The parameters that a client asks a server for.
     pub fn wanted(&self, world: &World) -> Wanted {
-        let interface =
-            self.sw_if.get().map_or_else(String::new, |sw_if| world.get::<Interfaces>().name(*sw_if));
+        let interface = self
+            .sw_if
+            .get()
+            .map_or_else(String::new, |sw_if| world.get::<Interfaces>().name(*sw_if));
         let c = &self.config;
-        Wanted { id: c.id, mode: c.mode.number(), secret: c.secret_bytes(), layout: c.layout(), interface }
+        Wanted {
+            id: c.id,
+            mode: c.mode.number(),
+            secret: c.secret_bytes(),
+            layout: c.layout(),
+            interface,
+        }
     }
 
     /// The handshake is complete: packets pass.
@@ -140,12 +148,19 @@ impl MemifDevice {
             state.up
         };
         let ip = self.config.mode == Mode::Ip;
-        self.rx.open(world, sw_if, ip, rx.into_iter().map(|ring| MemifRx::new(ring, up)).collect())?;
+        self.rx.open(
+            world,
+            sw_if,
+            ip,
+            rx.into_iter().map(|ring| MemifRx::new(ring, up)).collect(),
+        )?;
         self.rx.set_up(world, up)?;
         let tx: Vec<_> = tx.into_iter().map(SharedTx::new).collect();
         // Threads share rings if there are fewer of these.
-        self.tx
-            .open(world, (0..world.threads()).filter_map(|n| tx.get(n % tx.len().max(1)).cloned()).collect());
+        self.tx.open(
+            world,
+            (0..world.threads()).filter_map(|n| tx.get(n % tx.len().max(1)).cloned()).collect(),
+        );
         // It is there: its index was set when it was made, and this is the control thread.
         world.get::<Interfaces>().set_link(world, sw_if, true)
     }
@@ -211,7 +226,9 @@ impl Device for MemifDevice {
             Role::Server => "server",
         };
         let link = match (&state.link, state.conn) {
-            (Some(link), _) => format!("connected to {} of {}", link.peer_interface, state.remote_name),
+            (Some(link), _) => {
+                format!("connected to {} of {}", link.peer_interface, state.remote_name)
+            }
             (None, Some(_)) => "connecting".to_string(),
             (None, None) => "not connected".to_string(),
         };

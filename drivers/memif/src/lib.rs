@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! memif: interfaces whose other end is another program on this host, over shared memory. The client makes the memory and connects to
-//! a local socket, the server listens there; packets pass through rings of descriptors without a system call, but for an event
-//! that wakes a receiver that sleeps.
+//! memif: interfaces whose other end is another program on this host, over shared memory. The
+//! client makes the memory and connects to a local socket, the server listens there; packets pass
+//! through rings of descriptors without a system call, but for an event that wakes a receiver that
+//! sleeps.
 //!
-//! `create memif socket id 1 filename /run/peer.sock` names a socket; `create interface memif id 0 socket-id 1 slave` makes `memif1/0`.
-//! The link is up while both ends are connected. A client that is up connects at once and tries again every 3 seconds.
+//! `create memif socket id 1 filename /run/peer.sock` names a socket; `create interface memif id 0
+//! socket-id 1 slave` makes `memif1/0`. The link is up while both ends are connected. A client that
+//! is up connects at once and tries again every 3 seconds.
 //!
 //! Nodes, named as VPP's: `memif-input`, `memif-process`, and `INTERFACE-tx` for each interface.
 //!
-//! The peer may write anything into the shared memory at any time: descriptors are read once and checked each time, packets are
-//! copied before anything looks at them, and files that may shrink are refused (`io/shm.rs`).
+//! The peer may write anything into the shared memory at any time: descriptors are read once and
+//! checked each time, packets are copied before anything looks at them, and files that may shrink
+//! are refused (`io/shm.rs`).
 //!
-//! Limits: packets are always copied, also where zero copy is asked for; sockets of other network namespaces
-//! (`abstract:NAME,netns_name=N`) are refused; DMA engines aren't used.
+//! Limits: packets are always copied, also where zero copy is asked for; sockets of other network
+//! namespaces (`abstract:NAME,netns_name=N`) are refused; DMA engines aren't used.
 #![deny(unsafe_code)]
 
 mod api;

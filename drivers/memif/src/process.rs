@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `memif-process`: the control protocol. It never waits for a peer: sockets don't block, connections that have not completed their
-//! handshake are few at each socket, and are closed after a while.
+//! `memif-process`: the control protocol. It never waits for a peer: sockets don't block,
+//! connections that have not completed their handshake are few at each socket, and are closed after
+//! a while.
 
 use crate::control::{Accepted, Conn, Memifs, Side};
 use crate::device::MemifDevice;
@@ -56,7 +57,10 @@ impl Process for MemifProcess {
         for device in memifs.devices() {
             let due = {
                 let state = device.state();
-                device.config.role == Role::Client && state.up && state.conn.is_none() && state.retry <= now
+                device.config.role == Role::Client
+                    && state.up
+                    && state.conn.is_none()
+                    && state.retry <= now
             };
             if due {
                 connect(memifs, &device, world, now);
@@ -150,7 +154,13 @@ fn send(conn: &Conn, message: &Message) -> Result<(), End> {
 
 type Got = (Message, Option<std::os::fd::OwnedFd>);
 
-fn serve_client(world: &World, memifs: &Memifs, token: u64, conn: &mut Conn, got: Got) -> Result<(), End> {
+fn serve_client(
+    world: &World,
+    memifs: &Memifs,
+    token: u64,
+    conn: &mut Conn,
+    got: Got,
+) -> Result<(), End> {
     let Side::Server(server) = &mut conn.side else { return Ok(()) };
     let (socket, device, peer) = (conn.socket, &mut conn.device, &mut conn.peer);
     let answer = server.step(got.0, got.1, |init| {
@@ -161,8 +171,11 @@ fn serve_client(world: &World, memifs: &Memifs, token: u64, conn: &mut Conn, got
     match answer {
         Answer::Ack => send(conn, &Message::Ack),
         Answer::Connected(link) => {
-            let Some(device) = conn.device.clone() else { return Err(End::refuse("unexpected message")) };
-            let name = device.sw_if.get().map_or_else(String::new, |i| world.get::<Interfaces>().name(*i));
+            let Some(device) = conn.device.clone() else {
+                return Err(End::refuse("unexpected message"));
+            };
+            let name =
+                device.sw_if.get().map_or_else(String::new, |i| world.get::<Interfaces>().name(*i));
             // Packets pass before the client may send the first.
             complete(world, conn, &device, *link)?;
             send(conn, &Message::Connected(name.as_str().into()))
@@ -174,12 +187,15 @@ fn serve_server(world: &World, conn: &mut Conn, message: Message) -> Result<(), 
     let Side::Client(client) = &mut conn.side else { return Ok(()) };
     match client.step(message)? {
         Step::Send(message, fd) => {
-            let sent = conn.channel.send(&message, fd).map_err(|error| End::Silent(error.to_string()));
+            let sent =
+                conn.channel.send(&message, fd).map_err(|error| End::Silent(error.to_string()));
             conn.peer.clone_from(&client.peer);
             sent
         }
         Step::Connected(link) => {
-            let Some(device) = conn.device.clone() else { return Err(End::refuse("unexpected message")) };
+            let Some(device) = conn.device.clone() else {
+                return Err(End::refuse("unexpected message"));
+            };
             complete(world, conn, &device, *link)
         }
     }
@@ -197,7 +213,12 @@ fn complete(
 }
 
 /// Finds the interface that a client wants.
-fn admit(memifs: &Memifs, socket: u32, init: &Init, token: u64) -> Result<Arc<MemifDevice>, String> {
+fn admit(
+    memifs: &Memifs,
+    socket: u32,
+    init: &Init,
+    token: u64,
+) -> Result<Arc<MemifDevice>, String> {
     let device = memifs.server(socket, init.id).ok_or("unmatched interface id")?;
     let mut state = device.state();
     if state.conn.is_some() {

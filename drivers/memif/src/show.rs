@@ -27,7 +27,8 @@ pub fn show(w: &World, m: &Matches) -> Result<Output, Error> {
         false => memifs.devices(),
         true => {
             let interfaces = w.get::<Interfaces>();
-            let sw_if = interfaces.find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+            let sw_if =
+                interfaces.find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
             let device = memifs.device(sw_if).ok_or_else(|| {
                 Error::not_found(format!("{} is no memif interface", interfaces.name(sw_if)))
                     .at(m.span("interface"))
@@ -55,7 +56,8 @@ fn sockets(memifs: &Memifs, out: &mut Writer) {
     out.text(|text| {
         text.push_str("sockets\n  id  listener    filename\n");
         for (id, name, listener) in &all {
-            let listener = listener.map_or_else(|| "no".to_string(), |(_, refs)| format!("yes ({refs})"));
+            let listener =
+                listener.map_or_else(|| "no".to_string(), |(_, refs)| format!("yes ({refs})"));
             // Writing to a String can't fail.
             let _ = writeln!(text, "  {id:<3} {listener:<11} {name}");
         }
@@ -70,7 +72,9 @@ fn sockets(memifs: &Memifs, out: &mut Writer) {
 
 fn interface(w: &World, device: &MemifDevice, descriptors: bool, out: &mut Writer) {
     // It may be gone.
-    let Some(Ok(i)) = device.sw_if.get().map(|sw_if| w.get::<Interfaces>().get(*sw_if)) else { return };
+    let Some(Ok(i)) = device.sw_if.get().map(|sw_if| w.get::<Interfaces>().get(*sw_if)) else {
+        return;
+    };
     let memifs = w.get::<Memifs>();
     let fds = (memifs.listener(device.config.socket).map(|(fd, _)| fd), memifs.conn_number(device));
     let state = device.state();
@@ -105,10 +109,15 @@ fn lines(
     ];
     flags.iter().filter(|(on, _)| *on).try_for_each(|(_, name)| write!(text, " {name}"))?;
     writeln!(text, "\n  listener-fd {} conn-fd {}", listener.unwrap_or(0), conn.unwrap_or(0))?;
-    let (s2m, m2s, regions) =
-        state.link.as_ref().map_or((0, 0, 0), |link| (link.s2m.len(), link.m2s.len(), link.regions.len()));
+    let (s2m, m2s, regions) = state
+        .link
+        .as_ref()
+        .map_or((0, 0, 0), |link| (link.s2m.len(), link.m2s.len(), link.regions.len()));
     let buffer = if c.role == Role::Client && state.link.is_some() { c.buffer_size } else { 0 };
-    writeln!(text, "  num-s2m-rings {s2m} num-m2s-rings {m2s} buffer-size {buffer} num-regions {regions}")?;
+    writeln!(
+        text,
+        "  num-s2m-rings {s2m} num-m2s-rings {m2s} buffer-size {buffer} num-regions {regions}"
+    )?;
     for (side, reason) in [("local", &state.local_reason), ("remote", &state.remote_reason)] {
         if !reason.is_empty() {
             writeln!(text, "  {side}-disc-reason \"{reason}\"")?;

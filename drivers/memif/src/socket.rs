@@ -34,7 +34,8 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Reads the name of a socket: `/path`, a path in `dir`, `unix:PATH`, `abstract:NAME` or `@NAME`.
+    /// Reads the name of a socket: `/path`, a path in `dir`, `unix:PATH`, `abstract:NAME` or
+    /// `@NAME`.
     ///
     /// # Errors
     /// An empty name, one that is too long, one of another network namespace (−73).
@@ -51,7 +52,9 @@ impl Address {
             Some("") => return invalid("the name of the socket is empty".to_string()),
             Some(name) => Self::Abstract(name.to_string()),
             None => match name.strip_prefix("unix:").unwrap_or(name) {
-                "" => return invalid("the name of the socket is empty: give a filename".to_string()),
+                "" => {
+                    return invalid("the name of the socket is empty: give a filename".to_string());
+                }
                 path => Self::Path(dir.join(path)),
             },
         };
@@ -75,7 +78,9 @@ impl Address {
     pub fn make_folders(&self, dir: &Path) -> io::Result<()> {
         match self {
             Self::Path(path) if path.starts_with(dir) => match path.parent() {
-                Some(parent) => std::fs::DirBuilder::new().recursive(true).mode(0o755).create(parent),
+                Some(parent) => {
+                    std::fs::DirBuilder::new().recursive(true).mode(0o755).create(parent)
+                }
                 None => Ok(()),
             },
             _ => Ok(()),
@@ -113,7 +118,9 @@ impl Address {
             }
             Err(Errno::CONNREFUSED) => in_use("there is a file of another kind at this path"),
             Err(Errno::NOENT) => Ok(()),
-            Ok(()) | Err(Errno::AGAIN | Errno::PROTOTYPE) => in_use("another process listens at this path"),
+            Ok(()) | Err(Errno::AGAIN | Errno::PROTOTYPE) => {
+                in_use("another process listens at this path")
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -146,16 +153,22 @@ mod tests {
         assert_eq!(parse("unix:/a").ok().as_deref(), Some("/a"));
         assert_eq!(parse("abstract:x").ok().as_deref(), Some("abstract:x"));
         assert_eq!(parse("@x").ok().as_deref(), Some("abstract:x"));
-        for bad in
-            ["", "unix:", "@", "abstract:", "abstract:x,netns_name=n", &format!("/{}", "x".repeat(120))]
-        {
+        for bad in [
+            "",
+            "unix:",
+            "@",
+            "abstract:",
+            "abstract:x,netns_name=n",
+            &format!("/{}", "x".repeat(120)),
+        ] {
             assert!(parse(bad).is_err_and(|e| e.code() == -73), "{bad}");
         }
     }
 
     #[test]
     fn a_dead_file_is_taken_over_and_a_live_one_refused() {
-        let dir = std::env::temp_dir().join(format!("ferrovia-memif-socket-{}", std::process::id()));
+        let dir =
+            std::env::temp_dir().join(format!("ferrovia-memif-socket-{}", std::process::id()));
         let address = Address::parse("sub/a.sock", &dir).expect("a name");
         address.make_folders(&dir).expect("folders");
         let first = address.listen().expect("listens");

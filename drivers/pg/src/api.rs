@@ -59,7 +59,8 @@ fn create(
     mode: Mode,
 ) -> Result<InterfaceIndex> {
     let gso_size = u16::try_from(gso_size).map_err(|_| {
-        Error::parse(format!("segments of {gso_size} bytes: 65535 at most")).retval(retval::INVALID_VALUE)
+        Error::parse(format!("segments of {gso_size} bytes: 65535 at most"))
+            .retval(retval::INVALID_VALUE)
     })?;
     let offloads = Offloads {
         csum: flags.has(PgInterfaceFlags::CSUM_OFFLOAD),
@@ -102,7 +103,8 @@ impl From<PgInterfaceMode> for Mode {
     }
 }
 
-/// Makes an interface for streams and captures, unless it is there; `pg_create_interface_v3` is newer.
+/// Makes an interface for streams and captures, unless it is there; `pg_create_interface_v3` is
+/// newer.
 #[derive(Message)]
 #[msg(reply)]
 pub struct PgCreateInterface {
@@ -121,7 +123,8 @@ pub struct PgCreateInterfaceReply {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Makes an interface for streams and captures, unless it is there; `pg_create_interface_v3` is newer.
+/// Makes an interface for streams and captures, unless it is there; `pg_create_interface_v3` is
+/// newer.
 #[derive(Message)]
 #[msg(reply)]
 pub struct PgCreateInterfaceV2 {

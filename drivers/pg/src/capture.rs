@@ -28,7 +28,8 @@ const ROOM: usize = 4096;
 /// Link types of capture files.
 const ETHERNET: u32 = 1;
 const RAW_IP: u32 = 12;
-/// Bytes of a packet in a capture file at most, as tcpdump writes it: no packet is cut, however long its headers are.
+/// Bytes of a packet in a capture file at most, as tcpdump writes it: no packet is cut, however
+/// long its headers are.
 const SNAPLEN: u32 = 262_144;
 const _: () = assert!(buffer::MAX_PACKET <= SNAPLEN as usize);
 
@@ -76,7 +77,12 @@ impl Capture {
     ///
     /// # Errors
     /// The file exists, or its folder doesn't.
-    pub fn new(path: &Path, count: Option<u64>, ip: bool, capturing: Arc<AtomicBool>) -> Result<Self, Error> {
+    pub fn new(
+        path: &Path,
+        count: Option<u64>,
+        ip: bool,
+        capturing: Arc<AtomicBool>,
+    ) -> Result<Self, Error> {
         if path.exists() {
             return Err(Error::failed(format!(
                 "{} exists: remove it, or choose another name",
@@ -90,7 +96,15 @@ impl Capture {
         let link = if ip { RAW_IP } else { ETHERNET };
         capturing.store(true, Ordering::Release);
         let left = count.unwrap_or(u64::MAX);
-        Ok(Self { path: path.to_path_buf(), left, link, writer: None, capturing, written: 0, failure: None })
+        Ok(Self {
+            path: path.to_path_buf(),
+            left,
+            link,
+            writer: None,
+            capturing,
+            written: 0,
+            failure: None,
+        })
     }
 
     /// Returns true if all wanted packets are in it, or it failed.
@@ -115,8 +129,13 @@ impl Capture {
         }
     }
 
-    /// The classic format, which everything reads: 2.4, native byte order, microseconds, no padding, no FCS.
-    fn try_write<'a>(&mut self, len: usize, pieces: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+    /// The classic format, which everything reads: 2.4, native byte order, microseconds, no
+    /// padding, no FCS.
+    fn try_write<'a>(
+        &mut self,
+        len: usize,
+        pieces: impl Iterator<Item = &'a [u8]>,
+    ) -> io::Result<()> {
         if self.writer.is_none() {
             let mut writer = BufWriter::new(File::create_new(&self.path)?);
             writer.write_all(&0xa1b2_c3d4_u32.to_ne_bytes())?;
@@ -157,8 +176,8 @@ impl Drop for Capture {
     }
 }
 
-/// Software offloads between an interface's transmit nodes and its capture: completes the checksums and segmentation that the
-/// interface doesn't offer.
+/// Software offloads between an interface's transmit nodes and its capture: completes the checksums
+/// and segmentation that the interface doesn't offer.
 #[derive(Debug, Default)]
 pub struct Egress {
     gro: Gro,
@@ -189,7 +208,9 @@ impl Egress {
         let Some(capture) = capture else { return };
         let mut headers = [0; MAX_HEADERS];
         let segments = l3_of(b.data(), ip).filter(|_| cut).and_then(|l3| Cut::new(&b, l3).ok());
-        let Some(mut segments) = segments else { return capture.write(b.packet_len(), b.segments()) };
+        let Some(mut segments) = segments else {
+            return capture.write(b.packet_len(), b.segments());
+        };
         while let Some((len, payload)) = segments.next(&mut headers) {
             let len_all = len + payload.clone().map(<[u8]>::len).sum::<usize>();
             capture.write(len_all, std::iter::once(&headers[..len]).chain(payload));

@@ -102,15 +102,19 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
         "ip6" => Mode::Ip6,
         _ => Mode::Ethernet,
     };
-    let sw_if =
-        create_interface(w, &NewPg { name: m.str("name").into(), mac: m.opt("mac")?, mode, offloads })?;
+    let sw_if = create_interface(
+        w,
+        &NewPg { name: m.str("name").into(), mac: m.opt("mac")?, mode, offloads },
+    )?;
     Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
 }
 
 fn delete_interface(w: &World, m: &Matches) -> Result<Output, Error> {
     let sw_if = match m.opt::<u32>("index")? {
         Some(index) => SwIfIndex(index),
-        None => w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?,
+        None => {
+            w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?
+        }
     };
     control::delete_interface(w, sw_if)?;
     Ok(Output::empty())
@@ -189,14 +193,18 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
         Ok((interface, mode)) => (interface, mode),
         // Packets may come in by any interface; what they are is said by `node`.
         Err(_) => (
-            w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?,
+            w.get::<Interfaces>()
+                .find(m.str("interface"))
+                .map_err(|e| e.at(m.span("interface")))?,
             Mode::Ethernet,
         ),
     };
     let node_name = if m.has("node") { m.str("node") } else { mode.node() };
     let node = w.node(node_name).ok_or_else(|| {
         let names: Vec<_> = w.nodes().into_iter().map(|n| n.name.to_string()).collect();
-        Error::not_found(format!("no node is named `{node_name}'")).near(node_name, names).at(m.span("node"))
+        Error::not_found(format!("no node is named `{node_name}'"))
+            .near(node_name, names)
+            .at(m.span("node"))
     })?;
     let size = sizes(m)?;
     let tx = match m.has("tx") {
@@ -215,8 +223,8 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
                 name if name.starts_with("ip6") => Start::Ip6,
                 _ => Start::Ethernet,
             };
-            let template =
-                text::parse(inside(m.str("data")), start).map_err(|e| Error::parse(format!("data: {e}")))?;
+            let template = text::parse(inside(m.str("data")), start)
+                .map_err(|e| Error::parse(format!("data: {e}")))?;
             let words = inside(m.str("data")).split_whitespace().collect::<Vec<_>>().join(" ");
             (Source::Template(Arc::new(template)), format!("data {{ {words} }}"))
         }
@@ -226,7 +234,9 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
             ));
         }
         (false, false) => {
-            return Err(Error::usage("a stream needs packets: `pcap FILE', or `data { IP4: … UDP: … }'"));
+            return Err(Error::usage(
+                "a stream needs packets: `pcap FILE', or `data { IP4: … UDP: … }'",
+            ));
         }
     };
     let limit = source.limit_of(m.opt("limit")?);
@@ -288,9 +298,7 @@ fn sizes(m: &Matches) -> Result<(usize, usize), Error> {
     let (low, high) = text.split_once(['-', '+']).unwrap_or((text, text));
     match (low.parse::<usize>(), high.parse::<usize>()) {
         (Ok(low), Ok(high)) if low <= high && high <= 65_535 => Ok((low, high)),
-        _ => {
-            Err(Error::parse(format!("`{text}': expected sizes such as 64-1500, up to 65535"))
-                .at(m.span("size")))
-        }
+        _ => Err(Error::parse(format!("`{text}': expected sizes such as 64-1500, up to 65535"))
+            .at(m.span("size"))),
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Interfaces and streams, as commands. That a stream runs, or a capture, is no configuration: it is done once.
+//! Interfaces and streams, as commands. That a stream runs, or a capture, is no configuration: it
+//! is done once.
 
 use crate::cli::default_thread;
 use crate::control::{Mode, Shared, own_mac};
@@ -16,7 +17,8 @@ pub const STREAMS: Phase = Phase { name: "streams", after: &["chosen features"],
 /// Writes the configuration of interfaces and streams.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     let shared = world.get::<Shared>();
-    let all = shared.interfaces().into_iter().map(|(sw_if, mode, offloads)| (sw_if, (mode, offloads)));
+    let all =
+        shared.interfaces().into_iter().map(|(sw_if, mode, offloads)| (sw_if, (mode, offloads)));
     let all: BTreeMap<_, _> = all.collect();
     let indices: Vec<_> = all.keys().copied().collect();
     config.list(Phase::DEVICES, indices.clone(), |world, sw_if, lines| {
@@ -96,7 +98,9 @@ fn words(world: &World, spec: &StreamSpec) -> String {
     if spec.size != (0, 0) {
         text += &format!(" size {}-{}", spec.size.0, spec.size.1);
     }
-    if let Some(worker) = spec.thread.0.checked_sub(1).filter(|_| spec.thread != default_thread(world)) {
+    if let Some(worker) =
+        spec.thread.0.checked_sub(1).filter(|_| spec.thread != default_thread(world))
+    {
         text += &format!(" worker {worker}");
     }
     format!("{text} {}", spec.words)

@@ -81,13 +81,16 @@ impl graph::Shared for Shared {
         }
     }
 
-    /// An interface's nodes go with it. Another interface gets its index and theirs, which streams must not name then.
+    /// An interface's nodes go with it. Another interface gets its index and theirs, which streams
+    /// must not name then.
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
         if let Some(&sw_if) = deleted.of::<SwIfIndex>()
             && let Ok(Interface { output, tx, .. }) = world.get::<Interfaces>().get(sw_if)
         {
             self.forget_streams(|spec| {
-                spec.interface == sw_if || spec.tx == Some(sw_if) || [output, tx].contains(&spec.node)
+                spec.interface == sw_if
+                    || spec.tx == Some(sw_if)
+                    || [output, tx].contains(&spec.node)
             });
         }
     }
@@ -135,7 +138,8 @@ pub fn create_interface(world: &World, new: &NewPg) -> Result<SwIfIndex, Error> 
         move |world, _, sw_if| PgTx::new(world, sw_if, ip, tx.clone()),
     )?;
     let filter = Arc::default();
-    let interface = PgInterface { sw_if, mode: new.mode, offloads: new.offloads, capturing, filter };
+    let interface =
+        PgInterface { sw_if, mode: new.mode, offloads: new.offloads, capturing, filter };
     world.get::<Shared>().inner().interfaces.insert(new.name.clone(), interface);
     Ok(sw_if)
 }
@@ -195,10 +199,14 @@ impl Shared {
 
     /// Returns true if an interface takes only frames for its own MAC address and for groups.
     pub fn filters(&self, sw_if: SwIfIndex) -> bool {
-        self.inner().interfaces.values().any(|i| i.sw_if == sw_if && i.filter.load(Ordering::Relaxed))
+        self.inner()
+            .interfaces
+            .values()
+            .any(|i| i.sw_if == sw_if && i.filter.load(Ordering::Relaxed))
     }
 
-    /// Takes only frames for the interface's own MAC address and for groups, as a device does that filters, or all.
+    /// Takes only frames for the interface's own MAC address and for groups, as a device does that
+    /// filters, or all.
     ///
     /// # Errors
     /// Another interface, or one without Ethernet.
@@ -262,7 +270,8 @@ impl Shared {
     pub fn add_stream(&self, spec: StreamSpec) -> Arc<Stream> {
         self.forget_streams(|old| old.name == spec.name);
         let mut inner = self.inner();
-        let filter = inner.interfaces.values().find(|i| i.sw_if == spec.interface).map(|i| i.filter.clone());
+        let filter =
+            inner.interfaces.values().find(|i| i.sw_if == spec.interface).map(|i| i.filter.clone());
         let stream = Arc::new(Stream {
             spec,
             filter: filter.unwrap_or_default(),
@@ -311,8 +320,9 @@ impl Shared {
     /// # Errors
     /// A stream that doesn't exist.
     pub fn enable(&self, world: &World, name: Option<&str>) -> Result<(), Error> {
-        let node =
-            world.node("pg-input").ok_or_else(|| Error::failed("the packet generator's input is missing"))?;
+        let node = world
+            .node("pg-input")
+            .ok_or_else(|| Error::failed("the packet generator's input is missing"))?;
         let (streams, own) = (self.named(name)?, self.interfaces());
         self.flush(world.clock.now());
         for stream in streams {
@@ -377,8 +387,9 @@ impl Shared {
             return Err(Error::failed("a capture is running there: disable it first")
                 .retval(retval::CANNOT_CREATE_PCAP_FILE));
         }
-        let capture = Capture::new(path, count, interface.mode != Mode::Ethernet, interface.capturing)
-            .map_err(|e| e.retval(retval::CANNOT_CREATE_PCAP_FILE))?;
+        let capture =
+            Capture::new(path, count, interface.mode != Mode::Ethernet, interface.capturing)
+                .map_err(|e| e.retval(retval::CANNOT_CREATE_PCAP_FILE))?;
         inner.captures.insert(interface.sw_if, capture);
         self.signal.raise();
         Ok(())
@@ -412,7 +423,13 @@ impl Shared {
         while let Some((sw_if, buffer)) = self.backlog.take() {
             if let Some(i) = interfaces.values().find(|i| i.sw_if == sw_if) {
                 let egress = egress.entry(sw_if).or_default();
-                egress.send(buffer, i.mode != Mode::Ethernet, i.offloads, now, captures.get_mut(&sw_if));
+                egress.send(
+                    buffer,
+                    i.mode != Mode::Ethernet,
+                    i.offloads,
+                    now,
+                    captures.get_mut(&sw_if),
+                );
             }
         }
         for (sw_if, egress) in egress {
@@ -438,28 +455,35 @@ impl Shared {
             .filter(|s| s.enabled.load(Ordering::Acquire))
             .map(|s| s.spec.thread)
             .collect();
-        (0..world.threads() as u16).map(graph::ThreadIndex).filter(|t| !running.contains(t)).collect()
+        (0..world.threads() as u16)
+            .map(graph::ThreadIndex)
+            .filter(|t| !running.contains(t))
+            .collect()
     }
 }
 
 /// The packets of a capture file, as much of each as is in the file; its link type doesn't matter.
 ///
 /// # Errors
-/// A file that can't be read, isn't a capture in the classic format, is empty, or has a packet that no chain of buffers holds.
+/// A file that can't be read, isn't a capture in the classic format, is empty, or has a packet that
+/// no chain of buffers holds.
 pub fn read_capture(path: &Path) -> Result<Source, Error> {
     let shown = path.display();
     // A pipe could keep the control thread waiting.
-    let plain = std::fs::metadata(path).map_err(|e| Error::failed(format!("{shown}: {e}")))?.is_file();
+    let plain =
+        std::fs::metadata(path).map_err(|e| Error::failed(format!("{shown}: {e}")))?.is_file();
     if !plain {
         return Err(Error::failed(format!("{shown}: is not a regular file")));
     }
     let file = std::fs::File::open(path).map_err(|e| Error::failed(format!("{shown}: {e}")))?;
-    let mut reader =
-        PcapReader::new(std::io::BufReader::new(file)).map_err(|e| Error::failed(format!("{shown}: {e}")))?;
+    let mut reader = PcapReader::new(std::io::BufReader::new(file))
+        .map_err(|e| Error::failed(format!("{shown}: {e}")))?;
     let mut packets = Packets::default();
-    // Raw: the reader refuses packets that are longer than the file's snaplen, of which the file holds a part.
+    // Raw: the reader refuses packets that are longer than the file's snaplen, of which the file
+    // holds a part.
     while let Some(packet) = reader.next_raw_packet() {
-        let failed = |what: String| Error::failed(format!("{shown}: packet {}: {what}", packets.len() + 1));
+        let failed =
+            |what: String| Error::failed(format!("{shown}: packet {}: {what}", packets.len() + 1));
         let packet = packet.map_err(|e| failed(e.to_string()))?;
         if packet.data.len() > MAX_PACKET {
             return Err(failed(format!("{} bytes, {MAX_PACKET} at most", packet.data.len())));

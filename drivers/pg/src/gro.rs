@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Coalescing: TCP segments that follow each other become one packet.
 //!
-//! Segments of a flow are put together while each continues the one before it, has the same payload, headers that differ in nothing
-//! but numbers and checksums, and a checksum that is right. The packet leaves once it is full, once a segment doesn't continue it, when
-//! a stream is enabled, or a second after its first segment.
+//! Segments of a flow are put together while each continues the one before it, has the same
+//! payload, headers that differ in nothing but numbers and checksums, and a checksum that is right.
+//! The packet leaves once it is full, once a segment doesn't continue it, when a stream is enabled,
+//! or a second after its first segment.
 
 use crate::offload::l3_of;
 use std::ops::Range;
@@ -61,12 +62,18 @@ impl Layout {
         TcpHeader::view_at(frame, self.l4).expect("seen by `of`")
     }
 
-    /// Header bytes that segments of a flow have in common: all but lengths, checksums, the IPv4 identification and TCP's sequence,
-    /// acknowledgement and window.
+    /// Header bytes that segments of a flow have in common: all but lengths, checksums, the IPv4
+    /// identification and TCP's sequence, acknowledgement and window.
     fn common<'a>(&self, frame: &'a [u8]) -> [&'a [u8]; 5] {
         let (l3, l4) = (self.l3, self.l4);
         if frame[l3] >> 4 == 4 {
-            [&frame[..l3 + 2], &frame[l3 + 6..l3 + 10], &frame[l3 + 12..l4], &frame[l4..l4 + 4], &[]]
+            [
+                &frame[..l3 + 2],
+                &frame[l3 + 6..l3 + 10],
+                &frame[l3 + 12..l4],
+                &frame[l4..l4 + 4],
+                &[],
+            ]
         } else {
             [&frame[..l3 + 4], &frame[l3 + 6..l4], &frame[l4..l4 + 4], &[], &[]]
         }
@@ -93,8 +100,10 @@ impl Flow {
             && is_valid(frame, at);
         if fits {
             // The acknowledgement and the window are the last one's; a push was asked for by any.
-            self.frame[self.at.l4 + 8..self.at.l4 + 12].copy_from_slice(&frame[at.l4 + 8..at.l4 + 12]);
-            self.frame[self.at.l4 + 14..self.at.l4 + 16].copy_from_slice(&frame[at.l4 + 14..at.l4 + 16]);
+            self.frame[self.at.l4 + 8..self.at.l4 + 12]
+                .copy_from_slice(&frame[at.l4 + 8..at.l4 + 12]);
+            self.frame[self.at.l4 + 14..self.at.l4 + 16]
+                .copy_from_slice(&frame[at.l4 + 14..at.l4 + 16]);
             self.frame[self.at.l4 + 13] |= flags.0;
             self.frame.extend_from_slice(&frame[at.payload.clone()]);
             self.at.payload.end += len;
@@ -147,7 +156,8 @@ impl Gro {
                 return;
             }
         }
-        if at.tcp(&frame).flags != TcpFlags::ACK || at.payload.is_empty() || !is_valid(&frame, &at) {
+        if at.tcp(&frame).flags != TcpFlags::ACK || at.payload.is_empty() || !is_valid(&frame, &at)
+        {
             return out.push(frame);
         }
         if self.flows.len() == FLOWS {
@@ -201,7 +211,8 @@ mod tests {
         for v6 in [false, true] {
             let mut gro = Gro::default();
             let start = u32::MAX - 1;
-            let out = send(&mut gro, v6, &[(start, ACK, b"abcd"), (2, ACK, b"efgh"), (6, ACK, b"ij")]);
+            let out =
+                send(&mut gro, v6, &[(start, ACK, b"abcd"), (2, ACK, b"efgh"), (6, ACK, b"ij")]);
             // The last is shorter, so it is the last.
             assert_eq!(out, [segment(start, 102, ACK, b"abcdefghij", v6)], "v6: {v6}");
             assert!(gro.flows.is_empty());
@@ -215,7 +226,8 @@ mod tests {
             let mut gro = Gro::default();
             let mut out = send(&mut gro, false, &[(0, ACK, a), (second, flags, b"efgh")]);
             gro.flush(None, &mut out);
-            let want = [segment(0, 100, ACK, a, false), segment(second, 101, flags, b"efgh", false)];
+            let want =
+                [segment(0, 100, ACK, a, false), segment(second, 101, flags, b"efgh", false)];
             assert_eq!(out, want, "{second} {flags}");
         }
         // A push ends the packet, and is in it.

@@ -64,7 +64,9 @@ impl PgInput {
     pub fn add(&mut self, stream: Arc<Stream>) {
         self.remove(&stream);
         let same = match &stream.spec.source {
-            Source::Template(t) if t.edits.is_empty() && stream.spec.size.0 == stream.spec.size.1 => {
+            Source::Template(t)
+                if t.edits.is_empty() && stream.spec.size.0 == stream.spec.size.1 =>
+            {
                 let mut bytes = Vec::new();
                 t.write(0, stream.spec.size.0, &mut || 0, &mut bytes);
                 Some(bytes)
@@ -193,7 +195,8 @@ impl PgInput {
                 b.fresh_area()[..bytes.len()].copy_from_slice(bytes);
                 b.set_len(bytes.len());
             } else {
-                // More than one buffer: the others are allocated for each packet, which is slower than for a frame.
+                // More than one buffer: the others are allocated for each packet, which is slower
+                // than for a frame.
                 empty += u64::from(!b.append_bytes(bytes, cx.cache()));
             }
             if marks.any() {
@@ -205,7 +208,8 @@ impl PgInput {
             retain(frame, kept, cx, |b| b.packet_len() > 0);
         }
         if spec.from_device && running.stream.filter.load(Ordering::Relaxed) {
-            // A device takes frames for its own address and for groups; all of them if it is promiscuous.
+            // A device takes frames for its own address and for groups; all of them if it is
+            // promiscuous.
             let view = interfaces.views(cx.turn).get(spec.interface.at()).unwrap_or_default();
             let is_taken = |b: &Buffer| is_group(b) || b.data().starts_with(&view.mac.0);
             if !view.flags.has(IfFlags::PROMISCUOUS) {
@@ -233,7 +237,8 @@ impl PgInput {
     }
 }
 
-/// Frees the packets of a frame that aren't kept; returns how many. `kept` is empty, before and after.
+/// Frees the packets of a frame that aren't kept; returns how many. `kept` is empty, before and
+/// after.
 #[cold]
 fn retain(
     frame: &mut Box<Frame>,

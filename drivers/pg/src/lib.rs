@@ -2,18 +2,20 @@
 #![forbid(unsafe_code)]
 //! The packet generator: the source of every benchmark and of most tests.
 //!
-//! An interface `pgN` has no device. A *stream* brings packets in by it, as fast as the graph takes them or at a rate: from a
-//! capture file, or made from a text such as `IP4: 1.2.3 -> 4.5.6 UDP: 10.0.0.1 -> 10.0.1.1-10.0.1.9 UDP: 1 -> 2`. What
-//! is sent by a `pgN` is freed, or written to a capture file.
+//! An interface `pgN` has no device. A *stream* brings packets in by it, as fast as the graph takes
+//! them or at a rate: from a capture file, or made from a text such as `IP4: 1.2.3 -> 4.5.6 UDP:
+//! 10.0.0.1 -> 10.0.1.1-10.0.1.9 UDP: 1 -> 2`. What is sent by a `pgN` is freed, or written to a
+//! capture file.
 //!
 //! Captures are complete: the generator waits while the control thread is behind with writing.
 //!
-//! With `csum-offload-enabled` and `gso-enabled`, packets come in with partial checksums and as super-packets, as from a device that
-//! has these offloads, and leave so. An interface without them does the work when it writes the capture. `coalesce-enabled` puts TCP
-//! segments together that are sent.
+//! With `csum-offload-enabled` and `gso-enabled`, packets come in with partial checksums and as
+//! super-packets, as from a device that has these offloads, and leave so. An interface without them
+//! does the work when it writes the capture. `coalesce-enabled` puts TCP segments together that are
+//! sent.
 //!
-//! With `mac-filter` on, an interface takes frames for its own MAC address and for groups, as a device does that filters; without
-//! it, `ethernet-input` drops frames for other stations.
+//! With `mac-filter` on, an interface takes frames for its own MAC address and for groups, as a
+//! device does that filters; without it, `ethernet-input` drops frames for other stations.
 //!
 //! Limits: there are no IPv4 header checksums that are left undone: the generator does them.
 

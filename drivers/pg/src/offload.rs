@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Offloads of `pgN` interfaces: work that packets of streams leave to the transmitting device, and work that an interface takes over.
+//! Offloads of `pgN` interfaces: work that packets of streams leave to the transmitting device, and
+//! work that an interface takes over.
 
 use buffer::Buffer;
 use wire::offload::{Csum, Gso, GsoKind, Offload};
@@ -10,7 +11,8 @@ use wire::{Ethernet, Header, IpProtocol, Ipv4Header, TcpFlags, TcpHeader, UpperL
 pub struct Offloads {
     /// Partial checksums pass as they are, in both directions.
     pub csum: bool,
-    /// Super-packets pass as they are, and so do partial checksums: payload of a segment of super-packets that come in; 0 if none do.
+    /// Super-packets pass as they are, and so do partial checksums: payload of a segment of
+    /// super-packets that come in; 0 if none do.
     pub gso: Option<u16>,
     /// TCP segments of a flow that are sent one after the other are put together.
     pub coalesce: bool,
@@ -59,7 +61,8 @@ impl Marks {
         self != Self::default()
     }
 
-    /// Notes it in a packet, which begins with an IP header (`ip`) or an Ethernet header. A packet that it doesn't fit stays as it is.
+    /// Notes it in a packet, which begins with an IP header (`ip`) or an Ethernet header. A packet
+    /// that it doesn't fit stays as it is.
     pub fn note(self, b: &mut Buffer, ip: bool) {
         let Some(l3) = l3_of(b.data(), ip) else { return };
         let len = b.packet_len();
@@ -68,15 +71,18 @@ impl Marks {
         if self.ip && v4 && packet.len() >= Ipv4Header::LEN {
             Ipv4Header::set_checksum_at(packet);
         }
-        let Some((upper, offset)) = UpperLayer::find(packet).ok().and_then(|upper| match upper.protocol {
-            IpProtocol::TCP if self.tcp => Some((upper, TcpHeader::CHECKSUM_OFFSET)),
-            IpProtocol::UDP if self.udp => Some((upper, wire::UdpHeader::CHECKSUM_OFFSET)),
-            _ => None,
-        }) else {
+        let Some((upper, offset)) =
+            UpperLayer::find(packet).ok().and_then(|upper| match upper.protocol {
+                IpProtocol::TCP if self.tcp => Some((upper, TcpHeader::CHECKSUM_OFFSET)),
+                IpProtocol::UDP if self.udp => Some((upper, wire::UdpHeader::CHECKSUM_OFFSET)),
+                _ => None,
+            })
+        else {
             return;
         };
         let csum = Csum::Partial { start: (l3 + upper.offset) as u16, offset: offset as u16 };
-        let tcp = TcpHeader::view_at(packet, upper.offset).filter(|_| upper.protocol == IpProtocol::TCP);
+        let tcp =
+            TcpHeader::view_at(packet, upper.offset).filter(|_| upper.protocol == IpProtocol::TCP);
         let gso = tcp.filter(|_| self.gso_size > 0).and_then(|tcp| {
             let headers = upper.offset + tcp.header_len();
             (upper.end.saturating_sub(headers) > usize::from(self.gso_size)).then(|| Gso {
@@ -87,7 +93,9 @@ impl Marks {
             })
         });
         let offload = Offload { csum, gso };
-        if offload.check(b.data(), len, ip).is_ok() && l4::set_partial(&mut b.data_mut()[l3..]).is_ok() {
+        if offload.check(b.data(), len, ip).is_ok()
+            && l4::set_partial(&mut b.data_mut()[l3..]).is_ok()
+        {
             driver::note(b, offload);
         }
     }

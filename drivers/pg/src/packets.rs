@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The packets of a capture.
 
-/// Packets one behind the other in memory. A device writes received packets over packets that have left, and leaves the caches
-/// to the router; so each is prefetched, to be read once and not kept.
+/// Packets one behind the other in memory. A device writes received packets over packets that have
+/// left, and leaves the caches to the router; so each is prefetched, to be read once and not kept.
 #[derive(Clone, Debug, Default)]
 pub struct Packets {
     bytes: Vec<u8>,

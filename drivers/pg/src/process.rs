@@ -45,6 +45,10 @@ impl Process for PgProcess {
                 });
             }
         }
-        if self.shared.captures().is_empty() { Sleep::Event } else { Sleep::Until(world.clock.now() + WRITE) }
+        if self.shared.captures().is_empty() {
+            Sleep::Event
+        } else {
+            Sleep::Until(world.clock.now() + WRITE)
+        }
     }
 }

@@ -33,8 +33,10 @@ fn parameters(world: &World, stream: &Stream) -> String {
 
 pub fn streams(w: &World, _: &Matches) -> Result<Output, Error> {
     let shared = w.get::<Shared>();
-    // A caller that sees `No' reads the capture file next: flags are read before what streams sent is written out.
-    let rows: Vec<_> = shared.streams().into_iter().map(|s| (s.enabled.load(Ordering::Acquire), s)).collect();
+    // A caller that sees `No' reads the capture file next: flags are read before what streams sent
+    // is written out.
+    let rows: Vec<_> =
+        shared.streams().into_iter().map(|s| (s.enabled.load(Ordering::Acquire), s)).collect();
     shared.write_out(w.clock.now());
     let table = Table::new().left("Name").left("Enabled").right("Count").left("Parameters");
     Ok(table.list(rows, |w: &World, (enabled, stream), out: &mut Writer| {

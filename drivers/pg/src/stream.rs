@@ -18,7 +18,8 @@ pub enum Source {
 }
 
 impl Source {
-    /// The limit of a new stream. Without one, or with 0, a file is sent once, and packets from a text without end.
+    /// The limit of a new stream. Without one, or with 0, a file is sent once, and packets from a
+    /// text without end.
     pub fn limit_of(&self, given: Option<u64>) -> u64 {
         let once = match self {
             Self::Packets(all) => all.len() as u64,
@@ -37,7 +38,8 @@ pub struct StreamSpec {
     pub limit: u64,
     /// Packets a second; 0 for as many as the graph takes.
     pub rate: f64,
-    /// Packets that wait while the graph is behind with a rate, as in a device's ring; packets due beyond are lost. 0: all wait.
+    /// Packets that wait while the graph is behind with a rate, as in a device's ring; packets due
+    /// beyond are lost. 0: all wait.
     pub queue: u64,
     /// Packets of a vector at most.
     pub max_frame: usize,

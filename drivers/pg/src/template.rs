@@ -31,7 +31,9 @@ impl Edit {
         let Some(count) = (high - low).checked_add(1) else { return u128::from(n) };
         let n = match self.step {
             Step::Increment => u128::from(n),
-            Step::Random if self.width > 8 => u128::from(random) << 64 | u128::from(random.rotate_left(29)),
+            Step::Random if self.width > 8 => {
+                u128::from(random) << 64 | u128::from(random.rotate_left(29))
+            }
             Step::Random => u128::from(random),
         };
         low + n % count
@@ -69,16 +71,19 @@ pub struct Keep {
 }
 
 impl Template {
-    /// Writes packet number `n` with `size` bytes at least to `out`, lengths and checksums as they have to be.
+    /// Writes packet number `n` with `size` bytes at least to `out`, lengths and checksums as they
+    /// have to be.
     pub fn write(&self, n: u64, size: usize, random: &mut impl FnMut() -> u64, out: &mut Vec<u8>) {
         out.clear();
         out.extend_from_slice(&self.bytes);
         for i in out.len()..size {
             out.push(i as u8);
         }
-        // The last edit runs fastest, as the rightmost digit of a counter; they all run at once in VPP, so they do here.
+        // The last edit runs fastest, as the rightmost digit of a counter; they all run at once in
+        // VPP, so they do here.
         for edit in &self.edits {
-            let value = edit.value(n, if edit.step == Step::Random { random() } else { 0 }).to_be_bytes();
+            let value =
+                edit.value(n, if edit.step == Step::Random { random() } else { 0 }).to_be_bytes();
             out[edit.at..edit.at + edit.width].copy_from_slice(&value[16 - edit.width..]);
         }
         self.finish(out);

@@ -20,7 +20,10 @@ struct Setup {
 impl Setup {
     fn new() -> Self {
         let commands = PLUGINS.iter().flat_map(|p| p.cli);
-        Self { bench: Bench::new(PLUGINS), tree: Tree::new(commands).expect("the commands are well-formed") }
+        Self {
+            bench: Bench::new(PLUGINS),
+            tree: Tree::new(commands).expect("the commands are well-formed"),
+        }
     }
 
     fn run(&self, line: &str) -> String {
@@ -97,13 +100,19 @@ fn what_goes_in_by_a_stream_comes_out_in_a_capture() {
     // The capture is a source as well, into an interface without Ethernet.
     let back = folder.path().join("back.pcap");
     s.run(&format!("packet-generator capture pg1 pcap {} count 5", back.display()));
-    s.run(&format!("packet-generator new pcap {} source pg1 name y limit 0 node pg1-output", file.display()));
+    s.run(&format!(
+        "packet-generator new pcap {} source pg1 name y limit 0 node pg1-output",
+        file.display()
+    ));
     s.run("packet-generator enable-stream y");
     s.finish();
     assert_eq!(read(&back), (12, packets[..5].to_vec()));
     assert_eq!(counters.tx.sum(2).0, 1000, "one pass over the file");
     s.run("packet-generator capture pg0 disable");
-    assert!(s.error(&format!("packet-generator capture pg0 pcap {}", file.display())).contains("exists"));
+    assert!(
+        s.error(&format!("packet-generator capture pg0 pcap {}", file.display()))
+            .contains("exists")
+    );
     s.run("packet-generator delete x");
     s.run("delete packet-generator interface pg1");
     assert!(!s.run("show packet-generator").contains('y'), "its streams went with it");
@@ -135,7 +144,9 @@ fn a_stream_without_end_runs_until_it_is_stopped_and_the_input_rests() {
 fn a_stream_of_a_name_that_exists_takes_its_place() {
     let mut s = Setup::new();
     s.run("create packet-generator interface pg0");
-    s.run("packet-generator new name x interface pg0 data { hex 0x0102030405060708090a0b0c0d0e0f }");
+    s.run(
+        "packet-generator new name x interface pg0 data { hex 0x0102030405060708090a0b0c0d0e0f }",
+    );
     s.run("packet-generator enable x");
     s.bench.rt.turn(true);
     s.run("packet-generator new name x interface pg0 limit 3 data { hex 0x01020304050607080910 }");
@@ -225,7 +236,10 @@ fn a_file_without_limit_stays_so_when_the_configuration_is_read_again() {
     let limit = || s.bench.world.get::<Generator>().stream("x").expect("there").spec.limit;
     let config = || {
         let lines = s.bench.world.running_config().into_iter();
-        lines.map(|line| (line.text, line.undo)).filter(|(text, _)| text.contains(" x")).collect::<Vec<_>>()
+        lines
+            .map(|line| (line.text, line.undo))
+            .filter(|(text, _)| text.contains(" x"))
+            .collect::<Vec<_>>()
     };
     for (words, want) in [("", 3), (" limit 0", 3), (" limit 7", 7)] {
         s.run(&format!("{new}{words}"));
@@ -284,11 +298,18 @@ fn a_filter_takes_frames_for_us_and_for_groups() {
         [12, 12 * 16, 3, 0, 12],
         "the device doesn't take it"
     );
-    assert_eq!(counts("set interface promiscuous on pg0"), all, "a promiscuous device takes it all the same");
+    assert_eq!(
+        counts("set interface promiscuous on pg0"),
+        all,
+        "a promiscuous device takes it all the same"
+    );
     assert_eq!(counts("set interface promiscuous off pg0"), [12, 12 * 16, 3, 0, 12]);
     assert_eq!(counts("packet-generator mac-filter pg0 off"), all);
     assert!(s.error("packet-generator mac-filter pg1 on").contains("no Ethernet frames"));
-    assert!(s.error("packet-generator mac-filter local0 on").contains("no packet generator's interface"));
+    assert!(
+        s.error("packet-generator mac-filter local0 on")
+            .contains("no packet generator's interface")
+    );
 }
 
 #[test]

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The text of a stream's packets, in VPP's form.
 //!
-//! `IP4: 1.2.3 -> 4.5.6` is an Ethernet header for IPv4 (addresses as three numbers or as usual), `UDP: 10.0.0.1 -> 10.0.0.9`
-//! behind it an IP header for UDP, `UDP: 1234 -> 2345` behind that a UDP header. An address or port is one value,
-//! `a-b` (one after the other) or `a+b` (random). Words behind a header set its fields. Payload: `incrementing N`, `hex 0x…`.
+//! `IP4: 1.2.3 -> 4.5.6` is an Ethernet header for IPv4 (addresses as three numbers or as usual),
+//! `UDP: 10.0.0.1 -> 10.0.0.9` behind it an IP header for UDP, `UDP: 1234 -> 2345` behind that a
+//! UDP header. An address or port is one value, `a-b` (one after the other) or `a+b` (random).
+//! Words behind a header set its fields. Payload: `incrementing N`, `hex 0x…`.
 
 use crate::template::{Edit, Step, Template};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -51,8 +52,9 @@ pub fn parse(text: &str, start: Start) -> Result<Template, String> {
     let mut header = 0;
     while let Some(word) = words.next() {
         if let Some(name) = word.strip_suffix(':') {
-            let from =
-                words.next().ok_or_else(|| format!("`{word}': expected `{word} source -> destination'"))?;
+            let from = words
+                .next()
+                .ok_or_else(|| format!("`{word}': expected `{word} source -> destination'"))?;
             let arrow = words.next();
             if arrow != Some("->") {
                 return Err(format!(
@@ -60,7 +62,9 @@ pub fn parse(text: &str, start: Start) -> Result<Template, String> {
                     arrow.unwrap_or("the end")
                 ));
             }
-            let to = words.next().ok_or_else(|| format!("`{word} {from} ->': expected a destination"))?;
+            let to = words
+                .next()
+                .ok_or_else(|| format!("`{word} {from} ->': expected a destination"))?;
             header = t.bytes.len();
             expect = layer(&mut t, expect, name, from, to)?;
             continue;
@@ -80,10 +84,9 @@ pub fn parse(text: &str, start: Start) -> Result<Template, String> {
             }
             "hex" => {
                 let digits = words.next().ok_or("`hex': expected 0x and digits")?;
-                t.bytes.extend(
-                    parse_hex(digits)
-                        .ok_or_else(|| format!("`hex {digits}': expected an even number of hex digits"))?,
-                );
+                t.bytes.extend(parse_hex(digits).ok_or_else(|| {
+                    format!("`hex {digits}': expected an even number of hex digits")
+                })?);
                 expect = Expect::Payload;
             }
             "echo_request" | "echo_reply" if expect == Expect::Icmp => {
@@ -97,7 +100,10 @@ pub fn parse(text: &str, start: Start) -> Result<Template, String> {
         return Err(format!("the data has {} bytes, a packet at most {LONGEST}", t.bytes.len()));
     }
     if t.bytes.is_empty() {
-        return Err("the data is empty: expected headers such as `IP4: 1.2.3 -> 4.5.6', or `hex 0x…'".into());
+        return Err(
+            "the data is empty: expected headers such as `IP4: 1.2.3 -> 4.5.6', or `hex 0x…'"
+                .into(),
+        );
     }
     Ok(t)
 }
@@ -140,8 +146,8 @@ fn field(
             t.keep.l4_length = true;
         }
         "checksum" if l4 => {
-            let tcp =
-                t.ip4.is_some_and(|at| t.bytes[at + 9] == 6) || t.ip6.is_some_and(|at| t.bytes[at + 6] == 6);
+            let tcp = t.ip4.is_some_and(|at| t.bytes[at + 9] == 6)
+                || t.ip6.is_some_and(|at| t.bytes[at + 6] == 6);
             put(t, if tcp { 16 } else { 6 }, 2, number("a checksum")?);
             t.keep.l4_checksum = true;
         }
@@ -154,7 +160,13 @@ fn field(
     Ok(())
 }
 
-fn layer(t: &mut Template, expect: Expect, name: &str, from: &str, to: &str) -> Result<Expect, String> {
+fn layer(
+    t: &mut Template,
+    expect: Expect,
+    name: &str,
+    from: &str,
+    to: &str,
+) -> Result<Expect, String> {
     let at = t.bytes.len();
     match expect {
         Expect::Ethernet => {
@@ -178,8 +190,12 @@ fn layer(t: &mut Template, expect: Expect, name: &str, from: &str, to: &str) -> 
         }
         Expect::Ip4 => {
             let protocol = protocol(name)?;
-            let header =
-                Ipv4Header::new(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED, wire::IpProtocol(protocol), 0);
+            let header = Ipv4Header::new(
+                Ipv4Addr::UNSPECIFIED,
+                Ipv4Addr::UNSPECIFIED,
+                wire::IpProtocol(protocol),
+                0,
+            );
             t.bytes.extend_from_slice(header.as_bytes());
             let address = |s: &str| s.parse::<Ipv4Addr>().ok().map(|a| u128::from(a.to_bits()));
             range(t, at + 12, 4, from, address, "an IPv4 address")?;
@@ -221,7 +237,9 @@ fn layer(t: &mut Template, expect: Expect, name: &str, from: &str, to: &str) -> 
             range(t, at + 2, 2, to, port, "a port")?;
             Ok(Expect::Payload)
         }
-        Expect::Icmp | Expect::Payload => Err(format!("`{name}: {from} -> {to}': no such header comes here")),
+        Expect::Icmp | Expect::Payload => {
+            Err(format!("`{name}: {from} -> {to}': no such header comes here"))
+        }
     }
 }
 
@@ -274,7 +292,8 @@ fn range(
     value: impl Fn(&str) -> Option<u128>,
     what: &str,
 ) -> Result<(), String> {
-    let wrong = || format!("`{text}': expected {what}, `a-b' (one after the other) or `a+b' (random)");
+    let wrong =
+        || format!("`{text}': expected {what}, `a-b' (one after the other) or `a+b' (random)");
     let (low, high, step) = match text.split_once(['-', '+']) {
         None => {
             let one = value(text).ok_or_else(wrong)?;
@@ -356,8 +375,9 @@ mod tests {
 
     #[test]
     fn an_echo_request_has_a_good_checksum() {
-        let bytes =
-            packet("IP4: 1.2.3 -> 4.5.6 ICMP: 10.0.0.1 -> 10.0.1.2 ICMP echo_request incrementing 11");
+        let bytes = packet(
+            "IP4: 1.2.3 -> 4.5.6 ICMP: 10.0.0.1 -> 10.0.1.2 ICMP echo_request incrementing 11",
+        );
         assert_eq!(wire::l4::verify(&bytes[14..]), Ok(wire::l4::Verdict::Valid));
         assert!(Ipv4Header::checksum_ok_at(&bytes[14..]));
     }
@@ -372,7 +392,8 @@ mod tests {
 
     #[test]
     fn ranges_go_on() {
-        let t = parse("UDP: 10.0.0.2-10.0.0.4 -> 10.1.0.1+10.1.0.9 UDP: 5 -> 6-7", Start::Ip4).expect("good");
+        let t = parse("UDP: 10.0.0.2-10.0.0.4 -> 10.1.0.1+10.1.0.9 UDP: 5 -> 6-7", Start::Ip4)
+            .expect("good");
         let mut out = Vec::new();
         let mut seen = Vec::new();
         for n in 0..5 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `pgN-tx`: frees what is sent, or gives it to the capture, where work that is left in it gets done.
+//! `pgN-tx`: frees what is sent, or gives it to the capture, where work that is left in it gets
+//! done.
 
 use crate::control::Shared;
 use crate::offload::l3_of;

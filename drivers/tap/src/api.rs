@@ -9,8 +9,8 @@ use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, Module, Pending, Str, retval};
 use net::Interfaces;
 use net::api::{
-    InterfaceIndex, Ip4Address, Ip4AddressWithPrefix, Ip4Prefix, Ip6Address, Ip6AddressWithPrefix, Ip6Prefix,
-    MacAddress,
+    InterfaceIndex, Ip4Address, Ip4AddressWithPrefix, Ip4Prefix, Ip6Address, Ip6AddressWithPrefix,
+    Ip6Prefix, MacAddress,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -176,11 +176,14 @@ pub struct TapCreateV2Reply {
 
 fn create(w: &World, r: TapCreateV3) -> Result<SwIfIndex> {
     let flags = r.tap_flags;
-    for (flag, what) in
-        [(TapFlags::GRO_COALESCE, "gro-coalesce"), (TapFlags::CONSISTENT_QP, "consistent queue pairs")]
-    {
+    for (flag, what) in [
+        (TapFlags::GRO_COALESCE, "gro-coalesce"),
+        (TapFlags::CONSISTENT_QP, "consistent queue pairs"),
+    ] {
         if flags.has(flag) {
-            return Err(Error::unsupported(format!("{what}: not built")).retval(retval::UNIMPLEMENTED));
+            return Err(
+                Error::unsupported(format!("{what}: not built")).retval(retval::UNIMPLEMENTED)
+            );
         }
     }
     let text = |set: bool, text: Str<64>| set.then_some(text.0).filter(|text| !text.is_empty());
@@ -264,7 +267,11 @@ pub struct SwInterfaceTapV2Details {
     pub host_bridge: Str<64>,
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, r: SwInterfaceTapV2Dump) -> Result<Vec<SwInterfaceTapV2Details>> {
+fn dump(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: SwInterfaceTapV2Dump,
+) -> Result<Vec<SwInterfaceTapV2Details>> {
     let only = r.sw_if_index.existing_or_all(w)?;
     let taps = w.get::<Taps>();
     let all = [Kind::Tap, Kind::Tun].into_iter().flat_map(|kind| taps.numbered(kind));

@@ -84,7 +84,13 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
         attach: m.flag("attach"),
         ..Config::new(m.str("host-name"))
     };
-    let new = Create { id: m.opt("id")?, name: given("name"), mac: m.opt("mac")?, tag: String::new(), host };
+    let new = Create {
+        id: m.opt("id")?,
+        name: given("name"),
+        mac: m.opt("mac")?,
+        tag: String::new(),
+        host,
+    };
     let sw_if = control::create(w, new)?;
     let name = w.get::<Interfaces>().name(sw_if);
     Ok(Output::both(name.clone(), json!({ "name": name, "sw_if_index": sw_if.0 })))
@@ -108,26 +114,35 @@ fn show(w: &World, m: &Matches, kind: Kind) -> Result<Output, Error> {
         && w.get::<Taps>().find(w, sw_if)?.config.kind != kind
     {
         let error = format!("{} is no {}", interfaces.name(sw_if), kind_name(kind));
-        return Err(Error::not_found(error).at(m.span("interface")).retval(retval::INVALID_SW_IF_INDEX));
+        return Err(Error::not_found(error)
+            .at(m.span("interface"))
+            .retval(retval::INVALID_SW_IF_INDEX));
     }
-    Ok(Output::list(w.get::<Taps>().list(kind), move |_: &World, (sw_if, tap), out: &mut Writer| {
-        if only.is_some_and(|only| only != sw_if) {
-            return Ok(());
-        }
-        // It may be gone.
-        let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
-        let (link, there) = tap.link();
-        out.text(|text| text.push_str(&lines(&interface, &tap.config, &link, there)));
-        out.value(|| value(&interface, &tap.config, &link, there));
-        Ok(())
-    }))
+    Ok(Output::list(
+        w.get::<Taps>().list(kind),
+        move |_: &World, (sw_if, tap), out: &mut Writer| {
+            if only.is_some_and(|only| only != sw_if) {
+                return Ok(());
+            }
+            // It may be gone.
+            let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
+            let (link, there) = tap.link();
+            out.text(|text| text.push_str(&lines(&interface, &tap.config, &link, there)));
+            out.value(|| value(&interface, &tap.config, &link, there));
+            Ok(())
+        },
+    ))
 }
 
 fn lines(i: &Interface, config: &Config, link: &netlink::Link, there: bool) -> String {
     let mut text = String::new();
     let none = || "(none)".to_string();
-    let threads: Vec<_> =
-        i.device.rx_queues().iter().map(|q| format!("{} on thread {}", q.queue, q.thread)).collect();
+    let threads: Vec<_> = i
+        .device
+        .rx_queues()
+        .iter()
+        .map(|q| format!("{} on thread {}", q.queue, q.thread))
+        .collect();
     let lines = [
         format!("  host-if-name {}{}", link.name, if there { "" } else { " (gone)" }),
         format!("  host-ns {}", config.host_namespace.clone().unwrap_or_else(none)),

@@ -9,17 +9,26 @@ use graph::{RunningConfig, World};
 use net::{Interfaces, Made};
 use std::collections::BTreeMap;
 
-/// Writes the taps. Their addresses are always written: addresses that aren't given are drawn by chance.
+/// Writes the taps. Their addresses are always written: addresses that aren't given are drawn by
+/// chance.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     let mut all = BTreeMap::new();
     for kind in [Kind::Tap, Kind::Tun] {
-        all.extend(world.get::<Taps>().numbered(kind).into_iter().map(|(id, sw_if, _)| (sw_if, (kind, id))));
+        all.extend(
+            world
+                .get::<Taps>()
+                .numbered(kind)
+                .into_iter()
+                .map(|(id, sw_if, _)| (sw_if, (kind, id))),
+        );
     }
     let indices: Vec<_> = all.keys().copied().collect();
     config.interfaces(indices, move |world, sw_if, lines| {
         let (kind, id) = all[&sw_if];
         let tap = world.get::<Taps>().get(kind, id).filter(|(index, _)| *index == sw_if);
-        let (Some((_, tap)), Ok(interface)) = (tap, world.get::<Interfaces>().get(sw_if)) else { return };
+        let (Some((_, tap)), Ok(interface)) = (tap, world.get::<Interfaces>().get(sw_if)) else {
+            return;
+        };
         let Made { name, mac, .. } = interface.made;
         let usual = format!("{}{id}", kind_name(kind));
         let mut line = format!("create tap id {id} hw-addr {mac}");

@@ -67,7 +67,8 @@ impl Taps {
     /// # Errors
     /// An interface of another kind.
     pub fn find(&self, world: &World, sw_if: SwIfIndex) -> Result<Arc<TapDevice>, Error> {
-        let found = self.all().values().find(|(index, _)| *index == sw_if).map(|(_, tap)| tap.clone());
+        let found =
+            self.all().values().find(|(index, _)| *index == sw_if).map(|(_, tap)| tap.clone());
         found.ok_or_else(|| {
             Error::not_found(format!("{} is no tap", world.get::<Interfaces>().name(sw_if)))
                 .retval(retval::INVALID_SW_IF_INDEX)
@@ -82,9 +83,8 @@ impl Taps {
 pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let Create { id, name, mac, tag, host: mut config } = new;
     if config.attach && config.host_name.is_empty() {
-        return Err(
-            Error::usage("attach needs the host-if-name of what is there").retval(retval::INVALID_VALUE)
-        );
+        return Err(Error::usage("attach needs the host-if-name of what is there")
+            .retval(retval::INVALID_VALUE));
     }
     let taps = world.get::<Taps>();
     let kind = kind_name(config.kind);
@@ -92,21 +92,20 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
         let all = taps.all();
         let id = id.unwrap_or_else(|| (0..).find(|n| !all.contains_key(&(kind, *n))).unwrap_or(0));
         if all.contains_key(&(kind, id)) {
-            return Err(
-                Error::failed(format!("{kind} {id} is there already")).retval(retval::INVALID_INTERFACE)
-            );
+            return Err(Error::failed(format!("{kind} {id} is there already"))
+                .retval(retval::INVALID_INTERFACE));
         }
         id
     };
     if mac.is_some_and(|mac| mac.is_multicast() || mac.is_zero()) {
-        return Err(Error::parse("the MAC address isn't one of a single host").retval(retval::INVALID_VALUE));
+        return Err(Error::parse("the MAC address isn't one of a single host")
+            .retval(retval::INVALID_VALUE));
     }
     let name = name.unwrap_or_else(|| format!("{kind}{id}"));
     let interfaces = world.get::<Interfaces>();
     if interfaces.find(&name).is_ok() {
-        return Err(
-            Error::failed(format!("there is an interface {name} already")).retval(retval::IF_ALREADY_EXISTS)
-        );
+        return Err(Error::failed(format!("there is an interface {name} already"))
+            .retval(retval::IF_ALREADY_EXISTS));
     }
     if config.host_name.is_empty() {
         config.host_name = format!("{kind}{id}");
@@ -149,8 +148,8 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     Ok(sw_if)
 }
 
-/// Takes a tap away, and with it the host's end unless that is persistent. Its descriptors are closed a little later
-/// ([`Closing`]).
+/// Takes a tap away, and with it the host's end unless that is persistent. Its descriptors are
+/// closed a little later ([`Closing`]).
 ///
 /// # Errors
 /// An interface of another kind, or one that others lie on.
@@ -163,14 +162,16 @@ pub fn delete(world: &World, sw_if: SwIfIndex) -> Result<Closing, Error> {
     Ok(Closing { tap, until: None, wake: None })
 }
 
-/// A tap that threads are giving back: until they have, a persistent end of the host's can't be opened again.
+/// A tap that threads are giving back: until they have, a persistent end of the host's can't be
+/// opened again.
 pub struct Closing {
     tap: Arc<TapDevice>,
     until: Option<Duration>,
     wake: Option<Duration>,
 }
 
-/// Limit of the wait: a thread that hangs must not block the caller, and nothing depends on the end.
+/// Limit of the wait: a thread that hangs must not block the caller, and nothing depends on the
+/// end.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Interval of polls: threads close within a turn, without a notification.
 const SOON: Duration = Duration::from_millis(1);

@@ -49,7 +49,14 @@ impl TapDevice {
         let rx = rx.into_iter().map(queue).collect();
         let state = Mutex::new(State { rtnl, link, host: Some(host) });
         Ok((
-            Self { config, rx: RxQueues::default(), tx: TxQueues::default(), longest, queues, state },
+            Self {
+                config,
+                rx: RxQueues::default(),
+                tx: TxQueues::default(),
+                longest,
+                queues,
+                state,
+            },
             rx,
             tx,
         ))
@@ -123,7 +130,8 @@ impl Device for TapDevice {
             (_, true) => "up",
             (_, false) => "down",
         };
-        let namespace = host_namespace.as_ref().map_or_else(String::new, |ns| format!(" in namespace {ns}"));
+        let namespace =
+            host_namespace.as_ref().map_or_else(String::new, |ns| format!(" in namespace {ns}"));
         let mac = link.mac.map_or_else(String::new, |mac| format!(", MAC address {mac}"));
         vec![
             format!(
@@ -133,7 +141,11 @@ impl Device for TapDevice {
                 link.index
             ),
             format!("{queues} queues{}", if *persist { ", persistent" } else { "" }),
-            format!("checksum offload {}, segmentation offload {}", on(*csum_offload || *gso), on(*gso)),
+            format!(
+                "checksum offload {}, segmentation offload {}",
+                on(*csum_offload || *gso),
+                on(*gso)
+            ),
         ]
     }
 
@@ -141,7 +153,8 @@ impl Device for TapDevice {
         self.rx.close(world);
         self.tx.close(world);
         let state = &mut *self.state();
-        // A link that isn't persistent would go with its last descriptor: it is deleted at once, so that its name is free.
+        // A link that isn't persistent would go with its last descriptor: it is deleted at once, so
+        // that its name is free.
         if state.host.take().is_some()
             && !(self.config.persist || self.config.attach)
             && let Err(error) = state.rtnl.delete_link(state.link.index)
@@ -171,8 +184,8 @@ impl LinkUser for TapDevice {
                 if interface.mtu[0] != mtu {
                     let _ = interfaces.note_mtu(world, sw_if, mtu);
                 }
-                // Its carrier is our doing, so only its administrator says whether it is up. The interface is there: it was
-                // looked up above, on this thread.
+                // Its carrier is our doing, so only its administrator says whether it is up. The
+                // interface is there: it was looked up above, on this thread.
                 let _ = interfaces.set_link(world, sw_if, link.is_admin_up());
             }
             LinkNews::Gone => {

@@ -65,7 +65,12 @@ impl driver::RxQueue for TapRx {
 
     fn losses(&mut self) -> Losses {
         let drops = self.queue.take_drops();
-        Losses { missed: 0, errors: drops.truncated, unknown_offload: drops.unknown_offload, bad_desc: 0 }
+        Losses {
+            missed: 0,
+            errors: drops.truncated,
+            unknown_offload: drops.unknown_offload,
+            bad_desc: 0,
+        }
     }
 
     fn idle(&mut self) {

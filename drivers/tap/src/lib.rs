@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Taps: interfaces of the Linux host whose other end is Ferrovia (Documentation/networking/tuntap.rst). The host
-//! addresses, routes and filters on its end as on any interface.
+//! Taps: interfaces of the Linux host whose other end is Ferrovia
+//! (Documentation/networking/tuntap.rst). The host addresses, routes and filters on its end as on
+//! any interface.
 //!
-//! `create tap id 0 host-if-name h0` makes `tap0`; with `tun`, `tun0` whose packets have no link layer. The host's end has a
-//! carrier while ours is up; ours has a link while the host's end is up. Super-packets and partial checksums pass as they are in
-//! both directions, unless `no-gso` or `csum-offload` say otherwise.
+//! `create tap id 0 host-if-name h0` makes `tap0`; with `tun`, `tun0` whose packets have no link
+//! layer. The host's end has a carrier while ours is up; ours has a link while the host's end is
+//! up. Super-packets and partial checksums pass as they are in both directions, unless `no-gso` or
+//! `csum-offload` say otherwise.
 //!
-//! Nodes, named as VPP's: `virtio-input`, and `INTERFACE-tx` for each interface. Receive queues are spread over the workers;
-//! threads share the same queues to transmit, so `num-tx-queues` is accepted and has no effect. `rx-ring-size` is the length of
-//! the host's queue; `tx-ring-size`, `packed` and `in-order` speak of rings that aren't there, and are accepted.
+//! Nodes, named as VPP's: `virtio-input`, and `INTERFACE-tx` for each interface. Receive queues are
+//! spread over the workers; threads share the same queues to transmit, so `num-tx-queues` is
+//! accepted and has no effect. `rx-ring-size` is the length of the host's queue; `tx-ring-size`,
+//! `packed` and `in-order` speak of rings that aren't there, and are accepted.
 //!
-//! Limits: `gro-coalesce` isn't built. What the host drops because its queue is full is in the host's counters (`tx_dropped`) only.
-//! A host's end that was deleted doesn't come back. Creating needs CAP_NET_ADMIN in the namespace of the host's end.
+//! Limits: `gro-coalesce` isn't built. What the host drops because its queue is full is in the
+//! host's counters (`tx_dropped`) only. A host's end that was deleted doesn't come back. Creating
+//! needs CAP_NET_ADMIN in the namespace of the host's end.
 #![deny(unsafe_code)]
 
 mod api;
@@ -28,7 +32,8 @@ mod tx;
 
 pub use control::{Closing, Create, create, delete};
 pub use io::{
-    Config, Host, Kind, MAX_FRAME, MAX_PARTS, RxDrops, RxFrame, RxQueue, Tap, TxBatch, TxQueue, TxReport,
+    Config, Host, Kind, MAX_FRAME, MAX_PARTS, RxDrops, RxFrame, RxQueue, Tap, TxBatch, TxQueue,
+    TxReport,
 };
 
 use graph::{NodeDef, Plugin, StateDef};

@@ -102,7 +102,8 @@ fn ping(lab: &Lab, arguments: &str) -> String {
 
 fn bad_checksums(lab: &Lab) -> Vec<String> {
     let count = "nstat -asz TcpInCsumErrors UdpInCsumErrors IcmpInCsumErrors IpInHdrErrors";
-    let all = lab.hosts.iter().flat_map(|h| sh(h, count).lines().map(str::to_owned).collect::<Vec<_>>());
+    let all =
+        lab.hosts.iter().flat_map(|h| sh(h, count).lines().map(str::to_owned).collect::<Vec<_>>());
     all.filter(|l| !l.starts_with('#') && l.split_whitespace().nth(1) != Some("0")).collect()
 }
 
@@ -148,7 +149,10 @@ fn two_queues_and_udp() {
     let Some(lab) = Lab::new() else { return };
     let config = Config { queues: 2, ..Config::new("tap0") };
     let (tcp, totals) = lab.forward(&config, || iperf(&lab, "-P 4"));
-    eprintln!("4 connections over 2 queues: TCP {:.1} Gb/s, {totals:?}", gigabits(&tcp, "sum_received"));
+    eprintln!(
+        "4 connections over 2 queues: TCP {:.1} Gb/s, {totals:?}",
+        gigabits(&tcp, "sum_received")
+    );
     let (udp, totals) = lab.forward(&config, || iperf(&lab, "-u -b 200M -l 1400"));
     eprintln!(
         "UDP {:.2} Gb/s, {:.2} % lost, {totals:?}",

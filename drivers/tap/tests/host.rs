@@ -71,9 +71,13 @@ fn in_a_namespace_by_path_and_process() {
     }
     sleep.kill().unwrap();
     sleep.wait().unwrap();
-    let nowhere = Config { host_namespace: Some("no-such-namespace".into()), ..Config::new("tap7") };
+    let nowhere =
+        Config { host_namespace: Some("no-such-namespace".into()), ..Config::new("tap7") };
     let error = Tap::open(&nowhere).err().unwrap().to_string();
-    assert!(error.starts_with("tap tap7: network namespace no-such-namespace: No such file"), "{error}");
+    assert!(
+        error.starts_with("tap tap7: network namespace no-such-namespace: No such file"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -87,7 +91,10 @@ fn what_fails_leaves_nothing_and_says_why() {
         Config { host_bridge: Some("br9".into()), ..Config::new("tap1") },
         "tap tap1: host bridge: No such device",
     );
-    fails(Config { host_mtu: Some(1 << 20), ..Config::new("tap1") }, "tap tap1: host MTU: Invalid argument");
+    fails(
+        Config { host_mtu: Some(1 << 20), ..Config::new("tap1") },
+        "tap tap1: host MTU: Invalid argument",
+    );
     fails(Config::new("lo"), "tap lo: an interface of this name exists");
     fails(Config { attach: true, ..Config::new("tap1") }, "tap tap1: No such device");
     fails(Config::new("a-name-too-long-for-linux"), "is no interface name");
@@ -135,13 +142,17 @@ fn frames_both_ways() {
         let mut frames: Vec<_> = (1..=4).map(|port| wrap(packet(128, port))).collect();
         let sum = pseudo_sum(&frames[1][ip..]);
         frames[1][ip + 26..ip + 28].copy_from_slice(&sum.to_be_bytes());
-        let partial = Offload { csum: Csum::Partial { start: ip as u16 + 20, offset: 6 }, gso: None };
+        let partial =
+            Offload { csum: Csum::Partial { start: ip as u16 + 20, offset: 6 }, gso: None };
         let mut batch = tap.tx[0].batch();
         batch.push(PLAIN, [&frames[0][..]]);
         batch.push(partial, [&frames[1][..]]);
         batch.push(PLAIN, frames[2].chunks(frames[2].len().div_ceil(MAX_PARTS)));
         batch.push(PLAIN, frames[3].chunks(1));
-        batch.push(Offload { csum: Csum::Partial { start: 1000, offset: 6 }, gso: None }, [&frames[3][..]]);
+        batch.push(
+            Offload { csum: Csum::Partial { start: 1000, offset: 6 }, gso: None },
+            [&frames[3][..]],
+        );
         assert_eq!(batch.flush(), TxReport { sent: 3, refused: 2, ..TxReport::default() });
         for port in 1..=3 {
             let mut bytes = [0; 200];
@@ -191,7 +202,8 @@ fn tags_stay_in_the_frame() {
         tcpdump.join().unwrap()
     });
     assert!(
-        text.contains("vlan 100, p 3, ethertype IPv4") && text.contains("10.8.0.2.9 > 10.8.0.1.4660"),
+        text.contains("vlan 100, p 3, ethertype IPv4")
+            && text.contains("10.8.0.2.9 > 10.8.0.1.4660"),
         "{text}"
     );
 }

@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 //! sample: say what it does, by which RFC, and what it doesn't do.
 //!
-//! It stands on the arc `ip4-unicast`, which IPv4 packets pass on their way to the lookup. As generated, it drops
-//! packets that are longer than a limit of the interface they came in by.
+//! It stands on the arc `ip4-unicast`, which IPv4 packets pass on their way to the lookup. As
+//! generated, it drops packets that are longer than a limit of the interface they came in by.
 
 #[cfg(test)]
 mod tests;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use buffer::Buffer;
 use cli::{Command, Error, Matches, Output, Table, Writer};
 use graph::{
-    Build, ChainStep, Configured, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig, Script,
-    SwIfIndex, ThreadIndex, Trace, World,
+    Build, ChainStep, Configured, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig,
+    Script, SwIfIndex, ThreadIndex, Trace, World,
 };
 use net::{Arrivals, Check, Checks, Interfaces};
 use sync::Turn;
@@ -34,7 +34,12 @@ pub static PLUGIN: Plugin = Plugin {
             help: "Drop IPv4 packets longer than so many bytes",
             run: set,
         },
-        Command { path: "show sample", usage: "", help: "Where long packets are dropped", run: list },
+        Command {
+            path: "show sample",
+            usage: "",
+            help: "Where long packets are dropped",
+            run: list,
+        },
     ],
     config: write_config,
     start: |world| world.get::<Checks<Ip4>>().register(world, Sample::NAME, Arc::new(Sample)),
@@ -92,7 +97,8 @@ impl Node for Sample {
     }
 }
 
-/// The same decision for many packets at once. With it, packets of interfaces with a limit can take the super-path.
+/// The same decision for many packets at once. With it, packets of interfaces with a limit can take
+/// the super-path.
 impl Check<Ip4> for Sample {
     fn passing(&self, packets: &Arrivals<'_, Ip4>, step: ChainStep<'_>, _: &Turn<'_>) -> u64 {
         let max = step.config::<Self>().into();
@@ -113,23 +119,28 @@ fn limit(world: &World, interface: SwIfIndex) -> Option<u16> {
     world.feature_config::<Sample>(world.arc("ip4-unicast")?, interface)
 }
 
-/// `show sample`: a row for each interface with a limit. The rows are made one by one, as text or as JSON, while the client reads.
+/// `show sample`: a row for each interface with a limit. The rows are made one by one, as text or
+/// as JSON, while the client reads.
 fn list(world: &World, _: &Matches) -> Result<Output, Error> {
     let table = Table::new().left("Interface").right("Max");
-    Ok(table.list(world.get::<Interfaces>().indices(), |world: &World, interface, out: &mut Writer| {
-        if let Some(max) = limit(world, interface) {
-            out.row([world.get::<Interfaces>().name(interface).into(), max.into()]);
-        }
-        Ok(())
-    }))
+    Ok(table.list(
+        world.get::<Interfaces>().indices(),
+        |world: &World, interface, out: &mut Writer| {
+            if let Some(max) = limit(world, interface) {
+                out.row([world.get::<Interfaces>().name(interface).into(), max.into()]);
+            }
+            Ok(())
+        },
+    ))
 }
 
-/// Writes the commands that restore the settings of `set sample`, and those that undo them: for `show running-config`, `save` and
-/// `rollback`.
+/// Writes the commands that restore the settings of `set sample`, and those that undo them: for
+/// `show running-config`, `save` and `rollback`.
 fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), |world, interface, lines| {
         if let Some(max) = limit(world, interface) {
-            let line = format!("set sample {}", cli::quote(&world.get::<Interfaces>().name(interface)));
+            let line =
+                format!("set sample {}", cli::quote(&world.get::<Interfaces>().name(interface)));
             lines.push(format!("{line} max {max}"), format!("{line} off"));
         }
     });

@@ -34,7 +34,10 @@ fn long_packets_are_dropped_and_counted() {
     );
     assert_eq!(bench.count("sample", "too_long"), 1);
 
-    assert_eq!(commands.answer(&bench.world, "show sample").unwrap(), "Interface  Max\nlocal0     100\n");
+    assert_eq!(
+        commands.answer(&bench.world, "show sample").unwrap(),
+        "Interface  Max\nlocal0     100\n"
+    );
     commands.execute(&bench.world, "set sample local0 off").unwrap();
     assert_eq!(commands.answer(&bench.world, "show sample -j").unwrap(), "[]\n");
     let arc = bench.world.arc("ip4-unicast").unwrap();

@@ -76,7 +76,11 @@ pub struct ProxyArpIntfcEnableDisable {
     pub enable: bool,
 }
 
-fn intfc_enable_disable(w: &World, _: &Caller<'_, World>, r: ProxyArpIntfcEnableDisable) -> Result<()> {
+fn intfc_enable_disable(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: ProxyArpIntfcEnableDisable,
+) -> Result<()> {
     control::set_proxy(w, r.sw_if_index.existing(w)?, r.enable)
 }
 
@@ -92,6 +96,13 @@ pub struct ProxyArpIntfcDetails {
     pub sw_if_index: u32,
 }
 
-fn intfc_dump(w: &World, _: &Caller<'_, World>, _: ProxyArpIntfcDump) -> Result<Vec<ProxyArpIntfcDetails>> {
-    Ok(control::proxies(w).iter().map(|i| ProxyArpIntfcDetails { sw_if_index: i.sw_if.0 }).collect())
+fn intfc_dump(
+    w: &World,
+    _: &Caller<'_, World>,
+    _: ProxyArpIntfcDump,
+) -> Result<Vec<ProxyArpIntfcDetails>> {
+    Ok(control::proxies(w)
+        .iter()
+        .map(|i| ProxyArpIntfcDetails { sw_if_index: i.sw_if.0 })
+        .collect())
 }

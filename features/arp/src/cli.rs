@@ -51,7 +51,8 @@ fn set_range(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn set_interface(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let sw_if =
+        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
     control::set_proxy(w, sw_if, !m.flag("disable"))?;
     Ok(Output::empty())
 }

@@ -18,7 +18,11 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     let (now, usual) = (world.get::<Arp>().gratuitous(), Gratuitous::default());
     if now != usual {
         let line = "set arp gratuitous";
-        config.push(Phase::SETTINGS, format!("{line} {}", word(now)), format!("{line} {}", word(usual)));
+        config.push(
+            Phase::SETTINGS,
+            format!("{line} {}", word(now)),
+            format!("{line} {}", word(usual)),
+        );
     }
     if world.get::<Arp>().announces() {
         config.push(Phase::SETTINGS, "set arp announce on", "set arp announce off");
@@ -34,7 +38,8 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         lines.push(format!("set arp proxy {rest}"), format!("set arp proxy del {rest}"));
     });
     config.list(Phase::FEATURES, world.get::<Arp>().proxies(), |world, sw_if, lines| {
-        let line = format!("set interface proxy-arp {}", quote(&world.get::<Interfaces>().name(sw_if)));
+        let line =
+            format!("set interface proxy-arp {}", quote(&world.get::<Interfaces>().name(sw_if)));
         lines.push(format!("{line} enable"), format!("{line} disable"));
     });
 }

@@ -9,10 +9,15 @@ use crate::ranges::{Range, Ranges};
 use crate::reply::ArpReply;
 use cli::Error;
 use graph::{Build, Deleted, Node, Shared, SwIfIndex, ThreadIndex, World};
-use ip_neighbor::resolve::{self, Ask, Lanes, Protocol, Seen, Target, is_own, source_for, transmit};
+use ip_neighbor::resolve::{
+    self, Ask, Lanes, Protocol, Seen, Target, is_own, source_for, transmit,
+};
 use msg::retval;
 use net::fib::{Fib, PathKind, Source, TableIndex};
-use net::{Addresses, Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, Neighbor, Neighbors, Prober};
+use net::{
+    Addresses, Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, Neighbor, Neighbors,
+    Prober,
+};
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -107,18 +112,20 @@ impl Arp {
         self.inner().announce
     }
 
-    /// Sends gratuitous ARP when an address is added, an interface comes up or its MAC address changes; or doesn't.
+    /// Sends gratuitous ARP when an address is added, an interface comes up or its MAC address
+    /// changes; or doesn't.
     pub fn set_announces(&self, on: bool) {
         self.inner().announce = on;
     }
 
-    /// Interfaces where commands or messages have enabled proxy ARP; `set interface feature` alone isn't counted.
+    /// Interfaces where commands or messages have enabled proxy ARP; `set interface feature` alone
+    /// isn't counted.
     pub fn proxies(&self) -> Vec<SwIfIndex> {
         self.inner().proxies.iter().copied().collect()
     }
 
-    /// Calls `f` when another station uses an address of ours, on the control thread; not more often than the address is
-    /// defended.
+    /// Calls `f` when another station uses an address of ours, on the control thread; not more
+    /// often than the address is defended.
     pub fn subscribe_conflicts(&self, f: impl Fn(&World, Conflict) + Send + Sync + 'static) {
         self.inner().on_conflict.push(Arc::new(f));
     }
@@ -135,7 +142,8 @@ pub fn start(world: &Arc<World>) -> Result<(), String> {
 fn on_interface(world: &World, event: IfEvent) {
     match event {
         IfEvent::Added(sw_if) if is_ethernet(world, sw_if) => {
-            let features = [(ArpDisabled::NAME, true), (ArpReply::NAME, false), (ArpProxy::NAME, false)];
+            let features =
+                [(ArpDisabled::NAME, true), (ArpReply::NAME, false), (ArpProxy::NAME, false)];
             set_features(world, sw_if, &features);
         }
         IfEvent::Ip(sw_if, false, on) if is_ethernet(world, sw_if) => {
@@ -161,7 +169,8 @@ fn set_features(world: &World, sw_if: SwIfIndex, features: &[(&str, bool)]) {
     }
 }
 
-/// The interface's addresses have changed: new ones may be announced, and neighbours that are no longer on the link are removed.
+/// The interface's addresses have changed: new ones may be announced, and neighbours that are no
+/// longer on the link are removed.
 fn on_address(world: &World, sw_if: SwIfIndex) {
     let own = world.get::<Addresses<Ip4>>().list(sw_if);
     let now: Vec<Ipv4Addr> = own.iter().map(|p| p.addr()).collect();
@@ -181,8 +190,9 @@ fn on_address(world: &World, sw_if: SwIfIndex) {
     });
 }
 
-/// Returns true if a host outside of an interface's networks is on its link all the same: on an unnumbered link, or because a route
-/// leads there. Same decision as in [`crate::reply`] for packets.
+/// Returns true if a host outside of an interface's networks is on its link all the same: on an
+/// unnumbered link, or because a route leads there. Same decision as in [`crate::reply`] for
+/// packets.
 fn is_attached(world: &World, sw_if: SwIfIndex, ip: Ipv4Addr) -> bool {
     let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return false };
     let here = |kind: PathKind<Ipv4Addr>| match kind {
@@ -191,8 +201,12 @@ fn is_attached(world: &World, sw_if: SwIfIndex, ip: Ipv4Addr) -> bool {
         _ => false,
     };
     let route = world.get::<Fib<Ip4>>().covering(TableIndex(interface.fib4), ip);
-    // The host's own route leads here while it is a known neighbour: only routes from other sources count.
-    let said = route.iter().flat_map(|route| &route.sources).filter(|said| said.source != Source::Neighbor);
+    // The host's own route leads here while it is a known neighbour: only routes from other sources
+    // count.
+    let said = route
+        .iter()
+        .flat_map(|route| &route.sources)
+        .filter(|said| said.source != Source::Neighbor);
     world.get::<Addresses<Ip4>>().unnumbered(sw_if).is_some()
         || said.flat_map(|said| &said.paths).any(|(path, _)| here(path.kind))
 }
@@ -216,7 +230,11 @@ pub fn announce(world: &World, sw_if: SwIfIndex) {
 
 fn announce_some(world: &World, sw_if: SwIfIndex, own: Vec<Ipv4Addr>) {
     let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
-    if interface.admin_up && interface.link_up && interface.kind == IfKind::Ethernet && !own.is_empty() {
+    if interface.admin_up
+        && interface.link_up
+        && interface.kind == IfKind::Ethernet
+        && !own.is_empty()
+    {
         send(world, &interface, own.into_iter().map(Request::announce).collect());
     }
 }
@@ -302,7 +320,8 @@ impl Ask<Ip4> for Asker {
         turn: &Turn<'_>,
     ) -> Option<[u8; LEN]> {
         let own = self.own.of(target.sw_if, turn);
-        let source = source.filter(|source| is_own(own, *source)).or_else(|| source_for(own, target.ip))?;
+        let source =
+            source.filter(|source| is_own(own, *source)).or_else(|| source_for(own, target.ip))?;
         Some(Request::who_has(target.ip, source).frame(view.mac))
     }
 }
@@ -343,7 +362,13 @@ fn is_proxy(world: &World, sw_if: SwIfIndex) -> bool {
 ///
 /// # Errors
 /// A table that isn't there (−3); the errors of [`Ranges::add`] and [`Ranges::remove`].
-pub fn set_range(world: &World, table: u32, start: Ipv4Addr, end: Ipv4Addr, on: bool) -> Result<(), Error> {
+pub fn set_range(
+    world: &World,
+    table: u32,
+    start: Ipv4Addr,
+    end: Ipv4Addr,
+    on: bool,
+) -> Result<(), Error> {
     let table = world.get::<Fib<Ip4>>().find_table(table)?.0;
     let (ranges, range) = (world.get::<Ranges>(), Range { table, start, end });
     if on { ranges.add(range) } else { ranges.remove(range) }

@@ -47,14 +47,16 @@ impl Request {
     }
 }
 
-/// Makes the reply out of a request, in place: `ip` is at `mac`. The packet starts at the ARP header. The reply gets an Ethernet header
-/// without tags: the interface's output puts its own in. False if the request came in no Ethernet frame.
+/// Makes the reply out of a request, in place: `ip` is at `mac`. The packet starts at the ARP
+/// header. The reply gets an Ethernet header without tags: the interface's output puts its own in.
+/// False if the request came in no Ethernet frame.
 #[inline(always)]
 #[must_use]
 pub fn answer(b: &mut Buffer, mac: MacAddr, ip: Ipv4Addr) -> bool {
     /// Payload of the shortest frame (IEEE 802.3 4A.4.2).
     const SHORTEST: usize = 46;
-    // Bytes behind the payload of the shortest frame aren't part of the packet and aren't sent back.
+    // Bytes behind the payload of the shortest frame aren't part of the packet and aren't sent
+    // back.
     b.truncate(SHORTEST);
     let Some(arp) = Arp::view_mut(b.data_mut()) else { return false };
     let asker = (arp.sender_mac, arp.sender_ip());

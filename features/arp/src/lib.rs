@@ -7,15 +7,17 @@
 //! ip4-lookup → ip4-arp, ip4-glean → the interface's output (the question) … ip4-rewrite (what waited)
 //! ```
 //!
-//! Workers answer by themselves, in place. What they learn goes to control by a bounded queue; control keeps the table
-//! ([`net::Neighbors`]). Asking, and what waits for answers, is [`ip_neighbor::resolve`]'s.
+//! Workers answer by themselves, in place. What they learn goes to control by a bounded queue;
+//! control keeps the table ([`net::Neighbors`]). Asking, and what waits for answers, is
+//! [`ip_neighbor::resolve`]'s.
 //!
-//! Our addresses are announced only with `set arp announce on`. RFC 826 has no announcements, and RFC 5227 2.3 has them only of
-//! an address that was probed before, which isn't done here: an unprobed announcement takes the traffic of a host that has
-//! the address already. VPP and Linux announce nothing by default either. Neighbour discovery does the same.
+//! Our addresses are announced only with `set arp announce on`. RFC 826 has no announcements, and
+//! RFC 5227 2.3 has them only of an address that was probed before, which isn't done here: an
+//! unprobed announcement takes the traffic of a host that has the address already. VPP and Linux
+//! announce nothing by default either. Neighbour discovery does the same.
 //!
-//! Limits: no address conflict detection of its own before an address is used (RFC 5227 2.1); others' use of our addresses
-//! is logged and answered.
+//! Limits: no address conflict detection of its own before an address is used (RFC 5227 2.1);
+//! others' use of our addresses is logged and answered.
 
 mod api;
 mod cli;
@@ -42,7 +44,11 @@ use ip_neighbor::resolve::{self, Glean, Unresolved};
 pub static PLUGIN: Plugin = Plugin {
     name: "arp",
     about: "ARP: answers, questions, proxy",
-    state: &[resolve::state::<Arp>(), StateDef::of::<control::Arp>(), StateDef::of::<ranges::Ranges>()],
+    state: &[
+        resolve::state::<Arp>(),
+        StateDef::of::<control::Arp>(),
+        StateDef::of::<ranges::Ranges>(),
+    ],
     fields: &[resolve::FIELD],
     nodes: &[
         NodeDef::of::<input::ArpInput>(),
@@ -55,7 +61,12 @@ pub static PLUGIN: Plugin = Plugin {
     arcs: &[ArcDef { name: control::ARC, starts: &["arp-input"], end: "error-drop" }],
     features: &[
         Feature { arc: control::ARC, node: "arp-reply", before: &["arp-proxy"], after: &[] },
-        Feature { arc: control::ARC, node: "arp-proxy", before: &["arp-disabled"], after: &["arp-reply"] },
+        Feature {
+            arc: control::ARC,
+            node: "arp-proxy",
+            before: &["arp-disabled"],
+            after: &["arp-reply"],
+        },
         Feature { arc: control::ARC, node: "arp-disabled", before: &[], after: &["arp-proxy"] },
     ],
     counters: &[resolve::counters::<Arp>()],

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `arp-proxy`: answers for others (RFC 1027), in ranges that operators gave, on interfaces where they enabled it.
+//! `arp-proxy`: answers for others (RFC 1027), in ranges that operators gave, on interfaces where
+//! they enabled it.
 
 use crate::Arp;
 use crate::frame::answer;
@@ -65,9 +66,14 @@ impl Node for ArpProxy {
         let rx_if = b.rx_if;
         let Some(&arp) = wire::Arp::view(b.data()) else { return To::TooShort };
         let view = self.interfaces.views(cx.turn).get(rx_if as usize).unwrap_or_default();
-        // A probe asks whether an address is free on its own link: a proxy doesn't answer it, nor a request of a host for its own address.
-        let asks = arp.op() == ArpOp::REQUEST && !arp.sender_ip().is_unspecified() && !arp.is_gratuitous();
-        if !asks || arp.sender_mac == view.mac || !self.ranges.has(view.fib4, arp.target_ip(), cx.turn) {
+        // A probe asks whether an address is free on its own link: a proxy doesn't answer it, nor a
+        // request of a host for its own address.
+        let asks =
+            arp.op() == ArpOp::REQUEST && !arp.sender_ip().is_unspecified() && !arp.is_gratuitous();
+        if !asks
+            || arp.sender_mac == view.mac
+            || !self.ranges.has(view.fib4, arp.target_ip(), cx.turn)
+        {
             let last = cx.peek_feature(b).is_none_or(|next| next == self.drop);
             return if last { To::NotForUs } else { To::Continue };
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `arp-reply`: answers requests for our own addresses (RFC 826, RFC 5227), and reports neighbours to control.
+//! `arp-reply`: answers requests for our own addresses (RFC 826, RFC 5227), and reports neighbours
+//! to control.
 
 use crate::Arp;
 use crate::frame::answer;
@@ -124,7 +125,8 @@ enum Whose {
 /// Checks what doesn't depend on the packet's target.
 #[inline(always)]
 fn refuse(arp: &wire::Arp, source: MacAddr, view: &IfView) -> Option<To> {
-    // A virtual router answers with its virtual address from the real one's interface (RFC 5798 7.3).
+    // A virtual router answers with its virtual address from the real one's interface (RFC 5798
+    // 7.3).
     const VIRTUAL_ROUTER: [u8; 5] = [0, 0, 0x5e, 0, 1];
     let sender = arp.sender_ip();
     if !matches!(arp.op(), ArpOp::REQUEST | ArpOp::REPLY) {
@@ -142,8 +144,10 @@ fn refuse(arp: &wire::Arp, source: MacAddr, view: &IfView) -> Option<To> {
         return Some(To::OwnFrame);
     }
     let probe = sender.is_unspecified() && arp.op() == ArpOp::REQUEST;
-    let no_host =
-        sender.is_unspecified() || sender.is_multicast() || sender.is_broadcast() || sender.is_loopback();
+    let no_host = sender.is_unspecified()
+        || sender.is_multicast()
+        || sender.is_broadcast()
+        || sender.is_loopback();
     (no_host && !probe).then_some(To::SenderAddress)
 }
 
@@ -157,14 +161,18 @@ impl ArpReply {
         own: &[Ip4Prefix],
         turn: &Turn<'_>,
     ) -> Whose {
-        let adj =
-            self.fib.adj(TableIndex(view.fib4), ip, turn).and_then(|adj| self.adjacencies.get(adj, turn));
+        let adj = self
+            .fib
+            .adj(TableIndex(view.fib4), ip, turn)
+            .and_then(|adj| self.adjacencies.get(adj, turn));
         let here = adj.is_some_and(|adj| adj.tx_if == sw_if);
         match adj.map(|adj| adj.kind) {
             Some(AdjKind::Receive) if here => Whose::Ours,
             Some(AdjKind::Receive) if is_own(own, ip) => Whose::Lent,
             // A local route without an interface.
-            Some(AdjKind::Receive) if is_on_link(own, ip) && adj.is_some_and(|adj| adj.tx_if == u32::MAX) => {
+            Some(AdjKind::Receive)
+                if is_on_link(own, ip) && adj.is_some_and(|adj| adj.tx_if == u32::MAX) =>
+            {
                 Whose::Ours
             }
             // Another interface answers for its own.
@@ -193,7 +201,8 @@ impl ArpReply {
     ) -> Option<To> {
         match sender {
             Whose::Attached => None,
-            // On an unnumbered link the host may have the address that we borrow, and send requests for proxy ARP.
+            // On an unnumbered link the host may have the address that we borrow, and send requests
+            // for proxy ARP.
             Whose::Lent if self.has_more(b, cx) => Some(To::Continue),
             Whose::Ours | Whose::Lent => {
                 let who = Target { sw_if: b.rx_if, ip: arp.sender_ip() };

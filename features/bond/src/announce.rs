@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `bond-process`: announces addresses after the current member of an active-backup bond has changed, so that stations and switches on
-//! the link send by the new one. A bond may have thousands of sub-interfaces, so this is done in slices.
+//! `bond-process`: announces addresses after the current member of an active-backup bond has
+//! changed, so that stations and switches on the link send by the new one. A bond may have
+//! thousands of sub-interfaces, so this is done in slices.
 
 use crate::state::Bonds;
 use graph::{Process, Sleep, SwIfIndex, Wake, World};

@@ -45,11 +45,17 @@ fn messages(m: &mut Messages<World>) {
     });
     m.dump(|w: &World, _: &Caller<'_, World>, r: SwInterfaceSlaveDump| {
         let members = members(w, r.sw_if_index);
-        Ok(members.into_iter().map(|member| SwInterfaceSlaveDetails::of(w, &member)).collect::<Vec<_>>())
+        Ok(members
+            .into_iter()
+            .map(|member| SwInterfaceSlaveDetails::of(w, &member))
+            .collect::<Vec<_>>())
     });
     m.dump(|w: &World, _: &Caller<'_, World>, r: SwMemberInterfaceDump| {
         let members = members(w, r.sw_if_index);
-        Ok(members.into_iter().map(|member| SwMemberInterfaceDetails::of(w, &member)).collect::<Vec<_>>())
+        Ok(members
+            .into_iter()
+            .map(|member| SwMemberInterfaceDetails::of(w, &member))
+            .collect::<Vec<_>>())
     });
 }
 
@@ -59,7 +65,9 @@ fn create(w: &World, r: &BondCreate2) -> Result<InterfaceIndex> {
     let mode = mode.ok_or_else(|| refused(format!("there is no mode {}", r.mode.0)))?;
     let balance = Balance::HASHES.into_iter().find(|balance| *balance as u32 == r.lb.0);
     let balance = match balance {
-        None if mode.hashes() => return Err(refused(format!("there is no load balance {}", r.lb.0))),
+        None if mode.hashes() => {
+            return Err(refused(format!("there is no load balance {}", r.lb.0)));
+        }
         None => Balance::L2,
         Some(balance) => balance,
     };

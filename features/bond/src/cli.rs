@@ -112,7 +112,8 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
             Ok(())
         }));
     }
-    let table = Table::new().left("interface name").left("sw_if_index").left("mode").left("load balance");
+    let table =
+        Table::new().left("interface name").left("sw_if_index").left("mode").left("load balance");
     let table = table.left("active members").left("members");
     Ok(table.list(bonds, |w: &World, sw_if, out: &mut Writer| {
         let Some(bond) = w.get::<Bonds>().get(sw_if) else { return Ok(()) };
@@ -176,8 +177,11 @@ fn details(w: &World, bond: &BondInfo, out: &mut Writer) {
         for member in &bond.members {
             let passive = if member.passive { " passive" } else { "" };
             let long = if member.long_timeout { " long-timeout" } else { "" };
-            let weight =
-                if member.weight == 0 { String::new() } else { format!(" weight {}", member.weight) };
+            let weight = if member.weight == 0 {
+                String::new()
+            } else {
+                format!(" weight {}", member.weight)
+            };
             writeln!(text, "    {}{passive}{long}{weight}", name(member.sw_if))?;
         }
         writeln!(text, "  interface id: {}", bond.id)?;

@@ -9,7 +9,8 @@ use graph::{Phase, RunningConfig, Script, World};
 use net::Interfaces;
 
 /// Members of bonds: after the settings that devices have of their own.
-pub const MEMBERS: Phase = Phase { name: "members of bonds", after: &["devices"], before: &["bindings"] };
+pub const MEMBERS: Phase =
+    Phase { name: "members of bonds", after: &["devices"], before: &["bindings"] };
 
 /// Commands that set what is kept here, for the tests that save and restore it.
 pub const EXAMPLES: &[Script] = &[

@@ -24,9 +24,11 @@ fn follow(bonds: &Bonds, world: &World, event: IfEvent) {
         IfEvent::Link(sw_if, _) => bonds.settle_bond_of(world, sw_if),
         IfEvent::Mtu(sw_if) => {
             let bond = bonds.control().bond_of(sw_if);
-            let is_set = |interface: Interface| interface.own_mtu == Some(interface.mtu_of(MtuKind::Link));
+            let is_set =
+                |interface: Interface| interface.own_mtu == Some(interface.mtu_of(MtuKind::Link));
             let done = match bond {
-                // An operator has set the MTU of a member. One that is set for the bond comes first.
+                // An operator has set the MTU of a member. One that is set for the bond comes
+                // first.
                 Some(bond) if world.get::<Interfaces>().get(sw_if).is_ok_and(is_set) => {
                     bonds.follow_mtu(world, bond).and_then(|()| bonds.lead_mtus(world, bond))
                 }

@@ -21,8 +21,9 @@ pub fn name(id: u32) -> String {
     format!("BondEthernet{id}")
 }
 
-/// The MAC address of a bond that was given none and never had a member. It differs at each start of the program, since it is no device's,
-/// and a bond that is deleted and created again has the same one.
+/// The MAC address of a bond that was given none and never had a member. It differs at each start
+/// of the program, since it is no device's, and a bond that is deleted and created again has the
+/// same one.
 pub fn random_mac(id: u32) -> MacAddr {
     static SEED: OnceLock<RandomState> = OnceLock::new();
     MacAddr::local(SEED.get_or_init(RandomState::new).hash_one(id))
@@ -32,12 +33,12 @@ impl Bonds {
     /// Makes `BondEthernetN`. It starts admin down.
     ///
     /// # Errors
-    /// A number that is taken (−147); an address that isn't one host's (−7); mode `lacp` while no feature runs LACP (−30).
+    /// A number that is taken (−147); an address that isn't one host's (−7); mode `lacp` while no
+    /// feature runs LACP (−30).
     pub fn create(&self, world: &World, new: NewBond) -> Result<SwIfIndex> {
         if let Some(mac) = new.mac.filter(|mac| mac.is_multicast() || mac.is_zero()) {
-            return Err(
-                Error::parse(format!("{mac} is no address of one host")).retval(retval::INVALID_VALUE)
-            );
+            return Err(Error::parse(format!("{mac} is no address of one host"))
+                .retval(retval::INVALID_VALUE));
         }
         if new.mode == Mode::Lacp && self.lacp.get().is_none() {
             return Err(Error::unsupported("LACP is not part of this instance (plugin lacp)")
@@ -47,9 +48,8 @@ impl Bonds {
             let mut control = self.control();
             let id = new.id.unwrap_or_else(|| control.free_id());
             if !control.ids.insert(id) {
-                return Err(
-                    Error::failed(format!("there is a {} already", name(id))).retval(retval::INSTANCE_IN_USE)
-                );
+                return Err(Error::failed(format!("there is a {} already", name(id)))
+                    .retval(retval::INSTANCE_IN_USE));
             }
             id
         };

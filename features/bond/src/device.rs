@@ -41,7 +41,8 @@ impl BondDevice {
     }
 }
 
-/// Sets the MTU of a member's device, which isn't kept as an MTU that the operator chose for the member.
+/// Sets the MTU of a member's device, which isn't kept as an MTU that the operator chose for the
+/// member.
 pub fn set_member_mtu(
     world: &World,
     interfaces: &Interfaces,
@@ -62,12 +63,14 @@ impl Device for BondDevice {
     }
 
     fn set_mac(&self, world: &World, mac: MacAddr) -> Result<(), Error> {
-        let set = |interfaces: &Interfaces, member, mac| interfaces.set_member_mac(world, member, mac);
+        let set =
+            |interfaces: &Interfaces, member, mac| interfaces.set_member_mac(world, member, mac);
         self.set_all(world, mac, |member| member.mac, set)
     }
 
     fn set_mtu(&self, world: &World, mtu: u16) -> Result<(), Error> {
-        let set = |interfaces: &Interfaces, member, mtu| set_member_mtu(world, interfaces, member, mtu);
+        let set =
+            |interfaces: &Interfaces, member, mtu| set_member_mtu(world, interfaces, member, mtu);
         self.set_all(world, mtu, |member| member.mtu_of(MtuKind::Link), set)
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The hash of a frame, which chooses its member. Frames of a flow take the same member, so they arrive in order (IEEE 802.1AX 6.2.4).
+//! The hash of a frame, which chooses its member. Frames of a flow take the same member, so they
+//! arrive in order (IEEE 802.1AX 6.2.4).
 
 use crate::model::Balance;
 use buffer::Buffer;
@@ -12,8 +13,8 @@ const TAG: usize = 4;
 /// Tags that are skipped at most.
 const TAGS: usize = 2;
 
-/// Adds a word to a hash. The multiplier is 2⁶⁴ divided by the golden ratio, which spreads neighbouring values (Knuth, The Art of
-/// Computer Programming 3, 6.4).
+/// Adds a word to a hash. The multiplier is 2⁶⁴ divided by the golden ratio, which spreads
+/// neighbouring values (Knuth, The Art of Computer Programming 3, 6.4).
 #[inline(always)]
 const fn mix(hash: u64, word: u64) -> u64 {
     let product = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -53,7 +54,8 @@ fn addresses(b: &Buffer) -> u64 {
 #[inline(always)]
 fn ip(b: &Buffer) -> Option<(u64, Option<usize>)> {
     let (ethertype, at) = payload(b)?;
-    let has_ports = |protocol: u8| matches!(IpProtocol(protocol), IpProtocol::TCP | IpProtocol::UDP);
+    let has_ports =
+        |protocol: u8| matches!(IpProtocol(protocol), IpProtocol::TCP | IpProtocol::UDP);
     match ethertype {
         EtherType::IP4 => {
             let header = b.bytes::<20>(at)?;
@@ -61,7 +63,8 @@ fn ip(b: &Buffer) -> Option<(u64, Option<usize>)> {
             if header[0] >> 4 != 4 || len < 20 {
                 return None;
             }
-            // All fragments of a datagram take the same member, and only the first one has ports (RFC 791 3.2).
+            // All fragments of a datagram take the same member, and only the first one has ports
+            // (RFC 791 3.2).
             let is_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
             let ports = (!is_fragment && has_ports(header[9])).then_some(at + len);
             Some((mix(0, word(header, 12)), ports))

@@ -74,7 +74,8 @@ impl Build for BondInput {
     }
 }
 
-/// Frames of the link itself, of which each member has its own: slow protocols such as LACP (IEEE 802.3 57A), LLDP and CDP.
+/// Frames of the link itself, of which each member has its own: slow protocols such as LACP (IEEE
+/// 802.3 57A), LLDP and CDP.
 #[inline(always)]
 fn is_of_link(b: &Buffer) -> bool {
     const CDP: MacAddr = MacAddr([1, 0, 0xc, 0xcc, 0xcc, 0xcc]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Bonds: interfaces `BondEthernetN` that send and receive frames by several members (IEEE 802.1AX link aggregation, and modes without a
-//! protocol).
+//! Bonds: interfaces `BondEthernetN` that send and receive frames by several members (IEEE 802.1AX
+//! link aggregation, and modes without a protocol).
 //!
 //! ```text
 //! device-input arc of a member: … → bond-input → device-input arc of the bond → ethernet-input
@@ -17,17 +17,18 @@
 //! | broadcast | all members | all members |
 //! | lacp | the member that its hash chooses | members that are collecting |
 //!
-//! Members with admin and link state up are active. In mode `lacp` they have to be distributing, too ([`register_lacp`]).
-//! The link of the bond is up while its admin state is up and a member is active.
+//! Members with admin and link state up are active. In mode `lacp` they have to be distributing,
+//! too ([`register_lacp`]). The link of the bond is up while its admin state is up and a member is
+//! active.
 //!
-//! All members have the bond's MAC address. When they leave, they have their own again. A bond that wasn't given an address has the
-//! first member's.
+//! All members have the bond's MAC address. When they leave, they have their own again. A bond that
+//! wasn't given an address has the first member's.
 //!
-//! When the current member of an active-backup bond changes, gratuitous ARP and unsolicited neighbour advertisements announce the
-//! addresses of the bond and its sub-interfaces.
+//! When the current member of an active-backup bond changes, gratuitous ARP and unsolicited
+//! neighbour advertisements announce the addresses of the bond and its sub-interfaces.
 //!
-//! Limits: no knowledge of NUMA nodes: all members count as local, and `numa-only` is kept without effect. IPv6 packets with extension
-//! headers are hashed by their addresses.
+//! Limits: no knowledge of NUMA nodes: all members count as local, and `numa-only` is kept without
+//! effect. IPv6 packets with extension headers are hashed by their addresses.
 
 mod announce;
 mod api;

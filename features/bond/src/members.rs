@@ -14,14 +14,16 @@ impl Bonds {
     /// Makes an interface a member of a bond.
     ///
     /// # Errors
-    /// An interface that isn't there (−2), is a member already (−81), or can't be one; a bond that isn't there (−71); the device's
-    /// error.
+    /// An interface that isn't there (−2), is a member already (−81), or can't be one; a bond that
+    /// isn't there (−71); the device's error.
     pub fn add_member(&self, world: &World, member: MemberInfo) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
         let MemberInfo { sw_if, bond, .. } = member;
         let Some(info) = self.get(bond) else {
             let name = interfaces.name(bond);
-            return Err(Error::failed(format!("{name} is no bond")).retval(retval::INVALID_INTERFACE));
+            return Err(
+                Error::failed(format!("{name} is no bond")).retval(retval::INVALID_INTERFACE)
+            );
         };
         let interface = interfaces.get(sw_if)?;
         self.check_member(world, &interface)?;
@@ -80,7 +82,8 @@ impl Bonds {
         } else {
             return Ok(());
         };
-        Err(Error::unsupported(format!("{} {why}", interface.name)).retval(retval::INVALID_INTERFACE))
+        Err(Error::unsupported(format!("{} {why}", interface.name))
+            .retval(retval::INVALID_INTERFACE))
     }
 
     /// Takes a member out of its bond. It has its own MAC address and MTU again.
@@ -103,7 +106,8 @@ impl Bonds {
         released.and(self.follow_mtu(world, bond))
     }
 
-    /// Gives an interface back its own settings after it was removed from the members of a bond with this mode.
+    /// Gives an interface back its own settings after it was removed from the members of a bond
+    /// with this mode.
     pub(crate) fn release(&self, world: &World, mode: Mode, sw_if: SwIfIndex) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
         self.members.clear(sw_if.0);
@@ -112,13 +116,14 @@ impl Bonds {
         }
         let input = self.enable_input(world, sw_if, false);
         let left = interfaces.leave_bond(world, sw_if);
-        let mtu = interfaces
-            .get(sw_if)
-            .and_then(|interface| set_member_mtu(world, &interfaces, sw_if, natural_mtu(&interface)));
+        let mtu = interfaces.get(sw_if).and_then(|interface| {
+            set_member_mtu(world, &interfaces, sw_if, natural_mtu(&interface))
+        });
         input.and(left).and(mtu)
     }
 
-    /// Sets a member's weight. The active member of an active-backup bond with the highest one is the current one.
+    /// Sets a member's weight. The active member of an active-backup bond with the highest one is
+    /// the current one.
     ///
     /// # Errors
     /// An interface that is no member (−71); a bond of another mode (−73).
@@ -156,7 +161,11 @@ impl Bonds {
         let of = |member: &MemberInfo| interfaces.get(member.sw_if).ok().map(|i| natural_mtu(&i));
         let natural = info.members.iter().filter_map(of).min().unwrap_or(MTU);
         let made = interfaces.get(bond)?.made;
-        if made.mtu == natural { Ok(()) } else { interfaces.note_made(world, bond, made.mac, natural) }
+        if made.mtu == natural {
+            Ok(())
+        } else {
+            interfaces.note_made(world, bond, made.mac, natural)
+        }
     }
 
     /// Gives the members of a bond the MTU that an operator chose for the bond, or else their own.
@@ -165,7 +174,8 @@ impl Bonds {
         let interfaces = world.get::<Interfaces>();
         let chosen = interfaces.get(bond)?.own_mtu;
         info.members.iter().try_for_each(|member| {
-            let mtu = chosen.map_or_else(|| interfaces.get(member.sw_if).map(|i| natural_mtu(&i)), Ok)?;
+            let mtu =
+                chosen.map_or_else(|| interfaces.get(member.sw_if).map(|i| natural_mtu(&i)), Ok)?;
             set_member_mtu(world, &interfaces, member.sw_if, mtu)
         })
     }

@@ -21,7 +21,8 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Self; 5] = [Self::RoundRobin, Self::ActiveBackup, Self::Xor, Self::Broadcast, Self::Lacp];
+    pub const ALL: [Self; 5] =
+        [Self::RoundRobin, Self::ActiveBackup, Self::Xor, Self::Broadcast, Self::Lacp];
 
     /// The word in commands, and in what they show.
     pub const fn word(self) -> &'static str {
@@ -40,7 +41,8 @@ impl Mode {
     }
 }
 
-/// Load balance: the fields that the hash of a frame covers, or the mode without a hash; with VPP's numbers.
+/// Load balance: the fields that the hash of a frame covers, or the mode without a hash; with VPP's
+/// numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Balance {
     /// MAC addresses.
@@ -97,7 +99,8 @@ pub struct NewBond {
     pub balance: Balance,
     /// Only members on the local NUMA node send. Has no effect: all members count as local.
     pub numa_only: bool,
-    /// GSO packets may be sent. Has no effect: they always may, since interfaces without segmentation offload segment them.
+    /// GSO packets may be sent. Has no effect: they always may, since interfaces without
+    /// segmentation offload segment them.
     pub gso: bool,
 }
 

@@ -7,18 +7,25 @@ use graph::{SwIfIndex, World};
 use net::Interfaces;
 use std::cmp::Reverse;
 
-/// Active members in the order of the hash: that of joining. Of an active-backup bond the best one is first: the highest weight, then
-/// the current one, so that a link that comes back takes nothing over, then the lowest index.
-pub fn order(mode: Mode, mut active: Vec<MemberInfo>, current: Option<SwIfIndex>) -> Vec<SwIfIndex> {
+/// Active members in the order of the hash: that of joining. Of an active-backup bond the best one
+/// is first: the highest weight, then the current one, so that a link that comes back takes nothing
+/// over, then the lowest index.
+pub fn order(
+    mode: Mode,
+    mut active: Vec<MemberInfo>,
+    current: Option<SwIfIndex>,
+) -> Vec<SwIfIndex> {
     if mode == Mode::ActiveBackup {
-        active.sort_by_key(|member| (Reverse(member.weight), Some(member.sw_if) != current, member.sw_if));
+        active.sort_by_key(|member| {
+            (Reverse(member.weight), Some(member.sw_if) != current, member.sw_if)
+        });
     }
     active.into_iter().map(|member| member.sw_if).collect()
 }
 
 impl Bonds {
-    /// Finds the active members of a bond, publishes them to workers and sets the bond's link state. Announces addresses if the
-    /// current member of an active-backup bond has changed.
+    /// Finds the active members of a bond, publishes them to workers and sets the bond's link
+    /// state. Announces addresses if the current member of an active-backup bond has changed.
     pub(crate) fn settle(&self, world: &World, sw_if: SwIfIndex) {
         let interfaces = world.get::<Interfaces>();
         let Ok(interface) = interfaces.get(sw_if) else { return };
@@ -46,8 +53,9 @@ impl Bonds {
             if mode == Mode::ActiveBackup {
                 current = used.first().copied();
                 used = used.get(..1).unwrap_or_default();
-                let is_backup =
-                    |(member, takes): &&mut (_, Takes)| Some(*member) != current && *takes == Takes::All;
+                let is_backup = |(member, takes): &&mut (_, Takes)| {
+                    Some(*member) != current && *takes == Takes::All
+                };
                 takes.iter_mut().filter(is_backup).for_each(|(_, takes)| *takes = Takes::Backup);
             }
             let view = BondView {
@@ -56,8 +64,10 @@ impl Bonds {
                 active: used.iter().map(|member| member.0).collect(),
             };
             self.publish(sw_if, view, &takes);
-            let has_switched = current.is_some() && bond.current.is_some() && bond.current != current;
-            // The last one stays known while there is none: another one that comes up then is a switch too.
+            let has_switched =
+                current.is_some() && bond.current.is_some() && bond.current != current;
+            // The last one stays known while there is none: another one that comes up then is a
+            // switch too.
             bond.current = current.or(bond.current);
             (!bond.active.is_empty(), has_switched)
         };

@@ -90,7 +90,11 @@ impl Control {
             made: bond.made,
             balance: Balance::of(bond.made.mode, bond.made.balance),
             active: bond.active.clone(),
-            members: bond.members.iter().filter_map(|member| self.members.get(member).copied()).collect(),
+            members: bond
+                .members
+                .iter()
+                .filter_map(|member| self.members.get(member).copied())
+                .collect(),
         }
     }
 }

@@ -6,7 +6,9 @@ use crate::model::Balance;
 use crate::state::{BondView, Bonds};
 use buffer::{Buffer, Flags, Owned};
 use driver::finish_checksum;
-use graph::{Copies, Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, Trace, World, copy_to_each};
+use graph::{
+    Copies, Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, Trace, World, copy_to_each,
+};
 use net::Interfaces;
 use std::fmt;
 use std::sync::Arc;
@@ -79,7 +81,8 @@ impl BondTx {
         view.map_or(To::NoMember, |view| To::Node(view.output))
     }
 
-    /// The member that a frame leaves by, out of at least one. `number` counts the frames of the bond.
+    /// The member that a frame leaves by, out of at least one. `number` counts the frames of the
+    /// bond.
     #[inline(always)]
     fn member(view: &BondView, b: &Buffer, number: usize) -> u32 {
         let n = view.active.len();
@@ -95,12 +98,14 @@ impl BondTx {
     fn copy(&self, mut b: Owned, cx: &mut Cx<'_, false>) {
         let turn = cx.turn;
         let Some(view) = self.bonds.view(self.sw_if, turn) else { return cx.emit(To::Down, b) };
-        // A checksum that is left to the device covers bytes that the copies share. Segmentation makes the checksums of its segments.
+        // A checksum that is left to the device covers bytes that the copies share. Segmentation
+        // makes the checksums of its segments.
         if !b.flags.has(Flags::GSO) {
             finish_checksum(&mut b);
         }
         let members = view.active.iter().copied();
-        let copied = copy_to_each(b, members, To::NoMember, cx, |_, member, _| self.output(member, turn));
+        let copied =
+            copy_to_each(b, members, To::NoMember, cx, |_, member, _| self.output(member, turn));
         cx.count(To::NoBuffer, copied.missing as u64);
     }
 }
@@ -117,14 +122,19 @@ impl Node for BondTx {
             return To::Copy;
         }
         let turn = cx.turn;
-        let Some(view) = self.bonds.view(self.sw_if, turn).filter(|view| view.up) else { return To::Down };
+        let Some(view) = self.bonds.view(self.sw_if, turn).filter(|view| view.up) else {
+            return To::Down;
+        };
         if view.active.is_empty() {
             return To::NoMember;
         }
         let copies = view.active.len();
         if view.balance == Balance::Broadcast && copies > 1 {
             if TRACED {
-                cx.trace(b, TxTrace { bond: self.sw_if, member: None, copies, balance: view.balance });
+                cx.trace(
+                    b,
+                    TxTrace { bond: self.sw_if, member: None, copies, balance: view.balance },
+                );
             }
             self.copies.plan(copies);
             return To::Copy;
@@ -132,7 +142,15 @@ impl Node for BondTx {
         let member = Self::member(view, b, self.next);
         self.next = self.next.wrapping_add(1);
         if TRACED {
-            cx.trace(b, TxTrace { bond: self.sw_if, member: Some(member), copies: 1, balance: view.balance });
+            cx.trace(
+                b,
+                TxTrace {
+                    bond: self.sw_if,
+                    member: Some(member),
+                    copies: 1,
+                    balance: view.balance,
+                },
+            );
         }
         self.output(member, turn)
     }

@@ -33,7 +33,8 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
         return Ok(Output::both("CDP is not enabled...", json!([])));
     }
     let (verbose, now) = (m.flag("verbose"), w.clock.now());
-    let table = Table::new().left("Our Port").left("Peer System").left("Peer Port").right("Last Heard");
+    let table =
+        Table::new().left("Our Port").left("Peer System").left("Peer Port").right("Last Heard");
     let table = if verbose { table.right("TTL").left("Platform").left("Software") } else { table };
     Ok(table.list(
         cdp.neighbors(),
@@ -43,11 +44,19 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
             // Tenths of a second.
             let ago = (now.saturating_sub(heard) / 100_000_000) as f64 / 10.0;
             out.text_row(|| {
-                let mut row =
-                    vec![name.clone(), unit.device.display(), unit.port.display(), format!("{ago:.1}")];
+                let mut row = vec![
+                    name.clone(),
+                    unit.device.display(),
+                    unit.port.display(),
+                    format!("{ago:.1}"),
+                ];
                 if verbose {
                     // Versions often have several lines.
-                    row.extend([unit.ttl.to_string(), unit.platform.display(), unit.software.display()]);
+                    row.extend([
+                        unit.ttl.to_string(),
+                        unit.platform.display(),
+                        unit.software.display(),
+                    ]);
                 }
                 row.into_iter().map(Cell::from).collect::<Vec<_>>()
             });

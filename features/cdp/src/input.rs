@@ -83,7 +83,8 @@ impl Node for CdpInput {
         if port.is_full() {
             return To::Busy;
         }
-        // A packet of several buffers would be longer than an 802.3 frame can be: its checksum isn't that of the first one.
+        // A packet of several buffers would be longer than an 802.3 frame can be: its checksum
+        // isn't that of the first one.
         let unit = match pdu::read(b.data()) {
             Ok(unit) => unit,
             Err(Bad::Version) => return To::Version,

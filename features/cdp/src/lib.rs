@@ -2,12 +2,13 @@
 #![forbid(unsafe_code)]
 //! CDP, Cisco's discovery protocol: which device is at the other end of a link.
 //!
-//! `cdp-input` takes 802.3 frames with Cisco's SNAP protocol 0x2000 and passes what they say to control. `cdp-process` answers: the ports
-//! where a neighbour was received get three packets, one a second, and then one every 30 seconds. It removes neighbours whose TTL has
-//! expired.
+//! `cdp-input` takes 802.3 frames with Cisco's SNAP protocol 0x2000 and passes what they say to
+//! control. `cdp-process` answers: the ports where a neighbour was received get three packets, one
+//! a second, and then one every 30 seconds. It removes neighbours whose TTL has expired.
 //!
-//! Limits: one neighbour on a port, the last one received; not on sub-interfaces; nothing is received on ports of bridge domains, and
-//! nothing is sent to a port without a neighbour (as in VPP).
+//! Limits: one neighbour on a port, the last one received; not on sub-interfaces; nothing is
+//! received on ports of bridge domains, and nothing is sent to a port without a neighbour (as in
+//! VPP).
 
 mod api;
 mod cli;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! CDP packets: a header and a list of elements, each with its type and length. Cisco publishes the format; Wireshark's dissector is
-//! the reference for its checksum.
+//! CDP packets: a header and a list of elements, each with its type and length. Cisco publishes the
+//! format; Wireshark's dissector is the reference for its checksum.
 
 use std::net::Ipv4Addr;
 use wire::MacAddr;
@@ -105,11 +105,17 @@ fn sum(bytes: &[u8], last: fn(u8) -> u32) -> u16 {
     sum as u16
 }
 
-/// Returns true if the checksum is right. For packets of odd length, senders differ in the last byte: as RFC 1071 pads it, or in place
-/// of the low byte of a word as Cisco does, which also counts it as a signed number and is off by one then.
+/// Returns true if the checksum is right. For packets of odd length, senders differ in the last
+/// byte: as RFC 1071 pads it, or in place of the low byte of a word as Cisco does, which also
+/// counts it as a signed number and is off by one then.
 fn is_intact(bytes: &[u8]) -> bool {
-    let signed = |byte: u8| if byte < 0x80 { u32::from(byte) } else { 0xff00 + u32::from(byte) - 1 };
-    let all = [sum(bytes, |byte| u32::from(byte) << 8), sum(bytes, |byte| byte.into()), sum(bytes, signed)];
+    let signed =
+        |byte: u8| if byte < 0x80 { u32::from(byte) } else { 0xff00 + u32::from(byte) - 1 };
+    let all = [
+        sum(bytes, |byte| u32::from(byte) << 8),
+        sum(bytes, |byte| byte.into()),
+        sum(bytes, signed),
+    ];
     all.contains(&0xffff)
 }
 
@@ -128,7 +134,8 @@ fn split(bytes: &[u8]) -> Option<(Element<'_>, &[u8])> {
 /// # Errors
 /// The first fault. A packet without a header has no version.
 pub fn read(bytes: &[u8]) -> Result<Unit, Bad> {
-    let (&[version, ttl, ..], mut rest) = bytes.split_first_chunk::<HEADER>().ok_or(Bad::Version)?;
+    let (&[version, ttl, ..], mut rest) =
+        bytes.split_first_chunk::<HEADER>().ok_or(Bad::Version)?;
     if !matches!(version, 1 | 2) {
         return Err(Bad::Version);
     }
@@ -150,7 +157,8 @@ pub fn read(bytes: &[u8]) -> Result<Unit, Bad> {
     Ok(unit)
 }
 
-/// Head of a packet, and its neighbour's name and port, as far as its first bytes have them: for a trace.
+/// Head of a packet, and its neighbour's name and port, as far as its first bytes have them: for a
+/// trace.
 pub fn peek(bytes: &[u8]) -> Option<Unit> {
     let (&[version, ttl, ..], mut rest) = bytes.split_first_chunk::<HEADER>()?;
     let mut unit = Unit { version, ttl, ..Unit::default() };
@@ -218,7 +226,8 @@ pub fn frame(own: &Own<'_>) -> Vec<u8> {
     let [p0, p1] = PROTOCOL.to_be_bytes();
     let headers: [&[u8]; 3] = [&LLC, &CISCO, &[p0, p1]];
     let length = (headers.concat().len() + packet.len()) as u16;
-    [&[GROUP.0, own.mac.0].concat(), length.to_be_bytes().as_slice(), &headers.concat(), &packet].concat()
+    [&[GROUP.0, own.mac.0].concat(), length.to_be_bytes().as_slice(), &headers.concat(), &packet]
+        .concat()
 }
 
 /// A text of at most 254 bytes.
@@ -260,7 +269,9 @@ mod tests {
         want.extend([2, 180, 0x22, 0xc4]);
         want.extend([0, 1, 0, 10]);
         want.extend(b"router");
-        want.extend([0, 2, 0, 26, 0, 0, 0, 2, 1, 1, 0xcc, 0, 4, 10, 0, 0, 1, 1, 1, 0xcc, 0, 4, 10, 0, 9, 1]);
+        want.extend([
+            0, 2, 0, 26, 0, 0, 0, 2, 1, 1, 0xcc, 0, 4, 10, 0, 0, 1, 1, 1, 0xcc, 0, 4, 10, 0, 9, 1,
+        ]);
         want.extend([0, 3, 0, 13]);
         want.extend(b"host-left");
         want.extend([0, 4, 0, 8, 0, 0, 0, 1]);
@@ -275,8 +286,12 @@ mod tests {
     fn what_is_sent_is_read() {
         let unit = read(&frame(&own())[22..]).expect("a packet");
         assert_eq!((unit.version, unit.ttl), (2, 180));
-        let texts =
-            [unit.device.display(), unit.port.display(), unit.platform.display(), unit.software.display()];
+        let texts = [
+            unit.device.display(),
+            unit.port.display(),
+            unit.platform.display(),
+            unit.software.display(),
+        ];
         assert_eq!(texts, ["router", "host-left", "Ferrovia", "Ferrovia 1"]);
     }
 
@@ -296,11 +311,20 @@ mod tests {
             other[at] ^= 4;
             assert_eq!(read(&other), Err(Bad::Checksum), "byte {at}");
         }
-        for element in
-            [&[0, 1, 0, 3][..], &[0, 1, 0, 0], &[0, 1, 0, 8, b'.'], &[0, 1, 0xff, 0xff], &[0, 1, 0], &[0]]
-        {
+        for element in [
+            &[0, 1, 0, 3][..],
+            &[0, 1, 0, 0],
+            &[0, 1, 0, 8, b'.'],
+            &[0, 1, 0xff, 0xff],
+            &[0, 1, 0],
+            &[0],
+        ] {
             for before in [&[][..], device] {
-                assert_eq!(read(&packet(&[before, element], low)), Err(Bad::Element), "{element:?}");
+                assert_eq!(
+                    read(&packet(&[before, element], low)),
+                    Err(Bad::Element),
+                    "{element:?}"
+                );
             }
         }
     }
@@ -310,14 +334,20 @@ mod tests {
         let padded = |byte: u8| u32::from(byte) << 8;
         let low = |byte: u8| u32::from(byte);
         let signed = |byte: u8| 0xff00 + u32::from(byte) - 1;
-        for (last, way) in
-            [(b'a', padded as fn(u8) -> u32), (b'a', low), (0xe4, padded), (0xe4, low), (0xe4, signed)]
-        {
+        for (last, way) in [
+            (b'a', padded as fn(u8) -> u32),
+            (b'a', low),
+            (0xe4, padded),
+            (0xe4, low),
+            (0xe4, signed),
+        ] {
             let packet = packet(&[&[0, 1, 0, 5, last]], way);
             assert!(read(&packet).is_ok(), "{last}");
         }
         // Scapy's.
-        for packet in [[2, 0xb4, 0xfc, 0xe4, 0, 1, 0, 5, 0x61], [2, 0xb4, 0xfd, 0x61, 0, 1, 0, 5, 0xe4]] {
+        for packet in
+            [[2, 0xb4, 0xfc, 0xe4, 0, 1, 0, 5, 0x61], [2, 0xb4, 0xfd, 0x61, 0, 1, 0, 5, 0xe4]]
+        {
             assert!(read(&packet).is_ok(), "{packet:02x?}");
         }
     }

@@ -49,7 +49,8 @@ pub struct Received {
 }
 
 impl Received {
-    /// Stores a hash of the packet. Returns true if the packet before had the same hash, and so nearly always the same bytes.
+    /// Stores a hash of the packet. Returns true if the packet before had the same hash, and so
+    /// nearly always the same bytes.
     pub fn note_bytes(&self, bytes: &[u8]) -> bool {
         // FNV-1a.
         let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -128,14 +129,19 @@ impl Cdp {
         world.get::<Interfaces>().subscribe(move |world, event| match event {
             IfEvent::Added(sw_if) => this.add(world, &mut this.inner(), sw_if),
             IfEvent::Admin(sw_if, true) | IfEvent::Link(sw_if, true) => this.greet(sw_if),
-            IfEvent::Name(sw_if) | IfEvent::Mac(sw_if) | IfEvent::Address(sw_if, false) => this.greet(sw_if),
+            IfEvent::Name(sw_if) | IfEvent::Mac(sw_if) | IfEvent::Address(sw_if, false) => {
+                this.greet(sw_if)
+            }
             _ => (),
         });
     }
 
-    /// Sends a packet at once if there is a neighbour: its contents have changed, or the link has come up.
+    /// Sends a packet at once if there is a neighbour: its contents have changed, or the link has
+    /// come up.
     fn greet(&self, sw_if: SwIfIndex) {
-        if let Some(neighbor) = self.inner().ports.get_mut(&sw_if).and_then(|port| port.neighbor.as_mut()) {
+        if let Some(neighbor) =
+            self.inner().ports.get_mut(&sw_if).and_then(|port| port.neighbor.as_mut())
+        {
             neighbor.due = 0;
             self.signal.raise();
         }
@@ -170,7 +176,10 @@ impl Cdp {
         }
         inner.on = on;
         if on {
-            world.get::<Interfaces>().indices().for_each(|sw_if| self.add(world, &mut inner, sw_if));
+            world
+                .get::<Interfaces>()
+                .indices()
+                .for_each(|sw_if| self.add(world, &mut inner, sw_if));
         } else {
             for sw_if in std::mem::take(&mut inner.ports).into_keys() {
                 self.ports.clear(sw_if.0);
@@ -185,7 +194,9 @@ impl Cdp {
         let has_link = |interface: &Interface| {
             interface.is_ethernet_device() && !ethernet::is_loopback(world, interface.sw_if)
         };
-        if inner.on && world.get::<Interfaces>().get(sw_if).is_ok_and(|interface| has_link(&interface)) {
+        if inner.on
+            && world.get::<Interfaces>().get(sw_if).is_ok_and(|interface| has_link(&interface))
+        {
             let units = Mailbox::new(WAITING, world.processes.waker().clone());
             let received = Arc::new(Received { units, last: AtomicU64::new(0) });
             self.ports.set(sw_if.0, received.clone());
@@ -193,17 +204,23 @@ impl Cdp {
         }
     }
 
-    /// Reads what was received, removes neighbours whose TTL has expired, and takes the ports where a packet is to be sent.
+    /// Reads what was received, removes neighbours whose TTL has expired, and takes the ports where
+    /// a packet is to be sent.
     fn update(&self, now: u64) -> Vec<SwIfIndex> {
         let mut due = Vec::new();
         for (sw_if, port) in &mut self.inner().ports {
             let Port { received, neighbor, .. } = &mut *port;
             received.units.drain(|unit| {
                 let is_known = |known: &Neighbor| {
-                    (known.unit.device, known.unit.port) == (unit.device, unit.port) && known.expires() > now
+                    (known.unit.device, known.unit.port) == (unit.device, unit.port)
+                        && known.expires() > now
                 };
-                let known =
-                    neighbor.filter(is_known).unwrap_or(Neighbor { unit, heard: now, hellos: 0, due: now });
+                let known = neighbor.filter(is_known).unwrap_or(Neighbor {
+                    unit,
+                    heard: now,
+                    hellos: 0,
+                    due: now,
+                });
                 // With a TTL of 0 a neighbour takes its leave.
                 *neighbor = (unit.ttl != 0).then_some(Neighbor { unit, heard: now, ..known });
             });

@@ -101,7 +101,10 @@ fn neighbours_age() {
     let verbose = rig.cli("show cdp verbose");
     assert!(verbose.contains("IOS.12.2") && verbose.contains("Ferrovia"), "{verbose}");
     let json = rig.cli("show cdp -j");
-    assert!(json.contains(r#""system":"switch""#) || json.contains(r#""system": "switch""#), "{json}");
+    assert!(
+        json.contains(r#""system":"switch""#) || json.contains(r#""system": "switch""#),
+        "{json}"
+    );
     rig.seconds(39);
     assert!(rig.cli("show cdp").contains("switch"));
     rig.seconds(2);
@@ -128,11 +131,16 @@ fn what_is_wrong_is_counted_by_name() {
     let mut rig = Rig::new(PLUGINS, 1);
     rig.cli("cdp enable");
     let device: &[u8] = &[2, 180, 0, 0, 0, 1, 0, 6, b'a', b'b'];
-    // As VPP's tests send them: an element shorter than its head, and one that is longer than the packet.
+    // As VPP's tests send them: an element shorter than its head, and one that is longer than the
+    // packet.
     let bad = [&[0, 9, 0, 3, b'.', b'.'][..], &[0, 9, 0, 8, b'.', b'.'], &[0, 1, 0, 0], &[0, 1]];
     for (n, element) in bad.into_iter().enumerate() {
         rig.receive_all(0, &[raw(&[device, element].concat())]);
-        assert_eq!(rig.count("cdp-input", "cdp packets with bad TLVs"), n as u64 + 1, "{element:?}");
+        assert_eq!(
+            rig.count("cdp-input", "cdp packets with bad TLVs"),
+            n as u64 + 1,
+            "{element:?}"
+        );
     }
     for version in [0, 3] {
         rig.receive_all(0, &[raw(&[&[version], &device[1..]].concat())]);
@@ -191,7 +199,10 @@ fn ports_come_and_go() {
     assert_eq!(client.call(CdpEnableDisable { enable_disable: true }), Ok(()));
     assert_eq!(client.call(CdpEnableDisable { enable_disable: true }), Ok(()));
     drop(client);
-    assert_eq!(msg::published::read().differences(rig.bench.world.api.table()), Vec::<String>::new());
+    assert_eq!(
+        msg::published::read().differences(rig.bench.world.api.table()),
+        Vec::<String>::new()
+    );
     rig.add_port(1);
     rig.receive_all(1, &[frame("switch", "Gi0/1", 180)]);
     assert!(rig.cli("show cdp").contains("p1"));
@@ -227,7 +238,8 @@ fn a_trace_shows_the_neighbour() {
     }
 }
 
-/// Mutated frames never panic, and each is counted once: as a packet of CDP, or as a drop. Half of them have a right checksum.
+/// Mutated frames never panic, and each is counted once: as a packet of CDP, or as a drop. Half of
+/// them have a right checksum.
 #[test]
 fn each_of_many_broken_frames_is_counted_once() {
     let mut rig = Rig::new(PLUGINS, 2);

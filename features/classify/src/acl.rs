@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-inacl`, `ip4-outacl`, `ip4-punt-acl`, and those of IPv6: a chain of tables lets packets pass, drops them, or sends them elsewhere.
+//! `ip4-inacl`, `ip4-outacl`, `ip4-punt-acl`, and those of IPv6: a chain of tables lets packets
+//! pass, drops them, or sends them elsewhere.
 
 use crate::key::read_around;
 use crate::place::{Lead, Links, Numbers, Place};
@@ -33,7 +34,8 @@ pub fn fresh(b: &Buffer) -> i64 {
     HEADROOM as i64 - b.headroom() as i64
 }
 
-/// Moves the start of a packet forward, or back if negative. Returns false if there are too few bytes.
+/// Moves the start of a packet forward, or back if negative. Returns false if there are too few
+/// bytes.
 #[inline(always)]
 pub fn advance(b: &mut Buffer, by: i32) -> bool {
     match usize::try_from(by) {
@@ -54,7 +56,11 @@ pub struct Lookup {
 
 impl Lookup {
     pub fn new(world: &World, place: Place) -> Self {
-        Self { classifier: world.get(), field: world.pool.field(), numbers: Numbers::new(world, place) }
+        Self {
+            classifier: world.get(),
+            field: world.pool.field(),
+            numbers: Numbers::new(world, place),
+        }
     }
 
     /// Looks a packet up; `base` is the offset of a table's first vector, without skipped vectors.
@@ -83,7 +89,8 @@ impl Lookup {
         self.numbers.lead(links, next, turn)
     }
 
-    /// Applies a session, except for its next node. Returns false if the start of the packet can't move so far.
+    /// Applies a session, except for its next node. Returns false if the start of the packet can't
+    /// move so far.
     #[inline(always)]
     pub fn note(&self, b: &mut Buffer, verdict: &Verdict<'_>) -> bool {
         let Some((_, session)) = verdict.session else { return true };
@@ -110,7 +117,8 @@ pub trait Ways: Next {
 /// Which packets an ACL is for.
 pub trait Side: Send + Sync + 'static {
     const NAME: &'static str;
-    /// Sent packets start with their layer-2 header, and keep the table of routes that they were found in.
+    /// Sent packets start with their layer-2 header, and keep the table of routes that they were
+    /// found in.
     const TX: bool;
     type To: Ways;
     fn place(v6: bool) -> Place;
@@ -215,7 +223,11 @@ pub struct Acl<F, S> {
 
 impl<F: Ip, S: Side> Build for Acl<F, S> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { lookup: Lookup::new(world, S::place(F::IS_V6)), interfaces: world.get(), of: PhantomData }
+        Self {
+            lookup: Lookup::new(world, S::place(F::IS_V6)),
+            interfaces: world.get(),
+            of: PhantomData,
+        }
     }
 }
 
@@ -248,7 +260,9 @@ impl<F: Ip, S: Side> Node for Acl<F, S> {
         let first = cx.feature_config::<Self>(b);
         let sw_if = if S::TX { b.tx_if } else { b.rx_if };
         let (turn, by) = (cx.turn, (cx.thread().at(), cx.now()));
-        let Some(verdict) = self.lookup.find(first, b, by, turn, Self::base) else { return S::To::PASS };
+        let Some(verdict) = self.lookup.find(first, b, by, turn, Self::base) else {
+            return S::To::PASS;
+        };
         cx.count(if verdict.session.is_some() { S::To::HIT } else { S::To::MISSED }, 1);
         if verdict.chained {
             cx.count(S::To::CHAIN_HIT, 1);

@@ -9,7 +9,8 @@ use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use l2::{Bridge, Features, OutputFeatures};
 use net::{
-    Addresses, Extension, Fib, IfEvent, Interfaces, Link, Net, ObjectType, Path, PathKind, Source, TableIndex,
+    Addresses, Extension, Fib, IfEvent, Interfaces, Link, Net, ObjectType, Path, PathKind, Source,
+    TableIndex,
 };
 use wire::{Ip4, Ip6, Prefix};
 
@@ -41,8 +42,8 @@ impl Classifier {
     /// Makes tables ACLs of an interface, or ends that. An ACL that is there already stays.
     ///
     /// # Errors
-    /// An interface that isn't there (−2); a table that isn't there, or isn't the one that is to go (−65, −66, −67 by its place in the
-    /// request); an output ACL of punted packets (−7).
+    /// An interface that isn't there (−2); a table that isn't there, or isn't the one that is to go
+    /// (−65, −66, −67 by its place in the request); an output ACL of punted packets (−7).
     pub fn set_acl(
         &self,
         world: &World,
@@ -62,7 +63,8 @@ impl Classifier {
             if !on && self.acl(direction, sw_if, *layer) != Some(*table) {
                 let name = world.get::<Interfaces>().name(sw_if);
                 let why = format!("table {table} is no {} ACL of {name}", direction.word());
-                let retvals = [retval::NO_SUCH_TABLE, retval::NO_SUCH_TABLE2, retval::NO_SUCH_TABLE3];
+                let retvals =
+                    [retval::NO_SUCH_TABLE, retval::NO_SUCH_TABLE2, retval::NO_SUCH_TABLE3];
                 return Err(Error::not_found(why).retval(retvals[which % retvals.len()]));
             }
         }
@@ -113,7 +115,9 @@ impl Classifier {
                 let (bridge, on) = (world.get::<Bridge>(), table.is_some());
                 match direction {
                     Direction::Input => bridge.set_input_feature(world, sw_if, Features::ACL, on),
-                    Direction::Output => bridge.set_output_feature(world, sw_if, OutputFeatures::ACL, on),
+                    Direction::Output => {
+                        bridge.set_output_feature(world, sw_if, OutputFeatures::ACL, on)
+                    }
                 }
                 Ok(())
             }
@@ -148,7 +152,8 @@ impl Classifier {
         self.control().acls.iter().map(|(key, table)| (*key, *table)).collect()
     }
 
-    /// Sets the tables that classify switched frames of an interface; without a table they aren't classified.
+    /// Sets the tables that classify switched frames of an interface; without a table they aren't
+    /// classified.
     ///
     /// # Errors
     /// An interface that isn't there (−2); a table that isn't there (−65, −66, −67 by its place).
@@ -177,7 +182,9 @@ impl Classifier {
         let bridge = world.get::<Bridge>();
         match direction {
             Direction::Input => bridge.set_input_feature(world, sw_if, Features::CLASSIFY, on),
-            Direction::Output => bridge.set_output_feature(world, sw_if, OutputFeatures::CLASSIFY, on),
+            Direction::Output => {
+                bridge.set_output_feature(world, sw_if, OutputFeatures::CLASSIFY, on)
+            }
         }
         world.note_config_change();
         Ok(())
@@ -192,14 +199,23 @@ impl Classifier {
     ///
     /// # Errors
     /// An interface (−2) or a table (−65) that isn't there.
-    pub fn set_routed(&self, world: &World, v6: bool, sw_if: SwIfIndex, table: Option<u32>) -> Result<()> {
+    pub fn set_routed(
+        &self,
+        world: &World,
+        v6: bool,
+        sw_if: SwIfIndex,
+        table: Option<u32>,
+    ) -> Result<()> {
         world.get::<Interfaces>().check(sw_if)?;
         table.map_or(Ok(()), |table| self.check(table, 0))?;
         let old = self.control().routed.remove(&(sw_if, v6));
         self.unroute(world, old.and_then(|(_, routed)| routed))?;
         if let Some(table) = table {
-            let routed =
-                if v6 { route::<Ip6>(world, sw_if, table)? } else { route::<Ip4>(world, sw_if, table)? };
+            let routed = if v6 {
+                route::<Ip6>(world, sw_if, table)?
+            } else {
+                route::<Ip4>(world, sw_if, table)?
+            };
             self.control().routed.insert((sw_if, v6), (table, routed));
         }
         world.note_config_change();
@@ -208,11 +224,20 @@ impl Classifier {
 
     fn unroute(&self, world: &World, routed: Routed) -> Result<()> {
         fn remove<F: Net>(world: &World, table: TableIndex, address: F::Addr) -> Result<()> {
-            let removed =
-                world.get::<Fib<F>>().remove(world, table, Prefix::host(address), Source::Classify, &[]);
+            let removed = world.get::<Fib<F>>().remove(
+                world,
+                table,
+                Prefix::host(address),
+                Source::Classify,
+                &[],
+            );
             // It goes with its table.
             removed.or_else(|e| {
-                if e.is(retval::NO_SUCH_ENTRY) || e.is(retval::NO_SUCH_FIB) { Ok(()) } else { Err(e) }
+                if e.is(retval::NO_SUCH_ENTRY) || e.is(retval::NO_SUCH_FIB) {
+                    Ok(())
+                } else {
+                    Err(e)
+                }
             })
         }
         match routed {

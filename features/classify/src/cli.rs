@@ -116,7 +116,8 @@ fn interface(w: &World, m: &Matches) -> Result<SwIfIndex> {
     w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))
 }
 
-/// The number of a next node: a word of the places, a number, or a node that these places lead to from now on.
+/// The number of a next node: a word of the places, a number, or a node that these places lead to
+/// from now on.
 fn next(w: &World, m: &Matches, kind: &str) -> Result<Option<u32>> {
     let words = ["", "l2-input-", "l2-output-", "acl-"];
     let Some(prefix) = words.into_iter().find(|prefix| m.flag(&format!("{prefix}{kind}"))) else {
@@ -127,7 +128,10 @@ fn next(w: &World, m: &Matches, kind: &str) -> Result<Option<u32>> {
         let name = m.str("node");
         let mut index = None;
         for place in places.into_iter().filter(|place| w.node(place.node()).is_some()) {
-            index = Some(w.link(place.node(), name).map_err(|why| Error::not_found(why).at(m.span("node")))?);
+            index = Some(
+                w.link(place.node(), name)
+                    .map_err(|why| Error::not_found(why).at(m.span("node")))?,
+            );
         }
         return Ok(index.map(|index| index.0));
     }
@@ -152,7 +156,9 @@ fn table(w: &World, m: &Matches) -> Result<Output> {
     let index: Option<u32> = m.opt("table")?;
     if m.flag("del") || m.flag("del-chain") {
         let index = index.ok_or_else(|| Error::usage("which table? `table N'"))?;
-        classifier.delete_table(w, index, m.flag("del-chain")).map_err(|e| e.at(m.span("table")))?;
+        classifier
+            .delete_table(w, index, m.flag("del-chain"))
+            .map_err(|e| e.at(m.span("table")))?;
         return Ok(Output::empty());
     }
     let next_table: Option<u32> = m.opt("next")?;
@@ -174,8 +180,10 @@ fn table(w: &World, m: &Matches) -> Result<Output> {
         (skip, vectors) => {
             let own = Mask::of(&bytes).ok();
             let skip = skip.or(own.as_ref().map(|mask| mask.skip)).unwrap_or(0);
-            let end = own.map_or(0, |mask| mask.skip as usize + mask.bytes.len() / crate::key::VECTOR);
-            let vectors = vectors.map_or(end.saturating_sub(skip as usize), |vectors| vectors as usize);
+            let end =
+                own.map_or(0, |mask| mask.skip as usize + mask.bytes.len() / crate::key::VECTOR);
+            let vectors =
+                vectors.map_or(end.saturating_sub(skip as usize), |vectors| vectors as usize);
             Mask::within(&bytes, skip, vectors)
         }
     };
@@ -273,6 +281,8 @@ fn routed(w: &World, m: &Matches, v6: bool) -> Result<Output> {
         "none" | "-1" | "~0" => None,
         _ => Some(m.req::<u32>("table")?),
     };
-    w.get::<Classifier>().set_routed(w, v6, interface(w, m)?, table).map_err(|e| e.at(m.span("table")))?;
+    w.get::<Classifier>()
+        .set_routed(w, v6, interface(w, m)?, table)
+        .map_err(|e| e.at(m.span("table")))?;
     Ok(Output::empty())
 }

@@ -73,7 +73,11 @@ fn next(world: &World, number: u16, kind: &str) -> String {
 
 /// The part of a line that tells a session from others.
 fn session_words(table: u32, skipped: usize, key: &[u8]) -> String {
-    format!("classify session table-index {table} match hex {}{}", "00".repeat(skipped), to_hex(key))
+    format!(
+        "classify session table-index {table} match hex {}{}",
+        "00".repeat(skipped),
+        to_hex(key)
+    )
 }
 
 fn session(world: &World, words: &str, session: &Session) -> String {
@@ -98,12 +102,17 @@ fn session(world: &World, words: &str, session: &Session) -> String {
 /// Writes all but filters of traces and captures.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     let classifier = world.get::<Classifier>();
-    let own: Vec<u32> =
-        classifier.list().into_iter().filter(|info| !info.of_filter).map(|info| info.index).collect();
+    let own: Vec<u32> = classifier
+        .list()
+        .into_iter()
+        .filter(|info| !info.of_filter)
+        .map(|info| info.index)
+        .collect();
     config.list(PHASE, own.clone(), |world, index, lines| {
         let Ok(info) = world.get::<Classifier>().table(index) else { return };
         let table = &info.table;
-        let mut line = format!("classify table table {index} mask hex {}", "00".repeat(table.skipped()));
+        let mut line =
+            format!("classify table table {index} mask hex {}", "00".repeat(table.skipped()));
         line += &format!("{} skip {} match {}", to_hex(&info.mask()), table.skip, table.vectors);
         line += &format!(" buckets {}{}", info.buckets, next(world, table.miss, "miss-next"));
         if let Some(offset) = table.offset {
@@ -125,10 +134,12 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     });
     config.list(PHASE, sessions, |world, (index, at), lines| {
         let classifier = world.get::<Classifier>();
-        let Some((entry, info)) = classifier.session(index, at).zip(classifier.table(index).ok()) else {
+        let Some((entry, info)) = classifier.session(index, at).zip(classifier.table(index).ok())
+        else {
             return;
         };
-        let words = session_words(index, info.table.skipped(), &entry.key.bytes(info.table.vectors));
+        let words =
+            session_words(index, info.table.skipped(), &entry.key.bytes(info.table.vectors));
         lines.push(session(world, &words, &entry.value), format!("{words} del"));
     });
     let name = |world: &World, sw_if: SwIfIndex| quote(&world.get::<Interfaces>().name(sw_if));
@@ -138,7 +149,8 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         classifier.acls(),
         move |world, ((direction, sw_if, layer), table), lines| {
             let (direction, name) = (direction.word(), name(world, sw_if));
-            let line = format!("set interface {direction} acl intfc {name} {} {table}", layer.word());
+            let line =
+                format!("set interface {direction} acl intfc {name} {} {table}", layer.word());
             lines.push(line.clone(), line + " del");
         },
     );
@@ -152,7 +164,8 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
                 name(world, sw_if)
             );
             let words = ["ip4-table", "ip6-table", "other-table"].into_iter().zip(tables);
-            let words = words.filter_map(|(word, table)| table.map(|table| format!(" {word} {table}")));
+            let words =
+                words.filter_map(|(word, table)| table.map(|table| format!(" {word} {table}")));
             lines.push(undo.clone() + &words.collect::<String>(), undo);
         },
     );

@@ -32,7 +32,8 @@ pub struct TableConfig {
     pub next: Option<u32>,
     /// The number of the next node of packets without session; [`u32::MAX`] goes on.
     pub miss: u32,
-    /// Offset of the first vector from the packet's current header, instead of from where packets begin.
+    /// Offset of the first vector from the packet's current header, instead of from where packets
+    /// begin.
     pub offset: Option<i16>,
 }
 
@@ -99,7 +100,8 @@ impl Control {
     /// Tables of the chain that begins with one.
     pub fn chain(&self, first: u32) -> Vec<u32> {
         let next = |index: &u32| self.tables.get(index)?.table.next;
-        let all = std::iter::successors(Some(first), next).filter(|index| self.tables.contains_key(index));
+        let all = std::iter::successors(Some(first), next)
+            .filter(|index| self.tables.contains_key(index));
         all.take(MAX_CHAIN).collect()
     }
 
@@ -109,9 +111,8 @@ impl Control {
         self.table(next)?;
         let chain = self.chain(next);
         if index.is_some_and(|index| chain.contains(&index)) {
-            return Err(
-                Error::failed(format!("table {next} leads back to the table")).retval(retval::INVALID_VALUE)
-            );
+            return Err(Error::failed(format!("table {next} leads back to the table"))
+                .retval(retval::INVALID_VALUE));
         }
         // Chains may lead there as well.
         let in_front = index.map_or(0, |index| self.tables_in_front(index));
@@ -131,7 +132,10 @@ impl Control {
         loop {
             let leading = |to: u32| {
                 let from = links.partition_point(|(next, _)| *next < to);
-                links[from..].iter().take_while(move |(next, _)| *next == to).map(move |(_, of)| *of)
+                links[from..]
+                    .iter()
+                    .take_while(move |(next, _)| *next == to)
+                    .map(move |(_, of)| *of)
             };
             level = level.into_iter().flat_map(leading).collect();
             if level.is_empty() || count > MAX_CHAIN {
@@ -141,7 +145,8 @@ impl Control {
         }
     }
 
-    /// The first of these tables that is used by something other than one of them, and a description of the user.
+    /// The first of these tables that is used by something other than one of them, and a
+    /// description of the user.
     fn user(&self, world: &World, all: &BTreeSet<u32>) -> Option<(u32, String)> {
         let name = |sw_if| world.get::<net::Interfaces>().name(sw_if);
         let own = |index: &u32| all.contains(index);
@@ -150,22 +155,32 @@ impl Control {
                 return Some((next, format!("it is the next table of table {of}")));
             }
         }
-        if let Some(((direction, sw_if, _), table)) = self.acls.iter().find(|(_, table)| own(table)) {
-            return Some((*table, format!("it is an {} ACL of {}", direction.word(), name(*sw_if))));
+        if let Some(((direction, sw_if, _), table)) = self.acls.iter().find(|(_, table)| own(table))
+        {
+            return Some((
+                *table,
+                format!("it is an {} ACL of {}", direction.word(), name(*sw_if)),
+            ));
         }
         for ((direction, sw_if), tables) in &self.l2 {
             if let Some(table) = tables.iter().copied().flatten().find(own) {
-                return Some((table, format!("it classifies {} of {}", direction.word(), name(*sw_if))));
+                return Some((
+                    table,
+                    format!("it classifies {} of {}", direction.word(), name(*sw_if)),
+                ));
             }
         }
-        if let Some(((sw_if, _), (table, _))) = self.routed.iter().find(|(_, (table, _))| own(table)) {
+        if let Some(((sw_if, _), (table, _))) =
+            self.routed.iter().find(|(_, (table, _))| own(table))
+        {
             return Some((*table, format!("it classifies packets to {}", name(*sw_if))));
         }
         if let Some(first) = self.filters.values().find(|first| own(first)) {
             return Some((*first, "it is a filter of traces or captures".into()));
         }
         let extensions = world.get::<Extensions>();
-        let routed = all.iter().find(|index| extensions.is_used(world, Extension::Classify, **index));
+        let routed =
+            all.iter().find(|index| extensions.is_used(world, Extension::Classify, **index));
         routed.map(|index| (*index, "a route leads to it".into()))
     }
 }
@@ -182,8 +197,9 @@ impl Classifier {
     /// Makes a table; `at` an index that is free, or at the lowest free one. Returns its index.
     ///
     /// # Errors
-    /// A mask of no or more than 5 vectors, no buckets, too many vectors that are left out, or a chain that leads back (−7); a next table
-    /// that isn't there (−65); an index in use (−81); too many tables (−162).
+    /// A mask of no or more than 5 vectors, no buckets, too many vectors that are left out, or a
+    /// chain that leads back (−7); a next table that isn't there (−65); an index in use (−81);
+    /// too many tables (−162).
     pub fn add_table(&self, world: &World, config: &TableConfig, at: Option<u32>) -> Result<u32> {
         self.make_table(world, config, at, false)
     }
@@ -220,7 +236,9 @@ impl Classifier {
         let free = || (0..).zip(control.tables.keys()).find(|(i, key)| i != *key).map(|(i, _)| i);
         let index = at.or_else(free).unwrap_or(control.tables.len() as u32);
         if control.tables.contains_key(&index) {
-            return Err(Error::failed(format!("there is a table {index}")).retval(retval::VALUE_EXIST));
+            return Err(
+                Error::failed(format!("there is a table {index}")).retval(retval::VALUE_EXIST)
+            );
         }
         if index as usize >= MAX_TABLES {
             return invalid(format!("indices of tables are below {MAX_TABLES}"));
@@ -232,7 +250,12 @@ impl Classifier {
             next: *next,
             miss: number(*miss),
             offset: *offset,
-            sessions: Arc::new(Exact::new(&world.qsbr, world.threads(), vectors, self.total.clone())),
+            sessions: Arc::new(Exact::new(
+                &world.qsbr,
+                world.threads(),
+                vectors,
+                self.total.clone(),
+            )),
         };
         let buckets = buckets.checked_next_power_of_two().unwrap_or(1 << 31);
         control.tables.insert(index, TableState { table, buckets, of_filter });
@@ -271,7 +294,8 @@ impl Classifier {
         let all = if chain { control.chain(index) } else { vec![index] };
         let all: BTreeSet<u32> = all.into_iter().collect();
         if let Some((index, user)) = control.user(world, &all) {
-            return Err(Error::failed(format!("table {index} is in use: {user}")).retval(retval::RSRC_IN_USE));
+            return Err(Error::failed(format!("table {index} is in use: {user}"))
+                .retval(retval::RSRC_IN_USE));
         }
         for index in all {
             let gone = control.tables.remove(&index);
@@ -297,11 +321,18 @@ impl Classifier {
         Ok((table, key))
     }
 
-    /// Sets a session. Bytes of the match under the skipped vectors are ignored, and bits outside the mask. Its hits are 0 then.
+    /// Sets a session. Bytes of the match under the skipped vectors are ignored, and bits outside
+    /// the mask. Its hits are 0 then.
     ///
     /// # Errors
     /// A table that isn't there (−65); a match of another length (−7); too many sessions (−162).
-    pub fn add_session(&self, world: &World, index: u32, bytes: &[u8], config: SessionConfig) -> Result<()> {
+    pub fn add_session(
+        &self,
+        world: &World,
+        index: u32,
+        bytes: &[u8],
+        config: SessionConfig,
+    ) -> Result<()> {
         let (table, key) = self.key_of(index, bytes)?;
         let SessionConfig { next, opaque, advance, action } = config;
         self.links.note(world, number(next));
@@ -314,7 +345,9 @@ impl Classifier {
             }
             Err(_) => {
                 self.release(world, action)?;
-                let why = format!("all tables together have {MAX_ENTRIES} sessions, the most there may be");
+                let why = format!(
+                    "all tables together have {MAX_ENTRIES} sessions, the most there may be"
+                );
                 Err(Error::limit(why).retval(retval::LIMIT_EXCEEDED))
             }
         }
@@ -326,18 +359,25 @@ impl Classifier {
     /// A table that isn't there (−65); a match of another length (−7); no such session (−6).
     pub fn delete_session(&self, world: &World, index: u32, bytes: &[u8]) -> Result<()> {
         let (table, key) = self.key_of(index, bytes)?;
-        let none =
-            || Error::not_found(format!("table {index} has no such session")).retval(retval::NO_SUCH_ENTRY);
+        let none = || {
+            Error::not_found(format!("table {index} has no such session"))
+                .retval(retval::NO_SUCH_ENTRY)
+        };
         let old = table.sessions.remove(&key).ok_or_else(none)?;
         world.note_config_change();
         self.release(world, old.action)
     }
 
-    /// Creates the table of routes that an action names if it doesn't exist, and takes a reference on it.
+    /// Creates the table of routes that an action names if it doesn't exist, and takes a reference
+    /// on it.
     fn hold(&self, world: &World, action: ActionConfig) -> Result<Action> {
         fn add<F: Net>(world: &World, id: u32) -> Result<TableIndex> {
             let fib = world.get::<Fib<F>>();
-            if id == 0 { Ok(TableIndex::DEFAULT) } else { fib.add_table(world, id, "", Source::Classify) }
+            if id == 0 {
+                Ok(TableIndex::DEFAULT)
+            } else {
+                fib.add_table(world, id, "", Source::Classify)
+            }
         }
         let (v6, id) = match action {
             ActionConfig::None => return Ok(Action::None),
@@ -387,10 +427,13 @@ impl Classifier {
         if v6 { delete::<Ip6>(world, id, index) } else { delete::<Ip4>(world, id, index) }
     }
 
-    /// Removes a deleted table of routes from the sessions that refer to it: their packets are dropped.
+    /// Removes a deleted table of routes from the sessions that refer to it: their packets are
+    /// dropped.
     pub(crate) fn forget_fib(&self, v6: bool, gone: TableIndex) {
         let mut control = self.control();
-        let of = |((family, _), held): &(&(bool, u32), &mut Held)| *family == v6 && held.index == Some(gone);
+        let of = |((family, _), held): &(&(bool, u32), &mut Held)| {
+            *family == v6 && held.index == Some(gone)
+        };
         for (_, held) in control.fibs.iter_mut().filter(of) {
             held.index = None;
             self.vrfs.clear(held.slot);

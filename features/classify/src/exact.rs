@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An exact-match table that workers read without a lock, and the hit counters of its entries.
 //!
-//! A [`HashIndex`] leads from a key's hash to its entry. Entries lie in [`Slots`], so one that is replaced or removed stays valid for the
-//! rest of a worker's turn. Control alone changes the table. Each thread counts hits in counters of its own.
+//! A [`HashIndex`] leads from a key's hash to its entry. Entries lie in [`Slots`], so one that is
+//! replaced or removed stays valid for the rest of a worker's turn. Control alone changes the
+//! table. Each thread counts hits in counters of its own.
 
 use crate::key::Key;
 use std::hash::{BuildHasher, RandomState};
@@ -21,7 +22,8 @@ struct Entry<V> {
     value: V,
 }
 
-/// Packets that an entry has matched on a thread, and when the last one was, in nanoseconds of the instance's clock.
+/// Packets that an entry has matched on a thread, and when the last one was, in nanoseconds of the
+/// instance's clock.
 #[derive(Default)]
 struct Hits {
     count: AtomicU64,
@@ -33,7 +35,8 @@ struct Chunk([Hits; CHUNK]);
 /// State that only control reads and writes.
 #[derive(Default)]
 struct Control {
-    /// Hits of all threads when the entry at an index was set: counters of threads are never reset.
+    /// Hits of all threads when the entry at an index was set: counters of threads are never
+    /// reset.
     bases: Vec<u64>,
     free: Vec<u32>,
     entries: usize,
@@ -68,8 +71,14 @@ pub struct Exact<V: Send + Sync + 'static> {
 }
 
 impl<V: Clone + Send + Sync + 'static> Exact<V> {
-    /// An empty table of keys of so many vectors. `total` counts the entries of all tables that share a limit.
-    pub fn new(domain: &Arc<Qsbr>, threads: usize, vectors: usize, total: Arc<AtomicUsize>) -> Self {
+    /// An empty table of keys of so many vectors. `total` counts the entries of all tables that
+    /// share a limit.
+    pub fn new(
+        domain: &Arc<Qsbr>,
+        threads: usize,
+        vectors: usize,
+        total: Arc<AtomicUsize>,
+    ) -> Self {
         Self {
             index: HashIndex::new(domain),
             entries: Slots::new(domain.clone()),
@@ -123,7 +132,10 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
             chunks.read(index / CHUNK as u32, |chunk| {
                 let hits = chunk.map(|chunk| &chunk.0[index as usize % CHUNK]);
                 hits.map_or((count, last), |hits| {
-                    (count + hits.count.load(Ordering::Relaxed), last.max(hits.last.load(Ordering::Relaxed)))
+                    (
+                        count + hits.count.load(Ordering::Relaxed),
+                        last.max(hits.last.load(Ordering::Relaxed)),
+                    )
                 })
             })
         })
@@ -131,11 +143,13 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
 
     /// Control: the index of a key.
     fn locate(&self, key: &Key) -> Option<u32> {
-        let is_it = |index: u32| self.entries.read(index, |entry| entry.is_some_and(|e| e.key == *key));
+        let is_it =
+            |index: u32| self.entries.read(index, |entry| entry.is_some_and(|e| e.key == *key));
         self.index.read(self.hash(key), |index| is_it(index).then_some(index))
     }
 
-    /// Sets the value of a key, whose hits are 0 then. Returns the value that it had; `Err` if there are [`MAX_ENTRIES`].
+    /// Sets the value of a key, whose hits are 0 then. Returns the value that it had; `Err` if
+    /// there are [`MAX_ENTRIES`].
     pub fn set(&self, key: &Key, value: V) -> Result<Option<V>, Full> {
         let mut control = self.control();
         if let Some(index) = self.locate(key) {
@@ -176,7 +190,8 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
         value
     }
 
-    /// Removes the entry at an index of a table that no worker finds any more, with its counters, and returns its value.
+    /// Removes the entry at an index of a table that no worker finds any more, with its counters,
+    /// and returns its value.
     pub fn dispose(&self, index: u32) -> Option<V> {
         if (index as usize).is_multiple_of(CHUNK) {
             self.hits.iter().for_each(|chunks| _ = chunks.clear(index / CHUNK as u32));
@@ -207,8 +222,9 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
     /// The entry at an index.
     pub fn get(&self, index: u32) -> Option<EntryInfo<V>> {
         let base = *self.control().bases.get(index as usize)?;
-        let (key, value) =
-            self.entries.read(index, |entry| entry.map(|entry| (entry.key, entry.value.clone())))?;
+        let (key, value) = self
+            .entries
+            .read(index, |entry| entry.map(|entry| (entry.key, entry.value.clone())))?;
         let (sum, last) = self.sum(index);
         let hits = sum.saturating_sub(base);
         Some(EntryInfo { key, value, hits, last_heard: if hits == 0 { 0 } else { last } })

@@ -52,10 +52,12 @@ impl Classifier {
         self.publish_filter(of, first);
     }
 
-    /// Sorts the tables of a chain by the number of bits that they compare, the most first, and returns the first.
+    /// Sorts the tables of a chain by the number of bits that they compare, the most first, and
+    /// returns the first.
     fn sort(&self, control: &mut Control, mut chain: Vec<u32>) -> Option<u32> {
-        let ones =
-            |control: &Control, index: &u32| control.tables.get(index).map_or(0, |s| s.table.mask.ones());
+        let ones = |control: &Control, index: &u32| {
+            control.tables.get(index).map_or(0, |s| s.table.mask.ones())
+        };
         chain.sort_by_key(|index| std::cmp::Reverse(ones(control, index)));
         let behind = chain.iter().skip(1).copied().map(Some).chain([None]);
         // From the end on: a worker finds a chain that ends.
@@ -76,14 +78,17 @@ impl Classifier {
     pub fn find_filter_table(&self, of: FilterOf, mask: &Mask) -> Result<u32> {
         let vectors = mask.bytes.len() / VECTOR;
         if mask.skip > MAX_SKIP || vectors == 0 || vectors > MAX_VECTORS {
-            let why =
-                format!("a filter leaves out at most {MAX_SKIP} vectors and compares 1 to {MAX_VECTORS}");
+            let why = format!(
+                "a filter leaves out at most {MAX_SKIP} vectors and compares 1 to {MAX_VECTORS}"
+            );
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
         }
         let key = Key::of(&mask.bytes);
         let same = |index: &u32| {
             self.table(*index).is_ok_and(|info| {
-                info.table.mask == key && info.table.skip == mask.skip && info.table.vectors == vectors
+                info.table.mask == key
+                    && info.table.skip == mask.skip
+                    && info.table.vectors == vectors
             })
         };
         let found = self.filter(of).into_iter().find(same);
@@ -95,9 +100,15 @@ impl Classifier {
     /// Adds packets to those that a filter accepts. `matched` are bytes from where packets begin.
     ///
     /// # Errors
-    /// An interface that isn't there (−2); a filter of [`MAX_CHAIN`] tables (−162); as [`Self::find_filter_table`], [`Self::add_table`] and
-    /// [`Self::add_session`].
-    pub fn add_filter(&self, world: &World, of: FilterOf, mask: &Mask, matched: &[u8]) -> Result<()> {
+    /// An interface that isn't there (−2); a filter of [`MAX_CHAIN`] tables (−162); as
+    /// [`Self::find_filter_table`], [`Self::add_table`] and [`Self::add_session`].
+    pub fn add_filter(
+        &self,
+        world: &World,
+        of: FilterOf,
+        mask: &Mask,
+        matched: &[u8],
+    ) -> Result<()> {
         if let FilterOf::Capture(Some(sw_if)) = of {
             world.get::<Interfaces>().check(sw_if)?;
         }
@@ -125,7 +136,8 @@ impl Classifier {
                 table
             }
         };
-        let session = SessionConfig { next: u32::MAX, opaque: 0, advance: 0, action: Default::default() };
+        let session =
+            SessionConfig { next: u32::MAX, opaque: 0, advance: 0, action: Default::default() };
         self.add_session(world, table, matched, session)
     }
 
@@ -146,8 +158,8 @@ impl Classifier {
         })
     }
 
-    /// Makes a table the first of a filter, or ends the filter: its tables stay. With `sort`, tables with the most bits are asked first.
-    /// Returns the table that is the first then.
+    /// Makes a table the first of a filter, or ends the filter: its tables stay. With `sort`,
+    /// tables with the most bits are asked first. Returns the table that is the first then.
     ///
     /// # Errors
     /// An interface (−2) or a table (−65) that isn't there.

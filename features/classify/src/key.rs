@@ -61,8 +61,8 @@ pub fn read(b: &Buffer, from: usize, vectors: usize) -> Key {
     Key::from_array(&bytes)
 }
 
-/// Like [`read`], from an offset that may be in front of the packet's first byte: removed headers are still in the buffer. Bytes in
-/// front of the headers are zero.
+/// Like [`read`], from an offset that may be in front of the packet's first byte: removed headers
+/// are still in the buffer. Bytes in front of the headers are zero.
 #[inline(always)]
 pub fn read_around(b: &mut Buffer, from: i64, vectors: usize) -> Key {
     if let Ok(from) = usize::try_from(from) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! The classifier: tables of sessions that match bytes of packets under a mask, and what these decide.
+//! The classifier: tables of sessions that match bytes of packets under a mask, and what these
+//! decide.
 //!
 //! ```text
 //! ip4-unicast arc:  ip4-inacl → …       input ACL        l2-input  → l2-input-acl → …
@@ -13,19 +14,22 @@
 //!
 //! IPv6 has the same under `ip6-`, from the same source.
 //!
-//! A **table** leaves out some vectors of 16 bytes and compares 1 to 5 behind them, under its mask. Where the first vector begins depends
-//! on the node: at the Ethernet header, or at an offset from the current header (`current-data-flag`). Bytes behind the packet are zero.
-//! A packet without session goes on to the next table of the chain; behind the last one, `miss-next` says what becomes of it. A
-//! **session** says it by `hit-next`: 0 drops, a number of the node's next nodes sends the packet there, anything else lets it go on.
-//! Its opaque number stays with the packet ([`Classified`]), it may move the start of the packet (`advance`), and input ACLs may choose
+//! A **table** leaves out some vectors of 16 bytes and compares 1 to 5 behind them, under its mask.
+//! Where the first vector begins depends on the node: at the Ethernet header, or at an offset from
+//! the current header (`current-data-flag`). Bytes behind the packet are zero. A packet without
+//! session goes on to the next table of the chain; behind the last one, `miss-next` says what
+//! becomes of it. A **session** says it by `hit-next`: 0 drops, a number of the node's next nodes
+//! sends the packet there, anything else lets it go on. Its opaque number stays with the packet
+//! ([`Classified`]), it may move the start of the packet (`advance`), and input ACLs may choose
 //! another table of routes.
 //!
-//! Tables grow; a session is found by one hash of the masked bytes ([`exact`](self)). Workers read without a lock, each counts hits in
-//! cells of its own.
+//! Tables grow; a session is found by one hash of the masked bytes ([`exact`](self)). Workers read
+//! without a lock, each counts hits in cells of its own.
 //!
-//! Limits: 65,536 tables, 2²⁴ sessions of all of them together, 256 tables of a chain, 4,095 vectors that are left out. Policers, flow classification and
-//! IPFIX of tables aren't built; `ethernet-input-not-l2` isn't, so sessions that lead there drop. Segment routing isn't, so nothing reads
-//! metadata.
+//! Limits: 65,536 tables, 2²⁴ sessions of all of them together, 256 tables of a chain, 4,095
+//! vectors that are left out. Policers, flow classification and IPFIX of tables aren't built;
+//! `ethernet-input-not-l2` isn't, so sessions that lead there drop. Segment routing isn't, so
+//! nothing reads metadata.
 
 mod acl;
 mod api;
@@ -102,8 +106,18 @@ pub static PLUGIN: Plugin = Plugin {
             before: &[],
             after: &["ip6-tx-urpf-loose", "ip6-sv-reassembly-output-feature"],
         },
-        Feature { arc: "ip4-punt", node: "ip4-punt-acl", before: &["ip4-punt-redirect"], after: &[] },
-        Feature { arc: "ip6-punt", node: "ip6-punt-acl", before: &["ip6-punt-redirect"], after: &[] },
+        Feature {
+            arc: "ip4-punt",
+            node: "ip4-punt-acl",
+            before: &["ip4-punt-redirect"],
+            after: &[],
+        },
+        Feature {
+            arc: "ip6-punt",
+            node: "ip6-punt-acl",
+            before: &["ip6-punt-redirect"],
+            after: &[],
+        },
     ],
     cli: self::cli::COMMANDS,
     config: config::write_config,
@@ -120,9 +134,10 @@ pub static PLUGIN: Plugin = Plugin {
         {
             l2::register_input(world, feature, node)?;
         }
-        for (feature, node) in
-            [(l2::OutputFeatures::CLASSIFY, "l2-output-classify"), (l2::OutputFeatures::ACL, "l2-output-acl")]
-        {
+        for (feature, node) in [
+            (l2::OutputFeatures::CLASSIFY, "l2-output-classify"),
+            (l2::OutputFeatures::ACL, "l2-output-acl"),
+        ] {
             l2::register_output(world, feature, node)?;
         }
         let classifier: Arc<Classifier> = world.get();

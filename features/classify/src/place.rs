@@ -35,7 +35,8 @@ macro_rules! switched {
     };
 }
 
-/// Next nodes of features of sent frames, as VPP numbers them. The output of the interface is `interface-output`.
+/// Next nodes of features of sent frames, as VPP numbers them. The output of the interface is
+/// `interface-output`.
 const SENT: &[&str] = &[
     "error-drop",
     "interface-output",
@@ -118,7 +119,8 @@ impl Place {
     }
 }
 
-/// Nodes that operators and clients have linked to those that classify, by place: the number of such a next node is the node's index.
+/// Nodes that operators and clients have linked to those that classify, by place: the number of
+/// such a next node is the node's index.
 pub struct Links(Snapshot<Vec<(Place, u32)>>);
 
 impl Links {
@@ -130,7 +132,9 @@ impl Links {
     /// Notes the places that lead to the node of this index, before a session or a table names it.
     pub fn note(&self, world: &World, next: u16) {
         let node = NodeIndex(next.into());
-        let Some(target) = world.node_info(node).filter(|_| next != 0 && next != GO_ON) else { return };
+        let Some(target) = world.node_info(node).filter(|_| next != 0 && next != GO_ON) else {
+            return;
+        };
         let leads = |place: &Place| {
             let from = world.node(place.node()).and_then(|from| world.node_info(from));
             from.is_some_and(|from| from.next.contains(&target.name))
@@ -150,7 +154,8 @@ impl Links {
         self.0.read(|all| all.contains(&link))
     }
 
-    /// A place whose packets go to the node of this index, if the number isn't another node's there.
+    /// A place whose packets go to the node of this index, if the number isn't another node's
+    /// there.
     pub fn place(&self, next: u16) -> Option<Place> {
         let is_index = |(place, node): &&(Place, u32)| {
             *node == u32::from(next) && usize::from(next) >= place.numbered().len()
@@ -205,6 +210,10 @@ impl Numbers {
             return *lead;
         }
         let link = (self.place, u32::from(next));
-        if links.0.get(turn).contains(&link) { Lead::Node(NodeIndex(next.into())) } else { Lead::GoOn }
+        if links.0.get(turn).contains(&link) {
+            Lead::Node(NodeIndex(next.into()))
+        } else {
+            Lead::GoOn
+        }
     }
 }

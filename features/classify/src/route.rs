@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-classify`, `ip6-classify`: packets of routes to a table. A session selects the next node by number, as VPP numbers the next
-//! nodes of a lookup: drop, punt, deliver here, or an adjacency, whose index is the session's opaque number.
+//! `ip4-classify`, `ip6-classify`: packets of routes to a table. A session selects the next node by
+//! number, as VPP numbers the next nodes of a lookup: drop, punt, deliver here, or an adjacency,
+//! whose index is the session's opaque number.
 
 use crate::acl::Lookup;
 use crate::place::{Lead, Place};
@@ -73,7 +74,8 @@ const fn is_neighbor(kind: AdjKind) -> bool {
     matches!(kind, AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean)
 }
 
-/// Offset of a table's first vector, without skipped vectors: the layer-2 header, or from the IP header.
+/// Offset of a table's first vector, without skipped vectors: the layer-2 header, or from the IP
+/// header.
 #[inline(always)]
 fn base(table: &Table, b: &Buffer) -> i64 {
     table.offset.map_or_else(|| -(b.l2_len() as i64), i64::from)
@@ -92,7 +94,9 @@ impl<F: Ip> Node for Classify<F> {
         let (turn, by) = (cx.turn, (cx.thread().at(), cx.now()));
         let meta: IpMeta = b.scratch();
         let Some(adj) = self.adjacencies.get(meta.adj(), turn) else { return To::NoAdjacency };
-        let Some(verdict) = self.lookup.find(adj.table, b, by, turn, base) else { return To::NoAdjacency };
+        let Some(verdict) = self.lookup.find(adj.table, b, by, turn, base) else {
+            return To::NoAdjacency;
+        };
         cx.count(if verdict.session.is_some() { To::Hit } else { To::Missed }, 1);
         if verdict.chained {
             cx.count(To::ChainHit, 1);

@@ -31,10 +31,12 @@ pub fn miss(number: u16) -> Option<u32> {
 pub fn tables(w: &World, m: &Matches) -> Result<Output> {
     let classifier = w.get::<Classifier>();
     let only = m.opt::<u32>("index")?;
-    only.map_or(Ok(()), |index| classifier.table(index).map(drop)).map_err(|e| e.at(m.span("index")))?;
+    only.map_or(Ok(()), |index| classifier.table(index).map(drop))
+        .map_err(|e| e.at(m.span("index")))?;
     let verbose = m.flag("verbose");
     let all: Vec<u32> = classifier.list().iter().map(|info| info.index).collect();
-    let all: Vec<u32> = all.into_iter().filter(|index| only.is_none_or(|only| only == *index)).collect();
+    let all: Vec<u32> =
+        all.into_iter().filter(|index| only.is_none_or(|only| only == *index)).collect();
     if all.is_empty() {
         return Ok(Output::both("No classifier tables configured\n", json!([])));
     }
@@ -45,8 +47,9 @@ pub fn tables(w: &World, m: &Matches) -> Result<Output> {
             (0..if verbose { bound } else { 0 }).map(move |at| Item::Session(index, at))
         }
     };
-    let items =
-        all.into_iter().flat_map(move |index| std::iter::once(Item::Head(index)).chain(sessions(index)));
+    let items = all
+        .into_iter()
+        .flat_map(move |index| std::iter::once(Item::Head(index)).chain(sessions(index)));
     let mut title =
         Some(format!("{:>10}{:>10}{:>10}{:>10}\n", "TableIdx", "Sessions", "NextTbl", "NextNode"));
     Ok(Output::list(items, move |w: &World, item, out: &mut Writer| {
@@ -141,11 +144,16 @@ pub fn acls(w: &World, m: &Matches, direction: Direction) -> Result<Output> {
         () => Layer::L2,
     };
     let all: Vec<_> = w.get::<Classifier>().acls();
-    let all: Vec<_> = all.into_iter().filter(|((d, _, l), _)| *d == direction && *l == layer).collect();
+    let all: Vec<_> =
+        all.into_iter().filter(|((d, _, l), _)| *d == direction && *l == layer).collect();
     if all.is_empty() {
-        return Ok(Output::both(format!("No {} ACL tables configured\n", direction.word()), json!([])));
+        return Ok(Output::both(
+            format!("No {} ACL tables configured\n", direction.word()),
+            json!([]),
+        ));
     }
-    let mut title = Some(format!("{:>10}{:>20}\t\t{}\n", "Intfc idx", "Classify table", "Interface name"));
+    let mut title =
+        Some(format!("{:>10}{:>20}\t\t{}\n", "Intfc idx", "Classify table", "Interface name"));
     Ok(Output::list(all, move |w: &World, ((_, sw_if, _), table), out: &mut Writer| {
         let name = w.get::<Interfaces>().name(sw_if);
         let title = title.take();
@@ -167,7 +175,8 @@ pub fn filters(w: &World, m: &Matches) -> Result<Output> {
         all.insert(0, FilterOf::Trace);
     }
     let title = |left, right| format!("{left:<30}{right}\n");
-    let mut title = Some(title("Filter Used By", " Table(s)") + &title("--------------", " --------"));
+    let mut title =
+        Some(title("Filter Used By", " Table(s)") + &title("--------------", " --------"));
     Ok(Output::list(all, move |w: &World, of, out: &mut Writer| {
         let tables = w.get::<Classifier>().filter(of);
         let name = match of {

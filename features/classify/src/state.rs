@@ -84,7 +84,8 @@ pub struct TableState {
     pub table: Table,
     /// Requested number of buckets, a power of 2: the table grows beyond it.
     pub buckets: u32,
-    /// True if the table was made for a filter of traces or captures; it is deleted with that filter.
+    /// True if the table was made for a filter of traces or captures; it is deleted with that
+    /// filter.
     pub of_filter: bool,
 }
 
@@ -107,7 +108,8 @@ pub struct Control {
     pub acls: BTreeMap<(Direction, SwIfIndex, Layer), u32>,
     /// Tables for switched frames.
     pub l2: BTreeMap<(Direction, SwIfIndex), L2Tables>,
-    /// Tables for packets to an interface's first address, and the route there; by interface and whether it is of IPv6.
+    /// Tables for packets to an interface's first address, and the route there; by interface and
+    /// whether it is of IPv6.
     pub routed: BTreeMap<(SwIfIndex, bool), (u32, Routed)>,
     /// First tables of filters.
     pub filters: BTreeMap<FilterOf, u32>,

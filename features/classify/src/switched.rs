@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `l2-input-acl`, `l2-output-acl`, `l2-input-classify`, `l2-output-classify`: tables classify switched frames.
+//! `l2-input-acl`, `l2-output-acl`, `l2-input-classify`, `l2-output-classify`: tables classify
+//! switched frames.
 
 use crate::acl::Lookup;
 use crate::place::{Lead, Place};
@@ -22,7 +23,11 @@ struct Behind {
 
 impl Behind {
     fn new(world: &World) -> Self {
-        Self { input: InputSteps::new(world), output: OutputSteps::new(world), interfaces: world.get() }
+        Self {
+            input: InputSteps::new(world),
+            output: OutputSteps::new(world),
+            interfaces: world.get(),
+        }
     }
 
     /// The next node of a frame that goes on.
@@ -235,7 +240,11 @@ pub struct L2Acl<S> {
 impl<S: Side> Build for L2Acl<S> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         let place = if S::TX { Place::L2Out } else { Place::L2In };
-        Self { lookup: Lookup::new(world, place), behind: Behind::new(world), side: std::marker::PhantomData }
+        Self {
+            lookup: Lookup::new(world, place),
+            behind: Behind::new(world),
+            side: std::marker::PhantomData,
+        }
     }
 }
 
@@ -252,7 +261,8 @@ impl<S: Side> Node for L2Acl<S> {
         let next = self.behind.next(ACL, S::TX, b, turn);
         let classifier: &Classifier = &self.lookup.classifier;
         let first = classifier.l2_acl[S::TX as usize].get(sw_if, turn).copied();
-        let Some(verdict) = first.and_then(|first| self.lookup.find(first, b, by, turn, base)) else {
+        let Some(verdict) = first.and_then(|first| self.lookup.find(first, b, by, turn, base))
+        else {
             return S::To::node(next);
         };
         let lead = self.lookup.lead(verdict.next, turn);
@@ -293,7 +303,11 @@ impl<const TX: bool> Node for L2Classify<TX> {
     type Trace = ClassifyTrace;
 
     #[inline(always)]
-    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> ClassifyTo {
+    fn packet<const TRACED: bool>(
+        &mut self,
+        b: &mut Buffer,
+        cx: &mut Cx<'_, TRACED>,
+    ) -> ClassifyTo {
         let (turn, by) = (cx.turn, (cx.thread().at(), cx.now()));
         let direction = if TX { Direction::Output } else { Direction::Input };
         let sw_if = if TX { b.tx_if } else { b.rx_if };
@@ -301,7 +315,8 @@ impl<const TX: bool> Node for L2Classify<TX> {
         let classifier: &Classifier = &self.lookup.classifier;
         let tables = classifier.l2_classify[direction as usize].get(sw_if, turn);
         let first = tables.and_then(|tables| tables[kind(b)]);
-        let Some(verdict) = first.and_then(|first| self.lookup.find(first, b, by, turn, base)) else {
+        let Some(verdict) = first.and_then(|first| self.lookup.find(first, b, by, turn, base))
+        else {
             if TRACED {
                 cx.trace(b, ClassifyTrace::new(sw_if, None, Lead::GoOn, Some(next)));
             }

@@ -56,7 +56,8 @@ pub struct Table {
     pub next: Option<u32>,
     /// The number of the next node of packets that match no session of the last table.
     pub miss: u16,
-    /// Offset of the first vector from the packet's current header, instead of from where packets begin.
+    /// Offset of the first vector from the packet's current header, instead of from where packets
+    /// begin.
     pub offset: Option<i16>,
     /// The sessions.
     pub sessions: Arc<Exact<Session>>,
@@ -82,8 +83,8 @@ pub struct Verdict<'t> {
     pub chained: bool,
 }
 
-/// Looks a packet up in a chain of tables. `key` reads the masked bytes of a table; `hit` counts for a session. `None` if the first table
-/// isn't there.
+/// Looks a packet up in a chain of tables. `key` reads the masked bytes of a table; `hit` counts
+/// for a session. `None` if the first table isn't there.
 #[inline(always)]
 pub fn walk<'t>(
     tables: &'t Slots<Table>,
@@ -100,7 +101,9 @@ pub fn walk<'t>(
             let next = session.map_or(GO_ON, |(_, session)| session.next);
             return Some(Verdict { table: index, session, next, chained: chained > 0 });
         }
-        let Some((next, behind)) = table.next.and_then(|next| Some((next, tables.get(next, turn)?))) else {
+        let Some((next, behind)) =
+            table.next.and_then(|next| Some((next, tables.get(next, turn)?)))
+        else {
             break;
         };
         (index, table) = (next, behind);

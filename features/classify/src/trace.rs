@@ -22,7 +22,8 @@ pub struct AclTrace {
 }
 
 impl AclTrace {
-    /// Of a packet at an interface; `tx` for one that leaves. `next` is the node of a packet that goes on, if that is known.
+    /// Of a packet at an interface; `tx` for one that leaves. `next` is the node of a packet that
+    /// goes on, if that is known.
     pub fn new(
         (sw_if, tx): (u32, bool),
         verdict: &Verdict<'_>,
@@ -85,7 +86,12 @@ pub struct ClassifyTrace {
 
 impl ClassifyTrace {
     /// `next` is the node of a packet that goes on, if that is known.
-    pub fn new(sw_if: u32, verdict: Option<&Verdict<'_>>, lead: Lead, next: Option<NodeIndex>) -> Self {
+    pub fn new(
+        sw_if: u32,
+        verdict: Option<&Verdict<'_>>,
+        lead: Lead,
+        next: Option<NodeIndex>,
+    ) -> Self {
         Self {
             sw_if,
             table: verdict.map_or(u32::MAX, |verdict| verdict.table),

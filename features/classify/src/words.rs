@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Masks and matches in commands: fields of headers, or bytes in hexadecimal.
 //!
-//! Bytes begin at the Ethernet header, which has tags if a tag is named; the IP header follows, then that of the upper layer.
+//! Bytes begin at the Ethernet header, which has tags if a tag is named; the IP header follows,
+//! then that of the upper layer.
 
 use crate::key::{MAX_VECTORS, VECTOR};
 use cli::{Error, FromArg, Matches, Result, retval};
@@ -43,10 +44,12 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Of bytes from where packets begin: whole vectors of zeros in front are left out, and those at the end.
+    /// Of bytes from where packets begin: whole vectors of zeros in front are left out, and those
+    /// at the end.
     ///
     /// # Errors
-    /// No bit is set, or the vectors from the first to the last bit are more than a table compares (−7).
+    /// No bit is set, or the vectors from the first to the last bit are more than a table compares
+    /// (−7).
     pub fn of(bytes: &[u8]) -> Result<Self> {
         let first = bytes.iter().position(|byte| *byte != 0);
         let last = bytes.iter().rposition(|byte| *byte != 0);
@@ -61,15 +64,19 @@ impl Mask {
     /// # Errors
     /// Bits of the mask lie outside of these (−7).
     pub fn within(bytes: &[u8], skip: u32, vectors: usize) -> Result<Self> {
-        let (start, outside) = (skip as usize * VECTOR, |part: &[u8]| part.iter().any(|byte| *byte != 0));
+        let (start, outside) =
+            (skip as usize * VECTOR, |part: &[u8]| part.iter().any(|byte| *byte != 0));
         let end = start.saturating_add(vectors.saturating_mul(VECTOR));
         if vectors == 0 || vectors > MAX_VECTORS {
-            let why = format!("a table compares 1 to {MAX_VECTORS} vectors of {VECTOR} bytes, not {vectors}");
+            let why = format!(
+                "a table compares 1 to {MAX_VECTORS} vectors of {VECTOR} bytes, not {vectors}"
+            );
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
         }
         if outside(&bytes[..start.min(bytes.len())]) || outside(&bytes[end.min(bytes.len())..]) {
-            let why =
-                format!("the mask has bits outside of {vectors} vectors behind {skip} that are left out");
+            let why = format!(
+                "the mask has bits outside of {vectors} vectors behind {skip} that are left out"
+            );
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
         }
         let mut own = vec![0; vectors * VECTOR];
@@ -90,7 +97,9 @@ pub fn hex(text: &str) -> std::result::Result<Vec<u8>, String> {
         return Err(format!("more than {MAX} bytes"));
     }
     let digit = |c: u8| char::from(c).to_digit(16);
-    let byte = |pair: &[u8]| Some((digit(pair[0])? << 4 | pair.get(1).map_or(Some(0), |c| digit(*c))?) as u8);
+    let byte = |pair: &[u8]| {
+        Some((digit(pair[0])? << 4 | pair.get(1).map_or(Some(0), |c| digit(*c))?) as u8)
+    };
     let bytes = text.as_bytes().chunks(2).map(byte).collect::<Option<Vec<u8>>>();
     bytes.filter(|bytes| !bytes.is_empty()).ok_or_else(|| format!("`{text}' isn't hexadecimal"))
 }
@@ -222,7 +231,9 @@ fn l2_len(m: &Matches<'_>) -> usize {
 
 fn l2(v: &impl Values, m: &Matches<'_>, out: &mut Bytes) -> Result<usize> {
     let len = l2_len(m);
-    let put = |out: &mut Bytes, at, bytes: Option<[u8; 6]>| bytes.into_iter().for_each(|b| out.put(at, &b));
+    let put = |out: &mut Bytes, at, bytes: Option<[u8; 6]>| {
+        bytes.into_iter().for_each(|b| out.put(at, &b))
+    };
     put(out, 0, v.value(m, &["dst"], "l2-dst", |mac: MacAddr| mac.octets())?);
     put(out, 6, v.value(m, &["src"], "l2-src", |mac: MacAddr| mac.octets())?);
     if let Some(kind) = v.value(m, &["proto"], "l2-proto", |kind: Type| kind.0.to_be_bytes())? {
@@ -259,7 +270,9 @@ fn ip4(v: &impl Values, m: &Matches<'_>, at: usize, out: &mut Bytes) -> Result<(
             .into_iter()
             .for_each(|b| out.put(at + field, &b));
     }
-    for (words, name, field) in [(["src", "src_address"], "src4", 12), (["dst", "dst_address"], "dst4", 16)] {
+    for (words, name, field) in
+        [(["src", "src_address"], "src4", 12), (["dst", "dst_address"], "dst4", 16)]
+    {
         let address = v.value(m, &words, name, |a: Ipv4Addr| a.octets())?;
         address.into_iter().for_each(|b| out.put(at + field, &b));
     }
@@ -268,10 +281,13 @@ fn ip4(v: &impl Values, m: &Matches<'_>, at: usize, out: &mut Bytes) -> Result<(
 
 fn ip6(v: &impl Values, m: &Matches<'_>, at: usize, out: &mut Bytes) -> Result<()> {
     let word = |bytes: Option<[u8; 4]>, mask: u32| bytes.map_or(0, u32::from_be_bytes) & mask;
-    let version =
-        word(v.value(m, &["version"], "version", |n: u8| (u32::from(n) << 28).to_be_bytes())?, 0xf000_0000);
-    let class =
-        v.value(m, &["traffic-class"], "traffic-class", |n: u8| (u32::from(n) << 20).to_be_bytes())?;
+    let version = word(
+        v.value(m, &["version"], "version", |n: u8| (u32::from(n) << 28).to_be_bytes())?,
+        0xf000_0000,
+    );
+    let class = v.value(m, &["traffic-class"], "traffic-class", |n: u8| {
+        (u32::from(n) << 20).to_be_bytes()
+    })?;
     let label = v.value(m, &["flow-label"], "flow-label", u32::to_be_bytes)?;
     let first = version | word(class, 0x0ff0_0000) | word(label, 0x000f_ffff);
     out.put(at, &first.to_be_bytes());
@@ -280,7 +296,9 @@ fn ip6(v: &impl Values, m: &Matches<'_>, at: usize, out: &mut Bytes) -> Result<(
     let protocol = v.value(m, &["proto", "protocol"], "protocol", |n: Protocol| [n.0])?;
     protocol.into_iter().for_each(|b| out.put(at + 6, &b));
     v.value(m, &["hop_limit"], "ttl", |n: u8| [n])?.into_iter().for_each(|b| out.put(at + 7, &b));
-    for (words, name, field) in [(["src", "src_address"], "src6", 8), (["dst", "dst_address"], "dst6", 24)] {
+    for (words, name, field) in
+        [(["src", "src_address"], "src6", 8), (["dst", "dst_address"], "dst6", 24)]
+    {
         let address = v.value(m, &words, name, |a: Ipv6Addr| a.octets())?;
         address.into_iter().for_each(|b| out.put(at + field, &b));
     }
@@ -316,7 +334,11 @@ fn layers(v: &impl Values, groups: &[Matches<'_>]) -> Result<Vec<u8>> {
 fn groups<'a>(m: &Matches<'a>) -> [Vec<Matches<'a>>; 2] {
     let (mask, matched) = (m.span("mask"), m.span("match"));
     let start = |group: &Matches<'_>| {
-        ["l2", "l3", "l4"].into_iter().filter_map(|layer| group.span(layer)).map(|span| span.start).min()
+        ["l2", "l3", "l4"]
+            .into_iter()
+            .filter_map(|layer| group.span(layer))
+            .map(|span| span.start)
+            .min()
     };
     let mut all = [Vec::new(), Vec::new()];
     for group in m.turns() {
@@ -343,7 +365,9 @@ pub fn mask(m: &Matches<'_>) -> Result<Option<Vec<u8>>> {
 /// The bytes of the match in a line, from where packets begin; nothing if there is none.
 pub fn matched(m: &Matches<'_>) -> Result<Option<Vec<u8>>> {
     if m.has("match-hex") {
-        return hex(m.str("match-hex")).map(Some).map_err(|why| Error::parse(why).at(m.span("match-hex")));
+        return hex(m.str("match-hex"))
+            .map(Some)
+            .map_err(|why| Error::parse(why).at(m.span("match-hex")));
     }
     let [_, groups] = groups(m);
     if groups.is_empty() { Ok(None) } else { layers(&Given, &groups).map(Some) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-dvr-dpo`, `ip6-dvr-dpo`: puts the layer-2 header that a packet was received with in front again, and sends the packet along the
-//! output features of the interface.
+//! `ip4-dvr-dpo`, `ip6-dvr-dpo`: puts the layer-2 header that a packet was received with in front
+//! again, and sends the packet along the output features of the interface.
 
 use buffer::{Buffer, Field, Flags, Kept};
 use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World, filled};
@@ -76,13 +76,18 @@ impl<F: Ip> Build for Dpo<F> {
     }
 }
 
-/// Puts the layer-2 header in front again if it still lies there: an Ethernet header with up to two tags that ends with the type of the
-/// packet. What a tunnel left there is something else. Returns false, and changes nothing, if there is none.
+/// Puts the layer-2 header in front again if it still lies there: an Ethernet header with up to two
+/// tags that ends with the type of the packet. What a tunnel left there is something else. Returns
+/// false, and changes nothing, if there is none.
 #[inline(always)]
 fn restore<F: Ip>(b: &mut Buffer) -> bool {
     let header = b.l2_len();
     let tags = header.saturating_sub(HEADER) / TAG;
-    if tags > MOST_TAGS || header != HEADER + TAG * tags || b.flags.has(Flags::LOCAL) || !b.rewind(header) {
+    if tags > MOST_TAGS
+        || header != HEADER + TAG * tags
+        || b.flags.has(Flags::LOCAL)
+        || !b.rewind(header)
+    {
         return false;
     }
     let ethertype = |at: usize| b.bytes::<2>(at).map(|bytes| EtherType(u16::from_be_bytes(*bytes)));
@@ -112,7 +117,8 @@ impl<F: Ip> Node for Dpo<F> {
         if TRACED {
             cx.trace(b, DvrTrace { rx_if: b.rx_if, tx_if, header: b.l2_len() });
         }
-        // A loopback interface gives packets back. Nothing would end their circle, since the TTL stays.
+        // A loopback interface gives packets back. Nothing would end their circle, since the TTL
+        // stays.
         if b.find_field(self.steered).is_some() {
             return To::Again;
         }

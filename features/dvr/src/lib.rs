@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Distributed virtual router (DVR): routes whose packets leave by an interface with the layer-2 header that they were received with.
-//! MAC addresses, TTL and hop limit stay, so the hosts on both sides don't see a router.
+//! Distributed virtual router (DVR): routes whose packets leave by an interface with the layer-2
+//! header that they were received with. MAC addresses, TTL and hop limit stay, so the hosts on both
+//! sides don't see a router.
 //!
 //! ```text
 //! ip4-lookup → ip4-dvr-dpo → ip4-output arc → ip4-dvr-reinject → l2-output            (layer-2 port)
 //!                                                                 output of the interface (routed)
 //! ```
 //!
-//! The layer-2 header still lies in front of a packet that was routed as it came in: from a routed interface, or from a bridge domain by its
-//! BVI. Output features see the packet, as they see those that other routes send. `ip4-dvr-reinject`, the last of them, is enabled on an
-//! interface as long as a route of the protocol leads there. A layer-2 port rewrites the VLAN tags of these frames as those of all others;
-//! a routed sub-interface puts its tags in front of those that the header has.
+//! The layer-2 header still lies in front of a packet that was routed as it came in: from a routed
+//! interface, or from a bridge domain by its BVI. Output features see the packet, as they see those
+//! that other routes send. `ip4-dvr-reinject`, the last of them, is enabled on an interface as long
+//! as a route of the protocol leads there. A layer-2 port rewrites the VLAN tags of these frames as
+//! those of all others; a routed sub-interface puts its tags in front of those that the header has.
 //!
-//! Limits: a packet takes one such route, since nothing counts its hops. The MTU of the interface isn't checked, as in a bridge domain. Padding
-//! behind the IP packet is taken off, as of all routed packets.
+//! Limits: a packet takes one such route, since nothing counts its hops. The MTU of the interface
+//! isn't checked, as in a bridge domain. Padding behind the IP packet is taken off, as of all
+//! routed packets.
 
 mod dpo;
 mod path;

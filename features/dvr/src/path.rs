@@ -32,7 +32,8 @@ pub static DVR: ObjectType = ObjectType {
 fn reinject<F: Ip>(world: &World, sw_if: SwIfIndex, on: bool) {
     let arc = graph::filled("{ip}-output", F::IS_V6);
     let set = world.set_feature(&arc, name_of::<Reinject<F>>(), sw_if, on);
-    // Without room for another chain of features, `Dpo` drops the packets: they have no arc to take.
+    // Without room for another chain of features, `Dpo` drops the packets: they have no arc to
+    // take.
     if let Err(error) = set {
         log::warn!("packets of DVR routes are dropped: {error}");
     }

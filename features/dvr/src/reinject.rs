@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-dvr-reinject`, `ip6-dvr-reinject`: the last output feature of interfaces that DVR routes lead to. Packets of these routes that
-//! leave by a layer-2 port are switched; all others go to the output of the interface.
+//! `ip4-dvr-reinject`, `ip6-dvr-reinject`: the last output feature of interfaces that DVR routes
+//! lead to. Packets of these routes that leave by a layer-2 port are switched; all others go to the
+//! output of the interface.
 
 use crate::dpo::Steered;
 use buffer::{Buffer, Field};

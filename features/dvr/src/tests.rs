@@ -26,10 +26,15 @@ const HOST: MacAddr = MacAddr([2, 0xaa, 0, 0, 0, 9]);
 /// The address of `loop0`.
 const BVI: MacAddr = MacAddr([0xde, 0xad, 0, 0, 0, 0]);
 
-/// A datagram with these MAC address and tags for a destination of DVR routes, at the end of its life.
+/// A datagram with these MAC address and tags for a destination of DVR routes, at the end of its
+/// life.
 fn frame(v6: bool, to: MacAddr, tags: &[u16], port: u16) -> Vec<u8> {
     let ether = tags.iter().fold(pkt::ether(HOST, to), |ether, id| ether.vlan(*id));
-    let ip = if v6 { ether.ip6("2001:db8::5", "2001:db8:9::7") } else { ether.ip4("10.0.0.5", "192.0.2.7") };
+    let ip = if v6 {
+        ether.ip6("2001:db8::5", "2001:db8:9::7")
+    } else {
+        ether.ip4("10.0.0.5", "192.0.2.7")
+    };
     ip.ttl(1).udp(port, 4321).payload(format!("steered by a route, {port}")).build()
 }
 
@@ -38,7 +43,8 @@ const fn prefix(v6: bool) -> &'static str {
     if v6 { "2001:db8:9::/48" } else { "192.0.2.0/24" }
 }
 
-/// `p0` routes, with addresses; `p1` and `p2` are in a bridge domain whose BVI `loop0` has addresses; others have no mode and no address.
+/// `p0` routes, with addresses; `p1` and `p2` are in a bridge domain whose BVI `loop0` has
+/// addresses; others have no mode and no address.
 fn rig(ports: usize) -> Rig {
     let mut rig = Rig::new(PLUGINS, ports);
     for line in [

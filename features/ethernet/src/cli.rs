@@ -39,7 +39,8 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 fn delete(w: &World, m: &Matches) -> Result<Output, Error> {
-    let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let sw_if =
+        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
     loopback::delete(w, sw_if)?;
     Ok(Output::empty())
 }

@@ -74,10 +74,12 @@ impl Build for EthernetInput {
 /// State looked up once for a run of frames from one interface.
 struct From {
     rx_if: u32,
-    /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read, big-endian.
+    /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read,
+    /// big-endian.
     own: u64,
     up: bool,
-    /// The node that switches its frames. `up` is false then, so that routed frames are tested no more than without it.
+    /// The node that switches its frames. `up` is false then, so that routed frames are tested no
+    /// more than without it.
     l2: Option<NodeIndex>,
 }
 
@@ -91,13 +93,25 @@ impl From {
         let MacAddr([a, b, c, d, e, f]) = view.mac;
         let up = view.flags.has(IfFlags::ADMIN);
         let l2 = types.l2.filter(|_| up && view.flags.has(IfFlags::L2));
-        Self { rx_if, own: u64::from_be_bytes([a, b, c, d, e, f, 0, 0]), up: up && l2.is_none(), l2 }
+        Self {
+            rx_if,
+            own: u64::from_be_bytes([a, b, c, d, e, f, 0, 0]),
+            up: up && l2.is_none(),
+            l2,
+        }
     }
 }
 
 impl EthernetInput {
     #[inline(always)]
-    fn classify(&self, b: &mut Buffer, from: &From, run: &mut Run, types: &TypeTable, turn: &Turn<'_>) -> To {
+    fn classify(
+        &self,
+        b: &mut Buffer,
+        from: &From,
+        run: &mut Run,
+        types: &TypeTable,
+        turn: &Turn<'_>,
+    ) -> To {
         let Some(header) = b.bytes::<HEADER>(0) else { return To::TooShort };
         let &[d0, d1, d2, d3, d4, d5, d6, d7, .., t0, t1] = header;
         let destination = u64::from_be_bytes([d0, d1, d2, d3, d4, d5, d6, d7]) & DESTINATION;
@@ -125,7 +139,9 @@ impl EthernetInput {
         }
         match (ethertype, types.ip4) {
             (EtherType::IP4, Some(taker)) => route(b, taker, HEADER),
-            (EtherType::VLAN, _) => self.tagged(b, (from, run), (destination, ethertype), types, turn),
+            (EtherType::VLAN, _) => {
+                self.tagged(b, (from, run), (destination, ethertype), types, turn)
+            }
             _ => match types.find(ethertype) {
                 Some(taker) => route(b, taker, HEADER),
                 None if ethertype.is_vlan() => {
@@ -136,8 +152,9 @@ impl EthernetInput {
         }
     }
 
-    /// Finds the sub-interface of a tagged frame. If that routes, the packet starts behind the tags. A frame
-    /// whose tag has only a priority belongs to the interface itself (IEEE 802.1Q 6.9.1).
+    /// Finds the sub-interface of a tagged frame. If that routes, the packet starts behind the
+    /// tags. A frame whose tag has only a priority belongs to the interface itself (IEEE 802.1Q
+    /// 6.9.1).
     #[inline(always)]
     fn tagged(
         &self,
@@ -177,7 +194,8 @@ impl EthernetInput {
         if sub.is_none() && (tags.outer != 0 || tags.inner.is_some()) {
             return To::UnknownVlan;
         }
-        let taker = types.ip4.filter(|_| ethertype == EtherType::IP4).or_else(|| types.find(ethertype));
+        let taker =
+            types.ip4.filter(|_| ethertype == EtherType::IP4).or_else(|| types.find(ethertype));
         let Some(taker) = taker else {
             return untyped(b, ethertype, HEADER + TAG * count);
         };
@@ -198,7 +216,8 @@ struct Run {
 }
 
 impl Run {
-    const NONE: Self = Self { rx_if: 0, tags: None, sub: None, flags: IfFlags(0), packets: 0, bytes: 0 };
+    const NONE: Self =
+        Self { rx_if: 0, tags: None, sub: None, flags: IfFlags(0), packets: 0, bytes: 0 };
 
     fn new(interfaces: &Interfaces, rx_if: u32, tags: FrameTags, turn: &Turn<'_>) -> Self {
         let sub = interfaces.sub_of(rx_if, tags, turn);
@@ -259,7 +278,8 @@ fn switch(b: &mut Buffer, l2: NodeIndex) -> To {
     To::Node(l2)
 }
 
-/// The next node of a frame whose type no node takes. One of 802.3 starts at its length, the last field of the header.
+/// The next node of a frame whose type no node takes. One of 802.3 starts at its length, the last
+/// field of the header.
 #[cold]
 fn untyped(b: &mut Buffer, ethertype: EtherType, header: usize) -> To {
     if ethertype.is_vlan() {

@@ -2,18 +2,20 @@
 #![forbid(unsafe_code)]
 //! Ethernet.
 //!
-//! `ethernet-input` looks at every received frame: is it for us, what does it carry. Features register the types that they take
-//! by [`register_ethertype`]; a feature that switches frames takes those of interfaces in layer-2 mode by [`register_l2`]. The header stays in front of the packet: its place is marked as layer 2, and the
-//! packet starts behind it.
+//! `ethernet-input` looks at every received frame: is it for us, what does it carry. Features
+//! register the types that they take by [`register_ethertype`]; a feature that switches frames
+//! takes those of interfaces in layer-2 mode by [`register_l2`]. The header stays in front of the
+//! packet: its place is marked as layer 2, and the packet starts behind it.
 //!
-//! Loopback interfaces (`create loopback interface`) carry addresses that are up while the router is; what is sent to
-//! one comes back in by it.
+//! Loopback interfaces (`create loopback interface`) carry addresses that are up while the router
+//! is; what is sent to one comes back in by it.
 //!
-//! Tagged frames belong to the sub-interface that asks for their tags, which are taken off; those that none asks for are dropped by
-//! name.
+//! Tagged frames belong to the sub-interface that asks for their tags, which are taken off; those
+//! that none asks for are dropped by name.
 //!
-//! 802.3 frames have a length in place of a type. `llc-input` takes their padding off and reads the 802.2 header, `snap-input` the SNAP
-//! header behind it; features register the protocols that they take by [`register_snap`].
+//! 802.3 frames have a length in place of a type. `llc-input` takes their padding off and reads the
+//! 802.2 header, `snap-input` the SNAP header behind it; features register the protocols that they
+//! take by [`register_snap`].
 //!
 //! Limits: no other service access point of LLC than SNAP's; not Ethernet types in SNAP (RFC 1042).
 
@@ -28,7 +30,9 @@ mod tests;
 mod types;
 
 pub use loopback::{create_bvi, delete_bvi, is_loopback};
-pub use types::{SnapProtocol, register_ethertype, register_ethertype_verified, register_l2, register_snap};
+pub use types::{
+    SnapProtocol, register_ethertype, register_ethertype_verified, register_l2, register_snap,
+};
 
 use graph::{NodeDef, Plugin, StateDef};
 use startup::StartupDef;

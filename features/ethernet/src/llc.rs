@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `llc-input` and `snap-input`: 802.3 frames, by their 802.2 service access point and their SNAP protocol.
+//! `llc-input` and `snap-input`: 802.3 frames, by their 802.2 service access point and their SNAP
+//! protocol.
 
 use crate::types::Types;
 use buffer::Buffer;
@@ -56,7 +57,8 @@ impl Build for LlcInput {
 
 /// Takes the length field and the padding off. False if the frame is shorter than the field says.
 fn unpad<const TRACED: bool>(b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> bool {
-    let Some(length) = b.bytes::<2>(0).map(|length| usize::from(u16::from_be_bytes(*length))) else {
+    let Some(length) = b.bytes::<2>(0).map(|length| usize::from(u16::from_be_bytes(*length)))
+    else {
         return false;
     };
     b.pull(2) && b.packet_len() >= length && b.trim_packet(length, cx.cache())
@@ -75,7 +77,9 @@ impl Node for LlcInput {
         }
         match header {
             None => LlcTo::TooShort,
-            Some(Llc { dsap: Llc::SNAP_SAP, ssap: Llc::SNAP_SAP, control: 3 }) if b.pull(Llc::LEN) => {
+            Some(Llc { dsap: Llc::SNAP_SAP, ssap: Llc::SNAP_SAP, control: 3 })
+                if b.pull(Llc::LEN) =>
+            {
                 LlcTo::Snap
             }
             Some(Llc { dsap: Llc::SNAP_SAP, ssap: Llc::SNAP_SAP, .. }) => LlcTo::Control,

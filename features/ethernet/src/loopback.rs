@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loopback interfaces: always up while admin up; a sent frame comes back in, or is switched if the interface is a BVI.
+//! Loopback interfaces: always up while admin up; a sent frame comes back in, or is switched if the
+//! interface is a BVI.
 
 use crate::startup_conf::Startup;
 use crate::types::Types;
@@ -38,7 +39,8 @@ impl LoopbackKind {
         }
     }
 
-    /// VPP's habit, so that what is written down of an instance stays true: de:ad or b0:b0, then the number.
+    /// VPP's habit, so that what is written down of an instance stays true: de:ad or b0:b0, then
+    /// the number.
     fn own_mac(self, instance: u32) -> MacAddr {
         let [a, b, c, d] = instance.to_be_bytes();
         match self {
@@ -108,7 +110,8 @@ impl Device for Loopback {
     }
 }
 
-/// Returns true if the interface is a loopback interface of either kind: frames that it sends come back in.
+/// Returns true if the interface is a loopback interface of either kind: frames that it sends come
+/// back in.
 pub fn is_loopback(world: &World, sw_if: SwIfIndex) -> bool {
     world.get::<Interfaces>().driver(sw_if).is_some_and(|driver| LoopbackKind::of(driver).is_some())
 }
@@ -117,7 +120,11 @@ pub fn is_loopback(world: &World, sw_if: SwIfIndex) -> bool {
 ///
 /// # Errors
 /// A number that is taken; a group's address.
-pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Result<SwIfIndex, Error> {
+pub fn create(
+    world: &World,
+    mac: Option<MacAddr>,
+    instance: Option<u32>,
+) -> Result<SwIfIndex, Error> {
     create_kind(world, LoopbackKind::Loopback, mac, instance)
 }
 
@@ -125,10 +132,16 @@ pub fn create(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Res
 ///
 /// # Errors
 /// A number that is taken or above 16,383 (−31); a group's address (−7).
-pub fn create_bvi(world: &World, mac: Option<MacAddr>, instance: Option<u32>) -> Result<SwIfIndex, Error> {
+pub fn create_bvi(
+    world: &World,
+    mac: Option<MacAddr>,
+    instance: Option<u32>,
+) -> Result<SwIfIndex, Error> {
     if let Some(instance) = instance.filter(|instance| *instance >= MAX_BVI) {
-        return Err(Error::parse(format!("the number of a BVI is below {MAX_BVI}, not {instance}"))
-            .retval(msg::retval::INVALID_REGISTRATION));
+        return Err(Error::parse(format!(
+            "the number of a BVI is below {MAX_BVI}, not {instance}"
+        ))
+        .retval(msg::retval::INVALID_REGISTRATION));
     }
     create_kind(world, LoopbackKind::Bvi, mac, instance)
 }
@@ -140,16 +153,16 @@ fn create_kind(
     instance: Option<u32>,
 ) -> Result<SwIfIndex, Error> {
     if let Some(mac) = mac.filter(|mac| mac.is_multicast()) {
-        return Err(
-            Error::parse(format!("{mac} is no address of one host")).retval(msg::retval::INVALID_VALUE)
-        );
+        return Err(Error::parse(format!("{mac} is no address of one host"))
+            .retval(msg::retval::INVALID_VALUE));
     }
     let instance = {
         let loopbacks = world.get::<Loopbacks>();
         let taken = loopbacks.with(kind, |numbers| numbers.take(instance));
         taken.ok_or_else(|| {
             let name = format!("{}{}", kind.prefix(), instance.unwrap_or_default());
-            Error::failed(format!("there is a {name} already")).retval(msg::retval::INVALID_REGISTRATION)
+            Error::failed(format!("there is a {name} already"))
+                .retval(msg::retval::INVALID_REGISTRATION)
         })?
     };
     let new = NewInterface {
@@ -182,7 +195,9 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let own = instance.parse().is_ok_and(|n| kind.own_mac(n) == mac);
         let mac = if own { String::new() } else { format!(" mac {mac}") };
         let (create, delete) = match kind {
-            LoopbackKind::Loopback => ("create loopback interface", "delete loopback interface intfc"),
+            LoopbackKind::Loopback => {
+                ("create loopback interface", "delete loopback interface intfc")
+            }
             LoopbackKind::Bvi => ("bvi create", "bvi delete"),
         };
         lines.push(format!("{create} instance {instance}{mac}"), format!("{delete} {name}"));

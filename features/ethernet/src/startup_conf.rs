@@ -24,7 +24,11 @@ impl startup::Startup for Startup {
     const SECTIONS: &'static [Section<Self>] = &[Section::new(
         "ethernet",
         "Ethernet interfaces",
-        &[Word::new("default-mtu", |c: &mut Self| &mut c.default_mtu, "MTU of new interfaces [9000]")
-            .check(|c| within(c.default_mtu, 64, MTU.into()))],
+        &[Word::new(
+            "default-mtu",
+            |c: &mut Self| &mut c.default_mtu,
+            "MTU of new interfaces [9000]",
+        )
+        .check(|c| within(c.default_mtu, 64, MTU.into()))],
     )];
 }

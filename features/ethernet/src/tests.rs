@@ -35,7 +35,11 @@ impl graph::Node for Taker {
     const NAME: &'static str = "taker";
     type Next = To;
     type Trace = ();
-    fn packet<const TRACED: bool>(&mut self, _: &mut buffer::Buffer, _: &mut graph::Cx<'_, TRACED>) -> To {
+    fn packet<const TRACED: bool>(
+        &mut self,
+        _: &mut buffer::Buffer,
+        _: &mut graph::Cx<'_, TRACED>,
+    ) -> To {
         To::Gone
     }
 }
@@ -51,13 +55,18 @@ fn frame(destination: [u8; 6], ethertype: u16) -> Vec<u8> {
 #[test]
 fn frames_go_to_their_type_or_are_dropped_by_name() {
     let (mut bench, sw_if) = bench();
-    let up =
-        |bench: &Bench, on| bench.world.get::<Interfaces>().set_admin(&bench.world, sw_if, on).expect("set");
+    let up = |bench: &Bench, on| {
+        bench.world.get::<Interfaces>().set_admin(&bench.world, sw_if, on).expect("set")
+    };
     let cases = [
         (frame(OWN.0, 0x0800), "taker", None),
         (frame([0xff; 6], 0x0800), "taker", None),
         (frame([1, 0, 0x5e, 0, 0, 1], 0x0800), "taker", None),
-        (frame([2, 0, 0, 0, 0, 7], 0x0800), "error-drop", Some("destination MAC address is another host's")),
+        (
+            frame([2, 0, 0, 0, 0, 7], 0x0800),
+            "error-drop",
+            Some("destination MAC address is another host's"),
+        ),
         (frame(OWN.0, 0x8100), "error-drop", Some("no sub-interface takes this VLAN")),
         (frame(OWN.0, 0x88cc), "error-drop", Some("no feature takes this Ethernet type")),
         (frame(OWN.0, 46), "llc-input", None),
@@ -89,9 +98,15 @@ fn frames_of_switched_interfaces_are_given_away_as_they_are() {
     let interfaces = bench.world.get::<Interfaces>();
     assert!(register_l2(&bench.world, "nowhere").is_err());
     register_l2(&bench.world, "taker").expect("free");
-    assert!(register_l2(&bench.world, "ethernet-input").expect_err("taken").contains("taken by taker"));
-    let frames =
-        [frame(OWN.0, 0x0800), frame([2, 0, 0, 0, 0, 7], 0x8100), frame([0xff; 6], 46), vec![0xff; 14]];
+    assert!(
+        register_l2(&bench.world, "ethernet-input").expect_err("taken").contains("taken by taker")
+    );
+    let frames = [
+        frame(OWN.0, 0x0800),
+        frame([2, 0, 0, 0, 0, 7], 0x8100),
+        frame([0xff; 6], 46),
+        vec![0xff; 14],
+    ];
     interfaces.set_l2(&bench.world, sw_if, L2Role::Port).expect("set");
     let down = bench.node("ethernet-input", &[frames[0].clone()], |b| b.rx_if = sw_if.0);
     assert_eq!(down[0].reason, Some("interface is down"));
@@ -108,7 +123,10 @@ fn frames_of_switched_interfaces_are_given_away_as_they_are() {
     // A frame sent by a BVI is switched; a frame received on it is not.
     interfaces.set_l2(&bench.world, sw_if, L2Role::Bvi).expect("set");
     let sent = bench.node("loop0-tx", &[frames[1].clone()], |_| {});
-    assert_eq!((sent[0].node.as_str(), &sent[0].bytes, sent[0].rx_if), ("taker", &frames[1], sw_if.0));
+    assert_eq!(
+        (sent[0].node.as_str(), &sent[0].bytes, sent[0].rx_if),
+        ("taker", &frames[1], sw_if.0)
+    );
     let received = bench.node("ethernet-input", &[frames[1].clone()], |b| b.rx_if = sw_if.0);
     assert_eq!(received[0].reason, Some("destination MAC address is another host's"));
     interfaces.set_l2(&bench.world, sw_if, L2Role::None).expect("set");
@@ -133,7 +151,10 @@ fn a_tag_with_a_priority_alone_is_taken_off() {
             for o in bench.node("ethernet-input", &frames, |b| b.rx_if = sw_if.0) {
                 headers.push((o.node, o.bytes));
             }
-            assert_eq!(headers, vec![("taker".to_string(), frame(OWN.0, 0x0800)[14..].to_vec()); n]);
+            assert_eq!(
+                headers,
+                vec![("taker".to_string(), frame(OWN.0, 0x0800)[14..].to_vec()); n]
+            );
         }
     }
     let mut one = |bytes: Vec<u8>| {
@@ -141,9 +162,12 @@ fn a_tag_with_a_priority_alone_is_taken_off() {
         out.into_iter().next().and_then(|o| o.reason)
     };
     assert_eq!(one(tagged(0, 0x88cc)), Some("no feature takes this Ethernet type"));
-    for bytes in
-        [tagged(1, 0x0800), tagged(0x100, 0x0800), tagged(0, 0x8100), tagged(0, 0x0800)[..17].to_vec()]
-    {
+    for bytes in [
+        tagged(1, 0x0800),
+        tagged(0x100, 0x0800),
+        tagged(0, 0x8100),
+        tagged(0, 0x0800)[..17].to_vec(),
+    ] {
         assert_eq!(one(bytes), Some("no sub-interface takes this VLAN"));
     }
 }
@@ -220,7 +244,8 @@ fn a_loopback_counts_what_comes_back_by_its_destination() {
     let (mut bench, _) = bench();
     let sw_if = crate::loopback::create(&bench.world, None, Some(7)).expect("made");
     bench.rt.receive();
-    for (destination, n) in [([2, 0, 0, 0, 0, 7], 40), ([0xff; 6], 3), ([1, 0, 0x5e, 0, 0, 1], 20)] {
+    for (destination, n) in [([2, 0, 0, 0, 0, 7], 40), ([0xff; 6], 3), ([1, 0, 0x5e, 0, 0, 1], 20)]
+    {
         drop(bench.node("loop7-tx", &vec![frame(destination, 0x88cc); n], |_| {}));
     }
     drop(bench.node("loop7-tx", &[Vec::new()], |_| {}));
@@ -241,7 +266,8 @@ fn a_loopback_counts_what_comes_back_by_its_destination() {
 #[test]
 fn a_type_has_one_taker() {
     let (bench, _) = bench();
-    let error = register_ethertype(&bench.world, EtherType::IP4, "ethernet-input").expect_err("taken");
+    let error =
+        register_ethertype(&bench.world, EtherType::IP4, "ethernet-input").expect_err("taken");
     assert!(error.contains("taken by taker"), "{error}");
     assert!(register_ethertype(&bench.world, EtherType::IP6, "nowhere").is_err());
 }
@@ -263,7 +289,9 @@ fn small_and_staged_agree(bench: &mut Bench, sw_if: SwIfIndex, bases: &[Vec<u8>]
         let mut staged = bench.node("ethernet-input", &frames, |b| b.rx_if = sw_if.0);
         let mut small: Vec<_> = frames
             .iter()
-            .flat_map(|f| bench.node("ethernet-input", std::slice::from_ref(f), |b| b.rx_if = sw_if.0))
+            .flat_map(|f| {
+                bench.node("ethernet-input", std::slice::from_ref(f), |b| b.rx_if = sw_if.0)
+            })
             .collect();
         staged.sort_by_key(key);
         small.sort_by_key(key);
@@ -329,7 +357,9 @@ fn the_binary_api_makes_and_deletes_loopbacks() {
     drop(client);
     let error = bench.cli("delete loopback interface intfc loop9").expect_err("it is gone");
     assert!(error.to_string().contains("loop9"), "{error}");
-    bench.cli(&format!("delete loopback interface intfc {}", interfaces.name(sw_if))).expect("still there");
+    bench
+        .cli(&format!("delete loopback interface intfc {}", interfaces.name(sw_if)))
+        .expect("still there");
 }
 
 #[test]

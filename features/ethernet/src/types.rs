@@ -59,8 +59,9 @@ impl Types {
     }
 }
 
-/// Sends frames of interfaces in layer-2 mode ([`net::IfFlags::L2`]), and what is sent by a loopback interface that is a BVI, to a node.
-/// Frames start at the Ethernet header, whose place is marked.
+/// Sends frames of interfaces in layer-2 mode ([`net::IfFlags::L2`]), and what is sent by a
+/// loopback interface that is a BVI, to a node. Frames start at the Ethernet header, whose place is
+/// marked.
 ///
 /// # Errors
 /// A node that doesn't exist; another node that has registered before.
@@ -114,7 +115,8 @@ pub fn register_ethertype_verified(
     Ok(())
 }
 
-/// Sends 802.3 frames of a SNAP protocol to a node, with the packet behind the SNAP header and without the frame's padding.
+/// Sends 802.3 frames of a SNAP protocol to a node, with the packet behind the SNAP header and
+/// without the frame's padding.
 ///
 /// # Errors
 /// A node that doesn't exist; a protocol that another node takes.
@@ -122,7 +124,10 @@ pub fn register_snap(world: &World, protocol: SnapProtocol, node: &str) -> Resul
     let node = world.link("snap-input", node)?;
     let types = world.get::<Types>();
     if let Some(other) = types.0.read(|t| t.find_snap(protocol)) {
-        return Err(format!("the SNAP protocol {protocol:02x?} is taken by {}", world.node_name(other)));
+        return Err(format!(
+            "the SNAP protocol {protocol:02x?} is taken by {}",
+            world.node_name(other)
+        ));
     }
     types.0.update(|old| {
         let mut new = old.clone();

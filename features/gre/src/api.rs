@@ -21,7 +21,8 @@ fn messages(m: &mut Messages<World>) {
         Ok(GreTunnelAddDelV2Reply { sw_if_index: add_del(w, r.is_add, r.tunnel)? })
     });
     m.dump(|w: &World, _: &Caller<'_, World>, r: GreTunnelDump| {
-        let details = |tunnel: Tunnel<Gre>| GreTunnelDetails { tunnel: GreTunnelV2::from(tunnel).into() };
+        let details =
+            |tunnel: Tunnel<Gre>| GreTunnelDetails { tunnel: GreTunnelV2::from(tunnel).into() };
         Ok(chosen(w, r.sw_if_index).into_iter().map(details).collect::<Vec<_>>())
     });
     m.dump(|w: &World, _: &Caller<'_, World>, r: GreTunnelV2Dump| {
@@ -41,7 +42,9 @@ fn add_del(w: &World, is_add: bool, r: GreTunnelV2) -> Result<InterfaceIndex> {
         }
     };
     if r.mode.0 > TunnelMode::MP.0 {
-        return Err(Error::parse(format!("there is no mode {}", r.mode.0)).retval(retval::INVALID_VALUE_2));
+        return Err(
+            Error::parse(format!("there is no mode {}", r.mode.0)).retval(retval::INVALID_VALUE_2)
+        );
     }
     let spec = Gre {
         ends: Ends { local: r.src.into(), remote: r.dst.into(), table: r.outer_table_id },
@@ -51,7 +54,9 @@ fn add_del(w: &World, is_add: bool, r: GreTunnelV2) -> Result<InterfaceIndex> {
         multipoint: r.mode == TunnelMode::MP,
     };
     if is_add {
-        return spec.create(w, Some(r.instance).filter(|instance| *instance != u32::MAX)).map(Into::into);
+        return spec
+            .create(w, Some(r.instance).filter(|instance| *instance != u32::MAX))
+            .map(Into::into);
     }
     let tunnels = w.get::<Tunnels<Gre>>();
     let sw_if = tunnels.find(w, &spec)?;
@@ -127,9 +132,29 @@ pub struct GreTunnelV2 {
 
 impl From<GreTunnel> for GreTunnelV2 {
     fn from(old: GreTunnel) -> Self {
-        let GreTunnel { r#type, mode, flags, session_id, instance, outer_table_id, sw_if_index, src, dst } =
-            old;
-        Self { r#type, mode, flags, session_id, instance, outer_table_id, sw_if_index, src, dst, key: 0 }
+        let GreTunnel {
+            r#type,
+            mode,
+            flags,
+            session_id,
+            instance,
+            outer_table_id,
+            sw_if_index,
+            src,
+            dst,
+        } = old;
+        Self {
+            r#type,
+            mode,
+            flags,
+            session_id,
+            instance,
+            outer_table_id,
+            sw_if_index,
+            src,
+            dst,
+            key: 0,
+        }
     }
 }
 

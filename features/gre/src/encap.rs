@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `gre-encap`, `gre-teb-encap`, `gre-erspan-encap`: encapsulation of IP packets, of frames, of mirrored frames.
+//! `gre-encap`, `gre-teb-encap`, `gre-erspan-encap`: encapsulation of IP packets, of frames, of
+//! mirrored frames.
 
 use crate::spec::Gre;
 use std::sync::atomic::Ordering;
@@ -49,7 +50,8 @@ impl Codec for ErspanCodec {
     #[inline(always)]
     fn fill(own: &mut [u8], end: &End, _: &Inner) -> Option<u8> {
         // Sessions of two ends count together, on all threads.
-        let number = end.sequence.as_ref().map_or(0, |sequence| sequence.fetch_add(1, Ordering::Relaxed));
+        let number =
+            end.sequence.as_ref().map_or(0, |sequence| sequence.fetch_add(1, Ordering::Relaxed));
         if let Some(at) = own.len().checked_sub(ERSPAN + 4)
             && let Some(to) = own[at..].first_chunk_mut()
         {

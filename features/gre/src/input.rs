@@ -113,7 +113,8 @@ fn read(b: &mut Buffer, at: usize) -> Result<Read, To> {
         return Err(To::TooShort);
     }
     if flags & GreHeader::CHECKSUM != 0 {
-        // The inner packet's own, if a host of ours has left it: the outer one covers it as it will be.
+        // The inner packet's own, if a host of ours has left it: the outer one covers it as it will
+        // be.
         driver::finish_checksum(b);
         // RFC 2784 2.5: of header and payload.
         let first = std::iter::once(&b.data()[at..]);

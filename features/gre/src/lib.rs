@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! GRE (RFC 2784, RFC 2890): tunnels of IP packets, of Ethernet frames (transparent Ethernet bridging) and of mirrored frames (ERSPAN type
-//! II), in IPv4 and IPv6 packets.
+//! GRE (RFC 2784, RFC 2890): tunnels of IP packets, of Ethernet frames (transparent Ethernet
+//! bridging) and of mirrored frames (ERSPAN type II), in IPv4 and IPv6 packets.
 //!
-//! `greN` of type L3 carries packets of IPv4 and IPv6, and may have several other ends, whose addresses are entries of `create teib`. Of the
-//! other types it is an Ethernet interface. Checksum, key and sequence number of received headers are read; a checksum that is there has to be
-//! right, and a tunnel takes packets with its own key only, or without one if it has none.
+//! `greN` of type L3 carries packets of IPv4 and IPv6, and may have several other ends, whose
+//! addresses are entries of `create teib`. Of the other types it is an Ethernet interface.
+//! Checksum, key and sequence number of received headers are read; a checksum that is there has to
+//! be right, and a tunnel takes packets with its own key only, or without one if it has none.
 //!
-//! Limits: no MPLS inside; ERSPAN is sent, not received; no checksum and, but for ERSPAN, no sequence number is sent.
+//! Limits: no MPLS inside; ERSPAN is sent, not received; no checksum and, but for ERSPAN, no
+//! sequence number is sent.
 
 mod api;
 mod cli;

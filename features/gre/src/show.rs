@@ -11,7 +11,11 @@ use tunnel::{Ends, Tunnels};
 
 pub fn tunnels(w: &World, m: &Matches) -> Result<Output> {
     let all = if m.has("interface") {
-        vec![w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?]
+        vec![
+            w.get::<Interfaces>()
+                .find(m.str("interface"))
+                .map_err(|e| e.at(m.span("interface")))?,
+        ]
     } else {
         w.get::<Tunnels<Gre>>().interfaces()
     };

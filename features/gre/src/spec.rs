@@ -47,8 +47,8 @@ impl Gre {
     /// Makes a tunnel.
     ///
     /// # Errors
-    /// Ends of two protocols (−153) or the same (−82); another end of a tunnel with several (−58), which carries IP packets (−8); the number of
-    /// a session (−148); as [`Tunnels::create`].
+    /// Ends of two protocols (−153) or the same (−82); another end of a tunnel with several (−58),
+    /// which carries IP packets (−8); the number of a session (−148); as [`Tunnels::create`].
     pub fn create(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
         self.ends.check_mode(self.multipoint)?;
         if self.multipoint && self.payload != Payload::Ip {
@@ -150,12 +150,14 @@ impl Spec for Gre {
             Payload::Ethernet => (key, EtherType::TEB),
             Payload::Erspan { .. } => (key | Header::SEQUENCE, EtherType::ERSPAN),
         };
-        let mut header = Header { flags: U16::new(flags), protocol: protocol.into() }.as_bytes().to_vec();
+        let mut header =
+            Header { flags: U16::new(flags), protocol: protocol.into() }.as_bytes().to_vec();
         if self.key != 0 {
             header.extend(self.key.to_be_bytes());
         }
         if let Payload::Erspan { session } = self.payload {
-            // The sequence number, then ERSPAN's own header: version 1, no VLAN, the frame as it was on the wire (3), the session.
+            // The sequence number, then ERSPAN's own header: version 1, no VLAN, the frame as it
+            // was on the wire (3), the session.
             header.extend([0; 4]);
             let [high, low] = session.to_be_bytes();
             header.extend([0x10, 0, 3 << 3 | high, low, 0, 0, 0, 0]);

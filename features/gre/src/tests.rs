@@ -18,7 +18,8 @@ fn rig(lines: &[&str]) -> Rig {
     rig
 }
 
-/// A router whose `gre0` goes over IPv4 and `gre1` over IPv6, with routes of both protocols to each.
+/// A router whose `gre0` goes over IPv4 and `gre1` over IPv6, with routes of both protocols to
+/// each.
 fn two(options: &str) -> Rig {
     rig(&[
         &format!("create gre tunnel src 10.0.1.1 dst 10.0.1.2 {options}"),
@@ -40,7 +41,11 @@ fn two(options: &str) -> Rig {
 
 /// The header of a packet; [`whole`] is the packet.
 fn inner(to: &str) -> Packet {
-    if to.contains(':') { pkt::ip6("2001:db8::9", to).ttl(9) } else { pkt::ip4("10.0.0.9", to).ttl(9) }
+    if to.contains(':') {
+        pkt::ip6("2001:db8::9", to).ttl(9)
+    } else {
+        pkt::ip4("10.0.0.9", to).ttl(9)
+    }
 }
 
 fn whole(ip: &Packet) -> Vec<u8> {
@@ -128,8 +133,14 @@ fn what_is_put_in_comes_out() {
                     let sum = Sum::of_parts([&header[..], &whole(&inner)]).finish();
                     header[4..6].copy_from_slice(&sum.to_be_bytes());
                 }
-                assert_eq!(rig.route(&back(outer4(&header, &whole(&inner), 1))), [(port, hop(&inner))]);
-                assert_eq!(rig.route(&back(outer6(&header, &whole(&inner)))), [(port, hop(&inner))]);
+                assert_eq!(
+                    rig.route(&back(outer4(&header, &whole(&inner), 1))),
+                    [(port, hop(&inner))]
+                );
+                assert_eq!(
+                    rig.route(&back(outer6(&header, &whole(&inner)))),
+                    [(port, hop(&inner))]
+                );
                 taken += 1;
                 if flags & CHECKSUM != 0 {
                     header[5] ^= 1;
@@ -199,7 +210,8 @@ fn frames_go_in_packets_and_come_back() {
     rig.cli("ip route add 30.0.0.0/8 via 10.0.2.2 p2");
     let packet = inner("30.0.0.1");
     let mac = [0xd0, 0x0b, 0xee, 0xd0, 0, 0];
-    let tagged = [&mac[..], &[2, 0, 0, 0, 9, 1], &[0x81, 0, 0, 100, 8, 0], &whole(&packet)].concat();
+    let tagged =
+        [&mac[..], &[2, 0, 0, 0, 9, 1], &[0x81, 0, 0, 100, 8, 0], &whole(&packet)].concat();
     assert_eq!(rig.route(&back(outer4(&header, &tagged, 1))), [(2, hop(&packet))]);
     // And what is sent by it.
     rig.cli("set interface l2 bridge gre0.100 7");
@@ -225,7 +237,8 @@ fn mirrored_frames_are_numbered_per_pair_of_ends() {
         "set interface l2 bridge gre1 7 1",
         "set interface l2 bridge gre2 7 1",
     ]);
-    let erspan = |sequence: u32, session: u32| gre(0x1000, 0x88be, &[sequence, 0x1000_1800 | session, 0]);
+    let erspan =
+        |sequence: u32, session: u32| gre(0x1000, 0x88be, &[sequence, 0x1000_1800 | session, 0]);
     let mut numbers = Vec::new();
     for _ in 0..2 {
         for (port, bytes) in rig.pass(3, &frame(2)) {
@@ -266,7 +279,8 @@ fn other_ends_come_and_go() {
     assert_eq!((rig.route(&whole(&inner("20.0.0.1"))), rig.route(&received)), (vec![], vec![]));
 }
 
-/// Broken packets around broken packets: each is taken or dropped by name, and every buffer comes back.
+/// Broken packets around broken packets: each is taken or dropped by name, and every buffer comes
+/// back.
 #[test]
 fn broken_packets_are_taken_or_dropped_by_name() {
     let mut rig = two("key 77");
@@ -292,12 +306,17 @@ fn broken_packets_are_taken_or_dropped_by_name() {
         sent += rig.pass(0, &bytes).len();
     }
     let taken = rig.count("gre4-input", "GRE input packets decapsulated");
-    assert!(taken > 1000 && sent > 1000 && rig.bench.drops() > 1000, "{taken} {sent} {}", rig.bench.drops());
+    assert!(
+        taken > 1000 && sent > 1000 && rig.bench.drops() > 1000,
+        "{taken} {sent} {}",
+        rig.bench.drops()
+    );
     rig.seconds(10);
     assert_eq!(rig.bench.buffers_out(), 0, "buffers are lost");
 }
 
-/// Of tunnels that share ends, keys and types, each packet is received by the one that a search through all finds.
+/// Of tunnels that share ends, keys and types, each packet is received by the one that a search
+/// through all finds.
 #[test]
 fn packets_are_received_by_the_tunnel_that_a_search_finds() {
     #[derive(Clone, Copy, PartialEq)]
@@ -340,7 +359,8 @@ fn packets_are_received_by_the_tunnel_that_a_search_finds() {
         let (protocol, payload) = if teb { (0x6558, frame(2)) } else { (0x0800, whole(&packet)) };
         let mut outer = back(outer4(&gre(flags, protocol, &words), &payload, 1));
         for (at, address) in [(12, remote), (16, local)] {
-            outer[at..at + 4].copy_from_slice(&address.parse::<std::net::Ipv4Addr>().expect("one").octets());
+            outer[at..at + 4]
+                .copy_from_slice(&address.parse::<std::net::Ipv4Addr>().expect("one").octets());
         }
         Ipv4Header::set_checksum_at(&mut outer);
         let found = all.iter().find(|(other, _)| *other == known).map(|(_, name)| name);
@@ -415,8 +435,7 @@ fn wrong_ones_are_refused() {
         rig.cli(&format!("{create} {line}"));
     }
     let shown = rig.cli("show gre tunnel gre4");
-    let want =
-        "[4] instance 4 src 10.0.1.1 dst 10.0.1.2 fib-idx 0 sw-if-idx 4 payload L3 point-to-point key 5\n";
+    let want = "[4] instance 4 src 10.0.1.1 dst 10.0.1.2 fib-idx 0 sw-if-idx 4 payload L3 point-to-point key 5\n";
     assert_eq!(shown, want);
     rig.cli(&format!("{create} dst 10.0.1.2 key 5 del"));
     assert_eq!(rig.cli("show gre tunnel").lines().count(), 5);

@@ -30,7 +30,8 @@ pub const COMMANDS: &[Command<World>] = &[
 
 fn set<F: Icmp>(w: &World, m: &Matches) -> Result<Output, Error> {
     let (rate, burst) = (m.opt("rate")?, m.opt("burst")?);
-    let find = || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
+    let find =
+        || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
     if m.has("interface") {
         w.get::<Interfaces>().set_redirects(find()?, F::IS_V6, m.flag("enable"))?;
     }
@@ -50,7 +51,8 @@ fn set<F: Icmp>(w: &World, m: &Matches) -> Result<Output, Error> {
 fn show<F: Icmp>(w: &World, _: &Matches) -> Result<Output, Error> {
     let s = w.get::<State<F>>().settings();
     let on = |on| if on { "enabled" } else { "disabled" };
-    let wanted = w.get::<Interfaces>().list().into_iter().filter(|i| i.redirects[usize::from(F::IS_V6)]);
+    let wanted =
+        w.get::<Interfaces>().list().into_iter().filter(|i| i.redirects[usize::from(F::IS_V6)]);
     let redirecting: Vec<String> = wanted.map(|i| i.name).collect();
     let redirects = match &redirecting[..] {
         [] => "redirect disabled".to_string(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Composition of ICMP errors: IP header, ICMP header, and the quote of the packet that they are about.
+//! Composition of ICMP errors: IP header, ICMP header, and the quote of the packet that they are
+//! about.
 
 use crate::version::Icmp;
 use buffer::{Buffer, Cache, Flags};
@@ -27,7 +28,8 @@ pub struct Message {
 }
 
 impl Message {
-    /// About the packet whose IP header, `ip`, stands at offset `at` of `b`: to its source, from `source`.
+    /// About the packet whose IP header, `ip`, stands at offset `at` of `b`: to its source, from
+    /// `source`.
     pub fn about<F: Icmp>(
         b: &Buffer,
         at: usize,

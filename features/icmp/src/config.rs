@@ -23,16 +23,25 @@ fn of<F: Icmp>(world: &World, config: &mut RunningConfig) {
     }
     let word = |on| if on { "enable" } else { "disable" };
     let groups = if F::IS_V6 { "echo-multicast" } else { "echo-broadcast" };
-    let switches = [("echo", now.echo, usual.echo), (groups, now.echo_broadcast, usual.echo_broadcast)];
+    let switches =
+        [("echo", now.echo, usual.echo), (groups, now.echo_broadcast, usual.echo_broadcast)];
     for (what, now, usual) in switches.into_iter().filter(|(_, now, usual)| now != usual) {
         let line = format!("{set} {what}");
-        config.push(Phase::SETTINGS, format!("{line} {}", word(now)), format!("{line} {}", word(usual)));
+        config.push(
+            Phase::SETTINGS,
+            format!("{line} {}", word(now)),
+            format!("{line} {}", word(usual)),
+        );
     }
-    config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), move |world, sw_if, lines| {
-        let interface = world.get::<Interfaces>().get(sw_if);
-        if let Some(interface) = interface.ok().filter(|i| i.redirects[usize::from(F::IS_V6)]) {
-            let line = format!("{set} redirect {}", quote(&interface.name));
-            lines.push(format!("{line} enable"), format!("{line} disable"));
-        }
-    });
+    config.list(
+        Phase::FEATURES,
+        world.get::<Interfaces>().indices(),
+        move |world, sw_if, lines| {
+            let interface = world.get::<Interfaces>().get(sw_if);
+            if let Some(interface) = interface.ok().filter(|i| i.redirects[usize::from(F::IS_V6)]) {
+                let line = format!("{set} redirect {}", quote(&interface.name));
+                lines.push(format!("{line} enable"), format!("{line} disable"));
+            }
+        },
+    );
 }

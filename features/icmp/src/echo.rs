@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-icmp-echo-request`, `ip6-icmp-echo-request`: the request becomes the reply, in place (RFC 1812 4.3.3.6, RFC 4443 4.2).
+//! `ip4-icmp-echo-request`, `ip6-icmp-echo-request`: the request becomes the reply, in place (RFC
+//! 1812 4.3.3.6, RFC 4443 4.2).
 
 use crate::sources::Sources;
 use crate::state::State;
@@ -58,7 +59,9 @@ impl<F: Icmp> EchoRequest<F> {
         }
         let (flags, own) = (b.flags, self.sources.own(b.rx_if, cx.turn));
         let Some(&ip) = F::Header::view(b.data()) else { return To::TooShort };
-        let Ok(UpperLayer { offset: at, .. }) = UpperLayer::of::<F>(b.data()) else { return To::TooShort };
+        let Ok(UpperLayer { offset: at, .. }) = UpperLayer::of::<F>(b.data()) else {
+            return To::TooShort;
+        };
         let (peer, asked) = (ip.src(), ip.dst());
         if F::is_routed(b.data()) {
             return To::SourceRoute;
@@ -68,10 +71,12 @@ impl<F: Icmp> EchoRequest<F> {
         }
         let to_link = flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
         let group = F::is_group(asked, own);
-        // Ignoring and answering are both allowed (RFC 1122 3.2.2.6). Groups answer hosts of the link, as in VPP: the replies
-        // stay there, so that a spoofed source can't multiply them elsewhere (RFC 2644).
-        let near =
-            asked.multicast() && !flags.has(Flags::L2_BROADCAST) && own.iter().any(|p| p.contains(peer));
+        // Ignoring and answering are both allowed (RFC 1122 3.2.2.6). Groups answer hosts of the
+        // link, as in VPP: the replies stay there, so that a spoofed source can't multiply
+        // them elsewhere (RFC 2644).
+        let near = asked.multicast()
+            && !flags.has(Flags::L2_BROADCAST)
+            && own.iter().any(|p| p.contains(peer));
         let several = (to_link || group) && !settings.echo_broadcast && (F::ECHO_GROUPS || !near);
         if several || group && !F::is_member(asked, own) {
             return To::Broadcast;
@@ -94,7 +99,8 @@ impl<F: Icmp> EchoRequest<F> {
         b.flags.set(Flags::LOCAL.with(Flags::IP4_CSUM_OK));
         (b.tx_if, b.flow_hash) = (u32::MAX, 0);
         if flags.has(Flags::LOCAL) {
-            // A request of our own: the reply is looked up in the FIB table that the request was sent in.
+            // A request of our own: the reply is looked up in the FIB table that the request was
+            // sent in.
             b.tx_if = b.scratch::<IpMeta>().fib;
             b.flags.set(Flags::TABLE);
         }

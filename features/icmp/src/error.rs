@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-icmp-error`, `ip6-icmp-error`: replace an undeliverable packet by the ICMP error about it, addressed to its source.
+//! `ip4-icmp-error`, `ip6-icmp-error`: replace an undeliverable packet by the ICMP error about it,
+//! addressed to its source.
 
 use crate::compose::{Message, Says};
 use crate::limit::Bucket;
@@ -14,7 +15,8 @@ use net::IpMeta;
 use std::sync::Arc;
 use wire::{Header, IpHeader};
 
-/// The ICMP error node. The previous node puts the error into the packet's [`IpMeta`]; the packet starts at its IP header.
+/// The ICMP error node. The previous node puts the error into the packet's [`IpMeta`]; the packet
+/// starts at its IP header.
 pub struct IcmpError<F: Icmp> {
     state: Arc<State<F>>,
     sources: Sources<F>,

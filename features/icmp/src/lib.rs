@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! ICMP for IPv4 (RFC 792, RFC 1122 3.2.2, RFC 1812 4.3) and IPv6 (RFC 4443). Each node is there for both: `ip4-icmp-error` and
-//! `ip6-icmp-error`.
+//! ICMP for IPv4 (RFC 792, RFC 1122 3.2.2, RFC 1812 4.3) and IPv6 (RFC 4443). Each node is there
+//! for both: `ip4-icmp-error` and `ip6-icmp-error`.
 //!
-//! - `ip4-icmp-error` replaces a packet that another node gave up by an ICMP error, if one is allowed, and sends it back.
-//!   Redirects as well: from the copy that `ip4-rewrite` makes of a packet that leaves by its receive interface.
-//! - `ip4-icmp-input` receives ICMP messages for us, validates them, and dispatches them by type: [`register_icmp_type`].
+//! - `ip4-icmp-error` replaces a packet that another node gave up by an ICMP error, if one is
+//!   allowed, and sends it back. Redirects as well: from the copy that `ip4-rewrite` makes of a
+//!   packet that leaves by its receive interface.
+//! - `ip4-icmp-input` receives ICMP messages for us, validates them, and dispatches them by type:
+//!   [`register_icmp_type`].
 //! - `ip4-icmp-echo-request` answers echo requests.
-//! - `ip4-icmp-quoted` dispatches errors about packets that we sent by the quoted protocol: [`register_icmp_error`].
+//! - `ip4-icmp-quoted` dispatches errors about packets that we sent by the quoted protocol:
+//!   [`register_icmp_error`].
 //!
-//! An error comes from the address of the interface that the packet came in by, as VPP's does; RFC 1812 4.3.2.4 means the one that
-//! the error leaves by, which is nearly always the same. One that the destination itself sends (no such port, no such protocol)
-//! comes from the address that was asked. Errors have a TTL of 255 and may be fragmented. ICMPv6's quote as much as makes 1280
+//! An error comes from the address of the interface that the packet came in by, as VPP's does; RFC
+//! 1812 4.3.2.4 means the one that the error leaves by, which is nearly always the same. One that
+//! the destination itself sends (no such port, no such protocol) comes from the address that was
+//! asked. Errors have a TTL of 255 and may be fragmented. ICMPv6's quote as much as makes 1280
 //! bytes; to a link-local source they come from the interface's link-local address.
 //!
-//! Limits: echo requests with a source route are dropped by name; a route record in one comes back as it came; time stamps and
-//! address masks are punted; RFC 4884's extensions are not added. Redirects of IPv6 are neighbour discovery's.
+//! Limits: echo requests with a source route are dropped by name; a route record in one comes back
+//! as it came; time stamps and address masks are punted; RFC 4884's extensions are not added.
+//! Redirects of IPv6 are neighbour discovery's.
 
 mod cli;
 mod compose;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A rate limit by token bucket: tokens per second, and the burst allowed after a pause (RFC 1812 4.3.2.8).
+//! A rate limit by token bucket: tokens per second, and the burst allowed after a pause (RFC 1812
+//! 4.3.2.8).
 
-/// Rate and depth of a [`Bucket`], both in nanoseconds, so that a packet costs an addition and a compare.
+/// Rate and depth of a [`Bucket`], both in nanoseconds, so that a packet costs an addition and a
+/// compare.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Limit {
     /// Time in which one token comes in.
@@ -11,7 +13,8 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Allows `rate` packets a second, `burst` at once (at least one). A rate of 0 lets nothing through.
+    /// Allows `rate` packets a second, `burst` at once (at least one). A rate of 0 lets nothing
+    /// through.
     pub fn new(rate: u32, burst: u32) -> Self {
         match 1_000_000_000_u64.checked_div(rate.into()) {
             Some(cost) => Self { cost, depth: cost * u64::from(burst.max(1)) },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-icmp-quoted`, `ip6-icmp-quoted`: dispatch an error about a packet that we sent to the node registered for the protocol
-//! that it quotes (RFC 1122 3.2.2, RFC 4443 2.4 (d)).
+//! `ip4-icmp-quoted`, `ip6-icmp-quoted`: dispatch an error about a packet that we sent to the node
+//! registered for the protocol that it quotes (RFC 1122 3.2.2, RFC 4443 2.4 (d)).
 
 use crate::state::State;
 use crate::version::Icmp;
@@ -45,8 +45,8 @@ pub struct Quote<'a, F: Icmp> {
     pub inner: &'a [u8; 8],
 }
 
-/// Returns the quoted packet of an ICMP error that starts at its IP header. `None` if the quoted headers, or 8 bytes behind
-/// them, are missing.
+/// Returns the quoted packet of an ICMP error that starts at its IP header. `None` if the quoted
+/// headers, or 8 bytes behind them, are missing.
 pub fn quoted<F: Icmp>(packet: &[u8]) -> Option<Quote<'_, F>> {
     let at = UpperLayer::of::<F>(packet).ok()?.offset + IcmpHeader::LEN;
     let quoted = packet.get(at..)?;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Suppression of ICMP errors (RFC 1812 4.3.2.7, RFC 1122 3.2.2, RFC 4443 2.4), and selection of their source address.
+//! Suppression of ICMP errors (RFC 1812 4.3.2.7, RFC 1122 3.2.2, RFC 4443 2.4), and selection of
+//! their source address.
 
 use crate::compose::Says;
 use crate::version::Icmp;
@@ -22,8 +23,8 @@ pub enum Refusal {
     Source,
 }
 
-/// Checks that an error may be sent about the packet whose IP header, `ip`, is at offset `at`. `own` are the addresses of the
-/// interface that the packet was received on.
+/// Checks that an error may be sent about the packet whose IP header, `ip`, is at offset `at`.
+/// `own` are the addresses of the interface that the packet was received on.
 #[inline(always)]
 pub fn check<F: Icmp>(
     b: &Buffer,
@@ -54,8 +55,9 @@ pub fn check<F: Icmp>(
     Ok(())
 }
 
-/// Selects our source address towards `peer` on an interface with these addresses: the one in the peer's network, else the
-/// first. To a link-local peer, and if there is no other, the interface's link-local address (RFC 6724 5, rule 2).
+/// Selects our source address towards `peer` on an interface with these addresses: the one in the
+/// peer's network, else the first. To a link-local peer, and if there is no other, the interface's
+/// link-local address (RFC 6724 5, rule 2).
 #[inline(always)]
 pub fn source<A: Address>(own: &[Prefix<A>], link_local: Option<A>, peer: A) -> Option<A> {
     if link_local.is_some() && peer.link_local() {

@@ -27,8 +27,9 @@ impl<F: Icmp> Sources<F> {
         self.addresses.of(sw_if, turn)
     }
 
-    /// Selects our source address towards `peer` on an interface. IPv6 links need only link-local addresses: then an address of
-    /// another interface in the same FIB table, which is reachable from farther away (RFC 6724 5).
+    /// Selects our source address towards `peer` on an interface. IPv6 links need only link-local
+    /// addresses: then an address of another interface in the same FIB table, which is
+    /// reachable from farther away (RFC 6724 5).
     #[inline(always)]
     pub fn to(&self, sw_if: u32, peer: F::Addr, turn: &Turn<'_>) -> Option<F::Addr> {
         let own = self.own(sw_if, turn);

@@ -11,14 +11,15 @@ use wire::IpProtocol;
 /// The settings of ICMP or ICMPv6.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Number of errors of each kind (unreachable, time exceeded, parameter problem, redirect) that a thread sends per second.
+    /// Number of errors of each kind (unreachable, time exceeded, parameter problem, redirect)
+    /// that a thread sends per second.
     pub rate: u32,
     /// Number of errors of one kind that a thread sends at once after a pause.
     pub burst: u32,
     /// True if echo requests are answered.
     pub echo: bool,
-    /// True if requests to several hosts are answered too (RFC 1122 3.2.2.6); if false, only IPv4 ones to a group, from the
-    /// link, are.
+    /// True if requests to several hosts are answered too (RFC 1122 3.2.2.6); if false, only IPv4
+    /// ones to a group, from the link, are.
     pub echo_broadcast: bool,
 }
 
@@ -103,9 +104,9 @@ impl<F: Icmp> State<F> {
     }
 }
 
-/// Registers a node for received ICMP messages of a type. Length and checksum are verified, and all headers are in the first
-/// segment, which starts at the IP header; [`wire::UpperLayer::of`] returns the offset of the message. A node that requires a
-/// certain hop limit checks it itself.
+/// Registers a node for received ICMP messages of a type. Length and checksum are verified, and all
+/// headers are in the first segment, which starts at the IP header; [`wire::UpperLayer::of`]
+/// returns the offset of the message. A node that requires a certain hop limit checks it itself.
 ///
 /// # Errors
 /// A node that doesn't exist; a type that another node takes.
@@ -114,14 +115,26 @@ pub fn register_icmp_type<F: Icmp>(world: &World, kind: u8, node: &str) -> Resul
     register::<F>(world, &world.get::<State<F>>().types, "{ip}-icmp-input", &what, kind, node)
 }
 
-/// Registers a node for received ICMP errors about packets that we sent, by the protocol of the quoted packet. The quoted
-/// headers and 8 bytes behind them are in the first segment, which starts at the outer IP header.
+/// Registers a node for received ICMP errors about packets that we sent, by the protocol of the
+/// quoted packet. The quoted headers and 8 bytes behind them are in the first segment, which starts
+/// at the outer IP header.
 ///
 /// # Errors
 /// A node that doesn't exist; a protocol that another node takes.
-pub fn register_icmp_error<F: Icmp>(world: &World, protocol: IpProtocol, node: &str) -> Result<(), String> {
+pub fn register_icmp_error<F: Icmp>(
+    world: &World,
+    protocol: IpProtocol,
+    node: &str,
+) -> Result<(), String> {
     let what = format!("{} errors about {protocol}", F::ICMP);
-    register::<F>(world, &world.get::<State<F>>().quoted, "{ip}-icmp-quoted", &what, protocol.0, node)
+    register::<F>(
+        world,
+        &world.get::<State<F>>().quoted,
+        "{ip}-icmp-quoted",
+        &what,
+        protocol.0,
+        node,
+    )
 }
 
 fn register<F: Icmp>(

@@ -9,8 +9,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::checksum::{Sum, update16, update32};
 use wire::icmp::{code4, code6};
 use wire::{
-    Header, Icmp4Type, Icmp6Type, Ip4, Ip4OptionKind, Ip4Prefix, Ip6, Ip6Prefix, IpHeader, IpProtocol,
-    Ipv4Header, Ipv6Header, U16, UpperLayer,
+    Header, Icmp4Type, Icmp6Type, Ip4, Ip4OptionKind, Ip4Prefix, Ip6, Ip6Prefix, IpHeader,
+    IpProtocol, Ipv4Header, Ipv6Header, U16, UpperLayer,
 };
 
 /// The kind of an ICMP error, each with a rate limit of its own.
@@ -45,7 +45,8 @@ pub trait Icmp: Ip {
     fn class(kind: u8) -> Option<Class>;
     /// Returns true if the destination host itself sends this error: the packet got there.
     fn by_destination(says: Says) -> bool;
-    /// Returns the IP header of an error about a packet with the header `about`; `len` bytes follow.
+    /// Returns the IP header of an error about a packet with the header `about`; `len` bytes
+    /// follow.
     fn header(from: Self::Addr, about: &Self::Header, len: u16, id: u16) -> Self::Header;
     /// Returns the initial value of the checksum over `len` bytes: in IPv6 the pseudo header's sum.
     fn pseudo(ip: &Self::Header, len: usize) -> Sum;
@@ -63,8 +64,9 @@ pub trait Icmp: Ip {
 
     /// Returns true if the echo request has a source route: it isn't answered.
     fn is_routed(packet: &[u8]) -> bool;
-    /// Turns the IP header of a request into that of the reply, in place: from `from` to the request's source. `at` is the
-    /// offset of the ICMP message. `None` if the header can't be written.
+    /// Turns the IP header of a request into that of the reply, in place: from `from` to the
+    /// request's source. `at` is the offset of the ICMP message. `None` if the header can't be
+    /// written.
     fn turn(b: &mut Buffer, at: usize, from: Self::Addr) -> Option<()>;
     /// Returns the ICMP checksum of a reply from `from`, given that of the request to `asked`.
     fn reply_sum(request: u16, asked: Self::Addr, from: Self::Addr) -> u16;
@@ -75,8 +77,8 @@ const TTL: u8 = 64;
 /// TTL of an error: the maximum.
 const FAR: u8 = 255;
 
-/// Precedence 6, internetwork control, and the type of service of the packet it is about (RFC 1812 4.3.2.5), but never its ECN
-/// bits: they are not this message's (RFC 3168 5).
+/// Precedence 6, internetwork control, and the type of service of the packet it is about (RFC 1812
+/// 4.3.2.5), but never its ECN bits: they are not this message's (RFC 3168 5).
 fn tos(about: u8) -> u8 {
     0xc0 | about & 0x1c
 }
@@ -120,8 +122,8 @@ impl Icmp for Ip4 {
         let mut header = Ipv4Header::new(from, about.src(), IpProtocol::ICMP, len);
         header.ttl = FAR;
         header.tos = tos(about.tos);
-        // The message may be fragmented (a link may be narrower than 576 bytes), so the identification has to differ from
-        // that of other messages (RFC 6864 4.3).
+        // The message may be fragmented (a link may be narrower than 576 bytes), so the
+        // identification has to differ from that of other messages (RFC 6864 4.3).
         header.id = U16::new(id);
         header.set_checksum();
         header
@@ -203,8 +205,8 @@ impl Icmp for Ip4 {
 
     #[inline(always)]
     fn reply_sum(request: u16, _: Ipv4Addr, _: Ipv4Addr) -> u16 {
-        // A reply of nothing but zeros needs all ones, which the update can't tell from none (RFC 1624 3); elsewhere the two
-        // are the same number.
+        // A reply of nothing but zeros needs all ones, which the update can't tell from none (RFC
+        // 1624 3); elsewhere the two are the same number.
         match update16(request, u16::from(Icmp4Type::ECHO_REQUEST.0) << 8, 0) {
             0 => 0xffff,
             sum => sum,
@@ -212,8 +214,8 @@ impl Icmp for Ip4 {
     }
 }
 
-/// Returns true for the first and the last address of a network: its broadcast addresses, old and new form (RFC 1812 5.3.5);
-/// networks of two addresses (RFC 3021) have none.
+/// Returns true for the first and the last address of a network: its broadcast addresses, old and
+/// new form (RFC 1812 5.3.5); networks of two addresses (RFC 3021) have none.
 #[inline(always)]
 fn is_directed(addr: Ipv4Addr, own: &[Ip4Prefix]) -> bool {
     own.iter().any(|p| p.len() < 31 && (addr == p.last() || addr == p.network().addr()))
@@ -319,7 +321,8 @@ impl Icmp for Ip6 {
     /// RFC 4291 2.7.1 and 2.8: all nodes, all routers, solicited-node groups.
     #[inline(always)]
     fn is_member(group: Ipv6Addr, own: &[Ip6Prefix]) -> bool {
-        let solicited = |p: &Ip6Prefix| 0xff02 << 112 | 0x1_ff00_0000 | p.addr().to_bits() & 0xff_ffff;
+        let solicited =
+            |p: &Ip6Prefix| 0xff02 << 112 | 0x1_ff00_0000 | p.addr().to_bits() & 0xff_ffff;
         let everybody = [0xff02 << 112 | 1, 0xff02 << 112 | 2, 0xff05 << 112 | 2];
         everybody.contains(&group.to_bits()) || own.iter().any(|p| solicited(p) == group.to_bits())
     }

@@ -26,7 +26,8 @@ pub fn show(w: &World, only: Vec<SwIfIndex>) -> Result<Output, Error> {
                 writeln!(text, "  unnumbered, use {lender}")?;
             }
             let line = |prefix: &dyn Display, version: &str, table: u32| {
-                let of = if table == 0 { String::new() } else { format!(" {version} table-id {table}") };
+                let of =
+                    if table == 0 { String::new() } else { format!(" {version} table-id {table}") };
                 format!("  L3 {prefix}{of}\n")
             };
             text.extend(four.iter().map(|prefix| line(prefix, "ip4", table)));

@@ -13,7 +13,12 @@ fn wrong(why: String) -> Error {
 ///
 /// # Errors
 /// An arc or a feature that isn't there (−7).
-pub fn is_enabled(world: &World, sw_if: SwIfIndex, arc: &str, feature: &str) -> Result<bool, Error> {
+pub fn is_enabled(
+    world: &World,
+    sw_if: SwIfIndex,
+    arc: &str,
+    feature: &str,
+) -> Result<bool, Error> {
     let arcs = world.arc_list();
     let known = arcs.iter().find(|(name, _)| *name == arc);
     let (_, features) = known.ok_or_else(|| wrong(format!("no feature arc is named {arc}")))?;
@@ -28,6 +33,12 @@ pub fn is_enabled(world: &World, sw_if: SwIfIndex, arc: &str, feature: &str) -> 
 ///
 /// # Errors
 /// An arc or a feature that isn't there (−7).
-pub fn set(world: &World, sw_if: SwIfIndex, arc: &str, feature: &str, on: bool) -> Result<(), Error> {
+pub fn set(
+    world: &World,
+    sw_if: SwIfIndex,
+    arc: &str,
+    feature: &str,
+    on: bool,
+) -> Result<(), Error> {
     world.choose_feature(arc, feature, sw_if, on).map_err(wrong)
 }

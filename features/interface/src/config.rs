@@ -15,10 +15,14 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     let names = renames(interfaces.renamed(), |name| interfaces.find(name).is_ok());
     config.list(Phase::NAMES, names, |_, (from, to), lines| {
         let (from, to) = (quote(&from), quote(&to));
-        lines.push(format!("set interface name {from} {to}"), format!("set interface name {to} {from}"));
+        lines.push(
+            format!("set interface name {from} {to}"),
+            format!("set interface name {to} {from}"),
+        );
     });
     config.interfaces(interfaces.indices(), sub::write_config);
-    let (mode, usual) = (interfaces.default_rx_mode(), world.startup::<Startup>().default_rx_mode());
+    let (mode, usual) =
+        (interfaces.default_rx_mode(), world.startup::<Startup>().default_rx_mode());
     if mode != usual {
         let line = "set interface default rx-mode";
         config.push(Phase::SETTINGS, format!("{line} {mode}"), format!("{line} {usual}"));
@@ -26,12 +30,17 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::DEVICES, interfaces.indices(), |world, sw_if, lines| {
         world.get::<Interfaces>().get(sw_if).iter().for_each(|interface| device(interface, lines));
     });
-    config.list(Phase::CHOSEN, world.chosen_features(), |world, (sw_if, arc, feature, on), lines| {
-        let name = quote(&world.get::<Interfaces>().name(sw_if));
-        let (on, off) = if on { ("", " disable") } else { (" disable", "") };
-        let line = format!("set interface feature {name} {} arc {}", quote(feature), quote(arc));
-        lines.push(format!("{line}{on}"), format!("{line}{off}"));
-    });
+    config.list(
+        Phase::CHOSEN,
+        world.chosen_features(),
+        |world, (sw_if, arc, feature, on), lines| {
+            let name = quote(&world.get::<Interfaces>().name(sw_if));
+            let (on, off) = if on { ("", " disable") } else { (" disable", "") };
+            let line =
+                format!("set interface feature {name} {} arc {}", quote(feature), quote(arc));
+            lines.push(format!("{line}{on}"), format!("{line}{off}"));
+        },
+    );
     config.list(Phase::UP, interfaces.indices(), |world, sw_if, lines| {
         if let Some(interface) = world.get::<Interfaces>().get(sw_if).ok().filter(|i| i.admin_up) {
             let line = format!("set interface state {}", quote(&interface.name));
@@ -44,7 +53,10 @@ fn device(i: &Interface, lines: &mut Section<'_>) {
     let name = quote(&i.name);
     let mut push = |text: String, undo: String| lines.push(text, undo);
     if !i.tag.is_empty() {
-        push(format!("set interface tag {name} {}", quote(&i.tag)), format!("clear interface tag {name}"));
+        push(
+            format!("set interface tag {name} {}", quote(&i.tag)),
+            format!("clear interface tag {name}"),
+        );
     }
     if i.own_mac() != i.made.mac {
         let line = format!("set interface mac address {name}");
@@ -61,7 +73,10 @@ fn device(i: &Interface, lines: &mut Section<'_>) {
         }
     }
     if i.promiscuous {
-        push(format!("set interface promiscuous on {name}"), format!("set interface promiscuous off {name}"));
+        push(
+            format!("set interface promiscuous on {name}"),
+            format!("set interface promiscuous off {name}"),
+        );
     }
     for (queue, choice) in &i.rx {
         if let Some(mode) = choice.mode {
@@ -75,15 +90,17 @@ fn device(i: &Interface, lines: &mut Section<'_>) {
     }
 }
 
-/// Renames, given as the name of an interface when it was made and its name now, in an order in which every new name is
-/// free. Where names go round in a circle, one interface waits under an unused name (`taken` returns true for a used name).
+/// Renames, given as the name of an interface when it was made and its name now, in an order in
+/// which every new name is free. Where names go round in a circle, one interface waits under an
+/// unused name (`taken` returns true for a used name).
 fn renames(all: Vec<(String, String)>, taken: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let known: BTreeSet<&String> = all.iter().flat_map(|(made, now)| [made, now]).collect();
     // The same names make the same lines, whatever the order of the interfaces.
     let mut left: BTreeMap<&String, &String> = all.iter().map(|(made, now)| (made, now)).collect();
     let mut done = Vec::new();
     while let Some((first, now)) = left.pop_first() {
-        // The interface with the wanted name goes first, and before it the interface with the name that it wants.
+        // The interface with the wanted name goes first, and before it the interface with the name
+        // that it wants.
         let mut chain = vec![(first.clone(), now.clone())];
         let mut wanted = now;
         while let Some((made, now)) = left.remove_entry(wanted) {

@@ -15,8 +15,8 @@ pub fn matching(w: &World, part: &str) -> Vec<Interface> {
     all
 }
 
-/// MTUs of an interface as shown: layer 3, then IPv4, IPv6 and MPLS; 0 follows the one before. A sub-interface without an own MTU,
-/// which has its parent's, shows 0.
+/// MTUs of an interface as shown: layer 3, then IPv4, IPv6 and MPLS; 0 follows the one before. A
+/// sub-interface without an own MTU, which has its parent's, shows 0.
 pub fn mtus(i: &Interface) -> [u16; 4] {
     let [_, l3, ip4, ip6, mpls] = i.mtu;
     [if l3 == 0 && i.sub.is_none() { i.mtu_of(MtuKind::L3) } else { l3 }, ip4, ip6, mpls]
@@ -27,13 +27,15 @@ pub fn mtus(i: &Interface) -> [u16; 4] {
 /// # Errors
 /// An interface that isn't there; an MTU that can't be.
 pub fn set_mtus(w: &World, sw_if: SwIfIndex, mtus: [u32; 4]) -> Result<()> {
-    let too_large = |mtu| Error::parse(format!("an MTU of {mtu} is too large")).retval(retval::INVALID_VALUE);
+    let too_large =
+        |mtu| Error::parse(format!("an MTU of {mtu} is too large")).retval(retval::INVALID_VALUE);
     let mut new = [0; 4];
     for (new, mtu) in new.iter_mut().zip(mtus) {
         *new = u16::try_from(mtu).map_err(|_| too_large(mtu))?;
     }
     let interfaces = w.get::<Interfaces>();
-    for (kind, mtu) in [MtuKind::L3, MtuKind::Ip4, MtuKind::Ip6, MtuKind::Mpls].into_iter().zip(new) {
+    for (kind, mtu) in [MtuKind::L3, MtuKind::Ip4, MtuKind::Ip6, MtuKind::Mpls].into_iter().zip(new)
+    {
         interfaces.set_mtu(w, sw_if, kind, mtu)?;
     }
     Ok(())
@@ -64,7 +66,9 @@ pub fn clear_device_counters(w: &World, only: &[SwIfIndex]) -> Asked<()> {
 pub fn placements(w: &World, only: Option<SwIfIndex>) -> Vec<(Interface, RxQueue)> {
     let mut all = w.get::<Interfaces>().list();
     all.retain(|i| only.is_none_or(|only| only == i.sw_if));
-    let queues = |i: &Interface| i.device.rx_queues().into_iter().map(|q| (i.clone(), q)).collect::<Vec<_>>();
+    let queues = |i: &Interface| {
+        i.device.rx_queues().into_iter().map(|q| (i.clone(), q)).collect::<Vec<_>>()
+    };
     all.iter().flat_map(queues).collect()
 }
 
@@ -73,10 +77,12 @@ fn queues(w: &World, sw_if: SwIfIndex, wanted: Option<u32>) -> Result<Vec<u16>> 
     let interface = w.get::<Interfaces>().get(sw_if)?;
     let all = interface.device.rx_queues();
     let found: Vec<u16> = all.iter().map(|q| q.queue).collect();
-    let found: Vec<u16> = found.into_iter().filter(|q| wanted.is_none_or(|w| w == u32::from(*q))).collect();
+    let found: Vec<u16> =
+        found.into_iter().filter(|q| wanted.is_none_or(|w| w == u32::from(*q))).collect();
     match (found.is_empty(), wanted) {
         (true, Some(queue)) if !all.is_empty() => {
-            let error = format!("{} has no receive queue {queue}; it has {}", interface.name, all.len());
+            let error =
+                format!("{} has no receive queue {queue}; it has {}", interface.name, all.len());
             Err(Error::not_found(error).retval(retval::INVALID_QUEUE))
         }
         (true, _) => Err(Error::unsupported(format!("{} has no receive queue", interface.name))
@@ -89,7 +95,12 @@ fn queues(w: &World, sw_if: SwIfIndex, wanted: Option<u32>) -> Result<Vec<u16>> 
 ///
 /// # Errors
 /// An interface or a queue that isn't there; a mode that the device hasn't got.
-pub fn set_rx_mode(w: &World, sw_if: SwIfIndex, queue: Option<u32>, mode: Option<InputMode>) -> Result<()> {
+pub fn set_rx_mode(
+    w: &World,
+    sw_if: SwIfIndex,
+    queue: Option<u32>,
+    mode: Option<InputMode>,
+) -> Result<()> {
     let interfaces = w.get::<Interfaces>();
     queues(w, sw_if, queue)?.into_iter().try_for_each(|q| interfaces.set_rx_mode(w, sw_if, q, mode))
 }
@@ -109,7 +120,12 @@ pub enum Poller {
 ///
 /// # Errors
 /// An interface, a queue or a worker that isn't there.
-pub fn set_rx_placement(w: &World, sw_if: SwIfIndex, queue: Option<u32>, poller: Poller) -> Result<()> {
+pub fn set_rx_placement(
+    w: &World,
+    sw_if: SwIfIndex,
+    queue: Option<u32>,
+    poller: Poller,
+) -> Result<()> {
     let workers = w.threads() as u32 - 1;
     let thread = match poller {
         Poller::Worker(worker) if worker < workers => Some(ThreadIndex(worker as u16 + 1)),
@@ -121,7 +137,9 @@ pub fn set_rx_placement(w: &World, sw_if: SwIfIndex, queue: Option<u32>, poller:
         Poller::First => None,
     };
     let interfaces = w.get::<Interfaces>();
-    queues(w, sw_if, queue)?.into_iter().try_for_each(|q| interfaces.set_rx_thread(w, sw_if, q, thread))
+    queues(w, sw_if, queue)?
+        .into_iter()
+        .try_for_each(|q| interfaces.set_rx_thread(w, sw_if, q, thread))
 }
 
 /// True for a sub-interface, whose packets go by the queues of its parent.
@@ -146,7 +164,8 @@ pub fn tx_placements(w: &World, only: Option<SwIfIndex>) -> Vec<(Interface, u16,
     all.into_iter().flat_map(queues).collect()
 }
 
-/// Chooses the threads that send by a transmit queue: those that do already, since each thread has a queue of its own.
+/// Chooses the threads that send by a transmit queue: those that do already, since each thread has
+/// a queue of its own.
 ///
 /// # Errors
 /// An interface (−2), a queue (−125) or a thread (−7) that isn't there; other threads (−9).
@@ -165,7 +184,9 @@ pub fn set_tx_placement(w: &World, sw_if: SwIfIndex, queue: u32, threads: &[u32]
     if threads.iter().copied().collect::<BTreeSet<_>>() == now {
         return Ok(());
     }
-    let text =
-        format!("transmit queues can't be moved: {} sends by queue {queue} from {now:?}", interface.name);
+    let text = format!(
+        "transmit queues can't be moved: {} sends by queue {queue} from {now:?}",
+        interface.name
+    );
     Err(Error::unsupported(text).retval(retval::UNIMPLEMENTED))
 }

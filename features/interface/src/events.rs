@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The log of what happens to interfaces and next hops: an operator looks there first when packets no longer come.
+//! The log of what happens to interfaces and next hops: an operator looks there first when packets
+//! no longer come.
 
 use graph::{SwIfIndex, World};
 use net::{IfEvent, Interfaces, NextHops};

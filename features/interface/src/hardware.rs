@@ -52,7 +52,8 @@ fn write_queues(w: &World, i: &Interface, text: &mut String) -> fmt::Result {
     if !rx.is_empty() {
         writeln!(text, "  RX Queues:\n    {:<6}{:<15}mode", "queue", "thread")?;
         for q in rx {
-            // VPP's threads have shorter names: a blank stands between them and the mode in any case.
+            // VPP's threads have shorter names: a blank stands between them and the mode in any
+            // case.
             writeln!(text, "    {:<6}{:<14} {}", q.queue, thread(q.thread), q.mode)?;
         }
     }

@@ -2,12 +2,15 @@
 #![forbid(unsafe_code)]
 //! Interfaces: the nodes that packets leave by, the nodes where they end, and the commands.
 //!
-//! - `NAME-output`, one for each interface: counts, refuses what can't be sent, runs the `interface-output` arc, ends at the
-//!   driver's `NAME-tx`. That of a sub-interface puts its VLAN tags into the frame and hands it to its parent's device.
-//! - `error-drop` counts a drop for the interface that the packet came in by, runs the `error-drop` arc, ends at `drop`, which
-//!   frees. `error-punt` and `punt` do the same for packets that no feature takes.
+//! - `NAME-output`, one for each interface: counts, refuses what can't be sent, runs the
+//!   `interface-output` arc, ends at the driver's `NAME-tx`. That of a sub-interface puts its VLAN
+//!   tags into the frame and hands it to its parent's device.
+//! - `error-drop` counts a drop for the interface that the packet came in by, runs the `error-drop`
+//!   arc, ends at `drop`, which frees. `error-punt` and `punt` do the same for packets that no
+//!   feature takes.
 //!
-//! Arcs: `device-input` (started by the drivers' inputs, before anything looks at the frame), `interface-output`, `error-drop`.
+//! Arcs: `device-input` (started by the drivers' inputs, before anything looks at the frame),
+//! `interface-output`, `error-drop`.
 
 mod address;
 mod api;
@@ -64,7 +67,8 @@ pub static PLUGIN: Plugin = Plugin {
     start: |world| {
         let interfaces = world.get::<Interfaces>();
         interfaces.set_make_output(output::make);
-        interfaces.set_default_rx_mode(Some(world.startup::<startup_conf::Startup>().default_rx_mode()));
+        interfaces
+            .set_default_rx_mode(Some(world.startup::<startup_conf::Startup>().default_rx_mode()));
         interfaces.subscribe(api::publish);
         events::start(world);
         Ok(())

@@ -8,9 +8,14 @@ const CAST: &[&str] = &["interface", "cast"];
 const CASTS: [&str; 3] = ["unicast", "multicast", "broadcast"];
 
 pub const METRICS: &[Metric] = &[
-    Metric::gauge("interface_admin_up", INTERFACE, "1 while an operator has the interface up", |s| {
-        s.by_interface("/net/interface/admin-up", false, &[]);
-    }),
+    Metric::gauge(
+        "interface_admin_up",
+        INTERFACE,
+        "1 while an operator has the interface up",
+        |s| {
+            s.by_interface("/net/interface/admin-up", false, &[]);
+        },
+    ),
     Metric::gauge("interface_link_up", INTERFACE, "1 while the link is up", |s| {
         s.by_interface("/net/interface/link-up", false, &[]);
     }),
@@ -52,8 +57,10 @@ pub const METRICS: &[Metric] = &[
     Metric::counter("interface_transmit_packets", INTERFACE, "Packets sent", |s| {
         s.by_interface("/if/tx", false, &[]);
     }),
-    Metric::counter("interface_transmit", INTERFACE, "Bytes sent", |s| s.by_interface("/if/tx", true, &[]))
-        .unit("bytes"),
+    Metric::counter("interface_transmit", INTERFACE, "Bytes sent", |s| {
+        s.by_interface("/if/tx", true, &[])
+    })
+    .unit("bytes"),
     Metric::counter(
         "interface_receive_cast_packets",
         CAST,
@@ -64,11 +71,16 @@ pub const METRICS: &[Metric] = &[
             }
         },
     ),
-    Metric::counter("interface_transmit_cast_packets", CAST, "Packets sent, by kind of destination", |s| {
-        for cast in CASTS {
-            s.by_interface(&format!("/if/tx-{cast}"), false, &[cast]);
-        }
-    }),
+    Metric::counter(
+        "interface_transmit_cast_packets",
+        CAST,
+        "Packets sent, by kind of destination",
+        |s| {
+            for cast in CASTS {
+                s.by_interface(&format!("/if/tx-{cast}"), false, &[cast]);
+            }
+        },
+    ),
     Metric::counter(
         "interface_protocol_packets",
         &["interface", "protocol"],
@@ -101,10 +113,20 @@ pub const METRICS: &[Metric] = &[
             s.by_interface("/if/rx-miss", false, &[]);
         },
     ),
-    Metric::counter("interface_receive_errors", INTERFACE, "Packets that the device marked as bad", |s| {
-        s.by_interface("/if/rx-error", false, &[]);
-    }),
-    Metric::counter("interface_transmit_errors", INTERFACE, "Packets that the device refused to send", |s| {
-        s.by_interface("/if/tx-error", false, &[]);
-    }),
+    Metric::counter(
+        "interface_receive_errors",
+        INTERFACE,
+        "Packets that the device marked as bad",
+        |s| {
+            s.by_interface("/if/rx-error", false, &[]);
+        },
+    ),
+    Metric::counter(
+        "interface_transmit_errors",
+        INTERFACE,
+        "Packets that the device refused to send",
+        |s| {
+            s.by_interface("/if/tx-error", false, &[]);
+        },
+    ),
 ];

@@ -13,7 +13,8 @@ pub fn chosen(w: &World, m: &Matches) -> Result<Vec<SwIfIndex>> {
     let interfaces = w.get::<Interfaces>();
     let find = |name: &String| {
         interfaces.find(name).or_else(|error: Error| {
-            let number = name.parse().map(SwIfIndex).ok().filter(|sw_if| interfaces.check(*sw_if).is_ok());
+            let number =
+                name.parse().map(SwIfIndex).ok().filter(|sw_if| interfaces.check(*sw_if).is_ok());
             number.ok_or(error)
         })
     };

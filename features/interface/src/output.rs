@@ -20,7 +20,9 @@ pub fn make(world: &World, new: &NewOutput<'_>) -> Result<NodeIndex, Error> {
         let ready = world.link(name, &world.node_name(tx));
         let ready = ready.and_then(|_| world.set_arc_end("interface-output", sw_if, tx));
         ready.map_err(|why| Error::limit(why).retval(msg::retval::LIMIT_EXCEEDED))?;
-        return world.node(name).ok_or_else(|| Error::unsupported(format!("there is no node {name}")));
+        return world
+            .node(name)
+            .ok_or_else(|| Error::unsupported(format!("there is no node {name}")));
     }
     let node = match new.sub.clone() {
         None => world.add_node(name, move |world, thread| Output {
@@ -30,12 +32,13 @@ pub fn make(world: &World, new: &NewOutput<'_>) -> Result<NodeIndex, Error> {
             lanes: IfLanes::of(world, thread),
             interfaces: world.get(),
         }),
-        Some(of) => {
-            world.add_node(name, move |world, thread| SubOutput::new(world, thread, (sw_if, tx, arc), &of))
-        }
+        Some(of) => world.add_node(name, move |world, thread| {
+            SubOutput::new(world, thread, (sw_if, tx, arc), &of)
+        }),
     }?;
     let tx_name = world.node_name(tx);
-    let ready = world.link(name, &tx_name).and_then(|_| world.set_arc_end("interface-output", sw_if, tx));
+    let ready =
+        world.link(name, &tx_name).and_then(|_| world.set_arc_end("interface-output", sw_if, tx));
     ready.map_err(|why| {
         world.remove_node(node);
         Error::limit(why).retval(msg::retval::LIMIT_EXCEEDED)

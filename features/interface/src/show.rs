@@ -14,7 +14,8 @@ use std::fmt::{Display, Write};
 /// The counters, by the names that VPP prints; `all`: also those by kind of destination.
 fn counters(of: &IfCounters, sw_if: usize, all: bool) -> Vec<(String, u64)> {
     let mut out = Vec::new();
-    for (name, counter) in of.combined().into_iter().filter(|(name, _)| all || !name.contains('-')) {
+    for (name, counter) in of.combined().into_iter().filter(|(name, _)| all || !name.contains('-'))
+    {
         let (packets, bytes) = counter.sum(sw_if);
         out.push((format!("{name} packets"), packets));
         out.push((format!("{name} bytes"), bytes));
@@ -108,7 +109,11 @@ pub fn features(w: &World, only: Vec<SwIfIndex>) -> Result<Output, Error> {
         for (arc_name, _) in w.arc_list() {
             let Some(arc) = w.arc(arc_name) else { continue };
             let enabled = w.features_of(arc, sw_if);
-            let list = if enabled.is_empty() { "none configured".to_string() } else { enabled.join("\n  ") };
+            let list = if enabled.is_empty() {
+                "none configured".to_string()
+            } else {
+                enabled.join("\n  ")
+            };
             out.text(|text| writeln!(text, "\n{arc_name}:\n  {list}"));
             json.insert(arc_name.to_string(), enabled.into());
         }

@@ -28,7 +28,8 @@ impl Value for RxMode {
     fn parse(word: &str) -> Result<Self, String> {
         let modes = [InputMode::Polling, InputMode::Interrupt, InputMode::Adaptive];
         let mode = modes.into_iter().find(|mode| mode.to_string() == word);
-        mode.map(Self).ok_or_else(|| format!("expected `polling`, `interrupt` or `adaptive`, not `{word}`"))
+        mode.map(Self)
+            .ok_or_else(|| format!("expected `polling`, `interrupt` or `adaptive`, not `{word}`"))
     }
 
     fn show(&self) -> String {

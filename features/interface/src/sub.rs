@@ -19,8 +19,10 @@ pub fn one_vlan(id: u16) -> SubFrames {
 
 /// Untagged frames are the interface's own.
 pub fn untagged() -> Error {
-    Error::unsupported("untagged frames belong to the interface itself; no sub-interface can take them")
-        .retval(retval::UNSPECIFIED)
+    Error::unsupported(
+        "untagged frames belong to the interface itself; no sub-interface can take them",
+    )
+    .retval(retval::UNSPECIFIED)
 }
 
 /// Takes a sub-interface away.
@@ -70,13 +72,16 @@ pub fn create(w: &World, m: &Matches) -> Result<Output> {
     let (first, last) = m.req::<RangeInclusive<u64>>("ids")?.into_inner();
     let number = |id: u64| {
         let id = u32::try_from(id).ok().filter(|id| *id > 0);
-        id.ok_or_else(|| Error::parse("a sub-interface's number is 1 to 4294967295").at(m.span("ids")))
+        id.ok_or_else(|| {
+            Error::parse("a sub-interface's number is 1 to 4294967295").at(m.span("ids"))
+        })
     };
     let (first, last) = (number(first)?, number(last)?);
     let frames = frames(m)?;
     if first == last {
         let id = first;
-        let frames = frames.map_or_else(|| id.try_into().map(one_vlan).map_err(|_| no_vlan(m, id)), Ok)?;
+        let frames =
+            frames.map_or_else(|| id.try_into().map(one_vlan).map_err(|_| no_vlan(m, id)), Ok)?;
         let sw_if = interfaces.create_sub(w, parent, SubInterface { id, frames })?;
         return Ok(Output::text(format!("{}\n", interfaces.name(sw_if))));
     }
@@ -125,9 +130,11 @@ impl Sequence<World> for Many {
 }
 
 fn no_vlan(m: &Matches, id: u32) -> Error {
-    Error::parse(format!("there is no VLAN {id}: say which VLAN's frames are wanted (dot1q, dot1ad)"))
-        .at(m.span("ids"))
-        .retval(retval::INVALID_VLAN)
+    Error::parse(format!(
+        "there is no VLAN {id}: say which VLAN's frames are wanted (dot1q, dot1ad)"
+    ))
+    .at(m.span("ids"))
+    .retval(retval::INVALID_VLAN)
 }
 
 /// `delete sub-interface`.
@@ -150,7 +157,8 @@ fn words(frames: SubFrames) -> String {
     format!("{outer} {}{inner}{exact}", vlan(tags.outer))
 }
 
-/// Says that it is made, if it is a sub-interface. Interfaces have the names then that they were made with.
+/// Says that it is made, if it is a sub-interface. Interfaces have the names then that they were
+/// made with.
 pub fn write_config(w: &World, sw_if: SwIfIndex, lines: &mut Section<'_>) {
     let interfaces = w.get::<Interfaces>();
     let Ok(Interface { sub: Some(sub), parent, made, .. }) = interfaces.get(sw_if) else { return };
@@ -169,7 +177,8 @@ pub fn show(w: &World, m: &Matches) -> Result<Output> {
     Ok(table.list(by_name(w), move |w: &World, sw_if, out: &mut Writer| {
         let interfaces = w.get::<Interfaces>();
         let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
-        let is_wanted = only.is_empty() || only.contains(&sw_if) || only.contains(&interface.parent);
+        let is_wanted =
+            only.is_empty() || only.contains(&sw_if) || only.contains(&interface.parent);
         if let Some(sub) = interface.sub.filter(|_| is_wanted) {
             let state = if interface.admin_up { "up" } else { "down" };
             out.row([

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `PARENT.ID-output`: adds the tags of a sub-interface to routed frames.
 //!
-//! Nodes in front of it send untagged Ethernet frames, as they do by other interfaces. Switched frames leave unchanged.
+//! Nodes in front of it send untagged Ethernet frames, as they do by other interfaces. Switched
+//! frames leave unchanged.
 
 use crate::output::OutputTrace;
 use buffer::Buffer;
@@ -89,7 +90,11 @@ impl Node for SubOutput {
     type Trace = OutputTrace;
 
     #[inline(always)]
-    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> SubOutputTo {
+    fn packet<const TRACED: bool>(
+        &mut self,
+        b: &mut Buffer,
+        cx: &mut Cx<'_, TRACED>,
+    ) -> SubOutputTo {
         b.tx_if = self.sw_if;
         let Some(flags) = self.flags(cx) else { return SubOutputTo::InterfaceDown };
         if let Err(why) = self.tag(b, flags) {

@@ -34,7 +34,10 @@ fn packets_leave_by_an_interface_that_is_up() {
     let (mut bench, sw_if, tree) = bench();
     let packets = vec![vec![0; 64]; 20];
     let out = bench.node("t0-output", &packets, |b| b.rx_if = 1);
-    assert!(out.iter().all(|o| o.node == "error-drop" && o.reason == Some("interface is down")), "{out:?}");
+    assert!(
+        out.iter().all(|o| o.node == "error-drop" && o.reason == Some("interface is down")),
+        "{out:?}"
+    );
     assert_eq!(bench.count("t0-output", "interface is down"), 20, "a name that VPP has");
     run(&bench, &tree, "set interface state t0 up");
     for n in [3, 20] {
@@ -49,13 +52,17 @@ fn packets_leave_by_an_interface_that_is_up() {
     assert!(!run(&bench, &tree, "show interface").contains("tx packets"));
 }
 
-/// The mode of startup.conf is the one of new queues, isn't saved, and comes back when another is taken back.
+/// The mode of startup.conf is the one of new queues, isn't saved, and comes back when another is
+/// taken back.
 #[test]
 fn startup_conf_says_how_queues_are_polled() {
     let source = Source::file("startup.conf", "{ default-rx-mode polling }");
     let tokens = tokens(&source).expect("braces in pairs");
     let mut startup = startup::Values::new(PLUGIN.startup);
-    startup.read("interface", &mut startup::Cursor::new(&source, &tokens)).expect("declared").expect("right");
+    startup
+        .read("interface", &mut startup::Cursor::new(&source, &tokens))
+        .expect("declared")
+        .expect("right");
     let bench = Bench::configured(&graph::WorldConfig { startup, ..Default::default() }, PLUGINS);
     let tree = Tree::new(PLUGIN.cli).expect("the commands are well-formed");
     assert_eq!(run(&bench, &tree, "show interface default rx-mode"), "default rx-mode: polling\n");
@@ -104,7 +111,10 @@ fn commands_set_what_they_say() {
             .as_deref(),
         Some("wan 1 down 1400/1300/0/0")
     );
-    assert!(run(&bench, &tree, "show hardware-interfaces").contains("Ethernet address 02:00:00:00:00:99"));
+    assert!(
+        run(&bench, &tree, "show hardware-interfaces")
+            .contains("Ethernet address 02:00:00:00:00:99")
+    );
     assert!(run(&bench, &tree, "show interface features wan").contains("interface-output:"));
     assert_eq!(run(&bench, &tree, "show interface rx-placement"), "", "no queue");
     for (line, part) in [
@@ -115,7 +125,8 @@ fn commands_set_what_they_say() {
         ("set interface feature wan x arc y", "no feature arc is named y"),
         ("set interface state local0 up", "local0"),
     ] {
-        let error = tree.execute(&bench.world, line).err().unwrap_or_else(|| panic!("{line} was taken"));
+        let error =
+            tree.execute(&bench.world, line).err().unwrap_or_else(|| panic!("{line} was taken"));
         assert!(error.to_string().contains(part), "{line}: {error}");
     }
 }

@@ -146,7 +146,8 @@ pub struct IpNeighborConfig {
     pub af: AddressFamily,
     /// Entries at most.
     pub max_number: u32,
-    /// Seconds without confirmation after which an unused entry is removed and a used one asked; 0 for ever.
+    /// Seconds without confirmation after which an unused entry is removed and a used one asked; 0
+    /// for ever.
     pub max_age: u32,
     /// A full table gives up its oldest entry.
     pub recycle: bool,
@@ -155,7 +156,8 @@ pub struct IpNeighborConfig {
 fn config(w: &World, _: &Caller<'_, World>, r: IpNeighborConfig) -> Result<()> {
     let neighbors = w.get::<Neighbors>();
     let old = neighbors.config(r.af.is_ip6());
-    let new = net::NeighborConfig { limit: r.max_number, age: r.max_age, recycle: r.recycle, ..old };
+    let new =
+        net::NeighborConfig { limit: r.max_number, age: r.max_age, recycle: r.recycle, ..old };
     neighbors.configure(r.af.is_ip6(), new);
     Ok(())
 }
@@ -175,18 +177,29 @@ pub struct IpNeighborConfigGetReply {
     pub af: AddressFamily,
     /// Entries at most.
     pub max_number: u32,
-    /// Seconds without confirmation after which an unused entry is removed and a used one asked; 0 for ever.
+    /// Seconds without confirmation after which an unused entry is removed and a used one asked; 0
+    /// for ever.
     pub max_age: u32,
     /// A full table gives up its oldest entry.
     pub recycle: bool,
 }
 
-fn config_get(w: &World, _: &Caller<'_, World>, r: IpNeighborConfigGet) -> Result<IpNeighborConfigGetReply> {
+fn config_get(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: IpNeighborConfigGet,
+) -> Result<IpNeighborConfigGetReply> {
     let c = w.get::<Neighbors>().config(r.af.is_ip6());
-    Ok(IpNeighborConfigGetReply { af: r.af, max_number: c.limit, max_age: c.age, recycle: c.recycle })
+    Ok(IpNeighborConfigGetReply {
+        af: r.af,
+        max_number: c.limit,
+        max_age: c.age,
+        recycle: c.recycle,
+    })
 }
 
-/// Marks all neighbours: neighbours not added again until `ip_neighbor_replace_end` are removed then.
+/// Marks all neighbours: neighbours not added again until `ip_neighbor_replace_end` are removed
+/// then.
 #[derive(Message)]
 pub struct IpNeighborReplaceBegin {}
 
@@ -259,7 +272,9 @@ pub struct IpNeighborEventV2 {
 /// Returns the event key and the filter of the neighbours that a client subscribed to.
 fn filter(ip: Address, sw_if: Option<SwIfIndex>) -> (String, impl Fn(&IpNeighbor) -> bool) {
     let watch = Watch { sw_if, ip: Some(IpAddr::from(ip)).filter(|ip| !ip.is_unspecified()) };
-    (watch.to_key(), move |n: &IpNeighbor| watch.covers(SwIfIndex(n.sw_if_index.0), n.ip_address.into()))
+    (watch.to_key(), move |n: &IpNeighbor| {
+        watch.covers(SwIfIndex(n.sw_if_index.0), n.ip_address.into())
+    })
 }
 
 fn want(w: &World, c: &Caller<'_, World>, r: WantIpNeighborEvents) -> Result<()> {

@@ -16,7 +16,10 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
             say_limits(family, limits, config);
         }
         let all = neighbors.clone();
-        let all = cli::pieces(move |after, n| all.list_from(ip6, None, after, 16 * n), |n| (n.sw_if, n.ip));
+        let all = cli::pieces(
+            move |after, n| all.list_from(ip6, None, after, 16 * n),
+            |n| (n.sw_if, n.ip),
+        );
         config.list(Phase::NEIGHBORS, all, |world, n, lines| {
             if n.is_static {
                 let name = quote(&world.get::<Interfaces>().name(n.sw_if));
@@ -43,6 +46,10 @@ fn words(family: &str, c: NeighborConfig) -> String {
 
 fn say_limits(family: &str, limits: NeighborConfig, config: &mut RunningConfig) {
     if limits != NeighborConfig::default() {
-        config.push(Phase::NEIGHBORS, words(family, limits), words(family, NeighborConfig::default()));
+        config.push(
+            Phase::NEIGHBORS,
+            words(family, limits),
+            words(family, NeighborConfig::default()),
+        );
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mark and sweep: a restarted client adds all its neighbours again; the others are removed at the end.
+//! Mark and sweep: a restarted client adds all its neighbours again; the others are removed at the
+//! end.
 
 use cli::{Error, Result};
 use graph::{Shared, SwIfIndex, World};
@@ -44,8 +45,10 @@ impl Sweep {
     /// # Errors
     /// No replacement runs (−6).
     pub fn end(&self, world: &World) -> Result<()> {
-        let none =
-            || Error::not_found("no replacement of neighbours has begun").retval(msg::retval::NO_SUCH_ENTRY);
+        let none = || {
+            Error::not_found("no replacement of neighbours has begun")
+                .retval(msg::retval::NO_SUCH_ENTRY)
+        };
         let marked = self.marked().take().ok_or_else(none)?;
         world.get::<Neighbors>().remove_if(world, |n| marked.contains(&(n.sw_if, n.ip)));
         Ok(())

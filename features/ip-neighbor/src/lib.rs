@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Neighbours of IPv4 and IPv6: the commands. The table is [`net::Neighbors`]; ARP and IPv6 neighbour discovery fill it.
+//! Neighbours of IPv4 and IPv6: the commands. The table is [`net::Neighbors`]; ARP and IPv6
+//! neighbour discovery fill it.
 //!
-//! Entries that were set by hand are static with the word `static`; without it they age like learned ones.
+//! Entries that were set by hand are static with the word `static`; without it they age like
+//! learned ones.
 
 mod api;
 mod config;
@@ -73,7 +75,12 @@ const COMMANDS: &[Command<World>] = &[
         help: "Add or remove neighbours by hand",
         run: set::neighbor,
     },
-    Command { path: "ip neighbor", usage: SET, help: "Add or remove neighbours by hand", run: set::neighbor },
+    Command {
+        path: "ip neighbor",
+        usage: SET,
+        help: "Add or remove neighbours by hand",
+        run: set::neighbor,
+    },
     Command {
         path: "clear ip neighbors",
         usage: "[<interface:interface>]",

@@ -16,12 +16,22 @@ pub const METRICS: &[Metric] = &[
         &["interface", "protocol", "direction", "kind"],
         "Messages of ARP and neighbour discovery",
         |s| {
-            for (protocol, direction) in [("arp", "rx"), ("arp", "tx"), ("ip6-nd", "rx"), ("ip6-nd", "tx")] {
-                s.by_interface_and_part(&format!("/net/{protocol}/{direction}/"), &[protocol, direction]);
+            for (protocol, direction) in
+                [("arp", "rx"), ("arp", "tx"), ("ip6-nd", "rx"), ("ip6-nd", "tx")]
+            {
+                s.by_interface_and_part(
+                    &format!("/net/{protocol}/{direction}/"),
+                    &[protocol, direction],
+                );
             }
         },
     ),
-    Metric::counter("neighbor_refusals", &["interface", "reason"], "ARP messages that were refused", |s| {
-        s.by_interface_and_part("/net/arp/refused/", &[]);
-    }),
+    Metric::counter(
+        "neighbor_refusals",
+        &["interface", "reason"],
+        "ARP messages that were refused",
+        |s| {
+            s.by_interface_and_part("/net/arp/refused/", &[]);
+        },
+    ),
 ];

@@ -13,7 +13,8 @@ use std::net::IpAddr;
 /// Address of a neighbour, or of a next hop that doesn't answer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
-    /// Time at which the neighbour was confirmed last, or since which the next hop has not answered.
+    /// Time at which the neighbour was confirmed last, or since which the next hop has not
+    /// answered.
     since: u64,
     sw_if: SwIfIndex,
     ip: IpAddr,
@@ -66,8 +67,9 @@ fn places(w: &World, only: Option<SwIfIndex>, ip6: bool) -> impl Iterator<Item =
     let known = cli::pieces(read, |n| (n.sw_if, n.ip));
     let known = known.map(|n| Place { since: n.updated, sw_if: n.sw_if, ip: n.ip });
     let down = w.get::<NextHops>().list().into_iter();
-    let down =
-        down.filter(move |(hop, _)| hop.ip.is_ipv6() == ip6 && only.is_none_or(|only| only == hop.sw_if));
+    let down = down.filter(move |(hop, _)| {
+        hop.ip.is_ipv6() == ip6 && only.is_none_or(|only| only == hop.sw_if)
+    });
     let down = down.map(move |(hop, by)| Place {
         since: by.values().copied().min().unwrap_or(now),
         sw_if: hop.sw_if,
@@ -127,7 +129,13 @@ fn table(places: impl Iterator<Item = Option<Place>> + 'static) -> Output {
         });
         out.text_row(|| {
             let mac = mac.unwrap_or_else(|| "-".into());
-            [Cell::show(format_args!("{age:.4}")), Cell::show(ip), flags.into(), mac.into(), name.into()]
+            [
+                Cell::show(format_args!("{age:.4}")),
+                Cell::show(ip),
+                flags.into(),
+                mac.into(),
+                name.into(),
+            ]
         });
         Ok(())
     })
@@ -160,7 +168,8 @@ pub fn config(w: &World, _: &Matches) -> Result<Output> {
 
 pub fn stats(w: &World, m: &Matches) -> Result<Output> {
     const WHAT: [&str; 3] = ["requests", "replies", "gratuitous"];
-    const REFUSED: [&str; 7] = ["unsolicited", "unknown", "ignored", "static", "kept", "full", "down"];
+    const REFUSED: [&str; 7] =
+        ["unsolicited", "unknown", "ignored", "static", "kept", "full", "down"];
     let only = interface(w, m)?;
     let mut table = Table::new().left("Interface");
     for direction in ["RX", "TX"] {
@@ -175,15 +184,19 @@ pub fn stats(w: &World, m: &Matches) -> Result<Output> {
         let mut row: Vec<Cell> = vec![interfaces.name(sw_if).into()];
         for direction in ["rx", "tx"] {
             row.extend(WHAT.iter().map(|what| {
-                let of = |proto| w.stats.simple(&format!("/net/{proto}/{direction}/{what}")).sum(sw_if.at());
+                let of = |proto| {
+                    w.stats.simple(&format!("/net/{proto}/{direction}/{what}")).sum(sw_if.at())
+                };
                 Cell::from(of("arp") + of("ip6-nd"))
             }));
         }
-        let of =
-            |proto: &str, why: &str| w.stats.simple(&format!("/net/{proto}/refused/{why}")).sum(sw_if.at());
+        let of = |proto: &str, why: &str| {
+            w.stats.simple(&format!("/net/{proto}/refused/{why}")).sum(sw_if.at())
+        };
         let refused = |why: &&str| of("arp", why) + of("ip6-nd", why);
         row.push(REFUSED.iter().map(refused).sum::<u64>().into());
-        let displaced = |proto: &str| w.stats.simple(&format!("/net/{proto}/displaced")).sum(sw_if.at());
+        let displaced =
+            |proto: &str| w.stats.simple(&format!("/net/{proto}/displaced")).sum(sw_if.at());
         row.push((displaced("arp") + displaced("ip6-nd")).into());
         out.row(row);
         Ok(())

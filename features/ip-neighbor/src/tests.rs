@@ -34,14 +34,21 @@ fn shown(bench: &Bench, tree: &Tree<World>, line: &str) -> Vec<String> {
     let text = run(bench, tree, line);
     let words = |l: &str| l.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(text.lines().next().map(words).as_deref(), Some("Age IP Flags Ethernet Interface"));
-    text.lines().skip(1).map(|l| words(l).split_once(' ').expect("an age and more").1.to_string()).collect()
+    text.lines()
+        .skip(1)
+        .map(|l| words(l).split_once(' ').expect("an age and more").1.to_string())
+        .collect()
 }
 
 #[test]
 fn entries_are_set_shown_and_removed() {
     let (bench, tree) = bench();
     run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:02");
-    run(&bench, &tree, "set ip neighbor t1 10.0.1.255 02:00:00:00:00:ff static no-fib-entry count 2");
+    run(
+        &bench,
+        &tree,
+        "set ip neighbor t1 10.0.1.255 02:00:00:00:00:ff static no-fib-entry count 2",
+    );
     run(&bench, &tree, "ip neighbor t0 2001:db8::1 0200.0000.0003 static");
     let want4 = [
         "10.0.0.2 D 02:00:00:00:00:02 t0",
@@ -55,7 +62,10 @@ fn entries_are_set_shown_and_removed() {
     assert_eq!(shown(&bench, &tree, "show ip neighbor t0").len(), 2);
     let json: serde_json::Value =
         serde_json::from_str(&run(&bench, &tree, "show ip neighbors t0 -j")).expect("JSON");
-    assert_eq!((json[0]["ip"].as_str(), json[0]["state"].as_str()), (Some("10.0.0.2"), Some("reachable")));
+    assert_eq!(
+        (json[0]["ip"].as_str(), json[0]["state"].as_str()),
+        (Some("10.0.0.2"), Some("reachable"))
+    );
     assert!(json[0]["age"].as_f64().is_some_and(|age| age < 60.0), "{json}");
     run(&bench, &tree, "set ip neighbor del t1 10.0.1.255 02:00:00:00:00:ff");
     run(&bench, &tree, "ip neighbor del t1 10.0.2.0");
@@ -68,14 +78,20 @@ fn words_come_in_any_order() {
     let (bench, tree) = bench();
     let mac = "02:00:00:00:00:02";
     for (line, want) in [
-        (format!("set ip neighbor static t0 10.0.0.2 {mac}"), vec!["10.0.0.2 S 02:00:00:00:00:02 t0"]),
+        (
+            format!("set ip neighbor static t0 10.0.0.2 {mac}"),
+            vec!["10.0.0.2 S 02:00:00:00:00:02 t0"],
+        ),
         (format!("set ip neighbor delete t0 10.0.0.2 {mac}"), vec![]),
         (
             format!("set ip neighbor count 2 no-fib-entry t0 10.0.0.2 {mac}"),
             vec!["10.0.0.2 DN 02:00:00:00:00:02 t0", "10.0.0.3 DN 02:00:00:00:00:03 t0"],
         ),
         (format!("ip neighbor count 2 t0 10.0.0.2 {mac} del"), vec![]),
-        (format!("ip neighbor static count 1 t1 10.0.0.2 {mac}"), vec!["10.0.0.2 S 02:00:00:00:00:02 t1"]),
+        (
+            format!("ip neighbor static count 1 t1 10.0.0.2 {mac}"),
+            vec!["10.0.0.2 S 02:00:00:00:00:02 t1"],
+        ),
         (format!("ip neighbor t1 10.0.0.2 {mac} static delete"), vec![]),
         (
             format!("set ip neighbor t0 10.0.0.2 {mac} count 1 static"),
@@ -96,8 +112,9 @@ fn what_was_set_for_good_stays_until_it_is_removed() {
     run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:03");
     let kept = ["10.0.0.2 S 02:00:00:00:00:03 t0"];
     assert_eq!(shown(&bench, &tree, "show ip neighbors"), kept);
-    let error =
-        tree.execute(&bench.world, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:04").expect_err("kept");
+    let error = tree
+        .execute(&bench.world, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:04")
+        .expect_err("kept");
     assert!(error.code() == -2 && error.to_string().contains("02:00:00:00:00:03"), "{error}");
     assert_eq!(shown(&bench, &tree, "show ip neighbors"), kept);
     run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:04 static");
@@ -117,7 +134,9 @@ fn clients_that_watch_neighbours_are_shown() {
     for (pid, ip, sw_if_index) in [(7, any, all), (8, any, t0), (9, ip, t0)] {
         client.call(WantIpNeighborEvents { enable: true, pid, ip, sw_if_index }).expect("taken");
     }
-    client.call(WantIpNeighborEventsV2 { enable: true, pid: 10, ip, sw_if_index: t0 }).expect("taken");
+    client
+        .call(WantIpNeighborEventsV2 { enable: true, pid: 10, ip, sw_if_index: t0 })
+        .expect("taken");
     let lines = |text: String| {
         let of = |line: &str| line.split(", client:").next().unwrap_or_default().to_string();
         text.lines().map(of).collect::<Vec<_>>()
@@ -135,13 +154,19 @@ fn clients_that_watch_neighbours_are_shown() {
     assert_eq!(text, want);
     let json: serde_json::Value =
         serde_json::from_str(&run(&bench, &tree, "show ip neighbor-watcher -j")).expect("JSON");
-    assert_eq!((json[0]["interface"].as_str(), json[0]["ip"].as_str()), (Some("t0"), Some("10.0.0.2")));
+    assert_eq!(
+        (json[0]["interface"].as_str(), json[0]["ip"].as_str()),
+        (Some("t0"), Some("10.0.0.2"))
+    );
     // Each registration brings an event of its own.
     run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:02");
-    let mut pids: Vec<u32> = client.events::<IpNeighborEvent>().into_iter().map(|(pid, _)| pid).collect();
+    let mut pids: Vec<u32> =
+        client.events::<IpNeighborEvent>().into_iter().map(|(pid, _)| pid).collect();
     pids.sort_unstable();
     assert_eq!(pids, [7, 8, 9]);
-    client.call(WantIpNeighborEvents { enable: false, pid: 9, ip, sw_if_index: t0 }).expect("taken");
+    client
+        .call(WantIpNeighborEvents { enable: false, pid: 9, ip, sw_if_index: t0 })
+        .expect("taken");
     assert_eq!(lines(run(&bench, &tree, "show ip neighbor-watcher")).len(), 6);
 }
 
@@ -170,7 +195,8 @@ fn limits_are_set_and_shown() {
         ("set ip neighbor del t0 10.0.0.9", "t0 has no neighbour 10.0.0.9"),
         ("set ip neighbor-config limit 3", "ip4"),
     ] {
-        let error = tree.execute(&bench.world, line).err().unwrap_or_else(|| panic!("{line} was taken"));
+        let error =
+            tree.execute(&bench.world, line).err().unwrap_or_else(|| panic!("{line} was taken"));
         assert!(error.to_string().contains(part), "{line}: {error}");
     }
 }
@@ -182,7 +208,10 @@ fn questions_and_answers_are_counted_by_interface() {
     bench.world.stats.simple("/net/ip6-nd/tx/replies").lane(0).add(2, 7);
     let json: serde_json::Value =
         serde_json::from_str(&run(&bench, &tree, "show ip neighbor-stats -j")).expect("JSON");
-    assert_eq!((json[1]["rx_requests"].as_u64(), json[2]["tx_replies"].as_u64()), (Some(5), Some(7)));
+    assert_eq!(
+        (json[1]["rx_requests"].as_u64(), json[2]["tx_replies"].as_u64()),
+        (Some(5), Some(7))
+    );
     assert_eq!(run(&bench, &tree, "show ip neighbor-stats t1").lines().count(), 2);
 }
 
@@ -199,7 +228,12 @@ fn the_binary_api_sets_dumps_replaces_and_tells() {
         ip_address: std::net::IpAddr::from([10, 0, 0, host]).into(),
     };
     let all = InterfaceIndex::NONE;
-    let want = WantIpNeighborEventsV2 { enable: true, pid: 42, ip: neighbor(2).ip_address, sw_if_index: all };
+    let want = WantIpNeighborEventsV2 {
+        enable: true,
+        pid: 42,
+        ip: neighbor(2).ip_address,
+        sw_if_index: all,
+    };
     assert_eq!(client.call(want), Ok(()));
     for host in [1, 2, 3] {
         client.call(IpNeighborAddDel { is_add: true, neighbor: neighbor(host) }).expect("added");
@@ -214,7 +248,10 @@ fn the_binary_api_sets_dumps_replaces_and_tells() {
 
     let dump = |sw_if_index, af| IpNeighborDump { sw_if_index, af };
     let known = client.dump(dump(all, AddressFamily::Ip4));
-    assert_eq!(known.iter().map(|d| d.neighbor).collect::<Vec<_>>(), [neighbor(1), neighbor(2), neighbor(3)]);
+    assert_eq!(
+        known.iter().map(|d| d.neighbor).collect::<Vec<_>>(),
+        [neighbor(1), neighbor(2), neighbor(3)]
+    );
     assert!(client.dump(dump(InterfaceIndex(2), AddressFamily::Ip4)).is_empty());
     assert!(client.dump(dump(all, AddressFamily::Ip6)).is_empty());
 
@@ -228,8 +265,12 @@ fn the_binary_api_sets_dumps_replaces_and_tells() {
 
     let gone = IpNeighbor { sw_if_index: InterfaceIndex(77), ..neighbor(1) };
     assert_eq!(client.call(IpNeighborAddDel { is_add: true, neighbor: gone }).err(), Some(-2));
-    assert_eq!(client.call(IpNeighborAddDel { is_add: false, neighbor: neighbor(1) }).err(), Some(-6));
-    let config = IpNeighborConfig { af: AddressFamily::Ip4, max_number: 7, max_age: 9, recycle: true };
+    assert_eq!(
+        client.call(IpNeighborAddDel { is_add: false, neighbor: neighbor(1) }).err(),
+        Some(-6)
+    );
+    let config =
+        IpNeighborConfig { af: AddressFamily::Ip4, max_number: 7, max_age: 9, recycle: true };
     assert_eq!(client.call(config), Ok(()));
     let config = client.call(IpNeighborConfigGet { af: AddressFamily::Ip4 }).expect("limits");
     assert_eq!((config.max_number, config.max_age, config.recycle), (7, 9, true));

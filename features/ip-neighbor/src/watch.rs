@@ -46,18 +46,22 @@ pub fn show(w: &World, _: &Matches) -> Result<Output> {
     all.extend(w.api.wants::<IpNeighborEventV2>());
     all.sort();
     let mut last = String::new();
-    Ok(Output::list(all, move |w: &World, (key, pid, client): (String, u32, u32), out: &mut Writer| {
-        let Some(Watch { sw_if, ip }) = Watch::of_key(&key) else { return Ok(()) };
-        let name = sw_if.map_or_else(|| "all".into(), |sw_if| w.get::<Interfaces>().name(sw_if));
-        let ip = ip.map_or_else(|| "any".into(), |ip| ip.to_string());
-        out.value(|| json!({ "interface": name, "ip": ip, "pid": pid, "client": client }));
-        out.text(|text| {
-            if last != key {
-                writeln!(text, "Key: [{name}, {ip}]")?;
-            }
-            writeln!(text, "  [pid:{pid}, client:{client}]")
-        });
-        last = key;
-        Ok(())
-    }))
+    Ok(Output::list(
+        all,
+        move |w: &World, (key, pid, client): (String, u32, u32), out: &mut Writer| {
+            let Some(Watch { sw_if, ip }) = Watch::of_key(&key) else { return Ok(()) };
+            let name =
+                sw_if.map_or_else(|| "all".into(), |sw_if| w.get::<Interfaces>().name(sw_if));
+            let ip = ip.map_or_else(|| "any".into(), |ip| ip.to_string());
+            out.value(|| json!({ "interface": name, "ip": ip, "pid": pid, "client": client }));
+            out.text(|text| {
+                if last != key {
+                    writeln!(text, "Key: [{name}, {ip}]")?;
+                }
+                writeln!(text, "  [pid:{pid}, client:{client}]")
+            });
+            last = key;
+            Ok(())
+        },
+    ))
 }

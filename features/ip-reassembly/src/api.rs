@@ -51,8 +51,8 @@ impl From<IpReassType> for Kind {
 pub struct IpReassemblySet {
     /// Milliseconds until a datagram is given up.
     pub timeout_ms: u32,
-    /// Maximum number of datagrams under way on a thread; 0: full reassembly passes no fragment, shallow reassembly has no such
-    /// limit.
+    /// Maximum number of datagrams under way on a thread; 0: full reassembly passes no fragment,
+    /// shallow reassembly has no such limit.
     pub max_reassemblies: u32,
     /// Maximum number of fragments of a datagram.
     pub max_reassembly_length: u32,

@@ -78,7 +78,8 @@ fn set_extended(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn enable(w: &World, m: &Matches, kind: Kind) -> Result<Output> {
-    let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let sw_if =
+        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
     let what = m.str("what");
     control::enable(w, sw_if, kind, false, matches!(what, "on" | "ip4"))?;
     control::enable(w, sw_if, kind, true, matches!(what, "on" | "ip6"))?;
@@ -101,7 +102,8 @@ fn show(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
                         members.into_iter().for_each(|(key, value)| out.field(&key, value));
                     }
                     out.array("datagrams");
-                    let table = Table::new().right("thread").right("fib_index").left("src").left("dst");
+                    let table =
+                        Table::new().right("thread").right("fib_index").left("src").left("dst");
                     let table = table.right("frag_id").right("proto");
                     out.table(&table.right("fragments").right("bytes").right("age").key("age_ms"));
                     return Ok(());

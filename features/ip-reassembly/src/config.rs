@@ -26,17 +26,24 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
             Kind::Full => "reassembly",
             Kind::Shallow => "virtual-reassembly",
         };
-        config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), move |world, sw_if, lines| {
-            let on = |v6| control::is_enabled(world, sw_if, kind, v6);
-            let what = match (on(false), on(true)) {
-                (false, false) => return,
-                (true, false) => "ip4",
-                (false, true) => "ip6",
-                (true, true) => "on",
-            };
-            let line = format!("set interface {word} {}", quote(&world.get::<Interfaces>().name(sw_if)));
-            lines.push(format!("{line} {what}"), format!("{line} off"));
-        });
+        config.list(
+            Phase::FEATURES,
+            world.get::<Interfaces>().indices(),
+            move |world, sw_if, lines| {
+                let on = |v6| control::is_enabled(world, sw_if, kind, v6);
+                let what = match (on(false), on(true)) {
+                    (false, false) => return,
+                    (true, false) => "ip4",
+                    (false, true) => "ip6",
+                    (true, true) => "on",
+                };
+                let line = format!(
+                    "set interface {word} {}",
+                    quote(&world.get::<Interfaces>().name(sw_if))
+                );
+                lines.push(format!("{line} {what}"), format!("{line} off"));
+            },
+        );
     }
 }
 
@@ -51,7 +58,9 @@ fn limits(world: &World, kind: Kind, v6: bool, config: &mut RunningConfig) {
         ]
     };
     let ip = if v6 { "ip6" } else { "ip4" };
-    for ((word, now), (_, usual)) in values(now).into_iter().zip(values(usual)).filter(|(a, b)| a != b) {
+    for ((word, now), (_, usual)) in
+        values(now).into_iter().zip(values(usual)).filter(|(a, b)| a != b)
+    {
         let line = format!("set {ip}-{}-reassembly {word}", kind.name());
         config.push(Phase::SETTINGS, format!("{line} {now}"), format!("{line} {usual}"));
     }

@@ -8,7 +8,8 @@ use crate::state::{Kind, Reassembly, Settings};
 use crate::store::UnderWay;
 use cli::{Error, Result};
 use graph::{
-    Asked, NodeIndex, Process, Runtime, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World, name_of,
+    Asked, NodeIndex, Process, Runtime, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World,
+    name_of,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -135,8 +136,9 @@ type List = fn(&mut Runtime, NodeIndex, u64) -> Vec<UnderWay>;
 /// Returns the nodes of a kind, each with the function that lists its datagrams under way.
 fn nodes<F: Fragments>(world: &World, kind: Kind) -> Vec<(NodeIndex, List)> {
     fn full<F: Fragments, const AT: u8>() -> (&'static str, List) {
-        let list: List =
-            |rt, node, now| rt.node_mut::<Full<F, AT>>(node).map(|full| full.list(now)).unwrap_or_default();
+        let list: List = |rt, node, now| {
+            rt.node_mut::<Full<F, AT>>(node).map(|full| full.list(now)).unwrap_or_default()
+        };
         (name_of::<Full<F, AT>>(), list)
     }
     fn shallow<F: Fragments, const AT: u8>() -> (&'static str, List) {
@@ -170,14 +172,15 @@ impl Shared for Walk {
     }
 }
 
-/// Interval in nanoseconds at which threads check timeouts by themselves, besides when a fragment comes.
+/// Interval in nanoseconds at which threads check timeouts by themselves, besides when a fragment
+/// comes.
 const SECOND: u64 = 1_000_000_000;
 
 struct ExpireWalk;
 
 impl ExpireWalk {
-    /// Makes threads with datagrams under way check timeouts; returns the interval to the next run in nanoseconds, if it is
-    /// shorter than that of the threads themselves.
+    /// Makes threads with datagrams under way check timeouts; returns the interval to the next run
+    /// in nanoseconds, if it is shorter than that of the threads themselves.
     fn walk<F: Fragments>(world: &World) -> Option<u64> {
         let reassembly = world.get::<Reassembly<F>>();
         let one = |kind: Kind| {
@@ -186,7 +189,8 @@ impl ExpireWalk {
             if interval >= SECOND {
                 return None;
             }
-            let nodes: Arc<[_]> = nodes::<F>(world, kind).into_iter().map(|(node, _)| node).collect();
+            let nodes: Arc<[_]> =
+                nodes::<F>(world, kind).into_iter().map(|(node, _)| node).collect();
             for (thread, _) in knobs.under_way().enumerate().filter(|(_, n)| *n > 0) {
                 let nodes = nodes.clone();
                 world.on_thread(ThreadIndex(thread as u16), move |rt| {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Parsing of fragments, and rewriting of the first one's header for the whole datagram: the differences of IPv4 and IPv6.
+//! Parsing of fragments, and rewriting of the first one's header for the whole datagram: the
+//! differences of IPv4 and IPv6.
 
 use buffer::Buffer;
 use net::{IpMeta, Net};
@@ -88,9 +89,11 @@ pub enum Fault {
 
 /// An IP version whose datagrams are reassembled.
 pub trait Fragments: Net {
-    /// True if fragments of a datagram may overlap (RFC 791 3.2); if false, such a datagram is dropped (RFC 5722).
+    /// True if fragments of a datagram may overlap (RFC 791 3.2); if false, such a datagram is
+    /// dropped (RFC 5722).
     const MAY_OVERLAP: bool = !Self::IS_V6;
-    /// True if routers too report a missing fragment (RFC 8200 4.5), not only the destination host (RFC 792).
+    /// True if routers too report a missing fragment (RFC 8200 4.5), not only the destination host
+    /// (RFC 792).
     const ROUTERS_TELL: bool = Self::IS_V6;
     /// The error sent for a missing fragment: time exceeded.
     const TIMEOUT: IpMeta;
@@ -101,8 +104,9 @@ pub trait Fragments: Net {
     /// Returns the ICMP error for the sender of a faulty fragment (RFC 8200 4.5).
     fn complaint(fault: Fault) -> Option<IpMeta>;
 
-    /// Rewrites the header of the first fragment into that of the whole, whose payload has `len` bytes; `ce` if one of the
-    /// fragments was marked CE (congestion experienced). Returns false if the whole is too long.
+    /// Rewrites the header of the first fragment into that of the whole, whose payload has `len`
+    /// bytes; `ce` if one of the fragments was marked CE (congestion experienced). Returns
+    /// false if the whole is too long.
     fn finish(head: &mut Buffer, first: &Fragment, len: usize, ce: bool) -> bool;
 }
 
@@ -143,7 +147,9 @@ impl Fragments for Ip4 {
 
     fn finish(head: &mut Buffer, first: &Fragment, len: usize, ce: bool) -> bool {
         let total = usize::from(first.at) + len;
-        let Some(ip) = Ipv4Header::view_mut(head.data_mut()).filter(|_| total <= MAX) else { return false };
+        let Some(ip) = Ipv4Header::view_mut(head.data_mut()).filter(|_| total <= MAX) else {
+            return false;
+        };
         ip.total_len = U16::new(total as u16);
         ip.flags_fragment = U16::ZERO;
         ip.tos |= if ce { 3 } else { 0 };
@@ -210,7 +216,8 @@ impl Fragments for Ip6 {
     }
 }
 
-/// Walks to the fragment header. A packet whose headers can't be walked is not a fragment here: other nodes handle it.
+/// Walks to the fragment header. A packet whose headers can't be walked is not a fragment here:
+/// other nodes handle it.
 #[cold]
 #[inline(never)]
 fn extended(ip: &Ipv6Header, head: &[u8], len: usize) -> Result<Part, Fault> {

@@ -12,19 +12,21 @@
 //!
 //! IPv6 has the same under `ip6-`, from the same source.
 //!
-//! **Threads.** All fragments between two hosts are collected by one worker, whichever worker receives them: they are handed
-//! off to it. So no table is shared, and datagrams of a flow stay in order.
+//! **Threads.** All fragments between two hosts are collected by one worker, whichever worker
+//! receives them: they are handed off to it. So no table is shared, and datagrams of a flow stay in
+//! order.
 //!
-//! **Attacks.** Overlapping fragments of IPv6 end their datagram, and its further fragments are dropped (RFC 5722); an exact
-//! duplicate is dropped alone. Those of IPv4 are reassembled (RFC 791 3.2): all nodes behind see the same bytes. First
-//! fragments of IPv6 must have all headers (RFC 7112), atomic ones are whole (RFC 6946). With too many datagrams under way the
-//! oldest goes, so a flood of fragments can't block others for the length of a timeout. Kept fragments hold at most a quarter
-//! of the buffers, those of one node half of that, counted by segments; beyond it the oldest of the node go
-//! ([`buffer::Holder::REASSEMBLY`]).
+//! **Attacks.** Overlapping fragments of IPv6 end their datagram, and its further fragments are
+//! dropped (RFC 5722); an exact duplicate is dropped alone. Those of IPv4 are reassembled (RFC 791
+//! 3.2): all nodes behind see the same bytes. First fragments of IPv6 must have all headers (RFC
+//! 7112), atomic ones are whole (RFC 6946). With too many datagrams under way the oldest goes, so a
+//! flood of fragments can't block others for the length of a timeout. Kept fragments hold at most a
+//! quarter of the buffers, those of one node half of that, counted by segments; beyond it the
+//! oldest of the node go ([`buffer::Holder::REASSEMBLY`]).
 //!
-//! **Limits.** IPv6 headers in front of the fragment header have to be in the first 2 KiB. A router that reassembles what it
-//! forwards is against RFC 1812 5.2.6: the feature is for where middle boxes need it, and whole packets leave as the output's MTU
-//! lets them.
+//! **Limits.** IPv6 headers in front of the fragment header have to be in the first 2 KiB. A router
+//! that reassembles what it forwards is against RFC 1812 5.2.6: the feature is for where middle
+//! boxes need it, and whole packets leave as the output's MTU lets them.
 
 mod api;
 mod cli;

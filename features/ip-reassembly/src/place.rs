@@ -28,8 +28,14 @@ impl Place {
         Self { thread, threads, seed, interfaces: world.get() }
     }
 
-    /// Returns the key that all fragments of a packet's datagram share. `head` begins with the IP header.
-    pub fn key<F: Fragments>(&self, head: &[u8], fragment: &Fragment, fib: u32) -> Option<Key<F::Addr>> {
+    /// Returns the key that all fragments of a packet's datagram share. `head` begins with the IP
+    /// header.
+    pub fn key<F: Fragments>(
+        &self,
+        head: &[u8],
+        fragment: &Fragment,
+        fib: u32,
+    ) -> Option<Key<F::Addr>> {
         let ip = F::Header::view(head)?;
         let protocol = if F::IS_V6 { 0 } else { fragment.protocol.0 };
         Some(Key { src: ip.src(), dst: ip.dst(), id: fragment.id, fib, protocol })
@@ -41,8 +47,8 @@ impl Place {
         view.map_or(0, |view| F::table_of(&view).0)
     }
 
-    /// Returns the thread that owns a datagram, unless it is this: a worker, if there are any, the same one for all of two
-    /// hosts.
+    /// Returns the thread that owns a datagram, unless it is this: a worker, if there are any, the
+    /// same one for all of two hosts.
     pub fn elsewhere<A: wire::Address>(&self, key: &Key<A>) -> Option<ThreadIndex> {
         let owner = match self.threads {
             1 => 0,

@@ -12,14 +12,17 @@ const MS: u64 = 1_000_000;
 /// The limits of one kind of reassembly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Timeout in milliseconds from a datagram's first fragment on; with 0 no datagram of several fragments is reassembled.
+    /// Timeout in milliseconds from a datagram's first fragment on; with 0 no datagram of several
+    /// fragments is reassembled.
     pub timeout_ms: u32,
-    /// Maximum number of datagrams under way on a thread; with more, the oldest goes. 0: full reassembly lets no fragment pass,
-    /// shallow reassembly has no limit of its own but 65,536 datagrams.
+    /// Maximum number of datagrams under way on a thread; with more, the oldest goes. 0: full
+    /// reassembly lets no fragment pass, shallow reassembly has no limit of its own but 65,536
+    /// datagrams.
     pub max_reassemblies: u32,
     /// Maximum number of fragments of a datagram that wait; with more, it is given up.
     pub max_reassembly_length: u32,
-    /// Interval in milliseconds between two checks for timeouts; more than 1000 counts as 1000, 0 as 1.
+    /// Interval in milliseconds between two checks for timeouts; more than 1000 counts as 1000, 0
+    /// as 1.
     pub expire_walk_interval_ms: u32,
 }
 
@@ -35,8 +38,8 @@ impl Settings {
     pub const SHALLOW: Self = Self { timeout_ms: 1000, ..Self::FULL };
 }
 
-/// Maximum number of datagrams of one shallow node on a thread without a limit: a datagram without waiting fragments holds no
-/// buffer, so the share of buffers doesn't bound them.
+/// Maximum number of datagrams of one shallow node on a thread without a limit: a datagram without
+/// waiting fragments holds no buffer, so the share of buffers doesn't bound them.
 pub const MOST: u32 = 1 << 16;
 
 /// Limits, and number of datagrams under way.
@@ -152,7 +155,8 @@ pub struct Reassembly<F> {
     shallow: Knobs,
     /// True if fragments for us are reassembled.
     pub(crate) local: AtomicBool,
-    /// True if shallow reassembly holds fragments until the first and the last have come; if false, until the first.
+    /// True if shallow reassembly holds fragments until the first and the last have come; if
+    /// false, until the first.
     pub(crate) extended: AtomicBool,
     family: PhantomData<F>,
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The datagrams that a node collects on one thread: the part that full and shallow reassembly share.
+//! The datagrams that a node collects on one thread: the part that full and shallow reassembly
+//! share.
 
 use crate::fragment::Fragments;
 use crate::place::Place;
@@ -11,7 +12,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Datagrams ended at most for one fragment, and in one tick. A fragment adds one datagram at most, so a surplus shrinks.
+/// Datagrams ended at most for one fragment, and in one tick. A fragment adds one datagram at most,
+/// so a surplus shrinks.
 pub const AT_ONCE: usize = 16;
 pub const AT_A_TICK: usize = 1024;
 /// Empty lists of fragments kept at most, so that a new datagram allocates nothing.
@@ -27,7 +29,8 @@ pub trait Waiting {
     fn bytes(&self) -> usize;
 }
 
-/// Reasons to abandon a datagram. Each is counted once per datagram; its other fragments are dropped as [`Self::GIVEN_UP`].
+/// Reasons to abandon a datagram. Each is counted once per datagram; its other fragments are
+/// dropped as [`Self::GIVEN_UP`].
 pub trait Ends: Next + Copy {
     /// A fragment of a datagram that has ended.
     const GIVEN_UP: Self;
@@ -96,7 +99,8 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         self.reassembly.of(self.kind)
     }
 
-    /// Returns true if shallow reassembly holds fragments until the first and the last have come, instead of the first alone.
+    /// Returns true if shallow reassembly holds fragments until the first and the last have come,
+    /// instead of the first alone.
     pub fn is_extended(&self) -> bool {
         self.reassembly.extended.load(Ordering::Relaxed)
     }
@@ -131,9 +135,13 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         }
     }
 
-    /// Counts why a datagram ends if fragments wait; without any, it was counted when it was given up.
+    /// Counts why a datagram ends if fragments wait; without any, it was counted when it was given
+    /// up.
     pub fn count(&self, at: u32, why: D::To, cx: &mut Cx<'_, false>) {
-        cx.count(why, self.table.get(at).is_some_and(|datagram| !datagram.parts().is_empty()).into());
+        cx.count(
+            why,
+            self.table.get(at).is_some_and(|datagram| !datagram.parts().is_empty()).into(),
+        );
     }
 
     /// Drops a datagram's fragments and removes it from the table.
@@ -154,7 +162,8 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         self.remove(at, cx);
     }
 
-    /// Drops the datagram's fragments, and those still to come until its timeout. The fragment that ended it carries the reason.
+    /// Drops the datagram's fragments, and those still to come until its timeout. The fragment that
+    /// ended it carries the reason.
     pub fn give_up(&mut self, at: u32, cx: &mut Cx<'_, false>) {
         self.release(at, D::To::GIVEN_UP, cx);
         if let Some(datagram) = self.table.get_mut(at) {
@@ -171,7 +180,8 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         self.table.oldest().filter(|(_, since)| self.is_late(*since, now)).map(|(at, _)| at)
     }
 
-    /// Finds the datagram of a key, or adds one, for which the oldest may have to go. `None` if the limit is 0.
+    /// Finds the datagram of a key, or adds one, for which the oldest may have to go. `None` if the
+    /// limit is 0.
     pub fn datagram(&mut self, key: Key<F::Addr>, cx: &mut Cx<'_, false>) -> Option<u32> {
         if let Some(at) = self.table.find(&key) {
             if !self.table.since(at).is_some_and(|since| self.is_late(since, cx.now())) {
@@ -186,7 +196,10 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         }
         // After the limit was lowered there are too many: some go with each fragment.
         for _ in 0..AT_ONCE {
-            let Some((oldest, _)) = self.table.oldest().filter(|_| self.table.len() >= limit) else { break };
+            let Some((oldest, _)) = self.table.oldest().filter(|_| self.table.len() >= limit)
+            else {
+                break;
+            };
             self.displace(oldest, cx);
         }
         self.knobs().begin(self.place.thread);
@@ -194,12 +207,14 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         Some(self.table.insert(key, cx.now(), D::with(parts)))
     }
 
-    /// Removes the oldest datagrams that hold fragments until the others fit the thread's share of buffers. Datagrams without
-    /// fragments stay: they would free none.
+    /// Removes the oldest datagrams that hold fragments until the others fit the thread's share of
+    /// buffers. Datagrams without fragments stay: they would free none.
     pub fn make_room(&mut self, cx: &mut Cx<'_, false>) {
         // The longest packet has 32 segments, and each datagram frees one at least.
         for _ in 0..2 * AT_ONCE {
-            let Some(oldest) = self.table.oldest_holding().filter(|_| self.kept.is_over()) else { break };
+            let Some(oldest) = self.table.oldest_holding().filter(|_| self.kept.is_over()) else {
+                break;
+            };
             self.kept.refuse();
             self.displace(oldest, cx);
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Datagrams under way on one thread: found by the key that their fragments share, ordered by age, bounded by the owner.
+//! Datagrams under way on one thread: found by the key that their fragments share, ordered by age,
+//! bounded by the owner.
 
 use tables::Pool;
 use wire::Address;
@@ -44,7 +45,8 @@ impl<A: Address> Key<A> {
         mix(self.addresses(seed), rest)
     }
 
-    /// Returns the one of `n` threads that owns this datagram: the same for all between two hosts, so that they stay in order.
+    /// Returns the one of `n` threads that owns this datagram: the same for all between two hosts,
+    /// so that they stay in order.
     pub fn owner(&self, n: usize) -> usize {
         (self.addresses(0x5bd1_e995_7b7d_159b) >> 32) as usize % n
     }
@@ -91,7 +93,8 @@ pub struct Table<A, D> {
 }
 
 impl<A: Address, D> Table<A, D> {
-    /// Returns an empty table. A sender that doesn't know the seed can't make keys that fall into one bucket.
+    /// Returns an empty table. A sender that doesn't know the seed can't make keys that fall into
+    /// one bucket.
     pub fn new(seed: u64) -> Self {
         let lists = [const { List { oldest: END, newest: END } }; 2];
         Self { entries: Pool::new(), buckets: vec![END; 64].into(), seed, lists }
@@ -170,7 +173,9 @@ impl<A: Address, D> Table<A, D> {
 
     /// Sets whether a datagram holds fragments.
     pub fn set_holding(&mut self, at: u32, holds: bool) {
-        let Some(entry) = self.entries.get_mut(at).filter(|entry| entry.holds != holds) else { return };
+        let Some(entry) = self.entries.get_mut(at).filter(|entry| entry.holds != holds) else {
+            return;
+        };
         entry.holds = holds;
         let links = entry.links[HOLDING];
         if holds { self.link(HOLDING, at) } else { self.unlink(HOLDING, links) }
@@ -231,7 +236,8 @@ impl<A: Address, D> Table<A, D> {
         self.entries.get(at).map(|entry| entry.since)
     }
 
-    /// Iterates over all datagrams from the oldest on, with their keys and the times since which they are there.
+    /// Iterates over all datagrams from the oldest on, with their keys and the times since which
+    /// they are there.
     pub fn iter(&self) -> impl Iterator<Item = (&Key<A>, u64, &D)> {
         let mut at = self.lists[ALL].oldest;
         std::iter::from_fn(move || {
@@ -303,7 +309,8 @@ mod tests {
     #[test]
     fn owners_are_spread() {
         let owner = |n: u32| {
-            Key { src: Ipv4Addr::from(n), dst: Ipv4Addr::from(1), id: 0, fib: 0, protocol: 0 }.owner(4)
+            Key { src: Ipv4Addr::from(n), dst: Ipv4Addr::from(1), id: 0, fib: 0, protocol: 0 }
+                .owner(4)
         };
         let mut counts = [0; 4];
         (0..4000).for_each(|n| counts[owner(n)] += 1);

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Clocks per packet of each node on the path through an ordinary router, best and median over blocks.
+//! Clocks per packet of each node on the path through an ordinary router, best and median over
+//! blocks.
 //!
 //! `cargo run --release -p ferrovia-ip --example clocks -- [vector=256] [routes=1] [flows=1]`
 
 use buffer::{FRAME_SIZE, Frame};
 use graph::{
-    Build, Cx, Input, InputMode, Next, NodeDef, Plugin, Runtime, SwIfIndex, ThreadIndex, World, WorldConfig,
+    Build, Cx, Input, InputMode, Next, NodeDef, Plugin, Runtime, SwIfIndex, ThreadIndex, World,
+    WorldConfig,
 };
 use net::drive::{Tx, ethernet};
-use net::{Addresses, Adjacencies, Fib, Interfaces, Neighbor, Neighbors, Path, PathKind, Source, TableIndex};
+use net::{
+    Addresses, Adjacencies, Fib, Interfaces, Neighbor, Neighbors, Path, PathKind, Source,
+    TableIndex,
+};
 use std::net::Ipv4Addr;
 use std::sync::OnceLock;
 use wire::{Ip4, Ip4Prefix, MacAddr};
@@ -54,7 +59,8 @@ impl Input for Generator {
     }
 }
 
-static GENERATOR: Plugin = Plugin { name: "bench", nodes: &[NodeDef::input::<Generator>()], ..Plugin::EMPTY };
+static GENERATOR: Plugin =
+    Plugin { name: "bench", nodes: &[NodeDef::input::<Generator>()], ..Plugin::EMPTY };
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &GENERATOR];
 
 fn main() {
@@ -62,13 +68,18 @@ fn main() {
     let (vector, routes, flows) =
         (args.next().unwrap_or(256), args.next().unwrap_or(1), args.next().unwrap_or(1));
     let (world, mut runtimes) =
-        World::new(&WorldConfig { buffers: 16_384, ..WorldConfig::default() }, PLUGINS).expect("an instance");
+        World::new(&WorldConfig { buffers: 16_384, ..WorldConfig::default() }, PLUGINS)
+            .expect("an instance");
     let mut rt = runtimes.pop().expect("one thread");
     let out = set_up(&world, routes);
     rt.receive();
     let mac = [2, 0, 0, 0, 0, 1];
     let packets = (0..flows).map(|flow| {
-        let dst = if routes > 1 { out[flow * 7919 % out.len()] } else { Ipv4Addr::new(16, 0, 0, flow as u8) };
+        let dst = if routes > 1 {
+            out[flow * 7919 % out.len()]
+        } else {
+            Ipv4Addr::new(16, 0, 0, flow as u8)
+        };
         testkit::pkt::ether("02:ff:00:00:00:01", MacAddr(mac))
             .ip4("10.0.0.9", dst)
             .udp(1, 2)
@@ -98,19 +109,31 @@ fn set_up(world: &World, routes: usize) -> Vec<Ipv4Addr> {
     for nexthop in &next_hops {
         let mac = MacAddr([2, 0, 0, 0, 1, nexthop.octets()[3]]);
         neighbors
-            .set(world, Neighbor { is_static: true, ..Neighbor::new(sw_if, (*nexthop).into(), mac) })
+            .set(
+                world,
+                Neighbor { is_static: true, ..Neighbor::new(sw_if, (*nexthop).into(), mac) },
+            )
             .expect("set");
     }
     let fib = world.get::<Fib<Ip4>>();
     let start = std::time::Instant::now();
     let mut destinations = Vec::new();
     for i in 0..routes {
-        let (net, len) = if routes == 1 { (16 << 24, 8) } else { ((16 << 24) + ((i as u32) << 8), 24) };
+        let (net, len) =
+            if routes == 1 { (16 << 24, 8) } else { ((16 << 24) + ((i as u32) << 8), 24) };
         let net = Ipv4Addr::from(net);
-        let path =
-            Path::new(PathKind::Neighbor { sw_if, nexthop: next_hops[i * 31 % next_hops.len()].into() });
-        fib.set(world, TableIndex(0), Ip4Prefix::new(net, len).expect("a prefix"), Source::Cli, &[path])
-            .expect("set");
+        let path = Path::new(PathKind::Neighbor {
+            sw_if,
+            nexthop: next_hops[i * 31 % next_hops.len()].into(),
+        });
+        fib.set(
+            world,
+            TableIndex(0),
+            Ip4Prefix::new(net, len).expect("a prefix"),
+            Source::Cli,
+            &[path],
+        )
+        .expect("set");
         destinations.push(Ipv4Addr::from(net.to_bits() + 9));
     }
     if routes > 1 {
@@ -120,9 +143,11 @@ fn set_up(world: &World, routes: usize) -> Vec<Ipv4Addr> {
 }
 
 fn measure(world: &World, rt: &mut Runtime, vector: usize) {
-    let names = ["ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "if2-output", "if2-tx"];
+    let names =
+        ["ethernet-input", "ip4-input", "ip4-lookup", "ip4-rewrite", "if2-output", "if2-tx"];
     let nodes = names.map(|n| world.node(n).unwrap_or_else(|| panic!("no node {n}")).at());
-    let (clocks, vectors) = (world.stats.simple("/sys/node/clocks"), world.stats.simple("/sys/node/vectors"));
+    let (clocks, vectors) =
+        (world.stats.simple("/sys/node/clocks"), world.stats.simple("/sys/node/vectors"));
     let turns = (40_000 / vector).max(1);
     let mut blocks: Vec<Vec<f64>> = vec![Vec::new(); names.len()];
     for _ in 0..std::env::var("BLOCKS").map_or(300, |b| b.parse().expect("a number")) {

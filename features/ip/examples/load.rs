@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Time of `ip route add file` for a table like the Internet's, as the control thread runs it, and the memory that remains.
+//! Time of `ip route add file` for a table like the Internet's, as the control thread runs it, and
+//! the memory that remains.
 //!
 //! `cargo run --release -p ferrovia-ip --example load -- [routes=1000000] [ip=4] [rounds=3]`
 
@@ -38,14 +39,19 @@ fn main() {
             let (took, longest) = run(&world, &tree, line);
             let line = line.split('/').next().unwrap_or(line);
             let megabytes = resident() / 1_000_000;
-            println!("{megabytes:>8} MB {:>8.3} s, the longest turn {:.1} ms: {line}", took, longest * 1e3);
+            println!(
+                "{megabytes:>8} MB {:>8.3} s, the longest turn {:.1} ms: {line}",
+                took,
+                longest * 1e3
+            );
         }
     }
 }
 
 /// The command, as the control loop runs it: seconds it took, and its longest turn did.
 fn run(world: &World, tree: &Tree<World>, line: &str) -> (f64, f64) {
-    let (mut runner, mut said, start, mut longest) = (Runner::default(), Vec::new(), Instant::now(), 0.0);
+    let (mut runner, mut said, start, mut longest) =
+        (Runner::default(), Vec::new(), Instant::now(), 0.0);
     let mut at = start;
     runner.line(tree, world, line, false, &mut said);
     loop {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages a second of the binary API, without the socket: a client adds routes, dumps them, and removes them again
-//! without waiting for answers.
+//! Messages a second of the binary API, without the socket: a client adds routes, dumps them, and
+//! removes them again without waiting for answers.
 //!
 //! `cargo run --release -p ferrovia-ip --example messages -- [routes=100000]`
 

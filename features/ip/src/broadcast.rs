@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Directed broadcasts: packets from elsewhere to all hosts of a connected network (RFC 1812 5.3.5.2, RFC 2644).
+//! Directed broadcasts: packets from elsewhere to all hosts of a connected network (RFC 1812
+//! 5.3.5.2, RFC 2644).
 
 use cli::Result;
 use graph::{Deleted, Shared, SwIfIndex, World};
@@ -17,11 +18,14 @@ pub struct DirectedBroadcast(Mutex<BTreeSet<SwIfIndex>>);
 
 impl Shared for DirectedBroadcast {
     fn make(world: &World) -> Self {
-        // Created first: it is notified of changes first, and adds the routes that are changed here.
+        // Created first: it is notified of changes first, and adds the routes that are changed
+        // here.
         world.get::<Addresses<Ip4>>();
         world.get::<Interfaces>().subscribe(|world, event| match event {
             // Routes are added again with the addresses, adjacencies when the link comes up.
-            IfEvent::Address(sw_if, false) | IfEvent::Admin(sw_if, true) | IfEvent::Link(sw_if, true) => {
+            IfEvent::Address(sw_if, false)
+            | IfEvent::Admin(sw_if, true)
+            | IfEvent::Link(sw_if, true) => {
                 let this = world.get::<Self>();
                 if this.is_on(sw_if) {
                     this.apply(world, sw_if);
@@ -64,17 +68,20 @@ impl DirectedBroadcast {
         Ok(())
     }
 
-    /// Points the routes to the broadcast addresses of an interface's networks at the link, or at drop.
+    /// Points the routes to the broadcast addresses of an interface's networks at the link, or at
+    /// drop.
     fn apply(&self, world: &World, sw_if: SwIfIndex) {
         let (addresses, fib) = (world.get::<Addresses<Ip4>>(), world.get::<Fib<Ip4>>());
-        let (Ok(table), Ok(interface)) = (addresses.table_of(sw_if), world.get::<Interfaces>().get(sw_if))
+        let (Ok(table), Ok(interface)) =
+            (addresses.table_of(sw_if), world.get::<Interfaces>().get(sw_if))
         else {
             return;
         };
         // Without the interface these routes aren't there.
         let own = if interface.admin_up { addresses.own(sw_if) } else { Vec::new() };
         let is_own = |address| own.iter().any(|p| p.addr() == address);
-        for all in own.iter().filter(|p| p.len() < 31).map(Prefix::last).filter(|all| !is_own(*all)) {
+        for all in own.iter().filter(|p| p.len() < 31).map(Prefix::last).filter(|all| !is_own(*all))
+        {
             let kind = match self.is_on(sw_if) {
                 true => PathKind::Neighbor { sw_if, nexthop: all.into() },
                 false => PathKind::Fixed(AdjIndex::DROP),

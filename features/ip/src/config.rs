@@ -9,8 +9,8 @@ use cli::quote;
 use graph::{Phase, RunningConfig, SwIfIndex, World};
 use net::fib::Follows;
 use net::{
-    Addresses, AdjIndex, Extension, Fib, FlowHash, FlowRouterId, Interfaces, LinkLocals, Net, Path, PathKind,
-    Routes, Source, TableIndex,
+    Addresses, AdjIndex, Extension, Fib, FlowHash, FlowRouterId, Interfaces, LinkLocals, Net, Path,
+    PathKind, Routes, Source, TableIndex,
 };
 use std::collections::BTreeMap;
 use wire::{Ip4, Ip6, Prefix};
@@ -70,8 +70,8 @@ fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
     });
 }
 
-/// Unnumbered interfaces. These lines stand before those that bind interfaces to tables: a lender in another table is refused, but
-/// both may be moved to different tables afterwards, as in VPP.
+/// Unnumbered interfaces. These lines stand before those that bind interfaces to tables: a lender
+/// in another table is refused, but both may be moved to different tables afterwards, as in VPP.
 fn unnumbered(world: &World, config: &mut RunningConfig) {
     let (interfaces, addresses) = (world.get::<Interfaces>(), world.get::<Addresses<Ip4>>());
     config.list(Phase::BINDINGS, interfaces.indices(), move |_, sw_if, lines| {
@@ -116,11 +116,15 @@ fn interfaces<F: Net>(world: &World, config: &mut RunningConfig) {
 }
 
 fn path_mtus<F: Net>(world: &World, config: &mut RunningConfig) {
-    config.list(Phase::ROUTES, world.get::<PathMtus<F>>().list(world), |_, (id, to, mtu), lines| {
-        let of = if id == 0 { String::new() } else { format!(" table {id}") };
-        let line = format!("ip path-mtu {to}");
-        lines.push(format!("{line} {mtu}{of}"), format!("{line} del{of}"));
-    });
+    config.list(
+        Phase::ROUTES,
+        world.get::<PathMtus<F>>().list(world),
+        |_, (id, to, mtu), lines| {
+            let of = if id == 0 { String::new() } else { format!(" table {id}") };
+            let line = format!("ip path-mtu {to}");
+            lines.push(format!("{line} {mtu}{of}"), format!("{line} del{of}"));
+        },
+    );
 }
 
 /// Link-local addresses that were set by hand, and directed broadcasts.
@@ -148,17 +152,26 @@ fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
     let tables = world.get::<Fib<F>>().list_tables();
     let ids = Ids::new::<F>(world);
     let interfaces = world.get::<Interfaces>();
-    config.list(Phase::ROUTES, of_tables(&world.get::<Fib<F>>(), tables), move |_, (table, route), lines| {
-        let set = route.sources.iter().filter(|s| matches!(s.source, Source::Cli | Source::Api));
-        let mut of = String::new();
-        if table.index != TableIndex::DEFAULT {
-            of = format!(" table {}", table.id);
-        }
-        for (path, _) in set.flat_map(|s| &s.paths) {
-            let rest = format!("{}{of} {}", route.prefix, via::<F>(&interfaces, &ids, table.index, path));
-            lines.push(format!("ip route add {rest}"), format!("ip route del {rest}"));
-        }
-    });
+    config.list(
+        Phase::ROUTES,
+        of_tables(&world.get::<Fib<F>>(), tables),
+        move |_, (table, route), lines| {
+            let set =
+                route.sources.iter().filter(|s| matches!(s.source, Source::Cli | Source::Api));
+            let mut of = String::new();
+            if table.index != TableIndex::DEFAULT {
+                of = format!(" table {}", table.id);
+            }
+            for (path, _) in set.flat_map(|s| &s.paths) {
+                let rest = format!(
+                    "{}{of} {}",
+                    route.prefix,
+                    via::<F>(&interfaces, &ids, table.index, path)
+                );
+                lines.push(format!("ip route add {rest}"), format!("ip route del {rest}"));
+            }
+        },
+    );
 }
 
 /// The numbers of the tables of a protocol, and of the other.
@@ -178,13 +191,20 @@ impl Ids {
 }
 
 /// A path of a route in `table`, as commands have it.
-pub fn via<F: Net>(interfaces: &Interfaces, ids: &Ids, table: TableIndex, path: &Path<F::Addr>) -> String {
+pub fn via<F: Net>(
+    interfaces: &Interfaces,
+    ids: &Ids,
+    table: TableIndex,
+    path: &Path<F::Addr>,
+) -> String {
     let name = |sw_if| quote(&interfaces.name(sw_if));
     let id = |table: TableIndex| ids.own.get(&table).copied().unwrap_or(u32::MAX);
     let mut text = match path.kind {
         PathKind::Neighbor { sw_if, nexthop } => format!("via {nexthop} {}", name(sw_if)),
         PathKind::Recursive { table: t, nexthop } if t == table => format!("via {nexthop}"),
-        PathKind::Recursive { table: t, nexthop } => format!("via {nexthop} next-hop-table {}", id(t)),
+        PathKind::Recursive { table: t, nexthop } => {
+            format!("via {nexthop} next-hop-table {}", id(t))
+        }
         PathKind::RecursiveOther { table: t, nexthop } => {
             let id = ids.other.get(&t).copied().unwrap_or(u32::MAX);
             format!("via {nexthop} next-hop-table {id}")

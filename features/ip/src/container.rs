@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Containers: addresses behind an interface that are delivered here, as if they were ours, to the nodes of the local
-//! protocols and ports.
+//! Containers: addresses behind an interface that are delivered here, as if they were ours, to the
+//! nodes of the local protocols and ports.
 
 use cli::{Error, Matches, Output, Result, Table, Writer, quote};
 use graph::{Deleted, Phase, RunningConfig, Shared, SwIfIndex, World};
@@ -67,13 +67,20 @@ impl<F: Net> Containers<F> {
     ///
     /// # Errors
     /// An interface that isn't there (−2); taking back what isn't there (−6).
-    pub fn set(&self, world: &World, prefix: Prefix<F::Addr>, sw_if: SwIfIndex, on: bool) -> Result<()> {
+    pub fn set(
+        &self,
+        world: &World,
+        prefix: Prefix<F::Addr>,
+        sw_if: SwIfIndex,
+        on: bool,
+    ) -> Result<()> {
         let (fib, at) = (world.get::<Fib<F>>(), (prefix.network(), sw_if));
         // Others may have paths to the same prefix.
         let path = Path::new(PathKind::Receive { sw_if, address: at.0.addr() });
         if !on {
             let none = || Error::not_found(format!("there is no container {}", at.0));
-            let table = self.all().remove(&at).ok_or_else(|| none().retval(retval::NO_SUCH_ENTRY))?;
+            let table =
+                self.all().remove(&at).ok_or_else(|| none().retval(retval::NO_SUCH_ENTRY))?;
             return fib.remove(world, table, at.0, Source::Plugin, &[path]);
         }
         let table = world.get::<Addresses<F>>().table_of(sw_if)?;
@@ -85,7 +92,13 @@ impl<F: Net> Containers<F> {
 
 /// Sets one of either version.
 fn set_any(w: &World, (addr, len): (IpAddr, Option<u8>), sw_if: SwIfIndex, on: bool) -> Result<()> {
-    fn set<F: Net>(w: &World, addr: F::Addr, len: Option<u8>, sw_if: SwIfIndex, on: bool) -> Result<()> {
+    fn set<F: Net>(
+        w: &World,
+        addr: F::Addr,
+        len: Option<u8>,
+        sw_if: SwIfIndex,
+        on: bool,
+    ) -> Result<()> {
         let prefix = Prefix::new(addr, len.unwrap_or(F::BITS));
         let prefix = prefix.ok_or_else(|| Error::parse("a network has no such length"))?;
         w.get::<Containers<F>>().set(w, prefix, sw_if, on)
@@ -100,7 +113,8 @@ pub const USAGE: &str = "{<prefix:prefix> | <address:ip>} <interface:interface> 
 
 /// `ip container`.
 pub fn run(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let sw_if =
+        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
     let container = match m.arg("prefix").map(|arg| arg.value) {
         Some(cli::Value::Prefix(addr, len)) => (addr, Some(len)),
         _ => (m.req("address")?, None),
@@ -111,14 +125,19 @@ pub fn run(w: &World, m: &Matches) -> Result<Output> {
 
 /// `show ip container`.
 pub fn show(w: &World, m: &Matches) -> Result<Output> {
-    fn all<F: Net>(w: &World, only: Option<IpAddr>) -> impl Iterator<Item = (String, SwIfIndex)> + use<F> {
+    fn all<F: Net>(
+        w: &World,
+        only: Option<IpAddr>,
+    ) -> impl Iterator<Item = (String, SwIfIndex)> + use<F> {
         let all = w.get::<Containers<F>>().list().into_iter();
-        let covers =
-            move |prefix: &Prefix<F::Addr>, addr| F::of_ip(addr).is_some_and(|addr| prefix.contains(addr));
+        let covers = move |prefix: &Prefix<F::Addr>, addr| {
+            F::of_ip(addr).is_some_and(|addr| prefix.contains(addr))
+        };
         all.filter(move |(prefix, _)| only.is_none_or(|addr| covers(prefix, addr)))
             .map(|(prefix, sw_if)| (prefix.to_string(), sw_if))
     }
-    let find = || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
+    let find =
+        || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
     let (only, only_if) = (m.opt("address")?, m.has("interface").then(find).transpose()?);
     let items = all::<Ip4>(w, only).chain(all::<Ip6>(w, only));
     let table = Table::new().left("Container").left("Interface");

@@ -10,7 +10,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard};
 use wire::{Family, Ip4, Ip6, Prefix};
 
-/// Sets or removes the interface whose addresses an unnumbered interface uses. If one version refuses, neither is changed.
+/// Sets or removes the interface whose addresses an unnumbered interface uses. If one version
+/// refuses, neither is changed.
 ///
 /// # Errors
 /// As [`Addresses::set_unnumbered`].
@@ -26,7 +27,8 @@ pub fn set_unnumbered(world: &World, sw_if: SwIfIndex, lender: Option<SwIfIndex>
 
 type Own<F> = (SwIfIndex, Prefix<<F as Family>::Addr>);
 
-/// The marked addresses: a restarted client adds all its addresses again, and the ones left marked are removed.
+/// The marked addresses: a restarted client adds all its addresses again, and the ones left marked
+/// are removed.
 pub struct Sweep<F: Net>(Mutex<BTreeSet<Own<F>>>);
 
 impl<F: Net> Shared for Sweep<F> {
@@ -46,7 +48,8 @@ impl<F: Net> Sweep<F> {
     }
 }
 
-/// Marks all addresses: [`replace_addresses_end`] removes the ones that aren't added again until then.
+/// Marks all addresses: [`replace_addresses_end`] removes the ones that aren't added again until
+/// then.
 pub fn replace_addresses_begin<F: Net>(world: &World) {
     let addresses = world.get::<Addresses<F>>();
     let of = |sw_if| addresses.own(sw_if).into_iter().map(move |address| (sw_if, address));
@@ -69,7 +72,8 @@ fn remove_marked<F: Net>(world: &World, which: impl Fn(&Own<F>) -> bool) -> bool
     !gone.is_empty()
 }
 
-/// Gives an interface an address; one that is marked stays. A link-local one takes the place of the one that it has.
+/// Gives an interface an address; one that is marked stays. A link-local one takes the place of the
+/// one that it has.
 ///
 /// # Errors
 /// As [`Addresses::add`]; a link-local address with less than 128 bits (−59).
@@ -78,7 +82,8 @@ pub fn add_address<F: Net>(world: &World, sw_if: SwIfIndex, new: Prefix<F::Addr>
     if let Some(link) = link_local::<F>(new)? {
         return set_link_local(world, sw_if, link);
     }
-    if world.get::<Sweep<F>>().marked().remove(&(sw_if, new)) && addresses.own(sw_if).contains(&new) {
+    if world.get::<Sweep<F>>().marked().remove(&(sw_if, new)) && addresses.own(sw_if).contains(&new)
+    {
         return Ok(());
     }
     let added = addresses.add(world, sw_if, new);
@@ -98,7 +103,8 @@ pub fn add_address<F: Net>(world: &World, sw_if: SwIfIndex, new: Prefix<F::Addr>
 /// Takes an address from an interface.
 ///
 /// # Errors
-/// As [`Addresses::remove`]; the link-local address, which an interface with IPv6 has as long as it has IPv6 (−61).
+/// As [`Addresses::remove`]; the link-local address, which an interface with IPv6 has as long as it
+/// has IPv6 (−61).
 pub fn remove_address<F: Net>(world: &World, sw_if: SwIfIndex, old: Prefix<F::Addr>) -> Result<()> {
     if let Some(link) = link_local::<F>(old)?
         && world.get::<LinkLocals>().address(sw_if) == Some(link)

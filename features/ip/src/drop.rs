@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-drop`, `ip4-punt`, `ip6-drop`, `ip6-punt`: the nodes for packets that aren't forwarded, with an arc for features that
-//! see them.
+//! `ip4-drop`, `ip4-punt`, `ip6-drop`, `ip6-punt`: the nodes for packets that aren't forwarded,
+//! with an arc for features that see them.
 
 use crate::family::{Ip, IpTrace, arc};
 use buffer::Buffer;

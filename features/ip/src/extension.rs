@@ -18,7 +18,8 @@ pub struct Asked {
 /// Processes the options of a hop-by-hop or destination header.
 ///
 /// # Errors
-/// The action for an unknown option by its type (RFC 8200 4.2), or the offset of an error in the header.
+/// The action for an unknown option by its type (RFC 8200 4.2), or the offset of an error in the
+/// header.
 pub fn options(header: &ExtHeader<'_>, to_group: bool) -> Result<Asked, Refusal> {
     let mut asked = Asked::default();
     let problem = |code, at: usize| Err(Refusal::Problem(code, (header.offset + at) as u32));
@@ -59,7 +60,10 @@ pub fn upper(packet: &[u8]) -> Result<Upper, Refusal> {
         // Other headers end the walk: the node registered for the protocol takes the packet.
         let followed = matches!(
             protocol,
-            IpProtocol::HOP_BY_HOP | IpProtocol::ROUTING | IpProtocol::FRAGMENT | IpProtocol::DEST_OPTIONS
+            IpProtocol::HOP_BY_HOP
+                | IpProtocol::ROUTING
+                | IpProtocol::FRAGMENT
+                | IpProtocol::DEST_OPTIONS
         );
         let header = match walk.next() {
             None if protocol == IpProtocol::NO_NEXT => return Err(Refusal::NoNextHeader),
@@ -106,7 +110,12 @@ mod tests {
         let bytes = [&[17, (body.len() / 8) as u8][..], body].concat();
         assert_eq!(bytes.len() % 8, 0);
         options(
-            &ExtHeader { kind: IpProtocol::HOP_BY_HOP, next: IpProtocol::UDP, offset: 40, bytes: &bytes },
+            &ExtHeader {
+                kind: IpProtocol::HOP_BY_HOP,
+                next: IpProtocol::UDP,
+                offset: 40,
+                bytes: &bytes,
+            },
             to_group,
         )
     }
@@ -126,8 +135,9 @@ mod tests {
 
     #[test]
     fn the_way_to_the_upper_layer() {
-        let found =
-            |first, rest: &[u8]| upper(&packet(first, rest)).map(|u| (u.protocol.0, u.offset, u.named_at));
+        let found = |first, rest: &[u8]| {
+            upper(&packet(first, rest)).map(|u| (u.protocol.0, u.offset, u.named_at))
+        };
         assert_eq!(found(17, &[0; 8]), Ok((17, 40, 6)));
         assert_eq!(found(60, &[17, 0, 1, 4, 0, 0, 0, 0, 9]), Ok((17, 48, 40)));
         assert_eq!(found(43, &[6, 0, 0, 0, 0, 0, 0, 0, 9]), Ok((6, 48, 40)), "a route at its end");

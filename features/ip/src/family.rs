@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Traits of an IP version for the nodes, beside [`net::Net`]: all differences of the two versions, in one place.
+//! Traits of an IP version for the nodes, beside [`net::Net`]: all differences of the two versions,
+//! in one place.
 
 use crate::flow::Fields;
 use crate::frag::Template;
@@ -36,8 +37,8 @@ pub struct Errors {
 /// The first 16 bytes of a header as little-endian words, and the first word of the destination.
 pub type Words = ([u32; 4], u32);
 
-/// [`Words`] of a header whose destination begins with word `destination`. One by one: `array::map` isn't always inlined, and then
-/// not compiled for the caller's instruction set.
+/// [`Words`] of a header whose destination begins with word `destination`. One by one: `array::map`
+/// isn't always inlined, and then not compiled for the caller's instruction set.
 #[inline(always)]
 pub fn words(header: &[[u8; 4]], destination: usize) -> Words {
     let first = [
@@ -90,28 +91,33 @@ pub trait Ip: Net {
     /// Source address as an LPM key; a martian if the packet is too short.
     fn source(b: &Buffer) -> Self::Key;
 
-    /// Words that [`Self::wrong`] examines; zeros, which are wrong, for a packet shorter than a header.
+    /// Words that [`Self::wrong`] examines; zeros, which are wrong, for a packet shorter than a
+    /// header.
     fn words(b: &Buffer) -> Words;
     /// The total length that a header claims.
     fn total(first: [u32; 4]) -> u32;
-    /// Returns 0 for a usual header: whatever the rest of the packet, a router handles it. Without branches, since it becomes vector
-    /// code. `have` are the bytes of the packet and of padding behind it; with `VERIFY` the checksum is verified.
+    /// Returns 0 for a usual header: whatever the rest of the packet, a router handles it. Without
+    /// branches, since it becomes vector code. `have` are the bytes of the packet and of
+    /// padding behind it; with `VERIFY` the checksum is verified.
     fn wrong<const VERIFY: bool>(words: Words, have: u32) -> u32;
     /// Byte offset of the header word that every hop changes.
     const CHANGES: usize;
-    /// Returns that word for the next hop; and not 0 for a packet that a router can't forward: its hop limit is used up, or it must
-    /// not leave its link. As [`Self::wrong`], of a usual header.
+    /// Returns that word for the next hop; and not 0 for a packet that a router can't forward: its
+    /// hop limit is used up, or it must not leave its link. As [`Self::wrong`], of a usual
+    /// header.
     fn onward(first: [u32; 4]) -> (u32, u32);
     /// The total length of a packet that is usual: the same for one packet.
     #[inline(always)]
     fn usual<const VERIFY: bool>(b: &Buffer) -> Option<usize> {
         let words = Self::words(b);
-        (Self::wrong::<VERIFY>(words, b.packet_len() as u32) == 0).then(|| Self::total(words.0) as usize)
+        (Self::wrong::<VERIFY>(words, b.packet_len() as u32) == 0)
+            .then(|| Self::total(words.0) as usize)
     }
     /// Classifies any packet, and cuts off the padding behind it.
     fn check(b: &mut Buffer, verify: bool, cache: &mut Cache) -> Result<Class, Self::Input>;
 
-    /// Decrements the hop limit of a packet that may be forwarded; `false` for one that needs a closer look, which is unchanged.
+    /// Decrements the hop limit of a packet that may be forwarded; `false` for one that needs a
+    /// closer look, which is unchanged.
     fn pass(b: &mut Buffer) -> bool;
     /// Decrements the hop limit.
     fn decrement(b: &mut Buffer);

@@ -9,11 +9,13 @@ use wire::IpProtocol;
 
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Hashes the fields that `flow` names of a packet whose IP header begins at byte `at`, and the router's number. Fragments of one packet
-/// have to take one path, and only the first has ports: they are hashed without.
+/// Hashes the fields that `flow` names of a packet whose IP header begins at byte `at`, and the
+/// router's number. Fragments of one packet have to take one path, and only the first has ports:
+/// they are hashed without.
 #[inline(always)]
 pub fn hash<F: Ip>(b: &Buffer, at: usize, flow: Flow) -> u32 {
-    // Other sets of fields in a function of their own: passing the fields to it would put them in memory for all packets.
+    // Other sets of fields in a function of their own: passing the fields to it would put them in
+    // memory for all packets.
     if flow.fields != FlowHash::default() {
         return hash_of::<F>(b, at, flow);
     }
@@ -53,9 +55,12 @@ pub fn ports(b: &Buffer, protocol: u8, at: usize) -> u32 {
 impl Fields {
     fn choose(self, choice: FlowHash) -> Self {
         let keep = |field, mask: u64| if choice.has(field) { mask } else { 0 };
-        let (source, destination) =
-            (self.source & keep(FlowHash::SRC, u64::MAX), self.destination & keep(FlowHash::DST, u64::MAX));
-        let ports = self.ports & (keep(FlowHash::SPORT, 0xffff) | keep(FlowHash::DPORT, 0xffff << 16)) as u32;
+        let (source, destination) = (
+            self.source & keep(FlowHash::SRC, u64::MAX),
+            self.destination & keep(FlowHash::DST, u64::MAX),
+        );
+        let ports = self.ports
+            & (keep(FlowHash::SPORT, 0xffff) | keep(FlowHash::DPORT, 0xffff << 16)) as u32;
         let crossed = ports.rotate_left(16);
         let (source, destination, ports) = if choice.has(FlowHash::SYMMETRIC) {
             (source.min(destination), source.max(destination), ports.min(crossed))
@@ -84,7 +89,8 @@ pub fn shorten(address: u128) -> u64 {
     fold(address as u64 ^ 0xa076_1d64_78bd_642f, (address >> 64) as u64 ^ 0xe703_7ed1_a0b4_28db)
 }
 
-/// Two rounds of multiplication, halves folded: every bit of the input reaches the low bits, which choose buckets.
+/// Two rounds of multiplication, halves folded: every bit of the input reaches the low bits, which
+/// choose buckets.
 #[inline(always)]
 fn mix(a: u64, b: u64) -> u32 {
     let hash = fold(fold(a ^ MIX, b ^ 0xd6e8_feb8_6659_fd93), MIX);
@@ -157,7 +163,8 @@ mod tests {
             bench.rt.cache().free(b);
             hash
         };
-        // Of the flows that one router sends over the first of two paths, the next one sends half over each of its own.
+        // Of the flows that one router sends over the first of two paths, the next one sends half
+        // over each of its own.
         for (before, after) in [(0, 1), (1, 2), (0x0a00_0001, 0x0a00_0002)] {
             let passed: Vec<u16> = (0..10_000).filter(|port| of(*port, before) % 2 == 0).collect();
             let first = passed.iter().filter(|port| of(**port, after) % 2 == 0).count();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-frag`, `ip6-frag`: fragment packets larger than the link's MTU (RFC 791 3.2, RFC 1812 4.2.2.7); of IPv6 only our own
-//! (RFC 8200 4.5).
+//! `ip4-frag`, `ip6-frag`: fragment packets larger than the link's MTU (RFC 791 3.2, RFC 1812
+//! 4.2.2.7); of IPv6 only our own (RFC 8200 4.5).
 
 use crate::family::Ip;
 use buffer::{Buffer, Cache, Flags, Owned};
@@ -11,7 +11,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
-use wire::{ExtHeaders, Header, Ip6Fragment, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, U16, U32, l4};
+use wire::{
+    ExtHeaders, Header, Ip6Fragment, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, U16, U32, l4,
+};
 
 pub struct Fragment<F> {
     adjacencies: Arc<Adjacencies>,
@@ -21,7 +23,10 @@ pub struct Fragment<F> {
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code, reason = "fragments go by the adjacency's own node; the picture of the graph shows this")]
+#[allow(
+    dead_code,
+    reason = "fragments go by the adjacency's own node; the picture of the graph shows this"
+)]
 pub enum To {
     #[dynamic]
     Node(NodeIndex),
@@ -77,7 +82,8 @@ pub struct Whole {
     header: usize,
     /// Offset behind the last one.
     total: usize,
-    /// Fragment offset in bytes, if it is a fragment: its fragments' offsets continue it, and more follow if more followed.
+    /// Fragment offset in bytes, if it is a fragment: its fragments' offsets continue it, and more
+    /// follow if more followed.
     base: usize,
     more: bool,
 }
@@ -148,7 +154,8 @@ impl Template for Template4 {
         let total = (self.len + payload) as u16;
         if let Some(ip) = Ipv4Header::view_mut(&mut self.bytes) {
             ip.total_len = U16::new(total);
-            ip.flags_fragment = U16::new(if more { Ipv4Header::MF } else { 0 } | (offset / 8) as u16);
+            ip.flags_fragment =
+                U16::new(if more { Ipv4Header::MF } else { 0 } | (offset / 8) as u16);
         }
         Ipv4Header::set_checksum_at(&mut self.bytes[..self.len]);
         &self.bytes[..self.len]
@@ -158,15 +165,16 @@ impl Template for Template4 {
 /// Bytes at most of the headers that every IPv6 fragment begins with.
 const LONGEST6: usize = 512;
 
-/// IPv6's (RFC 8200 4.5): the headers for routers on the path stand in every fragment, behind them the fragment header.
+/// IPv6's (RFC 8200 4.5): the headers for routers on the path stand in every fragment, behind them
+/// the fragment header.
 pub struct Template6 {
     bytes: [u8; LONGEST6],
     len: usize,
 }
 
 impl Template6 {
-    /// Offset behind the headers that stand in every fragment, and offset of the next header's type; `None` for a packet that is a
-    /// fragment already, or malformed.
+    /// Offset behind the headers that stand in every fragment, and offset of the next header's
+    /// type; `None` for a packet that is a fragment already, or malformed.
     fn split_at(packet: &[u8]) -> Option<(usize, usize)> {
         let mut found = (Ipv6Header::LEN, 6);
         for header in ExtHeaders::new(packet) {
@@ -194,7 +202,8 @@ impl Template for Template6 {
         let (end, named_at) = Self::split_at(packet)?;
         let mut this = Self { bytes: [0; LONGEST6], len: end + Ip6Fragment::LEN };
         this.bytes.get_mut(..end)?.copy_from_slice(&packet[..end]);
-        let next_header = IpProtocol(std::mem::replace(&mut this.bytes[named_at], IpProtocol::FRAGMENT.0));
+        let next_header =
+            IpProtocol(std::mem::replace(&mut this.bytes[named_at], IpProtocol::FRAGMENT.0));
         *Ip6Fragment::view_at_mut(&mut this.bytes, end)? =
             Ip6Fragment { next_header, reserved: 0, offset_more: U16::ZERO, id: U32::new(id) };
         Some(this)
@@ -209,7 +218,9 @@ impl Template for Template6 {
         if let Some(ip) = Ipv6Header::view_mut(&mut self.bytes) {
             ip.payload_len = U16::new(behind as u16);
         }
-        if let Some(fragment) = Ip6Fragment::view_at_mut(&mut self.bytes, self.len - Ip6Fragment::LEN) {
+        if let Some(fragment) =
+            Ip6Fragment::view_at_mut(&mut self.bytes, self.len - Ip6Fragment::LEN)
+        {
             fragment.offset_more = U16::new(offset as u16 | u16::from(more));
         }
         &self.bytes[..self.len]
@@ -231,7 +242,8 @@ impl<F: Ip> Fragment<F> {
         cx: &mut Cx<'_, TRACED>,
     ) -> Result<Sent, To> {
         finish_checksum(b);
-        let Whole { header, total, base, more } = F::Template::whole(b.data()).ok_or(To::Malformed)?;
+        let Whole { header, total, base, more } =
+            F::Template::whole(b.data()).ok_or(To::Malformed)?;
         if total > b.packet_len() {
             return Err(To::Malformed);
         }
@@ -260,7 +272,8 @@ impl<F: Ip> Fragment<F> {
     }
 }
 
-/// Completes a deferred checksum: before the packet is fragmented, or goes where no device completes it.
+/// Completes a deferred checksum: before the packet is fragmented, or goes where no device
+/// completes it.
 pub fn finish_checksum(b: &mut Buffer) {
     if !b.flags.has(Flags::CSUM_PARTIAL) {
         return;
@@ -285,7 +298,8 @@ fn make<const TRACED: bool>(
         cx.free(part);
         return None;
     }
-    const KEPT: Flags = Flags::LOCAL.with(Flags::TRACED).with(Flags::L2_BROADCAST).with(Flags::L2_MULTICAST);
+    const KEPT: Flags =
+        Flags::LOCAL.with(Flags::TRACED).with(Flags::L2_BROADCAST).with(Flags::L2_MULTICAST);
     part.flags.set(Flags(b.flags.0 & KEPT.0));
     (part.rx_if, part.tx_if) = (b.rx_if, b.tx_if);
     (part.trace, part.flow_hash) = (b.trace, b.flow_hash);
@@ -294,7 +308,13 @@ fn make<const TRACED: bool>(
 }
 
 /// Writes the header and these bytes of `b` to an empty packet; false if there are too few buffers.
-fn fill(part: &mut Buffer, b: &Buffer, header: &[u8], from: Range<usize>, cache: &mut Cache) -> bool {
+fn fill(
+    part: &mut Buffer,
+    b: &Buffer,
+    header: &[u8],
+    from: Range<usize>,
+    cache: &mut Cache,
+) -> bool {
     if !part.set_data(header) {
         return false;
     }
@@ -327,10 +347,14 @@ impl<F: Ip> Node for Fragment<F> {
         let split = Self::split(b, mtu.into(), adj.next, cx);
         let sent = split.unwrap_or_default();
         cx.trace(b, FragmentTrace { len, mtu, sent: sent.packets as usize });
-        // An adjacency counts what it sends. Of a neighbour's the lookup has counted the whole packet; that of groups counts at its
-        // rewrite.
+        // An adjacency counts what it sends. Of a neighbour's the lookup has counted the whole
+        // packet; that of groups counts at its rewrite.
         if adj.kind == AdjKind::Rewrite && sent.packets > 0 {
-            self.counters.add(adj.counter as usize, sent.packets - 1, sent.bytes.saturating_sub(len as u64));
+            self.counters.add(
+                adj.counter as usize,
+                sent.packets - 1,
+                sent.bytes.saturating_sub(len as u64),
+            );
         }
         split.err().unwrap_or(To::Done)
     }

@@ -28,7 +28,8 @@ pub struct Onward {
     pub total: u32,
 }
 
-/// Headers of up to [`BLOCK`] packets, as little-endian words. A vector register's worth of each column is in one cache line.
+/// Headers of up to [`BLOCK`] packets, as little-endian words. A vector register's worth of each
+/// column is in one cache line.
 #[repr(align(64))]
 pub struct Headers<F> {
     /// The first 16 bytes.
@@ -76,7 +77,8 @@ impl<F> Default for Headers<F> {
 }
 
 impl<F: Ip> Headers<F> {
-    /// Stores the headers of packets in order; a packet that is too short gets a wrong one. Calls `also` on each packet.
+    /// Stores the headers of packets in order; a packet that is too short gets a wrong one. Calls
+    /// `also` on each packet.
     #[inline(always)]
     pub fn gather<'b>(
         &mut self,
@@ -100,7 +102,11 @@ impl<F: Ip> Headers<F> {
     #[inline(always)]
     pub fn place(&mut self, i: usize) -> Place<'_> {
         let i = i % BLOCK;
-        Place { row: &mut self.rows[i], destination: &mut self.destination[i], have: &mut self.have[i] }
+        Place {
+            row: &mut self.rows[i],
+            destination: &mut self.destination[i],
+            have: &mut self.have[i],
+        }
     }
 
     /// The first 16 bytes of header `i`.
@@ -142,11 +148,13 @@ impl<F: Ip> Headers<F> {
     /// Changes the number of packet `i` to `to`.
     #[inline(always)]
     pub fn renumber(&mut self, i: usize, to: usize) {
-        (self.onward[to % BLOCK], self.total[to % BLOCK]) = (self.onward[i % BLOCK], self.total[i % BLOCK]);
+        (self.onward[to % BLOCK], self.total[to % BLOCK]) =
+            (self.onward[i % BLOCK], self.total[i % BLOCK]);
     }
 
-    /// Tells usual headers ([`Ip::wrong`]) from headers that need a closer look; with `ONWARD`, packets that can't be forwarded
-    /// need one too. Slots behind the last of `n` packets hold headers of an earlier block.
+    /// Tells usual headers ([`Ip::wrong`]) from headers that need a closer look; with `ONWARD`,
+    /// packets that can't be forwarded need one too. Slots behind the last of `n` packets hold
+    /// headers of an earlier block.
     #[inline(always)]
     pub fn judge<const VERIFY: bool, const ONWARD: bool>(&mut self, n: usize) -> Found {
         let mut padded = [0; LANES];
@@ -172,7 +180,8 @@ impl<F: Ip> Headers<F> {
         &self.total[..n.min(BLOCK)]
     }
 
-    /// Returns true if one of the first `n` packets is longer than `than` bytes, after [`Self::judge`] with `ONWARD`.
+    /// Returns true if one of the first `n` packets is longer than `than` bytes, after
+    /// [`Self::judge`] with `ONWARD`.
     #[inline(always)]
     pub fn any_longer(&self, n: usize, than: u32) -> bool {
         self.totals(n).iter().fold(false, |any, total| any | (*total > than))
@@ -199,7 +208,8 @@ fn first(words: &[Lanes; 4], lane: usize) -> [u32; 4] {
     [words[0][lane], words[1][lane], words[2][lane], words[3][lane]]
 }
 
-/// One vector register of packets: a loop of known length over arrays of that length, which becomes vector code.
+/// One vector register of packets: a loop of known length over arrays of that length, which becomes
+/// vector code.
 #[inline(always)]
 fn judge_lanes<F: Ip, const VERIFY: bool>(
     words: &[Lanes; 4],
@@ -217,7 +227,12 @@ fn judge_lanes<F: Ip, const VERIFY: bool>(
 
 /// As [`judge_lanes`].
 #[inline(always)]
-fn onward_lanes<F: Ip>(words: &[Lanes; 4], wrong: &mut Lanes, onward: &mut Lanes, total: &mut Lanes) {
+fn onward_lanes<F: Ip>(
+    words: &[Lanes; 4],
+    wrong: &mut Lanes,
+    onward: &mut Lanes,
+    total: &mut Lanes,
+) {
     for lane in 0..LANES {
         let first = first(words, lane);
         let (word, stays) = F::onward(first);

@@ -41,7 +41,10 @@ pub enum To {
 
 impl Build for HopByHop {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { unicast: arc::<Ip6>(world, "{ip}-unicast"), multicast: arc::<Ip6>(world, "{ip}-multicast") }
+        Self {
+            unicast: arc::<Ip6>(world, "{ip}-unicast"),
+            multicast: arc::<Ip6>(world, "{ip}-multicast"),
+        }
     }
 }
 
@@ -62,9 +65,12 @@ impl HopByHop {
             Err(Refusal::TooMany) => return To::TooMany,
             Err(_) => return To::Discard,
         };
-        // Alerts of a value that has a listener here are delivered; others are forwarded (RFC 6398 4.1).
-        let to_icmp =
-            || UpperLayer::find6(b.data()).is_ok_and(|u| u.protocol == IpProtocol::ICMP6 && !u.is_fragment());
+        // Alerts of a value that has a listener here are delivered; others are forwarded (RFC 6398
+        // 4.1).
+        let to_icmp = || {
+            UpperLayer::find6(b.data())
+                .is_ok_and(|u| u.protocol == IpProtocol::ICMP6 && !u.is_fragment())
+        };
         if asked.router_alert == Some(MLD) && to_group && to_icmp() {
             return To::RouterAlert;
         }

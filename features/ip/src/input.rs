@@ -52,7 +52,8 @@ fn unusual<F: Ip, const VERIFY: bool, const TRACED: bool>(
         Ok(class) => {
             let to_group = class == Class::Multicast;
             let otherwise = if to_group { F::Input::MULTICAST } else { F::Input::LOOKUP };
-            enter(b, to_group, arcs.unicast, arcs.multicast, cx).map_or(otherwise, F::Input::feature)
+            enter(b, to_group, arcs.unicast, arcs.multicast, cx)
+                .map_or(otherwise, F::Input::feature)
         }
     }
 }
@@ -107,8 +108,9 @@ impl<F: Ip, const VERIFY: bool> Node for Input<F, VERIFY> {
         cx.start_arc(self.arcs.unicast, b.rx_if, b).map_or(F::Input::LOOKUP, F::Input::feature)
     }
 
-    /// Headers are judged in blocks, all packets of a block in one go: what looks like many conditions for a packet is a few
-    /// instructions for sixteen. A packet that isn't usual is looked at once more, alone.
+    /// Headers are judged in blocks, all packets of a block in one go: what looks like many
+    /// conditions for a packet is a few instructions for sixteen. A packet that isn't usual is
+    /// looked at once more, alone.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, F::Input>, cx: &mut Cx<'_, false>) {
         let n = v.len();
@@ -122,7 +124,10 @@ impl<F: Ip, const VERIFY: bool> Node for Input<F, VERIFY> {
             let found = headers.judge::<VERIFY, false>(len);
             if found.padded {
                 for (i, (b, out)) in v.range_packets(from, from + len).enumerate() {
-                    if !headers.is_wrong(i) && headers.is_padded(i) && !trim(b, headers.total(i), cx) {
+                    if !headers.is_wrong(i)
+                        && headers.is_padded(i)
+                        && !trim(b, headers.total(i), cx)
+                    {
                         out.go(F::Input::NO_BUFFER);
                     }
                 }
@@ -144,7 +149,8 @@ impl<F: Ip, const VERIFY: bool> Node for Input<F, VERIFY> {
                 self.received.add(b.rx_if as usize, 1);
             }
         }
-        // Packets from interfaces with features start the arc here; packets handled by `unusual` have already, if they may.
+        // Packets from interfaces with features start the arc here; packets handled by `unusual`
+        // have already, if they may.
         for i in 0..n {
             if v.is(i, F::Input::LOOKUP) {
                 let b = v.get_mut(i);

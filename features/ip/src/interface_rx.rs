@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `interface-rx-dpo-ip4`, `interface-rx-dpo-ip6`: packets that a route sends in again, as if another interface had received
-//! them.
+//! `interface-rx-dpo-ip4`, `interface-rx-dpo-ip6`: packets that a route sends in again, as if
+//! another interface had received them.
 //!
-//! This is a hop: two routes that send packets to each other's interfaces mustn't keep a thread busy for ever.
+//! This is a hop: two routes that send packets to each other's interfaces mustn't keep a thread
+//! busy for ever.
 
 use crate::family::{Ip, IpTrace};
 use buffer::Buffer;

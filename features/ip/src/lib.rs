@@ -2,30 +2,36 @@
 #![forbid(unsafe_code)]
 //! Forwarding of IPv4 (RFC 791, RFC 1812) and IPv6 (RFC 8200, RFC 4291).
 //!
-//! Each node is written once for both: `ip4-lookup` and `ip6-lookup` are `{ip}-lookup` in the source. All differences of the
-//! versions are in one trait, [`Ip`]. The path of a packet that is forwarded:
+//! Each node is written once for both: `ip4-lookup` and `ip6-lookup` are `{ip}-lookup` in the
+//! source. All differences of the versions are in one trait, [`Ip`]. The path of a packet that is
+//! forwarded:
 //!
-//! 1. `{ip}-input` (or `ip4-input-no-checksum`, where the device has verified it) checks the header, and starts the arc
-//!    `{ip}-unicast` or `{ip}-multicast` of the interface that the packet came in by. Packets with options pass
-//!    `ip4-options` or `ip6-hop-by-hop` first.
-//! 2. `{ip}-lookup` finds the adjacency of the destination, and leaves it in the packet's [`net::IpMeta`]. A link-local
-//!    destination passes `ip6-link-local` and is looked up once more, in its link's table.
-//! 3. `{ip}-rewrite` takes one from the TTL or hop limit, puts the layer-2 header in front, starts the arc `{ip}-output` of the
-//!    interface that the packet leaves by; the arc ends at that interface's output node.
+//! 1. `{ip}-input` (or `ip4-input-no-checksum`, where the device has verified it) checks the
+//!    header, and starts the arc `{ip}-unicast` or `{ip}-multicast` of the interface that the
+//!    packet came in by. Packets with options pass `ip4-options` or `ip6-hop-by-hop` first.
+//! 2. `{ip}-lookup` finds the adjacency of the destination, and leaves it in the packet's
+//!    [`net::IpMeta`]. A link-local destination passes `ip6-link-local` and is looked up once more,
+//!    in its link's table.
+//! 3. `{ip}-rewrite` takes one from the TTL or hop limit, puts the layer-2 header in front, starts
+//!    the arc `{ip}-output` of the interface that the packet leaves by; the arc ends at that
+//!    interface's output node.
 //!
-//! Packets for us go from the lookup to `{ip}-local`, and from there to the node registered for the protocol
-//! ([`register_protocol`]) or the UDP port ([`register_udp_port`]). Packets that can't be forwarded go to `{ip}-icmp-error` with
-//! the error in their `IpMeta`, or to `{ip}-drop`.
+//! Packets for us go from the lookup to `{ip}-local`, and from there to the node registered for the
+//! protocol ([`register_protocol`]) or the UDP port ([`register_udp_port`]). Packets that can't be
+//! forwarded go to `{ip}-icmp-error` with the error in their `IpMeta`, or to `{ip}-drop`.
 //!
-//! **Where the packet starts.** At its IP header, from `{ip}-input` to `{ip}-rewrite` and for the nodes of protocols. The start
-//! of layer 3 is marked only by a node that moves the packet's start: `{ip}-rewrite` marks it before it puts the layer-2 header
-//! in front, if a feature is enabled on `{ip}-output`; `{ip}-udp-lookup` before it takes off IP and UDP header.
+//! **Where the packet starts.** At its IP header, from `{ip}-input` to `{ip}-rewrite` and for the
+//! nodes of protocols. The start of layer 3 is marked only by a node that moves the packet's start:
+//! `{ip}-rewrite` marks it before it puts the layer-2 header in front, if a feature is enabled on
+//! `{ip}-output`; `{ip}-udp-lookup` before it takes off IP and UDP header.
 //!
-//! **Which table.** That of the interface that the packet came in by, `local0`'s (0) for packets of our own; with
-//! [`buffer::Flags::TABLE`], the one whose index stands in `tx_if`. A packet of our own to a link-local address names its link's
-//! table ([`net::LinkLocals::table`]) or has the interface in its `rx_if`.
+//! **Which table.** That of the interface that the packet came in by, `local0`'s (0) for packets of
+//! our own; with [`buffer::Flags::TABLE`], the one whose index stands in `tx_if`. A packet of our
+//! own to a link-local address names its link's table ([`net::LinkLocals::table`]) or has the
+//! interface in its `rx_if`.
 //!
-//! **Hop limit 0.** A packet for us is taken whatever its hop limit; one that is to be forwarded ends (RFC 8200 3).
+//! **Hop limit 0.** A packet for us is taken whatever its hop limit; one that is to be forwarded
+//! ends (RFC 8200 3).
 //!
 //! Packets to groups leave the arc `{ip}-multicast` for the feature `mfib`.
 //!
@@ -74,8 +80,8 @@ pub use frag::finish_checksum;
 pub use lookup::{Onward, table_of};
 pub use path_mtu::{Learner, TooBig};
 pub use protocols::{
-    Protocols, register_otherwise, register_protocol, register_udp_port, set_fragments, set_udp_rest,
-    unregister_protocol, unregister_udp_port,
+    Protocols, register_otherwise, register_protocol, register_udp_port, set_fragments,
+    set_udp_rest, unregister_protocol, unregister_udp_port,
 };
 pub use rewrite::{RewriteTrace, segment_len};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip6-link-local`: a link-local destination is looked up in the table of the link that the packet came in by. A packet of our
-//! own names that table itself, or the interface in its `rx_if`.
+//! `ip6-link-local`: a link-local destination is looked up in the table of the link that the packet
+//! came in by. A packet of our own names that table itself, or the interface in its `rx_if`.
 
 use crate::family::IpTrace;
 use buffer::{Buffer, Flags};

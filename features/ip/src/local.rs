@@ -165,7 +165,8 @@ impl<F: Ip> Local<F> {
         let upper = F::upper(b).map_err(|refusal| refusal.way(b))?;
         check_transport(b, upper.protocol, F::IS_V6)?;
         let ip = F::Header::view(b.data()).ok_or(To::TooShort)?;
-        // Our own packets have our source, and the sender of a packet to many may have no address yet.
+        // Our own packets have our source, and the sender of a packet to many may have no address
+        // yet.
         let to_many = ip.dst().multicast() || !F::IS_V6 && ip.dst() == F::Addr::mask(F::BITS);
         if !b.flags.has(Flags::LOCAL) && !to_many {
             self.check_source(b, ip.src(), cx.turn)?;
@@ -195,8 +196,8 @@ impl<F: Ip> Local<F> {
     }
 }
 
-/// Verifies the checksum of TCP or UDP, unless the device has, or it isn't complete yet (RFC 1122 4.1.3.4, 4.2.2.7). In IPv6
-/// there has to be one (RFC 8200 8.1).
+/// Verifies the checksum of TCP or UDP, unless the device has, or it isn't complete yet (RFC 1122
+/// 4.1.3.4, 4.2.2.7). In IPv6 there has to be one (RFC 8200 8.1).
 #[inline(always)]
 fn check_transport(b: &Buffer, protocol: IpProtocol, v6: bool) -> Result<(), To> {
     let bad = match protocol {

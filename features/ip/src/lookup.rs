@@ -30,7 +30,10 @@ pub struct Lookup<F: Ip> {
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code, reason = "packets go by the adjacency's own node; the picture of the graph shows these")]
+#[allow(
+    dead_code,
+    reason = "packets go by the adjacency's own node; the picture of the graph shows these"
+)]
 pub enum To {
     #[dynamic]
     Node(NodeIndex),
@@ -122,7 +125,8 @@ pub fn table_of<F: Ip>(b: &Buffer, views: Views<'_>) -> TableIndex {
     }
 }
 
-/// Result of a lookup: an adjacency that is no load-balance or further lookup, and the table of the last lookup.
+/// Result of a lookup: an adjacency that is no load-balance or further lookup, and the table of the
+/// last lookup.
 struct Found<'t> {
     index: AdjIndex,
     adj: &'t Adj,
@@ -130,8 +134,9 @@ struct Found<'t> {
 }
 
 impl<F: Ip> Lookup<F> {
-    /// Follows load-balances and further lookups from the adjacency of a route. Counts for the routes passed, but not for the route
-    /// itself. Among several paths the flow hash selects: `flow`, or the packet's own.
+    /// Follows load-balances and further lookups from the adjacency of a route. Counts for the
+    /// routes passed, but not for the route itself. Among several paths the flow hash selects:
+    /// `flow`, or the packet's own.
     #[inline(always)]
     fn follow<'t>(
         &'t self,
@@ -163,7 +168,8 @@ impl<F: Ip> Lookup<F> {
         for step in 0..STEPS {
             match at.adj.kind {
                 AdjKind::LoadBalance => {
-                    // Other bits at each step, or nested load-balances would select by the same bits.
+                    // Other bits at each step, or nested load-balances would select by the same
+                    // bits.
                     let bucket = hash.rotate_right(step as u32 * 5) & at.adj.table;
                     at.index = *self.adjacencies.buckets(at.adj, turn).get(bucket as usize)?;
                 }
@@ -211,7 +217,12 @@ impl<F: Ip> Lookup<F> {
     }
 
     #[inline(always)]
-    fn find<const TRACED: bool>(&self, b: &mut Buffer, views: Views<'_>, cx: &mut Cx<'_, TRACED>) -> To {
+    fn find<const TRACED: bool>(
+        &self,
+        b: &mut Buffer,
+        views: Views<'_>,
+        cx: &mut Cx<'_, TRACED>,
+    ) -> To {
         let fib = table_of::<F>(b, views);
         b.flags.clear(Flags::TABLE);
         let turn = cx.turn;
@@ -225,7 +236,8 @@ impl<F: Ip> Lookup<F> {
         let found = self.follow(b, index, fib, None, turn);
         if TRACED {
             let nothing = (fib, index, Adj::default());
-            let (fib, adj_index, adj) = found.as_ref().map_or(nothing, |f| (f.fib, f.index, *f.adj));
+            let (fib, adj_index, adj) =
+                found.as_ref().map_or(nothing, |f| (f.fib, f.index, *f.adj));
             let record = LookupTrace::<F> {
                 fib: fib.0,
                 adj: adj_index,
@@ -245,7 +257,8 @@ impl<F: Ip> Lookup<F> {
     }
 }
 
-/// Forwards packets by a route that a feature follows, for example after it has put a header in front of them.
+/// Forwards packets by a route that a feature follows, for example after it has put a header in
+/// front of them.
 pub struct Onward<F: Ip>(Lookup<F>);
 
 impl<F: Ip> Onward<F> {
@@ -254,14 +267,22 @@ impl<F: Ip> Onward<F> {
         Self(Lookup::build(world, thread))
     }
 
-    /// Returns the next node of a packet that takes this adjacency ([`net::Tracked`]); the packet starts at its IP header. `None` if it
-    /// can't be forwarded. Load-balances hash as configured for the table, and the packet is counted as after a lookup.
+    /// Returns the next node of a packet that takes this adjacency ([`net::Tracked`]); the packet
+    /// starts at its IP header. `None` if it can't be forwarded. Load-balances hash as
+    /// configured for the table, and the packet is counted as after a lookup.
     #[inline(always)]
-    pub fn go(&self, b: &mut Buffer, adj: AdjIndex, table: TableIndex, turn: &Turn<'_>) -> Option<NodeIndex> {
+    pub fn go(
+        &self,
+        b: &mut Buffer,
+        adj: AdjIndex,
+        table: TableIndex,
+        turn: &Turn<'_>,
+    ) -> Option<NodeIndex> {
         self.go_with(b, adj, table, None, turn)
     }
 
-    /// As [`Self::go`]; among several paths this hash selects, if there is one, and not the packet's own.
+    /// As [`Self::go`]; among several paths this hash selects, if there is one, and not the
+    /// packet's own.
     #[inline(always)]
     pub fn go_with(
         &self,
@@ -271,7 +292,8 @@ impl<F: Ip> Onward<F> {
         flow: Option<u32>,
         turn: &Turn<'_>,
     ) -> Option<NodeIndex> {
-        let found = self.0.follow(b, adj, table, flow, turn).filter(|found| found.adj.kind.forwards())?;
+        let found =
+            self.0.follow(b, adj, table, flow, turn).filter(|found| found.adj.kind.forwards())?;
         match self.0.apply(b, found) {
             To::Node(node) => Some(node),
             _ => None,
@@ -308,7 +330,8 @@ impl<F: Ip> Node for Lookup<F> {
         self.find(b, views, cx)
     }
 
-    /// All destinations first, so that the loads of the table's cells overlap; and what is the same for all packets once.
+    /// All destinations first, so that the loads of the table's cells overlap; and what is the same
+    /// for all packets once.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let (n, turn) = (v.len(), cx.turn);

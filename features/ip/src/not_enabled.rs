@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-not-enabled`, `ip6-not-enabled`: a feature on the arcs of every interface that hasn't got the protocol.
+//! `ip4-not-enabled`, `ip6-not-enabled`: a feature on the arcs of every interface that hasn't got
+//! the protocol.
 
 use crate::family::{Ip, IpTrace};
 use buffer::Buffer;

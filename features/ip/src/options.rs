@@ -81,7 +81,8 @@ struct Found {
 /// Reads all options.
 ///
 /// # Errors
-/// Offset of the error from the packet's first byte, for the pointer of an ICMP "parameter problem".
+/// Offset of the error from the packet's first byte, for the pointer of an ICMP "parameter
+/// problem".
 fn read(packet: &[u8]) -> Result<Found, u8> {
     let mut found = Found::default();
     for option in Ipv4Header::options(packet) {
@@ -93,7 +94,8 @@ fn read(packet: &[u8]) -> Result<Found, u8> {
                 if len < least {
                     return Err(at as u8 + 1);
                 }
-                // The pointer counts from 1, the kind byte, and can't point at what stands before the data.
+                // The pointer counts from 1, the kind byte, and can't point at what stands before
+                // the data.
                 if usize::from(option.data[0]) <= least {
                     return Err(at as u8 + 2);
                 }
@@ -172,7 +174,8 @@ fn timestamp(option: &mut [u8], address: [u8; 4], now: [u8; 4]) -> Result<(), u8
 
 /// Milliseconds since midnight UT.
 fn now() -> [u8; 4] {
-    let day = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() % 86_400_000;
+    let day =
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() % 86_400_000;
     (day as u32).to_be_bytes()
 }
 
@@ -194,7 +197,8 @@ impl Options {
         if found.source_route {
             return To::SourceRoute;
         }
-        // Alerts of a protocol with a listener are delivered (RFC 2113 2.2), others forwarded (RFC 6398 4.1).
+        // Alerts of a protocol with a listener are delivered (RFC 2113 2.2), others forwarded (RFC
+        // 6398 4.1).
         if found.alert && ip.protocol == IpProtocol::IGMP {
             return To::RouterAlert;
         }
@@ -209,7 +213,8 @@ impl Options {
             .map_or(if to_group { To::Multicast } else { To::Lookup }, To::Feature)
     }
 
-    /// Our address on the interface that the packet will leave by (RFC 1812 5.3.13.5); `None` if it won't leave.
+    /// Our address on the interface that the packet will leave by (RFC 1812 5.3.13.5); `None` if it
+    /// won't leave.
     fn leaving_by(&self, b: &Buffer, ip: &Ipv4Header, turn: &Turn<'_>) -> Option<Ipv4Addr> {
         let fib = self.interfaces.views(turn).get(b.rx_if as usize).map_or(0, |view| view.fib4);
         let mut adj = self.adjacencies.get(self.fib.adj(TableIndex(fib), ip.dst(), turn)?, turn)?;
@@ -226,7 +231,9 @@ impl Options {
 /// Writes addresses and times into the options, and recomputes the checksum.
 fn write(packet: &mut [u8], found: &Found, address: Ipv4Addr) -> Result<(), u8> {
     for slot in &found.slots[..found.used] {
-        let Some(option) = packet.get_mut(slot.at..slot.at + slot.len) else { return Err(slot.at as u8) };
+        let Some(option) = packet.get_mut(slot.at..slot.at + slot.len) else {
+            return Err(slot.at as u8);
+        };
         let written = match slot.kind {
             Ip4OptionKind::RECORD_ROUTE => record_route(option, address.octets()),
             _ => timestamp(option, address.octets(), now()),

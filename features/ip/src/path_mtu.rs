@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Path MTUs to hosts or over next hops, where they are less than the link's MTU (RFC 1191, RFC 8201). The control thread
-//! sets them; rewrite nodes apply them.
+//! Path MTUs to hosts or over next hops, where they are less than the link's MTU (RFC 1191, RFC
+//! 8201). The control thread sets them; rewrite nodes apply them.
 //!
-//! Only packets larger than the least of them are looked up. Path MTUs that routers report for our own packets are learned
-//! separately: [`Learner`].
+//! Only packets larger than the least of them are looked up. Path MTUs that routers report for our
+//! own packets are learned separately: [`Learner`].
 
 mod learned;
 
@@ -87,7 +87,8 @@ impl<F: Net> PathMtus<F> {
     /// Sets the MTU of a path, or removes it (0).
     ///
     /// # Errors
-    /// A table that isn't there (−3); less than every link carries, or no address of one host (−7); none to remove (−6).
+    /// A table that isn't there (−3); less than every link carries, or no address of one host (−7);
+    /// none to remove (−6).
     pub fn set(&self, world: &World, table: u32, to: F::Addr, mtu: u16) -> Result<()> {
         let TableIndex(table) = world.get::<Fib<F>>().find_table(table)?;
         let wrong = |why: String| Err(Error::parse(why).retval(retval::INVALID_VALUE));
@@ -98,11 +99,11 @@ impl<F: Net> PathMtus<F> {
             return wrong(format!("{to} is no address of one host"));
         }
         let at = (table, to);
-        let is_known = |known: &Known<F>| known.mtus.contains_key(&at) || known.learned.contains_key(&at);
+        let is_known =
+            |known: &Known<F>| known.mtus.contains_key(&at) || known.learned.contains_key(&at);
         if mtu == 0 && !self.known.read(is_known) {
-            return Err(
-                Error::not_found(format!("no path MTU to {to} was set")).retval(retval::NO_SUCH_ENTRY)
-            );
+            return Err(Error::not_found(format!("no path MTU to {to} was set"))
+                .retval(retval::NO_SUCH_ENTRY));
         }
         self.stale().remove(&at);
         self.change(|mtus, learned| {
@@ -118,8 +119,9 @@ impl<F: Net> PathMtus<F> {
     /// Removes the path MTUs of a table that is gone.
     fn forget_table(&self, TableIndex(table): TableIndex) {
         self.stale().retain(|(of, _)| *of != table);
-        let names =
-            |known: &Known<F>| known.mtus.keys().chain(known.learned.keys()).any(|(of, _)| *of == table);
+        let names = |known: &Known<F>| {
+            known.mtus.keys().chain(known.learned.keys()).any(|(of, _)| *of == table)
+        };
         if self.known.read(names) {
             self.change(|mtus, learned| {
                 mtus.retain(|(of, _), _| *of != table);
@@ -136,7 +138,8 @@ impl<F: Net> PathMtus<F> {
         });
     }
 
-    /// Learns the path MTUs that routers reported, and removes expired ones; returns when the next one expires.
+    /// Learns the path MTUs that routers reported, and removes expired ones; returns when the next
+    /// one expires.
     fn learn(&self, told: &[TooBig<F::Addr>], now: u64) -> Option<u64> {
         let next = |known: &Known<F>| known.learned.values().map(|l| l.until).min();
         if told.is_empty() && self.known.read(next).is_none_or(|next| now < next) {
@@ -165,15 +168,18 @@ impl<F: Net> PathMtus<F> {
     /// Learned path MTUs: the table's id, the host, the MTU and when it expires.
     pub fn learned(&self, world: &World) -> Vec<(u32, F::Addr, Learned)> {
         let fib = world.get::<Fib<F>>();
-        let all: Vec<_> = self.known.read(|known| known.learned.iter().map(|(at, l)| (*at, *l)).collect());
-        let of = |((table, to), l): (At<F>, Learned)| Some((fib.table_id(TableIndex(table))?, to, l));
+        let all: Vec<_> =
+            self.known.read(|known| known.learned.iter().map(|(at, l)| (*at, *l)).collect());
+        let of =
+            |((table, to), l): (At<F>, Learned)| Some((fib.table_id(TableIndex(table))?, to, l));
         all.into_iter().filter_map(of).collect()
     }
 
     /// Configured path MTUs: the table's id, the host or next hop, the MTU.
     pub fn list(&self, world: &World) -> Vec<(u32, F::Addr, u16)> {
         let fib = world.get::<Fib<F>>();
-        let all: Vec<_> = self.known.read(|known| known.mtus.iter().map(|(at, mtu)| (*at, *mtu)).collect());
+        let all: Vec<_> =
+            self.known.read(|known| known.mtus.iter().map(|(at, mtu)| (*at, *mtu)).collect());
         let of = |((table, to), mtu)| Some((fib.table_id(TableIndex(table))?, to, mtu));
         all.into_iter().filter_map(of).collect()
     }

@@ -46,7 +46,11 @@ pub struct Protocols<F> {
 impl<F: Family> Shared for Protocols<F> {
     fn make(world: &World) -> Self {
         let takers = |len| Snapshot::new(world.qsbr.clone(), Takers::new(len));
-        Self { protocols: takers(OTHERWISE + (1 << 8)), ports: takers(REST + 1), version: PhantomData }
+        Self {
+            protocols: takers(OTHERWISE + (1 << 8)),
+            ports: takers(REST + 1),
+            version: PhantomData,
+        }
     }
 }
 
@@ -64,9 +68,11 @@ impl<F> Protocols<F> {
 
     /// Returns the node of each protocol, for `show`.
     pub fn list(&self) -> Vec<(IpProtocol, NodeIndex)> {
-        let taker =
-            |takers: &Takers, n: u8| takers.get(n.into()).or_else(|| takers.get(OTHERWISE + usize::from(n)));
-        self.protocols.read(|all| (0..=255).filter_map(|n| Some((IpProtocol(n), taker(all, n)?))).collect())
+        let taker = |takers: &Takers, n: u8| {
+            takers.get(n.into()).or_else(|| takers.get(OTHERWISE + usize::from(n)))
+        };
+        self.protocols
+            .read(|all| (0..=255).filter_map(|n| Some((IpProtocol(n), taker(all, n)?))).collect())
     }
 
     /// Returns the node that reassembles fragments.
@@ -81,26 +87,40 @@ impl<F> Protocols<F> {
     }
 }
 
-/// Sends packets for us of a protocol to a node. They start at their IP header, have been checked, and are no fragments. Headers
-/// in front of the protocol's own (options, extension headers) lie in the first segment: [`wire::UpperLayer::find`] returns where
-/// the protocol's own begins.
+/// Sends packets for us of a protocol to a node. They start at their IP header, have been checked,
+/// and are no fragments. Headers in front of the protocol's own (options, extension headers) lie in
+/// the first segment: [`wire::UpperLayer::find`] returns where the protocol's own begins.
 ///
 /// # Errors
 /// A node that doesn't exist; a protocol that another node takes.
-pub fn register_protocol<F: Family>(world: &World, protocol: IpProtocol, node: &str) -> Result<(), String> {
+pub fn register_protocol<F: Family>(
+    world: &World,
+    protocol: IpProtocol,
+    node: &str,
+) -> Result<(), String> {
     register_at::<F>(world, protocol, node, protocol.0.into())
 }
 
-/// Like [`register_protocol`], as fallback: for a protocol that no other node takes, and for its packets that other nodes don't
-/// want. Packets from interfaces with a feature of the punt arc go there instead.
+/// Like [`register_protocol`], as fallback: for a protocol that no other node takes, and for its
+/// packets that other nodes don't want. Packets from interfaces with a feature of the punt arc go
+/// there instead.
 ///
 /// # Errors
 /// A node that doesn't exist; a protocol that has another fallback node.
-pub fn register_otherwise<F: Family>(world: &World, protocol: IpProtocol, node: &str) -> Result<(), String> {
+pub fn register_otherwise<F: Family>(
+    world: &World,
+    protocol: IpProtocol,
+    node: &str,
+) -> Result<(), String> {
     register_at::<F>(world, protocol, node, OTHERWISE + usize::from(protocol.0))
 }
 
-fn register_at<F: Family>(world: &World, protocol: IpProtocol, node: &str, at: usize) -> Result<(), String> {
+fn register_at<F: Family>(
+    world: &World,
+    protocol: IpProtocol,
+    node: &str,
+    at: usize,
+) -> Result<(), String> {
     let node = filled(node, F::IS_V6);
     for from in ["{ip}-local", "{ip}-local-end-of-arc"] {
         world.link(&filled(from, F::IS_V6), &node)?;
@@ -109,7 +129,8 @@ fn register_at<F: Family>(world: &World, protocol: IpProtocol, node: &str, at: u
     set(world, &world.get::<Protocols<F>>().protocols, at, &node, &what)
 }
 
-/// Sends fragments for us to a node, which sends the whole back to `ip4-local` or `ip6-local`; without one they are dropped.
+/// Sends fragments for us to a node, which sends the whole back to `ip4-local` or `ip6-local`;
+/// without one they are dropped.
 ///
 /// # Errors
 /// A node that doesn't exist.
@@ -120,7 +141,8 @@ pub fn set_fragments<F: Family>(world: &World, node: Option<&str>) -> Result<(),
     Ok(())
 }
 
-/// Sends UDP datagrams for us to a port to a node. They start at their payload; layer 3 is marked at the IP header.
+/// Sends UDP datagrams for us to a port to a node. They start at their payload; layer 3 is marked
+/// at the IP header.
 ///
 /// # Errors
 /// A node that doesn't exist; a port that another node takes.
@@ -136,7 +158,8 @@ pub fn unregister_udp_port<F: Family>(world: &World, port: u16) {
     world.get::<Protocols<F>>().ports.update(|old| old.with(port.into(), None));
 }
 
-/// Sends datagrams for us to a node if no other node takes their port; without one their senders get an ICMP error.
+/// Sends datagrams for us to a node if no other node takes their port; without one their senders
+/// get an ICMP error.
 ///
 /// # Errors
 /// A node that doesn't exist; ports that another node takes.
@@ -156,10 +179,18 @@ pub fn unregister_protocol<F: Family>(world: &World, protocol: IpProtocol) {
     world.get::<Protocols<F>>().protocols.update(|old| old.with(protocol.0.into(), None));
 }
 
-fn set(world: &World, takers: &Snapshot<Takers>, at: usize, node: &str, what: &str) -> Result<(), String> {
+fn set(
+    world: &World,
+    takers: &Snapshot<Takers>,
+    at: usize,
+    node: &str,
+    what: &str,
+) -> Result<(), String> {
     let index = world.node(node).ok_or_else(|| format!("no node is named {node}"))?;
     match takers.read(|t| t.get(at)) {
-        Some(other) if other != index => Err(format!("{what} is taken by {}", world.node_name(other))),
+        Some(other) if other != index => {
+            Err(format!("{what} is taken by {}", world.node_name(other)))
+        }
         _ => {
             takers.update(|old| old.with(at, Some(index)));
             Ok(())

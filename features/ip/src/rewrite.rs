@@ -15,7 +15,8 @@ use wire::describe::{Layer, describe};
 use wire::icmp::{code4, code6};
 use wire::{Address, Header, Icmp4Type, Icmp6Type, IpHeader, IpProtocol, TcpHeader, UpperLayer};
 
-/// Nanoseconds between two redirects of a thread: a sender that ignores them gets no more than that.
+/// Nanoseconds between two redirects of a thread: a sender that ignores them gets no more than
+/// that.
 const REDIRECT_EVERY: u64 = 100_000_000;
 /// Bytes of a packet that a redirect may quote.
 const QUOTED: usize = 548;
@@ -105,10 +106,11 @@ impl<F: Ip> Build for Rewrite<F> {
 }
 
 /// Flags of packets that can't take the fast path.
-const ASIDE: Flags = Flags::LOCAL.with(Flags::GSO).with(Flags::L2_BROADCAST).with(Flags::L2_MULTICAST);
+const ASIDE: Flags =
+    Flags::LOCAL.with(Flags::GSO).with(Flags::L2_BROADCAST).with(Flags::L2_MULTICAST);
 
-/// State common to all packets over one adjacency with an ordinary header, on an interface without features. By value: fields
-/// behind a reference are read again after every store to a packet.
+/// State common to all packets over one adjacency with an ordinary header, on an interface without
+/// features. By value: fields behind a reference are read again after every store to a packet.
 #[derive(Clone, Copy)]
 struct Way {
     tx_if: u32,
@@ -145,7 +147,8 @@ impl Way {
     }
 }
 
-/// Decrements the TTL or hop limit and returns true for a usual packet: received as unicast, fits, not expired, goes elsewhere.
+/// Decrements the TTL or hop limit and returns true for a usual packet: received as unicast, fits,
+/// not expired, goes elsewhere.
 #[inline(always)]
 fn may_pass<F: Ip>(b: &mut Buffer, tx_if: u32, mtu: usize) -> bool {
     !(b.flags.any(ASIDE) || b.rx_if == tx_if || b.packet_len() > mtu) && F::pass(b)
@@ -159,7 +162,12 @@ impl<F: Ip> Rewrite<F> {
 
     /// Puts the layer-2 header in front, and returns the next node.
     #[inline(always)]
-    fn leave<const TRACED: bool>(b: &mut Buffer, adj: &Adj, output: ArcIndex, cx: &Cx<'_, TRACED>) -> To {
+    fn leave<const TRACED: bool>(
+        b: &mut Buffer,
+        adj: &Adj,
+        output: ArcIndex,
+        cx: &Cx<'_, TRACED>,
+    ) -> To {
         b.tx_if = adj.tx_if;
         let features = cx.has_arc(output, adj.tx_if);
         if features {
@@ -174,7 +182,8 @@ impl<F: Ip> Rewrite<F> {
         To::Output(adj.output)
     }
 
-    /// Handles packets of our own, larger than the MTU, with an expired TTL, or going back where they came from.
+    /// Handles packets of our own, larger than the MTU, with an expired TTL, or going back where
+    /// they came from.
     #[cold]
     #[inline(never)]
     fn unusual<const TRACED: bool>(
@@ -213,7 +222,8 @@ impl<F: Ip> Rewrite<F> {
         Self::leave(b, &adj, self.output, cx)
     }
 
-    /// MTU of the link, or less if the path to the destination or over the next hop is known to have a lower one.
+    /// MTU of the link, or less if the path to the destination or over the next hop is known to
+    /// have a lower one.
     fn path_mtu(&self, b: &Buffer, ip: &F::Header, adj: &Adj, turn: &Turn<'_>) -> u16 {
         let known = self.path_mtus.known(turn);
         let table = b.scratch::<IpMeta>().fib;
@@ -227,8 +237,8 @@ impl<F: Ip> Rewrite<F> {
         [known.find(table, ip.dst()), over].into_iter().flatten().fold(link, u16::min)
     }
 
-    /// Sends a redirect to the sender, if it is a neighbour of the next hop (RFC 1812 5.2.7.2) and the interface has redirects
-    /// enabled. The packet itself is forwarded.
+    /// Sends a redirect to the sender, if it is a neighbour of the next hop (RFC 1812 5.2.7.2) and
+    /// the interface has redirects enabled. The packet itself is forwarded.
     fn redirect<const TRACED: bool>(
         &mut self,
         b: &Buffer,
@@ -238,8 +248,11 @@ impl<F: Ip> Rewrite<F> {
         cx: &mut Cx<'_, TRACED>,
     ) {
         let flag = if F::IS_V6 { IfFlags::REDIRECTS6 } else { IfFlags::REDIRECTS4 };
-        let is_wanted =
-            self.interfaces.views(cx.turn).get(adj.tx_if as usize).is_some_and(|v| v.flags.has(flag));
+        let is_wanted = self
+            .interfaces
+            .views(cx.turn)
+            .get(adj.tx_if as usize)
+            .is_some_and(|v| v.flags.has(flag));
         if !is_wanted || cx.now() < self.next_redirect {
             return;
         }
@@ -263,7 +276,8 @@ impl<F: Ip> Rewrite<F> {
         copy.trace = b.trace;
         let says = (Icmp4Type::REDIRECT.0, code4::REDIRECT_HOST);
         copy.set_scratch(match F::IS_V6 {
-            // A message of neighbour discovery: its node needs the link-layer address of the next hop.
+            // A message of neighbour discovery: its node needs the link-layer address of the next
+            // hop.
             true => IpMeta::of(index, b.scratch::<IpMeta>().fib),
             false => error(says, adj.nexthop4().to_bits()),
         });
@@ -271,7 +285,8 @@ impl<F: Ip> Rewrite<F> {
     }
 }
 
-/// Checks that the packet fits; the error is its next node (RFC 1812 5.2.6; RFC 1191 4; RFC 4443 3.2).
+/// Checks that the packet fits; the error is its next node (RFC 1812 5.2.6; RFC 1191 4; RFC 4443
+/// 3.2).
 fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex) -> Result<(), To> {
     let says = u32::from(mtu);
     let mtu = usize::from(mtu);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counters of routes: `/net/route/to` for the route that was looked up, `/net/route/via` for the routes that it follows.
+//! Counters of routes: `/net/route/to` for the route that was looked up, `/net/route/via` for the
+//! routes that it follows.
 
 use graph::{ThreadIndex, World};
 use net::{Adjacencies, RouteIndex, Routes};
@@ -43,7 +44,8 @@ impl RouteCounts {
         self.to.add(route as usize, packets, bytes);
     }
 
-    /// Counts for the route that a recursive one follows ([`net::Adj::via`]), and for the one that this follows, and so on.
+    /// Counts for the route that a recursive one follows ([`net::Adj::via`]), and for the one that
+    /// this follows, and so on.
     #[inline(never)]
     pub fn via(&self, via: u32, packets: u64, bytes: u64, turn: &Turn<'_>) {
         let mut via = RouteIndex(via);

@@ -50,7 +50,9 @@ impl<F: Ip> Node for UdpLookup<F> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let Ok(UpperLayer { offset, .. }) = UpperLayer::of::<F>(b.data()) else { return To::TooShort };
+        let Ok(UpperLayer { offset, .. }) = UpperLayer::of::<F>(b.data()) else {
+            return To::TooShort;
+        };
         let Some(udp) = UdpHeader::view_at(b.data(), offset) else { return To::TooShort };
         let (source, destination) = (udp.src_port.get(), udp.dst_port.get());
         cx.trace(b, UdpTrace { source, destination });

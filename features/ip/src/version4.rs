@@ -133,7 +133,11 @@ impl Ip for Ip4 {
             | bit(source & 0xff >= 224)
             | bit(destination & 0xf0 == 0xe0);
         if VERIFY {
-            let sum = halves(first) + halves(second) + halves(third) + halves(source) + halves(destination);
+            let sum = halves(first)
+                + halves(second)
+                + halves(third)
+                + halves(source)
+                + halves(destination);
             is_wrong |= bit(halves(halves(sum)) != 0xffff);
         }
         is_wrong
@@ -192,8 +196,8 @@ impl Ip for Ip4 {
             return Err(Input4::FragmentOffsetOne);
         }
         let (source, destination) = (&header[12..16], &header[16..20]);
-        // 5.3.7: a source that no host has. Senders without an address (DHCP, IGMP queries) send to groups
-        // only.
+        // 5.3.7: a source that no host has. Senders without an address (DHCP, IGMP queries) send to
+        // groups only.
         let to_all = destination == [255; 4];
         let to_group = destination[0] >> 4 == 0xe;
         match source[0] {
@@ -258,10 +262,16 @@ impl Ip for Ip4 {
     fn fields(b: &Buffer, begin: usize) -> Fields {
         let Some(header) = b.bytes::<HEADER>(begin) else { return Fields::default() };
         let word = |at: usize| {
-            u64::from(u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
+            u64::from(u32::from_le_bytes([
+                header[at],
+                header[at + 1],
+                header[at + 2],
+                header[at + 3],
+            ]))
         };
         let whole = u16::from_be_bytes([header[6], header[7]]) & 0x3fff == 0;
-        let at = if header[0] == Ipv4Header::PLAIN { HEADER } else { usize::from(header[0] & 15) * 4 };
+        let at =
+            if header[0] == Ipv4Header::PLAIN { HEADER } else { usize::from(header[0] & 15) * 4 };
         let protocol = header[9];
         let ports = if whole { flow::ports(b, protocol, begin + at) } else { 0 };
         Fields { source: word(12), destination: word(16), ports, protocol, label: 0 }

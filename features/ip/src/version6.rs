@@ -107,7 +107,8 @@ impl Ip for Ip6 {
         HEADER as u32 + (first[1] >> 8 & 0xff | (first[1] & 0xff) << 8)
     }
 
-    /// RFC 8200 3, RFC 4291 2.5 and 2.7: version, length, source; no hop-by-hop options, to one host.
+    /// RFC 8200 3, RFC 4291 2.5 and 2.7: version, length, source; no hop-by-hop options, to one
+    /// host.
     #[inline(always)]
     fn wrong<const VERIFY: bool>((words, destination): Words, have: u32) -> u32 {
         let [first, second, third, fourth] = words;
@@ -122,7 +123,8 @@ impl Ip for Ip6 {
 
     const CHANGES: usize = 4;
 
-    /// Payload length, next header and hop limit. Packets from a source valid on its link only (RFC 4291 2.5.6) stay there.
+    /// Payload length, next header and hop limit. Packets from a source valid on its link only (RFC
+    /// 4291 2.5.6) stay there.
     #[inline(always)]
     fn onward(first: [u32; 4]) -> (u32, u32) {
         let word = first[1];
@@ -131,8 +133,10 @@ impl Ip for Ip6 {
 
     fn check(b: &mut Buffer, _: bool, cache: &mut Cache) -> Result<Class, Input6> {
         let len = b.packet_len();
-        let header =
-            b.bytes::<HEADER>(0).and_then(|header| Ipv6Header::view(header)).ok_or(Input6::TooShort)?;
+        let header = b
+            .bytes::<HEADER>(0)
+            .and_then(|header| Ipv6Header::view(header))
+            .ok_or(Input6::TooShort)?;
         if header.version() != 6 {
             return Err(Input6::Version);
         }
@@ -207,7 +211,8 @@ impl Ip for Ip6 {
 
     #[inline(always)]
     fn fields(b: &Buffer, begin: usize) -> Fields {
-        let Some(header) = b.bytes::<HEADER>(begin).and_then(|header| Ipv6Header::view(header)) else {
+        let Some(header) = b.bytes::<HEADER>(begin).and_then(|header| Ipv6Header::view(header))
+        else {
             return Fields::default();
         };
         let fields = Fields {

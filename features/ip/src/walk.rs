@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Routes one after the other, for long operations: each is read when its turn comes, and tables may change meanwhile.
+//! Routes one after the other, for long operations: each is read when its turn comes, and tables
+//! may change meanwhile.
 
 use net::fib::{RouteInfo, TableInfo};
 use net::{Fib, Net, TableIndex};
@@ -8,7 +9,10 @@ use std::sync::Arc;
 use wire::Prefix;
 
 /// The routes of a table.
-pub fn routes<F: Net>(fib: &Arc<Fib<F>>, table: TableIndex) -> impl Iterator<Item = RouteInfo<F>> + use<F> {
+pub fn routes<F: Net>(
+    fib: &Arc<Fib<F>>,
+    table: TableIndex,
+) -> impl Iterator<Item = RouteInfo<F>> + use<F> {
     let (fib, id) = (fib.clone(), fib.table_id(table));
     let read = move |after, n| {
         // The index may be another table's meanwhile.

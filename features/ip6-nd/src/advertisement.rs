@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `icmp6-neighbor-advertisement`: records the link-layer addresses that neighbours advertise (RFC 4861 7.2.5).
+//! `icmp6-neighbor-advertisement`: records the link-layer addresses that neighbours advertise (RFC
+//! 4861 7.2.5).
 
 use crate::check::{Checked, is_station, ways};
 use crate::listen::{Came, Ears};
@@ -83,7 +84,8 @@ impl Ears for Advertisement {
         if solicited && m.dst.is_multicast() {
             return To::SolicitedMulticast;
         }
-        let link = NdOptions::new(m.options).link_address(NdOptionKind::TARGET_LINK).unwrap_or_default();
+        let link =
+            NdOptions::new(m.options).link_address(NdOptionKind::TARGET_LINK).unwrap_or_default();
         if link.is_some_and(|mac| !is_station(mac)) {
             return To::LinkAddress;
         }
@@ -95,7 +97,8 @@ impl Ears for Advertisement {
         let who = Target { sw_if, ip: target };
         match here.role(target) {
             Some(Role::Own | Role::Tentative(_)) => {
-                // If the queue to control is full, the next message of the other station is reported.
+                // If the queue to control is full, the next message of the other station is
+                // reported.
                 let conflict = Note::Conflict(who, link.unwrap_or(source));
                 let _ = self.lately.post(&self.notes, conflict, now);
                 return match here.role(target) {
@@ -105,7 +108,8 @@ impl Ears for Advertisement {
             }
             Some(Role::Anycast) => return To::Anycast,
             Some(Role::Proxy) => {}
-            // A route may lead to a neighbour outside of our networks: control knows if it was solicited (RFC 4861 7.2.5).
+            // A route may lead to a neighbour outside of our networks: control knows if it was
+            // solicited (RFC 4861 7.2.5).
             None if solicited || here.is_on_link(target) => {}
             None => return To::TargetNotLocal,
         }
@@ -116,7 +120,11 @@ impl Ears for Advertisement {
         };
         let note = Note::Seen(Seen { who, mac: link, evidence });
         // Packets may wait for an answer; for unsolicited ones once a second is enough.
-        let told = if solicited { self.notes.post(note) } else { self.lately.post(&self.notes, note, now) };
+        let told = if solicited {
+            self.notes.post(note)
+        } else {
+            self.lately.post(&self.notes, note, now)
+        };
         if told { To::Noted } else { To::Busy }
     }
 }

@@ -5,12 +5,15 @@ use std::net::Ipv6Addr;
 use wire::checksum::Sum;
 use wire::mld::ALL_MLD2_ROUTERS;
 use wire::nd::{self, LinkOption, NdOptionKind, NeighborMessage, solicited_node};
-use wire::{EtherType, Ethernet, Header, IcmpHeader, IpHeader, IpProtocol, Ipv6Header, MacAddr, U16};
+use wire::{
+    EtherType, Ethernet, Header, IcmpHeader, IpHeader, IpProtocol, Ipv6Header, MacAddr, U16,
+};
 use zerocopy::IntoBytes;
 
 /// Offset of the end of the IPv6 header in a frame without tags.
 const BODY: usize = Ethernet::LEN + Ipv6Header::LEN;
-/// Bytes of a neighbour solicitation or advertisement with a link-layer address, without its IPv6 header.
+/// Bytes of a neighbour solicitation or advertisement with a link-layer address, without its IPv6
+/// header.
 const MESSAGE: usize = NeighborMessage::LEN + LinkOption::LEN;
 /// Bytes of such a frame.
 pub const FRAME: usize = BODY + MESSAGE;
@@ -34,16 +37,20 @@ impl Envelope {
     }
 }
 
-/// Writes an IPv6 header in front of an ICMPv6 message, and the message's checksum. The packet has room for the header.
+/// Writes an IPv6 header in front of an ICMPv6 message, and the message's checksum. The packet has
+/// room for the header.
 #[inline(always)]
 pub fn write_header(packet: &mut [u8], src: Ipv6Addr, dst: Ipv6Addr) {
     let len = packet.len() - Ipv6Header::LEN;
     let mut ip = Ipv6Header::new(src, dst, IpProtocol::ICMP6, len as u16);
     ip.hop_limit = nd::HOP_LIMIT;
-    let checksum = ip.pseudo_sum(IpProtocol::ICMP6, len as u32).with(&packet[Ipv6Header::LEN..]).finish();
+    let checksum =
+        ip.pseudo_sum(IpProtocol::ICMP6, len as u32).with(&packet[Ipv6Header::LEN..]).finish();
     if let Some((slot, body)) = Ipv6Header::split_mut(packet) {
         *slot = ip;
-        if let Some(icmp) = body.get_mut(IcmpHeader::CHECKSUM_OFFSET..IcmpHeader::CHECKSUM_OFFSET + 2) {
+        if let Some(icmp) =
+            body.get_mut(IcmpHeader::CHECKSUM_OFFSET..IcmpHeader::CHECKSUM_OFFSET + 2)
+        {
             icmp.copy_from_slice(&checksum.to_be_bytes());
         }
     }
@@ -71,12 +78,23 @@ pub fn packet(
 
 /// A solicitation for `target`: to its solicited-node group, or to one station.
 #[inline(always)]
-pub fn solicitation(mac: MacAddr, src: Ipv6Addr, target: Ipv6Addr, to: Option<MacAddr>) -> [u8; FRAME] {
+pub fn solicitation(
+    mac: MacAddr,
+    src: Ipv6Addr,
+    target: Ipv6Addr,
+    to: Option<MacAddr>,
+) -> [u8; FRAME] {
     let dst = if to.is_some() { target } else { solicited_node(target) };
     let dst_mac = to.unwrap_or(MacAddr::ip6_multicast(dst));
     let message = NeighborMessage::solicitation(target);
     let mut frame = [0; FRAME];
-    frame[Ethernet::LEN..].copy_from_slice(&packet(src, dst, message, NdOptionKind::SOURCE_LINK, mac));
+    frame[Ethernet::LEN..].copy_from_slice(&packet(
+        src,
+        dst,
+        message,
+        NdOptionKind::SOURCE_LINK,
+        mac,
+    ));
     if let Some(ethernet) = Ethernet::view_mut(&mut frame) {
         *ethernet = Ethernet::new(mac, dst_mac, EtherType::IP6);
     }
@@ -94,7 +112,8 @@ pub fn frame(to: Envelope, body: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A solicitation that detects if another node has `target`; `nonce` identifies our own (RFC 4862 5.4.2, RFC 7527 4).
+/// A solicitation that detects if another node has `target`; `nonce` identifies our own (RFC 4862
+/// 5.4.2, RFC 7527 4).
 pub fn duplicate_probe(mac: MacAddr, target: Ipv6Addr, nonce: [u8; 6]) -> Vec<u8> {
     let to = Envelope::multicast(mac, Ipv6Addr::UNSPECIFIED, solicited_node(target));
     let mut body = NeighborMessage::solicitation(target).as_bytes().to_vec();
@@ -111,11 +130,13 @@ pub fn announcement(mac: MacAddr, target: Ipv6Addr) -> Vec<u8> {
     frame(Envelope::multicast(mac, target, nd::ALL_NODES), &body)
 }
 
-/// A message of multicast listener discovery: with the router alert option, and never beyond the link (RFC 3810 5).
+/// A message of multicast listener discovery: with the router alert option, and never beyond the
+/// link (RFC 3810 5).
 pub fn listener(mac: MacAddr, src: Ipv6Addr, dst: Ipv6Addr, body: &[u8]) -> Vec<u8> {
     // Next header ICMPv6, router alert for MLD (RFC 2711), and two bytes of padding.
     const ALERT: [u8; 8] = [IpProtocol::ICMP6.0, 0, 5, 2, 0, 0, 1, 0];
-    let mut ip = Ipv6Header::new(src, dst, IpProtocol::HOP_BY_HOP, (ALERT.len() + body.len()) as u16);
+    let mut ip =
+        Ipv6Header::new(src, dst, IpProtocol::HOP_BY_HOP, (ALERT.len() + body.len()) as u16);
     ip.hop_limit = 1;
     let sum: Sum = ip.pseudo_sum(IpProtocol::ICMP6, body.len() as u32).with(body);
     let mut message = body.to_vec();
@@ -146,7 +167,10 @@ mod tests {
         let all = [
             (solicitation(MAC, us, target, None).to_vec(), [0x33, 0x33, 0xff, 0x12, 0x34, 0x56]),
             (solicitation(MAC, us, target, Some(MacAddr([9; 6]))).to_vec(), [9; 6]),
-            (duplicate_probe(MAC, target, [1, 2, 3, 4, 5, 6]), [0x33, 0x33, 0xff, 0x12, 0x34, 0x56]),
+            (
+                duplicate_probe(MAC, target, [1, 2, 3, 4, 5, 6]),
+                [0x33, 0x33, 0xff, 0x12, 0x34, 0x56],
+            ),
             (announcement(MAC, target), [0x33, 0x33, 0, 0, 0, 1]),
             (listener(MAC, us, ALL_MLD2_ROUTERS, report.as_bytes()), [0x33, 0x33, 0, 0, 0, 0x16]),
         ];

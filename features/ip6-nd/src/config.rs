@@ -16,7 +16,10 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     let (dad, usual) = (world.get::<Dad>().settings(), Settings::default());
     if dad != usual && dad.enabled {
         let link_local = if dad.link_local { " link-local" } else { "" };
-        let line = format!("set ip6 dad enable transmits {} delay {}{link_local}", dad.transmits, dad.delay);
+        let line = format!(
+            "set ip6 dad enable transmits {} delay {}{link_local}",
+            dad.transmits, dad.delay
+        );
         config.push(Phase::SETTINGS, line, "set ip6 dad disable");
     }
     if world.get::<Nd>().announces() {
@@ -52,7 +55,8 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         lines.push(format!("{line} {ip}"), format!("{line} del {ip}"));
     });
     config.list(Phase::FEATURES, proxies.enabled(), |world, sw_if, lines| {
-        let line = format!("set interface ip6-nd proxy {}", quote(&world.get::<Interfaces>().name(sw_if)));
+        let line =
+            format!("set interface ip6-nd proxy {}", quote(&world.get::<Interfaces>().name(sw_if)));
         lines.push(format!("{line} enable"), format!("{line} disable"));
     });
 }
@@ -97,7 +101,10 @@ fn advertised(c: &RaConfig, now: u64) -> Vec<(String, String)> {
         lines.push((format!("ra-dns {server} lifetime {lifetime}"), format!("no ra-dns {server}")));
     }
     for (domain, lifetime) in &c.domains {
-        lines.push((format!("ra-search {domain} lifetime {lifetime}"), format!("no ra-search {domain}")));
+        lines.push((
+            format!("ra-search {domain} lifetime {lifetime}"),
+            format!("no ra-search {domain}"),
+        ));
     }
     lines
 }

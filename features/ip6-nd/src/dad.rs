@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Duplicate address detection (RFC 4862 5.4, RFC 7527): before an address is used, solicitations detect if another node has it.
+//! Duplicate address detection (RFC 4862 5.4, RFC 7527): before an address is used, solicitations
+//! detect if another node has it.
 //!
-//! Until the result is known, the address is tentative: we don't answer for it, don't send from it, and packets to it are dropped. A
-//! duplicate address isn't answered for either, and packets to it are the other node's; it stays configured, visible to operators.
+//! Until the result is known, the address is tentative: we don't answer for it, don't send from it,
+//! and packets to it are dropped. A duplicate address isn't answered for either, and packets to it
+//! are the other node's; it stays configured, visible to operators.
 
 use crate::compose::duplicate_probe;
 use crate::dice::Dice;
@@ -31,7 +33,8 @@ pub struct Settings {
     pub transmits: u8,
     /// Seconds between two solicitations, and after the last.
     pub delay: f64,
-    /// Link-local addresses that follow from the MAC address are probed too (RFC 4862 5.4; VPP doesn't).
+    /// Link-local addresses that follow from the MAC address are probed too (RFC 4862 5.4; VPP
+    /// doesn't).
     pub link_local: bool,
 }
 
@@ -130,7 +133,8 @@ impl Dad {
             let mut inner = self.inner();
             inner.settings = new;
             let tentative = |s: &State| matches!(s, State::Tentative { .. });
-            let sure = inner.all.iter().filter(|(_, s)| !new.enabled && tentative(s)).map(|(k, _)| *k);
+            let sure =
+                inner.all.iter().filter(|(_, s)| !new.enabled && tentative(s)).map(|(k, _)| *k);
             sure.collect()
         };
         for (sw_if, ip) in sure {
@@ -154,10 +158,11 @@ impl Dad {
         self.inner().all.iter().map(|((sw_if, ip), state)| (*sw_if, *ip, *state)).collect()
     }
 
-    /// Starts to probe addresses of an interface. A link-local one that follows from its MAC address is left out, unless the settings
-    /// include it: it is as unique as the MAC address.
+    /// Starts to probe addresses of an interface. A link-local one that follows from its MAC
+    /// address is left out, unless the settings include it: it is as unique as the MAC address.
     pub fn begin(&self, world: &World, sw_if: SwIfIndex, ips: &[Ipv6Addr]) {
-        let is_ethernet = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.kind == net::IfKind::Ethernet);
+        let is_ethernet =
+            world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.kind == net::IfKind::Ethernet);
         let settings = self.settings();
         if !settings.enabled || !is_ethernet {
             return;
@@ -165,11 +170,14 @@ impl Dad {
         let due = speaking(world, sw_if).map(|_| world.clock.now());
         let nonce = world.get::<Dice>().nonce();
         let set = world.get::<LinkLocals>().is_set(sw_if);
-        let asked = |ip: &&Ipv6Addr| settings.link_local || !ip.is_unicast_link_local() || set == Some(**ip);
+        let asked = |ip: &&Ipv6Addr| {
+            settings.link_local || !ip.is_unicast_link_local() || set == Some(**ip)
+        };
         for ip in ips.iter().filter(asked) {
             self.inner().all.insert((sw_if, *ip), State::Tentative { nonce, sent: 0, due });
             self.tell(world, sw_if, *ip, Change::Tentative, 0);
-            // Another host that has the address is reported again, also if it was reported just now.
+            // Another host that has the address is reported again, also if it was reported just
+            // now.
             world.get::<Notes<Nd>>().forgotten(sw_if);
         }
         self.signal.raise();
@@ -177,7 +185,11 @@ impl Dad {
 
     /// Forgets all but these addresses of an interface.
     pub fn retain(&self, sw_if: SwIfIndex, ips: &[Ipv6Addr]) {
-        fn forget<T>(all: &mut BTreeMap<(SwIfIndex, Ipv6Addr), T>, sw_if: SwIfIndex, ips: &[Ipv6Addr]) {
+        fn forget<T>(
+            all: &mut BTreeMap<(SwIfIndex, Ipv6Addr), T>,
+            sw_if: SwIfIndex,
+            ips: &[Ipv6Addr],
+        ) {
             let there = all.range(all_of(sw_if)).map(|(key, _)| *key);
             let gone: Vec<_> = there.filter(|(_, ip)| !ips.contains(ip)).collect();
             gone.iter().for_each(|key| _ = all.remove(key));
@@ -241,7 +253,9 @@ impl Dad {
             }
             let Some(interface) = speaking(world, sw_if) else {
                 // It starts again when the interface is up.
-                self.inner().all.insert((sw_if, ip), State::Tentative { nonce, sent: 0, due: None });
+                self.inner()
+                    .all
+                    .insert((sw_if, ip), State::Tentative { nonce, sent: 0, due: None });
                 continue;
             };
             if sent >= settings.transmits {
@@ -253,7 +267,8 @@ impl Dad {
             say(world, &interface, "requests", vec![duplicate_probe(interface.mac, ip, nonce)]);
             self.tell(world, sw_if, ip, Change::Tentative, sent + 1);
         }
-        let due = |state: &State| if let State::Tentative { due, .. } = state { *due } else { None };
+        let due =
+            |state: &State| if let State::Tentative { due, .. } = state { *due } else { None };
         self.inner().all.values().filter_map(due).min()
     }
 }

@@ -63,7 +63,8 @@ mod tests {
                     1 => {
                         now += rng.below(20) as u64;
                         let taken: BTreeSet<SwIfIndex> = due.take(now).into_iter().collect();
-                        let expected = all.iter().filter(|(_, at)| **at <= now).map(|(sw_if, _)| *sw_if);
+                        let expected =
+                            all.iter().filter(|(_, at)| **at <= now).map(|(sw_if, _)| *sw_if);
                         assert_eq!(taken, expected.collect(), "seed {seed}");
                         all.retain(|_, at| *at > now);
                     }

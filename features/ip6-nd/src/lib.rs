@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! IPv6 neighbour discovery: which station on a link has an address, which routers and prefixes the link has (RFC 4861,
-//! RFC 4862, RFC 6980, RFC 7527, RFC 8106), and which groups we listen to (RFC 3810, RFC 2710).
+//! IPv6 neighbour discovery: which station on a link has an address, which routers and prefixes the
+//! link has (RFC 4861, RFC 4862, RFC 6980, RFC 7527, RFC 8106), and which groups we listen to (RFC
+//! 3810, RFC 2710).
 //!
 //! ```text
 //! ip6-icmp-input → icmp6-neighbor-solicitation → the interface's output (the answer, in place)
@@ -12,21 +13,24 @@
 //! arc ip6-unicast: ip6-unicast-nd-proxy
 //! ```
 //!
-//! Workers answer by themselves. They report to control by bounded queues; control keeps the table of neighbours
-//! ([`net::Neighbors`]), probes our addresses for duplicates before they are used ([`Dad`]), advertises us as a router
-//! ([`Advertiser`]), makes addresses and default routes from other routers' advertisements ([`Receiver`]), answers for other hosts
-//! ([`Proxies`]), and reports groups. [`ip_neighbor::resolve`] sends solicitations and keeps waiting packets.
+//! Workers answer by themselves. They report to control by bounded queues; control keeps the table
+//! of neighbours ([`net::Neighbors`]), probes our addresses for duplicates before they are used
+//! ([`Dad`]), advertises us as a router ([`Advertiser`]), makes addresses and default routes from
+//! other routers' advertisements ([`Receiver`]), answers for other hosts ([`Proxies`]), and reports
+//! groups. [`ip_neighbor::resolve`] sends solicitations and keeps waiting packets.
 //!
-//! Router advertisements are sent where that is enabled (`ip6 nd … no ra-suppress`), and duplicates are detected only if that is
-//! enabled.
+//! Router advertisements are sent where that is enabled (`ip6 nd … no ra-suppress`), and duplicates
+//! are detected only if that is enabled.
 //!
-//! Our addresses are announced by unsolicited advertisements only with `set ip6 nd announce on` (RFC 4861 7.2.6: a node may), as in
-//! VPP and in ARP.
+//! Our addresses are announced by unsolicited advertisements only with `set ip6 nd announce on`
+//! (RFC 4861 7.2.6: a node may), as in VPP and in ARP.
 //!
-//! Limits: answers for an address of all routers come at once, not after a random delay (RFC 4861 7.2.7); prefixes that are on
-//! the link but not for addresses of hosts' own making add no route to it where addresses are made of advertisements;
-//! solicitations of routers are answered by unicast at once, without the random delay of RFC 4861 6.2.6, as VPP does
-//! (`ip6 nd … ra-send-unicast`); advertisements of others aren't compared with ours (RFC 4861 6.2.7); SEND (RFC 3971) is not spoken.
+//! Limits: answers for an address of all routers come at once, not after a random delay (RFC 4861
+//! 7.2.7); prefixes that are on the link but not for addresses of hosts' own making add no route to
+//! it where addresses are made of advertisements; solicitations of routers are answered by unicast
+//! at once, without the random delay of RFC 4861 6.2.6, as VPP does (`ip6 nd … ra-send-unicast`);
+//! advertisements of others aren't compared with ours (RFC 4861 6.2.7); SEND (RFC 3971) is not
+//! spoken.
 
 mod advertisement;
 mod api;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Multicast listener reports (RFC 3810 as a listener; RFC 2710's where a router supports only that): switches and routers
-//! learn which groups we listen to.
+//! Multicast listener reports (RFC 3810 as a listener; RFC 2710's where a router supports only
+//! that): switches and routers learn which groups we listen to.
 
 use crate::compose::{listener, report_to};
 use crate::dice::Dice;
@@ -91,7 +91,8 @@ impl Link {
         }
     }
 
-    /// Returns the records to be reported now, of version 2; `pause` is the time to the next report of a change.
+    /// Returns the records to be reported now, of version 2; `pause` is the time to the next report
+    /// of a change.
     fn take_due(&mut self, now: u64, pause: u64) -> Vec<(u8, Ipv6Addr)> {
         let mut records = Vec::new();
         for (group, state) in &mut self.groups {
@@ -99,8 +100,10 @@ impl Link {
                 break;
             }
             if state.reports > 0 && state.due <= now {
-                records
-                    .push((if state.left { Mld2Record::TO_INCLUDE } else { Mld2Record::TO_EXCLUDE }, *group));
+                records.push((
+                    if state.left { Mld2Record::TO_INCLUDE } else { Mld2Record::TO_EXCLUDE },
+                    *group,
+                ));
                 (state.reports, state.due) = (state.reports - 1, now + pause);
                 state.asked = None;
             } else if state.asked.is_some_and(|due| due <= now) {
@@ -113,7 +116,8 @@ impl Link {
     }
 
     fn next_due(&self) -> Option<u64> {
-        let due = |g: &Group| [(g.reports > 0).then_some(g.due), g.asked].into_iter().flatten().min();
+        let due =
+            |g: &Group| [(g.reports > 0).then_some(g.due), g.asked].into_iter().flatten().min();
         self.groups.values().filter_map(due).min()
     }
 }
@@ -152,7 +156,12 @@ pub struct Listener {
 impl Shared for Listener {
     fn make(world: &World) -> Self {
         let queries = Mailbox::new(QUERIES, world.processes.waker().clone());
-        Self { links: Mutex::default(), due: Mutex::default(), queries, signal: world.processes.signal() }
+        Self {
+            links: Mutex::default(),
+            due: Mutex::default(),
+            queries,
+            signal: world.processes.signal(),
+        }
     }
 
     fn forget(&self, _: &World, deleted: &Deleted<'_>) {
@@ -185,7 +194,8 @@ impl Listener {
         posted
     }
 
-    /// The groups that an interface listens to; that of all nodes, which is never reported (RFC 3810 6), is one of them.
+    /// The groups that an interface listens to; that of all nodes, which is never reported (RFC
+    /// 3810 6), is one of them.
     pub fn groups(&self, sw_if: SwIfIndex) -> Vec<Ipv6Addr> {
         let links = self.links();
         let Some(link) = links.get(&sw_if) else { return Vec::new() };
@@ -200,7 +210,8 @@ impl Listener {
             return self.clear(sw_if);
         }
         let here = world.get::<AllOurs>().here(sw_if);
-        let wanted = here.all().map(solicited_node).chain([ALL_ROUTERS, ALL_MLD2_ROUTERS]).collect();
+        let wanted =
+            here.all().map(solicited_node).chain([ALL_ROUTERS, ALL_MLD2_ROUTERS]).collect();
         let next = {
             let mut links = self.links();
             let link = links.entry(sw_if).or_default();
@@ -240,7 +251,8 @@ impl Listener {
         });
         let all = self.due().take(now);
         for sw_if in all {
-            // Nothing is sent by an interface that is down: when it comes up, everything is reported.
+            // Nothing is sent by an interface that is down: when it comes up, everything is
+            // reported.
             let pause = dice.between(INTERVAL / 10, INTERVAL);
             let Some(interface) = speaking(world, sw_if) else { continue };
             let (records, version1, next) = {
@@ -313,7 +325,10 @@ mod tests {
         let (mac, src) = (MacAddr([2, 0, 0, 0, 0, 1]), "fe80::1".parse().unwrap());
         let to = |frame: &Vec<u8>| Ipv6Addr::from(Ipv6Header::view(&frame[14..]).unwrap().dst);
         let two = frames(&records, false, mac, src);
-        assert_eq!(two.iter().map(to).collect::<Vec<_>>(), ["ff02::16".parse::<Ipv6Addr>().unwrap()]);
+        assert_eq!(
+            two.iter().map(to).collect::<Vec<_>>(),
+            ["ff02::16".parse::<Ipv6Addr>().unwrap()]
+        );
         assert_eq!(Mld2Report::records(&two[0][62..]).count(), 2);
         let one = frames(&records, true, mac, src);
         assert_eq!(one.iter().map(to).collect::<Vec<_>>(), [group(1), ALL_ROUTERS]);

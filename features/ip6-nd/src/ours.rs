@@ -77,7 +77,8 @@ impl Here {
         self.own.iter().filter(|o| o.role == Role::Own).map(|o| o.prefix)
     }
 
-    /// Source address for soliciting a neighbour: the link-local one, else the one in its network, else any.
+    /// Source address for soliciting a neighbour: the link-local one, else the one in its network,
+    /// else any.
     #[inline(always)]
     pub fn source_for(&self, ip: Ipv6Addr) -> Option<Ipv6Addr> {
         if let Some(link_local) = self.link_local() {
@@ -183,7 +184,8 @@ fn own(world: &World, sw_if: SwIfIndex) -> Vec<Ours> {
     }
     for prefix in all {
         let network = prefix.network();
-        // RFC 4291 2.6.1; that of `::/n` would be the unspecified address, which no node has (2.5.2).
+        // RFC 4291 2.6.1; that of `::/n` would be the unspecified address, which no node has
+        // (2.5.2).
         let is_address = !network.addr().is_unspecified();
         if is_address
             && prefix.len() < 127

@@ -38,8 +38,8 @@ impl Nd {
         self.announce.load(Ordering::Relaxed)
     }
 
-    /// Enables or disables the announcement of our addresses when they are new or move: a new address, an interface that goes up, a
-    /// MAC address that has changed.
+    /// Enables or disables the announcement of our addresses when they are new or move: a new
+    /// address, an interface that goes up, a MAC address that has changed.
     pub fn set_announces(&self, on: bool) {
         self.announce.store(on, Ordering::Relaxed);
     }
@@ -143,16 +143,17 @@ pub fn speaking(world: &World, sw_if: SwIfIndex) -> Option<Interface> {
     speaks.then_some(interface)
 }
 
-/// Sends an unsolicited advertisement for each of these addresses that isn't tentative or duplicate (RFC 4861 7.2.6: MAY), if that
-/// is enabled and the interface is up.
+/// Sends an unsolicited advertisement for each of these addresses that isn't tentative or duplicate
+/// (RFC 4861 7.2.6: MAY), if that is enabled and the interface is up.
 pub fn announce(world: &World, sw_if: SwIfIndex, addresses: &[Ipv6Addr]) {
     if world.get::<Nd>().announces() {
         advertise(world, sw_if, addresses);
     }
 }
 
-/// Sends an unsolicited advertisement for each address of an interface that is up, link-local addresses too (RFC 4861 7.2.6): for a
-/// feature that has moved the interface's traffic to another link.
+/// Sends an unsolicited advertisement for each address of an interface that is up, link-local
+/// addresses too (RFC 4861 7.2.6): for a feature that has moved the interface's traffic to another
+/// link.
 pub fn advertise_all(world: &World, sw_if: SwIfIndex) {
     let all: Vec<_> = addresses(world, sw_if).iter().map(|p| p.addr()).collect();
     advertise(world, sw_if, &all);
@@ -202,7 +203,8 @@ fn on_interface(world: &World, event: IfEvent) {
         }
         IfEvent::Address(sw_if, true) => {
             sync(world, sw_if);
-            // A tentative link-local address can't be the source of advertisements; another one may be usable at once.
+            // A tentative link-local address can't be the source of advertisements; another one may
+            // be usable at once.
             ra::on_state(world, sw_if);
         }
         IfEvent::Table(sw_if, true) => {
@@ -234,18 +236,22 @@ fn forget(world: &World, sw_if: SwIfIndex) {
     world.get::<Listener>().clear(sw_if);
 }
 
-/// Handles a change of the interface's addresses: new ones are probed, their groups joined, and neighbours that are no longer on
-/// the link are removed.
+/// Handles a change of the interface's addresses: new ones are probed, their groups joined, and
+/// neighbours that are no longer on the link are removed.
 fn sync(world: &World, sw_if: SwIfIndex) {
     let ours = world.get::<AllOurs>();
     let enabled = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.ip_enabled[1]);
-    let now: Vec<Ipv6Addr> =
-        if enabled { addresses(world, sw_if).iter().map(|p| p.addr()).collect() } else { Vec::new() };
+    let now: Vec<Ipv6Addr> = if enabled {
+        addresses(world, sw_if).iter().map(|p| p.addr()).collect()
+    } else {
+        Vec::new()
+    };
     let before = {
         let nd = world.get::<Nd>();
         let mut known = nd.known.lock().expect("no panic inside");
         // An interface that is being deleted loses its addresses last, and leaves nothing here.
-        let before = if now.is_empty() { known.remove(&sw_if) } else { known.insert(sw_if, now.clone()) };
+        let before =
+            if now.is_empty() { known.remove(&sw_if) } else { known.insert(sw_if, now.clone()) };
         before.unwrap_or_default()
     };
     let new: Vec<Ipv6Addr> = now.iter().copied().filter(|ip| !before.contains(ip)).collect();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Neighbour discovery proxy (RFC 4861 7.2.8): for hosts that an operator named, or for all that are routed elsewhere.
+//! Neighbour discovery proxy (RFC 4861 7.2.8): for hosts that an operator named, or for all that
+//! are routed elsewhere.
 
 use crate::dad::Dad;
 use crate::ours::{AllOurs, addresses};
@@ -84,13 +85,15 @@ impl Proxies {
         self.hosts().into_iter().filter(|(i, _)| *i == sw_if).map(|(_, ip)| ip).collect()
     }
 
-    /// Hosts that solicitations on an interface are answered for: hosts of its table that are behind another one; and, for hosts
-    /// behind this one, our addresses in their networks, which are on other links.
+    /// Hosts that solicitations on an interface are answered for: hosts of its table that are
+    /// behind another one; and, for hosts behind this one, our addresses in their networks,
+    /// which are on other links.
     pub fn seen_from(&self, world: &World, sw_if: SwIfIndex) -> Vec<Ipv6Addr> {
         let interfaces = world.get::<Interfaces>();
         let table = |i| interfaces.get(i).ok().map(|i| i.fib6);
         let other = |i: SwIfIndex| i != sw_if && table(i) == table(sw_if);
-        let mut all: Vec<_> = self.hosts().into_iter().filter(|(i, _)| other(*i)).map(|(_, ip)| ip).collect();
+        let mut all: Vec<_> =
+            self.hosts().into_iter().filter(|(i, _)| other(*i)).map(|(_, ip)| ip).collect();
         let behind = self.behind(sw_if);
         if !behind.is_empty() {
             let dad = world.get::<Dad>();
@@ -107,11 +110,12 @@ impl Proxies {
         all
     }
 
-    /// Starts or stops answering for a host behind an interface, on the others of its table; packets to the host go there.
+    /// Starts or stops answering for a host behind an interface, on the others of its table;
+    /// packets to the host go there.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or carries no Ethernet frames (−151); no address of one host (−7); one that isn't
-    /// answered for (−6).
+    /// An interface that isn't there (−2) or carries no Ethernet frames (−151); no address of one
+    /// host (−7); one that isn't answered for (−6).
     pub fn set_host(&self, world: &World, sw_if: SwIfIndex, ip: Ipv6Addr, on: bool) -> Result<()> {
         self.change_host(world, sw_if, ip, on)?;
         publish_all(world);
@@ -126,7 +130,11 @@ impl Proxies {
     /// As [`Self::set_host`], without publishing to workers yet.
     fn change_host(&self, world: &World, sw_if: SwIfIndex, ip: Ipv6Addr, on: bool) -> Result<()> {
         let interface = ethernet(world, sw_if)?;
-        if ip.is_multicast() || ip.is_unspecified() || ip.is_loopback() || ip.is_unicast_link_local() {
+        if ip.is_multicast()
+            || ip.is_unspecified()
+            || ip.is_loopback()
+            || ip.is_unicast_link_local()
+        {
             let why = format!("{ip} is no address of a host on another link");
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
         }
@@ -189,7 +197,8 @@ pub fn publish_all(world: &World) {
     }
 }
 
-/// Handles changed addresses of an interface: they are answered for on others as well, if there are hosts there.
+/// Handles changed addresses of an interface: they are answered for on others as well, if there are
+/// hosts there.
 pub fn changed(world: &World, sw_if: SwIfIndex) {
     publish(world, sw_if);
     if !world.get::<Proxies>().hosts().is_empty() {
@@ -202,7 +211,8 @@ pub fn publish(world: &World, sw_if: SwIfIndex) {
     let ours = world.get::<AllOurs>();
     ours.publish(world, sw_if);
     let on = ours.here(sw_if).proxies();
-    // Hosts that know our station probe a host by unicast to it; that has to be seen before it is routed.
+    // Hosts that know our station probe a host by unicast to it; that has to be seen before it is
+    // routed.
     let set = world.set_feature(ARC, UnicastProxy::NAME, sw_if, on);
     debug_assert!(set.is_ok(), "the arc is that of a feature this one needs");
     world.get::<crate::mld::Listener>().sync(world, sw_if);
@@ -221,13 +231,15 @@ impl Build for Routed {
 }
 
 impl Routed {
-    /// Returns true if packets to an address leave by this interface, on one of several paths at least.
+    /// Returns true if packets to an address leave by this interface, on one of several paths at
+    /// least.
     #[inline(always)]
     pub fn here(&self, view: &IfView, sw_if: u32, ip: Ipv6Addr, turn: &Turn<'_>) -> bool {
         self.any_path(view, ip, turn, |tx_if| tx_if == sw_if)
     }
 
-    /// Returns true if packets to an address that come in by an interface leave by another one, on one of several paths at least.
+    /// Returns true if packets to an address that come in by an interface leave by another one, on
+    /// one of several paths at least.
     #[inline(always)]
     pub fn elsewhere(&self, view: &IfView, rx_if: u32, ip: Ipv6Addr, turn: &Turn<'_>) -> bool {
         !ip.is_unicast_link_local()
@@ -237,10 +249,17 @@ impl Routed {
 
     /// Returns true if a path to an address has an output that `is_meant` accepts.
     #[inline(always)]
-    fn any_path(&self, view: &IfView, ip: Ipv6Addr, turn: &Turn<'_>, is_meant: impl Fn(u32) -> bool) -> bool {
+    fn any_path(
+        &self,
+        view: &IfView,
+        ip: Ipv6Addr,
+        turn: &Turn<'_>,
+        is_meant: impl Fn(u32) -> bool,
+    ) -> bool {
         let get = |adj| self.adjacencies.get(adj, turn);
         let leaves = |kind: AdjKind, tx_if: u32| {
-            matches!(kind, AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean) && is_meant(tx_if)
+            matches!(kind, AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean)
+                && is_meant(tx_if)
         };
         match self.fib.adj(TableIndex(view.fib6), ip, turn).and_then(get) {
             Some(adj) if adj.kind == AdjKind::LoadBalance => {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `icmp6-multicast-listener-query`: takes routers' queries for listeners (RFC 3810 5.1, RFC 2710 3).
+//! `icmp6-multicast-listener-query`: takes routers' queries for listeners (RFC 3810 5.1, RFC 2710
+//! 3).
 
 use crate::mld::{Listener, Query};
 use crate::trace::NdTrace;

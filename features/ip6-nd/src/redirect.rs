@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip6-nd-redirect`: makes a redirect of the copy of a packet that leaves where it came in, and sends it to the source
-//! (RFC 4861 8.2).
+//! `ip6-nd-redirect`: makes a redirect of the copy of a packet that leaves where it came in, and
+//! sends it to the source (RFC 4861 8.2).
 
 use crate::compose::write_header;
 use crate::ours::AllOurs;
@@ -97,7 +97,8 @@ impl Redirecting {
         let meta: IpMeta = b.scratch();
         let Some(&about) = Ipv6Header::view(b.data()) else { return To::TooShort };
         let Some(adj) = self.adjacencies.get(meta.adj(), cx.turn) else { return To::NoAdjacency };
-        if about.dst().is_multicast() || about.src().is_unspecified() || about.src().is_multicast() {
+        if about.dst().is_multicast() || about.src().is_unspecified() || about.src().is_multicast()
+        {
             return To::NotUnicast;
         }
         let target: Ipv6Addr = adj.nexthop_as();

@@ -60,7 +60,8 @@ impl Ears for Advertised {
         if !m.src.is_unicast_link_local() {
             return To::SourceNotLinkLocal;
         }
-        let link = NdOptions::new(m.options).link_address(NdOptionKind::SOURCE_LINK).unwrap_or_default();
+        let link =
+            NdOptions::new(m.options).link_address(NdOptionKind::SOURCE_LINK).unwrap_or_default();
         if link.is_some_and(|mac| !is_station(mac)) {
             return To::LinkAddress;
         }
@@ -74,7 +75,11 @@ impl Ears for Advertised {
         }
         if let Some(mac) = link {
             let evidence = Evidence::Hint { router: Some(true) };
-            let _ = self.lately.post(&self.notes, Note::Seen(Seen { who, mac: Some(mac), evidence }), now);
+            let _ = self.lately.post(
+                &self.notes,
+                Note::Seen(Seen { who, mac: Some(mac), evidence }),
+                now,
+            );
         }
         match Heard::new(sw_if, m.src, m.bytes) {
             Some(heard) if self.receiver.post(heard) => To::Noted,

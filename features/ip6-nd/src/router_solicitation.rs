@@ -67,7 +67,8 @@ impl Ears for Solicited {
         if m.src.is_multicast() {
             return To::SourceMulticast;
         }
-        let link = NdOptions::new(m.options).link_address(NdOptionKind::SOURCE_LINK).unwrap_or_default();
+        let link =
+            NdOptions::new(m.options).link_address(NdOptionKind::SOURCE_LINK).unwrap_or_default();
         if m.src.is_unspecified() && link.is_some() {
             return To::ProbeLinkAddress;
         }

@@ -98,8 +98,10 @@ fn ra_text(w: &World, link: &Link) -> String {
     let (c, s, now) = (&link.config, &link.schedule, w.clock.now());
     let mut text = String::from("  Advertised Prefixes:\n");
     for (prefix, p) in &c.prefixes {
-        let (valid, preferred) = (lifetime(p.left(p.valid, now)), lifetime(p.left(p.preferred, now)));
-        text += &format!("    prefix {prefix}, valid lifetime {valid}, preferred lifetime {preferred}");
+        let (valid, preferred) =
+            (lifetime(p.left(p.valid, now)), lifetime(p.left(p.preferred, now)));
+        text +=
+            &format!("    prefix {prefix}, valid lifetime {valid}, preferred lifetime {preferred}");
         for (word, on) in [
             ("absolute", p.since.is_some()),
             ("not advertised", p.no_advertise),
@@ -133,7 +135,9 @@ fn ra_text(w: &World, link: &Link) -> String {
     for (on, way) in [(c.managed, "addresses"), (c.other, "other configuration")] {
         text += &match on {
             true => format!("  Hosts use DHCPv6 for {way}\n"),
-            false if way == "addresses" => "  Hosts use stateless autoconfig for addresses\n".to_string(),
+            false if way == "addresses" => {
+                "  Hosts use stateless autoconfig for addresses\n".to_string()
+            }
             false => String::new(),
         };
     }
@@ -156,8 +160,10 @@ fn write_interface(w: &World, interface: &Interface, out: &mut Writer) {
         return out.value(|| json!({ "interface": interface.name, "enabled": false }));
     }
     let link_local = w.get::<LinkLocals>().address(sw_if);
-    let addresses: Vec<_> =
-        listed(w, sw_if).into_iter().map(|prefix| (prefix, state(w, sw_if, prefix.addr()))).collect();
+    let addresses: Vec<_> = listed(w, sw_if)
+        .into_iter()
+        .map(|prefix| (prefix, state(w, sw_if, prefix.addr())))
+        .collect();
     let groups = listener.groups(sw_if);
     let table = w.get::<Fib<Ip6>>().table_id(TableIndex(interface.fib6)).unwrap_or(0);
     let link = advertiser.link(sw_if);
@@ -182,11 +188,13 @@ fn write_interface(w: &World, interface: &Interface, out: &mut Writer) {
         }
         *text += &format!("  Joined group address(es):\n{joined}");
         *text += &format!("  table is {table}\n  MTU is {}\n", interface.mtu_of(MtuKind::Ip6));
-        *text += if dad.settings().enabled { "  ND DAD is enabled\n" } else { "  ND DAD is disabled\n" };
+        *text +=
+            if dad.settings().enabled { "  ND DAD is enabled\n" } else { "  ND DAD is disabled\n" };
         *text += &ra_text(w, &link);
     });
     out.value(|| {
-        let listed = addresses.iter().map(|(p, state)| json!({ "address": p.to_string(), "state": state }));
+        let listed =
+            addresses.iter().map(|(p, state)| json!({ "address": p.to_string(), "state": state }));
         json!({
             "interface": interface.name,
             "sw_if_index": sw_if.0,
@@ -207,7 +215,8 @@ fn write_interface(w: &World, interface: &Interface, out: &mut Writer) {
 pub fn stations(w: &World, m: &Matches) -> Result<Output> {
     of_interfaces(w, m, |w, interface, out| {
         let groups = w.get::<Listener>().groups(interface.sw_if).into_iter();
-        let stations: BTreeSet<_> = groups.map(|group| MacAddr::ip6_multicast(group).to_string()).collect();
+        let stations: BTreeSet<_> =
+            groups.map(|group| MacAddr::ip6_multicast(group).to_string()).collect();
         out.text(|text| {
             *text += &format!("{}:\n", interface.name);
             *text += &stations.iter().map(|mac| format!("  {mac}\n")).collect::<String>();
@@ -232,7 +241,9 @@ pub fn dad(w: &World, _: &Matches) -> Result<Output> {
             let on = if settings.enabled { "enabled" } else { "disabled" };
             let (transmits, delay) = (settings.transmits, settings.delay);
             let local = if settings.link_local { ", link-local addresses too" } else { "" };
-            out.text(|text| *text += &format!("DAD: {on}, transmits {transmits}, delay {delay} s{local}\n"));
+            out.text(|text| {
+                *text += &format!("DAD: {on}, transmits {transmits}, delay {delay} s{local}\n")
+            });
             out.field("enabled", settings.enabled);
             out.field("link_local", settings.link_local);
             out.field("transmits", transmits);
@@ -249,14 +260,21 @@ pub fn dad(w: &World, _: &Matches) -> Result<Output> {
             *text += &format!("  {name} {ip} {word}");
             *text += &if word == "tentative" { format!(", {sent} sent\n") } else { "\n".into() };
         });
-        out.value(|| json!({ "interface": name, "address": ip.to_string(), "state": word, "sent": sent }));
+        out.value(
+            || json!({ "interface": name, "address": ip.to_string(), "state": word, "sent": sent }),
+        );
         Ok(())
     }))
 }
 
 pub fn autoconfig(w: &World, m: &Matches) -> Result<Output> {
     let only = if m.has("interface") { Some(interface_of(w, m)?) } else { None };
-    let table = Table::new().left("Interface").left("What").left("Address").right("Valid").right("Preferred");
+    let table = Table::new()
+        .left("Interface")
+        .left("What")
+        .left("Address")
+        .right("Valid")
+        .right("Preferred");
     Ok(table.list(w.get::<Receiver>().list(), move |w: &World, (sw_if, link), out: &mut Writer| {
         if only.is_some_and(|only| only != sw_if) {
             return Ok(());
@@ -280,7 +298,13 @@ pub fn autoconfig(w: &World, m: &Matches) -> Result<Output> {
                 _ => "medium",
             };
             let until = left(Some(router.until));
-            out.row([name.clone().into(), "router".into(), Cell::show(ip), until, preference.into()]);
+            out.row([
+                name.clone().into(),
+                "router".into(),
+                Cell::show(ip),
+                until,
+                preference.into(),
+            ]);
         }
         Ok(())
     }))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `icmp6-neighbor-solicitation`: answers solicitations for us (RFC 4861 7.2.3, 7.2.4), and records their senders.
+//! `icmp6-neighbor-solicitation`: answers solicitations for us (RFC 4861 7.2.3, 7.2.4), and records
+//! their senders.
 
 use crate::check::{Checked, check, is_station, ways};
 use crate::compose::{PACKET, packet};
@@ -88,13 +89,18 @@ impl Build for Solicitation {
         Self {
             links: Links::build(world, thread),
             routed: Routed::build(world, thread),
-            ears: Ears { notes: world.get(), lately: Lately::default(), rx: Lanes::rx::<Nd>(world, thread) },
+            ears: Ears {
+                notes: world.get(),
+                lately: Lately::default(),
+                rx: Lanes::rx::<Nd>(world, thread),
+            },
             tx: Lanes::tx::<Nd>(world, thread),
         }
     }
 }
 
-/// Checks a message for any target, beyond the checks of all messages; returns its sender's link-layer address, if given.
+/// Checks a message for any target, beyond the checks of all messages; returns its sender's
+/// link-layer address, if given.
 #[inline(always)]
 fn judge(m: &Checked<'_, NeighborMessage>, own: MacAddr) -> Result<Option<MacAddr>, To> {
     let target = m.message.target();
@@ -104,7 +110,8 @@ fn judge(m: &Checked<'_, NeighborMessage>, own: MacAddr) -> Result<Option<MacAdd
     if m.src.is_multicast() {
         return Err(To::SourceMulticast);
     }
-    let link = NdOptions::new(m.options).link_address(NdOptionKind::SOURCE_LINK).unwrap_or_default();
+    let link =
+        NdOptions::new(m.options).link_address(NdOptionKind::SOURCE_LINK).unwrap_or_default();
     if m.src.is_unspecified() {
         if link.is_some() {
             return Err(To::ProbeLinkAddress);
@@ -120,13 +127,15 @@ fn judge(m: &Checked<'_, NeighborMessage>, own: MacAddr) -> Result<Option<MacAdd
     }
 }
 
-/// Returns true if a solicitation from the unspecified address is our own, come back (RFC 7527 4.2).
+/// Returns true if a solicitation from the unspecified address is our own, come back (RFC 7527
+/// 4.2).
 #[inline(always)]
 fn is_our_own(options: &[u8], nonce: Option<[u8; 6]>, from_us: bool) -> bool {
-    let theirs = NdOptions::new(options).flatten().find_map(|option| match NdOption::from(option) {
-        NdOption::Nonce(theirs) => Some(theirs == nonce.as_ref().map_or(&[][..], |n| &n[..])),
-        _ => None,
-    });
+    let theirs =
+        NdOptions::new(options).flatten().find_map(|option| match NdOption::from(option) {
+            NdOption::Nonce(theirs) => Some(theirs == nonce.as_ref().map_or(&[][..], |n| &n[..])),
+            _ => None,
+        });
     theirs.unwrap_or(from_us)
 }
 
@@ -177,9 +186,11 @@ impl Ears {
             self.conflict(sw_if, m.src, source, now);
             return Err(To::DuplicateAddress);
         }
-        // The sender is on the link, or the hop limit would be less; but only addresses of our networks are recorded.
+        // The sender is on the link, or the hop limit would be less; but only addresses of our
+        // networks are recorded.
         if let Some(mac) = link.filter(|_| here.is_on_link(m.src)) {
-            // The answer goes out even if the queue to control is full: the sender will solicit again.
+            // The answer goes out even if the queue to control is full: the sender will solicit
+            // again.
             let who = Target { sw_if, ip: m.src };
             let seen = Seen { who, mac: Some(mac), evidence: Evidence::Hint { router: None } };
             let _ = self.lately.post(&self.notes, Note::Seen(seen), now);
@@ -189,7 +200,8 @@ impl Ears {
     }
 }
 
-/// Replaces the solicitation by the answer. The frame has no tags: the interface's output puts its own in.
+/// Replaces the solicitation by the answer. The frame has no tags: the interface's output puts its
+/// own in.
 #[inline(always)]
 fn put(b: &mut Buffer, own: MacAddr, answer: &Answer) -> bool {
     let mut frame = [0; Ethernet::LEN + PACKET];
@@ -234,10 +246,12 @@ impl Node for Solicitation {
             Ok(m) => {
                 let target = m.message.target();
                 let routed = || {
-                    came.here.proxies_all && self.routed.elsewhere(&came.view, came.sw_if, target, cx.turn)
+                    came.here.proxies_all
+                        && self.routed.elsewhere(&came.view, came.sw_if, target, cx.turn)
                 };
                 let role = came.here.role(target).or_else(|| routed().then_some(Role::Proxy));
-                // A sender without an address yet, one on the link, or one with a route by this interface.
+                // A sender without an address yet, one on the link, or one with a route by this
+                // interface.
                 let reached = m.src.is_unspecified()
                     || came.here.is_on_link(m.src)
                     || self.routed.here(&came.view, came.sw_if, m.src, cx.turn);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip6-unicast-nd-proxy`: solicitations by unicast for a host that we answer for are answered, not routed.
+//! `ip6-unicast-nd-proxy`: solicitations by unicast for a host that we answer for are answered, not
+//! routed.
 
 use crate::ours::{AllOurs, Role};
 use crate::proxy::Routed;
@@ -42,7 +43,8 @@ impl Node for UnicastProxy {
         if ip.next_header != IpProtocol::ICMP6 || ip.hop_limit != HOP_LIMIT {
             return To::Continue;
         }
-        let message = NeighborMessage::view(rest).filter(|m| m.kind == Icmp6Type::NEIGHBOR_SOLICITATION.0);
+        let message =
+            NeighborMessage::view(rest).filter(|m| m.kind == Icmp6Type::NEIGHBOR_SOLICITATION.0);
         let Some(message) = message else { return To::Continue };
         let (rx_if, target) = (b.rx_if, message.target());
         let Some(here) = self.ours.of(rx_if, cx.turn) else { return To::Continue };

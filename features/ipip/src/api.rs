@@ -75,12 +75,13 @@ fn add(w: &World, _: &Caller<'_, World>, r: IpipAddTunnel) -> Result<IpipAddTunn
     let IpipTunnel { instance, src, dst, table_id, flags, mode, dscp, .. } = r.tunnel;
     let ends = Ends { local: src.into(), remote: dst.into(), table: table_id };
     if mode.0 > TunnelMode::MP.0 {
-        return Err(Error::parse(format!("there is no mode {}", mode.0)).retval(retval::INVALID_VALUE_2));
+        return Err(
+            Error::parse(format!("there is no mode {}", mode.0)).retval(retval::INVALID_VALUE_2)
+        );
     }
     if dscp.0 > 63 {
-        return Err(
-            Error::parse(format!("a DSCP is at most 63, not {}", dscp.0)).retval(retval::INVALID_VALUE)
-        );
+        return Err(Error::parse(format!("a DSCP is at most 63, not {}", dscp.0))
+            .retval(retval::INVALID_VALUE));
     }
     let marks = Marks { flags: flags.into(), dscp: dscp.0, hop_limit: 0 };
     let spec = IpIp { ends, marks, multipoint: mode == TunnelMode::MP };

@@ -68,7 +68,11 @@ fn delete(w: &World, m: &Matches) -> Result<Output> {
 fn show(w: &World, m: &Matches) -> Result<Output> {
     let tunnels = w.get::<Tunnels<IpIp>>();
     let all = if m.has("interface") {
-        vec![w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?]
+        vec![
+            w.get::<Interfaces>()
+                .find(m.str("interface"))
+                .map_err(|e| e.at(m.span("interface")))?,
+        ]
     } else {
         tunnels.interfaces()
     };
@@ -99,7 +103,10 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     });
     out.text(|text| {
         let i = tunnel.instance;
-        write!(text, "[{i}] instance {i} src {local} dst {remote} table-ID {table} sw-if-idx {sw_if} ")?;
+        write!(
+            text,
+            "[{i}] instance {i} src {local} dst {remote} table-ID {table} sw-if-idx {sw_if} "
+        )?;
         write!(text, "flags [{}] dscp {}", flags.join(" "), marks.dscp)?;
         let state = match (multipoint, is_resolved) {
             (true, _) => " multi-point",

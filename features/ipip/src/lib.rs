@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! IP in IP (RFC 2003, RFC 2473, RFC 4213): tunnels of IPv4 and IPv6 packets in IPv4 and IPv6 packets.
+//! IP in IP (RFC 2003, RFC 2473, RFC 4213): tunnels of IPv4 and IPv6 packets in IPv4 and IPv6
+//! packets.
 //!
-//! `ipipN` carries packets of both protocols. A tunnel has one other end, or several, whose addresses are entries of `create teib`.
+//! `ipipN` carries packets of both protocols. A tunnel has one other end, or several, whose
+//! addresses are entries of `create teib`.
 //!
 //! Limits: no MPLS inside, no 6RD.
 

@@ -25,7 +25,8 @@ impl IpIp {
     /// Makes a tunnel.
     ///
     /// # Errors
-    /// Ends of two protocols (−153) or the same (−82); another end of a tunnel with several (−58); as [`Tunnels::create`].
+    /// Ends of two protocols (−153) or the same (−82); another end of a tunnel with several (−58);
+    /// as [`Tunnels::create`].
     pub fn create(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
         self.ends.check_mode(self.multipoint)?;
         let made = world.get::<Tunnels<Self>>().create(world, instance, self, None)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The process that removes old and flushed addresses, and lets the table grow. Both go in slices, so that other processes aren't kept
-//! waiting.
+//! The process that removes old and flushed addresses, and lets the table grow. Both go in slices,
+//! so that other processes aren't kept waiting.
 
 use crate::bridge::Bridge;
 use graph::{Process, Sleep, Wake, World};
@@ -25,7 +25,8 @@ struct Ager {
 struct Sweep {
     /// The next piece.
     piece: usize,
-    /// Number of pieces at the start. If it changes, entries have moved, and the sweep starts again.
+    /// Number of pieces at the start. If it changes, entries have moved, and the sweep starts
+    /// again.
     pieces: usize,
     /// Flushes that this sweep is for.
     flushes: u64,
@@ -58,7 +59,9 @@ impl Ager {
         });
         if !goes_on {
             bridge.control().swept = sweep.flushes;
-            bridge.last_scan.store(world.clock.now().saturating_sub(sweep.start), Ordering::Relaxed);
+            bridge
+                .last_scan
+                .store(world.clock.now().saturating_sub(sweep.start), Ordering::Relaxed);
             self.sweep = None;
         }
         goes_on
@@ -83,7 +86,8 @@ impl Process for Ager {
         let bridge = &self.bridge;
         let is_full = bridge.is_full.load(Ordering::Relaxed);
         let growth = bridge.macs.maintain(is_full, |key, entry| bridge.uncount(key, entry));
-        // A table of the largest size doesn't grow: workers aren't listened to until the next second.
+        // A table of the largest size doesn't grow: workers aren't listened to until the next
+        // second.
         if growth != GrowthState::Idle || wake == Wake::Timer {
             bridge.is_full.store(false, Ordering::Relaxed);
         }

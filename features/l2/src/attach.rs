@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Features of other plugins in the path of switched frames.
 //!
-//! Each has a bit in the bitmap of received or of sent frames, and a node. The features see received frames before tag rewriting, sent
-//! frames behind it. Frames pass them from the highest bit to the lowest.
+//! Each has a bit in the bitmap of received or of sent frames, and a node. The features see
+//! received frames before tag rewriting, sent frames behind it. Frames pass them from the highest
+//! bit to the lowest.
 
 use crate::bridge::Bridge;
 use crate::features::{Features, NODES};
@@ -63,10 +64,12 @@ pub struct AttachedNodes {
     output: [OnceLock<NodeIndex>; 32],
 }
 
-/// Sends received frames of interfaces that have the feature to this node. [`InputSteps`] has the node's next nodes.
+/// Sends received frames of interfaces that have the feature to this node. [`InputSteps`] has the
+/// node's next nodes.
 ///
 /// # Errors
-/// A node that doesn't exist; another node that has registered for the feature; a bit that isn't one of [`Features::ATTACHED`].
+/// A node that doesn't exist; another node that has registered for the feature; a bit that isn't
+/// one of [`Features::ATTACHED`].
 pub fn register_input(world: &World, feature: Features, node: &str) -> Result<(), String> {
     if !Features::ATTACHED.has(feature) || feature.0.count_ones() != 1 {
         return Err(format!("{node}: no such feature of received frames"));
@@ -75,17 +78,20 @@ pub fn register_input(world: &World, feature: Features, node: &str) -> Result<()
     for (other, name) in NODES {
         if other.0 < feature.0 && world.node(name).is_some() {
             world.link(node, name)?;
-        } else if other.0 > feature.0 && Features::ATTACHED.has(other) && world.node(name).is_some() {
+        } else if other.0 > feature.0 && Features::ATTACHED.has(other) && world.node(name).is_some()
+        {
             world.link(name, node)?;
         }
     }
     set(&world.get::<Bridge>().attached.input, feature.0, index, node)
 }
 
-/// Sends frames that interfaces with the feature send to this node. [`OutputSteps`] has the node's next nodes.
+/// Sends frames that interfaces with the feature send to this node. [`OutputSteps`] has the node's
+/// next nodes.
 ///
 /// # Errors
-/// A node that doesn't exist; another node that has registered for the feature; no feature of sent frames.
+/// A node that doesn't exist; another node that has registered for the feature; no feature of sent
+/// frames.
 pub fn register_output(world: &World, feature: OutputFeatures, node: &str) -> Result<(), String> {
     let (filter, output) = (OutputFeatures::EFP_FILTER, OutputFeatures::OUTPUT);
     if feature.0.count_ones() != 1 || feature == filter || feature == output {
@@ -110,7 +116,12 @@ pub fn register_output(world: &World, feature: OutputFeatures, node: &str) -> Re
     set(nodes, feature.0, index, node)
 }
 
-fn set(nodes: &[OnceLock<NodeIndex>; 32], bit: u32, index: NodeIndex, name: &str) -> Result<(), String> {
+fn set(
+    nodes: &[OnceLock<NodeIndex>; 32],
+    bit: u32,
+    index: NodeIndex,
+    name: &str,
+) -> Result<(), String> {
     let set = nodes[bit.ilog2() as usize].set(index);
     set.map_err(|_| format!("{name}: another node has registered for the feature"))
 }
@@ -124,7 +135,13 @@ impl Bridge {
     }
 
     /// Gives an interface a feature of sent frames, or takes it.
-    pub fn set_output_feature(&self, world: &World, sw_if: SwIfIndex, feature: OutputFeatures, on: bool) {
+    pub fn set_output_feature(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        feature: OutputFeatures,
+        on: bool,
+    ) {
         self.attach(world, sw_if, |attached| attached.output = attached.output.put(feature, on));
     }
 
@@ -145,8 +162,8 @@ impl Bridge {
         self.attached.input[bit as usize].get().copied()
     }
 
-    /// The first node behind a feature for frames that a port sends, if it isn't the output of the interface. For frames of
-    /// `l2-output`, `behind` is 0.
+    /// The first node behind a feature for frames that a port sends, if it isn't the output of the
+    /// interface. For frames of `l2-output`, `behind` is 0.
     #[inline(always)]
     pub(crate) fn next_attached(&self, port: &Port, behind: OutputFeatures) -> Option<NodeIndex> {
         let bit = (port.sent.0 & behind.0.wrapping_sub(1)).checked_ilog2()?;
@@ -199,10 +216,14 @@ impl OutputSteps {
     #[inline(always)]
     pub fn behind(&self, feature: OutputFeatures, b: &Buffer, turn: &Turn<'_>) -> NodeIndex {
         let port = self.bridge.ports.get(b.tx_if, turn);
-        if feature.0 > OutputFeatures::EFP_FILTER.0 && port.is_some_and(|port| port.filter.is_some()) {
+        if feature.0 > OutputFeatures::EFP_FILTER.0
+            && port.is_some_and(|port| port.filter.is_some())
+        {
             return self.filter;
         }
         let next = port.and_then(|port| self.bridge.next_attached(port, feature));
-        next.unwrap_or_else(|| self.interfaces.views(turn).get(b.tx_if as usize).unwrap_or_default().output)
+        next.unwrap_or_else(|| {
+            self.interfaces.views(turn).get(b.tx_if as usize).unwrap_or_default().output
+        })
     }
 }

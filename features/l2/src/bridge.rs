@@ -44,20 +44,22 @@ pub struct Control {
     pub domain_generations: Vec<u8>,
     /// Learn limit of new domains.
     pub default_limit: u32,
-    /// Entries that operators made, by domain id and address. An address may have moved since: then its entry is a learned one.
+    /// Entries that operators made, by domain id and address. An address may have moved since:
+    /// then its entry is a learned one.
     pub provisioned: BTreeSet<(u32, MacAddr)>,
     /// Number of hosts that all domains have snooped.
     pub snooped: usize,
     /// Limits of the number of snooped hosts.
     pub snoop_limits: Limits,
-    /// Number of flushes so far. A flush increments a generation number, which makes entries stale; a sweep removes these.
+    /// Number of flushes so far. A flush increments a generation number, which makes entries
+    /// stale; a sweep removes these.
     pub flushes: u64,
     /// The value of `flushes` when the last complete sweep began.
     pub swept: u64,
 }
 
-/// The index of a deleted domain. A worker may learn addresses there until the grace period is over. A sweep after that removes them, and
-/// the index is free.
+/// The index of a deleted domain. A worker may learn addresses there until the grace period is
+/// over. A sweep after that removes them, and the index is free.
 pub struct Retiring {
     pub index: u16,
     pub grace: GraceTicket,
@@ -161,14 +163,16 @@ impl Bridge {
         self.macs.view(turn)
     }
 
-    /// Counts an address that is about to be learned at a port, unless a limit is reached: that of the domain, that of all domains, or the
-    /// port's share. A port may have as many addresses as there is room left for: one that sends ever new ones gets half of the table,
+    /// Counts an address that is about to be learned at a port, unless a limit is reached: that of
+    /// the domain, that of all domains, or the port's share. A port may have as many addresses
+    /// as there is room left for: one that sends ever new ones gets half of the table,
     /// and others always find room.
     #[inline]
     pub(crate) fn take(&self, domain: &Domain, port: u32, turn: &Turn<'_>) -> bool {
         let Some(at_port) = self.learned_at.get(port, turn) else { return false };
         let (count, limit) = self.learned();
-        if at_port.load(Ordering::Relaxed) >= limit.saturating_sub(count) || !domain.learned.take() {
+        if at_port.load(Ordering::Relaxed) >= limit.saturating_sub(count) || !domain.learned.take()
+        {
             return false;
         }
         if !self.learned.take() {
@@ -200,7 +204,9 @@ impl Bridge {
     /// Counts a learned address that has moved to another port.
     #[inline]
     pub(crate) fn note_move(&self, from: u32, to: u32, turn: &Turn<'_>) {
-        if let (Some(from), Some(to)) = (self.learned_at.get(from, turn), self.learned_at.get(to, turn)) {
+        if let (Some(from), Some(to)) =
+            (self.learned_at.get(from, turn), self.learned_at.get(to, turn))
+        {
             from.fetch_sub(1, Ordering::Relaxed);
             to.fetch_add(1, Ordering::Relaxed);
         }
@@ -212,8 +218,9 @@ impl Bridge {
             return;
         }
         self.mac_events.note_removed(key, entry);
-        self.domains
-            .read(key.domain().into(), |domain| domain.iter().for_each(|domain| domain.learned.give()));
+        self.domains.read(key.domain().into(), |domain| {
+            domain.iter().for_each(|domain| domain.learned.give())
+        });
         self.learned.give();
         self.learned_at.read(entry.port, |at_port| {
             at_port.iter().for_each(|at_port| _ = at_port.fetch_sub(1, Ordering::Relaxed));

@@ -27,7 +27,8 @@ impl ToBvi {
         destination[0] & 1 != 0 || view.is_some_and(|view| view.mac == MacAddr(destination))
     }
 
-    /// Counts the frame for the BVI, and removes all its VLAN tags. `ethernet-input` is its next node.
+    /// Counts the frame for the BVI, and removes all its VLAN tags. `ethernet-input` is its next
+    /// node.
     #[inline(always)]
     pub fn receive(&self, b: &mut Buffer, bvi: u32) {
         b.rx_if = bvi;

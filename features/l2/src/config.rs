@@ -95,13 +95,18 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     });
     if limit != DEFAULT_LEARN_LIMIT {
         let line = "set bridge-domain default-learn-limit";
-        config.push(Phase::FEATURES, format!("{line} {limit}"), format!("{line} {DEFAULT_LEARN_LIMIT}"));
+        config.push(
+            Phase::FEATURES,
+            format!("{line} {limit}"),
+            format!("{line} {DEFAULT_LEARN_LIMIT}"),
+        );
     }
     config.list(Phase::FEATURES, bridge.clone().hosts(None), |_, (id, ip, mac), lines| {
         let line = format!("set bridge-domain arp entry {id} {ip} {mac}");
         lines.push(line.clone(), format!("{line} del"));
     });
-    // Members in their domain's order, which is that of floods; then interfaces that are in no domain.
+    // Members in their domain's order, which is that of floods; then interfaces that are in no
+    // domain.
     config.list(Phase::FEATURES, bridge.domain_ids(), |world, id, lines| {
         let Some(domain) = world.get::<Bridge>().domain_info(world, id) else { return };
         let members = domain.members.iter().map(|member| member.sw_if);
@@ -118,7 +123,10 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let name = quote(&interface.name);
         if interface.tag_rewrite.op != TagRewrite::NONE {
             let line = format!("set interface l2 tag-rewrite {name}");
-            lines.push(format!("{line} {}", vtr::words(interface.tag_rewrite)), format!("{line} disable"));
+            lines.push(
+                format!("{line} {}", vtr::words(interface.tag_rewrite)),
+                format!("{line} disable"),
+            );
         }
         if let Some(rewrite) = interface.backbone_rewrite {
             let line = format!("set interface l2 pbb-tag-rewrite {name}");
@@ -137,7 +145,9 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     });
     config.list(Phase::FEATURES, bridge.provisioned(), |world, (id, mac), lines| {
         let bridge = world.get::<Bridge>();
-        let Some(entry) = bridge.entry(id, mac, 0).filter(|entry| entry.is_provisioned) else { return };
+        let Some(entry) = bridge.entry(id, mac, 0).filter(|entry| entry.is_provisioned) else {
+            return;
+        };
         let to = match entry.sw_if {
             None => "filter".to_string(),
             Some(sw_if) => {

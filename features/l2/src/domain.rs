@@ -84,7 +84,8 @@ pub struct DomainState {
     pub index: u16,
     /// Its configuration.
     pub config: DomainConfig,
-    /// Members in the order of dumps: the BVI, ports, then interfaces that floods don't go to. Without the unknown-unicast port.
+    /// Members in the order of dumps: the BVI, ports, then interfaces that floods don't go to.
+    /// Without the unknown-unicast port.
     pub members: Vec<SwIfIndex>,
     /// The BVI.
     pub bvi: Option<SwIfIndex>,
@@ -141,7 +142,8 @@ pub struct DomainInfo {
 }
 
 impl DomainState {
-    /// Returns its bitmap: the configured features, and forwarding to the unknown-unicast port if there is one.
+    /// Returns its bitmap: the configured features, and forwarding to the unknown-unicast port if
+    /// there is one.
     pub fn features(&self) -> Features {
         let DomainConfig { learn, forward, flood, uu_flood, arp_term, arp_ufwd, .. } = self.config;
         let has_port = self.uu_fwd.is_some();
@@ -193,7 +195,11 @@ impl Control {
             config: state.config.clone(),
             generation: self.domain_generation(state.index),
             learned: (state.learned.count(), state.learned.limit()),
-            snooped: (state.snooped.hosts().len(), self.snoop_limits.domain, state.snooped.refused()),
+            snooped: (
+                state.snooped.hosts().len(),
+                self.snoop_limits.domain,
+                state.snooped.refused(),
+            ),
             members: state.members.iter().map(|sw_if| self.member(world, *sw_if)).collect(),
             bvi: state.bvi,
             uu_fwd: state.uu_fwd,
@@ -224,8 +230,10 @@ impl Control {
 /// An id that is too large (−122).
 pub fn check_id(id: u32) -> Result<()> {
     if id > MAX_DOMAIN_ID {
-        return Err(Error::parse(format!("the id of a bridge domain is at most {MAX_DOMAIN_ID}, not {id}"))
-            .retval(retval::BD_ID_EXCEED_MAX));
+        return Err(Error::parse(format!(
+            "the id of a bridge domain is at most {MAX_DOMAIN_ID}, not {id}"
+        ))
+        .retval(retval::BD_ID_EXCEED_MAX));
     }
     Ok(())
 }
@@ -261,7 +269,8 @@ impl Bridge {
     /// Creates a domain.
     ///
     /// # Errors
-    /// Domain 0 (−121); an id that is too large (−122); a domain that is there (−119); a tag that is too long (−7); too many domains (−162).
+    /// Domain 0 (−121); an id that is too large (−122); a domain that is there (−119); a tag that
+    /// is too long (−7); too many domains (−162).
     pub fn create_domain(&self, world: &World, id: u32, config: DomainConfig) -> Result<()> {
         check_id(id)?;
         let mut control = self.control();
@@ -336,7 +345,9 @@ impl Bridge {
         self.remove_provisioned(|of, _| of == id);
         let mut control = self.control();
         control.retain_snooped(id, |_| false);
-        let Some(DomainState { index, learned, .. }) = control.domains.remove(&id) else { return Ok(()) };
+        let Some(DomainState { index, learned, .. }) = control.domains.remove(&id) else {
+            return Ok(());
+        };
         // Nothing is learned there any more, and nothing forwarded.
         let generation = control.domain_generation(index);
         let features = Features::DROP;
@@ -364,7 +375,8 @@ impl Bridge {
         control.domains.is_empty() && control.retiring.is_empty() && self.macs.is_empty()
     }
 
-    /// Frees the indices of deleted domains that have no entries any more. Called about once a second.
+    /// Frees the indices of deleted domains that have no entries any more. Called about once a
+    /// second.
     pub(crate) fn retire_domains(&self) {
         let mut control = self.control();
         let Control { retiring, flushes, swept, ids, .. } = &mut *control;
@@ -386,7 +398,12 @@ impl Bridge {
     ///
     /// # Errors
     /// Domain 0 (−121); one that isn't there (−6).
-    pub fn configure_domain(&self, world: &World, id: u32, f: impl FnOnce(&mut DomainConfig)) -> Result<()> {
+    pub fn configure_domain(
+        &self,
+        world: &World,
+        id: u32,
+        f: impl FnOnce(&mut DomainConfig),
+    ) -> Result<()> {
         let mut control = self.control();
         let domain = control.domain(id)?;
         f(&mut domain.config);

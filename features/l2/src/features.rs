@@ -125,7 +125,8 @@ pub enum Step {
     Drop,
 }
 
-/// Adds the nodes of [`Step`] as edges to a node's enum of next nodes, with the conversion from a [`Step`].
+/// Adds the nodes of [`Step`] as edges to a node's enum of next nodes, with the conversion from a
+/// [`Step`].
 macro_rules! steps {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($body:tt)* }) => {
         $(#[$meta])*

@@ -68,15 +68,20 @@ impl Bridge {
     /// Adds an entry, or overwrites the one that is there.
     ///
     /// # Errors
-    /// Domain 0 (−121); a domain that isn't there (−6); an interface that isn't there, or isn't bridged (−2); the zero address, or a BVI's
-    /// entry for an interface that isn't one (−7); no room (−162).
+    /// Domain 0 (−121); a domain that isn't there (−6); an interface that isn't there, or isn't
+    /// bridged (−2); the zero address, or a BVI's entry for an interface that isn't one (−7);
+    /// no room (−162).
     pub fn add_entry(&self, world: &World, mac: MacAddr, id: u32, new: NewEntry) -> Result<()> {
         let index = self.control().domain(id)?.index;
         if mac.is_zero() {
-            return Err(Error::parse("the zero address is no station's").retval(retval::INVALID_VALUE));
+            return Err(
+                Error::parse("the zero address is no station's").retval(retval::INVALID_VALUE)
+            );
         }
         let entry = match new {
-            NewEntry::Filter => MacEntry { flags: FILTER | STATIC | PROVISIONED, ..MacEntry::default() },
+            NewEntry::Filter => {
+                MacEntry { flags: FILTER | STATIC | PROVISIONED, ..MacEntry::default() }
+            }
             NewEntry::Port { sw_if, is_static, is_bvi } => {
                 world.get::<Interfaces>().check(sw_if)?;
                 let Some(Mode::Bridge { .. }) = self.mode(sw_if) else {
@@ -93,7 +98,9 @@ impl Bridge {
             }
         };
         if !self.set_entry(MacKey::new(mac.octets(), index), entry) {
-            return Err(Error::limit("no room for more MAC addresses").retval(retval::LIMIT_EXCEEDED));
+            return Err(
+                Error::limit("no room for more MAC addresses").retval(retval::LIMIT_EXCEEDED)
+            );
         }
         self.control().provisioned.insert((id, mac));
         world.note_config_change();
@@ -104,10 +111,17 @@ impl Bridge {
     ///
     /// # Errors
     /// Domain 0 (−121); a domain or an entry that isn't there (−6).
-    pub fn delete_entry(&self, world: &World, mac: MacAddr, id: u32, of: Option<SwIfIndex>) -> Result<()> {
+    pub fn delete_entry(
+        &self,
+        world: &World,
+        mac: MacAddr,
+        id: u32,
+        of: Option<SwIfIndex>,
+    ) -> Result<()> {
         let index = self.control().domain(id)?.index;
         let key = MacKey::new(mac.octets(), index);
-        let is_it = |entry: &MacEntry| of.is_none_or(|of| of.0 == entry.port && entry.flags & FILTER == 0);
+        let is_it =
+            |entry: &MacEntry| of.is_none_or(|of| of.0 == entry.port && entry.flags & FILTER == 0);
         if self.macs.get(key).filter(is_it).is_none() {
             return Err(Error::not_found(format!("bridge domain {id} has no entry of {mac}"))
                 .retval(retval::NO_SUCH_ENTRY));
@@ -186,8 +200,8 @@ impl Bridge {
         }
     }
 
-    /// Has stale entries removed by the ager. A generation number has 8 bits: before it can come round to the value of a stale entry, the
-    /// whole table is swept at once.
+    /// Has stale entries removed by the ager. A generation number has 8 bits: before it can come
+    /// round to the value of a stale entry, the whole table is swept at once.
     pub(crate) fn sweep_soon(&self) {
         const MOST: u64 = 200;
         let control = self.control();
@@ -200,7 +214,8 @@ impl Bridge {
         self.control().swept = flushes;
     }
 
-    /// Removes stale and old entries of a piece of the table. Returns `false` if there is no piece with this number or a higher one.
+    /// Removes stale and old entries of a piece of the table. Returns `false` if there is no piece
+    /// with this number or a higher one.
     pub(crate) fn sweep_piece(&self, piece: usize, now: u64) -> bool {
         let control = self.control();
         let keep = |key, entry| !control.is_stale(key, entry, now);
@@ -241,13 +256,15 @@ impl Bridge {
 }
 
 impl Control {
-    /// Returns true if a learned entry was flushed, or is too old at the time `now` (ns); at 0 the age isn't checked.
+    /// Returns true if a learned entry was flushed, or is too old at the time `now` (ns); at 0 the
+    /// age isn't checked.
     pub fn is_stale(&self, key: MacKey, entry: MacEntry, now: u64) -> bool {
         let index = key.domain();
         let id = self.ids.get(usize::from(index)).copied().flatten();
         let domain = id.and_then(|id| self.domains.get(&id)).filter(|domain| domain.index == index);
         let Some(domain) = domain else { return is_learned(entry) };
-        let current = generation(self.domain_generation(index), self.port_generation(SwIfIndex(entry.port)));
+        let current =
+            generation(self.domain_generation(index), self.port_generation(SwIfIndex(entry.port)));
         let limit = u64::from(domain.config.mac_age) * MINUTE;
         let is_old = limit != 0 && now != 0 && age(entry, now) >= limit;
         is_learned(entry) && (entry.generation != current || is_old)

@@ -81,7 +81,13 @@ impl Build for L2Flood {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let bridge = world.get::<Bridge>();
         let storm_drops = bridge.storms.lanes(thread);
-        Self { bridge, bvi: ToBvi::new(world, thread), copies: Copies::default(), thread, storm_drops }
+        Self {
+            bridge,
+            bvi: ToBvi::new(world, thread),
+            copies: Copies::default(),
+            thread,
+            storm_drops,
+        }
     }
 }
 
@@ -116,7 +122,9 @@ impl L2Flood {
         turn: &'t Turn<'_>,
     ) -> impl Iterator<Item = &'t Member> + Clone {
         let members = domain.members.iter().filter(move |member| reach.has(member));
-        members.filter(move |member| !member.is_bvi || self.bvi.takes(reach.destination, member.sw_if, turn))
+        members.filter(move |member| {
+            !member.is_bvi || self.bvi.takes(reach.destination, member.sw_if, turn)
+        })
     }
 
     /// Returns the next node of a frame to a member.
@@ -132,7 +140,12 @@ impl L2Flood {
 
     /// Lets a frame of a port with limits pass once, or counts it and returns the drop.
     #[inline(never)]
-    fn limit<const TRACED: bool>(&self, b: &mut Buffer, meta: L2Meta, cx: &mut Cx<'_, TRACED>) -> Option<To> {
+    fn limit<const TRACED: bool>(
+        &self,
+        b: &mut Buffer,
+        meta: L2Meta,
+        cx: &mut Cx<'_, TRACED>,
+    ) -> Option<To> {
         let limits = self.bridge.storms.limits.get(b.rx_if, cx.turn);
         let class = Class::of(b.bytes::<6>(0).copied().unwrap_or_default());
         if limits.is_none_or(|limits| limits.pass(class, self.thread, cx.now())) {
@@ -158,12 +171,14 @@ impl L2Flood {
         let Some(domain) = self.bridge.domains.get(meta.domain().into(), turn) else {
             return cx.emit(To::NoMember, b);
         };
-        // A partial checksum, left to the device: copies share the bytes that it covers. Segmentation computes those of its segments.
+        // A partial checksum, left to the device: copies share the bytes that it covers.
+        // Segmentation computes those of its segments.
         if b.flags.has(Flags::CSUM_PARTIAL) && !b.flags.has(Flags::GSO) {
             finish_checksum(&mut b);
         }
         let members = self.members(domain, Reach::of(&b, meta), turn);
-        let copied = copy_to_each(b, members, To::NoMember, cx, |b, member, _| self.lead(b, member));
+        let copied =
+            copy_to_each(b, members, To::NoMember, cx, |b, member, _| self.lead(b, member));
         cx.count(To::NoBuffer, copied.missing as u64);
     }
 }

@@ -85,7 +85,8 @@ impl L2Fwd {
             // The receiving port may be another one, but the domain is the same.
             let of_domain = (meta.generation >> 8) as u8;
             let is_current = port.is_some_and(|port| {
-                port.domain == meta.domain() && entry.generation == generation(of_domain, port.generation)
+                port.domain == meta.domain()
+                    && entry.generation == generation(of_domain, port.generation)
             });
             if !is_current {
                 return Self::miss(b, meta);

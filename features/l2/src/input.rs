@@ -86,7 +86,8 @@ impl Origin {
             _ => (Features::NONE, 0),
         };
         let attached = port.and_then(|port| bridge.first_attached(&port));
-        let place = port.map_or(Place::of(NO_DOMAIN, false), |port| Place::of(port.domain, port.is_limited));
+        let place = port
+            .map_or(Place::of(NO_DOMAIN, false), |port| Place::of(port.domain, port.is_limited));
         Self { rx_if, port, features, place, generation, attached }
     }
 
@@ -97,11 +98,13 @@ impl Origin {
     }
 }
 
-/// Returns true if a group frame of the BVI is a neighbour request: it goes to all members, whatever the split-horizon group.
+/// Returns true if a group frame of the BVI is a neighbour request: it goes to all members,
+/// whatever the split-horizon group.
 #[inline(always)]
 fn asks(b: &Buffer) -> bool {
     const ARP_REQUEST: [u8; 2] = [0, 1];
-    // Behind the Ethernet header: the IPv6 header, in which the next header is at 6, then the type of ICMPv6.
+    // Behind the Ethernet header: the IPv6 header, in which the next header is at 6, then the type
+    // of ICMPv6.
     match b.bytes::<HEADER>(0) {
         Some([.., 8, 6]) => b.bytes::<2>(HEADER + 6) == Some(&ARP_REQUEST),
         Some([.., 0x86, 0xdd]) => {
@@ -111,7 +114,8 @@ fn asks(b: &Buffer) -> bool {
     }
 }
 
-/// Returns the [`Features::QUESTIONS`] (ARP termination, unicast forwarding of ARP) that don't apply to a frame to a group.
+/// Returns the [`Features::QUESTIONS`] (ARP termination, unicast forwarding of ARP) that don't
+/// apply to a frame to a group.
 #[inline(never)]
 fn not_asked(b: &Buffer) -> Features {
     match Ethernet::l3_at(b.data()) {

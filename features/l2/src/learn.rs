@@ -71,7 +71,8 @@ impl L2Learn {
         let to = features.next().into();
         let Some(&[_, _, _, _, _, _, s0, s1, s2, s3, s4, s5]) = b.bytes::<12>(0) else { return to };
         let key = MacKey::new([s0, s1, s2, s3, s4, s5], meta.domain());
-        let mine = MacEntry { port: b.rx_if, flags: 0, generation: meta.generation as u16, stamp: now };
+        let mine =
+            MacEntry { port: b.rx_if, flags: 0, generation: meta.generation as u16, stamp: now };
         match macs.find(key) {
             Some(found) if found.entry == mine => to,
             Some(found) => self.update(found, macs, (mine, meta), cx).unwrap_or(to),
@@ -84,7 +85,8 @@ impl L2Learn {
         }
     }
 
-    /// Updates an entry that differs from the one that the frame implies. Returns the reason if the frame is dropped.
+    /// Updates an entry that differs from the one that the frame implies. Returns the reason if the
+    /// frame is dropped.
     #[inline(never)]
     fn update<const TRACED: bool>(
         &self,
@@ -108,7 +110,8 @@ impl L2Learn {
             }
             return None;
         }
-        let mine = MacEntry { flags: self.bridge.mac_events.marked(MOVED) | old.flags & NEW, ..mine };
+        let mine =
+            MacEntry { flags: self.bridge.mac_events.marked(MOVED) | old.flags & NEW, ..mine };
         if is_learned(old) {
             if macs.replace(found, mine) {
                 self.bridge.note_move(old.port, mine.port, cx.turn);

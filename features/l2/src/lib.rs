@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Layer-2 switching: bridge domains (IEEE 802.1D 7: learning, filtering, flooding) and cross-connects.
+//! Layer-2 switching: bridge domains (IEEE 802.1D 7: learning, filtering, flooding) and
+//! cross-connects.
 //!
 //! ```text
 //! l2-super-path → NAME-tx                                                       (ordinary frames; see `super_path`)
@@ -16,20 +17,24 @@
 //! NAME-tx of the BVI → l2-input                                                  (routed into the domain)
 //! ```
 //!
-//! A frame carries a bitmap of the features that it still has to pass ([`Features`], VPP's bit positions): those of the interface that the
-//! domain has too. The highest bit is the next node.
+//! A frame carries a bitmap of the features that it still has to pass ([`Features`], VPP's bit
+//! positions): those of the interface that the domain has too. The highest bit is the next node.
 //!
-//! MAC addresses of all domains are in one table ([`tables::MacTable`]). Workers look addresses up and learn them without a lock. An entry
-//! holds the generation numbers of its domain and its port; a flush increments one of these numbers, so it is effective at once, and then
-//! removes the entries.
+//! MAC addresses of all domains are in one table ([`tables::MacTable`]). Workers look addresses up
+//! and learn them without a lock. An entry holds the generation numbers of its domain and its port;
+//! a flush increments one of these numbers, so it is effective at once, and then removes the
+//! entries.
 //!
-//! Features of other plugins attach themselves by `register_input` and `register_output`: input ACL, classification. A port can be
-//! cross-connected with an interface behind which such a feature takes the frames (`Bridge::set_sink`).
+//! Features of other plugins attach themselves by `register_input` and `register_output`: input
+//! ACL, classification. A port can be cross-connected with an interface behind which such a feature
+//! takes the frames (`Bridge::set_sink`).
 //!
-//! Storm control (`storm`) limits the frames that a port floods. ARP and ND termination (`termination`) answers for known hosts.
+//! Storm control (`storm`) limits the frames that a port floods. ARP and ND termination
+//! (`termination`) answers for known hosts.
 //!
 //! Limits: no policer. Frames to reserved group addresses
-//! (01:80:c2:00:00:00 to 0f) are flooded as other groups are, so LLDP receives nothing on bridged ports.
+//! (01:80:c2:00:00:00 to 0f) are flooded as other groups are, so LLDP receives nothing on bridged
+//! ports.
 
 mod ager;
 mod api;
@@ -110,7 +115,10 @@ pub static PLUGIN: Plugin = Plugin {
     cli: cli::COMMANDS,
     config: config::write_config,
     examples: examples::EXAMPLES,
-    transient: &[("clear l2fib", "removes entries"), ("l2fib flush-mac", "removes what was learned")],
+    transient: &[
+        ("clear l2fib", "removes entries"),
+        ("l2fib flush-mac", "removes what was learned"),
+    ],
     api: &[api::API],
     counters: &[(storm::COUNTERS, Space::Interface)],
     start: |world| {

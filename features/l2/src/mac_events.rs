@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Notifies a client of MAC addresses that are learned, move, or are forgotten.
 //!
-//! While a client has subscribed, workers mark entries that they learn or move. `l2fib-mac-events-process` scans the table in slices,
-//! clears the marks and reports these entries: no number of new addresses at once is too large.
+//! While a client has subscribed, workers mark entries that they learn or move.
+//! `l2fib-mac-events-process` scans the table in slices, clears the marks and reports these
+//! entries: no number of new addresses at once is too large.
 
 use crate::api::{L2MacsEvent, MacEntry as Told, MacEventAction};
 use crate::bridge::Bridge;
@@ -54,7 +55,11 @@ impl MacEvents {
     /// Returns the state without a client.
     pub fn new(world: &World) -> Self {
         let control = Control { wanted: None, delay: 10 * DELAY, removed: VecDeque::new() };
-        Self { marks: AtomicBool::new(false), control: Mutex::new(control), signal: world.processes.signal() }
+        Self {
+            marks: AtomicBool::new(false),
+            control: Mutex::new(control),
+            signal: world.processes.signal(),
+        }
     }
 
     fn control(&self) -> MutexGuard<'_, Control> {
@@ -77,7 +82,8 @@ impl MacEvents {
 }
 
 fn told(key: MacKey, entry: MacEntry, action: MacEventAction) -> Told {
-    let (sw_if_index, mac_addr) = (net::api::InterfaceIndex(entry.port), wire::MacAddr(key.mac()).into());
+    let (sw_if_index, mac_addr) =
+        (net::api::InterfaceIndex(entry.port), wire::MacAddr(key.mac()).into());
     Told { sw_if_index, mac_addr, action, flags: 0 }
 }
 
@@ -86,12 +92,19 @@ fn value(what: &str, expected: &str) -> Error {
 }
 
 impl Bridge {
-    /// Subscribes a client, and flushes learned addresses, so that the client gets every address. `macs` is the number of addresses in an
-    /// event, in tens. `limit` is the learn limit of all domains while the client is subscribed, and a scan interval in units of 10 ms.
+    /// Subscribes a client, and flushes learned addresses, so that the client gets every address.
+    /// `macs` is the number of addresses in an event, in tens. `limit` is the learn limit of
+    /// all domains while the client is subscribed, and a scan interval in units of 10 ms.
     ///
     /// # Errors
     /// A number out of range (−7); another client is subscribed (−124).
-    pub fn tell_macs(&self, world: &World, client: u32, macs: u8, limit: Option<(u32, u8)>) -> Result<()> {
+    pub fn tell_macs(
+        &self,
+        world: &World,
+        client: u32,
+        macs: u8,
+        limit: Option<(u32, u8)>,
+    ) -> Result<()> {
         if macs == 0 {
             return Err(value("max_macs_in_event", "1 to 255"));
         }
@@ -109,7 +122,8 @@ impl Bridge {
             return Err(Error::failed("another client is told of MAC addresses already")
                 .retval(retval::L2_MACS_EVENT_CLIENT_PRESENT));
         }
-        control.wanted = Some(Wanted { client, most: usize::from(macs) * MACS, limits: limit.is_some() });
+        control.wanted =
+            Some(Wanted { client, most: usize::from(macs) * MACS, limits: limit.is_some() });
         if let Some((_, delay)) = limit {
             control.delay = u64::from(delay) * DELAY;
         }
@@ -178,7 +192,8 @@ impl Scanner {
         cli::slice(|| {
             *piece += 1;
             let unmarked = |_, entry: MacEntry| {
-                (entry.flags & MARKS != 0).then_some(MacEntry { flags: entry.flags & !MARKS, ..entry })
+                (entry.flags & MARKS != 0)
+                    .then_some(MacEntry { flags: entry.flags & !MARKS, ..entry })
             };
             bridge.macs.update_piece(*piece - 1, unmarked, |key, entry| {
                 let is_new = entry.flags & NEW != 0;

@@ -13,7 +13,8 @@ const LIMITED: u32 = 1 << 24;
 pub struct Place(u32);
 
 impl Place {
-    /// Returns the place of frames in the domain with this index; `is_limited` if storm control limits the port's flooding.
+    /// Returns the place of frames in the domain with this index; `is_limited` if storm control
+    /// limits the port's flooding.
     pub const fn of(domain: u16, is_limited: bool) -> Self {
         Self(domain as u32 | if is_limited { LIMITED } else { 0 })
     }
@@ -36,7 +37,11 @@ impl L2Meta {
     /// Returns the metadata of a frame in a bridge domain.
     #[inline(always)]
     pub const fn bridged(features: Features, domain: Place, shg: u8, generation: u16) -> Self {
-        Self { features: features.0, place: domain.0 | (shg as u32) << 16, generation: generation as u32 }
+        Self {
+            features: features.0,
+            place: domain.0 | (shg as u32) << 16,
+            generation: generation as u32,
+        }
     }
 
     /// Returns the metadata of a frame in a cross-connect.
@@ -76,8 +81,9 @@ impl L2Meta {
     }
 }
 
-/// Prepares a frame that `l2-input` has not seen, for example a routed one that keeps its layer-2 header, for `l2-output`, which sends it
-/// to this interface whatever domain that is in. The frame is in no split-horizon group.
+/// Prepares a frame that `l2-input` has not seen, for example a routed one that keeps its layer-2
+/// header, for `l2-output`, which sends it to this interface whatever domain that is in. The frame
+/// is in no split-horizon group.
 #[inline(always)]
 pub fn address_frame(b: &mut Buffer, to: u32) {
     b.tx_if = to;

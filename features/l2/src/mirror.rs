@@ -18,9 +18,10 @@ pub struct Mirrored {
     pub sent: bool,
 }
 
-/// Sends received frames of mirrored interfaces from `l2-input` to the node `input`, in front of all other features, and frames that
-/// mirrored interfaces send to the node `output`, behind all others. [`crate::InputSteps`] has the next nodes of `input`;
-/// that of `output` is the output of the interface.
+/// Sends received frames of mirrored interfaces from `l2-input` to the node `input`, in front of
+/// all other features, and frames that mirrored interfaces send to the node `output`, behind all
+/// others. [`crate::InputSteps`] has the next nodes of `input`; that of `output` is the output of
+/// the interface.
 ///
 /// # Errors
 /// A node that doesn't exist; another feature that has registered before.
@@ -37,8 +38,8 @@ impl Bridge {
     }
 }
 
-/// Prepares a copy of a switched frame for `l2-output`, which sends it to this interface whatever domain that is in. The copy keeps its
-/// split-horizon group.
+/// Prepares a copy of a switched frame for `l2-output`, which sends it to this interface whatever
+/// domain that is in. The copy keeps its split-horizon group.
 #[inline(always)]
 pub fn address_mirror_copy(copy: &mut Buffer, to: u32) {
     let shg = copy.scratch::<L2Meta>().shg();

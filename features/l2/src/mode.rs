@@ -113,8 +113,9 @@ impl Bridge {
         let rewrites = rewrites.or_else(|| has_backbone.then_some(vtr::Rewrites::BACKBONE));
         let parent = interface.as_ref().map(|interface| interface.parent.0);
         let attached = control.attached.get(&sw_if).copied().unwrap_or_default();
-        let with_own =
-            |features: Features| features.put(Features::VTR, rewrites.is_some()).put(attached.input, true);
+        let with_own = |features: Features| {
+            features.put(Features::VTR, rewrites.is_some()).put(attached.input, true)
+        };
         let left = Port {
             role: Role::Left,
             features: Features::NONE,
@@ -168,17 +169,22 @@ impl Bridge {
     pub(crate) fn check(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
         if interface.kind != IfKind::Ethernet {
-            return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
-                .retval(retval::INVALID_INTERFACE));
+            return Err(Error::unsupported(format!(
+                "{} carries no Ethernet frames",
+                interface.name
+            ))
+            .retval(retval::INVALID_INTERFACE));
         }
         Ok(())
     }
 
-    /// Makes an interface a member of a domain, which is created if it isn't there. Ends the interface's former mode.
+    /// Makes an interface a member of a domain, which is created if it isn't there. Ends the
+    /// interface's former mode.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or carries no Ethernet frames (−71); an id that is too large (−122); a second BVI (−152) or
-    /// unknown-unicast port (−81); a BVI that isn't a loopback interface (−7).
+    /// An interface that isn't there (−2) or carries no Ethernet frames (−71); an id that is too
+    /// large (−122); a second BVI (−152) or unknown-unicast port (−81); a BVI that isn't a
+    /// loopback interface (−7).
     pub fn set_bridge(
         &self,
         world: &World,
@@ -190,7 +196,9 @@ impl Bridge {
         self.check(world, sw_if)?;
         check_id(id)?;
         if kind == PortKind::Bvi && !is_loopback(world, sw_if) {
-            return Err(Error::unsupported("a BVI is a loopback interface").retval(retval::INVALID_VALUE));
+            return Err(
+                Error::unsupported("a BVI is a loopback interface").retval(retval::INVALID_VALUE)
+            );
         }
         let exists = {
             let control = self.control();
@@ -207,8 +215,10 @@ impl Bridge {
                 && let Some(other) = others(domain.and_then(|d| d.uu_fwd))
             {
                 let name = world.get::<Interfaces>().name(other);
-                return Err(Error::failed(format!("bridge domain {id} has the unknown-unicast port {name}"))
-                    .retval(retval::VALUE_EXIST));
+                return Err(Error::failed(format!(
+                    "bridge domain {id} has the unknown-unicast port {name}"
+                ))
+                .retval(retval::VALUE_EXIST));
             }
             id == 0 || domain.is_some()
         };
@@ -228,7 +238,8 @@ impl Bridge {
                 PortKind::Normal if loops => domain.members.push(sw_if),
                 PortKind::Normal => {
                     // Before the members that floods don't go to.
-                    let is_last = |i: &&SwIfIndex| is_loopback(world, **i) && domain.bvi != Some(**i);
+                    let is_last =
+                        |i: &&SwIfIndex| is_loopback(world, **i) && domain.bvi != Some(**i);
                     let last = domain.members.iter().rev().take_while(is_last).count();
                     domain.members.insert(domain.members.len() - last, sw_if);
                 }
@@ -244,10 +255,12 @@ impl Bridge {
         self.switch(world, sw_if, Mode::bridge(id, kind, shg).role())
     }
 
-    /// Sends the frames that an interface receives to another one. The other direction is a cross-connect of its own.
+    /// Sends the frames that an interface receives to another one. The other direction is a
+    /// cross-connect of its own.
     ///
     /// # Errors
-    /// An interface that isn't there (−2, the peer −10) or carries no Ethernet frames (−71); an interface and itself (−7).
+    /// An interface that isn't there (−2, the peer −10) or carries no Ethernet frames (−71); an
+    /// interface and itself (−7).
     pub fn set_xconnect(&self, world: &World, sw_if: SwIfIndex, peer: SwIfIndex) -> Result<()> {
         self.check(world, sw_if)?;
         self.check(world, peer).map_err(|e| match e.is(retval::INVALID_SW_IF_INDEX) {
@@ -255,9 +268,8 @@ impl Bridge {
             false => e,
         })?;
         if sw_if == peer {
-            return Err(
-                Error::failed("an interface can't be connected with itself").retval(retval::INVALID_VALUE)
-            );
+            return Err(Error::failed("an interface can't be connected with itself")
+                .retval(retval::INVALID_VALUE));
         }
         self.cross(world, sw_if, peer)
     }
@@ -328,7 +340,8 @@ impl Bridge {
         Ok(())
     }
 
-    /// Replaces the entry of a domain's BVI by one for the MAC address that the BVI has now, or removes it if there is no BVI any more.
+    /// Replaces the entry of a domain's BVI by one for the MAC address that the BVI has now, or
+    /// removes it if there is no BVI any more.
     fn set_bvi_mac(&self, world: &World, id: u32) {
         let mut control = self.control();
         let Ok(domain) = control.domain(id) else { return };
@@ -344,7 +357,8 @@ impl Bridge {
         }
     }
 
-    /// Removes an interface that is being deleted from modes and entries. Interfaces that are cross-connected with it route again.
+    /// Removes an interface that is being deleted from modes and entries. Interfaces that are
+    /// cross-connected with it route again.
     pub(crate) fn forget_interface(&self, world: &World, sw_if: SwIfIndex) {
         let peers: Vec<_> = {
             let control = self.control();
@@ -375,7 +389,8 @@ impl Bridge {
         }
     }
 
-    /// Bitmaps of an interface in layer-2 mode: features of received frames, and of frames that it sends.
+    /// Bitmaps of an interface in layer-2 mode: features of received frames, and of frames that it
+    /// sends.
     ///
     /// # Errors
     /// An interface that isn't there, or isn't in layer-2 mode (−2).
@@ -409,8 +424,11 @@ impl Bridge {
     ) -> Result<()> {
         let (input_now, output_now) = self.bitmaps(world, sw_if)?;
         let is_bridged = matches!(self.mode(sw_if), Some(Mode::Bridge { .. }));
-        let (switched, now) =
-            if on { (input.without(input_now), !output_now) } else { (input.and(input_now), output_now) };
+        let (switched, now) = if on {
+            (input.without(input_now), !output_now)
+        } else {
+            (input.and(input_now), output_now)
+        };
         let own = if is_bridged { Features::SWITCHED } else { Features::NONE };
         if switched.without(own) != Features::NONE || output & now & !EFP_FILTER != 0 {
             let why = format!(
@@ -429,7 +447,8 @@ impl Bridge {
         Ok(())
     }
 
-    /// Switches features of received frames on or off for a bridged interface, and returns its bitmap.
+    /// Switches features of received frames on or off for a bridged interface, and returns its
+    /// bitmap.
     ///
     /// # Errors
     /// An interface that isn't there, or isn't bridged (−2).
@@ -467,7 +486,8 @@ pub fn not_bridged(world: &World, sw_if: SwIfIndex) -> Error {
     Error::failed(format!("{name} is in no bridge domain")).retval(retval::INVALID_SW_IF_INDEX)
 }
 
-/// Handles events of interfaces: addresses learned on an interface that goes down are flushed, a BVI's new address gets its entry.
+/// Handles events of interfaces: addresses learned on an interface that goes down are flushed, a
+/// BVI's new address gets its entry.
 pub fn follow(world: &World, event: IfEvent) {
     let bridge = world.get::<Bridge>();
     match event {

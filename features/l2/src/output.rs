@@ -71,9 +71,12 @@ impl L2Output {
     fn target(&self, tx_if: u32, turn: &Turn<'_>) -> Target {
         let view = self.interfaces.views(turn).get(tx_if as usize).unwrap_or_default();
         let port = self.bridge.ports.get(tx_if, turn).copied();
-        let attached = port.and_then(|port| self.bridge.next_attached(&port, OutputFeatures::default()));
-        let has_backbone = port.and_then(|port| port.rewrites).is_some_and(|rewrites| rewrites.is_backbone);
-        let backbone = if has_backbone { self.bridge.backbones.get(tx_if, turn).copied() } else { None };
+        let attached =
+            port.and_then(|port| self.bridge.next_attached(&port, OutputFeatures::default()));
+        let has_backbone =
+            port.and_then(|port| port.rewrites).is_some_and(|rewrites| rewrites.is_backbone);
+        let backbone =
+            if has_backbone { self.bridge.backbones.get(tx_if, turn).copied() } else { None };
         Target { tx_if, port, node: attached.unwrap_or(view.output), backbone }
     }
 
@@ -84,7 +87,8 @@ impl L2Output {
         let is_crossed = meta.domain() == NO_DOMAIN;
         match port.role {
             Role::Left => To::BadInterface,
-            // Nothing switched is sent there: `l2-fwd` and `l2-flood` have other edges for the BVI of the domain.
+            // Nothing switched is sent there: `l2-fwd` and `l2-flood` have other edges for the BVI
+            // of the domain.
             Role::Bvi => To::NotValid,
             // An operator's entry for a port that is no longer in the domain.
             _ if !is_crossed && port.domain != meta.domain() => To::BadInterface,
@@ -215,7 +219,8 @@ impl Node for L2EfpFilter {
         let port = self.bridge.ports.get(b.tx_if, cx.turn);
         let parent = port.and_then(|port| port.filter);
         let owner = parent.zip(Tagged::of(b));
-        let owner = owner.and_then(|(parent, tagged)| self.interfaces.sub_of(parent, tagged.tags, cx.turn));
+        let owner =
+            owner.and_then(|(parent, tagged)| self.interfaces.sub_of(parent, tagged.tags, cx.turn));
         let view = self.interfaces.views(cx.turn).get(b.tx_if as usize).unwrap_or_default();
         let behind = OutputFeatures::EFP_FILTER;
         let attached = port.and_then(|port| self.bridge.next_attached(port, behind));

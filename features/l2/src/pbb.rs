@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rewriting for provider backbone bridges (MAC-in-MAC, IEEE 802.1Q 25): a header with backbone addresses, a backbone tag and a service
-//! instance tag is put in front of received frames, or taken off, and the inverse change is made in frames that the port sends.
+//! Rewriting for provider backbone bridges (MAC-in-MAC, IEEE 802.1Q 25): a header with backbone
+//! addresses, a backbone tag and a service instance tag is put in front of received frames, or
+//! taken off, and the inverse change is made in frames that the port sends.
 
 use crate::bridge::Bridge;
 use buffer::Buffer;
@@ -40,7 +41,8 @@ impl Backbone {
         Self { pushes: wanted.op == TagRewrite::PUSH_2, header }
     }
 
-    /// Rewrites a received frame. Returns false, and changes nothing, if it has no such header, or there is no room for one.
+    /// Rewrites a received frame. Returns false, and changes nothing, if it has no such header, or
+    /// there is no room for one.
     #[inline(always)]
     #[must_use]
     pub fn receive(&self, b: &mut Buffer) -> bool {
@@ -66,11 +68,13 @@ impl Backbone {
     }
 }
 
-/// Removes the header. The bytes behind it have to begin with an Ethernet header, whatever the ids in the tags.
+/// Removes the header. The bytes behind it have to begin with an Ethernet header, whatever the ids
+/// in the tags.
 #[inline(always)]
 fn pop(b: &mut Buffer) -> bool {
     let Some(&[.., b0, b1, _, _, s0, s1, _, _, _, _]) = b.bytes::<HEADER>(0) else { return false };
-    let is_backbone = [b0, b1] == EtherType::QINQ.0.to_be_bytes() && [s0, s1] == SERVICE.0.to_be_bytes();
+    let is_backbone =
+        [b0, b1] == EtherType::QINQ.0.to_be_bytes() && [s0, s1] == SERVICE.0.to_be_bytes();
     is_backbone && b.bytes::<14>(HEADER).is_some() && b.pull(HEADER)
 }
 
@@ -88,12 +92,13 @@ pub fn words(wanted: &BackboneRewrite) -> String {
 }
 
 impl Bridge {
-    /// Sets the backbone rewrite of an interface for as long as it is in layer-2 mode; operation [`TagRewrite::NONE`] ends it. Tag
-    /// rewriting, if it is set too, takes precedence.
+    /// Sets the backbone rewrite of an interface for as long as it is in layer-2 mode; operation
+    /// [`TagRewrite::NONE`] ends it. Tag rewriting, if it is set too, takes precedence.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or isn't an Ethernet one (−71); an operation that there is none of, a VLAN above 4095 or a
-    /// service instance above 2²⁴ − 1 (−7); translation (−9).
+    /// An interface that isn't there (−2) or isn't an Ethernet one (−71); an operation that there
+    /// is none of, a VLAN above 4095 or a service instance above 2²⁴ − 1 (−7); translation
+    /// (−9).
     pub fn set_backbone_rewrite(
         &self,
         world: &World,
@@ -119,7 +124,10 @@ impl Bridge {
             return invalid(format!("{} is no VLAN id", wanted.vlan));
         }
         if wanted.op != TagRewrite::NONE && wanted.service > MAX_SERVICE {
-            return invalid(format!("{} is no service instance: at most {MAX_SERVICE}", wanted.service));
+            return invalid(format!(
+                "{} is no service instance: at most {MAX_SERVICE}",
+                wanted.service
+            ));
         }
         let rewrite = (wanted.op != TagRewrite::NONE).then_some(wanted);
         interfaces.set_backbone_rewrite(world, sw_if, rewrite)?;
@@ -128,7 +136,11 @@ impl Bridge {
     }
 
     /// Publishes the backbone rewrite of a port to workers. Returns whether it has one.
-    pub(crate) fn publish_backbone(&self, sw_if: SwIfIndex, rewrite: Option<&BackboneRewrite>) -> bool {
+    pub(crate) fn publish_backbone(
+        &self,
+        sw_if: SwIfIndex,
+        rewrite: Option<&BackboneRewrite>,
+    ) -> bool {
         match rewrite {
             Some(rewrite) => self.backbones.set(sw_if.0, Backbone::new(rewrite)),
             None => _ = self.backbones.clear(sw_if.0),

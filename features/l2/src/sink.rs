@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sinks: interfaces of other plugins that take the frames of a cross-connect. A feature of sent frames takes them from `l2-output`, so
-//! they never reach the output of the interface.
+//! Sinks: interfaces of other plugins that take the frames of a cross-connect. A feature of sent
+//! frames takes them from `l2-output`, so they never reach the output of the interface.
 
 use crate::attach::{Attached, OutputFeatures};
 use crate::bridge::Bridge;
@@ -11,8 +11,8 @@ use graph::{SwIfIndex, World};
 pub type SinkEnded = fn(&World, SwIfIndex);
 
 impl Bridge {
-    /// Sends the frames that an interface receives to a feature of frames that `sink` sends. The other modes of the interface end, and
-    /// each of them ends this one.
+    /// Sends the frames that an interface receives to a feature of frames that `sink` sends. The
+    /// other modes of the interface end, and each of them ends this one.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or carries no Ethernet frames (−71); the device's error.

@@ -22,7 +22,11 @@ impl startup::Startup for Startup {
     const SECTIONS: &'static [Section<Self>] = &[Section::new(
         "l2learn",
         "learning of MAC addresses",
-        &[Word::new("limit", |c: &mut Self| &mut c.limit, "MAC addresses learned at most [16777216]")
-            .check(|c| within(c.limit, 1, DEFAULT_LEARN_LIMIT))],
+        &[Word::new(
+            "limit",
+            |c: &mut Self| &mut c.limit,
+            "MAC addresses learned at most [16777216]",
+        )
+        .check(|c| within(c.limit, 1, DEFAULT_LEARN_LIMIT))],
     )];
 }

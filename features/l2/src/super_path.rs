@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `l2-super-path`: `ethernet-input`, `l2-input`, `l2-learn`, `l2-fwd`, `l2-output` and the interface's output for ordinary frames, in one
-//! node.
+//! `l2-super-path`: `ethernet-input`, `l2-input`, `l2-learn`, `l2-fwd`, `l2-output` and the
+//! interface's output for ordinary frames, in one node.
 //!
-//! It is on the arc `device-input` of ports whose received frames pass only learning and forwarding. An ordinary frame is a unicast frame
-//! whose source is known at this port, and has been seen in this unit of the clock, and whose destination is known at a port that neither
-//! rewrites nor filters frames and has no feature. It goes directly to the driver's transmit node. In a cross-connect all unicast frames
-//! are ordinary. Any other frame goes to `ethernet-input` unchanged and uncounted: the graph is complete, and this node gives the same
-//! results, sooner. Traced frames take the graph, so a trace shows every step.
+//! It is on the arc `device-input` of ports whose received frames pass only learning and
+//! forwarding. An ordinary frame is a unicast frame whose source is known at this port, and has
+//! been seen in this unit of the clock, and whose destination is known at a port that neither
+//! rewrites nor filters frames and has no feature. It goes directly to the driver's transmit node.
+//! In a cross-connect all unicast frames are ordinary. Any other frame goes to `ethernet-input`
+//! unchanged and uncounted: the graph is complete, and this node gives the same results, sooner.
+//! Traced frames take the graph, so a trace shows every step.
 
 mod target;
 
@@ -16,7 +18,9 @@ use crate::features::{Features, Step};
 use crate::input::HEADER;
 use crate::state::{FILTER, Port, Role, generation, is_learned, stamp};
 use buffer::{Buffer, Flags};
-use graph::{ArcIndex, Build, Cx, ErrorIndex, Next, Node, NodeIndex, Prefetch, ThreadIndex, Vector, World};
+use graph::{
+    ArcIndex, Build, Cx, ErrorIndex, Next, Node, NodeIndex, Prefetch, ThreadIndex, Vector, World,
+};
 use net::{Exit, IfFlags, IfKind, IfLanes, Interface, Interfaces, SuperPaths, Views};
 use simd::Isa;
 use std::sync::Arc;
@@ -75,7 +79,9 @@ impl Build for L2SuperPath {
             bridge: world.get(),
             interfaces: world.get(),
             lanes: IfLanes::of(world, thread),
-            interface_output: world.arc("interface-output").expect("the arc comes with the interfaces"),
+            interface_output: world
+                .arc("interface-output")
+                .expect("the arc comes with the interfaces"),
             counts,
             moved_at: u64::MAX,
             targets: Targets::new(),
@@ -124,10 +130,16 @@ fn way(port: &Port) -> Way {
 
 impl Origin {
     #[inline(always)]
-    fn new(rx_if: u32, (bridge, interfaces): (&Bridge, &Interfaces), now: u64, turn: &Turn<'_>) -> Self {
+    fn new(
+        rx_if: u32,
+        (bridge, interfaces): (&Bridge, &Interfaces),
+        now: u64,
+        turn: &Turn<'_>,
+    ) -> Self {
         let view = interfaces.views(turn).get(rx_if as usize).unwrap_or_default();
         let is_switched = view.flags.has(IfFlags::ADMIN) && view.flags.has(IfFlags::L2);
-        let port = bridge.ports.get(rx_if, turn).filter(|port| is_switched && port.role != Role::Left);
+        let port =
+            bridge.ports.get(rx_if, turn).filter(|port| is_switched && port.role != Role::Left);
         let domain = port.and_then(|port| bridge.domains.get(port.domain.into(), turn));
         let mut origin = Self {
             rx_if,
@@ -152,10 +164,12 @@ impl Origin {
         origin
     }
 
-    /// Returns true if the entry of a source needs no update: it equals the frame's, or an operator made it for this port.
+    /// Returns true if the entry of a source needs no update: it equals the frame's, or an operator
+    /// made it for this port.
     #[inline(always)]
     fn knows(&self, source: MacEntry) -> bool {
-        let is_provisioned = !is_learned(source) && source.flags & FILTER == 0 && source.port == self.rx_if;
+        let is_provisioned =
+            !is_learned(source) && source.flags & FILTER == 0 && source.port == self.rx_if;
         source == self.mine || is_provisioned
     }
 
@@ -197,10 +211,16 @@ impl Block {
         Self { len: 0, at: [0; BLOCK], destinations: [none; BLOCK], sources: [none; BLOCK] }
     }
 
-    /// Gathers consecutive frames of a port from offset `from` of the vector on, and prefetches the cache lines that their lookups read.
-    /// Returns the offset behind the last one.
+    /// Gathers consecutive frames of a port from offset `from` of the vector on, and prefetches the
+    /// cache lines that their lookups read. Returns the offset behind the last one.
     #[inline(always)]
-    fn gather(&mut self, v: &mut Vector<'_, To>, from: usize, origin: &Origin, macs: MacView<'_>) -> usize {
+    fn gather(
+        &mut self,
+        v: &mut Vector<'_, To>,
+        from: usize,
+        origin: &Origin,
+        macs: MacView<'_>,
+    ) -> usize {
         let (to, mut n, mut seen) = ((from + BLOCK).min(v.len()), 0, 0);
         let Way::Bridged { learns } = origin.way else {
             self.len = 0;
@@ -265,8 +285,8 @@ impl<const TRACED: bool> Means<'_, '_, TRACED> {
 }
 
 impl L2SuperPath {
-    /// Sends the frames of a block. Returns their number, and true if an address has moved to the port: then the graph has to learn that
-    /// before frames to the address are forwarded.
+    /// Sends the frames of a block. Returns their number, and true if an address has moved to the
+    /// port: then the graph has to learn that before frames to the address are forwarded.
     #[inline(always)]
     fn send(
         block: &Block,
@@ -310,8 +330,12 @@ impl L2SuperPath {
     #[inline(always)]
     fn one<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &Cx<'_, TRACED>) -> Option<To> {
         let Self { bridge, interfaces, lanes, interface_output, counts, .. } = self;
-        let means =
-            Means { bridge, views: interfaces.views(cx.turn), interface_output: *interface_output, cx };
+        let means = Means {
+            bridge,
+            views: interfaces.views(cx.turn),
+            interface_output: *interface_output,
+            cx,
+        };
         let origin = Origin::new(b.rx_if, (bridge, interfaces), cx.now(), cx.turn);
         let (destination, source) = addresses(b, &origin)?;
         let (tx_if, tx, tally) = match origin.way {
@@ -332,8 +356,8 @@ impl L2SuperPath {
                     }
                 }
                 let entry = macs.find(destination)?.entry;
-                let target =
-                    Some(means.target(entry.port)).filter(|target| origin.may_send(entry, target))?;
+                let target = Some(means.target(entry.port))
+                    .filter(|target| origin.may_send(entry, target))?;
                 (entry.port, target.tx, (1, learns.into(), 0))
             }
         };
@@ -344,8 +368,8 @@ impl L2SuperPath {
         Some(To::Tx(tx))
     }
 
-    /// Sends consecutive frames of a cross-connected port, from offset `from` of the vector on. Returns the offset behind the last one,
-    /// and the number of frames sent.
+    /// Sends consecutive frames of a cross-connected port, from offset `from` of the vector on.
+    /// Returns the offset behind the last one, and the number of frames sent.
     #[inline(always)]
     fn cross(
         (origin, peer): (&Origin, u32),
@@ -379,9 +403,14 @@ impl L2SuperPath {
 }
 
 impl Counts {
-    /// Counts frames: bridged ones, those of them whose source was looked up, and cross-connected ones.
+    /// Counts frames: bridged ones, those of them whose source was looked up, and cross-connected
+    /// ones.
     #[inline(always)]
-    fn add<const TRACED: bool>(&self, (bridged, learned, crossed): (u64, u64, u64), cx: &Cx<'_, TRACED>) {
+    fn add<const TRACED: bool>(
+        &self,
+        (bridged, learned, crossed): (u64, u64, u64),
+        cx: &Cx<'_, TRACED>,
+    ) {
         let counts = [
             (self.input, bridged + crossed),
             (self.learn, learned),
@@ -404,23 +433,30 @@ impl Node for L2SuperPath {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        // Frames behind a move in the same vector are forwarded after the graph has learned the move.
+        // Frames behind a move in the same vector are forwarded after the graph has learned the
+        // move.
         if TRACED || self.moved_at == cx.now() {
             return To::Aside;
         }
         self.one(b, cx).unwrap_or(To::Aside)
     }
 
-    /// Block by block: the lookups of a block begin when those of the block before are done, with their data prefetched.
+    /// Block by block: the lookups of a block begin when those of the block before are done, with
+    /// their data prefetched.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
-        let Self { bridge, interfaces, lanes, interface_output, counts, targets, blocks, .. } = self;
+        let Self { bridge, interfaces, lanes, interface_output, counts, targets, blocks, .. } =
+            self;
         let [now, next] = blocks;
         let (mut now, mut next) = (now, next);
         let cx = &*cx;
         let macs = bridge.view(cx.turn);
-        let means =
-            Means { bridge, views: interfaces.views(cx.turn), interface_output: *interface_output, cx };
+        let means = Means {
+            bridge,
+            views: interfaces.views(cx.turn),
+            interface_output: *interface_output,
+            cx,
+        };
         let look = |rx_if| Origin::new(rx_if, (bridge, interfaces), cx.now(), cx.turn);
         let n = v.len();
         v.set_all(To::Aside);
@@ -439,7 +475,8 @@ impl Node for L2SuperPath {
                 }
                 from = match origin.way {
                     Way::Crossed(peer) => {
-                        let (behind, sent) = Self::cross((&origin, peer), from, targets, v, &means, lanes);
+                        let (behind, sent) =
+                            Self::cross((&origin, peer), from, targets, v, &means, lanes);
                         crossed += sent;
                         behind
                     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! VLAN tag rewriting: changes the tags of received frames, and makes the inverse change in frames that the port sends. Headers of
-//! backbone bridges (`pbb.rs`) are rewritten at the same places.
+//! VLAN tag rewriting: changes the tags of received frames, and makes the inverse change in frames
+//! that the port sends. Headers of backbone bridges (`pbb.rs`) are rewritten at the same places.
 
 use crate::bridge::Bridge;
 use crate::features::{Features, steps};
@@ -39,7 +39,8 @@ impl Rewrite {
         &self.tags[..usize::from(self.push).min(2)]
     }
 
-    /// Rewrites a frame. Returns false, and changes nothing, if it has fewer tags than are taken off, or there is no room.
+    /// Rewrites a frame. Returns false, and changes nothing, if it has fewer tags than are taken
+    /// off, or there is no room.
     #[inline(always)]
     #[must_use]
     pub fn apply(&self, b: &mut Buffer) -> bool {
@@ -48,13 +49,17 @@ impl Rewrite {
         has_tags && retag(b, pop, self.pushed())
     }
 
-    /// Returns true if a frame begins with the tags that this rewrite pushes, whatever their priorities.
+    /// Returns true if a frame begins with the tags that this rewrite pushes, whatever their
+    /// priorities.
     #[inline(always)]
     fn has_pushed(&self, b: &Buffer) -> bool {
         let tags = b.data().get(ADDRESSES..).unwrap_or_default().chunks(TAG);
-        let same = |(&[p0, p1, i0, i1], tag): (&[u8; TAG], &[u8; TAG])| [p0, p1, i0 & 0xf, i1] == *tag;
+        let same =
+            |(&[p0, p1, i0, i1], tag): (&[u8; TAG], &[u8; TAG])| [p0, p1, i0 & 0xf, i1] == *tag;
         let mut found = tags.map(|tag| tag.first_chunk::<TAG>());
-        self.pushed().iter().all(|tag| found.next().flatten().is_some_and(|found| same((found, tag))))
+        self.pushed()
+            .iter()
+            .all(|tag| found.next().flatten().is_some_and(|found| same((found, tag))))
     }
 }
 
@@ -72,9 +77,11 @@ pub struct Rewrites {
 
 impl Rewrites {
     /// The rewrites of a port that rewrites backbone headers.
-    pub const BACKBONE: Self = Self { input: Rewrite::NONE, output: Rewrite::NONE, is_backbone: true };
+    pub const BACKBONE: Self =
+        Self { input: Rewrite::NONE, output: Rewrite::NONE, is_backbone: true };
 
-    /// The first check of an EFP filter: a frame to be sent begins with the tags that received frames get.
+    /// The first check of an EFP filter: a frame to be sent begins with the tags that received
+    /// frames get.
     #[inline(always)]
     pub fn may_leave(&self, b: &Buffer) -> bool {
         self.input.has_pushed(b)
@@ -106,8 +113,8 @@ pub fn rewrites(interface: &Interface) -> Option<Rewrites> {
 /// Compiles an operation for an interface.
 ///
 /// # Errors
-/// An operation that there is none of, or an id above 4095 (−7); more tags than frames of the interface have, or ones that aren't known
-/// (−72); not an Ethernet interface (−71).
+/// An operation that there is none of, or an id above 4095 (−7); more tags than frames of the
+/// interface have, or ones that aren't known (−72); not an Ethernet interface (−71).
 pub fn compile(interface: &Interface, wanted: TagRewrite) -> Result<Rewrites> {
     if interface.kind != IfKind::Ethernet {
         return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
@@ -133,8 +140,12 @@ pub fn compile(interface: &Interface, wanted: TagRewrite) -> Result<Rewrites> {
     })?;
     let first = if wanted.dot1q { EtherType::VLAN } else { EtherType::QINQ };
     let kinds = [first, EtherType::VLAN];
-    let pushed: Vec<_> =
-        kinds.into_iter().zip(wanted.tags).map(|(kind, id)| tag_bytes(kind, id)).take(push).collect();
+    let pushed: Vec<_> = kinds
+        .into_iter()
+        .zip(wanted.tags)
+        .map(|(kind, id)| tag_bytes(kind, id))
+        .take(push)
+        .collect();
     let (input, output) = (Rewrite::new(pop, &pushed), Rewrite::new(push, &popped));
     Ok(Rewrites { input, output, is_backbone: false })
 }
@@ -182,9 +193,15 @@ impl Bridge {
     /// Sets the tag rewriting of an interface for as long as it is in layer-2 mode.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or isn't an Ethernet one (−71); an operation that there is none of, or an id above 4095 (−7); more
-    /// tags than frames of the interface have, or ones that aren't known (−72).
-    pub fn set_tag_rewrite(&self, world: &World, sw_if: SwIfIndex, wanted: TagRewrite) -> Result<()> {
+    /// An interface that isn't there (−2) or isn't an Ethernet one (−71); an operation that there
+    /// is none of, or an id above 4095 (−7); more tags than frames of the interface have, or
+    /// ones that aren't known (−72).
+    pub fn set_tag_rewrite(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        wanted: TagRewrite,
+    ) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
         compile(&interfaces.get(sw_if)?, wanted)?;
         interfaces.set_tag_rewrite(world, sw_if, wanted)?;
@@ -192,7 +209,8 @@ impl Bridge {
         Ok(())
     }
 
-    /// Enables or disables the EFP filter of a sub-interface, which then sends only frames that it would also receive.
+    /// Enables or disables the EFP filter of a sub-interface, which then sends only frames that it
+    /// would also receive.
     ///
     /// # Errors
     /// An interface that isn't there (−2); one that isn't an Ethernet sub-interface (−71).
@@ -203,7 +221,8 @@ impl Bridge {
             return Err(Error::unsupported(why).retval(retval::INVALID_INTERFACE));
         }
         let mut control = self.control();
-        let changed = if on { control.filtering.insert(sw_if) } else { control.filtering.remove(&sw_if) };
+        let changed =
+            if on { control.filtering.insert(sw_if) } else { control.filtering.remove(&sw_if) };
         self.publish_known_port(world, &control, sw_if);
         drop(control);
         if changed {
@@ -250,13 +269,20 @@ impl Node for L2InputVtr {
         let rewrites = self.bridge.ports.get(b.rx_if, cx.turn).and_then(|port| port.rewrites);
         let done = rewrites.is_none_or(|rewrites| match rewrites.is_backbone {
             false => rewrites.input.apply(b),
-            true => self.bridge.backbones.get(b.rx_if, cx.turn).is_none_or(|backbone| backbone.receive(b)),
+            true => self
+                .bridge
+                .backbones
+                .get(b.rx_if, cx.turn)
+                .is_none_or(|backbone| backbone.receive(b)),
         });
         if done {
             b.mark_l2();
         }
         if TRACED {
-            cx.trace(b, FrameTrace { sw_if: b.rx_if, addresses: Addresses::of(b), domain: meta.domain() });
+            cx.trace(
+                b,
+                FrameTrace { sw_if: b.rx_if, addresses: Addresses::of(b), domain: meta.domain() },
+            );
         }
         if !done {
             return To::TooFewTags;

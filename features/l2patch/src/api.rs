@@ -14,7 +14,8 @@ pub static API: Module<World> =
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: L2PatchAddDel| -> Result<()> {
         let from = r.rx_sw_if_index.existing(w)?;
-        let to = r.tx_sw_if_index.existing(w).map_err(|e| e.retval(retval::INVALID_SW_IF_INDEX_2))?;
+        let to =
+            r.tx_sw_if_index.existing(w).map_err(|e| e.retval(retval::INVALID_SW_IF_INDEX_2))?;
         w.get::<Patches>().set(w, (from, to), r.is_add)
     });
 }

@@ -58,7 +58,8 @@ impl Patches {
     /// Adds a patch, or replaces the one of the receiving device; or deletes that, if it has one.
     ///
     /// # Errors
-    /// A receiving (−2) or a sending (−10) interface that isn't an Ethernet device, or isn't there; what the device says.
+    /// A receiving (−2) or a sending (−10) interface that isn't an Ethernet device, or isn't there;
+    /// what the device says.
     pub fn set(&self, world: &World, (from, to): (SwIfIndex, SwIfIndex), on: bool) -> Result<()> {
         check(world, from).map_err(|e| e.retval(retval::INVALID_SW_IF_INDEX))?;
         check(world, to).map_err(|e| e.retval(retval::INVALID_SW_IF_INDEX_2))?;
@@ -70,7 +71,8 @@ impl Patches {
         interfaces.set_patched(world, from, true)?;
         let configured = world.configure_feature::<L2Patch>("device-input", from, Some(to.0));
         if let Err(error) = configured {
-            // The device stays as a patch that there was before needs it. The first error is the one that counts.
+            // The device stays as a patch that there was before needs it. The first error is the
+            // one that counts.
             let _ = interfaces.set_patched(world, from, self.all().contains_key(&from));
             return Err(Error::failed(error));
         }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! L2 patch: all frames that a device receives leave by another one, as a cable between the two would carry them.
+//! L2 patch: all frames that a device receives leave by another one, as a cable between the two
+//! would carry them.
 //!
-//! `l2-patch` stands on the arc `device-input`, behind captures, mirrors and bonds: frames reach nothing behind it, whatever their
-//! destination and their tags. The device receives frames for all MAC addresses. A patch is one way; a cable is two of them.
+//! `l2-patch` stands on the arc `device-input`, behind captures, mirrors and bonds: frames reach
+//! nothing behind it, whatever their destination and their tags. The device receives frames for all
+//! MAC addresses. A patch is one way; a cable is two of them.
 //!
 //! Limits: devices only, no sub-interfaces; a device is the receiving side of one patch.
 

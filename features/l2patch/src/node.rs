@@ -62,7 +62,9 @@ impl Node for L2Patch {
         if TRACED {
             cx.trace(b, PatchTrace { rx: b.rx_if, tx });
         }
-        let Some(view) = self.interfaces.views(cx.turn).get(tx as usize) else { return To::Misconfigured };
+        let Some(view) = self.interfaces.views(cx.turn).get(tx as usize) else {
+            return To::Misconfigured;
+        };
         if view.output == NodeIndex::default() {
             return To::Misconfigured;
         }

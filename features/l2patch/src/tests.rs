@@ -134,7 +134,10 @@ fn messages_have_vpps_return_values() {
     }
     drop(client);
     assert_eq!(rig.cli("show l2patch"), "p0 -> p1\n");
-    assert_eq!(msg::published::read().differences(rig.bench.world.api.table()), Vec::<String>::new());
+    assert_eq!(
+        msg::published::read().differences(rig.bench.world.api.table()),
+        Vec::<String>::new()
+    );
 }
 
 /// A device that notes whether it receives frames for all MAC addresses.
@@ -157,10 +160,19 @@ fn the_receiving_device_is_promiscuous() {
     let all = Arc::new(AtomicBool::new(false));
     let mac = MacAddr([2, 0, 0, 0, 0, 7]);
     let device = Arc::new(Listening(all.clone()));
-    let new =
-        NewInterface { name: "dev".into(), kind: IfKind::Ethernet, device, mac, mtu: 1500, link_up: true };
+    let new = NewInterface {
+        name: "dev".into(),
+        kind: IfKind::Ethernet,
+        device,
+        mac,
+        mtu: 1500,
+        link_up: true,
+    };
     let world = rig.world();
-    world.get::<Interfaces>().create(&world, new, |w, _, sw_if| Recorder::new(w, sw_if)).expect("created");
+    world
+        .get::<Interfaces>()
+        .create(&world, new, |w, _, sw_if| Recorder::new(w, sw_if))
+        .expect("created");
     let mut now = |line: &str| {
         rig.cli(line);
         all.load(Ordering::Relaxed)
@@ -207,10 +219,17 @@ fn a_device_that_refuses_isnt_patched() {
     let world = rig.world();
     let mac = MacAddr([2, 0, 0, 0, 0, 7]);
     let device = Arc::new(Refusing);
-    let new =
-        NewInterface { name: "dev".into(), kind: IfKind::Ethernet, device, mac, mtu: 1500, link_up: true };
+    let new = NewInterface {
+        name: "dev".into(),
+        kind: IfKind::Ethernet,
+        device,
+        mac,
+        mtu: 1500,
+        link_up: true,
+    };
     let interfaces = world.get::<Interfaces>();
-    let sw_if = interfaces.create(&world, new, |w, _, sw_if| Recorder::new(w, sw_if)).expect("created");
+    let sw_if =
+        interfaces.create(&world, new, |w, _, sw_if| Recorder::new(w, sw_if)).expect("created");
     let (_, why) = rig.refused("test l2patch rx dev tx p0");
     assert!(why.contains("it can't"), "{why}");
     assert_eq!(rig.cli("show l2patch").trim_end(), "no l2patch entries");

@@ -120,7 +120,11 @@ fn all<F: Ip>(w: &World) -> Vec<L3xc> {
     w.get::<CrossConnects<F>>().list().into_iter().map(one).collect()
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, r: L3xcDump) -> Result<impl Iterator<Item = L3xcDetails> + use<>> {
+fn dump(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: L3xcDump,
+) -> Result<impl Iterator<Item = L3xcDetails> + use<>> {
     let only = r.sw_if_index.existing_or_all(w)?.map(InterfaceIndex::from);
     let all = all::<Ip4>(w).into_iter().chain(all::<Ip6>(w));
     let wanted = all.filter(move |l3xc| only.is_none_or(|only| only == l3xc.sw_if_index));

@@ -57,12 +57,15 @@ fn show(w: &World, _: &Matches) -> Result<Output> {
     let table = Table::new().left("Interface").left("Protocol").left("Path");
     let ip4 = w.get::<CrossConnects<Ip4>>().list().into_iter().map(|(sw_if, _)| (sw_if, false));
     let ip6 = w.get::<CrossConnects<Ip6>>().list().into_iter().map(|(sw_if, _)| (sw_if, true));
-    Ok(table.list(ip4.chain(ip6).collect::<Vec<_>>(), |w: &World, (sw_if, is_ip6), out: &mut Writer| {
-        if is_ip6 {
-            rows::<Ip6>(w, sw_if, out)
-        } else {
-            rows::<Ip4>(w, sw_if, out)
-        }
-        Ok(())
-    }))
+    Ok(table.list(
+        ip4.chain(ip6).collect::<Vec<_>>(),
+        |w: &World, (sw_if, is_ip6), out: &mut Writer| {
+            if is_ip6 {
+                rows::<Ip6>(w, sw_if, out)
+            } else {
+                rows::<Ip4>(w, sw_if, out)
+            }
+            Ok(())
+        },
+    ))
 }

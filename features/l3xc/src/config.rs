@@ -40,8 +40,9 @@ fn write<F: Ip>(world: &World, config: &mut RunningConfig) {
     let all = world.get::<CrossConnects<F>>().list();
     config.list(Phase::ROUTES, all, move |_, (sw_if, crossed), lines| {
         let name = quote(&interfaces.name(sw_if));
-        let words =
-            crossed.iter().map(|path| paths::words::<F>(&interfaces, &ids, TableIndex::DEFAULT, path));
+        let words = crossed
+            .iter()
+            .map(|path| paths::words::<F>(&interfaces, &ids, TableIndex::DEFAULT, path));
         let words = words.collect::<Vec<_>>().join(" ");
         let of = format!("{name} {}", F::NAME);
         lines.push(format!("l3xc add {of} {words}"), format!("l3xc del {of}"));

@@ -32,7 +32,8 @@ impl<F: Ip> Shared for CrossConnects<F> {
             }
             paths.retain(|path| !names(path));
             let is_left = from != sw_if && !paths.is_empty();
-            let done = if is_left { self.update(world, from, paths) } else { self.remove(world, from) };
+            let done =
+                if is_left { self.update(world, from, paths) } else { self.remove(world, from) };
             if let Err(error) = done {
                 log::warn!("a cross-connect keeps a path by an interface that is deleted: {error}");
             }
@@ -62,7 +63,9 @@ impl<F: Ip> CrossConnects<F> {
     pub fn update(&self, world: &World, sw_if: SwIfIndex, paths: Vec<Path<F::Addr>>) -> Result<()> {
         world.get::<Interfaces>().check(sw_if)?;
         if paths.is_empty() {
-            return Err(Error::usage("a cross-connect needs a path: `via …'").retval(retval::INVALID_VALUE));
+            return Err(
+                Error::usage("a cross-connect needs a path: `via …'").retval(retval::INVALID_VALUE)
+            );
         }
         let tracked = Tracked::over::<F>(world, &paths)?;
         configure::<F>(world, sw_if, Some(tracked)).inspect_err(|_| tracked.release(world))?;
@@ -96,5 +99,7 @@ impl<F: Ip> CrossConnects<F> {
 
 fn configure<F: Ip>(world: &World, sw_if: SwIfIndex, tracked: Option<Tracked>) -> Result<()> {
     let arc = filled("{ip}-unicast", F::IS_V6);
-    world.configure_feature::<Input<F>>(&arc, sw_if, tracked.map(|to| to.adj)).map_err(Error::failed)
+    world
+        .configure_feature::<Input<F>>(&arc, sw_if, tracked.map(|to| to.adj))
+        .map_err(Error::failed)
 }

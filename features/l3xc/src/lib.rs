@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Layer-3 cross-connects: all unicast packets of one protocol that an interface receives take given paths, whatever their destination,
-//! our own addresses included. No route is looked up.
+//! Layer-3 cross-connects: all unicast packets of one protocol that an interface receives take
+//! given paths, whatever their destination, our own addresses included. No route is looked up.
 //!
-//! `l3xc-input-ip4` and `l3xc-input-ip6` stand on the arcs of received unicast packets, behind checks of sources. The paths are those of
-//! a route: they follow next hops that go down, other routes and interfaces, and several paths share the flows.
+//! `l3xc-input-ip4` and `l3xc-input-ip6` stand on the arcs of received unicast packets, behind
+//! checks of sources. The paths are those of a route: they follow next hops that go down, other
+//! routes and interfaces, and several paths share the flows.
 //!
-//! Limits: packets to groups are forwarded as usual. Packets of a cross-connected interface don't take the super-path.
+//! Limits: packets to groups are forwarded as usual. Packets of a cross-connected interface don't
+//! take the super-path.
 
 mod api;
 mod cli;

@@ -46,7 +46,8 @@ impl<F: Ip> Build for Input<F> {
     }
 }
 
-/// The configuration is the index of the forwarding object of the paths. It stays the same as long as the cross-connect has these paths.
+/// The configuration is the index of the forwarding object of the paths. It stays the same as long
+/// as the cross-connect has these paths.
 impl<F: Ip> Configured for Input<F> {
     type Config = AdjIndex;
 }

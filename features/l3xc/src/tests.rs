@@ -10,7 +10,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use testkit::pkt;
 use wire::MacAddr;
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &::ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] =
+    &[&interface::PLUGIN, &::ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
 
 fn neighbor(i: usize) -> MacAddr {
     MacAddr([2, 0xaa, 0, 0, 0, i as u8])
@@ -45,7 +46,8 @@ fn address(rig: &mut Rig, i: usize) {
     }
 }
 
-/// Whatever their destination, our own addresses included, and only of the protocol and of the interface.
+/// Whatever their destination, our own addresses included, and only of the protocol and of the
+/// interface.
 #[test]
 fn all_packets_of_an_interface_take_the_paths() {
     for v6 in [false, true] {
@@ -72,11 +74,17 @@ fn all_packets_of_an_interface_take_the_paths() {
         assert_eq!(rig.count(node, "matched"), 6);
         // The other protocol is routed.
         let dst = if v6 { "10.0.2.2" } else { "2001:db8:2::2" };
-        assert_eq!(rig.pass_all(0, &[packet(!v6, None, dst, 5)]), [(2, packet(!v6, Some(2), dst, 5))]);
+        assert_eq!(
+            rig.pass_all(0, &[packet(!v6, None, dst, 5)]),
+            [(2, packet(!v6, Some(2), dst, 5))]
+        );
         // Other paths replace these.
         rig.cli(&format!("l3xc p0 via {} p2", hop(2)));
         let dst = destinations[0];
-        assert_eq!(rig.pass_all(0, &[packet(v6, None, dst, 5)]), [(2, packet(v6, Some(2), dst, 5))]);
+        assert_eq!(
+            rig.pass_all(0, &[packet(v6, None, dst, 5)]),
+            [(2, packet(v6, Some(2), dst, 5))]
+        );
         rig.cli(&format!("l3xc del p0 {}", if v6 { "ip6" } else { "ip4" }));
         let dst = destinations[1];
         assert_eq!(
@@ -148,7 +156,10 @@ fn a_packet_whose_ttl_expires_is_answered() {
     let ether = pkt::ether(neighbor(0), port_mac(0)).ip4("10.0.0.2", "192.0.2.1");
     let sent = rig.pass_all(0, &[ether.ttl(1).udp(5, 6).payload_len(30).build()]);
     let [(0, answer)] = &sent[..] else { panic!("{sent:?}") };
-    assert_eq!((&answer[..6], &answer[26..34]), (&neighbor(0).0[..], &[10, 0, 0, 1, 10, 0, 0, 2][..]));
+    assert_eq!(
+        (&answer[..6], &answer[26..34]),
+        (&neighbor(0).0[..], &[10, 0, 0, 1, 10, 0, 0, 2][..])
+    );
     assert_eq!(answer[34..36], [11, 0], "time exceeded in transit");
 }
 
@@ -228,7 +239,8 @@ fn messages_update_delete_and_dump() {
         path.nh.address.0[..4].copy_from_slice(&address);
         path
     };
-    let l3xc = |sw_if_index, paths: &[FibPath]| L3xc { sw_if_index, is_ip6: false, paths: paths.to_vec() };
+    let l3xc =
+        |sw_if_index, paths: &[FibPath]| L3xc { sw_if_index, is_ip6: false, paths: paths.to_vec() };
     let update = |l3xc: L3xc| L3xcUpdate { l3xc };
     let del = |sw_if_index, is_ip6| L3xcDel { sw_if_index, is_ip6 };
     let paths = [path(b, [10, 0, 1, 2]), path(c, [10, 0, 2, 2])];
@@ -255,7 +267,8 @@ fn messages_update_delete_and_dump() {
     assert_eq!(dump(InterfaceIndex::NONE), [(a, 2), (b, 1)]);
     assert_eq!((dump(b), dump(c)), (vec![(b, 1)], vec![]));
     let details = client.dump(L3xcDump { sw_if_index: a });
-    let hops: Vec<_> = details[0].l3xc.paths.iter().map(|p| (p.sw_if_index, p.nh.address.0[2])).collect();
+    let hops: Vec<_> =
+        details[0].l3xc.paths.iter().map(|p| (p.sw_if_index, p.nh.address.0[2])).collect();
     assert_eq!(hops, [(b.0, 1), (c.0, 2)]);
     assert_eq!(client.call(del(a, true)), Err(-7));
     assert_eq!(client.call(del(InterfaceIndex(99), false)), Err(-2));
@@ -263,5 +276,8 @@ fn messages_update_delete_and_dump() {
     assert_eq!(client.call(del(a, false)), Err(-7));
     drop(client);
     assert_eq!(rig.bench.api().dump(L3xcDump { sw_if_index: InterfaceIndex::NONE }).len(), 1);
-    assert_eq!(msg::published::read().differences(rig.bench.world.api.table()), Vec::<String>::new());
+    assert_eq!(
+        msg::published::read().differences(rig.bench.world.api.table()),
+        Vec::<String>::new()
+    );
 }

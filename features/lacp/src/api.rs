@@ -30,7 +30,8 @@ pub struct SwInterfaceLacpDetails {
     pub sw_if_index: InterfaceIndex,
     /// Its name.
     pub interface_name: Str<64>,
-    /// Receive machine: 0 initialize, 1 disabled, 2 expired, 3 LACP disabled, 4 defaulted, 5 current.
+    /// Receive machine: 0 initialize, 1 disabled, 2 expired, 3 LACP disabled, 4 defaulted, 5
+    /// current.
     pub rx_state: u32,
     /// Transmit machine: 0 transmit.
     pub tx_state: u32,

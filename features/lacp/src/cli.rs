@@ -83,7 +83,10 @@ fn bits(state: State) -> String {
 /// A part of the identifier of the aggregation (IEEE 802.1AX-2014 6.3.6.3).
 fn lag(p: &Party) -> String {
     let system = p.system.to_string().replace(':', "-");
-    format!("({:04x},{system},{:04x},{:04x},{:04x})", p.system_priority, p.key, p.port_priority, p.port)
+    format!(
+        "({:04x},{system},{:04x},{:04x},{:04x})",
+        p.system_priority, p.key, p.port_priority, p.port
+    )
 }
 
 fn member(w: &World, status: &Status, has_details: bool, out: &mut Writer) {

@@ -15,7 +15,8 @@ use wire::MacAddr;
 
 /// Data units of one member that wait for control at most.
 pub const WAITING: usize = 8;
-/// Priorities of this system and its ports: the lowest, so that the partner decides where one has to (IEEE 802.1AX-2014 6.3.2, 6.3.4).
+/// Priorities of this system and its ports: the lowest, so that the partner decides where one has
+/// to (IEEE 802.1AX-2014 6.3.2, 6.3.4).
 const SYSTEM_PRIORITY: u16 = 0xffff;
 const PORT_PRIORITY: u16 = 0xff;
 
@@ -23,7 +24,8 @@ const PORT_PRIORITY: u16 = 0xff;
 pub struct Member {
     pub sw_if: SwIfIndex,
     pub port: Port,
-    /// Data units queued for control. Each member has its own queue, so that no member fills another's.
+    /// Data units queued for control. Each member has its own queue, so that no member fills
+    /// another's.
     pub received: Arc<Mailbox<Pdu>>,
     /// Limits the rate at which control reads them.
     pub bucket: Bucket,
@@ -153,10 +155,12 @@ impl Ports {
     /// Publishes to workers this system and the partner of a member's bond.
     pub(crate) fn listen(&self, member: &Member, partner: Option<Lag>) {
         let (sw_if, system) = (member.sw_if.0, member.port.actor.system);
-        let is_same =
-            |old: Option<&Listener>| old.is_some_and(|old| (old.system, old.partner) == (system, partner));
+        let is_same = |old: Option<&Listener>| {
+            old.is_some_and(|old| (old.system, old.partner) == (system, partner))
+        };
         if !self.listeners.read(sw_if, is_same) {
-            self.listeners.set(sw_if, Listener { received: member.received.clone(), system, partner });
+            self.listeners
+                .set(sw_if, Listener { received: member.received.clone(), system, partner });
         }
     }
 }
@@ -168,7 +172,8 @@ fn gauge_names(bond: SwIfIndex, member: SwIfIndex) -> [String; 2] {
 
 /// This end of a member's link.
 fn actor(world: &World, member: &MemberInfo, port: u16) -> Party {
-    let system = world.get::<Interfaces>().get(member.bond).map(|bond| bond.mac).unwrap_or_default();
+    let system =
+        world.get::<Interfaces>().get(member.bond).map(|bond| bond.mac).unwrap_or_default();
     let state = State::AGGREGATION
         .put(State::ACTIVITY, !member.passive)
         .put(State::SHORT_TIMEOUT, !member.long_timeout);
@@ -193,7 +198,10 @@ pub fn joined(world: &World, member: &MemberInfo) {
         // The first number that is free in the bond.
         let mut taken = group.members.keys().copied();
         let Some(number) = (1..=u16::MAX).find(|number| taken.next() != Some(*number)) else {
-            return log::warn!("interface {}: LACP numbers no more ports of its bond", member.sw_if);
+            return log::warn!(
+                "interface {}: LACP numbers no more ports of its bond",
+                member.sw_if
+            );
         };
         let new = Member {
             sw_if: member.sw_if,

@@ -90,8 +90,8 @@ impl Build for LacpInput {
     }
 }
 
-/// Makes the answer of a marker: the same data unit with another type, from this station (IEEE 802.1AX-2014 6.5.4). False if the frame has
-/// no header in front.
+/// Makes the answer of a marker: the same data unit with another type, from this station (IEEE
+/// 802.1AX-2014 6.5.4). False if the frame has no header in front.
 fn answer(b: &mut Buffer, view: &IfView) -> bool {
     let header = b.l2_len();
     let Some(kind) = b.bytes_mut::<1>(MARKER_TYPE) else { return false };
@@ -136,7 +136,8 @@ impl Node for LacpInput {
                 if listener.partner.is_some_and(|partner| partner != pdu.actor.lag()) {
                     cx.count(To::BadKey, 1);
                 }
-                // A full mailbox is looked at first, since posting to it would wake control each time.
+                // A full mailbox is looked at first, since posting to it would wake control each
+                // time.
                 if listener.received.len() >= WAITING || listener.received.post(pdu).is_err() {
                     return To::Busy;
                 }

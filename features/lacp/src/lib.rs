@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! LACP: the links of a bond agree with the other end which of them carry frames (IEEE 802.1AX-2014 clause 6).
+//! LACP: the links of a bond agree with the other end which of them carry frames (IEEE 802.1AX-2014
+//! clause 6).
 //!
 //! ```text
 //! ethernet-input → lacp-input → control         (LACPDUs)
@@ -8,16 +9,18 @@
 //! lacp-process → NAME-output
 //! ```
 //!
-//! `lacp-input` reads data units and passes them to control by a mailbox for each member. `lacp-process` runs the state machines: receive
-//! (6.4.12), periodic transmission (6.4.13), selection (6.4.14), mux with independent control (6.4.15) and transmit (6.4.16). A member
-//! collects frames once both ends are in sync, and distributes them once the partner is collecting ([`bond::Stage`]), so no frame is lost when
-//! a link comes up. Control reads at most 10 data units of a member in a second, and a member's mailbox holds 8.
+//! `lacp-input` reads data units and passes them to control by a mailbox for each member.
+//! `lacp-process` runs the state machines: receive (6.4.12), periodic transmission (6.4.13),
+//! selection (6.4.14), mux with independent control (6.4.15) and transmit (6.4.16). A member
+//! collects frames once both ends are in sync, and distributes them once the partner is collecting
+//! ([`bond::Stage`]), so no frame is lost when a link comes up. Control reads at most 10 data units
+//! of a member in a second, and a member's mailbox holds 8.
 //!
-//! A bond is one aggregator, with its MAC address as system. The partner of the first selected member is the bond's; members with another
-//! partner aren't selected.
+//! A bond is one aggregator, with its MAC address as system. The partner of the first selected
+//! member is the bond's; members with another partner aren't selected.
 //!
-//! Limits: a member without a partner that runs LACP carries no frames; no churn detection (6.4.17); no version 2 TLVs; the members
-//! of a bond all have the same key.
+//! Limits: a member without a partner that runs LACP carries no frames; no churn detection
+//! (6.4.17); no version 2 TLVs; the members of a bond all have the same key.
 
 mod api;
 mod cli;

@@ -35,8 +35,8 @@ impl Rx {
     }
 }
 
-/// Mux machine (6.4.15), with VPP's numbers. In its last state the member collects. With independent control, it distributes once the
-/// partner collects.
+/// Mux machine (6.4.15), with VPP's numbers. In its last state the member collects. With
+/// independent control, it distributes once the partner collects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mux {
     Detached = 0,
@@ -57,7 +57,8 @@ impl Mux {
     }
 }
 
-/// Periodic transmission machine (6.4.13), with VPP's numbers. `PERIODIC_TX` is passed through at once.
+/// Periodic transmission machine (6.4.13), with VPP's numbers. `PERIODIC_TX` is passed through at
+/// once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Periodic {
     None = 0,
@@ -98,10 +99,18 @@ pub struct Port {
     sent: [Option<u64>; BURST],
 }
 
-/// `Partner_Admin…`: the partner while no data units are received. Its timeout is short, so data units are sent each second and a partner is found soon.
+/// `Partner_Admin…`: the partner while no data units are received. Its timeout is short, so data
+/// units are sent each second and a partner is found soon.
 const DEFAULT: Party = {
     let system = wire::MacAddr::ZERO;
-    Party { system_priority: 0, system, key: 0, port_priority: 0, port: 0, state: State::SHORT_TIMEOUT }
+    Party {
+        system_priority: 0,
+        system,
+        key: 0,
+        port_priority: 0,
+        port: 0,
+        state: State::SHORT_TIMEOUT,
+    }
 };
 
 impl Port {
@@ -169,7 +178,8 @@ impl Port {
         self.put(State::EXPIRED, true);
     }
 
-    /// Enters state `DEFAULTED`: there is no partner. `update_Default_Selected`, `recordDefault` (6.4.9).
+    /// Enters state `DEFAULTED`: there is no partner. `update_Default_Selected`, `recordDefault`
+    /// (6.4.9).
     fn default(&mut self) {
         self.rx = Rx::Defaulted;
         self.current_while = None;
@@ -179,29 +189,35 @@ impl Port {
         self.put(State::EXPIRED, false);
     }
 
-    /// Records a received data unit and enters state `CURRENT`. `update_Selected`, `update_NTT`, `recordPDU` (6.4.9).
+    /// Records a received data unit and enters state `CURRENT`. `update_Selected`, `update_NTT`,
+    /// `recordPDU` (6.4.9).
     pub fn receive(&mut self, pdu: &Pdu, now: u64) {
         if self.rx == Rx::PortDisabled {
             return;
         }
         let compared = State(
-            State::ACTIVITY.0 | State::SHORT_TIMEOUT.0 | State::AGGREGATION.0 | State::SYNCHRONIZATION.0,
+            State::ACTIVITY.0
+                | State::SHORT_TIMEOUT.0
+                | State::AGGREGATION.0
+                | State::SYNCHRONIZATION.0,
         );
         let (theirs, ours) = (&pdu.partner, &self.actor);
         if pdu.actor.names() != self.partner.names() || pdu.actor.lag() != self.partner.lag() {
             self.selected = false;
         }
-        if theirs.names() != ours.names() || theirs.state.and(compared) != ours.state.and(compared) {
+        if theirs.names() != ours.names() || theirs.state.and(compared) != ours.state.and(compared)
+        {
             self.ntt = true;
         }
-        // The partner's bit "in sync" counts if its data unit names this port or if its link is individual, and if one of the two ends
-        // is active.
+        // The partner's bit "in sync" counts if its data unit names this port or if its link is
+        // individual, and if one of the two ends is active.
         let knows_us = theirs.names() == ours.names()
             && theirs.state.and(State::AGGREGATION) == ours.state.and(State::AGGREGATION);
         let individual = !pdu.actor.state.has(State::AGGREGATION);
         let lasts = pdu.actor.state.has(State::ACTIVITY)
             || ours.state.has(State::ACTIVITY) && theirs.state.has(State::ACTIVITY);
-        let in_sync = pdu.actor.state.has(State::SYNCHRONIZATION) && (knows_us || individual) && lasts;
+        let in_sync =
+            pdu.actor.state.has(State::SYNCHRONIZATION) && (knows_us || individual) && lasts;
         self.partner = pdu.actor;
         self.partner.state = self.partner.state.put(State::SYNCHRONIZATION, in_sync);
         self.put(State::DEFAULTED, false);
@@ -242,10 +258,12 @@ impl Port {
         true
     }
 
-    /// States `COLLECTING` and `DISTRIBUTING` of independent control: no frames are sent before the partner collects. A partner with
-    /// coupled control collects as soon as it learns that this end is in sync.
+    /// States `COLLECTING` and `DISTRIBUTING` of independent control: no frames are sent before the
+    /// partner collects. A partner with coupled control collects as soon as it learns that this
+    /// end is in sync.
     fn step_distribution(&mut self) {
-        let on = self.mux == Mux::CollectingDistributing && self.partner.state.has(State::COLLECTING);
+        let on =
+            self.mux == Mux::CollectingDistributing && self.partner.state.has(State::COLLECTING);
         if on != self.actor.state.has(State::DISTRIBUTING) {
             self.put(State::DISTRIBUTING, on);
             self.ntt = true;
@@ -253,7 +271,8 @@ impl Port {
     }
 
     fn step_periodic(&mut self, now: u64) {
-        let speaks = self.actor.state.has(State::ACTIVITY) || self.partner.state.has(State::ACTIVITY);
+        let speaks =
+            self.actor.state.has(State::ACTIVITY) || self.partner.state.has(State::ACTIVITY);
         let to = if self.rx == Rx::PortDisabled || !speaks {
             Periodic::None
         } else if self.partner.state.has(State::SHORT_TIMEOUT) {

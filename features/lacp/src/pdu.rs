@@ -13,7 +13,8 @@ const HEADER: usize = 14;
 /// Subtypes of slow protocols (IEEE 802.3 57A.4).
 const LACP: u8 = 1;
 const MARKER: u8 = 2;
-/// Types and lengths of TLVs: actor, partner and collector information of an LACPDU, marker information of a marker PDU.
+/// Types and lengths of TLVs: actor, partner and collector information of an LACPDU, marker
+/// information of a marker PDU.
 const ACTOR: [u8; 2] = [1, 20];
 const PARTNER: [u8; 2] = [2, 20];
 const COLLECTOR: [u8; 2] = [3, 16];
@@ -84,8 +85,9 @@ pub struct Party {
     pub state: State,
 }
 
-/// One end's part of the identifier of an aggregation (6.3.6.1): links with equal parts at both ends may be aggregated. That of a link that
-/// can't be aggregated contains its port, so it is equal to no other.
+/// One end's part of the identifier of an aggregation (6.3.6.1): links with equal parts at both
+/// ends may be aggregated. That of a link that can't be aggregated contains its port, so it is
+/// equal to no other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lag {
     system: (u16, MacAddr),

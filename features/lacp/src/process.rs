@@ -10,7 +10,8 @@ use icmp::Limit;
 use net::{IfEvent, Interface, Interfaces, transmit};
 use std::sync::Arc;
 
-/// Members whose machines run in one turn of control, plus the other members of the last one's bond.
+/// Members whose machines run in one turn of control, plus the other members of the last one's
+/// bond.
 const MEMBERS_A_TURN: usize = 256;
 
 /// Starts the process. It looks at members again when their interfaces or bonds change.
@@ -52,7 +53,8 @@ struct Work {
 }
 
 impl Group {
-    /// When the machines have to run next: at a time of theirs, or when a data unit that waits may be read.
+    /// When the machines have to run next: at a time of theirs, or when a data unit that waits may
+    /// be read.
     fn due(&self) -> Option<u64> {
         let mail = self.members.values().filter(|member| !member.received.is_empty());
         mail.map(|member| member.bucket.next(Member::limit())).chain(self.timer).min()
@@ -83,7 +85,8 @@ impl Ports {
         self.table().groups.values().filter_map(Group::due).min()
     }
 
-    /// Reads the data units that members of a bond received, runs their machines, and sends. Returns the number of members.
+    /// Reads the data units that members of a bond received, runs their machines, and sends.
+    /// Returns the number of members.
     fn run_bond(&self, world: &World, bond: SwIfIndex) -> usize {
         let now = world.clock.now();
         let mut work = Work::default();
@@ -129,13 +132,15 @@ impl Ports {
 }
 
 impl Member {
-    /// Data units that are read in a second, and at once after a pause: no more slow protocol frames may be sent (IEEE 802.3 57A.3).
+    /// Data units that are read in a second, and at once after a pause: no more slow protocol
+    /// frames may be sent (IEEE 802.3 57A.3).
     fn limit() -> Limit {
         Limit::new(10, 10)
     }
 }
 
-/// Brings a member up to date with its interface and its bond, and reads the data units that it received.
+/// Brings a member up to date with its interface and its bond, and reads the data units that it
+/// received.
 fn prepare(world: &World, bond: SwIfIndex, member: &mut Member, now: u64) {
     let interfaces = world.get::<Interfaces>();
     let up = interfaces.get(member.sw_if).is_ok_and(|i| i.admin_up && i.link_up);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Selection logic (IEEE 802.1AX-2014 6.4.14): the members of a bond that belong to its aggregation. A bond is one aggregator.
+//! Selection logic (IEEE 802.1AX-2014 6.4.14): the members of a bond that belong to its
+//! aggregation. A bond is one aggregator.
 
 use crate::machine::{Port, Rx};
 use crate::pdu::Lag;
 
-/// The partner of a bond: the partner of its first selected member in state `CURRENT`; if there is none, of its first member in that state;
-/// if there is none either, of its first selected member.
+/// The partner of a bond: the partner of its first selected member in state `CURRENT`; if there is
+/// none, of its first member in that state; if there is none either, of its first selected member.
 pub fn reference<'p>(ports: impl Iterator<Item = &'p Port> + Clone) -> Option<Lag> {
     let mut heard = ports.clone().filter(|port| port.rx == Rx::Current);
     let first = heard.clone().find(|port| port.selected).or_else(|| heard.next());

@@ -66,7 +66,11 @@ fn set_interface(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetLldp) -> Res
         Error::unsupported("an object identifier that isn't text is not implemented")
             .retval(retval::UNIMPLEMENTED)
     })?;
-    lldp.enable(w, sw_if, Port { description: r.port_desc, management: (ip4, ip6), object: object.into() })
+    lldp.enable(
+        w,
+        sw_if,
+        Port { description: r.port_desc, management: (ip4, ip6), object: object.into() },
+    )
 }
 
 /// The kind of a neighbour's chassis ID (IEEE 802.1AB, table 8-2).
@@ -176,7 +180,11 @@ fn name(id: Option<&Id>) -> ([u8; 64], u8) {
     (bytes, len as u8)
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, _: LldpDump) -> Result<(Vec<LldpDetails>, LldpDumpReply)> {
+fn dump(
+    w: &World,
+    _: &Caller<'_, World>,
+    _: LldpDump,
+) -> Result<(Vec<LldpDetails>, LldpDumpReply)> {
     let seconds = |time: Option<u64>| time.map_or(0.0, |time| time as f64 / 1e9);
     let details = |(sw_if, status): (graph::SwIfIndex, crate::port::Status)| {
         let neighbor = status.neighbor.as_ref();

@@ -82,12 +82,21 @@ fn show(w: &World, m: &Matches) -> Result<Output, Error> {
         let port = neighbor.map(|n| tlv::display(&n.port, PORT_MAC, PORT_NETWORK));
         let (heard, sent) = (ago(now, neighbor.map(|n| n.heard)), ago(now, status.sent));
         let state = if neighbor.is_some() { "active" } else { "inactive" };
-        let description = ports.get(&sw_if).map(|port| port.description.clone()).unwrap_or_default();
+        let description =
+            ports.get(&sw_if).map(|port| port.description.clone()).unwrap_or_default();
         out.text_row(|| {
-            let time = |seconds: Option<f64>| seconds.map_or("never".to_string(), |s| format!("{s:.1}s ago"));
+            let time = |seconds: Option<f64>| {
+                seconds.map_or("never".to_string(), |s| format!("{s:.1}s ago"))
+            };
             let text = |text: &Option<String>| text.clone().unwrap_or_default();
-            let mut row =
-                vec![name.clone(), text(&chassis), text(&port), time(heard), time(sent), state.into()];
+            let mut row = vec![
+                name.clone(),
+                text(&chassis),
+                text(&port),
+                time(heard),
+                time(sent),
+                state.into(),
+            ];
             if detail {
                 row.push(neighbor.map_or(String::new(), |n| format!("{}s", n.ttl)));
                 row.push(description.clone());

@@ -60,7 +60,8 @@ impl Node for LldpInput {
             cx.trace(b, LldpTrace(Head::of(b)));
         }
         let Some(mailbox) = self.lldp.mailbox(b.rx_if, cx.turn) else { return To::Disabled };
-        // A full mailbox is looked at first: the data unit isn't read then, and control isn't woken.
+        // A full mailbox is looked at first: the data unit isn't read then, and control isn't
+        // woken.
         if mailbox.len() >= WAITING {
             return To::Busy;
         }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! LLDP: sends this system's data to the other end of a link, and notes the neighbour's (IEEE 802.1AB).
+//! LLDP: sends this system's data to the other end of a link, and notes the neighbour's (IEEE
+//! 802.1AB).
 //!
-//! `lldp-input` reads data units that neighbours send and passes them to control. `lldp-process` sends ours, at once when a link
-//! comes up and then each interval, and forgets neighbours whose TTL has expired.
+//! `lldp-input` reads data units that neighbours send and passes them to control. `lldp-process`
+//! sends ours, at once when a link comes up and then each interval, and forgets neighbours whose
+//! TTL has expired.
 //!
-//! Limits: one neighbour on a port, the last one received; not on sub-interfaces; nothing is received on ports of bridge domains.
+//! Limits: one neighbour on a port, the last one received; not on sub-interfaces; nothing is
+//! received on ports of bridge domains.
 
 mod api;
 mod cli;

@@ -76,7 +76,8 @@ struct Entry {
     status: Status,
     /// When something is to be sent.
     due: u64,
-    /// Received data units queued for control. Each port has its own queue, so that no port fills another's.
+    /// Received data units queued for control. Each port has its own queue, so that no port fills
+    /// another's.
     received: Arc<Mailbox<Unit>>,
 }
 
@@ -131,7 +132,8 @@ impl Lldp {
         }
     }
 
-    /// Queue to control for data units received on an interface; `None` if LLDP isn't enabled there.
+    /// Queue to control for data units received on an interface; `None` if LLDP isn't enabled
+    /// there.
     #[inline(always)]
     pub fn mailbox<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> Option<&'t Mailbox<Unit>> {
         Some(self.enabled.get(sw_if, turn)?)
@@ -160,14 +162,17 @@ impl Lldp {
     ) -> Result<()> {
         let within = |what: &str, value: Option<u32>, most: u32| match value {
             Some(value) if !(1..=most).contains(&value) => {
-                Err(Error::parse(format!("{what} is 1 to {most}, not {value}")).retval(retval::INVALID_VALUE))
+                Err(Error::parse(format!("{what} is 1 to {most}, not {value}"))
+                    .retval(retval::INVALID_VALUE))
             }
             _ => Ok(()),
         };
         within("tx-hold", hold, 100)?;
         within("tx-interval", interval, 3600)?;
         if name.is_some_and(|name| name.len() > 255) {
-            return Err(Error::parse("a system's name has 255 bytes at most").retval(retval::INVALID_VALUE));
+            return Err(
+                Error::parse("a system's name has 255 bytes at most").retval(retval::INVALID_VALUE)
+            );
         }
         {
             let mut settings = self.settings.lock().expect("no panic inside");
@@ -183,10 +188,12 @@ impl Lldp {
         Ok(())
     }
 
-    /// Sends and receives data units on an interface. Replaces the port's settings if LLDP is enabled there already.
+    /// Sends and receives data units on an interface. Replaces the port's settings if LLDP is
+    /// enabled there already.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or isn't an Ethernet device (−7); a text that is too long (−7).
+    /// An interface that isn't there (−2) or isn't an Ethernet device (−7); a text that is too long
+    /// (−7).
     pub fn enable(&self, world: &World, sw_if: SwIfIndex, port: Port) -> Result<()> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
         if !interface.is_ethernet_device() {
@@ -196,11 +203,12 @@ impl Lldp {
             ))
             .retval(retval::INVALID_VALUE));
         }
-        for (what, text, most) in [("port-desc", &port.description, 255), ("mgmt-oid", &port.object, 128)] {
+        for (what, text, most) in
+            [("port-desc", &port.description, 255), ("mgmt-oid", &port.object, 128)]
+        {
             if text.len() > most {
-                return Err(
-                    Error::parse(format!("{what} has {most} bytes at most")).retval(retval::INVALID_VALUE)
-                );
+                return Err(Error::parse(format!("{what} has {most} bytes at most"))
+                    .retval(retval::INVALID_VALUE));
             }
         }
         {
@@ -210,7 +218,8 @@ impl Lldp {
                 None => {
                     let received = Arc::new(Mailbox::new(WAITING, world.processes.waker().clone()));
                     self.enabled.set(sw_if.0, received.clone());
-                    ports.insert(sw_if, Entry { port, status: Status::default(), due: 0, received });
+                    ports
+                        .insert(sw_if, Entry { port, status: Status::default(), due: 0, received });
                 }
             }
         }
@@ -264,7 +273,12 @@ impl Lldp {
             management: port.management,
             object: port.object.as_bytes(),
         });
-        net::transmit(world, interface, vec![frame], &world.stats.simple("/net/lldp/tx/no-buffers"));
+        net::transmit(
+            world,
+            interface,
+            vec![frame],
+            &world.stats.simple("/net/lldp/tx/no-buffers"),
+        );
         true
     }
 
@@ -280,11 +294,17 @@ impl Lldp {
                 let Entry { received, status, .. } = entry;
                 received.drain(|Unit { chassis, port, ttl }| {
                     // A TTL of 0 is a shutdown LLDPDU.
-                    status.neighbor = (ttl != 0).then_some(Neighbor { chassis, port, ttl, heard: now });
+                    status.neighbor =
+                        (ttl != 0).then_some(Neighbor { chassis, port, ttl, heard: now });
                 });
-                entry.status.neighbor = entry.status.neighbor.filter(|neighbor| neighbor.expires() > now);
+                entry.status.neighbor =
+                    entry.status.neighbor.filter(|neighbor| neighbor.expires() > now);
             }
-            ports.iter().filter(|(_, e)| e.due <= now).map(|(sw_if, e)| (*sw_if, e.port.clone())).collect()
+            ports
+                .iter()
+                .filter(|(_, e)| e.due <= now)
+                .map(|(sw_if, e)| (*sw_if, e.port.clone()))
+                .collect()
         };
         for (sw_if, port) in due {
             let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { continue };
@@ -295,7 +315,8 @@ impl Lldp {
             }
         }
         let ports = self.ports_mut();
-        let expiries = ports.values().filter_map(|entry| entry.status.neighbor).map(|n| n.expires());
+        let expiries =
+            ports.values().filter_map(|entry| entry.status.neighbor).map(|n| n.expires());
         ports.values().map(|entry| entry.due).chain(expiries).min()
     }
 }

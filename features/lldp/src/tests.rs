@@ -29,8 +29,9 @@ impl Site {
         let bench = Bench::new(PLUGINS);
         let interfaces: Arc<Interfaces> = bench.world.get();
         let new = ethernet("t0", MAC);
-        let port =
-            interfaces.create(&bench.world, new, |w, _, sw_if| Recorder::new(w, sw_if)).expect("created");
+        let port = interfaces
+            .create(&bench.world, new, |w, _, sw_if| Recorder::new(w, sw_if))
+            .expect("created");
         let mut site = Self { lldp: bench.world.get(), interfaces, bench, port };
         site.up(true);
         site
@@ -60,7 +61,14 @@ impl Site {
     }
 
     fn shown(&mut self) -> String {
-        self.bench.cli("show lldp").expect("shown").trim_end().lines().last().unwrap_or_default().to_string()
+        self.bench
+            .cli("show lldp")
+            .expect("shown")
+            .trim_end()
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .to_string()
     }
 
     fn count(&self, what: &str) -> u64 {
@@ -100,8 +108,11 @@ fn neighbours_are_told_of_us_when_it_is_due() {
     site.bench.cli("set lldp system-name router tx-hold 2 tx-interval 5").expect("set");
     let mut said = Own { system: "router", ..own(11) };
     assert_eq!(site.sent(), [tlv::frame(&said)], "what is new is said at once");
-    site.bench.cli("set interface lldp t0 port-desc west mgmt-ip4 10.0.0.1 mgmt-oid abc").expect("set");
-    (said.description, said.management.0, said.object) = ("west", Some(Ipv4Addr::new(10, 0, 0, 1)), b"abc");
+    site.bench
+        .cli("set interface lldp t0 port-desc west mgmt-ip4 10.0.0.1 mgmt-oid abc")
+        .expect("set");
+    (said.description, said.management.0, said.object) =
+        ("west", Some(Ipv4Addr::new(10, 0, 0, 1)), b"abc");
     assert_eq!(site.sent(), [tlv::frame(&said)]);
     site.up(false);
     site.pass(6);
@@ -158,7 +169,8 @@ fn a_port_that_receives_much_takes_nothing_from_another() {
     let mut site = Site::new();
     let new = ethernet("t1", MacAddr([2, 0, 0, 0, 0, 2]));
     let world = &site.bench.world;
-    let other = site.interfaces.create(world, new, |w, _, sw_if| Recorder::new(w, sw_if)).expect("created");
+    let other =
+        site.interfaces.create(world, new, |w, _, sw_if| Recorder::new(w, sw_if)).expect("created");
     site.interfaces.set_admin(world, other, true).expect("set");
     for port in ["t0", "t1"] {
         site.bench.cli(&format!("set interface lldp {port}")).expect("enabled");
@@ -204,14 +216,18 @@ fn messages_set_and_tell() {
         assert_eq!(client.call(set(sw_if_index, false)), want, "{sw_if_index:?}");
         assert_eq!(client.call(set(sw_if_index, true)), want, "{sw_if_index:?}");
     }
-    let config = |tx_hold, tx_interval| LldpConfig { tx_hold, tx_interval, system_name: "router".into() };
+    let config =
+        |tx_hold, tx_interval| LldpConfig { tx_hold, tx_interval, system_name: "router".into() };
     assert_eq!(client.call(config(0, 0)), Ok(()));
     assert_eq!(client.call(config(100, 3600)), Ok(()));
     assert_eq!(client.call(config(101, 30)), Err(-7));
     assert_eq!(client.call(config(4, 3601)), Err(-7));
     drop(client);
     let settings = site.lldp.settings();
-    assert_eq!((settings.system_name.as_str(), settings.hold, settings.interval), ("router", 100, 3600));
+    assert_eq!(
+        (settings.system_name.as_str(), settings.hold, settings.interval),
+        ("router", 100, 3600)
+    );
     let ports = [Port {
         description: "west".into(),
         management: (Some(Ipv4Addr::new(10, 0, 0, 1)), None),
@@ -231,5 +247,8 @@ fn messages_set_and_tell() {
         (PortIdSubtype::IntfName, &b"eth7"[..])
     );
     assert!(one.last_sent > 0.0 && one.last_heard > 0.0);
-    assert_eq!(msg::published::read().differences(site.bench.world.api.table()), Vec::<String>::new());
+    assert_eq!(
+        msg::published::read().differences(site.bench.world.api.table()),
+        Vec::<String>::new()
+    );
 }

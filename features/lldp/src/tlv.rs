@@ -79,8 +79,8 @@ fn split(data: &[u8]) -> Option<(Element<'_>, &[u8])> {
     Some((((head >> 9) as u8, value), rest))
 }
 
-/// Reads a data unit; `None` if it isn't one. Chassis, port and lifetime come first, in this order and once (clause 9.2.7.7.1); an
-/// end is wanted unless the frame ends with an element.
+/// Reads a data unit; `None` if it isn't one. Chassis, port and lifetime come first, in this order
+/// and once (clause 9.2.7.7.1); an end is wanted unless the frame ends with an element.
 pub fn read(data: &[u8]) -> Option<Unit> {
     let ((chassis_kind, chassis), data) = split(data)?;
     let ((port_kind, port), data) = split(data)?;
@@ -138,7 +138,9 @@ pub fn frame(own: &Own<'_>) -> Vec<u8> {
     put(&mut frame, kind::TTL, &[&own.ttl.to_be_bytes()]);
     // A shutdown data unit carries nothing else (clause 9.1.2.3).
     if own.ttl != 0 {
-        for (kind, text) in [(kind::PORT_DESCRIPTION, own.description), (kind::SYSTEM_NAME, own.system)] {
+        for (kind, text) in
+            [(kind::PORT_DESCRIPTION, own.description), (kind::SYSTEM_NAME, own.system)]
+        {
             if !text.is_empty() {
                 put(&mut frame, kind, &[cut(text)]);
             }
@@ -157,7 +159,8 @@ pub fn frame(own: &Own<'_>) -> Vec<u8> {
         for address in addresses {
             let len = [address.len() as u8];
             let number = own.number.to_be_bytes();
-            let value: [&[u8]; 6] = [&len, &address, &[IF_INDEX], &number, &[object.len() as u8], object];
+            let value: [&[u8]; 6] =
+                [&len, &address, &[IF_INDEX], &number, &[object.len() as u8], object];
             put(&mut frame, kind::MANAGEMENT, &value);
         }
     }
@@ -170,7 +173,8 @@ fn cut(text: &str) -> &[u8] {
     &text.as_bytes()[..text.len().min(LONGEST)]
 }
 
-/// A name as people read it: addresses in their notation, texts as they are, other bytes in hexadecimal.
+/// A name as people read it: addresses in their notation, texts as they are, other bytes in
+/// hexadecimal.
 pub fn display(id: &Id, mac: u8, network: u8) -> String {
     let bytes = id.bytes();
     if id.kind == mac
@@ -183,8 +187,9 @@ pub fn display(id: &Id, mac: u8, network: u8) -> String {
     {
         let ip4 = <[u8; 4]>::try_from(address).ok().filter(|_| *family == 1);
         let ip6 = <[u8; 16]>::try_from(address).ok().filter(|_| *family == 2);
-        if let Some(address) =
-            ip4.map(|a| Ipv4Addr::from(a).to_string()).or(ip6.map(|a| Ipv6Addr::from(a).to_string()))
+        if let Some(address) = ip4
+            .map(|a| Ipv4Addr::from(a).to_string())
+            .or(ip6.map(|a| Ipv6Addr::from(a).to_string()))
         {
             return address;
         }
@@ -225,10 +230,13 @@ mod tests {
         want.extend([0x0a, 6]);
         want.extend(b"router");
         want.extend([0x10, 12, 5, 1, 10, 0, 0, 1, 2, 0, 0, 0, 7, 0]);
-        want.extend([0x10, 24, 17, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 7, 0]);
+        want.extend([
+            0x10, 24, 17, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 7, 0,
+        ]);
         want.extend([0, 0]);
         assert_eq!(frame(&own(120)), want);
-        let bare = Own { management: (None, None), description: "", system: "", object: b"x", ..own(9) };
+        let bare =
+            Own { management: (None, None), description: "", system: "", object: b"x", ..own(9) };
         let mut want = want[..35].to_vec();
         want.extend([0x06, 2, 0, 9]);
         want.extend([0x10, 15, 7, 6, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 7, 1, b'x']);

@@ -5,9 +5,12 @@ use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use ip::api::table::IpTable;
 use msg::{Caller, Message, Messages, Module, Wire, retval};
-use net::api::{AddressFamily, AddressUnion, FibPath, FibPathNhProto, FibPathType, InterfaceIndex, NO_INDEX};
+use net::api::{
+    AddressFamily, AddressUnion, FibPath, FibPathNhProto, FibPathType, InterfaceIndex, NO_INDEX,
+};
 use net::mfib::{
-    Change, EntryFlags, Group, ItfFlags, Mpath, MpathKind, MrouteInfo, SIGNAL_BYTES, Signal, Signals, from,
+    Change, EntryFlags, Group, ItfFlags, Mpath, MpathKind, MrouteInfo, SIGNAL_BYTES, Signal,
+    Signals, from,
 };
 use net::{Fib, Mfib, Net, Source, TableIndex};
 use std::net::IpAddr;
@@ -69,7 +72,8 @@ impl Mprefix {
         }
         let len = u8::try_from(self.grp_address_length).ok();
         let prefix = len.and_then(|len| Prefix::new(group, len));
-        let why = || Error::parse(format!("{group} has not so many bits")).retval(retval::INVALID_VALUE);
+        let why =
+            || Error::parse(format!("{group} has not so many bits")).retval(retval::INVALID_VALUE);
         prefix.map(Group::any).ok_or_else(why)
     }
 }
@@ -173,8 +177,8 @@ pub struct IpMrouteAddDel {
     /// Add, not remove.
     #[wire(default = "true")]
     pub is_add: bool,
-    /// Of no meaning: paths are added to those that are there, or taken from them. Without paths a route is made, changed
-    /// in its flags, or goes.
+    /// Of no meaning: paths are added to those that are there, or taken from them. Without paths a
+    /// route is made, changed in its flags, or goes.
     pub is_multipath: bool,
     /// The route.
     pub route: IpMroute,
@@ -258,7 +262,14 @@ impl<F: Net> Iterator for Walk<F> {
 fn walk<F: Net>(w: &World, id: u32) -> Result<Box<dyn Iterator<Item = IpMrouteDetails>>> {
     let fib = w.get::<Fib<F>>();
     let table = fib.find_table(id)?;
-    Ok(Box::new(Walk { mfib: w.get::<Mfib<F>>(), fib, table, id, chunk: Vec::new().into_iter(), last: None }))
+    Ok(Box::new(Walk {
+        mfib: w.get::<Mfib<F>>(),
+        fib,
+        table,
+        id,
+        chunk: Vec::new().into_iter(),
+        last: None,
+    }))
 }
 
 fn dump(
@@ -291,7 +302,8 @@ fn tables(w: &World, _: &Caller<'_, World>, _: IpMtableDump) -> Result<Vec<IpMta
     Ok(all::<Ip4>(w).chain(all::<Ip6>(w)).collect())
 }
 
-/// Takes reports of packets that wait, the oldest ones; of those that one answer has, the youngest comes first.
+/// Takes reports of packets that wait, the oldest ones; of those that one answer has, the youngest
+/// comes first.
 #[derive(Message)]
 #[msg(details)]
 pub struct MfibSignalDump {}

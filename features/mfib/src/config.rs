@@ -41,12 +41,18 @@ fn whole(interfaces: &Interfaces, path: &Mpath) -> String {
         .join(" ")
 }
 
-/// One line for each path, so that what is added doesn't disturb the others; one for all, if something is said of the entry.
+/// One line for each path, so that what is added doesn't disturb the others; one for all, if
+/// something is said of the entry.
 fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
-    let (fib, mfib, interfaces) = (world.get::<Fib<F>>(), world.get::<Mfib<F>>(), world.get::<Interfaces>());
+    let (fib, mfib, interfaces) =
+        (world.get::<Fib<F>>(), world.get::<Mfib<F>>(), world.get::<Interfaces>());
     let routes = fib.list_tables().into_iter().flat_map(move |table| {
         let (mfib, index) = (mfib.clone(), table.index);
-        let of = if index == TableIndex::DEFAULT { String::new() } else { format!(" table {}", table.id) };
+        let of = if index == TableIndex::DEFAULT {
+            String::new()
+        } else {
+            format!(" table {}", table.id)
+        };
         cli::pieces(move |after, n| mfib.list(index, after, n), |route| route.group)
             .map(move |route| (of.clone(), route))
     });
@@ -55,7 +61,8 @@ fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
         let set = |s: &&MrouteSource| matches!(s.source, Source::Cli | Source::Api);
         for said in route.sources.iter().filter(set) {
             let undo = format!("ip mroute del {group}");
-            if said.flags == EntryFlags::NONE && said.rpf_id == NO_RPF_ID && !said.paths.is_empty() {
+            if said.flags == EntryFlags::NONE && said.rpf_id == NO_RPF_ID && !said.paths.is_empty()
+            {
                 for path in &said.paths {
                     let line = format!("ip mroute add {group} {}", whole(&interfaces, path));
                     lines.push(line, format!("{undo} {}", via(&interfaces, path)));

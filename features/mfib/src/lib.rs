@@ -2,34 +2,42 @@
 #![forbid(unsafe_code)]
 //! Forwarding of packets to groups (RFC 1112, RFC 1812 5.2.1, RFC 4291 2.7).
 //!
-//! Each node is written once and is there for IPv4 and IPv6. They follow on the arc `{ip}-multicast`:
+//! Each node is written once and is there for IPv4 and IPv6. They follow on the arc
+//! `{ip}-multicast`:
 //!
-//! 1. `{ip}-mfib-forward-lookup` finds the entry for sender and group in the table of the interface that the packet came in by.
-//! 2. `{ip}-mfib-forward-rpf` asks whether packets to the group may come in there (`Accept`), and reports the packet, if the entry
-//!    says so (`Signal`), to the routing protocol that makes routes of it (`mfib_signal_dump`).
+//! 1. `{ip}-mfib-forward-lookup` finds the entry for sender and group in the table of the interface
+//!    that the packet came in by.
+//! 2. `{ip}-mfib-forward-rpf` asks whether packets to the group may come in there (`Accept`), and
+//!    reports the packet, if the entry says so (`Signal`), to the routing protocol that makes
+//!    routes of it (`mfib_signal_dump`).
 //! 3. `{ip}-replicate` makes one packet for each output. They share what lies behind the headers.
-//! 4. `{ip}-rewrite-mcast` takes one from the TTL or hop limit, puts the layer-2 header with the group's own address in front, and
-//!    starts the arc `{ip}-output`. The output to ourselves leads to `{ip}-local`.
+//! 4. `{ip}-rewrite-mcast` takes one from the TTL or hop limit, puts the layer-2 header with the
+//!    group's own address in front, and starts the arc `{ip}-output`. The output to ourselves leads
+//!    to `{ip}-local`.
 //!
-//! **What is never forwarded.** Packets to groups of a link (224.0.0.0/24, RFC 5771 4; scope 2 of IPv6), and those from an
-//! address of a link; nor anything to the interface that it came in by. Whatever the entry says, these only get to ourselves. Packets to
-//! groups of scope 1 of IPv6 are dropped, unless an entry is for that scope (`ff01::/16` or longer).
+//! **What is never forwarded.** Packets to groups of a link (224.0.0.0/24, RFC 5771 4; scope 2 of
+//! IPv6), and those from an address of a link; nor anything to the interface that it came in by.
+//! Whatever the entry says, these only get to ourselves. Packets to groups of scope 1 of IPv6 are
+//! dropped, unless an entry is for that scope (`ff01::/16` or longer).
 //!
-//! **No ICMP errors** about packets to groups (RFC 1812 4.3.2.7, RFC 4443 2.4), except that an IPv6 packet is too big for a link
-//! (2.4 (e.3)). IPv4 packets are fragmented, or dropped if that is forbidden.
+//! **No ICMP errors** about packets to groups (RFC 1812 4.3.2.7, RFC 4443 2.4), except that an IPv6
+//! packet is too big for a link (2.4 (e.3)). IPv4 packets are fragmented, or dropped if that is
+//! forbidden.
 //!
-//! **Which entries there are** from the start: the groups that every router listens to ([`net::Net::heard`]) lead to
-//! ourselves, from whatever interface that has the protocol; the rest is dropped by name. IGMP is delivered to `ip4-local` as any
-//! protocol is: it is for the feature that registers it.
+//! **Which entries there are** from the start: the groups that every router listens to
+//! ([`net::Net::heard`]) lead to ourselves, from whatever interface that has the protocol; the rest
+//! is dropped by name. IGMP is delivered to `ip4-local` as any protocol is: it is for the feature
+//! that registers it.
 //!
-//! **Running short.** A copy for which there is no buffer is counted. A node that has made many copies lets these leave before it
-//! goes on.
+//! **Running short.** A copy for which there is no buffer is counted. A node that has made many
+//! copies lets these leave before it goes on.
 //!
 //! Limits: paths are interfaces and ourselves (no BIER, no labels).
 //!
-//! An RPF id accepts, beside the interfaces that do, packets that bring the same id: those that a label or a BIER header led to a
-//! table, which is where VPP sets it. A packet that comes in by an interface brings none and can't match, whatever the entry says; so
-//! until labels are there, an id is kept for clients and decides nothing, as in VPP.
+//! An RPF id accepts, beside the interfaces that do, packets that bring the same id: those that a
+//! label or a BIER header led to a table, which is where VPP sets it. A packet that comes in by an
+//! interface brings none and can't match, whatever the entry says; so until labels are there, an id
+//! is kept for clients and decides nothing, as in VPP.
 
 mod api;
 mod cli;

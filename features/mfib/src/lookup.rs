@@ -71,7 +71,10 @@ impl<F: Ip> Lookup<F> {
     ) -> To {
         b.flags.clear(Flags::TABLE);
         let Some(source) = sender::<F>(b) else { return To::TooShort };
-        let found = self.mfib.choose(leaf, source, cx.turn).map(|route| Found { route: route.0, fib: fib.0 });
+        let found = self
+            .mfib
+            .choose(leaf, source, cx.turn)
+            .map(|route| Found { route: route.0, fib: fib.0 });
         if TRACED {
             cx.trace(b, LookupTrace::<F> { found, head: Head::of(b), version: PhantomData });
         }
@@ -119,7 +122,12 @@ impl<F: Ip> Node for Lookup<F> {
             }
             return;
         }
-        self.mfib.table(fib, cx.turn).leaves::<I>(&keys[..n], &mut hops[..n], &mut routes[..n], cx.turn);
+        self.mfib.table(fib, cx.turn).leaves::<I>(
+            &keys[..n],
+            &mut hops[..n],
+            &mut routes[..n],
+            cx.turn,
+        );
         for (((b, out), hop), route) in v.packets().zip(&hops).zip(&routes) {
             out.go(self.take(b, Leaf { hop: *hop, route: *route }, fib, cx));
         }

@@ -24,7 +24,10 @@ pub struct Replicate<F: Ip> {
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code, reason = "packets go by the adjacency's own node; the picture of the graph shows these")]
+#[allow(
+    dead_code,
+    reason = "packets go by the adjacency's own node; the picture of the graph shows these"
+)]
 pub enum To {
     #[dynamic]
     Node(NodeIndex),
@@ -73,7 +76,14 @@ impl<F: Ip> Build for Replicate<F> {
         let counters = mroutes.counters.lane(thread.at());
         let adjacencies: Arc<Adjacencies> = world.get();
         let sent = adjacencies.counters.lane(thread.at());
-        Self { mroutes, adjacencies, counters, sent, copies: Copies::default(), version: PhantomData }
+        Self {
+            mroutes,
+            adjacencies,
+            counters,
+            sent,
+            copies: Copies::default(),
+            version: PhantomData,
+        }
     }
 }
 
@@ -102,10 +112,17 @@ impl Reach {
 impl<F: Ip> Replicate<F> {
     /// Where a packet goes for an adjacency, which it takes along.
     #[inline(always)]
-    fn lead<const TRACED: bool>(&self, b: &mut Buffer, adj: AdjIndex, fib: u32, cx: &Cx<'_, TRACED>) -> To {
+    fn lead<const TRACED: bool>(
+        &self,
+        b: &mut Buffer,
+        adj: AdjIndex,
+        fib: u32,
+        cx: &Cx<'_, TRACED>,
+    ) -> To {
         b.set_scratch(IpMeta::of(adj, fib));
         let Some(adj) = self.adjacencies.get(adj, cx.turn) else { return To::Gone };
-        // To a neighbour alone, as a unicast packet is sent: its rewrite neither counts, nor takes what came to a group of layer 2.
+        // To a neighbour alone, as a unicast packet is sent: its rewrite neither counts, nor takes
+        // what came to a group of layer 2.
         if matches!(adj.kind, AdjKind::Rewrite | AdjKind::Incomplete) {
             b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
             self.sent.add(adj.counter as usize, 1, b.packet_len() as u64);
@@ -113,15 +130,24 @@ impl<F: Ip> Replicate<F> {
         To::Node(adj.next)
     }
 
-    /// Sends copies to all outputs that a packet may take. A packet that its head holds is itself the last of them.
-    fn copy(&self, mut b: Owned, (route, fib): (&Mroute, u32), reach: Reach, cx: &mut Cx<'_, false>) {
-        // Bytes behind the head can't be changed any more. Segmentation makes the checksums of its segments.
+    /// Sends copies to all outputs that a packet may take. A packet that its head holds is itself
+    /// the last of them.
+    fn copy(
+        &self,
+        mut b: Owned,
+        (route, fib): (&Mroute, u32),
+        reach: Reach,
+        cx: &mut Cx<'_, false>,
+    ) {
+        // Bytes behind the head can't be changed any more. Segmentation makes the checksums of its
+        // segments.
         if !b.flags.has(Flags::GSO) {
             finish_checksum(&mut b);
         }
         let outputs = route.outputs.iter().filter(|output| reach.has(output));
-        let copied =
-            copy_to_each(b, outputs, To::Gone, cx, |b, output, cx| self.lead(b, output.adj, fib, cx));
+        let copied = copy_to_each(b, outputs, To::Gone, cx, |b, output, cx| {
+            self.lead(b, output.adj, fib, cx)
+        });
         cx.count(To::Copied, copied.copies as u64);
         cx.count(To::NoBuffer, copied.missing as u64);
     }
@@ -148,7 +174,10 @@ impl<F: Ip> Node for Replicate<F> {
         let (first, more) = (outputs.next(), outputs.count());
         if TRACED {
             let copies = usize::from(first.is_some()) + more;
-            cx.trace(b, ReplicateTrace { route: found.route, outputs: route.outputs.len(), copies });
+            cx.trace(
+                b,
+                ReplicateTrace { route: found.route, outputs: route.outputs.len(), copies },
+            );
         }
         match (first, more) {
             (None, _) if reach.is_confined && !route.outputs.is_empty() => To::Confined,
@@ -166,7 +195,9 @@ impl<F: Ip> Node for Replicate<F> {
             return cx.emit(To::Again, b);
         }
         let found = b.scratch::<Found>();
-        let Some(route) = self.mroutes.get(found.route(), cx.turn) else { return cx.emit(To::Gone, b) };
+        let Some(route) = self.mroutes.get(found.route(), cx.turn) else {
+            return cx.emit(To::Gone, b);
+        };
         let reach = Reach::of::<F>(&b);
         self.copy(b, (route, found.fib), reach, cx);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-rewrite-mcast`, `ip6-rewrite-mcast`: the packet gets its layer-2 header, with the group's address, and leaves.
+//! `ip4-rewrite-mcast`, `ip6-rewrite-mcast`: the packet gets its layer-2 header, with the group's
+//! address, and leaves.
 
 use buffer::{Buffer, Flags};
 use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
@@ -49,7 +50,12 @@ impl<F: Ip> Build for Rewrite<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let adjacencies: Arc<Adjacencies> = world.get();
         let output = world.arc(&graph::filled("{ip}-output", F::IS_V6)).expect("the parent's arc");
-        Self { counters: adjacencies.counters.lane(thread.at()), adjacencies, output, version: PhantomData }
+        Self {
+            counters: adjacencies.counters.lane(thread.at()),
+            adjacencies,
+            output,
+            version: PhantomData,
+        }
     }
 }
 
@@ -121,7 +127,8 @@ impl<F: Ip> Node for Rewrite<F> {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let index = b.scratch::<IpMeta>().adj();
-        let Some(adj) = self.adjacencies.get(index, cx.turn).filter(|adj| adj.kind == AdjKind::Multicast)
+        let Some(adj) =
+            self.adjacencies.get(index, cx.turn).filter(|adj| adj.kind == AdjKind::Multicast)
         else {
             return To::NoAdjacency;
         };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-mfib-forward-rpf`, `ip6-mfib-forward-rpf`: accepts packets to a group by interface, and reports them where an entry wants it.
+//! `ip4-mfib-forward-rpf`, `ip6-mfib-forward-rpf`: accepts packets to a group by interface, and
+//! reports them where an entry wants it.
 
 use crate::Found;
 use buffer::{Buffer, Flags};
@@ -55,15 +56,20 @@ impl Trace for RpfTrace {
 
 impl<F: Ip> Build for Rpf<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { mroutes: world.get(), signals: world.get(), fib: world.get(), adjacencies: world.get() }
+        Self {
+            mroutes: world.get(),
+            signals: world.get(),
+            fib: world.get(),
+            adjacencies: world.get(),
+        }
     }
 }
 
 /// Bits of a prefix that names flags and scope of an IPv6 group.
 const SCOPE: u8 = 16;
 
-/// Returns false for a packet from another node to a group of interface-local scope (RFC 4291 2.7, erratum 3480), unless an entry is for
-/// this scope: that is explicit configuration.
+/// Returns false for a packet from another node to a group of interface-local scope (RFC 4291 2.7,
+/// erratum 3480), unless an entry is for this scope: that is explicit configuration.
 #[inline(always)]
 fn named<F: Ip>(b: &Buffer, route: &Mroute) -> bool {
     let in_node = F::Header::view(b.data()).is_none_or(|ip| F::stays_in_node(ip.dst()));
@@ -84,7 +90,13 @@ impl<F: Ip> Rpf<F> {
     }
 
     #[inline(always)]
-    fn judge(&self, b: &Buffer, route: &Mroute, fib: u32, turn: &Turn<'_>) -> (Option<ItfFlags>, To) {
+    fn judge(
+        &self,
+        b: &Buffer,
+        route: &Mroute,
+        fib: u32,
+        turn: &Turn<'_>,
+    ) -> (Option<ItfFlags>, To) {
         let interface = route.interface(b.rx_if).map(|interface| interface.flags);
         let flags = interface.unwrap_or_default();
         if route.flags.has(EntryFlags::SIGNAL) != flags.has(ItfFlags::NEGATE_SIGNAL)

@@ -19,7 +19,8 @@ fn messages(m: &mut Messages<World>) {
     m.answer::<PingFinishedEvent>();
 }
 
-/// Sends echo requests to a host; when all are sent and answered or given up, an event tells how many.
+/// Sends echo requests to a host; when all are sent and answered or given up, an event tells how
+/// many.
 #[derive(Message)]
 #[msg(events(PingFinishedEvent))]
 pub struct WantPingFinishedEvents {

@@ -2,14 +2,16 @@
 #![forbid(unsafe_code)]
 //! `ping` and `traceroute` from the router.
 //!
-//! A command that waits is a session: an ICMP identifier, and a queue for what comes back. `ip4-icmp-echo-reply` (echo replies)
-//! and `ip4-ping-error` (ICMP errors about our requests) leave there what the command prints. Time is taken where the packet is
-//! handled, so it doesn't matter when the command looks.
+//! A command that waits is a session: an ICMP identifier, and a queue for what comes back.
+//! `ip4-icmp-echo-reply` (echo replies) and `ip4-ping-error` (ICMP errors about our requests) leave
+//! there what the command prints. Time is taken where the packet is handled, so it doesn't matter
+//! when the command looks.
 //!
-//! Requests are made on the main thread and start at `ip4-lookup`, in the table of the source interface or in the one that was
-//! named.
+//! Requests are made on the main thread and start at `ip4-lookup`, in the table of the source
+//! interface or in the one that was named.
 //!
-//! Limits: `traceroute` by ICMP only. A link-local address needs the interface that it is on: `source`.
+//! Limits: `traceroute` by ICMP only. A link-local address needs the interface that it is on:
+//! `source`.
 
 mod api;
 mod background;

@@ -80,7 +80,8 @@ const LISTED: usize = 1000;
 
 pub fn ping(w: &World, m: &Matches) -> Result<Output, Error> {
     let plan = Plan {
-        interval: interval(m.get("interval").unwrap_or(1.0)).map_err(|e| e.at(m.span("interval")))?,
+        interval: interval(m.get("interval").unwrap_or(1.0))
+            .map_err(|e| e.at(m.span("interval")))?,
         repeat: m.get("repeat").unwrap_or(5),
         burst: m.get("burst").unwrap_or(1),
     };
@@ -152,8 +153,10 @@ impl Ping {
             Says::Reply => {
                 self.replies += 1;
                 self.rtt.add(rtt.unwrap_or_default());
-                let _ =
-                    writeln!(self.text, "{len} bytes from {from}: icmp_seq={seq} ttl={ttl} time={ms:.4} ms");
+                let _ = writeln!(
+                    self.text,
+                    "{len} bytes from {from}: icmp_seq={seq} ttl={ttl} time={ms:.4} ms"
+                );
             }
             Says::Error(kind, code, rest) => {
                 self.errors += 1;
@@ -185,8 +188,10 @@ impl Ping {
         let (sent, received) = (self.count(), self.replies);
         // A request to several hosts has several answers.
         let loss = sent.saturating_sub(received) as f64 * 100.0 / sent.max(1) as f64;
-        let mut text =
-            format!("\nStatistics: {sent} sent, {received} received, {}% packet loss\n", text::short(loss));
+        let mut text = format!(
+            "\nStatistics: {sent} sent, {received} received, {}% packet loss\n",
+            text::short(loss)
+        );
         let unsent = self.opened.session.unsent.load(Ordering::Relaxed);
         if unsent != 0 {
             let _ = writeln!(text, "{unsent} not sent: all buffers are in use");

@@ -14,7 +14,8 @@ use std::sync::atomic::Ordering;
 use wire::checksum::Sum;
 use wire::{Address, Header, IcmpHeader, Ip4, Ip6, IpProtocol, Ipv4Header, Ipv6Header, U16};
 
-/// Bytes in front of the data: IPv4 header, ICMP header, the time of sending. (IPv6 doesn't count its header.)
+/// Bytes in front of the data: IPv4 header, ICMP header, the time of sending. (IPv6 doesn't count
+/// its header.)
 const HEADERS: usize = 20 + 8 + 8;
 /// The most data that an IP packet can hold.
 pub const MAX_SIZE: usize = 65_535 - HEADERS;
@@ -75,8 +76,8 @@ impl Target {
     /// Selects our address for the other end.
     ///
     /// # Errors
-    /// A destination that is no address of one host (−58), or means nothing without an interface; no route to the other end
-    /// (−51), or no address of ours there (−57).
+    /// A destination that is no address of one host (−58), or means nothing without an interface;
+    /// no route to the other end (−51), or no address of ours there (−57).
     pub fn new(w: &World, to: IpAddr, way: Way, size: usize) -> Result<Self, Error> {
         let (table, from) = match to {
             IpAddr::V4(to) => ends::<Ip4>(w, to, way).map(|(table, from)| (table, from.into()))?,
@@ -134,7 +135,12 @@ impl Target {
                 }
                 b.mark_l3();
                 (b.rx_if, b.tx_if, b.flow_hash) = (0, table, 0);
-                b.flags.set(Flags::LOCAL.with(Flags::TABLE).with(Flags::IP4_CSUM_OK).with(Flags::L4_CSUM_OK));
+                b.flags.set(
+                    Flags::LOCAL
+                        .with(Flags::TABLE)
+                        .with(Flags::IP4_CSUM_OK)
+                        .with(Flags::L4_CSUM_OK),
+                );
                 rt.inject(lookup, b);
             }
         });
@@ -167,7 +173,9 @@ fn ends<F: Icmp>(w: &World, to: F::Addr, way: Way) -> Result<(TableIndex, F::Add
     let on_link = F::IS_V6 && to.link_local();
     let (table, from) = match way {
         Way::From(sw_if) if on_link => (link(w, sw_if)?, source_on::<F>(w, sw_if, to, to)),
-        Way::From(sw_if) => (w.get::<Addresses<F>>().table_of(sw_if)?, source_on::<F>(w, sw_if, to, to)),
+        Way::From(sw_if) => {
+            (w.get::<Addresses<F>>().table_of(sw_if)?, source_on::<F>(w, sw_if, to, to))
+        }
         Way::In(_) if on_link => {
             let why = format!("{to} is on which link? `source' names the interface");
             return Err(Error::usage(why).retval(retval::INVALID_DST_ADDRESS));
@@ -179,7 +187,8 @@ fn ends<F: Icmp>(w: &World, to: F::Addr, way: Way) -> Result<(TableIndex, F::Add
             Way::From(sw_if) => w.get::<Interfaces>().name(sw_if),
             Way::In(_) => "the interface it leaves by".into(),
         };
-        Error::failed(format!("no source address: {name} has none")).retval(retval::INVALID_SRC_ADDRESS)
+        Error::failed(format!("no source address: {name} has none"))
+            .retval(retval::INVALID_SRC_ADDRESS)
     })?;
     Ok((table, from))
 }
@@ -193,7 +202,12 @@ fn link(w: &World, sw_if: SwIfIndex) -> Result<TableIndex, Error> {
 }
 
 /// Our address on an interface, for `to` behind the neighbour `nexthop`.
-fn source_on<F: Icmp>(w: &World, sw_if: SwIfIndex, to: F::Addr, nexthop: F::Addr) -> Option<F::Addr> {
+fn source_on<F: Icmp>(
+    w: &World,
+    sw_if: SwIfIndex,
+    to: F::Addr,
+    nexthop: F::Addr,
+) -> Option<F::Addr> {
     let addresses = w.get::<Addresses<F>>();
     let own = addresses.usable(sw_if);
     if !F::IS_V6 {
@@ -203,8 +217,11 @@ fn source_on<F: Icmp>(w: &World, sw_if: SwIfIndex, to: F::Addr, nexthop: F::Addr
     if own.is_empty() && !to.link_local() {
         // The link has no address that is known further away: use another link's (RFC 6724 5).
         let table = addresses.table_of(sw_if).ok();
-        let others =
-            w.get::<Interfaces>().list().into_iter().filter(|i| addresses.table_of(i.sw_if).ok() == table);
+        let others = w
+            .get::<Interfaces>()
+            .list()
+            .into_iter()
+            .filter(|i| addresses.table_of(i.sw_if).ok() == table);
         return others.flat_map(|i| addresses.usable(i.sw_if)).map(|p| p.addr()).next().or(link);
     }
     icmp::source(&own, link, if to.link_local() { to } else { nexthop_or(to, nexthop) })
@@ -216,7 +233,11 @@ fn nexthop_or<A: Address>(to: A, nexthop: A) -> A {
 }
 
 /// Our address on the interface that packets to `to` leave by.
-fn source_to<F: Icmp>(w: &World, mut table: TableIndex, to: F::Addr) -> Result<Option<F::Addr>, Error> {
+fn source_to<F: Icmp>(
+    w: &World,
+    mut table: TableIndex,
+    to: F::Addr,
+) -> Result<Option<F::Addr>, Error> {
     let (fib, adjacencies) = (w.get::<Fib<F>>(), w.get::<Adjacencies>());
     let none = || Error::not_found(format!("no route to {to}")).retval(retval::UNKNOWN_DESTINATION);
     // A route may lead to another table, and that to a third; not for ever.
@@ -225,7 +246,8 @@ fn source_to<F: Icmp>(w: &World, mut table: TableIndex, to: F::Addr) -> Result<O
         let mut index = route.sources.first().map_or(AdjIndex::NO_ROUTE, |s| s.adj);
         let mut info = adjacencies.info(index).ok_or_else(none)?;
         while info.adj.kind == AdjKind::LoadBalance {
-            // Buckets of one load-balance leave by several interfaces: the first one's address is as good as another's.
+            // Buckets of one load-balance leave by several interfaces: the first one's address is
+            // as good as another's.
             index = *adjacencies.buckets_of(AdjIndex(info.adj.counter)).first().ok_or_else(none)?;
             info = adjacencies.info(index).ok_or_else(none)?;
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-icmp-echo-reply`, `ip4-ping-error`, and those of IPv6: answers go to the command that waits for them.
+//! `ip4-icmp-echo-reply`, `ip4-ping-error`, and those of IPv6: answers go to the command that waits
+//! for them.
 
 use crate::sessions::{Heard, Says, Sessions};
 use buffer::Buffer;
@@ -134,11 +135,17 @@ impl<F: Icmp> Build for PingError<F> {
 }
 
 impl<F: Icmp> PingError<F> {
-    /// Learns the path MTU from an error about a message of ours: the next messages will fit. The session proves that a
-    /// request was ours. Replies to others prove only that their source is our address, so errors about replies of IPv4, which
-    /// routers fragment anyway, are not believed.
+    /// Learns the path MTU from an error about a message of ours: the next messages will fit. The
+    /// session proves that a request was ours. Replies to others prove only that their source
+    /// is our address, so errors about replies of IPv4, which routers fragment anyway, are not
+    /// believed.
     #[cold]
-    fn learn<const TRACED: bool>(&self, b: &Buffer, error: &IcmpHeader, cx: &Cx<'_, TRACED>) -> Option<()> {
+    fn learn<const TRACED: bool>(
+        &self,
+        b: &Buffer,
+        error: &IcmpHeader,
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<()> {
         let quote = icmp::quoted::<F>(b.data())?;
         let message = IcmpHeader::view(quote.inner)?;
         let table = match message.kind {
@@ -152,7 +159,12 @@ impl<F: Icmp> PingError<F> {
             _ => return None,
         };
         let mtu = if F::IS_V6 { error.rest() } else { error.rest() & 0xffff };
-        self.learner.post(TooBig { table: table.0, to: quote.ip.dst(), len: quote.ip.packet_len(), mtu });
+        self.learner.post(TooBig {
+            table: table.0,
+            to: quote.ip.dst(),
+            len: quote.ip.packet_len(),
+            mtu,
+        });
         Some(())
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Commands that wait for answers, and their answers. Nodes find a session by its ICMP identifier in a snapshot, and put
-//! answers in its queue; the command reads the queue when it is polled.
+//! Commands that wait for answers, and their answers. Nodes find a session by its ICMP identifier
+//! in a snapshot, and put answers in its queue; the command reads the queue when it is polled.
 
 use crate::probe::Target;
 use crossbeam_queue::ArrayQueue;
@@ -44,8 +44,11 @@ pub struct Heard {
 impl Heard {
     /// From a router where the TTL or hop limit ended.
     pub fn is_on_the_way(&self) -> bool {
-        let expired =
-            if self.from.is_ipv6() { Icmp6Type::TIME_EXCEEDED.0 } else { Icmp4Type::TIME_EXCEEDED.0 };
+        let expired = if self.from.is_ipv6() {
+            Icmp6Type::TIME_EXCEEDED.0
+        } else {
+            Icmp4Type::TIME_EXCEEDED.0
+        };
         matches!(self.says, Says::Error(kind, ..) if kind == expired)
     }
 }
@@ -85,7 +88,8 @@ pub struct Sessions {
 
 impl Shared for Sessions {
     fn make(world: &World) -> Self {
-        // Not the same identifiers after every start: answers to an instance that ended may still come.
+        // Not the same identifiers after every start: answers to an instance that ended may still
+        // come.
         let first = std::process::id() as u16 ^ world.clock.now() as u16;
         Self {
             open: Snapshot::new(world.qsbr.clone(), Vec::new()),
@@ -111,7 +115,8 @@ impl Sessions {
         self.open.get(turn).iter().find(|s| s.id == id).map(|s| &**s)
     }
 
-    /// A new session of requests to a target, with an identifier that no other has; it ends when what is given is dropped.
+    /// A new session of requests to a target, with an identifier that no other has; it ends when
+    /// what is given is dropped.
     pub fn open(self: &Arc<Self>, target: &Target) -> Opened {
         let used = |id| self.open.read(|open| open.iter().any(|s| s.id == id));
         let mut id = self.next.fetch_add(1, Ordering::Relaxed);

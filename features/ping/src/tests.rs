@@ -7,16 +7,19 @@ use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, Process, Sleep, SwIfIndex, Wake, World};
 use net::drive::ethernet;
 use net::{
-    Addresses, Fib, Interfaces, Neighbor, Neighbors, NewInterface, Path, PathKind, Source, TableIndex,
+    Addresses, Fib, Interfaces, Neighbor, Neighbors, NewInterface, Path, PathKind, Source,
+    TableIndex,
 };
 use std::sync::{Arc, Mutex};
 use testkit::pkt;
 use wire::checksum::Sum;
 use wire::icmp::code4;
-use wire::{Header, Icmp4Type, IcmpHeader, Ip4, Ip4Prefix, IpHeader, IpProtocol, Ipv4Header, MacAddr};
+use wire::{
+    Header, Icmp4Type, IcmpHeader, Ip4, Ip4Prefix, IpHeader, IpProtocol, Ipv4Header, MacAddr,
+};
 
-/// The network behind the interface: what comes back for a request. 10.0.0.9 answers; 10.0.0.66 never does; 10.0.0.7 says that
-/// it is unreachable; everything else lies behind two routers.
+/// The network behind the interface: what comes back for a request. 10.0.0.9 answers; 10.0.0.66
+/// never does; 10.0.0.7 says that it is unreachable; everything else lies behind two routers.
 struct Network {
     sw_if: u32,
     seen: Arc<Seen>,
@@ -58,7 +61,11 @@ impl Node for Network {
         let (own, back) = (ip.src(), || pkt::ether(PEER, OWN));
         let error = |from: [u8; 4], kind, code| {
             let quote = &request[..request.len().min(100)];
-            back().ip4(std::net::Ipv4Addr::from(from), own).icmp(kind, code, 0).payload(quote).build()
+            back()
+                .ip4(std::net::Ipv4Addr::from(from), own)
+                .icmp(kind, code, 0)
+                .payload(quote)
+                .build()
         };
         let reply = |ttl| {
             let message = back().ip4(ip.dst(), own).ttl(ttl).icmp(Icmp4Type(0), 0, icmp.rest());
@@ -86,7 +93,8 @@ impl Node for Network {
 const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const PEER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
 
 /// A clock that runs fast, so that the test needn't wait: a millisecond for each turn.
 struct Fast;
@@ -112,8 +120,8 @@ fn bench() -> Bench {
     let addresses = world.get::<Addresses<Ip4>>();
     let add = |name: &str, address: Option<&str>| -> SwIfIndex {
         let new = NewInterface { mtu: 65_535, ..ethernet(name, OWN) };
-        let sw_if =
-            interfaces.create(world, new, |world, _, sw_if| Network { sw_if: sw_if.0, seen: world.get() });
+        let sw_if = interfaces
+            .create(world, new, |world, _, sw_if| Network { sw_if: sw_if.0, seen: world.get() });
         let sw_if = sw_if.expect("created");
         interfaces.set_admin(world, sw_if, true).expect("up");
         if let Some(address) = address {
@@ -126,10 +134,12 @@ fn bench() -> Bench {
     add("bare", None);
     let vrf = add("vrf", None);
     for host in [2, 7, 9, 66] {
-        let known = Neighbor { is_static: true, ..Neighbor::new(t0, [10, 0, 0, host].into(), PEER) };
+        let known =
+            Neighbor { is_static: true, ..Neighbor::new(t0, [10, 0, 0, host].into(), PEER) };
         world.get::<Neighbors>().set(world, known).expect("set");
     }
-    let via = Path::new(PathKind::Neighbor { sw_if: t0, nexthop: std::net::IpAddr::from([10, 0, 0, 2]) });
+    let via =
+        Path::new(PathKind::Neighbor { sw_if: t0, nexthop: std::net::IpAddr::from([10, 0, 0, 2]) });
     let fib = world.get::<Fib<Ip4>>();
     fib.set(world, TableIndex::DEFAULT, prefix("8.0.0.0/8"), Source::Cli, &[via]).expect("set");
     let other = fib.add_table(world, 7, "seven", Source::Cli).expect("added");
@@ -220,13 +230,18 @@ fn errors_say_who_and_why() {
 fn programs_get_one_value() {
     let mut bench = bench();
     let json: serde_json::Value =
-        serde_json::from_str(&run(&mut bench, "ping 10.0.0.9 repeat 2 interval 0 -j")).expect("JSON");
+        serde_json::from_str(&run(&mut bench, "ping 10.0.0.9 repeat 2 interval 0 -j"))
+            .expect("JSON");
     assert_eq!((json["sent"].as_u64(), json["received"].as_u64()), (Some(2), Some(2)));
-    assert_eq!((json["source"].as_str(), json["loss_percent"].as_f64()), (Some("10.0.0.1"), Some(0.0)));
+    assert_eq!(
+        (json["source"].as_str(), json["loss_percent"].as_f64()),
+        (Some("10.0.0.1"), Some(0.0))
+    );
     assert_eq!(json["answers"][1]["seq"], 2);
     assert!(json["rtt_ms"]["min"].as_f64() <= json["rtt_ms"]["max"].as_f64());
     let json: serde_json::Value =
-        serde_json::from_str(&run(&mut bench, "ping 10.0.0.7 repeat 1 interval 0 -j")).expect("JSON");
+        serde_json::from_str(&run(&mut bench, "ping 10.0.0.7 repeat 1 interval 0 -j"))
+            .expect("JSON");
     assert_eq!((json["errors"].as_u64(), json["rtt_ms"].is_null()), (Some(1), true));
     assert_eq!(json["answers"][0]["error"], "administratively prohibited");
 }
@@ -247,10 +262,15 @@ fn the_source_is_that_of_the_way() {
     run(&mut bench, "ping 9.9.9.9 table-id 7 repeat 1");
     assert_eq!(seen(&bench), [([10, 0, 0, 1], 96, 255)]);
     // Ourselves, and errors from ourselves, whatever the table.
-    for words in ["10.0.0.1", "192.0.2.1 source t0", "172.16.0.1 table-id 7", "172.16.0.1 source vrf"] {
+    for words in
+        ["10.0.0.1", "192.0.2.1 source t0", "172.16.0.1 table-id 7", "172.16.0.1 source vrf"]
+    {
         let text = run(&mut bench, &format!("ping {words} repeat 2 interval 0"));
         let own = words.split(' ').next().unwrap_or_default();
-        assert!(text.starts_with(&format!("76 bytes from {own}: icmp_seq=1 ttl=64")), "{words}: {text}");
+        assert!(
+            text.starts_with(&format!("76 bytes from {own}: icmp_seq=1 ttl=64")),
+            "{words}: {text}"
+        );
         assert!(text.contains("Statistics: 2 sent, 2 received, 0% packet loss"), "{text}");
     }
     assert!(seen(&bench).is_empty(), "that never leaves");
@@ -271,7 +291,10 @@ fn the_source_is_that_of_the_way() {
         ("10.0.0.9 burst 257", "257"),
         ("10.0.0.9 size 65500", "65500"),
     ] {
-        let error = bench.cli(&format!("ping {words}")).err().unwrap_or_else(|| panic!("{words} was taken"));
+        let error = bench
+            .cli(&format!("ping {words}"))
+            .err()
+            .unwrap_or_else(|| panic!("{words} was taken"));
         assert!(error.to_string().contains(part), "{words}: {error}");
     }
     assert!(seen(&bench).is_empty());
@@ -290,10 +313,17 @@ fn routers_on_the_way_are_found() {
     let line = "traceroute 10.0.0.66 max-hops 2 repeat 1 interval 0.01";
     assert_eq!(run(&mut bench, line), "1: *\n2: *\nThe destination was not reached.\n");
     let text = run(&mut bench, "traceroute 10.0.0.7 repeat 1");
-    assert!(text.contains("(administratively prohibited)\nThe destination was not reached.\n"), "{text}");
+    assert!(
+        text.contains("(administratively prohibited)\nThe destination was not reached.\n"),
+        "{text}"
+    );
     let json: serde_json::Value =
-        serde_json::from_str(&run(&mut bench, "traceroute 8.8.8.8 repeat 1 interval 0.05 -j")).expect("JSON");
-    assert_eq!((json["reached"].as_bool(), json["hops"].as_array().map(Vec::len)), (Some(true), Some(3)));
+        serde_json::from_str(&run(&mut bench, "traceroute 8.8.8.8 repeat 1 interval 0.05 -j"))
+            .expect("JSON");
+    assert_eq!(
+        (json["reached"].as_bool(), json["hops"].as_array().map(Vec::len)),
+        (Some(true), Some(3))
+    );
     assert_eq!(json["hops"][0]["answers"][0]["from"], "10.0.0.2");
     assert!(json["hops"][1]["answers"][0].is_null());
 }
@@ -303,7 +333,13 @@ fn a_cancelled_ping_sums_up() {
     let mut bench = bench();
     let tree = cli::Tree::new(PLUGIN.cli).expect("well-formed");
     let (mut runner, mut said) = (cli::Runner::default(), Vec::new());
-    runner.line(&tree, &bench.world, "ping 10.0.0.9 repeat 1000000 interval 0.005", false, &mut said);
+    runner.line(
+        &tree,
+        &bench.world,
+        "ping 10.0.0.9 repeat 1000000 interval 0.005",
+        false,
+        &mut said,
+    );
     for turn in 0..1000 {
         let now = std::time::Duration::from_nanos(bench.world.clock.now());
         if turn == 100 {
@@ -325,8 +361,9 @@ fn a_cancelled_ping_sums_up() {
 fn answers_that_nobody_waits_for_are_punted() {
     let mut bench = bench();
     let reply = pkt::ip4("10.0.0.9", "10.0.0.1").icmp_echo_reply(7, 1).payload_len(8).build();
-    let about =
-        |quote: &[u8]| pkt::ip4("10.0.0.2", "10.0.0.1").icmp(Icmp4Type(11), 0, 0).payload(quote).build();
+    let about = |quote: &[u8]| {
+        pkt::ip4("10.0.0.2", "10.0.0.1").icmp(Icmp4Type(11), 0, 0).payload(quote).build()
+    };
     let request = pkt::ip4("10.0.0.1", "8.8.8.8").icmp_echo(7, 1).payload_len(8).build();
     for (node, packet) in [
         ("ip4-icmp-echo-reply", reply.clone()),
@@ -368,7 +405,13 @@ fn routers_tell_what_fits_but_only_of_what_we_sent() {
     let mut known = |packet: Vec<u8>| {
         bench.node("ip4-ping-error", &[packet], |b| b.rx_if = 1);
         bench.settle();
-        bench.cli("show ip pmtu").expect("shown").lines().skip(1).map(str::to_string).collect::<Vec<_>>()
+        bench
+            .cli("show ip pmtu")
+            .expect("shown")
+            .lines()
+            .skip(1)
+            .map(str::to_string)
+            .collect::<Vec<_>>()
     };
     for (id, to, mtu) in [
         (id.wrapping_add(1), "10.0.0.9", 1300),
@@ -415,8 +458,10 @@ fn the_binary_api_pings_and_tells_when_all_is_over() {
     assert_eq!(ended(&mut client), (0, 0));
     assert_eq!(client.call(want([224, 0, 0, 1], 1, 1.0)), Err(-58));
     assert_eq!(client.call(want([10, 0, 0, 9], 1, -1.0)), Err(-7));
-    let six =
-        WantPingFinishedEvents { address: std::net::IpAddr::from([1u16; 8]).into(), ..want([0; 4], 1, 1.0) };
+    let six = WantPingFinishedEvents {
+        address: std::net::IpAddr::from([1u16; 8]).into(),
+        ..want([0; 4], 1, 1.0)
+    };
     assert_eq!(client.call(six), Err(-51));
 
     // A session that ends takes its pings with it; no session has more than the limit.

@@ -19,7 +19,9 @@ fn error6(kind: u8, code: u8, rest: u32) -> String {
         (Icmp6Type::UNREACHABLE, code6::PORT_UNREACHABLE) => "port unreachable".into(),
         (Icmp6Type::UNREACHABLE, code) => format!("destination unreachable, code {code}"),
         (Icmp6Type::PACKET_TOO_BIG, _) => format!("packet too big, MTU {rest}"),
-        (Icmp6Type::TIME_EXCEEDED, code6::HOP_LIMIT_IN_TRANSIT) => "time exceeded in transit".into(),
+        (Icmp6Type::TIME_EXCEEDED, code6::HOP_LIMIT_IN_TRANSIT) => {
+            "time exceeded in transit".into()
+        }
         (Icmp6Type::TIME_EXCEEDED, _) => "time exceeded in reassembly".into(),
         (Icmp6Type::PARAMETER_PROBLEM, _) => format!("parameter problem at byte {rest}"),
         (kind, code) => format!("{kind} code {code}"),
@@ -36,7 +38,9 @@ fn error4(kind: u8, code: u8, rest: u32) -> String {
         (Icmp4Type::UNREACHABLE, code4::FRAGMENTATION_NEEDED) => {
             format!("fragmentation needed, MTU {}", rest & 0xffff)
         }
-        (Icmp4Type::UNREACHABLE, 9 | 10 | code4::ADMIN_PROHIBITED) => "administratively prohibited".into(),
+        (Icmp4Type::UNREACHABLE, 9 | 10 | code4::ADMIN_PROHIBITED) => {
+            "administratively prohibited".into()
+        }
         (Icmp4Type::UNREACHABLE, code) => format!("destination unreachable, code {code}"),
         (Icmp4Type::TIME_EXCEEDED, code4::TTL_IN_TRANSIT) => "time exceeded in transit".into(),
         (Icmp4Type::TIME_EXCEEDED, _) => "time exceeded in reassembly".into(),
@@ -57,8 +61,10 @@ mod tests {
 
     #[test]
     fn words_and_numbers() {
-        let error6 = |kind, code, rest| error(std::net::Ipv6Addr::LOCALHOST.into(), kind, code, rest);
-        let error = |kind, code, rest| error(std::net::Ipv4Addr::LOCALHOST.into(), kind, code, rest);
+        let error6 =
+            |kind, code, rest| error(std::net::Ipv6Addr::LOCALHOST.into(), kind, code, rest);
+        let error =
+            |kind, code, rest| error(std::net::Ipv4Addr::LOCALHOST.into(), kind, code, rest);
         assert_eq!(error6(2, 0, 1280), "packet too big, MTU 1280");
         assert_eq!(error6(1, 3, 0), "address unreachable");
         assert_eq!(error6(4, 1, 40), "parameter problem at byte 40");
@@ -69,7 +75,9 @@ mod tests {
         assert_eq!(error(11, 0, 0), "time exceeded in transit");
         assert_eq!(error(12, 0, 20 << 24), "parameter problem at byte 20");
         assert_eq!(error(4, 0, 0), "source_quench code 0");
-        for (x, text) in [(0.0, "0"), (100.0, "100"), (33.333, "33.33"), (12.5, "12.5"), (20.0, "20")] {
+        for (x, text) in
+            [(0.0, "0"), (100.0, "100"), (33.333, "33.33"), (12.5, "12.5"), (20.0, "20")]
+        {
             assert_eq!(short(x), text);
         }
     }

@@ -132,7 +132,9 @@ impl Task for Traceroute {
             self.hear(heard);
         }
         match self.until {
-            Some(until) if now < until && self.heard.iter().any(Option::is_none) => TaskState::Pending,
+            Some(until) if now < until && self.heard.iter().any(Option::is_none) => {
+                TaskState::Pending
+            }
             Some(_) => TaskState::Chunk(self.close()),
             None if self.over || self.hop >= self.max => self.done(),
             None => {

@@ -71,7 +71,11 @@ pub struct IpSourceAndPortRangeCheckInterfaceAddDel {
     pub udp_out_vrf_id: u32,
 }
 
-fn set(w: &World, _: &Caller<'_, World>, r: IpSourceAndPortRangeCheckInterfaceAddDel) -> Result<()> {
+fn set(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: IpSourceAndPortRangeCheckInterfaceAddDel,
+) -> Result<()> {
     let sw_if = r.sw_if_index.existing(w)?;
     let vrfs = [r.tcp_out_vrf_id, r.udp_out_vrf_id, r.tcp_in_vrf_id, r.udp_in_vrf_id];
     control::set(w, sw_if, vrfs.map(|vrf| Some(vrf).filter(|vrf| *vrf != u32::MAX)), r.is_add)

@@ -78,7 +78,8 @@ fn asked<const TX: bool>(b: &Buffer, tables: Tables, l4: Field<L4>) -> Result<As
     let port = if let Some(l4) = b.find_field(l4) {
         l4.dst_port
     } else if ip.fragment_offset() == 0 {
-        b.bytes::<4>(at + ip.header_len()).map_or(0, |ports| u16::from_be_bytes([ports[2], ports[3]]))
+        b.bytes::<4>(at + ip.header_len())
+            .map_or(0, |ports| u16::from_be_bytes([ports[2], ports[3]]))
     } else {
         0
     };
@@ -90,8 +91,11 @@ impl<const TX: bool> Configured for PortRange<TX> {
 }
 
 impl<const TX: bool> Node for PortRange<TX> {
-    const NAME: &'static str =
-        if TX { "ip4-source-and-port-range-check-tx" } else { "ip4-source-and-port-range-check-rx" };
+    const NAME: &'static str = if TX {
+        "ip4-source-and-port-range-check-tx"
+    } else {
+        "ip4-source-and-port-range-check-rx"
+    };
     const DROP: &'static str = "ip4-drop";
     const HOT: bool = true;
     type Next = To;
@@ -102,7 +106,8 @@ impl<const TX: bool> Node for PortRange<TX> {
         let asked = asked::<TX>(b, cx.feature_config::<Self>(b), self.l4);
         let to = match asked {
             Err(to) => to,
-            Ok(Asked { table, source, port, .. }) => match self.checks.table(table.into(), cx.turn) {
+            Ok(Asked { table, source, port, .. }) => match self.checks.table(table.into(), cx.turn)
+            {
                 Some(ranges) if ranges.allow(source.to_bits(), port, cx.turn) => To::Next,
                 _ => To::CheckFail,
             },

@@ -33,7 +33,8 @@ pub const COMMANDS: &[Command<World>] = &[
 
 fn allow(w: &World, m: &Matches) -> Result<Output> {
     let network: Ip4Prefix = m.str("network").parse().map_err(|_| {
-        Error::parse("expected a network of IPv4: there is no such check for IPv6").at(m.span("network"))
+        Error::parse("expected a network of IPv4: there is no such check for IPv6")
+            .at(m.span("network"))
     })?;
     let range = match m.opt("port")? {
         Some(port) => Range::new(port, port).map_err(|e| e.at(m.span("port")))?,
@@ -44,7 +45,8 @@ fn allow(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn set(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let sw_if =
+        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
     let mut vrfs = control::Vrfs::default();
     for (vrf, way) in vrfs.iter_mut().zip(Way::ALL) {
         *vrf = m.opt(way.name())?;
@@ -90,9 +92,13 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
             Some(network) => format!("{source}: {} ({network})\n", text(&ranges)),
             None => format!("{source}: src address drop\n"),
         };
-        let ports: Vec<_> = ranges.iter().map(|r| json!({ "first": r.first, "last": r.last })).collect();
+        let ports: Vec<_> =
+            ranges.iter().map(|r| json!({ "first": r.first, "last": r.last })).collect();
         let network = network.map(|network| network.to_string());
-        return Ok(Output::both(text, json!({ "source": source, "network": network, "ports": ports })));
+        return Ok(Output::both(
+            text,
+            json!({ "source": source, "network": network, "ports": ports }),
+        ));
     }
     enum Part {
         Networks,
@@ -101,9 +107,12 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
         Interface(SwIfIndex, [Option<u32>; 4]),
     }
     let networks = checks.list().into_iter();
-    let networks = networks.map(|(vrf, network, ranges)| Part::Network(vrf, network.to_string(), ranges));
-    let interfaces = checks.interfaces().into_iter().map(|(sw_if, vrfs)| Part::Interface(sw_if, vrfs));
-    let parts = [Part::Networks].into_iter().chain(networks).chain([Part::Interfaces]).chain(interfaces);
+    let networks =
+        networks.map(|(vrf, network, ranges)| Part::Network(vrf, network.to_string(), ranges));
+    let interfaces =
+        checks.interfaces().into_iter().map(|(sw_if, vrfs)| Part::Interface(sw_if, vrfs));
+    let parts =
+        [Part::Networks].into_iter().chain(networks).chain([Part::Interfaces]).chain(interfaces);
     Ok(Output::record(parts, |w: &World, part, out: &mut Writer| {
         match part {
             Part::Networks => {

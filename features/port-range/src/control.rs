@@ -42,7 +42,8 @@ impl Way {
 /// The tables of an interface, by [`Way`].
 pub type Vrfs = [Option<u32>; 4];
 
-/// The numbers of the tables that packets of an interface are checked by in one direction; 0 where they aren't checked.
+/// The numbers of the tables that packets of an interface are checked by in one direction; 0 where
+/// they aren't checked.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Tables {
@@ -72,7 +73,11 @@ struct Control {
 
 impl Shared for Checks {
     fn make(world: &World) -> Self {
-        Self { domain: world.qsbr.clone(), tables: Slots::new(world.qsbr.clone()), control: Mutex::default() }
+        Self {
+            domain: world.qsbr.clone(),
+            tables: Slots::new(world.qsbr.clone()),
+            control: Mutex::default(),
+        }
     }
 
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
@@ -104,7 +109,11 @@ impl Checks {
     /// All tables with their networks.
     pub fn list(&self) -> Vec<(u32, Ip4Prefix, Vec<Range>)> {
         let of = |(id, (_, table)): (&u32, &(u16, Arc<Ranges>))| {
-            table.list().into_iter().map(|(network, ranges)| (*id, network, ranges)).collect::<Vec<_>>()
+            table
+                .list()
+                .into_iter()
+                .map(|(network, ranges)| (*id, network, ranges))
+                .collect::<Vec<_>>()
         };
         self.control().tables.iter().flat_map(of).collect()
     }
@@ -118,14 +127,17 @@ impl Checks {
 /// The table of a VRF; a new one if it has none.
 fn table(checks: &Checks, control: &mut Control, vrf: u32) -> Result<(u16, Arc<Ranges>)> {
     if vrf == 0 {
-        return Err(Error::parse("table 0 is everybody's: expected one that is made for this check")
-            .retval(msg::retval::INVALID_VALUE));
+        return Err(Error::parse(
+            "table 0 is everybody's: expected one that is made for this check",
+        )
+        .retval(msg::retval::INVALID_VALUE));
     }
     if let Some(there) = control.tables.get(&vrf) {
         return Ok(there.clone());
     }
     // 0 stands for none in `Tables`.
-    let number = u16::try_from(control.tables.len() + 1).map_err(|_| Error::limit("65535 tables are all"))?;
+    let number = u16::try_from(control.tables.len() + 1)
+        .map_err(|_| Error::limit("65535 tables are all"))?;
     let forest = match &control.forest {
         Some(forest) => forest.clone(),
         None => {
@@ -144,7 +156,13 @@ fn table(checks: &Checks, control: &mut Control, vrf: u32) -> Result<(u16, Arc<R
 ///
 /// # Errors
 /// Table 0 (−7); withdrawing a range that wasn't allowed (−6); too many ranges.
-pub fn allow(world: &World, vrf: u32, network: Ip4Prefix, ranges: &[Range], on: bool) -> Result<()> {
+pub fn allow(
+    world: &World,
+    vrf: u32,
+    network: Ip4Prefix,
+    ranges: &[Range],
+    on: bool,
+) -> Result<()> {
     let checks = world.get::<Checks>();
     let mut control = checks.control();
     if on {
@@ -152,11 +170,13 @@ pub fn allow(world: &World, vrf: u32, network: Ip4Prefix, ranges: &[Range], on: 
         return table.add(network.network(), ranges);
     }
     let table = control.tables.get(&vrf).map(|(_, table)| table);
-    let none = || Error::not_found(format!("table {vrf} has no ports")).retval(msg::retval::NO_SUCH_ENTRY);
+    let none =
+        || Error::not_found(format!("table {vrf} has no ports")).retval(msg::retval::NO_SUCH_ENTRY);
     table.ok_or_else(none)?.remove(network.network(), ranges)
 }
 
-/// Sets or removes tables that an interface checks by; other tables stay. A table without networks lets nothing pass.
+/// Sets or removes tables that an interface checks by; other tables stay. A table without networks
+/// lets nothing pass.
 ///
 /// # Errors
 /// Table 0 (−7).
@@ -176,11 +196,16 @@ pub fn set(world: &World, sw_if: SwIfIndex, vrfs: Vrfs, on: bool) -> Result<()> 
         let vrf = all[way as usize];
         vrf.and_then(|vrf| control.tables.get(&vrf)).map_or(0, |(number, _)| *number)
     };
-    let tables =
-        |tcp, udp| Some(Tables { tcp: number(tcp), udp: number(udp) }).filter(|t| *t != Tables::default());
+    let tables = |tcp, udp| {
+        Some(Tables { tcp: number(tcp), udp: number(udp) }).filter(|t| *t != Tables::default())
+    };
     let (rx, tx) = (tables(Way::TcpOut, Way::UdpOut), tables(Way::TcpIn, Way::UdpIn));
-    world.configure_feature::<PortRange<false>>("ip4-unicast", sw_if, rx).map_err(Error::unsupported)?;
-    world.configure_feature::<PortRange<true>>("ip4-output", sw_if, tx).map_err(Error::unsupported)?;
+    world
+        .configure_feature::<PortRange<false>>("ip4-unicast", sw_if, rx)
+        .map_err(Error::unsupported)?;
+    world
+        .configure_feature::<PortRange<true>>("ip4-output", sw_if, tx)
+        .map_err(Error::unsupported)?;
     if all == Vrfs::default() {
         control.interfaces.remove(&sw_if);
     } else {

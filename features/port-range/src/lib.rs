@@ -2,17 +2,20 @@
 #![forbid(unsafe_code)]
 //! Which ports the hosts of a network may send to: VPP's source and port range check, for IPv4.
 //!
-//! A table, named as a VRF is, has networks with ranges of ports each. An interface names up to four of them: for TCP and for UDP,
-//! each for what comes in (`tcp-out-vrf`, `udp-out-vrf`: on its way out of the network behind the interface) and for what leaves by
-//! it (`tcp-in-vrf`, `udp-in-vrf`). A segment or datagram passes if the longest network in the table that has its *source* allows
-//! its *destination* port; one whose source is in no network is dropped, so a table without networks lets nothing pass. Port 0 is never
-//! allowed. The tables are the check's own: routes of a VRF of the same id have nothing to do with them.
+//! A table, named as a VRF is, has networks with ranges of ports each. An interface names up to
+//! four of them: for TCP and for UDP, each for what comes in (`tcp-out-vrf`, `udp-out-vrf`: on its
+//! way out of the network behind the interface) and for what leaves by it (`tcp-in-vrf`,
+//! `udp-in-vrf`). A segment or datagram passes if the longest network in the table that has its
+//! *source* allows its *destination* port; one whose source is in no network is dropped, so a table
+//! without networks lets nothing pass. Port 0 is never allowed. The tables are the check's own:
+//! routes of a VRF of the same id have nothing to do with them.
 //!
-//! **Not asked:** other protocols; a protocol for which the interface names no table (VPP drops those as soon as it names one for
-//! the other); sources that are groups or the broadcast address; what we send ourselves.
+//! **Not asked:** other protocols; a protocol for which the interface names no table (VPP drops
+//! those as soon as it names one for the other); sources that are groups or the broadcast address;
+//! what we send ourselves.
 //!
-//! **Fragments.** Only the first one of a datagram has ports. The later ones are dropped, unless shallow reassembly on the same
-//! interface (`set interface virtual-reassembly`) has told theirs.
+//! **Fragments.** Only the first one of a datagram has ports. The later ones are dropped, unless
+//! shallow reassembly on the same interface (`set interface virtual-reassembly`) has told theirs.
 
 mod api;
 mod check;

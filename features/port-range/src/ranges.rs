@@ -67,7 +67,8 @@ pub struct Ranges {
 struct Control {
     /// Numbers used so far.
     end: u32,
-    /// Numbers of deleted networks, each with the grace period until which a packet may still look it up.
+    /// Numbers of deleted networks, each with the grace period until which a packet may still look
+    /// it up.
     free: VecDeque<(GraceTicket, u32)>,
 }
 
@@ -91,7 +92,12 @@ impl Ranges {
     pub fn new(forest: &Arc<Forest>) -> Result<Self> {
         let networks = Lpm::new(forest).map_err(|e| Error::limit(e.to_string()))?;
         let domain = forest.domain().clone();
-        Ok(Self { networks, allowed: Slots::new(domain.clone()), control: Mutex::default(), domain })
+        Ok(Self {
+            networks,
+            allowed: Slots::new(domain.clone()),
+            control: Mutex::default(),
+            domain,
+        })
     }
 
     /// Returns true if a source may send to a port.
@@ -135,9 +141,12 @@ impl Ranges {
         all.sort_unstable();
         all.dedup();
         if all.len() > RANGES {
-            return Err(Error::limit(format!("{network} would have {} ranges of ports", all.len()))
-                .hint(format!("{RANGES} are possible: name wider ones"))
-                .retval(msg::retval::EXCEEDED_NUMBER_OF_RANGES_CAPACITY));
+            return Err(Error::limit(format!(
+                "{network} would have {} ranges of ports",
+                all.len()
+            ))
+            .hint(format!("{RANGES} are possible: name wider ones"))
+            .retval(msg::retval::EXCEEDED_NUMBER_OF_RANGES_CAPACITY));
         }
         if let Some(number) = old {
             self.allowed.set(number, all);
@@ -146,10 +155,12 @@ impl Ranges {
         let number = control.number();
         self.allowed.set(number, all);
         let leaf = Leaf { hop: number, route: 1 };
-        self.networks.insert(network.addr().to_bits(), network.len(), leaf).map(|_| ()).map_err(|e| {
-            self.free(&mut control, number);
-            Error::limit(e.to_string())
-        })
+        self.networks.insert(network.addr().to_bits(), network.len(), leaf).map(|_| ()).map_err(
+            |e| {
+                self.free(&mut control, number);
+                Error::limit(e.to_string())
+            },
+        )
     }
 
     /// Removes ports from a network; with the last ones goes the network.
@@ -159,7 +170,8 @@ impl Ranges {
     pub fn remove(&self, network: Ip4Prefix, ranges: &[Range]) -> Result<()> {
         let mut control = self.control();
         let none = |what: String| Error::not_found(what).retval(msg::retval::NO_SUCH_ENTRY);
-        let number = self.number_of(network).ok_or_else(|| none(format!("{network} has no ports")))?;
+        let number =
+            self.number_of(network).ok_or_else(|| none(format!("{network} has no ports")))?;
         let mut all = self.ranges(number);
         for range in ranges {
             let at = all.iter().position(|one| one == range);

@@ -25,13 +25,16 @@ fn run(bench: &mut Bench, line: &str) -> String {
     bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))
 }
 
-/// Interfaces with 10.0.0.1/24 and 10.0.1.1/24, each with a neighbour .2, and ports of two networks, one in the other.
+/// Interfaces with 10.0.0.1/24 and 10.0.1.1/24, each with a neighbour .2, and ports of two
+/// networks, one in the other.
 fn bench() -> Bench {
     let mut bench = Bench::new(PLUGINS);
     networks(&mut bench, 2);
-    for ports in
-        ["172.16.0.0/16 range 20 - 100", "172.16.0.0/16 port 443", "172.16.1.0/24 range 65535 - 65535"]
-    {
+    for ports in [
+        "172.16.0.0/16 range 20 - 100",
+        "172.16.0.0/16 port 443",
+        "172.16.1.0/24 range 65535 - 65535",
+    ] {
         run(&mut bench, &format!("set ip source-and-port-range-check vrf 7 {ports}"));
     }
     bench
@@ -48,7 +51,10 @@ fn tcp(source: &str, port: u16) -> Vec<u8> {
 /// Which of these pass what is checked on an interface where they come in, together and one by one.
 fn passes(bench: &mut Bench, packets: &[Vec<u8>]) -> Vec<bool> {
     let passed = |out: &Outcome| {
-        assert!(matches!(out.reason, None | Some("ip4 source and port range check bad packets")), "{out:?}");
+        assert!(
+            matches!(out.reason, None | Some("ip4 source and port range check bad packets")),
+            "{out:?}"
+        );
         out.reason.is_none()
     };
     let alone: Vec<bool> = packets
@@ -56,7 +62,10 @@ fn passes(bench: &mut Bench, packets: &[Vec<u8>]) -> Vec<bool> {
         .map(|packet| passed(&bench.feature("ip4-unicast", T0, std::slice::from_ref(packet))[0]))
         .collect();
     let together = bench.feature("ip4-unicast", T0, packets);
-    assert_eq!(together.iter().filter(|out| passed(out)).count(), alone.iter().filter(|pass| **pass).count());
+    assert_eq!(
+        together.iter().filter(|out| passed(out)).count(),
+        alone.iter().filter(|pass| **pass).count()
+    );
     alone
 }
 
@@ -95,7 +104,11 @@ fn sources_send_to_the_ports_of_their_longest_network() {
     run(&mut bench, "set ip source-and-port-range-check vrf 7 172.16.0.0/16 port 443 del");
     assert_eq!(passes(&mut bench, &[udp("172.16.0.1", 443), udp("172.16.0.1", 20)]), [false, true]);
     run(&mut bench, "set ip source-and-port-range-check vrf 7 172.16.1.0/24 port 65535 del");
-    assert_eq!(passes(&mut bench, &[udp("172.16.1.9", 20)]), [true], "the network around it speaks again");
+    assert_eq!(
+        passes(&mut bench, &[udp("172.16.1.9", 20)]),
+        [true],
+        "the network around it speaks again"
+    );
 }
 
 #[test]
@@ -145,7 +158,8 @@ fn doors() {
     }
     let allow = |text: &str, ranges: &[(u16, u16)], vrf_id, is_add| {
         let prefix: Ip4Prefix = text.parse().unwrap();
-        let column = |f: fn(&(u16, u16)) -> u16| std::array::from_fn(|i| ranges.get(i).map_or(0, f));
+        let column =
+            |f: fn(&(u16, u16)) -> u16| std::array::from_fn(|i| ranges.get(i).map_or(0, f));
         IpSourceAndPortRangeCheckAddDel {
             is_add,
             prefix: Prefix::from(prefix),
@@ -190,10 +204,14 @@ fn doors() {
         "set interface ip source-and-port-range-check t0 tcp-out-vrf 8 tcp-in-vrf 7",
     ];
     assert_eq!(lines(&bench), said);
-    let shown =
-        |bench: &mut Bench, what: &str| run(bench, &format!("show ip source-and-port-range-check {what}"));
+    let shown = |bench: &mut Bench, what: &str| {
+        run(bench, &format!("show ip source-and-port-range-check {what}"))
+    };
     assert_eq!(shown(&mut bench, "vrf 7 172.16.1.1"), "172.16.1.1: 65535 (172.16.1.0/24)\n");
-    assert_eq!(shown(&mut bench, "vrf 7 172.16.2.1"), "172.16.2.1: 20 - 100, 443 (172.16.0.0/16)\n");
+    assert_eq!(
+        shown(&mut bench, "vrf 7 172.16.2.1"),
+        "172.16.2.1: 20 - 100, 443 (172.16.0.0/16)\n"
+    );
     assert_eq!(shown(&mut bench, "vrf 7 172.16.2.1 port 99"), "172.16.2.1 port 99 PASS\n");
     assert_eq!(shown(&mut bench, "vrf 8 172.16.2.1 port 99"), "172.16.2.1 port 99 FAIL\n");
     assert_eq!(shown(&mut bench, "vrf 8 172.16.2.1"), "172.16.2.1: src address drop\n");
@@ -211,10 +229,15 @@ fn doors() {
     ] {
         assert!(bench.cli(wrong).is_err(), "{wrong}");
     }
-    let noted =
-        run(&mut bench, "set interface ip source-and-port-range-check t1 tcp-in-vrf 7 udp-out-vrf 99");
+    let noted = run(
+        &mut bench,
+        "set interface ip source-and-port-range-check t1 tcp-in-vrf 7 udp-out-vrf 99",
+    );
     assert_eq!(noted, "table 99 has no networks yet: nothing passes\n");
-    run(&mut bench, "set interface ip source-and-port-range-check t1 tcp-in-vrf 7 udp-out-vrf 99 del");
+    run(
+        &mut bench,
+        "set interface ip source-and-port-range-check t1 tcp-in-vrf 7 udp-out-vrf 99 del",
+    );
     bench.world.get::<Interfaces>().delete(&bench.world, T0).expect("deleted");
     assert_eq!(lines(&bench), said[..4]);
     assert!(bench.world.get::<Checks>().interfaces().is_empty());

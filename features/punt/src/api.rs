@@ -6,8 +6,12 @@ use crate::redirect;
 use crate::state::{Key, Punt, Taker};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
-use msg::{Caller, Field, Malformed, Message, Messages, Module, Reader, Shape, Str, Type, Wire, retval};
-use net::api::{Address, AddressFamily, FibPath, FibPathNh, FibPathNhProto, FibPathType, InterfaceIndex};
+use msg::{
+    Caller, Field, Malformed, Message, Messages, Module, Reader, Shape, Str, Type, Wire, retval,
+};
+use net::api::{
+    Address, AddressFamily, FibPath, FibPathNh, FibPathNhProto, FibPathType, InterfaceIndex,
+};
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -62,7 +66,11 @@ impl Wire for IpProto {
             ("IP_API_PROTO_SCTP", 132),
             ("IP_API_PROTO_RESERVED", 255),
         ];
-        Type::new("ip_proto", "A protocol; others by their number.", Shape::enumeration::<u8>(names.to_vec()))
+        Type::new(
+            "ip_proto",
+            "A protocol; others by their number.",
+            Shape::enumeration::<u8>(names.to_vec()),
+        )
     }
     fn put(&self, out: &mut Vec<u8>) {
         self.0.put(out);
@@ -159,11 +167,13 @@ impl PuntApi {
     /// A protocol without ports, an unknown address family (−7).
     pub fn key(self) -> Result<Key> {
         let bytes = self.0.punt.0;
-        let v6 = |af: u8| match af {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(Error::parse(format!("{af} is no address family")).retval(retval::INVALID_VALUE)),
-        };
+        let v6 =
+            |af: u8| match af {
+                0 => Ok(false),
+                1 => Ok(true),
+                _ => Err(Error::parse(format!("{af} is no address family"))
+                    .retval(retval::INVALID_VALUE)),
+            };
         match self.0.r#type {
             PuntType::Exception => Ok(Key::Reason(u32::from_be_bytes(bytes))),
             PuntType::IpProto => Ok(Key::Protocol { v6: v6(bytes[0])?, protocol: bytes[1] }),
@@ -173,10 +183,10 @@ impl PuntApi {
                 match bytes[1] {
                     17 => Ok(Key::Udp { v6, port }),
                     6 => Ok(Key::Tcp { v6, port }),
-                    other => {
-                        Err(Error::unsupported(format!("protocol {other} has no ports that are punted"))
-                            .retval(retval::INVALID_VALUE))
-                    }
+                    other => Err(Error::unsupported(format!(
+                        "protocol {other} has no ports that are punted"
+                    ))
+                    .retval(retval::INVALID_VALUE)),
                 }
             }
         }
@@ -233,7 +243,8 @@ pub struct PuntSocketRegisterReply {
 
 fn register(w: &World, _: &Client<'_>, r: PuntSocketRegister) -> Result<PuntSocketRegisterReply> {
     if r.header_version != 1 {
-        let why = format!("version {} of what stands in front of packets: expected 1", r.header_version);
+        let why =
+            format!("version {} of what stands in front of packets: expected 1", r.header_version);
         return Err(Error::unsupported(why).retval(retval::INVALID_VALUE));
     }
     let ours = control::register(w, r.punt.key()?, Path::new(r.pathname.as_str()))?;
@@ -272,9 +283,10 @@ pub struct PuntSocketDetails {
 fn dump(w: &World, _: &Client<'_>, r: PuntSocketDump) -> Result<Vec<PuntSocketDetails>> {
     let all = w.get::<Punt>().list().into_iter();
     let details = |(key, taker): (Key, Taker)| match taker {
-        Taker::Socket(path) => {
-            Some(PuntSocketDetails { punt: PuntApi::of(key), pathname: (*path.to_string_lossy()).into() })
-        }
+        Taker::Socket(path) => Some(PuntSocketDetails {
+            punt: PuntApi::of(key),
+            pathname: (*path.to_string_lossy()).into(),
+        }),
         Taker::Punt => None,
     };
     Ok(all.filter_map(details).filter(|d| d.punt.0.r#type == r.r#type).collect())
@@ -315,7 +327,11 @@ fn redirects(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Client<'_>, r: IpPuntRedirect| {
         let (v6, nh) = (r.punt.nh.af.is_ip6(), IpAddr::from(r.punt.nh));
         let rx = rx(w, r.punt.rx_sw_if_index)?;
-        if r.is_add { add(w, v6, rx, r.punt.tx_sw_if_index, nh) } else { redirect::delete(w, v6, rx) }
+        if r.is_add {
+            add(w, v6, rx, r.punt.tx_sw_if_index, nh)
+        } else {
+            redirect::delete(w, v6, rx)
+        }
     });
     m.call(|w: &World, _: &Client<'_>, r: AddDelIpPuntRedirectV2| {
         let (v6, rx) = (r.punt.af.is_ip6(), rx(w, r.punt.rx_sw_if_index)?);
@@ -323,18 +339,22 @@ fn redirects(m: &mut Messages<World>) {
             _ if !r.is_add => redirect::delete(w, v6, rx),
             [] => redirect::add(w, v6, rx, None),
             [path] if path.kind == FibPathType::Drop => redirect::add(w, v6, rx, None),
-            [path] => add(w, v6, rx, InterfaceIndex(path.sw_if_index), path.nh.address.of(r.punt.af)),
+            [path] => {
+                add(w, v6, rx, InterfaceIndex(path.sw_if_index), path.nh.address.of(r.punt.af))
+            }
             _ => Err(Error::unsupported("a redirect has one path").retval(retval::UNSUPPORTED)),
         }
     });
     m.dump(|w: &World, _: &Client<'_>, r: IpPuntRedirectDump| {
         let all = list(w, r.is_ipv6, r.sw_if_index)?.into_iter();
-        let details = |(rx, redirect)| IpPuntRedirectDetails { punt: old_form(r.is_ipv6, rx, redirect) };
+        let details =
+            |(rx, redirect)| IpPuntRedirectDetails { punt: old_form(r.is_ipv6, rx, redirect) };
         Ok(all.map(details).collect::<Vec<_>>())
     });
     m.dump(|w: &World, _: &Client<'_>, r: IpPuntRedirectV2Dump| {
         let all = list(w, r.af.is_ip6(), r.sw_if_index)?.into_iter();
-        let details = |(rx, redirect)| IpPuntRedirectV2Details { punt: new_form(r.af, rx, redirect) };
+        let details =
+            |(rx, redirect)| IpPuntRedirectV2Details { punt: new_form(r.af, rx, redirect) };
         Ok(all.map(details).collect::<Vec<_>>())
     });
 }
@@ -346,7 +366,13 @@ fn rx(w: &World, sw_if: InterfaceIndex) -> Result<Option<SwIfIndex>> {
     sw_if.existing_or_all(w)
 }
 
-fn add(w: &World, v6: bool, rx: Option<SwIfIndex>, tx: InterfaceIndex, nexthop: IpAddr) -> Result<()> {
+fn add(
+    w: &World,
+    v6: bool,
+    rx: Option<SwIfIndex>,
+    tx: InterfaceIndex,
+    nexthop: IpAddr,
+) -> Result<()> {
     redirect::add(w, v6, rx, Some(redirect::Via { tx: tx.existing(w)?, nexthop: Some(nexthop) }))
 }
 
@@ -362,18 +388,38 @@ fn index(rx: Option<SwIfIndex>) -> InterfaceIndex {
 
 fn old_form(v6: bool, rx: Option<SwIfIndex>, redirect: redirect::Redirect) -> PuntRedirect {
     let nexthop = redirect.via.and_then(|via| via.nexthop);
-    let nh = nexthop.map_or_else(|| Address { af: family(v6), ..Address::default() }, Address::from);
-    PuntRedirect { rx_sw_if_index: index(rx), tx_sw_if_index: index(redirect.via.map(|via| via.tx)), nh }
+    let nh =
+        nexthop.map_or_else(|| Address { af: family(v6), ..Address::default() }, Address::from);
+    PuntRedirect {
+        rx_sw_if_index: index(rx),
+        tx_sw_if_index: index(redirect.via.map(|via| via.tx)),
+        nh,
+    }
 }
 
-fn new_form(af: AddressFamily, rx: Option<SwIfIndex>, redirect: redirect::Redirect) -> PuntRedirectV2 {
+fn new_form(
+    af: AddressFamily,
+    rx: Option<SwIfIndex>,
+    redirect: redirect::Redirect,
+) -> PuntRedirectV2 {
     let proto = if af.is_ip6() { FibPathNhProto::Ip6 } else { FibPathNhProto::Ip4 };
     let path = |redirect::Via { tx, nexthop }| {
         let address = nexthop.map(Into::into).unwrap_or_default();
         let nh = FibPathNh { address, ..FibPathNh::default() };
-        FibPath { sw_if_index: tx.0, table_id: u32::MAX, weight: 1, proto, nh, ..FibPath::default() }
+        FibPath {
+            sw_if_index: tx.0,
+            table_id: u32::MAX,
+            weight: 1,
+            proto,
+            nh,
+            ..FibPath::default()
+        }
     };
-    PuntRedirectV2 { rx_sw_if_index: index(rx), af, paths: redirect.via.map(path).into_iter().collect() }
+    PuntRedirectV2 {
+        rx_sw_if_index: index(rx),
+        af,
+        paths: redirect.via.map(path).into_iter().collect(),
+    }
 }
 
 /// A redirect of punted packets.

@@ -103,7 +103,9 @@ fn no_policer() -> Result<Output> {
 
 fn key(w: &World, m: &Matches) -> Result<Key> {
     if m.has("reason") {
-        return control::find_reason(w, m.str("reason")).map(Key::Reason).map_err(|e| e.at(m.span("reason")));
+        return control::find_reason(w, m.str("reason"))
+            .map(Key::Reason)
+            .map_err(|e| e.at(m.span("reason")));
     }
     let (v6, number) = (m.flag("ip6") || m.flag("ipv6"), m.opt::<u16>("number")?);
     if m.flag("protocol") {
@@ -216,13 +218,16 @@ fn set_redirect(w: &World, m: &Matches, v6: bool) -> Result<Output> {
 
 fn redirects(w: &World, v6: bool) -> Result<Output> {
     let table = Table::new().left("rx").left("via").left("interface");
-    Ok(table.list(w.get::<redirect::All>().list(v6), |w: &World, (rx, redirect), out: &mut Writer| {
-        let name = |sw_if| w.get::<Interfaces>().name(sw_if);
-        out.row([
-            rx.map_or("all".into(), |sw_if| name(sw_if).into()),
-            redirect.via.and_then(|via| via.nexthop).map_or_else(Cell::empty, Cell::show),
-            redirect.via.map_or("drop".into(), |via| name(via.tx).into()),
-        ]);
-        Ok(())
-    }))
+    Ok(table.list(
+        w.get::<redirect::All>().list(v6),
+        |w: &World, (rx, redirect), out: &mut Writer| {
+            let name = |sw_if| w.get::<Interfaces>().name(sw_if);
+            out.row([
+                rx.map_or("all".into(), |sw_if| name(sw_if).into()),
+                redirect.via.and_then(|via| via.nexthop).map_or_else(Cell::empty, Cell::show),
+                redirect.via.map_or("drop".into(), |via| name(via.tx).into()),
+            ]);
+            Ok(())
+        },
+    ))
 }

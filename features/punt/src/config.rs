@@ -15,7 +15,10 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
             Taker::Punt => {
                 let (ip, rest) = what.split_once(' ').unwrap_or((&what, ""));
                 let (kind, number) = rest.split_once(' ').unwrap_or((rest, ""));
-                (format!("set punt {ip} {kind} {number}"), format!("set punt {ip} {kind} del {number}"))
+                (
+                    format!("set punt {ip} {kind} {number}"),
+                    format!("set punt {ip} {kind} del {number}"),
+                )
             }
             Taker::Socket(path) => (
                 format!("punt socket register {what} socket {}", quote(&path.to_string_lossy())),

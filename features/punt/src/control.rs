@@ -35,8 +35,8 @@ pub fn find_reason(world: &World, name: &str) -> Result<u32> {
 /// Punts packets. A client that registers again gets them at its new socket.
 ///
 /// # Errors
-/// Packets already punted or handled otherwise (−81); a reason that doesn't exist (−6); an invalid socket path (−7); a protocol
-/// that isn't punted so (−126).
+/// Packets already punted or handled otherwise (−81); a reason that doesn't exist (−6); an invalid
+/// socket path (−7); a protocol that isn't punted so (−126).
 pub fn add(world: &World, key: Key, taker: Taker) -> Result<()> {
     check(world, key, &taker)?;
     let punt = world.get::<Punt>();
@@ -66,10 +66,12 @@ fn check(world: &World, key: Key, taker: &Taker) -> Result<()> {
                 .retval(retval::NO_SUCH_ENTRY))
         }
         Key::Reason(_) if *taker == Taker::Punt => {
-            Err(Error::unsupported("what has a reason is punted already").retval(retval::UNSUPPORTED))
+            Err(Error::unsupported("what has a reason is punted already")
+                .retval(retval::UNSUPPORTED))
         }
         Key::Protocol { protocol: 6 | 17, .. } => {
-            Err(Error::unsupported("TCP and UDP are punted by their ports").retval(retval::UNSUPPORTED))
+            Err(Error::unsupported("TCP and UDP are punted by their ports")
+                .retval(retval::UNSUPPORTED))
         }
         _ => Ok(()),
     }
@@ -99,9 +101,9 @@ fn taken(why: String) -> Error {
 
 fn attach(world: &World, key: Key, taker: &Taker) -> Result<()> {
     match key {
-        Key::Udp { v6: false, .. } | Key::Tcp { v6: false, .. } | Key::Protocol { v6: false, .. } => {
-            attach_ip::<Ip4>(world, key, taker)
-        }
+        Key::Udp { v6: false, .. }
+        | Key::Tcp { v6: false, .. }
+        | Key::Protocol { v6: false, .. } => attach_ip::<Ip4>(world, key, taker),
         Key::Reason(id) => set_reason(world, id, true),
         _ => attach_ip::<Ip6>(world, key, taker),
     }
@@ -111,7 +113,9 @@ fn attach_ip<F: Ip>(world: &World, key: Key, taker: &Taker) -> Result<()> {
     let socket = *taker != Taker::Punt;
     let udp = if socket { "{ip}-udp-punt-socket" } else { "{ip}-udp-punt" };
     match key {
-        Key::Udp { port: Some(port), .. } => ip::register_udp_port::<F>(world, port, udp).map_err(taken),
+        Key::Udp { port: Some(port), .. } => {
+            ip::register_udp_port::<F>(world, port, udp).map_err(taken)
+        }
         Key::Udp { port: None, .. } => ip::set_udp_rest::<F>(world, Some(udp)).map_err(taken),
         Key::Tcp { port, .. } => {
             ip::register_protocol::<F>(world, IpProtocol::TCP, "{ip}-tcp-punt").map_err(taken)?;
@@ -128,9 +132,9 @@ fn attach_ip<F: Ip>(world: &World, key: Key, taker: &Taker) -> Result<()> {
 
 fn detach(world: &World, key: Key) -> Result<()> {
     match key {
-        Key::Udp { v6: false, .. } | Key::Tcp { v6: false, .. } | Key::Protocol { v6: false, .. } => {
-            detach_ip::<Ip4>(world, key)
-        }
+        Key::Udp { v6: false, .. }
+        | Key::Tcp { v6: false, .. }
+        | Key::Protocol { v6: false, .. } => detach_ip::<Ip4>(world, key),
         Key::Reason(id) => set_reason(world, id, false),
         _ => detach_ip::<Ip6>(world, key),
     }

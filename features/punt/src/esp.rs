@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-esp-punt`, `ip4-esp-udp-punt`, and the same of IPv6: ESP for us without a tunnel. There are no tunnels yet, so all ESP goes
-//! here, while a client is registered for the reason.
+//! `ip4-esp-punt`, `ip4-esp-udp-punt`, and the same of IPv6: ESP for us without a tunnel. There are
+//! no tunnels yet, so all ESP goes here, while a client is registered for the reason.
 
 use crate::reasons::{Reason, name_reason};
 use buffer::Buffer;

@@ -9,16 +9,19 @@
 //! | IP protocol | `ip4-local` → `ip4-punt`, `ip4-proto-punt-socket` |
 //! | reason | `error-punt` → `punt-dispatch` → `exception-punt-socket` |
 //!
-//! IPv6 has the same under `ip6-`, from the same source. Packets punted without a socket go through `ip4-punt`, where
-//! `ip4-punt-redirect` may redirect them, to `error-punt` and `punt-dispatch`, which sends each to all nodes registered for its
-//! reason. A **reason** is every next edge of any node that is marked `#[punt]`; its name is that of node and edge, or the one that
-//! VPP clients know. Reason 0 is for packets punted without one, by a route for instance. ESP for us without a tunnel, and IKE on
-//! port 4500, are punted for the reasons of VPP's IPsec (`ipsec4-no-such-tunnel`, `ipsec4-spi-o-udp-0`) while a client takes these.
+//! IPv6 has the same under `ip6-`, from the same source. Packets punted without a socket go through
+//! `ip4-punt`, where `ip4-punt-redirect` may redirect them, to `error-punt` and `punt-dispatch`,
+//! which sends each to all nodes registered for its reason. A **reason** is every next edge of any
+//! node that is marked `#[punt]`; its name is that of node and edge, or the one that VPP clients
+//! know. Reason 0 is for packets punted without one, by a route for instance. ESP for us without a
+//! tunnel, and IKE on port 4500, are punted for the reasons of VPP's IPsec
+//! (`ipsec4-no-such-tunnel`, `ipsec4-spi-o-udp-0`) while a client takes these.
 //!
-//! **Sockets.** Workers put packets into a queue; the process `punt-socket` writes them to the clients' Unix datagram sockets, each
-//! behind eight bytes: the interface it came in by, and 0, both in the host's order (VPP's `punt_packetdesc`). The packet begins with
-//! its Ethernet header, where it has one. Clients answer to the socket that `punt_socket_register_reply` names, with the same
-//! eight bytes in front: interface, and an action:
+//! **Sockets.** Workers put packets into a queue; the process `punt-socket` writes them to the
+//! clients' Unix datagram sockets, each behind eight bytes: the interface it came in by, and 0,
+//! both in the host's order (VPP's `punt_packetdesc`). The packet begins with its Ethernet header,
+//! where it has one. Clients answer to the socket that `punt_socket_register_reply` names, with the
+//! same eight bytes in front: interface, and an action:
 //!
 //! | action | the packet |
 //! |---|---|

@@ -29,7 +29,8 @@ impl Door {
         Self { counters: punt.counters.lane(thread.at()), punt }
     }
 
-    /// Queues a packet for the main thread and counts `sent`, or sends it to `busy` if the queue is full.
+    /// Queues a packet for the main thread and counts `sent`, or sends it to `busy` if the queue is
+    /// full.
     fn take<N: Next>(
         &self,
         caught: Caught,
@@ -205,7 +206,8 @@ impl<F: Ip> Node for TcpPunt<F> {
             cx.trace(b, IpTrace::<F>::of(b));
         }
         let at = UpperLayer::find(b.data()).map(|upper| upper.offset);
-        let port = at.ok().and_then(|at| TcpHeader::view_at(b.data(), at)).map(|tcp| tcp.dst_port.get());
+        let port =
+            at.ok().and_then(|at| TcpHeader::view_at(b.data(), at)).map(|tcp| tcp.dst_port.get());
         let Some(port) = port else { return TcpPuntTo::TooShort };
         match self.ports.get(port, cx.turn) {
             Some(true) => TcpPuntTo::Socket,
@@ -260,7 +262,11 @@ impl Node for ExceptionSocket {
     type Trace = ();
 
     #[inline(always)]
-    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> ExceptionTo {
+    fn packet<const TRACED: bool>(
+        &mut self,
+        _: &mut Buffer,
+        _: &mut Cx<'_, TRACED>,
+    ) -> ExceptionTo {
         ExceptionTo::Socket
     }
 

@@ -100,7 +100,8 @@ impl Reasons {
 /// Returns all reasons that packets are punted for, in the order of their numbers.
 pub fn reasons(world: &World) -> Vec<Reason> {
     let (all, punt) = (world.reasons(), world.get::<Punt>());
-    punt.reasons.number(all.iter().enumerate().filter(|(_, r)| r.punt).map(|(error, _)| error as u32));
+    punt.reasons
+        .number(all.iter().enumerate().filter(|(_, r)| r.punt).map(|(error, _)| error as u32));
     let numbers = punt.reasons.numbers();
     let none = Reason { id: 0, name: "none".into(), text: "punted by a route, or by its protocol" };
     let named = numbers.errors.iter().enumerate().filter_map(|(at, error)| {
@@ -126,7 +127,8 @@ pub fn name_reason(world: &World, node: &str, way: &str, name: &'static str) -> 
     Ok(())
 }
 
-/// Registers a further node for packets of a reason, or removes it. They begin where the punting node saw them begin.
+/// Registers a further node for packets of a reason, or removes it. They begin where the punting
+/// node saw them begin.
 ///
 /// # Errors
 /// A node that doesn't exist.

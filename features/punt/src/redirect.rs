@@ -3,7 +3,9 @@
 
 use buffer::{Buffer, Flags};
 use cli::{Error, Result};
-use graph::{Build, Configured, Cx, Deleted, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World};
+use graph::{
+    Build, Configured, Cx, Deleted, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World,
+};
 use ip::{Ip, IpTrace};
 use msg::retval;
 use net::{AdjIndex, Adjacencies, IfEvent, Interfaces, IpMeta};
@@ -20,7 +22,10 @@ pub struct PuntRedirect<F> {
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code, reason = "packets go by the adjacency's own node; the picture of the graph shows this")]
+#[allow(
+    dead_code,
+    reason = "packets go by the adjacency's own node; the picture of the graph shows this"
+)]
 pub enum To {
     #[dynamic]
     Node(NodeIndex),
@@ -63,7 +68,8 @@ impl<F: Ip> Node for PuntRedirect<F> {
             return To::NoPath;
         };
         b.set_scratch(IpMeta::of(index, 0));
-        // The packet has reached its destination: another stack answers for us, and no hop counts (RFC 1812 5.3.1).
+        // The packet has reached its destination: another stack answers for us, and no hop counts
+        // (RFC 1812 5.3.1).
         b.flags.set(Flags::LOCAL);
         cx.count(To::Redirected, 1);
         To::Node(next)
@@ -87,7 +93,8 @@ pub struct Redirect {
     adj: AdjIndex,
 }
 
-/// Redirects by family and receive interface; `None` is for all interfaces without one of their own.
+/// Redirects by family and receive interface; `None` is for all interfaces without one of their
+/// own.
 type Redirects = BTreeMap<(bool, Option<SwIfIndex>), Redirect>;
 
 /// The main thread's table of redirects.
@@ -102,8 +109,9 @@ impl Shared for All {
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
         let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
         for v6 in [false, true] {
-            let by =
-                |rx, redirect: Redirect| rx == Some(sw_if) || redirect.via.is_some_and(|via| via.tx == sw_if);
+            let by = |rx, redirect: Redirect| {
+                rx == Some(sw_if) || redirect.via.is_some_and(|via| via.tx == sw_if)
+            };
             for (rx, _) in self.list(v6).into_iter().filter(|(rx, redirect)| by(*rx, *redirect)) {
                 if let Err(e) = delete(world, v6, rx) {
                     log::warn!(target: "punt", "a redirect doesn't go with its interface: {e}");
@@ -121,11 +129,15 @@ impl All {
     /// Returns all redirects of a family.
     pub fn list(&self, v6: bool) -> Vec<(Option<SwIfIndex>, Redirect)> {
         let all = self.redirects();
-        all.iter().filter(|((six, _), _)| *six == v6).map(|((_, rx), redirect)| (*rx, *redirect)).collect()
+        all.iter()
+            .filter(|((six, _), _)| *six == v6)
+            .map(|((_, rx), redirect)| (*rx, *redirect))
+            .collect()
     }
 }
 
-/// Redirects punted packets of an interface, or of all without a redirect of their own, to another router; or drops them.
+/// Redirects punted packets of an interface, or of all without a redirect of their own, to another
+/// router; or drops them.
 ///
 /// # Errors
 /// Interfaces that aren't there (−2); a next hop of the other family (−7).

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The process `punt-socket`: writes packets to clients' sockets, and reads the packets that they send.
+//! The process `punt-socket`: writes packets to clients' sockets, and reads the packets that they
+//! send.
 
 use crate::state::{Caught, Key, Parcel, Punt, Taker};
 use buffer::{Buffer, Flags, Owned};
@@ -12,7 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wire::{Header, IpHeader, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader, UpperLayer};
 
-/// Interface and action, in the host's byte order, in front of every packet (VPP's `punt_packetdesc`).
+/// Interface and action, in the host's byte order, in front of every packet (VPP's
+/// `punt_packetdesc`).
 pub const DESCRIPTOR: usize = 8;
 /// Actions of clients.
 const LAYER2: u32 = 0;
@@ -39,7 +41,8 @@ struct PuntSocket {
     bytes: Vec<u8>,
 }
 
-/// Receives the packets that clients send to a socket bound to `path`. Access rights, and removal of the path, are the caller's.
+/// Receives the packets that clients send to a socket bound to `path`. Access rights, and removal
+/// of the path, are the caller's.
 ///
 /// # Errors
 /// Errors of the operating system.
@@ -97,7 +100,9 @@ impl Process for PuntSocket {
 impl PuntSocket {
     /// Writes a packet to its client.
     fn deliver(&mut self, world: &World, parcel: Parcel) {
-        let Some(path) = self.client_of(&parcel) else { return one_more(&self.punt.counts.refused) };
+        let Some(path) = self.client_of(&parcel) else {
+            return one_more(&self.punt.counts.refused);
+        };
         let mut b = parcel.packet;
         // No code behind the socket finishes a checksum that a sender left to hardware.
         ip::finish_checksum(&mut b);
@@ -175,7 +180,8 @@ impl PuntSocket {
 
 /// Returns true if the packet was received with a layer-2 header.
 fn has_layer2(world: &World, b: &Buffer) -> bool {
-    let ethernet = |sw_if| world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.kind == IfKind::Ethernet);
+    let ethernet =
+        |sw_if| world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.kind == IfKind::Ethernet);
     !b.flags.has(Flags::LOCAL) && ethernet(SwIfIndex(b.rx_if))
 }
 
@@ -188,7 +194,8 @@ fn inject(world: &World, bytes: &[u8]) -> Option<()> {
     let (node, len) = match action {
         LAYER2 if !packet.is_empty() => (interface.output, packet.len()),
         IP4_ROUTED => {
-            let ip = Ipv4Header::view(packet).filter(|ip| ip.version() == 4 && ip.header_len() >= 20)?;
+            let ip =
+                Ipv4Header::view(packet).filter(|ip| ip.version() == 4 && ip.header_len() >= 20)?;
             (world.node("ip4-lookup")?, whole(ip.header_len(), ip.packet_len(), packet)?)
         }
         IP6_ROUTED => {

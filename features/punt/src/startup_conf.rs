@@ -15,6 +15,10 @@ impl startup::Startup for Startup {
     const SECTIONS: &'static [Section<Self>] = &[Section::new(
         "punt",
         "packets for other programs",
-        &[Word::new("socket", |c| &mut c.socket, "where clients send packets that answer punted ones")],
+        &[Word::new(
+            "socket",
+            |c| &mut c.socket,
+            "where clients send packets that answer punted ones",
+        )],
     )];
 }

@@ -135,7 +135,8 @@ pub struct Punt {
     pub signal: Signal,
     /// Reasons, and the nodes registered for them.
     pub(crate) reasons: Reasons,
-    /// `/net/punt`: punted packets and bytes, by the reason's number; 0 for those caught by port or protocol.
+    /// `/net/punt`: punted packets and bytes, by the reason's number; 0 for those caught by port
+    /// or protocol.
     pub counters: Arc<Combined>,
     /// Counters of packets to and from clients.
     pub counts: Counts,
@@ -173,7 +174,8 @@ impl Punt {
         all.into_iter().map(|(key, (_, taker))| (*key, taker.clone())).collect()
     }
 
-    /// Queues a packet for the main thread; returns it if the queue or its share of buffers is full.
+    /// Queues a packet for the main thread; returns it if the queue or its share of buffers is
+    /// full.
     pub(crate) fn post(&self, parcel: Parcel) -> Result<(), Parcel> {
         let buffers = parcel.packet.segment_count();
         if !self.share.take(buffers) {
@@ -206,7 +208,8 @@ impl<F: Send + Sync + 'static> Shared for TcpPorts<F> {
 }
 
 impl<F> TcpPorts<F> {
-    /// Returns true if segments to a port are punted to a socket, false if to the punt arc; `None` if they aren't punted.
+    /// Returns true if segments to a port are punted to a socket, false if to the punt arc; `None`
+    /// if they aren't punted.
     pub fn get(&self, port: u16, turn: &Turn<'_>) -> Option<bool> {
         let ports = self.ports.get(turn);
         ports.get(&Some(port)).or_else(|| ports.get(&None)).copied()

@@ -55,7 +55,8 @@ impl Node for Tx {
 const ROUTER: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
-/// A router with 10.0.0.1/24 and 2001:db8::1/64 on `t0`, 10.0.1.1/24 on `t1`, and a client's socket.
+/// A router with 10.0.0.1/24 and 2001:db8::1/64 on `t0`, 10.0.1.1/24 on `t1`, and a client's
+/// socket.
 struct Rig {
     bench: Bench,
     client: UnixDatagram,
@@ -141,7 +142,11 @@ fn udp(port: u16) -> Vec<u8> {
 }
 
 fn udp6(port: u16) -> Vec<u8> {
-    pkt::ether(HOST, ROUTER).ip6("2001:db8::9", "2001:db8::1").udp(1000, port).payload_len(64).build()
+    pkt::ether(HOST, ROUTER)
+        .ip6("2001:db8::9", "2001:db8::1")
+        .udp(1000, port)
+        .payload_len(64)
+        .build()
 }
 
 fn tcp(port: u16) -> Vec<u8> {
@@ -164,7 +169,8 @@ fn a_port_is_punted_to_a_socket_and_the_answer_is_routed() {
     // Routed, as a frame, and what makes no sense.
     let reply = pkt::ip4("10.0.0.1", "10.0.1.9").ttl(64).udp(5000, 1000).build();
     rig.answer(&server, 1, 1, &reply);
-    let want = [pkt::ether(ROUTER, HOST).build()[..12].to_vec(), vec![8, 0], reply.clone()].concat();
+    let want =
+        [pkt::ether(ROUTER, HOST).build()[..12].to_vec(), vec![8, 0], reply.clone()].concat();
     assert_eq!(rig.sent(), [(2, want)], "as it was, to the other interface");
     rig.answer(&server, 2, 0, &udp(7));
     assert_eq!(rig.sent(), [(2, udp(7))]);
@@ -175,9 +181,11 @@ fn a_port_is_punted_to_a_socket_and_the_answer_is_routed() {
     }
     assert_eq!(rig.sent(), []);
     let stats = rig.run("show punt stats");
-    for line in
-        ["sent                       1", "received                   2", "malformed                  5"]
-    {
+    for line in [
+        "sent                       1",
+        "received                   2",
+        "malformed                  5",
+    ] {
         assert!(stats.contains(line), "{stats}");
     }
     assert!(stats.contains("by port or protocol        1"), "{stats}");
@@ -209,7 +217,8 @@ fn all_ports_tcp_protocols_and_ip6() {
         assert_eq!(rig.got(), None);
     }
     assert_eq!(rig.bench.count("tcp4-reset", "rst_sent"), 1);
-    let large = pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").udp(1, 2).payload_len(8000).build();
+    let large =
+        pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").udp(1, 2).payload_len(8000).build();
     rig.receive(&large);
     assert_eq!(rig.got(), Some((1, 0, large)), "all segments");
     // Of a sub-interface: with its tags and their priority.
@@ -231,7 +240,9 @@ fn clients_are_told_in_the_order_in_which_they_came() {
         all.map(|d| d.punt.key().expect("as it was")).collect::<Vec<_>>()
     };
     let proto = |protocol| Key::Protocol { v6: false, protocol };
-    for key in [proto(89), UDP(Some(9)), proto(88), UDP(Some(7)), Key::Udp { v6: true, port: Some(1) }] {
+    for key in
+        [proto(89), UDP(Some(9)), proto(88), UDP(Some(7)), Key::Udp { v6: true, port: Some(1) }]
+    {
         rig.register(key).expect("registered");
     }
     assert_eq!(dump(&rig, PuntType::IpProto), [proto(89), proto(88)]);
@@ -249,17 +260,20 @@ fn clients_are_told_in_the_order_in_which_they_came() {
 fn reasons_are_those_of_the_graph() {
     let mut rig = Rig::new();
     let world = rig.bench.world.clone();
-    let id = find_reason(&world, "ip4-icmp-input:unknown_type").expect("ICMP punts what it doesn't know");
+    let id = find_reason(&world, "ip4-icmp-input:unknown_type")
+        .expect("ICMP punts what it doesn't know");
     let all = rig.bench.api().dump(PuntReasonDump { reason: PuntReason::default() });
     assert_eq!(all.len(), reasons(&world).len());
     let name = "ip4-icmp-input:unknown_type".to_string();
-    let one = rig.bench.api().dump(PuntReasonDump { reason: PuntReason { id: 0, name: name.clone() } });
+    let one =
+        rig.bench.api().dump(PuntReasonDump { reason: PuntReason { id: 0, name: name.clone() } });
     assert_eq!(one[0].reason, PuntReason { id, name });
     rig.register(Key::Reason(id)).expect("registered");
     assert_eq!(rig.register(Key::Reason(9999)).err(), Some(-6));
     // Numbers begin at 1 and have no gaps: clients of VPP's count on the first few.
     assert!(reasons(&world).iter().enumerate().all(|(n, reason)| reason.id as usize == n));
-    let stamp = pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").icmp(wire::Icmp4Type(13), 0, 7);
+    let stamp =
+        pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").icmp(wire::Icmp4Type(13), 0, 7);
     let stamp = stamp.payload_len(12).build();
     rig.receive(&stamp);
     assert_eq!(rig.got(), Some((1, 0, stamp.clone())));
@@ -281,7 +295,10 @@ fn reasons_are_those_of_the_graph() {
     assert_eq!(rig.got(), None);
     assert_eq!(rig.bench.count("punt-dispatch", "No registrations"), 2);
     let stats = rig.run("show punt stats");
-    assert!(stats.contains("ip4-icmp-input:unknown_type        2"), "counted, taken or not: {stats}");
+    assert!(
+        stats.contains("ip4-icmp-input:unknown_type        2"),
+        "counted, taken or not: {stats}"
+    );
 }
 
 fn esp(spi: u32) -> Vec<u8> {
@@ -291,15 +308,22 @@ fn esp(spi: u32) -> Vec<u8> {
 #[test]
 fn esp_without_a_tunnel_goes_to_who_asks_for_it() {
     let mut rig = Rig::new();
-    let names =
-        ["ipsec4-no-such-tunnel", "ipsec4-spi-o-udp-0", "ipsec6-no-such-tunnel", "ipsec6-spi-o-udp-0"];
+    let names = [
+        "ipsec4-no-such-tunnel",
+        "ipsec4-spi-o-udp-0",
+        "ipsec6-no-such-tunnel",
+        "ipsec6-spi-o-udp-0",
+    ];
     let ids: Vec<u32> = names.map(|name| find_reason(&rig.bench.world, name).expect(name)).to_vec();
     let bare = pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").protocol(wire::IpProtocol::ESP);
     let bare = bare.payload(esp(99)).build();
-    let inside =
-        |payload| pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").udp(666, 4500).payload(payload);
-    let (ike, in_udp, alive) = (inside(esp(0)).build(), inside(esp(99)).build(), inside(vec![255]).build());
-    let six = pkt::ether(HOST, ROUTER).ip6("2001:db8::9", "2001:db8::1").protocol(wire::IpProtocol::ESP);
+    let inside = |payload| {
+        pkt::ether(HOST, ROUTER).ip4("10.0.0.9", "10.0.0.1").udp(666, 4500).payload(payload)
+    };
+    let (ike, in_udp, alive) =
+        (inside(esp(0)).build(), inside(esp(99)).build(), inside(vec![255]).build());
+    let six =
+        pkt::ether(HOST, ROUTER).ip6("2001:db8::9", "2001:db8::1").protocol(wire::IpProtocol::ESP);
     let six = six.payload(esp(7)).build();
     let take = |rig: &mut Rig, frame: &[u8]| {
         rig.receive(frame);
@@ -315,8 +339,9 @@ fn esp_without_a_tunnel_goes_to_who_asks_for_it() {
         assert_eq!(take(&mut rig, frame), (Some(frame.clone()), 0), "as it came");
     }
     assert_eq!(take(&mut rig, &alive), (None, 0), "what keeps a NAT's binding is nobody's");
-    let counted =
-        |rig: &Rig, id: u32| rig.bench.world.get::<crate::state::Punt>().counters.sum(id as usize).0;
+    let counted = |rig: &Rig, id: u32| {
+        rig.bench.world.get::<crate::state::Punt>().counters.sum(id as usize).0
+    };
     assert_eq!(ids.iter().map(|id| counted(&rig, *id)).collect::<Vec<_>>(), [2, 1, 1, 0]);
     for name in names {
         rig.run(&format!("punt socket deregister exception {name}"));
@@ -362,7 +387,9 @@ fn what_cannot_be_is_refused() {
     assert_eq!(all[0].pathname.as_str(), rig.client().to_string_lossy());
     assert_eq!(dump(&rig, PuntType::Exception).len(), 0);
     rig.register(Key::Protocol { v6: false, protocol: 89 }).expect("registered");
-    for (kind, there) in [("l4", [true, false]), ("ip", [false, true]), ("exception", [false, false])] {
+    for (kind, there) in
+        [("l4", [true, false]), ("ip", [false, true]), ("exception", [false, false])]
+    {
         let shown = rig.run(&format!("show punt socket registrations {kind} -j"));
         assert_eq!([shown.contains("udp"), shown.contains("89")], there, "{shown}");
     }

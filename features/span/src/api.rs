@@ -31,7 +31,8 @@ msg::flags! {
 pub struct SwInterfaceSpanEnableDisable {
     /// The interface whose frames are copied.
     pub sw_if_index_from: InterfaceIndex,
-    /// The interface that copies leave by; all bits set, with the state disabled: all that there are.
+    /// The interface that copies leave by; all bits set, with the state disabled: all that there
+    /// are.
     pub sw_if_index_to: InterfaceIndex,
     /// Which frames are copied. Replaces what was set for the two interfaces.
     pub state: SpanState,
@@ -40,12 +41,14 @@ pub struct SwInterfaceSpanEnableDisable {
 }
 
 fn enable_disable(w: &World, _: &Caller<'_, World>, r: SwInterfaceSpanEnableDisable) -> Result<()> {
-    let SwInterfaceSpanEnableDisable { sw_if_index_from: from, sw_if_index_to: to, state, is_l2 } = r;
+    let SwInterfaceSpanEnableDisable { sw_if_index_from: from, sw_if_index_to: to, state, is_l2 } =
+        r;
     if state.0 > SpanState::RX_TX.0 {
         let why = format!("there is no state {}", state.0);
         return Err(Error::parse(why).retval(retval::UNIMPLEMENTED));
     }
-    let directions = Directions { rx: state.0 & SpanState::RX.0 != 0, tx: state.0 & SpanState::TX.0 != 0 };
+    let directions =
+        Directions { rx: state.0 & SpanState::RX.0 != 0, tx: state.0 & SpanState::TX.0 != 0 };
     let (span, level) = (w.get::<Span>(), Level::of(is_l2));
     let is_off = directions == Directions::NONE;
     if from == InterfaceIndex::NONE || to == InterfaceIndex::NONE && !is_off || from == to {

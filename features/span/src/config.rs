@@ -29,15 +29,20 @@ pub const EXAMPLES: &[Script] = &[Script::here(
 
 /// Writes a line for each pair of interfaces and each level.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
-    config.list(Phase::FEATURES, world.get::<Span>().list(), |world, ((from, to), mirror), lines| {
-        let name = |sw_if| quote(&world.get::<Interfaces>().name(sw_if));
-        for level in Level::ALL {
-            let directions = mirror[level as usize];
-            if directions != Directions::NONE {
-                let l2 = if level == Level::L2 { " l2" } else { "" };
-                let line = format!("set interface span {}{l2} destination {}", name(from), name(to));
-                lines.push(format!("{line} {}", directions.word()), format!("{line} disable"));
+    config.list(
+        Phase::FEATURES,
+        world.get::<Span>().list(),
+        |world, ((from, to), mirror), lines| {
+            let name = |sw_if| quote(&world.get::<Interfaces>().name(sw_if));
+            for level in Level::ALL {
+                let directions = mirror[level as usize];
+                if directions != Directions::NONE {
+                    let l2 = if level == Level::L2 { " l2" } else { "" };
+                    let line =
+                        format!("set interface span {}{l2} destination {}", name(from), name(to));
+                    lines.push(format!("{line} {}", directions.word()), format!("{line} disable"));
+                }
             }
-        }
-    });
+        },
+    );
 }

@@ -82,7 +82,8 @@ impl Shared for Span {
             *from != sw_if && *to != sw_if
         });
         self.targets.iter().flatten().for_each(|slots| _ = slots.clear(sw_if.0));
-        for (source, level) in sources.into_iter().flat_map(|source| Level::ALL.map(|level| (source, level)))
+        for (source, level) in
+            sources.into_iter().flat_map(|source| Level::ALL.map(|level| (source, level)))
         {
             // It worked when the mirror was made.
             let _ = self.publish(world, level, source);
@@ -102,16 +103,23 @@ impl Span {
 
     /// The destinations of received or sent frames of an interface.
     #[inline(always)]
-    pub fn targets<'t>(&'t self, level: Level, is_tx: bool, sw_if: u32, turn: &'t Turn<'_>) -> &'t [u32] {
+    pub fn targets<'t>(
+        &'t self,
+        level: Level,
+        is_tx: bool,
+        sw_if: u32,
+        turn: &'t Turn<'_>,
+    ) -> &'t [u32] {
         let slots = &self.targets[level as usize][usize::from(is_tx)];
         slots.get(sw_if, turn).map_or(&[], Vec::as_slice)
     }
 
-    /// Copies frames of a source to a destination; replaces the directions that the two had at this level. No direction ends it.
+    /// Copies frames of a source to a destination; replaces the directions that the two had at this
+    /// level. No direction ends it.
     ///
     /// # Errors
-    /// A source (−2) or destination (−10) that isn't there; one that carries no Ethernet frames, the same interface twice, or a
-    /// sub-interface as source at device level (−71).
+    /// A source (−2) or destination (−10) that isn't there; one that carries no Ethernet frames,
+    /// the same interface twice, or a sub-interface as source at device level (−71).
     pub fn set(
         &self,
         world: &World,
@@ -162,7 +170,8 @@ impl Span {
         ]
     }
 
-    /// Publishes the destinations of a source to workers, and leads its frames to the nodes, or past them.
+    /// Publishes the destinations of a source to workers, and leads its frames to the nodes, or
+    /// past them.
     fn publish(&self, world: &World, level: Level, from: SwIfIndex) -> Result<()> {
         let [rx, tx] = self.destinations(level, from);
         match level {
@@ -210,10 +219,15 @@ impl Span {
     }
 }
 
-/// Enables or disables a node on an arc of an interface. Setting it again would override an operator's setting.
+/// Enables or disables a node on an arc of an interface. Setting it again would override an
+/// operator's setting.
 fn enable(world: &World, arc: &str, node: &str, sw_if: SwIfIndex, on: bool) -> Result<()> {
     let is_set = world.is_feature_set(arc, node, sw_if).map_err(Error::failed)?;
-    if is_set == on { Ok(()) } else { world.set_feature(arc, node, sw_if, on).map_err(Error::failed) }
+    if is_set == on {
+        Ok(())
+    } else {
+        world.set_feature(arc, node, sw_if, on).map_err(Error::failed)
+    }
 }
 
 /// Checks that frames of one interface can be copied to another.
@@ -239,7 +253,8 @@ fn check(world: &World, level: Level, from: SwIfIndex, to: SwIfIndex) -> Result<
     Ok(())
 }
 
-/// Attaches to layer-2 switching, and follows sub-interfaces: a new one is mirrored as its device is.
+/// Attaches to layer-2 switching, and follows sub-interfaces: a new one is mirrored as its device
+/// is.
 ///
 /// # Errors
 /// Layer-2 switching that isn't there.

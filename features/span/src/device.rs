@@ -24,7 +24,8 @@ pub type SpanOutput = SpanDevice<true>;
 pub enum To {
     #[next_feature]
     Continue,
-    /// A copy: the output of the destination. A frame that waits until copies of others have left: this node.
+    /// A copy: the output of the destination. A frame that waits until copies of others have left:
+    /// this node.
     #[dynamic]
     Node(NodeIndex),
     /// frames of which copies were made

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Port mirroring (SPAN): copies of the frames that an interface receives or sends leave by other interfaces.
+//! Port mirroring (SPAN): copies of the frames that an interface receives or sends leave by other
+//! interfaces.
 //!
 //! ```text
 //! device-input arc:     span-input → …        copies → output of the destination
@@ -9,15 +10,18 @@
 //! l2-output →           span-l2-output → …    copies → l2-output
 //! ```
 //!
-//! At device level, an interface is mirrored with all its sub-interfaces: copies are the frames on the wire. At layer 2, switched frames
-//! of a port or a sub-interface are mirrored: received ones as they came in, sent ones behind tag rewriting. These copies are sent by
-//! `l2-output`, so the destination has to be in layer-2 mode, and rewrites their tags.
+//! At device level, an interface is mirrored with all its sub-interfaces: copies are the frames on
+//! the wire. At layer 2, switched frames of a port or a sub-interface are mirrored: received ones
+//! as they came in, sent ones behind tag rewriting. These copies are sent by `l2-output`, so the
+//! destination has to be in layer-2 mode, and rewrites their tags.
 //!
 //! A copy is marked ([`buffer::Flags::MIRRORED`]) and never mirrored again.
 //!
-//! Each copy of a flooded frame is a frame that its port sends: it is mirrored for each port that is a source.
+//! Each copy of a flooded frame is a frame that its port sends: it is mirrored for each port that
+//! is a source.
 //!
-//! Limits: no sampling, no filter. What a loopback interface receives isn't mirrored, and nothing of a BVI at layer 2.
+//! Limits: no sampling, no filter. What a loopback interface receives isn't mirrored, and nothing
+//! of a BVI at layer 2.
 
 mod api;
 mod cli;

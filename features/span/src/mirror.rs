@@ -59,8 +59,8 @@ pub fn targets<'t, const TRACED: bool>(
 /// Prepares a packet of which copies are made.
 #[inline(always)]
 pub fn prepare(b: &mut Buffer) {
-    // Copies share the segments behind the first one. A checksum that is left to the device may be of bytes there, or lie there.
-    // Segmentation makes the checksums of its segments.
+    // Copies share the segments behind the first one. A checksum that is left to the device may be
+    // of bytes there, or lie there. Segmentation makes the checksums of its segments.
     if b.is_chained() && b.flags.has(Flags::CSUM_PARTIAL) && !b.flags.has(Flags::GSO) {
         finish_checksum(b);
     }

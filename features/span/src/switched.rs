@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `span-l2-input`, `span-l2-output`: copies of the frames that a port receives and sends while they are switched.
+//! `span-l2-input`, `span-l2-output`: copies of the frames that a port receives and sends while
+//! they are switched.
 
 use crate::control::{Level, Span};
 use crate::mirror::{SpanTrace, copy, prepare, targets};
@@ -24,8 +25,8 @@ pub type SpanL2Output = SpanL2<true>;
 
 #[derive(Next, Clone, Copy)]
 pub enum To {
-    /// The next feature of a received frame, or the output of the interface. A frame that waits until copies of others have left: this
-    /// node.
+    /// The next feature of a received frame, or the output of the interface. A frame that waits
+    /// until copies of others have left: this node.
     #[dynamic]
     Node(NodeIndex),
     /// A copy.

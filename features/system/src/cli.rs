@@ -92,7 +92,12 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "Frames of packets that wait for nodes, and empty ones, by thread",
         run: graphs::frames,
     },
-    Command { path: "show graph dot", usage: "", help: "The same as `show vlib graphviz'", run: graphs::dot },
+    Command {
+        path: "show graph dot",
+        usage: "",
+        help: "The same as `show vlib graphviz'",
+        run: graphs::dot,
+    },
     Command {
         path: "show threads",
         usage: "",
@@ -132,14 +137,24 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "All feature arcs with their features in order",
         run: lists::features,
     },
-    Command { path: "show plugins", usage: "", help: "Plugins of this program", run: lists::plugins },
+    Command {
+        path: "show plugins",
+        usage: "",
+        help: "Plugins of this program",
+        run: lists::plugins,
+    },
     Command {
         path: "show handoff",
         usage: "",
         help: "Packets handed from thread to thread, and those lost to full rings",
         run: lists::handoff,
     },
-    Command { path: "show frame-queue", usage: "", help: "The same as `show handoff'", run: lists::handoff },
+    Command {
+        path: "show frame-queue",
+        usage: "",
+        help: "The same as `show handoff'",
+        run: lists::handoff,
+    },
     Command {
         path: "show cpu",
         usage: "",
@@ -162,7 +177,11 @@ pub const COMMANDS: &[Command<World>] = &[
         path: "show unix errors",
         usage: "",
         help: "That failed system calls are logged, and where to look",
-        run: |_, _| Ok(machine::instead("Failed system calls aren't counted, but logged: `show logging'.\n")),
+        run: |_, _| {
+            Ok(machine::instead(
+                "Failed system calls aren't counted, but logged: `show logging'.\n",
+            ))
+        },
     },
     Command {
         path: "show fib walk",

@@ -61,8 +61,8 @@ pub fn node(world: &World, word: &str) -> Result<NodeInfo, Error> {
     })
 }
 
-/// Chooses the instruction set of a node's loop; no name: of all nodes that have no choice of their own. Levels are `v1`,
-/// `v3`, `v4`; `default` is the one before any was chosen.
+/// Chooses the instruction set of a node's loop; no name: of all nodes that have no choice of their
+/// own. Levels are `v1`, `v3`, `v4`; `default` is the one before any was chosen.
 ///
 /// # Errors
 /// A node or a level that isn't there; a node without variants.
@@ -75,7 +75,8 @@ pub fn set_variant(world: &World, name: &str, level: &str) -> Result<(), Error> 
     let before = all.get(&name).map(|(before, _)| *before);
     let set = |level| world.set_variant(index, level).map_err(Error::unsupported);
     if level != "default" {
-        let chosen: Level = level.parse().map_err(|e: simd::ParseLevelError| Error::parse(e.to_string()))?;
+        let chosen: Level =
+            level.parse().map_err(|e: simd::ParseLevelError| Error::parse(e.to_string()))?;
         let last = set(Some(chosen))?;
         all.insert(name, (before.unwrap_or(last), chosen));
     } else if let Some(before) = before {
@@ -113,7 +114,8 @@ impl Shared for Variants {
 /// Says which levels were chosen.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     for (name, (_, level)) in world.get::<Variants>().0.lock().expect("no panic inside").iter() {
-        let line = format!("set node variant {}", name.as_deref().map_or("default".into(), cli::quote));
+        let line =
+            format!("set node variant {}", name.as_deref().map_or("default".into(), cli::quote));
         config.push(Phase::FEATURES, format!("{line} {level}"), format!("{line} default"));
     }
 }

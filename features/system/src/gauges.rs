@@ -105,7 +105,8 @@ impl Gauges {
         }
         // Where there are workers, the main thread's few packets don't count.
         let working = if rates.len() > 1 { &rates[1..] } else { &rates[..] };
-        let mean = working.iter().map(|rate| rate.vector).sum::<f64>() / working.len().max(1) as f64;
+        let mean =
+            working.iter().map(|rate| rate.vector).sum::<f64>() / working.len().max(1) as f64;
         self.vector_rate.set(mean as u64);
         self.input_rate.set(input_rate as u64);
 
@@ -150,7 +151,8 @@ impl Collector {
     /// Packets per second that inputs have brought since the last look.
     fn input_rate(&mut self, world: &World) -> f64 {
         let vectors = world.stats.simple(counters::VECTORS);
-        let packets: u64 = world.nodes_by_input(true).iter().map(|node| vectors.sum(node.at())).sum();
+        let packets: u64 =
+            world.nodes_by_input(true).iter().map(|node| vectors.sum(node.at())).sum();
         let now = Instant::now();
         let last = self.last.replace((now, packets));
         let rate = |(at, then): (Instant, u64)| {

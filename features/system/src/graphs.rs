@@ -10,7 +10,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Frames of each thread: one that is in use while its command is answered is one that was forgotten.
+/// Frames of each thread: one that is in use while its command is answered is one that was
+/// forgotten.
 pub fn frames(world: &World, _: &Matches) -> Result<Output, Error> {
     let asked = world.ask(|rt| rt.frames());
     Ok(asked.then(|threads| {
@@ -37,7 +38,8 @@ pub fn table(world: &World, m: &Matches) -> Result<Output, Error> {
         Head,
         Node(NodeIndex),
     }
-    let chosen: Vec<NodeIndex> = only.map_or_else(|| world.node_indices().collect(), |only| vec![only]);
+    let chosen: Vec<NodeIndex> =
+        only.map_or_else(|| world.node_indices().collect(), |only| vec![only]);
     let parts = world.node_indices().map(Part::Read).chain([Part::Head]);
     let parts = parts.chain(chosen.into_iter().map(Part::Node));
     // Read in slices first: what a node follows stands with the others.
@@ -51,7 +53,9 @@ pub fn table(world: &World, m: &Matches) -> Result<Output, Error> {
                     previous.entry(next).or_default().push(node.name.clone());
                 }
             }
-            Part::Head => out.text(|text| *text += &format!("{:<36}{:<44}{}\n", "Name", "Next", "Previous")),
+            Part::Head => {
+                out.text(|text| *text += &format!("{:<36}{:<44}{}\n", "Name", "Next", "Previous"))
+            }
             Part::Node(i) => {
                 let Some(node) = world.node_info(i) else { return Ok(()) };
                 if !wanted.is_empty() && !wanted.iter().any(|kind| is(&node, kind)) {
@@ -65,12 +69,23 @@ pub fn table(world: &World, m: &Matches) -> Result<Output, Error> {
     }))
 }
 
-/// Kinds that VPP names; a node of any that was asked for is shown. `show graph`'s usage has the same words.
-const KINDS: [&str; 9] =
-    ["input", "trace_supported", "drop", "output", "punt", "handoff", "no_free", "polling", "interrupt"];
+/// Kinds that VPP names; a node of any that was asked for is shown. `show graph`'s usage has the
+/// same words.
+const KINDS: [&str; 9] = [
+    "input",
+    "trace_supported",
+    "drop",
+    "output",
+    "punt",
+    "handoff",
+    "no_free",
+    "polling",
+    "interrupt",
+];
 
-/// Returns true if a node is of a kind that VPP names. Traces start at inputs: from there on a packet's trace goes with it.
-/// No node keeps its frame, and it isn't known which node is just changing its mode.
+/// Returns true if a node is of a kind that VPP names. Traces start at inputs: from there on a
+/// packet's trace goes with it. No node keeps its frame, and it isn't known which node is just
+/// changing its mode.
 fn is(node: &NodeInfo, kind: &str) -> bool {
     match kind {
         "drop" => node.is_drop(),
@@ -82,13 +97,21 @@ fn is(node: &NodeInfo, kind: &str) -> bool {
     }
 }
 
-fn write(node: &NodeInfo, index: &HashMap<Arc<str>, NodeIndex>, previous: &[Arc<str>], out: &mut Writer) {
+fn write(
+    node: &NodeInfo,
+    index: &HashMap<Arc<str>, NodeIndex>,
+    previous: &[Arc<str>],
+    out: &mut Writer,
+) {
     out.text(|text| {
-        let mut next: Vec<_> = node.next.iter().filter_map(|name| Some((index.get(name)?, name))).collect();
+        let mut next: Vec<_> =
+            node.next.iter().filter_map(|name| Some((index.get(name)?, name))).collect();
         next.sort_unstable();
         for i in 0..next.len().max(previous.len()).max(1) {
-            let name = if i == 0 { format!("{} [{}]", node.name, node.index) } else { String::new() };
-            let next = next.get(i).map_or_else(String::new, |(index, name)| format!("{name} [{index}]"));
+            let name =
+                if i == 0 { format!("{} [{}]", node.name, node.index) } else { String::new() };
+            let next =
+                next.get(i).map_or_else(String::new, |(index, name)| format!("{name} [{index}]"));
             let previous = previous.get(i).map_or("", |name| name);
             let line = format!("{name:<35} {next:<43} {previous}");
             writeln!(text, "{}", line.trim_end())?;

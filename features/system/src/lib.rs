@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 //! The instance itself: what its threads do, what they count, what it is made of.
 //!
-//! It brings no packet node. One process samples the threads once a second, for the rates that `show runtime` prints;
-//! another keeps the gauges of the stats segment.
+//! It brings no packet node. One process samples the threads once a second, for the rates that
+//! `show runtime` prints; another keeps the gauges of the stats segment.
 //!
 //! - [`control`]: the verbs.
 //! - [`Gauges`]: what control writes into the stats segment now and then.

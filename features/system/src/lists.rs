@@ -14,8 +14,11 @@ pub fn features(world: &World, m: &Matches) -> Result<Output, Error> {
         // Writing to a String can't fail.
         let _ = if verbose { writeln!(text, "[{i:2}] {arc}:") } else { writeln!(text, "{arc}:") };
         for (i, feature) in features.iter().enumerate() {
-            let _ =
-                if verbose { writeln!(text, "  [{i:2}]: {feature}") } else { writeln!(text, "  {feature}") };
+            let _ = if verbose {
+                writeln!(text, "  [{i:2}]: {feature}")
+            } else {
+                writeln!(text, "  {feature}")
+            };
         }
         text.push('\n');
         json.insert(arc.to_string(), features.into());
@@ -25,7 +28,8 @@ pub fn features(world: &World, m: &Matches) -> Result<Output, Error> {
 
 pub fn plugins(world: &World, _: &Matches) -> Result<Output, Error> {
     let version = env!("CARGO_PKG_VERSION");
-    let mut table = Table::new().right("").left("Plugin").min_width(32).left("Version").left("Description");
+    let mut table =
+        Table::new().right("").left("Plugin").min_width(32).left("Version").left("Description");
     let mut json = Vec::new();
     for (i, plugin) in world.plugins().iter().enumerate() {
         let file = format!("{}_plugin.so", plugin.name);
@@ -36,9 +40,15 @@ pub fn plugins(world: &World, _: &Matches) -> Result<Output, Error> {
 }
 
 pub fn handoff(world: &World, _: &Matches) -> Result<Output, Error> {
-    let (handed, lost) = (world.stats.simple(counters::HANDED), world.stats.simple(counters::CONGESTION));
-    let mut table =
-        Table::new().left("From").min_width(16).left("To").min_width(16).right("Packets").right("Congestion");
+    let (handed, lost) =
+        (world.stats.simple(counters::HANDED), world.stats.simple(counters::CONGESTION));
+    let mut table = Table::new()
+        .left("From")
+        .min_width(16)
+        .left("To")
+        .min_width(16)
+        .right("Packets")
+        .right("Congestion");
     let threads = world.thread_list();
     for (i, from) in threads.iter().enumerate() {
         for (j, to) in threads.iter().enumerate().filter(|(j, _)| *j != i) {
@@ -55,10 +65,20 @@ pub fn handoff(world: &World, _: &Matches) -> Result<Output, Error> {
 }
 
 pub fn processes(world: &World, _: &Matches) -> Result<Output, Error> {
-    let mut table =
-        Table::new().left("Name").min_width(32).left("State").min_width(12).right("Suspends").right("Clocks");
+    let mut table = Table::new()
+        .left("Name")
+        .min_width(32)
+        .left("State")
+        .min_width(12)
+        .right("Suspends")
+        .right("Clocks");
     for process in world.processes.list() {
-        table.row([process.name.into(), process.state.into(), process.runs.into(), process.clocks.into()]);
+        table.row([
+            process.name.into(),
+            process.state.into(),
+            process.runs.into(),
+            process.clocks.into(),
+        ]);
     }
     Ok(table.into())
 }

@@ -13,7 +13,8 @@ pub fn cpu(world: &World, _: &Matches) -> Result<Output, Error> {
     let file = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let (model, flags) = (field(&file, "model name"), field(&file, "flags"));
     // Not every kernel tells them.
-    let numbers = ["cpu family", "model", "stepping"].map(|name| field(&file, name).parse::<u32>().ok());
+    let numbers =
+        ["cpu family", "model", "stepping"].map(|name| field(&file, name).parse::<u32>().ok());
     let known = |n: Option<u32>| n.map_or("unknown".to_string(), |n| format!("{n:#x}"));
     let [family, number, stepping] = numbers.map(known);
     let level = world.level().to_string();
@@ -41,7 +42,8 @@ fn field<'a>(file: &'a str, name: &str) -> &'a str {
     line.map_or("", |(_, value)| value.trim())
 }
 
-/// The memory of the buffers: its size, what of it has pages behind it, and what of it buffers have taken so far.
+/// The memory of the buffers: its size, what of it has pages behind it, and what of it buffers have
+/// taken so far.
 pub fn physmem(world: &World, m: &Matches) -> Result<Output, Error> {
     let (region, stats) = (world.pool.region(), world.pool.stats());
     let pages = region.page_kind().to_string();
@@ -76,7 +78,8 @@ pub fn event_logger(_: &World, _: &Matches) -> Result<Output, Error> {
     Ok(Output::both("0 of 0 events in buffer, logger stopped\n".to_string(), json))
 }
 
-/// The answer about something that VPP has to have and Ferrovia hasn't: nothing of it, and where to look.
+/// The answer about something that VPP has to have and Ferrovia hasn't: nothing of it, and where to
+/// look.
 pub fn instead(text: &str) -> Output {
     Output::both(text.to_string(), json!([]))
 }

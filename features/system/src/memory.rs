@@ -41,8 +41,14 @@ pub fn buffers(world: &World, m: &Matches) -> Result<Output, Error> {
             stats.failures.into(),
         ]);
         if !verbose {
-            let numbers =
-                [SLOT_SIZE, DATA_SIZE, stats.limit, stats.limit - stats.carved + depot, cached, used];
+            let numbers = [
+                SLOT_SIZE,
+                DATA_SIZE,
+                stats.limit,
+                stats.limit - stats.carved + depot,
+                cached,
+                used,
+            ];
             let pool = pool_line("default-numa-0", ["0", "0"], numbers.map(|n| n.to_string()));
             return Ok(Output::both(
                 pool_line(POOL, PLACE, NUMBERS.map(String::from)) + &pool,
@@ -63,7 +69,8 @@ const NUMBERS: [&str; 6] = ["Size", "Data Size", "Total", "Avail", "Cached", "Us
 /// A line of VPP's `show buffers`, in the widths of its columns.
 fn pool_line(name: &str, place: [&str; 2], numbers: [String; 6]) -> String {
     let place = place.into_iter().map(|value| centre(value, 6));
-    let numbers = numbers.into_iter().zip([6, 11, 6, 8, 8, 8]).map(|(value, width)| centre(value, width));
+    let numbers =
+        numbers.into_iter().zip([6, 11, 6, 8, 8, 8]).map(|(value, width)| centre(value, width));
     let line = format!("{name:<20}{}", place.chain(numbers).collect::<String>());
     line.trim_end().to_string() + "\n"
 }
@@ -80,7 +87,14 @@ fn holders(shares: &[ShareStats], used: usize) -> Table {
         .right("Refused");
     for s in shares {
         let thread = s.thread.map_or(Cell::new("all", "all"), Cell::from);
-        table.row([s.name.into(), thread, s.held.into(), s.most.into(), s.limit.into(), s.refused.into()]);
+        table.row([
+            s.name.into(),
+            thread,
+            s.held.into(),
+            s.most.into(),
+            s.limit.into(),
+            s.refused.into(),
+        ]);
     }
     let held: usize = shares.iter().map(|s| s.held as usize).sum();
     // Copies that share segments count them once each.
@@ -142,7 +156,9 @@ impl Piece {
         let Self { title, name, pages, total, used } = self;
         let free = msize(total.saturating_sub(*used));
         let (total, used) = (msize(*total), msize(*used));
-        format!("{title}\n  name '{name}', {pages}\n    total: {total}, used: {used}, free: {free}\n")
+        format!(
+            "{title}\n  name '{name}', {pages}\n    total: {total}, used: {used}, free: {free}\n"
+        )
     }
 }
 
@@ -165,7 +181,8 @@ fn main_heap() -> Piece {
     Piece { title: "Thread 0 vpp_main", name: "main heap", pages, total: used + more, used }
 }
 
-/// Shows the areas that are named, or all. `api-segment` and `numa-heaps` don't exist here and are shown only if they are named.
+/// Shows the areas that are named, or all. `api-segment` and `numa-heaps` don't exist here and are
+/// shown only if they are named.
 pub fn memory(world: &World, m: &Matches) -> Result<Output, Error> {
     let asks = |word: &str| m.flag(word);
     let words = ["main-heap", "stats-segment", "api-segment", "numa-heaps", "map"];
@@ -180,8 +197,13 @@ pub fn memory(world: &World, m: &Matches) -> Result<Output, Error> {
         used: (stats.carved * SLOT_SIZE) as u64,
     };
     let (total, used) = world.stats.memory();
-    let segment =
-        Piece { title: "Stats segment", name: "stats segment", pages: "4k pages".into(), total, used };
+    let segment = Piece {
+        title: "Stats segment",
+        name: "stats segment",
+        pages: "4k pages".into(),
+        total,
+        used,
+    };
     let wanted = [
         (main_heap(), asks("main-heap") || asks("map")),
         (segment, asks("stats-segment") || asks("map")),
@@ -190,8 +212,13 @@ pub fn memory(world: &World, m: &Matches) -> Result<Output, Error> {
     let pieces: Vec<Piece> =
         wanted.into_iter().filter(|(_, wanted)| all || *wanted).map(|(piece, _)| piece).collect();
 
-    let mut table =
-        Table::new().left("Memory").min_width(32).right("Size").min_width(10).right("Used").left("Pages");
+    let mut table = Table::new()
+        .left("Memory")
+        .min_width(32)
+        .right("Size")
+        .min_width(10)
+        .right("Used")
+        .left("Pages");
     for Piece { name, pages, total, used, .. } in &pieces {
         table.row([(*name).into(), bytes(*total), bytes(*used), Cell::show(pages)]);
     }
@@ -237,10 +264,12 @@ mod tests {
     #[test]
     fn buffers_stand_where_vpp_has_them() {
         let title = pool_line(POOL, PLACE, NUMBERS.map(String::from));
-        let want = "Pool Name            Index NUMA  Size  Data Size  Total  Avail  Cached   Used\n";
+        let want =
+            "Pool Name            Index NUMA  Size  Data Size  Total  Avail  Cached   Used\n";
         assert_eq!(title, want);
-        let row =
-            |numbers: [usize; 6]| pool_line("default-numa-0", ["0", "0"], numbers.map(|n| n.to_string()));
+        let row = |numbers: [usize; 6]| {
+            pool_line("default-numa-0", ["0", "0"], numbers.map(|n| n.to_string()))
+        };
         assert_eq!(
             row([2496, 2048, 16800, 16290, 0, 510]),
             "default-numa-0         0     0   2496     2048    16800  16290     0      510\n"

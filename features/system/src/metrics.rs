@@ -18,9 +18,14 @@ pub const METRICS: &[Metric] = &[
         s.scalar("/sys/last_update", &[]);
     })
     .unit("seconds"),
-    Metric::gauge("last_clear", &[], "How long the daemon had run when counters were last cleared", |s| {
-        s.scalar("/sys/last_stats_clear", &[]);
-    })
+    Metric::gauge(
+        "last_clear",
+        &[],
+        "How long the daemon had run when counters were last cleared",
+        |s| {
+            s.scalar("/sys/last_stats_clear", &[]);
+        },
+    )
     .unit("seconds"),
     Metric::gauge("workers", &[], "Worker threads", |s| s.scalar("/sys/num_worker_threads", &[])),
     Metric::gauge("input_rate", &[], "Packets per second that inputs brought, of late", |s| {
@@ -47,7 +52,9 @@ pub const METRICS: &[Metric] = &[
     .unit("seconds")
     .thousandths(),
     Metric::counter("node_calls", NODE, "How often a node ran", |s| s.by_node("/sys/node/calls")),
-    Metric::counter("node_vectors", NODE, "Packets that a node got", |s| s.by_node("/sys/node/vectors")),
+    Metric::counter("node_vectors", NODE, "Packets that a node got", |s| {
+        s.by_node("/sys/node/vectors")
+    }),
     Metric::counter("node_clocks", NODE, "Ticks of the time-stamp counter that a node took", |s| {
         s.by_node("/sys/node/clocks");
     }),

@@ -3,8 +3,10 @@
 //!
 //! - `/net/ip4/neighbors`: number of neighbours.
 //! - `/net/ip4/routes/TABLE`: number of routes of a table.
-//! - `/net/ip4/interface-tables`: by interface, the id of the table that its packets are looked up in.
-//! - `/net/interface/admin-up`, `/net/interface/link-up`: 1 or 0; `/net/interface/mtu`: what its link carries.
+//! - `/net/ip4/interface-tables`: by interface, the id of the table that its packets are looked up
+//!   in.
+//! - `/net/interface/admin-up`, `/net/interface/link-up`: 1 or 0; `/net/interface/mtu`: what its
+//!   link carries.
 //! - `/net/interface/link-speed`: kilobits a second; 0 where it isn't known, and of sub-interfaces.
 //! - `/net/nexthop/is-down`: by interface, how many next hops don't answer.
 
@@ -65,7 +67,8 @@ impl ByInterface {
             }
         }
         for (i, of) in values.into_iter().enumerate() {
-            let lanes = [&self.admin_up, &self.link_up, &self.mtu, &self.link_speed, &self.hops_down];
+            let lanes =
+                [&self.admin_up, &self.link_up, &self.mtu, &self.link_speed, &self.hops_down];
             lanes.into_iter().zip(of).for_each(|(lane, value)| lane.set(i, value));
         }
     }
@@ -89,7 +92,13 @@ impl Net {
 
     /// Publishes the tables' numbers of routes, and the table of each interface.
     /// `tables`: index, id, and number of routes; `of`: the index of an interface's.
-    fn update(&self, world: &World, family: &str, tables: &[(u32, u32, usize)], of: fn(&Interface) -> u32) {
+    fn update(
+        &self,
+        world: &World,
+        family: &str,
+        tables: &[(u32, u32, usize)],
+        of: fn(&Interface) -> u32,
+    ) {
         let routes: Vec<_> =
             tables.iter().take(TABLES).map(|(_, id, n)| (id.to_string(), *n as u64)).collect();
         world.stats.set_gauges(&format!("/net/{family}/routes/"), &routes);
@@ -125,7 +134,11 @@ impl Net {
 
 impl Nets {
     pub fn new(world: &World) -> Self {
-        Self { ip4: Net::new(world, "ip4"), ip6: Net::new(world, "ip6"), interfaces: ByInterface::new(world) }
+        Self {
+            ip4: Net::new(world, "ip4"),
+            ip6: Net::new(world, "ip6"),
+            interfaces: ByInterface::new(world),
+        }
     }
 
     pub fn update(&self, world: &World) {

@@ -26,8 +26,13 @@ pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 fn all(world: &World) -> Output {
-    let table =
-        Table::new().right("Index").left("Node").min_width(32).left("Type").left("Variant").right("Next");
+    let table = Table::new()
+        .right("Index")
+        .left("Node")
+        .min_width(32)
+        .left("Type")
+        .left("Variant")
+        .right("Next");
     table.list(world.node_indices(), |world: &World, index, out: &mut Writer| {
         if let Some(node) = world.node_info(index) {
             let variant = node.level.map(Cell::show);
@@ -103,7 +108,8 @@ fn write(
             }
         }
         if !previous.is_empty() {
-            let list: Vec<_> = previous.iter().map(|(name, index)| format!("{name} ({index})")).collect();
+            let list: Vec<_> =
+                previous.iter().map(|(name, index)| format!("{name} ({index})")).collect();
             writeln!(text, "  known previous nodes:\n    {}", list.join(", "))?;
         }
         if !counted.is_empty() {
@@ -127,7 +133,8 @@ fn write(
 }
 
 pub fn variants(world: &World, _: &Matches) -> Result<Output, Error> {
-    let supported: Vec<_> = Level::ALL.into_iter().filter(|l| l.is_supported()).map(Level::name).collect();
+    let supported: Vec<_> =
+        Level::ALL.into_iter().filter(|l| l.is_supported()).map(Level::name).collect();
     let table = Table::new().left("Node").min_width(32).left("Variant").left("Available");
     Ok(table.list(world.node_indices(), move |world: &World, index, out: &mut Writer| {
         if let Some(node) = world.node_info(index)

@@ -91,7 +91,8 @@ impl Window {
 
 impl Sample {
     fn take(world: &World) -> Self {
-        let (calls, vectors) = (world.stats.simple(counters::CALLS), world.stats.simple(counters::VECTORS));
+        let (calls, vectors) =
+            (world.stats.simple(counters::CALLS), world.stats.simple(counters::VECTORS));
         let internal: Vec<_> = world.nodes_by_input(false).iter().map(|n| n.at()).collect();
         let threads = world.thread_list().into_iter().enumerate().map(|(thread, info)| Totals {
             turns: info.turns,

@@ -82,7 +82,8 @@ struct Form {
 }
 
 pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
-    let [max, time, verbose, summary] = ["max", "time", "verbose", "summary"].map(|word| m.flag(word));
+    let [max, time, verbose, summary] =
+        ["max", "time", "verbose", "summary"].map(|word| m.flag(word));
     let form = Form { max, time, verbose, summary };
     let rates = world.get::<Rates>().now(world);
     let threads: Vec<_> = world.thread_list().into_iter().zip(rates).collect();
@@ -90,13 +91,16 @@ pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
     // Nodes, and the processes of control with thread 0.
     let most = nodes().count() + world.processes.list().len();
     let nodes: Vec<NodeIndex> = nodes().collect();
-    let asked = world.ask(|rt| -> Asked { (rt.input_modes().collect(), rt.longest_calls().collect()) });
+    let asked =
+        world.ask(|rt| -> Asked { (rt.input_modes().collect(), rt.longest_calls().collect()) });
     Ok(asked.then(move |answers| {
         let blocks = threads.into_iter().zip(answers).enumerate();
         let parts = blocks.flat_map(move |(id, ((thread, rate), asked))| {
             let begin = Part::Thread(id, thread, rate, asked.unwrap_or_default());
-            // Its nodes are read first: the head says what they did together, and they stand in order.
-            let (read, lines) = (nodes.clone().into_iter().map(Part::Read), (0..most).map(Part::Line));
+            // Its nodes are read first: the head says what they did together, and they stand in
+            // order.
+            let (read, lines) =
+                (nodes.clone().into_iter().map(Part::Read), (0..most).map(Part::Line));
             [begin].into_iter().chain(read).chain([Part::Head]).chain(lines).chain([Part::End])
         });
         let mut now = None;
@@ -150,7 +154,8 @@ impl Block {
     fn new(world: &World, id: usize, thread: ThreadInfo, rate: Rate, asked: Asked) -> Self {
         let lcore = thread.core.or_else(|| crate::threads::processor(&thread)).unwrap_or(0);
         let (seconds, clocks) = world.get::<Since>().elapsed();
-        let counters = [counters::CALLS, counters::VECTORS, counters::CLOCKS].map(|c| world.stats.simple(c));
+        let counters =
+            [counters::CALLS, counters::VECTORS, counters::CLOCKS].map(|c| world.stats.simple(c));
         let (flow, lines) = (Flow::default(), Vec::new());
         Self { id, thread, lcore, seconds, clocks, rate, asked, counters, flow, spent: 0, lines }
     }
@@ -193,7 +198,15 @@ impl Block {
             None => "active",
         };
         let longest = self.asked.1.get(&index).copied().unwrap_or_default();
-        let line = Line { name: node.name.to_string(), state, calls, vectors, suspends: 0, clocks, longest };
+        let line = Line {
+            name: node.name.to_string(),
+            state,
+            calls,
+            vectors,
+            suspends: 0,
+            clocks,
+            longest,
+        };
         if form.verbose || line.ran() {
             self.lines.push(line);
         }
@@ -257,9 +270,15 @@ impl Block {
         }
         let table = Table::new().left("Name").min_width(32);
         if form.max {
-            let table = ["Max Node Clocks", "Vectors at Max", "Max Clocks", "Avg Clocks", "Avg Vectors/Call"]
-                .into_iter()
-                .fold(table, Table::right);
+            let table = [
+                "Max Node Clocks",
+                "Vectors at Max",
+                "Max Clocks",
+                "Avg Clocks",
+                "Avg Vectors/Call",
+            ]
+            .into_iter()
+            .fold(table, Table::right);
             return out.table(&table);
         }
         let table = table

@@ -27,7 +27,8 @@ pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
 /// Entries by name: index, and what they are.
 type Entries = BTreeMap<String, (u32, Kind)>;
 
-/// Gathers the entries whose name holds `part`, in slices: they are shown by name, and lie in the order in which they were made.
+/// Gathers the entries whose name holds `part`, in slices: they are shown by name, and lie in the
+/// order in which they were made.
 struct Gather {
     /// `None` once all are gathered.
     reader: Option<Reader>,
@@ -73,71 +74,88 @@ fn values(world: &World, reader: Reader, found: Entries) -> Output {
     // The row behind those of the threads is control's.
     let threads = world.threads();
     let writer = move |row: usize| if row == threads { Cell::from("control") } else { row.into() };
-    Output::record([Part::Head].into_iter().chain(parts), move |_: &World, part, out: &mut Writer| {
-        let none = || Cell::from("");
-        let named = || Cell::from(name.as_str());
-        match part {
-            Part::Head => {
-                out.text(|text| *text += &format!("epoch {epoch}, {entries} entries\n"));
-                let table = Table::new().left("Name").min_width(32).right("Thread").right("Index");
-                out.table(&table.right("Value").right("Bytes"));
-                out.field("epoch", epoch);
-                out.object_in("stats");
-            }
-            Part::Scalar(name, value) => {
-                out.text_row(|| [Cell::from(name.as_str()), none(), none(), Cell::show(&value), none()]);
-                out.field(&name, value);
-            }
-            Part::Vector(of) => {
-                out.array(&of);
-                name = of;
-            }
-            Part::Thread => out.array_in(),
-            Part::Simple(thread, i, n) => {
-                if n != 0 {
-                    out.text_row(|| [named(), writer(thread), i.into(), n.into(), none()]);
+    Output::record(
+        [Part::Head].into_iter().chain(parts),
+        move |_: &World, part, out: &mut Writer| {
+            let none = || Cell::from("");
+            let named = || Cell::from(name.as_str());
+            match part {
+                Part::Head => {
+                    out.text(|text| *text += &format!("epoch {epoch}, {entries} entries\n"));
+                    let table =
+                        Table::new().left("Name").min_width(32).right("Thread").right("Index");
+                    out.table(&table.right("Value").right("Bytes"));
+                    out.field("epoch", epoch);
+                    out.object_in("stats");
                 }
-                out.value(|| n);
-            }
-            Part::Combined(thread, i, (packets, bytes)) => {
-                if (packets, bytes) != (0, 0) {
-                    out.text_row(|| [named(), writer(thread), i.into(), packets.into(), bytes.into()]);
+                Part::Scalar(name, value) => {
+                    out.text_row(|| {
+                        [Cell::from(name.as_str()), none(), none(), Cell::show(&value), none()]
+                    });
+                    out.field(&name, value);
                 }
-                out.value(|| json!({ "packets": packets, "bytes": bytes }));
-            }
-            Part::Name(i, text) => {
-                out.text_row(|| [named(), none(), i.into(), text.as_str().into(), none()]);
-                out.value(|| text);
-            }
-            Part::Histogram(name, rows) => {
-                for (thread, row) in rows.iter().enumerate() {
-                    let bins = row.get(1..).unwrap_or_default();
-                    for (i, n) in bins.iter().enumerate().filter(|(_, n)| **n != 0) {
-                        let values = values_of_bin(row[0], i, bins.len());
-                        let named = Cell::from(name.as_str());
-                        out.text_row(|| [named, thread.into(), values.into(), (*n).into(), none()]);
+                Part::Vector(of) => {
+                    out.array(&of);
+                    name = of;
+                }
+                Part::Thread => out.array_in(),
+                Part::Simple(thread, i, n) => {
+                    if n != 0 {
+                        out.text_row(|| [named(), writer(thread), i.into(), n.into(), none()]);
                     }
+                    out.value(|| n);
                 }
-                let row = |r: &Vec<u64>| json!({ "min_exp": r.first(), "bins": r.get(1..) });
-                out.field(&name, rows.iter().map(row).collect::<Json>());
-            }
-            Part::Ring(name, rows) => {
-                for (thread, row) in rows.iter().enumerate() {
-                    let cells =
-                        || [Cell::from(name.as_str()), writer(thread), none(), row.sequence.into(), none()];
-                    out.text_row(cells);
+                Part::Combined(thread, i, (packets, bytes)) => {
+                    if (packets, bytes) != (0, 0) {
+                        out.text_row(|| {
+                            [named(), writer(thread), i.into(), packets.into(), bytes.into()]
+                        });
+                    }
+                    out.value(|| json!({ "packets": packets, "bytes": bytes }));
                 }
-                let row =
-                    |r: &RingRow| json!({ "sequence": r.sequence, "entries": r.entries, "schema": r.schema });
-                out.field(&name, rows.iter().map(row).collect::<Json>());
+                Part::Name(i, text) => {
+                    out.text_row(|| [named(), none(), i.into(), text.as_str().into(), none()]);
+                    out.value(|| text);
+                }
+                Part::Histogram(name, rows) => {
+                    for (thread, row) in rows.iter().enumerate() {
+                        let bins = row.get(1..).unwrap_or_default();
+                        for (i, n) in bins.iter().enumerate().filter(|(_, n)| **n != 0) {
+                            let values = values_of_bin(row[0], i, bins.len());
+                            let named = Cell::from(name.as_str());
+                            out.text_row(|| {
+                                [named, thread.into(), values.into(), (*n).into(), none()]
+                            });
+                        }
+                    }
+                    let row = |r: &Vec<u64>| json!({ "min_exp": r.first(), "bins": r.get(1..) });
+                    out.field(&name, rows.iter().map(row).collect::<Json>());
+                }
+                Part::Ring(name, rows) => {
+                    for (thread, row) in rows.iter().enumerate() {
+                        let cells = || {
+                            [
+                                Cell::from(name.as_str()),
+                                writer(thread),
+                                none(),
+                                row.sequence.into(),
+                                none(),
+                            ]
+                        };
+                        out.text_row(cells);
+                    }
+                    let row = |r: &RingRow| json!({ "sequence": r.sequence, "entries": r.entries, "schema": r.schema });
+                    out.field(&name, rows.iter().map(row).collect::<Json>());
+                }
+                Part::End => out.end(),
             }
-            Part::End => out.end(),
-        }
-        Ok(())
-    })
+            Ok(())
+        },
+    )
 }
 
-/// The values that bin `i` of `bins` counts: those with this highest power of two, and in the first and last bin all below or above.
+/// The values that bin `i` of `bins` counts: those with this highest power of two, and in the first
+/// and last bin all below or above.
 fn values_of_bin(lowest: u64, i: usize, bins: usize) -> String {
     let exponent = lowest.saturating_add(i as u64);
     match i {

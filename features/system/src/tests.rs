@@ -3,8 +3,8 @@ use crate::PLUGIN;
 use buffer::Buffer;
 use graph::drive::Bench;
 use graph::{
-    ArcDef, Build, Cx, Feature, Input, InputMode, Next, Node, NodeDef, Plugin, ThreadIndex, ThreadPlan,
-    Threads, World, WorldConfig,
+    ArcDef, Build, Cx, Feature, Input, InputMode, Next, Node, NodeDef, Plugin, ThreadIndex,
+    ThreadPlan, Threads, World, WorldConfig,
 };
 use testkit::golden;
 
@@ -133,12 +133,14 @@ fn masked(text: &str) -> String {
 #[test]
 fn every_show_has_a_form_for_programs() {
     let mut bench = bench();
-    let lines: Vec<_> = PLUGIN.cli.iter().map(|c| c.path).filter(|path| path.starts_with("show")).collect();
+    let lines: Vec<_> =
+        PLUGIN.cli.iter().map(|c| c.path).filter(|path| path.starts_with("show")).collect();
     assert!(lines.len() > 12);
     for line in lines {
         assert!(!run(&mut bench, line).is_empty(), "{line}");
         let json = run(&mut bench, &format!("{line} -j"));
-        let value: serde_json::Value = serde_json::from_str(&json).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let value: serde_json::Value =
+            serde_json::from_str(&json).unwrap_or_else(|e| panic!("{line}: {e}"));
         assert!(value.is_array() || value.is_object(), "{line}: {json}");
         assert!(value.get("text").is_none(), "{line} has only text");
     }
@@ -162,12 +164,18 @@ fn runtime(bench: &mut Bench) -> String {
 fn runtime_shows_what_ran_and_starts_again() {
     let mut bench = bench();
     golden!("runtime", runtime(&mut bench));
-    let json: serde_json::Value = serde_json::from_str(&run(&mut bench, "show runtime -j")).expect("valid");
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&mut bench, "show runtime -j")).expect("valid");
     let sink = json[0]["nodes"].as_array().expect("a list").iter().find(|n| n["name"] == "sink-tx");
     let sink = sink.expect("it ran");
-    assert_eq!((&sink["vectors"], &sink["calls"], &sink["state"]), (&2.into(), &1.into(), &"active".into()));
+    assert_eq!(
+        (&sink["vectors"], &sink["calls"], &sink["state"]),
+        (&2.into(), &1.into(), &"active".into())
+    );
     assert!(sink["clocks"].as_u64() > Some(0));
-    assert!(json[0]["drop"].as_f64() > Some(0.0) && json[0]["out"].as_f64() > json[0]["drop"].as_f64());
+    assert!(
+        json[0]["drop"].as_f64() > Some(0.0) && json[0]["out"].as_f64() > json[0]["drop"].as_f64()
+    );
     run(&mut bench, "clear runtime");
     assert!(!runtime(&mut bench).contains("sink-tx"));
     assert!(run(&mut bench, "show runtime verbose").contains("sink-tx"));
@@ -213,7 +221,8 @@ fn errors_of_each_thread() {
         serde_json::from_str(&run(&mut bench, "show errors verbose -j")).expect("JSON");
     let all = json.as_array().expect("a list");
     for thread in [0.into(), serde_json::Value::Null] {
-        let two = all.iter().find(|e| e["thread"] == thread && e["reason"] == "the first byte is a two");
+        let two =
+            all.iter().find(|e| e["thread"] == thread && e["reason"] == "the first byte is a two");
         let two = two.unwrap_or_else(|| panic!("{thread}: {json}"));
         assert_eq!(
             (&two["count"], &two["node"], &two["severity"]),
@@ -233,7 +242,10 @@ fn times_are_nanoseconds() {
     let (clocks, time) =
         (value(&run(&mut bench, "show runtime")), value(&run(&mut bench, "show runtime time")));
     let nanoseconds = clocks * 1e9 / simd::tsc_hz() as f64;
-    assert!((time / nanoseconds - 1.0).abs() < 0.02, "{clocks} clocks are {nanoseconds} ns, not {time}");
+    assert!(
+        (time / nanoseconds - 1.0).abs() < 0.02,
+        "{clocks} clocks are {nanoseconds} ns, not {time}"
+    );
 }
 
 #[test]
@@ -249,7 +261,8 @@ fn longest_calls_are_kept_until_they_are_cleared() {
     assert!(most > 0.0 && max == average && (most / max / 3.0 - 1.0).abs() < 0.02, "{line}");
     run(&mut bench, "clear runtime");
     let text = run(&mut bench, "show runtime max verbose");
-    let line = text.lines().find(|line| line.starts_with("sort")).expect("all are shown").to_string();
+    let line =
+        text.lines().find(|line| line.starts_with("sort")).expect("all are shown").to_string();
     assert_eq!(
         line.split_whitespace().collect::<Vec<_>>(),
         ["sort", "0.00e0", "0", "0.00e0", "0.00e0", "0.00"]
@@ -259,11 +272,13 @@ fn longest_calls_are_kept_until_they_are_cleared() {
 #[test]
 fn what_vpp_is_asked_for_has_an_answer() {
     let mut bench = bench();
-    let cpu: serde_json::Value = serde_json::from_str(&run(&mut bench, "show cpu -j")).expect("JSON");
+    let cpu: serde_json::Value =
+        serde_json::from_str(&run(&mut bench, "show cpu -j")).expect("JSON");
     assert_eq!(cpu["base_frequency_hz"], simd::tsc_hz());
     assert!(cpu["model_name"].as_str().is_some_and(|name| !name.is_empty()));
     assert!(cpu["flags"].as_array().is_some_and(|flags| flags.contains(&"sse2".into())));
-    let memory: serde_json::Value = serde_json::from_str(&run(&mut bench, "show physmem -j")).expect("JSON");
+    let memory: serde_json::Value =
+        serde_json::from_str(&run(&mut bench, "show physmem -j")).expect("JSON");
     assert_eq!(memory[0]["bytes"], bench.world.pool.region().len());
     let number = |key: &str| memory[0][key].as_u64().unwrap_or_else(|| panic!("{memory}"));
     // Pages are committed as buffers are taken.
@@ -271,12 +286,18 @@ fn what_vpp_is_asked_for_has_an_answer() {
     assert!(0 < number("committed") && number("committed") <= number("bytes"), "{memory}");
     let text = run(&mut bench, "show physmem");
     let pages = bench.world.pool.region().page_kind().to_string();
-    assert!(text.starts_with("default-numa-0: size ") && text.ends_with(&format!(", {pages}\n")), "{text}");
+    assert!(
+        text.starts_with("default-numa-0: size ") && text.ends_with(&format!(", {pages}\n")),
+        "{text}"
+    );
     assert!(!text.contains("4096"), "pages aren't all of that size: {text}");
     let base = format!("{:#x}-", bench.world.pool.region().base().addr().get());
     for words in ["verbose", "detail", "map", "verbose map"] {
         let text = run(&mut bench, &format!("show physmem {words}"));
-        assert!(text.lines().nth(1).is_some_and(|line| line.trim().starts_with(&base)), "{words}: {text}");
+        assert!(
+            text.lines().nth(1).is_some_and(|line| line.trim().starts_with(&base)),
+            "{words}: {text}"
+        );
     }
     let text = run(&mut bench, "show cpu");
     let first: Vec<_> = text.lines().filter_map(|line| Some(line.split_once(':')?.0)).collect();
@@ -297,14 +318,19 @@ fn nodes_of_a_kind() {
     let mut names = |line: &str| -> Vec<String> {
         let json: serde_json::Value =
             serde_json::from_str(&run(&mut bench, &format!("{line} -j"))).expect("JSON");
-        json.as_array().expect("a list").iter().filter_map(|n| n["name"].as_str().map(String::from)).collect()
+        json.as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|n| n["name"].as_str().map(String::from))
+            .collect()
     };
     assert_eq!(names("show graph node input"), ["source"]);
     assert_eq!(names("show graph trace_supported"), ["source"]);
     assert_eq!(names("show graph node want_arcs output"), ["sink-tx"]);
     assert_eq!(names("show graph drop"), ["error-drop"]);
     // Of any of the kinds.
-    let several = names("show graph node want_arcs input drop output punt handoff no_free polling interrupt");
+    let several =
+        names("show graph node want_arcs input drop output punt handoff no_free polling interrupt");
     for name in ["source", "error-drop", "sink-tx"] {
         assert!(several.iter().any(|n| n == name), "{several:?}");
     }
@@ -318,8 +344,10 @@ fn nodes_are_found_by_name_and_by_index() {
     let mut bench = bench();
     run(&mut bench, "set node variant default v1");
     let by_name = run(&mut bench, "show node sort");
-    let only_v1: Vec<_> =
-        by_name.lines().filter(|line| !line.contains("x86-64-v3") && !line.contains("x86-64-v4")).collect();
+    let only_v1: Vec<_> = by_name
+        .lines()
+        .filter(|line| !line.contains("x86-64-v3") && !line.contains("x86-64-v4"))
+        .collect();
     golden!("node", only_v1.join("\n"));
     let index = bench.index("sort");
     assert_eq!(run(&mut bench, &format!("show node index {index}")), by_name);
@@ -337,13 +365,24 @@ fn variants_are_chosen_by_word() {
         run(&mut bench, &format!("set node variant {line}"));
     }
     let text = run(&mut bench, "show node variants");
-    let of =
-        |node: &str| text.lines().find(|l| l.starts_with(node)).and_then(|l| l.split_whitespace().nth(1));
+    let of = |node: &str| {
+        text.lines().find(|l| l.starts_with(node)).and_then(|l| l.split_whitespace().nth(1))
+    };
     assert_eq!((of("sort"), of("sink-tx")), (Some(highest.name()), Some("v1")));
     assert!(
-        bench.cli("set node variant source v1").expect_err("an input").to_string().contains("no variants")
+        bench
+            .cli("set node variant source v1")
+            .expect_err("an input")
+            .to_string()
+            .contains("no variants")
     );
-    assert!(bench.cli("set node variant sort v2").expect_err("no such level").to_string().contains("v3"));
+    assert!(
+        bench
+            .cli("set node variant sort v2")
+            .expect_err("no such level")
+            .to_string()
+            .contains("v3")
+    );
 }
 
 #[test]
@@ -357,7 +396,9 @@ fn lists() {
     assert_eq!(run(&mut bench, "show buffers detail"), run(&mut bench, "show buffers verbose"));
     let text = run(&mut bench, "show processes");
     assert!(
-        text.lines().nth(1).is_some_and(|l| l.starts_with("rates-process") && l.contains("any wait")),
+        text.lines()
+            .nth(1)
+            .is_some_and(|l| l.starts_with("rates-process") && l.contains("any wait")),
         "{text}"
     );
     assert_eq!(run(&mut bench, "show handoff").lines().count(), 1, "one thread hands nothing over");
@@ -368,15 +409,21 @@ fn lists() {
 fn memory_is_shown_by_vpps_words() {
     let mut bench = bench();
     let heap = ["Thread 0 vpp_main", "  name 'main heap', "];
-    for line in
-        ["show memory", "show memory verbose", "show memory main-heap", "show memory main-heap verbose"]
-    {
+    for line in [
+        "show memory",
+        "show memory verbose",
+        "show memory main-heap",
+        "show memory main-heap verbose",
+    ] {
         let text = run(&mut bench, line);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0] == heap[0] && lines[1].starts_with(heap[1]), "{line}: {text}");
         // Its figures are sizes, in this order.
-        let figures: Vec<_> =
-            lines[2].trim_start().split(", ").map(|f| f.split_once(": ").expect("a name")).collect();
+        let figures: Vec<_> = lines[2]
+            .trim_start()
+            .split(", ")
+            .map(|f| f.split_once(": ").expect("a name"))
+            .collect();
         assert_eq!(
             figures.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
             ["total", "used", "free"],
@@ -394,7 +441,10 @@ fn memory_is_shown_by_vpps_words() {
         assert_eq!(text.contains("\nProcess  "), !line.ends_with("main-heap"), "{text}");
     }
     let text = run(&mut bench, "show memory stats-segment");
-    assert!(text.starts_with("Stats segment\n  name 'stats segment', 4k pages\n    total: "), "{text}");
+    assert!(
+        text.starts_with("Stats segment\n  name 'stats segment', 4k pages\n    total: "),
+        "{text}"
+    );
     assert_eq!(text.lines().count(), 3);
     let none = "API segment\n  none: the binary API has its sockets only\n";
     assert_eq!(run(&mut bench, "show memory api-segment"), none);
@@ -431,8 +481,9 @@ fn threads_that_run_have_a_kernel_side() {
 fn the_stats_segment_says_what_show_says() {
     let mut bench = bench();
     let reader = stats::Reader::new(&bench.world.stats).expect("a segment");
-    let total =
-        |name: &str| reader.get(name).expect("readable").unwrap_or_else(|| panic!("no {name}")).total();
+    let total = |name: &str| {
+        reader.get(name).expect("readable").unwrap_or_else(|| panic!("no {name}")).total()
+    };
     assert_eq!((total("/err/sort/seen"), total("/err/sort/two")), (1, 1));
     assert_eq!((total("/nodes/sort/vectors"), total("/nodes/sort/calls")), (3, 1));
     assert_eq!((total("/nodes/sort/suspends"), total("/sys/num_worker_threads")), (0, 0));
@@ -449,13 +500,19 @@ fn the_stats_segment_says_what_show_says() {
     bench.settle();
     assert!(total("/sys/heartbeat") == 2 && total("/sys/last_update") >= 11);
     let text = run(&mut bench, "show statistics segment /err/sort verbose");
-    let lines: Vec<_> = text.lines().skip(2).map(|l| l.split_whitespace().collect::<Vec<_>>()).collect();
-    assert_eq!(lines, [["/err/sort/seen", "0", "0", "1"], ["/err/sort/two", "0", "0", "1"]], "{text}");
+    let lines: Vec<_> =
+        text.lines().skip(2).map(|l| l.split_whitespace().collect::<Vec<_>>()).collect();
+    assert_eq!(
+        lines,
+        [["/err/sort/seen", "0", "0", "1"], ["/err/sort/two", "0", "0", "1"]],
+        "{text}"
+    );
     let ours = bench.world.stats.simple("/net/own");
     ours.start(0);
     ours.control().add(0, 7);
     let text = run(&mut bench, "show statistics segment /net/own verbose");
-    let last: Vec<_> = text.lines().last().map(|l| l.split_whitespace().collect()).unwrap_or_default();
+    let last: Vec<_> =
+        text.lines().last().map(|l| l.split_whitespace().collect()).unwrap_or_default();
     assert_eq!(last, ["/net/own", "control", "0", "7"], "{text}");
     run(&mut bench, "clear errors");
     assert_eq!((total("/err/sort/seen"), total("/nodes/sort/vectors")), (0, 3));
@@ -469,8 +526,9 @@ fn no_frame_stays_in_use_when_an_interface_is_made() {
     let before = run(&mut bench, "show vlib frame-allocation -j");
     let rows: serde_json::Value = serde_json::from_str(&before).expect("JSON");
     let row = &rows.as_array().expect("a table")[0];
-    let number =
-        |key: &str| row.as_object().and_then(|r| r.get(key)?.as_u64()).unwrap_or_else(|| panic!("{rows}"));
+    let number = |key: &str| {
+        row.as_object().and_then(|r| r.get(key)?.as_u64()).unwrap_or_else(|| panic!("{rows}"))
+    };
     assert_eq!((number("thread"), number("size")), (0, size_of::<buffer::Frame>() as u64));
     assert!(number("free") > 0);
     bench.settle();
@@ -485,7 +543,8 @@ fn bins_of_a_histogram_are_shown_by_their_exponents() {
     let histogram = bench.world.stats.histogram("/test/sizes", 4, 4).expect("room");
     [0, 31, 32, 63, 128, u64::MAX].into_iter().for_each(|value| histogram.count(0, value));
     let text = run(&mut bench, "show statistics segment /test/sizes verbose");
-    let lines: Vec<_> = text.lines().skip(2).map(|l| l.split_whitespace().collect::<Vec<_>>()).collect();
+    let lines: Vec<_> =
+        text.lines().skip(2).map(|l| l.split_whitespace().collect::<Vec<_>>()).collect();
     let want = [
         ["/test/sizes", "0", "<2^5", "2"],
         ["/test/sizes", "0", "2^5", "2"],

@@ -197,7 +197,11 @@ mod tests {
             state: "running",
             ..main.clone()
         };
-        let long = ThreadPlace { id: 2, name: "a-name-of-thirty-two-characters-".into(), ..worker.clone() };
+        let long = ThreadPlace {
+            id: 2,
+            name: "a-name-of-thirty-two-characters-".into(),
+            ..worker.clone()
+        };
         let waiting = ThreadPlace {
             tid: 0,
             scheduled: None,

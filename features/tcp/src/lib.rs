@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! TCP, as far as a router without connections speaks it: a request for one is reset at once (RFC 9293 3.5.2).
+//! TCP, as far as a router without connections speaks it: a request for one is reset at once (RFC
+//! 9293 3.5.2).
 //!
 //! ```text
 //! ip4-local → tcp4-reset → ip4-lookup
 //! ```
 //!
-//! IPv6 has the same, from the same source. Segments come here as long as nobody else takes the protocol, or the port: see
-//! [`ip::register_otherwise`]. Resets share the rate limit of ICMP errors, as they say the same.
+//! IPv6 has the same, from the same source. Segments come here as long as nobody else takes the
+//! protocol, or the port: see [`ip::register_otherwise`]. Resets share the rate limit of ICMP
+//! errors, as they say the same.
 
 mod reset;
 #[cfg(test)]

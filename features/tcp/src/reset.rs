@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `tcp4-reset`, `tcp6-reset`: turns a segment to a port without a listener into its reset, in place.
+//! `tcp4-reset`, `tcp6-reset`: turns a segment to a port without a listener into its reset, in
+//! place.
 
 use buffer::{Buffer, Cache, Flags};
 use graph::{Build, Cx, Next, Node, ThreadIndex, World};
@@ -10,7 +11,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use wire::checksum::Sum;
 use wire::{
-    Header, Ip4, Ip6, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, TcpFlags, TcpHeader, U16, U32, UpperLayer,
+    Header, Ip4, Ip6, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, TcpFlags, TcpHeader, U16, U32,
+    UpperLayer,
 };
 
 /// Bytes of a reset behind its IP header.
@@ -48,7 +50,8 @@ impl Tcp for Ip6 {
     }
 }
 
-/// Reset that answers a segment (RFC 9293 3.5.2, group 1), whose data, its SYN and FIN counted, has `len` bytes.
+/// Reset that answers a segment (RFC 9293 3.5.2, group 1), whose data, its SYN and FIN counted, has
+/// `len` bytes.
 #[inline(always)]
 fn reset(segment: &TcpHeader, len: u32) -> TcpHeader {
     let mut reset = TcpHeader {
@@ -107,7 +110,9 @@ impl<F: Tcp> Reset<F> {
     fn answer<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let Some(&ip) = F::Header::view(b.data()) else { return To::TooShort };
         let Ok(upper) = UpperLayer::of::<F>(b.data()) else { return To::TooShort };
-        let Some(&segment) = TcpHeader::view_at(b.data(), upper.offset) else { return To::TooShort };
+        let Some(&segment) = TcpHeader::view_at(b.data(), upper.offset) else {
+            return To::TooShort;
+        };
         let header_len = segment.header_len();
         if header_len < TcpHeader::LEN || header_len > upper.payload_len() {
             return To::TooShort;
@@ -116,7 +121,8 @@ impl<F: Tcp> Reset<F> {
             return To::IsReset;
         }
         let own = self.addresses.of(b.rx_if, cx.turn);
-        if F::is_group(ip.dst(), own) || b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST)) {
+        if F::is_group(ip.dst(), own) || b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST))
+        {
             return To::Broadcast;
         }
         if !F::is_host(ip.src(), own) {
@@ -125,7 +131,8 @@ impl<F: Tcp> Reset<F> {
         if !self.bucket.take(cx.now(), self.state.limit(cx.turn)) {
             return To::RateLimited;
         }
-        let counted = [TcpFlags::SYN, TcpFlags::FIN].iter().filter(|f| segment.flags.contains(**f)).count();
+        let counted =
+            [TcpFlags::SYN, TcpFlags::FIN].iter().filter(|f| segment.flags.contains(**f)).count();
         let len = (upper.payload_len() - header_len + counted) as u32;
         let table = b.flags.has(Flags::LOCAL).then(|| b.scratch::<IpMeta>().fib);
         put::<F>(b, <F as Tcp>::header(ip.dst(), ip.src()), reset(&segment, len), cx.cache());
@@ -148,7 +155,8 @@ fn put<F: Tcp>(b: &mut Buffer, ip: F::Header, tcp: TcpHeader, cache: &mut Cache)
     if let Some(slot) = TcpHeader::view_at_mut(&mut bytes, F::HEADER_LEN) {
         *slot = tcp;
     }
-    let sum = ip.pseudo_sum(IpProtocol::TCP, LEN.into()) + Sum::of(&bytes[F::HEADER_LEN..][..TcpHeader::LEN]);
+    let sum = ip.pseudo_sum(IpProtocol::TCP, LEN.into())
+        + Sum::of(&bytes[F::HEADER_LEN..][..TcpHeader::LEN]);
     if let Some(slot) = TcpHeader::view_at_mut(&mut bytes, F::HEADER_LEN) {
         slot.checksum = U16::new(sum.finish());
     }

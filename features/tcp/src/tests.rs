@@ -8,7 +8,8 @@ use testkit::pkt::{self, Packet};
 use wire::l4::{self, Verdict};
 use wire::{Header, Ipv4Header, MacAddr, TcpFlags, TcpHeader, UpperLayer};
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
 const T0: SwIfIndex = SwIfIndex(1);
 
 fn bench() -> Bench {
@@ -98,7 +99,10 @@ fn resets_strays_and_groups_get_none() {
     ] {
         let before = bench.count(node, reason);
         let out = bench.node(node, &[segment], |b| b.rx_if = T0.0);
-        assert!(out[0].reason.is_some() && bench.count(node, reason) == before + 1, "{reason}: {out:?}");
+        assert!(
+            out[0].reason.is_some() && bench.count(node, reason) == before + 1,
+            "{reason}: {out:?}"
+        );
     }
 }
 
@@ -108,5 +112,8 @@ fn not_more_than_icmp_errors() {
     bench.cli("set ip icmp error-rate 10 burst 5").expect("set");
     let [(_, segment), _] = segments(|p| p.segment(TcpFlags::SYN, 1, 0));
     bench.node("tcp4-reset", &vec![segment; 20], |b| b.rx_if = T0.0);
-    assert_eq!((bench.count("tcp4-reset", "rst_sent"), bench.count("tcp4-reset", "rate_limited")), (5, 15));
+    assert_eq!(
+        (bench.count("tcp4-reset", "rst_sent"), bench.count("tcp4-reset", "rate_limited")),
+        (5, 15)
+    );
 }

@@ -42,7 +42,12 @@ fn show(w: &World, _: &Matches) -> Result<Output> {
     let table = Table::new().left("interface").left("peer").left("next hop").right("table");
     Ok(table.list(w.get::<Teib>().list(), |w: &World, (sw_if, peer, to), out: &mut Writer| {
         let name = w.get::<Interfaces>().name(sw_if);
-        out.row([name.into(), peer.to_string().into(), to.nexthop.to_string().into(), to.table.into()]);
+        out.row([
+            name.into(),
+            peer.to_string().into(),
+            to.nexthop.to_string().into(),
+            to.table.into(),
+        ]);
         Ok(())
     }))
 }

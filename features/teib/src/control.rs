@@ -86,7 +86,8 @@ impl Teib {
         self.entries().range(of_interface(sw_if)).map(|((_, peer), _)| *peer).collect()
     }
 
-    /// Calls `f` for every entry that is added and, in advance, for every one that is removed. An error refuses an entry.
+    /// Calls `f` for every entry that is added and, in advance, for every one that is removed. An
+    /// error refuses an entry.
     pub fn subscribe(&self, f: impl Fn(&World, TeibEvent) -> Result<()> + Send + Sync + 'static) {
         self.subscribers.lock().expect("no panic inside").push(Arc::new(f));
     }
@@ -99,8 +100,8 @@ impl Teib {
     /// Says where a peer is. On a multipoint interface the peer gets a host route.
     ///
     /// # Errors
-    /// Something that isn't there (interface −2, table −3); addresses that are none of one host (−7); a peer that is known (−81); what a subscriber
-    /// says.
+    /// Something that isn't there (interface −2, table −3); addresses that are none of one host
+    /// (−7); a peer that is known (−81); what a subscriber says.
     pub fn add(&self, world: &World, sw_if: SwIfIndex, peer: IpAddr, to: Endpoint) -> Result<()> {
         world.get::<Interfaces>().check(sw_if)?;
         for address in [peer, to.nexthop] {
@@ -116,8 +117,10 @@ impl Teib {
         }
         if self.entries().contains_key(&(sw_if, peer)) {
             let name = world.get::<Interfaces>().name(sw_if);
-            return Err(Error::failed(format!("{peer} on {name} is known already: delete it first"))
-                .retval(retval::VALUE_EXIST));
+            return Err(Error::failed(format!(
+                "{peer} on {name} is known already: delete it first"
+            ))
+            .retval(retval::VALUE_EXIST));
         }
         self.tell(world, TeibEvent { sw_if, peer, to, added: true })?;
         let route = add_route(world, sw_if, peer);
@@ -134,9 +137,8 @@ impl Teib {
         world.get::<Interfaces>().check(sw_if)?;
         if !self.take(world, sw_if, peer) {
             let name = world.get::<Interfaces>().name(sw_if);
-            return Err(
-                Error::not_found(format!("{peer} on {name} isn't known")).retval(retval::NO_SUCH_ENTRY)
-            );
+            return Err(Error::not_found(format!("{peer} on {name} isn't known"))
+                .retval(retval::NO_SUCH_ENTRY));
         }
         world.note_config_change();
         Ok(())
@@ -194,7 +196,13 @@ fn add_route(world: &World, sw_if: SwIfIndex, peer: IpAddr) -> Option<TableIndex
 }
 
 /// Adds or removes a host route. Returns whether that could be done.
-fn set_route(world: &World, table: TableIndex, sw_if: SwIfIndex, peer: IpAddr, wanted: bool) -> bool {
+fn set_route(
+    world: &World,
+    table: TableIndex,
+    sw_if: SwIfIndex,
+    peer: IpAddr,
+    wanted: bool,
+) -> bool {
     match peer {
         IpAddr::V4(host) => set_route_of::<Ip4>(world, table, sw_if, host, wanted),
         IpAddr::V6(host) => set_route_of::<Ip6>(world, table, sw_if, host, wanted),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! The tunnel endpoint information base: for interfaces with several far ends, such as multipoint tunnels, at which underlay
-//! address an overlay peer is (RFC 2332's job, by hand or by a client).
+//! The tunnel endpoint information base: for interfaces with several far ends, such as multipoint
+//! tunnels, at which underlay address an overlay peer is (RFC 2332's job, by hand or by a client).
 //!
-//! A peer of a multipoint interface gets a host route by that interface. The tunnel hears of it ([`Teib::subscribe`]) and knows from then on
-//! where packets to the peer go, and from where they may come.
+//! A peer of a multipoint interface gets a host route by that interface. The tunnel hears of it
+//! ([`Teib::subscribe`]) and knows from then on where packets to the peer go, and from where they
+//! may come.
 
 mod api;
 mod cli;

@@ -31,7 +31,8 @@ fn peers_are_kept_told_and_go_with_their_interface() {
     let shown = bench.cli("show teib").expect("shown");
     assert!(shown.contains("loop0      10.0.0.9       2001:db8::9      7"), "{shown}");
     assert!(bench.cli("show teib -j").expect("shown").contains("192.0.2.1"));
-    let lines = || bench.world.running_config().into_iter().map(|l| l.text).filter(|l| l.contains("teib"));
+    let lines =
+        || bench.world.running_config().into_iter().map(|l| l.text).filter(|l| l.contains("teib"));
     let want = [
         "create teib loop0 peer 10.0.0.9 nh 2001:db8::9 nh-table-id 7",
         "create teib loop0 peer 2001:db8:5::1 nh 192.0.2.1",
@@ -70,7 +71,10 @@ fn the_same_by_messages() {
         Err(-2)
     );
     let all = bench.api().dump(TeibDump {});
-    assert_eq!(all.iter().map(|d| d.entry).collect::<Vec<_>>(), [entry("10.0.0.9", "2001:db8::9", 7)]);
+    assert_eq!(
+        all.iter().map(|d| d.entry).collect::<Vec<_>>(),
+        [entry("10.0.0.9", "2001:db8::9", 7)]
+    );
     assert_eq!(call(0, entry("10.0.0.9", "::", 0)), Ok(()));
     assert_eq!(call(0, entry("10.0.0.9", "::", 0)), Err(-6));
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());

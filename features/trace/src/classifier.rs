@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Registration of a classifier: a feature that decides by its tables which packets are traced or captured.
+//! Registration of a classifier: a feature that decides by its tables which packets are traced or
+//! captured.
 
 use buffer::Buffer;
 use cli::Error;
@@ -17,7 +18,8 @@ pub enum Purpose {
     Capture(Option<SwIfIndex>),
 }
 
-/// Decides which packets are traced or captured. Called on the packet path, only while such packets are requested.
+/// Decides which packets are traced or captured. Called on the packet path, only while such packets
+/// are requested.
 pub trait Classifier: Send + Sync {
     /// Returns true if the packet matches. It begins with the header that it has on the wire.
     fn accepts(&self, purpose: Purpose, packet: &Buffer, turn: &Turn<'_>) -> bool;
@@ -33,8 +35,8 @@ impl Shared for Registered {
     }
 }
 
-/// Lets a feature decide which packets are traced by `trace add … filter` and captured by `pcap trace … filter`, unless an expression
-/// decides.
+/// Lets a feature decide which packets are traced by `trace add … filter` and captured by `pcap
+/// trace … filter`, unless an expression decides.
 ///
 /// # Errors
 /// Another feature that has registered before.

@@ -44,7 +44,12 @@ pub const COMMANDS: &[Command<World>] = &[
     function::SHOW_PCAP,
     function::SET_FORMAT,
     function::SHOW_FORMAT,
-    Command { path: "show trace filter", usage: "", help: "The filters of traces", run: show_filter },
+    Command {
+        path: "show trace filter",
+        usage: "",
+        help: "The filters of traces",
+        run: show_filter,
+    },
     Command {
         path: "set bpf trace filter",
         usage: "{del [<expression:block>]|[no-optimize] {<expression:block>|<expression:rest>}}",
@@ -79,8 +84,10 @@ fn trace_filter(world: &World, m: &Matches) -> Result<Output, Error> {
     if m.flag("clear") {
         control::clear_filters(world)?;
     } else if m.flag("interface") {
-        let interface =
-            world.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+        let interface = world
+            .get::<Interfaces>()
+            .find(m.str("interface"))
+            .map_err(|e| e.at(m.span("interface")))?;
         control::set_interface(world, Some(interface))?;
     } else if m.flag("none") {
         control::set_passed(world, None)?;
@@ -119,7 +126,8 @@ fn show_filter(world: &World, _: &Matches) -> Result<Output, Error> {
     }
     if let Some(expression) = wanted.expression {
         let [ethernet, ip] = expression.compile()?.lengths();
-        let length = |n: Option<usize>| n.map_or("nothing fits".into(), |n| format!("{n} instructions"));
+        let length =
+            |n: Option<usize>| n.map_or("nothing fits".into(), |n| format!("{n} instructions"));
         text += &format!("expression: {}\n", expression.text);
         text += &format!("  Ethernet frames: {}\n  IP packets: {}\n", length(ethernet), length(ip));
         json["expression"] = json!({ "text": expression.text, "ethernet": ethernet, "ip": ip });
@@ -129,7 +137,8 @@ fn show_filter(world: &World, _: &Matches) -> Result<Output, Error> {
         json["classifier"] = true.into();
     }
     if let Some(passed) = wanted.passed {
-        let (word, node) = (if passed.include { "include" } else { "exclude" }, world.node_name(passed.node));
+        let (word, node) =
+            (if passed.include { "include" } else { "exclude" }, world.node_name(passed.node));
         text += &format!("shown: {word} {node}, {} packets at most\n", passed.count);
         json["shown"] = json!({ word: &*node, "count": passed.count });
     }
@@ -142,7 +151,9 @@ fn show_filter(world: &World, _: &Matches) -> Result<Output, Error> {
 /// The filters, and what packets with an Ethernet header run through.
 fn show_program(world: &World, m: &Matches) -> Result<Output, Error> {
     let filters = show_filter(world, m)?;
-    let Some(expression) = world.get::<control::Filters>().get().expression else { return Ok(filters) };
+    let Some(expression) = world.get::<control::Filters>().get().expression else {
+        return Ok(filters);
+    };
     let program = expression.compile()?.listing();
     let text = filters.to_text() + &program.join("\n") + "\n";
     Ok(Output::both(text, json!({ "expression": expression.text, "program": program })))
@@ -189,7 +200,12 @@ fn limits(m: &Matches) -> pcap::Limits {
 }
 
 fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
-    let on = pcap::Directions { rx: m.flag("rx"), tx: m.flag("tx"), drop: m.flag("drop"), dispatch: false };
+    let on = pcap::Directions {
+        rx: m.flag("rx"),
+        tx: m.flag("tx"),
+        drop: m.flag("drop"),
+        dispatch: false,
+    };
     if let Some(answer) = of_running(world, m) {
         return answer;
     }
@@ -197,8 +213,9 @@ fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
         "" | "any" => None,
         name => Some(world.get::<Interfaces>().find(name).map_err(|e| e.at(m.span("interface")))?),
     };
-    let own =
-        m.has("expression").then(|| Expression { text: m.str("expression").trim().into(), optimize: true });
+    let own = m
+        .has("expression")
+        .then(|| Expression { text: m.str("expression").trim().into(), optimize: true });
     let own = own.map(pcap::Wanted::Expression);
     let filter = if m.flag("filter") && own.is_none() { pcap::chosen_filter(world)? } else { own };
     let file = m.has("file").then(|| m.str("file").into());

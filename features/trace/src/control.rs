@@ -72,11 +72,12 @@ pub fn layer(node: &str) -> Layer {
     }
 }
 
-/// Traces the next `n` packets that an input brings, on each thread; with `filter`, those that the filter function accepts.
+/// Traces the next `n` packets that an input brings, on each thread; with `filter`, those that the
+/// filter function accepts.
 ///
 /// # Errors
-/// A node that isn't there or brings no packets (−63), with the inputs; more than [`MAX_PACKETS`] (−7); `filter` without a
-/// classifier that could decide (−9).
+/// A node that isn't there or brings no packets (−63), with the inputs; more than [`MAX_PACKETS`]
+/// (−7); `filter` without a classifier that could decide (−9).
 pub fn add(world: &World, input: &str, n: u32, filter: bool) -> Result<(), Error> {
     let node = check(world, input, n)?;
     set_classified(world, filter)?;
@@ -84,7 +85,8 @@ pub fn add(world: &World, input: &str, n: u32, filter: bool) -> Result<(), Error
     Ok(())
 }
 
-/// As [`add`], after forgetting all traces if `forget` is set. Their records are freed on the control thread.
+/// As [`add`], after forgetting all traces if `forget` is set. Their records are freed on the
+/// control thread.
 ///
 /// # Errors
 /// As [`add`].
@@ -105,13 +107,16 @@ pub fn start(
 /// The input to trace.
 ///
 /// # Errors
-/// A node that isn't there or brings no packets (−63), with the inputs; more than [`MAX_PACKETS`] (−7).
+/// A node that isn't there or brings no packets (−63), with the inputs; more than [`MAX_PACKETS`]
+/// (−7).
 pub fn check(world: &World, input: &str, n: u32) -> Result<NodeIndex, Error> {
     let node = world.node(input);
-    let Some(node) = node.filter(|node| world.node_info(*node).is_some_and(|node| node.input)) else {
+    let Some(node) = node.filter(|node| world.node_info(*node).is_some_and(|node| node.input))
+    else {
         let what = if node.is_some() { "brings no packets in" } else { "isn't there" };
         let inputs = inputs(world);
-        let error = Error::not_found(format!("node `{input}' {what}; inputs are {}", inputs.join(", ")));
+        let error =
+            Error::not_found(format!("node `{input}' {what}; inputs are {}", inputs.join(", ")));
         return Err(error.near(input, &inputs).retval(retval::NO_SUCH_NODE));
     };
     if n == 0 || n > MAX_PACKETS {
@@ -162,7 +167,8 @@ pub fn set_expression(world: &World, expression: Option<Expression>) -> Result<(
     })
 }
 
-/// Lets the classifier decide which packets are traced, or not. If an expression decides, that goes on.
+/// Lets the classifier decide which packets are traced, or not. If an expression decides, that goes
+/// on.
 fn set_classified(world: &World, on: bool) -> Result<(), Error> {
     let Wanted { function, classified, .. } = world.get::<Filters>().get();
     let on = on && function == Function::Traced;
@@ -196,7 +202,8 @@ fn change(world: &World, f: impl FnOnce(&mut Wanted)) -> Result<(), Error> {
 
 /// Gives every thread its filter.
 fn apply(world: &World, wanted: &Wanted) -> Result<(), Error> {
-    let ip: Arc<[bool]> = world.node_names().iter().map(|name| layer(name) != Layer::Ethernet).collect();
+    let ip: Arc<[bool]> =
+        world.node_names().iter().map(|name| layer(name) != Layer::Ethernet).collect();
     let classified = wanted.classified && wanted.function == Function::Traced;
     let classifier = classified.then(|| classifier(world)).transpose()?;
     let mut filters = Vec::new();

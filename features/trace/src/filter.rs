@@ -36,7 +36,8 @@ impl Expression {
                 .retval(msg::retval::INVALID_VALUE)
         };
         let compile = |link| Capture::dead(link).and_then(|c| c.compile(&self.text, self.optimize));
-        // An expression about Ethernet addresses is none about raw IP packets: raw IP packets don't match it.
+        // An expression about Ethernet addresses is none about raw IP packets: raw IP packets don't
+        // match it.
         match (compile(Linktype::ETHERNET), compile(RAW)) {
             (Err(e), Err(_)) => Err(wrong(e)),
             (ethernet, ip) => Ok(Program { ethernet: ethernet.ok(), ip: ip.ok() }),
@@ -45,7 +46,8 @@ impl Expression {
 }
 
 impl Program {
-    /// Returns true if a packet matches; it begins with an IP header if `ip`, else with an Ethernet header.
+    /// Returns true if a packet matches; it begins with an IP header if `ip`, else with an Ethernet
+    /// header.
     pub fn matches(&self, bytes: &[u8], ip: bool) -> bool {
         let program = if ip { &self.ip } else { &self.ethernet };
         program.as_ref().is_some_and(|p| p.filter(bytes))
@@ -93,8 +95,10 @@ mod tests {
 
     #[test]
     fn a_wrong_expression_says_why() {
-        let error =
-            Expression { text: "udp and and".into(), optimize: true }.compile().err().expect("refused");
+        let error = Expression { text: "udp and and".into(), optimize: true }
+            .compile()
+            .err()
+            .expect("refused");
         assert!(error.to_string().contains("syntax error"), "{error}");
         assert!(Expression { text: "udp\0".into(), optimize: true }.compile().is_err());
     }

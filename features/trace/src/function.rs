@@ -12,8 +12,8 @@ use std::time::{Duration, UNIX_EPOCH};
 /// A filter function: it decides for a packet that comes in whether it is traced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Function {
-    /// All packets are, but for the interface that was chosen; with `filter`, those that the classifier accepts. An expression is kept,
-    /// and doesn't count.
+    /// All packets are, but for the interface that was chosen; with `filter`, those that the
+    /// classifier accepts. An expression is kept, and doesn't count.
     #[default]
     Traced,
     /// The expression decides.
@@ -34,7 +34,9 @@ impl Function {
 
     const fn about(self) -> &'static str {
         match self {
-            Self::Traced => "every packet, or with `filter' packets that `classify filter' describes",
+            Self::Traced => {
+                "every packet, or with `filter' packets that `classify filter' describes"
+            }
             Self::Bpf => "packets that the expression of `set bpf trace filter' describes",
         }
     }
@@ -162,7 +164,10 @@ pub const SHOW_FORMAT: Command<World> = Command {
     help: "Format of times in traces",
     run: |w, _| {
         let name = w.get::<Format>().get().name();
-        Ok(Output::both(format!("Trace timestamp format: {name}\n"), serde_json::json!({ "format": name })))
+        Ok(Output::both(
+            format!("Trace timestamp format: {name}\n"),
+            serde_json::json!({ "format": name }),
+        ))
     },
 };
 
@@ -183,8 +188,9 @@ mod tests {
 
     #[test]
     fn times_are_written_in_three_ways() {
-        let text =
-            |stamp: Stamp, time, start| stamp.text(Duration::from_nanos(time), Duration::from_nanos(start));
+        let text = |stamp: Stamp, time, start| {
+            stamp.text(Duration::from_nanos(time), Duration::from_nanos(start))
+        };
         let relative = |time| text(Stamp::Relative, time, 7);
         assert_eq!(relative(0), "00:00:00:000000");
         assert_eq!(relative(3_661_000_042_999), "01:01:01:000042");

@@ -2,16 +2,19 @@
 #![forbid(unsafe_code)]
 //! Looking at packets: traces of their path through the graph, and captures into files.
 //!
-//! - `trace add`: the next packets of an input leave a record at every node that they pass; `show trace` prints them. Filters,
-//!   by interface and by an expression of pcap-filter(7) or a classifier ([`Classifier`]), decide on the packet as it comes in.
-//! - `pcap trace`: the node `pcap-capture` stands on the arcs `device-input`, `interface-output` and `error-drop` of the chosen
-//!   interfaces as long as a capture runs. It copies packets into memory that was set aside; a process writes it to a pcapng
-//!   file with interface names, directions and the reasons of drops.
+//! - `trace add`: the next packets of an input leave a record at every node that they pass; `show
+//!   trace` prints them. Filters, by interface and by an expression of pcap-filter(7) or a
+//!   classifier ([`Classifier`]), decide on the packet as it comes in.
+//! - `pcap trace`: the node `pcap-capture` stands on the arcs `device-input`, `interface-output`
+//!   and `error-drop` of the chosen interfaces as long as a capture runs. It copies packets into
+//!   memory that was set aside; a process writes it to a pcapng file with interface names,
+//!   directions and the reasons of drops.
 //!
-//! Without a capture, no node of this feature is on any packet's path; without a trace, nodes run loops that have no test for one.
+//! Without a capture, no node of this feature is on any packet's path; without a trace, nodes run
+//! loops that have no test for one.
 //!
-//! Limits: packets that an interface without Ethernet header brings in don't pass `device-input`, so they are captured only
-//! when they leave or are dropped (as in VPP).
+//! Limits: packets that an interface without Ethernet header brings in don't pass `device-input`,
+//! so they are captured only when they leave or are dropped (as in VPP).
 
 mod api;
 mod classifier;
@@ -27,7 +30,9 @@ mod tests;
 pub use classifier::{Classifier, Purpose, register_classifier};
 pub use filter::Expression;
 pub use function::Function;
-pub use pcap::{Directions, Ended, Limits, Plan, Wanted, start as start_capture, stop as stop_capture};
+pub use pcap::{
+    Directions, Ended, Limits, Plan, Wanted, start as start_capture, stop as stop_capture,
+};
 
 use graph::{Feature, NodeDef, Plugin, StateDef};
 

@@ -121,7 +121,8 @@ impl View {
         let parts = (0..self.threads.len()).flat_map(move |thread| {
             let mine = packets.remove(&thread).unwrap_or_default();
             let of = mine.len();
-            let shown = mine.into_iter().take(max).enumerate().map(|(i, steps)| Part::Packet(i + 1, steps));
+            let shown =
+                mine.into_iter().take(max).enumerate().map(|(i, steps)| Part::Packet(i + 1, steps));
             [Part::Thread(thread, of)].into_iter().chain(shown).chain([Part::End(thread, of)])
         });
         Output::list(parts, move |_: &World, part, out: &mut Writer| {
@@ -173,7 +174,8 @@ impl View {
         })
     }
 
-    /// The packets that are to be shown, by the thread that they came in on, each with its records in the order of time.
+    /// The packets that are to be shown, by the thread that they came in on, each with its records
+    /// in the order of time.
     fn packets(&self, logs: Vec<Option<Log>>) -> BTreeMap<usize, Vec<Vec<Step>>> {
         let mut traces: BTreeMap<u32, Vec<Step>> = BTreeMap::new();
         for (thread, log) in logs.into_iter().enumerate() {
@@ -226,7 +228,8 @@ impl View {
         json!({ "packet": number, "nodes": steps.iter().map(node).collect::<Vec<_>>() })
     }
 
-    /// The text of a record. An input's record holds the packet's first bytes, which are printed as headers.
+    /// The text of a record. An input's record holds the packet's first bytes, which are printed as
+    /// headers.
     fn detail(&self, record: &Record) -> String {
         let Some(input) = record.get::<InputTrace>() else { return record.to_string() };
         let (bytes, length) = (input.head.bytes(), input.len);

@@ -5,8 +5,8 @@ mod captures;
 use crate::PLUGIN;
 use graph::drive::Bench;
 use graph::{
-    ArcIndex, Build, Cx, Input, InputMode, Next, NodeDef, Plugin, Shared, StateDef, SwIfIndex, ThreadIndex,
-    ThreadPlan, Threads, World, WorldConfig,
+    ArcIndex, Build, Cx, Input, InputMode, Next, NodeDef, Plugin, Shared, StateDef, SwIfIndex,
+    ThreadIndex, ThreadPlan, Threads, World, WorldConfig,
 };
 use net::Interfaces;
 use std::collections::VecDeque;
@@ -97,7 +97,10 @@ fn json(bench: &mut Bench, line: &str) -> serde_json::Value {
 /// Brings packets in by loop`i`, and runs the graph.
 fn receive(bench: &mut Bench, i: u32, packets: impl IntoIterator<Item = Vec<u8>>) {
     let feed: Arc<Feed> = bench.world.get();
-    feed.0.lock().expect("no panic inside").extend(packets.into_iter().map(|p| (SwIfIndex(i + 1), p)));
+    feed.0
+        .lock()
+        .expect("no panic inside")
+        .extend(packets.into_iter().map(|p| (SwIfIndex(i + 1), p)));
     bench.settle();
 }
 
@@ -128,7 +131,10 @@ fn a_trace_shows_every_node_and_header() {
     receive(&mut bench, 0, [ping(OWN), ping(OTHER), ping(OWN)]);
     golden!("trace", without_times(&run(&mut bench, "show trace")));
     let value = json(&mut bench, "show trace max 1");
-    assert_eq!((&value[0]["of"], value[0]["packets"].as_array().map(Vec::len)), (&2.into(), Some(1)));
+    assert_eq!(
+        (&value[0]["of"], value[0]["packets"].as_array().map(Vec::len)),
+        (&2.into(), Some(1))
+    );
     assert!(value[0]["packets"][0]["nodes"][0]["time"].as_f64() > Some(0.0));
     assert!(run(&mut bench, "show trace max 1").contains("Limiting display to 1 of 2 packets"));
     run(&mut bench, "clear trace");
@@ -151,7 +157,9 @@ fn times_of_traces_are_written_as_chosen() {
     };
     let (unix, datetime, relative) = (time("unix"), time("datetime"), time("relative"));
     // 2025 and later; and the same instant in all three.
-    assert!(unix.split_once('.').expect("a point").0.parse::<u64>().expect("seconds") > 1_735_000_000);
+    assert!(
+        unix.split_once('.').expect("a point").0.parse::<u64>().expect("seconds") > 1_735_000_000
+    );
     assert!(datetime.starts_with("20") && datetime.as_bytes()[10] == b'T', "{datetime}");
     assert_eq!(relative.split(':').count(), 4, "{relative}");
     // A moment that was recorded stays where it was.
@@ -179,7 +187,10 @@ fn only_inputs_can_be_traced() {
     let error = bench.cli("trace add ethernet-input 5").expect_err("no input").to_string();
     assert!(error.contains("brings no packets in; inputs are test-input"), "{error}");
     let error = bench.cli("trace add test-inptu 5").expect_err("no node").to_string();
-    assert!(error.contains("isn't there") && error.contains("did you mean `test-input'"), "{error}");
+    assert!(
+        error.contains("isn't there") && error.contains("did you mean `test-input'"),
+        "{error}"
+    );
     assert!(bench.cli("trace add test-input 0").is_err());
     assert_eq!(cli::Live::candidates(&*bench.world, "input", "te"), ["test-input"]);
 }
@@ -191,7 +202,10 @@ fn filters_choose_packets_as_they_come_in() {
     run(&mut bench, "trace filter interface loop1");
     run(&mut bench, "set bpf trace filter {udp dst port 53 and host 10.0.0.1}");
     let text = run(&mut bench, "show bpf trace filter");
-    assert!(text.starts_with("interface: loop1\nexpression: udp dst port 53 and host 10.0.0.1\n"), "{text}");
+    assert!(
+        text.starts_with("interface: loop1\nexpression: udp dst port 53 and host 10.0.0.1\n"),
+        "{text}"
+    );
     run(&mut bench, "trace add test-input 10");
     for i in 0..2 {
         receive(&mut bench, i, [ping(OWN), dns()]);
@@ -218,7 +232,8 @@ fn filters_choose_packets_as_they_come_in() {
     receive(&mut bench, 0, [ping(OWN)]);
     assert_eq!(shown(&mut bench).len(), 4);
     assert_eq!(bench.cli("set trace filter function nobody").expect_err("none").code(), -6);
-    let error = bench.cli("set bpf trace filter udp prot 53").expect_err("no expression").to_string();
+    let error =
+        bench.cli("set bpf trace filter udp prot 53").expect_err("no expression").to_string();
     assert!(error.contains("syntax error") && error.contains("pcap-filter(7)"), "{error}");
 }
 
@@ -229,7 +244,10 @@ fn packets_without_ethernet_header_are_understood() {
     run(&mut bench, "trace add test-input 10");
     receive(&mut bench, 0, [ping(OWN)[14..].to_vec(), dns()[14..].to_vec()]);
     let text = run(&mut bench, "show trace");
-    assert!(text.contains("loop0, 84 bytes, next ip4-input\n  ICMP: 10.0.0.9 -> 10.0.0.1\n"), "{text}");
+    assert!(
+        text.contains("loop0, 84 bytes, next ip4-input\n  ICMP: 10.0.0.9 -> 10.0.0.1\n"),
+        "{text}"
+    );
     assert_eq!(shown(&mut bench).len(), 1);
 }
 
@@ -245,7 +263,13 @@ fn traces_are_shown_by_the_nodes_they_passed() {
     assert!(shown(&mut bench).is_empty());
     run(&mut bench, "trace filter none");
     assert_eq!(shown(&mut bench).len(), 2);
-    assert!(bench.cli("trace filter include dorp 1").expect_err("no node").to_string().contains("`drop'"));
+    assert!(
+        bench
+            .cli("trace filter include dorp 1")
+            .expect_err("no node")
+            .to_string()
+            .contains("`drop'")
+    );
 }
 
 /// Sends every packet on to thread 0.
@@ -261,7 +285,11 @@ impl graph::Node for Over {
     const NAME: &'static str = "test-handoff";
     type Next = OverTo;
     type Trace = ();
-    fn packet<const TRACED: bool>(&mut self, _: &mut buffer::Buffer, cx: &mut Cx<'_, TRACED>) -> OverTo {
+    fn packet<const TRACED: bool>(
+        &mut self,
+        _: &mut buffer::Buffer,
+        cx: &mut Cx<'_, TRACED>,
+    ) -> OverTo {
         if cx.thread().0 == 0 { OverTo::There } else { OverTo::Here }
     }
     fn keep(&mut self, b: buffer::Owned, cx: &mut Cx<'_, false>) {
@@ -277,7 +305,8 @@ fn a_packet_that_changes_threads_has_one_trace() {
     let threads = Threads::start(runtimes, &ThreadPlan::default()).expect("threads");
     world.add_node("test-handoff", |_, _| Over).expect("room");
     ethernet::register_ethertype(&world, wire::EtherType::IP4, "test-handoff").expect("free");
-    let tree = cli::Tree::new(PLUGINS.iter().flat_map(|p| p.cli)).expect("the commands fit together");
+    let tree =
+        cli::Tree::new(PLUGINS.iter().flat_map(|p| p.cli)).expect("the commands fit together");
     let run = |line: &str| {
         let (mut runner, mut said) = (cli::Runner::default(), Vec::new());
         runner.line(&tree, &world, line, true, &mut said);
@@ -307,7 +336,9 @@ fn a_packet_that_changes_threads_has_one_trace() {
             break steps;
         }
     };
-    let step = |s: &serde_json::Value| (s["node"].as_str().unwrap_or("").to_string(), s["thread"].as_u64());
+    let step = |s: &serde_json::Value| {
+        (s["node"].as_str().unwrap_or("").to_string(), s["thread"].as_u64())
+    };
     let steps: Vec<_> = steps.iter().map(step).collect();
     let want = [("test-input", 1), ("ethernet-input", 1), ("test-handoff", 1), ("test-handoff", 0)];
     assert_eq!(steps, want.map(|(node, thread)| (node.to_string(), Some(thread))));

@@ -26,7 +26,8 @@ macro_rules! marks_usage {
     };
 }
 
-/// Reads what an operator chooses of outer headers: `encap-copy-df`, …, `dscp <dscp:u8>`, `hop-limit <hoplimit:u8>`.
+/// Reads what an operator chooses of outer headers: `encap-copy-df`, …, `dscp <dscp:u8>`,
+/// `hop-limit <hoplimit:u8>`.
 ///
 /// # Errors
 /// A DSCP above 63.
@@ -41,16 +42,23 @@ pub fn parse(m: &Matches) -> Result<Marks> {
 }
 
 /// Tunnels, each written by `line`. As text, no tunnel is `none`.
-pub fn list(all: Vec<SwIfIndex>, none: &'static str, line: fn(&World, SwIfIndex, &mut Writer)) -> Output {
+pub fn list(
+    all: Vec<SwIfIndex>,
+    none: &'static str,
+    line: fn(&World, SwIfIndex, &mut Writer),
+) -> Output {
     let nothing = all.is_empty().then_some(None);
     let rows = all.into_iter().map(Some).chain(nothing);
-    Output::list(rows.collect::<Vec<_>>(), move |w: &World, row: Option<SwIfIndex>, out: &mut Writer| {
-        match row {
-            Some(sw_if) => line(w, sw_if, out),
-            None => out.text(|text| writeln!(text, "{none}")),
-        }
-        Ok(())
-    })
+    Output::list(
+        rows.collect::<Vec<_>>(),
+        move |w: &World, row: Option<SwIfIndex>, out: &mut Writer| {
+            match row {
+                Some(sw_if) => line(w, sw_if, out),
+                None => out.text(|text| writeln!(text, "{none}")),
+            }
+            Ok(())
+        },
+    )
 }
 
 /// The words of what is copied.

@@ -72,7 +72,8 @@ impl<S> DecapTrace<S> {
 
 impl<S: Spec> Trace for DecapTrace<S> {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, Self { instance, len, addresses: [source, destination], .. }) = (S::DRIVER, self);
+        let (kind, Self { instance, len, addresses: [source, destination], .. }) =
+            (S::DRIVER, self);
         match instance {
             Some(instance) => write!(f, "{kind}: tunnel {instance}")?,
             None => write!(f, "{kind}: no tunnel")?,
@@ -135,8 +136,8 @@ impl<S: Spec> Decap<S> {
         self.receive_for(b, end, end.sw_if, headers, class, turn)
     }
 
-    /// Takes `headers` bytes off. The packet is one that the tunnel's interface has received; it counts for interface `counts`. `class` is
-    /// the outer type of service or traffic class.
+    /// Takes `headers` bytes off. The packet is one that the tunnel's interface has received; it
+    /// counts for interface `counts`. `class` is the outer type of service or traffic class.
     ///
     /// # Errors
     /// Why it isn't; the packet is unchanged.
@@ -150,14 +151,16 @@ impl<S: Spec> Decap<S> {
         class: u8,
         turn: &Turn<'_>,
     ) -> Result<(), Refused> {
-        let is_up = self.interfaces.views(turn).get(end.sw_if as usize).is_some_and(|view| view.is_up());
+        let is_up =
+            self.interfaces.views(turn).get(end.sw_if as usize).is_some_and(|view| view.is_up());
         if !is_up {
             return Err(Refused::Down);
         }
         if b.flags.has(Marked::GSO) {
             return Err(Refused::Super);
         }
-        // A checksum that is to be finished may be the inner packet's, if a host of ours sent it through a tunnel of its own.
+        // A checksum that is to be finished may be the inner packet's, if a host of ours sent it
+        // through a tunnel of its own.
         let unfinished = b.flags.has(Marked::CSUM_PARTIAL);
         let inner_unfinished = unfinished && usize::from(b.offload.csum_start) >= headers;
         if !b.pull(headers) {

@@ -19,7 +19,8 @@ use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 /// Every link of IPv6 takes packets of so many bytes (RFC 8200 5), and nearly every one of IPv4.
 const EVERYWHERE: usize = 1280;
-/// As [`EVERYWHERE`], for packets of IPv4 that may not be fragmented: every host takes so many bytes (RFC 791 3.1).
+/// As [`EVERYWHERE`], for packets of IPv4 that may not be fragmented: every host takes so many
+/// bytes (RFC 791 3.1).
 const UNFRAGMENTED: usize = 576;
 
 /// Tunnels whose headers a packet may have in front at a time.
@@ -36,13 +37,15 @@ impl Kept for Nested {}
 pub trait Codec: Copy + Send + Sync + 'static {
     /// The configuration of its tunnels.
     type Spec: Spec;
-    /// The header is behind a UDP header, whose source port depends on the flow; datagrams of IPv6 have a checksum.
+    /// The header is behind a UDP header, whose source port depends on the flow; datagrams of IPv6
+    /// have a checksum.
     const UDP: bool = false;
     /// The node's name.
     const NAME: &'static str;
 
-    /// Fills in the fields of `own`, the header behind the outer IP header, that differ from packet to packet. Returns the protocol of the
-    /// outer packet, if that differs too. Without a definition nothing differs.
+    /// Fills in the fields of `own`, the header behind the outer IP header, that differ from packet
+    /// to packet. Returns the protocol of the outer packet, if that differs too. Without a
+    /// definition nothing differs.
     #[inline(always)]
     fn fill(_own: &mut [u8], _end: &End, _inner: &Inner) -> Option<u8> {
         None
@@ -54,7 +57,11 @@ pub trait Codec: Copy + Send + Sync + 'static {
     /// As the formatter says.
     fn trace(f: &mut fmt::Formatter<'_>, trace: &EncapTrace<Self>) -> fmt::Result {
         let ([source, destination], kind) = (trace.addresses(), Self::Spec::DRIVER);
-        write!(f, "{kind}: tunnel {} len {} src {source} dst {destination}", trace.instance, trace.len)
+        write!(
+            f,
+            "{kind}: tunnel {} len {} src {source} dst {destination}",
+            trace.instance, trace.len
+        )
     }
 }
 
@@ -160,16 +167,22 @@ impl<C: Codec> Build for Encap<C> {
     }
 }
 
-/// The end that a packet is sent to. Of an interface with several, the four bytes in front tell; they are taken off.
+/// The end that a packet is sent to. Of an interface with several, the four bytes in front tell;
+/// they are taken off.
 #[inline(always)]
-fn end_of<'t, S: Spec>(tunnels: &'t Tunnels<S>, b: &mut Buffer, turn: &'t Turn<'_>) -> Option<&'t End> {
+fn end_of<'t, S: Spec>(
+    tunnels: &'t Tunnels<S>,
+    b: &mut Buffer,
+    turn: &'t Turn<'_>,
+) -> Option<&'t End> {
     let end = tunnels.end(b.tx_if, turn)?;
     if end.route.is_some() {
         return Some(end);
     }
     let number = u32::from_be_bytes(*b.bytes::<4>(0)?);
     // A number may have been given to another interface's since.
-    let end = tunnels.end(number, turn).filter(|end| end.sw_if == b.tx_if && end.route.is_some())?;
+    let end =
+        tunnels.end(number, turn).filter(|end| end.sw_if == b.tx_if && end.route.is_some())?;
     b.pull(4).then_some(end)
 }
 
@@ -194,7 +207,8 @@ impl Wrapper {
         }
         let inner = if end.frames { Inner::of_frame(b) } else { Inner::of_packet(b) };
         const OF_FLOW: Flags = Flags::INNER_HASH.with(Flags::COPY_FLOW_LABEL);
-        let flow = if C::UDP || end.flags.any(OF_FLOW) { inner.flow(b, self.flow(end, turn)) } else { 0 };
+        let flow =
+            if C::UDP || end.flags.any(OF_FLOW) { inner.flow(b, self.flow(end, turn)) } else { 0 };
         let template = end.template.bytes();
         let len = b.packet_len();
         let ip = if end.outer_v6 { 40 } else { 20 };
@@ -204,10 +218,13 @@ impl Wrapper {
             return To::TooLong;
         }
         let dont_fragment = !end.outer_v6
-            && (end.flags.has(Flags::SET_DF) || end.flags.has(Flags::COPY_DF) && inner.dont_fragment);
-        // A longer one is sent as our own: it is fragmented where it has to be, and the path MTU is respected. Others are forwarded as if
-        // received by the tunnel, which is faster, and `ip4-rewrite` or `ip6-rewrite` takes one of their hop limit.
-        let forwarded = template.len() + len <= if dont_fragment { UNFRAGMENTED } else { EVERYWHERE };
+            && (end.flags.has(Flags::SET_DF)
+                || end.flags.has(Flags::COPY_DF) && inner.dont_fragment);
+        // A longer one is sent as our own: it is fragmented where it has to be, and the path MTU is
+        // respected. Others are forwarded as if received by the tunnel, which is faster,
+        // and `ip4-rewrite` or `ip6-rewrite` takes one of their hop limit.
+        let forwarded =
+            template.len() + len <= if dont_fragment { UNFRAGMENTED } else { EVERYWHERE };
         let Some(to) = b.push_slice(template.len()) else { return To::NoHeadroom };
         to.copy_from_slice(template);
         let (outer, own) = to.split_at_mut(ip);
@@ -245,7 +262,10 @@ impl Wrapper {
         b.set_field(self.nested, Nested(nested));
         b.clear_field(self.l4);
         b.flags.clear(
-            Marked::L2_BROADCAST.with(Marked::L2_MULTICAST).with(Marked::VLAN).with(Marked::L4_CSUM_OK),
+            Marked::L2_BROADCAST
+                .with(Marked::L2_MULTICAST)
+                .with(Marked::VLAN)
+                .with(Marked::L4_CSUM_OK),
         );
         b.flags.set(Marked::IP4_CSUM_OK);
         if forwarded {
@@ -279,7 +299,10 @@ impl<C: Codec> Encap<C> {
                 let mut outer = [0; 40];
                 b.copy_out(0, &mut outer);
                 let (instance, id) = (end.instance, end.key.id);
-                cx.trace(b, EncapTrace::<C> { instance, len: b.packet_len(), id, outer, kind: PhantomData });
+                cx.trace(
+                    b,
+                    EncapTrace::<C> { instance, len: b.packet_len(), id, outer, kind: PhantomData },
+                );
             }
         }
         to

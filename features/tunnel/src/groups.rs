@@ -88,9 +88,17 @@ fn listen<F: Net>(world: &World, joined: Joined, group: F::Addr) -> Result<()> {
         Mpath { kind: MpathKind::Local, flags: ItfFlags::FORWARD },
     ];
     let change = Change { paths: &paths, ..Change::default() };
-    world.get::<Mfib<F>>().update(world, joined.table, any::<F>(group), Source::Plugin, change).map(drop)
+    world
+        .get::<Mfib<F>>()
+        .update(world, joined.table, any::<F>(group), Source::Plugin, change)
+        .map(drop)
 }
 
-fn forget<F: Net>(world: &World, joined: Joined, group: F::Addr, paths: &[MpathKind]) -> Result<()> {
+fn forget<F: Net>(
+    world: &World,
+    joined: Joined,
+    group: F::Addr,
+    paths: &[MpathKind],
+) -> Result<()> {
     world.get::<Mfib<F>>().remove(world, joined.table, any::<F>(group), Source::Plugin, paths)
 }

@@ -9,8 +9,8 @@ use zerocopy::IntoBytes;
 /// Bytes of all headers at most.
 pub const MAX_HEADER: usize = 64;
 
-/// The headers that are put in front of packets: an IP header, then the kind's own. Lengths, checksums and what is copied are filled in for
-/// each packet.
+/// The headers that are put in front of packets: an IP header, then the kind's own. Lengths,
+/// checksums and what is copied are filled in for each packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Template {
     bytes: [u8; MAX_HEADER],
@@ -25,7 +25,13 @@ impl Template {
     ///
     /// # Panics
     /// If the kind's own header is longer than 24 bytes.
-    pub fn new(ends: &Ends, marks: &Marks, protocol: IpProtocol, [ttl4, ttl6]: [u8; 2], own: &[u8]) -> Self {
+    pub fn new(
+        ends: &Ends,
+        marks: &Marks,
+        protocol: IpProtocol,
+        [ttl4, ttl6]: [u8; 2],
+        own: &[u8],
+    ) -> Self {
         let ttl = |usual| if marks.hop_limit == 0 { usual } else { marks.hop_limit };
         let class = marks.dscp << 2;
         let mut all = match (ends.local, ends.remote) {

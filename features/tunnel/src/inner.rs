@@ -54,7 +54,8 @@ impl Inner {
     #[inline(never)]
     fn behind_labels(b: &Buffer, from: usize) -> Self {
         // The lowest bit of a label's third byte says that it is the last one (RFC 3032 2.1).
-        let last = (0..LABELS).find(|i| b.bytes::<4>(from + 4 * i).is_some_and(|label| label[2] & 1 != 0));
+        let last =
+            (0..LABELS).find(|i| b.bytes::<4>(from + 4 * i).is_some_and(|label| label[2] & 1 != 0));
         last.map_or_else(Self::default, |i| Self::at(b, from + 4 * (i + 1)))
     }
 
@@ -63,14 +64,16 @@ impl Inner {
         let version = b.bytes::<1>(at).map_or(0, |[first]| first >> 4);
         match version {
             4 => {
-                let Some(ip) = b.bytes::<20>(at).and_then(|ip| Ipv4Header::ref_from_bytes(ip).ok()) else {
+                let Some(ip) = b.bytes::<20>(at).and_then(|ip| Ipv4Header::ref_from_bytes(ip).ok())
+                else {
                     return Self::default();
                 };
                 let dont_fragment = ip.dont_fragment();
                 Self { at, version, tos: ip.tos, dont_fragment, hop_limit: ip.ttl, label: 0 }
             }
             6 => {
-                let Some(ip) = b.bytes::<40>(at).and_then(|ip| Ipv6Header::ref_from_bytes(ip).ok()) else {
+                let Some(ip) = b.bytes::<40>(at).and_then(|ip| Ipv6Header::ref_from_bytes(ip).ok())
+                else {
                     return Self::default();
                 };
                 let tos = (ip.version_class_flow.get() >> 20) as u8;
@@ -81,14 +84,16 @@ impl Inner {
         }
     }
 
-    /// A hash of the flow: of addresses, protocol and ports, or of the MAC addresses of a frame without IP.
+    /// A hash of the flow: of addresses, protocol and ports, or of the MAC addresses of a frame
+    /// without IP.
     #[inline(always)]
     pub fn flow(&self, b: &Buffer, flow: Flow) -> u32 {
         match self.version {
             4 => ip::flow_hash::<Ip4>(b, self.at, flow),
             6 => ip::flow_hash::<Ip6>(b, self.at, flow),
             _ => b.bytes::<12>(0).map_or(0, |macs| {
-                let fold = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+                let fold =
+                    |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
                 let hash = macs.iter().fold(0x811c_9dc5, fold);
                 hash ^ hash >> 15
             }),

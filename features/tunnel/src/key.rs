@@ -14,7 +14,8 @@ pub const fn bits(address: IpAddr) -> u128 {
     }
 }
 
-/// The key of a tunnel among those of its kind. A packet belongs to a tunnel if all fields are the same.
+/// The key of a tunnel among those of its kind. A packet belongs to a tunnel if all fields are the
+/// same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Key {
     /// The address here: the destination of what is received.
@@ -23,7 +24,8 @@ pub struct Key {
     pub remote: u128,
     /// Index of the table in which outer packets are routed.
     pub table: u32,
-    /// The number of the tunnel between these addresses: a key, a network identifier, a session; 0 for kinds without.
+    /// The number of the tunnel between these addresses: a key, a network identifier, a session; 0
+    /// for kinds without.
     pub id: u32,
     /// A further field by which the kind tells tunnels apart.
     pub other: u32,
@@ -44,7 +46,8 @@ impl Key {
         const B: u64 = 0xbb67_ae85_84ca_a73b;
         let rest = (self.id as u64) << 32 | self.table as u64;
         let local = fold(self.local as u64 ^ A, (self.local >> 64) as u64 ^ seed);
-        let remote = fold(self.remote as u64 ^ B, (self.remote >> 64) as u64 ^ seed.rotate_left(32));
+        let remote =
+            fold(self.remote as u64 ^ B, (self.remote >> 64) as u64 ^ seed.rotate_left(32));
         (fold(fold(local ^ rest, remote ^ A) ^ self.other as u64, B ^ seed) >> 32) as u32
     }
 }

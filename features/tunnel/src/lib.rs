@@ -2,20 +2,25 @@
 #![forbid(unsafe_code)]
 //! Tunnels: what all kinds share.
 //!
-//! A tunnel is an interface. What is sent by it gets an outer IP header and the header of its kind in front, and goes on by the route to the
-//! other end; what the other end sends has these taken off and is a packet that the interface has received. A kind says what its
-//! configuration is ([`Spec`]), what differs in its header from packet to packet ([`Codec`]), and how it reads that header; the rest is here:
+//! A tunnel is an interface. What is sent by it gets an outer IP header and the header of its kind
+//! in front, and goes on by the route to the other end; what the other end sends has these taken
+//! off and is a packet that the interface has received. A kind says what its configuration is
+//! ([`Spec`]), what differs in its header from packet to packet ([`Codec`]), and how it reads that
+//! header; the rest is here:
 //!
 //! ```text
 //! tunnel-output → ipip-encap ([`Encap`]) → ip4-rewrite, or what the route to the other end leads to
 //! ip4-local → ipip4-input ([`Decap`]) → ip4-input, received by ipip0
 //! ```
 //!
-//! All interfaces of a kind send by one node. The route is followed as it changes ([`net::Tracked`]): one store moves all packets of all
-//! tunnels over it. A table is kept by the tunnels that are routed in it. Super-packets (GSO) are cut into segments before they get their
-//! headers. Outer packets are our own: what is larger than the link is fragmented, and the path MTU of the other end is respected.
+//! All interfaces of a kind send by one node. The route is followed as it changes
+//! ([`net::Tracked`]): one store moves all packets of all tunnels over it. A table is kept by the
+//! tunnels that are routed in it. Super-packets (GSO) are cut into segments before they get their
+//! headers. Outer packets are our own: what is larger than the link is fragmented, and the path MTU
+//! of the other end is respected.
 //!
-//! A packet gets the headers of at most [`MAX_NESTED`] tunnels: a route to the other end that leads through the tunnel itself ends there.
+//! A packet gets the headers of at most [`MAX_NESTED`] tunnels: a route to the other end that leads
+//! through the tunnel itself ends there.
 
 pub mod api;
 mod cli;

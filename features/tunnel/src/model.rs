@@ -85,7 +85,9 @@ impl Ends {
     pub fn check(&self, mixed: retval::Retval) -> Result<()> {
         let Self { local, remote, .. } = self;
         if local.is_ipv4() != remote.is_ipv4() {
-            return Err(Error::parse(format!("{local} and {remote} are of two protocols")).retval(mixed));
+            return Err(
+                Error::parse(format!("{local} and {remote} are of two protocols")).retval(mixed)
+            );
         }
         if local == remote {
             return Err(Error::parse(format!("both ends are {local}")).retval(retval::SAME_SRC_DST));
@@ -170,8 +172,8 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn marks(&self) -> Marks;
     /// The node that its interface sends by.
     fn encap(&self) -> &'static str;
-    /// The key of packets that are received between these ends, of which one is not in [`Self::ends`] if there are several. `table` is the
-    /// index of their table.
+    /// The key of packets that are received between these ends, of which one is not in
+    /// [`Self::ends`] if there are several. `table` is the index of their table.
     fn key(&self, ends: &Ends, table: u32) -> Key;
     /// The kind of payload of its interface.
     fn carries(&self) -> IfKind;
@@ -197,7 +199,8 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn flood_role(&self) -> FloodRole {
         FloodRole::Port
     }
-    /// Outer packets of the kind are numbered, together with those of other tunnels between the same ends: [`End::sequence`](crate::End).
+    /// Outer packets of the kind are numbered, together with those of other tunnels between the
+    /// same ends: [`End::sequence`](crate::End).
     fn has_sequence(&self) -> bool {
         false
     }

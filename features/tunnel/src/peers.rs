@@ -36,7 +36,8 @@ impl Peers {
 }
 
 impl<S: Spec> Tunnels<S> {
-    /// Follows the entries of `create teib`: each is another end of a multipoint tunnel. Called once, at the start.
+    /// Follows the entries of `create teib`: each is another end of a multipoint tunnel. Called
+    /// once, at the start.
     pub fn follow_peers(world: &World) {
         world.get::<Teib>().subscribe(|world, event| {
             let tunnels = world.get::<Self>();
@@ -71,8 +72,9 @@ impl<S: Spec> Tunnels<S> {
         };
         *self.inner().peers.at.entry(number).or_default() += 1;
         let adjacencies = world.get::<Adjacencies>();
-        let adj =
-            adjacencies.neighbor(world, sw_if, peer).inspect_err(|_| self.release_peer(world, number))?;
+        let adj = adjacencies
+            .neighbor(world, sw_if, peer)
+            .inspect_err(|_| self.release_peer(world, number))?;
         adjacencies.complete(world, sw_if, peer, &number.to_be_bytes());
         self.inner().peers.all.insert((sw_if, peer), (number, adj));
         Ok(())
@@ -91,7 +93,8 @@ impl<S: Spec> Tunnels<S> {
     /// Removes all peers of an interface.
     pub(crate) fn remove_peers(&self, world: &World, sw_if: SwIfIndex) {
         let range = teib::of_interface(sw_if);
-        let peers: Vec<_> = self.inner().peers.all.range(range).map(|((_, peer), _)| *peer).collect();
+        let peers: Vec<_> =
+            self.inner().peers.all.range(range).map(|((_, peer), _)| *peer).collect();
         peers.into_iter().for_each(|peer| self.remove_peer(world, sw_if, peer));
     }
 

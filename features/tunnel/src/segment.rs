@@ -8,8 +8,8 @@ use driver::Cut;
 use graph::Cx;
 use wire::gso::MAX_HEADERS;
 
-/// Segments of one packet at most: 65,535 bytes in segments of 48 bytes, the smallest that Linux makes. More would let one packet take
-/// most buffers.
+/// Segments of one packet at most: 65,535 bytes in segments of 48 bytes, the smallest that Linux
+/// makes. More would let one packet take most buffers.
 pub const MOST: usize = 65_535 / 48 + 1;
 
 /// Returns about how many segments a packet becomes.
@@ -17,8 +17,8 @@ pub fn count(b: &Buffer) -> usize {
     1 + b.packet_len() / usize::from(b.offload.gso_size).max(1)
 }
 
-/// Cuts a packet and sends each part where `send` says. `lead` bytes stand in front of its IP header, or of its Ethernet header. Returns how
-/// many parts found no buffers.
+/// Cuts a packet and sends each part where `send` says. `lead` bytes stand in front of its IP
+/// header, or of its Ethernet header. Returns how many parts found no buffers.
 ///
 /// # Errors
 /// The packet, if it can't be cut.
@@ -48,8 +48,10 @@ pub fn cut(
                 cx.free(part);
                 continue;
             }
-            const KEPT: Flags =
-                Flags::LOCAL.with(Flags::TRACED).with(Flags::L2_BROADCAST).with(Flags::L2_MULTICAST);
+            const KEPT: Flags = Flags::LOCAL
+                .with(Flags::TRACED)
+                .with(Flags::L2_BROADCAST)
+                .with(Flags::L2_MULTICAST);
             part.flags.set(Flags(b.flags.0 & KEPT.0));
             (part.rx_if, part.tx_if) = (b.rx_if, b.tx_if);
             (part.trace, part.flow_hash) = (b.trace, b.flow_hash);

@@ -38,7 +38,8 @@ pub struct End {
     pub local: u128,
     /// [`Spec::next`].
     pub next: Option<NodeIndex>,
-    /// The route to the other end. None for a multipoint interface, whose packets name their ends themselves.
+    /// The route to the other end. None for a multipoint interface, whose packets name their ends
+    /// themselves.
     pub route: Option<Route>,
     /// The number of the next outer packet, where they are numbered.
     pub sequence: Option<Arc<AtomicU32>>,
@@ -56,8 +57,9 @@ impl End {
         key: Key,
         route: Option<Route>,
     ) -> Self {
-        let header =
-            || Template::new(ends, &spec.marks(), spec.protocol(), spec.hop_limits(), &spec.header());
+        let header = || {
+            Template::new(ends, &spec.marks(), spec.protocol(), spec.hop_limits(), &spec.header())
+        };
         Self {
             key,
             sw_if: sw_if.0,
@@ -158,7 +160,8 @@ impl<S: Spec> Shared for Tunnels<S> {
         self.forget_interface(world, sw_if);
         // Tunnels to groups go with the interface that they send by.
         let range = (sw_if, SwIfIndex(0))..=(sw_if, SwIfIndex(u32::MAX));
-        let by: Vec<_> = self.inner().by_group_interface.range(range).map(|(_, tunnel)| *tunnel).collect();
+        let by: Vec<_> =
+            self.inner().by_group_interface.range(range).map(|(_, tunnel)| *tunnel).collect();
         for tunnel in by {
             if let Err(error) = self.delete(world, tunnel) {
                 log::warn!("a tunnel to a group stays: {error}");
@@ -182,7 +185,8 @@ impl<S: Spec> Tunnels<S> {
         self.ends.get(number, turn)
     }
 
-    /// Returns the end that a received packet comes from. A multipoint interface is none: its peers are.
+    /// Returns the end that a received packet comes from. A multipoint interface is none: its peers
+    /// are.
     #[inline(always)]
     pub fn lookup<'t>(&'t self, key: &Key, turn: &'t Turn<'_>) -> Option<&'t End> {
         self.index.find(key.hash(self.seed), turn, |number| {
@@ -213,12 +217,12 @@ impl<S: Spec> Tunnels<S> {
         }
     }
 
-    /// Makes a tunnel's interface. `above` is an interface that its configuration names. The table of outer packets stays as long as the
-    /// tunnel.
+    /// Makes a tunnel's interface. `above` is an interface that its configuration names. The table
+    /// of outer packets stays as long as the tunnel.
     ///
     /// # Errors
-    /// A local address that is none of one host (−57); a table that isn't there (−3); a tunnel with the same ends ([`Spec::EXISTS`]); a
-    /// number that is taken (−147).
+    /// A local address that is none of one host (−57); a table that isn't there (−3); a tunnel with
+    /// the same ends ([`Spec::EXISTS`]); a number that is taken (−147).
     pub fn create(
         &self,
         world: &World,
@@ -244,7 +248,9 @@ impl<S: Spec> Tunnels<S> {
         let ends = spec.ends();
         let key = spec.key(&ends, table.0);
         let encap = spec.encap();
-        let tx = world.node(encap).ok_or_else(|| Error::unsupported(format!("there is no node {encap}")))?;
+        let tx = world
+            .node(encap)
+            .ok_or_else(|| Error::unsupported(format!("there is no node {encap}")))?;
         if let Some(number) = self.number_of(&key) {
             let owner = self.ends.read(number, |end| end.map_or(number, |end| end.sw_if));
             let name = world.get::<Interfaces>().name(SwIfIndex(owner));
@@ -254,7 +260,10 @@ impl<S: Spec> Tunnels<S> {
         let new = NewInterface {
             name: format!("{}{instance}", S::PREFIX),
             kind: spec.carries(),
-            device: Arc::new(TunnelDevice::<S> { flood_role: spec.flood_role(), kind: PhantomData }),
+            device: Arc::new(TunnelDevice::<S> {
+                flood_role: spec.flood_role(),
+                kind: PhantomData,
+            }),
             mac: spec.mac(instance),
             mtu: spec.mtu(),
             link_up: true,
@@ -349,7 +358,8 @@ impl<S: Spec> Tunnels<S> {
             return;
         };
         let ends = spec.ends();
-        let Some(table) = self.ends.read(sw_if.0, |end| end.map(|end| TableIndex(end.key.table))) else {
+        let Some(table) = self.ends.read(sw_if.0, |end| end.map(|end| TableIndex(end.key.table)))
+        else {
             return;
         };
         {

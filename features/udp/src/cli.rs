@@ -46,7 +46,8 @@ fn add(w: &World, m: &Matches) -> Result<Output> {
     let (first, second): (u16, Option<u16>) = (m.req("port")?, m.opt("port2")?);
     let (source_port, destination_port) = match second {
         Some(_) if m.flag("src-port-is-entropy") && first != 0 => {
-            let why = format!("the source port is either {first} or derived from the flow, not both");
+            let why =
+                format!("the source port is either {first} or derived from the flow, not both");
             return Err(Error::usage(why).at(m.span("port")));
         }
         Some(second) => (first, second),

@@ -98,7 +98,8 @@ struct Inner {
     deleted: BTreeSet<u32>,
     /// The first number that [`Inner::next_deleted`] returns next.
     looked_at: u32,
-    /// Ports whose datagrams carry packets. The key is whether the port is one of IPv6, and its number.
+    /// Ports whose datagrams carry packets. The key is whether the port is one of IPv6, and its
+    /// number.
     ports: BTreeMap<(bool, u16), Inside>,
 }
 
@@ -120,9 +121,11 @@ impl Inner {
         Ok(id)
     }
 
-    /// Returns some deleted encapsulations: the next ones in each call, so that a call takes the same time however many there are.
+    /// Returns some deleted encapsulations: the next ones in each call, so that a call takes the
+    /// same time however many there are.
     fn next_deleted(&mut self) -> Vec<u32> {
-        let behind = self.deleted.range(self.looked_at..).chain(self.deleted.range(..self.looked_at));
+        let behind =
+            self.deleted.range(self.looked_at..).chain(self.deleted.range(..self.looked_at));
         let some: Vec<u32> = behind.take(LOOKS).copied().collect();
         self.looked_at = some.last().map_or(0, |id| id + 1);
         some
@@ -169,12 +172,13 @@ impl Udp {
         self.work.get(id, turn)
     }
 
-    /// Creates an encapsulation with the number `id`, or with the least free number. If routes still lead to a deleted encapsulation
-    /// with that number, they lead to the new one.
+    /// Creates an encapsulation with the number `id`, or with the least free number. If routes
+    /// still lead to a deleted encapsulation with that number, they lead to the new one.
     ///
     /// # Errors
-    /// Addresses of two protocols (−153) or of no host, a destination port 0 (−7); a table that isn't there (−65); a number that is
-    /// taken (−81) or too high, or all numbers taken (−162).
+    /// Addresses of two protocols (−153) or of no host, a destination port 0 (−7); a table that
+    /// isn't there (−65); a number that is taken (−81) or too high, or all numbers taken
+    /// (−162).
     pub fn add(&self, world: &World, id: Option<u32>, encap: Encapsulation) -> Result<u32> {
         self.reap(world);
         if encap.source.is_multicast() || encap.source.is_unspecified() {
@@ -182,19 +186,23 @@ impl Udp {
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
         }
         if encap.destination_port == 0 {
-            return Err(Error::parse("the destination port can't be 0").retval(retval::INVALID_VALUE));
+            return Err(
+                Error::parse("the destination port can't be 0").retval(retval::INVALID_VALUE)
+            );
         }
         if encap.source.is_ipv4() != encap.destination.is_ipv4() {
             let why = "source and destination are of two protocols";
             return Err(Error::parse(why).retval(retval::INVALID_PROTOCOL));
         }
         let id = self.inner().choose(id)?;
-        let no_table = |e: Error| if e.is(retval::NO_SUCH_FIB) { e.retval(retval::NO_SUCH_TABLE) } else { e };
+        let no_table =
+            |e: Error| if e.is(retval::NO_SUCH_FIB) { e.retval(retval::NO_SUCH_TABLE) } else { e };
         let route = Tracked::new(world, encap.table, encap.destination).map_err(no_table)?;
         let outer = match (encap.source, encap.destination) {
-            (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                Outer::V4(Ipv4Header { ttl: 254, ..Ipv4Header::new(source, destination, IpProtocol::UDP, 0) })
-            }
+            (IpAddr::V4(source), IpAddr::V4(destination)) => Outer::V4(Ipv4Header {
+                ttl: 254,
+                ..Ipv4Header::new(source, destination, IpProtocol::UDP, 0)
+            }),
             (IpAddr::V6(source), IpAddr::V6(destination)) => Outer::V6(Ipv6Header {
                 hop_limit: 254,
                 ..Ipv6Header::new(source, destination, IpProtocol::UDP, 0)
@@ -233,11 +241,14 @@ impl Udp {
         Ok(())
     }
 
-    /// Frees encapsulations that clients have deleted and that no route leads to any more: looks at some of them in each call.
+    /// Frees encapsulations that clients have deleted and that no route leads to any more: looks at
+    /// some of them in each call.
     fn reap(&self, world: &World) {
         let deleted = self.inner().next_deleted();
         let extensions = world.get::<Extensions>();
-        for id in deleted.into_iter().filter(|id| !extensions.is_used(world, Extension::UdpEncap, *id)) {
+        for id in
+            deleted.into_iter().filter(|id| !extensions.is_used(world, Extension::UdpEncap, *id))
+        {
             if let Some(route) = self.inner().remove(id) {
                 self.work.clear(id);
                 route.release(world);

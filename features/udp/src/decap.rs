@@ -48,7 +48,8 @@ impl<F: Ip> Node for Decap<F> {
         if b.flags.has(Flags::GSO) {
             return To::Super;
         }
-        // These flags describe the datagram, not the packet inside; an unfinished checksum is the datagram's.
+        // These flags describe the datagram, not the packet inside; an unfinished checksum is the
+        // datagram's.
         const OF_DATAGRAM: Flags = Flags::L4_CSUM_OK
             .with(Flags::IP4_CSUM_OK)
             .with(Flags::CSUM_PARTIAL)

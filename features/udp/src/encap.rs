@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `udp4o4-encap`, `udp6o4-encap`, `udp4o6-encap`, `udp6o6-encap`: a packet becomes the payload of a UDP datagram. The first number is
-//! the IP version of the packet, the second that of the datagram.
+//! `udp4o4-encap`, `udp6o4-encap`, `udp4o6-encap`, `udp6o6-encap`: a packet becomes the payload of
+//! a UDP datagram. The first number is the IP version of the packet, the second that of the
+//! datagram.
 
 use crate::control::{Outer, Udp, Work};
 use crate::decap::Decapsulated;
@@ -145,16 +146,19 @@ impl<I: Ip, O: Ip> Encap<I, O> {
         if b.flags.has(Flags::GSO) {
             return Err(To::Super);
         }
-        // From datagram to datagram no router takes one from the hop limit, and packets could circulate for ever.
+        // From datagram to datagram no router takes one from the hop limit, and packets could
+        // circulate for ever.
         if b.find_field(self.decapsulated).is_some() && !I::pass(b) {
             return Err(To::Expired);
         }
         ip::finish_checksum(b);
-        // Left only on a packet too short for the checksum, which its receiver drops. The offsets are not those of the datagram.
+        // Left only on a packet too short for the checksum, which its receiver drops. The offsets
+        // are not those of the datagram.
         b.flags.clear(Flags::CSUM_PARTIAL);
         let source_port = if work.source_port == 0 {
             let table = TableIndex(b.scratch::<IpMeta>().fib);
-            // The highest 14 bits. The lowest bits choose the path, so they are the same for all flows on a path.
+            // The highest 14 bits. The lowest bits choose the path, so they are the same for all
+            // flows on a path.
             ENTROPY | (ip::flow_hash::<I>(b, 0, self.fib.flow(table, turn)) >> 18) as u16
         } else {
             work.source_port
@@ -165,8 +169,9 @@ impl<I: Ip, O: Ip> Encap<I, O> {
         self.id = self.id.wrapping_add(1);
         b.clear_field(self.l4);
         b.clear_field(self.decapsulated);
-        b.flags
-            .clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST).with(Flags::VLAN).with(Flags::L4_CSUM_OK));
+        b.flags.clear(
+            Flags::L2_BROADCAST.with(Flags::L2_MULTICAST).with(Flags::VLAN).with(Flags::L4_CSUM_OK),
+        );
         // The datagram is one of our own.
         b.flags.set(Flags::LOCAL.with(Flags::IP4_CSUM_OK));
         let next = self.onward.go(b, work.route.adj, work.route.table, turn);

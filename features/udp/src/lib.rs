@@ -2,19 +2,23 @@
 #![forbid(unsafe_code)]
 //! Packets in UDP datagrams.
 //!
-//! An *encapsulation* is an object with two addresses and two ports. A route whose path is `udp-encap N` sends packets to
-//! `udpXoY-encap` (X inside, Y outside), which puts an IP and a UDP header in front. The datagram goes on by the route to its
-//! destination, which is followed as it changes. With the source port 0 each flow gets a port of its own (RFC 7510 3), so that
-//! routers behind spread flows over their paths. An encapsulation that a client has deleted goes on as long as routes lead to it.
+//! An *encapsulation* is an object with two addresses and two ports. A route whose path is
+//! `udp-encap N` sends packets to `udpXoY-encap` (X inside, Y outside), which puts an IP and a UDP
+//! header in front. The datagram goes on by the route to its destination, which is followed as it
+//! changes. With the source port 0 each flow gets a port of its own (RFC 7510 3), so that
+//! routers behind spread flows over their paths. An encapsulation that a client has deleted goes on
+//! as long as routes lead to it.
 //!
-//! A port of ours whose datagrams carry packets leads to `udp-decap-ip4` or `udp-decap-ip6`: the packet inside comes in by the
-//! interface of the datagram.
+//! A port of ours whose datagrams carry packets leads to `udp-decap-ip4` or `udp-decap-ip6`: the
+//! packet inside comes in by the interface of the datagram.
 //!
-//! Putting a packet into a datagram doesn't change its hop limit, as in VPP; the router that takes it out takes one. A packet that
-//! goes from one datagram right into the next one is an exception: it could circulate for ever. Datagrams of IPv6 have a checksum
-//! (RFC 8200 8.1), those of IPv4 have none (RFC 7510 3).
+//! Putting a packet into a datagram doesn't change its hop limit, as in VPP; the router that takes
+//! it out takes one. A packet that goes from one datagram right into the next one is an exception:
+//! it could circulate for ever. Datagrams of IPv6 have a checksum (RFC 8200 8.1), those of IPv4
+//! have none (RFC 7510 3).
 //!
-//! Limits: no MPLS inside; super-packets (GSO) are dropped by name; DSCP and ECN of the packet inside aren't copied.
+//! Limits: no MPLS inside; super-packets (GSO) are dropped by name; DSCP and ECN of the packet
+//! inside aren't copied.
 
 mod api;
 mod cli;

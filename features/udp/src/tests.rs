@@ -17,7 +17,8 @@ static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGI
 fn router() -> Bench {
     let mut bench = Bench::new(PLUGINS);
     for i in 0..3 {
-        let new = NewInterface { mtu: 9000, ..ethernet(format!("t{i}"), MacAddr([2, 0, 0, 0, 0, i])) };
+        let new =
+            NewInterface { mtu: 9000, ..ethernet(format!("t{i}"), MacAddr([2, 0, 0, 0, 0, i])) };
         let tx = |world: &World, _, sw_if| Recorder::new(world, sw_if);
         bench.world.get::<Interfaces>().create(&bench.world, new, tx).expect("created");
         for line in [
@@ -35,7 +36,8 @@ fn router() -> Bench {
 
 #[track_caller]
 fn run(bench: &mut Bench, line: &str) -> String {
-    let text = if line.starts_with("ip neighbor") { set_neighbor(bench, line) } else { bench.cli(line) };
+    let text =
+        if line.starts_with("ip neighbor") { set_neighbor(bench, line) } else { bench.cli(line) };
     let text = text.unwrap_or_else(|e| panic!("{line}: {e}"));
     bench.settle();
     text
@@ -54,7 +56,8 @@ fn addr(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-/// Packets sent when a packet comes in by t0: interface, and the IP packet behind the Ethernet header.
+/// Packets sent when a packet comes in by t0: interface, and the IP packet behind the Ethernet
+/// header.
 fn out(bench: &mut Bench, packet: &Packet) -> Vec<(u32, Vec<u8>)> {
     let bytes = packet.build();
     let node = if bytes[0] >> 4 == 4 { "ip4-input" } else { "ip6-input" };
@@ -84,7 +87,11 @@ fn outer4(inner: &Packet, ports: (u16, u16), id: u16) -> Vec<u8> {
 }
 
 fn outer6(inner: &Packet, ports: (u16, u16)) -> Vec<u8> {
-    pkt::ip6("2001:db8:2::1", "2001:db8:2::2").ttl(254).udp(ports.0, ports.1).payload(inner.build()).build()
+    pkt::ip6("2001:db8:2::1", "2001:db8:2::2")
+        .ttl(254)
+        .udp(ports.0, ports.1)
+        .payload(inner.build())
+        .build()
 }
 
 #[test]
@@ -97,7 +104,8 @@ fn packets_of_both_protocols_go_in_datagrams_of_both() {
         run(&mut bench, &format!("ip route add 2002::/16 via udp-encap {encap}"));
         for inner in [inner4(1), inner6(1)] {
             let (sw_if, got) = out(&mut bench, &inner).pop().expect("sent");
-            let want = if id == 0 { outer4(&inner, (330, 440), 0) } else { outer6(&inner, (331, 441)) };
+            let want =
+                if id == 0 { outer4(&inner, (330, 440), 0) } else { outer6(&inner, (331, 441)) };
             assert_eq!((sw_if, got), (2 + id, want));
         }
         run(&mut bench, &format!("ip route del 20.0.0.0/8 via udp-encap {encap}"));
@@ -200,7 +208,8 @@ fn a_datagram_that_would_go_into_itself_is_not_sent() {
     run(&mut bench, "ip route add 30.0.0.1/32 via udp-encap 1");
     assert_eq!(out(&mut bench, &inner4(1)), []);
     run(&mut bench, "ip route del 30.0.0.1/32 via udp-encap 1");
-    // A circle over both protocols, made of routes that were usable before, ends when there is no room for another header.
+    // A circle over both protocols, made of routes that were usable before, ends when there is no
+    // room for another header.
     run(&mut bench, "udp encap add id 2 2001:db8:2::1 2003::1 1 2");
     run(&mut bench, "udp encap add id 3 10.0.1.1 40.0.0.1 1 2");
     run(&mut bench, "ip route add 2003::/16 via 2001:db8:2::2 t2");
@@ -216,15 +225,17 @@ fn a_datagram_that_would_go_into_itself_is_not_sent() {
     assert_eq!(out(&mut bench, &inner4(1)).len(), 1);
 }
 
-/// IPv4 routes to an encapsulation of IPv6: another path takes over when the route of the datagrams goes.
+/// IPv4 routes to an encapsulation of IPv6: another path takes over when the route of the datagrams
+/// goes.
 #[test]
 fn paths_fail_over_across_protocols() {
     let mut bench = router();
     run(&mut bench, "udp encap add id 0 2001:db8:2::1 2003::1 1 2");
     run(&mut bench, "ip route add 20.0.0.0/8 via udp-encap 0");
     run(&mut bench, "ip route add 20.0.0.0/8 via 10.0.1.2 t1 preference 1");
-    let first =
-        |bench: &mut Bench| out(bench, &inner4(1)).first().map(|(sw_if, packet)| (*sw_if, packet[0] >> 4));
+    let first = |bench: &mut Bench| {
+        out(bench, &inner4(1)).first().map(|(sw_if, packet)| (*sw_if, packet[0] >> 4))
+    };
     assert_eq!(first(&mut bench), Some((2, 4)), "no route to the far end");
     run(&mut bench, "ip route add 2003::/16 via 2001:db8:2::2 t2");
     assert_eq!(first(&mut bench), Some((3, 6)));
@@ -240,7 +251,11 @@ fn paths_fail_over_across_protocols() {
     assert_eq!(first(&mut bench), Some((2, 4)));
     assert_eq!(out(&mut bench, &inner4(1))[0].1.len(), inner4(1).build().len() + 48 + 28);
     run(&mut bench, "ip route del 30.0.0.0/8");
-    assert_eq!(out(&mut bench, &inner4(1))[0].1.len(), inner4(1).build().len(), "over three routes");
+    assert_eq!(
+        out(&mut bench, &inner4(1))[0].1.len(),
+        inner4(1).build().len(),
+        "over three routes"
+    );
     run(&mut bench, "ip route add 30.0.0.0/8 via 10.0.1.2 t1");
     assert_eq!(out(&mut bench, &inner4(1))[0].1.len(), inner4(1).build().len() + 48 + 28);
 }
@@ -257,7 +272,8 @@ fn a_packet_from_one_datagram_to_the_next_takes_a_hop() {
         let datagram = pkt::ip4("10.0.0.9", "10.0.0.1").udp(1, 440).payload(&inner);
         let sent = out(&mut bench, &datagram).pop().expect("sent").1;
         inner = sent[28..].to_vec();
-        let (_, rest) = (0, pkt::ip4("10.0.0.9", "20.0.0.1").ttl(ttl).udp(1, 2000).payload_len(100).build());
+        let (_, rest) =
+            (0, pkt::ip4("10.0.0.9", "20.0.0.1").ttl(ttl).udp(1, 2000).payload_len(100).build());
         assert_eq!(inner, rest);
     }
     let datagram = pkt::ip4("10.0.0.9", "10.0.0.1").udp(1, 440).payload(&inner);
@@ -265,7 +281,8 @@ fn a_packet_from_one_datagram_to_the_next_takes_a_hop() {
     assert_eq!(bench.count("udp4o4-encap", "expired"), 1);
 }
 
-/// Broken packets and datagrams around broken packets: each is sent once or dropped by name, and every buffer comes back.
+/// Broken packets and datagrams around broken packets: each is sent once or dropped by name, and
+/// every buffer comes back.
 #[test]
 fn broken_packets_are_sent_or_dropped_by_name() {
     let mut bench = router();
@@ -294,12 +311,17 @@ fn broken_packets_are_sent_or_dropped_by_name() {
     let (mut mutator, mut packet, mut sent) = (Mutator::new(11), Vec::new(), 0);
     for _ in 0..30_000 {
         mutator.next_frame(&bases, &mut packet);
-        let node = if packet.first().is_some_and(|byte| byte >> 4 == 6) { "ip6-input" } else { "ip4-input" };
+        let node = if packet.first().is_some_and(|byte| byte >> 4 == 6) {
+            "ip6-input"
+        } else {
+            "ip4-input"
+        };
         bench.send(node, &packet, |b| b.rx_if = rx);
         for (_, frame) in bench.world.get::<Recorded>().take() {
             sent += 1;
             let datagram = &frame[14..];
-            // Of IPv4 a datagram has no checksum; fragments and what isn't a datagram are no concern here.
+            // Of IPv4 a datagram has no checksum; fragments and what isn't a datagram are no
+            // concern here.
             if matches!(datagram[0] >> 4, 6) && datagram[6] == 17 {
                 assert_eq!(l4::verify(datagram), Ok(l4::Verdict::Valid));
             }

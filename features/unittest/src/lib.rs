@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Commands by which clients' tests drive a feature from outside, as VPP's plugin `unittest` has them: a link that goes down, a
-//! line in the log, rings and histograms in the stats segment, clock checks, packets that are punted. They are no use to an operator, so the feature is off
+//! Commands by which clients' tests drive a feature from outside, as VPP's plugin `unittest` has
+//! them: a link that goes down, a line in the log, rings and histograms in the stats segment, clock
+//! checks, packets that are punted. They are no use to an operator, so the feature is off
 //! unless startup.conf enables it:
 //! `plugins { plugin unittest_plugin.so { enable } }`.
 //!
-//! VPP's commands that run C code of its own (`test bihash`, `test heap-validate`, …) are not here: there is nothing that they
-//! could test.
+//! VPP's commands that run C code of its own (`test bihash`, `test heap-validate`, …) are not here:
+//! there is nothing that they could test.
 
 mod punt;
 mod selftest;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `test punt`: what a feature does that punts packets for a reason of its own, and what clients do that take them.
+//! `test punt`: what a feature does that punts packets for a reason of its own, and what clients do
+//! that take them.
 
 use ::punt::{name_reason, reasons, set_client};
 use buffer::{Buffer, Flags};
 use cli::{Error, Matches, Output};
-use graph::{Build, Cx, Deleted, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World, filled};
+use graph::{
+    Build, Cx, Deleted, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, World, filled,
+};
 use ip::{Ip, IpTrace};
 use net::{AdjIndex, Adjacencies, Interfaces, IpMeta};
 use std::marker::PhantomData;
@@ -15,7 +18,8 @@ use wire::{Header, Ip4, Ip6, IpHeader};
 
 /// Packets that are punted: from the first of these addresses to the second.
 const FOUR: [Ipv4Addr; 2] = [Ipv4Addr::new(1, 1, 1, 1), Ipv4Addr::new(1, 1, 1, 2)];
-const SIX: [Ipv6Addr; 2] = [Ipv6Addr::new(1, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(1, 0, 0, 0, 0, 0, 0, 2)];
+const SIX: [Ipv6Addr; 2] =
+    [Ipv6Addr::new(1, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(1, 0, 0, 0, 0, 0, 0, 2)];
 
 /// `punt-test-ip4`, `punt-test-ip6`: a feature that punts some packets.
 pub struct Feature<F>(PhantomData<F>);
@@ -72,7 +76,9 @@ impl<F: Ip> Shared for Ways<F> {
         let adjacencies = world.get::<Adjacencies>();
         for (at, way) in self.ways.iter().enumerate() {
             let adj = AdjIndex(way.load(Ordering::Relaxed));
-            if adj != AdjIndex::DROP && adjacencies.info(adj).is_some_and(|info| info.adj.tx_if == sw_if.0) {
+            if adj != AdjIndex::DROP
+                && adjacencies.info(adj).is_some_and(|info| info.adj.tx_if == sw_if.0)
+            {
                 // Can't fail: node and reason are there as long as the plugin is.
                 let _ = subscribe::<F>(world, at, false);
                 way.store(AdjIndex::DROP.0, Ordering::Relaxed);
@@ -89,7 +95,10 @@ pub struct Client<F, const AT: usize> {
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code, reason = "packets go by the adjacency's own node; the picture of the graph shows this")]
+#[allow(
+    dead_code,
+    reason = "packets go by the adjacency's own node; the picture of the graph shows this"
+)]
 pub enum ClientTo {
     #[dynamic]
     Node(NodeIndex),
@@ -157,7 +166,8 @@ pub fn test(world: &World, m: &Matches) -> Result<Output, Error> {
 fn take<F: Ip>(world: &World, adj: AdjIndex) -> Result<(), Error> {
     let ways = world.get::<Ways<F>>();
     let free = ways.ways.iter().position(|way| way.load(Ordering::Relaxed) == AdjIndex::DROP.0);
-    let full = || Error::limit(format!("a test has {CLIENTS} clients of IPv{} already", F::VERSION));
+    let full =
+        || Error::limit(format!("a test has {CLIENTS} clients of IPv{} already", F::VERSION));
     let at = free.ok_or_else(full)?;
     ways.ways[at].store(adj.0, Ordering::Relaxed);
     subscribe::<F>(world, at, true)
@@ -167,6 +177,9 @@ fn take<F: Ip>(world: &World, adj: AdjIndex) -> Result<(), Error> {
 fn subscribe<F: Ip>(world: &World, at: usize, on: bool) -> Result<(), Error> {
     let name = reason_name::<F>();
     let reason = reasons(world).into_iter().find(|reason| reason.name == name);
-    let id = reason.map(|reason| reason.id).ok_or_else(|| Error::not_found(format!("no reason {name}")))?;
-    set_client(world, id, &filled(&format!("punt-client-{at}-{{ip}}"), F::IS_V6), on).map_err(Error::failed)
+    let id = reason
+        .map(|reason| reason.id)
+        .ok_or_else(|| Error::not_found(format!("no reason {name}")))?;
+    set_client(world, id, &filled(&format!("punt-client-{at}-{{ip}}"), F::IS_V6), on)
+        .map_err(Error::failed)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Commands that try a promise of the daemon while it runs, and fail if it isn't kept: counters that grow, a clock that never goes
-//! back, a client of the binary API inside.
+//! Commands that try a promise of the daemon while it runs, and fail if it isn't kept: counters
+//! that grow, a clock that never goes back, a client of the binary API inside.
 
 use ::stats::{Reader, Value};
 use cli::{Error, Matches, Output};
@@ -10,11 +10,13 @@ use msg::Loopback;
 /// Counter sizes of the growth steps.
 const SIZES: [usize; 5] = [1, 10, 100, 1_000, 10_000];
 
-/// Counts in a counter that grows, and looks at it as a client does: nothing that was counted before is lost.
+/// Counts in a counter that grows, and looks at it as a client does: nothing that was counted
+/// before is lost.
 pub fn counter(w: &World, m: &Matches) -> Result<Output, Error> {
     let combined = m.flag("combined");
     let name = if combined { "/test/counter/combined" } else { "/test/counter/simple" };
-    let reader = Reader::new(&w.stats).map_err(|e| Error::failed(format!("the stats segment: {e}")))?;
+    let reader =
+        Reader::new(&w.stats).map_err(|e| Error::failed(format!("the stats segment: {e}")))?;
     // Nobody else knows these counters, so their cells are control's here.
     for (step, size) in SIZES.iter().enumerate() {
         let (at, count) = (size - 1, *size as u64);
@@ -36,7 +38,9 @@ pub fn counter(w: &World, m: &Matches) -> Result<Output, Error> {
                 _ => false,
             };
             if !kept {
-                return Err(Error::failed(format!("failed: cell {at} of {name} isn't {count}: {seen:?}")));
+                return Err(Error::failed(format!(
+                    "failed: cell {at} of {name} isn't {count}: {seen:?}"
+                )));
             }
         }
     }
@@ -48,7 +52,8 @@ const JUMP: u64 = 1_000_000;
 /// Clock readings per thread.
 const LOOKS: usize = 1_000;
 
-/// Looks at the clock on every thread, again and again: it never goes back, and all threads have the same one.
+/// Looks at the clock on every thread, again and again: it never goes back, and all threads have
+/// the same one.
 pub fn time(w: &World, m: &Matches) -> Result<Output, Error> {
     let before = w.clock.now();
     let jumps = m.flag("discontinuity") || m.flag("all");

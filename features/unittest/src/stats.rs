@@ -35,7 +35,8 @@ const VERSION: u32 = 1;
 /// Steps of a poll.
 const AT_ONCE: u32 = 1000;
 
-/// Calls `each` `count` times, once per interval, then prints what `said` makes of the number of calls.
+/// Calls `each` `count` times, once per interval, then prints what `said` makes of the number of
+/// calls.
 struct Paced<F, S> {
     /// Gets the sequence number, and the time that it is due.
     each: F,
@@ -81,27 +82,38 @@ impl<F: FnMut(u32, Duration) + 'static, S: Fn(u32) -> String + 'static> Paced<F,
 }
 
 fn no_room(m: &Matches) -> Error {
-    Error::failed(format!("the stats segment has no room for it, or something else named {}", m.str("name")))
-        .at(m.span("name"))
+    Error::failed(format!(
+        "the stats segment has no room for it, or something else named {}",
+        m.str("name")
+    ))
+    .at(m.span("name"))
 }
 
 pub fn ring(w: &World, m: &Matches) -> Result<Output, Error> {
     let (name, size) = (m.str("name"), m.opt::<u32>("size")?.unwrap_or(16));
-    let shape =
-        RingShape { threads: 1, words: 2, entries: size as usize, schema: SCHEMA, schema_version: VERSION };
+    let shape = RingShape {
+        threads: 1,
+        words: 2,
+        entries: size as usize,
+        schema: SCHEMA,
+        schema_version: VERSION,
+    };
     let ring = w.stats.ring(name, &shape).ok_or_else(|| no_room(m))?;
     let (name, entries) = (name.to_string(), ring.entries());
-    let said = move |n| format!("Generated {n} messages to ring buffer '{name}' (ring size {entries})\n");
+    let said =
+        move |n| format!("Generated {n} messages to ring buffer '{name}' (ring size {entries})\n");
     Paced::start(m, said, move |i, due| ring.push(0, &[i.into(), due.as_secs_f64().to_bits()]))
 }
 
 pub fn histogram(w: &World, m: &Matches) -> Result<Output, Error> {
     let name = m.str("name");
-    let (lowest, bins) = (m.opt::<u32>("lowest")?.unwrap_or(0), m.opt::<u32>("bins")?.unwrap_or(16));
+    let (lowest, bins) =
+        (m.opt::<u32>("lowest")?.unwrap_or(0), m.opt::<u32>("bins")?.unwrap_or(16));
     let histogram = w.stats.histogram(name, lowest, bins as usize).ok_or_else(|| no_room(m))?;
     let (name, lowest, bins) = (name.to_string(), histogram.lowest(), histogram.bins());
-    let said =
-        move |n| format!("Generated {n} histogram entries for '{name}' (min_exp={lowest}, bins={bins})\n");
+    let said = move |n| {
+        format!("Generated {n} histogram entries for '{name}' (min_exp={lowest}, bins={bins})\n")
+    };
     Paced::start(m, said, move |i, _| {
         // Small, medium, large and very large ones in turn.
         let (from, span) = [(0, 16), (16, 240), (256, 3840), (4096, 10_000)][i as usize % 4];
@@ -116,7 +128,8 @@ fn schema(w: &World, m: &Matches) -> Result<(String, u32), Error> {
     match Reader::new(&w.stats).and_then(|reader| reader.get(name)).map_err(failed)? {
         Some(Value::Ring(rows)) => match rows.into_iter().next() {
             Some(row) if !row.schema.is_empty() => Ok((row.schema, row.schema_version)),
-            _ => Err(Error::failed(format!("No schema found in ring buffer '{name}'")).at(m.span("name"))),
+            _ => Err(Error::failed(format!("No schema found in ring buffer '{name}'"))
+                .at(m.span("name"))),
         },
         _ => Err(Error::not_found(format!("Ring buffer '{name}' not found")).at(m.span("name"))),
     }

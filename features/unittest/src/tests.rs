@@ -40,8 +40,13 @@ fn a_ring_gets_numbers_and_times() {
     assert_eq!(numbers, (24..40).collect::<Vec<_>>());
     let times: Vec<f64> = rows[0].entries.iter().map(|e| f64::from_bits(e[1])).collect();
     // Each has the time that it was due.
-    assert!(times[0] > 0.0 && times.windows(2).all(|w| (w[1] - w[0] - 10e-6).abs() < 1e-9), "{times:?}");
-    for line in ["test stats ring-buffer-show-schema /test/r", "test stats ring-buffer-test-schema /test/r"] {
+    assert!(
+        times[0] > 0.0 && times.windows(2).all(|w| (w[1] - w[0] - 10e-6).abs() < 1e-9),
+        "{times:?}"
+    );
+    for line in
+        ["test stats ring-buffer-show-schema /test/r", "test stats ring-buffer-test-schema /test/r"]
+    {
         let said = bench.cli(line).expect("there");
         assert!(said.contains("version 1") && said.contains("seq: uint64"), "{said}");
     }
@@ -49,7 +54,8 @@ fn a_ring_gets_numbers_and_times() {
     bench.cli("test stats ring-buffer-gen /test/empty 0 1000").expect("made");
     let Some(Value::Ring(rows)) = value(&bench, "/test/empty") else { panic!("no ring") };
     assert_eq!((rows[0].sequence, rows[0].entries.len()), (0, 0));
-    let error = bench.cli("test stats ring-buffer-gen /if/drops 1 1").expect_err("it is something else");
+    let error =
+        bench.cli("test stats ring-buffer-gen /if/drops 1 1").expect_err("it is something else");
     assert!(error.to_string().contains("/if/drops"), "{error}");
     bench.cli("test stats ring-buffer-show-schema /if/drops").expect_err("no ring");
 }
@@ -71,13 +77,17 @@ fn a_histogram_gets_values_of_all_sizes() {
 fn promises_are_tried() {
     let mut bench = Bench::new(PLUGINS);
     for _ in 0..2 {
-        for line in ["test counter simple expand", "test counter combined expand", "test api internal"] {
+        for line in
+            ["test counter simple expand", "test counter combined expand", "test api internal"]
+        {
             assert_eq!(bench.cli(line).expect(line), "");
         }
     }
     assert_eq!(value(&bench, "/test/counter/simple").map(|v| v.total()), Some(11_111));
     for what in ["", "monotonicity", "barrier"] {
-        assert!(bench.cli(&format!("test time {what}")).expect("kept").contains("has not gone back"));
+        assert!(
+            bench.cli(&format!("test time {what}")).expect("kept").contains("has not gone back")
+        );
     }
     let before = bench.world.clock.now();
     bench.cli("test time discontinuity").expect("kept");
@@ -107,11 +117,14 @@ fn punted_packets_go_to_all_who_take_their_reason() {
             world.get::<Neighbors>().set(&world, known).expect("set");
         }
     }
-    for line in ["ip route add 1.1.1.2/32 via 10.0.3.9 t3", "ip route add 1::2/128 via 2001:db8:3::9 t3"] {
+    for line in
+        ["ip route add 1.1.1.2/32 via 10.0.3.9 t3", "ip route add 1::2/128 via 2001:db8:3::9 t3"]
+    {
         bench.cli(line).expect(line);
     }
     let payload: Vec<u8> = (0..1400).map(|n| (n * 7) as u8).collect();
-    let four = pkt::ether(HOST, ROUTER).ip4("1.1.1.1", "1.1.1.2").udp(1234, 1234).payload(payload.clone());
+    let four =
+        pkt::ether(HOST, ROUTER).ip4("1.1.1.1", "1.1.1.2").udp(1234, 1234).payload(payload.clone());
     let six = pkt::ether(HOST, ROUTER).ip6("1::1", "1::2").udp(1234, 1234).payload(&payload[..100]);
     let other = pkt::ether(HOST, ROUTER).ip4("1.1.1.3", "1.1.1.2").udp(1234, 1234).build();
     let (four, six) = (four.build(), six.build());
@@ -131,7 +144,10 @@ fn punted_packets_go_to_all_who_take_their_reason() {
     bench.cli("test punt t2").expect("enabled");
     let id = |name: &str| {
         let all = punt::reasons(&world).into_iter();
-        all.filter(|reason| reason.name == name).map(|reason| reason.id as usize).next().expect(name)
+        all.filter(|reason| reason.name == name)
+            .map(|reason| reason.id as usize)
+            .next()
+            .expect(name)
     };
     let (id4, id6) = (id("reason-v4"), id("reason-v6"));
     let counted = || {
@@ -162,7 +178,13 @@ fn punted_packets_go_to_all_who_take_their_reason() {
     }
     assert_eq!(counted(), [3, 3]);
     assert_eq!(bench.count("punt-dispatch", "dispatched"), 6);
-    assert!(bench.cli("test punt t3 10.0.3.9").expect_err("two are there").to_string().contains("2 clients"));
+    assert!(
+        bench
+            .cli("test punt t3 10.0.3.9")
+            .expect_err("two are there")
+            .to_string()
+            .contains("2 clients")
+    );
     // A client goes with its interface, and its place is free.
     world.get::<Interfaces>().delete(&world, SwIfIndex(1)).expect("deleted");
     bench.settle();

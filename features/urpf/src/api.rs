@@ -122,7 +122,11 @@ pub struct UrpfInterfaceDetails {
     pub table_id: u32,
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, r: UrpfInterfaceDump) -> Result<Vec<UrpfInterfaceDetails>> {
+fn dump(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: UrpfInterfaceDump,
+) -> Result<Vec<UrpfInterfaceDetails>> {
     let only = r.sw_if_index.existing_or_all(w)?;
     let all = w.get::<Urpf>().list().into_iter();
     let all = all.filter(|(check, ..)| only.is_none_or(|sw_if| sw_if == check.sw_if));

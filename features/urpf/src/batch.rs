@@ -14,7 +14,8 @@ use wire::Address;
 const MOST: usize = u64::BITS as usize;
 
 /// The function [`passing`], compiled for an instruction set.
-type Passing<F, const STRICT: bool> = fn(&Urpf<F, false, STRICT>, &Arrivals<'_, F>, Config, &Turn<'_>) -> u64;
+type Passing<F, const STRICT: bool> =
+    fn(&Urpf<F, false, STRICT>, &Arrivals<'_, F>, Config, &Turn<'_>) -> u64;
 
 /// The check of `{ip}-rx-urpf-strict` or `{ip}-rx-urpf-loose`.
 struct Batch<F: Net, const STRICT: bool> {
@@ -39,7 +40,8 @@ fn passing<I: Isa, F: Net, const STRICT: bool>(
     let &Arrivals { rx_if, table, sources, .. } = packets;
     let fib = config.table().unwrap_or(table);
     if config.deny_default {
-        let passes = |src| exempt::<F>(src) || urpf.without_default(src, fib, rx_if, turn) == To::Next;
+        let passes =
+            |src| exempt::<F>(src) || urpf.without_default(src, fib, rx_if, turn) == To::Next;
         return packets.mask(|i| passes(sources[i]));
     }
     let Some(routes) = urpf.fib.table(fib, turn) else { return 0 };

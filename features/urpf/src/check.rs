@@ -16,7 +16,8 @@ use wire::{Address, Header, IpHeader};
 /// Lookups in other tables, one behind the other, before a route counts as leading in a circle.
 const STEPS: usize = 8;
 
-/// With `TX`, on the arc of packets that leave; with `STRICT`, the route has to lead back by the same interface.
+/// With `TX`, on the arc of packets that leave; with `STRICT`, the route has to lead back by the
+/// same interface.
 pub struct Urpf<F: Net, const TX: bool, const STRICT: bool> {
     pub(crate) fib: Arc<Fib<F>>,
     adjacencies: Arc<Adjacencies>,
@@ -69,7 +70,12 @@ impl<F: Net, const TX: bool, const STRICT: bool> Build for Urpf<F, TX, STRICT> {
 
 impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
     pub(crate) fn new(world: &World) -> Self {
-        Self { fib: world.get(), adjacencies: world.get(), interfaces: world.get(), accepted: world.get() }
+        Self {
+            fib: world.get(),
+            adjacencies: world.get(),
+            interfaces: world.get(),
+            accepted: world.get(),
+        }
     }
 }
 
@@ -109,7 +115,13 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
     /// Next node of a packet whose source may not use the default route.
     #[cold]
     #[inline(never)]
-    pub(crate) fn without_default(&self, src: F::Addr, fib: TableIndex, sw_if: u32, turn: &Turn<'_>) -> To {
+    pub(crate) fn without_default(
+        &self,
+        src: F::Addr,
+        fib: TableIndex,
+        sw_if: u32,
+        turn: &Turn<'_>,
+    ) -> To {
         match self.fib.adj(fib, src, turn).filter(|_| !self.fib.is_default(fib, src, turn)) {
             Some(adj) => self.judge(adj, src, fib, sw_if, turn),
             None if self.accepted.has(fib, src, turn) => To::Next,
@@ -154,21 +166,41 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
     #[inline(always)]
     fn leads_back(&self, adj: AdjIndex, sw_if: u32, turn: &Turn<'_>) -> bool {
         let adj = self.adjacencies.get(adj, turn);
-        adj.is_some_and(|adj| adj.kind as u8 <= AdjKind::Glean as u8 && (!STRICT || adj.tx_if == sw_if))
+        adj.is_some_and(|adj| {
+            adj.kind as u8 <= AdjKind::Glean as u8 && (!STRICT || adj.tx_if == sw_if)
+        })
     }
 
     /// Handles load-balances, routes to another table or none, and accepted prefixes.
     #[cold]
     #[inline(never)]
-    fn look_closer(&self, adj: AdjIndex, src: F::Addr, fib: TableIndex, sw_if: u32, turn: &Turn<'_>) -> To {
+    fn look_closer(
+        &self,
+        adj: AdjIndex,
+        src: F::Addr,
+        fib: TableIndex,
+        sw_if: u32,
+        turn: &Turn<'_>,
+    ) -> To {
         let to = self.follow(adj, src, sw_if, turn, STEPS);
         if to != To::Next && self.accepted.has(fib, src, turn) { To::Next } else { to }
     }
 
-    fn follow(&self, index: AdjIndex, src: F::Addr, sw_if: u32, turn: &Turn<'_>, steps: usize) -> To {
-        let Some(adj) = self.adjacencies.get(index, turn).filter(|_| steps > 0) else { return To::NoRoute };
+    fn follow(
+        &self,
+        index: AdjIndex,
+        src: F::Addr,
+        sw_if: u32,
+        turn: &Turn<'_>,
+        steps: usize,
+    ) -> To {
+        let Some(adj) = self.adjacencies.get(index, turn).filter(|_| steps > 0) else {
+            return To::NoRoute;
+        };
         match adj.kind {
-            AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean if !STRICT || adj.tx_if == sw_if => {
+            AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean
+                if !STRICT || adj.tx_if == sw_if =>
+            {
                 To::Next
             }
             AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean => To::OtherInterface,
@@ -198,7 +230,9 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
         let src = source::<F, TX>(b);
         let to = match src {
             Err(to) => to,
-            Ok(src) if config.deny_default => self.without_default(src, fib, Self::sw_if(b), cx.turn),
+            Ok(src) if config.deny_default => {
+                self.without_default(src, fib, Self::sw_if(b), cx.turn)
+            }
             Ok(src) => match self.fib.adj(fib, src, cx.turn) {
                 Some(adj) => self.judge(adj, src, fib, Self::sw_if(b), cx.turn),
                 None => To::NoRoute,
@@ -233,8 +267,9 @@ impl<F: Net, const TX: bool, const STRICT: bool> Node for Urpf<F, TX, STRICT> {
         self.decide(b, cx)
     }
 
-    /// All sources are looked up together, so that the loads of the table's cells overlap. Most vectors are of one interface, from
-    /// sources behind one next hop. Such a vector is decided at once.
+    /// All sources are looked up together, so that the loads of the table's cells overlap. Most
+    /// vectors are of one interface, from sources behind one next hop. Such a vector is decided
+    /// at once.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let (n, turn) = (v.len(), cx.turn);
@@ -260,7 +295,8 @@ impl<F: Net, const TX: bool, const STRICT: bool> Node for Urpf<F, TX, STRICT> {
             }
             return;
         };
-        if self.look_up::<I>(routes, &keys[..n], &mut hops, first.0, turn) && one_place && all_asked {
+        if self.look_up::<I>(routes, &keys[..n], &mut hops, first.0, turn) && one_place && all_asked
+        {
             return v.set_all(To::Next);
         }
         for ((b, out), hop) in v.packets().zip(&hops) {

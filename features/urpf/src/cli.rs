@@ -31,7 +31,8 @@ pub const COMMANDS: &[Command<World>] = &[
 ];
 
 fn set(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let sw_if =
+        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
     let mode = match () {
         () if m.flag("off") => Mode::Off,
         () if m.flag("loose") => Mode::Loose,
@@ -50,7 +51,8 @@ fn accept(w: &World, m: &Matches) -> Result<Output> {
         true => text.parse::<Ip6Prefix>().ok().map(|p| (IpAddr::from(p.addr()), p.len())),
         false => text.parse::<Ip4Prefix>().ok().map(|p| (IpAddr::from(p.addr()), p.len())),
     };
-    let prefix = prefix.ok_or_else(|| cli::Error::parse("expected a prefix").at(m.span("prefix")))?;
+    let prefix =
+        prefix.ok_or_else(|| cli::Error::parse("expected a prefix").at(m.span("prefix")))?;
     control::accept(w, m.opt("table")?.unwrap_or(0), prefix, !m.flag("del"))?;
     Ok(Output::empty())
 }
@@ -72,7 +74,8 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
         Prefix(u32, String),
     }
     let checks = w.get::<Urpf>().list().into_iter().map(|(check, how)| Part::Check(check, how));
-    let accepted = control::accepted(w).into_iter().map(|(table, prefix)| Part::Prefix(table, prefix));
+    let accepted =
+        control::accepted(w).into_iter().map(|(table, prefix)| Part::Prefix(table, prefix));
     let parts = [Part::Head].into_iter().chain(checks).chain([Part::Accepted]).chain(accepted);
     Ok(Output::record(parts, move |_: &World, part, out: &mut Writer| {
         match part {

@@ -208,7 +208,8 @@ impl<F: Net> Accepted<F> {
         let there = self.0.read(|all| all.contains(&(table, prefix)));
         if there != on {
             self.0.update(|old| {
-                let mut new: Vec<_> = old.iter().copied().filter(|one| *one != (table, prefix)).collect();
+                let mut new: Vec<_> =
+                    old.iter().copied().filter(|one| *one != (table, prefix)).collect();
                 if on {
                     new.push((table, prefix));
                 }
@@ -227,7 +228,12 @@ pub type AnyPrefix = (IpAddr, u8);
 /// # Errors
 /// A table that isn't there (−3); removing a prefix that wasn't accepted (−6).
 pub fn accept(world: &World, table: u32, prefix: AnyPrefix, on: bool) -> Result<()> {
-    fn set<F: Net>(world: &World, table: u32, prefix: Option<Prefix<F::Addr>>, on: bool) -> Result<bool> {
+    fn set<F: Net>(
+        world: &World,
+        table: u32,
+        prefix: Option<Prefix<F::Addr>>,
+        on: bool,
+    ) -> Result<bool> {
         let prefix = prefix.ok_or_else(|| Error::parse("a network has no such length"))?;
         let index = world.get::<Fib<F>>().find_table(table)?;
         Ok(world.get::<Accepted<F>>().set(index, prefix.network(), on))
@@ -246,7 +252,8 @@ pub fn accept(world: &World, table: u32, prefix: AnyPrefix, on: bool) -> Result<
 
 /// All accepted prefixes with the ids of their tables.
 pub fn accepted(world: &World) -> Vec<(u32, String)> {
-    let four = world.get::<Accepted<Ip4>>().list(world).into_iter().map(|(t, p)| (t, p.to_string()));
+    let four =
+        world.get::<Accepted<Ip4>>().list(world).into_iter().map(|(t, p)| (t, p.to_string()));
     let six = world.get::<Accepted<Ip6>>().list(world).into_iter().map(|(t, p)| (t, p.to_string()));
     four.chain(six).collect()
 }
@@ -267,8 +274,12 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
 }
 
 fn say_accepted<F: Net>(world: &World, config: &mut RunningConfig) {
-    config.list(Phase::FEATURES, world.get::<Accepted<F>>().list(world), |_, (table, prefix), lines| {
-        let line = |what| format!("set urpf-accept table {table} {what} {prefix}");
-        lines.push(line("add"), line("del"));
-    });
+    config.list(
+        Phase::FEATURES,
+        world.get::<Accepted<F>>().list(world),
+        |_, (table, prefix), lines| {
+            let line = |what| format!("set urpf-accept table {table} {what} {prefix}");
+            lines.push(line("add"), line("del"));
+        },
+    );
 }

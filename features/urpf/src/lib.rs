@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Reverse path checks (RFC 2827, RFC 3704, RFC 8704): is the source of a packet one that packets come from this way?
+//! Reverse path checks (RFC 2827, RFC 3704, RFC 8704): is the source of a packet one that packets
+//! come from this way?
 //!
 //! | mode | a source passes if its route |
 //! |---|---|
 //! | strict | has a path by the interface that the packet came in by |
 //! | loose | has a path by any interface |
 //!
-//! `ip4-rx-urpf-strict` and `-loose` stand on the arc of received unicast packets, `ip4-tx-urpf-…` on that of packets that leave:
-//! these ask whether the source is reached by the interface that the packet leaves by, so that nothing leaves in another
-//! network's name. IPv6 has the same under `ip6-`, from the same source. The table is the interface's own, or one that was named.
+//! `ip4-rx-urpf-strict` and `-loose` stand on the arc of received unicast packets, `ip4-tx-urpf-…`
+//! on that of packets that leave: these ask whether the source is reached by the interface that the
+//! packet leaves by, so that nothing leaves in another network's name. IPv6 has the same under
+//! `ip6-`, from the same source. The table is the interface's own, or one that was named.
 //!
-//! **Several paths.** All paths of a route count, whichever of them the router would take (the feasible paths of RFC 8704 3.1, as
-//! far as they are in the table). A prefix that may be used in spite of its route is accepted by `set urpf-accept`, which is RFC
-//! 8704 3.5's way for networks with more than one provider.
+//! **Several paths.** All paths of a route count, whichever of them the router would take (the
+//! feasible paths of RFC 8704 3.1, as far as they are in the table). A prefix that may be used in
+//! spite of its route is accepted by `set urpf-accept`, which is RFC 8704 3.5's way for networks
+//! with more than one provider.
 //!
-//! **The default route** counts as any other, as in VPP (`allow-default`): with one, loose mode drops only what is routed nowhere.
-//! With `deny-default`, which VPP doesn't have, a source needs a route of its own, in the table that is asked first. Routes that
-//! drop, refuse, punt or go by the packet's source have no path; nor have our own addresses, which nobody else may send from.
+//! **The default route** counts as any other, as in VPP (`allow-default`): with one, loose mode
+//! drops only what is routed nowhere. With `deny-default`, which VPP doesn't have, a source needs a
+//! route of its own, in the table that is asked first. Routes that drop, refuse, punt or go by the
+//! packet's source have no path; nor have our own addresses, which nobody else may send from.
 //!
-//! **Not asked:** what we send ourselves; IPv6's link-local sources, which mean nothing behind the link; and the unspecified
-//! address on its way to all or to a group (DHCP, duplicate address detection).
+//! **Not asked:** what we send ourselves; IPv6's link-local sources, which mean nothing behind the
+//! link; and the unspecified address on its way to all or to a group (DHCP, duplicate address
+//! detection).
 
 mod api;
 mod batch;
@@ -63,8 +68,18 @@ pub static PLUGIN: Plugin = Plugin {
             before: &["ip4-rx-urpf-strict", "ip4-not-enabled"],
             after: &[],
         },
-        Feature { arc: "ip4-unicast", node: "ip4-rx-urpf-strict", before: &["ip4-not-enabled"], after: &[] },
-        Feature { arc: "ip4-output", node: "ip4-tx-urpf-strict", before: &["ip4-tx-urpf-loose"], after: &[] },
+        Feature {
+            arc: "ip4-unicast",
+            node: "ip4-rx-urpf-strict",
+            before: &["ip4-not-enabled"],
+            after: &[],
+        },
+        Feature {
+            arc: "ip4-output",
+            node: "ip4-tx-urpf-strict",
+            before: &["ip4-tx-urpf-loose"],
+            after: &[],
+        },
         Feature { arc: "ip4-output", node: "ip4-tx-urpf-loose", before: &[], after: &[] },
         Feature {
             arc: "ip6-unicast",
@@ -72,8 +87,18 @@ pub static PLUGIN: Plugin = Plugin {
             before: &["ip6-rx-urpf-strict", "ip6-not-enabled"],
             after: &[],
         },
-        Feature { arc: "ip6-unicast", node: "ip6-rx-urpf-strict", before: &["ip6-not-enabled"], after: &[] },
-        Feature { arc: "ip6-output", node: "ip6-tx-urpf-strict", before: &["ip6-tx-urpf-loose"], after: &[] },
+        Feature {
+            arc: "ip6-unicast",
+            node: "ip6-rx-urpf-strict",
+            before: &["ip6-not-enabled"],
+            after: &[],
+        },
+        Feature {
+            arc: "ip6-output",
+            node: "ip6-tx-urpf-strict",
+            before: &["ip6-tx-urpf-loose"],
+            after: &[],
+        },
         Feature { arc: "ip6-output", node: "ip6-tx-urpf-loose", before: &[], after: &[] },
     ],
     cli: self::cli::COMMANDS,

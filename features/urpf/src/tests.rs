@@ -22,7 +22,8 @@ fn run(bench: &mut Bench, line: &str) -> String {
     bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))
 }
 
-/// Interfaces with 10.0.0.1/24 and 10.0.1.1/24, each with a neighbour .2 that is known, and routes of all kinds.
+/// Interfaces with 10.0.0.1/24 and 10.0.1.1/24, each with a neighbour .2 that is known, and routes
+/// of all kinds.
 fn bench() -> Bench {
     let mut bench = Bench::new(PLUGINS);
     networks(&mut bench, 2);
@@ -85,7 +86,8 @@ fn passes(bench: &mut Bench, sw_if: SwIfIndex, sources: &[Ipv4Addr]) -> Vec<bool
         .iter()
         .flat_map(|p| passed(bench.feature("ip4-unicast", sw_if, std::slice::from_ref(p))))
         .collect();
-    let answer = |all: &[Ipv4Addr]| -> Vec<bool> { sources.iter().map(|s| all.contains(s)).collect() };
+    let answer =
+        |all: &[Ipv4Addr]| -> Vec<bool> { sources.iter().map(|s| all.contains(s)).collect() };
     assert_eq!(answer(&together), answer(&alone));
     answer(&alone)
 }
@@ -148,8 +150,11 @@ fn words_come_in_any_order() {
     ] {
         run(&mut bench, line);
         let text = run(&mut bench, "show urpf t0");
-        let rows: Vec<_> =
-            text.lines().skip(1).map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let rows: Vec<_> = text
+            .lines()
+            .skip(1)
+            .map(|l| l.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
         assert_eq!(rows.join(", "), shown, "{line}: {text}");
     }
     for line in [
@@ -160,7 +165,8 @@ fn words_come_in_any_order() {
         run(&mut bench, line);
     }
     let text = run(&mut bench, "show urpf");
-    for accepted in ["table 7: 192.0.2.0/24", "table 7: 198.51.100.0/24", "table 0: 203.0.113.0/24"] {
+    for accepted in ["table 7: 192.0.2.0/24", "table 7: 198.51.100.0/24", "table 0: 203.0.113.0/24"]
+    {
         assert!(text.contains(accepted), "{text}");
     }
     run(&mut bench, "set urpf-accept 192.0.2.0/24 del table 7");
@@ -222,7 +228,8 @@ fn doors() {
     };
     assert!(call(&bench, old).is_ok());
     let dump = |bench: &Bench, sw_if| {
-        let all = bench.api().dump(UrpfInterfaceDump { sw_if_index: InterfaceIndex(sw_if) }).into_iter();
+        let all =
+            bench.api().dump(UrpfInterfaceDump { sw_if_index: InterfaceIndex(sw_if) }).into_iter();
         all.map(|d| (d.sw_if_index.0, d.is_input, d.mode, d.table_id)).collect::<Vec<_>>()
     };
     let first = [(1, false, UrpfMode::Loose, 7), (1, true, UrpfMode::Strict, u32::MAX)];
@@ -241,7 +248,10 @@ fn doors() {
     ];
     assert_eq!(lines(&bench), all);
     let shown = run(&mut bench, "show urpf t0");
-    assert!(shown.contains("t0         ip4     tx         loose   allow              7\n"), "{shown}");
+    assert!(
+        shown.contains("t0         ip4     tx         loose   allow              7\n"),
+        "{shown}"
+    );
     assert!(shown.contains("accepted in table 0: 192.0.2.0/24"), "{shown}");
     run(&mut bench, "set urpf off t0");
     bench.world.get::<Interfaces>().delete(&bench.world, T1).expect("deleted");

@@ -67,7 +67,9 @@ fn add_del(w: &World, r: VxlanAddDelTunnelV3) -> Result<InterfaceIndex> {
         next: next(r.decap_next_index)?,
     };
     if r.is_add {
-        return spec.create(w, Some(r.instance).filter(|instance| *instance != u32::MAX)).map(Into::into);
+        return spec
+            .create(w, Some(r.instance).filter(|instance| *instance != u32::MAX))
+            .map(Into::into);
     }
     let tunnels = w.get::<Tunnels<Vxlan>>();
     let sw_if = tunnels.find(w, &spec)?;
@@ -86,7 +88,8 @@ fn chosen(w: &World, only: InterfaceIndex) -> Vec<Tunnel<Vxlan>> {
 
 impl From<Tunnel<Vxlan>> for VxlanTunnelV2Details {
     fn from(tunnel: Tunnel<Vxlan>) -> Self {
-        let Vxlan { ends, vni, source_port, destination_port, group_interface, next, .. } = tunnel.spec;
+        let Vxlan { ends, vni, source_port, destination_port, group_interface, next, .. } =
+            tunnel.spec;
         Self {
             sw_if_index: tunnel.sw_if.into(),
             instance: tunnel.instance,

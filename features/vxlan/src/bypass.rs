@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-vxlan-bypass`, `ip6-vxlan-bypass`: datagrams of tunnels go from the arc of received packets straight to decapsulation.
+//! `ip4-vxlan-bypass`, `ip6-vxlan-bypass`: datagrams of tunnels go from the arc of received packets
+//! straight to decapsulation.
 
 use crate::input::key_of;
 use crate::spec::Vxlan;
@@ -44,7 +45,8 @@ impl<F: Ip> Build for Bypass<F> {
 }
 
 impl<F: Ip> Bypass<F> {
-    /// Where the UDP header of a datagram for one of the tunnels begins, and the index of its table.
+    /// Where the UDP header of a datagram for one of the tunnels begins, and the index of its
+    /// table.
     #[inline(always)]
     fn find(&self, b: &Buffer, turn: &sync::Turn<'_>) -> Option<(usize, u32)> {
         let ip = F::Header::view(b.data())?;
@@ -52,7 +54,8 @@ impl<F: Ip> Bypass<F> {
             return None;
         }
         let upper = UpperLayer::of::<F>(b.data()).ok()?;
-        // Fragments are put together first, and a packet on a source route isn't at its destination.
+        // Fragments are put together first, and a packet on a source route isn't at its
+        // destination.
         if upper.protocol != IpProtocol::UDP
             || upper.fragment_offset != 0
             || upper.more_fragments

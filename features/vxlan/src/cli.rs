@@ -19,7 +19,12 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "Make an interface whose frames go to another router in datagrams, or to a group of routers",
         run: create,
     },
-    Command { path: "show vxlan tunnel", usage: "[raw]", help: "VXLAN tunnels", run: show::tunnels },
+    Command {
+        path: "show vxlan tunnel",
+        usage: "[raw]",
+        help: "VXLAN tunnels",
+        run: show::tunnels,
+    },
     Command {
         path: "set interface ip vxlan-bypass",
         usage: "<interface:interface> [del]",
@@ -50,17 +55,21 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
     let ends = Ends { local: m.req("source")?, remote, table: m.opt("table")?.unwrap_or(0) };
     let vni: u32 = m.req("vni")?;
     if vni == 0 || vni >> 24 != 0 {
-        return Err(
-            Error::parse(format!("a network identifier has 24 bits and isn't 0: {vni}")).at(m.span("vni"))
-        );
+        return Err(Error::parse(format!("a network identifier has 24 bits and isn't 0: {vni}"))
+            .at(m.span("vni")));
     }
-    let port = |word| m.opt::<u16>(word).map(|port| port.filter(|port| *port != 0).unwrap_or(Header::PORT));
+    let port = |word| {
+        m.opt::<u16>(word).map(|port| port.filter(|port| *port != 0).unwrap_or(Header::PORT))
+    };
     let next = match (m.has("next").then(|| m.str("next")), m.has("node").then(|| m.str("node"))) {
         (None | Some("l2"), None) => Next::Interface,
         (Some("drop"), None) => Next::Drop,
         (Some("node"), Some(name)) => {
             let node = NEXT.into_iter().find(|node| *node == name).ok_or_else(|| {
-                let why = format!("packets out of a tunnel can't go to {name}, but to {}", NEXT.join(", "));
+                let why = format!(
+                    "packets out of a tunnel can't go to {name}, but to {}",
+                    NEXT.join(", ")
+                );
                 Error::parse(why).at(m.span("node")).retval(retval::INVALID_DECAP_NEXT)
             })?;
             Next::Node(node)
@@ -107,14 +116,16 @@ pub fn refuse_offload(w: &World, device: SwIfIndex, tunnel: SwIfIndex) -> Error 
         return Error::not_found("the device isn't there").retval(retval::NO_SUCH_ENTRY);
     };
     let Some(tunnel) = w.get::<Tunnels<Vxlan>>().get(tunnel) else {
-        return Error::failed("the interface is no VXLAN tunnel").retval(retval::INVALID_SW_IF_INDEX_2);
+        return Error::failed("the interface is no VXLAN tunnel")
+            .retval(retval::INVALID_SW_IF_INDEX_2);
     };
     if tunnel.spec.ends.local.is_ipv6() {
         return Error::unsupported("devices find tunnels of IPv4 only")
             .retval(retval::INVALID_ADDRESS_FAMILY);
     }
     if tunnel.spec.ends.table_index(w).is_ok_and(|table| table.0 != device.fib4) {
-        return Error::failed("the device has another table than the tunnel").retval(retval::NO_SUCH_FIB);
+        return Error::failed("the device has another table than the tunnel")
+            .retval(retval::NO_SUCH_FIB);
     }
     Error::unsupported(format!("{} can't find tunnels", device.name)).retval(retval::UNSPECIFIED)
 }

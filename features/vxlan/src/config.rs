@@ -38,8 +38,10 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     });
     config.list(Phase::FEATURES, world.get::<Bypassed>().list(), |world, (sw_if, is_v6), lines| {
         let of = if is_v6 { "ip6" } else { "ip" };
-        let line =
-            format!("set interface {of} vxlan-bypass {}", quote(&world.get::<Interfaces>().name(sw_if)));
+        let line = format!(
+            "set interface {of} vxlan-bypass {}",
+            quote(&world.get::<Interfaces>().name(sw_if))
+        );
         lines.push(line.clone(), format!("{line} del"));
     });
 }
@@ -74,5 +76,8 @@ fn create(world: &World, spec: &Vxlan) -> String {
 }
 
 fn made_name(world: &World, sw_if: graph::SwIfIndex) -> String {
-    world.get::<Interfaces>().get(sw_if).map_or_else(|_| String::new(), |interface| interface.made.name)
+    world
+        .get::<Interfaces>()
+        .get(sw_if)
+        .map_or_else(|_| String::new(), |interface| interface.made.name)
 }

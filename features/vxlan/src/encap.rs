@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `vxlan4-encap`, `vxlan6-encap`: encapsulation. Nothing of the header differs from packet to packet.
+//! `vxlan4-encap`, `vxlan6-encap`: encapsulation. Nothing of the header differs from packet to
+//! packet.
 
 use crate::spec::Vxlan;
 use std::fmt;

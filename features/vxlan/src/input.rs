@@ -78,7 +78,9 @@ pub struct InputTrace {
 impl Trace for InputTrace {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.instance {
-            Some(instance) => write!(f, "VXLAN decap from vxlan_tunnel{instance} vni {}", self.vni)?,
+            Some(instance) => {
+                write!(f, "VXLAN decap from vxlan_tunnel{instance} vni {}", self.vni)?
+            }
             None => write!(f, "VXLAN decap error - tunnel for vni {} does not exist", self.vni)?,
         }
         match self.to {
@@ -91,7 +93,8 @@ impl Trace for InputTrace {
     }
 }
 
-/// The fields of the headers of a datagram. The packet begins with its IP header, and the UDP header is `at` bytes behind.
+/// The fields of the headers of a datagram. The packet begins with its IP header, and the UDP
+/// header is `at` bytes behind.
 #[inline(always)]
 pub fn key_of<F: Ip>(b: &Buffer, at: usize, table: u32) -> Option<(Key, VxlanHeader)> {
     let ip = F::Header::view(b.data())?;
@@ -102,7 +105,8 @@ pub fn key_of<F: Ip>(b: &Buffer, at: usize, table: u32) -> Option<(Key, VxlanHea
 }
 
 impl<F: Ip> VxlanInput<F> {
-    /// The tunnel that a packet belongs to, and whose interface receives it; and the tunnel that counts it.
+    /// The tunnel that a packet belongs to, and whose interface receives it; and the tunnel that
+    /// counts it.
     #[inline(always)]
     fn find<'t>(
         decap: &'t Decap<Vxlan>,

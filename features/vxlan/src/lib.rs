@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! VXLAN (RFC 7348): Ethernet frames in UDP datagrams of IPv4 and IPv6, by network identifier (VNI).
+//! VXLAN (RFC 7348): Ethernet frames in UDP datagrams of IPv4 and IPv6, by network identifier
+//! (VNI).
 //!
-//! `vxlan_tunnelN` is an Ethernet interface: a port of a bridge domain, or one with addresses. In layer-3 mode it carries IP packets without an
-//! Ethernet header. The other end is a host or a group. What comes for a group's tunnel belongs to the tunnel to its sender with the same
+//! `vxlan_tunnelN` is an Ethernet interface: a port of a bridge domain, or one with addresses. In
+//! layer-3 mode it carries IP packets without an Ethernet header. The other end is a host or a
+//! group. What comes for a group's tunnel belongs to the tunnel to its sender with the same
 //! identifier. In a bridge domain with a tunnel to a group, floods go to the group alone.
 //!
-//! `ip4-vxlan-bypass` and `ip6-vxlan-bypass` take datagrams of tunnels out of the packets of an interface before these are looked up.
+//! `ip4-vxlan-bypass` and `ip6-vxlan-bypass` take datagrams of tunnels out of the packets of an
+//! interface before these are looked up.
 //!
 //! Limits: no offload to devices.
 
@@ -47,8 +50,18 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<bypass::Bypass<Ip6>>(),
     ],
     features: &[
-        Feature { arc: "ip4-unicast", node: "ip4-vxlan-bypass", before: &[], after: &["ip4-not-enabled"] },
-        Feature { arc: "ip6-unicast", node: "ip6-vxlan-bypass", before: &[], after: &["ip6-not-enabled"] },
+        Feature {
+            arc: "ip4-unicast",
+            node: "ip4-vxlan-bypass",
+            before: &[],
+            after: &["ip4-not-enabled"],
+        },
+        Feature {
+            arc: "ip6-unicast",
+            node: "ip6-vxlan-bypass",
+            before: &[],
+            after: &["ip6-not-enabled"],
+        },
     ],
     cli: self::cli::COMMANDS,
     api: &[api::API],

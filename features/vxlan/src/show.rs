@@ -28,7 +28,8 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     // It may be deleted between two slices of the answer.
     let Some(tunnel) = tunnels.get(sw_if) else { return };
     let i = tunnel.instance;
-    let Vxlan { ends, vni, source_port, destination_port, layer3, group_interface, next } = tunnel.spec;
+    let Vxlan { ends, vni, source_port, destination_port, layer3, group_interface, next } =
+        tunnel.spec;
     let Ends { local, remote, table } = ends;
     let next = next_name(next);
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);

@@ -25,7 +25,8 @@ pub enum Next {
     Node(&'static str),
 }
 
-/// Nodes that a configuration may name: they take packets from their first byte on, and need nothing that an earlier node has noted.
+/// Nodes that a configuration may name: they take packets from their first byte on, and need
+/// nothing that an earlier node has noted.
 pub const NEXT: [&str; 3] = ["ethernet-input", "ip4-input", "ip6-input"];
 
 /// A VXLAN tunnel.
@@ -61,19 +62,21 @@ impl Vxlan {
     /// Makes a tunnel.
     ///
     /// # Errors
-    /// Ends of two protocols (−7) or the same (−82); a group without an interface, or one that isn't there (−2); a port that another feature
-    /// has (−164); as [`Tunnels::create`].
+    /// Ends of two protocols (−7) or the same (−82); a group without an interface, or one that
+    /// isn't there (−2); a port that another feature has (−164); as [`Tunnels::create`].
     pub fn create(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
         self.ends.check(retval::INVALID_VALUE)?;
         match (self.ends.remote.is_multicast(), self.group_interface) {
             (true, None) => {
-                let why = format!("datagrams to {} need an interface to leave by", self.ends.remote);
+                let why =
+                    format!("datagrams to {} need an interface to leave by", self.ends.remote);
                 return Err(Error::parse(why).retval(retval::INVALID_SW_IF_INDEX));
             }
             (true, Some(by)) => world.get::<Interfaces>().check(by)?,
             (false, _) => {}
         }
-        let (port, is_v6, above) = (self.source_port, self.ends.local.is_ipv6(), self.group_interface);
+        let (port, is_v6, above) =
+            (self.source_port, self.ends.local.is_ipv6(), self.group_interface);
         register(world, is_v6, port)?;
         world.get::<Tunnels<Self>>().create(world, instance, self, above)
     }
@@ -138,9 +141,12 @@ impl Spec for Vxlan {
         }
         // The two ends of a tunnel differ, and each has the same one after a restart.
         let Key { local, remote, table, id, other } = self.key(&self.ends, self.ends.table);
-        let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        let mix = |hash: u64, word: u64| {
+            (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        };
         let words = [local as u64, (local >> 64) as u64, remote as u64, (remote >> 64) as u64];
-        let rest = [u64::from(table) << 32 | u64::from(id), other.into(), bits(self.ends.local) as u64];
+        let rest =
+            [u64::from(table) << 32 | u64::from(id), other.into(), bits(self.ends.local) as u64];
         let [a, b, c, d, ..] = words.into_iter().chain(rest).fold(0, mix).to_be_bytes();
         MacAddr([0x02, 0xfe, a, b, c, d])
     }

@@ -60,7 +60,11 @@ fn outer6(inner: &[u8], vni: u8, like: &[u8]) -> Vec<u8> {
 /// A datagram that comes from the other end of a tunnel of [`two`].
 fn from4(inner: &[u8], vni: u8) -> Vec<u8> {
     let payload = [&header(vni)[..], inner].concat();
-    pkt::ip4("10.0.1.2", "10.0.1.1").udp(7, 4789).checksum(Checksum::Value(0)).payload(payload).build()
+    pkt::ip4("10.0.1.2", "10.0.1.1")
+        .udp(7, 4789)
+        .checksum(Checksum::Value(0))
+        .payload(payload)
+        .build()
 }
 
 fn from6(inner: &[u8], vni: u8) -> Vec<u8> {
@@ -71,7 +75,8 @@ fn from6(inner: &[u8], vni: u8) -> Vec<u8> {
 /// Packets with the numbers of their ports.
 type Sent = Vec<(usize, Vec<u8>)>;
 
-/// Sends a frame from p3; returns the packets that leave by ports with addresses, and the frames at p4.
+/// Sends a frame from p3; returns the packets that leave by ports with addresses, and the frames at
+/// p4.
 fn flood(rig: &mut Rig, bytes: &[u8]) -> (Sent, Vec<Vec<u8>>) {
     let (switched, routed): (Vec<_>, Vec<_>) =
         rig.pass(3, bytes).into_iter().partition(|(port, _)| *port > 2);
@@ -114,11 +119,12 @@ fn flows_have_ports_of_their_own() {
         u16::from_be_bytes([sent[0].1[20], sent[0].1[21]])
     };
     let tagged = |port| [&frame(2, port)[..12], &[0x81, 0, 0, 5], &frame(2, port)[12..]].concat();
-    let labelled = |port| [&frame(2, port)[..12], &[0x88, 0x47, 0, 1, 1, 9], &frame(2, port)[14..]].concat();
+    let labelled =
+        |port| [&frame(2, port)[..12], &[0x88, 0x47, 0, 1, 1, 9], &frame(2, port)[14..]].concat();
     let alien = |to| [&frame(to, 1)[..12], &[0x88, 0xb5], &[0; 50]].concat();
-    for make in
-        [&(|n: u16| frame(2, n)) as &dyn Fn(u16) -> Vec<u8>, &tagged, &labelled, &|n| alien(n as u8 + 10)]
-    {
+    for make in [&(|n: u16| frame(2, n)) as &dyn Fn(u16) -> Vec<u8>, &tagged, &labelled, &|n| {
+        alien(n as u8 + 10)
+    }] {
         let all: Vec<u16> = (0..32).map(|n| port(&make(n))).collect();
         assert!(all.iter().collect::<BTreeSet<_>>().len() > 25, "{all:?}");
         assert_eq!((0..32).map(|n| port(&make(n))).collect::<Vec<_>>(), all);
@@ -143,7 +149,11 @@ fn tunnels_are_told_apart_by_what_they_were_made_with() {
     };
     let datagram = |from: &str, port, vni| {
         let payload = [&header(vni)[..], &frame(2, 1)].concat();
-        pkt::ip4(from, "10.0.1.1").udp(9, port).checksum(Checksum::Value(0)).payload(payload).build()
+        pkt::ip4(from, "10.0.1.1")
+            .udp(9, port)
+            .checksum(Checksum::Value(0))
+            .payload(payload)
+            .build()
     };
     for (n, bytes) in [
         datagram("10.0.1.2", 4789, 13),
@@ -155,7 +165,10 @@ fn tunnels_are_told_apart_by_what_they_were_made_with() {
     .enumerate()
     {
         rig.route(bytes);
-        assert_eq!((0..4).map(rx).collect::<Vec<_>>(), (0..4).map(|i| u64::from(i <= n)).collect::<Vec<_>>());
+        assert_eq!(
+            (0..4).map(rx).collect::<Vec<_>>(),
+            (0..4).map(|i| u64::from(i <= n)).collect::<Vec<_>>()
+        );
     }
     for bytes in [datagram("10.0.1.4", 4789, 13), datagram("10.0.1.2", 4789, 16)] {
         rig.route(&bytes);
@@ -176,7 +189,8 @@ fn tunnels_are_told_apart_by_what_they_were_made_with() {
     assert_eq!(rig.count("ip4-udp-lookup", "no_listener"), 1);
 }
 
-/// Tunnels to a group: one copy of a flood for all of its hosts; what comes for the group belongs to the tunnel to its sender.
+/// Tunnels to a group: one copy of a flood for all of its hosts; what comes for the group belongs
+/// to the tunnel to its sender.
 #[test]
 fn groups_of_other_ends() {
     let mut rig = rig(&[
@@ -198,7 +212,8 @@ fn groups_of_other_ends() {
     let answer = [&bytes[6..12], &bytes[..6], &bytes[12..]].concat();
     let receive = |rig: &mut Rig, from: &str, vni| {
         let payload = [&header(vni)[..], &answer].concat();
-        let packet = pkt::ip4(from, "239.1.1.1").udp(7, 4789).checksum(Checksum::Value(0)).payload(payload);
+        let packet =
+            pkt::ip4(from, "239.1.1.1").udp(7, 4789).checksum(Checksum::Value(0)).payload(payload);
         let frame = [&[1, 0, 0x5e, 1, 1, 1][..], &peer_mac(1).0, &[8, 0], &packet.build()].concat();
         rig.pass(1, &frame)
     };
@@ -243,7 +258,9 @@ fn tunnels_route() {
     rig.route(&from4(&[0; 40], 13));
     assert_eq!(rig.count("vxlan4-input", "no_ip"), 1);
     let world = rig.world();
-    let mac = world.get::<Interfaces>().get(world.get::<Interfaces>().find("vxlan_tunnel1").expect("there"));
+    let mac = world
+        .get::<Interfaces>()
+        .get(world.get::<Interfaces>().find("vxlan_tunnel1").expect("there"));
     let mac = mac.expect("there").mac;
     assert_eq!(mac.0[..2], [2, 0xfe]);
     let framed = [&mac.0[..], &[2, 0, 0, 0, 9, 1], &[8, 0], &packet(9)].concat();
@@ -254,7 +271,11 @@ fn tunnels_route() {
 fn the_bypass_does_as_the_way_round_it() {
     for (is_v6, good) in [(false, from4(&frame(2, 1), 13)), (true, from6(&frame(2, 1), 14))] {
         let mut rig = two();
-        rig.cli(if is_v6 { "set interface ip6 vxlan-bypass p0" } else { "set interface ip vxlan-bypass p0" });
+        rig.cli(if is_v6 {
+            "set interface ip6 vxlan-bypass p0"
+        } else {
+            "set interface ip vxlan-bypass p0"
+        });
         let input = if is_v6 { "vxlan6-input" } else { "vxlan4-input" };
         // Where the datagrams aren't for an address of ours, only the bypass takes them.
         rig.cli("set interface ip address del p1 10.0.1.1/24");
@@ -282,7 +303,8 @@ fn the_bypass_does_as_the_way_round_it() {
     }
 }
 
-/// A large frame goes in fragments of its datagram, and a super-packet as the segments that it stands for.
+/// A large frame goes in fragments of its datagram, and a super-packet as the segments that it
+/// stands for.
 #[test]
 fn frames_larger_than_links() {
     let mut rig = two();
@@ -290,7 +312,10 @@ fn frames_larger_than_links() {
     let packet = pkt::ip4("192.0.2.1", "192.0.2.2").udp(1, 2).payload_len(1450).build();
     let bytes = [&frame(2, 1)[..14], &packet].concat();
     let (sent, _) = flood(&mut rig, &bytes);
-    assert_eq!(sent.iter().map(|(port, p)| (*port, p.len())).collect::<Vec<_>>(), [(1, 48), (1, 1500)]);
+    assert_eq!(
+        sent.iter().map(|(port, p)| (*port, p.len())).collect::<Vec<_>>(),
+        [(1, 48), (1, 1500)]
+    );
     let payload: Vec<u8> = (0..3000_u32).map(|i| i as u8).collect();
     let tcp = pkt::ip4("192.0.2.1", "192.0.2.2").tcp(1, 2).payload(&payload).build();
     let bytes = [&frame(2, 1)[..14], &tcp].concat();
@@ -310,7 +335,8 @@ fn frames_larger_than_links() {
     assert_eq!(got, payload);
 }
 
-/// Broken datagrams and datagrams around broken frames: each is taken or dropped by name, and every buffer comes back.
+/// Broken datagrams and datagrams around broken frames: each is taken or dropped by name, and every
+/// buffer comes back.
 #[test]
 fn broken_datagrams_are_taken_or_dropped_by_name() {
     let mut rig = two();
@@ -329,7 +355,11 @@ fn broken_datagrams_are_taken_or_dropped_by_name() {
         sent += rig.pass(0, &bytes).len();
     }
     let taken = rig.count("vxlan4-input", "good packets decapsulated");
-    assert!(taken > 1000 && sent > 1000 && rig.bench.drops() > 1000, "{taken} {sent} {}", rig.bench.drops());
+    assert!(
+        taken > 1000 && sent > 1000 && rig.bench.drops() > 1000,
+        "{taken} {sent} {}",
+        rig.bench.drops()
+    );
     rig.seconds(10);
     assert_eq!(rig.bench.buffers_out(), 0, "buffers are lost");
 }
@@ -349,14 +379,17 @@ fn wrong_ones_are_refused() {
         (format!("{create} dst 239.1.1.1 vni 13"), -2, "need an interface"),
         (format!("{create} group 239.1.1.1 p9 vni 13"), -2, "p9"),
         (format!("{create} dst 10.0.1.9 vni 13 del"), -6, "no such vxlan_tunnel"),
-        (format!("{create} dst 10.0.1.3 vni 13 decap-next node ip4-rewrite"), -76, "can't go to ip4-rewrite"),
+        (
+            format!("{create} dst 10.0.1.3 vni 13 decap-next node ip4-rewrite"),
+            -76,
+            "can't go to ip4-rewrite",
+        ),
         ("set flow-offload vxlan hw p0 rx vxlan_tunnel4".into(), -1, "can't find tunnels"),
     ] {
         let (code, text) = rig.refused(&line);
         assert!(code == retval && text.contains(part), "{line}: {code} {text}");
     }
     let shown = rig.cli("show vxlan tunnel");
-    let want =
-        "[4] instance 4 src 10.0.1.1 dst 10.0.1.2 src_port 4789 dst_port 4789 vni 13 fib-idx 0 sw-if-idx 6";
+    let want = "[4] instance 4 src 10.0.1.1 dst 10.0.1.2 src_port 4789 dst_port 4789 vni 13 fib-idx 0 sw-if-idx 6";
     assert!(shown.starts_with(want), "{shown}");
 }

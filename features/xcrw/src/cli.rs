@@ -41,7 +41,8 @@ pub fn to_hex(bytes: &[u8]) -> String {
 }
 
 fn set(w: &World, m: &Matches) -> Result<Output> {
-    let from = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let from =
+        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
     let all = w.get::<Rewrites>();
     if m.flag("del") {
         all.delete(w, from)?;
@@ -52,13 +53,17 @@ fn set(w: &World, m: &Matches) -> Result<Output> {
     }
     let next = NextNode::find(w, m.str("next")).map_err(|e| e.at(m.span("next")))?;
     let rw = bytes(m.str("rw"));
-    let bytes = rw.ok_or_else(|| Error::parse("no bytes of two hexadecimal digits each").at(m.span("rw")))?;
+    let bytes =
+        rw.ok_or_else(|| Error::parse("no bytes of two hexadecimal digits each").at(m.span("rw")))?;
     let is_ip6 = m.flag("ipv6");
     let table = match m.opt::<u32>("table")? {
         None => None,
         Some(id) => {
-            let found =
-                if is_ip6 { w.get::<Fib<Ip6>>().find_table(id) } else { w.get::<Fib<Ip4>>().find_table(id) };
+            let found = if is_ip6 {
+                w.get::<Fib<Ip6>>().find_table(id)
+            } else {
+                w.get::<Fib<Ip4>>().find_table(id)
+            };
             Some(Table { is_ip6, index: found.map_err(|e| e.at(m.span("table")))? })
         }
     };

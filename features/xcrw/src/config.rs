@@ -29,7 +29,8 @@ pub const EXAMPLES: &[Script] = &[Script::here(
 /// Writes the cross-connects as lines that make their interfaces.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     let all = world.get::<Rewrites>().list();
-    let by_sink: BTreeMap<_, _> = all.into_iter().map(|(from, one)| (one.sink, (from, one))).collect();
+    let by_sink: BTreeMap<_, _> =
+        all.into_iter().map(|(from, one)| (one.sink, (from, one))).collect();
     let sinks: Vec<_> = by_sink.keys().copied().collect();
     config.interfaces(sinks.clone(), move |world, sink, lines| {
         let Some((from, one)) = by_sink.get(&sink) else { return };

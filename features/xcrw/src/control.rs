@@ -51,7 +51,8 @@ impl NextNode {
     /// The node of a name.
     ///
     /// # Errors
-    /// No node, one that takes packets only from certain other nodes, or the output of an interface `xcrwN`.
+    /// No node, one that takes packets only from certain other nodes, or the output of an interface
+    /// `xcrwN`.
     pub fn find(world: &World, name: &str) -> Result<Self> {
         if let Some(node) = NEXT.into_iter().find(|node| *node == name) {
             return Ok(Self::Node(node));
@@ -59,8 +60,10 @@ impl NextNode {
         let index = world.node(name);
         let all = world.get::<Interfaces>().list();
         // A node that several interfaces share doesn't know by which of them it is to send.
-        let output = all.iter().find(|interface| !interface.shares_nodes && index == Some(interface.output));
-        // An interface `xcrwN` sends nothing, and the line of a cross-connect that names one, its own perhaps, couldn't be restored.
+        let output =
+            all.iter().find(|interface| !interface.shares_nodes && index == Some(interface.output));
+        // An interface `xcrwN` sends nothing, and the line of a cross-connect that names one, its
+        // own perhaps, couldn't be restored.
         let output = output.filter(|interface| !world.get::<Bridge>().is_sink(interface.sw_if));
         output.map(|interface| Self::Output(interface.sw_if)).ok_or_else(|| {
             let what = if index.is_some() { "takes no packets from here" } else { "is no node" };
@@ -76,8 +79,10 @@ impl NextNode {
             Self::Node(name) => name.into(),
             Self::Output(sw_if) => {
                 let interface = world.get::<Interfaces>().get(sw_if);
-                interface
-                    .map_or_else(|_| String::new(), |interface| world.node_name(interface.output).to_string())
+                interface.map_or_else(
+                    |_| String::new(),
+                    |interface| world.node_name(interface.output).to_string(),
+                )
             }
         }
     }
@@ -148,7 +153,8 @@ impl Shared for Rewrites {
 
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
         if let Some(&sw_if) = deleted.of::<SwIfIndex>() {
-            // The layer-2 mode of the receiving interface ends by itself, and that deletes the cross-connect.
+            // The layer-2 mode of the receiving interface ends by itself, and that deletes the
+            // cross-connect.
             self.take(sw_if);
             self.delete_if(world, |rewrite| rewrite.next == NextNode::Output(sw_if));
         } else if let Some(table) = deleted.of::<DeletedTable<Ip4>>() {
@@ -177,13 +183,21 @@ impl Rewrites {
         self.work.get(sink, turn)
     }
 
-    /// Puts bytes in front of the frames that an interface receives, and sends them to a node. Ends the layer-2 mode that the interface
-    /// had. A cross-connect with rewrite that is there already keeps its interface.
+    /// Puts bytes in front of the frames that an interface receives, and sends them to a node. Ends
+    /// the layer-2 mode that the interface had. A cross-connect with rewrite that is there
+    /// already keeps its interface.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or carries no Ethernet frames (−71); no bytes or more than [`MAX_BYTES`] (−7); a node that isn't
-    /// there (−7); a number that another interface has (−56), or other than the one that this cross-connect has (−81); what the device says.
-    pub fn set(&self, world: &World, from: SwIfIndex, instance: Option<u32>, rewrite: Rewrite) -> Result<()> {
+    /// An interface that isn't there (−2) or carries no Ethernet frames (−71); no bytes or more
+    /// than [`MAX_BYTES`] (−7); a node that isn't there (−7); a number that another interface
+    /// has (−56), or other than the one that this cross-connect has (−81); what the device says.
+    pub fn set(
+        &self,
+        world: &World,
+        from: SwIfIndex,
+        instance: Option<u32>,
+        rewrite: Rewrite,
+    ) -> Result<()> {
         world.get::<Interfaces>().check(from)?;
         let work = work(world, &rewrite)?;
         let needed = rewrite.next.output().map_or(from, |output| output.max(from));
@@ -191,7 +205,9 @@ impl Rewrites {
         let mut instance = instance;
         match old {
             // An output of a later interface needs a later `xcrwN`.
-            Some((number, sink)) if instance.is_none_or(|instance| instance == number) && sink < needed => {
+            Some((number, sink))
+                if instance.is_none_or(|instance| instance == number) && sink < needed =>
+            {
                 self.delete(world, from)?;
                 instance = Some(number);
             }
@@ -228,7 +244,8 @@ impl Rewrites {
     /// Lets an interface route again.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or has no cross-connect with rewrite (−6); what its device says.
+    /// An interface that isn't there (−2) or has no cross-connect with rewrite (−6); what its
+    /// device says.
     pub fn delete(&self, world: &World, from: SwIfIndex) -> Result<()> {
         world.get::<Interfaces>().check(from)?;
         if !self.all().contains_key(&from) {
@@ -272,7 +289,8 @@ fn ended(world: &World, sink: SwIfIndex) {
     }
 }
 
-/// Makes the interface of a cross-connect. The lines of the saved configuration are in the order of these interfaces, and name the others.
+/// Makes the interface of a cross-connect. The lines of the saved configuration are in the order of
+/// these interfaces, and name the others.
 fn create(world: &World, instance: u32, above: SwIfIndex) -> Result<SwIfIndex> {
     let new = NewInterface {
         name: format!("xcrw{instance}"),

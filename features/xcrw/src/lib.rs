@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Layer-2 cross-connects with rewrite: frames that an interface receives get fixed bytes in front and go to a given node. Their own
-//! Ethernet header stays, as the payload of a tunnel does.
+//! Layer-2 cross-connects with rewrite: frames that an interface receives get fixed bytes in front
+//! and go to a given node. Their own Ethernet header stays, as the payload of a tunnel does.
 //!
 //! ```text
 //! l2-input (cross-connected with xcrwN) → l2-output → l2-xcrw → ip4-lookup, or another node
 //! ```
 //!
-//! Each of them has an interface `xcrwN`, which nothing is sent by: it names the rewrite in `show` commands and to features of switched
-//! frames. The bytes are sent as they are: lengths and checksums in them are the operator's business. One of the TTL or hop limit is taken
+//! Each of them has an interface `xcrwN`, which nothing is sent by: it names the rewrite in `show`
+//! commands and to features of switched frames. The bytes are sent as they are: lengths and
+//! checksums in them are the operator's business. One of the TTL or hop limit is taken
 //! by the router, as of a packet that it received.
 //!
 //! Limits: one direction, no device that segments (GSO).

@@ -31,7 +31,8 @@ pub enum To {
     /// no room in front of the frame for the bytes
     #[drop]
     NoHeadroom,
-    /// packet that a device would have segmented has no room for headers that are the same for all segments
+    /// packet that a device would have segmented has no room for headers that are the same for all
+    /// segments
     #[drop]
     Super,
 }
@@ -76,7 +77,8 @@ impl Node for L2Xcrw {
                 return To::Super;
             }
             finish_checksum(b);
-            // Left only on a packet too short for the checksum. The offsets are not those of the new packet.
+            // Left only on a packet too short for the checksum. The offsets are not those of the
+            // new packet.
             b.flags.clear(Flags::CSUM_PARTIAL);
         }
         let bytes = work.bytes();

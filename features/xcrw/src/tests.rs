@@ -23,7 +23,11 @@ fn frame(len: usize, n: u8) -> Vec<u8> {
 
 /// The header of a UDP tunnel to 192.0.2.9 or 2001:db8:9::9, as an operator gives it.
 fn outer(v6: bool, ttl: u8) -> Vec<u8> {
-    let ip = if v6 { pkt::ip6("2001:db8::1", "2001:db8:9::9") } else { pkt::ip4("10.0.0.1", "192.0.2.9") };
+    let ip = if v6 {
+        pkt::ip6("2001:db8::1", "2001:db8:9::9")
+    } else {
+        pkt::ip4("10.0.0.1", "192.0.2.9")
+    };
     let len = if v6 { 48 } else { 28 };
     ip.ttl(ttl).udp(5, 4789).build()[..len].to_vec()
 }
@@ -32,8 +36,9 @@ fn hex(bytes: &[u8]) -> String {
     crate::cli::to_hex(bytes)
 }
 
-/// Ports of which `p1` and `p2` have addresses and the same neighbour: `p1` in the first tables, `p2` in tables 7. The tunnel's far end is
-/// behind `p1` in the first tables, and behind `p2` in the others.
+/// Ports of which `p1` and `p2` have addresses and the same neighbour: `p1` in the first tables,
+/// `p2` in tables 7. The tunnel's far end is behind `p1` in the first tables, and behind `p2` in
+/// the others.
 fn rig() -> Rig {
     let mut rig = Rig::new(PLUGINS, 4);
     for line in [
@@ -82,11 +87,16 @@ fn frames_are_carried_by_packets() {
                 let mut group = frame(len, n as u8);
                 group[..6].copy_from_slice(&MacAddr::BROADCAST.octets());
                 for one in [frame(len, n as u8), group] {
-                    assert_eq!(rig.pass(0, &one), at(&[port], &carried(v6, port, &one)), "{table} {len}");
+                    assert_eq!(
+                        rig.pass(0, &one),
+                        at(&[port], &carried(v6, port, &one)),
+                        "{table} {len}"
+                    );
                 }
             }
             let all: Vec<_> = (0..200).map(|n| frame(300, n)).collect();
-            let mut want: Vec<_> = all.iter().flat_map(|one| at(&[port], &carried(v6, port, one))).collect();
+            let mut want: Vec<_> =
+                all.iter().flat_map(|one| at(&[port], &carried(v6, port, one))).collect();
             want.sort();
             assert_eq!(rig.pass_all(0, &all), want);
         }
@@ -122,8 +132,11 @@ fn frames_leave_by_an_output_and_of_a_sub_interface() {
 fn offloads_are_done_before() {
     let mut rig = rig();
     rig.cli("set interface l2 xcrw p0 next p3-output rw 0102");
-    let whole =
-        pkt::ether(NEIGHBOR, port_mac(0)).ip4("10.0.0.5", "10.0.0.6").udp(7, 8).payload(b"sum").build();
+    let whole = pkt::ether(NEIGHBOR, port_mac(0))
+        .ip4("10.0.0.5", "10.0.0.6")
+        .udp(7, 8)
+        .payload(b"sum")
+        .build();
     let mut partial = whole.clone();
     let sum = !wire::checksum::Sum::of(&[10, 0, 0, 5, 10, 0, 0, 6, 0, 17, 0, 11]).finish();
     partial[40..42].copy_from_slice(&sum.to_be_bytes());
@@ -226,7 +239,10 @@ fn commands_show_refuse_and_save() {
         let (_, why) = rig.refused(&format!("set interface l2 xcrw {line}"));
         assert!(why.contains(want), "{line}: {why}");
     }
-    assert_eq!((rig.cli("show l2xcrw"), config(&rig)), (shown.into(), want.map(String::from).to_vec()));
+    assert_eq!(
+        (rig.cli("show l2xcrw"), config(&rig)),
+        (shown.into(), want.map(String::from).to_vec())
+    );
     for line in ["set interface ip address xcrw0 10.0.9.1/24", "create sub-interfaces xcrw0 5"] {
         rig.refused(line);
     }
@@ -234,7 +250,8 @@ fn commands_show_refuse_and_save() {
     assert!(config(&rig).contains(&"set interface state xcrw0 down".to_string()));
 }
 
-/// The saved configuration makes interfaces by index, so `xcrwN` comes behind those that its line names.
+/// The saved configuration makes interfaces by index, so `xcrwN` comes behind those that its line
+/// names.
 #[test]
 fn interfaces_are_made_in_an_order_that_can_be_saved() {
     let mut rig = rig();
@@ -255,8 +272,9 @@ fn interfaces_are_made_in_an_order_that_can_be_saved() {
 fn the_end_leaves_nothing_behind() {
     let mut rig = rig();
     let world = rig.world();
-    let names =
-        |rig: &Rig| rig.world().get::<Interfaces>().list().into_iter().map(|i| i.name).collect::<Vec<_>>();
+    let names = |rig: &Rig| {
+        rig.world().get::<Interfaces>().list().into_iter().map(|i| i.name).collect::<Vec<_>>()
+    };
     let mode = |i: usize, rig: &Rig| rig.world().get::<Bridge>().mode(rig.ports[i]);
     let before = names(&rig);
     let set = "set interface l2 xcrw p0 next p3-output rw 0102";
@@ -270,9 +288,17 @@ fn the_end_leaves_nothing_behind() {
     ] {
         rig.cli(set);
         assert_eq!(names(&rig).len(), before.len() + 1);
-        assert_eq!(rig.pass(0, &frame(60, 3)), at(&[3], &[&[1, 2][..], &frame(60, 3)].concat()), "{end}");
+        assert_eq!(
+            rig.pass(0, &frame(60, 3)),
+            at(&[3], &[&[1, 2][..], &frame(60, 3)].concat()),
+            "{end}"
+        );
         rig.cli(end);
-        assert_eq!((names(&rig), rig.cli("show l2xcrw").trim_end()), (before.clone(), NONE), "{end}");
+        assert_eq!(
+            (names(&rig), rig.cli("show l2xcrw").trim_end()),
+            (before.clone(), NONE),
+            "{end}"
+        );
         let crossed = matches!(mode(0, &rig), Some(Mode::Xconnect(to)) if to == rig.ports[3]);
         let want = if crossed { at(&[3], &frame(60, 3)) } else { vec![] };
         assert_eq!(rig.pass(0, &frame(60, 3)), want, "{end}");
@@ -284,7 +310,10 @@ fn the_end_leaves_nothing_behind() {
     for gone in [0, 3, 0, 3] {
         rig.cli(set);
         rig.delete_port(gone);
-        assert_eq!((names(&rig).len(), rig.cli("show l2xcrw").trim_end()), (before.len() - 1, NONE));
+        assert_eq!(
+            (names(&rig).len(), rig.cli("show l2xcrw").trim_end()),
+            (before.len() - 1, NONE)
+        );
         rig.add_port(gone);
         assert_eq!((mode(0, &rig), mode(3, &rig)), (None, None));
     }
@@ -296,7 +325,11 @@ fn the_end_leaves_nothing_behind() {
         rig.cli(&format!("{other} table del 8"));
         assert_eq!(names(&rig).len(), before.len() + 1, "{other}");
         rig.cli(&format!("{ip} table del 8"));
-        assert_eq!((names(&rig).len(), rig.cli("show l2xcrw").trim_end()), (before.len(), NONE), "{ip}");
+        assert_eq!(
+            (names(&rig).len(), rig.cli("show l2xcrw").trim_end()),
+            (before.len(), NONE),
+            "{ip}"
+        );
     }
     // The interface of a cross-connect itself.
     rig.cli(set);
@@ -308,8 +341,10 @@ fn the_end_leaves_nothing_behind() {
     );
     // A frame that arrives too late, and one that is sent there.
     rig.cli(set);
-    let sink =
-        world.get::<Interfaces>().get(world.get::<Interfaces>().find("xcrw0").expect("made")).expect("there");
+    let sink = world
+        .get::<Interfaces>()
+        .get(world.get::<Interfaces>().find("xcrw0").expect("made"))
+        .expect("there");
     rig.bench.send("xcrw0-output", &frame(60, 4), |_| ());
     rig.bench.settle();
     assert_eq!((rig.sent(), rig.count("xcrw0-tx", "nothing")), (vec![], 1));
@@ -336,8 +371,10 @@ fn a_trace_shows_the_rewrite() {
 #[test]
 fn mutated_frames_and_rewrites_do_no_harm() {
     let mut rig = rig();
-    let bases =
-        vec![frame(60, 1), pkt::ether(NEIGHBOR, port_mac(0)).ip4("10.0.0.5", "192.0.2.9").udp(1, 2).build()];
+    let bases = vec![
+        frame(60, 1),
+        pkt::ether(NEIGHBOR, port_mac(0)).ip4("10.0.0.5", "192.0.2.9").udp(1, 2).build(),
+    ];
     let mut mutator = Mutator::new(31);
     let (mut sent, mut bytes) = (0, Vec::new());
     for round in 0..300 {

@@ -75,9 +75,11 @@ impl Instance {
         }
         let said = |line: String| {
             let text = steady(self.must(&line));
-            // Protocols and ports of tunnels are registered by the first one, and stay so, as in VPP.
-            let stays =
-                |row: &&str| !["ipip4-", "ipip6-", "gre4-", "gre6-"].iter().any(|node| row.contains(node));
+            // Protocols and ports of tunnels are registered by the first one, and stay so, as in
+            // VPP.
+            let stays = |row: &&str| {
+                !["ipip4-", "ipip6-", "gre4-", "gre6-"].iter().any(|node| row.contains(node))
+            };
             let text = if line.ends_with(" local") {
                 text.lines().filter(stays).collect::<Vec<_>>().join("\n")
             } else {
@@ -88,7 +90,8 @@ impl Instance {
         lines.into_iter().map(said).collect()
     }
 
-    /// The packets that each interface of the packet generator sends when packets come in by all of them.
+    /// The packets that each interface of the packet generator sends when packets come in by all of
+    /// them.
     pub fn forwards(&mut self) -> Vec<(String, Vec<Vec<u8>>)> {
         let interfaces = self.bench.world.get::<Interfaces>().list();
         let ports: Vec<_> = interfaces.iter().filter(|i| i.device.driver() == "pg").collect();
@@ -123,9 +126,11 @@ impl Instance {
             self.must(&format!("packet-generator capture {} disable", cli::quote(&port.name)));
             let file = self.dir.path().join(port.sw_if.to_string());
             let mut packets = if file.exists() { read_pcap(&file) } else { Vec::new() };
-            // The number of requests for a neighbour depends on the time that passes between packets.
+            // The number of requests for a neighbour depends on the time that passes between
+            // packets.
             let mut asked = BTreeSet::new();
-            let is_question = |p: &[u8]| port.kind == IfKind::Ethernet && p.get(12..14) == Some(&[8, 6]);
+            let is_question =
+                |p: &[u8]| port.kind == IfKind::Ethernet && p.get(12..14) == Some(&[8, 6]);
             packets.retain(|packet| !is_question(packet) || asked.insert(packet.clone()));
             out.push((port.name.clone(), packets));
         }
@@ -218,8 +223,8 @@ pub fn same(these: Vec<String>, those: Vec<String>, what: &str) {
 /// Runs an instance's configuration in a new one, and returns the first difference.
 pub fn compare_again(first: &mut Instance) -> Result<(), Difference> {
     let text = first.config();
-    let mut again =
-        Instance::try_after(&text).map_err(|e| Difference::new("a line", format!("{e}\n{text}")))?;
+    let mut again = Instance::try_after(&text)
+        .map_err(|e| Difference::new("a line", format!("{e}\n{text}")))?;
     if again.config() != text {
         let text = format!("{}\ninstead of\n{text}", again.config());
         return Err(Difference::new("the configuration", text));

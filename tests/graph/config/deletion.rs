@@ -4,7 +4,8 @@
 use super::*;
 use net::Interfaces;
 
-/// Deletes every interface and every table, the last or the first ones first. Returns the names of the interfaces.
+/// Deletes every interface and every table, the last or the first ones first. Returns the names of
+/// the interfaces.
 fn delete_all(instance: &mut Instance, last_first: bool) -> Vec<String> {
     let world = instance.bench.world.clone();
     let interfaces = world.get::<Interfaces>();
@@ -15,13 +16,16 @@ fn delete_all(instance: &mut Instance, last_first: bool) -> Vec<String> {
     }
     for interface in &all {
         if interfaces.check(interface.sw_if).is_err() {
-            // The interfaces of cross-connects with rewrite go with the interfaces that these name, and tunnels to a group with the one that they
-            // send by.
-            let goes = interface.sub.is_some() || ["Xcrw", "VXLAN"].contains(&interface.device.driver());
+            // The interfaces of cross-connects with rewrite go with the interfaces that these name,
+            // and tunnels to a group with the one that they send by.
+            let goes =
+                interface.sub.is_some() || ["Xcrw", "VXLAN"].contains(&interface.device.driver());
             assert!(goes, "{} goes with its parent alone", interface.name);
             continue;
         }
-        interfaces.delete(&world, interface.sw_if).unwrap_or_else(|e| panic!("{}: {e}", interface.name));
+        interfaces
+            .delete(&world, interface.sw_if)
+            .unwrap_or_else(|e| panic!("{}: {e}", interface.name));
         instance.bench.settle();
     }
     let config = instance.config();
@@ -36,7 +40,8 @@ fn delete_all(instance: &mut Instance, last_first: bool) -> Vec<String> {
     all.into_iter().map(|interface| interface.name).collect()
 }
 
-/// Deleting interfaces removes all that a script configured on them, and none of it reappears on new interfaces.
+/// Deleting interfaces removes all that a script configured on them, and none of it reappears on
+/// new interfaces.
 #[test]
 fn whatever_refers_to_an_interface_goes_with_it() {
     let nothing = Instance::new().shows();
@@ -49,7 +54,8 @@ fn whatever_refers_to_an_interface_goes_with_it() {
         let what = format!("{}, {last_first}", s.name);
         for name in delete_all(&mut instance, last_first) {
             let left = instance.config();
-            let named = left.lines().find(|line| line.split(' ').any(|word| word == cli::quote(&name)));
+            let named =
+                left.lines().find(|line| line.split(' ').any(|word| word == cli::quote(&name)));
             assert_eq!(named, None, "{what}: {name} is gone");
         }
         instance.go_to("");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random commands, then a restart: configuration, `show` output and forwarding are the same afterwards.
+//! Random commands, then a restart: configuration, `show` output and forwarding are the same
+//! afterwards.
 
 use fixture::scripts;
 use graph::Needs;
@@ -46,9 +47,15 @@ fn any_line(rng: &mut Rng) -> String {
             ["drop", "unreach", interface, "ip4-lookup-in-table 9"][n(4)],
             1 + n(4)
         ),
-        12 => format!("set ip neighbor {del}{interface} 10.{net}.0.2 02:00:00:00:00:0{} static", n(9)),
+        12 => {
+            format!("set ip neighbor {del}{interface} 10.{net}.0.2 02:00:00:00:00:0{} static", n(9))
+        }
         13 => format!("set interface name {interface} {}", ["wan", "pg0", "lan"][n(3)]),
-        14 => format!("set interface mtu {}{} {interface}", ["", "ip4 ", "packet "][n(3)], 1000 + n(500)),
+        14 => format!(
+            "set interface mtu {}{} {interface}",
+            ["", "ip4 ", "packet "][n(3)],
+            1000 + n(500)
+        ),
         15 => format!("set interface mac address {interface} 02:00:00:00:01:0{}", n(9)),
         16 => format!("set interface proxy-arp {other} {on}"),
         17 => format!("set arp proxy {del}table-id {table} start 10.{net}.0.1 end 10.{net}.0.99"),
@@ -88,14 +95,16 @@ fn what_any_lines_make_is_said_again() {
     }
 }
 
-/// Any lines of the scripts, which have every command that sets something: in any order, about any interface. Some are refused.
+/// Any lines of the scripts, which have every command that sets something: in any order, about any
+/// interface. Some are refused.
 fn mixed(seed: u64, count: usize) -> Vec<String> {
     let pool: Vec<String> = scripts()
         .filter(|s| s.needs == Needs::Nothing)
         .flat_map(|s| store::file::lines(s.lines))
         // Gaps in the indices of interfaces are closed; what a stream sends is sent again.
         .filter(|line| !line.contains("delete") && !line.starts_with("packet-generator"))
-        // Addresses that were ours before this was enabled aren't asked for; after a restart all are.
+        // Addresses that were ours before this was enabled aren't asked for; after a restart all
+        // are.
         .filter(|line| !line.starts_with("set ip6 dad"))
         .collect();
     let mut rng = Rng::new(seed);
@@ -129,7 +138,8 @@ fn mixed(seed: u64, count: usize) -> Vec<String> {
     lines
 }
 
-/// Runs lines, some of which are refused, and loads the saved text into a fresh instance, as after `kill -9`.
+/// Runs lines, some of which are refused, and loads the saved text into a fresh instance, as after
+/// `kill -9`.
 fn comes_back(lines: &[String]) -> Result<(), Difference> {
     let run = || {
         let mut instance = Instance::new();
@@ -145,7 +155,8 @@ fn comes_back(lines: &[String]) -> Result<(), Difference> {
     })
 }
 
-/// Tries every seed. Those that fail are listed, each with the few lines that it takes if it fails every time.
+/// Tries every seed. Those that fail are listed, each with the few lines that it takes if it fails
+/// every time.
 fn all_come_back(seeds: Range<u64>, count: usize) {
     let mut failed = Vec::new();
     for seed in seeds {
@@ -155,7 +166,12 @@ fn all_come_back(seeds: Range<u64>, count: usize) {
         let (few, found) = if again { shrink(lines, found, comes_back) } else { (lines, found) };
         // Now, too: a run over all seeds takes minutes.
         let chance = if again { "" } else { ", but not every time" };
-        eprintln!("seed {seed}: {} differs{chance}\n{}\n{}\n", found.of, few.join("\n"), found.text);
+        eprintln!(
+            "seed {seed}: {} differs{chance}\n{}\n{}\n",
+            found.of,
+            few.join("\n"),
+            found.text
+        );
         failed.push(seed);
     }
     assert!(failed.is_empty(), "{} seeds fail: {failed:?}", failed.len());

@@ -6,7 +6,8 @@ use cli::Runner;
 use std::path::Path;
 use std::time::Duration;
 
-/// Saves into a file, with lines that are run between two slices: from the second slice on, and before the end.
+/// Saves into a file, with lines that are run between two slices: from the second slice on, and
+/// before the end.
 fn save(instance: &mut Instance, file: &Path, mut lines: impl Iterator<Item = String>) -> usize {
     let (mut runner, mut said, mut turns) = (Runner::default(), Vec::new(), 0);
     let line = format!("save {}", file.display());
@@ -38,7 +39,8 @@ fn large() -> Instance {
     instance
 }
 
-/// The routes of an interface that came meanwhile aren't saved without it, nor those of one that went in between.
+/// The routes of an interface that came meanwhile aren't saved without it, nor those of one that
+/// went in between.
 #[test]
 fn what_changes_while_it_is_saved_is_in_it_with_all_that_it_needs() {
     let mut instance = large();

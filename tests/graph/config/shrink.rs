@@ -3,7 +3,8 @@
 
 use super::compare::Difference;
 
-/// Returns the lines without those that the difference doesn't need, and the difference that they make.
+/// Returns the lines without those that the difference doesn't need, and the difference that they
+/// make.
 pub fn shrink(
     mut lines: Vec<String>,
     mut found: Difference,
@@ -17,7 +18,9 @@ pub fn shrink(
             let end = lines.len().min(at + size);
             let fewer = [&lines[..at], &lines[end..]].concat();
             match check(&fewer) {
-                Err(difference) if difference.of == found.of => (lines, found) = (fewer, difference),
+                Err(difference) if difference.of == found.of => {
+                    (lines, found) = (fewer, difference)
+                }
                 _ => at = end,
             }
         }

@@ -18,7 +18,8 @@ pub fn bonds(w: &mut Walk) {
         w.run(line);
     }
     let frame = |kind: u16, body: &[u8]| {
-        let mut frame = [&[2, 0xaa, 0, 0, 0, 2, 2, 0xaa, 0, 0, 0, 1][..], &kind.to_be_bytes(), body].concat();
+        let mut frame =
+            [&[2, 0xaa, 0, 0, 0, 2, 2, 0xaa, 0, 0, 0, 1][..], &kind.to_be_bytes(), body].concat();
         frame.resize(124, 0);
         frame
     };
@@ -32,8 +33,9 @@ pub fn bonds(w: &mut Walk) {
     arrive(w, "bond-input/pass through (CDP, LLDP, slow protocols)", "pg21", &frame(0x8809, &[]));
     w.run("set interface state BondEthernet0 down");
     arrive(w, "bond-input/interface down", "pg20", &data);
-    let send =
-        |w: &mut Walk, counter: &str| w.moves(counter, |w| w.bench.send("BondEthernet0-tx", &data, |_| {}));
+    let send = |w: &mut Walk, counter: &str| {
+        w.moves(counter, |w| w.bench.send("BondEthernet0-tx", &data, |_| {}))
+    };
     send(w, "BondEthernet0-tx/interface down");
     w.run("set interface state BondEthernet0 up");
     w.run("set interface state pg20 down");
@@ -60,7 +62,8 @@ fn lacp(w: &mut Walk, frame: &dyn Fn(u16, &[u8]) -> Vec<u8>, arrive: Arrive<'_>)
     arrive(w, "bond-input/not_collecting", "pg20", &frame(0x88b5, &[]));
     let group = |bytes: Vec<u8>| with(bytes, 0, &[1, 0x80, 0xc2, 0, 0, 2]);
     let unit = |system: u8| {
-        let mut body = vec![1, 1, 1, 20, 0, 1, 2, 0xfe, 0, 0, 0, system, 0, 9, 0, 1, 0, 1, 0x47, 0, 0, 0];
+        let mut body =
+            vec![1, 1, 1, 20, 0, 1, 2, 0xfe, 0, 0, 0, system, 0, 9, 0, 1, 0, 1, 0x47, 0, 0, 0];
         body.extend([2, 20]);
         body.resize(42, 0);
         body.extend([3, 16]);

@@ -5,7 +5,10 @@
 pub const ELSEWHERE: &[(&str, &str)] = &[
     ("none/none", "stands for no reason"),
     ("graph/no_node", "a node that isn't there: crates/graph/src/tests/nodes.rs"),
-    ("af-packet-input/*", "offloads that a device announces wrongly: crates/driver/src/tests/rx.rs"),
+    (
+        "af-packet-input/*",
+        "offloads that a device announces wrongly: crates/driver/src/tests/rx.rs",
+    ),
     ("virtio-input/*", "offloads that a device announces wrongly: crates/driver/src/tests/rx.rs"),
     ("memif-input/*", "packets of peers: drivers/memif/src/tests"),
     ("pg*-tx/bad_offload", "offloads that are wrong, of frames that the router made itself"),
@@ -16,10 +19,16 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("*-source-and-port-range-check-*", "features/port-range/src/tests.rs"),
     ("pg*-output/interface is down", "features/interface/src/tests.rs"),
     ("pg*.*-output/not_exact", "features/interface/src/tests/sub.rs"),
-    ("ethernet-input/no error", "VPP's readers expect the name; frames without a fault aren't counted there"),
+    (
+        "ethernet-input/no error",
+        "VPP's readers expect the name; frames without a fault aren't counted there",
+    ),
     ("llc-input/no error", "the same"),
     ("snap-input/no error", "the same"),
-    ("l2-patch/L2 patch misconfigured drops", "a device is deleted meanwhile: features/l2patch/src/tests.rs"),
+    (
+        "l2-patch/L2 patch misconfigured drops",
+        "a device is deleted meanwhile: features/l2patch/src/tests.rs",
+    ),
     ("*/busy", "control doesn't run for longer than its queue holds: tests/graph/buffers.rs"),
     ("*/no_buffers", "no buffer is left, the reserve included"),
     ("*/reass_no_buf", "no buffer is left for a copy of a shared fragment"),
@@ -32,7 +41,10 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("arp-term-l2bd/untold", "more hosts than control reads: features/l2/src/tests/termination.rs"),
     ("arp-term-l2bd/unlearned", "more hosts than control reads: features/l2/src/tests/snoop.rs"),
     ("l2-flood/again", "more copies than a vector takes: features/l2/src/tests/flood.rs"),
-    ("l2-flood/L2 replication failures", "no buffer is left for a copy: features/l2/src/tests/flood.rs"),
+    (
+        "l2-flood/L2 replication failures",
+        "no buffer is left for a copy: features/l2/src/tests/flood.rs",
+    ),
     ("span-*/no_buffer", "no buffer is left for a copy: features/span/src/tests/device.rs"),
     ("l3xc-input-*", "features/l3xc/src/tests.rs"),
     ("tunnel-output/*", "features/ipip/src/tests.rs"),
@@ -70,13 +82,19 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "routes from interface to interface in a circle: features/ip/src/tests/extension.rs",
     ),
     ("*/displaced", "1024 packets wait: features/arp/src/tests/waits.rs"),
-    ("*/throttled", "more neighbours than are asked for in a second: features/arp/src/tests/waits.rs"),
+    (
+        "*/throttled",
+        "more neighbours than are asked for in a second: features/arp/src/tests/waits.rs",
+    ),
     ("*/no_room", "waiting packets hold their share of buffers: tests/graph/buffers.rs"),
     (
         "*-glean/no_answer*",
         "control makes an adjacency of a neighbour that is asked for: its packets wait there",
     ),
-    ("*-glean/no_source_address", "an address of the interface is what makes its network connected"),
+    (
+        "*-glean/no_source_address",
+        "an address of the interface is what makes its network connected",
+    ),
     (
         "*-glean/overflow",
         "control makes an adjacency of a neighbour that is asked for: its packets wait there",
@@ -86,7 +104,10 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "ip4-arp/interface_down",
         "an interface goes down below a packet on its way: features/arp/src/tests/waits.rs",
     ),
-    ("ip4-arp/too_short", "the node reads no header, but shares its ways out with the one that does"),
+    (
+        "ip4-arp/too_short",
+        "the node reads no header, but shares its ways out with the one that does",
+    ),
     (
         "ip6-discover-neighbor/too_short",
         "the node reads no header, but shares its ways out with the one that does",
@@ -97,7 +118,10 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "*/reass_too_long",
         "fragments that the checks of each let through: features/ip-reassembly/src/tests/mutated.rs",
     ),
-    ("*-full-reassembly*/reass_no_frag_hdr", "only packets for the router are sent there as fragments"),
+    (
+        "*-full-reassembly*/reass_no_frag_hdr",
+        "only packets for the router are sent there as fragments",
+    ),
     ("ip4-*/reass_invalid_frag_len", "of IPv6; IPv4 counts it as reass_malformed_packet"),
     ("ip4-*/reass_invalid_frag_size", "of IPv6 (RFC 8200 4.5)"),
     ("ip4-*/reass_missing_upper", "of IPv6 (RFC 7112)"),

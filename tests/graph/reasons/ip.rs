@@ -15,14 +15,22 @@ fn headers(w: &mut Walk) {
     let [four, six] = FAMILIES;
     let plain = four.udp(FAR).build();
     // Frames whose header's checksum the device has verified go to a node of their own.
-    for (node, flags) in [("ip4-input", Flags::default()), ("ip4-input-no-checksum", Flags::IP4_CSUM_OK)] {
+    for (node, flags) in
+        [("ip4-input", Flags::default()), ("ip4-input-no-checksum", Flags::IP4_CSUM_OK)]
+    {
         let mut case = |reason: &str, frame: Vec<u8>| {
-            w.at(&format!("{node}/{reason}"), "ethernet-input", "pg0", &[frame], |b| b.flags.set(flags));
+            w.at(&format!("{node}/{reason}"), "ethernet-input", "pg0", &[frame], |b| {
+                b.flags.set(flags)
+            });
         };
         let from = |source: &str| four.packet(source, FAR).udp(1, 2).build();
         case(
             "options",
-            four.packet(HIM, FAR).options([7, 7, 4, 0, 0, 0, 0, 0]).udp(1, 2).payload_len(40).build(),
+            four.packet(HIM, FAR)
+                .options([7, 7, 4, 0, 0, 0, 0, 0])
+                .udp(1, 2)
+                .payload_len(40)
+                .build(),
         );
         case("too_short", plain[..IP + 19].to_vec());
         case("version", four.packet(HIM, FAR).version(5).udp(1, 2).payload_len(40).build());
@@ -46,7 +54,10 @@ fn headers(w: &mut Walk) {
     );
     w.frame("ip6-input/too_short", plain[..IP + 39].to_vec());
     w.frame("ip6-input/version", six.packet(HIM, FAR).version(5).udp(1, 2).payload_len(40).build());
-    w.frame("ip6-input/bad_length", six.packet(HIM, FAR).length(9000).udp(1, 2).payload_len(40).build());
+    w.frame(
+        "ip6-input/bad_length",
+        six.packet(HIM, FAR).length(9000).udp(1, 2).payload_len(40).build(),
+    );
     w.frame("ip6-input/source_multicast", from("ff0e::1", FAR));
     w.frame("ip6-input/source_loopback", from("::1", FAR));
     w.frame("ip6-input/source_unspecified", from("::", FAR));
@@ -56,15 +67,21 @@ fn headers(w: &mut Walk) {
 /// Options of IPv4, hop-by-hop options of IPv6.
 fn options(w: &mut Walk) {
     let [four, six] = FAMILIES;
-    let optioned = |bytes: &[u8]| four.packet(HIM, FAR).options(bytes).udp(1, 2).payload_len(40).build();
-    let alert = four.packet(HIM, "224.0.0.22").options([148, 4, 0, 0]).protocol(IpProtocol(2)).payload_len(8);
+    let optioned =
+        |bytes: &[u8]| four.packet(HIM, FAR).options(bytes).udp(1, 2).payload_len(40).build();
+    let alert = four
+        .packet(HIM, "224.0.0.22")
+        .options([148, 4, 0, 0])
+        .protocol(IpProtocol(2))
+        .payload_len(8);
     w.frame("ip4-options/router_alert", with(alert.build(), 0, &[1, 0, 0x5e, 0, 0, 22]));
     w.frame("ip4-options/malformed", optioned(&[7, 60, 4, 0]));
     w.frame("ip4-options/source_route", optioned(&[131, 7, 4, 10, 0, 2, 2, 0]));
     w.inject("ip4-options/too_short", &[0x46; 10]);
     let header = |to: &str, bytes: &[u8]| six.packet(HIM, to).ext(IpProtocol::HOP_BY_HOP, bytes);
     let kind = |kind: u8| header(FAR, &[0, kind, 2, 0, 0, 1, 0]).udp(1, 2).build();
-    let report = header("ff02::16", &[0, 5, 2, 0, 0, 1, 0]).icmp6(Icmp6Type(143), 0, 0).payload_len(20);
+    let report =
+        header("ff02::16", &[0, 5, 2, 0, 0, 1, 0]).icmp6(Icmp6Type(143), 0, 0).payload_len(20);
     w.frame("ip6-hop-by-hop/router_alert", with(report.build(), 0, &[0x33, 0x33, 0, 0, 0, 22]));
     w.frame("ip6-hop-by-hop/problem", kind(0x9e));
     w.frame("ip6-hop-by-hop/discard", kind(0x5e));
@@ -103,7 +120,10 @@ fn forwarding(w: &mut Walk) {
             b.tx_if = 77;
         });
         let rewrite = |reason: &str| name(&format!("{{ip}}-rewrite/{reason}"));
-        w.frame(&rewrite("time_expired"), f.packet(HIM, FAR).ttl(1).udp(1, 2).payload_len(40).build());
+        w.frame(
+            &rewrite("time_expired"),
+            f.packet(HIM, FAR).ttl(1).udp(1, 2).payload_len(40).build(),
+        );
         let large = if f.v6 { f.packet(HIM, FAR) } else { f.packet(HIM, FAR).df() };
         w.frame(&rewrite("mtu_exceeded"), large.udp(1, 2).payload_len(1460).build());
         w.run(&f.text("set {ip|ip6} icmp redirect pg0 enable"));
@@ -115,7 +135,8 @@ fn forwarding(w: &mut Walk) {
         w.frame(&rewrite("link_broadcast"), with(to(FAR), 0, &[0xff; 6]));
         let pg1 = w.bench.world.get::<Interfaces>().find("pg1").expect("there");
         let neighbor = f.text("{10.0.2.2|2001:db8:2::2}").parse().expect("an address");
-        let neighbor = w.bench.world.get::<Adjacencies>().find_neighbor(pg1, neighbor).expect("it is known");
+        let neighbor =
+            w.bench.world.get::<Adjacencies>().find_neighbor(pg1, neighbor).expect("it is known");
         w.inject_to(&rewrite("no_adjacency"), &packet, GONE);
         w.inject_to(&rewrite("too_short"), &packet[..12], neighbor);
         w.inject_to(&name("{ip}-frag/no_adjacency"), &packet, GONE);
@@ -145,11 +166,15 @@ fn delivery(w: &mut Walk) {
     for f in FAMILIES {
         let ip = f.text("{ip}");
         let to_us = |protocol: u8| f.packet(HIM, US).protocol(IpProtocol(protocol)).payload_len(24);
-        for (node, direct) in [(format!("{ip}-local"), false), (format!("{ip}-local-end-of-arc"), true)] {
+        for (node, direct) in
+            [(format!("{ip}-local"), false), (format!("{ip}-local-end-of-arc"), true)]
+        {
             let mut case = |reason: &str, frame: Vec<u8>| {
                 // VPP counts those of IPv6 at `ip6-input`: monitoring looks for them there.
-                let elsewhere = !direct && (reason.starts_with("udp_") || reason.ends_with("_protocol"));
-                let elsewhere = elsewhere || ["spoofed_local_packets", "src_lookup_miss"].contains(&reason);
+                let elsewhere =
+                    !direct && (reason.starts_with("udp_") || reason.ends_with("_protocol"));
+                let elsewhere =
+                    elsewhere || ["spoofed_local_packets", "src_lookup_miss"].contains(&reason);
                 let at = if elsewhere { f.text("{ip4-local|ip6-input}") } else { node.clone() };
                 let counter = format!("{at}/{reason}");
                 if direct { w.inject(&counter, &frame[IP..]) } else { w.frame(&counter, frame) }
@@ -171,8 +196,14 @@ fn delivery(w: &mut Walk) {
             case("tcp_checksum", f.packet(HIM, US).tcp(1, 2).bad_checksum().build());
             case("udp_checksum", f.packet(HIM, US).udp(1, 2).bad_checksum().payload_len(9).build());
             let at = IP + if f.v6 { 40 } else { 20 };
-            case("udp_length", with(f.packet(HIM, US).udp(1, 2).payload_len(9).build(), at + 4, &[0, 90]));
-            case("spoofed_local_packets", f.packet("{10.0.2.1|2001:db8:2::1}", US).udp(1, 2).build());
+            case(
+                "udp_length",
+                with(f.packet(HIM, US).udp(1, 2).payload_len(9).build(), at + 4, &[0, 90]),
+            );
+            case(
+                "spoofed_local_packets",
+                f.packet("{10.0.2.1|2001:db8:2::1}", US).udp(1, 2).build(),
+            );
             case("src_lookup_miss", f.packet("{99.0.0.1|4000::1}", US).udp(1, 2).build());
         }
         w.frame(&format!("{ip}-udp-lookup/no_listener"), f.udp(US).build());
@@ -205,8 +236,9 @@ pub fn groups(w: &mut Walk) {
             let mac: [u8; 6] = if f.v6 { [0x33, 0x33, 0, 0, 0, 1] } else { [1, 0, 0x5e, 1, 1, 1] };
             (f.packet(HIM, to), mac)
         };
-        let build =
-            |(packet, mac): (Packet, [u8; 6]), len| with(packet.udp(1, 2).payload_len(len).build(), 0, &mac);
+        let build = |(packet, mac): (Packet, [u8; 6]), len| {
+            with(packet.udp(1, 2).payload_len(len).build(), 0, &mac)
+        };
         for line in [
             "ip mroute add {239.1.1.1|ff0e::1} via pg0 Accept",
             "ip mroute add {239.1.1.1|ff0e::1} via pg1 Forward",
@@ -229,7 +261,10 @@ pub fn groups(w: &mut Walk) {
         w.frame(&format!("{ip}-replicate/no_output"), build(group("{239.1.1.2|ff0e::2}"), 40));
         w.frame(&format!("{ip}-replicate/confined"), build(group("{224.0.0.77|ff02::77}"), 40));
         let (packet, mac) = forwarded.clone();
-        w.frame(&format!("{ip}-rewrite-mcast/time_expired"), build((packet.clone().ttl(1), mac), 40));
+        w.frame(
+            &format!("{ip}-rewrite-mcast/time_expired"),
+            build((packet.clone().ttl(1), mac), 40),
+        );
         if f.v6 {
             w.frame("ip6-rewrite-mcast/mtu_exceeded", build(forwarded, 1460));
         } else {
@@ -250,7 +285,10 @@ pub fn features(w: &mut Walk) {
                 let set = |what: &str| format!("set urpf {ip} {way} {what} {interface}");
                 w.run(&set(mode));
                 let node = format!("{ip}-{way}-urpf-{mode}");
-                w.frame(&format!("{node}/uRPF Drop"), f.packet("{99.0.0.1|4000::1}", FAR).udp(1, 2).build());
+                w.frame(
+                    &format!("{node}/uRPF Drop"),
+                    f.packet("{99.0.0.1|4000::1}", FAR).udp(1, 2).build(),
+                );
                 w.inject(&format!("{node}/too_short"), &[0x45; 8]);
                 w.run(&set("off"));
             }

@@ -41,9 +41,11 @@ pub fn switching(w: &mut Walk) {
     at(w, "l2-flood/BVI L3 mac mismatch", "pg10", &[frame(1, 2)]);
     at(w, "l2-output/L2 output packets", "pg10", &[frame(1, 2)]);
     w.run("set interface l2 storm-control pg10 all packets-per-second 1");
-    for (class, to) in
-        [("broadcast", [0xff; 6]), ("multicast", [1, 0, 0x5e, 0, 0, 9]), ("unknown unicast", host(2))]
-    {
+    for (class, to) in [
+        ("broadcast", [0xff; 6]),
+        ("multicast", [1, 0, 0x5e, 0, 0, 9]),
+        ("unknown unicast", host(2)),
+    ] {
         let storm = vec![with(frame(1, 2), 0, &to); 20];
         at(w, &format!("l2-flood/{class} storm control drops"), "pg10", &storm);
     }
@@ -73,7 +75,12 @@ pub fn switching(w: &mut Walk) {
     w.run("set interface l2 bridge pg11 5 3");
     at(w, "l2-output/L2 split horizon drops", "pg10", &[frame(1, 8)]);
     w.run("set interface l3 pg11");
-    at(w, "l2-output-bad-intf/L2 output to interface not in L2 mode or deleted", "pg10", &[frame(1, 8)]);
+    at(
+        w,
+        "l2-output-bad-intf/L2 output to interface not in L2 mode or deleted",
+        "pg10",
+        &[frame(1, 8)],
+    );
     w.run("set interface l2 bridge pg11 0");
     at(w, "feature-bitmap-drop/L2 feature forwarding disabled", "pg11", &[frame(1, 2)]);
     w.run("set interface l2 xconnect pg11 pg0");
@@ -97,7 +104,8 @@ pub fn termination(w: &mut Walk) {
     let group = pkt::ether(HOST, "33:33:ff:00:00:01").ip6("2001:db8::2", "ff02::1:ff00:1").ttl(255);
     let target = "2001:db8::1".parse::<std::net::Ipv6Addr>().expect("an address").octets();
     let question = [&target[..], &[1, 1, 2, 0xaa, 0, 0, 0, 1]].concat();
-    let solicit = group.icmp6(wire::Icmp6Type::NEIGHBOR_SOLICITATION, 0, 0).payload(question).build();
+    let solicit =
+        group.icmp6(wire::Icmp6Type::NEIGHBOR_SOLICITATION, 0, 0).payload(question).build();
     for (counter, frame) in [
         ("ARP replies sent", ask.clone()),
         ("advertisements", solicit),

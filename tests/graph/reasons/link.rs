@@ -26,7 +26,10 @@ pub fn llc(w: &mut Walk) {
     w.frame("llc-input/unknown llc ssap/dsap", frame(46, &[0x42, 0x42, 3]));
     w.frame("llc-input/control != 0x3", frame(46, &[0xaa, 0xaa, 0x13]));
     w.frame("snap-input/too_short", frame(3, &[0xaa, 0xaa, 3]));
-    w.frame("snap-input/unknown oui/snap protocol", frame(46, &[0xaa, 0xaa, 3, 0, 0, 0x0c, 0x20, 1]));
+    w.frame(
+        "snap-input/unknown oui/snap protocol",
+        frame(46, &[0xaa, 0xaa, 3, 0, 0, 0x0c, 0x20, 1]),
+    );
     let cdp = |packet: &[u8]| {
         let snap = [&[0xaa, 0xaa, 3, 0, 0, 0x0c, 0x20, 0][..], packet].concat();
         frame(snap.len() as u8, &snap)
@@ -68,7 +71,8 @@ const SENDER_MAC: usize = ARP + 8;
 
 /// `arp-input` and the arc behind it.
 pub fn arp(w: &mut Walk) {
-    let ask = |from: &str, ip: &str, target: &str| pkt::arp_request(from, ip, target).pad_to(60).build();
+    let ask =
+        |from: &str, ip: &str, target: &str| pkt::arp_request(from, ip, target).pad_to(60).build();
     let good = ask(HOST, "10.0.1.2", "10.0.1.1");
     w.frame("arp-input/too_short", good[..30].to_vec());
     w.frame("arp-input/l2_type_not_ethernet", with(good.clone(), HARDWARE, &[0, 6]));
@@ -79,7 +83,10 @@ pub fn arp(w: &mut Walk) {
     w.frame("arp-reply/l3_src_address_learned", ask("02:aa:00:00:00:07", "10.0.1.7", "10.0.1.7"));
     w.frame("arp-reply/opcode_not_request", with(good.clone(), OPERATION, &[0, 9]));
     w.frame("arp-reply/sender_mac", ask("03:aa:00:00:00:01", "10.0.1.2", "10.0.1.1"));
-    w.frame("arp-reply/l2_address_mismatch", with(good.clone(), SENDER_MAC, &[2, 0xaa, 0, 0, 0, 2]));
+    w.frame(
+        "arp-reply/l2_address_mismatch",
+        with(good.clone(), SENDER_MAC, &[2, 0xaa, 0, 0, 0, 2]),
+    );
     w.frame("arp-reply/own_frame", ask(ROUTER, "10.0.1.2", "10.0.1.1"));
     w.frame("arp-reply/l3_src_address_is_local", ask(HOST, "10.0.1.1", "10.0.1.1"));
     w.frame("arp-reply/sender_address", ask(HOST, "224.0.0.1", "10.0.1.1"));
@@ -112,7 +119,8 @@ fn resolution(w: &mut Walk) {
         let to = |to: &str| f.udp(to).build();
         let pg1 = w.bench.world.get::<Interfaces>().find("pg1").expect("there");
         let silent = f.text("{10.0.2.99|2001:db8:2::99}").parse().expect("an address");
-        let silent = w.bench.world.get::<Adjacencies>().find_neighbor(pg1, silent).expect("a route has it");
+        let silent =
+            w.bench.world.get::<Adjacencies>().find_neighbor(pg1, silent).expect("a route has it");
         // An adjacency that has gone, a short packet, an adjacency without an interface.
         let gone = f.text("{non_arp_adj|no_adjacency}");
         for node in [&known, &glean] {
@@ -143,11 +151,23 @@ fn octets(addr: &str) -> Vec<u8> {
 }
 
 /// A message to a group, or to the router.
-fn message(src: &str, dst: &str, kind: Icmp6Type, (code, rest): (u8, u32), behind: &[&[u8]]) -> Vec<u8> {
+fn message(
+    src: &str,
+    dst: &str,
+    kind: Icmp6Type,
+    (code, rest): (u8, u32),
+    behind: &[&[u8]],
+) -> Vec<u8> {
     let to: std::net::Ipv6Addr = dst.parse().expect("an address");
-    let station = if to.is_multicast() { MacAddr::ip6_multicast(to) } else { ROUTER.parse().expect("one") };
+    let station =
+        if to.is_multicast() { MacAddr::ip6_multicast(to) } else { ROUTER.parse().expect("one") };
     let hops = if kind == Icmp6Type::MLD_QUERY { 1 } else { 255 };
-    pkt::ether(HOST, station).ip6(src, dst).ttl(hops).icmp6(kind, code, rest).payload(behind.concat()).build()
+    pkt::ether(HOST, station)
+        .ip6(src, dst)
+        .ttl(hops)
+        .icmp6(kind, code, rest)
+        .payload(behind.concat())
+        .build()
 }
 
 /// Where a frame has its hop limit. No checksum covers it.
@@ -161,7 +181,8 @@ pub fn discovery(w: &mut Walk) {
     let own_local = "fe80::fe:ff:fe00:1";
     let group = &*solicited_node(us.parse().expect("an address")).to_string();
     let (target, none) = (octets(us), (0, 0));
-    let link = |kind: u8, mac: &str| [&[kind, 1][..], &mac.parse::<MacAddr>().expect("one").0].concat();
+    let link =
+        |kind: u8, mac: &str| [&[kind, 1][..], &mac.parse::<MacAddr>().expect("one").0].concat();
     let (source, own) = (link(1, HOST), link(1, ROUTER));
     let at = |node: &str, reason: &str| format!("icmp6-{node}/{reason}");
     // Checks that all four messages share.
@@ -190,18 +211,32 @@ pub fn discovery(w: &mut Walk) {
         &at(n, "neighbor_solicitation_source_unknown"),
         ask(him, us, &[&octets("2001:db8:1::77"), &source]),
     );
-    w.frame(&at(n, "neighbor_solicitation_source_not_on_link"), ask("3000::9", group, &[&target, &source]));
+    w.frame(
+        &at(n, "neighbor_solicitation_source_not_on_link"),
+        ask("3000::9", group, &[&target, &source]),
+    );
     w.frame(&at(n, "duplicate_address"), ask(own_local, group, &[&target, &source]));
-    let tell = |src: &str, dst: &str, flags: u32, behind: &[&[u8]]| message(src, dst, na, (0, flags), behind);
+    let tell = |src: &str, dst: &str, flags: u32, behind: &[&[u8]]| {
+        message(src, dst, na, (0, flags), behind)
+    };
     let (n, solicited, theirs) = ("neighbor-advertisement", 0x4000_0000, link(2, HOST));
     w.frame(&at(n, "target_multicast"), tell(him, us, solicited, &[&octets("ff02::1"), &theirs]));
     w.frame(&at(n, "source_address"), tell("::", "ff02::1", 0, &[&octets(him), &theirs]));
-    w.frame(&at(n, "solicited_multicast"), tell(him, "ff02::1", solicited, &[&octets(him), &theirs]));
-    w.frame(&at(n, "link_address"), tell(him, us, 0, &[&octets(him), &link(2, "03:aa:00:00:00:01")]));
+    w.frame(
+        &at(n, "solicited_multicast"),
+        tell(him, "ff02::1", solicited, &[&octets(him), &theirs]),
+    );
+    w.frame(
+        &at(n, "link_address"),
+        tell(him, us, 0, &[&octets(him), &link(2, "03:aa:00:00:00:01")]),
+    );
     w.frame(&at(n, "own_frame"), tell(him, us, 0, &[&octets(him), &link(2, ROUTER)]));
     w.frame(&at(n, "duplicate_address"), tell(him, "ff02::1", 0, &[&target, &theirs]));
     w.frame(&at(n, "anycast"), tell(him, "ff02::1", 0, &[&octets("2001:db8:1::"), &theirs]));
-    w.frame(&at(n, "target_not_local"), tell(him, "ff02::1", 0, &[&octets("2001:db8:7::9"), &theirs]));
+    w.frame(
+        &at(n, "target_not_local"),
+        tell(him, "ff02::1", 0, &[&octets("2001:db8:7::9"), &theirs]),
+    );
     let n = "router-solicitation";
     let solicit = |src: &str, behind: &[&[u8]]| message(src, "ff02::2", rs, none, behind);
     w.frame(&at(n, "router_solicitation_radv_not_config"), solicit(local, &[&source]));
@@ -211,13 +246,15 @@ pub fn discovery(w: &mut Walk) {
     w.frame(&at(n, "own_frame"), solicit(local, &[&own]));
     w.frame(&at(n, "router_solicitation_source_not_on_link"), solicit("2001:db8:7::9", &[&source]));
     let n = "router-advertisement";
-    let advertise = |src: &str, behind: &[u8]| message(src, "ff02::1", ra, none, &[&[0; 8], behind]);
+    let advertise =
+        |src: &str, behind: &[u8]| message(src, "ff02::1", ra, none, &[&[0; 8], behind]);
     w.frame(&at(n, "router_advertisement_source_not_link_local"), advertise(him, &source));
     w.frame(&at(n, "link_address"), advertise(local, &link(1, "03:aa:00:00:00:01")));
     w.frame(&at(n, "own_frame"), advertise(local, &own));
     w.frame(&at(n, "duplicate_address"), advertise(own_local, &source));
     let n = "multicast-listener-query";
-    let query = |src: &str, behind: &[u8]| message(src, "ff02::1", Icmp6Type::MLD_QUERY, none, &[behind]);
+    let query =
+        |src: &str, behind: &[u8]| message(src, "ff02::1", Icmp6Type::MLD_QUERY, none, &[behind]);
     w.frame(&at(n, "length_too_small_for_type"), query(local, &[0; 18]));
     w.frame(&at(n, "source"), query(him, &[0; 20]));
     w.frame(&at(n, "invalid_hop_limit_for_type"), with(query(local, &[0; 20]), HOPS, &[2]));

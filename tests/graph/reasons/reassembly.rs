@@ -25,7 +25,12 @@ struct Way {
 }
 
 impl Way {
-    fn frame(&self, Part(id, at, more, payload): Part<'_>, tos: u8, protocol: IpProtocol) -> Vec<u8> {
+    fn frame(
+        &self,
+        Part(id, at, more, payload): Part<'_>,
+        tos: u8,
+        protocol: IpProtocol,
+    ) -> Vec<u8> {
         let packet = self.family.packet(HIM, self.to).tos(tos);
         let packet = if self.family.v6 {
             packet.fragment6(id.into(), at, more).protocol(protocol)
@@ -51,7 +56,8 @@ impl Way {
         self.send(w, reason, &parts.iter().map(frame).collect::<Vec<_>>());
     }
 
-    /// Counters that both kinds of reassembly share; `overlap` contradicts a fragment that begins with [`FIRST`].
+    /// Counters that both kinds of reassembly share; `overlap` contradicts a fragment that begins
+    /// with [`FIRST`].
     fn common(&self, w: &mut Walk, limits: &str, overlap: [Part<'_>; 2]) {
         self.parts(w, "reass_fragments_rcvd", &[Part(1, 0, true, FIRST)]);
         self.parts(w, "reass_overlapping_fragment", &overlap);
@@ -62,7 +68,11 @@ impl Way {
         self.parts(w, "reass_fragments_rcvd", &[Part(5, 64, false, SECOND)]);
         w.moves(&format!("{}/reass_timeout", self.node), |w| w.wait(2_000_000_000));
         w.run(&format!("set {limits} max-reassemblies 1"));
-        self.parts(w, "reass_limit_reached", &[Part(6, 64, false, SECOND), Part(7, 64, false, SECOND)]);
+        self.parts(
+            w,
+            "reass_limit_reached",
+            &[Part(6, 64, false, SECOND), Part(7, 64, false, SECOND)],
+        );
         w.wait(2_000_000_000);
         w.run(&format!("set {limits} max-reassemblies 1024"));
     }
@@ -90,7 +100,11 @@ pub fn full(w: &mut Walk) {
                 "reass_fragments_reassembled",
                 &[Part(10, 0, true, FIRST), Part(10, 64, false, SECOND)],
             );
-            way.parts(w, "reass_duplicate_fragment", &[Part(11, 0, true, FIRST), Part(11, 0, true, FIRST)]);
+            way.parts(
+                w,
+                "reass_duplicate_fragment",
+                &[Part(11, 0, true, FIRST), Part(11, 0, true, FIRST)],
+            );
             let marked = |part, tos| way.frame(part, tos, IpProtocol::UDP);
             let ecn = [marked(Part(12, 0, true, FIRST), 0), marked(Part(12, 64, false, SECOND), 3)];
             way.send(w, "reass_ecn_mismatch", &ecn);
@@ -134,10 +148,9 @@ pub fn shallow(w: &mut Walk) {
         ] {
             if node.contains("output") {
                 w.run("set interface virtual-reassembly pg0 off");
-                w.run(
-                    &family
-                        .text("set interface feature pg1 {ip}-sv-reassembly-output-feature arc {ip}-output"),
-                );
+                w.run(&family.text(
+                    "set interface feature pg1 {ip}-sv-reassembly-output-feature arc {ip}-output",
+                ));
             }
             let way = Way { node: family.text(node), family, to, group, direct: false };
             // Bytes that the first one has already.

@@ -12,7 +12,8 @@ fn in_use_where_no_feature_needs_the_graph() {
     let mut run = |line: &str| bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
     let arc = world.arc("device-input").expect("an arc");
     let in_use = || world.features_of(arc, SwIfIndex(2)).contains(&"super-path");
-    let of_interface = "set interface feature e2 ip4-source-and-port-range-check-rx arc ip4-unicast";
+    let of_interface =
+        "set interface feature e2 ip4-source-and-port-range-check-rx arc ip4-unicast";
     assert!(in_use());
     run("set urpf ip4 rx strict e2");
     assert!(in_use(), "it has a check");
@@ -50,7 +51,8 @@ fn no_feature_may_stand_behind_it() {
         ..Plugin::EMPTY
     };
     let plugins: Vec<_> = plugins::ALL.iter().copied().chain([&LATE]).collect();
-    let error = World::new(&WorldConfig { buffers: 1024, ..WorldConfig::default() }, plugins.leak());
+    let error =
+        World::new(&WorldConfig { buffers: 1024, ..WorldConfig::default() }, plugins.leak());
     let error = error.err().expect("refused");
     assert!(
         error.contains("feature ethernet-input: on device-input it must come before super-path"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packets that come in or leave by sub-interfaces take the super-path, and it gives what the graph gives.
+//! Packets that come in or leave by sub-interfaces take the super-path, and it gives what the graph
+//! gives.
 
 use super::{FRAMES, INTERFACES, Router, lines, own_mac, same};
 use graph::SwIfIndex;
@@ -14,7 +15,8 @@ const SEED: u64 = 20_261_126;
 /// Frames between two changes of the configuration.
 const CHANGE_EVERY: usize = 1_000;
 
-/// Sub-interfaces that route: the number of their parent, their own number, the words that say which frames they take.
+/// Sub-interfaces that route: the number of their parent, their own number, the words that say
+/// which frames they take.
 const SUBS: &[(u32, u32, &str)] = &[
     (1, 7, ""),
     (1, 8, ""),
@@ -40,9 +42,11 @@ fn host6(net: u32) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, net as u16, 0, 0, 0, 0, 2)
 }
 
-/// Every interface has a neighbour of each protocol, and a route over it; two routes have several paths.
+/// Every interface has a neighbour of each protocol, and a route over it; two routes have several
+/// paths.
 fn configure(bench: &mut Bench) {
-    let mut line = |line: &str| bench.cli(line).map(|_| ()).unwrap_or_else(|e| panic!("{line}: {e}"));
+    let mut line =
+        |line: &str| bench.cli(line).map(|_| ()).unwrap_or_else(|e| panic!("{line}: {e}"));
     line("set ip icmp error-rate 1000000 burst 65535");
     line("set ip6 icmp error-rate 1000000 burst 65535");
     line("ip table add 7");
@@ -95,12 +99,16 @@ fn six(bench: &Bench) {
         let path = Path::new(PathKind::Neighbor { sw_if, nexthop: host6(net).into() });
         let prefix = format!("3000:{net:x}::/32").parse().expect("a prefix");
         let fib = world.get::<net::Fib<Ip6>>();
-        fib.set(world, TableIndex::DEFAULT, prefix, Source::Cli, std::slice::from_ref(&path)).expect("set");
+        fib.set(world, TableIndex::DEFAULT, prefix, Source::Cli, std::slice::from_ref(&path))
+            .expect("set");
         paths.push(path);
     }
     let prefix = "3001::/16".parse().expect("a prefix");
     let some: Vec<_> = paths.into_iter().step_by(3).collect();
-    world.get::<net::Fib<Ip6>>().set(world, TableIndex::DEFAULT, prefix, Source::Cli, &some).expect("set");
+    world
+        .get::<net::Fib<Ip6>>()
+        .set(world, TableIndex::DEFAULT, prefix, Source::Cli, &some)
+        .expect("set");
 }
 
 /// Commands, and those that take them back. Any of them may be in force together.
@@ -153,7 +161,11 @@ const CHANGES: &[[&[&str]; 2]] = &[
     // Another one takes the frames of a VLAN.
     [&["create sub-interfaces e2 30"], &["delete sub-interface e2.30"]],
     [
-        &["create sub-interfaces e3 31", "set interface state e3.31 up", "enable ip4 interface e3.31"],
+        &[
+            "create sub-interfaces e3 31",
+            "set interface state e3.31 up",
+            "enable ip4 interface e3.31",
+        ],
         &["delete sub-interface e3.31"],
     ],
     [
@@ -161,7 +173,10 @@ const CHANGES: &[[&[&str]; 2]] = &[
         &["set ip neighbor e3.7 10.0.17.2 02:aa:00:00:00:11 static"],
     ],
     [&["ip path-mtu 20.17.0.1 100"], &["ip path-mtu 20.17.0.1 del"]],
-    [&["set ip flow-hash table 0 src sport"], &["set ip flow-hash table 0 src dst sport dport proto"]],
+    [
+        &["set ip flow-hash table 0 src sport"],
+        &["set ip flow-hash table 0 src dst sport dport proto"],
+    ],
     [
         &["set interface ip address del e2.4095 10.0.16.1/30"],
         &[
@@ -177,17 +192,18 @@ fn ether(i: u32) -> Packet {
 
 /// The headers in front of packets for a device and its sub-interfaces that route, up to the tags.
 fn routed(i: u32) -> Vec<Packet> {
-    let subs = SUBS.iter().filter(|(parent, ..)| *parent == i).map(|(_, id, words)| match (*id, *words) {
-        (9, words) if words.contains("inner") => ether(i).qinq(9).vlan(90).pcp(6),
-        (9, _) => ether(i).qinq(9),
-        (10, _) => ether(i).vlan(10).vlan(100),
-        (id, _) => ether(i).vlan(id as u16).pcp(id as u8 % 8),
-    });
+    let subs =
+        SUBS.iter().filter(|(parent, ..)| *parent == i).map(|(_, id, words)| match (*id, *words) {
+            (9, words) if words.contains("inner") => ether(i).qinq(9).vlan(90).pcp(6),
+            (9, _) => ether(i).qinq(9),
+            (10, _) => ether(i).vlan(10).vlan(100),
+            (id, _) => ether(i).vlan(id as u16).pcp(id as u8 % 8),
+        });
     std::iter::once(ether(i)).chain(subs).collect()
 }
 
-/// Headers with other tags, most of which a device without sub-interfaces drops: priorities alone, unknown VLANs, more tags or less than
-/// are asked for, sub-interfaces that don't route.
+/// Headers with other tags, most of which a device without sub-interfaces drops: priorities alone,
+/// unknown VLANs, more tags or less than are asked for, sub-interfaces that don't route.
 fn others(i: u32) -> Vec<Packet> {
     let mut all = vec![ether(i).vlan(0), ether(i).qinq(0).pcp(3), ether(i).vlan(0).vlan(7)];
     all.extend([7, 8, 10, 20, 21, 30, 31, 99].map(|id| ether(i).vlan(id)));
@@ -213,7 +229,8 @@ fn packets(stack: &Packet) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for from in ["10.9.9.9", "10.8.8.8"] {
         let nets = routers().map(|(net, _)| Ipv4Addr::new(20, net as u8, 0, 1));
-        let to = nets.chain(["21.1.2.3", "21.3.2.1", "22.0.0.9", "23.0.0.9"].map(|ip| ip.parse().unwrap()));
+        let to = nets
+            .chain(["21.1.2.3", "21.3.2.1", "22.0.0.9", "23.0.0.9"].map(|ip| ip.parse().unwrap()));
         all.extend(to.map(|to| stack.clone().ip4(from, to).udp(1234, 4321)));
     }
     for from in ["2001:db8:b::2", "2001:db8:9999::1"] {
@@ -257,7 +274,8 @@ fn same_bytes_same_counters_with_tags() {
             0 => 1 + mutator.rng().below(9),
             _ => 1 + mutator.rng().below(256),
         };
-        // Packets of one interface mostly follow each other, and so do those of one VLAN and those of one flow.
+        // Packets of one interface mostly follow each other, and so do those of one VLAN and those
+        // of one flow.
         let [change_if, change_tags, change_flow] = [(); 3].map(|()| 1 + mutator.rng().below(40));
         let (mut rx_if, mut stack, mut at) = (0, 0, 0);
         let calm = !mutator.rng().one_in(3);
@@ -290,7 +308,8 @@ fn same_bytes_same_counters_with_tags() {
         with.send(&frames);
         without.send(&frames);
         let in_force = CHANGES.iter().zip(&on).filter(|(_, on)| **on).map(|(change, _)| change[0]);
-        let when = format!("vector of {n}, {sent} frames before it, {:?}", in_force.collect::<Vec<_>>());
+        let when =
+            format!("vector of {n}, {sent} frames before it, {:?}", in_force.collect::<Vec<_>>());
         same(&with.take_sent(), &without.take_sent(), &when);
         let was = sent / CHANGE_EVERY;
         sent += n;
@@ -314,7 +333,8 @@ fn same_bytes_same_counters_with_tags() {
         }
         on[at] = !on[at];
     }
-    // Both did what they are for, though a third of the frames have tags that no sub-interface that routes takes.
+    // Both did what they are for, though a third of the frames have tags that no sub-interface that
+    // routes takes.
     let (few, all) = (with.through("ethernet-input"), without.through("ethernet-input"));
     assert_eq!((all, without.through("super-path")), (sent as u64, 0));
     assert!(few < all * 3 / 4, "{few} of {all} packets took the graph");
@@ -329,16 +349,19 @@ fn same_bytes_same_counters_with_tags() {
 #[test]
 fn takes_frames_with_tags() {
     let mut router = Router::with(true, configure);
-    let ins = [vec![], vec![(EtherType::VLAN, 8)], vec![(EtherType::QINQ, 9), (EtherType::VLAN, 90)]];
+    let ins =
+        [vec![], vec![(EtherType::VLAN, 8)], vec![(EtherType::QINQ, 9), (EtherType::VLAN, 90)]];
     // The interface, its number and tags.
     let outs = [("e2", 2, vec![]), ("e2.7", 15, vec![7]), ("e1.10", 14, vec![10, 100])];
     for n in [1, 7, 8, 64, 100, 256] {
         for tags in &ins {
             for (name, net, put) in &outs {
-                let stack =
-                    tags.iter().fold(pkt::ether("02:aa:00:00:00:01", own_mac(1)), |stack, (tpid, id)| {
+                let stack = tags.iter().fold(
+                    pkt::ether("02:aa:00:00:00:01", own_mac(1)),
+                    |stack, (tpid, id)| {
                         if *tpid == EtherType::QINQ { stack.qinq(*id) } else { stack.vlan(*id) }
-                    });
+                    },
+                );
                 let frames4 = |i: usize| {
                     let packet = stack.clone().ip4("10.9.9.9", Ipv4Addr::new(20, *net as u8, 0, 1));
                     packet.udp(i as u16, 7).payload_len(40).build()
@@ -353,12 +376,20 @@ fn takes_frames_with_tags() {
                         (0..n).map(|i| (1, if v6 { frames6(i) } else { frames4(i) })).collect();
                     router.send(&frames);
                     let sent = std::mem::take(&mut *router.sent.lock().expect("no panic inside"));
-                    let tx_if = router.bench.world.get::<net::Interfaces>().find(name).expect("an interface");
+                    let tx_if = router
+                        .bench
+                        .world
+                        .get::<net::Interfaces>()
+                        .find(name)
+                        .expect("an interface");
                     assert_eq!(sent.len(), n, "{tags:?} to {name}");
                     for ((to, after), (_, before)) in sent.iter().zip(&frames) {
                         assert_eq!(SwIfIndex(*to), tx_if);
-                        let tags_after: Vec<u8> =
-                            put.iter().flat_map(|id| [[0x81, 0], u16::to_be_bytes(*id)]).flatten().collect();
+                        let tags_after: Vec<u8> = put
+                            .iter()
+                            .flat_map(|id| [[0x81, 0], u16::to_be_bytes(*id)])
+                            .flatten()
+                            .collect();
                         let (head, rest) = after.split_at(12);
                         assert_eq!(head[..6], [2, 0xaa, 0, 0, 0, *net as u8]);
                         assert_eq!(rest[..tags_after.len()], tags_after);

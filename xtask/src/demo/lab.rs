@@ -22,9 +22,11 @@ pub struct Host {
 }
 
 /// The host that sends.
-pub const LEFT: Host = Host { name: "left", address: "10.0.1.2", gateway: "10.0.1.1", port: "to-left" };
+pub const LEFT: Host =
+    Host { name: "left", address: "10.0.1.2", gateway: "10.0.1.1", port: "to-left" };
 /// The host that answers.
-pub const RIGHT: Host = Host { name: "right", address: "10.0.2.2", gateway: "10.0.2.1", port: "to-right" };
+pub const RIGHT: Host =
+    Host { name: "right", address: "10.0.2.2", gateway: "10.0.2.1", port: "to-right" };
 
 /// Where the daemon keeps its sockets: below a file system that only the lab sees.
 const RUNTIME: &str = "/run/ferrovia";
@@ -91,18 +93,24 @@ impl Lab {
 
     fn start(&mut self) -> Res {
         let programs = self.programs.as_deref().expect("the daemon is the router");
-        let config = format!("unix {{ nodaemon runtime-dir {RUNTIME} cli-listen {RUNTIME}/cli.sock }}");
+        let config =
+            format!("unix {{ nodaemon runtime-dir {RUNTIME} cli-listen {RUNTIME}/cli.sock }}");
         println!("$ ferrovia {config}");
         std::fs::create_dir_all(RUNTIME).map_err(|e| format!("{RUNTIME}: {e}"))?;
         let log = File::create(&self.log).map_err(|e| format!("{}: {e}", self.log.display()))?;
         let copy = log.try_clone().map_err(|e| e.to_string())?;
-        let mut command = sh::cmd(&format!("ip netns exec router {}/ferrovia {config}", programs.display()));
-        let child = command.stdout(copy).stderr(log).spawn().map_err(|e| format!("the daemon: {e}"))?;
+        let mut command =
+            sh::cmd(&format!("ip netns exec router {}/ferrovia {config}", programs.display()));
+        let child =
+            command.stdout(copy).stderr(log).spawn().map_err(|e| format!("the daemon: {e}"))?;
         let daemon = self.daemon.insert(child);
         let start = Instant::now();
         while !Path::new(RUNTIME).join("cli.sock").exists() {
             if let Ok(Some(status)) = daemon.try_wait() {
-                return Err(format!("the daemon ended at once ({status}); it said:\n{}", self.said()));
+                return Err(format!(
+                    "the daemon ended at once ({status}); it said:\n{}",
+                    self.said()
+                ));
             }
             if start.elapsed() > Duration::from_secs(20) {
                 return Err(format!("no CLI socket after 20 s; the daemon said:\n{}", self.said()));
@@ -130,8 +138,10 @@ impl Lab {
         if let Some(Ok(Some(status))) = self.daemon.as_mut().map(Child::try_wait) {
             return Err(format!("the daemon has ended ({status}); it said:\n{}", self.said()));
         }
-        let client =
-            format!("timeout --kill-after=2 10 {}/ferroctl -s {RUNTIME}/cli.sock", programs.display());
+        let client = format!(
+            "timeout --kill-after=2 10 {}/ferroctl -s {RUNTIME}/cli.sock",
+            programs.display()
+        );
         let out = sh::cmd(&client).args(command.split_whitespace()).output();
         let out = out.map_err(|e| format!("ferroctl: {e}"))?;
         if out.status.success() {
@@ -149,7 +159,10 @@ impl Lab {
             match daemon.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
                 Ok(Some(status)) => {
-                    return Err(format!("the daemon ended badly ({status}); it said:\n{}", self.said()));
+                    return Err(format!(
+                        "the daemon ended badly ({status}); it said:\n{}",
+                        self.said()
+                    ));
                 }
                 _ if start.elapsed() > Duration::from_secs(5) => {
                     return Err("the daemon was still there 5 s after SIGTERM".into());

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `make demo`: two Linux hosts, the router between them, real traffic, and the router's view of it.
+//! `make demo`: two Linux hosts, the router between them, real traffic, and the router's view of
+//! it.
 //!
-//! The whole lab lives in network, mount and process namespaces of its own. When its first process ends, however it
-//! ends, the kernel takes everything else away: processes, interfaces, addresses, sockets. Nothing of the host's is
-//! touched and nothing can be left behind, by an interrupted run neither.
+//! The whole lab lives in network, mount and process namespaces of its own. When its first process
+//! ends, however it ends, the kernel takes everything else away: processes, interfaces, addresses,
+//! sockets. Nothing of the host's is touched and nothing can be left behind, by an interrupted run
+//! neither.
 
 mod lab;
 mod report;
@@ -50,7 +52,8 @@ pub fn verb(args: &[&str]) -> Res {
 
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(|e| format!("signal: {e}"))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|e| format!("signal: {e}"))?;
     }
     let mut lab = enclosure()?;
     let own = std::env::current_exe().map_err(|e| format!("where am I: {e}"))?;
@@ -63,7 +66,8 @@ pub fn verb(args: &[&str]) -> Res {
     result
 }
 
-/// A command prefix that runs what follows as the first process of new namespaces, and ends it if we end.
+/// A command prefix that runs what follows as the first process of new namespaces, and ends it if
+/// we end.
 fn enclosure() -> Res<Command> {
     let user = if sh::is_root() { "" } else { "--user --map-root-user" };
     let full = format!("unshare {user} --net --mount --pid --fork --kill-child");
@@ -75,7 +79,9 @@ fn enclosure() -> Res<Command> {
             Err(error) => why = error,
         }
     }
-    Err(format!("{why}\nThe demo makes network namespaces: run it as root, or allow user namespaces"))
+    Err(format!(
+        "{why}\nThe demo makes network namespaces: run it as root, or allow user namespaces"
+    ))
 }
 
 /// Wait for the lab's end; on a signal end it.
@@ -98,7 +104,8 @@ fn wait(lab: &mut Child, stop: &AtomicBool) -> Res {
 fn end(lab: &mut Child) {
     let children = format!("/proc/{0}/task/{0}/children", lab.id());
     let first = std::fs::read_to_string(children).unwrap_or_default();
-    // `unshare` ends: the kernel kills its child, the first process of the lab, and with it all others.
+    // `unshare` ends: the kernel kills its child, the first process of the lab, and with it all
+    // others.
     let _ = lab.kill();
     let _ = lab.wait();
     let start = Instant::now();
@@ -109,9 +116,11 @@ fn end(lab: &mut Child) {
     }
 }
 
-/// The first process of the lab; `args` are the directory for results and that of the programs (empty: Linux).
+/// The first process of the lab; `args` are the directory for results and that of the programs
+/// (empty: Linux).
 pub fn inside(args: &[&str]) -> Res {
     let [out, programs] = args else { return Err("demo-inside is for `demo` alone".into()) };
-    let router = if programs.is_empty() { Router::Linux } else { Router::Ferrovia(programs.into()) };
+    let router =
+        if programs.is_empty() { Router::Linux } else { Router::Ferrovia(programs.into()) };
     show::run(&router, Path::new(out))
 }

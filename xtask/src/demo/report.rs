@@ -27,7 +27,8 @@ impl Report {
         let sent = number_before(text, " packets transmitted").ok_or_else(fail)?;
         let received = number_before(text, " received").ok_or_else(fail)?;
         let times = text.split_once("mdev = ").map_or("no answer", |(_, t)| t.trim());
-        self.lines.push(format!("ping       {received} of {sent} answered, min/avg/max/mdev {times}"));
+        self.lines
+            .push(format!("ping       {received} of {sent} answered, min/avg/max/mdev {times}"));
         if received < sent {
             self.faults.push(format!("ping: {} of {sent} lost", sent - received));
         }
@@ -39,15 +40,20 @@ impl Report {
         let end = &result["end"];
         let sum = if end["sum_received"].is_object() { &end["sum_received"] } else { &end["sum"] };
         let rate = sum["bits_per_second"].as_f64().ok_or("iperf3 gave no rate")? / 1e6;
-        let detail = match (end["sum_sent"]["retransmits"].as_u64(), end["sum"]["lost_packets"].as_u64()) {
-            (Some(again), _) => format!("{again} retransmissions"),
-            (None, Some(lost)) => {
-                format!("{lost} of {} packets lost", end["sum"]["packets"].as_u64().unwrap_or(0))
-            }
-            (None, None) => String::from("loss unknown"),
-        };
+        let detail =
+            match (end["sum_sent"]["retransmits"].as_u64(), end["sum"]["lost_packets"].as_u64()) {
+                (Some(again), _) => format!("{again} retransmissions"),
+                (None, Some(lost)) => {
+                    format!(
+                        "{lost} of {} packets lost",
+                        end["sum"]["packets"].as_u64().unwrap_or(0)
+                    )
+                }
+                (None, None) => String::from("loss unknown"),
+            };
         if rate < 1.0 {
-            self.faults.push(format!("iperf3 {name}: hardly anything came through ({rate:.3} Mbit/s)"));
+            self.faults
+                .push(format!("iperf3 {name}: hardly anything came through ({rate:.3} Mbit/s)"));
         }
         self.lines.push(format!("{name}        {rate:.0} Mbit/s, {detail}"));
         Ok(format!("{rate:.0} Mbit/s, {detail}"))
@@ -111,8 +117,7 @@ mod tests {
     #[test]
     fn no_traffic_is_a_fault() {
         let mut report = Report::default();
-        let none =
-            json!({ "end": { "sum": { "bits_per_second": 0.0, "lost_packets": 900, "packets": 900 } } });
+        let none = json!({ "end": { "sum": { "bits_per_second": 0.0, "lost_packets": 900, "packets": 900 } } });
         report.iperf("UDP", &none).unwrap();
         assert!(report.verdict().is_err());
     }

@@ -101,7 +101,8 @@ fn keep(lab: &mut Lab, command: &str, out: &Path) -> Res {
 /// iperf3's server on the right host, listening.
 fn serve() -> Res<Child> {
     let mut command = within("right", 60, "iperf3 -s --forceflush");
-    let server = command.stdout(std::process::Stdio::null()).spawn().map_err(|e| format!("iperf3: {e}"))?;
+    let server =
+        command.stdout(std::process::Stdio::null()).spawn().map_err(|e| format!("iperf3: {e}"))?;
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(5) {
         let listening = sh::output(&mut within("right", 5, "ss -Hltn sport = :5201"))?;

@@ -51,7 +51,12 @@ static CLI: &[Command<Toy>] = &[
         help: "Interfaces",
         run: |_, m| Ok(format!("interface {}", m.str("interface")).into()),
     },
-    Command { path: "show node", usage: "<node:node>", help: "A node", run: |_, m| Ok(m.str("node").into()) },
+    Command {
+        path: "show node",
+        usage: "<node:node>",
+        help: "A node",
+        run: |_, m| Ok(m.str("node").into()),
+    },
     Command {
         path: "show many",
         usage: "",
@@ -76,7 +81,12 @@ static CLI: &[Command<Toy>] = &[
         help: "Stream",
         run: |_, m| Ok(m.str("spec").into()),
     },
-    Command { path: "echo", usage: "[<text:rest>]", help: "Say it", run: |_, m| Ok(m.str("text").into()) },
+    Command {
+        path: "echo",
+        usage: "[<text:rest>]",
+        help: "Say it",
+        run: |_, m| Ok(m.str("text").into()),
+    },
     Command {
         path: "late",
         usage: "",
@@ -86,7 +96,12 @@ static CLI: &[Command<Toy>] = &[
             Ok("the late answer".into())
         },
     },
-    Command { path: "ping", usage: "", help: "For ever", run: |_, _| Ok(Output::task(Forever(0, false))) },
+    Command {
+        path: "ping",
+        usage: "",
+        help: "For ever",
+        run: |_, _| Ok(Output::task(Forever(0, false))),
+    },
     Command {
         path: "fail",
         usage: "",

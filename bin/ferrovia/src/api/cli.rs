@@ -13,7 +13,12 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "Words that may follow these, as after `?'; without words the first words of all commands",
         run: help,
     },
-    Command { path: "show api clients", usage: "", help: "Clients of the binary API", run: show::clients },
+    Command {
+        path: "show api clients",
+        usage: "",
+        help: "Clients of the binary API",
+        run: show::clients,
+    },
     Command {
         path: "show api message-table",
         usage: "[<module>]",
@@ -113,7 +118,9 @@ pub const COMMANDS: &[Command<World>] = &[
 ];
 
 fn help(w: &World, m: &Matches) -> Result<Output> {
-    let Some(tree) = w.get::<Commands>().get().map(std::sync::Arc::clone) else { return Ok(Output::empty()) };
+    let Some(tree) = w.get::<Commands>().get().map(std::sync::Arc::clone) else {
+        return Ok(Output::empty());
+    };
     let command = m.str("command").trim();
     let line = if command.is_empty() { String::new() } else { format!("{command} ") };
     let found = tree.complete(w, &line, line.len());

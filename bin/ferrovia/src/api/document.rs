@@ -26,8 +26,11 @@ pub fn page(table: &Table<World>) -> String {
     let mut page = HEAD.to_string();
     summary(table, &published, &mut page);
     for (index, module) in table.modules().iter().enumerate() {
-        let _ =
-            write!(page, "\n## {} {}\n\n| message | what it is |\n|---|---|\n", module.name, module.version);
+        let _ = write!(
+            page,
+            "\n## {} {}\n\n| message | what it is |\n|---|---|\n",
+            module.name, module.version
+        );
         let mut names = BTreeSet::new();
         for (_, entry) in table.entries().filter(|(_, e)| e.module == index) {
             names.insert(entry.name);
@@ -38,7 +41,8 @@ pub fn page(table: &Table<World>) -> String {
             let _ = writeln!(page, "| `{}` | {} |", entry.name, entry.doc.replace('|', "\\|"));
         }
         let all = published.modules.get(module.name).map_or(&[][..], |m| &m.messages);
-        let missing: Vec<_> = all.iter().filter(|name| !names.contains(*name) && !is_reply(name)).collect();
+        let missing: Vec<_> =
+            all.iter().filter(|name| !names.contains(*name) && !is_reply(name)).collect();
         if !missing.is_empty() {
             let list: Vec<_> = missing.iter().map(|name| format!("`{name}`")).collect();
             let _ = writeln!(page, "\nNot there yet: {}.", list.join(", "));
@@ -63,7 +67,11 @@ fn summary(table: &Table<World>, published: &Published, page: &mut String) {
     for (index, module) in table.modules().iter().enumerate() {
         let n = table.entries().filter(|(_, e)| e.module == index).count();
         let all = published.modules.get(module.name).map_or(n, |m| m.messages.len());
-        let _ =
-            writeln!(page, "| [{0}](#{0}-{1}) | {n} | {all} |", module.name, module.version.replace('.', ""));
+        let _ = writeln!(
+            page,
+            "| [{0}](#{0}-{1}) | {n} | {all} |",
+            module.name,
+            module.version.replace('.', "")
+        );
     }
 }

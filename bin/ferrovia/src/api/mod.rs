@@ -52,7 +52,8 @@ impl Commands {
     }
 }
 
-/// Writes the `.api.json` files of every module below a directory: `core/` and `plugins/`, as clients look for them.
+/// Writes the `.api.json` files of every module below a directory: `core/` and `plugins/`, as
+/// clients look for them.
 ///
 /// # Errors
 /// A sentence about the file or directory that couldn't be made or written.
@@ -68,7 +69,8 @@ pub fn dump(dir: &Path) -> Result<String, String> {
         let place = dir.join(place);
         std::fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
         let file = place.join(format!("{name}.api.json"));
-        std::fs::write(&file, format!("{json:#}\n")).map_err(|e| format!("{}: {e}", file.display()))?;
+        std::fs::write(&file, format!("{json:#}\n"))
+            .map_err(|e| format!("{}: {e}", file.display()))?;
         text += &format!("{}\n", file.display());
     }
     Ok(text)

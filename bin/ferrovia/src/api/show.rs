@@ -11,7 +11,8 @@ use crate::reference;
 use cli::Date;
 
 pub fn clients(w: &World, _: &Matches) -> Result<Output> {
-    let mut table = Table::new().right("Client").left("Name").left("Since").right("Requests").left("Events");
+    let mut table =
+        Table::new().right("Client").left("Name").left("Since").right("Requests").left("Events");
     for client in w.api.list() {
         table.row([
             format!("{:#x}", client.index).into(),
@@ -83,7 +84,8 @@ pub fn modules(w: &World, m: &Matches) -> Result<Output> {
     if m.flag("not-built") {
         return Ok(not_built(w).into());
     }
-    let mut table = Table::new().left("Module").left("Version").left("CRC").right("First ID").left("Kind");
+    let mut table =
+        Table::new().left("Module").left("Version").left("CRC").right("First ID").left("Kind");
     for module in w.api.table().modules() {
         table.row([
             module.name.into(),

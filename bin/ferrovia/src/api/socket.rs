@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Clients of the binary API on Unix sockets.
 //!
-//! Nothing here waits for a client: a client that doesn't read gets no further answer, and its requests rest; a client
-//! that lets its events pile up is disconnected; each client has a limited share of every turn.
+//! Nothing here waits for a client: a client that doesn't read gets no further answer, and its
+//! requests rest; a client that lets its events pile up is disconnected; each client has a limited
+//! share of every turn.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -105,7 +106,11 @@ pub fn open<W: World>(door: UnixSocket, events: &mut Loop<W>) -> io::Result<()> 
 }
 
 /// Accepts every waiting client.
-fn enter<W: World>(door: &UnixSocket, control: &mut Control<W>, events: &mut Loop<W>) -> Result<(), Errno> {
+fn enter<W: World>(
+    door: &UnixSocket,
+    control: &mut Control<W>,
+    events: &mut Loop<W>,
+) -> Result<(), Errno> {
     loop {
         match net::accept_with(&door.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(fd) => {
@@ -142,8 +147,16 @@ fn enter<W: World>(door: &UnixSocket, control: &mut Control<W>, events: &mut Loo
                 log::debug!(target: "api", "{origin} connected");
                 let session = Session::default();
                 let (token, finish) = (Some(token), MAX_FINISH);
-                let client =
-                    Client { session, fd, token, finish, origin, wake: None, ended: false, last: now };
+                let client = Client {
+                    session,
+                    fd,
+                    token,
+                    finish,
+                    origin,
+                    wake: None,
+                    ended: false,
+                    last: now,
+                };
                 control.api.clients.insert(id, client);
             }
             Err(Errno::AGAIN) => return Ok(()),
@@ -176,7 +189,8 @@ fn on_ready<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, r
     serve(control, events, id);
 }
 
-/// Runs one turn of a client that has closed: its remaining requests are processed, their answers discarded.
+/// Runs one turn of a client that has closed: its remaining requests are processed, their answers
+/// discarded.
 fn finish<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     let Control { world, api, .. } = control;
     let Some(client) = api.clients.get_mut(&id) else { return };
@@ -265,17 +279,20 @@ fn remove<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, why
     log::debug!(target: "api", "{} is gone: {why}", client.origin);
 }
 
-/// Serves every client that is due, or all if there are new events; returns the time until the next one is due.
+/// Serves every client that is due, or all if there are new events; returns the time until the next
+/// one is due.
 pub fn poll<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> Option<Duration> {
     let (now, news) = (control.world.now(), control.world.api().take_news());
     let due = |c: &Client<W>| news || c.wake.is_some_and(|at| at <= now);
-    let ids: Vec<u64> = control.api.clients.iter().filter(|(_, c)| due(c)).map(|(id, _)| *id).collect();
+    let ids: Vec<u64> =
+        control.api.clients.iter().filter(|(_, c)| due(c)).map(|(id, _)| *id).collect();
     for id in ids {
         serve(control, events, id);
     }
     let (world, timeout) = (Arc::clone(&control.world), control.api.timeout);
     let late = |c: &Client<W>| c.ends_at(&world, timeout).is_some_and(|at| at <= now);
-    let late: Vec<u64> = control.api.clients.iter().filter(|(_, c)| late(c)).map(|(id, _)| *id).collect();
+    let late: Vec<u64> =
+        control.api.clients.iter().filter(|(_, c)| late(c)).map(|(id, _)| *id).collect();
     for id in late {
         remove(control, events, id, "it was idle for too long");
     }

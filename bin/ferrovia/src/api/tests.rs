@@ -4,7 +4,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn hub() -> msg::Hub<World> {
-    msg::Hub::new(crate::plugins::ALL.iter().flat_map(|p| p.api)).expect("names that nobody else has")
+    msg::Hub::new(crate::plugins::ALL.iter().flat_map(|p| p.api))
+        .expect("names that nobody else has")
 }
 
 #[test]
@@ -31,7 +32,8 @@ fn every_module_has_its_file() {
 
 /// The names of all types that a description has.
 fn types(json: &Value) -> BTreeSet<String> {
-    let lists = ["types", "unions", "enums", "enumflags"].map(|list| json[list].as_array().unwrap());
+    let lists =
+        ["types", "unions", "enums", "enumflags"].map(|list| json[list].as_array().unwrap());
     let listed = lists.into_iter().flatten().map(|item| item[0].as_str().unwrap().to_string());
     listed.chain(json["aliases"].as_object().unwrap().keys().cloned()).collect()
 }
@@ -46,8 +48,10 @@ fn a_type_of_two_modules_is_imported() {
     for (name, json) in modules.chain(shared.iter().cloned()) {
         let mut own = types(&json);
         for import in json["imports"].as_array().unwrap() {
-            let file = import.as_str().unwrap().trim_start_matches("vnet/").trim_end_matches(".api");
-            let (_, imported) = shared.iter().find(|(name, _)| *name == file).expect("a file that is there");
+            let file =
+                import.as_str().unwrap().trim_start_matches("vnet/").trim_end_matches(".api");
+            let (_, imported) =
+                shared.iter().find(|(name, _)| *name == file).expect("a file that is there");
             own = &own - &types(imported);
         }
         for kind in own {
@@ -58,7 +62,8 @@ fn a_type_of_two_modules_is_imported() {
     assert_eq!(homes["interface_index"], "interface_types");
 }
 
-/// `docs/api.md` is generated: this test writes it anew where `UPDATE` is set, and fails where it isn't current.
+/// `docs/api.md` is generated: this test writes it anew where `UPDATE` is set, and fails where it
+/// isn't current.
 #[test]
 fn the_documentation_is_current() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/api.md");
@@ -91,8 +96,9 @@ fn every_codec_reads_what_it_writes_and_agrees_with_its_description() {
         for _ in 0..200 {
             let n = random() as usize % (2 * least + 64);
             let sparse = random().is_multiple_of(2);
-            let byte =
-                |r: u64| if sparse && !r.is_multiple_of(8) { (r >> 16) as u8 & 1 } else { (r >> 24) as u8 };
+            let byte = |r: u64| {
+                if sparse && !r.is_multiple_of(8) { (r >> 16) as u8 & 1 } else { (r >> 24) as u8 }
+            };
             let bytes: Vec<u8> = (0..n).map(|_| byte(random())).collect();
             msg::check::codec(entry, &bytes);
         }
@@ -128,7 +134,8 @@ fn messages_as_json_become_the_same_bytes() {
     }
     assert!(tried > 1000, "{tried}");
 
-    // As VPP writes it: addresses and prefixes as text, without the fields that a client's library fills in.
+    // As VPP writes it: addresses and prefixes as text, without the fields that a client's library
+    // fills in.
     let object = |value: Value| value.as_object().cloned().expect("an object");
     let loopback = object(serde_json::json!({ "mac_address": "02:00:5e:10:20:30" }));
     let bytes = msg::encode_fields(&entry("create_loopback").fields, &loopback).expect("good");
@@ -138,11 +145,13 @@ fn messages_as_json_become_the_same_bytes() {
     }));
     let fields = &entry("sw_interface_add_del_address").fields;
     let bytes = msg::encode_fields(fields, &address).expect("good");
-    let want = [&[0; 8][..], &[0, 0, 0, 7, 1, 0, 1, 0x20, 1, 0xd, 0xb8], &[0; 11], &[1, 64]].concat();
+    let want =
+        [&[0; 8][..], &[0, 0, 0, 7, 1, 0, 1, 0x20, 1, 0xd, 0xb8], &[0; 11], &[1, 64]].concat();
     assert_eq!(bytes, want);
     let shown = json("sw_interface_add_del_address", &bytes);
     assert_eq!(shown["prefix"], "2001:db8::1/64");
-    let names = object(serde_json::json!({ "sw_if_index": 1, "flags": "IF_STATUS_API_FLAG_ADMIN_UP" }));
+    let names =
+        object(serde_json::json!({ "sw_if_index": 1, "flags": "IF_STATUS_API_FLAG_ADMIN_UP" }));
     let bytes = msg::encode_fields(&entry("sw_interface_set_flags").fields, &names).expect("good");
     assert_eq!(bytes[8..], [0, 0, 0, 1, 0, 0, 0, 1]);
 
@@ -174,8 +183,11 @@ fn requests_that_change_nothing_are_known() {
         .filter(|s| s.stream)
         .map(|s| s.request)
         .collect();
-    let calls =
-        hub.table().entries().map(|(_, e)| e).filter(|e| e.kind == msg::Kind::Request && e.module != 0);
+    let calls = hub
+        .table()
+        .entries()
+        .map(|(_, e)| e)
+        .filter(|e| e.kind == msg::Kind::Request && e.module != 0);
     let looks: BTreeSet<&str> =
         calls.filter(|e| !e.changes && !streams.contains(e.name)).map(|e| e.name).collect();
     let known = BTreeSet::from([

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `api trace …`: records clients' requests, writes them to a file, replays them.
 //!
-//! A file has a line of JSON for each request: time, client, `name_crc`, and the bytes behind the message's number in
-//! hexadecimal. Names outlive numbers, which change from build to build. VPP's form, an array of objects that hold a message's
-//! fields by name, is written by `save-json` and replayed by `replay-json`.
+//! A file has a line of JSON for each request: time, client, `name_crc`, and the bytes behind the
+//! message's number in hexadecimal. Names outlive numbers, which change from build to build. VPP's
+//! form, an array of objects that hold a message's fields by name, is written by `save-json` and
+//! replayed by `replay-json`.
 
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -41,7 +42,8 @@ pub fn answers(w: &World, m: &Matches) -> Result<Output> {
 }
 
 pub fn status(w: &World, _: &Matches) -> Result<Output> {
-    let (on, tx, (requests, answers)) = (w.api.tracing(), w.api.tracing_answers(), w.api.traced_counts());
+    let (on, tx, (requests, answers)) =
+        (w.api.tracing(), w.api.tracing_answers(), w.api.traced_counts());
     let word = |on| if on { "on" } else { "off" };
     let text = format!(
         "API trace is {}, {requests} requests recorded\nof answers it is {}, {answers} recorded\n",
@@ -68,7 +70,8 @@ pub fn save(w: &World, m: &Matches) -> Result<Output> {
     write_file(m, &text)
 }
 
-/// A message as VPP writes it: name, CRC, and the fields except the ones that a client's library fills in.
+/// A message as VPP writes it: name, CRC, and the fields except the ones that a client's library
+/// fills in.
 fn object(w: &World, traced: &Traced) -> Option<Value> {
     let (id, body) = traced.bytes.split_first_chunk::<2>()?;
     let entry = w.api.table().get(u16::from_be_bytes(*id))?;
@@ -76,8 +79,9 @@ fn object(w: &World, traced: &Traced) -> Option<Value> {
     let mut object = serde_json::Map::new();
     object.insert("_msgname".into(), entry.name.into());
     object.insert("_crc".into(), format!("{:08x}", entry.crc).into());
-    object
-        .extend(fields.into_iter().filter(|(name, _)| !matches!(name.as_str(), "client_index" | "context")));
+    object.extend(
+        fields.into_iter().filter(|(name, _)| !matches!(name.as_str(), "client_index" | "context")),
+    );
     Some(Value::Object(object))
 }
 
@@ -113,8 +117,10 @@ fn write_file(m: &Matches, text: &[u8]) -> Result<Output> {
         return Err(Error::parse(why).at(m.span("name")));
     }
     let path = Path::new("/tmp").join(name);
-    let failed = |e: std::io::Error| Error::failed(format!("{}: {e}", path.display())).at(m.span("name"));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+    let failed =
+        |e: std::io::Error| Error::failed(format!("{}: {e}", path.display())).at(m.span("name"));
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
     file.write_all(text).map_err(failed)?;
     Ok(Output::text(format!("API trace saved to {}\n", path.display())))
 }
@@ -128,10 +134,16 @@ fn read(m: &Matches) -> Result<Vec<(String, Vec<u8>)>> {
         let wrong = || bad(format!("line {}: is no request of an API trace", i + 1));
         let value: Value = serde_json::from_str(line).map_err(|_| wrong())?;
         let message = value["message"].as_str().ok_or_else(wrong)?.to_string();
-        let hex = value["bytes"].as_str().filter(|h| h.is_ascii() && h.len() % 2 == 0).ok_or_else(wrong)?;
+        let hex = value["bytes"]
+            .as_str()
+            .filter(|h| h.is_ascii() && h.len() % 2 == 0)
+            .ok_or_else(wrong)?;
         let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16);
-        let bytes =
-            (0..hex.len()).step_by(2).map(byte).collect::<Result<Vec<_>, _>>().map_err(|_| wrong())?;
+        let bytes = (0..hex.len())
+            .step_by(2)
+            .map(byte)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|_| wrong())?;
         Ok((message, bytes))
     };
     text.lines().enumerate().map(request).collect()
@@ -177,16 +189,20 @@ pub fn replay_json(w: &World, m: &Matches) -> Result<Output> {
     let table = w.api.table();
     let request = |(i, object): (usize, &serde_json::Map<String, Value>)| {
         let wrong = |why: &str| bad(format!("message {}: {why}", i + 1));
-        let name =
-            object.get("_msgname").and_then(Value::as_str).ok_or_else(|| wrong("_msgname is missing"))?;
-        let entry = table.find(name).and_then(|id| table.get(id)).filter(|entry| entry.name == name);
+        let name = object
+            .get("_msgname")
+            .and_then(Value::as_str)
+            .ok_or_else(|| wrong("_msgname is missing"))?;
+        let entry =
+            table.find(name).and_then(|id| table.get(id)).filter(|entry| entry.name == name);
         let entry = entry.ok_or_else(|| wrong(&format!("no module has {name}")))?;
-        let crc = object.get("_crc").and_then(Value::as_str).map(|crc| crc.trim_start_matches("0x"));
+        let crc =
+            object.get("_crc").and_then(Value::as_str).map(|crc| crc.trim_start_matches("0x"));
         if crc.is_some_and(|crc| crc != format!("{:08x}", entry.crc)) {
             return Err(wrong(&format!("{name} has the CRC {:08x} here", entry.crc)));
         }
-        let bytes =
-            msg::encode_fields(&entry.fields, object).map_err(|why| wrong(&format!("{name}: {why}")))?;
+        let bytes = msg::encode_fields(&entry.fields, object)
+            .map_err(|why| wrong(&format!("{name}: {why}")))?;
         Ok((entry.name_crc(), bytes))
     };
     let requests: Vec<_> = all.iter().enumerate().map(request).collect::<Result<_>>()?;
@@ -197,10 +213,13 @@ fn ask_again(w: &World, m: &Matches, requests: Vec<(String, Vec<u8>)>) -> Result
     let table = w.api.table();
     // All or nothing: unknown messages are found before the first request runs.
     if let Some((name, _)) = requests.iter().find(|(name, _)| table.find(name).is_none()) {
-        return Err(Error::not_found(format!("no module has the message {name}")).at(m.span("file")));
+        return Err(
+            Error::not_found(format!("no module has the message {name}")).at(m.span("file"))
+        );
     }
     // The connection of these greetings is closed; the replay has its own.
-    let requests = requests.into_iter().filter(|(name, _)| !name.starts_with("sockclnt_")).collect();
+    let requests =
+        requests.into_iter().filter(|(name, _)| !name.starts_with("sockclnt_")).collect();
     Ok(Output::sequence::<World>(Replay {
         requests,
         client: None,
@@ -239,7 +258,12 @@ impl Replay {
     }
 
     /// Begins the next request, or goes on with the one under way; `None` if it needs more time.
-    fn step(&mut self, client: &mut Loopback<'_, World>, now: Duration, w: &World) -> Option<Asked> {
+    fn step(
+        &mut self,
+        client: &mut Loopback<'_, World>,
+        now: Duration,
+        w: &World,
+    ) -> Option<Asked> {
         let since = match self.since {
             Some(since) => since,
             None => {
@@ -262,8 +286,9 @@ impl Replay {
 
     fn report(&self) -> Output {
         let Self { asked, refused, unanswered, .. } = self;
-        let text =
-            format!("{asked} requests asked once more, {refused} refused, {unanswered} without an answer\n");
+        let text = format!(
+            "{asked} requests asked once more, {refused} refused, {unanswered} without an answer\n"
+        );
         Output::both(text, json!({ "asked": asked, "refused": refused, "unanswered": unanswered }))
     }
 }
@@ -281,7 +306,9 @@ impl Sequence<World> for Replay {
             }
             match self.step(&mut client, now, w) {
                 None => break,
-                Some(Asked::Answered(retval)) => self.refused += u64::from(retval.is_some_and(|r| r < 0)),
+                Some(Asked::Answered(retval)) => {
+                    self.refused += u64::from(retval.is_some_and(|r| r < 0))
+                }
                 Some(Asked::Refused) => self.refused += 1,
                 Some(Asked::Unanswered) => {
                     self.unanswered += 1;

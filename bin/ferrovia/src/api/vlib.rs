@@ -73,8 +73,8 @@ fn cli_inband(
     r: CliInband,
 ) -> Result<Box<dyn Pending<World, CliInbandReply>>> {
     let mut runner = Runner::default();
-    let text =
-        crate::macros::expand(&r.cmd).map_err(|(line, why)| Error::parse(format!("line {line}: {why}")));
+    let text = crate::macros::expand(&r.cmd)
+        .map_err(|(line, why)| Error::parse(format!("line {line}: {why}")));
     let mut text = text?.into_owned();
     ::cli::close_blocks(&mut text);
     runner.script("cli_inband", text, false);
@@ -103,8 +103,9 @@ impl Pending<World, CliInbandReply> for Inband {
             self.text += &text;
         }
         if self.text.len() > LONGEST {
-            let error =
-                format!("the answer is longer than {LONGEST} bytes: ask for less, or use the CLI's socket");
+            let error = format!(
+                "the answer is longer than {LONGEST} bytes: ask for less, or use the CLI's socket"
+            );
             return Some(Err(Error::limit(error)));
         }
         self.wake = self.runner.wake_at(now);
@@ -142,7 +143,9 @@ struct GetNodeIndexReply {
 fn node(world: &World, name: &str) -> Result<NodeIndex> {
     let none = || {
         let names = world.nodes().into_iter().map(|n| n.name.to_string()).collect::<Vec<_>>();
-        Error::not_found(format!("no node is named {name}")).near(name, names).retval(retval::NO_SUCH_NODE)
+        Error::not_found(format!("no node is named {name}"))
+            .near(name, names)
+            .retval(retval::NO_SUCH_NODE)
     };
     world.node(name).ok_or_else(none)
 }

@@ -6,9 +6,9 @@
 //! cpu { main-core 0 corelist-workers 1-3 }   # comments in files
 //! ```
 //!
-//! [`table`] and the plugins declare what is accepted. A section may be given more than once; of a word that holds one value the
-//! last one counts. Words that VPP needs and Ferrovia doesn't, as sizes of fixed heaps, are accepted and noted in
-//! [`Config::notes`].
+//! [`table`] and the plugins declare what is accepted. A section may be given more than once; of a
+//! word that holds one value the last one counts. Words that VPP needs and Ferrovia doesn't, as
+//! sizes of fixed heaps, are accepted and noted in [`Config::notes`].
 
 pub mod model;
 pub mod slot;
@@ -43,9 +43,9 @@ impl Config {
                 && cursor.empty_block()
             {
                 // VPP's own file has many empty sections.
-                cursor
-                    .notes
-                    .push(format!("{name}: empty, and belongs to {owner}, which is not part of this build"));
+                cursor.notes.push(format!(
+                    "{name}: empty, and belongs to {owner}, which is not part of this build"
+                ));
             } else {
                 return Err(unknown_section(&self.views(), &cursor, name));
             }
@@ -83,9 +83,10 @@ fn secrets_of(views: &[View]) -> Vec<String> {
     words.flat_map(|word| &word.values).map(|value| value.trim_matches('"').to_string()).collect()
 }
 
-/// The tokens as VPP reads them where it looks less closely at blanks, which configurations in the wild rely on: lists of cores may
-/// have blanks beside their commas (`corelist-workers 4, 6`), and nothing needs to stand between `on` and the next word
-/// (`per-node-counters onupdate-interval 0.05`).
+/// The tokens as VPP reads them where it looks less closely at blanks, which configurations in the
+/// wild rely on: lists of cores may have blanks beside their commas (`corelist-workers 4, 6`), and
+/// nothing needs to stand between `on` and the next word (`per-node-counters onupdate-interval
+/// 0.05`).
 fn lenient(tokens: Vec<Token>) -> Vec<Token> {
     let mut out: Vec<Token> = Vec::with_capacity(tokens.len());
     for token in tokens {
@@ -104,12 +105,18 @@ fn lenient(tokens: Vec<Token>) -> Vec<Token> {
             continue;
         }
         let rest = ["on", "off"].iter().find_map(|switch| word.strip_prefix(switch));
-        match rest.filter(|rest| is(out.last(), "per-node-counters") && rest.starts_with("update-interval")) {
+        match rest.filter(|rest| {
+            is(out.last(), "per-node-counters") && rest.starts_with("update-interval")
+        }) {
             Some(rest) => {
                 let middle = token.end - rest.len();
                 let switch = word[..word.len() - rest.len()].to_string();
                 out.push(Token { kind: TokenKind::Word(switch), start: token.start, end: middle });
-                out.push(Token { kind: TokenKind::Word(rest.to_string()), start: middle, end: token.end });
+                out.push(Token {
+                    kind: TokenKind::Word(rest.to_string()),
+                    start: middle,
+                    end: token.end,
+                });
             }
             None => out.push(token),
         }
@@ -119,8 +126,9 @@ fn lenient(tokens: Vec<Token>) -> Vec<Token> {
 
 fn unknown_section(views: &[View], cursor: &Cursor, name: &str) -> Error {
     if let Some(owner) = reference::owner_of_section(name) {
-        let error = cursor
-            .error_before(format!("section `{name}` belongs to {owner}, which is not part of this build"));
+        let error = cursor.error_before(format!(
+            "section `{name}` belongs to {owner}, which is not part of this build"
+        ));
         return error.hint(match name {
             "avf" | "af_xdp" | "devices" | "dpdk" | "dsa" => {
                 "leave the section out; the command `create host-interface name IF` takes an interface of the host"
@@ -135,7 +143,9 @@ fn unknown_section(views: &[View], cursor: &Cursor, name: &str) -> Error {
     let known = || views.iter().map(|view| view.name);
     match (cli::nearest(name, known().chain(reference::SECTIONS.iter().map(|a| a.0))), owner) {
         (Some(meant), _) => error.hint(format!("did you mean `{meant}`?")),
-        (None, Some(section)) => error.hint(format!("did you mean `{} {{ {name} … }}`?", section.name)),
+        (None, Some(section)) => {
+            error.hint(format!("did you mean `{} {{ {name} … }}`?", section.name))
+        }
         (None, None) => error.hint(format!("known are {}", known().collect::<Vec<_>>().join(", "))),
     }
 }

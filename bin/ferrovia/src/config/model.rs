@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The configuration as types. A field is `None` (or empty, or false) when the text didn't give it: defaults belong
-//! to the code that uses the value.
+//! The configuration as types. A field is `None` (or empty, or false) when the text didn't give it:
+//! defaults belong to the code that uses the value.
 
 use std::path::PathBuf;
 
 use super::slot::{LogClasses, NodeVariants, NumaBuffers, PluginDefault, PluginRules};
 use crate::{plugins, reference};
-use startup::value::{Account, CoreList, CoreMask, Level, Limit, Listen, PageSize, Policy, Size, SocketPath};
+use startup::value::{
+    Account, CoreList, CoreMask, Level, Limit, Listen, PageSize, Policy, Size, SocketPath,
+};
 
 /// The whole startup configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -260,15 +262,19 @@ pub struct Plugins {
 }
 
 impl Plugins {
-    /// Returns true if the plugin `name` (as `acl` or `acl_plugin.so`) is to run: a rule of its own counts for any plugin. The
-    /// `default` rule is for plugins that VPP has too: VPP's core stays. Plugins in [`reference::OFF`] need a rule of their own.
+    /// Returns true if the plugin `name` (as `acl` or `acl_plugin.so`) is to run: a rule of its own
+    /// counts for any plugin. The `default` rule is for plugins that VPP has too: VPP's core
+    /// stays. Plugins in [`reference::OFF`] need a rule of their own.
     pub fn enabled(&self, name: &str) -> bool {
-        let rule = self.rules.0.iter().find(|(rule, _)| stem(rule) == stem(name)).map(|(_, on)| *on);
+        let rule =
+            self.rules.0.iter().find(|(rule, _)| stem(rule) == stem(name)).map(|(_, on)| *on);
         let others = || self.rules.0.get("default").copied().or(self.default.0);
         let stem = stem(name);
         let optional = reference::OPTIONAL.contains(&stem.as_str());
-        let default =
-            || others().filter(|_| optional).unwrap_or(true) && !reference::OFF.contains(&stem.as_str());
+        let default = || {
+            others().filter(|_| optional).unwrap_or(true)
+                && !reference::OFF.contains(&stem.as_str())
+        };
         rule.unwrap_or_else(default)
     }
 

@@ -12,8 +12,9 @@ impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for view in self.views() {
             let words = view.words.iter().filter(|word| !word.alias);
-            let lines: Vec<String> =
-                words.flat_map(|word| word.values.iter().map(|rest| join(word.name, rest))).collect();
+            let lines: Vec<String> = words
+                .flat_map(|word| word.values.iter().map(|rest| join(word.name, rest)))
+                .collect();
             if view.whole {
                 lines.iter().try_for_each(|line| writeln!(f, "{line}"))?;
             } else if !lines.is_empty() {

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use startup::value::{Enable, Level, Value, spaced};
 use startup::{Cursor, Error, Slot};
 
-/// `plugin NAME { enable | disable }`, by name as written; the name `default` stands for all others.
+/// `plugin NAME { enable | disable }`, by name as written; the name `default` stands for all
+/// others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PluginRules(
     /// The rules; true for `enable`.
@@ -22,7 +23,9 @@ impl Slot for PluginRules {
         cursor.block("`{ enable }` or `{ disable }`", |c| {
             match c.keyword(&["enable", "disable", "skip-version-check"], "a plugin's block")? {
                 "skip-version-check" => {
-                    c.notes.push(format!("plugins: skip-version-check of {name}: the ABI is always checked"));
+                    c.notes.push(format!(
+                        "plugins: skip-version-check of {name}: the ABI is always checked"
+                    ));
                 }
                 word => {
                     self.0.insert(name.clone(), word == "enable");
@@ -32,7 +35,8 @@ impl Slot for PluginRules {
         })
     }
     fn show(&self) -> Vec<String> {
-        let rule = |(name, on): (&String, &bool)| format!("{} {{ {} }}", name.show(), Enable(*on).show());
+        let rule =
+            |(name, on): (&String, &bool)| format!("{} {{ {} }}", name.show(), Enable(*on).show());
         self.0.iter().map(rule).collect()
     }
 }
@@ -158,7 +162,8 @@ impl Slot for NodeVariants {
             c.block("`{ variant … }`", |c| {
                 c.keyword(&["variant"], "a node's block")?;
                 let name = c.word("the variant's name")?.to_string();
-                let digit = c.peek_word(0).is_some_and(|w| w.starts_with(|d: char| d.is_ascii_digit()));
+                let digit =
+                    c.peek_word(0).is_some_and(|w| w.starts_with(|d: char| d.is_ascii_digit()));
                 let priority = if digit { Some(c.value()?) } else { None };
                 let variant = Variant { name, priority };
                 match node {
@@ -174,7 +179,8 @@ impl Slot for NodeVariants {
             let priority = v.priority.map(|p| format!(" {p}")).unwrap_or_default();
             format!("{node} {{ variant {}{priority} }}", v.name.show())
         };
-        let mut blocks: Vec<String> = self.default.iter().map(|v| block("default".into(), v)).collect();
+        let mut blocks: Vec<String> =
+            self.default.iter().map(|v| block("default".into(), v)).collect();
         blocks.extend(self.nodes.iter().map(|(node, v)| block(node.show(), v)));
         if blocks.is_empty() { Vec::new() } else { vec![format!("{{ {} }}", spaced(&blocks))] }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The sections of the process itself. Sections of features and drivers are declared by their plugins.
+//! The sections of the process itself. Sections of features and drivers are declared by their
+//! plugins.
 
 use startup::section::{GROWS, NOTHING, NUMBER, SIZE, TEXT, Takes, positive, within};
 use startup::value::Size;
@@ -29,15 +30,27 @@ pub static SECTIONS: &[Section] = &[
         "config",
         "the saved configuration",
         &[
-            Word::new("file", |c| &mut c.saved.file, "where it is saved [/var/lib/ferrovia/config]"),
+            Word::new(
+                "file",
+                |c| &mut c.saved.file,
+                "where it is saved [/var/lib/ferrovia/config]",
+            ),
             Word::new(
                 "load",
                 |c| &mut c.saved.load,
                 "load the last saved one at the start: all lines that can be run",
             ),
-            Word::new("strict", |c| &mut c.saved.strict, "a line that can't be run at the start ends it"),
-            Word::new("history", |c| &mut c.saved.history, "versions kept besides the last one [20]")
-                .check(|c| within(c.saved.history, 0, 10_000)),
+            Word::new(
+                "strict",
+                |c| &mut c.saved.strict,
+                "a line that can't be run at the start ends it",
+            ),
+            Word::new(
+                "history",
+                |c| &mut c.saved.history,
+                "versions kept besides the last one [20]",
+            )
+            .check(|c| within(c.saved.history, 0, 10_000)),
         ],
     ),
     Section::new("cpu", "threads and the cores they run on", CPU),
@@ -45,8 +58,12 @@ pub static SECTIONS: &[Section] = &[
         "buffers",
         "packet buffers",
         &[
-            Word::new("buffers-per-numa", |c| &mut c.buffers.buffers_per_numa, "buffers on each NUMA node")
-                .check(|c| positive(c.buffers.buffers_per_numa, "buffers")),
+            Word::new(
+                "buffers-per-numa",
+                |c| &mut c.buffers.buffers_per_numa,
+                "buffers on each NUMA node",
+            )
+            .check(|c| positive(c.buffers.buffers_per_numa, "buffers")),
             Word::new("numa", |c| &mut c.buffers.numa, "buffers on one NUMA node"),
             Word::new(
                 "default data-size",
@@ -54,8 +71,16 @@ pub static SECTIONS: &[Section] = &[
                 "bytes of packet data in a buffer",
             )
             .check(|c| positive(c.buffers.default_data_size, "bytes")),
-            Word::new("page-size", |c| &mut c.buffers.page_size, "page size of the buffers' memory"),
-            Word::unused("memory-size-in-mb", NUMBER, "not needed: `buffers-per-numa' limits their number"),
+            Word::new(
+                "page-size",
+                |c| &mut c.buffers.page_size,
+                "page size of the buffers' memory",
+            ),
+            Word::unused(
+                "memory-size-in-mb",
+                NUMBER,
+                "not needed: `buffers-per-numa' limits their number",
+            ),
         ],
     ),
     Section::new(
@@ -75,7 +100,11 @@ pub static SECTIONS: &[Section] = &[
         "physmem",
         "memory that devices reach",
         &[
-            Word::new("max-size", |c| &mut c.physmem.max_size, "the most memory that buffers may take"),
+            Word::new(
+                "max-size",
+                |c| &mut c.physmem.max_size,
+                "the most memory that buffers may take",
+            ),
             Word::unused("base-addr", TEXT, "not needed: addresses are chosen by the kernel"),
         ],
     ),
@@ -118,7 +147,11 @@ pub static SECTIONS: &[Section] = &[
                 |c| &mut c.prometheus.socket_name,
                 "socket that serves /metrics [RUNTIME-DIR/metrics.sock]",
             ),
-            Word::new("default", |c| &mut c.prometheus.default, "the default socket, said explicitly"),
+            Word::new(
+                "default",
+                |c| &mut c.prometheus.default,
+                "the default socket, said explicitly",
+            ),
             Word::new(
                 "listen",
                 |c| &mut c.prometheus.listen,
@@ -181,7 +214,11 @@ pub static SECTIONS: &[Section] = &[
         "mutation of API messages",
         &[
             Word::unused("off", NOTHING, "nothing to switch off: API messages are never mutated"),
-            Word::unused("disable", NOTHING, "nothing to switch off: API messages are never mutated"),
+            Word::unused(
+                "disable",
+                NOTHING,
+                "nothing to switch off: API messages are never mutated",
+            ),
         ],
     ),
     Section::new(
@@ -190,10 +227,15 @@ pub static SECTIONS: &[Section] = &[
         &[
             Word::new("path", |c| &mut c.plugins.path, "directories to search, `:` between them")
                 .pending(LOADING),
-            Word::new("add-path", |c| &mut c.plugins.add_path, "a further directory").pending(LOADING),
+            Word::new("add-path", |c| &mut c.plugins.add_path, "a further directory")
+                .pending(LOADING),
             Word::new("name-filter", |c| &mut c.plugins.name_filter, "load only this file name")
                 .pending(LOADING),
-            Word::new("plugin", |c| &mut c.plugins.rules, "switch one plugin, or all others, on or off"),
+            Word::new(
+                "plugin",
+                |c| &mut c.plugins.rules,
+                "switch one plugin, or all others, on or off",
+            ),
             Word::new("default", |c| &mut c.plugins.default, "switch all others on or off"),
             Word::unused("vat-path", TEXT, "not needed: there is no VAT"),
             Word::unused("vat-name-filter", TEXT, "not needed: there is no VAT"),
@@ -240,7 +282,11 @@ pub static SECTIONS: &[Section] = &[
         "vlib",
         "the graph's own logs",
         &[
-            Word::unused("memory-trace", NOTHING, "no effect: `show memory' tells what the process takes"),
+            Word::unused(
+                "memory-trace",
+                NOTHING,
+                "no effect: `show memory' tells what the process takes",
+            ),
             Word::unused("elog-events", NUMBER, NO_ELOG),
             Word::unused("elog-post-mortem-dump", NOTHING, NO_ELOG),
             Word::unused("buffer-alloc-success-rate", TEXT, NO_FAULTS),
@@ -250,9 +296,13 @@ pub static SECTIONS: &[Section] = &[
     Section::whole("the main heap", Word::unused("heapsize", SIZE, GROWS)),
     Section::whole(
         "as `plugins { path … }`",
-        Word::new("plugin_path", |c| &mut c.plugins.path, "directories to search, `:` between them")
-            .pending(LOADING)
-            .alias(),
+        Word::new(
+            "plugin_path",
+            |c| &mut c.plugins.path,
+            "directories to search, `:` between them",
+        )
+        .pending(LOADING)
+        .alias(),
     ),
 ];
 
@@ -265,13 +315,21 @@ static UNIX: &[Word] = &[
     ),
     Word::new("nosyslog", |c| &mut c.unix.nosyslog, "don't log to syslog"),
     Word::new("log", |c| &mut c.unix.log, "log to this file; SIGHUP opens it anew"),
-    Word::new("pidfile", |c| &mut c.unix.pidfile, "write the process id to this file and keep it locked"),
+    Word::new(
+        "pidfile",
+        |c| &mut c.unix.pidfile,
+        "write the process id to this file and keep it locked",
+    ),
     Word::new(
         "runtime-dir",
         |c| &mut c.unix.runtime_dir,
         "where sockets are put [/run/ferrovia, or the user's own]",
     ),
-    Word::new("cli-listen", |c| &mut c.unix.cli_listen, "where the CLI listens [RUNTIME-DIR/cli.sock]"),
+    Word::new(
+        "cli-listen",
+        |c| &mut c.unix.cli_listen,
+        "where the CLI listens [RUNTIME-DIR/cli.sock]",
+    ),
     Word::new("vpp-paths", |c| &mut c.unix.vpp_paths, "serve the sockets under /run/vpp as well"),
     Word::new("gid", |c| &mut c.unix.gid, "group that may use the sockets"),
     Word::new(
@@ -282,14 +340,22 @@ static UNIX: &[Word] = &[
     Word::new("exec", |c| &mut c.unix.exec, "CLI commands to run at the start"),
     Word::new("full-coredump", |c| &mut c.unix.full_coredump, "core dumps hold shared memory too"),
     Word::new("coredump-size", |c| &mut c.unix.coredump_size, "limit of the core file"),
-    Word::new("poll-sleep-usec", |c| &mut c.unix.poll_sleep_usec, "sleep in every turn of the main loop [0]"),
+    Word::new(
+        "poll-sleep-usec",
+        |c| &mut c.unix.poll_sleep_usec,
+        "sleep in every turn of the main loop [0]",
+    ),
     Word::new("cli-prompt", |c| &mut c.unix.cli_prompt, "the CLI's prompt"),
     Word::new(
         "cli-idle-timeout",
         |c| &mut c.unix.cli_idle_timeout,
         "seconds after which a session that does nothing ends, 0 for never [0]",
     ),
-    Word::new("cli-history-limit", |c| &mut c.unix.cli_history_limit, "lines of history, 0 for none [50]"),
+    Word::new(
+        "cli-history-limit",
+        |c| &mut c.unix.cli_history_limit,
+        "lines of history, 0 for none [50]",
+    ),
     Word::new(
         "cli-pager-buffer-limit",
         |c| &mut c.unix.cli_pager_buffer_limit,
@@ -310,13 +376,22 @@ static CPU: &[Word] = &[
     Word::new("main-core", |c| &mut c.cpu.main_core, "core of the main thread").check(cores),
     Word::new("workers", |c| &mut c.cpu.workers, "number of workers [0: the main thread does all]")
         .check(cores),
-    Word::new("corelist-workers", |c| &mut c.cpu.corelist_workers, "a worker on each of these cores")
+    Word::new(
+        "corelist-workers",
+        |c| &mut c.cpu.corelist_workers,
+        "a worker on each of these cores",
+    )
+    .check(cores),
+    Word::new("coremask-workers", |c| &mut c.cpu.coremask_workers, "the same as a mask")
         .check(cores),
-    Word::new("coremask-workers", |c| &mut c.cpu.coremask_workers, "the same as a mask").check(cores),
     Word::new("skip-cores", |c| &mut c.cpu.skip_cores, "cores left free at the beginning"),
     Word::new("relative", |c| &mut c.cpu.relative, "count among the cores this process may use"),
-    Word::new("scheduler-policy", |c| &mut c.cpu.scheduler_policy, "how the kernel schedules the threads")
-        .pending("scheduling policies"),
+    Word::new(
+        "scheduler-policy",
+        |c| &mut c.cpu.scheduler_policy,
+        "how the kernel schedules the threads",
+    )
+    .pending("scheduling policies"),
     Word::new("scheduler-priority", |c| &mut c.cpu.scheduler_priority, "priority under fifo or rr")
         .pending("scheduling policies")
         .check(|c| within(c.cpu.scheduler_priority, 1, 99)),

@@ -51,14 +51,20 @@ fn a_whole_file() {
     assert_eq!(config.buffers.page_size, Some(PageSize::DefaultHugepage));
     assert_eq!(config.buffers.numa.0[&1], 9);
     assert_eq!(config.statseg.socket_name, Some(SocketPath("stats.sock".into())));
-    assert_eq!((config.statseg.per_node_counters, config.statseg.update_interval), (Some(true), Some(2.5)));
+    assert_eq!(
+        (config.statseg.per_node_counters, config.statseg.update_interval),
+        (Some(true), Some(2.5))
+    );
     assert!(config.api_trace.on && config.socksvr.default);
     assert_eq!(config.api_segment.gid, Some(Account::Id(7)));
     assert_eq!(config.node.default, Some(Variant { name: "v3".into(), priority: Some(100) }));
     assert_eq!(config.node.nodes["ip4-lookup"].name, "v4");
     let class = LogClass { level: Some(Level::Debug), syslog_level: None, rate_limit: Some(5) };
     assert_eq!(config.logging.classes.0["linux-cp"], class);
-    assert_eq!(config.startup::<punt::Startup>().socket, Some(SocketPath("/run/f/punt.sock".into())));
+    assert_eq!(
+        config.startup::<punt::Startup>().socket,
+        Some(SocketPath("/run/f/punt.sock".into()))
+    );
     assert!(
         config.notes.iter().any(|n| n.starts_with("api-segment prefix f1: not needed")),
         "{:?}",
@@ -73,7 +79,10 @@ fn plugins_by_any_of_their_names() {
             .plugins;
     assert!(!p.enabled("ping") && p.enabled("af_packet"));
     assert!(p.enabled("ip") && p.enabled("pg") && p.enabled("trace"), "VPP's core stays");
-    assert_eq!(p.missing(&["af_packet", "ping"]).collect::<Vec<_>>(), ["acl_plugin.so", "linux-cp"]);
+    assert_eq!(
+        p.missing(&["af_packet", "ping"]).collect::<Vec<_>>(),
+        ["acl_plugin.so", "linux-cp"]
+    );
     assert!(Plugins::default().enabled("ping"));
     assert!(!file("plugins { plugin pg { disable } }").plugins.enabled("pg"), "said of this one");
 }
@@ -82,7 +91,10 @@ fn plugins_by_any_of_their_names() {
 fn blanks_are_where_vpp_takes_them_too() {
     let cores = |text: &str| file(text).cpu.corelist_workers;
     assert_eq!(cores("cpu { corelist-workers 4, 6 }"), Some(CoreList(vec![4, 6])));
-    assert_eq!(cores("cpu { corelist-workers 4 , 6-7,9 main-core 1 }"), Some(CoreList(vec![4, 6, 7, 9])));
+    assert_eq!(
+        cores("cpu { corelist-workers 4 , 6-7,9 main-core 1 }"),
+        Some(CoreList(vec![4, 6, 7, 9]))
+    );
     assert!(refused("cpu { corelist-workers 4, }").contains("expected cores"));
     let c = file("statseg { per-node-counters onupdate-interval 0.05 }").statseg;
     assert_eq!((c.per_node_counters, c.update_interval), (Some(true), Some(0.05)));
@@ -207,7 +219,9 @@ fn cores_that_contradict_each_other() {
         refused("cpu { main-core 2 corelist-workers 2-3 }")
             .contains("core 2 is the main thread's and a worker's")
     );
-    assert!(refused("cpu { workers 3 corelist-workers 2-3 }").contains("3 workers, but cores for 2"));
+    assert!(
+        refused("cpu { workers 3 corelist-workers 2-3 }").contains("3 workers, but cores for 2")
+    );
     assert!(refused("cpu { coremask-workers 0xc corelist-workers 2-3 }").contains("not as both"));
     assert!(refused("ethernet { default-mtu 9001 }").contains("9001 is not within 64 to 9000"));
 }
@@ -238,10 +252,12 @@ fn views() -> Vec<View> {
 
 /// Words that lead deep into the parser more often than chance would.
 fn vocabulary() -> Vec<String> {
-    let mut words: Vec<String> =
-        ["{", "}", "{", "}", "#", "\"", "\n", "default", "1", "2-3", "32m", "on", "enable", "variant", "x"]
-            .map(String::from)
-            .into();
+    let mut words: Vec<String> = [
+        "{", "}", "{", "}", "#", "\"", "\n", "default", "1", "2-3", "32m", "on", "enable",
+        "variant", "x",
+    ]
+    .map(String::from)
+    .into();
     for view in views().into_iter() {
         words.push(view.name.into());
         for word in view.words {
@@ -253,11 +269,16 @@ fn vocabulary() -> Vec<String> {
 }
 
 fn sections() -> impl Strategy<Value = String> {
-    let value = prop_oneof!["[a-z/:#\"\\\\ ]{0,8}".prop_map(|s| quoted(&s)), "[0-9]{1,4}", Just("1G".into())];
+    let value = prop_oneof![
+        "[a-z/:#\"\\\\ ]{0,8}".prop_map(|s| quoted(&s)),
+        "[0-9]{1,4}",
+        Just("1G".into())
+    ];
     let pairs = proptest::collection::vec((proptest::sample::select(vocabulary()), value), 0..4);
     (proptest::sample::select(views().iter().map(|v| v.name).collect::<Vec<_>>()), pairs).prop_map(
         |(name, pairs)| {
-            let inner: String = pairs.iter().map(|(word, value)| format!(" {word} {value}")).collect();
+            let inner: String =
+                pairs.iter().map(|(word, value)| format!(" {word} {value}")).collect();
             format!("{name} {{{inner} }}")
         },
     )
@@ -300,12 +321,14 @@ fn values_of_secret_words_are_found() {
             Word::<Config>::new("log", |c| &mut c.unix.log, "").secret(),
         ],
     );
-    let config = Config::parse(&Source::file("f", "unix { cli-prompt \"my key\" nodaemon }")).unwrap();
+    let config =
+        Config::parse(&Source::file("f", "unix { cli-prompt \"my key\" nodaemon }")).unwrap();
     assert_eq!(secrets_of(&[UNIX.view(&config)]), ["my key"]);
     assert_eq!(config.secrets(), [""; 0], "none of the words is a secret yet");
 }
 
-/// VPP's own file as its package installs it, without the comments: sections of features that aren't built stand there empty.
+/// VPP's own file as its package installs it, without the comments: sections of features that
+/// aren't built stand there empty.
 #[test]
 fn the_file_that_vpp_ships() {
     let config = file(
@@ -321,7 +344,8 @@ fn the_file_that_vpp_ships() {
     assert_eq!(config.unix.log.as_deref(), Some(std::path::Path::new("/var/log/vpp/vpp.log")));
     assert_eq!(config.unix.gid, Some(Account::Name("vpp".into())));
     assert!(config.api_trace.on && config.socksvr.default && config.unix.full_coredump);
-    let note = |text: &str| assert!(config.notes.iter().any(|n| n == text), "{text}: {:?}", config.notes);
+    let note =
+        |text: &str| assert!(config.notes.iter().any(|n| n == text), "{text}: {:?}", config.notes);
     note("acl-plugin: empty, and belongs to acl_plugin.so, which is not part of this build");
     note("session: empty, and belongs to VPP's host stack, which is not part of this build");
     assert_eq!(config.notes.len(), 14);

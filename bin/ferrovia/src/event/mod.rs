@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The control thread's loop: descriptors, timers and wake-ups from other threads, all on one epoll.
+//! The control thread's loop: descriptors, timers and wake-ups from other threads, all on one
+//! epoll.
 //!
-//! Handlers run one at a time on the thread that turns the loop. They get the context `C` that the loop's owner
-//! passes in, and the loop itself, so that they can add and remove descriptors and timers, their own too.
-//! Work that comes without a descriptor is looked for at every turn.
+//! Handlers run one at a time on the thread that turns the loop. They get the context `C` that the
+//! loop's owner passes in, and the loop itself, so that they can add and remove descriptors and
+//! timers, their own too. Work that comes without a descriptor is looked for at every turn.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -94,9 +95,12 @@ pub struct EventLoop<C> {
 }
 
 impl<C> EventLoop<C> {
-    /// An empty loop. `time` is the clock that timers follow; it may jump forward, but not back. `waker` ends a wait
-    /// from any thread.
-    pub fn new(waker: Arc<Waker>, time: impl Fn() -> Duration + 'static) -> io::Result<EventLoop<C>> {
+    /// An empty loop. `time` is the clock that timers follow; it may jump forward, but not back.
+    /// `waker` ends a wait from any thread.
+    pub fn new(
+        waker: Arc<Waker>,
+        time: impl Fn() -> Duration + 'static,
+    ) -> io::Result<EventLoop<C>> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*waker, epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
         Ok(EventLoop {
@@ -117,7 +121,8 @@ impl<C> EventLoop<C> {
         (self.time)()
     }
 
-    /// Watches `fd`, which has to be non-blocking, and calls `handler` whenever it is ready (level-triggered).
+    /// Watches `fd`, which has to be non-blocking, and calls `handler` whenever it is ready
+    /// (level-triggered).
     pub fn add(
         &mut self,
         fd: Rc<dyn AsFd>,
@@ -191,7 +196,8 @@ impl<C> EventLoop<C> {
         }
     }
 
-    /// Stops watching a descriptor's input for a while: it would be ready all the time. `None` is ignored.
+    /// Stops watching a descriptor's input for a while: it would be ready all the time. `None` is
+    /// ignored.
     pub fn pause(&mut self, token: Option<Token>, length: Duration) {
         let Some(token) = token else { return };
         if self.set_interest(token, Interest::NONE).is_ok() {
@@ -218,9 +224,9 @@ impl<C> EventLoop<C> {
         self.stopped
     }
 
-    /// Runs one turn: `look` does work that comes without a descriptor, and returns how long it can wait for more
-    /// (`None`: for ever). Work that other threads hand over before they call the waker is either seen by `look` or
-    /// ends the wait. Returns true if any handler ran.
+    /// Runs one turn: `look` does work that comes without a descriptor, and returns how long it can
+    /// wait for more (`None`: for ever). Work that other threads hand over before they call the
+    /// waker is either seen by `look` or ends the wait. Returns true if any handler ran.
     pub fn turn(
         &mut self,
         context: &mut C,
@@ -243,8 +249,10 @@ impl<C> EventLoop<C> {
             tv_sec: i64::try_from(d.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(d.subsec_nanos()),
         });
-        let mut buffer =
-            [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 64];
+        let mut buffer = [epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        }; 64];
         let n = match epoll::wait(&self.epoll, &mut buffer[..], wait.as_ref()) {
             Ok(n) => n,
             Err(rustix::io::Errno::INTR) => 0,
@@ -292,8 +300,8 @@ impl<C> EventLoop<C> {
             match (again, self.timers.remove(&id)) {
                 (Some(delay), Some(_)) => {
                     self.timers.insert(id, handler);
-                    // From now, not from `at`: a late timer doesn't run in a burst. It comes after `now` in any
-                    // case, so that this loop ends.
+                    // From now, not from `at`: a late timer doesn't run in a burst. It comes after
+                    // `now` in any case, so that this loop ends.
                     let at = self.now().saturating_add(delay.max(Duration::from_nanos(1)));
                     self.deadlines.push(Reverse((at, id)));
                 }

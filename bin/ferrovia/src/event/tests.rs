@@ -75,7 +75,9 @@ fn a_handler_may_remove_itself_and_its_place_is_used_again() {
     assert_eq!(log, ["once"]);
     assert_eq!(Rc::strong_count(&own), 1, "the handler is gone");
     let (other, _keep) = pair();
-    let second = events.add(other, Interest::WRITE, |log: &mut Log, _, _| log.push("second".into())).unwrap();
+    let second = events
+        .add(other, Interest::WRITE, |log: &mut Log, _, _| log.push("second".into()))
+        .unwrap();
     assert_eq!((second.index, second.generation), (token.index, token.generation + 1));
     events.remove(token);
     wait(&mut events, &mut log);
@@ -122,11 +124,14 @@ fn a_timer_may_cancel_itself() {
     let mut log = Log::new();
     let own = Rc::new(Cell::new(None));
     let mine = Rc::clone(&own);
-    own.set(Some(events.timer(Duration::ZERO, move |log: &mut Log, events: &mut EventLoop<Log>| {
-        log.push("once".into());
-        events.cancel(mine.get().unwrap());
-        Some(Duration::ZERO)
-    })));
+    own.set(Some(events.timer(
+        Duration::ZERO,
+        move |log: &mut Log, events: &mut EventLoop<Log>| {
+            log.push("once".into());
+            events.cancel(mine.get().unwrap());
+            Some(Duration::ZERO)
+        },
+    )));
     wait(&mut events, &mut log);
     assert_eq!((log.len(), events.next_timer()), (1, None));
 }

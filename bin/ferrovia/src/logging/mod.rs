@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The log: records of the [`log`] crate go to a ring that `show log` prints, and to one of standard error, a file
-//! or syslog.
+//! The log: records of the [`log`] crate go to a ring that `show log` prints, and to one of
+//! standard error, a file or syslog.
 //!
-//! The target of a record is its class (`log::info!(target: "af_packet", …)`; without one, the crate's name without
-//! `ferrovia_`). Levels are set per class. A class that writes too much is silenced for a while, and the number of
-//! dropped records is logged afterwards. Workers don't log: every call takes a lock.
+//! The target of a record is its class (`log::info!(target: "af_packet", …)`; without one, the
+//! crate's name without `ferrovia_`). Levels are set per class. A class that writes too much is
+//! silenced for a while, and the number of dropped records is logged afterwards. Workers don't log:
+//! every call takes a lock.
 
 mod examples;
 mod ring;
@@ -167,7 +168,8 @@ impl State {
         // One record is one line, even if a client's words hold newlines.
         let text = text.trim_end().replace(char::is_control, " ");
         let entry = Entry { time: SystemTime::now(), level, class: class.into(), text };
-        let syslog_level = self.classes.get(class).and_then(|c| c.syslog_level).unwrap_or(self.syslog_level);
+        let syslog_level =
+            self.classes.get(class).and_then(|c| c.syslog_level).unwrap_or(self.syslog_level);
         self.sink.write(&entry, level <= syslog_level);
         self.ring.push(entry);
     }
@@ -199,8 +201,9 @@ impl Log for Logger {
 
 /// Starts the log as configured. `foreground`: standard error is a terminal or a supervisor's pipe.
 ///
-/// Destination: the file of `unix { log FILE }`; without one, standard error in the foreground and syslog in the
-/// background, unless `nosyslog`. A file that can't be opened is warned of, and the log goes where it would without one.
+/// Destination: the file of `unix { log FILE }`; without one, standard error in the foreground and
+/// syslog in the background, unless `nosyslog`. A file that can't be opened is warned of, and the
+/// log goes where it would without one.
 pub fn start(config: &Config, foreground: bool) {
     let usual = || match (foreground, config.unix.nosyslog) {
         (true, _) => Sink::Stderr,
@@ -233,7 +236,8 @@ pub fn reopen() -> io::Result<()> {
     state().as_mut().map_or(Ok(()), |s| s.sink.reopen())
 }
 
-/// Writes to the log file past lock and ring, if that is possible at once. For the last words of a process.
+/// Writes to the log file past lock and ring, if that is possible at once. For the last words of a
+/// process.
 pub fn emergency(text: &[u8]) {
     if let Ok(mut guard) = STATE.try_lock()
         && let Some(state) = guard.as_mut()
@@ -255,7 +259,12 @@ pub fn clear() {
 }
 
 /// Changes the settings of one class; `None` leaves a setting as it is.
-pub fn set_class(class: &str, level: Option<Level>, syslog_level: Option<Level>, rate: Option<u32>) {
+pub fn set_class(
+    class: &str,
+    level: Option<Level>,
+    syslog_level: Option<Level>,
+    rate: Option<u32>,
+) {
     if let Some(state) = state().as_mut() {
         state.set.classes.insert(class.to_string());
         let class = state.classes.entry(class.to_string()).or_default();
@@ -283,7 +292,8 @@ pub fn reset_class(name: &str) {
 pub fn write_config(config: &mut RunningConfig) {
     let guard = state();
     let Some(state) = guard.as_ref() else { return };
-    let (size, time) = (state.base.size.unwrap_or(SIZE), state.base.unthrottle_time.unwrap_or(UNTHROTTLE));
+    let (size, time) =
+        (state.base.size.unwrap_or(SIZE), state.base.unthrottle_time.unwrap_or(UNTHROTTLE));
     let mut number = |what: &str, now: Option<u64>, usual: u32| {
         if let Some(now) = now.filter(|now| *now != u64::from(usual)) {
             let line = format!("set logging {what}");
@@ -342,13 +352,18 @@ pub fn settings() -> String {
         let _ = writeln!(out, "{:30} {}", "Default level", level_name(state.level));
         let _ = writeln!(out, "{:30} {}", "Default syslog level", level_name(state.syslog_level));
         let _ = writeln!(out, "{:30} {} s", "Unthrottle time", state.unthrottle.as_secs());
-        let _ = writeln!(out, "\n{:24} {:10} {:12} {:10}", "Class", "Level", "Syslog", "Rate limit");
+        let _ =
+            writeln!(out, "\n{:24} {:10} {:12} {:10}", "Class", "Level", "Syslog", "Rate limit");
         let mut names: Vec<_> = state.classes.iter().collect();
         names.sort_by_key(|(name, _)| name.as_str());
         for (name, class) in names {
             let level = level_name(class.level.unwrap_or(state.level));
             let syslog = level_name(class.syslog_level.unwrap_or(state.syslog_level));
-            let _ = writeln!(out, "{name:24} {level:10} {syslog:12} {:<10}", class.rate.unwrap_or(RATE));
+            let _ = writeln!(
+                out,
+                "{name:24} {level:10} {syslog:12} {:<10}",
+                class.rate.unwrap_or(RATE)
+            );
         }
     }
     out

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use super::ring::Entry;
 use cli::Date;
 
-/// One destination. Failures to write are ignored: they can't be reported, and the ring has the line.
+/// One destination. Failures to write are ignored: they can't be reported, and the ring has the
+/// line.
 pub enum Sink {
     /// The ring is all there is.
     None,
@@ -61,7 +62,8 @@ impl Sink {
                 };
                 let (date, pid) = (Date::from(entry.time).syslog(), std::process::id());
                 let (class, text) = (&entry.class, &entry.text);
-                let line = format!("<{}>{date} ferrovia[{pid}]: {class}: {text}", DAEMON | severity);
+                let line =
+                    format!("<{}>{date} ferrovia[{pid}]: {class}: {text}", DAEMON | severity);
                 let sent = socket.as_ref().is_some_and(|s| s.send(line.as_bytes()).is_ok());
                 if !sent {
                     // The log daemon was started anew, or only now.

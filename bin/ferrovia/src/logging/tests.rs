@@ -36,7 +36,10 @@ fn a_class_that_writes_too_much_is_silenced_and_says_so() {
     state.write(now, log::Level::Info, "other", "heard");
     state.write(now + Duration::from_secs(2), log::Level::Info, "loud", "still silent");
     state.write(now + Duration::from_secs(4), log::Level::Info, "loud", "back");
-    assert_eq!(texts(&state), ["0", "1", "heard", "9 messages were dropped: too many at once", "back"]);
+    assert_eq!(
+        texts(&state),
+        ["0", "1", "heard", "9 messages were dropped: too many at once", "back"]
+    );
     state.write(now + Duration::from_secs(6), log::Level::Info, "loud", "a new second");
     assert_eq!(texts(&state).len(), 6);
 }

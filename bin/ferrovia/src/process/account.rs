@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Groups and users by name, and users' names: as the system's databases have them, wherever they lie.
+//! Groups and users by name, and users' names: as the system's databases have them, wherever they
+//! lie.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -16,7 +17,9 @@ pub fn gid(account: &Account) -> Result<u32, String> {
 
 /// The group id for sockets. If the group doesn't exist, logs a warning and returns `None`.
 pub fn group(account: Option<&Account>) -> Option<u32> {
-    gid(account?).map_err(|why| log::warn!(target: "config", "{why}: its sockets stay the daemon's own")).ok()
+    gid(account?)
+        .map_err(|why| log::warn!(target: "config", "{why}: its sockets stay the daemon's own"))
+        .ok()
 }
 
 /// The number of a user.
@@ -29,7 +32,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Number of names kept.
 const KEPT: usize = 1024;
 
-/// Returns a user's name, or `user UID` if it has none, or none yet: names are looked up by a thread of their own.
+/// Returns a user's name, or `user UID` if it has none, or none yet: names are looked up by a
+/// thread of their own.
 pub fn user_name(uid: u32) -> String {
     /// Names by uid; `None` while a thread looks one up.
     static KNOWN: Mutex<BTreeMap<u32, Option<String>>> = Mutex::new(BTreeMap::new());
@@ -89,6 +93,9 @@ mod tests {
         assert_eq!((gid(&name("root")), uid(&name("root"))), (Ok(0), Ok(0)));
         assert_eq!(gid(&name("no-such-group")), Err("there is no group `no-such-group`".into()));
         assert_eq!(uid(&name("no-such-user")), Err("there is no user `no-such-user`".into()));
-        assert_eq!((user_name(0), user_name(4_123_456_789)), ("root".into(), "user 4123456789".into()));
+        assert_eq!(
+            (user_name(0), user_name(4_123_456_789)),
+            ("root".into(), "user 4123456789".into())
+        );
     }
 }

@@ -49,7 +49,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String
         Some("--help-config") => return Ok(Request::Print(config::help())),
         Some("--dump-graph") => return crate::instance::dot().map(Request::Print),
         Some("--dump-api") => {
-            let dir = words.get(1).ok_or("argument 1: `--dump-api` wants the name of a directory")?;
+            let dir =
+                words.get(1).ok_or("argument 1: `--dump-api` wants the name of a directory")?;
             return crate::api::dump(dir.as_ref()).map(Request::Print);
         }
         Some("-c") => {
@@ -86,7 +87,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("startup.conf");
         std::fs::write(&file, "unix { nodaemon } # comment\ncpu { workers 1 }\n").unwrap();
-        let Ok(Request::Start(config)) = run(&["-c", file.to_str().unwrap(), "cpu", "{ workers 2 }"]) else {
+        let Ok(Request::Start(config)) =
+            run(&["-c", file.to_str().unwrap(), "cpu", "{ workers 2 }"])
+        else {
             panic!("starts")
         };
         assert!(config.unix.nodaemon);
@@ -97,11 +100,17 @@ mod tests {
 
     #[test]
     fn options_that_print_and_options_that_do_not_exist() {
-        assert!(matches!(run(&["--version"]), Ok(Request::Print(text)) if text.starts_with("ferrovia 0.")));
-        assert!(matches!(run(&["--help-config"]), Ok(Request::Print(text)) if text.contains("cli-listen")));
+        assert!(
+            matches!(run(&["--version"]), Ok(Request::Print(text)) if text.starts_with("ferrovia 0."))
+        );
+        assert!(
+            matches!(run(&["--help-config"]), Ok(Request::Print(text)) if text.contains("cli-listen"))
+        );
         assert!(run(&["--verbose"]).unwrap_err().contains("unknown option `--verbose`"));
         assert!(run(&["-c"]).is_err());
-        assert!(run(&["-c", "/nonexistent/f"]).unwrap_err().starts_with("/nonexistent/f: No such file"));
+        assert!(
+            run(&["-c", "/nonexistent/f"]).unwrap_err().starts_with("/nonexistent/f: No such file")
+        );
     }
 
     fn options() -> Vec<String> {
@@ -118,11 +127,15 @@ mod tests {
         let zsh = include_str!("../../../../extras/completions/_ferrovia");
         let fish = include_str!("../../../../extras/completions/ferrovia.fish");
         for option in options() {
-            let word =
-                |text: &str| text.split(|c: char| !(c.is_alphanumeric() || c == '-')).any(|w| w == option);
+            let word = |text: &str| {
+                text.split(|c: char| !(c.is_alphanumeric() || c == '-')).any(|w| w == option)
+            };
             let name = option.trim_start_matches('-');
             let kind = if name.len() == 1 { "-s" } else { "-l" };
-            assert!(word(bash) && word(zsh) && fish.contains(&format!(" {kind} {name} ")), "{option}");
+            assert!(
+                word(bash) && word(zsh) && fish.contains(&format!(" {kind} {name} ")),
+                "{option}"
+            );
         }
     }
 
@@ -131,7 +144,8 @@ mod tests {
         let page = include_str!("../../../../extras/man/ferrovia.8").replace("\\-", "-");
         let options = options();
         let words: Vec<&str> = page.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
-        let missing: Vec<_> = options.iter().filter(|option| !words.contains(&option.as_str())).collect();
+        let missing: Vec<_> =
+            options.iter().filter(|option| !words.contains(&option.as_str())).collect();
         assert!(missing.is_empty(), "{missing:?}");
     }
 }

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The crash report of a thread that panics. The process can't continue after that: it aborts, with a core dump where
-//! the limits allow one.
+//! The crash report of a thread that panics. The process can't continue after that: it aborts, with
+//! a core dump where the limits allow one.
 
 use std::backtrace::Backtrace;
 use std::io::Write;
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
-/// Writes what the panicking thread was doing: node, frame, last trace. It runs inside the panic hook of that thread:
-/// it has to read its own thread's state only, take no lock that the thread may hold, and not panic.
+/// Writes what the panicking thread was doing: node, frame, last trace. It runs inside the panic
+/// hook of that thread: it has to read its own thread's state only, take no lock that the thread
+/// may hold, and not panic.
 pub type CrashContext = fn(&mut dyn Write);
 
 static CONTEXT: OnceLock<CrashContext> = OnceLock::new();
 
-/// Registers the one function that adds to crash reports. Later calls change nothing and return false.
+/// Registers the one function that adds to crash reports. Later calls change nothing and return
+/// false.
 pub fn set_crash_context(context: CrashContext) -> bool {
     CONTEXT.set(context).is_ok()
 }
@@ -78,7 +80,8 @@ mod tests {
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(text.contains("thread worker 7 panicked at"), "{text}");
         assert!(
-            text.contains("crash.rs") && text.contains(": the reason\nnode ip4-lookup, frame of 3\n"),
+            text.contains("crash.rs")
+                && text.contains(": the reason\nnode ip4-lookup, frame of 3\n"),
             "{text}"
         );
     }

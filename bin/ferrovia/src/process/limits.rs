@@ -8,7 +8,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::config::model::Unix;
 use startup::value::Limit;
 
-/// Applies `coredump-size` and `full-coredump`. A size above the hard limit is lowered to it, which is noted.
+/// Applies `coredump-size` and `full-coredump`. A size above the hard limit is lowered to it, which
+/// is noted.
 pub fn apply(unix: &Unix) -> io::Result<Option<String>> {
     let mut note = None;
     if let Some(limit) = unix.coredump_size {
@@ -36,7 +37,8 @@ fn larger(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     Some(a?.max(b?))
 }
 
-/// Address space that a daemon takes at its start: tables and counters reserve what they may grow to, without memory.
+/// Address space that a daemon takes at its start: tables and counters reserve what they may grow
+/// to, without memory.
 pub const COMMON_SPACE: usize = 36 << 30;
 /// Address space for each thread, mostly counters.
 pub const THREAD_SPACE: usize = (4 << 30) + (256 << 20);
@@ -60,7 +62,8 @@ pub fn address_space(threads: usize, buffers: usize) -> Result<(), String> {
             )
         }
         _ if overcommit.trim() == "2" => {
-            "the kernel counts what is only reserved: `sysctl vm.overcommit_memory=0' ends that".into()
+            "the kernel counts what is only reserved: `sysctl vm.overcommit_memory=0' ends that"
+                .into()
         }
         _ => "see `ulimit -v' and `sysctl vm.overcommit_memory'".to_string(),
     };

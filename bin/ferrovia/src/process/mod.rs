@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The daemon as a process: arguments, paths, the background, the pid file, signals, limits, crash reports.
+//! The daemon as a process: arguments, paths, the background, the pid file, signals, limits, crash
+//! reports.
 
 pub mod account;
 pub mod arguments;

@@ -37,8 +37,9 @@ impl Paths {
     /// Returns the paths for `config`, for the user who runs this process.
     pub fn new(config: &Config) -> Paths {
         let uid = rustix::process::geteuid().as_raw();
-        let own =
-            std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|d| d.is_absolute() && d.is_dir());
+        let own = std::env::var_os("XDG_RUNTIME_DIR")
+            .map(PathBuf::from)
+            .filter(|d| d.is_absolute() && d.is_dir());
         let default = || default_dir(uid, own);
         let runtime_dir = config.unix.runtime_dir.clone().unwrap_or_else(default);
         let in_dir = |path: &Path| runtime_dir.join(path);
@@ -62,21 +63,31 @@ impl Paths {
         let stats = socket(&config.statseg.socket_name, "stats.sock");
         let mut metrics = Vec::new();
         if config.prometheus.on() {
-            let own = config.prometheus.socket_name.as_ref().map_or(Path::new("metrics.sock"), |s| &s.0);
+            let own =
+                config.prometheus.socket_name.as_ref().map_or(Path::new("metrics.sock"), |s| &s.0);
             metrics.push(Listen::Unix(in_dir(own)));
             metrics.extend(config.prometheus.listen.iter().map(absolute));
         }
         let punt = in_dir(
-            config.startup::<punt::Startup>().socket.as_ref().map_or(Path::new("punt.sock"), |s| &s.0),
+            config
+                .startup::<punt::Startup>()
+                .socket
+                .as_ref()
+                .map_or(Path::new("punt.sock"), |s| &s.0),
         );
         if vpp {
             cli.push(Listen::Unix(Path::new(VPP).join("cli.sock")));
         }
         cli.dedup();
         // The process may change its directory yet.
-        let given = config.saved.file.as_ref().map(|file| std::path::absolute(file).unwrap_or(file.clone()));
-        let saved =
-            given.or_else(|| state_dir(uid, |name| std::env::var_os(name)).map(|dir| dir.join("config")));
+        let given = config
+            .saved
+            .file
+            .as_ref()
+            .map(|file| std::path::absolute(file).unwrap_or(file.clone()));
+        let saved = given.or_else(|| {
+            state_dir(uid, |name| std::env::var_os(name)).map(|dir| dir.join("config"))
+        });
         Paths {
             default: config.unix.runtime_dir.is_none(),
             runtime_dir,
@@ -111,7 +122,8 @@ fn state_dir(uid: u32, var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf
         return Some("/var/lib/ferrovia".into());
     }
     let dir = |name| var(name).map(PathBuf::from).filter(|d| d.is_absolute());
-    let state = dir("XDG_STATE_HOME").or_else(|| dir("HOME").map(|home| home.join(".local/state")))?;
+    let state =
+        dir("XDG_STATE_HOME").or_else(|| dir("HOME").map(|home| home.join(".local/state")))?;
     Some(state.join("ferrovia"))
 }
 
@@ -125,7 +137,8 @@ fn default_dir(uid: u32, own: Option<PathBuf>) -> PathBuf {
 
 /// Makes a directory, or takes one that is there; with `wary` only if it is surely ours.
 fn create(dir: &Path, gid: Option<u32>, wary: bool) -> io::Result<()> {
-    let named = |e: io::Error| io::Error::new(e.kind(), format!("directory {}: {e}", dir.display()));
+    let named =
+        |e: io::Error| io::Error::new(e.kind(), format!("directory {}: {e}", dir.display()));
     if let Some(parent) = dir.parent() {
         std::fs::create_dir_all(parent).map_err(named)?;
     }
@@ -136,9 +149,13 @@ fn create(dir: &Path, gid: Option<u32>, wary: bool) -> io::Result<()> {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(named(e)),
         Err(_) => {
             // Below /tmp, an existing directory may be another user's trap.
-            let found = if wary { dir.symlink_metadata() } else { dir.metadata() }.map_err(named)?;
+            let found =
+                if wary { dir.symlink_metadata() } else { dir.metadata() }.map_err(named)?;
             if !found.is_dir() {
-                return Err(named(io::Error::new(io::ErrorKind::NotADirectory, "is not a directory")));
+                return Err(named(io::Error::new(
+                    io::ErrorKind::NotADirectory,
+                    "is not a directory",
+                )));
             }
             if wary && found.uid() != rustix::process::geteuid().as_raw() {
                 return Err(named(io::Error::new(
@@ -179,14 +196,20 @@ mod tests {
         let text = "unix { runtime-dir /r cli-listen c cli-listen :50 vpp-paths } statseg { socket-name /s } socksvr { default }";
         let paths = Paths::new(&Config::parse(&Source::file("f", text)).unwrap());
         let unix = |p: &str| Listen::Unix(p.into());
-        assert_eq!(paths.cli, [unix("/r/c"), Listen::Tcp("localhost".into(), 50), unix("/run/vpp/cli.sock")]);
+        assert_eq!(
+            paths.cli,
+            [unix("/r/c"), Listen::Tcp("localhost".into(), 50), unix("/run/vpp/cli.sock")]
+        );
         assert_eq!(paths.api, [Path::new("/r/api.sock"), Path::new("/run/vpp/api.sock")]);
         assert_eq!(paths.stats, [Path::new("/s"), Path::new("/run/vpp/stats.sock")]);
         assert_eq!(paths.metrics, [], "nobody asked for them");
         let metrics = |text| Paths::new(&Config::parse(&Source::file("f", text)).unwrap()).metrics;
         let own = "unix { runtime-dir /r } prometheus { listen :9482 }";
         assert_eq!(metrics(own), [unix("/r/metrics.sock"), Listen::Tcp("localhost".into(), 9482)]);
-        assert_eq!(metrics("unix { runtime-dir /r } prometheus { socket-name m default }"), [unix("/r/m")]);
+        assert_eq!(
+            metrics("unix { runtime-dir /r } prometheus { socket-name m default }"),
+            [unix("/r/m")]
+        );
     }
 
     #[test]

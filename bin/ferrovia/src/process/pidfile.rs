@@ -18,7 +18,8 @@ pub struct PidFile {
 impl PidFile {
     /// Writes this process's id to `path`. An error if a living process holds it.
     pub fn create(path: &Path) -> io::Result<PidFile> {
-        let named = |e: io::Error| io::Error::new(e.kind(), format!("pidfile {}: {e}", path.display()));
+        let named =
+            |e: io::Error| io::Error::new(e.kind(), format!("pidfile {}: {e}", path.display()));
         Self::lock(path).map_err(named)
     }
 
@@ -74,7 +75,10 @@ mod tests {
         let held = PidFile::create(&path).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
         let refused = PidFile::create(&path).unwrap_err().to_string();
-        assert!(refused.ends_with(&format!("is held by process {}", std::process::id())), "{refused}");
+        assert!(
+            refused.ends_with(&format!("is held by process {}", std::process::id())),
+            "{refused}"
+        );
         drop(held);
         assert!(!path.exists());
         PidFile::create(&path).unwrap();

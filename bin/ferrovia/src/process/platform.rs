@@ -8,13 +8,15 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 /// Tells the process that was started from the shell how the start went.
 ///
-/// Until then the background process still has the shell's standard error, so that errors of the start are seen.
-/// Dropped without [`Starter::ready`], it lets the shell's process end with status 1.
+/// Until then the background process still has the shell's standard error, so that errors of the
+/// start are seen. Dropped without [`Starter::ready`], it lets the shell's process end with status
+/// 1.
 #[derive(Debug)]
 pub struct Starter(File);
 
 impl Starter {
-    /// The start is complete: closes standard input, output and error and lets the shell's process end with success.
+    /// The start is complete: closes standard input, output and error and lets the shell's process
+    /// end with success.
     pub fn ready(mut self) -> io::Result<()> {
         let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
         rustix::stdio::dup2_stdin(&null)?;
@@ -27,8 +29,8 @@ impl Starter {
 }
 
 /// Continues in a process of its own session that belongs to init; the calling process waits for
-/// [`Starter::ready`] and ends. Fails when this process has more than one thread, because only the calling one
-/// would live on.
+/// [`Starter::ready`] and ends. Fails when this process has more than one thread, because only the
+/// calling one would live on.
 pub fn daemonize() -> io::Result<Starter> {
     let threads = std::fs::read_dir("/proc/self/task")?.count();
     if threads != 1 {
@@ -51,8 +53,8 @@ pub fn daemonize() -> io::Result<Starter> {
 
 /// True in the parent, false in the child.
 fn fork() -> io::Result<bool> {
-    // SAFETY: the caller has made sure that there is one thread only, so the child may go on using the allocator
-    // and every lock as if nothing had happened.
+    // SAFETY: the caller has made sure that there is one thread only, so the child may go on using
+    // the allocator and every lock as if nothing had happened.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(false),

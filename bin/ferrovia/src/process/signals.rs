@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Signals. SIGTERM and SIGINT end the process: cleanly through the control loop, and by force when that takes too
-//! long or the signal is repeated. SIGHUP opens the log file anew. SIGPIPE is ignored, as the standard library sets
-//! it: a client that has gone shows as an error of `write`.
+//! Signals. SIGTERM and SIGINT end the process: cleanly through the control loop, and by force when
+//! that takes too long or the signal is repeated. SIGHUP opens the log file anew. SIGPIPE is
+//! ignored, as the standard library sets it: a client that has gone shows as an error of `write`.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -17,7 +17,8 @@ use sync::Waker;
 /// Longest time of a clean end. VPP's users expect the process to be gone after 5 s.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// A second signal within this time is the same wish: a terminal and a supervisor may both pass on one key press.
+/// A second signal within this time is the same wish: a terminal and a supervisor may both pass on
+/// one key press.
 const SAME: Duration = Duration::from_millis(500);
 
 /// The signals as the control loop sees them.
@@ -51,8 +52,8 @@ impl Signals {
         let _ = self.waker.set(waker);
     }
 
-    /// Starts a thread that waits for signals and wakes the loop. It is a thread of its own so that it can end the
-    /// process when the control thread is stuck.
+    /// Starts a thread that waits for signals and wakes the loop. It is a thread of its own so that
+    /// it can end the process when the control thread is stuck.
     pub fn start() -> io::Result<Signals> {
         let signals = Signals::default();
         let asked = Arc::new(AtomicBool::new(false));
@@ -66,14 +67,17 @@ impl Signals {
             pipe::register(signal, write.try_clone()?)?;
         }
         let watching = signals.clone();
-        std::thread::Builder::new().name("signals".into()).spawn(move || watching.watch(read, &asked))?;
+        std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || watching.watch(read, &asked))?;
         Ok(signals)
     }
 
     fn watch(&self, mut pipe: UnixStream, asked: &AtomicBool) {
         let mut since: Option<Instant> = None;
         loop {
-            let left = since.map(|s| GRACE.saturating_sub(s.elapsed()).max(Duration::from_millis(1)));
+            let left =
+                since.map(|s| GRACE.saturating_sub(s.elapsed()).max(Duration::from_millis(1)));
             let got = pipe.set_read_timeout(left).and_then(|()| pipe.read(&mut [0; 64]));
             match got {
                 Ok(0) => return,
@@ -87,7 +91,9 @@ impl Signals {
                 },
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) if since.is_some_and(|s| s.elapsed() >= GRACE) => force("a clean end took too long"),
+                Err(_) if since.is_some_and(|s| s.elapsed() >= GRACE) => {
+                    force("a clean end took too long")
+                }
                 Err(_) => {}
             }
             if let Some(waker) = self.waker.get() {

@@ -14,8 +14,10 @@ use stats::metric::{Kind, Metric, Series, Snapshot};
 
 use super::metrics::{self, OMITTED, PREFIX};
 
-/// Left out: counters by route and by adjacency, as too many; symlinks of interfaces and nodes, as repetitions.
-const LEFT_OUT: [&str; 5] = ["/net/route/", "/net/adjacency", "/net/mroute", "/interfaces/", "/nodes/"];
+/// Left out: counters by route and by adjacency, as too many; symlinks of interfaces and nodes, as
+/// repetitions.
+const LEFT_OUT: [&str; 5] =
+    ["/net/route/", "/net/adjacency", "/net/mroute", "/interfaces/", "/nodes/"];
 
 /// The whole answer to a scrape.
 ///
@@ -66,7 +68,8 @@ fn family(
         Kind::Info => MetricType::Info,
     };
     let unit = metric.unit.map(|unit| Unit::Other(unit.into()));
-    let mut descriptor = encoder.encode_descriptor(metric.name, metric.help, unit.as_ref(), kind)?;
+    let mut descriptor =
+        encoder.encode_descriptor(metric.name, metric.help, unit.as_ref(), kind)?;
     for (values, value) in samples {
         let labels: Vec<(&str, &str)> =
             metric.labels.iter().copied().zip(values.iter().map(String::as_str)).collect();
@@ -82,7 +85,9 @@ fn family(
 fn one(sample: &mut MetricEncoder<'_>, metric: &Metric, value: u64) -> fmt::Result {
     let exact = value as f64 / 1000.0;
     match metric.kind {
-        Kind::Counter if metric.thousandths => sample.encode_counter::<NoLabelSet, f64, u64>(&exact, None),
+        Kind::Counter if metric.thousandths => {
+            sample.encode_counter::<NoLabelSet, f64, u64>(&exact, None)
+        }
         _ if metric.thousandths => sample.encode_gauge(&exact),
         Kind::Counter => sample.encode_counter::<NoLabelSet, u64, u64>(&value, None),
         _ => sample.encode_gauge(&value),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The part of HTTP/1.1 that a scrape needs: one GET or HEAD for each connection.
 //!
-//! Nothing here waits for a scraper. A request is short, a connection lasts a few seconds and there are few at once; when
-//! all are taken, one makes room: of the host or the user that has the most, the one that has made no progress for longest.
+//! Nothing here waits for a scraper. A request is short, a connection lasts a few seconds and there
+//! are few at once; when all are taken, one makes room: of the host or the user that has the most,
+//! the one that has made no progress for longest.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -30,7 +31,8 @@ const HEADERS: usize = 64;
 /// Time that a scraper has to send its request, and then to read the answer.
 pub const ASKING: Duration = Duration::from_secs(10);
 const READING: Duration = Duration::from_secs(30);
-/// Time for which further input is read and discarded, so that the scraper gets the answer before the end.
+/// Time for which further input is read and discarded, so that the scraper gets the answer before
+/// the end.
 const LEAVING: Duration = Duration::from_secs(2);
 /// Age up to which metrics made for one scraper are served to others.
 pub const FRESH: Duration = Duration::from_millis(100);
@@ -49,7 +51,8 @@ pub enum Answer {
     Line(&'static str, &'static str),
 }
 
-/// Returns the answer to a request, and true if it goes without the body; `None`: the request is incomplete.
+/// Returns the answer to a request, and true if it goes without the body; `None`: the request is
+/// incomplete.
 pub fn answer(input: &[u8]) -> Option<(Answer, bool)> {
     let too_long = Answer::Line("431 Request Header Fields Too Large", "The request is too long.");
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
@@ -64,7 +67,10 @@ pub fn answer(input: &[u8]) -> Option<(Answer, bool)> {
     }
     let head = request.method == Some("HEAD");
     if !head && request.method != Some("GET") {
-        return Some((Answer::Line("405 Method Not Allowed", "Only GET and HEAD are served."), false));
+        return Some((
+            Answer::Line("405 Method Not Allowed", "Only GET and HEAD are served."),
+            false,
+        ));
     }
     let path = request.path.unwrap_or_default();
     let answer = match path.split_once('?').map_or(path, |(path, _)| path) {
@@ -119,15 +125,17 @@ pub fn serve(
         open(door, &mut events)?;
     }
     while !ended() {
-        events.turn(
-            &mut site,
-            |site, events| if ended() { Some(Duration::ZERO) } else { expire(site, events) },
-        )?;
+        events.turn(&mut site, |site, events| {
+            if ended() { Some(Duration::ZERO) } else { expire(site, events) }
+        })?;
     }
     Ok(())
 }
 
-fn open<F: Fn() -> io::Result<String> + 'static>(door: Door, events: &mut Loop<F>) -> io::Result<()> {
+fn open<F: Fn() -> io::Result<String> + 'static>(
+    door: Door,
+    events: &mut Loop<F>,
+) -> io::Result<()> {
     let door = Rc::new(door);
     let (listener, token) = (Rc::clone(&door), Rc::new(Cell::new(None)));
     let own = Rc::clone(&token);
@@ -158,23 +166,29 @@ fn enter<F: Fn() -> io::Result<String> + 'static>(
         let (peer, last) = (door.peer(&fd), events.now());
         let seat = |(id, c): (&u64, &Connection)| {
             // Connections that are being answered are removed last.
-            let state = if matches!(c.phase, Phase::Answering { .. }) { State::Busy } else { State::Idle };
+            let state =
+                if matches!(c.phase, Phase::Answering { .. }) { State::Busy } else { State::Idle };
             Seat { id: *id, peer: c.peer, state, last: c.last }
         };
-        if let Entry::Instead(id) = PLACES.enter(peer, Duration::MAX, site.connections.iter().map(seat)) {
+        if let Entry::Instead(id) =
+            PLACES.enter(peer, Duration::MAX, site.connections.iter().map(seat))
+        {
             remove(site, events, id);
         }
         let id = site.next;
         site.next += 1;
         let shared: Rc<dyn AsFd> = Rc::<OwnedFd>::clone(&fd);
-        let handler =
-            move |site: &mut Site<F>, events: &mut Loop<F>, ready| on_ready(site, events, id, ready);
+        let handler = move |site: &mut Site<F>, events: &mut Loop<F>, ready| {
+            on_ready(site, events, id, ready)
+        };
         let token = events
             .add(shared, Interest::READ, handler)
             .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
         let until = events.now() + ASKING;
-        site.connections
-            .insert(id, Connection { fd, token, until, phase: Phase::Asking(Vec::new()), peer, last });
+        site.connections.insert(
+            id,
+            Connection { fd, token, until, phase: Phase::Asking(Vec::new()), peer, last },
+        );
     }
     Ok(())
 }
@@ -182,7 +196,8 @@ fn enter<F: Fn() -> io::Result<String> + 'static>(
 /// Ends connections whose time is over; returns the time until the next one's is.
 fn expire<F>(site: &mut Site<F>, events: &mut Loop<F>) -> Option<Duration> {
     let now = events.now();
-    let late: Vec<u64> = site.connections.iter().filter(|(_, c)| c.until <= now).map(|(id, _)| *id).collect();
+    let late: Vec<u64> =
+        site.connections.iter().filter(|(_, c)| c.until <= now).map(|(id, _)| *id).collect();
     late.into_iter().for_each(|id| remove(site, events, id));
     site.connections.values().map(|c| c.until.saturating_sub(now)).min()
 }
@@ -193,7 +208,12 @@ fn remove<F>(site: &mut Site<F>, events: &mut Loop<F>, id: u64) {
     }
 }
 
-fn on_ready<F: Fn() -> io::Result<String>>(site: &mut Site<F>, events: &mut Loop<F>, id: u64, ready: Ready) {
+fn on_ready<F: Fn() -> io::Result<String>>(
+    site: &mut Site<F>,
+    events: &mut Loop<F>,
+    id: u64,
+    ready: Ready,
+) {
     let now = events.now();
     if let Some(connection) = site.connections.get_mut(&id) {
         connection.last = now;
@@ -228,7 +248,9 @@ fn go_on<F: Fn() -> io::Result<String>>(site: &mut Site<F>, events: &mut Loop<F>
             match net::send(&connection.fd, rest, SendFlags::NOSIGNAL) {
                 Ok(n) => *sent += n,
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return events.set_interest(connection.token, Interest::WRITE).is_ok(),
+                Err(Errno::AGAIN) => {
+                    return events.set_interest(connection.token, Interest::WRITE).is_ok();
+                }
                 Err(_) => return false,
             }
         }
@@ -264,7 +286,9 @@ fn page(
     let (status, kind, body) = match answer {
         Answer::Line(status, line) => (status, TEXT, Rc::from(format!("{line}\n"))),
         Answer::Metrics => match last {
-            Some((at, body)) if now.saturating_sub(*at) < FRESH => ("200 OK", METRICS, Rc::clone(body)),
+            Some((at, body)) if now.saturating_sub(*at) < FRESH => {
+                ("200 OK", METRICS, Rc::clone(body))
+            }
             _ => match make() {
                 Ok(text) => {
                     let body: Rc<str> = text.into();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Metrics for Prometheus: `/metrics` in OpenMetrics 1.0 over HTTP.
 //!
-//! A thread of its own reads the stats segment as any other reader does, so a scrape touches neither the control thread nor one
-//! that carries packets. It makes the text anew at most every [`http::FRESH`]; scrapers that come meanwhile share it.
+//! A thread of its own reads the stats segment as any other reader does, so a scrape touches
+//! neither the control thread nor one that carries packets. It makes the text anew at most every
+//! [`http::FRESH`]; scrapers that come meanwhile share it.
 //!
 //! - [`metrics`]: the list of metrics, most of them declared by plugins.
 //! - [`http`]: connections and their limits.

@@ -37,7 +37,9 @@ fn segment() -> Registry {
             registry.combined(&format!("/if/{name}-{cast}")).lane(0).add(1, 2, 120);
         }
     }
-    for name in ["drops", "punt", "ip4", "ip6", "mpls", "rx-no-buf", "rx-miss", "rx-error", "tx-error"] {
+    for name in
+        ["drops", "punt", "ip4", "ip6", "mpls", "rx-no-buf", "rx-miss", "rx-error", "tx-error"]
+    {
         registry.simple(&format!("/if/{name}")).lane(0).add(1, 4);
     }
     for name in ["calls", "vectors", "clocks", "suspends"] {
@@ -64,8 +66,8 @@ fn segment() -> Registry {
     registry.simple("/node/errors").lane(1).add(1, 8);
     registry.simple("/net/arp/rx/requests").lane(0).add(1, 2);
     registry.simple("/net/arp/refused/full").lane(0).add(1, 1);
-    let names =
-        ["/if/names", "/sys/node/names", "/net/ip4/interface-tables"].map(|name| registry.names(name));
+    let names = ["/if/names", "/sys/node/names", "/net/ip4/interface-tables"]
+        .map(|name| registry.names(name));
     registry.change(|c| {
         names[0].set(c, 0, "local0");
         names[0].set(c, 1, "odd\"name\\\n");
@@ -94,13 +96,18 @@ fn parse(text: &str) -> BTreeMap<String, Family> {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     let mut lines = text.strip_suffix("# EOF\n").expect("the end is marked").lines().peekable();
     let name_ok = |name: &str| {
-        name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_') && !name.is_empty()
+        name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            && !name.is_empty()
     };
     while let Some(line) = lines.next() {
         let (name, help) = line.strip_prefix("# HELP ").expect(line).split_once(' ').expect("help");
         assert!(name_ok(name) && !help.is_empty(), "{line}");
-        let (typed, kind) =
-            lines.next().and_then(|l| l.strip_prefix("# TYPE ")).expect(line).split_once(' ').expect("type");
+        let (typed, kind) = lines
+            .next()
+            .and_then(|l| l.strip_prefix("# TYPE "))
+            .expect(line)
+            .split_once(' ')
+            .expect("type");
         assert_eq!(typed, name);
         if let Some(unit) = lines.next_if(|l| l.starts_with("# UNIT ")) {
             let (of, unit) = unit["# UNIT ".len()..].split_once(' ').expect("a unit");
@@ -121,12 +128,17 @@ fn parse(text: &str) -> BTreeMap<String, Family> {
                 labels(inner);
             }
             assert!(
-                samples.insert(rest.to_string(), value.parse::<f64>().expect(line) as u64).is_none(),
+                samples
+                    .insert(rest.to_string(), value.parse::<f64>().expect(line) as u64)
+                    .is_none(),
                 "twice: {line}"
             );
         }
         assert!(!samples.is_empty(), "{name} has no sample");
-        assert!(families.insert(name.into(), (kind.into(), samples)).is_none(), "{name} comes twice");
+        assert!(
+            families.insert(name.into(), (kind.into(), samples)).is_none(),
+            "{name} comes twice"
+        );
     }
     families
 }
@@ -155,7 +167,8 @@ fn every_metric_is_told_as_openmetrics_wants_it() {
     let families = parse(&text(&segment()));
     for metric in all().chain([&OMITTED]) {
         let sample = sample_name(metric);
-        let name = sample.strip_suffix("_total").or(sample.strip_suffix("_info")).unwrap_or(&sample);
+        let name =
+            sample.strip_suffix("_total").or(sample.strip_suffix("_info")).unwrap_or(&sample);
         let (kind, samples) = families.get(name).unwrap_or_else(|| panic!("{name} is missing"));
         let want = match metric.kind {
             Kind::Counter => "counter",
@@ -164,7 +177,10 @@ fn every_metric_is_told_as_openmetrics_wants_it() {
         };
         assert_eq!(kind, want, "{name}");
         for series in samples.keys() {
-            assert!(metric.labels.iter().all(|l| series.contains(&format!("{l}=\""))), "{name}{series}");
+            assert!(
+                metric.labels.iter().all(|l| series.contains(&format!("{l}=\""))),
+                "{name}{series}"
+            );
         }
     }
     assert_eq!(families.len(), all().count() + 1);
@@ -199,7 +215,10 @@ fn values_are_those_of_the_segment() {
     assert_eq!(value("ferrovia_neighbors", r#"{family="ip6"}"#), Some(5));
     assert_eq!(value("ferrovia_series_omitted", ""), Some(0));
     assert_eq!(value("ferrovia_interface_admin_up", odd), Some(1));
-    assert_eq!(families["ferrovia_interface_speed_bytes"].1, [(odd.to_string(), 312_500_000)].into());
+    assert_eq!(
+        families["ferrovia_interface_speed_bytes"].1,
+        [(odd.to_string(), 312_500_000)].into()
+    );
     assert_eq!(value("ferrovia_interface_next_hops_down", r#"{interface="local0"}"#), Some(0));
     assert!(text(&registry).contains("\nferrovia_process_cpu_seconds_total 12.345\n"));
     // Routes are too many for this.
@@ -215,7 +234,8 @@ fn what_counts_is_kept_when_there_is_too_much() {
     registry.extend(Space::Interface, SERIES + over);
     registry.change(|c| (0..SERIES + over).for_each(|i| names.set(c, i, &format!("loop{i}"))));
     rx.lane(0).add(SERIES + over - 1, 1, 64);
-    let snapshot = Snapshot::read(&Reader::new(&registry).expect("a segment"), |_| true).expect("readable");
+    let snapshot =
+        Snapshot::read(&Reader::new(&registry).expect("a segment"), |_| true).expect("readable");
     let mut series = Series::new(&snapshot);
     series.by_interface("/if/rx", false, &[]);
     assert_eq!(series.limit(), over as u64);
@@ -225,7 +245,9 @@ fn what_counts_is_kept_when_there_is_too_much() {
 #[test]
 fn requests() {
     let line = |input: &str| match answer(input.as_bytes()) {
-        Some((Answer::Line(status, _), head)) => (status.split(' ').next().expect("a number"), head),
+        Some((Answer::Line(status, _), head)) => {
+            (status.split(' ').next().expect("a number"), head)
+        }
         Some((Answer::Metrics, head)) => ("metrics", head),
         None => ("more", false),
     };
@@ -279,7 +301,10 @@ fn both_doors_serve() {
     let unix = || UnixStream::connect(&path).expect("a door");
     let check = |answer: String| {
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-        assert!(head.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text;"), "{head}");
+        assert!(
+            head.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text;"),
+            "{head}"
+        );
         assert!(head.contains(&format!("\r\nContent-Length: {}\r\n", body.len())), "{head}");
         assert!(parse(body).contains_key("ferrovia_errors"));
     };
@@ -378,14 +403,16 @@ fn what_is_written_names_what_is_there() {
     let known: BTreeSet<String> = all().chain([&OMITTED]).map(sample_name).collect();
     for (file, text) in written() {
         let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        let used: BTreeSet<&str> =
-            words.filter(|w| w.starts_with("ferrovia_") && !["ferrovia_prom"].contains(w)).collect();
+        let used: BTreeSet<&str> = words
+            .filter(|w| w.starts_with("ferrovia_") && !["ferrovia_prom"].contains(w))
+            .collect();
         assert!(!used.is_empty(), "{file}");
         for name in &used {
             assert!(known.contains(*name), "{file}: there is no {name}");
         }
         if file.starts_with("docs/") {
-            let missing: Vec<_> = known.iter().filter(|name| !used.contains(name.as_str())).collect();
+            let missing: Vec<_> =
+                known.iter().filter(|name| !used.contains(name.as_str())).collect();
             assert_eq!(missing, [""; 0], "{file} doesn't name them");
         }
     }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Names in FD.io VPP 26.06: commands, sections of startup.conf and modules of the binary API, each with the plugin or feature
-//! that it belongs to.
+//! Names in FD.io VPP 26.06: commands, sections of startup.conf and modules of the binary API, each
+//! with the plugin or feature that it belongs to.
 //!
-//! The command line, startup.conf, the list of plugins, `show api modules not-built` and the pages for users all answer from here
-//! when something is asked for that isn't built.
+//! The command line, startup.conf, the list of plugins, `show api modules not-built` and the pages
+//! for users all answer from here when something is asked for that isn't built.
 
 #[cfg(test)]
 mod tests;
 
-/// VPP's commands, one a line: its path, a tab, the plugin or feature that it belongs to (`-` where it is none in particular).
+/// VPP's commands, one a line: its path, a tab, the plugin or feature that it belongs to (`-` where
+/// it is none in particular).
 const COMMANDS: &str = include_str!("commands.tsv");
 
 /// Every command of VPP, and the plugin or feature that it belongs to.
@@ -21,26 +22,30 @@ pub fn commands() -> impl Iterator<Item = (&'static str, Option<&'static str>)> 
 
 /// File names of VPP's plugins (`acl_plugin.so`) that have commands or a section of their own.
 pub fn plugins() -> impl Iterator<Item = &'static str> {
-    let owners = commands().filter_map(|(_, owner)| owner).chain(SECTIONS.iter().map(|(_, owner)| *owner));
+    let owners =
+        commands().filter_map(|(_, owner)| owner).chain(SECTIONS.iter().map(|(_, owner)| *owner));
     owners.filter(|owner| owner.ends_with(PLUGIN))
 }
 
 /// Suffix of the file names of VPP's plugins.
 pub const PLUGIN: &str = "_plugin.so";
 
-/// Plugins of this build that are plugins of VPP too. All others are VPP's core, which no rule for plugins switches off.
+/// Plugins of this build that are plugins of VPP too. All others are VPP's core, which no rule for
+/// plugins switches off.
 pub const OPTIONAL: &[&str] =
     &["af_packet", "cdp", "gre", "lacp", "lldp", "ping", "tap", "unittest", "urpf", "vxlan"];
 
 /// Optional plugins that are disabled by default.
 pub const OFF: &[&str] = &["unittest"];
 
-/// Returns the plugin or feature that a section of startup.conf belongs to, if VPP has the section and this build lacks it.
+/// Returns the plugin or feature that a section of startup.conf belongs to, if VPP has the section
+/// and this build lacks it.
 pub fn owner_of_section(name: &str) -> Option<&'static str> {
     SECTIONS.iter().find(|(section, _)| *section == name).map(|(_, owner)| *owner)
 }
 
-/// Returns the plugin or feature that a module of VPP's binary API belongs to; by default the plugin of the same name.
+/// Returns the plugin or feature that a module of VPP's binary API belongs to; by default the
+/// plugin of the same name.
 pub fn owner_of_module(name: &str) -> Option<&'static str> {
     let own = || plugins().find(|plugin| plugin.trim_end_matches(PLUGIN).replace('-', "_") == name);
     MODULES.iter().find(|(module, _)| *module == name).map(|(_, owner)| *owner).or_else(own)

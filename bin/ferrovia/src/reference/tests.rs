@@ -54,7 +54,8 @@ fn abbreviations_of_vpp_keep_their_meaning() {
         }
         assert_eq!(tree.meaning(path), path);
     }
-    // A whole word of ours comes before what it would abbreviate: `clear ip' is the beginning of our own commands.
+    // A whole word of ours comes before what it would abbreviate: `clear ip' is the beginning of
+    // our own commands.
     wrong.retain(|why| !why.contains("means `clear ip`, not `clear ipsec "));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -96,8 +97,8 @@ fn what_is_not_built_says_what_it_belongs_to() {
     );
     assert!(said("sh nat64").contains("nat64_plugin.so"));
     // No completion leads there.
-    for (path, _) in
-        commands().filter(|(path, _)| tree.check(path).is_err_and(|e| e.kind() == ErrorKind::Unsupported))
+    for (path, _) in commands()
+        .filter(|(path, _)| tree.check(path).is_err_and(|e| e.kind() == ErrorKind::Unsupported))
     {
         assert!(!tree.commands().iter().any(|c| c.path == path), "{path}");
     }
@@ -278,12 +279,15 @@ const LINES: &[&str] = &[
 #[test]
 fn lines_of_vpp_are_taken() {
     let tree = tree();
-    let refused: Vec<String> =
-        LINES.iter().filter_map(|line| tree.check(line).err().map(|e| format!("{line}: {e}"))).collect();
+    let refused: Vec<String> = LINES
+        .iter()
+        .filter_map(|line| tree.check(line).err().map(|e| format!("{line}: {e}")))
+        .collect();
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// Returns VPP's commands, sections of startup.conf and API modules that this build lacks, by plugin or feature.
+/// Returns VPP's commands, sections of startup.conf and API modules that this build lacks, by
+/// plugin or feature.
 fn missing() -> BTreeMap<&'static str, (usize, Vec<&'static str>, Vec<&'static str>)> {
     let (tree, published) = (tree(), msg::published::read());
     let mut all: BTreeMap<_, (usize, Vec<_>, Vec<_>)> = BTreeMap::new();
@@ -296,10 +300,12 @@ fn missing() -> BTreeMap<&'static str, (usize, Vec<&'static str>, Vec<&'static s
     }
     let built: Vec<_> = plugins::ALL.iter().flat_map(|p| p.api).map(|module| module.name).collect();
     for module in published.modules.into_keys().filter(|m| !built.contains(m) && *m != "memclnt") {
-        all.entry(owner_of_module(module).unwrap_or_else(|| panic!("whose is the module {module}?")))
-            .or_default()
-            .2
-            .push(module);
+        all.entry(
+            owner_of_module(module).unwrap_or_else(|| panic!("whose is the module {module}?")),
+        )
+        .or_default()
+        .2
+        .push(module);
     }
     all
 }
@@ -318,7 +324,8 @@ fn the_page_for_operators_of_vpp_lists_all_that_is_missing() {
         "\n| belongs to | commands | sections of startup.conf | API modules |\n|---|---:|---|---|\n"
             .to_string();
     for (owner, (commands, sections, modules)) in missing() {
-        let list = |names: &[&str]| names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+        let list =
+            |names: &[&str]| names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
         let n = if commands == 0 { String::new() } else { commands.to_string() };
         let _ = writeln!(table, "| {owner} | {n} | {} | {} |", list(&sections), list(&modules));
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! CLI sessions on sockets and on the daemon's own terminal.
 //!
-//! Nothing here waits for a client: sockets are non-blocking, a client that doesn't read is not read from and its
-//! commands rest, and a client that is gone is removed together with its running commands.
+//! Nothing here waits for a client: sockets are non-blocking, a client that doesn't read is not
+//! read from and its commands rest, and a client that is gone is removed together with its running
+//! commands.
 
 mod terminal;
 #[cfg(test)]
@@ -31,7 +32,8 @@ use crate::socket::UnixSocket;
 
 pub use terminal::{interactive, resize, restore};
 
-/// Number of sessions at once. More are a fault of some script, and shouldn't use up the descriptors.
+/// Number of sessions at once. More are a fault of some script, and shouldn't use up the
+/// descriptors.
 const PLACES: Places = Places { all: 256, kept: 16 };
 /// Bytes read from one client before the next client's turn.
 const READ: usize = 64 << 10;
@@ -90,7 +92,8 @@ struct Client {
     console: Console,
     input: Rc<OwnedFd>,
     output: Rc<OwnedFd>,
-    /// Tokens in the loop: input, and output if it is another descriptor. None once the other end has closed.
+    /// Tokens in the loop: input, and output if it is another descriptor. None once the other end
+    /// has closed.
     watched: Option<Token>,
     writer: Option<Token>,
     /// Time at which to serve it next if nothing comes from the client.
@@ -104,7 +107,8 @@ struct Client {
     spoke: bool,
     /// Time of the last byte from the client or to it.
     last: Duration,
-    /// Once the session is over and the sending side is shut: time at which the wait for the client's close ends.
+    /// Once the session is over and the sending side is shut: time at which the wait for the
+    /// client's close ends.
     leaving: Option<Duration>,
 }
 
@@ -156,7 +160,8 @@ impl Server {
         if unix.no_banner {
             look.banner.clear();
         }
-        let timeout = unix.cli_idle_timeout.filter(|s| *s > 0).map(|s| Duration::from_secs(s.into()));
+        let timeout =
+            unix.cli_idle_timeout.filter(|s| *s > 0).map(|s| Duration::from_secs(s.into()));
         Server { look, timeout, clients: BTreeMap::new(), next: 0 }
     }
 }
@@ -175,7 +180,8 @@ thread_local! {
     static STARTING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns true while a command of the startup configuration or its scripts runs: no client has asked for it.
+/// Returns true while a command of the startup configuration or its scripts runs: no client has
+/// asked for it.
 pub fn is_starting() -> bool {
     STARTING.get()
 }
@@ -192,17 +198,25 @@ pub fn open<W: World>(door: Door, events: &mut Loop<W>) -> io::Result<()> {
     let door = Rc::new(door);
     let own = Rc::new(std::cell::Cell::new(None));
     let (listener, token) = (Rc::clone(&door), Rc::clone(&own));
-    own.set(Some(events.add(door, Interest::READ, move |control: &mut Control<W>, events, _| {
-        if let Err(e) = enter(&listener, control, events) {
-            log::warn!(target: "cli", "no new sessions for a second: {}", io::Error::from(e));
-            events.pause(token.get(), PAUSE);
-        }
-    })?));
+    own.set(Some(events.add(
+        door,
+        Interest::READ,
+        move |control: &mut Control<W>, events, _| {
+            if let Err(e) = enter(&listener, control, events) {
+                log::warn!(target: "cli", "no new sessions for a second: {}", io::Error::from(e));
+                events.pause(token.get(), PAUSE);
+            }
+        },
+    )?));
     Ok(())
 }
 
 /// Accepts every waiting client.
-fn enter<W: World>(door: &Door, control: &mut Control<W>, events: &mut Loop<W>) -> Result<(), Errno> {
+fn enter<W: World>(
+    door: &Door,
+    control: &mut Control<W>,
+    events: &mut Loop<W>,
+) -> Result<(), Errno> {
     loop {
         match door.accept() {
             Ok((fd, origin)) => {
@@ -223,7 +237,12 @@ fn enter<W: World>(door: &Door, control: &mut Control<W>, events: &mut Loop<W>) 
                     }
                     Entry::Instead(id) => {
                         log::info!(target: "cli", "session {id} makes room for {origin}: it was idle for longest");
-                        dismiss(control, events, id, "this session was idle for longest, and others wait");
+                        dismiss(
+                            control,
+                            events,
+                            id,
+                            "this session was idle for longest, and others wait",
+                        );
                     }
                     Entry::Full => {
                         log::warn!(target: "cli", "{origin} turned away: there are too many sessions already");
@@ -238,7 +257,9 @@ fn enter<W: World>(door: &Door, control: &mut Control<W>, events: &mut Loop<W>) 
             }
             Err(Errno::AGAIN) => return Ok(()),
             // The client has gone meanwhile.
-            Err(Errno::CONNABORTED | Errno::INTR | Errno::NOTCONN | Errno::CONNRESET | Errno::INVAL) => {}
+            Err(
+                Errno::CONNABORTED | Errno::INTR | Errno::NOTCONN | Errno::CONNRESET | Errno::INVAL,
+            ) => {}
             Err(e) => return Err(e),
         }
     }
@@ -314,7 +335,12 @@ fn on_ready<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, r
     let open = !ready.read || read(client);
     if !open || (ready.closed && !client.console.wants_input()) {
         // From now on it would be ready all the time. Input received before is still processed.
-        client.watched.take().into_iter().chain(client.writer.take()).for_each(|token| events.remove(token));
+        client
+            .watched
+            .take()
+            .into_iter()
+            .chain(client.writer.take())
+            .for_each(|token| events.remove(token));
         client.console.eof();
     }
     serve(control, events, id);
@@ -387,16 +413,19 @@ fn serve<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     let one = client.writer.is_none();
     let reads = client.watched.map(|t| (t, Interest { write: interest.write && one, ..interest }));
     let writes = client.writer.map(|t| (t, Interest { read: false, ..interest }));
-    let mut set =
-        reads.into_iter().chain(writes).map(|(token, interest)| events.set_interest(token, interest));
+    let mut set = reads
+        .into_iter()
+        .chain(writes)
+        .map(|(token, interest)| events.set_interest(token, interest));
     if let Some(e) = set.find_map(Result::err) {
         log::error!(target: "cli", "session {id}: {e}");
         remove(control, events, id);
     }
 }
 
-/// Ends a session: shuts the sending side, and waits until the client has read everything and closed. `vppctl` sends `quit` more than
-/// once behind a script; it would be killed by a closed socket (SIGPIPE), and lose what it hasn't read yet.
+/// Ends a session: shuts the sending side, and waits until the client has read everything and
+/// closed. `vppctl` sends `quit` more than once behind a script; it would be killed by a closed
+/// socket (SIGPIPE), and lose what it hasn't read yet.
 fn leave<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64) {
     let until = control.world.now() + LEAVE;
     let Some(client) = control.server.clients.get_mut(&id) else { return };
@@ -440,14 +469,18 @@ fn dismiss<W: World>(control: &mut Control<W>, events: &mut Loop<W>, id: u64, wh
 pub fn poll<W: World>(control: &mut Control<W>, events: &mut Loop<W>) -> Option<Duration> {
     let now = control.world.now();
     let clients = &control.server.clients;
-    let due: Vec<u64> =
-        clients.iter().filter(|(_, c)| c.wake.is_some_and(|at| at <= now)).map(|(id, _)| *id).collect();
+    let due: Vec<u64> = clients
+        .iter()
+        .filter(|(_, c)| c.wake.is_some_and(|at| at <= now))
+        .map(|(id, _)| *id)
+        .collect();
     for id in due {
         serve(control, events, id);
     }
     let timeout = control.server.timeout;
     let late = |c: &Client| c.ends_at(timeout).is_some_and(|at| at <= now);
-    let late: Vec<u64> = control.server.clients.iter().filter(|(_, c)| late(c)).map(|(id, _)| *id).collect();
+    let late: Vec<u64> =
+        control.server.clients.iter().filter(|(_, c)| late(c)).map(|(id, _)| *id).collect();
     for id in late {
         if control.server.clients.get(&id).is_some_and(|c| c.leaving.is_some()) {
             remove(control, events, id);

@@ -34,18 +34,20 @@ pub fn interactive<W: World>(
         SessionKind::Plain
     };
     let input = Rc::new(reopened(stdin.as_fd(), "/proc/self/fd/0", OFlags::RDONLY)?);
-    let output = Rc::new(reopened(stdout.as_fd(), "/proc/self/fd/1", OFlags::WRONLY | OFlags::APPEND)?);
+    let output =
+        Rc::new(reopened(stdout.as_fd(), "/proc/self/fd/1", OFlags::WRONLY | OFlags::APPEND)?);
     add(control, events, kind, input, output, Origin::terminal())
 }
 
-/// The same file or terminal, non-blocking. It is opened anew because the parent process shares the blocking
-/// mode; a descriptor that can't be opened anew, as a socket, stays as it is.
+/// The same file or terminal, non-blocking. It is opened anew because the parent process shares the
+/// blocking mode; a descriptor that can't be opened anew, as a socket, stays as it is.
 fn reopened(fd: BorrowedFd, path: &str, access: OFlags) -> io::Result<OwnedFd> {
     let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     rustix::fs::open(path, flags, Mode::empty()).or_else(|_| fd.try_clone_to_owned())
 }
 
-/// Keys instead of lines; output stays as it was, so that log lines on the same terminal begin at the left.
+/// Keys instead of lines; output stays as it was, so that log lines on the same terminal begin at
+/// the left.
 fn raw() -> io::Result<()> {
     let before = tcgetattr(io::stdin())?;
     let mut raw = before.clone();

@@ -38,8 +38,15 @@ impl Fixture {
         ours.set_nonblocking(true).unwrap();
         theirs.set_nonblocking(true).unwrap();
         let fd = Rc::new(OwnedFd::from(ours));
-        add(&mut self.control, &mut self.events, SessionKind::Socket, Rc::clone(&fd), fd, Origin::terminal())
-            .unwrap();
+        add(
+            &mut self.control,
+            &mut self.events,
+            SessionKind::Socket,
+            Rc::clone(&fd),
+            fd,
+            Origin::terminal(),
+        )
+        .unwrap();
         theirs.write_all(&cli::session::terminal_type("vppctl")).unwrap();
         theirs
     }
@@ -150,7 +157,8 @@ fn lines_without_telnet_are_answered_even_when_nothing_more_will_come() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
     let fd = Rc::new(OwnedFd::from(ours));
-    add(&mut f.control, &mut f.events, SessionKind::Socket, Rc::clone(&fd), fd, Origin::terminal()).unwrap();
+    add(&mut f.control, &mut f.events, SessionKind::Socket, Rc::clone(&fd), fd, Origin::terminal())
+        .unwrap();
     theirs.write_all(b"hello\nhello").unwrap();
     theirs.shutdown(std::net::Shutdown::Write).unwrap();
     f.settle();
@@ -240,7 +248,8 @@ fn sessions_may_not_idle_for_longer_than_configured() {
     config.unix.cli_idle_timeout = Some(600);
     f.control.server = Server::new(&config);
     let clock = Arc::clone(&f.control.world);
-    let (idle, mut busy) = (UnixStream::connect(&path).unwrap(), UnixStream::connect(&path).unwrap());
+    let (idle, mut busy) =
+        (UnixStream::connect(&path).unwrap(), UnixStream::connect(&path).unwrap());
     f.settle();
     clock.advance(Duration::from_secs(400));
     busy.write_all(b"hello\n").unwrap();
@@ -263,7 +272,8 @@ fn a_file_as_input_is_worked_off() {
     std::fs::write(&script, "hello\n".repeat(20_000)).unwrap();
     let input = Rc::new(OwnedFd::from(std::fs::File::open(&script).unwrap()));
     let output = Rc::new(OwnedFd::from(std::fs::File::create(&out).unwrap()));
-    add(&mut f.control, &mut f.events, SessionKind::Plain, input, output, Origin::terminal()).unwrap();
+    add(&mut f.control, &mut f.events, SessionKind::Plain, input, output, Origin::terminal())
+        .unwrap();
     f.settle();
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "hello\n".repeat(20_000));
     assert!(f.events.stopped(), "the daemon ends with its own terminal");

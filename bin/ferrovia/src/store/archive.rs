@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A compressed tar archive that is written piece by piece: to pack a megabyte takes several milliseconds.
+//! A compressed tar archive that is written piece by piece: to pack a megabyte takes several
+//! milliseconds.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -25,10 +26,14 @@ pub struct Archive {
 impl Archive {
     /// An archive without files.
     pub fn new(file: File) -> Self {
-        Self { out: GzEncoder::new(BufWriter::new(file), Compression::fast()), text: (String::new(), 0) }
+        Self {
+            out: GzEncoder::new(BufWriter::new(file), Compression::fast()),
+            text: (String::new(), 0),
+        }
     }
 
-    /// Begins a file behind the last one, which must be complete. Its text is written by [`Self::step`].
+    /// Begins a file behind the last one, which must be complete. Its text is written by
+    /// [`Self::step`].
     ///
     /// # Errors
     /// A path that a tar archive can't have (a name of more than 100 bytes); a failed write.
@@ -39,7 +44,8 @@ impl Archive {
         header.set_entry_type(EntryType::Regular);
         header.set_size(text.len() as u64);
         header.set_mode(0o600);
-        header.set_mtime(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
+        header
+            .set_mtime(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
         header.set_cksum();
         self.out.write_all(header.as_bytes())?;
         self.text = (text, 0);
@@ -97,7 +103,8 @@ mod tests {
             while !archive.step().expect("written") {}
         }
         archive.finish().expect("ended");
-        let mut read = tar::Archive::new(flate2::read::GzDecoder::new(File::open(&path).expect("there")));
+        let mut read =
+            tar::Archive::new(flate2::read::GzDecoder::new(File::open(&path).expect("there")));
         let mut found = Vec::new();
         for entry in read.entries().expect("an archive") {
             let mut entry = entry.expect("an entry");

@@ -9,8 +9,8 @@ const PARTS: usize = 256;
 
 /// A value for each line. Only hashes of the lines are kept.
 ///
-/// A hash table that grows moves all its entries in one go, which would keep control busy for 20 ms at a million lines. So it is in
-/// parts, which grow one by one.
+/// A hash table that grows moves all its entries in one go, which would keep control busy for 20 ms
+/// at a million lines. So it is in parts, which grow one by one.
 pub struct ByLine<V> {
     hasher: RandomState,
     parts: Box<[HashMap<u64, V>; PARTS]>,
@@ -18,7 +18,10 @@ pub struct ByLine<V> {
 
 impl<V> Default for ByLine<V> {
     fn default() -> Self {
-        Self { hasher: RandomState::new(), parts: Box::new(std::array::from_fn(|_| HashMap::new())) }
+        Self {
+            hasher: RandomState::new(),
+            parts: Box::new(std::array::from_fn(|_| HashMap::new())),
+        }
     }
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Changes the configuration in force to another one, by the lines in which they differ.
 //!
-//! Lines that only the one in force has are taken back, the last first; then the lines that only the other has are run, in
-//! order. Dependencies between lines (an interface's table and its addresses) are not known beforehand: a line that fails
-//! is tried once more without the lines behind it that name the same objects. Lines of both configurations whose effect is
+//! Lines that only the one in force has are taken back, the last first; then the lines that only
+//! the other has are run, in order. Dependencies between lines (an interface's table and its
+//! addresses) are not known beforehand: a line that fails is tried once more without the lines
+//! behind it that name the same objects. Lines of both configurations whose effect is
 //! lost with these, or by a deletion, are run again.
 //!
-//! Work that grows with a configuration is done a slice at a time; of the configuration in force little is kept in memory.
+//! Work that grows with a configuration is done a slice at a time; of the configuration in force
+//! little is kept in memory.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fmt::Write as _;
@@ -34,7 +36,8 @@ pub struct Change<W> {
     places: ByLine<usize>,
     /// Lines to be taken back, the next one last.
     undo: Vec<ConfigLine>,
-    /// Lines to be run, by their indices in `target`. `None`: to be determined, once no line is left to be taken back.
+    /// Lines to be run, by their indices in `target`. `None`: to be determined, once no line is
+    /// left to be taken back.
     todo: Option<VecDeque<usize>>,
     /// Lines that were tried a second time already.
     retried: HashSet<String>,
@@ -177,10 +180,13 @@ impl<W: World> Change<W> {
     ) -> Result<At> {
         let pending = pending::all();
         let more = cli::slice(|| {
-            let (Some((text, number)), Some(span)) = (rest.next(), rest.span()) else { return false };
+            let (Some((text, number)), Some(span)) = (rest.next(), rest.span()) else {
+                return false;
+            };
             let line = text.trim();
             // A line that failed to load doesn't prevent a rollback to the others.
-            let known = |e: &Error| pending.failed.iter().any(|p| p.reason == e.brief() && p.text == line);
+            let known =
+                |e: &Error| pending.failed.iter().any(|p| p.reason == e.brief() && p.text == line);
             for e in script::check(tree, text).into_iter().filter(|e| !known(&e.error)) {
                 count += 1;
                 if count <= LISTED {
@@ -204,12 +210,14 @@ impl<W: World> Change<W> {
         Err(Error::usage(text))
     }
 
-    /// Collects, from some lines of the configuration in force, the ones that may conflict with a line that failed.
+    /// Collects, from some lines of the configuration in force, the ones that may conflict with a
+    /// line that failed.
     fn look(&self, tree: &Tree<W>, around: &mut Around, lines: Vec<ConfigLine>) {
         let Around { failed, names: of, there, found, .. } = around;
         for line in lines {
             let it = line.text == failed.line();
-            // Lines to take back are ordered as the configuration in force, lines to run as the target.
+            // Lines to take back are ordered as the configuration in force, lines to run as the
+            // target.
             let behind = match failed {
                 Doing::Undo(_) => *there,
                 Doing::Do(failed) => self.place(&line.text) > self.place(failed),
@@ -236,8 +244,12 @@ impl<W: World> Change<W> {
             return Ok(());
         }
         let ours: HashSet<&str> = found.iter().map(|l| l.text.as_str()).collect();
-        let waiting: HashSet<String> =
-            self.undo.iter().filter(|l| ours.contains(l.text.as_str())).map(|l| l.text.clone()).collect();
+        let waiting: HashSet<String> = self
+            .undo
+            .iter()
+            .filter(|l| ours.contains(l.text.as_str()))
+            .map(|l| l.text.clone())
+            .collect();
         found.retain(|l| !waiting.contains(&l.text));
         if found.is_empty() || !self.retried.insert(line) {
             return Err(self.report(failed.command(), &error));
@@ -298,7 +310,8 @@ impl<W: World> Change<W> {
         })
     }
 
-    /// Runs the next lines until one returns output or more work, or fails. `None`: there is none left.
+    /// Runs the next lines until one returns output or more work, or fails. `None`: there is none
+    /// left.
     fn run(&mut self, tree: &Tree<W>, world: &W) -> Option<Step> {
         let mut step = Some(Step::More(String::new()));
         cli::slice(|| {
@@ -346,7 +359,8 @@ impl<W: World> Sequence<W> for Change<W> {
                 Some(Err(error)) => {
                     let mut of = names(tree, failed.line());
                     of.extend(names(tree, failed.command()));
-                    let around = Around { failed, error, names: of, there: false, found: Vec::new() };
+                    let around =
+                        Around { failed, error, names: of, there: false, found: Vec::new() };
                     self.at = At::Around(world.config_lines(), Box::new(around));
                 }
                 _ => self.done.push(failed.into_command()),
@@ -361,20 +375,24 @@ impl<W: World> Sequence<W> for Change<W> {
                 }
                 Err(error) => return Step::Failed(error),
             },
-            At::Target { rest, wrong, count } => match self.read((tree, world), rest, wrong, count) {
+            At::Target { rest, wrong, count } => match self.read((tree, world), rest, wrong, count)
+            {
                 Ok(at) => at,
                 Err(error) => return Step::Failed(error),
             },
             At::Undo(mut lines) => {
                 let (some, more) = some(world, &mut lines);
-                let gone = some.into_iter().filter(|l| self.place(&l.text).is_none()).collect::<Vec<_>>();
+                let gone =
+                    some.into_iter().filter(|l| self.place(&l.text).is_none()).collect::<Vec<_>>();
                 self.undo.extend(gone);
                 if more { At::Undo(lines) } else { At::Run }
             }
             At::Run => match self.run(tree, world) {
                 Some(step) => return step,
                 None if self.todo.is_none() => At::There(world.config_lines(), ByLine::default()),
-                None => At::Outcome { lines: world.config_lines(), more: 0, there: ByLine::default() },
+                None => {
+                    At::Outcome { lines: world.config_lines(), more: 0, there: ByLine::default() }
+                }
             },
             At::There(mut lines, mut there) => {
                 let (some, more) = some(world, &mut lines);

@@ -85,7 +85,9 @@ impl<W: World> Own<W> {
             path: "show tech-support",
             usage: "[<file:string>]",
             help: "Write an archive of what a helper needs to know, without secrets",
-            run: |_, m| Ok(Output::sequence::<W>(tech::Gather::new(m.has("file").then(|| m.str("file")))?)),
+            run: |_, m| {
+                Ok(Output::sequence::<W>(tech::Gather::new(m.has("file").then(|| m.str("file")))?))
+            },
         },
     ];
 }
@@ -100,7 +102,9 @@ fn show_running<W: World>(world: &W, _: &Matches) -> Result<Output> {
                 body.add(&line);
                 text.push_str(&std::mem::take(&mut body.text));
             });
-            out.value(|| json!({ "section": line.phase.name, "line": line.text, "undo": line.undo }));
+            out.value(
+                || json!({ "section": line.phase.name, "line": line.text, "undo": line.undo }),
+            );
         }
         Ok(more)
     }))
@@ -149,7 +153,8 @@ fn show_history<W: World>(world: &W, _: &Matches) -> Result<Output> {
             Part::End => {
                 out.end();
                 out.text(|text| {
-                    *text += &format!("back to version 0 in {left} s, unless `commit' comes first\n");
+                    *text +=
+                        &format!("back to version 0 in {left} s, unless `commit' comes first\n");
                 });
                 out.field("rollback_in", left);
             }
@@ -179,7 +184,8 @@ impl Count {
     /// Yields `None` until all lines are counted. A version that can't be read is left out.
     fn new(store: &Store, number: u32) -> Result<impl Iterator<Item = Option<Count>> + use<>> {
         let (date, by) = (store.head(number, file::DATE)?, store.head(number, file::BY)?);
-        let mut count = Some(Count { number, date, by, commands: store.commands(number)?, lines: 0 });
+        let mut count =
+            Some(Count { number, date, by, commands: store.commands(number)?, lines: 0 });
         Ok(std::iter::from_fn(move || {
             let mut now = count.take()?;
             let mut read = Ok(());
@@ -208,7 +214,8 @@ fn show_pending<W: World>(world: &W, _: &Matches) -> Result<Output> {
     Ok(Output::sequence::<W>(ShowPending { lines: world.config_lines(), waiting: Vec::new() }))
 }
 
-/// The configuration in force is looked through for lines that wait, in slices; then all that is pending is shown.
+/// The configuration in force is looked through for lines that wait, in slices; then all that is
+/// pending is shown.
 struct ShowPending {
     lines: ConfigLines,
     waiting: Vec<ConfigLine>,
@@ -249,7 +256,8 @@ impl ShowPending {
         }
         for p in &all.failed {
             let needs = p.needs.map_or_else(|| "".into(), cli::Cell::from);
-            let (file, text, reason) = ((*p.file).into(), p.text.as_str().into(), p.reason.as_str().into());
+            let (file, text, reason) =
+                ((*p.file).into(), p.text.as_str().into(), p.reason.as_str().into());
             table.row(["failed".into(), file, p.line.into(), needs, text, reason]);
         }
         let loading = all.rest.as_ref().map(|rest| (rest.file.to_string(), rest.number()));
@@ -288,6 +296,9 @@ fn commit<W: World>(world: &W, m: &Matches) -> Result<Output> {
     };
     let date = store()?.head(0, file::DATE)?;
     *until() = Some(world.now() + Duration::from_secs(minutes * 60));
-    let text = format!("back to what was saved {} in {minutes} minutes, unless `commit' comes first\n", date);
+    let text = format!(
+        "back to what was saved {} in {minutes} minutes, unless `commit' comes first\n",
+        date
+    );
     Ok(Output::both(text, json!({ "rollback_in": minutes * 60, "saved": date })))
 }

@@ -9,7 +9,8 @@ use super::file::{self, Store};
 use super::stream::Commands;
 use crate::run::World;
 
-/// Difference between a saved version and the running configuration. Either may have a million lines, so nothing is kept but hashes.
+/// Difference between a saved version and the running configuration. Either may have a million
+/// lines, so nothing is kept but hashes.
 pub struct Diff {
     number: u32,
     date: String,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The system calls by which configurations are written, so that a test can make each of them fail or end the process there.
+//! The system calls by which configurations are written, so that a test can make each of them fail
+//! or end the process there.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -49,7 +50,8 @@ pub trait Disk {
         DirBuilder::new().recursive(true).mode(0o700).create(path)
     }
 
-    /// Writes a new file and makes its content survive a power failure. Links are not followed: nothing may be there.
+    /// Writes a new file and makes its content survive a power failure. Links are not followed:
+    /// nothing may be there.
     ///
     /// # Errors
     /// As above; a part of the file may be there.
@@ -136,8 +138,9 @@ pub fn dir_of(path: &Path) -> &Path {
 
 /// The name of a new file before it takes its place; each process has its own.
 pub fn temporary(path: &Path, process: u32) -> io::Result<PathBuf> {
-    let file =
-        path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "names no file"))?;
+    let file = path
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "names no file"))?;
     let mut name = OsString::from(".");
     name.push(file);
     name.push(format!(".{process}"));
@@ -146,11 +149,14 @@ pub fn temporary(path: &Path, process: u32) -> io::Result<PathBuf> {
 
 /// Removes new files that killed processes left behind, where that can be done.
 pub fn sweep(path: &Path) {
-    let (Some(file), Ok(entries)) = (path.file_name(), std::fs::read_dir(dir_of(path))) else { return };
+    let (Some(file), Ok(entries)) = (path.file_name(), std::fs::read_dir(dir_of(path))) else {
+        return;
+    };
     let prefix = format!(".{}.", file.to_string_lossy());
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let process = name.to_str().and_then(|n| n.strip_prefix(&prefix)).and_then(|n| n.parse::<u32>().ok());
+        let process =
+            name.to_str().and_then(|n| n.strip_prefix(&prefix)).and_then(|n| n.parse::<u32>().ok());
         if process.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
             // It does no harm where it is.
             let _ = std::fs::remove_file(entry.path());
@@ -158,7 +164,8 @@ pub fn sweep(path: &Path) {
     }
 }
 
-/// A new file, whole and safe on the disk, that hasn't taken its place yet. Unless it does, it is removed.
+/// A new file, whole and safe on the disk, that hasn't taken its place yet. Unless it does, it is
+/// removed.
 pub struct New<'d, D: Disk> {
     disk: &'d D,
     path: PathBuf,

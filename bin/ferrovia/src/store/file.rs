@@ -68,8 +68,10 @@ impl Reading {
     /// # Errors
     /// Reading failed, or the text isn't UTF-8.
     pub fn step(&mut self) -> Result<Option<String>, Error> {
-        let read =
-            (&self.file).take(PIECE as u64).read_to_end(&mut self.bytes).map_err(failed(&self.path))?;
+        let read = (&self.file)
+            .take(PIECE as u64)
+            .read_to_end(&mut self.bytes)
+            .map_err(failed(&self.path))?;
         if read == PIECE {
             return Ok(None);
         }
@@ -107,7 +109,8 @@ pub fn with_header(body: &str, by: &str) -> String {
     format!("{MARK}\n# version: {version}\n{DATE} {date}\n{BY} {by}\n\n{body}")
 }
 
-/// Writes a file, so that at any time there is the old one or the new one, whole. Links are replaced, not followed.
+/// Writes a file, so that at any time there is the old one or the new one, whole. Links are
+/// replaced, not followed.
 pub fn write(path: &Path, text: &[u8], mode: u32) -> Result<(), Error> {
     let written = New::write(&System, path, text, mode)
         .and_then(|new| new.place(path))
@@ -115,21 +118,23 @@ pub fn write(path: &Path, text: &[u8], mode: u32) -> Result<(), Error> {
     written.map_err(failed(path))
 }
 
-/// Locks out other writing threads: new files get the same temporary name, and versions move the same files.
+/// Locks out other writing threads: new files get the same temporary name, and versions move the
+/// same files.
 fn writing() -> MutexGuard<'static, ()> {
     static WRITING: Mutex<()> = Mutex::new(());
     WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes a configuration to the file that an operator names: a new one, or one that was written by this function.
+/// Writes a configuration to the file that an operator names: a new one, or one that was written by
+/// this function.
 pub fn export(path: &Path, text: &str) -> Result<(), Error> {
     let _writing = writing();
     match std::fs::symlink_metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => return Err(failed(path)(e)),
         Ok(found) => {
-            let ours =
-                found.is_file() && std::fs::read(path).is_ok_and(|old| old.starts_with(MARK.as_bytes()));
+            let ours = found.is_file()
+                && std::fs::read(path).is_ok_and(|old| old.starts_with(MARK.as_bytes()));
             if !ours {
                 return Err(Error::failed(format!(
                     "{}: there is something that `save' didn't write",
@@ -204,19 +209,20 @@ impl Store {
             io::ErrorKind::NotFound if number == 0 => {
                 Error::not_found("nothing was saved yet").hint("`save' saves the configuration")
             }
-            io::ErrorKind::NotFound => {
-                Error::not_found(format!("there is no version {number}")).hint("see `show config history'")
-            }
+            io::ErrorKind::NotFound => Error::not_found(format!("there is no version {number}"))
+                .hint("see `show config history'"),
             _ => failed(&self.path(number))(e),
         }
     }
 
-    /// The numbers that versions may have. One more than are kept may be there, if a save was interrupted.
+    /// The numbers that versions may have. One more than are kept may be there, if a save was
+    /// interrupted.
     pub fn numbers(&self) -> RangeInclusive<u32> {
         0..=self.history + 1
     }
 
-    /// Saves a configuration as the last version. Returns false if the last version is the same already.
+    /// Saves a configuration as the last version. Returns false if the last version is the same
+    /// already.
     ///
     /// # Errors
     /// Errors of the system; all versions are then as they were.
@@ -225,9 +231,10 @@ impl Store {
         self.save_by(&System, body, by)
     }
 
-    /// The new version is on the disk before anything else is touched. Then the others move up by one, from the oldest on, so
-    /// that each has a name at any time; the last one gets a second name and is replaced. Only then the oldest goes. What an
-    /// end in between leaves, [`Self::tidy`] puts in order.
+    /// The new version is on the disk before anything else is touched. Then the others move up by
+    /// one, from the oldest on, so that each has a name at any time; the last one gets a second
+    /// name and is replaced. Only then the oldest goes. What an end in between leaves,
+    /// [`Self::tidy`] puts in order.
     pub(super) fn save_by<D: Disk>(&self, disk: &D, body: &str, by: &str) -> Result<bool, Error> {
         let (file, dir) = (&self.file, dir_of(&self.file));
         if self.text(0).is_ok_and(|last| commands(&last).eq(commands(body))) {
@@ -237,7 +244,8 @@ impl Store {
         }
         disk.make_dir(dir).map_err(failed(dir))?;
         self.tidy_by(disk).map_err(failed(file))?;
-        let new = New::write(disk, file, with_header(body, by).as_bytes(), OWNER).map_err(failed(file))?;
+        let new = New::write(disk, file, with_header(body, by).as_bytes(), OWNER)
+            .map_err(failed(file))?;
         let mut kept = Rotation { store: self, disk, moved: 0, linked: false };
         let placed = kept.rotate().and_then(|()| disk.sync_dir(dir)).and_then(|()| new.place(file));
         if let Err(e) = placed {
@@ -245,7 +253,8 @@ impl Store {
             return Err(failed(file)(e));
         }
         disk.sync_dir(dir).map_err(|e| {
-            let text = format!("{}: written, but it may not survive a power failure: {e}", file.display());
+            let text =
+                format!("{}: written, but it may not survive a power failure: {e}", file.display());
             Error::failed(text).hint("`save' again")
         })?;
         if let Err(e) = disk.remove(&self.path(self.history + 1)) {
@@ -254,7 +263,8 @@ impl Store {
         Ok(true)
     }
 
-    /// Completes a save that was interrupted: versions stand at consecutive numbers, and none of them twice.
+    /// Completes a save that was interrupted: versions stand at consecutive numbers, and none of
+    /// them twice.
     ///
     /// # Errors
     /// Errors of the system; nothing is lost.

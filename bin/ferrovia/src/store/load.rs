@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loads a saved configuration: each line stands for itself, and lines that fail are kept with the reason.
+//! Loads a saved configuration: each line stands for itself, and lines that fail are kept with the
+//! reason.
 
 use std::marker::PhantomData;
 
@@ -94,7 +95,9 @@ impl<W: World> Load<W> {
         let (run, failed, waiting) = (self.run, self.failed.len(), self.waiting);
         let mut text = format!("{}: {run} lines were run", self.file);
         if waiting + failed > 0 {
-            text += &format!(", {failed} failed, {waiting} wait for the host: see `show config pending'");
+            text += &format!(
+                ", {failed} failed, {waiting} wait for the host: see `show config pending'"
+            );
             for (line, reason) in self.failed.iter().take(NAMED) {
                 text += &format!("; line {line}: {reason}");
             }
@@ -157,7 +160,9 @@ impl<W: World> Sequence<W> for Load<W> {
                 world.restore(|| tree.execute(world, &line.0))
             };
             match outcome {
-                Ok(outcome) if matches!(outcome.output, Output::Empty) => self.ended(tree, line, None),
+                Ok(outcome) if matches!(outcome.output, Output::Empty) => {
+                    self.ended(tree, line, None)
+                }
                 Err(error) => self.ended(tree, line, Some(error)),
                 outcome => {
                     self.now = Some(line);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The configuration in force, and the saved ones: `show running-config`, `save`, `rollback`, `commit confirmed`.
+//! The configuration in force, and the saved ones: `show running-config`, `save`, `rollback`,
+//! `commit confirmed`.
 //!
-//! Plugins write the lines in force ([`graph::RunningConfig`]); [`mod@file`] keeps versions, [`load`] runs one at the start,
-//! [`pending`] has its lines that aren't in force, [`change`] goes from one to another, [`tech`] gathers facts for support.
+//! Plugins write the lines in force ([`graph::RunningConfig`]); [`mod@file`] keeps versions,
+//! [`load`] runs one at the start, [`pending`] has its lines that aren't in force, [`change`] goes
+//! from one to another, [`tech`] gathers facts for support.
 
 mod archive;
 mod by_line;
@@ -94,8 +96,8 @@ impl Body {
     }
 }
 
-/// Goes back to the last saved configuration if the one in force wasn't confirmed in time. Returns the time until there is
-/// something to do.
+/// Goes back to the last saved configuration if the one in force wasn't confirmed in time. Returns
+/// the time until there is something to do.
 pub fn poll<W: World>(control: &mut Control<W>) -> Option<Duration> {
     let Control { world, tree, background, .. } = control;
     let now = world.now();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lines of a saved configuration that aren't in force: they failed when it was loaded, or their turn hasn't come.
+//! Lines of a saved configuration that aren't in force: they failed when it was loaded, or their
+//! turn hasn't come.
 //!
-//! They belong to the configuration all the same: `save` writes them again, until they are run or an operator removes them.
+//! They belong to the configuration all the same: `save` writes them again, until they are run or
+//! an operator removes them.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -26,7 +28,8 @@ pub struct Pending {
     pub reason: String,
     /// Number of the failed line, of the same file, that makes the object which this line misses.
     pub needs: Option<usize>,
-    /// True if it stood in the saved configuration; otherwise it stood in a script that is run at every start.
+    /// True if it stood in the saved configuration; otherwise it stood in a script that is run at
+    /// every start.
     pub kept: bool,
 }
 
@@ -101,8 +104,8 @@ pub fn all() -> MutexGuard<'static, All> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads some more of the configuration in force: forgets failed lines that are in force by now. Returns true if there is more,
-/// and the lines that wait for something.
+/// Reads some more of the configuration in force: forgets failed lines that are in force by now.
+/// Returns true if there is more, and the lines that wait for something.
 pub fn look<W: World>(world: &W, from: &mut ConfigLines) -> (bool, Vec<ConfigLine>) {
     let mut lines = Vec::new();
     let more = cli::slice(|| world.config_step(from, &mut lines));
@@ -133,19 +136,32 @@ impl All {
     }
 
     /// Notes that a line failed.
-    pub fn add<W>(&mut self, tree: &Tree<W>, rest: &Rest, (text, line): (&str, usize), error: &Error) {
+    pub fn add<W>(
+        &mut self,
+        tree: &Tree<W>,
+        rest: &Rest,
+        (text, line): (&str, usize),
+        error: &Error,
+    ) {
         let missing = error.span().and_then(|span| text.get(span));
         let needs = missing.and_then(|missing| {
             let same = self.failed.iter().filter(|p| p.file == rest.file);
             same.into_iter().find(|p| makes(tree, &p.text, missing)).map(|p| p.line)
         });
         let (reason, file) = (error.brief(), Arc::clone(&rest.file));
-        self.failed.push(Pending { file, line, text: text.to_string(), reason, needs, kept: rest.kept });
+        self.failed.push(Pending {
+            file,
+            line,
+            text: text.to_string(),
+            reason,
+            needs,
+            kept: rest.kept,
+        });
     }
 }
 
-/// Returns true if a line that failed was to make the object `name`. `create host-interface name v0` makes `host-v0`,
-/// and `create loopback interface instance 0` makes `loop0`.
+/// Returns true if a line that failed was to make the object `name`. `create host-interface name
+/// v0` makes `host-v0`, and `create loopback interface instance 0` makes `loop0`.
 fn makes<W>(tree: &Tree<W>, line: &str, name: &str) -> bool {
     let creates = line.starts_with("create ");
     let named = |word: &str| word == name || creates && !word.is_empty() && name.ends_with(word);

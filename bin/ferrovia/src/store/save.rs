@@ -14,8 +14,8 @@ use super::commands::asker;
 use super::{Body, file, pending, store, until};
 use crate::run::World;
 
-/// Suspends the return to the last saved configuration while that is being written. Resumes it when dropped, unless the write
-/// succeeded.
+/// Suspends the return to the last saved configuration while that is being written. Resumes it when
+/// dropped, unless the write succeeded.
 pub struct Unconfirmed(Option<Duration>);
 
 impl Unconfirmed {
@@ -75,9 +75,10 @@ const AGAIN: usize = 3;
 
 /// The configuration while it is written to a file.
 ///
-/// It is read in slices, and commands are run in between. A text of two states might have a route by an interface that it doesn't
-/// make, and couldn't be loaded. So if what lines depend on has changed when all is read ([`World::config_changes`]), it is read
-/// anew; if it changes each time, the last time it is read in one go. Routes and neighbours may come and go meanwhile: no other
+/// It is read in slices, and commands are run in between. A text of two states might have a route
+/// by an interface that it doesn't make, and couldn't be loaded. So if what lines depend on has
+/// changed when all is read ([`World::config_changes`]), it is read anew; if it changes each time,
+/// the last time it is read in one go. Routes and neighbours may come and go meanwhile: no other
 /// line depends on theirs.
 struct Save {
     lines: ConfigLines,
@@ -91,7 +92,8 @@ struct Save {
     by: String,
     /// The text after `pieces`.
     body: Body,
-    /// Completed pieces of the text. A single string of a hundred megabytes would be copied each time it grows.
+    /// Completed pieces of the text. A single string of a hundred megabytes would be copied each
+    /// time it grows.
     pieces: Vec<String>,
     /// Number of lines.
     n: usize,
@@ -208,9 +210,9 @@ impl Task for Writing {
                 Ok(Err(error)) => TaskState::Failed(error),
                 Err(_) => TaskState::Failed(Error::failed("saving has failed")),
             },
-            None if self.cancelled => {
-                TaskState::Failed(Error::failed("too late to be cancelled: the file is still being written"))
-            }
+            None if self.cancelled => TaskState::Failed(Error::failed(
+                "too late to be cancelled: the file is still being written",
+            )),
             None => TaskState::Pending,
         }
     }

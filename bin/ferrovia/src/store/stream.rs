@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Saved configurations, command by command: they may be larger than a `show` should hold in memory.
+//! Saved configurations, command by command: they may be larger than a `show` should hold in
+//! memory.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -10,7 +11,8 @@ use cli::script::{Lines, MAX_COMMAND, OpenBlock};
 
 use super::file::failed;
 
-/// The commands of a saved configuration. It stays the same while it is read: a new version is a new file.
+/// The commands of a saved configuration. It stays the same while it is read: a new version is a
+/// new file.
 pub struct Commands {
     file: BufReader<File>,
     path: PathBuf,
@@ -24,7 +26,8 @@ impl Commands {
         Self { file: BufReader::new(file), path, text: String::new() }
     }
 
-    /// The next command, without blanks around it; a block goes over several lines, one that nothing closes to the end.
+    /// The next command, without blanks around it; a block goes over several lines, one that
+    /// nothing closes to the end.
     ///
     /// # Errors
     /// Reading failed; the text isn't UTF-8; a command of more than [`MAX_COMMAND`] bytes.
@@ -35,7 +38,8 @@ impl Commands {
         while let Some(open) = &mut block {
             let behind = self.text.len();
             if behind > MAX_COMMAND {
-                let text = format!("{}: a command of more than {MAX_COMMAND} bytes", self.path.display());
+                let text =
+                    format!("{}: a command of more than {MAX_COMMAND} bytes", self.path.display());
                 return Err(Error::limit(text).hint("a closing brace may be missing"));
             }
             if self.read()? == 0 || !open.goes_on(&self.text[behind..]) {
@@ -72,9 +76,11 @@ mod tests {
     /// Each line is looked at once, and a file that never closes a block is not held.
     #[test]
     fn a_block_without_an_end_is_an_error() {
-        let mut commands =
-            of(format!("a\nb {{\n{}", format!("}} {} {{\n", "x".repeat(1019)).repeat(MAX_COMMAND >> 10))
-                .as_bytes());
+        let mut commands = of(format!(
+            "a\nb {{\n{}",
+            format!("}} {} {{\n", "x".repeat(1019)).repeat(MAX_COMMAND >> 10)
+        )
+        .as_bytes());
         assert_eq!(commands.next().expect("good"), Some("a"));
         let error = commands.next().expect_err("too long");
         assert!(error.message().contains("conf: a command of more than"), "{error}");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show tech-support`: an archive of the facts that support needs.
 //!
-//! Secrets are left out by their values: the text where a command's usage has the type `secret`, or behind a secret word of
-//! the startup configuration, is replaced wherever it is found.
+//! Secrets are left out by their values: the text where a command's usage has the type `secret`, or
+//! behind a secret word of the startup configuration, is replaced wherever it is found.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -31,7 +31,8 @@ const INTERFACES: usize = 64;
 /// Bytes of a configuration that are kept.
 const CONFIG: usize = 1 << 20;
 
-/// Bytes of the name of the archive's folder, and of a file without its suffix. A tar archive can't have much longer ones.
+/// Bytes of the name of the archive's folder, and of a file without its suffix. A tar archive can't
+/// have much longer ones.
 const NAME: usize = 90;
 
 const OWN: &str = "show tech-support";
@@ -106,8 +107,13 @@ fn name(d: Date) -> String {
     format!("ferrovia-tech-support-{year}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
 }
 
-/// The `show` commands of a path: the path itself if it needs nothing more, or one command for each of some interfaces.
-fn shows<W: World>(tree: &Tree<W>, path: &str, interfaces: &[String]) -> VecDeque<(String, String, bool)> {
+/// The `show` commands of a path: the path itself if it needs nothing more, or one command for each
+/// of some interfaces.
+fn shows<W: World>(
+    tree: &Tree<W>,
+    path: &str,
+    interfaces: &[String],
+) -> VecDeque<(String, String, bool)> {
     let mut all = VecDeque::new();
     let mut add = |line: &str| {
         let mut name = line.trim_start_matches("show ").replace([' ', '/'], "-");
@@ -116,7 +122,8 @@ fn shows<W: World>(tree: &Tree<W>, path: &str, interfaces: &[String]) -> VecDequ
         all.push_back((format!("show/{name}.json"), line.to_string(), true));
     };
     // A shorter command may take the last word for a name.
-    let is_it = |line: &str| tree.parse(line).is_ok_and(|p| p.is_some_and(|p| p.command().path == path));
+    let is_it =
+        |line: &str| tree.parse(line).is_ok_and(|p| p.is_some_and(|p| p.command().path == path));
     if is_it(path) {
         let summary = format!("{path} summary");
         if is_it(&summary) {
@@ -138,16 +145,24 @@ fn kernel() -> Vec<(String, String)> {
         Err(e) => links = e.to_string(),
     }
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_else(|e| e.to_string());
-    let files = ["/proc/self/status", "/proc/self/limits", "/proc/net/dev", "/proc/meminfo", "/proc/cpuinfo"];
+    let files = [
+        "/proc/self/status",
+        "/proc/self/limits",
+        "/proc/net/dev",
+        "/proc/meminfo",
+        "/proc/cpuinfo",
+    ];
     let mut all = vec![("kernel/links.txt".to_string(), links)];
-    all.extend(files.map(|path| (format!("kernel/{}.txt", path[6..].replace('/', "-")), read(path))));
+    all.extend(
+        files.map(|path| (format!("kernel/{}.txt", path[6..].replace('/', "-")), read(path))),
+    );
     all
 }
 
 fn about() -> String {
     let uname = rustix::system::uname();
-    let text =
-        [uname.sysname(), uname.release(), uname.version(), uname.machine()].map(|s| s.to_string_lossy());
+    let text = [uname.sysname(), uname.release(), uname.version(), uname.machine()]
+        .map(|s| s.to_string_lossy());
     format!("{}\n{}\n{}\n", build::line(), Date::now().long(), text.join(" "))
 }
 
@@ -167,9 +182,11 @@ pub fn without(secrets: &[String], mut text: String) -> String {
 }
 
 impl<W: World> Gather<W> {
-    /// Reads a slice of the configuration, for its secrets and its text; returns false when all is read.
+    /// Reads a slice of the configuration, for its secrets and its text; returns false when all is
+    /// read.
     fn read_config(&mut self, tree: &Tree<W>, world: &W) -> bool {
-        let (lines, body) = self.config.get_or_insert_with(|| (world.config_lines(), Body::default()));
+        let (lines, body) =
+            self.config.get_or_insert_with(|| (world.config_lines(), Body::default()));
         let mut some = Vec::new();
         let more = cli::slice(|| world.config_step(lines, &mut some));
         for line in &some {
@@ -215,7 +232,11 @@ impl<W: World> Gather<W> {
             ("running-config.cli", running),
             ("saved-config.cli", saved),
         ];
-        self.ready = files.map(|(name, text)| (name.to_string(), text)).into_iter().chain(kernel()).collect();
+        self.ready = files
+            .map(|(name, text)| (name.to_string(), text))
+            .into_iter()
+            .chain(kernel())
+            .collect();
         let paths = tree.commands().into_iter().map(|command| command.path);
         self.paths = paths.filter(|path| path.starts_with("show ") && *path != OWN).collect();
         self.interfaces = world.candidates("interface", "");
@@ -235,7 +256,8 @@ impl<W: World> Gather<W> {
         Ok(())
     }
 
-    /// Writes the answer to the last step's line as a file. Returns the next step, `None` at the end.
+    /// Writes the answer to the last step's line as a file. Returns the next step, `None` at the
+    /// end.
     fn go_on(
         &mut self,
         tree: &Tree<W>,

@@ -38,7 +38,8 @@ pub fn output(args: &[&str]) -> Output {
     ferrovia().args(args).output().expect("the program can be run")
 }
 
-/// A daemon in the foreground, with a runtime directory of its own; killed at the end if it still runs.
+/// A daemon in the foreground, with a runtime directory of its own; killed at the end if it still
+/// runs.
 pub struct Daemon {
     pub dir: PathBuf,
     pub child: Child,

@@ -62,7 +62,8 @@ fn copies_have_them_and_fresh_buffers_have_not() {
     let (pool, mut cache) = pool();
     pool.reserve_field::<Bytes<8>>("a").expect("room");
     pool.reserve_field::<Bytes<3>>("b").expect("room");
-    let (a, b) = (pool.field::<Bytes<8>>().expect("reserved"), pool.field::<Bytes<3>>().expect("reserved"));
+    let (a, b) =
+        (pool.field::<Bytes<8>>().expect("reserved"), pool.field::<Bytes<3>>().expect("reserved"));
     for len in [40, 5000] {
         let mut packet = cache.alloc().expect("one");
         assert!(packet.append_bytes(&vec![7; len], &mut cache));
@@ -79,7 +80,9 @@ fn copies_have_them_and_fresh_buffers_have_not() {
         cache.free(second);
     }
     let fresh: Vec<_> = std::iter::from_fn(|| cache.alloc()).collect();
-    assert!(fresh.iter().all(|packet| packet.find_field(a).is_none() && packet.find_field(b).is_none()));
+    assert!(
+        fresh.iter().all(|packet| packet.find_field(a).is_none() && packet.find_field(b).is_none())
+    );
     end(pool, cache, fresh);
     assert_eq!(pool.release(), Ok(()));
 }
@@ -105,7 +108,8 @@ fn types_share_fields_and_what_is_too_much_names_the_holders() {
     pool.reserve_field::<Bytes<40>>("acl").expect("it is there");
     pool.reserve_field::<Bytes<6>>("qos").expect("room");
     let error = pool.reserve_field::<Bytes<20>>("l2").expect_err("too much");
-    for words in ["64 bytes", "16 left for the 20 of", "40 by nat for", "8 by qos for", "Bytes<20>"] {
+    for words in ["64 bytes", "16 left for the 20 of", "40 by nat for", "8 by qos for", "Bytes<20>"]
+    {
         assert!(error.contains(words), "{error}");
     }
     assert!(!error.ends_with(','), "{error}");

@@ -18,7 +18,9 @@ impl Session {
             (Mode::Frames, Said::Answer(text)) => self.replies(&text, Reply::Out),
             (Mode::Frames, Said::Chunk(text)) => self.replies(&text, Reply::More),
             (Mode::Person, Said::Answer(text)) => self.pager.show(&text, &mut self.out),
-            (Mode::Person, Said::Chunk(text)) => self.out.extend(text.replace('\n', "\r\n").as_bytes()),
+            (Mode::Person, Said::Chunk(text)) => {
+                self.out.extend(text.replace('\n', "\r\n").as_bytes())
+            }
             (_, Said::Answer(text) | Said::Chunk(text)) => self.out.extend(text.as_bytes()),
         }
     }
@@ -95,8 +97,11 @@ impl Session {
 
     pub(super) fn prompt(&mut self) {
         let open = !self.block.is_empty();
-        let prompt =
-            if open { format!("{:>1$}", "> ", self.config.prompt.len()) } else { self.config.prompt.clone() };
+        let prompt = if open {
+            format!("{:>1$}", "> ", self.config.prompt.len())
+        } else {
+            self.config.prompt.clone()
+        };
         match self.mode {
             Mode::Person => {
                 self.editor.prompt = prompt;

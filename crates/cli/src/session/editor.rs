@@ -26,7 +26,8 @@ pub(crate) struct Editor {
     history: Vec<String>,
     /// Lines of history kept.
     pub limit: usize,
-    /// Position of ↑ and ↓ in the history; `history.len()` is the new line, kept in `aside` meanwhile.
+    /// Position of ↑ and ↓ in the history; `history.len()` is the new line, kept in `aside`
+    /// meanwhile.
     browsing: usize,
     aside: String,
     pub columns: usize,
@@ -161,7 +162,8 @@ impl Editor {
         if here == self.history.len() {
             self.aside = std::mem::take(&mut self.line);
         }
-        self.line = self.history.get(to).cloned().unwrap_or_else(|| std::mem::take(&mut self.aside));
+        self.line =
+            self.history.get(to).cloned().unwrap_or_else(|| std::mem::take(&mut self.aside));
         self.browsing = to;
         self.cursor = self.line.len();
         self.draw(out);
@@ -190,7 +192,8 @@ impl Editor {
         self.line[..self.cursor].matches('"').count() % 2 == 1
     }
 
-    /// Draws prompt and line anew. A line that is too long for the terminal is shown in part, around the cursor.
+    /// Draws prompt and line anew. A line that is too long for the terminal is shown in part,
+    /// around the cursor.
     pub fn draw(&self, out: &mut Vec<u8>) {
         let prompt = self.prompt.chars().count();
         let room = self.columns.saturating_sub(prompt + 1).max(8);

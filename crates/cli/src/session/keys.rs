@@ -180,7 +180,10 @@ mod tests {
             [Char('a'), Up, Down, Delete, WordRight, WordLeft, Home, End]
         );
         assert_eq!(keys(b"\r\n\r\0\n\ra"), [Enter, Enter, Enter, Enter, Char('a')]);
-        assert_eq!(keys("é→\u{1f600}x".as_bytes()), [Char('é'), Char('→'), Char('\u{1f600}'), Char('x')]);
+        assert_eq!(
+            keys("é→\u{1f600}x".as_bytes()),
+            [Char('é'), Char('→'), Char('\u{1f600}'), Char('x')]
+        );
         assert_eq!(keys(b"\xe2\x86a\x80\xff"), [Char('a')]);
         assert_eq!(
             keys(b"\x1b[99999999999999999999~b"),

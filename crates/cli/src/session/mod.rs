@@ -3,13 +3,15 @@
 //!
 //! A session detects the kind of its client:
 //!
-//! - `vppctl` with a command or a script sends terminal type `vppctl`: no banner, prompt, echo or pager; every line is
-//!   answered by its output and one NUL; a client that sends a script gets further ones while it is idle
-//!   (`Session::remind`);
+//! - `vppctl` with a command or a script sends terminal type `vppctl`: no banner, prompt, echo or
+//!   pager; every line is answered by its output and one NUL; a client that sends a script gets
+//!   further ones while it is idle (`Session::remind`);
 //! - `ferroctl` sends `ferroctl` and uses [`crate::frames`];
-//! - any other terminal type, or none at all (`WONT TTYPE`), is a person: banner, prompt, editing, history, Tab, `?`, pager;
+//! - any other terminal type, or none at all (`WONT TTYPE`), is a person: banner, prompt, editing,
+//!   history, Tab, `?`, pager;
 //! - a client that sends a line without telnet (`socat`, `nc`) gets the output and nothing else;
-//! - a client that sends nothing for a while ([`Session::impatient`]), and no telnet, gets banner and prompt.
+//! - a client that sends nothing for a while ([`Session::impatient`]), and no telnet, gets banner
+//!   and prompt.
 
 mod answer;
 mod editor;
@@ -163,13 +165,15 @@ impl Session {
         }
     }
 
-    /// Handles the end of input. The lines of a plain client are still answered; sessions of all other clients end.
+    /// Handles the end of input. The lines of a plain client are still answered; sessions of all
+    /// other clients end.
     pub fn eof(&mut self) {
         self.eof = true;
         self.closed |= !matches!(self.mode, Mode::Plain { .. });
     }
 
-    /// Called if the client has sent nothing for a while (a second): if it sent no telnet either, shows banner and prompt.
+    /// Called if the client has sent nothing for a while (a second): if it sent no telnet either,
+    /// shows banner and prompt.
     pub fn impatient(&mut self) {
         if self.mode == Mode::New {
             self.mode = Mode::Plain { prompt: true };
@@ -212,7 +216,10 @@ impl Session {
 
     /// Returns true if the client is `vppctl` with a script of which nothing is left to be done.
     pub(crate) fn is_idle_script(&self) -> bool {
-        self.mode == Mode::Vppctl && !self.one_shot && self.waiting == Waiting::No && self.inbox.is_empty()
+        self.mode == Mode::Vppctl
+            && !self.one_shot
+            && self.waiting == Waiting::No
+            && self.inbox.is_empty()
     }
 
     /// Returns true if a command was answered.
@@ -220,8 +227,9 @@ impl Session {
         self.answered
     }
 
-    /// Sends a further NUL to an idle script. `vppctl` sends `quit` only when something comes from the socket after the end
-    /// of its standard input: if all answers came before, it would wait for ever. It shows no NUL.
+    /// Sends a further NUL to an idle script. `vppctl` sends `quit` only when something comes from
+    /// the socket after the end of its standard input: if all answers came before, it would
+    /// wait for ever. It shows no NUL.
     pub(crate) fn remind(&mut self) {
         if self.out.is_empty() {
             self.out.push(0);
@@ -296,7 +304,9 @@ impl Session {
             Mode::Frames => return self.frames.push(byte),
             Mode::New => self.mode = Mode::Plain { prompt: false },
             // ^C does not wait behind input that was typed ahead, which is discarded.
-            Mode::Person if byte == 3 && self.waiting == Waiting::Command && !self.pager.is_waiting() => {
+            Mode::Person
+                if byte == 3 && self.waiting == Waiting::Command && !self.pager.is_waiting() =>
+            {
                 self.cancel = true;
                 self.inbox.clear();
                 return;
@@ -327,8 +337,8 @@ impl Session {
         self.out.extend(reply.encode());
     }
 
-    /// Returns the next event for the owner. Call it until it returns `None`, after each [`Session::feed`],
-    /// [`Session::done`], [`Session::eof`].
+    /// Returns the next event for the owner. Call it until it returns `None`, after each
+    /// [`Session::feed`], [`Session::done`], [`Session::eof`].
     pub fn next_event(&mut self) -> Option<Event> {
         if std::mem::take(&mut self.cancel) && self.waiting == Waiting::Command {
             return Some(Event::Cancel);

@@ -76,7 +76,8 @@ impl Pager {
         while let Some(line) = self.waiting.last() {
             let rows = line.chars().count().div_ceil(self.columns.max(1)).max(1);
             // One row stays for the question; a line longer than the screen is shown all the same.
-            if !self.flowing && self.rows > 1 && self.shown > 0 && self.shown + rows > self.rows - 1 {
+            if !self.flowing && self.rows > 1 && self.shown > 0 && self.shown + rows > self.rows - 1
+            {
                 self.asking = true;
                 out.extend(MORE.as_bytes());
                 return;
@@ -108,7 +109,10 @@ mod tests {
     }
 
     fn seen(out: &mut Vec<u8>) -> String {
-        String::from_utf8(std::mem::take(out)).unwrap().replace(MORE, "MORE").replace("\r\x1b[K", "")
+        String::from_utf8(std::mem::take(out))
+            .unwrap()
+            .replace(MORE, "MORE")
+            .replace("\r\x1b[K", "")
     }
 
     #[test]

@@ -14,7 +14,8 @@ const TTYPE: u8 = 24;
 const NAWS: u8 = 31;
 const LINEMODE: u8 = 34;
 
-/// First bytes from the server, in one piece: `vppctl` reads 100 bytes at a time and can't reassemble negotiations.
+/// First bytes from the server, in one piece: `vppctl` reads 100 bytes at a time and can't
+/// reassemble negotiations.
 pub(crate) const GREETING: [u8; 36] = [
     IAC, WONT, LINEMODE, IAC, DONT, LINEMODE, //
     IAC, WILL, SGA, IAC, DO, SGA, //
@@ -95,7 +96,9 @@ impl Telnet {
 
     fn sub_done(&mut self) -> Heard {
         match self.sub.as_slice() {
-            [TTYPE, 0, name @ ..] => Heard::Terminal(Some(String::from_utf8_lossy(name).into_owned())),
+            [TTYPE, 0, name @ ..] => {
+                Heard::Terminal(Some(String::from_utf8_lossy(name).into_owned()))
+            }
             [NAWS, w1, w0, h1, h0] => {
                 Heard::Window(u16::from_be_bytes([*w1, *w0]), u16::from_be_bytes([*h1, *h0]))
             }
@@ -125,7 +128,9 @@ mod tests {
     fn takes_negotiations_out() {
         let mut stream = vec![b'a', IAC, DO, SGA, b'b', IAC, IAC, IAC, WILL, NAWS];
         stream.extend(terminal_type("vppctl"));
-        stream.extend([IAC, SB, NAWS, 0, 80, IAC, IAC, 24, IAC, SE, b'c', IAC, 241, IAC, WONT, TTYPE, b'd']);
+        stream.extend([
+            IAC, SB, NAWS, 0, 80, IAC, IAC, 24, IAC, SE, b'c', IAC, 241, IAC, WONT, TTYPE, b'd',
+        ]);
         assert_eq!(
             hear(&stream),
             [
@@ -151,7 +156,8 @@ mod tests {
 
     #[test]
     fn the_greeting_is_vpps() {
-        let text = "fffc22 fffe22 fffb03 fffd03 fffb01 fffe01 fffd18 fffa1801fff0 fffd1f fffa1f01fff0";
+        let text =
+            "fffc22 fffe22 fffb03 fffd03 fffb01 fffe01 fffd18 fffa1801fff0 fffd1f fffa1f01fff0";
         let bytes: String = GREETING.iter().map(|b| format!("{b:02x}")).collect();
         assert_eq!(bytes, text.replace(' ', ""));
     }

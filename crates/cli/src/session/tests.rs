@@ -19,7 +19,12 @@ struct Server {
 impl Server {
     fn new(kind: SessionKind) -> Self {
         let config = Config { banner: "Hello\n".into(), prompt: "# ".into(), ..Config::default() };
-        Self { console: Console::new(kind, &config), tree: tree(), world: Toy::new(), now: Duration::ZERO }
+        Self {
+            console: Console::new(kind, &config),
+            tree: tree(),
+            world: Toy::new(),
+            now: Duration::ZERO,
+        }
     }
 
     /// A socket whose greeting was read.
@@ -131,7 +136,10 @@ fn a_person_types() {
     assert_eq!(s.ask("\t"), "\r# show \x1b[K");
     assert_eq!(s.ask("ver\r"), "ver\r# show ver\x1b[K\r\ntoy 1\r\n\r# \x1b[K");
     assert_eq!(s.ask("\x1b[A"), "\r# show ver\x1b[K");
-    assert_eq!(s.ask("\x15show i\t"), "\r# \x1b[Kshow i\r\ninterface  ip         ip6\r\n\r# show i\x1b[K");
+    assert_eq!(
+        s.ask("\x15show i\t"),
+        "\r# \x1b[Kshow i\r\ninterface  ip         ip6\r\n\r# show i\x1b[K"
+    );
     assert_eq!(
         s.ask("?"),
         "?\r\n  interface  Interfaces\r\n  ip         fib\r\n  ip6        fib\r\n\r# show i\x1b[K"
@@ -158,7 +166,10 @@ fn a_person_pages_and_interrupts() {
     let mut s = person();
     s.ask([255, 250, 31, 0, 40, 0, 4, 255, 240]);
     let out = s.ask("show int\r");
-    assert!(out.ends_with("host-eth0    1\r\n-- more -- (space: page, enter: line, q: stop)"), "{out:?}");
+    assert!(
+        out.ends_with("host-eth0    1\r\n-- more -- (space: page, enter: line, q: stop)"),
+        "{out:?}"
+    );
     assert_eq!(s.ask(" "), "\r\x1b[Khost-eth1    2\r\n\r# \x1b[K");
     let out = s.ask("show int\rq");
     assert!(out.ends_with("q: stop)\r\x1b[K\r# \x1b[K"), "{out:?}");
@@ -287,7 +298,9 @@ fn ferroctl_gets_frames() {
     s.poll();
     let replies = frames(&mut s, &[Request::Cancel]);
     assert_eq!(replies[replies.len() - 2..], [out("cancelled\n"), Reply::End(0)]);
-    let Some(Reply::Error(e)) = frames(&mut s, &[run("foo", true)]).into_iter().next() else { panic!() };
+    let Some(Reply::Error(e)) = frames(&mut s, &[run("foo", true)]).into_iter().next() else {
+        panic!()
+    };
     assert!(e.contains("\"message\": \"unknown input `foo'\""), "{e}");
     assert_eq!(s.ask("nonsense\n"), "error 26\nmalformed frame: no lengthend -1 0\n");
     assert!(s.console.is_closed());
@@ -296,8 +309,11 @@ fn ferroctl_gets_frames() {
 #[test]
 fn floods_are_held_back() {
     let mut s = Server::greeted();
-    s.console
-        .input(&"echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n".repeat(100_000).into_bytes());
+    s.console.input(
+        &"echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n"
+            .repeat(100_000)
+            .into_bytes(),
+    );
     assert!(!s.console.wants_input());
     let mut total = 0;
     for _ in 0..100_000 {

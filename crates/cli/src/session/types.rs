@@ -39,8 +39,8 @@ impl Default for Config {
     }
 }
 
-/// A request of the session to its owner. Until it is answered, no other comes, except [`Event::Cancel`] and
-/// [`Event::Enough`].
+/// A request of the session to its owner. Until it is answered, no other comes, except
+/// [`Event::Cancel`] and [`Event::Enough`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// Run this command; answer by [`Session::say`] and [`Session::done`].

@@ -53,10 +53,9 @@ fn helps() {
         "{}",
         help("show ip fib ")
     );
-    assert!(
-        help("show ip fib ")
-            .ends_with("  <cr>      run it\n  <prefix>  a prefix such as 192.0.2.0/24 or 2001:db8::/32\n")
-    );
+    assert!(help("show ip fib ").ends_with(
+        "  <cr>      run it\n  <prefix>  a prefix such as 192.0.2.0/24 or 2001:db8::/32\n"
+    ));
     assert_eq!(help("nothing "), "  nothing fits here\n");
     assert_eq!(help("sh"), "  show  errors, interface, ip, ip6, version\n");
 }

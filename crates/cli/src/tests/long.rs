@@ -2,7 +2,9 @@
 //! Long answers: slices, both forms, ends.
 
 use crate::list::{SLICE, TIME};
-use crate::{Command, Error, Output, Result, Runner, Said, Sequence, Step, Table, Tree, Writer, pieces};
+use crate::{
+    Command, Error, Output, Result, Runner, Said, Sequence, Step, Table, Tree, Writer, pieces,
+};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -46,7 +48,9 @@ struct Samples(u32, String);
 
 impl Sequence<World> for Samples {
     fn next(&mut self, _: &Tree<World>, _: &World, last: Option<Result<Vec<Said>>>) -> Step {
-        self.1.extend(last.into_iter().flatten().flatten().map(|(Said::Answer(t) | Said::Chunk(t))| t));
+        self.1.extend(
+            last.into_iter().flatten().flatten().map(|(Said::Answer(t) | Said::Chunk(t))| t),
+        );
         self.0 += 1;
         match self.0 {
             1 => Step::Sample("show numbers".into(), false, 3),
@@ -149,7 +153,9 @@ static CLI: &[Command<World>] = &[
                         out.text(|t| t.push_str("found\n"));
                         out.value(|| n);
                     }
-                    None if !found => return Err(Error::not_found(format!("there is no {wanted}"))),
+                    None if !found => {
+                        return Err(Error::not_found(format!("there is no {wanted}")));
+                    }
                     _ => {}
                 }
                 Ok(())
@@ -181,7 +187,11 @@ static CLI: &[Command<World>] = &[
                 n = first.map_or(n, |first| first + 1);
                 if let Some(found) = first {
                     out.text(|text| writeln!(text, "{found}"));
-                    if is_record { out.field(&found.to_string(), found) } else { out.value(|| found) }
+                    if is_record {
+                        out.field(&found.to_string(), found)
+                    } else {
+                        out.value(|| found)
+                    }
                 }
                 Ok(first.is_some())
             };
@@ -207,8 +217,13 @@ fn tree() -> Tree<World> {
 }
 
 /// Runs a line: the pieces of its answer, and how it ends. `turn` is called before each turn.
-fn run(world: &World, line: &str, mut turn: impl FnMut(usize, &mut Runner)) -> (Vec<String>, Result<()>) {
-    let (tree, mut runner, mut said, mut pieces) = (tree(), Runner::default(), Vec::new(), Vec::new());
+fn run(
+    world: &World,
+    line: &str,
+    mut turn: impl FnMut(usize, &mut Runner),
+) -> (Vec<String>, Result<()>) {
+    let (tree, mut runner, mut said, mut pieces) =
+        (tree(), Runner::default(), Vec::new(), Vec::new());
     runner.line(&tree, world, line, false, &mut said);
     for n in 0.. {
         turn(n, &mut runner);
@@ -265,8 +280,12 @@ fn what_is_there_all_the_time_is_shown_once_whatever_comes_and_goes() {
     let shown: Vec<&str> = text.lines().collect();
     let unique: BTreeSet<&&str> = shown.iter().collect();
     assert_eq!(unique.len(), shown.len());
-    let steady =
-        w.numbers.borrow().iter().filter(|n| **n < 3000).all(|n| unique.contains(&&*format!("number {n}")));
+    let steady = w
+        .numbers
+        .borrow()
+        .iter()
+        .filter(|n| **n < 3000)
+        .all(|n| unique.contains(&&*format!("number {n}")));
     assert!(steady);
 }
 
@@ -276,8 +295,12 @@ fn tables_grow_wider_as_they_go_and_have_a_head_in_any_case() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!((lines.len(), lines[0], lines[1]), (701, "  N  Word", "  0"));
     assert_eq!((lines[300], lines[301], lines[700]), ("299", "300  x", "699  xx"));
-    let json: Value = serde_json::from_str(&whole(&World::new(700), "show table -j")).expect("JSON");
-    assert_eq!((json.as_array().map(Vec::len), &json[699]), (Some(700), &json!({ "n": 699, "word": "xx" })));
+    let json: Value =
+        serde_json::from_str(&whole(&World::new(700), "show table -j")).expect("JSON");
+    assert_eq!(
+        (json.as_array().map(Vec::len), &json[699]),
+        (Some(700), &json!({ "n": 699, "word": "xx" }))
+    );
     assert_eq!(whole(&World::new(0), "show table"), "N  Word\n");
     assert_eq!(whole(&World::new(0), "show table -j"), "[]\n");
 }
@@ -286,9 +309,13 @@ fn tables_grow_wider_as_they_go_and_have_a_head_in_any_case() {
 fn records_have_members_and_lists() {
     let w = World::new(0);
     let text = whole(&w, "show record");
-    assert!(text.starts_with("all numbers\n  N\n  0\n") && text.ends_with("599\nthat is all\n"), "{text}");
+    assert!(
+        text.starts_with("all numbers\n  N\n  0\n") && text.ends_with("599\nthat is all\n"),
+        "{text}"
+    );
     let numbers: Vec<Value> = (0..600).map(|n| json!({ "n": n })).collect();
-    let expected = json!({ "on": true, "numbers": numbers, "more": { "a \"key\"\n": "é" }, "no": [] });
+    let expected =
+        json!({ "on": true, "numbers": numbers, "more": { "a \"key\"\n": "é" }, "no": [] });
     assert!(whole(&w, "show record -j") == format!("{expected:#}\n"));
 }
 
@@ -345,7 +372,8 @@ fn samples_say_that_there_may_be_more() {
     let first = "number 0\nnumber 1\nnumber 2\n… the first 3: `show numbers' shows all\n[\n";
     assert!(text.starts_with(first), "{text}");
     let json = &text[first.len() - 2..];
-    let value: Value = serde_json::from_str(json).expect("JSON, and nothing of the third line, which failed");
+    let value: Value =
+        serde_json::from_str(json).expect("JSON, and nothing of the third line, which failed");
     assert_eq!(value.as_array().map(Vec::len), Some(3));
     assert_eq!(w.values.get(), 3);
 }
@@ -409,5 +437,8 @@ fn a_long_string_is_written_in_pieces() {
     assert_eq!(json, json!({ "all": text, "more": 1 }));
     let (_, json) = run("show text -j", true);
     let json: Value = serde_json::from_str(&json).unwrap_or_else(|e| panic!("{e}: {json}"));
-    assert!(json["all"].as_str().is_some_and(|all| !all.is_empty() && text.starts_with(all)), "{json}");
+    assert!(
+        json["all"].as_str().is_some_and(|all| !all.is_empty() && text.starts_with(all)),
+        "{json}"
+    );
 }

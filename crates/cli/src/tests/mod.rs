@@ -48,8 +48,11 @@ fn show_interface(w: &Toy, m: &Matches<'_>) -> Result<Output, Error> {
             .retval(retval::INVALID_SW_IF_INDEX));
     }
     let mut t = Table::new().left("Name").right("Idx");
-    for (i, name) in
-        w.interfaces.iter().enumerate().filter(|(_, n)| only.is_empty() || only.iter().any(|o| o == *n))
+    for (i, name) in w
+        .interfaces
+        .iter()
+        .enumerate()
+        .filter(|(_, n)| only.is_empty() || only.iter().any(|o| o == *n))
     {
         t.row([(*name).into(), i.into()]);
     }
@@ -65,7 +68,10 @@ struct Count {
 impl Task for Count {
     fn poll(&mut self, _now: Duration) -> TaskState {
         if self.cancelled {
-            return TaskState::Done(Output::both("cancelled", serde_json::json!({"left": self.left})));
+            return TaskState::Done(Output::both(
+                "cancelled",
+                serde_json::json!({"left": self.left}),
+            ));
         }
         match self.left {
             0 => TaskState::Done(Output::both("lift-off", serde_json::json!({"left": 0}))),
@@ -102,17 +108,38 @@ pub(crate) static TOY: &[Command<Toy>] = &[
         help: "What runs here",
         run: |_, m| Ok(if m.flag("verbose") { "toy 1\nbuilt by hand" } else { "toy 1" }.into()),
     },
-    command("set interface state", "<interface:interface> {up|down}", "Bring an interface up or down"),
-    command("set interface mtu", "[packet|ip4|ip6] <mtu:64-9216> <interface:interface>", "Set an MTU"),
-    command("set interface ip address", "[del] <interface:interface> {<prefix:prefix> | all}", "Addresses"),
+    command(
+        "set interface state",
+        "<interface:interface> {up|down}",
+        "Bring an interface up or down",
+    ),
+    command(
+        "set interface mtu",
+        "[packet|ip4|ip6] <mtu:64-9216> <interface:interface>",
+        "Set an MTU",
+    ),
+    command(
+        "set interface ip address",
+        "[del] <interface:interface> {<prefix:prefix> | all}",
+        "Addresses",
+    ),
     command(
         "ip route",
         "{add|del} <prefix:prefix> [table <table:u32>] [count <count:u32>] \
          {via <nexthop:ip> [<interface:interface>] [weight <weight:u32>] [preference <preference:u8>] | drop}...",
         "Routes",
     ),
-    command("packet-generator new", "{<spec:block> | pcap <file:word> [limit <limit:u64>]...}", "New stream"),
-    Command { path: "echo", usage: "[<text:rest>]", help: "Say it", run: |_, m| Ok(m.str("text").into()) },
+    command(
+        "packet-generator new",
+        "{<spec:block> | pcap <file:word> [limit <limit:u64>]...}",
+        "New stream",
+    ),
+    Command {
+        path: "echo",
+        usage: "[<text:rest>]",
+        help: "Say it",
+        run: |_, m| Ok(m.str("text").into()),
+    },
     Command {
         path: "count",
         usage: "<from:u32>",
@@ -160,7 +187,8 @@ pub(crate) fn tree() -> Tree<Toy> {
 #[test]
 fn a_task_is_polled_as_soon_as_it_is_there() {
     let (tree, world) = (tree(), Toy::new());
-    let (mut runner, mut said, now) = (crate::Runner::default(), Vec::new(), Duration::from_secs(7));
+    let (mut runner, mut said, now) =
+        (crate::Runner::default(), Vec::new(), Duration::from_secs(7));
     runner.line(&tree, &world, "count 1", false, &mut said);
     assert_eq!(runner.wake_at(now), Some(now));
     assert!(runner.poll(&tree, &world, now, &mut said).is_none());

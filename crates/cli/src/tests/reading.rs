@@ -67,7 +67,8 @@ fn abbreviations_and_exact_words() {
 fn unknown_commands() {
     let e = refused("frobnicate the thing", "unknown input `frobnicate'");
     assert_eq!((e.kind(), e.code(), e.span()), (ErrorKind::Usage, -1, Some(0..10)));
-    let e = refused("show intreface", "show: unknown input `intreface' (did you mean `interface'?)");
+    let e =
+        refused("show intreface", "show: unknown input `intreface' (did you mean `interface'?)");
     assert_eq!(e.span(), Some(5..14));
     refused("show", "`show' is not complete: expected errors, interface, ip, ip6 or version");
     refused("set interface ip", "`set interface ip' is not complete: expected address");
@@ -75,8 +76,10 @@ fn unknown_commands() {
 
 #[test]
 fn optional_parts_come_in_any_order() {
-    for line in ["show ip fib summary table 7 10.0.0.0/8", "show ip fib 10.0.0.0/8 table 7 summary"] {
-        let mut words: Vec<_> = told(line).trim_matches(['[', ']']).split(", ").map(str::to_string).collect();
+    for line in ["show ip fib summary table 7 10.0.0.0/8", "show ip fib 10.0.0.0/8 table 7 summary"]
+    {
+        let mut words: Vec<_> =
+            told(line).trim_matches(['[', ']']).split(", ").map(str::to_string).collect();
         words.sort();
         assert_eq!(words, ["\"<prefix>=10.0.0.0/8\"", "\"<table>=7\"", "\"summary\"", "\"table\""]);
     }
@@ -96,8 +99,10 @@ fn groups_are_turns() {
     assert!(m.flag("add") && !m.flag("del") && m.flag("drop"));
     assert_eq!(m.get::<u32>("table"), Some(3));
     assert_eq!(m.get::<wire::Ip4Prefix>("prefix").unwrap().to_string(), "10.0.0.0/8");
-    let paths: Vec<_> =
-        m.groups("via").map(|g| (g.str("nexthop"), g.str("interface"), g.get::<u32>("weight"))).collect();
+    let paths: Vec<_> = m
+        .groups("via")
+        .map(|g| (g.str("nexthop"), g.str("interface"), g.get::<u32>("weight")))
+        .collect();
     assert_eq!(paths, [("10.1.1.1", "host-eth0", Some(2)), ("2001:db8::1", "", None)]);
     assert_eq!(m.groups("drop").count(), 1);
     assert_eq!(m.turns().count(), 3);
@@ -113,7 +118,10 @@ fn literals_win_over_words() {
         told("set interface ip address del host-eth0 all"),
         r#"["del", "<interface>=host-eth0", "all"]"#
     );
-    assert_eq!(told("ip route add 10.0.0.0/8 via 10.1.1.1 weight 2").matches("<interface>").count(), 0);
+    assert_eq!(
+        told("ip route add 10.0.0.0/8 via 10.1.1.1 weight 2").matches("<interface>").count(),
+        0
+    );
     assert_eq!(told("ip route add 10.0.0.0/8 via 10.1.1.1 drop").matches("<interface>").count(), 0);
 }
 
@@ -135,7 +143,10 @@ fn errors_say_what_and_where() {
         "column 31: `upp' is not expected here: expected `up' or `down' (did you mean `up'?)",
     );
     refused("set interface mtu 20 host-eth0", "column 19: <mtu>: `20' is not between 64 and 9216");
-    refused("show errors now", "column 13: `now' is not expected here: expected the end of the line");
+    refused(
+        "show errors now",
+        "column 13: `now' is not expected here: expected the end of the line",
+    );
     refused("packet-generator new { a", "column 22: this `{' is not closed");
     refused("exec \"a b", "column 6: this quote is not closed");
     refused("ip route add 10.0.0.0/8 table x drop", "column 31: <table>: `x' is not a number");
@@ -183,7 +194,10 @@ fn blocks_quotes_rests() {
     let p = tree.parse(line).unwrap().unwrap();
     assert_eq!(p.matches().str("file"), "/tmp/a b");
     assert_eq!(p.matches().all::<u64>("limit").unwrap(), [1, 16]);
-    assert_eq!(tree.execute(&Toy::new(), "echo  a  'b {c ").unwrap().output.to_text(), "a  'b {c\n");
+    assert_eq!(
+        tree.execute(&Toy::new(), "echo  a  'b {c ").unwrap().output.to_text(),
+        "a  'b {c\n"
+    );
     for blank in ["", "  ", "# x", "#", "comment { anything }", "comment foo"] {
         assert!(tree.parse(blank).unwrap().is_none(), "{blank}");
     }
@@ -196,7 +210,8 @@ fn trees_refuse_bad_commands_all_at_once() {
     let e = Tree::new(BAD).err().unwrap().to_string();
     assert_eq!(e.lines().count(), 3, "{e}");
     assert!(
-        e.contains("command `a': usage `['") && e.contains("command `b': this path is already taken"),
+        e.contains("command `a': usage `['")
+            && e.contains("command `b': this path is already taken"),
         "{e}"
     );
     assert_eq!(tree().live_kinds(), ["interface"]);
@@ -205,8 +220,11 @@ fn trees_refuse_bad_commands_all_at_once() {
 
 #[test]
 fn hopeless_grammars_end() {
-    static HARD: &[Command<Toy>] =
-        &[command("x", "[<a>] [<b>] [<c>] [<d>] [<e>] [<f>] [<g>] [<h>] [<i>] [<j>] [<k>] [<l>] end", "")];
+    static HARD: &[Command<Toy>] = &[command(
+        "x",
+        "[<a>] [<b>] [<c>] [<d>] [<e>] [<f>] [<g>] [<h>] [<i>] [<j>] [<k>] [<l>] end",
+        "",
+    )];
     let tree = Tree::new(HARD).unwrap();
     tree.check("x 1 2 3 4 5 6 7 8 9 10 11 12 end").unwrap();
     let e = tree.check("x 1 2 3 4 5 6 7 8 9 10 11 12 13").unwrap_err();
@@ -226,7 +244,9 @@ fn parts_in_parentheses_come_in_any_order() {
     static CLI: &[Command<Toy>] =
         &[command("check", "([ip4|ip6] {on|off} <if:interface> [table <t:u32>])", "")];
     let tree = Tree::new(CLI).unwrap();
-    for line in ["check ip6 on eth0 table 7", "check eth0 table 7 on ip6", "check table 7 ip6 eth0 on"] {
+    for line in
+        ["check ip6 on eth0 table 7", "check eth0 table 7 on ip6", "check table 7 ip6 eth0 on"]
+    {
         let parsed = tree.parse(line).unwrap().unwrap();
         let m = parsed.matches();
         assert_eq!(

@@ -13,7 +13,11 @@ fn frames_come_in_whole_with_what_is_known_of_them() {
         item(&[1; 60]),
         item(&long[..2048]),
         Item { offload: Offload { csum: partial, gso: Some(gso) }, ..item(&super_packet) },
-        Item { offload: Offload { csum: partial, gso: None }, tag: Some([0x88a8, 0x6007]), ..item(&packet) },
+        Item {
+            offload: Offload { csum: partial, gso: None },
+            tag: Some([0x88a8, 0x6007]),
+            ..item(&packet)
+        },
         Item { offload: Offload { csum: Csum::Valid, gso: None }, ..item(&[2; 61]) },
     ];
     f.rxq.set_up(&bench.world, true).expect("up");
@@ -39,7 +43,10 @@ fn frames_come_in_whole_with_what_is_known_of_them() {
     assert_eq!(got[2].left.gso.map(|g| (g.kind, g.size)), Some((GsoKind::TcpV4, 1400)));
     assert!(got[2].flags.has(Flags::CSUM_PARTIAL.with(Flags::GSO)) && got[2].chained);
     let tagged = [&packet[..12], &[0x88, 0xa8, 0x60, 7], &packet[12..]].concat();
-    assert_eq!((&got[3].bytes, got[3].left.csum), (&tagged, Csum::Partial { start: 38, offset: 16 }));
+    assert_eq!(
+        (&got[3].bytes, got[3].left.csum),
+        (&tagged, Csum::Partial { start: 38, offset: 16 })
+    );
     assert!(got[3].flags.has(Flags::VLAN) && got[4].flags.has(Flags::L4_CSUM_OK));
     assert!(!got[4].flags.any(Flags::VLAN.with(Flags::CSUM_PARTIAL)));
     let counters = bench.world.get::<IfCounters>();
@@ -138,11 +145,15 @@ fn queues_move_between_threads_that_run() {
     let f = fake(&world, false, Takes::ALL).expect("created");
     let threads = Threads::start(runtimes, &ThreadPlan::default()).expect("threads");
     f.rxq.set_up(&world, true).expect("up");
-    assert_eq!(f.rxq.list(), [net::RxQueue { queue: 0, thread: ThreadIndex(1), mode: InputMode::Adaptive }]);
+    assert_eq!(
+        f.rxq.list(),
+        [net::RxQueue { queue: 0, thread: ThreadIndex(1), mode: InputMode::Adaptive }]
+    );
     world.ask(|_| ()).wait();
     let mut used = [0; 3];
     for turn in 0..60u16 {
-        let mode = [InputMode::Adaptive, InputMode::Interrupt, InputMode::Polling][usize::from(turn / 3 % 3)];
+        let mode = [InputMode::Adaptive, InputMode::Interrupt, InputMode::Polling]
+            [usize::from(turn / 3 % 3)];
         let place = net::RxQueue { queue: 0, thread: ThreadIndex(turn % 3), mode };
         f.rxq.place(&world, place).expect("placed");
         if turn % 2 == 0 {
@@ -165,12 +176,18 @@ fn queues_move_between_threads_that_run() {
     assert!(used.iter().all(|n| *n > 0), "{used:?}");
     assert!(
         f.rxq
-            .place(&world, net::RxQueue { queue: 1, thread: ThreadIndex(0), mode: InputMode::Polling })
+            .place(
+                &world,
+                net::RxQueue { queue: 1, thread: ThreadIndex(0), mode: InputMode::Polling }
+            )
             .is_err()
     );
     assert!(
         f.rxq
-            .place(&world, net::RxQueue { queue: 0, thread: ThreadIndex(3), mode: InputMode::Polling })
+            .place(
+                &world,
+                net::RxQueue { queue: 0, thread: ThreadIndex(3), mode: InputMode::Polling }
+            )
             .is_err()
     );
     f.rxq.close(&world);
@@ -181,7 +198,8 @@ fn queues_move_between_threads_that_run() {
     assert_eq!(f.rx.closed.load(Ordering::Relaxed), 0, "control closes it");
     world.processes.run(&world);
     assert_eq!(f.rx.closed.load(Ordering::Relaxed), 1);
-    let modes = world.ask(|rt| rt.input_modes().all(|(_, mode)| mode == InputMode::Disabled)).wait();
+    let modes =
+        world.ask(|rt| rt.input_modes().all(|(_, mode)| mode == InputMode::Disabled)).wait();
     assert_eq!(modes, [Some(true); 3], "nobody polls");
     drop(threads.stop(&world));
     drop((threads, f, world));

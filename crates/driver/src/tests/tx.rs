@@ -63,7 +63,9 @@ fn devices_get_packets_with_the_work_that_they_take() {
         assert!(bench.node("f0-tx", &packets, prepare).is_empty());
         let sent = f.tx.take();
         assert_eq!(sent.len(), sizes.iter().map(|s| s.div_ceil(1000)).sum::<usize>());
-        assert!(sent.iter().all(|i| i.offload == Offload::NONE && i.bytes.len() <= 1054 && is_valid(i)));
+        assert!(
+            sent.iter().all(|i| i.offload == Offload::NONE && i.bytes.len() <= 1054 && is_valid(i))
+        );
         let payload = |bytes: &[u8]| bytes[54..].to_vec();
         let all: Vec<u8> = sent.iter().flat_map(|i| payload(&i.bytes)).collect();
         assert_eq!(all, packets.iter().flat_map(|p| payload(p)).collect::<Vec<_>>());
@@ -98,7 +100,8 @@ fn what_is_not_sent_is_dropped_by_name() {
         let reasons: Vec<_> = out.iter().map(|o| (o.node.as_str(), o.reason)).collect();
         assert_eq!(reasons, names.map(|name| ("error-drop", Some(name))));
         assert_eq!(f.tx.take().len(), 16);
-        // A super-packet of which a segment is lost, in the middle of others that take more than one batch.
+        // A super-packet of which a segment is lost, in the middle of others that take more than
+        // one batch.
         let mut packets = vec![tcp(62_000); 8];
         packets[4][0] = 0xf0;
         let out = bench.node("f0-tx", &packets, super_packet);
@@ -156,7 +159,8 @@ fn from(sender: u8, len: usize) -> Vec<u8> {
 /// Packets that a host without offloads would have sent.
 fn segments(packet: &[u8], size: u16) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
-    wire::gso::segment(packet, 14, size, |head, payload| all.push([head, payload].concat())).expect("cut");
+    wire::gso::segment(packet, 14, size, |head, payload| all.push([head, payload].concat()))
+        .expect("cut");
     all
 }
 
@@ -199,8 +203,10 @@ fn segments_of_a_turn_are_bounded_and_other_packets_go_past() {
         }
         bench.rt.turn(true);
         let mut sent: Vec<_> = f.tx.take().into_iter().map(|i| i.bytes).collect();
-        let at =
-            sent.iter().position(|bytes| *bytes == other).expect("it is sent in the turn in which it comes");
+        let at = sent
+            .iter()
+            .position(|bytes| *bytes == other)
+            .expect("it is sent in the turn in which it comes");
         sent.remove(at);
         assert!(sent.len() <= 512, "{} segments in turn {turn}", sent.len());
         flow.extend(sent);
@@ -230,7 +236,8 @@ fn one_source_of_super_packets_leaves_room_for_others() {
     assert_eq!(of(7).len(), 6 * 1300);
     assert!(of(9) == segments(&legitimate, 48), "all of it is sent");
     assert_eq!(bench.count("f0-tx", "too_much_to_cut"), 14);
-    let share = bench.world.pool.shares().into_iter().find(|s| s.name == "segmentation").expect("there");
+    let share =
+        bench.world.pool.shares().into_iter().find(|s| s.name == "segmentation").expect("there");
     assert!(share.held == 0 && share.most >= 6 * 31, "{share:?}");
 }
 

@@ -97,7 +97,9 @@ fn a_node_reads_what_was_configured_for_the_interface() {
     let mut bench = Bench::new(PAINTS);
     let world = bench.world.clone();
     let arc = world.arc("paints").expect("an arc");
-    let set = |sw_if, config| world.configure_feature::<Painter<true>>("paints", sw_if, config).expect("set");
+    let set = |sw_if, config| {
+        world.configure_feature::<Painter<true>>("paints", sw_if, config).expect("set")
+    };
     let configured = |sw_if| world.feature_config::<Painter<true>>(arc, sw_if);
     set(ONE, Some(Paint::of(7)));
     set(TWO, Some(Paint::of(8)));
@@ -105,7 +107,8 @@ fn a_node_reads_what_was_configured_for_the_interface() {
     assert_eq!([ONE, TWO].map(configured), [Some(Paint::of(7)), Some(Paint::of(8))]);
     set(ONE, Some(Paint::of(9)));
     assert_eq!((painted(&mut bench, ONE), configured(ONE)), (Paint::of(9), Some(Paint::of(9))));
-    // Without a configuration of its own it has the default one: by name, and by an operator's setting.
+    // Without a configuration of its own it has the default one: by name, and by an operator's
+    // setting.
     world.set_feature("paints", "painter", ONE, true).expect("enabled");
     assert_eq!(painted(&mut bench, ONE), Paint::default());
     set(ONE, None);
@@ -124,7 +127,9 @@ fn a_node_reads_what_was_configured_for_the_interface() {
 fn a_packet_keeps_the_configuration_that_it_started_with() {
     let mut bench = Bench::new(PAINTS);
     let world = bench.world.clone();
-    let set = |config| world.configure_feature::<Painter<true>>("paints", ONE, Some(config)).expect("set");
+    let set = |config| {
+        world.configure_feature::<Painter<true>>("paints", ONE, Some(config)).expect("set")
+    };
     set(Paint::of(1));
     bench.rt.receive();
     let (arc, mut b) = (world.arc("paints").expect("an arc"), bench.buffer(&[0; 12]));
@@ -141,7 +146,10 @@ fn a_configuration_of_another_type_is_refused() {
     let world = Bench::new(PAINTS).world.clone();
     let set = world.configure_feature::<Painter<false>>("paints", ONE, Some(Paint::of(1)));
     let error = set.expect_err("listed without it");
-    assert!(error.contains("feature unlisted") && error.contains("Paint") && error.contains("()"), "{error}");
+    assert!(
+        error.contains("feature unlisted") && error.contains("Paint") && error.contains("()"),
+        "{error}"
+    );
 }
 
 /// Packets that were painted by a value and its complement, and all others.
@@ -223,7 +231,8 @@ impl Node for Judge {
 fn it_changes_while_packets_flow() {
     let config = WorldConfig { threads: 2, buffers: 4096, ..WorldConfig::default() };
     let (world, runtimes) = World::new(&config, PAINTS).expect("an instance");
-    let set = |config| world.configure_feature::<Painter<true>>("paints", ONE, config).expect("set");
+    let set =
+        |config| world.configure_feature::<Painter<true>>("paints", ONE, config).expect("set");
     let threads = Threads::start(runtimes, &ThreadPlan::default()).expect("threads");
     let (source, seen) = (world.node("paint-source").expect("there"), world.get::<Seen>());
     world.on_threads(move |rt| rt.set_input_mode(source, InputMode::Polling));

@@ -10,7 +10,8 @@ fn every_clock_of_a_busy_turn_is_a_nodes() {
     bench.rt.receive();
     bench.rt.set_input_mode(source, InputMode::Polling);
     let clocks = bench.world.stats.simple(counters::CLOCKS);
-    let sum = |bench: &Bench| bench.world.nodes().iter().map(|n| clocks.sum(n.index.at())).sum::<u64>();
+    let sum =
+        |bench: &Bench| bench.world.nodes().iter().map(|n| clocks.sum(n.index.at())).sum::<u64>();
     let first = simd::rdtsc();
     bench.rt.turn(false);
     let (before, start) = (sum(&bench), simd::rdtsc());
@@ -53,7 +54,12 @@ fn a_node_that_few_packets_pass_has_one_loop_for_all_levels() {
     let world = bench.world.clone();
     let relay = bench.index("relay");
     assert_eq!(world.nodes()[relay.at()].level, None);
-    assert!(world.set_variant(Some(relay), Some(Level::V1)).expect_err("one loop").contains("no variants"));
+    assert!(
+        world
+            .set_variant(Some(relay), Some(Level::V1))
+            .expect_err("one loop")
+            .contains("no variants")
+    );
     world.set_variant(None, Some(Level::detect())).expect("the highest");
     bench.send("relay", &packet(1, 0), |_| {});
     assert_eq!(world.get::<Sink>().0.load(Ordering::Relaxed), 1);

@@ -63,7 +63,8 @@ static READS: Plugin = Plugin {
     nodes: &[NodeDef::of::<Watcher<true>>()],
     ..Plugin::EMPTY
 };
-static LARGE: Plugin = Plugin { name: "large", fields: &[FieldDef::of::<Large>()], ..Plugin::EMPTY };
+static LARGE: Plugin =
+    Plugin { name: "large", fields: &[FieldDef::of::<Large>()], ..Plugin::EMPTY };
 
 static BOTH: &[&Plugin] = &[&WRITES, &READS];
 static TOO_MANY: &[&Plugin] = &[&WRITES, &LARGE];

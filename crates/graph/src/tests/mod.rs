@@ -338,8 +338,8 @@ fn threads_hand_over_sleep_and_end() {
 
 #[test]
 fn a_core_that_is_not_there_is_refused() {
-    let (_, runtimes) =
-        World::new(&WorldConfig { buffers: 63, ..WorldConfig::default() }, PLUGINS).expect("an instance");
+    let (_, runtimes) = World::new(&WorldConfig { buffers: 63, ..WorldConfig::default() }, PLUGINS)
+        .expect("an instance");
     let plan = ThreadPlan { main_core: Some(999), ..ThreadPlan::default() };
     let error = Threads::start(runtimes, &plan).err().expect("no such core");
     assert!(error.contains("core 999"), "{error}");
@@ -439,10 +439,13 @@ fn a_readable_descriptor_wakes_its_process() {
     }
     let bench = Bench::new(PLUGINS);
     let (world, runs) = (&bench.world, Arc::new(AtomicU32::new(0)));
-    let event = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK).expect("an eventfd");
+    let event =
+        rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK).expect("an eventfd");
     let signal = world.processes.signal();
     world.processes.watch(&event, &signal).expect("watched");
-    world.processes.spawn(Box::new(Reader(event.try_clone().expect("a copy"), runs.clone())), &signal);
+    world
+        .processes
+        .spawn(Box::new(Reader(event.try_clone().expect("a copy"), runs.clone())), &signal);
     for n in 0..3 {
         assert_eq!(world.processes.run(world), None);
         assert_eq!(runs.load(Ordering::Relaxed), n);

@@ -67,7 +67,10 @@ fn nodes_that_go_leave_nothing_behind() {
         assert_eq!(world.stats.simple(VECTORS).sum(index.at()), 0, "{name}");
         let out = bench.node(&name, &[packet(1, 0)], |_| {});
         assert_eq!((out[0].node.as_str(), out[0].reason), ("error-drop", Some("the last of six")));
-        assert_eq!((bench.count(&name, "last"), world.stats.simple(VECTORS).sum(index.at())), (1, 1));
+        assert_eq!(
+            (bench.count(&name, "last"), world.stats.simple(VECTORS).sum(index.at())),
+            (1, 1)
+        );
         let link = format!("/err/{name}/last");
         let reader = stats::Reader::new(&world.stats).expect("a segment");
         assert_eq!(reader.get(&link).expect("readable").map(|v| v.total()), Some(1));
@@ -114,7 +117,8 @@ fn a_counter_may_be_another_nodes() {
     assert_eq!((bench.count("second", "own"), bench.count("ip6-input", "rpf_failure")), (3, 6));
     let listed = listed(&world);
     assert!(
-        listed.contains(&"/err/second/own".into()) && listed.contains(&"/err/ip6-input/rpf_failure".into())
+        listed.contains(&"/err/second/own".into())
+            && listed.contains(&"/err/ip6-input/rpf_failure".into())
     );
     world.remove_node(index);
     bench.settle();
@@ -186,7 +190,8 @@ fn one_node_too_many_is_an_error() {
     let error = error.expect("there is an end");
     assert_eq!((error.to_string(), error.code()), ("too many nodes, 266240 at most".into(), -162));
     assert_eq!(world.nodes().len(), MAX_NODES);
-    let (last, other) = (world.node("n262000").expect("there"), world.node("n4711").expect("there"));
+    let (last, other) =
+        (world.node("n262000").expect("there"), world.node("n4711").expect("there"));
     let out = bench.node("n262000", &[packet(1, 0)], |_| {});
     assert_eq!(out[0].node, "n0", "the highest codes lead to nodes");
     world.remove_node(other);

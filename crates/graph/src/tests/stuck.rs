@@ -85,7 +85,9 @@ fn a_stuck_thread_stops_neither_control_nor_the_order_of_changes() {
     for i in 0..CHANGES {
         for (thread, seen) in seen.iter().enumerate() {
             let seen = seen.clone();
-            world.on_thread(ThreadIndex(thread as u16), move |_| seen.lock().expect("no panic").push(i));
+            world.on_thread(ThreadIndex(thread as u16), move |_| {
+                seen.lock().expect("no panic").push(i)
+            });
         }
         if i % 100 == 0 {
             let index = world.add_node(&format!("late{i}"), |_, _| Switch).expect("room");
@@ -104,9 +106,11 @@ fn a_stuck_thread_stops_neither_control_nor_the_order_of_changes() {
     let tree = cli::Tree::new(CLI).expect("fits together");
     let (mut runner, mut said) = (cli::Runner::default(), Vec::new());
     runner.line(&tree, &*world, "show answer", false, &mut said);
-    within(20, "the command's answer", || match runner.poll(&tree, &*world, Duration::ZERO, &mut said) {
-        Some(answer) => answer.is_ok(),
-        None => false,
+    within(20, "the command's answer", || {
+        match runner.poll(&tree, &*world, Duration::ZERO, &mut said) {
+            Some(answer) => answer.is_ok(),
+            None => false,
+        }
     });
     within(20, "thread 1 goes on", || seen[1].lock().expect("no panic").len() == CHANGES as usize);
     assert!(seen[0].lock().expect("no panic").is_empty());

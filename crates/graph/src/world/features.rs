@@ -39,18 +39,30 @@ impl World {
         self.registry().arcs.enabled(arc, sw_if).into_iter().map(|(feature, _)| feature).collect()
     }
 
-    /// Configuration of a feature, whose node is `N`, on an interface; `None` if the feature isn't enabled there.
-    pub fn feature_config<N: Configured>(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Option<N::Config> {
+    /// Configuration of a feature, whose node is `N`, on an interface; `None` if the feature isn't
+    /// enabled there.
+    pub fn feature_config<N: Configured>(
+        &self,
+        arc: ArcIndex,
+        sw_if: SwIfIndex,
+    ) -> Option<N::Config> {
         let enabled = self.registry().arcs.enabled(arc, sw_if);
         let found = enabled.into_iter().find(|(feature, _)| *feature == name_of::<N>());
         found.map(|(_, words)| N::Config::load(words.as_bytes()))
     }
 
-    /// Enables a feature on an interface for its owner, or disables it. One that has a configuration gets the default one.
+    /// Enables a feature on an interface for its owner, or disables it. One that has a
+    /// configuration gets the default one.
     ///
     /// # Errors
     /// An arc or feature that doesn't exist, with those that do; too many different chains.
-    pub fn set_feature(&self, arc: &str, feature: &str, sw_if: SwIfIndex, on: bool) -> Result<(), String> {
+    pub fn set_feature(
+        &self,
+        arc: &str,
+        feature: &str,
+        sw_if: SwIfIndex,
+        on: bool,
+    ) -> Result<(), String> {
         self.change_features(sw_if, |registry| {
             let (index, at) = registry.arcs.place(arc, feature)?;
             let default = registry.feature_config_type(index, at).default;
@@ -59,21 +71,29 @@ impl World {
         })
     }
 
-    /// Returns true if a feature's owner has enabled it on an interface, whatever the operator's setting.
+    /// Returns true if a feature's owner has enabled it on an interface, whatever the operator's
+    /// setting.
     ///
     /// # Errors
     /// An arc or feature that doesn't exist, with those that do.
-    pub fn is_feature_set(&self, arc: &str, feature: &str, sw_if: SwIfIndex) -> Result<bool, String> {
+    pub fn is_feature_set(
+        &self,
+        arc: &str,
+        feature: &str,
+        sw_if: SwIfIndex,
+    ) -> Result<bool, String> {
         let registry = self.registry();
         let (index, at) = registry.arcs.place(arc, feature)?;
         Ok(registry.arcs.is_set(index, at, sw_if))
     }
 
-    /// Enables a feature, whose node is `N`, on an interface with this configuration, or disables it (`None`). Packets that are already on
-    /// the arc keep the configuration that they started with.
+    /// Enables a feature, whose node is `N`, on an interface with this configuration, or disables
+    /// it (`None`). Packets that are already on the arc keep the configuration that they
+    /// started with.
     ///
     /// # Errors
-    /// As [`Self::set_feature`]; a node that its plugin doesn't list with [`NodeDef::configured`](crate::NodeDef::configured).
+    /// As [`Self::set_feature`]; a node that its plugin doesn't list with
+    /// [`NodeDef::configured`](crate::NodeDef::configured).
     pub fn configure_feature<N: Configured>(
         &self,
         arc: &str,
@@ -88,12 +108,18 @@ impl World {
         })
     }
 
-    /// Enables or disables a feature on an interface for an operator, whatever its owner wants, until the owner's next
-    /// [`Self::set_feature`] or [`Self::configure_feature`].
+    /// Enables or disables a feature on an interface for an operator, whatever its owner wants,
+    /// until the owner's next [`Self::set_feature`] or [`Self::configure_feature`].
     ///
     /// # Errors
     /// As [`Self::set_feature`].
-    pub fn choose_feature(&self, arc: &str, feature: &str, sw_if: SwIfIndex, on: bool) -> Result<(), String> {
+    pub fn choose_feature(
+        &self,
+        arc: &str,
+        feature: &str,
+        sw_if: SwIfIndex,
+        on: bool,
+    ) -> Result<(), String> {
         self.change_features(sw_if, |registry| {
             let (index, at) = registry.arcs.place(arc, feature)?;
             let default = registry.feature_config_type(index, at).default;
@@ -102,7 +128,8 @@ impl World {
         })
     }
 
-    /// The operators' settings against the owners of features, sorted: interface, arc, feature, and whether it is on.
+    /// The operators' settings against the owners of features, sorted: interface, arc, feature, and
+    /// whether it is on.
     pub fn chosen_features(&self) -> Vec<(SwIfIndex, &'static str, &'static str, bool)> {
         self.registry().arcs.chosen()
     }
@@ -113,7 +140,8 @@ impl World {
     /// An arc that doesn't exist; an interface that there is no room for.
     pub fn set_arc_end(&self, arc: &str, sw_if: SwIfIndex, end: NodeIndex) -> Result<(), String> {
         self.change_features(sw_if, |registry| {
-            let index = registry.arcs.find(arc).ok_or_else(|| format!("no feature arc is named {arc}"))?;
+            let index =
+                registry.arcs.find(arc).ok_or_else(|| format!("no feature arc is named {arc}"))?;
             registry.arcs.set_end(index, sw_if, end)?;
             Ok(index)
         })

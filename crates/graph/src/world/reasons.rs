@@ -6,7 +6,8 @@ use crate::ErrorIndex;
 use crate::registry::{Reason, no_reason};
 
 impl World {
-    /// Every reason that is counted, by error index; an index that is no node's has the reason "none".
+    /// Every reason that is counted, by error index; an index that is no node's has the reason
+    /// "none".
     pub fn reasons(&self) -> Vec<Reason> {
         let registry = self.registry();
         let mut all = vec![no_reason(); registry.used().1];
@@ -18,7 +19,8 @@ impl World {
         all
     }
 
-    /// The error index of a node's reason, for [`crate::Cx::count_for`]. It stays the same while the node is there.
+    /// The error index of a node's reason, for [`crate::Cx::count_for`]. It stays the same while
+    /// the node is there.
     pub fn reason_index(&self, node: &str, reason: &str) -> Option<ErrorIndex> {
         let mut found = None;
         self.registry().reasons.for_each(|index, r| {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Configured or learned addresses that an interface must not use: tentative ones and duplicates (RFC 4862 5.4).
+//! Configured or learned addresses that an interface must not use: tentative ones and duplicates
+//! (RFC 4862 5.4).
 
 use super::{Addresses, Here, is_nominal};
 use crate::AdjIndex;
@@ -30,7 +31,8 @@ pub(crate) fn route<F: Net>(
     };
 }
 
-/// The path of the host route for an interface's own address; `None` for an address that gets no route.
+/// The path of the host route for an interface's own address; `None` for an address that gets no
+/// route.
 pub(super) fn kind<A>(sw_if: SwIfIndex, address: A, hold: Option<Hold>) -> Option<PathKind<A>> {
     match hold {
         None => Some(PathKind::Receive { sw_if, address }),
@@ -60,7 +62,8 @@ impl<F: Net> Addresses<F> {
         {
             let mut all = self.all();
             let Some(here) = all.get_mut(&sw_if) else { return };
-            let given = |address| here.addresses.iter().any(|p: &Prefix<F::Addr>| p.addr() == address);
+            let given =
+                |address| here.addresses.iter().any(|p: &Prefix<F::Addr>| p.addr() == address);
             let new: Vec<_> = held.iter().copied().filter(|(address, _)| given(*address)).collect();
             if here.held == new {
                 return;

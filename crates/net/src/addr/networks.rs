@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The networks of all interfaces' addresses in order: finds overlaps of a new address without a scan of the others.
+//! The networks of all interfaces' addresses in order: finds overlaps of a new address without a
+//! scan of the others.
 //!
-//! Networks of one table are disjoint, as addresses that overlap are refused. So a network that covers a new one is the last that
-//! begins before it, and any network within a new one is the first that begins behind its start.
+//! Networks of one table are disjoint, as addresses that overlap are refused. So a network that
+//! covers a new one is the last that begins before it, and any network within a new one is the
+//! first that begins behind its start.
 
 use crate::fib::TableIndex;
 use graph::SwIfIndex;
@@ -12,7 +14,8 @@ use wire::{Address, Prefix};
 /// A table, a network's first address and length, an address in it, and its interface.
 type Key<A> = (TableIndex, A, u8, A, SwIfIndex);
 
-/// The reason why an address can't be given to an interface: the conflicting address, and its interface.
+/// The reason why an address can't be given to an interface: the conflicting address, and its
+/// interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Taken<A: std::fmt::Display> {
     /// The same address.
@@ -52,14 +55,22 @@ impl<A: Address> Networks<A> {
     fn around(&self, table: TableIndex, addr: A) -> Option<(Prefix<A>, SwIfIndex)> {
         let end = (table, addr, u8::MAX, Prefix::<A>::DEFAULT.last(), SwIfIndex(u32::MAX));
         let start = (table, A::ZERO, 0, A::ZERO, SwIfIndex(0));
-        self.0.range(start..=end).next_back().and_then(found).filter(|(prefix, _)| prefix.contains(addr))
+        self.0
+            .range(start..=end)
+            .next_back()
+            .and_then(found)
+            .filter(|(prefix, _)| prefix.contains(addr))
     }
 
     /// Returns the interface that has an address in a table, and the address with its length.
     pub fn owner(&self, table: TableIndex, addr: A) -> Option<(Prefix<A>, SwIfIndex)> {
         let (network, _) = self.around(table, addr)?;
         let prefix = Prefix::new(addr, network.len())?;
-        self.0.range(key(table, prefix, SwIfIndex(0))..).next().and_then(found).filter(|(p, _)| *p == prefix)
+        self.0
+            .range(key(table, prefix, SwIfIndex(0))..)
+            .next()
+            .and_then(found)
+            .filter(|(p, _)| *p == prefix)
     }
 
     /// Returns the conflict of a new address, if there is one.
@@ -70,7 +81,8 @@ impl<A: Address> Networks<A> {
         let first = new.network().addr();
         let within = (table, first, 0, A::ZERO, SwIfIndex(0))
             ..=(table, new.last(), u8::MAX, Prefix::<A>::DEFAULT.last(), SwIfIndex(u32::MAX));
-        let other = self.0.range(within).next().and_then(found).or_else(|| self.around(table, first))?;
+        let other =
+            self.0.range(within).next().and_then(found).or_else(|| self.around(table, first))?;
         // An interface may have several addresses of one network.
         let ours = other.1 == sw_if && other.0.network() == new.network();
         (!ours).then_some(Taken::Overlap(other.0, other.1))
@@ -83,7 +95,8 @@ mod tests {
     use std::net::Ipv4Addr;
     use testkit::Rng;
 
-    /// Linear search as an oracle: `Some(true)` if the address is taken, `Some(false)` if its network overlaps with another.
+    /// Linear search as an oracle: `Some(true)` if the address is taken, `Some(false)` if its
+    /// network overlaps with another.
     fn slow(
         all: &[(TableIndex, Prefix<Ipv4Addr>, SwIfIndex)],
         (table, new, sw_if): (TableIndex, Prefix<Ipv4Addr>, SwIfIndex),
@@ -118,7 +131,10 @@ mod tests {
                     "seed {seed}: {new} in {table:?} of {sw_if:?}, there are {all:?}"
                 );
                 if let Some(Taken::Same(old, other) | Taken::Overlap(old, other)) = taken {
-                    assert!(all.contains(&(table, old, other)), "seed {seed}: {old} of {other:?}: {all:?}");
+                    assert!(
+                        all.contains(&(table, old, other)),
+                        "seed {seed}: {old} of {other:?}: {all:?}"
+                    );
                 }
                 seen[expected.map_or(0, |same| 1 + usize::from(same))] += 1;
                 if taken.is_none() {

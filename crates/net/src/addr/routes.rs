@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The routes of an interface's addresses. They are in the table while the interface is up, as in VPP: packets to an address of
-//! an interface that is down are routed as to any other address.
+//! The routes of an interface's addresses. They are in the table while the interface is up, as in
+//! VPP: packets to an address of an interface that is down are routed as to any other address.
 
 use super::{Addresses, Here, held, is_nominal};
 use crate::AdjIndex;
@@ -68,7 +68,8 @@ fn network<F: Net>(sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Vec<Route<F::Ad
 }
 
 impl<F: Net> Addresses<F> {
-    /// Updates the routes of an interface's addresses to those that its addresses and state require.
+    /// Updates the routes of an interface's addresses to those that its addresses and state
+    /// require.
     ///
     /// # Errors
     /// A full table.
@@ -82,11 +83,14 @@ impl<F: Net> Addresses<F> {
             (std::mem::replace(&mut here.routes, new.clone()), new)
         };
         let mut done = Ok(());
-        for Route { prefix, source, kind } in new.iter().filter(|route| !old.contains(route)).copied() {
+        for Route { prefix, source, kind } in
+            new.iter().filter(|route| !old.contains(route)).copied()
+        {
             let set = self.fib.set(world, table, prefix, source, &[Path::new(kind)]);
             done = done.and(set.map(drop));
         }
-        let same = |a: &Route<F::Addr>, b: &Route<F::Addr>| (a.prefix, a.source) == (b.prefix, b.source);
+        let same =
+            |a: &Route<F::Addr>, b: &Route<F::Addr>| (a.prefix, a.source) == (b.prefix, b.source);
         for gone in old.iter().filter(|gone| !new.iter().any(|new| same(gone, new))) {
             // A route being gone already is the wanted result.
             let _ = self.fib.remove(world, table, gone.prefix, gone.source, &[]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Unnumbered interfaces: they use another interface's addresses, beside their own if they have any.
+//! Unnumbered interfaces: they use another interface's addresses, beside their own if they have
+//! any.
 
 use super::Addresses;
 use crate::IfKind;
@@ -9,7 +10,8 @@ use graph::{SwIfIndex, World};
 use msg::retval;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The interfaces that use each interface's addresses: changes of an interface look at its own borrowers only.
+/// The interfaces that use each interface's addresses: changes of an interface look at its own
+/// borrowers only.
 #[derive(Default)]
 pub(super) struct Lent(BTreeMap<SwIfIndex, BTreeSet<SwIfIndex>>);
 
@@ -30,12 +32,13 @@ impl Lent {
 }
 
 impl<F: Net> Addresses<F> {
-    /// Lets an interface borrow another's addresses, or ends that (`None`). The protocol is enabled on it; destinations behind it
-    /// need routes.
+    /// Lets an interface borrow another's addresses, or ends that (`None`). The protocol is enabled
+    /// on it; destinations behind it need routes.
     ///
     /// # Errors
-    /// No such interface (−2, for the lender −10); an interface that lends its addresses, or is its own lender, or a lender that has
-    /// borrowed its addresses (−7); a lender in another table (−74).
+    /// No such interface (−2, for the lender −10); an interface that lends its addresses, or is its
+    /// own lender, or a lender that has borrowed its addresses (−7); a lender in another table
+    /// (−74).
     pub fn set_unnumbered(
         &self,
         world: &World,
@@ -59,7 +62,8 @@ impl<F: Net> Addresses<F> {
     fn check_lender(&self, sw_if: SwIfIndex, lender: SwIfIndex) -> Result<(), Error> {
         self.interfaces.check(lender).map_err(|e| e.retval(retval::INVALID_SW_IF_INDEX_2))?;
         let refuse = |who: SwIfIndex, why: &str| {
-            Err(Error::failed(format!("{} {why}", self.interfaces.name(who))).retval(retval::INVALID_VALUE))
+            Err(Error::failed(format!("{} {why}", self.interfaces.name(who)))
+                .retval(retval::INVALID_VALUE))
         };
         if lender == sw_if {
             return refuse(sw_if, "can't lend addresses to itself");

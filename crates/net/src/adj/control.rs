@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The control side of adjacencies: their reference counts, and the effects of interface events on them.
+//! The control side of adjacencies: their reference counts, and the effects of interface events on
+//! them.
 
 use super::make::{mtu_of, next_node};
 use super::ordinary::Records;
@@ -23,7 +24,8 @@ pub(super) enum Key {
     Object(&'static ObjectType, Link, u32),
     LoadBalance(Vec<AdjIndex>),
     Alias(AdjIndex),
-    /// A route as recursive paths follow it: the route's index, and the adjacency that the route leads to.
+    /// A route as recursive paths follow it: the route's index, and the adjacency that the route
+    /// leads to.
     Via(u32, AdjIndex),
     Fixed,
 }
@@ -69,7 +71,8 @@ struct Entry {
 pub(super) struct Inner {
     all: Vec<Option<Entry>>,
     pub(super) by_key: HashMap<Key, AdjIndex>,
-    /// Adjacencies of each interface, without copies, so that an event of an interface doesn't walk all others.
+    /// Adjacencies of each interface, without copies, so that an event of an interface doesn't
+    /// walk all others.
     by_if: HashMap<u32, BTreeSet<AdjIndex>>,
     /// Released indices; packets in flight may still name them until the grace period is over.
     cooling: Vec<(GraceTicket, AdjIndex)>,
@@ -89,7 +92,13 @@ impl Inner {
             shown = self.all.get(target.at())?.as_ref()?;
         }
         let object = if let Key::Object(of, ..) = shown.key { Some(of) } else { None };
-        Some(AdjInfo { index, adj: entry.adj, refs: entry.refs, target: entry.key.target(), object })
+        Some(AdjInfo {
+            index,
+            adj: entry.adj,
+            refs: entry.refs,
+            target: entry.key.target(),
+            object,
+        })
     }
 
     /// Allocates an unused index.
@@ -186,7 +195,12 @@ impl Shared for Adjacencies {
         for index in self.over(sw_if) {
             // It drops packets until the last reference to it is released.
             self.change(index, |adj| {
-                *adj = Adj { kind: AdjKind::Drop, link: adj.link, counter: adj.counter, ..Adj::default() };
+                *adj = Adj {
+                    kind: AdjKind::Drop,
+                    link: adj.link,
+                    counter: adj.counter,
+                    ..Adj::default()
+                };
             });
         }
     }
@@ -223,21 +237,22 @@ impl Adjacencies {
         }
         self.counters.start(index.at());
         self.store(index, adj);
-        inner.all[index.at()] = Some(Entry { adj, key: key.clone(), refs: 1, aliases: BTreeSet::new() });
+        inner.all[index.at()] =
+            Some(Entry { adj, key: key.clone(), refs: 1, aliases: BTreeSet::new() });
         inner.list_by_if(&key, index);
         inner.by_key.insert(key, index);
         index
     }
 
-    /// Makes an alias: a new index for `target`, which [`Self::retarget`] changes. Takes over the caller's reference on the
-    /// target.
+    /// Makes an alias: a new index for `target`, which [`Self::retarget`] changes. Takes over the
+    /// caller's reference on the target.
     pub fn alias(&self, target: AdjIndex) -> AdjIndex {
         let mut inner = self.inner();
         self.copy(&mut inner, Key::Alias(target), target)
     }
 
-    /// Returns a copy of a route's adjacency for recursive paths that follow the route: [`Adj::via`] names it. Takes over the
-    /// caller's reference on the target.
+    /// Returns a copy of a route's adjacency for recursive paths that follow the route:
+    /// [`Adj::via`] names it. Takes over the caller's reference on the target.
     pub(crate) fn via(&self, route: u32, target: AdjIndex) -> AdjIndex {
         let mut inner = self.inner();
         let key = Key::Via(route, target);
@@ -262,8 +277,8 @@ impl Adjacencies {
         index
     }
 
-    /// Changes the target of an alias. Takes over the caller's reference on the new target, and returns the old one, which the
-    /// caller has to [`Self::release`] later.
+    /// Changes the target of an alias. Takes over the caller's reference on the new target, and
+    /// returns the old one, which the caller has to [`Self::release`] later.
     ///
     /// # Panics
     /// If `alias` is not an alias, or the target is an alias of it.
@@ -318,9 +333,9 @@ impl Adjacencies {
         }
     }
 
-    /// Releases a reference that [`Self::neighbor`] and the other functions took. The last one deletes the adjacency: no table
-    /// that workers look packets up in may name it any more. Packets in flight still find it: its index is used again only after
-    /// a grace period.
+    /// Releases a reference that [`Self::neighbor`] and the other functions took. The last one
+    /// deletes the adjacency: no table that workers look packets up in may name it any more.
+    /// Packets in flight still find it: its index is used again only after a grace period.
     pub fn release(&self, index: AdjIndex) {
         let mut held = vec![index];
         while let Some(index) = held.pop() {
@@ -370,8 +385,8 @@ impl Adjacencies {
         (0..inner.all.len() as u32).filter_map(|index| inner.info(AdjIndex(index))).collect()
     }
 
-    /// All indices ever allocated, also unused ones: for walks in slices, which call [`Self::info`] when an adjacency's
-    /// turn comes.
+    /// All indices ever allocated, also unused ones: for walks in slices, which call [`Self::info`]
+    /// when an adjacency's turn comes.
     pub fn indices(&self) -> impl Iterator<Item = AdjIndex> + use<> {
         (0..self.inner().all.len() as u32).map(AdjIndex)
     }
@@ -383,9 +398,13 @@ impl Adjacencies {
 
     /// The adjacencies over an interface, without aliases.
     fn over(&self, sw_if: SwIfIndex) -> Vec<AdjIndex> {
-        let mut all: Vec<AdjIndex> =
-            self.inner().by_if.get(&sw_if.0).map_or_else(Vec::new, |all| all.iter().copied().collect());
-        // Some may be left from a deleted interface with the same index: such adjacencies drop, and name no interface.
+        let mut all: Vec<AdjIndex> = self
+            .inner()
+            .by_if
+            .get(&sw_if.0)
+            .map_or_else(Vec::new, |all| all.iter().copied().collect());
+        // Some may be left from a deleted interface with the same index: such adjacencies drop, and
+        // name no interface.
         all.retain(|at| self.info(*at).is_some_and(|info| info.sw_if() == Some(sw_if)));
         all
     }

@@ -34,22 +34,29 @@ pub(super) fn mtu_of(interface: &Interface, link: Link) -> u16 {
     interface.mtu_of(if link == Link::Ip4 { MtuKind::Ip4 } else { MtuKind::Ip6 })
 }
 
-/// The Ethernet header from an interface to `dst`. A sub-interface's tags are put in by its output node.
+/// The Ethernet header from an interface to `dst`. A sub-interface's tags are put in by its output
+/// node.
 pub fn ethernet_rewrite(interface: &Interface, dst: MacAddr, ethertype: EtherType) -> Vec<u8> {
     [dst.0.as_slice(), &interface.mac.0, &ethertype.0.to_be_bytes()].concat()
 }
 
 impl Adjacencies {
-    /// Takes a reference on the adjacency of a neighbour. A new one is incomplete, except on an interface without layer-2
-    /// addresses, which needs no resolution.
+    /// Takes a reference on the adjacency of a neighbour. A new one is incomplete, except on an
+    /// interface without layer-2 addresses, which needs no resolution.
     ///
     /// # Errors
     /// An interface that isn't there.
-    pub fn neighbor(&self, world: &World, sw_if: SwIfIndex, nexthop: IpAddr) -> Result<AdjIndex, Error> {
+    pub fn neighbor(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        nexthop: IpAddr,
+    ) -> Result<AdjIndex, Error> {
         self.neighbor_for(world, Link::of(nexthop), sw_if, nexthop)
     }
 
-    /// As [`Self::neighbor`], for packets of `link`, which may be of another protocol than the next hop (RFC 8950).
+    /// As [`Self::neighbor`], for packets of `link`, which may be of another protocol than the next
+    /// hop (RFC 8950).
     ///
     /// # Errors
     /// An interface that isn't there.
@@ -89,7 +96,8 @@ impl Adjacencies {
         Ok(index)
     }
 
-    /// Returns the layer-2 header for packets of the neighbour's own protocol, if its layer-2 address is known.
+    /// Returns the layer-2 header for packets of the neighbour's own protocol, if its layer-2
+    /// address is known.
     fn rewrite_to(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<Rewrite> {
         let adj = self.info(self.find_neighbor(sw_if, nexthop)?)?.adj;
         (adj.kind == AdjKind::Rewrite).then(|| adj.rewrite())
@@ -101,18 +109,24 @@ impl Adjacencies {
     }
 
     /// As [`Self::find_neighbor`], for packets of `link`.
-    pub fn find_neighbor_for(&self, link: Link, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<AdjIndex> {
+    pub fn find_neighbor_for(
+        &self,
+        link: Link,
+        sw_if: SwIfIndex,
+        nexthop: IpAddr,
+    ) -> Option<AdjIndex> {
         self.inner().by_key.get(&Key::Neighbor(link, sw_if, nexthop)).copied()
     }
 
-    /// Finds the adjacencies of a neighbour for both protocols' packets, the neighbour's own protocol first; takes no reference.
+    /// Finds the adjacencies of a neighbour for both protocols' packets, the neighbour's own
+    /// protocol first; takes no reference.
     pub fn find_neighbors(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Vec<AdjIndex> {
         let links = if nexthop.is_ipv6() { [Link::Ip6, Link::Ip4] } else { [Link::Ip4, Link::Ip6] };
         links.iter().filter_map(|link| self.find_neighbor_for(*link, sw_if, nexthop)).collect()
     }
 
-    /// Completes a neighbour's adjacencies: from now on `rewrite` (see [`ethernet_rewrite`]) is put in front of packets.
-    /// Returns the first adjacency; `None` if there is none.
+    /// Completes a neighbour's adjacencies: from now on `rewrite` (see [`ethernet_rewrite`]) is put
+    /// in front of packets. Returns the first adjacency; `None` if there is none.
     ///
     /// # Panics
     /// If the rewrite is longer than [`MAX_REWRITE`].
@@ -131,12 +145,14 @@ impl Adjacencies {
         all.first().copied()
     }
 
-    /// Makes a neighbour's adjacencies incomplete: its layer-2 address is no longer known. Returns the first one.
+    /// Makes a neighbour's adjacencies incomplete: its layer-2 address is no longer known. Returns
+    /// the first one.
     pub fn incomplete(&self, world: &World, sw_if: SwIfIndex, nexthop: IpAddr) -> Option<AdjIndex> {
         let all = self.find_neighbors(sw_if, nexthop);
         for index in &all {
             self.change(*index, |adj| {
-                adj.kind = world.get::<Interfaces>().kind(sw_if).map_or(AdjKind::Incomplete, unknown);
+                adj.kind =
+                    world.get::<Interfaces>().kind(sw_if).map_or(AdjKind::Incomplete, unknown);
                 adj.next = next_node(world, adj.kind, adj.nexthop_link);
                 adj.rewrite_len = 0;
             });
@@ -144,19 +160,26 @@ impl Adjacencies {
         all.first().copied()
     }
 
-    /// Takes a reference on the glean adjacency of a connected network: its destinations are neighbours that have to be resolved.
-    /// `address` is the interface's own in that network (or unspecified).
+    /// Takes a reference on the glean adjacency of a connected network: its destinations are
+    /// neighbours that have to be resolved. `address` is the interface's own in that network
+    /// (or unspecified).
     ///
     /// # Errors
     /// An interface that isn't there.
-    pub fn glean(&self, world: &World, sw_if: SwIfIndex, address: IpAddr) -> Result<AdjIndex, Error> {
+    pub fn glean(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        address: IpAddr,
+    ) -> Result<AdjIndex, Error> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
         if interface.kind == IfKind::Ip {
             return self.neighbor(world, sw_if, address);
         }
         let key = Key::Glean(Link::of(address), sw_if, address);
         // Without address resolution, a destination is known or unreachable.
-        let kind = if interface.kind == IfKind::Multipoint { AdjKind::Unreach } else { AdjKind::Glean };
+        let kind =
+            if interface.kind == IfKind::Multipoint { AdjKind::Unreach } else { AdjKind::Glean };
         Ok(self.hold(key, || on_interface(world, &interface, kind, Link::of(address), address)))
     }
 
@@ -164,22 +187,38 @@ impl Adjacencies {
     ///
     /// # Errors
     /// An interface that isn't there.
-    pub fn receive(&self, world: &World, sw_if: SwIfIndex, address: IpAddr) -> Result<AdjIndex, Error> {
+    pub fn receive(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        address: IpAddr,
+    ) -> Result<AdjIndex, Error> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
         let key = Key::Receive(Link::of(address), sw_if, address);
-        Ok(self.hold(key, || on_interface(world, &interface, AdjKind::Receive, Link::of(address), address)))
+        Ok(self.hold(key, || {
+            on_interface(world, &interface, AdjKind::Receive, Link::of(address), address)
+        }))
     }
 
-    /// Takes a reference on the adjacency of packets to multicast groups on an interface; the rewrite node fills in the group's
-    /// bits of the layer-2 address.
+    /// Takes a reference on the adjacency of packets to multicast groups on an interface; the
+    /// rewrite node fills in the group's bits of the layer-2 address.
     ///
     /// # Errors
     /// An interface that isn't there.
-    pub fn multicast(&self, world: &World, sw_if: SwIfIndex, link: Link) -> Result<AdjIndex, Error> {
+    pub fn multicast(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        link: Link,
+    ) -> Result<AdjIndex, Error> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
         let (all, dst) = match link {
-            Link::Ip4 => (IpAddr::V4(Ipv4Addr::UNSPECIFIED), MacAddr::ip4_multicast(Ipv4Addr::UNSPECIFIED)),
-            Link::Ip6 => (IpAddr::V6(Ipv6Addr::UNSPECIFIED), MacAddr::ip6_multicast(Ipv6Addr::UNSPECIFIED)),
+            Link::Ip4 => {
+                (IpAddr::V4(Ipv4Addr::UNSPECIFIED), MacAddr::ip4_multicast(Ipv4Addr::UNSPECIFIED))
+            }
+            Link::Ip6 => {
+                (IpAddr::V6(Ipv6Addr::UNSPECIFIED), MacAddr::ip6_multicast(Ipv6Addr::UNSPECIFIED))
+            }
         };
         Ok(self.hold(Key::Multicast(link, sw_if), || {
             let mut adj = on_interface(world, &interface, AdjKind::Multicast, link, all);
@@ -190,19 +229,27 @@ impl Adjacencies {
         }))
     }
 
-    /// Takes a reference on the adjacency of packets to look up once more, in the table of this index.
+    /// Takes a reference on the adjacency of packets to look up once more, in the table of this
+    /// index.
     pub fn lookup(&self, link: Link, table: u32) -> AdjIndex {
-        self.hold(Key::Lookup(link, table), || Adj { kind: AdjKind::Lookup, table, link, ..Adj::default() })
+        self.hold(Key::Lookup(link, table), || Adj {
+            kind: AdjKind::Lookup,
+            table,
+            link,
+            ..Adj::default()
+        })
     }
 
-    /// Takes a reference on the adjacency of packets whose source is looked up, in the table of this index.
+    /// Takes a reference on the adjacency of packets whose source is looked up, in the table of
+    /// this index.
     pub fn lookup_source(&self, link: Link, table: u32) -> AdjIndex {
         let adj = || Adj { kind: AdjKind::LookupSource, table, link, ..Adj::default() };
         self.hold(Key::LookupSource(link, table), adj)
     }
 
-    /// Takes a reference on the load-balance with these buckets, whose number is a power of two. Takes over the caller's
-    /// reference on each member (one for a member, not one for a bucket).
+    /// Takes a reference on the load-balance with these buckets, whose number is a power of two.
+    /// Takes over the caller's reference on each member (one for a member, not one for a
+    /// bucket).
     ///
     /// # Panics
     /// If the number of buckets is no power of two.
@@ -237,13 +284,17 @@ const fn unknown(frames: IfKind) -> AdjKind {
     }
 }
 
-/// Completes an adjacency. On Ethernet the EtherType at the end of the rewrite is that of its packets, whatever the next hop's.
+/// Completes an adjacency. On Ethernet the EtherType at the end of the rewrite is that of its
+/// packets, whatever the next hop's.
 fn fill(world: &World, adj: &mut Adj, rewrite: &[u8]) {
     adj.kind = AdjKind::Rewrite;
     adj.next = next_node(world, adj.kind, adj.link);
     let mut rewrite = rewrite.to_vec();
     if adj.link != adj.nexthop_link
-        && world.get::<Interfaces>().kind(SwIfIndex(adj.tx_if)).is_ok_and(|kind| kind == IfKind::Ethernet)
+        && world
+            .get::<Interfaces>()
+            .kind(SwIfIndex(adj.tx_if))
+            .is_ok_and(|kind| kind == IfKind::Ethernet)
         && let Some((_, ethertype)) = rewrite.split_last_chunk_mut()
     {
         *ethertype = adj.link.ethertype().0.to_be_bytes();
@@ -251,7 +302,13 @@ fn fill(world: &World, adj: &mut Adj, rewrite: &[u8]) {
     adj.set_rewrite(&rewrite);
 }
 
-fn on_interface(world: &World, interface: &Interface, kind: AdjKind, link: Link, nexthop: IpAddr) -> Adj {
+fn on_interface(
+    world: &World,
+    interface: &Interface,
+    kind: AdjKind,
+    link: Link,
+    nexthop: IpAddr,
+) -> Adj {
     // Address resolution uses the next hop's protocol.
     let asks = if kind == AdjKind::Incomplete { Link::of(nexthop) } else { link };
     let mut adj = Adj {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Adjacencies: the forwarding results that routes lead to.
 //!
-//! An adjacency is a fixed-size value that workers read through [`Adjacencies::get`]: the next node, the interface to
-//! leave by, the layer-2 header to put in front. Routes name adjacencies by [`AdjIndex`] and share them: there's one for each
-//! neighbour, whatever the number of routes over it.
+//! An adjacency is a fixed-size value that workers read through [`Adjacencies::get`]: the next
+//! node, the interface to leave by, the layer-2 header to put in front. Routes name adjacencies by
+//! [`AdjIndex`] and share them: there's one for each neighbour, whatever the number of routes over
+//! it.
 //!
-//! An alias is an index of its own with a copy of another adjacency, which workers read in one step.
-//! Routes name aliases, so that one store moves a million routes to another next hop.
+//! An alias is an index of its own with a copy of another adjacency, which workers read in one
+//! step. Routes name aliases, so that one store moves a million routes to another next hop.
 
 mod control;
 mod make;
@@ -29,7 +30,18 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Index of an adjacency.
 #[derive(
-    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, FromBytes, IntoBytes, Immutable,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Debug,
+    Default,
+    FromBytes,
+    IntoBytes,
+    Immutable,
 )]
 #[repr(transparent)]
 pub struct AdjIndex(pub u32);
@@ -75,11 +87,13 @@ impl fmt::Display for AdjIndex {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum AdjKind {
-    /// A neighbour whose layer-2 address is known: [`Adj::rewrite`] is put in front, and the packet is sent.
+    /// A neighbour whose layer-2 address is known: [`Adj::rewrite`] is put in front, and the packet
+    /// is sent.
     Rewrite,
     /// A neighbour that has to be resolved: [`Adj::nexthop`] on [`Adj::tx_if`].
     Incomplete,
-    /// A connected network: the destination itself is the neighbour, and has to be resolved on [`Adj::tx_if`].
+    /// A connected network: the destination itself is the neighbour, and has to be resolved on
+    /// [`Adj::tx_if`].
     Glean,
     /// Delivered here.
     Receive,
@@ -87,7 +101,8 @@ pub enum AdjKind {
     Punt,
     /// Looked up again, in the table of the link that the packet belongs to.
     LinkLocal,
-    /// To groups on an interface: [`Adj::rewrite`] is put in front, with the group's layer-2 address.
+    /// To groups on an interface: [`Adj::rewrite`] is put in front, with the group's layer-2
+    /// address.
     Multicast,
     /// Handed to a feature's node, for its object of number [`Adj::table`].
     Feature,
@@ -147,7 +162,8 @@ impl Link {
 /// Maximum length of a rewrite, in bytes.
 pub const MAX_REWRITE: usize = 64;
 
-/// An adjacency as workers read it. The first cache line has all that a forwarded packet with an ordinary header needs.
+/// An adjacency as workers read it. The first cache line has all that a forwarded packet with an
+/// ordinary header needs.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Adj {
@@ -163,12 +179,14 @@ pub struct Adj {
     pub rewrite_len: u8,
     /// See [`AdjKind`].
     pub kind: AdjKind,
-    /// Of [`AdjKind::Lookup`] and [`AdjKind::LookupSource`], the table's index; of [`AdjKind::LoadBalance`], the number of buckets less
-    /// one, a mask of ones; of [`AdjKind::Feature`], the number of its object.
+    /// Of [`AdjKind::Lookup`] and [`AdjKind::LookupSource`], the table's index; of
+    /// [`AdjKind::LoadBalance`], the number of buckets less one, a mask of ones; of
+    /// [`AdjKind::Feature`], the number of its object.
     pub table: u32,
     /// The cell of [`Adjacencies::counters`] that packets are counted in.
     pub counter: u32,
-    /// The route that was followed to come here from a recursive path, by [`RouteIndex`](crate::RouteIndex); 0 if none was.
+    /// The route that was followed to come here from a recursive path, by
+    /// [`RouteIndex`](crate::RouteIndex); 0 if none was.
     pub via: u32,
     _pad: [u8; 4],
     /// The layer-2 header's last 32 bytes, at the end.
@@ -269,7 +287,8 @@ impl Adj {
         self.rewrite_len = rewrite.len() as u8;
     }
 
-    /// First and last 8 bytes of a layer-2 header of 8 to 16 bytes, for [`Buffer::push_ends`]; nearly all headers have such a length.
+    /// First and last 8 bytes of a layer-2 header of 8 to 16 bytes, for [`Buffer::push_ends`];
+    /// nearly all headers have such a length.
     #[inline(always)]
     pub fn short_rewrite(&self) -> Option<[[u8; 8]; 2]> {
         let len = usize::from(self.rewrite_len);
@@ -336,13 +355,15 @@ impl Adjacencies {
         self.slots.get(index.0, turn)
     }
 
-    /// The compact records of ordinary adjacencies and small load-balances, which are faster to read than [`Self::get`].
+    /// The compact records of ordinary adjacencies and small load-balances, which are faster to
+    /// read than [`Self::get`].
     #[inline(always)]
     pub fn ordinaries(&self) -> Ordinaries<'_> {
         self.ordinary.view()
     }
 
-    /// The buckets of an [`AdjKind::LoadBalance`]: their number is a power of two, a packet takes that of `flow_hash & (len - 1)`.
+    /// The buckets of an [`AdjKind::LoadBalance`]: their number is a power of two, a packet takes
+    /// that of `flow_hash & (len - 1)`.
     #[inline(always)]
     pub fn buckets<'t>(&'t self, adj: &Adj, turn: &'t Turn<'_>) -> &'t [AdjIndex] {
         self.buckets.get(adj.counter, turn).map_or(&[], |b| b)

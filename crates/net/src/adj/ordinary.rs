@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Compact 32-byte copies of adjacencies, for forwarding most packets. A copy is addressed directly by [`AdjIndex`], without pointers,
-//! and five hundred copies fit into half of a first-level cache. For a small load-balance, a copy has its members.
+//! Compact 32-byte copies of adjacencies, for forwarding most packets. A copy is addressed directly
+//! by [`AdjIndex`], without pointers, and five hundred copies fit into half of a first-level cache.
+//! For a small load-balance, a copy has its members.
 
 use super::{Adj, AdjIndex, AdjKind};
 use graph::NodeIndex;
@@ -12,14 +13,16 @@ const CAPACITY: usize = 1 << 22;
 /// Length of an Ethernet header without tags, in bytes.
 const ETHERNET: u8 = 14;
 
-/// Index of each word in a record: two words for the Ethernet header or the members of a load-balance, and the first and last word of the
-/// seqlock. `LAST` is 0 for an adjacency without record.
+/// Index of each word in a record: two words for the Ethernet header or the members of a
+/// load-balance, and the first and last word of the seqlock. `LAST` is 0 for an adjacency without
+/// record.
 const ENDS: [usize; 2] = [0, 1];
 const FIRST: usize = 2;
 const LAST: usize = 3;
 /// Bit offset of the sequence number, in the first word and the last.
 const NUMBER: u32 = 48;
-/// Number of writes until the sequence number wraps. A sequence number of this value would match a last word of 0.
+/// Number of writes until the sequence number wraps. A sequence number of this value would match a
+/// last word of 0.
 const NUMBERS: u64 = 0x7fff;
 /// Exclusive-or of the sequence numbers in the first and last word, for each kind of record.
 const ORDINARY: u64 = 0xffff;
@@ -75,7 +78,10 @@ pub struct Choice {
 
 impl Choice {
     fn of(adj: &Adj, buckets: &[AdjIndex]) -> Option<Self> {
-        if adj.kind != AdjKind::LoadBalance || adj.via >= 1 << 24 || !matches!(buckets.len(), 1 | 2 | 4) {
+        if adj.kind != AdjKind::LoadBalance
+            || adj.via >= 1 << 24
+            || !matches!(buckets.len(), 1 | 2 | 4)
+        {
             return None;
         }
         Some(Self { members: std::array::from_fn(|i| buckets[i % buckets.len()]), via: adj.via })
@@ -84,11 +90,13 @@ impl Choice {
 
 /// The records of all adjacencies that have one, by index.
 ///
-/// Each record is a seqlock with one writer, control: its first word carries the sequence number, its last word the same number with all
-/// bits inverted (of a load-balance, all but the highest). A reader that reads the last word before and the first word after the rest, and
-/// finds them to match, has a consistent record. A reader that meets a write doesn't wait: the adjacency has no record for it this time.
-/// Two words that are zero don't match. Sequence numbers have 15 bits: a reader would have to be suspended for exactly 32,767 writes of one
-/// adjacency to send a packet by a mixture of two records.
+/// Each record is a seqlock with one writer, control: its first word carries the sequence number,
+/// its last word the same number with all bits inverted (of a load-balance, all but the highest). A
+/// reader that reads the last word before and the first word after the rest, and finds them to
+/// match, has a consistent record. A reader that meets a write doesn't wait: the adjacency has no
+/// record for it this time. Two words that are zero don't match. Sequence numbers have 15 bits: a
+/// reader would have to be suspended for exactly 32,767 writes of one adjacency to send a packet by
+/// a mixture of two records.
 pub(super) struct Records(Reserve<[AtomicU64; 4]>);
 
 impl Records {
@@ -96,7 +104,8 @@ impl Records {
         Self(Reserve::new(CAPACITY).expect("address space for the adjacencies"))
     }
 
-    /// Writes a record; called by control, by one thread at a time. `buckets` are those of a load-balance.
+    /// Writes a record; called by control, by one thread at a time. `buckets` are those of a
+    /// load-balance.
     pub fn set(&self, index: AdjIndex, adj: &Adj, buckets: &[AdjIndex]) {
         if index.at() >= CAPACITY {
             return;
@@ -148,7 +157,8 @@ impl Ordinaries<'_> {
         ((first ^ last) >> NUMBER == kind).then_some((ends, first, last))
     }
 
-    /// Reads the record of a small load-balance; `None` if there is no record, or it is being written.
+    /// Reads the record of a small load-balance; `None` if there is no record, or it is being
+    /// written.
     #[inline(always)]
     pub fn choice(self, index: AdjIndex) -> Option<Choice> {
         let ([ab, cd], _, last) = self.read(index, CHOICE)?;
@@ -156,7 +166,8 @@ impl Ordinaries<'_> {
         Some(Choice { members, via: (last >> 24) as u32 & 0xff_ffff })
     }
 
-    /// Reads the record of an ordinary adjacency; `None` if there is no record, or it is being written.
+    /// Reads the record of an ordinary adjacency; `None` if there is no record, or it is being
+    /// written.
     #[inline(always)]
     pub fn get(self, index: AdjIndex) -> Option<Ordinary> {
         let (ends, first, last) = self.read(index, ORDINARY)?;
@@ -237,7 +248,13 @@ mod tests {
             assert_eq!(records.view().get(index), None, "{other:?}");
             assert_eq!(records.view().choice(index), None, "{other:?}");
         }
-        let edge = Adj { counter: (1 << 24) - 1, via: (1 << 24) - 1, mtu: u16::MAX, tx_if: 0xffff, ..adj(9) };
+        let edge = Adj {
+            counter: (1 << 24) - 1,
+            via: (1 << 24) - 1,
+            mtu: u16::MAX,
+            tx_if: 0xffff,
+            ..adj(9)
+        };
         records.set(index, &edge, &[]);
         assert_eq!(records.view().get(index), Ordinary::of(&edge));
         let beyond = AdjIndex(CAPACITY as u32);
@@ -272,7 +289,10 @@ mod tests {
         let records = Records::new();
         for i in 0..70_000_u32 {
             records.set(AdjIndex(16), &adj(i as u8 | 1), &[]);
-            assert_eq!(records.view().get(AdjIndex(16)).as_ref().and_then(number), Some(i as u8 | 1));
+            assert_eq!(
+                records.view().get(AdjIndex(16)).as_ref().and_then(number),
+                Some(i as u8 | 1)
+            );
         }
     }
 

@@ -20,7 +20,10 @@ fn seen(bench: &Bench, index: AdjIndex) -> Option<Adj> {
     let fields = |a: &Adj| (a.tx_if, a.output, a.mtu, a.counter, a.via, a.short_rewrite());
     let short = |o: Ordinary| (o.tx_if.into(), o.output, o.mtu, o.counter, o.via, Some(o.ends));
     let is_ordinary = adj.is_some_and(|adj| adj.kind == AdjKind::Rewrite && adj.rewrite_len == 14);
-    assert_eq!(adjs.ordinaries().get(index).map(short), adj.as_ref().filter(|_| is_ordinary).map(fields));
+    assert_eq!(
+        adjs.ordinaries().get(index).map(short),
+        adj.as_ref().filter(|_| is_ordinary).map(fields)
+    );
     adj
 }
 
@@ -37,7 +40,10 @@ fn a_neighbour_is_asked_for_completed_and_let_go() {
     let index = adjs.neighbor(world, a, nexthop).expect("there");
     assert_eq!(adjs.neighbor(world, a, nexthop).ok(), Some(index));
     let adj = seen(&bench, index).expect("there");
-    assert_eq!((adj.kind, adj.tx_if, adj.mtu, adj.nexthop()), (AdjKind::Incomplete, a.0, 1500, nexthop));
+    assert_eq!(
+        (adj.kind, adj.tx_if, adj.mtu, adj.nexthop()),
+        (AdjKind::Incomplete, a.0, 1500, nexthop)
+    );
     let mac = MacAddr([2, 0, 0, 0, 0, 9]);
     let rewrite = ethernet_rewrite(&ifs.get(a).expect("there"), mac, EtherType::IP4);
     assert_eq!(rewrite, [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1, 8, 0]);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Types of the binary API that several modules share, and their conversion to and from internal types.
+//! Types of the binary API that several modules share, and their conversion to and from internal
+//! types.
 
 mod path;
 
 pub use path::{
-    FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType, NO_INDEX, path_of, path_to,
+    FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType, NO_INDEX, path_of,
+    path_to,
 };
 
 use crate::{Interfaces, Net};
@@ -14,7 +16,8 @@ use msg::{Field, Malformed, Messages, Module, Reader, Shape, Type, Wire, retval}
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::MacAddr;
 
-/// A feature's part of the module `interface`: the features that own interfaces, loopbacks, addresses and captures share it.
+/// A feature's part of the module `interface`: the features that own interfaces, loopbacks,
+/// addresses and captures share it.
 pub const fn interface_module(messages: fn(&mut Messages<World>)) -> Module<World> {
     Module { name: "interface", version: "3.2.4", crc: 0xcf70_04cc, core: true, messages }
 }
@@ -190,7 +193,8 @@ impl Prefix {
 
     fn too_long(&self) -> Error {
         let addr = IpAddr::from(self.address);
-        Error::parse(format!("{addr} has no network of {} bits", self.len)).retval(retval::INVALID_VALUE)
+        Error::parse(format!("{addr} has no network of {} bits", self.len))
+            .retval(retval::INVALID_VALUE)
     }
 }
 

@@ -112,14 +112,20 @@ pub struct FibPath {
 ///
 /// # Errors
 /// No such table (−3); a path that isn't implemented (−9); an invalid path (−7).
-pub fn path_of<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, path: &FibPath) -> Result<Path<F::Addr>> {
-    let unsupported =
-        |what: &str| Err(Error::unsupported(format!("{what} in routes")).retval(retval::UNIMPLEMENTED));
+pub fn path_of<F: Net>(
+    fib: &Fib<F>,
+    other: &Fib<F::Other>,
+    path: &FibPath,
+) -> Result<Path<F::Addr>> {
+    let unsupported = |what: &str| {
+        Err(Error::unsupported(format!("{what} in routes")).retval(retval::UNIMPLEMENTED))
+    };
     let label = |l: &FibMplsLabel| l.label << 12 | u32::from(l.exp & 7) << 9 | u32::from(l.ttl);
     let labels: Vec<u32> = path.label_stack.iter().take(path.n_labels.into()).map(label).collect();
-    let labels = Labels::new(&labels).filter(|labels| labels.as_slice().len() == usize::from(path.n_labels));
     let labels =
-        labels.ok_or_else(|| Error::parse("more labels than a path has").retval(retval::INVALID_VALUE))?;
+        Labels::new(&labels).filter(|labels| labels.as_slice().len() == usize::from(path.n_labels));
+    let labels = labels
+        .ok_or_else(|| Error::parse("more labels than a path has").retval(retval::INVALID_VALUE))?;
     let sw_if = (path.sw_if_index != NO_INDEX).then_some(SwIfIndex(path.sw_if_index));
     let af = if F::IS_V6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 };
     let nexthop = F::of_ip(path.nh.address.of(af)).unwrap_or(F::Addr::ZERO);
@@ -136,15 +142,21 @@ pub fn path_of<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, path: &FibPath) -> R
                         PathKind::Attached { sw_if, address: F::Addr::ZERO }
                     }
                     Some(sw_if) => PathKind::Neighbor { sw_if, nexthop },
-                    None if nexthop.is_unspecified() => return unsupported("lookups of the other protocol"),
+                    None if nexthop.is_unspecified() => {
+                        return unsupported("lookups of the other protocol");
+                    }
                     None => {
                         let table = other.find_table(path.table_id)?;
                         PathKind::RecursiveOther { table, nexthop }
                     }
                 }
             }
-            (proto, _) if proto != proto_of::<F>() => return unsupported("next hops of this protocol"),
-            (_, Some(sw_if)) if nexthop == F::Addr::ZERO => PathKind::Attached { sw_if, address: nexthop },
+            (proto, _) if proto != proto_of::<F>() => {
+                return unsupported("next hops of this protocol");
+            }
+            (_, Some(sw_if)) if nexthop == F::Addr::ZERO => {
+                PathKind::Attached { sw_if, address: nexthop }
+            }
             (_, Some(sw_if)) => PathKind::Neighbor { sw_if, nexthop: nexthop.into() },
             (_, None) if nexthop == F::Addr::ZERO => PathKind::Lookup(table()?),
             (_, None) => PathKind::Recursive { table: table()?, nexthop },
@@ -158,7 +170,9 @@ pub fn path_of<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, path: &FibPath) -> R
         FibPathType::IcmpProhibit => PathKind::Fixed(AdjIndex::PROHIBIT),
         FibPathType::InterfaceRx => PathKind::Extension(Extension::InterfaceRx, path.sw_if_index),
         FibPathType::UdpEncap => PathKind::Extension(Extension::UdpEncap, path.nh.obj_id),
-        FibPathType::Classify => PathKind::Extension(Extension::Classify, path.nh.classify_table_index),
+        FibPathType::Classify => {
+            PathKind::Extension(Extension::Classify, path.nh.classify_table_index)
+        }
         FibPathType::SourceLookup => PathKind::SourceLookup(table()?),
         FibPathType::Dvr => PathKind::Extension(Extension::Dvr, path.sw_if_index),
         FibPathType::BierImp => return unsupported("paths of this type"),

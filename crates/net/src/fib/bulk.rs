@@ -18,8 +18,9 @@ struct New<F: Net> {
 }
 
 impl<F: Net> Fib<F> {
-    /// As [`Self::add`] for each of these routes; fastest if they are sorted by prefix. Packets may find the first ones before the
-    /// last are added. Returns how many were added, and the error that ended it, if one did.
+    /// As [`Self::add`] for each of these routes; fastest if they are sorted by prefix. Packets may
+    /// find the first ones before the last are added. Returns how many were added, and the
+    /// error that ended it, if one did.
     pub fn add_all<'p>(
         &self,
         world: &World,

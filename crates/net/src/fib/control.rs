@@ -19,7 +19,8 @@ pub(super) struct Table<F: Net> {
     pub id: u32,
     pub name: String,
     pub lpm: Arc<Lpm<F::Key>>,
-    /// The table of one link's link-local addresses: `id` is the interface's index, and operators can't name it.
+    /// The table of one link's link-local addresses: `id` is the interface's index, and operators
+    /// can't name it.
     pub of_link: bool,
     /// Number of implicit entries ([`Source::Implicit`]), which lists omit.
     pub implicit: usize,
@@ -50,9 +51,11 @@ pub(super) struct Inner<F: Net> {
     /// Path lists with a path to this object of a feature.
     pub objects: BTreeMap<(Extension, u32), BTreeSet<ListId>>,
     pub moved: Moved<F>,
-    /// Path lists of the other protocol to resolve again: a route that their objects send packets by has changed.
+    /// Path lists of the other protocol to resolve again: a route that their objects send packets
+    /// by has changed.
     pub watchers_due: BTreeSet<ListId>,
-    /// By interface, the tables where a source other than the interface's addresses has added a connected prefix.
+    /// By interface, the tables where a source other than the interface's addresses has added a
+    /// connected prefix.
     pub attached: BTreeMap<SwIfIndex, BTreeSet<TableIndex>>,
     /// Tables without an owner that are still in use.
     pub unowned: BTreeSet<TableIndex>,
@@ -114,9 +117,8 @@ pub(super) fn full() -> Error {
 /// Refuses what can't be a next hop.
 fn check_nexthop(nexthop: IpAddr) -> Result<(), Error> {
     if nexthop.is_multicast() || nexthop.is_unspecified() {
-        return Err(
-            Error::parse(format!("{nexthop} is no address of a next hop")).retval(retval::INVALID_VALUE)
-        );
+        return Err(Error::parse(format!("{nexthop} is no address of a next hop"))
+            .retval(retval::INVALID_VALUE));
     }
     Ok(())
 }
@@ -224,7 +226,8 @@ impl<F: Net> Inner<F> {
         Ok(route)
     }
 
-    /// Updates a table's number of implicit entries: `was` and `is` say whether an entry was implicit, and is now.
+    /// Updates a table's number of implicit entries: `was` and `is` say whether an entry was
+    /// implicit, and is now.
     fn count_implicit(&mut self, table: TableIndex, was: bool, is: bool) {
         if let Some(Some(table)) = self.tables.get_mut(table.at()) {
             table.implicit = table.implicit + usize::from(is) - usize::from(was);
@@ -249,7 +252,8 @@ impl<F: Net> Inner<F> {
             cx.routes.free(route);
         } else if now != before {
             if place.lead(cx, route, self.adj(now)).is_err() {
-                // Without memory for the new leaf packets are dropped: the old path is no longer valid.
+                // Without memory for the new leaf packets are dropped: the old path is no longer
+                // valid.
                 let _ = place.lead(cx, route, AdjIndex::DROP);
             }
             self.changed(cx, place);
@@ -290,7 +294,9 @@ impl<F: Net> Fib<F> {
                 self.interfaces.check(sw_if)?;
             }
             if !path.labels.is_empty() {
-                return Err(Error::unsupported("MPLS labels in routes").retval(retval::UNIMPLEMENTED));
+                return Err(
+                    Error::unsupported("MPLS labels in routes").retval(retval::UNIMPLEMENTED)
+                );
             }
             match path.kind {
                 PathKind::RecursiveOther { .. } if path.follows != Follows::Any => {
@@ -322,10 +328,12 @@ impl<F: Net> Fib<F> {
         self.check(&self.inner(), paths)
     }
 
-    /// Sets a source's paths to a prefix, in place of those that it had. Host bits of the prefix are ignored.
+    /// Sets a source's paths to a prefix, in place of those that it had. Host bits of the prefix
+    /// are ignored.
     ///
     /// # Errors
-    /// A table (−3) or an interface (−2) that isn't there; no path (−52); a next hop that can't be (−7); a full table (−99).
+    /// A table (−3) or an interface (−2) that isn't there; no path (−52); a next hop that can't be
+    /// (−7); a full table (−99).
     pub fn set(
         &self,
         world: &World,
@@ -340,11 +348,17 @@ impl<F: Net> Fib<F> {
             let old = inner.said_of(&place, source).map(|old| old.paths.clone());
             inner.put(cx, &place, source, paths).map(|route| (route, old))
         })?;
-        self.import(world, (table, prefix), source, old.iter().flat_map(|old| &old[..]).chain(paths));
+        self.import(
+            world,
+            (table, prefix),
+            source,
+            old.iter().flat_map(|old| &old[..]).chain(paths),
+        );
         Ok(route)
     }
 
-    /// Adds paths to those that a source has to a prefix; one that is there takes the new weight and preference.
+    /// Adds paths to those that a source has to a prefix; one that is there takes the new weight
+    /// and preference.
     ///
     /// # Errors
     /// As [`Self::set`].
@@ -431,7 +445,8 @@ impl<F: Net> Fib<F> {
         !self.inner().watchers_due.is_empty()
     }
 
-    /// After routes have changed: refreshes routes of the other protocol, and removes tables that have become unused.
+    /// After routes have changed: refreshes routes of the other protocol, and removes tables that
+    /// have become unused.
     pub(super) fn settle(&self, world: &World) {
         let other = world.get::<Fib<F::Other>>();
         self.tell_other(world);
@@ -466,7 +481,9 @@ impl<F: Net> Inner<F> {
         for i in 0..self.tables.len() {
             let table = TableIndex(i as u32);
             self.walk(table, None, |prefix, _, entry| {
-                all.extend(entry.all().filter(|s| lists.contains(&s.list)).map(|s| (table, prefix, s)));
+                all.extend(
+                    entry.all().filter(|s| lists.contains(&s.list)).map(|s| (table, prefix, s)),
+                );
                 true
             });
         }
@@ -474,7 +491,8 @@ impl<F: Net> Inner<F> {
             let (Some(list), Ok(place)) = (self.lists.get(list), self.place(table, prefix)) else {
                 continue;
             };
-            let left: Vec<_> = list.paths.iter().filter(|p| p.sw_if() != Some(sw_if)).copied().collect();
+            let left: Vec<_> =
+                list.paths.iter().filter(|p| p.sw_if() != Some(sw_if)).copied().collect();
             if left.is_empty() {
                 self.take(cx, &place, source);
             } else {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Recursive paths over next hops of the other protocol: packets go to the neighbours that the other protocol's route leads to.
+//! Recursive paths over next hops of the other protocol: packets go to the neighbours that the
+//! other protocol's route leads to.
 //!
-//! The route that is followed mustn't follow routes of the first protocol again. So a change of one protocol's routes reaches the
-//! other's in one step, and routes can't follow each other in a circle.
+//! The route that is followed mustn't follow routes of the first protocol again. So a change of one
+//! protocol's routes reaches the other's in one step, and routes can't follow each other in a
+//! circle.
 
 use super::control::Inner;
 use super::list::ListId;
@@ -17,10 +19,12 @@ use wire::Prefix;
 /// Maximum recursion depth.
 const DEPTH: usize = 16;
 
-/// Maximum number of changed prefixes that are reported one by one; after more changes, all path lists are refreshed.
+/// Maximum number of changed prefixes that are reported one by one; after more changes, all path
+/// lists are refreshed.
 const MOVED: usize = 256;
 
-/// State shared by the IPv4 and the IPv6 route tables: routes of one whose next hop is of the other.
+/// State shared by the IPv4 and the IPv6 route tables: routes of one whose next hop is of the
+/// other.
 #[derive(Default)]
 pub(crate) struct Crossing {
     /// Per family, the number of next hops of the other family.
@@ -89,11 +93,12 @@ impl<F: Net> Inner<F> {
         }
     }
 
-    /// The neighbours that packets for `addr` reach over this list, each with its share of the packets (0 to 1); `None` if a path
-    /// follows routes of the other protocol.
+    /// The neighbours that packets for `addr` reach over this list, each with its share of the
+    /// packets (0 to 1); `None` if a path follows routes of the other protocol.
     fn neighbors(&self, list: ListId, addr: F::Addr) -> Option<BTreeMap<NextHop, f64>> {
         let mut hops = BTreeMap::new();
-        // Level by level, so that a list is visited once a level: the number of paths through the lists may be exponential.
+        // Level by level, so that a list is visited once a level: the number of paths through the
+        // lists may be exponential.
         let mut level = BTreeMap::from([((list, addr), 1.0)]);
         for _ in 0..=DEPTH {
             for ((id, addr), share) in std::mem::take(&mut level) {
@@ -101,14 +106,18 @@ impl<F: Net> Inner<F> {
                 if list.paths.iter().any(|path| path.crosses()) {
                     return None;
                 }
-                let usable = |state: &PathState| matches!(state, PathState::Resolved | PathState::Down);
-                let paths = || list.paths.iter().zip(&list.now.states).filter(|(_, state)| usable(state));
+                let usable =
+                    |state: &PathState| matches!(state, PathState::Resolved | PathState::Down);
+                let paths =
+                    || list.paths.iter().zip(&list.now.states).filter(|(_, state)| usable(state));
                 let best = paths().map(|(path, _)| path.preference).min();
-                let paths = || paths().map(|(path, _)| path).filter(|path| Some(path.preference) == best);
+                let paths =
+                    || paths().map(|(path, _)| path).filter(|path| Some(path.preference) == best);
                 let total: f64 = paths().map(|path| f64::from(path.weight.max(1))).sum();
                 for path in paths() {
                     let share = share * f64::from(path.weight.max(1)) / total;
-                    let mut hop = |sw_if, ip| *hops.entry(NextHop { sw_if, ip }).or_default() += share;
+                    let mut hop =
+                        |sw_if, ip| *hops.entry(NextHop { sw_if, ip }).or_default() += share;
                     match path.kind {
                         PathKind::Attached { sw_if, .. } => hop(sw_if, addr.into()),
                         PathKind::Neighbor { sw_if, nexthop } => hop(sw_if, nexthop),
@@ -126,7 +135,8 @@ impl<F: Net> Inner<F> {
 }
 
 impl<F: Net> Fib<F> {
-    /// Resolves a next hop for the other family: the covering route, and its neighbours with their shares of the packets.
+    /// Resolves a next hop for the other family: the covering route, and its neighbours with their
+    /// shares of the packets.
     pub(super) fn neighbors_of(
         &self,
         table: TableIndex,
@@ -144,7 +154,8 @@ impl<F: Net> Fib<F> {
             && world.get::<Fib<F::Other>>().inner().crossing.keys().any(|(at, _)| *at == table)
     }
 
-    /// Refreshes the other protocol's path lists that follow changed routes. Not to be called while routes are locked.
+    /// Refreshes the other protocol's path lists that follow changed routes. Not to be called while
+    /// routes are locked.
     pub(super) fn tell_other(&self, world: &World) {
         let (moved, mut lists) = {
             let mut inner = self.inner();

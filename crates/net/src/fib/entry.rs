@@ -107,7 +107,8 @@ impl Entries {
         self.0[route.at()] = entry;
     }
 
-    /// Clears an entry; gives memory back when most entries are unused. Route indices are allocated lowest first, so the end is free first.
+    /// Clears an entry; gives memory back when most entries are unused. Route indices are allocated
+    /// lowest first, so the end is free first.
     fn clear(&mut self, route: RouteIndex) {
         let Some(entry) = self.0.get_mut(route.at()) else { return };
         *entry = None;
@@ -157,7 +158,8 @@ pub struct PathListInfo<F: Net> {
     pub paths: Vec<(Path<F::Addr>, Option<AdjIndex>)>,
     /// For each path, whether it is usable, and if not, why.
     pub states: Vec<PathState>,
-    /// The adjacency for all used paths together, which workers find if the list's source is in force.
+    /// The adjacency for all used paths together, which workers find if the list's source is in
+    /// force.
     pub adj: AdjIndex,
 }
 

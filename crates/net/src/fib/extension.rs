@@ -18,7 +18,8 @@ pub enum Extension {
     UdpEncap,
     /// Lookup in a classify table.
     Classify,
-    /// Sent by the interface of this number, with the layer-2 header that the packet was received with (distributed virtual router).
+    /// Sent by the interface of this number, with the layer-2 header that the packet was received
+    /// with (distributed virtual router).
     Dvr,
 }
 
@@ -49,7 +50,8 @@ impl Extensions {
         self.0.lock().expect("no panic inside")
     }
 
-    /// Registers the type of the objects that paths of this kind lead to. Called once by the feature's plugin.
+    /// Registers the type of the objects that paths of this kind lead to. Called once by the
+    /// feature's plugin.
     pub fn register(&self, kind: Extension, of: &'static ObjectType) {
         self.types().insert(kind, of);
     }
@@ -63,7 +65,8 @@ impl Extensions {
         self.types().get(&kind).copied().ok_or_else(|| nobody().retval(retval::UNIMPLEMENTED))
     }
 
-    /// Reports the first path list of a protocol with a path to an object, or that the last one is removed.
+    /// Reports the first path list of a protocol with a path to an object, or that the last one is
+    /// removed.
     pub(super) fn report_use(
         &self,
         world: &World,

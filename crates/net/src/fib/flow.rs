@@ -49,13 +49,10 @@ impl FlowHash {
     pub fn from_bits(bits: u32) -> Result<Self, Error> {
         match bits {
             0..=0xff => Ok(Self(bits)),
-            0x100..=0x1ff => {
-                Err(Error::unsupported("GTP tunnels don't choose paths yet").retval(retval::UNIMPLEMENTED))
-            }
-            _ => {
-                Err(Error::parse(format!("{bits:#x} are no bits of a flow hash"))
-                    .retval(retval::INVALID_VALUE))
-            }
+            0x100..=0x1ff => Err(Error::unsupported("GTP tunnels don't choose paths yet")
+                .retval(retval::UNIMPLEMENTED)),
+            _ => Err(Error::parse(format!("{bits:#x} are no bits of a flow hash"))
+                .retval(retval::INVALID_VALUE)),
         }
     }
 
@@ -90,8 +87,8 @@ impl std::ops::BitOr for FlowHash {
     }
 }
 
-/// This router's seed of the flow hash, for both protocols. With the same seed, routers in a row select paths alike, so the second gets
-/// only flows for which it selects one path (polarization).
+/// This router's seed of the flow hash, for both protocols. With the same seed, routers in a row
+/// select paths alike, so the second gets only flows for which it selects one path (polarization).
 #[derive(Default)]
 pub struct FlowRouterId(AtomicU32);
 
@@ -128,8 +125,8 @@ impl<F: Net> Fib<F> {
     #[inline(always)]
     pub fn flow(&self, index: TableIndex, turn: &Turn<'_>) -> Flow {
         let table = self.tables.get(index.0, turn);
-        let fields =
-            table.map_or_else(FlowHash::default, |table| FlowHash(table.flow.load(Ordering::Relaxed)));
+        let fields = table
+            .map_or_else(FlowHash::default, |table| FlowHash(table.flow.load(Ordering::Relaxed)));
         Flow { fields, router_id: self.router_id.get() }
     }
 
@@ -139,7 +136,8 @@ impl<F: Net> Fib<F> {
     /// A table that isn't there (−3).
     pub fn flow_hash(&self, index: TableIndex) -> Result<FlowHash, Error> {
         self.inner().table(index)?;
-        let flow = |table: Option<&super::Published<F>>| table.map(|t| t.flow.load(Ordering::Relaxed));
+        let flow =
+            |table: Option<&super::Published<F>>| table.map(|t| t.flow.load(Ordering::Relaxed));
         Ok(self.tables.read(index.0, flow).map_or_else(FlowHash::default, FlowHash))
     }
 

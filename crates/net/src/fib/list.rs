@@ -44,14 +44,16 @@ pub(super) struct Resolved {
     pub states: Vec<PathState>,
     /// True if all usable paths lead to next hops that are down, so that these paths are used.
     pub down: bool,
-    /// Adjacencies of paths left out because their next hops are down. They are referenced until the next hops are back.
+    /// Adjacencies of paths left out because their next hops are down. They are referenced until
+    /// the next hops are back.
     pub left_out: Vec<AdjIndex>,
     /// The neighbours that the paths lead to, sorted.
     pub hops: Vec<NextHop>,
     /// The adjacency for all used paths together.
     pub target: AdjIndex,
     pub state: State,
-    /// The lists that recursive paths follow, also where the path is unusable since they lead back here.
+    /// The lists that recursive paths follow, also where the path is unusable since they lead back
+    /// here.
     pub follows: BTreeSet<ListId>,
 }
 
@@ -59,7 +61,13 @@ impl<F: Net> PathList<F> {
     /// The list as `show` prints it.
     pub fn info(&self, id: ListId) -> PathListInfo<F> {
         let paths = self.paths.iter().copied().zip(self.now.found.iter().copied()).collect();
-        PathListInfo { list: id.0, shared: self.refs, paths, states: self.now.states.clone(), adj: self.adj }
+        PathListInfo {
+            list: id.0,
+            shared: self.refs,
+            paths,
+            states: self.now.states.clone(),
+            adj: self.adj,
+        }
     }
 }
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Route tables.
 //!
-//! A table (VRF) maps prefixes to entries. Several sources may give an entry paths: those of the best source are in force. Entries
-//! with the same paths share one `PathList`, which owns an alias of an adjacency: an index whose target can be changed.
+//! A table (VRF) maps prefixes to entries. Several sources may give an entry paths: those of the
+//! best source are in force. Entries with the same paths share one `PathList`, which owns an alias
+//! of an adjacency: an index whose target can be changed.
 //!
-//! A worker's lookup finds the list's alias, and the entry's [`RouteIndex`] for counting. So when a path goes down or leads
-//! elsewhere, one store moves all prefixes over it; and without counters a packet touches nothing that grows with the number of
-//! routes but the table itself.
+//! A worker's lookup finds the list's alias, and the entry's [`RouteIndex`] for counting. So when a
+//! path goes down or leads elsewhere, one store moves all prefixes over it; and without counters a
+//! packet touches nothing that grows with the number of routes but the table itself.
 //!
-//! A recursive path follows the entry that covers its next hop. When an entry changes, the lists with next hops in its prefix are
-//! resolved again; when a list becomes usable or unusable, the lists that follow it.
+//! A recursive path follows the entry that covers its next hop. When an entry changes, the lists
+//! with next hops in its prefix are resolved again; when a list becomes usable or unusable, the
+//! lists that follow it.
 //!
 //! A path whose next hop is down ([`NextHops`]) is left out while its list has another usable path.
 
@@ -91,7 +93,8 @@ impl<F: Net> Shared for Fib<F> {
     fn make(world: &World) -> Self {
         let this = Self {
             tables: Slots::new(world.qsbr.clone()),
-            forest: Forest::new(world.qsbr.clone()).expect("address space for routes (is `ulimit -v' set?)"),
+            forest: Forest::new(world.qsbr.clone())
+                .expect("address space for routes (is `ulimit -v' set?)"),
             router_id: world.get(),
             inner: Mutex::default(),
             mfib: world.get(),
@@ -103,8 +106,10 @@ impl<F: Net> Shared for Fib<F> {
             crossing: world.get(),
         };
         this.add_table(world, 0, "default", Source::Default).expect("memory for the first table");
-        this.interfaces.subscribe_mover(|world, event| world.get::<Self>().on_interface(world, event));
-        this.nexthops.subscribe_mover(|world, hops, _| world.get::<Self>().on_nexthops(world, hops));
+        this.interfaces
+            .subscribe_mover(|world, event| world.get::<Self>().on_interface(world, event));
+        this.nexthops
+            .subscribe_mover(|world, hops, _| world.get::<Self>().on_nexthops(world, hops));
         this
     }
 
@@ -116,7 +121,8 @@ impl<F: Net> Shared for Fib<F> {
 }
 
 impl<F: Net> Fib<F> {
-    /// The lookup table of a route table: a leaf's hop is an [`AdjIndex`], its route a [`RouteIndex`].
+    /// The lookup table of a route table: a leaf's hop is an [`AdjIndex`], its route a
+    /// [`RouteIndex`].
     #[inline(always)]
     pub fn table<'t>(&'t self, index: TableIndex, turn: &'t Turn<'_>) -> Option<&'t Lpm<F::Key>> {
         self.tables.get(index.0, turn).map(|table| &*table.lpm)

@@ -26,14 +26,16 @@ pub trait Net: Family {
     fn of_ip(ip: IpAddr) -> Option<Self::Addr>;
     /// The table of an interface, for workers.
     fn table_of(view: &IfView) -> TableIndex;
-    /// This protocol's variant of an adjacency that every instance has: punt and receive have one for each.
+    /// This protocol's variant of an adjacency that every instance has: punt and receive have one
+    /// for each.
     fn fixed(adj: AdjIndex) -> AdjIndex;
-    /// Routes of every table, beside the default route: VPP's, and implicit ones to addresses that no packet may go to
-    /// (RFC 1812 5.3.7, RFC 4291 2.5), which any other source overrides.
+    /// Routes of every table, beside the default route: VPP's, and implicit ones to addresses that
+    /// no packet may go to (RFC 1812 5.3.7, RFC 4291 2.5), which any other source overrides.
     fn special() -> Vec<(Prefix<Self::Addr>, Source, AdjIndex)>;
     /// The prefix of all groups, in the tables of multicast routes.
     fn groups() -> Prefix<Self::Addr>;
-    /// Groups that every router listens to on its links: [`Source::Default`] for groups that VPP has too.
+    /// Groups that every router listens to on its links: [`Source::Default`] for groups that VPP
+    /// has too.
     fn heard() -> Vec<(Prefix<Self::Addr>, Source)>;
     /// Returns true if packets to a group stay on their link (RFC 5771 4, RFC 4291 2.7).
     fn stays_on_link(group: Self::Addr) -> bool;
@@ -78,10 +80,13 @@ impl Net for Ip4 {
     fn groups() -> Prefix<Ipv4Addr> {
         Prefix::DEFAULT
     }
-    /// The groups of all hosts and all routers, as VPP lists them; and the rest of 224.0.0.0/24, for routing protocols and IGMP.
+    /// The groups of all hosts and all routers, as VPP lists them; and the rest of 224.0.0.0/24,
+    /// for routing protocols and IGMP.
     fn heard() -> Vec<(Prefix<Ipv4Addr>, Source)> {
-        let listed = [1, 2].map(|last| (Prefix::host(Ipv4Addr::new(224, 0, 0, last)), Source::Default));
-        let of_link = Prefix::new(Ipv4Addr::new(224, 0, 0, 0), 24).map(|prefix| (prefix, Source::Implicit));
+        let listed =
+            [1, 2].map(|last| (Prefix::host(Ipv4Addr::new(224, 0, 0, last)), Source::Default));
+        let of_link =
+            Prefix::new(Ipv4Addr::new(224, 0, 0, 0), 24).map(|prefix| (prefix, Source::Implicit));
         listed.into_iter().chain(of_link).collect()
     }
     #[inline(always)]
@@ -133,16 +138,18 @@ impl Net for Ip6 {
     fn groups() -> Prefix<Ipv6Addr> {
         Prefix::new(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8).unwrap_or(Prefix::DEFAULT)
     }
-    /// The groups of all nodes, all routers, MLDv2 routers (RFC 3810 5.2.14) and solicited nodes, as VPP lists them; and the others of link
-    /// scope, well known and not (RFC 4291 2.7, RFC 3306 4, RFC 3956 3), and all routers of the site (RFC 4291 2.8).
+    /// The groups of all nodes, all routers, MLDv2 routers (RFC 3810 5.2.14) and solicited nodes,
+    /// as VPP lists them; and the others of link scope, well known and not (RFC 4291 2.7, RFC
+    /// 3306 4, RFC 3956 3), and all routers of the site (RFC 4291 2.8).
     fn heard() -> Vec<(Prefix<Ipv6Addr>, Source)> {
         let link = |rest: [u16; 3]| Ipv6Addr::new(0xff02, 0, 0, 0, 0, rest[0], rest[1], rest[2]);
         let hosts = [1, 2, 0x16].map(|last| (link([0, 0, last]), 128));
         let listed = hosts.into_iter().chain([(link([1, 0xff00, 0]), 104)]);
-        let of_link =
-            [0xff02, 0xff12, 0xff32, 0xff72].map(|first| (Ipv6Addr::new(first, 0, 0, 0, 0, 0, 0, 0), 16));
+        let of_link = [0xff02, 0xff12, 0xff32, 0xff72]
+            .map(|first| (Ipv6Addr::new(first, 0, 0, 0, 0, 0, 0, 0), 16));
         let others = of_link.into_iter().chain([(Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0, 2), 128)]);
-        let all = listed.map(|at| (at, Source::Default)).chain(others.map(|at| (at, Source::Implicit)));
+        let all =
+            listed.map(|at| (at, Source::Default)).chain(others.map(|at| (at, Source::Implicit)));
         all.filter_map(|((addr, len), source)| Some((Prefix::new(addr, len)?, source))).collect()
     }
     #[inline(always)]
@@ -155,9 +162,21 @@ impl Net for Ip6 {
     }
 }
 
-/// Index of a table, by which workers and interfaces name it. Indices are dense and are allocated when a table is made.
+/// Index of a table, by which workers and interfaces name it. Indices are dense and are allocated
+/// when a table is made.
 #[derive(
-    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, FromBytes, IntoBytes, Immutable,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Debug,
+    Default,
+    FromBytes,
+    IntoBytes,
+    Immutable,
 )]
 #[repr(transparent)]
 pub struct TableIndex(pub u32);
@@ -195,7 +214,8 @@ pub struct TableInfo {
 /// The target of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum PathKind<A> {
-    /// The destinations are neighbours on the interface; `address` is its own in that network, or zero.
+    /// The destinations are neighbours on the interface; `address` is its own in that network, or
+    /// zero.
     Attached {
         /// The interface.
         sw_if: SwIfIndex,
@@ -250,7 +270,8 @@ pub enum PathState {
     Unresolved,
     /// The route that it follows leads back to this path's list.
     Looped,
-    /// Its next hop is down ([`NextHops`](crate::NextHops)): it is used only while no other path is usable.
+    /// Its next hop is down ([`NextHops`](crate::NextHops)): it is used only while no other path is
+    /// usable.
     Down,
 }
 
@@ -271,7 +292,8 @@ pub enum Follows {
 pub struct Path<A> {
     /// The target.
     pub kind: PathKind<A>,
-    /// Its share of the flows, relative to the weights of the other paths with the same preference; 0 counts as 1.
+    /// Its share of the flows, relative to the weights of the other paths with the same
+    /// preference; 0 counts as 1.
     pub weight: u8,
     /// Preference: of the usable paths, those with the lowest value are used.
     pub preference: u8,
@@ -293,7 +315,9 @@ impl<A: Address> Path<A> {
             PathKind::Attached { sw_if, .. }
             | PathKind::Neighbor { sw_if, .. }
             | PathKind::Receive { sw_if, .. } => Some(sw_if),
-            PathKind::Extension(Extension::InterfaceRx | Extension::Dvr, sw_if) => Some(SwIfIndex(sw_if)),
+            PathKind::Extension(Extension::InterfaceRx | Extension::Dvr, sw_if) => {
+                Some(SwIfIndex(sw_if))
+            }
             _ => None,
         }
     }

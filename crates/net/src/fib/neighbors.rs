@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Host routes of neighbours: a known neighbour in a connected network has a host route over its own adjacency.
+//! Host routes of neighbours: a known neighbour in a connected network has a host route over its
+//! own adjacency.
 
 use super::list::{ListId, PathList};
 use super::{Fib, Net, Path, PathKind, Source, TableIndex};
@@ -20,12 +21,15 @@ impl<F: Net> Fib<F> {
 
     fn on_neighbor(&self, world: &World, event: &NeighborEvent) {
         match event {
-            NeighborEvent::Set { new, .. } => self.sync(world, new.sw_if, new.ip, !new.no_fib_entry),
+            NeighborEvent::Set { new, .. } => {
+                self.sync(world, new.sw_if, new.ip, !new.no_fib_entry)
+            }
             NeighborEvent::Gone { gone, .. } => self.sync(world, gone.sw_if, gone.ip, false),
         }
     }
 
-    /// Updates host routes after the networks of an interface have changed: neighbours in a network get one, others lose theirs.
+    /// Updates host routes after the networks of an interface have changed: neighbours in a network
+    /// get one, others lose theirs.
     pub(crate) fn sync_neighbors(&self, world: &World, sw_if: SwIfIndex) {
         self.sync_within(world, sw_if, Prefix::DEFAULT);
     }
@@ -38,8 +42,8 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// Returns the tables where a neighbour may have host routes: its interface's, and those with a connected prefix of the
-    /// interface from another source.
+    /// Returns the tables where a neighbour may have host routes: its interface's, and those with a
+    /// connected prefix of the interface from another source.
     fn host_routes(&self, NextHop { sw_if, ip }: NextHop) -> Option<(Vec<TableIndex>, F::Addr)> {
         let nexthop = F::of_ip(ip)?;
         let interface = self.interfaces.get(sw_if).ok()?;
@@ -55,7 +59,8 @@ impl<F: Net> Fib<F> {
     /// Returns true if a route other than the neighbour's own host route leads to this neighbour.
     pub fn leads_by(&self, hop: NextHop) -> bool {
         // A neighbour of the other protocol has no host route here.
-        let (tables, host) = self.host_routes(hop).map_or((Vec::new(), None), |(t, addr)| (t, Some(addr)));
+        let (tables, host) =
+            self.host_routes(hop).map_or((Vec::new(), None), |(t, addr)| (t, Some(addr)));
         let inner = self.inner();
         let Some(lists) = inner.hops.get(&hop) else { return false };
         let own = |table: &TableIndex| {
@@ -63,14 +68,16 @@ impl<F: Net> Fib<F> {
             Some(inner.entries.get(route)?.of(Source::Neighbor)?.list)
         };
         let own: Vec<ListId> = tables.iter().filter_map(own).collect();
-        let others =
-            |id: &ListId, list: &PathList<F>| list.refs > own.iter().filter(|own| *own == id).count();
-        lists
-            .iter()
-            .any(|id| inner.lists.get(*id).is_some_and(|list| others(id, list) || !list.users.is_empty()))
+        let others = |id: &ListId, list: &PathList<F>| {
+            list.refs > own.iter().filter(|own| *own == id).count()
+        };
+        lists.iter().any(|id| {
+            inner.lists.get(*id).is_some_and(|list| others(id, list) || !list.users.is_empty())
+        })
     }
 
-    /// Updates host routes after paths of a route were added or removed: neighbours in a network that they attach get or lose them.
+    /// Updates host routes after paths of a route were added or removed: neighbours in a network
+    /// that they attach get or lose them.
     pub(super) fn import<'p>(
         &self,
         world: &World,
@@ -91,7 +98,8 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// Adds or removes a neighbour's host routes. If it is known on several interfaces, the one that was set last is used.
+    /// Adds or removes a neighbour's host routes. If it is known on several interfaces, the one
+    /// that was set last is used.
     fn sync(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr, wanted: bool) {
         let Some((tables, nexthop)) = self.host_routes(NextHop { sw_if, ip }) else { return };
         let lender = world.get::<Addresses<F>>().unnumbered(sw_if);
@@ -101,10 +109,12 @@ impl<F: Net> Fib<F> {
         let gone = self.with(world, |inner, cx| {
             let mut gone = false;
             for table in tables {
-                // Only where the network is connected by this interface, or by the one that it borrows addresses from: otherwise a
-                // neighbour could attract packets of other networks.
+                // Only where the network is connected by this interface, or by the one that it
+                // borrows addresses from: otherwise a neighbour could attract
+                // packets of other networks.
                 let cover = inner.covering(table, nexthop, F::BITS - 1);
-                let paths = cover.and_then(|(_, list)| inner.lists.get(list)).map_or(&[][..], |l| &l.paths);
+                let paths =
+                    cover.and_then(|(_, list)| inner.lists.get(list)).map_or(&[][..], |l| &l.paths);
                 let links = || {
                     paths.iter().filter_map(|path| match path.kind {
                         PathKind::Attached { sw_if, .. } => Some(sw_if),
@@ -120,8 +130,9 @@ impl<F: Net> Fib<F> {
                     let _ = inner.put(cx, &place, Source::Neighbor, &[path]);
                     continue;
                 }
-                let ours =
-                    inner.said(&place, Source::Neighbor).is_some_and(|list| list.paths.contains(&path));
+                let ours = inner
+                    .said(&place, Source::Neighbor)
+                    .is_some_and(|list| list.paths.contains(&path));
                 gone |= ours && inner.take(cx, &place, Source::Neighbor);
             }
             gone
@@ -131,9 +142,16 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// Restores the host route of a neighbour that has lost it over an interface: it may be known on another interface of the
-    /// network, or on one that borrows addresses from such an interface.
-    fn find_elsewhere(&self, world: &World, sw_if: SwIfIndex, sharing: BTreeSet<SwIfIndex>, ip: IpAddr) {
+    /// Restores the host route of a neighbour that has lost it over an interface: it may be known
+    /// on another interface of the network, or on one that borrows addresses from such an
+    /// interface.
+    fn find_elsewhere(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        sharing: BTreeSet<SwIfIndex>,
+        ip: IpAddr,
+    ) {
         let (neighbors, addresses) = (world.get::<Neighbors>(), world.get::<Addresses<F>>());
         let with_borrowers = |link: SwIfIndex| addresses.borrowers(link).into_iter().chain([link]);
         let others: BTreeSet<_> = sharing.into_iter().flat_map(with_borrowers).collect();

@@ -4,7 +4,9 @@
 use super::control::Inner;
 use super::entry::{Entry, Sourced};
 use super::list::ListId;
-use super::{Fib, Net, Path, PathKind, PathListInfo, RouteIndex, RouteInfo, RouteSource, Source, TableIndex};
+use super::{
+    Fib, Net, Path, PathKind, PathListInfo, RouteIndex, RouteInfo, RouteSource, Source, TableIndex,
+};
 use cli::{Error, retval};
 use tables::Route;
 use wire::{Family, Prefix};
@@ -48,11 +50,19 @@ impl<F: Net> Inner<F> {
         after: Option<Prefix<F::Addr>>,
         mut f: impl FnMut(Prefix<F::Addr>, RouteIndex, &Entry) -> bool,
     ) {
-        self.walk(table, after, |prefix, index, entry| entry.is_implicit() || f(prefix, index, entry));
+        self.walk(table, after, |prefix, index, entry| {
+            entry.is_implicit() || f(prefix, index, entry)
+        });
     }
 
-    /// The longest entry that covers the first `len` bits of an address: its route index and the path list in force.
-    pub fn covering(&self, table: TableIndex, addr: F::Addr, len: u8) -> Option<(RouteIndex, ListId)> {
+    /// The longest entry that covers the first `len` bits of an address: its route index and the
+    /// path list in force.
+    pub fn covering(
+        &self,
+        table: TableIndex,
+        addr: F::Addr,
+        len: u8,
+    ) -> Option<(RouteIndex, ListId)> {
         let route = RouteIndex(self.table(table).ok()?.lpm.covering(F::key(addr), len)?.leaf.route);
         Some((route, self.entries.get(route)?.best.list))
     }
@@ -89,8 +99,9 @@ impl<F: Net> Fib<F> {
         Some(inner.info(prefix_of::<F>(route)?, index, inner.entries.get(index)?))
     }
 
-    /// The entry of exactly this prefix, implicit ones excepted, or the longest that covers it. A host whose route a feature follows
-    /// ([`Tracked`](super::Tracked)) has an entry, as in VPP: it shows the one that covers it.
+    /// The entry of exactly this prefix, implicit ones excepted, or the longest that covers it. A
+    /// host whose route a feature follows ([`Tracked`](super::Tracked)) has an entry, as in
+    /// VPP: it shows the one that covers it.
     ///
     /// # Errors
     /// No such table (−3), no such entry (−6).
@@ -101,11 +112,14 @@ impl<F: Net> Fib<F> {
         exact: bool,
     ) -> Result<RouteInfo<F>, Error> {
         self.inner().table(table)?;
-        let is_listed = |route: &RouteInfo<F>| route.sources.iter().any(|s| s.source != Source::Implicit);
-        let exactly = || self.route(table, prefix).filter(is_listed).or_else(|| self.followed(table, prefix));
+        let is_listed =
+            |route: &RouteInfo<F>| route.sources.iter().any(|s| s.source != Source::Implicit);
+        let exactly =
+            || self.route(table, prefix).filter(is_listed).or_else(|| self.followed(table, prefix));
         let found = if exact { exactly() } else { self.longest(table, prefix) };
         found.ok_or_else(|| {
-            Error::not_found(format!("there is no route {}", prefix.network())).retval(retval::NO_SUCH_ENTRY)
+            Error::not_found(format!("there is no route {}", prefix.network()))
+                .retval(retval::NO_SUCH_ENTRY)
         })
     }
 
@@ -123,8 +137,9 @@ impl<F: Net> Fib<F> {
         self.longest(table, prefix).map(|cover| RouteInfo { prefix, ..cover })
     }
 
-    /// At most `n` entries of a table in order, after `after` (or from the first). The table may change between two
-    /// calls, and `after` may be gone: an entry that exists all the time is returned once.
+    /// At most `n` entries of a table in order, after `after` (or from the first). The table may
+    /// change between two calls, and `after` may be gone: an entry that exists all the time is
+    /// returned once.
     pub fn routes_from(
         &self,
         table: TableIndex,

@@ -4,7 +4,9 @@
 use super::control::{Cx, Inner};
 use super::list::{ListId, PathList, Resolved, State};
 use super::spread::spread;
-use super::{Extension, Extensions, Fib, Follows, Net, Path, PathKind, PathState, TableIndex, Tracked};
+use super::{
+    Extension, Extensions, Fib, Follows, Net, Path, PathKind, PathState, TableIndex, Tracked,
+};
 use crate::{AdjIndex, NextHop};
 use cli::Error;
 use graph::SwIfIndex;
@@ -41,7 +43,9 @@ impl<F: Net> Inner<F> {
         }
         let paths: Arc<[_]> = paths.into();
         let fixed = match &paths[..] {
-            [Path { kind: PathKind::Fixed(adj), .. }] if *adj != AdjIndex::NO_ROUTE => Some(F::fixed(*adj)),
+            [Path { kind: PathKind::Fixed(adj), .. }] if *adj != AdjIndex::NO_ROUTE => {
+                Some(F::fixed(*adj))
+            }
             _ => None,
         };
         let id = self.lists.insert(PathList {
@@ -71,7 +75,12 @@ impl<F: Net> Inner<F> {
                     let is_first = lists.is_empty();
                     lists.insert(id);
                     if is_first {
-                        cx.world.get::<Extensions>().report_use(cx.world, F::LINK, (kind, object), true);
+                        cx.world.get::<Extensions>().report_use(
+                            cx.world,
+                            F::LINK,
+                            (kind, object),
+                            true,
+                        );
                     }
                 }
                 _ => {}
@@ -106,7 +115,9 @@ impl<F: Net> Inner<F> {
                 unlist(&mut self.by_if, sw_if, id);
             }
             match path.kind {
-                PathKind::Recursive { table, nexthop } => unlist(&mut self.vias, (table, nexthop), id),
+                PathKind::Recursive { table, nexthop } => {
+                    unlist(&mut self.vias, (table, nexthop), id)
+                }
                 PathKind::RecursiveOther { table, nexthop } => {
                     unlist(&mut self.crossing, (table, nexthop), id);
                     cx.crossing.set::<F>(self.crossing.len());
@@ -170,8 +181,9 @@ impl<F: Net> Inner<F> {
         }
     }
 
-    /// Resolves lists again, and those that follow them as far as that changes something. Until a list is resolved its packets may
-    /// be lost, so lists with most users come first, and adjacencies are released last.
+    /// Resolves lists again, and those that follow them as far as that changes something. Until a
+    /// list is resolved its packets may be lost, so lists with most users come first, and
+    /// adjacencies are released last.
     pub fn refresh(&mut self, cx: &Cx<'_>, lists: impl IntoIterator<Item = ListId>) {
         let mut lists: Vec<ListId> = lists.into_iter().collect();
         lists.sort_by_cached_key(|id| Reverse(self.weight(*id)));
@@ -215,9 +227,12 @@ impl<F: Net> Inner<F> {
         left.into_iter().for_each(|adj| cx.adjacencies.release(adj));
     }
 
-    /// The urgency of a list: whether it has other paths to turn to, and how many entries and lists use it.
+    /// The urgency of a list: whether it has other paths to turn to, and how many entries and lists
+    /// use it.
     fn weight(&self, id: ListId) -> (bool, usize) {
-        self.lists.get(id).map_or((false, 0), |list| (list.paths.len() > 1, list.refs + list.users.len()))
+        self.lists
+            .get(id)
+            .map_or((false, 0), |list| (list.paths.len() > 1, list.refs + list.users.len()))
     }
 
     /// Resolves the paths of a list. The caller gets a reference on the target.
@@ -241,7 +256,8 @@ impl<F: Net> Inner<F> {
         let leads_on = members.iter().any(|(way, _)| !way.down && way.state != State::Unusable);
         now.down = !leads_on && members.iter().any(|(way, _)| way.down);
         let kept = |way: &Way| now.down || !way.down;
-        let best = members.iter().filter(|(way, _)| kept(way)).map(|(_, path)| path.preference).min();
+        let best =
+            members.iter().filter(|(way, _)| kept(way)).map(|(_, path)| path.preference).min();
         let (mut members, others): (Vec<_>, Vec<_>) =
             members.into_iter().partition(|(way, path)| kept(way) && Some(path.preference) == best);
         for (way, _) in others {
@@ -260,11 +276,13 @@ impl<F: Net> Inner<F> {
         };
         // Sorted, not in the order of adding: so a flow takes the same path after a restart.
         members.sort_by_key(|(_, path)| path.kind);
-        now.target = together::<F>(cx, members.into_iter().map(|(way, path)| (way.adj, path.weight.into())));
+        now.target =
+            together::<F>(cx, members.into_iter().map(|(way, path)| (way.adj, path.weight.into())));
         now
     }
 
-    /// Resolves a path. The caller gets a reference on its adjacency; the error says why the path can't be used.
+    /// Resolves a path. The caller gets a reference on its adjacency; the error says why the path
+    /// can't be used.
     fn resolve_path(
         &self,
         cx: &Cx<'_>,
@@ -274,7 +292,8 @@ impl<F: Net> Inner<F> {
     ) -> Result<Way, PathState> {
         let adjacencies = cx.adjacencies;
         let unresolved = |_: Error| PathState::Unresolved;
-        let up = |sw_if| if cx.interfaces.is_up(sw_if) { Ok(()) } else { Err(PathState::Unresolved) };
+        let up =
+            |sw_if| if cx.interfaces.is_up(sw_if) { Ok(()) } else { Err(PathState::Unresolved) };
         let way = |adj, state| Ok(Way { adj, state, down: false });
         match path.kind {
             PathKind::Attached { sw_if, address } => {
@@ -286,15 +305,20 @@ impl<F: Net> Inner<F> {
                 let hop = NextHop { sw_if, ip: nexthop };
                 now.hops.push(hop);
                 up(sw_if)?;
-                let adj = adjacencies.neighbor_for(cx.world, F::LINK, sw_if, nexthop).map_err(unresolved)?;
+                let adj = adjacencies
+                    .neighbor_for(cx.world, F::LINK, sw_if, nexthop)
+                    .map_err(unresolved)?;
                 Ok(Way { adj, state: State::Usable, down: cx.nexthops.is_down(hop) })
             }
             PathKind::Receive { sw_if, address } => {
-                let adj = adjacencies.receive(cx.world, sw_if, address.into()).map_err(unresolved)?;
+                let adj =
+                    adjacencies.receive(cx.world, sw_if, address.into()).map_err(unresolved)?;
                 way(adj, State::Unusable)
             }
             PathKind::Lookup(table) => way(adjacencies.lookup(F::LINK, table.0), State::Usable),
-            PathKind::SourceLookup(table) => way(adjacencies.lookup_source(F::LINK, table.0), State::Usable),
+            PathKind::SourceLookup(table) => {
+                way(adjacencies.lookup_source(F::LINK, table.0), State::Usable)
+            }
             PathKind::Fixed(adj) => way(F::fixed(adj), State::Unusable),
             PathKind::Extension(kind, object) => {
                 if kind == Extension::Dvr {
@@ -308,7 +332,8 @@ impl<F: Net> Inner<F> {
                 way(adj, State::Usable)
             }
             PathKind::Recursive { table, nexthop } => {
-                let (route, via) = self.covering(table, nexthop, F::BITS).ok_or(PathState::Unresolved)?;
+                let (route, via) =
+                    self.covering(table, nexthop, F::BITS).ok_or(PathState::Unresolved)?;
                 now.follows.insert(via);
                 if self.leads_to(via, id) {
                     return Err(PathState::Looped);
@@ -322,7 +347,8 @@ impl<F: Net> Inner<F> {
                     State::Attached(sw_if) => {
                         let hop = NextHop { sw_if, ip: nexthop.into() };
                         now.hops.push(hop);
-                        let adj = adjacencies.neighbor(cx.world, sw_if, hop.ip).map_err(unresolved)?;
+                        let adj =
+                            adjacencies.neighbor(cx.world, sw_if, hop.ip).map_err(unresolved)?;
                         (adj, cx.nexthops.is_down(hop))
                     }
                     State::Usable => {
@@ -334,15 +360,18 @@ impl<F: Net> Inner<F> {
             }
             PathKind::RecursiveOther { table, nexthop } => {
                 let other = cx.world.get::<Fib<F::Other>>();
-                let (route, hops) = other.neighbors_of(table, nexthop).ok_or(PathState::Unresolved)?;
+                let (route, hops) =
+                    other.neighbors_of(table, nexthop).ok_or(PathState::Unresolved)?;
                 now.hops.extend(hops.keys());
                 let mut hops: Vec<_> =
                     hops.into_iter().filter(|(hop, _)| cx.interfaces.is_up(hop.sw_if)).collect();
                 let down = hops.iter().all(|(hop, _)| cx.nexthops.is_down(*hop));
                 hops.retain(|(hop, _)| down || !cx.nexthops.is_down(*hop));
-                let adj = |hop: NextHop| adjacencies.neighbor_for(cx.world, F::LINK, hop.sw_if, hop.ip);
+                let adj =
+                    |hop: NextHop| adjacencies.neighbor_for(cx.world, F::LINK, hop.sw_if, hop.ip);
                 let weight = |share: f64| (share * SHARE).round() as u32;
-                let adjs = hops.iter().filter_map(|(hop, share)| Some((adj(*hop).ok()?, weight(*share))));
+                let adjs =
+                    hops.iter().filter_map(|(hop, share)| Some((adj(*hop).ok()?, weight(*share))));
                 let adjs: Vec<_> = adjs.collect();
                 if adjs.is_empty() {
                     return Err(PathState::Unresolved);
@@ -353,7 +382,8 @@ impl<F: Net> Inner<F> {
         }
     }
 
-    /// Checks that an object can send the packets of a path list by this route. The list is resolved again when that changes.
+    /// Checks that an object can send the packets of a path list by this route. The list is
+    /// resolved again when that changes.
     fn check_over(
         &self,
         cx: &Cx<'_>,
@@ -374,7 +404,12 @@ impl<F: Net> Inner<F> {
     }
 
     /// Returns true if the path's constraint lets it follow this list, which covers its next hop.
-    fn may_follow(&self, path: &Path<F::Addr>, list: &PathList<F>, at: (TableIndex, F::Addr)) -> bool {
+    fn may_follow(
+        &self,
+        path: &Path<F::Addr>,
+        list: &PathList<F>,
+        at: (TableIndex, F::Addr),
+    ) -> bool {
         let (table, nexthop) = at;
         let is_attached = |path: &Path<F::Addr>| match path.kind {
             PathKind::Attached { .. } => true,
@@ -432,7 +467,8 @@ fn unlist<K: Ord + Copy>(lists: &mut BTreeMap<K, BTreeSet<ListId>>, key: K, id: 
     }
 }
 
-/// Makes one adjacency of several. Takes over the caller's reference on each, and gives one on the result.
+/// Makes one adjacency of several. Takes over the caller's reference on each, and gives one on the
+/// result.
 fn together<F: Net>(cx: &Cx<'_>, members: impl Iterator<Item = (AdjIndex, u32)>) -> AdjIndex {
     let (mut adjs, mut weights, mut places) = (Vec::new(), Vec::new(), HashMap::new());
     for (adj, weight) in members {

@@ -13,8 +13,9 @@ use std::sync::{Arc, Mutex};
 use sync::{GraceTicket, Qsbr};
 use wire::{Ip4, Ip6};
 
-/// Index of a route, that is of a table's entry. Dense over the tables of both protocols; 0 is none. It is the index into
-/// `/net/route/to` and `/net/route/via`; the binary API calls it `stats_index`.
+/// Index of a route, that is of a table's entry. Dense over the tables of both protocols; 0 is
+/// none. It is the index into `/net/route/to` and `/net/route/via`; the binary API calls it
+/// `stats_index`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 #[repr(transparent)]
 pub struct RouteIndex(pub u32);
@@ -35,7 +36,8 @@ impl fmt::Display for RouteIndex {
 
 /// Number of counters that are reset at a time.
 const CHUNK: usize = 4096;
-/// [`Routes::settle`] gives memory back when more routes than this were removed, and more than are left.
+/// [`Routes::settle`] gives memory back when more routes than this were removed, and more than are
+/// left.
 const MANY: usize = 1 << 16;
 
 /// Maximum number of routes: reserves address space, not memory.
@@ -43,7 +45,8 @@ const MAX: usize = tables::Leaf::ROUTES as usize;
 
 /// The routes of all tables: the adjacency and the counters of each.
 pub struct Routes {
-    /// By route, the [`AdjIndex`] that it leads to: packets are counted along a chain of recursive routes by it.
+    /// By route, the [`AdjIndex`] that it leads to: packets are counted along a chain of recursive
+    /// routes by it.
     leads: Reserve<AtomicU32>,
     /// `/net/route/to`: packets and bytes whose lookup found the route.
     pub to: Arc<Combined>,
@@ -88,7 +91,9 @@ impl Routes {
     /// The adjacency of a route; [`AdjIndex::NO_ROUTE`] if there is no such route.
     #[inline(always)]
     pub fn adj(&self, route: RouteIndex) -> AdjIndex {
-        AdjIndex(self.leads.as_slice().get(route.at()).map_or(0, |cell| cell.load(Ordering::Acquire)))
+        AdjIndex(
+            self.leads.as_slice().get(route.at()).map_or(0, |cell| cell.load(Ordering::Acquire)),
+        )
     }
 
     /// Returns true if packets are counted by route.
@@ -97,8 +102,8 @@ impl Routes {
         !self.off.load(Ordering::Relaxed)
     }
 
-    /// Turns counting by route on or off: with many routes in use, the counters cost more than the rest of the lookup. Large
-    /// tables are rebuilt for it, and lookups are slower meanwhile.
+    /// Turns counting by route on or off: with many routes in use, the counters cost more than the
+    /// rest of the lookup. Large tables are rebuilt for it, and lookups are slower meanwhile.
     pub fn set_counting(world: &World, on: bool) {
         world.get::<Self>().off.store(!on, Ordering::Relaxed);
         world.get::<Fib<Ip4>>().suit_counting();
@@ -142,8 +147,8 @@ impl Routes {
         numbers.used -= 1;
     }
 
-    /// Gives memory back to the system if many routes were removed since the last call. Called periodically. Returns true if it
-    /// did.
+    /// Gives memory back to the system if many routes were removed since the last call. Called
+    /// periodically. Returns true if it did.
     pub fn settle(&self) -> bool {
         let mut numbers = self.numbers.lock().expect("no panic inside");
         let gone = numbers.most - numbers.used;

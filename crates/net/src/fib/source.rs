@@ -8,7 +8,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
-/// The source that gave an entry paths. Of several sources the one with the lowest [`Self::priority`] is in force.
+/// The source that gave an entry paths. Of several sources the one with the lowest
+/// [`Self::priority`] is in force.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Source {
     /// A route of every table that no other source overrides.
@@ -29,8 +30,8 @@ pub enum Source {
     Neighbor,
     /// Every table's default route, until there is a better one.
     Default,
-    /// Behaviour that RFCs require of an address without a route. Lists and dumps omit these routes, since VPP has none of them;
-    /// lookups find them.
+    /// Behaviour that RFCs require of an address without a route. Lists and dumps omit these
+    /// routes, since VPP has none of them; lookups find them.
     Implicit,
     /// A source that a client has added: see [`Sources`].
     Added {
@@ -110,7 +111,8 @@ impl Source {
 impl Ord for Source {
     fn cmp(&self, other: &Self) -> Ordering {
         // Implicit routes rank last, also behind a client's source of priority 0xff.
-        let rank = |source: &Self| (source.priority(), matches!(source, Self::Implicit), source.id());
+        let rank =
+            |source: &Self| (source.priority(), matches!(source, Self::Implicit), source.id());
         rank(self).cmp(&rank(other))
     }
 }
@@ -151,13 +153,12 @@ impl Sources {
     /// Adds a source. Adding one again with the same name and priority gives the same source.
     ///
     /// # Errors
-    /// A name that is in use with another priority (−81); no name, or a priority up to that of interfaces' addresses (−7); too many
-    /// sources (−99).
+    /// A name that is in use with another priority (−81); no name, or a priority up to that of
+    /// interfaces' addresses (−7); too many sources (−99).
     pub fn add(&self, name: &str, priority: u8) -> Result<Source, Error> {
         if name.is_empty() || priority <= Source::Interface.priority() {
-            return Err(
-                Error::parse("a source needs a name, and a priority above 3").retval(retval::INVALID_VALUE)
-            );
+            return Err(Error::parse("a source needs a name, and a priority above 3")
+                .retval(retval::INVALID_VALUE));
         }
         let mut added = self.added();
         let there = added.iter().position(|(there, _)| there == name);
@@ -178,7 +179,8 @@ impl Sources {
 
     /// The source of this number.
     pub fn of(&self, id: u8) -> Option<Source> {
-        let added = |at: u8| Some(Source::Added { priority: self.added().get(usize::from(at))?.1, id });
+        let added =
+            |at: u8| Some(Source::Added { priority: self.added().get(usize::from(at))?.1, id });
         let standing = Source::ALL.into_iter().find(|source| source.id() == id);
         standing.or_else(|| id.checked_sub(FIRST).and_then(added))
     }

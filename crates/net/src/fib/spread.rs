@@ -4,8 +4,9 @@
 /// Maximum number of buckets, for any number of paths.
 const MAX_BUCKETS: usize = 1 << 12;
 
-/// Number of buckets of each path: their sum is a power of two, and the shares are within 1/16 of the weights' shares
-/// (or as near as [`MAX_BUCKETS`] allows). Every path gets at least one while there are enough.
+/// Number of buckets of each path: their sum is a power of two, and the shares are within 1/16 of
+/// the weights' shares (or as near as [`MAX_BUCKETS`] allows). Every path gets at least one while
+/// there are enough.
 pub(super) fn spread(weights: &[u32]) -> Vec<usize> {
     let total: u64 = weights.iter().map(|w| u64::from(*w).max(1)).sum();
     let mut size = weights.len().next_power_of_two();
@@ -27,10 +28,13 @@ pub(super) fn spread(weights: &[u32]) -> Vec<usize> {
 /// Largest-remainder method, with at least one bucket for each path.
 fn apportion(weights: &[u32], total: u64, size: usize) -> Vec<usize> {
     let due = |w: &u32| u64::from(*w).max(1) * size as u64;
-    let mut counts: Vec<usize> = weights.iter().map(|w| ((due(w) / total) as usize).max(1)).collect();
+    let mut counts: Vec<usize> =
+        weights.iter().map(|w| ((due(w) / total) as usize).max(1)).collect();
     let mut order: Vec<usize> = (0..weights.len()).collect();
     // Largest remainder first.
-    order.sort_by_key(|i| std::cmp::Reverse(due(&weights[*i]) as i64 - (counts[*i] as u64 * total) as i64));
+    order.sort_by_key(|i| {
+        std::cmp::Reverse(due(&weights[*i]) as i64 - (counts[*i] as u64 * total) as i64)
+    });
     let mut used: usize = counts.iter().sum();
     for i in order.iter().cycle() {
         if used >= size {

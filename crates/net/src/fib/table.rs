@@ -4,7 +4,8 @@
 use super::control::Table;
 use super::entry::Sourced;
 use super::{
-    DeletedTable, Fib, FlowHash, Net, Path, PathKind, Published, RouteIndex, Source, TableIndex, TableInfo,
+    DeletedTable, Fib, FlowHash, Net, Path, PathKind, Published, RouteIndex, Source, TableIndex,
+    TableInfo,
 };
 use crate::AdjIndex;
 use cli::{Error, retval};
@@ -23,15 +24,23 @@ impl<F: Net> Fib<F> {
         format!("ipv{}-VRF:{id}", F::VERSION)
     }
 
-    /// Makes the table of this id and lets a source own it; no name is the usual one. A table that exists keeps its name and gets one
-    /// more owner.
+    /// Makes the table of this id and lets a source own it; no name is the usual one. A table that
+    /// exists keeps its name and gets one more owner.
     ///
     /// # Errors
     /// No address space.
-    pub fn add_table(&self, world: &World, id: u32, name: &str, source: Source) -> Result<TableIndex, Error> {
+    pub fn add_table(
+        &self,
+        world: &World,
+        id: u32,
+        name: &str,
+        source: Source,
+    ) -> Result<TableIndex, Error> {
         let index = match self.find_table(id) {
             Ok(index) => index,
-            Err(_) if name.is_empty() => self.make_table(world, id, &Self::usual_name(id), false)?,
+            Err(_) if name.is_empty() => {
+                self.make_table(world, id, &Self::usual_name(id), false)?
+            }
             Err(_) => self.make_table(world, id, name, false)?,
         };
         let mut inner = self.inner();
@@ -66,7 +75,13 @@ impl<F: Net> Fib<F> {
         inner.tables.iter().flatten().for_each(|table| table.lpm.set_wanted(self.wanted()));
     }
 
-    fn make_table(&self, world: &World, id: u32, name: &str, of_link: bool) -> Result<TableIndex, Error> {
+    fn make_table(
+        &self,
+        world: &World,
+        id: u32,
+        name: &str,
+        of_link: bool,
+    ) -> Result<TableIndex, Error> {
         let mut inner = self.inner();
         let lpm = Lpm::new(&self.forest).map_err(|e| Error::limit(format!("table {id}: {e}")))?;
         lpm.set_wanted(self.wanted());
@@ -97,7 +112,8 @@ impl<F: Net> Fib<F> {
         };
         let default = put(default)?;
         special.into_iter().map(put).try_for_each(|put| put.map(drop))?;
-        self.tables.set(index.0, Published { lpm, flow: FlowHash::default().bits().into(), default });
+        self.tables
+            .set(index.0, Published { lpm, flow: FlowHash::default().bits().into(), default });
         Ok(index)
     }
 
@@ -107,16 +123,19 @@ impl<F: Net> Fib<F> {
         (1..).find(|id| !inner.ids.contains_key(id)).unwrap_or(u32::MAX)
     }
 
-    /// Ends a source's ownership of a table and removes its routes there; a source that doesn't own the table ends the ownership of
-    /// all sources. The table is removed once it has no owner and no [user](Self::user): no interface bound to it, no other table's route
-    /// that leads to it, and no feature. Returns true if it is removed.
+    /// Ends a source's ownership of a table and removes its routes there; a source that doesn't own
+    /// the table ends the ownership of all sources. The table is removed once it has no owner
+    /// and no [user](Self::user): no interface bound to it, no other table's route that leads
+    /// to it, and no feature. Returns true if it is removed.
     ///
     /// # Errors
     /// One that isn't there (−3); the default one (−7).
     pub fn delete_table(&self, world: &World, id: u32, source: Source) -> Result<bool, Error> {
         let index = self.find_table(id)?;
         if index == TableIndex::DEFAULT {
-            return Err(Error::unsupported("table 0 can't be deleted").retval(retval::INVALID_VALUE));
+            return Err(
+                Error::unsupported("table 0 can't be deleted").retval(retval::INVALID_VALUE)
+            );
         }
         let gone = {
             let mut inner = self.inner();
@@ -137,7 +156,8 @@ impl<F: Net> Fib<F> {
         Ok(self.find_table(id).is_err())
     }
 
-    /// Finds a table by its id and takes a reference on it: it stays, with its index, until [`Self::release_table`].
+    /// Finds a table by its id and takes a reference on it: it stays, with its index, until
+    /// [`Self::release_table`].
     ///
     /// # Errors
     /// A table that isn't there (−3).
@@ -149,7 +169,8 @@ impl<F: Net> Fib<F> {
         Ok(index)
     }
 
-    /// Gives back a reference that [`Self::hold_table`] took. A table that nothing else uses is removed if it has no owner.
+    /// Gives back a reference that [`Self::hold_table`] took. A table that nothing else uses is
+    /// removed if it has no owner.
     pub fn release_table(&self, world: &World, index: TableIndex) {
         if let Some(Some(table)) = self.inner().tables.get_mut(index.at()) {
             table.held -= 1;
@@ -179,8 +200,8 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// Describes a user that keeps a table: an interface bound to it, a route of another table that resolves in it, or a feature that
-    /// has a reference on it or follows a route in it.
+    /// Describes a user that keeps a table: an interface bound to it, a route of another table that
+    /// resolves in it, or a feature that has a reference on it or follows a route in it.
     pub fn user(&self, world: &World, index: TableIndex) -> Option<String> {
         if self.inner().table(index).is_ok_and(|table| table.held > 0) {
             return Some("a feature uses it".into());
@@ -198,7 +219,8 @@ impl<F: Net> Fib<F> {
     pub(crate) fn unmake_table(&self, world: &World, index: TableIndex) -> Result<(), Error> {
         self.remove_where(world, index, |_, _| true)?;
         self.mfib.forget_table(world, index);
-        let id = self.inner().table(index).ok().filter(|table| !table.of_link).map(|table| table.id);
+        let id =
+            self.inner().table(index).ok().filter(|table| !table.of_link).map(|table| table.id);
         world.forget(&DeletedTable::<F> { index, id, family: PhantomData });
         let mut inner = self.inner();
         inner.tables[index.at()] = None;
@@ -210,20 +232,25 @@ impl<F: Net> Fib<F> {
         Ok(())
     }
 
-    /// Describes a route of another table that leads to this one, or a feature that follows a route in it, if there is one.
+    /// Describes a route of another table that leads to this one, or a feature that follows a route
+    /// in it, if there is one.
     fn leading_to(&self, index: TableIndex) -> Option<String> {
         let names = |path: &Path<F::Addr>| !path.crosses() && path.table() == Some(index);
         let inner = self.inner();
         let naming = inner.lists.iter().filter(|(_, list)| list.paths.iter().any(names));
-        let (lists, trackers): (Vec<_>, Vec<_>) = naming.map(|(id, list)| (id, list.trackers)).unzip();
+        let (lists, trackers): (Vec<_>, Vec<_>) =
+            naming.map(|(id, list)| (id, list.trackers)).unzip();
         if lists.is_empty() {
             return None;
         }
         if trackers.iter().any(|n| *n > 0) {
             return Some("a feature follows a route in it".into());
         }
-        let all =
-            inner.tables.iter().enumerate().filter_map(|(i, t)| Some((TableIndex(i as u32), t.as_ref()?)));
+        let all = inner
+            .tables
+            .iter()
+            .enumerate()
+            .filter_map(|(i, t)| Some((TableIndex(i as u32), t.as_ref()?)));
         all.filter(|(other, _)| *other != index).find_map(|(at, other)| {
             let mut user = None;
             inner.walk(at, None, |prefix, _, entry| {
@@ -234,7 +261,8 @@ impl<F: Net> Fib<F> {
         })
     }
 
-    /// Removes the paths in a table that `which` selects by source and whether they are stale. Returns how many.
+    /// Removes the paths in a table that `which` selects by source and whether they are stale.
+    /// Returns how many.
     fn remove_where(
         &self,
         world: &World,
@@ -244,7 +272,8 @@ impl<F: Net> Fib<F> {
         self.remove_some(world, table, None, usize::MAX, which).map(|(gone, _)| gone)
     }
 
-    /// As [`Self::remove_where`], for at most `n` entries after `after`. Returns also the last of these, if there may be more.
+    /// As [`Self::remove_where`], for at most `n` entries after `after`. Returns also the last of
+    /// these, if there may be more.
     fn remove_some(
         &self,
         world: &World,
@@ -268,7 +297,9 @@ impl<F: Net> Fib<F> {
             let paths = inner.lists.get(*list).map(|list| list.paths.clone());
             let is_attached = |path: &Path<F::Addr>| matches!(path.kind, PathKind::Attached { .. });
             attached.extend(
-                paths.filter(|paths| paths.iter().any(is_attached)).map(|paths| (*prefix, *source, paths)),
+                paths
+                    .filter(|paths| paths.iter().any(is_attached))
+                    .map(|paths| (*prefix, *source, paths)),
             );
             let place = inner.place(table, *prefix)?;
             inner.take(&cx, &place, *source);
@@ -281,8 +312,8 @@ impl<F: Net> Fib<F> {
         Ok((gone.len(), last))
     }
 
-    /// As [`Self::flush`] of several sources, in pieces of at most `n` entries, after `after` or from the first. Returns the prefix
-    /// to continue after, if there is more.
+    /// As [`Self::flush`] of several sources, in pieces of at most `n` entries, after `after` or
+    /// from the first. Returns the prefix to continue after, if there is more.
     ///
     /// # Errors
     /// A table that isn't there (−3).
@@ -302,7 +333,8 @@ impl<F: Net> Fib<F> {
         done.map(|(_, last)| last)
     }
 
-    /// Removes all routes of a source in a table, multicast routes included. Returns the number of unicast routes removed.
+    /// Removes all routes of a source in a table, multicast routes included. Returns the number of
+    /// unicast routes removed.
     ///
     /// # Errors
     /// A table that isn't there (−3).
@@ -318,8 +350,9 @@ impl<F: Net> Fib<F> {
         self.remove_where(world, table, |s, _| s == source)
     }
 
-    /// Marks a source's routes in a table as stale. They stay in force until [`Self::replace_end`], which removes those that were not
-    /// set again. Paths that are added to a stale route replace its paths.
+    /// Marks a source's routes in a table as stale. They stay in force until [`Self::replace_end`],
+    /// which removes those that were not set again. Paths that are added to a stale route
+    /// replace its paths.
     ///
     /// # Errors
     /// A table that isn't there (−3).
@@ -336,11 +369,17 @@ impl<F: Net> Fib<F> {
         Ok(())
     }
 
-    /// Removes the source's routes that weren't set again since [`Self::replace_begin`]. Returns how many.
+    /// Removes the source's routes that weren't set again since [`Self::replace_begin`]. Returns
+    /// how many.
     ///
     /// # Errors
     /// A table that isn't there (−3).
-    pub fn replace_end(&self, world: &World, table: TableIndex, source: Source) -> Result<usize, Error> {
+    pub fn replace_end(
+        &self,
+        world: &World,
+        table: TableIndex,
+        source: Source,
+    ) -> Result<usize, Error> {
         self.mfib.replace_end(world, table, source);
         let done = self.remove_where(world, table, |s, stale| s == source && stale);
         self.settle(world);
@@ -372,7 +411,12 @@ impl<F: Net> Fib<F> {
         all.filter_map(|(i, t)| {
             let t = t.as_ref().filter(|t| !t.of_link)?;
             let index = TableIndex(i as u32);
-            Some(TableInfo { index, id: t.id, name: t.name.clone(), routes: t.lpm.len() - t.implicit })
+            Some(TableInfo {
+                index,
+                id: t.id,
+                name: t.name.clone(),
+                routes: t.lpm.len() - t.implicit,
+            })
         })
         .collect()
     }

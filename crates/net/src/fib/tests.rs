@@ -129,7 +129,9 @@ fn an_address_brings_its_routes_and_takes_them_along() {
     assert!(!world.get::<Interfaces>().get(b).expect("there").ip_enabled[0]);
     let mut reader = world.qsbr.register();
     let turn = reader.turn();
-    assert!(!world.get::<Interfaces>().views(&turn).get(b.at()).expect("there").flags.has(IfFlags::IP4));
+    assert!(
+        !world.get::<Interfaces>().views(&turn).get(b.at()).expect("there").flags.has(IfFlags::IP4)
+    );
     assert!(addresses.of(b.0, &turn).is_empty());
 }
 
@@ -168,7 +170,8 @@ fn sources_paths_and_preferences() {
     let via = |sw_if, text| Path::new(Kind::Neighbor { sw_if, nexthop: ip(text).into() });
     let at = |addr| ends(&bench, t, ip(addr)).into_iter().collect::<Vec<_>>();
     let (x, y) = (via(a, "1.0.0.1"), via(b, "1.0.1.1"));
-    let (ex, ey) = (End::Neighbor(a.0, ip("1.0.0.1").into()), End::Neighbor(b.0, ip("1.0.1.1").into()));
+    let (ex, ey) =
+        (End::Neighbor(a.0, ip("1.0.0.1").into()), End::Neighbor(b.0, ip("1.0.1.1").into()));
     let dst = p("9.9.9.9/8");
     fib.add(world, t, dst, Source::Cli, &[x]).expect("added");
     fib.add(world, t, dst, Source::Cli, &[y]).expect("added");
@@ -177,7 +180,10 @@ fn sources_paths_and_preferences() {
     assert_eq!(at("9.0.0.1"), [ey], "the API's word counts more than the operator's");
     let info = fib.route(t, dst).expect("there");
     assert_eq!(info.prefix, p("9.0.0.0/8"));
-    assert_eq!(info.sources.iter().map(|s| s.source).collect::<Vec<_>>(), [Source::Api, Source::Cli]);
+    assert_eq!(
+        info.sources.iter().map(|s| s.source).collect::<Vec<_>>(),
+        [Source::Api, Source::Cli]
+    );
     assert_eq!(fib.remove(world, t, dst, Source::Api, &[x]).expect_err("no such path").code(), -6);
     fib.remove(world, t, dst, Source::Api, &[y]).expect("removed");
     // A path with a worse preference is unused until the better paths are down.
@@ -198,7 +204,8 @@ fn sources_paths_and_preferences() {
     let bad = Path::new(Kind::Recursive { table: t, nexthop: ip("224.0.0.1") });
     assert_eq!(fib.set(world, t, dst, Source::Cli, &[bad]).expect_err("a group").code(), -7);
     assert!(fib.set(world, t, dst, Source::Cli, &[]).is_err());
-    fib.set(world, t, p("240.0.0.0/4"), Source::Cli, &[Path::new(Kind::Fixed(AdjIndex::PUNT))]).expect("set");
+    fib.set(world, t, p("240.0.0.0/4"), Source::Cli, &[Path::new(Kind::Fixed(AdjIndex::PUNT))])
+        .expect("set");
     assert_eq!(at("250.0.0.1"), [End::Drop], "special entries can't be overridden");
 }
 
@@ -224,7 +231,8 @@ fn routes_share_one_list_and_let_go_of_everything() {
     }
     fib.set(world, t, p("8.0.0.0/8"), Source::Cli, &far).expect("set");
     assert_eq!(fib.route(t, nets[7]).expect("there").sources[0].shared, 100);
-    // The neighbour, the alias of the list, the via adjacency that follows it, a load-balance, the alias of its list.
+    // The neighbour, the alias of the list, the via adjacency that follows it, a load-balance, the
+    // alias of its list.
     assert_eq!(adjs.list().len(), before + 5);
     nets.iter().for_each(|net| fib.remove(world, t, *net, Source::Cli, &[]).expect("removed"));
     assert_eq!(ends(&bench, t, ip("8.0.0.1")), [End::Drop].into());
@@ -241,7 +249,11 @@ struct Oracle {
 
 impl Oracle {
     fn cover(&self, addr: Ipv4Addr) -> Option<&Vec<Path<Ipv4Addr>>> {
-        self.routes.iter().filter(|(p, _)| p.contains(addr)).max_by_key(|(p, _)| p.len()).map(|(_, l)| l)
+        self.routes
+            .iter()
+            .filter(|(p, _)| p.contains(addr))
+            .max_by_key(|(p, _)| p.len())
+            .map(|(_, l)| l)
     }
 
     /// Returns true if following `from` leads to `to`.
@@ -256,12 +268,15 @@ impl Oracle {
                 })
     }
 
-    /// The results of a list, and whether recursive paths may follow it (if it is attached, the result names the interface).
+    /// The results of a list, and whether recursive paths may follow it (if it is attached, the
+    /// result names the interface).
     fn list(&self, list: &Vec<Path<Ipv4Addr>>) -> (BTreeSet<End>, bool) {
         let mut all = Vec::new();
         for path in list {
             let found = match path.kind {
-                Kind::Attached { sw_if, .. } if self.up[&sw_if] => Some(([End::Glean(sw_if.0)].into(), true)),
+                Kind::Attached { sw_if, .. } if self.up[&sw_if] => {
+                    Some(([End::Glean(sw_if.0)].into(), true))
+                }
                 Kind::Neighbor { sw_if, nexthop } if self.up[&sw_if] => {
                     Some(([End::Neighbor(sw_if.0, nexthop)].into(), true))
                 }
@@ -272,14 +287,18 @@ impl Oracle {
                     }
                     let (ends, usable) = self.list(next);
                     let near = ends.iter().map(|end| match end {
-                        End::Glean(sw_if) if ends.len() == 1 => End::Neighbor(*sw_if, nexthop.into()),
+                        End::Glean(sw_if) if ends.len() == 1 => {
+                            End::Neighbor(*sw_if, nexthop.into())
+                        }
                         end => *end,
                     });
                     usable.then(|| (near.collect(), true))
                 }),
                 _ => None,
             };
-            all.extend(found.map(|(ends, usable): (BTreeSet<End>, bool)| (path.preference, ends, usable)));
+            all.extend(
+                found.map(|(ends, usable): (BTreeSet<End>, bool)| (path.preference, ends, usable)),
+            );
         }
         let Some(best) = all.iter().map(|(preference, ..)| *preference).min() else {
             return ([End::Unreach].into(), false);

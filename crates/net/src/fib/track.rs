@@ -9,19 +9,22 @@ use graph::World;
 use std::net::IpAddr;
 use wire::{Ip4, Ip6};
 
-/// The route to an address. When the route changes, one store moves all packets that are sent to [`Self::adj`].
+/// The route to an address. When the route changes, one store moves all packets that are sent to
+/// [`Self::adj`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tracked {
     list: ListId,
     is_v6: bool,
     /// The table of the route.
     pub table: TableIndex,
-    /// The adjacency for packets to the address; its index stays the same. It drops packets while there is no route.
+    /// The adjacency for packets to the address; its index stays the same. It drops packets while
+    /// there is no route.
     pub adj: AdjIndex,
 }
 
 impl Tracked {
-    /// Follows the route to an address in the table with this id, until [`Self::release`]. The table exists at least as long.
+    /// Follows the route to an address in the table with this id, until [`Self::release`]. The
+    /// table exists at least as long.
     ///
     /// # Errors
     /// A table that isn't there (−3), an address that is none of one host (−7).
@@ -32,7 +35,8 @@ impl Tracked {
         }
     }
 
-    /// Follows paths of a feature's own, as a route with these paths would, until [`Self::release`]. [`Self::table`] is the default one.
+    /// Follows paths of a feature's own, as a route with these paths would, until
+    /// [`Self::release`]. [`Self::table`] is the default one.
     ///
     /// # Errors
     /// As [`Fib::set`].
@@ -72,7 +76,11 @@ impl Tracked {
 impl<F: Net> Fib<F> {
     fn track(&self, world: &World, table_id: u32, address: F::Addr) -> Result<Tracked, Error> {
         let table = self.find_table(table_id)?;
-        self.track_paths(world, table, &[Path::new(PathKind::Recursive { table, nexthop: address })])
+        self.track_paths(
+            world,
+            table,
+            &[Path::new(PathKind::Recursive { table, nexthop: address })],
+        )
     }
 
     fn track_paths(
@@ -104,10 +112,13 @@ impl<F: Net> Fib<F> {
         self.inner().lists.get(list).is_some_and(|list| list.now.state != State::Unusable)
     }
 
-    /// Returns true if a tracked route can forward packets. The other protocol's path list `watcher` is resolved again when that changes.
+    /// Returns true if a tracked route can forward packets. The other protocol's path list
+    /// `watcher` is resolved again when that changes.
     pub(super) fn watch(&self, over: Tracked, watcher: ListId) -> bool {
         let mut inner = self.inner();
-        let Some(list) = over.list_of::<F>().and_then(|list| inner.lists.get_mut(list)) else { return false };
+        let Some(list) = over.list_of::<F>().and_then(|list| inner.lists.get_mut(list)) else {
+            return false;
+        };
         list.watchers.insert(watcher);
         list.now.state != State::Unusable
     }

@@ -23,8 +23,11 @@ impl<F: Net> Fib<F> {
         let mut entries = Usage::new("entry", size_of::<Option<Entry>>());
         (entries.used, entries.allocated) = inner.entries.count();
         entries.bytes = entries.allocated * entries.size;
-        entries.bytes +=
-            inner.entries.all().map(|entry| entry.others.len() * size_of::<Sourced>()).sum::<usize>();
+        entries.bytes += inner
+            .entries
+            .all()
+            .map(|entry| entry.others.len() * size_of::<Sourced>())
+            .sum::<usize>();
         let mut lists = Usage::new("path-list", size_of::<PathList<F>>());
         (lists.used, lists.allocated) = (inner.lists.len(), inner.lists.end() as usize);
         lists.bytes = lists.allocated * lists.size;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Members of bonds: interfaces whose frames belong to the bond. The feature for bonds calls these functions.
+//! Members of bonds: interfaces whose frames belong to the bond. The feature for bonds calls these
+//! functions.
 
 use super::{Interface, Interfaces, Membership};
 use crate::event::IfEvent;
@@ -25,19 +26,32 @@ impl Interfaces {
         }
     }
 
-    /// Makes an interface a member of a bond. It gets the bond's MAC address, and is promiscuous if the bond is.
+    /// Makes an interface a member of a bond. It gets the bond's MAC address, and is promiscuous if
+    /// the bond is.
     ///
     /// # Errors
     /// No such interface (−2); the device's error.
-    pub fn join_bond(&self, world: &World, sw_if: SwIfIndex, bond: &Interface) -> Result<(), Error> {
+    pub fn join_bond(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        bond: &Interface,
+    ) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         interface.device.set_mac(world, bond.mac)?;
         let membership = Membership { bond: bond.sw_if, mac: interface.mac };
-        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| (i.bond, i.mac) = (Some(membership), bond.mac))?;
-        self.follow_promiscuous(world, sw_if, bond.promiscuous || self.features_need_all(bond, None))
+        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| {
+            (i.bond, i.mac) = (Some(membership), bond.mac)
+        })?;
+        self.follow_promiscuous(
+            world,
+            sw_if,
+            bond.promiscuous || self.features_need_all(bond, None),
+        )
     }
 
-    /// Ends a membership: the interface has its own MAC address again. Does nothing for an interface that is no member.
+    /// Ends a membership: the interface has its own MAC address again. Does nothing for an
+    /// interface that is no member.
     ///
     /// # Errors
     /// No such interface (−2); the device's error, after the membership has ended.
@@ -53,7 +67,12 @@ impl Interfaces {
     ///
     /// # Errors
     /// No such interface (−2); the device's error.
-    pub fn set_member_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
+    pub fn set_member_mac(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        mac: MacAddr,
+    ) -> Result<(), Error> {
         self.get(sw_if)?.device.set_mac(world, mac)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.mac = mac)
     }
@@ -62,14 +81,20 @@ impl Interfaces {
     ///
     /// # Errors
     /// No such interface (−2); the device's error.
-    pub fn follow_promiscuous(&self, world: &World, sw_if: SwIfIndex, bond: bool) -> Result<(), Error> {
+    pub fn follow_promiscuous(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        bond: bool,
+    ) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         // A member is no layer-2 port.
         let all = bond || interface.promiscuous || interface.patched;
         interface.device.set_promiscuous(world, all)
     }
 
-    /// Returns true if the interface is a member of a bond that receives frames for all MAC addresses.
+    /// Returns true if the interface is a member of a bond that receives frames for all MAC
+    /// addresses.
     pub(super) fn bond_receives_all(&self, interface: &Interface) -> bool {
         let bond = interface.bond.and_then(|membership| self.get(membership.bond).ok());
         bond.is_some_and(|bond| bond.promiscuous || self.features_need_all(&bond, None))

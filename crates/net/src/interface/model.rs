@@ -18,7 +18,8 @@ pub enum IfKind {
     Ethernet,
     /// IP packets without a layer-2 header.
     Ip,
-    /// IP packets to one of several peers, each of which has to be configured: the header from its adjacency selects the peer.
+    /// IP packets to one of several peers, each of which has to be configured: the header from its
+    /// adjacency selects the peer.
     Multipoint,
     /// Nothing: `local0`.
     Local,
@@ -43,12 +44,14 @@ pub enum L2Role {
     Bvi,
 }
 
-/// Tag rewriting of received frames while an interface is in layer-2 mode, with VPP's operation numbers.
+/// Tag rewriting of received frames while an interface is in layer-2 mode, with VPP's operation
+/// numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TagRewrite {
     /// The operation: one of the constants.
     pub op: u32,
-    /// True if the first tag that is pushed is a customer tag (802.1Q), not a service tag (802.1ad).
+    /// True if the first tag that is pushed is a customer tag (802.1Q), not a service tag
+    /// (802.1ad).
     pub dot1q: bool,
     /// The ids of the tags that are pushed, outer one first; 0 where none is.
     pub tags: [u16; 2],
@@ -75,7 +78,8 @@ impl TagRewrite {
     pub const TRANSLATE_2_2: u32 = 8;
 }
 
-/// Rewriting for provider backbone bridges while an interface is in layer-2 mode: a header in front of whole frames.
+/// Rewriting for provider backbone bridges while an interface is in layer-2 mode: a header in front
+/// of whole frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BackboneRewrite {
     /// [`TagRewrite::PUSH_2`]: received frames get the header; [`TagRewrite::POP_2`]: it is removed from them.
@@ -167,7 +171,8 @@ pub struct Interface {
     pub backbone_rewrite: Option<BackboneRewrite>,
     /// Its MAC address.
     pub mac: MacAddr,
-    /// MTUs in bytes, in the order of [`MtuKind`]; 0 means inherited: L3 from link, the others from L3.
+    /// MTUs in bytes, in the order of [`MtuKind`]; 0 means inherited: L3 from link, the others
+    /// from L3.
     pub mtu: [u16; 5],
     /// The link's MTU, if it is configured.
     pub own_mtu: Option<u16>,
@@ -196,13 +201,15 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Returns true if the interface is a device that carries Ethernet frames, and no sub-interface.
+    /// Returns true if the interface is a device that carries Ethernet frames, and no
+    /// sub-interface.
     pub fn is_ethernet_device(&self) -> bool {
         self.kind == IfKind::Ethernet && self.sub.is_none()
     }
 
-    /// The index of the table in which an address on this interface is routed. Link-local addresses of IPv6 are routed in the link's own
-    /// table; `None` if it has none because IPv6 is disabled.
+    /// The index of the table in which an address on this interface is routed. Link-local addresses
+    /// of IPv6 are routed in the link's own table; `None` if it has none because IPv6 is
+    /// disabled.
     pub fn table_of(&self, address: IpAddr) -> Option<TableIndex> {
         match address {
             IpAddr::V4(_) => Some(TableIndex(self.fib4)),
@@ -213,8 +220,13 @@ impl Interface {
         }
     }
 
-    /// A new interface: admin down, in the default tables. The nodes are its output and its transmit node.
-    pub(super) fn new(sw_if: SwIfIndex, new: NewInterface, (output, tx): (NodeIndex, NodeIndex)) -> Self {
+    /// A new interface: admin down, in the default tables. The nodes are its output and its
+    /// transmit node.
+    pub(super) fn new(
+        sw_if: SwIfIndex,
+        new: NewInterface,
+        (output, tx): (NodeIndex, NodeIndex),
+    ) -> Self {
         let made = Made { name: new.name.clone(), mac: new.mac, mtu: new.mtu };
         Self {
             sw_if,
@@ -248,7 +260,8 @@ impl Interface {
         }
     }
 
-    /// Its own MAC address: for a member of a bond, the one that it has again when it leaves the bond.
+    /// Its own MAC address: for a member of a bond, the one that it has again when it leaves the
+    /// bond.
     pub fn own_mac(&self) -> MacAddr {
         self.bond.map_or(self.mac, |membership| membership.mac)
     }

@@ -73,7 +73,11 @@ impl Interfaces {
         let mut choice = before.unwrap_or(RxChoice { mode: None, thread: None, made });
         change(&mut choice);
         let RxChoice { mode, thread, made } = choice;
-        let place = RxQueue { queue, mode: mode.unwrap_or(made.mode), thread: thread.unwrap_or(made.thread) };
+        let place = RxQueue {
+            queue,
+            mode: mode.unwrap_or(made.mode),
+            thread: thread.unwrap_or(made.thread),
+        };
         interface.device.place(world, place)?;
         if let Some(Some(interface)) = self.inner().all.get_mut(sw_if.at()) {
             interface.rx.insert(queue, choice);

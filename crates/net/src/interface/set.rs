@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Operations that change the settings and state of an interface.
 
-use super::{BackboneRewrite, IfKind, Interface, Interfaces, L2Role, MtuKind, TagRewrite, no_interface};
+use super::{
+    BackboneRewrite, IfKind, Interface, Interfaces, L2Role, MtuKind, TagRewrite, no_interface,
+};
 use crate::device::Device;
 use crate::event::IfEvent;
 use cli::Error;
@@ -34,7 +36,8 @@ impl Interfaces {
         }
     }
 
-    /// Sets the admin state of an interface, up or down. The link of a sub-interface is down as long as its parent is.
+    /// Sets the admin state of an interface, up or down. The link of a sub-interface is down as
+    /// long as its parent is.
     ///
     /// # Errors
     /// One that isn't there; the device's error.
@@ -49,7 +52,8 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Admin(sw_if, up), |i| i.admin_up = up)
     }
 
-    /// The device of an interface whose property `what` is to be changed. A sub-interface has its parent's property: an error (−7).
+    /// The device of an interface whose property `what` is to be changed. A sub-interface has its
+    /// parent's property: an error (−7).
     fn device(&self, sw_if: SwIfIndex, what: &str) -> Result<Arc<dyn Device>, Error> {
         let interface = self.get(sw_if)?;
         if interface.sub.is_none() {
@@ -74,13 +78,12 @@ impl Interfaces {
     /// Changes the MAC address.
     ///
     /// # Errors
-    /// One that isn't there; a group address; a sub-interface, which has its parent's (−7), or a member of a bond, which has the bond's
-    /// (−80); the device's error.
+    /// One that isn't there; a group address; a sub-interface, which has its parent's (−7), or a
+    /// member of a bond, which has the bond's (−80); the device's error.
     pub fn set_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
         if mac.is_multicast() || mac == MacAddr::ZERO {
-            return Err(
-                Error::parse(format!("{mac} is no address of one host")).retval(retval::INVALID_VALUE)
-            );
+            return Err(Error::parse(format!("{mac} is no address of one host"))
+                .retval(retval::INVALID_VALUE));
         }
         let device = self.device(sw_if, "the address")?;
         self.check_no_member(sw_if, "it has the bond's address; set that")?;
@@ -88,12 +91,19 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.mac = mac)
     }
 
-    /// Changes an MTU, in bytes; 0 unsets it: a protocol has no MTU of its own then, the link has the one that it was made with.
+    /// Changes an MTU, in bytes; 0 unsets it: a protocol has no MTU of its own then, the link has
+    /// the one that it was made with.
     ///
     /// # Errors
-    /// One that isn't there; below 68 (RFC 791 3.2) or 1280 for IPv6 (RFC 8200 5); the link's of a sub-interface (−7); the
-    /// device's error.
-    pub fn set_mtu(&self, world: &World, sw_if: SwIfIndex, kind: MtuKind, mtu: u16) -> Result<(), Error> {
+    /// One that isn't there; below 68 (RFC 791 3.2) or 1280 for IPv6 (RFC 8200 5); the link's of a
+    /// sub-interface (−7); the device's error.
+    pub fn set_mtu(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        kind: MtuKind,
+        mtu: u16,
+    ) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         let least = match kind {
             MtuKind::Ip6 => 1280,
@@ -122,15 +132,23 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu[0] = mtu)
     }
 
-    /// Records the MAC address and the MTU that the interface would be made with now, and applies them unless others are configured.
-    /// Drivers call it for an interface that was made before its device was there.
+    /// Records the MAC address and the MTU that the interface would be made with now, and applies
+    /// them unless others are configured. Drivers call it for an interface that was made before
+    /// its device was there.
     ///
     /// # Errors
     /// One that isn't there.
-    pub fn note_made(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr, mtu: u16) -> Result<(), Error> {
+    pub fn note_made(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        mac: MacAddr,
+        mtu: u16,
+    ) -> Result<(), Error> {
         let chosen = self.get(sw_if)?.own_mtu.is_some();
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| {
-            // A member of a bond goes on with the bond's address, and has the new one when it leaves.
+            // A member of a bond goes on with the bond's address, and has the new one when it
+            // leaves.
             let own = i.bond.as_mut().map_or(&mut i.mac, |membership| &mut membership.mac);
             if *own == i.made.mac {
                 *own = mac;
@@ -143,12 +161,12 @@ impl Interfaces {
     /// Renames an interface and its sub-interfaces.
     ///
     /// # Errors
-    /// One that isn't there; a name that is taken or can't be typed; a sub-interface, whose name is its parent's (−7).
+    /// One that isn't there; a name that is taken or can't be typed; a sub-interface, whose name is
+    /// its parent's (−7).
     pub fn set_name(&self, world: &World, sw_if: SwIfIndex, name: &str) -> Result<(), Error> {
         if name.is_empty() || name.len() > 63 || name.contains(char::is_whitespace) {
-            return Err(
-                Error::parse("a name has 1 to 63 characters and no space").retval(retval::INVALID_VALUE)
-            );
+            return Err(Error::parse("a name has 1 to 63 characters and no space")
+                .retval(retval::INVALID_VALUE));
         }
         self.device(sw_if, "the name")?;
         let mut new = vec![(sw_if, name.to_string())];
@@ -161,7 +179,8 @@ impl Interfaces {
                     .retval(retval::IF_ALREADY_EXISTS));
             }
             for (sw_if, name) in &new {
-                let old = inner.all.get(sw_if.at()).and_then(Option::as_ref).map(|i| i.name.clone());
+                let old =
+                    inner.all.get(sw_if.at()).and_then(Option::as_ref).map(|i| i.name.clone());
                 inner.names.remove(&old.ok_or_else(|| no_interface(*sw_if))?);
                 inner.names.insert(name.clone(), *sw_if);
             }
@@ -185,7 +204,8 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Turns promiscuous mode on or off: frames for other MAC addresses are received. For a sub-interface this sets the parent.
+    /// Turns promiscuous mode on or off: frames for other MAC addresses are received. For a
+    /// sub-interface this sets the parent.
     ///
     /// # Errors
     /// One that isn't there, or has no MAC address (−7); the device's error.
@@ -195,15 +215,19 @@ impl Interfaces {
             return self.set_promiscuous(world, interface.parent, on);
         }
         if interface.kind != IfKind::Ethernet {
-            return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
-                .retval(retval::INVALID_VALUE));
+            return Err(Error::unsupported(format!(
+                "{} carries no Ethernet frames",
+                interface.name
+            ))
+            .retval(retval::INVALID_VALUE));
         }
         let all = on || self.features_need_all(&interface, None);
         interface.device.set_promiscuous(world, all)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
     }
 
-    /// Sets whether a feature takes all frames of a device, which then receives frames for all MAC addresses.
+    /// Sets whether a feature takes all frames of a device, which then receives frames for all MAC
+    /// addresses.
     ///
     /// # Errors
     /// One that isn't there (−2); the device's error.
@@ -214,8 +238,8 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.patched = on)
     }
 
-    /// Returns true if features need frames for all MAC addresses: a device is patched, it or one of its sub-interfaces, except `but`, is
-    /// a layer-2 port, or its bond receives them.
+    /// Returns true if features need frames for all MAC addresses: a device is patched, it or one
+    /// of its sub-interfaces, except `but`, is a layer-2 port, or its bond receives them.
     pub(super) fn features_need_all(&self, device: &Interface, but: Option<SwIfIndex>) -> bool {
         device.patched || self.has_ports(device.sw_if, but) || self.bond_receives_all(device)
     }
@@ -230,24 +254,30 @@ impl Interfaces {
         })
     }
 
-    /// Sets the layer-2 role of an interface. The device of a port, or of its parent, receives frames for all MAC addresses.
+    /// Sets the layer-2 role of an interface. The device of a port, or of its parent, receives
+    /// frames for all MAC addresses.
     ///
     /// # Errors
-    /// One that isn't there, or carries no Ethernet frames (−71); a member of a bond (−80); the device's error.
+    /// One that isn't there, or carries no Ethernet frames (−71); a member of a bond (−80); the
+    /// device's error.
     pub fn set_l2(&self, world: &World, sw_if: SwIfIndex, role: L2Role) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         if interface.l2 == role {
             return Ok(());
         }
         if interface.kind != IfKind::Ethernet {
-            return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
-                .retval(retval::INVALID_INTERFACE));
+            return Err(Error::unsupported(format!(
+                "{} carries no Ethernet frames",
+                interface.name
+            ))
+            .retval(retval::INVALID_INTERFACE));
         }
         if role != L2Role::None {
             self.check_no_member(sw_if, "its frames are the bond's")?;
         }
         let over = self.get(interface.parent)?;
-        let all = over.promiscuous || role == L2Role::Port || self.features_need_all(&over, Some(sw_if));
+        let all =
+            over.promiscuous || role == L2Role::Port || self.features_need_all(&over, Some(sw_if));
         over.device.set_promiscuous(world, all)?;
         self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.l2 = role)
     }
@@ -256,7 +286,12 @@ impl Interfaces {
     ///
     /// # Errors
     /// One that isn't there.
-    pub fn set_tag_rewrite(&self, world: &World, sw_if: SwIfIndex, rewrite: TagRewrite) -> Result<(), Error> {
+    pub fn set_tag_rewrite(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        rewrite: TagRewrite,
+    ) -> Result<(), Error> {
         self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.tag_rewrite = rewrite)
     }
 
@@ -277,7 +312,13 @@ impl Interfaces {
     ///
     /// # Errors
     /// One that isn't there.
-    pub fn set_ip_enabled(&self, world: &World, sw_if: SwIfIndex, ip6: bool, on: bool) -> Result<(), Error> {
+    pub fn set_ip_enabled(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        ip6: bool,
+        on: bool,
+    ) -> Result<(), Error> {
         let at = usize::from(ip6);
         if self.get(sw_if)?.ip_enabled[at] == on {
             return Ok(());
@@ -312,12 +353,15 @@ impl Interfaces {
     ///
     /// # Errors
     /// One that isn't there.
-    pub fn set_fib(&self, world: &World, sw_if: SwIfIndex, ip6: bool, fib: u32) -> Result<(), Error> {
-        self.change(
-            world,
-            sw_if,
-            IfEvent::Table(sw_if, ip6),
-            |i| if ip6 { i.fib6 = fib } else { i.fib4 = fib },
-        )
+    pub fn set_fib(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        ip6: bool,
+        fib: u32,
+    ) -> Result<(), Error> {
+        self.change(world, sw_if, IfEvent::Table(sw_if, ip6), |i| {
+            if ip6 { i.fib6 = fib } else { i.fib4 = fib }
+        })
     }
 }

@@ -2,7 +2,8 @@
 //! Sub-interfaces: interfaces for the frames of a parent that have certain VLAN tags.
 
 use super::{
-    FrameTags, IfKind, Interface, Interfaces, MtuKind, NewInterface, NewOutput, SubFrames, SubInterface,
+    FrameTags, IfKind, Interface, Interfaces, MtuKind, NewInterface, NewOutput, SubFrames,
+    SubInterface,
 };
 use super::{Vlan, VlanTree};
 use crate::device::Device;
@@ -19,11 +20,13 @@ use sync::Turn;
 pub struct SubOf {
     /// The parent.
     pub parent: SwIfIndex,
-    /// The tags of frames that it sends ([`super::Tags::exact_bytes`]). `None` if they are not known: then it can't send routed packets.
+    /// The tags of frames that it sends ([`super::Tags::exact_bytes`]). `None` if they are not
+    /// known: then it can't send routed packets.
     pub tags: Option<Vec<[u8; TAG]>>,
 }
 
-/// A sub-interface whose frames have known tags, for threads that do the work of its output node themselves.
+/// A sub-interface whose frames have known tags, for threads that do the work of its output node
+/// themselves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SentBy {
     /// The index of the parent, which counts the frames too.
@@ -41,11 +44,13 @@ impl Device for SubDevice {
 }
 
 impl Interfaces {
-    /// Adds the sub-interface `PARENT.ID`, with the parent's MAC address and link state. It starts admin down.
+    /// Adds the sub-interface `PARENT.ID`, with the parent's MAC address and link state. It starts
+    /// admin down.
     ///
     /// # Errors
-    /// A parent that isn't there (−2) or isn't an Ethernet device (−71) or is a member of a bond (−80); a number that another sub-interface
-    /// of the parent has (−56); an invalid VLAN id (−55); tags that another one takes, or invalid tags (−1); too many interfaces.
+    /// A parent that isn't there (−2) or isn't an Ethernet device (−71) or is a member of a bond
+    /// (−80); a number that another sub-interface of the parent has (−56); an invalid VLAN id
+    /// (−55); tags that another one takes, or invalid tags (−1); too many interfaces.
     pub fn create_sub(
         &self,
         world: &World,
@@ -54,18 +59,25 @@ impl Interfaces {
     ) -> Result<SwIfIndex, Error> {
         let over = self.get(parent)?;
         if over.sub.is_some() || over.kind != IfKind::Ethernet {
-            let what =
-                if over.sub.is_some() { "is a sub-interface itself" } else { "carries no Ethernet frames" };
+            let what = if over.sub.is_some() {
+                "is a sub-interface itself"
+            } else {
+                "carries no Ethernet frames"
+            };
             let why = format!("{} {what}: an Ethernet device can have sub-interfaces", over.name);
             return Err(Error::unsupported(why).retval(retval::INVALID_INTERFACE));
         }
         self.check_no_member(parent, "its frames are the bond's")?;
         if self.sub(parent, sub.id).is_some() {
-            return Err(Error::failed(format!("there is an interface {}.{} already", over.name, sub.id))
-                .retval(retval::VLAN_ALREADY_EXISTS));
+            return Err(Error::failed(format!(
+                "there is an interface {}.{} already",
+                over.name, sub.id
+            ))
+            .retval(retval::VLAN_ALREADY_EXISTS));
         }
         check(sub.frames)?;
-        let (name, made) = (format!("{}.{}", over.name, sub.id), format!("{}.{}", over.made.name, sub.id));
+        let (name, made) =
+            (format!("{}.{}", over.name, sub.id), format!("{}.{}", over.made.name, sub.id));
         let sw_if = self.allot(world, &name, &made, Some(parent))?;
         let output = self.take_frames(parent, sub.frames, sw_if).and_then(|()| {
             let output = self.add_output(world, &made, sw_if, &over, sub.frames);
@@ -114,10 +126,24 @@ impl Interfaces {
         }
         let Some(make) = make_output else { return Ok(parent.tx) };
         let sub = Some(SubOf { parent: parent.sw_if, tags });
-        make(world, &NewOutput { name: &format!("{made}-output"), sw_if, tx: parent.tx, shared: false, sub })
+        make(
+            world,
+            &NewOutput {
+                name: &format!("{made}-output"),
+                sw_if,
+                tx: parent.tx,
+                shared: false,
+                sub,
+            },
+        )
     }
 
-    fn take_frames(&self, parent: SwIfIndex, frames: SubFrames, sw_if: SwIfIndex) -> Result<(), Error> {
+    fn take_frames(
+        &self,
+        parent: SwIfIndex,
+        frames: SubFrames,
+        sw_if: SwIfIndex,
+    ) -> Result<(), Error> {
         let taken = self.vlans.read(parent.0, |tree| tree.map(|tree| tree.insert(frames, sw_if)));
         if taken.is_none() {
             let tree = VlanTree::default();
@@ -131,7 +157,8 @@ impl Interfaces {
         Err(Error::failed(why).retval(retval::UNSPECIFIED))
     }
 
-    /// Removes frames from the parent's tree. The tree goes with its last sub-interface, and is replaced when most of it is unused.
+    /// Removes frames from the parent's tree. The tree goes with its last sub-interface, and is
+    /// replaced when most of it is unused.
     fn leave_frames(&self, parent: SwIfIndex, frames: SubFrames) {
         let left = self.inner().subs.get(&parent).map_or(0, |subs| subs.len());
         let is_wasteful = self.vlans.read(parent.0, |tree| {
@@ -190,7 +217,11 @@ impl Interfaces {
 
     /// The sub-interfaces of an interface, by the number behind the dot.
     pub fn subs(&self, parent: SwIfIndex) -> Vec<SwIfIndex> {
-        self.inner().subs.get(&parent).map(|subs| subs.values().copied().collect()).unwrap_or_default()
+        self.inner()
+            .subs
+            .get(&parent)
+            .map(|subs| subs.values().copied().collect())
+            .unwrap_or_default()
     }
 
     /// The sub-interface of this number.
@@ -217,13 +248,16 @@ impl Interfaces {
         }
     }
 
-    /// Updates the MAC address, link state and MTU of the sub-interfaces after the parent has changed.
+    /// Updates the MAC address, link state and MTU of the sub-interfaces after the parent has
+    /// changed.
     pub(super) fn lead_subs(&self, world: &World, parent: SwIfIndex) -> Result<(), Error> {
         for sub in self.subs(parent) {
             let (over, mine) = (self.get(parent)?, self.get(sub)?);
             self.set_link(world, sub, over.admin_up && over.link_up)?;
             if mine.mac != over.mac {
-                self.change(world, sub, IfEvent::Mac(sub), |i| (i.mac, i.made.mac) = (over.mac, over.mac))?;
+                self.change(world, sub, IfEvent::Mac(sub), |i| {
+                    (i.mac, i.made.mac) = (over.mac, over.mac)
+                })?;
             }
             if mine.mtu[0] != over.mtu_of(MtuKind::L3) {
                 self.note_mtu(world, sub, over.mtu_of(MtuKind::L3))?;
@@ -240,7 +274,9 @@ fn check(frames: SubFrames) -> Result<(), Error> {
     if let Some(Vlan::Id(id)) =
         all.into_iter().flatten().find(|v| matches!(v, Vlan::Id(id) if !(1..=4095).contains(id)))
     {
-        return Err(Error::parse(format!("{id} is no VLAN id: 1 to 4095 are")).retval(retval::INVALID_VLAN));
+        return Err(
+            Error::parse(format!("{id} is no VLAN id: 1 to 4095 are")).retval(retval::INVALID_VLAN)
+        );
     }
     if tags.exact && tags.exact_bytes().is_none() {
         return Err(Error::parse(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Lookup of the sub-interface that a tagged frame belongs to.
 //!
-//! Each interface with sub-interfaces has a tree by VLAN id: outer tags in groups of 64 ids, and below an outer tag the inner
-//! tags in the same way. A lookup follows at most five pointers, whatever the number of sub-interfaces. Control changes single
-//! entries while workers read.
+//! Each interface with sub-interfaces has a tree by VLAN id: outer tags in groups of 64 ids, and
+//! below an outer tag the inner tags in the same way. A lookup follows at most five pointers,
+//! whatever the number of sub-interfaces. Control changes single entries while workers read.
 
 use crate::tags::TAG;
 use graph::SwIfIndex;
@@ -21,8 +21,8 @@ pub enum Vlan {
 }
 
 impl Vlan {
-    /// Key in the tree. 0 stands for any VLAN: no sub-interface matches VLAN id 0, which marks a frame with only a priority
-    /// (IEEE 802.1Q 9.6).
+    /// Key in the tree. 0 stands for any VLAN: no sub-interface matches VLAN id 0, which marks a
+    /// frame with only a priority (IEEE 802.1Q 9.6).
     fn at(self) -> u16 {
         match self {
             Self::Any => 0,
@@ -162,15 +162,17 @@ impl VlanTree {
     fn entry(&self, frames: SubFrames) -> &Entry {
         let SubFrames::Tagged(tags) = frames else { return &self.default };
         let groups = &self.groups;
-        let outer =
-            self.outer[usize::from(tags.dot1ad)].get_or_init(Box::default).make(tags.outer.at(), groups);
+        let outer = self.outer[usize::from(tags.dot1ad)]
+            .get_or_init(Box::default)
+            .make(tags.outer.at(), groups);
         match tags.inner {
             None => &outer.alone,
             Some(inner) => outer.inner.get_or_init(Box::default).make(inner.at(), groups),
         }
     }
 
-    /// Returns true if deleted sub-interfaces use most of the memory: a new tree for the `subs` sub-interfaces takes less.
+    /// Returns true if deleted sub-interfaces use most of the memory: a new tree for the `subs`
+    /// sub-interfaces takes less.
     pub fn is_wasteful(&self, subs: usize) -> bool {
         // A sub-interface needs two groups at most.
         self.groups.load(Ordering::Relaxed) > 4 * subs + 16
@@ -191,8 +193,8 @@ impl VlanTree {
         self.entry(frames).0.store(0, Ordering::Release);
     }
 
-    /// The most specific sub-interface that matches: outer and inner tag, outer and any inner, outer alone; then the same with any outer
-    /// tag; then the default sub-interface.
+    /// The most specific sub-interface that matches: outer and inner tag, outer and any inner,
+    /// outer alone; then the same with any outer tag; then the default sub-interface.
     #[inline(always)]
     pub fn find(&self, tags: FrameTags) -> Option<u32> {
         self.tagged(tags).or_else(|| self.default.take(false))
@@ -246,7 +248,8 @@ mod tests {
         })
     }
 
-    /// Rank of a sub-interface's match for a frame, higher for a more specific one; `None` for no match: the rules one by one.
+    /// Rank of a sub-interface's match for a frame, higher for a more specific one; `None` for no
+    /// match: the rules one by one.
     fn fits(frames: SubFrames, frame: FrameTags) -> Option<u32> {
         let SubFrames::Tagged(tags) = frames else { return Some(0) };
         let takes = |vlan: Vlan, id: u16| match vlan {
@@ -273,8 +276,9 @@ mod tests {
     #[test]
     fn a_tree_of_few_sub_interfaces_and_many_groups_is_wasteful() {
         let tree = VlanTree::default();
-        let frames =
-            |id| SubFrames::Tagged(Tags { dot1ad: false, outer: Vlan::Id(id), inner: None, exact: true });
+        let frames = |id| {
+            SubFrames::Tagged(Tags { dot1ad: false, outer: Vlan::Id(id), inner: None, exact: true })
+        };
         for n in 0..60u16 {
             assert!(tree.insert(frames(1 + n * 64), SwIfIndex(7)));
             assert!(!tree.is_wasteful(usize::from(n) + 1));
@@ -319,7 +323,8 @@ mod tests {
 
     #[test]
     fn tags_as_bytes() {
-        let exact = Tags { dot1ad: true, outer: Vlan::Id(0x123), inner: Some(Vlan::Id(4095)), exact: true };
+        let exact =
+            Tags { dot1ad: true, outer: Vlan::Id(0x123), inner: Some(Vlan::Id(4095)), exact: true };
         assert_eq!(exact.exact_bytes(), Some(vec![[0x88, 0xa8, 1, 0x23], [0x81, 0, 0x0f, 0xff]]));
         assert_eq!(Tags { exact: false, ..exact }.exact_bytes(), None);
         let one = Tags { dot1ad: false, inner: None, ..exact };

@@ -41,7 +41,11 @@ impl<F: Net> Inner<F> {
     }
 
     fn entry_mut(&mut self, table: TableIndex, group: Group<F::Addr>) -> Option<&mut Entry> {
-        self.tables.get_mut(&table)?.nodes.get_mut(&(group.addr, group.len))?.entry_mut(group.source)
+        self.tables
+            .get_mut(&table)?
+            .nodes
+            .get_mut(&(group.addr, group.len))?
+            .entry_mut(group.source)
     }
 }
 
@@ -126,7 +130,12 @@ impl<F: Net> Mfib<F> {
     }
 
     /// Publishes a group to workers after an entry was added or removed.
-    fn link(&self, inner: &mut Inner<F>, table: TableIndex, group: Group<F::Addr>) -> Result<(), Error> {
+    fn link(
+        &self,
+        inner: &mut Inner<F>,
+        table: TableIndex,
+        group: Group<F::Addr>,
+    ) -> Result<(), Error> {
         let at = (group.addr, group.len);
         let Inner { tables, lists, defaults } = inner;
         let Some(table) = tables.get_mut(&table) else { return Ok(()) };
@@ -144,7 +153,8 @@ impl<F: Net> Mfib<F> {
         Ok(())
     }
 
-    /// Removes some of a source's paths from an entry, or the source's whole part (`paths` empty). A part without paths is removed.
+    /// Removes some of a source's paths from an entry, or the source's whole part (`paths` empty).
+    /// A part without paths is removed.
     ///
     /// # Errors
     /// No such entry, source or path (−6).
@@ -188,7 +198,9 @@ impl<F: Net> Mfib<F> {
             return self.publish(world, table, group, entry);
         }
         let at = (group.addr, group.len);
-        let Some(node) = inner.tables.get_mut(&table).and_then(|t| t.nodes.get_mut(&at)) else { return };
+        let Some(node) = inner.tables.get_mut(&table).and_then(|t| t.nodes.get_mut(&at)) else {
+            return;
+        };
         let gone = match group.source {
             None => node.own.take(),
             Some(source) => node.senders.remove(&source),
@@ -218,7 +230,8 @@ impl<F: Net> Mfib<F> {
         which: impl Fn(Source, &Said) -> bool,
     ) -> Vec<(TableIndex, Group<F::Addr>, Source)> {
         let mut all = Vec::new();
-        for (index, table) in inner.tables.iter().filter(|(index, _)| only.is_none_or(|only| only == **index))
+        for (index, table) in
+            inner.tables.iter().filter(|(index, _)| only.is_none_or(|only| only == **index))
         {
             for ((addr, len), node) in &table.nodes {
                 for (source, entry) in node.entries() {
@@ -231,7 +244,12 @@ impl<F: Net> Mfib<F> {
         all
     }
 
-    fn remove_where(&self, world: &World, table: TableIndex, which: impl Fn(Source, &Said) -> bool) {
+    fn remove_where(
+        &self,
+        world: &World,
+        table: TableIndex,
+        which: impl Fn(Source, &Said) -> bool,
+    ) {
         let mut inner = self.inner();
         for (table, group, source) in Self::select(&inner, Some(table), which) {
             self.forget_source(world, &mut inner, table, group, source);
@@ -248,8 +266,8 @@ impl<F: Net> Mfib<F> {
         self.remove_where(world, table, |of, _| of == source);
     }
 
-    /// Marks a source's entries in a table as stale: the source sets them again. The entries stay as they are until
-    /// [`Self::replace_end`].
+    /// Marks a source's entries in a table as stale: the source sets them again. The entries stay
+    /// as they are until [`Self::replace_end`].
     pub fn replace_begin(&self, table: TableIndex, source: Source) {
         let mut inner = self.inner();
         for (table, group, _) in Self::select(&inner, Some(table), |of, _| of == source) {
@@ -263,7 +281,8 @@ impl<F: Net> Mfib<F> {
         self.remove_where(world, table, |of, said| of == source && said.stale);
     }
 
-    /// Publishes the entries with paths over an interface again. If the interface is being deleted, removes these paths first.
+    /// Publishes the entries with paths over an interface again. If the interface is being deleted,
+    /// removes these paths first.
     pub(super) fn update_interface(&self, world: &World, sw_if: SwIfIndex, is_going: bool) {
         let names = |path: &MpathKind| path.sw_if() == Some(sw_if);
         let mut inner = self.inner();
@@ -290,8 +309,14 @@ impl<F: Net> Mfib<F> {
         entry.map(|entry| info(group, entry))
     }
 
-    /// The entry that packets from a sender to a group take; without a sender, the entry for senders without an entry of their own.
-    pub fn best(&self, table: TableIndex, addr: F::Addr, source: Option<F::Addr>) -> Option<MrouteInfo<F>> {
+    /// The entry that packets from a sender to a group take; without a sender, the entry for
+    /// senders without an entry of their own.
+    pub fn best(
+        &self,
+        table: TableIndex,
+        addr: F::Addr,
+        source: Option<F::Addr>,
+    ) -> Option<MrouteInfo<F>> {
         let own = source.and_then(|source| self.entry(table, group::from::<F>(source, addr)));
         own.or_else(|| {
             let prefixes = (0..=F::BITS).rev().filter_map(|len| wire::Prefix::new(addr, len));
@@ -299,17 +324,26 @@ impl<F: Net> Mfib<F> {
         })
     }
 
-    /// At most `n` entries of a table after `after` (or from the first), in order of group and sender, without implicit ones
-    /// ([`Source::Implicit`]).
-    pub fn list(&self, table: TableIndex, after: Option<Group<F::Addr>>, n: usize) -> Vec<MrouteInfo<F>> {
+    /// At most `n` entries of a table after `after` (or from the first), in order of group and
+    /// sender, without implicit ones ([`Source::Implicit`]).
+    pub fn list(
+        &self,
+        table: TableIndex,
+        after: Option<Group<F::Addr>>,
+        n: usize,
+    ) -> Vec<MrouteInfo<F>> {
         let inner = self.inner();
         let own = inner.tables.get(&table).map(|table| &table.nodes);
         let from = after.map_or(Bound::Unbounded, |group| Bound::Included((group.addr, group.len)));
         let range = (from, Bound::Unbounded);
         // Both are in order; of two entries for one group, the table's own is in force.
-        let mut places: BTreeSet<(F::Addr, u8)> = inner.defaults.range(range).map(|(at, _)| *at).collect();
+        let mut places: BTreeSet<(F::Addr, u8)> =
+            inner.defaults.range(range).map(|(at, _)| *at).collect();
         places.extend(
-            own.into_iter().flat_map(|nodes| nodes.range(range)).map(|(at, _)| *at).take(n.saturating_add(1)),
+            own.into_iter()
+                .flat_map(|nodes| nodes.range(range))
+                .map(|(at, _)| *at)
+                .take(n.saturating_add(1)),
         );
         let behind = |group: &Group<F::Addr>| after.is_none_or(|after| *group > after);
         let mut all = Vec::new();
@@ -317,7 +351,8 @@ impl<F: Net> Mfib<F> {
             let own = own.and_then(|nodes| nodes.get(&at));
             let default = inner.defaults.get(&at).filter(|default| {
                 let is_listed = |entry: &Entry| !entry.said.contains_key(&Source::Implicit);
-                default.own.as_ref().is_some_and(is_listed) && own.is_none_or(|node| node.own.is_none())
+                default.own.as_ref().is_some_and(is_listed)
+                    && own.is_none_or(|node| node.own.is_none())
             });
             let entries = default.into_iter().chain(own).flat_map(super::table::Node::entries);
             let entries = entries.map(|(source, entry)| (Group { addr, len, source }, entry));
@@ -363,7 +398,11 @@ fn info<F: Net>(group: Group<F::Addr>, entry: &Entry) -> MrouteInfo<F> {
         source: *source,
         flags: said.flags,
         rpf_id: said.rpf_id,
-        paths: said.paths.iter().map(|(kind, flags)| Mpath { kind: *kind, flags: *flags }).collect(),
+        paths: said
+            .paths
+            .iter()
+            .map(|(kind, flags)| Mpath { kind: *kind, flags: *flags })
+            .collect(),
     };
     let sources: Vec<_> = entry.said.iter().map(source).collect();
     let mut interfaces: BTreeMap<SwIfIndex, ItfFlags> = BTreeMap::new();

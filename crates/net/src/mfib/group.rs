@@ -37,8 +37,8 @@ pub fn from<F: Net>(source: F::Addr, addr: F::Addr) -> Group<F::Addr> {
     Group { addr, len: F::BITS, source: Some(source) }
 }
 
-/// Refuses an invalid sender address. An address that is not a group is accepted, as in VPP: clients put such entries into tables, and
-/// no packet finds them.
+/// Refuses an invalid sender address. An address that is not a group is accepted, as in VPP:
+/// clients put such entries into tables, and no packet finds them.
 pub(super) fn check<F: Net>(group: &Group<F::Addr>) -> Result<(), Error> {
     let refuse = |why: String| Err(Error::parse(why).retval(retval::INVALID_VALUE));
     match group.source {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Multicast route tables.
 //!
-//! Each route table has a multicast table of the same index and id: [`Fib`](crate::Fib) makes and deletes both. An entry is for
-//! `(S, G)`, `(*, G)` or `(*, G/len)`, found in this order. Several sources may set an entry; the best one's part is in force.
+//! Each route table has a multicast table of the same index and id: [`Fib`](crate::Fib) makes and
+//! deletes both. An entry is for `(S, G)`, `(*, G)` or `(*, G/len)`, found in this order. Several
+//! sources may set an entry; the best one's part is in force.
 //!
-//! **For workers**, a table maps groups to the entry for all senders ([`tables::Leaf::hop`]) and to a list of single senders
-//! ([`tables::Leaf::route`]), if there is one. So a lookup is that of a route, and for groups with senders a search in their sorted
-//! list. Tables without entries of their own share one lookup table: that of the groups which every router listens to.
+//! **For workers**, a table maps groups to the entry for all senders ([`tables::Leaf::hop`]) and to
+//! a list of single senders ([`tables::Leaf::route`]), if there is one. So a lookup is that of a
+//! route, and for groups with senders a search in their sorted list. Tables without entries of
+//! their own share one lookup table: that of the groups which every router listens to.
 //!
-//! An entry that workers see is replaced as a whole ([`Mroutes`]); its index is used again after a grace period.
+//! An entry that workers see is replaced as a whole ([`Mroutes`]); its index is used again after a
+//! grace period.
 
 mod control;
 mod flags;
@@ -34,7 +37,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use tables::{Forest, Leaf, Lpm};
 
-/// [`Leaf::route`] of a group without single senders; that of other groups is this much above the number of their sender list.
+/// [`Leaf::route`] of a group without single senders; that of other groups is this much above the
+/// number of their sender list.
 const NO_SENDERS: u32 = 1;
 
 /// The single senders of a group, sorted, each with its entry.
@@ -85,13 +89,15 @@ impl<F: Net> Shared for Mfib<F> {
 }
 
 impl<F: Net> Mfib<F> {
-    /// The lookup table for groups, for workers and [`Self::choose`]. A table that isn't there has no entries of its own.
+    /// The lookup table for groups, for workers and [`Self::choose`]. A table that isn't there has
+    /// no entries of its own.
     #[inline(always)]
     pub fn table<'t>(&'t self, index: TableIndex, turn: &'t Turn<'_>) -> &'t Lpm<F::Key> {
         self.tables.get(index.0, turn).unwrap_or(&self.defaults)
     }
 
-    /// Selects the entry for packets from a sender, given the leaf that the lookup of the group found.
+    /// Selects the entry for packets from a sender, given the leaf that the lookup of the group
+    /// found.
     #[inline(always)]
     pub fn choose(&self, leaf: Leaf, source: F::Addr, turn: &Turn<'_>) -> Option<MrouteIndex> {
         if leaf.route > NO_SENDERS

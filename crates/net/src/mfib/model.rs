@@ -13,7 +13,8 @@ pub enum MpathKind {
     Interface {
         /// Its index.
         sw_if: SwIfIndex,
-        /// A neighbour there: packets are sent to its MAC address only; without one they go to the group.
+        /// A neighbour there: packets are sent to its MAC address only; without one they go to the
+        /// group.
         nexthop: Option<IpAddr>,
     },
     /// Local delivery.
@@ -57,7 +58,8 @@ pub struct MrouteSource {
     pub source: Source,
     /// The entry's flags.
     pub flags: EntryFlags,
-    /// The RPF id that packets from MPLS have to carry; all bits set for none. Kept for clients: MPLS isn't built yet.
+    /// The RPF id that packets from MPLS have to carry; all bits set for none. Kept for clients:
+    /// MPLS isn't built yet.
     pub rpf_id: u32,
     /// The paths.
     pub paths: Vec<Mpath>,

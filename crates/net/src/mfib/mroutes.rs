@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{GraceTicket, Qsbr, Slots, Turn};
 
-/// Index of an entry: small and dense over the tables of both protocols; 0 is none. It is the index into `/net/mroute`; the binary API
-/// calls it `stats_index`.
+/// Index of an entry: small and dense over the tables of both protocols; 0 is none. It is the index
+/// into `/net/mroute`; the binary API calls it `stats_index`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 #[repr(transparent)]
 pub struct MrouteIndex(pub u32);
@@ -28,7 +28,8 @@ pub struct MrouteInterface {
 }
 
 impl MrouteInterface {
-    /// Claims the interface for a report: returns true if none is pending, and marks one as pending.
+    /// Claims the interface for a report: returns true if none is pending, and marks one as
+    /// pending.
     #[inline(always)]
     pub(super) fn claim(&self) -> bool {
         !self.waiting.swap(true, Ordering::AcqRel)

@@ -35,7 +35,8 @@ impl Signal {
     }
 }
 
-/// The pending reports: at most one for each interface of an entry, and one for all interfaces that it doesn't name.
+/// The pending reports: at most one for each interface of an entry, and one for all interfaces that
+/// it doesn't name.
 pub struct Signals(Mailbox<Signal>);
 
 impl Shared for Signals {
@@ -45,8 +46,9 @@ impl Shared for Signals {
 }
 
 impl Signals {
-    /// Reports a packet that was received on an interface of an entry; its IP header is at its first byte. Allocates no memory;
-    /// if too many reports are pending, a later packet is reported.
+    /// Reports a packet that was received on an interface of an entry; its IP header is at its
+    /// first byte. Allocates no memory; if too many reports are pending, a later packet is
+    /// reported.
     #[inline(never)]
     pub fn report(&self, route: &Mroute, b: &Buffer) {
         let interface = route.interface(b.rx_if).unwrap_or(&route.others);

@@ -3,8 +3,8 @@
 
 use super::mroutes::Numbers;
 use super::{
-    EntryFlags, Group, ItfFlags, Mfib, MpathKind, Mroute, MrouteIndex, MrouteInterface, MrouteOutput,
-    NO_SENDERS, Senders, local,
+    EntryFlags, Group, ItfFlags, Mfib, MpathKind, Mroute, MrouteIndex, MrouteInterface,
+    MrouteOutput, NO_SENDERS, Senders, local,
 };
 use crate::{Net, Source, TableIndex};
 use cli::{Error, retval};
@@ -28,7 +28,8 @@ pub struct Said {
     pub flags: EntryFlags,
     pub rpf_id: u32,
     pub paths: BTreeMap<MpathKind, ItfFlags>,
-    /// True if the source replaces its entries (`replace_begin`), and hasn't set this one again yet.
+    /// True if the source replaces its entries (`replace_begin`), and hasn't set this one again
+    /// yet.
     pub stale: bool,
 }
 
@@ -101,7 +102,8 @@ pub fn full() -> Error {
 }
 
 impl<F: Net> Table<F> {
-    /// Publishes the entries of a prefix of groups to workers. `default` is the entry that every table has for it.
+    /// Publishes the entries of a prefix of groups to workers. `default` is the entry that every
+    /// table has for it.
     pub fn lead(&self, at: (F::Addr, u8), default: Option<MrouteIndex>) -> Result<(), Error> {
         let (key, node) = (F::key(at.0), self.nodes.get(&at));
         let own = node.and_then(|node| node.own.as_ref()).map(|entry| entry.index).or(default);
@@ -125,18 +127,28 @@ impl<F: Net> Table<F> {
         shorter.map_or(0, |route| route.leaf.hop)
     }
 
-    /// The groups within a prefix that only have single senders: they are published again when the entry for other senders changes.
+    /// The groups within a prefix that only have single senders: they are published again when the
+    /// entry for other senders changes.
     pub fn followers(&self, (addr, len): (F::Addr, u8)) -> Vec<(F::Addr, u8)> {
         let Some(prefix) = Prefix::new(addr, len) else { return Vec::new() };
         let behind = self.nodes.range((Bound::Excluded((addr, len)), Bound::Unbounded));
         let within = behind.take_while(|((addr, _), _)| prefix.contains(*addr));
-        within.filter(|(_, node)| node.own.is_none() && node.list.is_some()).map(|(at, _)| *at).collect()
+        within
+            .filter(|(_, node)| node.own.is_none() && node.list.is_some())
+            .map(|(at, _)| *at)
+            .collect()
     }
 }
 
 impl<F: Net> Mfib<F> {
     /// Publishes the present state of an entry to workers.
-    pub(super) fn publish(&self, world: &World, table: TableIndex, group: Group<F::Addr>, entry: &mut Entry) {
+    pub(super) fn publish(
+        &self,
+        world: &World,
+        table: TableIndex,
+        group: Group<F::Addr>,
+        entry: &mut Entry,
+    ) {
         let Some(best) = entry.said.values().next() else { return };
         let mut interfaces: BTreeMap<u32, ItfFlags> = BTreeMap::new();
         let mut forward = BTreeSet::new();
@@ -195,27 +207,38 @@ impl<F: Net> Mfib<F> {
         held.for_each(|MrouteOutput { adj, .. }| self.adjacencies.release(adj));
     }
 
-    /// Publishes the single senders of a group to workers; returns the number of a list that is no longer named, if there is one.
-    pub(super) fn list_senders(&self, node: &mut Node<F::Addr>, numbers: &mut Numbers) -> Option<u32> {
+    /// Publishes the single senders of a group to workers; returns the number of a list that is no
+    /// longer named, if there is one.
+    pub(super) fn list_senders(
+        &self,
+        node: &mut Node<F::Addr>,
+        numbers: &mut Numbers,
+    ) -> Option<u32> {
         if node.senders.is_empty() {
             return node.list.take();
         }
         let list = *node.list.get_or_insert_with(|| numbers.take());
-        let senders: Senders<F> = node.senders.iter().map(|(source, e)| (*source, e.index)).collect();
+        let senders: Senders<F> =
+            node.senders.iter().map(|(source, e)| (*source, e.index)).collect();
         self.senders.set(list, senders);
         None
     }
 
-    /// Makes the entries that every table has: the groups that every router listens to, and a drop entry for all others.
+    /// Makes the entries that every table has: the groups that every router listens to, and a drop
+    /// entry for all others.
     pub(super) fn make_defaults(&self) {
         let mut inner = self.inner();
-        let heard = F::heard().into_iter().map(|(prefix, of)| (prefix, of, EntryFlags::ACCEPT_ALL, true));
+        let heard =
+            F::heard().into_iter().map(|(prefix, of)| (prefix, of, EntryFlags::ACCEPT_ALL, true));
         for (prefix, of, flags, here) in
             heard.chain([(F::groups(), Source::Default, EntryFlags::DROP, false)])
         {
             let (at, index) = ((prefix.addr(), prefix.len()), self.mroutes.allocate());
-            let paths =
-                if here { BTreeMap::from([(MpathKind::Local, ItfFlags::FORWARD)]) } else { BTreeMap::new() };
+            let paths = if here {
+                BTreeMap::from([(MpathKind::Local, ItfFlags::FORWARD)])
+            } else {
+                BTreeMap::new()
+            };
             let outputs = if here { vec![local::<F>()] } else { Vec::new() };
             let leaf = Leaf { hop: index.0, route: NO_SENDERS };
             self.defaults.insert(F::key(at.0), at.1, leaf).expect("room in a fresh table");
@@ -224,7 +247,11 @@ impl<F: Net> Mfib<F> {
                 table: TableIndex::DEFAULT,
                 group: Group::any(prefix).erased(),
                 interfaces: Box::default(),
-                others: MrouteInterface { sw_if: OTHERS, flags: ItfFlags::NONE, waiting: Arc::default() },
+                others: MrouteInterface {
+                    sw_if: OTHERS,
+                    flags: ItfFlags::NONE,
+                    waiting: Arc::default(),
+                },
                 outputs: outputs.clone().into(),
             };
             self.mroutes.set(index, route);

@@ -37,7 +37,12 @@ fn four(text: &str) -> Ipv4Addr {
 }
 
 /// The entry that a packet takes, by the published tables.
-fn taken<F: Net>(bench: &Bench, table: TableIndex, group: F::Addr, source: F::Addr) -> Option<Group<IpAddr>> {
+fn taken<F: Net>(
+    bench: &Bench,
+    table: TableIndex,
+    group: F::Addr,
+    source: F::Addr,
+) -> Option<Group<IpAddr>> {
     let (mfib, mroutes) = (bench.world.get::<Mfib<F>>(), bench.world.get::<Mroutes>());
     let mut reader = bench.world.qsbr.register();
     let turn = reader.turn();
@@ -57,11 +62,13 @@ fn the_best_of_sender_group_and_prefix_is_taken() {
         mfib.update(world, T0, group, Source::Cli, change).expect("put");
     };
     let took = |group, source| {
-        taken::<Ip4>(&bench, T0, four(group), four(source)).map_or("none".into(), |group| group.to_string())
+        taken::<Ip4>(&bench, T0, four(group), four(source))
+            .map_or("none".into(), |group| group.to_string())
     };
     assert_eq!(took("239.1.1.1", "1.1.1.1"), "(*, 0.0.0.0/0)");
     assert_eq!(took("224.0.0.9", "1.1.1.1"), "(*, 224.0.0.0/24)");
-    // First a single sender, then entries for other senders, from the shortest prefix to the longest and back.
+    // First a single sender, then entries for other senders, from the shortest prefix to the
+    // longest and back.
     put(from::<Ip4>(four("1.1.1.1"), four("239.1.1.1")));
     assert_eq!(took("239.1.1.1", "1.1.1.1"), "(1.1.1.1, 239.1.1.1)");
     assert_eq!(took("239.1.1.1", "1.1.1.2"), "(*, 0.0.0.0/0)");
@@ -85,11 +92,15 @@ fn the_best_of_sender_group_and_prefix_is_taken() {
     assert_eq!((took("239.1.1.1", "1.1.1.1"), mfib.count(T0)), ("(*, 0.0.0.0/0)".into(), 0));
     // An entry that every table has can be overridden, and comes back.
     put(any("224.0.0.0/24"));
-    assert_eq!(mfib.list(T0, None, 10).iter().filter(|r| r.sources[0].source == Source::Cli).count(), 1);
+    assert_eq!(
+        mfib.list(T0, None, 10).iter().filter(|r| r.sources[0].source == Source::Cli).count(),
+        1
+    );
     gone(any("224.0.0.0/24"));
     assert_eq!(took("224.0.0.9", "1.1.1.1"), "(*, 224.0.0.0/24)");
     let bad = from::<Ip4>(four("224.1.1.1"), four("239.1.1.1"));
-    let refused = mfib.update(world, T0, bad, Source::Cli, Change::default()).expect_err("no sender");
+    let refused =
+        mfib.update(world, T0, bad, Source::Cli, Change::default()).expect_err("no sender");
     assert_eq!(refused.code(), -7);
     // An entry for an address that is not a group is kept, beside the others.
     put(any("10.1.1.1"));
@@ -98,11 +109,16 @@ fn the_best_of_sender_group_and_prefix_is_taken() {
     let nowhere = [to(SwIfIndex(77), ItfFlags::ACCEPT)];
     let change = Change { paths: &nowhere, ..Change::default() };
     assert_eq!(
-        mfib.update(world, T0, any("239.1.1.1"), Source::Cli, change).expect_err("no interface").code(),
+        mfib.update(world, T0, any("239.1.1.1"), Source::Cli, change)
+            .expect_err("no interface")
+            .code(),
         -2
     );
     assert_eq!(mfib.count(T0), 0);
-    assert_eq!(mfib.remove(world, T0, any("239.1.1.1"), Source::Cli, &[]).expect_err("none").code(), -6);
+    assert_eq!(
+        mfib.remove(world, T0, any("239.1.1.1"), Source::Cli, &[]).expect_err("none").code(),
+        -6
+    );
 }
 
 #[test]
@@ -115,12 +131,17 @@ fn paths_follow_their_interfaces() {
     let before = adjacencies.list().len();
     let both = ItfFlags::ACCEPT.with(ItfFlags::FORWARD);
     let router = Mpath {
-        kind: MpathKind::Interface { sw_if: b, nexthop: Some("fe80::1".parse().expect("an address")) },
+        kind: MpathKind::Interface {
+            sw_if: b,
+            nexthop: Some("fe80::1".parse().expect("an address")),
+        },
         flags: ItfFlags::FORWARD,
     };
     let here = Mpath { kind: MpathKind::Local, flags: ItfFlags::FORWARD };
-    let change =
-        Change { paths: &[to(a, both), to(b, ItfFlags::FORWARD), router, here], ..Change::default() };
+    let change = Change {
+        paths: &[to(a, both), to(b, ItfFlags::FORWARD), router, here],
+        ..Change::default()
+    };
     mfib.update(world, T0, group, Source::Api, change).expect("added");
     let entry = || mfib.entry(T0, group).expect("there");
     // A neighbour receives the packet to the group: one output for both.
@@ -135,14 +156,20 @@ fn paths_follow_their_interfaces() {
     let start = [0x33, 0x33, 0, 0, 0, 0];
     assert_eq!(of(a).expect("there").rewrite()[..6], start);
     interfaces.set_mac(world, a, MacAddr([2, 0, 0, 0, 0, 99])).expect("set");
-    assert_eq!(of(a).expect("there").rewrite()[..], [&start[..], &[2, 0, 0, 0, 0, 99, 0x86, 0xdd]].concat());
+    assert_eq!(
+        of(a).expect("there").rewrite()[..],
+        [&start[..], &[2, 0, 0, 0, 0, 99, 0x86, 0xdd]].concat()
+    );
     interfaces.set_admin(world, a, false).expect("down");
     assert_eq!((entry().outputs.len(), of(a).is_none()), (2, true));
     interfaces.set_admin(world, a, true).expect("up");
     assert_eq!(entry().outputs.len(), 3);
     mfib.remove(world, T0, group, Source::Api, &[router.kind]).expect("removed");
     assert_eq!(entry().outputs.len(), 3);
-    assert_eq!(mfib.remove(world, T0, group, Source::Api, &[router.kind]).expect_err("gone").code(), -6);
+    assert_eq!(
+        mfib.remove(world, T0, group, Source::Api, &[router.kind]).expect_err("gone").code(),
+        -6
+    );
     interfaces.delete(world, b).expect("deleted");
     assert_eq!((entry().outputs.len(), entry().interfaces.clone()), (2, vec![(a, both)]));
     mfib.remove(world, T0, group, Source::Api, &[MpathKind::Local]).expect("removed");
@@ -153,7 +180,8 @@ fn paths_follow_their_interfaces() {
 #[test]
 fn tables_and_sources_come_and_go() {
     let bench = Bench::new(STATEFUL);
-    let (world, mfib, fib) = (&bench.world, bench.world.get::<Mfib<Ip4>>(), bench.world.get::<Fib<Ip4>>());
+    let (world, mfib, fib) =
+        (&bench.world, bench.world.get::<Mfib<Ip4>>(), bench.world.get::<Fib<Ip4>>());
     let a = up(&bench, "a");
     let seven = fib.add_table(world, 7, "seven", Source::Cli).expect("added");
     let paths = [to(a, ItfFlags::ACCEPT)];
@@ -193,8 +221,10 @@ fn lists_are_read_in_parts() {
     let change = || Change { flags: Some(EntryFlags::SIGNAL), ..Change::default() };
     for i in 0..50u8 {
         let group = Ipv4Addr::new(224, 0, i % 3, i / 3);
-        mfib.update(world, T0, Group::any(Prefix::host(group)), Source::Cli, change()).expect("put");
-        mfib.update(world, T0, from::<Ip4>(four("9.9.9.9"), group), Source::Cli, change()).expect("put");
+        mfib.update(world, T0, Group::any(Prefix::host(group)), Source::Cli, change())
+            .expect("put");
+        mfib.update(world, T0, from::<Ip4>(four("9.9.9.9"), group), Source::Cli, change())
+            .expect("put");
     }
     let all: Vec<_> = mfib.list(T0, None, 1000).into_iter().map(|r| r.group).collect();
     assert_eq!(all.len(), 101);
@@ -211,7 +241,8 @@ fn lists_are_read_in_parts() {
     }
 }
 
-/// One step: add (true) or remove; the group; the prefix length, as an index; the sender, if there is one.
+/// One step: add (true) or remove; the group; the prefix length, as an index; the sender, if there
+/// is one.
 type Step = (bool, u32, u8, Option<u8>);
 
 /// Compares lookups with a linear search through all entries, after random changes.
@@ -231,7 +262,9 @@ fn agrees<F: Net>(
         let addr = widen(group);
         let group = match source {
             Some(source) => from::<F>(sender(source), addr),
-            None => Group::any(Prefix::new(addr, lens[usize::from(len) % lens.len()]).expect("a prefix")),
+            None => Group::any(
+                Prefix::new(addr, lens[usize::from(len) % lens.len()]).expect("a prefix"),
+            ),
         };
         if adds {
             mfib.update(world, T0, group, Source::Cli, change).expect("room");

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Neighbours: the mapping of IP addresses to stations on a link. One model for ARP and IPv6 neighbour discovery.
+//! Neighbours: the mapping of IP addresses to stations on a link. One model for ARP and IPv6
+//! neighbour discovery.
 //!
-//! Protocols report received messages ([`Neighbors::learn`]) and supply the probe function ([`Neighbors::start`]); operators
-//! configure entries. The table enforces its limits, probes old entries, removes entries that don't answer, and notifies
-//! subscribers.
+//! Protocols report received messages ([`Neighbors::learn`]) and supply the probe function
+//! ([`Neighbors::start`]); operators configure entries. The table enforces its limits, probes old
+//! entries, removes entries that don't answer, and notifies subscribers.
 //!
-//! The limit is shared by the interfaces of an instance: when the table is full, the interface with most entries loses its
-//! oldest entry to which no packet was ever sent. So one link's senders take no room that others need, and a neighbour that
-//! answers our own solicitation is always added.
+//! The limit is shared by the interfaces of an instance: when the table is full, the interface with
+//! most entries loses its oldest entry to which no packet was ever sent. So one link's senders take
+//! no room that others need, and a neighbour that answers our own solicitation is always added.
 
 mod age;
 mod model;
@@ -32,7 +33,8 @@ use wire::{EtherType, Ip4, Ip6, MacAddr};
 
 /// Called after each change of a neighbour.
 pub(crate) type Subscriber = Arc<dyn Fn(&World, &NeighborEvent) + Send + Sync>;
-/// Probes neighbours: each at its MAC address, or by broadcast, where that is the broadcast address.
+/// Probes neighbours: each at its MAC address, or by broadcast, where that is the broadcast
+/// address.
 pub type Prober = fn(&World, &[Neighbor]);
 
 /// Maximum number of entries processed at a time.
@@ -138,24 +140,26 @@ impl Neighbors {
     /// Adds or replaces an entry. A static entry stays static until it is removed.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or has no neighbours, an address that can't be a neighbour's (−7), a static entry with
-    /// another MAC address (−2, as in VPP), a full table.
+    /// An interface that isn't there (−2) or has no neighbours, an address that can't be a
+    /// neighbour's (−7), a static entry with another MAC address (−2, as in VPP), a full table.
     pub fn set(&self, world: &World, new: Neighbor) -> Result<(), Error> {
         let interface = self.interfaces.get(new.sw_if)?;
         if interface.kind != IfKind::Ethernet {
-            return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name)));
+            return Err(Error::unsupported(format!(
+                "{} carries no Ethernet frames",
+                interface.name
+            )));
         }
-        // An operator may configure a group MAC address that the stations of a cluster listen to. A learned MAC address can't be a group
-        // (RFC 1812 3.3.2).
+        // An operator may configure a group MAC address that the stations of a cluster listen to. A
+        // learned MAC address can't be a group (RFC 1812 3.3.2).
         let is_group = new.mac.is_broadcast() || new.mac.is_multicast() && !new.is_static;
         if is_group || new.mac.is_zero() {
             return Err(Error::parse(format!("{} is no address of one station", new.mac))
                 .retval(retval::INVALID_VALUE));
         }
         if new.ip.is_multicast() || new.ip.is_unspecified() {
-            return Err(
-                Error::parse(format!("{} is no address of one host", new.ip)).retval(retval::INVALID_VALUE)
-            );
+            return Err(Error::parse(format!("{} is no address of one host", new.ip))
+                .retval(retval::INVALID_VALUE));
         }
         let ip6 = new.ip.is_ipv6();
         let old = self.table(ip6).get(new.key());
@@ -173,8 +177,10 @@ impl Neighbors {
         let set = self.with_usage(world, |usage| self.table(ip6).set(new, usage));
         let gone = set.map_err(|_| {
             let limit = self.config(ip6).limit;
-            Error::limit(format!("the table is full: its limit is {limit} (set ip neighbor-config)"))
-                .retval(retval::LIMIT_EXCEEDED)
+            Error::limit(format!(
+                "the table is full: its limit is {limit} (set ip neighbor-config)"
+            ))
+            .retval(retval::LIMIT_EXCEEDED)
         })?;
         if let Some(gone) = gone {
             self.forget(world, gone, Gone::Recycled);
@@ -190,13 +196,15 @@ impl Neighbors {
         self.table(ip.is_ipv6()).ask(Key { sw_if, ip }, world.clock.now());
     }
 
-    /// Forgets the pending solicitations on an interface, and the next hops there that didn't answer.
+    /// Forgets the pending solicitations on an interface, and the next hops there that didn't
+    /// answer.
     fn forget_open(&self, world: &World, sw_if: SwIfIndex) {
         [false, true].into_iter().for_each(|ip6| self.table(ip6).forget_asked(sw_if));
         self.forgive(world, |key| key.sw_if == sw_if);
     }
 
-    /// Learns from a message that a protocol has received: `ip` is at `mac`. The protocol has validated both.
+    /// Learns from a message that a protocol has received: `ip` is at `mac`. The protocol has
+    /// validated both.
     pub fn learn(
         &self,
         world: &World,
@@ -211,8 +219,9 @@ impl Neighbors {
         let key = Key { sw_if, ip };
         let old = self.get(sw_if, ip);
         let now = world.clock.now();
-        let learned =
-            self.with_usage(world, |usage| self.table(ip.is_ipv6()).learn(key, mac, evidence, now, usage));
+        let learned = self.with_usage(world, |usage| {
+            self.table(ip.is_ipv6()).learn(key, mac, evidence, now, usage)
+        });
         let new = self.table(ip.is_ipv6()).get(key);
         match (learned, new) {
             (Learned::Added { gone }, Some(new)) => {
@@ -224,7 +233,9 @@ impl Neighbors {
             (Learned::Moved { from }, Some(new)) => {
                 self.install(world, new, old.or(Some(Neighbor { mac: from, ..new })));
             }
-            (Learned::Confirmed { .. }, Some(new)) if old.is_some_and(|old| old.router != new.router) => {
+            (Learned::Confirmed { .. }, Some(new))
+                if old.is_some_and(|old| old.router != new.router) =>
+            {
                 self.tell(world, NeighborEvent::Set { new, old });
             }
             _ => {}
@@ -261,9 +272,11 @@ impl Neighbors {
         n
     }
 
-    /// Removes a family's dynamic entries, on one interface or on all, and forgets silent next hops. Returns the number of entries.
+    /// Removes a family's dynamic entries, on one interface or on all, and forgets silent next
+    /// hops. Returns the number of entries.
     pub fn flush(&self, world: &World, ip6: bool, sw_if: Option<SwIfIndex>) -> usize {
-        let chosen = |key: Key| key.ip.is_ipv6() == ip6 && sw_if.is_none_or(|sw_if| key.sw_if == sw_if);
+        let chosen =
+            |key: Key| key.ip.is_ipv6() == ip6 && sw_if.is_none_or(|sw_if| key.sw_if == sw_if);
         let n = self.remove_if(world, |n| !n.is_static && chosen(n.key()));
         self.forgive(world, chosen);
         n
@@ -283,8 +296,9 @@ impl Neighbors {
         all
     }
 
-    /// At most `n` of a family's entries after `after` (or from the first), on one interface or on all, in order of interface and address:
-    /// for walks in slices. The table may change between two calls: an entry that exists all the time is returned once.
+    /// At most `n` of a family's entries after `after` (or from the first), on one interface or on
+    /// all, in order of interface and address: for walks in slices. The table may change
+    /// between two calls: an entry that exists all the time is returned once.
     pub fn list_from(
         &self,
         ip6: bool,
@@ -329,7 +343,8 @@ impl Neighbors {
         self.table(ip6).config()
     }
 
-    /// Changes a family's limits and times. Entries beyond a smaller limit stay until they are removed otherwise.
+    /// Changes a family's limits and times. Entries beyond a smaller limit stay until they are
+    /// removed otherwise.
     pub fn configure(&self, ip6: bool, config: NeighborConfig) {
         self.table(ip6).configure(config);
         self.side(ip6).signal.raise();

@@ -10,12 +10,14 @@ use wire::MacAddr;
 pub enum NeighborState {
     /// Confirmed, or configured.
     Reachable,
-    /// Learned, but not from an answer to us: probed, if packets are sent to it, 5 s after its MAC address became doubtful
-    /// (RFC 4861 7.3.3). A new one has just sent to us, so it is probed as late as a confirmed one.
+    /// Learned, but not from an answer to us: probed, if packets are sent to it, 5 s after its MAC
+    /// address became doubtful (RFC 4861 7.3.3). A new one has just sent to us, so it is probed
+    /// as late as a confirmed one.
     Stale,
     /// Probed this many times, and not answered yet.
     Probing(u8),
-    /// Probed without an answer. It has never answered, so it is kept; it isn't probed again until it is learned again or is too old.
+    /// Probed without an answer. It has never answered, so it is kept; it isn't probed again until
+    /// it is learned again or is too old.
     Quiet,
 }
 
@@ -34,7 +36,8 @@ pub struct Neighbor {
     pub no_fib_entry: bool,
     /// True if it has reported itself as a router (IPv6).
     pub router: bool,
-    /// True if it has answered a solicitation of ours. Only then is it removed when it stops answering.
+    /// True if it has answered a solicitation of ours. Only then is it removed when it stops
+    /// answering.
     pub answers: bool,
     /// Its state.
     pub state: NeighborState,
@@ -74,17 +77,19 @@ impl Neighbor {
 pub struct NeighborConfig {
     /// Maximum number of entries.
     pub limit: u32,
-    /// Seconds without confirmation after which a dynamic entry is removed if no packet was ever sent to it (RFC 4861 7.3.3),
-    /// else probed, and removed if it doesn't answer; 0 for never.
+    /// Seconds without confirmation after which a dynamic entry is removed if no packet was ever
+    /// sent to it (RFC 4861 7.3.3), else probed, and removed if it doesn't answer; 0 for
+    /// never.
     pub age: u32,
-    /// True if a full table recycles an entry for every new one; otherwise it does only for a neighbour that answers our own
-    /// solicitation, for a configured one, and for one on an interface with fewer entries than others.
+    /// True if a full table recycles an entry for every new one; otherwise it does only for a
+    /// neighbour that answers our own solicitation, for a configured one, and for one on an
+    /// interface with fewer entries than others.
     pub recycle: bool,
-    /// Seconds without confirmation after which a dynamic entry that packets are sent to is probed, and removed if it doesn't answer
-    /// although it has answered before; 0 for never.
+    /// Seconds without confirmation after which a dynamic entry that packets are sent to is
+    /// probed, and removed if it doesn't answer although it has answered before; 0 for never.
     pub confirm: u32,
-    /// Seconds between two probes of a next hop of routes that hasn't answered; its paths are left out meanwhile. With 0,
-    /// routes keep using next hops that don't answer.
+    /// Seconds between two probes of a next hop of routes that hasn't answered; its paths are left
+    /// out meanwhile. With 0, routes keep using next hops that don't answer.
     pub retry: u32,
 }
 
@@ -101,12 +106,14 @@ pub enum Evidence {
     Request,
     /// An answer: the neighbour is added only if it was solicited.
     Reply,
-    /// An announcement to all: updates an entry; an unknown neighbour is added only if `create`, or if it was solicited.
+    /// An announcement to all: updates an entry; an unknown neighbour is added only if `create`, or
+    /// if it was solicited.
     Announcement {
         /// True if an unknown neighbour is added.
         create: bool,
     },
-    /// A source link-layer address option in another message: the neighbour is added as stale (RFC 4861 7.2.3, 6.2.6, 6.3.4).
+    /// A source link-layer address option in another message: the neighbour is added as stale (RFC
+    /// 4861 7.2.3, 6.2.6, 6.3.4).
     Hint {
         /// True if it is a router, false if it is not; `None` if the message doesn't tell.
         router: Option<bool>,
@@ -137,7 +144,8 @@ impl Evidence {
         matches!(self, Self::Reply | Self::Advertisement { solicited: true, .. })
     }
 
-    /// The new value of an entry after this evidence of `mac` at the time `now`; `known` is false for a new entry.
+    /// The new value of an entry after this evidence of `mac` at the time `now`; `known` is false
+    /// for a new entry.
     pub(super) fn applied(self, old: Neighbor, known: bool, mac: MacAddr, now: u64) -> Neighbor {
         let other = !known || old.mac != mac;
         match self {
@@ -146,7 +154,11 @@ impl Evidence {
             }
             Self::Hint { router } => {
                 let n = Neighbor { router: router.unwrap_or(old.router), ..old };
-                if other { Neighbor { mac, updated: now, state: NeighborState::Stale, ..n } } else { n }
+                if other {
+                    Neighbor { mac, updated: now, state: NeighborState::Stale, ..n }
+                } else {
+                    n
+                }
             }
             Self::Advertisement { replace: false, .. } if known && other => match old.state {
                 NeighborState::Reachable => Neighbor { state: NeighborState::Stale, ..old },

@@ -37,7 +37,12 @@ impl Slow {
         self.entries.iter().filter(|e| !e.n.is_static && e.n.sw_if == sw_if).count()
     }
 
-    fn oldest(&self, sw_if: SwIfIndex, used: bool, spare: impl Fn(&Neighbor) -> bool) -> Option<usize> {
+    fn oldest(
+        &self,
+        sw_if: SwIfIndex,
+        used: bool,
+        spare: impl Fn(&Neighbor) -> bool,
+    ) -> Option<usize> {
         let of = |e: &Entry| !e.n.is_static && e.n.sw_if == sw_if && e.used == used && !spare(&e.n);
         let all = self.entries.iter().enumerate().filter(|(_, e)| of(e));
         all.min_by_key(|(_, e)| (e.n.updated, e.n.key())).map(|(i, _)| i)
@@ -58,7 +63,8 @@ impl Slow {
             return Ok(None);
         }
         let dynamic = self.entries.iter().filter(|e| !e.n.is_static);
-        let largest = dynamic.map(|e| (self.held(e.n.sw_if), e.n.sw_if)).max().ok_or(Refusal::Full)?.1;
+        let largest =
+            dynamic.map(|e| (self.held(e.n.sw_if), e.n.sw_if)).max().ok_or(Refusal::Full)?.1;
         let below = self.held(largest) > self.held(key.sw_if) + 1;
         let entitled = wanted || self.config.recycle;
         let mut victim = (entitled || below).then(|| self.idle(largest)).flatten();
@@ -104,7 +110,11 @@ impl Slow {
                 if new.mac != mac {
                     return Learned::Refused(Refusal::Kept);
                 }
-                if old.mac == mac { Learned::Confirmed { asked } } else { Learned::Moved { from: old.mac } }
+                if old.mac == mac {
+                    Learned::Confirmed { asked }
+                } else {
+                    Learned::Moved { from: old.mac }
+                }
             }
             None => {
                 let refused = match evidence {
@@ -118,7 +128,11 @@ impl Slow {
                 match self.room(key, asked) {
                     Ok(gone) => {
                         let answers = asked && is_answer(evidence);
-                        let new = Neighbor { updated: now, answers, ..Neighbor::new(key.sw_if, key.ip, mac) };
+                        let new = Neighbor {
+                            updated: now,
+                            answers,
+                            ..Neighbor::new(key.sw_if, key.ip, mac)
+                        };
                         self.put(evidence.applied(new, false, mac, now), asked, now);
                         Learned::Added { gone }
                     }
@@ -136,7 +150,8 @@ impl Slow {
             NeighborState::Stale if e.stale.is_some() => e.stale.map(|since| since + 5 * SECOND),
             NeighborState::Quiet => after(e.n.updated, self.config.age),
             NeighborState::Reachable | NeighborState::Stale => {
-                let times = [after(e.n.updated, self.config.age), after(e.checked, self.config.confirm)];
+                let times =
+                    [after(e.n.updated, self.config.age), after(e.checked, self.config.confirm)];
                 times.into_iter().flatten().min()
             }
         }
@@ -155,9 +170,12 @@ impl Slow {
             let e = &mut self.entries[at];
             e.checked = now;
             e.stale = None;
-            let old = self.config.age > 0 && now >= e.n.updated + u64::from(self.config.age) * SECOND;
+            let old =
+                self.config.age > 0 && now >= e.n.updated + u64::from(self.config.age) * SECOND;
             match e.n.state {
-                NeighborState::Probing(PROBES) if !e.n.answers && !old => e.n.state = NeighborState::Quiet,
+                NeighborState::Probing(PROBES) if !e.n.answers && !old => {
+                    e.n.state = NeighborState::Quiet
+                }
                 NeighborState::Probing(PROBES) => all.push(Due::Lost(self.entries.remove(at).n)),
                 NeighborState::Probing(sent) => {
                     e.n.state = NeighborState::Probing(sent + 1);
@@ -286,7 +304,8 @@ proptest! {
 #[test]
 fn open_questions_are_bounded_and_end() {
     let mut table = Table::default();
-    let key = |sw_if, i: u32| Key { sw_if: SwIfIndex(sw_if), ip: std::net::Ipv4Addr::from(i).into() };
+    let key =
+        |sw_if, i: u32| Key { sw_if: SwIfIndex(sw_if), ip: std::net::Ipv4Addr::from(i).into() };
     table.ask(key(2, 1), 1);
     for i in 1..=20_000 {
         table.ask(key(1, i), u64::from(i));
@@ -297,33 +316,43 @@ fn open_questions_are_bounded_and_end() {
         Learned::Refused(Refusal::Unsolicited),
         "made room for younger ones"
     );
-    assert_eq!(learn(key(2, 1), 20_001), Learned::Added { gone: None }, "another interface's stays");
+    assert_eq!(
+        learn(key(2, 1), 20_001),
+        Learned::Added { gone: None },
+        "another interface's stays"
+    );
     assert_eq!(learn(key(1, 20_000), 20_001), Learned::Added { gone: None });
     let late = learn(key(1, 19_999), 19_999 + 5 * SECOND);
     assert_eq!(late, Learned::Refused(Refusal::Unsolicited), "came too late");
 }
 
-/// 128,000 senders on one link, twice: neighbours on other links, and solicited ones on the same link, are always added.
+/// 128,000 senders on one link, twice: neighbours on other links, and solicited ones on the same
+/// link, are always added.
 #[test]
 fn a_flood_of_senders_takes_no_room_that_others_need() {
     let unused = Usage { sent: &|_| false, leads: &|_| false };
     for hint in [Evidence::Request, Evidence::Hint { router: None }] {
         let key = |sw_if, i: u32| -> Key {
             let ip4 = std::net::Ipv4Addr::from(0x0a00_0000 + i);
-            let ip = if hint == Evidence::Request { ip4.into() } else { ip4.to_ipv6_mapped().into() };
+            let ip =
+                if hint == Evidence::Request { ip4.into() } else { ip4.to_ipv6_mapped().into() };
             Key { sw_if: SwIfIndex(sw_if), ip }
         };
         let (mut table, mut now) = (Table::default(), 0);
         let mut wanted = Vec::new();
         // Known before, and no packet was sent to them.
         for i in 0..100 {
-            assert_eq!(table.learn(key(2, i), mac(2), hint, now, unused), Learned::Added { gone: None });
+            assert_eq!(
+                table.learn(key(2, i), mac(2), hint, now, unused),
+                Learned::Added { gone: None }
+            );
         }
         for i in 0..256_000 {
             now += SECOND / 20_000;
             table.learn(key(1, i % 128_000), mac(2), hint, now, unused);
             if i % 8_000 == 0 {
-                // A solicited neighbour on the same link, one on another link, and an unsolicited one on a third link.
+                // A solicited neighbour on the same link, one on another link, and an unsolicited
+                // one on a third link.
                 for asked in [key(1, 200_000 + i), key(2, 200_000 + i)] {
                     table.ask(asked, now);
                     let answer = table.learn(asked, mac(2), Evidence::Reply, now, unused);
@@ -352,15 +381,16 @@ fn a_flood_of_senders_takes_no_room_that_others_need() {
     }
 }
 
-/// Senders that we have answered are used entries: an answer to our own solicitation displaces one of these too, but no next hop
-/// of routes.
+/// Senders that we have answered are used entries: an answer to our own solicitation displaces one
+/// of these too, but no next hop of routes.
 #[test]
 fn a_table_of_used_entries_takes_what_was_asked_for() {
     let nexthop = Key { sw_if: SwIfIndex(1), ip: [10, 0, 0, 0].into() };
     let busy = Usage { sent: &|_| true, leads: &|n| n.key() == nexthop };
     let mut table = Table::default();
     table.configure(NeighborConfig { limit: 1000, ..NeighborConfig::default() });
-    let key = |i: u32| Key { sw_if: SwIfIndex(1), ip: std::net::Ipv4Addr::from(0x0a00_0000 + i).into() };
+    let key =
+        |i: u32| Key { sw_if: SwIfIndex(1), ip: std::net::Ipv4Addr::from(0x0a00_0000 + i).into() };
     for i in 0..1000 {
         table.learn(key(i), mac(2), Evidence::Request, u64::from(i), busy);
     }
@@ -383,8 +413,11 @@ fn states_are_as_the_rfc_has_them() {
     use NeighborState::{Probing, Reachable, Stale};
     let na = |solicited, replace| Evidence::Advertisement { solicited, replace, router: true };
     let hint = Evidence::Hint { router: None };
-    let old =
-        |state| Neighbor { state, updated: 1, ..Neighbor::new(SwIfIndex(1), [10, 0, 0, 1].into(), mac(1)) };
+    let old = |state| Neighbor {
+        state,
+        updated: 1,
+        ..Neighbor::new(SwIfIndex(1), [10, 0, 0, 1].into(), mac(1))
+    };
     for (state, evidence, station, want) in [
         (Reachable, na(true, false), 1, (Reachable, 1, 9)),
         (Probing(2), na(true, false), 1, (Reachable, 1, 9)),
@@ -406,7 +439,8 @@ fn states_are_as_the_rfc_has_them() {
             "{state:?} {evidence:?}"
         );
     }
-    for (evidence, want) in [(na(true, false), Reachable), (na(false, true), Stale), (hint, Stale)] {
+    for (evidence, want) in [(na(true, false), Reachable), (na(false, true), Stale), (hint, Stale)]
+    {
         assert_eq!(evidence.applied(old(Reachable), false, mac(1), 9).state, want);
     }
     assert!(na(true, false).applied(old(Reachable), true, mac(1), 9).router);

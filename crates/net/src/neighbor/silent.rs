@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Unresolved next hops. New ones are solicited at once, before packets need them. Silent ones, which didn't answer, are down: routes
-//! avoid them while another path is usable, and they are solicited again periodically.
+//! Unresolved next hops. New ones are solicited at once, before packets need them. Silent ones,
+//! which didn't answer, are down: routes avoid them while another path is usable, and they are
+//! solicited again periodically.
 
 use super::table::Key;
 use super::{AT_ONCE, Neighbor, NeighborState, Neighbors};
@@ -9,9 +10,11 @@ use graph::{SwIfIndex, World};
 use std::net::IpAddr;
 use wire::{Ip4, Ip6, MacAddr};
 
-/// Maximum number of new next hops queued for solicitation; further ones are solicited when packets need them.
+/// Maximum number of new next hops queued for solicitation; further ones are solicited when packets
+/// need them.
 const FRESH_MAX: usize = 1024;
-/// New next hops solicited at a time: loading a table of routes sends at most 3,200 solicitations per second.
+/// New next hops solicited at a time: loading a table of routes sends at most 3,200 solicitations
+/// per second.
 const FRESH_AT_ONCE: usize = 32;
 
 /// The name of this watcher in [`NextHops`](crate::NextHops).
@@ -42,13 +45,15 @@ impl Neighbors {
     /// Reports the next hops among these neighbours as down.
     pub(super) fn note_silent(&self, world: &World, keys: &[Key]) {
         let now = world.clock.now();
-        let new =
-            |key: &&Key| is_nexthop(world, **key) && self.table(key.ip.is_ipv6()).note_silent(**key, now);
+        let new = |key: &&Key| {
+            is_nexthop(world, **key) && self.table(key.ip.is_ipv6()).note_silent(**key, now)
+        };
         let hops: Vec<NextHop> = keys.iter().filter(new).map(|key| NextHop::from(*key)).collect();
         self.nexthops.set(world, &hops, BY, false);
     }
 
-    /// Reports a changed neighbour as up if it was silent and is reachable now; if it is not confirmed, it is solicited now.
+    /// Reports a changed neighbour as up if it was silent and is reachable now; if it is not
+    /// confirmed, it is solicited now.
     pub(super) fn answered(&self, world: &World, n: Neighbor) {
         let (key, mut table) = (n.key(), self.table(n.ip.is_ipv6()));
         if n.state != NeighborState::Reachable {
@@ -69,7 +74,8 @@ impl Neighbors {
 
     fn forget_silent(&self, world: &World, keys: &[Key]) {
         let was_silent = |key: &&Key| self.table(key.ip.is_ipv6()).note_answer(**key);
-        let hops: Vec<NextHop> = keys.iter().filter(was_silent).map(|key| NextHop::from(*key)).collect();
+        let hops: Vec<NextHop> =
+            keys.iter().filter(was_silent).map(|key| NextHop::from(*key)).collect();
         self.nexthops.set(world, &hops, BY, true);
     }
 
@@ -86,7 +92,8 @@ impl Neighbors {
         }
     }
 
-    /// Adds the queued new next hops that can be solicited now, if they are still in use and unknown; returns true if more are queued.
+    /// Adds the queued new next hops that can be solicited now, if they are still in use and
+    /// unknown; returns true if more are queued.
     pub(super) fn take_fresh(&self, world: &World, ip6: bool, probes: &mut Vec<Neighbor>) -> bool {
         let (keys, more): (Vec<Key>, bool) = {
             let mut fresh = self.side(ip6).fresh.lock().expect("no panic inside");
@@ -103,14 +110,16 @@ impl Neighbors {
         more
     }
 
-    /// Takes the silent next hops that are to be solicited now, by broadcast. A neighbour that is no longer a next hop is forgotten.
+    /// Takes the silent next hops that are to be solicited now, by broadcast. A neighbour that is
+    /// no longer a next hop is forgotten.
     pub(super) fn seek(&self, world: &World, ip6: bool) -> Vec<Neighbor> {
         if self.config(ip6).retry == 0 {
             self.forgive(world, |key| key.ip.is_ipv6() == ip6);
             return Vec::new();
         }
         let due = self.table(ip6).take_silent(world.clock.now(), AT_ONCE);
-        let (mut due, gone): (Vec<Key>, Vec<Key>) = due.into_iter().partition(|key| is_nexthop(world, *key));
+        let (mut due, gone): (Vec<Key>, Vec<Key>) =
+            due.into_iter().partition(|key| is_nexthop(world, *key));
         self.forget_silent(world, &gone);
         due.sort_unstable();
         due.into_iter().map(|key| Neighbor::new(key.sw_if, key.ip, MacAddr::BROADCAST)).collect()

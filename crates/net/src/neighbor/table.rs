@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The neighbour table of one address family: entries, their times, and due actions. No side effects.
+//! The neighbour table of one address family: entries, their times, and due actions. No side
+//! effects.
 
 use super::shares::{Rank, Shares, Times};
 use super::{Evidence, Learned, Neighbor, NeighborConfig, NeighborState, Refusal};
@@ -11,7 +12,8 @@ use wire::MacAddr;
 const SECOND: u64 = 1_000_000_000;
 /// Time within which a probe has to be answered, in nanoseconds.
 const PROBE_INTERVAL: u64 = SECOND;
-/// Time after which a stale neighbour is probed, if packets were sent to it (RFC 4861 10), in nanoseconds.
+/// Time after which a stale neighbour is probed, if packets were sent to it (RFC 4861 10), in
+/// nanoseconds.
 pub(super) const DELAY: u64 = 5 * SECOND;
 /// Number of unanswered probes after which a neighbour is removed.
 pub(super) const PROBES: u8 = 3;
@@ -109,10 +111,15 @@ impl Table {
 
     /// The time when [`Self::take_due`] or [`Self::take_silent`] has something to do.
     pub fn next_due(&self) -> Option<u64> {
-        [&self.due, &self.silent].into_iter().filter_map(|times| times.first()).map(|(time, _)| time).min()
+        [&self.due, &self.silent]
+            .into_iter()
+            .filter_map(|times| times.first())
+            .map(|(time, _)| time)
+            .min()
     }
 
-    /// Records that a next hop hasn't answered; returns false if that is known, or silent next hops aren't tracked (`retry` 0).
+    /// Records that a next hop hasn't answered; returns false if that is known, or silent next hops
+    /// aren't tracked (`retry` 0).
     pub fn note_silent(&mut self, key: Key, now: u64) -> bool {
         let new = self.config.retry > 0 && !self.silent.contains(key);
         if new {
@@ -126,7 +133,8 @@ impl Table {
         self.silent.remove(key).is_some()
     }
 
-    /// Makes a silent next hop due for solicitation now: it has sent a message, but no answer to us.
+    /// Makes a silent next hop due for solicitation now: it has sent a message, but no answer to
+    /// us.
     pub fn hurry(&mut self, key: Key, now: u64) {
         if self.silent.contains(key) {
             self.silent.set(key, now);
@@ -138,7 +146,8 @@ impl Table {
         self.silent.keys().filter(|key| which(*key)).collect()
     }
 
-    /// Takes at most `max` silent next hops that are to be solicited now. Their answers will be accepted.
+    /// Takes at most `max` silent next hops that are to be solicited now. Their answers will be
+    /// accepted.
     pub fn take_silent(&mut self, now: u64, max: usize) -> Vec<Key> {
         let mut all = Vec::new();
         while all.len() < max
@@ -196,7 +205,8 @@ impl Table {
             if let Some(refusal) = evidence.refusal().filter(|_| !asked) {
                 return Learned::Refused(refusal);
             }
-            let (claim, rank) = if asked { (Claim::Wanted, Rank::Used) } else { (Claim::Heard, Rank::Idle) };
+            let (claim, rank) =
+                if asked { (Claim::Wanted, Rank::Used) } else { (Claim::Heard, Rank::Idle) };
             let gone = match self.make_room(key, claim, usage) {
                 Ok(gone) => gone,
                 Err(refusal) => return Learned::Refused(refusal),
@@ -234,13 +244,14 @@ impl Table {
 
     /// Removes the entries that `gone` selects, in order of interface and address.
     pub fn remove_if(&mut self, gone: impl Fn(&Neighbor) -> bool) -> Vec<Neighbor> {
-        let mut keys: Vec<Key> = self.entries.values().filter(|n| gone(n)).map(Neighbor::key).collect();
+        let mut keys: Vec<Key> =
+            self.entries.values().filter(|n| gone(n)).map(Neighbor::key).collect();
         keys.sort_unstable();
         keys.into_iter().filter_map(|key| self.remove(key)).collect()
     }
 
-    /// Takes at most `max` due entries. `used` returns true if packets were sent to the neighbour since its last check,
-    /// `leads` if routes lead over it.
+    /// Takes at most `max` due entries. `used` returns true if packets were sent to the neighbour
+    /// since its last check, `leads` if routes lead over it.
     pub fn take_due(
         &mut self,
         now: u64,
@@ -304,7 +315,12 @@ impl Table {
     }
 
     /// Makes room for a new entry; returns the entry that was displaced, if one was.
-    fn make_room(&mut self, new: Key, claim: Claim, usage: Usage<'_>) -> Result<Option<Neighbor>, Refusal> {
+    fn make_room(
+        &mut self,
+        new: Key,
+        claim: Claim,
+        usage: Usage<'_>,
+    ) -> Result<Option<Neighbor>, Refusal> {
         if self.entries.len() < self.config.limit as usize {
             return Ok(None);
         }
@@ -312,8 +328,9 @@ impl Table {
         Ok(self.remove(victim))
     }
 
-    /// Selects the entry to displace: of the interface with most entries, the oldest to which no packet was ever sent, else the
-    /// oldest. An unsolicited neighbour displaces others only if its interface has fewer entries, or if entries are recycled.
+    /// Selects the entry to displace: of the interface with most entries, the oldest to which no
+    /// packet was ever sent, else the oldest. An unsolicited neighbour displaces others only if
+    /// its interface has fewer entries, or if entries are recycled.
     fn victim(&mut self, new: Key, claim: Claim, usage: Usage<'_>) -> Option<Key> {
         let largest = self.dynamic.largest()?;
         let below = self.dynamic.held(largest) > self.dynamic.held(new.sw_if) + 1;
@@ -370,7 +387,8 @@ impl Table {
         if n.is_static || matches!(n.state, NeighborState::Probing(_)) {
             return;
         }
-        let after = |from: u64, seconds: u32| (seconds > 0).then(|| from + u64::from(seconds) * SECOND);
+        let after =
+            |from: u64, seconds: u32| (seconds > 0).then(|| from + u64::from(seconds) * SECOND);
         let confirm = if n.state == NeighborState::Quiet { 0 } else { self.config.confirm };
         let times = [after(n.updated, self.config.age), after(checked, confirm)];
         match times.into_iter().flatten().min() {

@@ -38,7 +38,9 @@ fn rig() -> Rig {
     neighbors.subscribe(move |_, event| {
         let text = match event {
             NeighborEvent::Set { new, old: None } => format!("+{} {}", new.ip, new.mac),
-            NeighborEvent::Set { new, old: Some(old) } => format!("={} {} was {}", new.ip, new.mac, old.mac),
+            NeighborEvent::Set { new, old: Some(old) } => {
+                format!("={} {} was {}", new.ip, new.mac, old.mac)
+            }
             NeighborEvent::Gone { gone, why } => format!("-{} {why:?}", gone.ip),
         };
         told.events.lock().expect("no panic inside").push(text);
@@ -106,7 +108,10 @@ fn entries_complete_their_adjacency_and_let_it_go() {
     assert_eq!(r.learn(2, 7, Evidence::Reply), Learned::Added { gone: None });
     assert_eq!(r.kind(2), Some(AdjKind::Rewrite));
     assert_eq!(r.learn(2, 7, Evidence::Reply), Learned::Confirmed { asked: false });
-    assert_eq!(r.learn(2, 8, Evidence::Announcement { create: false }), Learned::Moved { from: station(7) });
+    assert_eq!(
+        r.learn(2, 8, Evidence::Announcement { create: false }),
+        Learned::Moved { from: station(7) }
+    );
     assert_eq!(adjs.info(route).map(|i| i.adj.rewrite()[..6] == station(8).0), Some(true));
     r.neighbors.remove(world, r.a, address(2)).expect("there");
     assert_eq!(r.kind(2), Some(AdjKind::Incomplete), "the route still holds it");
@@ -125,14 +130,21 @@ fn entries_complete_their_adjacency_and_let_it_go() {
 fn what_is_set_by_hand_stays() {
     let mut r = rig();
     let world = r.bench.world.clone();
-    let new = Neighbor { is_static: true, no_fib_entry: true, ..Neighbor::new(r.a, address(3), station(3)) };
+    let new = Neighbor {
+        is_static: true,
+        no_fib_entry: true,
+        ..Neighbor::new(r.a, address(3), station(3))
+    };
     r.neighbors.set(&world, new).expect("set");
     assert_eq!(r.neighbors.get(r.a, address(3)).map(|n| n.flags()), Some("SN".to_string()));
     assert_eq!(r.learn(3, 9, Evidence::Request), Learned::Refused(Refusal::Static));
     r.neighbors.configure(false, NeighborConfig { age: 1, ..r.neighbors.config(false) });
     r.learn(4, 4, Evidence::Request);
     r.pass(10);
-    assert_eq!(r.neighbors.list(false, None).iter().map(|n| n.ip).collect::<Vec<_>>(), [address(3)]);
+    assert_eq!(
+        r.neighbors.list(false, None).iter().map(|n| n.ip).collect::<Vec<_>>(),
+        [address(3)]
+    );
     let ifs: Arc<Interfaces> = world.get();
     r.learn(5, 5, Evidence::Request);
     ifs.set_admin(&world, r.a, false).expect("down");
@@ -157,7 +169,8 @@ fn what_is_set_by_hand_stays() {
 #[test]
 fn the_old_are_asked_and_the_silent_removed() {
     let mut r = rig();
-    r.neighbors.configure(false, NeighborConfig { age: 20, confirm: 0, ..NeighborConfig::default() });
+    r.neighbors
+        .configure(false, NeighborConfig { age: 20, confirm: 0, ..NeighborConfig::default() });
     for i in [2, 3] {
         r.neighbors.ask(&r.bench.world, r.a, address(i));
         r.learn(i, i, Evidence::Reply);
@@ -171,7 +184,10 @@ fn the_old_are_asked_and_the_silent_removed() {
     r.neighbors.ask(&r.bench.world, r.a, address(2));
     assert_eq!(r.learn(2, 2, Evidence::Reply), Learned::Confirmed { asked: true });
     r.pass(5);
-    assert_eq!(r.neighbors.list(false, Some(r.a)).iter().map(|n| n.ip).collect::<Vec<_>>(), [address(2)]);
+    assert_eq!(
+        r.neighbors.list(false, Some(r.a)).iter().map(|n| n.ip).collect::<Vec<_>>(),
+        [address(2)]
+    );
     assert_eq!(r.events().last().map(String::as_str), Some("-10.0.0.3 Unanswered"));
     assert_eq!(r.kind(3), None);
 }
@@ -231,8 +247,11 @@ fn a_full_table_refuses_or_recycles() {
     // Solicited and configured neighbours displace entries to which no packet was sent.
     r.send_to(2);
     r.neighbors.ask(world, r.a, address(4));
-    assert!(matches!(r.learn(4, 4, Evidence::Reply), Learned::Added { gone: Some(n) } if n.ip == address(3)));
-    let by_hand = |ip: u8| Neighbor { is_static: true, ..Neighbor::new(r.a, address(ip), station(ip)) };
+    assert!(
+        matches!(r.learn(4, 4, Evidence::Reply), Learned::Added { gone: Some(n) } if n.ip == address(3))
+    );
+    let by_hand =
+        |ip: u8| Neighbor { is_static: true, ..Neighbor::new(r.a, address(ip), station(ip)) };
     r.neighbors.set(world, by_hand(5)).expect("set");
     r.neighbors.set(world, by_hand(6)).expect("set");
     assert_eq!(r.known(), [address(5), address(6)]);
@@ -241,7 +260,8 @@ fn a_full_table_refuses_or_recycles() {
     assert_eq!(r.learn(7, 7, Evidence::Reply), Learned::Refused(Refusal::Full));
     r.neighbors.remove(world, r.a, address(6)).expect("there");
     r.learn(2, 2, Evidence::Request);
-    r.neighbors.configure(false, NeighborConfig { limit: 2, recycle: true, ..NeighborConfig::default() });
+    r.neighbors
+        .configure(false, NeighborConfig { limit: 2, recycle: true, ..NeighborConfig::default() });
     assert!(matches!(r.learn(3, 3, Evidence::Request), Learned::Added { gone: Some(_) }));
     assert_eq!(r.known(), [address(3), address(5)]);
     assert!(r.events().contains(&"-10.0.0.2 Recycled".to_string()));
@@ -297,7 +317,10 @@ fn a_next_hop_that_does_not_answer_is_down_until_it_does() {
     r.send_to(2);
     r.events();
     r.pass(45);
-    assert_eq!((r.events().pop().as_deref(), r.down()), (Some("-10.0.0.2 Unanswered"), vec![address(2)]));
+    assert_eq!(
+        (r.events().pop().as_deref(), r.down()),
+        (Some("-10.0.0.2 Unanswered"), vec![address(2)])
+    );
     // An unconfirmed hint: it is solicited at once.
     r.pass(1);
     r.probes();
@@ -361,7 +384,8 @@ fn a_host_that_has_left_is_no_next_hop() {
     let world = r.bench.world.clone();
     let addresses = world.get::<crate::Addresses<Ip4>>();
     addresses.add(&world, r.a, "10.0.0.1/24".parse().expect("a prefix")).expect("added");
-    r.neighbors.configure(false, NeighborConfig { age: 20, confirm: 0, ..NeighborConfig::default() });
+    r.neighbors
+        .configure(false, NeighborConfig { age: 20, confirm: 0, ..NeighborConfig::default() });
     r.route(3, true);
     for i in [2, 3] {
         r.learn(i, i, Evidence::Request);
@@ -379,7 +403,10 @@ fn the_silent_are_asked_at_a_bounded_rate() {
     assert!((0..100).all(|i| table.note_silent(key(i), 0)) && !table.note_silent(key(7), SECOND));
     assert_eq!(table.next_due(), Some(5 * SECOND));
     let mut asked = |now| table.take_silent(now, 60).len();
-    assert_eq!([0, 5, 5, 5, 9, 10, 10, 10].map(|s| asked(s * SECOND)), [0, 60, 40, 0, 0, 60, 40, 0]);
+    assert_eq!(
+        [0, 5, 5, 5, 9, 10, 10, 10].map(|s| asked(s * SECOND)),
+        [0, 60, 40, 0, 0, 60, 40, 0]
+    );
     // An answer to a solicitation is accepted, and there is one neighbour less to solicit.
     let usage = Usage { sent: &|_| false, leads: &|_| false };
     let answer = table.learn(key(3), station(3), Evidence::Reply, 11 * SECOND, usage);

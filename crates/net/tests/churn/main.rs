@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random changes of routes, tables, interfaces and neighbours while readers do lookups. The results are compared with a model
-//! that keeps no state between lookups; and when everything is removed again, nothing may be left.
+//! Random changes of routes, tables, interfaces and neighbours while readers do lookups. The
+//! results are compared with a model that keeps no state between lookups; and when everything is
+//! removed again, nothing may be left.
 //!
 //! `make churn ARGS=600` does so for ten minutes.
 
@@ -34,8 +35,8 @@ impl Lab {
         Self { instance, sentinels }
     }
 
-    /// Does `rounds` of changes to both protocols, each with a comparison at its end; then removes everything and checks that nothing
-    /// is left. Returns the number of lookups meanwhile.
+    /// Does `rounds` of changes to both protocols, each with a comparison at its end; then removes
+    /// everything and checks that nothing is left. Returns the number of lookups meanwhile.
     fn cycle(&mut self, seed: u64, rounds: usize, changes: usize) -> u64 {
         let Self { instance, sentinels } = self;
         let at_rest = instance.at_rest();
@@ -86,7 +87,10 @@ fn long_churn() {
         );
         match cycles {
             ..=3 => early = early.max(now),
-            _ => assert!(now < early + early / 4 + (64 << 20), "it grows: {early} bytes, and now {now}"),
+            _ => assert!(
+                now < early + early / 4 + (64 << 20),
+                "it grows: {early} bytes, and now {now}"
+            ),
         }
     }
 }

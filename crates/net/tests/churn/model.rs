@@ -22,7 +22,8 @@ pub enum End {
 /// Maximum number of adjacencies in the walk for one address.
 const DEPTH: usize = 1000;
 
-/// Looks up the results that workers would find for packets to an address, all buckets together; `None` if there is no such table.
+/// Looks up the results that workers would find for packets to an address, all buckets together;
+/// `None` if there is no such table.
 pub fn ends<F: Net>(
     fib: &Fib<F>,
     adjs: &Adjacencies,
@@ -35,8 +36,9 @@ pub fn ends<F: Net>(
     while let Some(index) = left.pop() {
         seen += 1;
         assert!(seen < DEPTH, "{addr} goes in a circle");
-        let adj =
-            adjs.get(index, turn).unwrap_or_else(|| panic!("{addr} leads to {index:?}, which isn't there"));
+        let adj = adjs
+            .get(index, turn)
+            .unwrap_or_else(|| panic!("{addr} leads to {index:?}, which isn't there"));
         ends.insert(match adj.kind {
             AdjKind::Rewrite | AdjKind::Incomplete => End::Neighbor(adj.tx_if, adj.nexthop()),
             AdjKind::Lookup => End::Table(adj.table),
@@ -76,12 +78,22 @@ impl<F: Net> Model<F> {
     }
 
     /// The results for packets to an address.
-    pub fn ends(&self, up: &BTreeMap<SwIfIndex, bool>, table: TableIndex, addr: F::Addr) -> BTreeSet<End> {
+    pub fn ends(
+        &self,
+        up: &BTreeMap<SwIfIndex, bool>,
+        table: TableIndex,
+        addr: F::Addr,
+    ) -> BTreeSet<End> {
         self.cover(table, addr).map_or([End::NoRoute].into(), |list| self.list(up, list).0)
     }
 
-    /// The results of a path list, and whether recursive paths may follow it. The changes make no circles.
-    fn list(&self, up: &BTreeMap<SwIfIndex, bool>, list: &[Path<F::Addr>]) -> (BTreeSet<End>, bool) {
+    /// The results of a path list, and whether recursive paths may follow it. The changes make no
+    /// circles.
+    fn list(
+        &self,
+        up: &BTreeMap<SwIfIndex, bool>,
+        list: &[Path<F::Addr>],
+    ) -> (BTreeSet<End>, bool) {
         let mut all: Vec<(u8, BTreeSet<End>, bool)> = Vec::new();
         for path in list {
             let found = match path.kind {

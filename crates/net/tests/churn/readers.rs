@@ -17,7 +17,8 @@ const VECTOR: usize = 64;
 /// The level of the sentinels' addresses, apart from all that change.
 const LEVEL: usize = 5;
 
-/// A route that stays the same, and one that follows it: packets leave by it during all changes of other routes.
+/// A route that stays the same, and one that follows it: packets leave by it during all changes of
+/// other routes.
 pub struct Sentinel<F: Net> {
     near: F::Addr,
     far: F::Addr,
@@ -42,7 +43,12 @@ impl<F: Net + Internet> Sentinel<F> {
 }
 
 /// Looks up random addresses in random tables, and the sentinels; returns the number of lookups.
-fn turns<F: Net + Internet>(world: &World, sentinel: &Sentinel<F>, seed: u64, stop: &AtomicBool) -> u64 {
+fn turns<F: Net + Internet>(
+    world: &World,
+    sentinel: &Sentinel<F>,
+    seed: u64,
+    stop: &AtomicBool,
+) -> u64 {
     let (fib, adjs) = (world.get::<Fib<F>>(), world.get::<Adjacencies>());
     let (mut reader, mut rng, mut n) = (world.qsbr.register(), Rng::new(seed), 0);
     while !stop.load(Ordering::Relaxed) {

@@ -6,7 +6,8 @@ use graph::SwIfIndex;
 use graph::drive::Bench;
 use net::drive::{Tx, ethernet};
 use net::{
-    AdjIndex, Adjacencies, Fib, Interfaces, Neighbor, Neighbors, Net, Path, PathKind, Source, TableIndex,
+    AdjIndex, Adjacencies, Fib, Interfaces, Neighbor, Neighbors, Net, Path, PathKind, Source,
+    TableIndex,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -63,7 +64,8 @@ impl Instance {
     /// Numbers of adjacencies, of tables and routes of each protocol, and of neighbours.
     pub fn at_rest(&self) -> [usize; 6] {
         let world = &self.bench.world;
-        let (ip4, ip6) = (world.get::<Fib<Ip4>>().list_tables(), world.get::<Fib<Ip6>>().list_tables());
+        let (ip4, ip6) =
+            (world.get::<Fib<Ip4>>().list_tables(), world.get::<Fib<Ip6>>().list_tables());
         let neighbors = world.get::<Neighbors>();
         [
             world.get::<Adjacencies>().list().len(),
@@ -109,7 +111,8 @@ impl<F: Net + Internet> Churn<F> {
     }
 
     fn prefix(&mut self, level: usize) -> Prefix<F::Addr> {
-        let number = if self.rng.one_in(3) { self.host() } else { u128::from(self.rng.next()) & 0xff_ffff };
+        let number =
+            if self.rng.one_in(3) { self.host() } else { u128::from(self.rng.next()) & 0xff_ffff };
         let least = if F::BITS == 32 { 9 } else { 17 };
         let len = match self.rng.below(4) {
             0 => F::BITS,
@@ -135,7 +138,10 @@ impl<F: Net + Internet> Churn<F> {
             }
             _ => {
                 let below = self.rng.below(level);
-                PathKind::Recursive { table: self.table(), nexthop: address::<F>(below, self.host()) }
+                PathKind::Recursive {
+                    table: self.table(),
+                    nexthop: address::<F>(below, self.host()),
+                }
             }
         };
         let (weight, preference) = (1 + self.rng.below(4) as u8, self.rng.below(2) as u8);
@@ -168,7 +174,8 @@ impl<F: Net + Internet> Churn<F> {
             return;
         }
         // Paths for the prefix's own level, so that no route follows itself.
-        let level = (0..3).find(|l| level_of::<F>(*l).contains(prefix.addr())).expect("one of ours");
+        let level =
+            (0..3).find(|l| level_of::<F>(*l).contains(prefix.addr())).expect("one of ours");
         let mut paths: Vec<Path<F::Addr>> = Vec::new();
         for _ in 0..1 + self.rng.below(3) {
             let path = self.path(instance, level);
@@ -323,11 +330,14 @@ impl<F: Net + Internet> Churn<F> {
             // A static entry stays static.
             let was_static = neighbors.get(sw_if, ip).is_some_and(|n| n.is_static);
             let is_static = self.rng.one_in(2) || was_static;
-            neighbors.set(world, Neighbor { is_static, ..Neighbor::new(sw_if, ip, mac) }).expect("set");
+            neighbors
+                .set(world, Neighbor { is_static, ..Neighbor::new(sw_if, ip, mac) })
+                .expect("set");
         }
     }
 
-    /// Checks that packets to every prefix, and to as many random addresses, take the results of the model.
+    /// Checks that packets to every prefix, and to as many random addresses, take the results of
+    /// the model.
     pub fn compare(&mut self, instance: &Instance) {
         let world = &instance.bench.world;
         let (fib, adjs) = (world.get::<Fib<F>>(), world.get::<Adjacencies>());

@@ -69,7 +69,8 @@ fn sum(value: &Value, column: usize, bytes: bool) -> u64 {
     }
 }
 
-/// A thread as the label `worker`: `main`, which carries packets where there are no workers, then `wk_0` and so on.
+/// A thread as the label `worker`: `main`, which carries packets where there are no workers, then
+/// `wk_0` and so on.
 fn worker(thread: usize) -> String {
     thread.checked_sub(1).map_or("main".into(), |worker| format!("wk_{worker}"))
 }
@@ -129,7 +130,8 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// A vector by interface: `interface`, then these labels. Of a combined one its packets, or its bytes.
+    /// A vector by interface: `interface`, then these labels. Of a combined one its packets, or its
+    /// bytes.
     pub fn by_interface(&mut self, name: &str, bytes: bool, labels: &[&str]) {
         let Some(value) = self.from.stats.get(name) else { return };
         for (i, interface) in self.from.names("/if/names").iter().enumerate() {
@@ -191,8 +193,8 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// A vector by interface and kind, where it has counted anything: `interface`, these labels, then the kind, which is the name's
-    /// next part below the prefix.
+    /// A vector by interface and kind, where it has counted anything: `interface`, these labels,
+    /// then the kind, which is the name's next part below the prefix.
     pub fn by_interface_and_part(&mut self, prefix: &str, labels: &[&str]) {
         let from = self.from;
         for (part, _) in from.below(prefix) {
@@ -206,7 +208,10 @@ impl<'a> Series<'a> {
         let from = self.from;
         for (interface, name) in from.names("/if/names").iter().zip(from.names(name)) {
             if !interface.is_empty() && !name.is_empty() {
-                self.push([interface.as_str()].iter().chain(labels).copied().chain([name.as_str()]), 1);
+                self.push(
+                    [interface.as_str()].iter().chain(labels).copied().chain([name.as_str()]),
+                    1,
+                );
             }
         }
     }

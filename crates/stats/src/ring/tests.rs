@@ -6,7 +6,8 @@ use mem::Words;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-const SHAPE: RingShape<'_> = RingShape { threads: 1, words: 2, entries: 3, schema: "x", schema_version: 1 };
+const SHAPE: RingShape<'_> =
+    RingShape { threads: 1, words: 2, entries: 3, schema: "x", schema_version: 1 };
 
 fn rows(reader: &Reader, name: &str) -> Vec<RingRow> {
     match reader.get(name).expect("readable") {
@@ -91,8 +92,9 @@ fn a_name_that_cannot_be_listed_takes_no_memory() {
     ));
 }
 
-/// A segment with one ring of two threads, as another writer makes it: entries of 12 bytes, the schema right behind them, and no
-/// count of begun entries. Each thread has written `sequence` entries.
+/// A segment with one ring of two threads, as another writer makes it: entries of 12 bytes, the
+/// schema right behind them, and no count of begun entries. Each thread has written `sequence`
+/// entries.
 fn foreign(sequence: u64) -> Arc<Words> {
     let words = Words::new("test", 4096).expect("memory");
     let base = 1 << 20;
@@ -105,8 +107,9 @@ fn foreign(sequence: u64) -> Arc<Words> {
         }
     };
     let word = |at: usize, value: u64| bytes(at, &value.to_ne_bytes());
-    let halves =
-        |at: usize, of: &[u32]| of.iter().enumerate().for_each(|(i, n)| bytes(at + 4 * i, &n.to_ne_bytes()));
+    let halves = |at: usize, of: &[u32]| {
+        of.iter().enumerate().for_each(|(i, n)| bytes(at + 4 * i, &n.to_ne_bytes()))
+    };
     word(0, 2);
     word(8, base);
     word(32, base + 64);

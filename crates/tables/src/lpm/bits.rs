@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The bitmap trie: longest prefix match for large IPv4 tables, by two loads and for few addresses two more.
+//! The bitmap trie: longest prefix match for large IPv4 tables, by two loads and for few addresses
+//! two more.
 //!
-//! A node for each /18 (1 MiB of them) holds a leaf, or leads to a *run*: one word with a bit for each of its 64 /24s that
-//! begins a new interval, and behind it the intervals' leaves, packed. The leaf of a /24 with longer prefixes names a *deep
-//! run*: four words of bits for the 256 addresses, then leaves. An interval's leaf is found by counting the bits up to the
-//! address; there is no search.
+//! A node for each /18 (1 MiB of them) holds a leaf, or leads to a *run*: one word with a bit for
+//! each of its 64 /24s that begins a new interval, and behind it the intervals' leaves, packed. The
+//! leaf of a /24 with longer prefixes names a *deep run*: four words of bits for the 256 addresses,
+//! then leaves. An interval's leaf is found by counting the bits up to the address; there is no
+//! search.
 //!
-//! A run never changes its intervals: a new one is written and the node, or the number of the deep run, is pointed to it. The
-//! old one is used again after a grace period. Leaves change in place.
+//! A run never changes its intervals: a new one is written and the node, or the number of the deep
+//! run, is pointed to it. The old one is used again after a grace period. Leaves change in place.
 //!
-//! Hops are packed with 16 or 32 bits each. The routes, which counting alone needs, stand in an array of their own.
+//! Hops are packed with 16 or 32 bits each. The routes, which counting alone needs, stand in an
+//! array of their own.
 
 mod change;
 
@@ -27,7 +30,8 @@ use sync::{GraceTicket, Qsbr};
 
 /// Nodes, one for each /18.
 pub(super) const NODES: usize = 1 << 18;
-/// In a node: a hop, and not a run's first word. In what a lookup has found: the number of a deep run.
+/// In a node: a hop, and not a run's first word. In what a lookup has found: the number of a deep
+/// run.
 pub(super) const MARK: u32 = 1 << 31;
 const _: () = assert!(MARK as u64 == DOWN);
 /// Words of runs: address space of 1 GiB.
@@ -37,12 +41,14 @@ const FEW: usize = 4;
 /// Words of bits of a deep run.
 pub(super) const DEEP: u32 = 4;
 
-/// A table with `PER` leaves to a word: 4, whose hops and numbers of deep runs have 15 bits, or 2, with 31.
+/// A table with `PER` leaves to a word: 4, whose hops and numbers of deep runs have 15 bits, or 2,
+/// with 31.
 pub struct Bits<const PER: u32> {
     /// Zero leads to the run at word 0, which has no route.
     pub(super) nodes: Reserve<AtomicU32>,
     pub(super) words: Reserve<AtomicU64>,
-    /// Routes: of the nodes, then of all leaves that the words have room for. On top, the length of the prefix plus one.
+    /// Routes: of the nodes, then of all leaves that the words have room for. On top, the length
+    /// of the prefix plus one.
     pub(super) routes: Reserve<AtomicU32>,
     /// The first word of each deep run.
     pub(super) deep: Reserve<AtomicU32>,
@@ -113,7 +119,8 @@ impl<const PER: u32> Bits<PER> {
     /// Deep runs at most.
     pub(super) const DEEP_RUNS: u32 = if PER == 4 { Self::TOP } else { 1 << 24 };
 
-    /// A table that answers [`Leaf::NONE`] everywhere, for the readers of `domain`; on huge pages where the system has them.
+    /// A table that answers [`Leaf::NONE`] everywhere, for the readers of `domain`; on huge pages
+    /// where the system has them.
     ///
     /// # Errors
     /// When address space is used up or limited: see [`Reserve::new`].
@@ -192,7 +199,12 @@ impl<const PER: u32> Engine<u32> for Bits<PER> {
     }
 
     #[inline(always)]
-    fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[u32], hops: &mut [u32], routes: &mut [u32]) {
+    fn arrive<I: Isa, const ROUTES: bool>(
+        &self,
+        keys: &[u32],
+        hops: &mut [u32],
+        routes: &mut [u32],
+    ) {
         let words = self.words.as_slice();
         let mut any = 0;
         if keys.len() <= FEW {
@@ -201,7 +213,12 @@ impl<const PER: u32> Engine<u32> for Bits<PER> {
             for first in (0..keys.len()).step_by(CHUNK) {
                 let end = keys.len().min(first + CHUNK);
                 let routes = if ROUTES { &mut routes[first..end] } else { &mut [][..] };
-                any |= Self::part::<ROUTES, CHUNK>(words, &keys[first..end], &mut hops[first..end], routes);
+                any |= Self::part::<ROUTES, CHUNK>(
+                    words,
+                    &keys[first..end],
+                    &mut hops[first..end],
+                    routes,
+                );
             }
         }
         if any & MARK != 0 {
@@ -261,8 +278,9 @@ fn direct(place: u32) -> u32 {
 }
 
 impl<const PER: u32> Bits<PER> {
-    /// The second step for a part of the keys, `N` at most; returns the bitwise or of all hops found. Scalar loops for what loads,
-    /// and loops between them over all, which become vectors.
+    /// The second step for a part of the keys, `N` at most; returns the bitwise or of all hops
+    /// found. Scalar loops for what loads, and loops between them over all, which become
+    /// vectors.
     #[inline(always)]
     fn part<const ROUTES: bool, const N: usize>(
         words: &[AtomicU64],
@@ -286,7 +304,9 @@ impl<const PER: u32> Bits<PER> {
             *word = words[(*number / PER) as usize].load(Ordering::Acquire);
         }
         if ROUTES {
-            for (((route, number), place), key) in routes.iter_mut().zip(&*numbers).zip(&*hops).zip(keys) {
+            for (((route, number), place), key) in
+                routes.iter_mut().zip(&*numbers).zip(&*hops).zip(keys)
+            {
                 let had = direct(*place);
                 *route = *key >> 14 & had | (NODES as u32 + *number) & !had;
             }

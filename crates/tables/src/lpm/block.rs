@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Linearised search-tree nodes: levels of lines with eight separators each, and behind them cells or packed lines.
+//! Linearised search-tree nodes: levels of lines with eight separators each, and behind them cells
+//! or packed lines.
 //!
-//! A line has, for each of its children but the last, the last key below it; what isn't used is `u64::MAX`, which no key is above.
-//! In a directory the lines of the last level hold the ends of all intervals but the last one, in order. So the number of
-//! separators below a key is eight times the line that the search ends at, plus the rank there. In a block of leaves the children
+//! A line has, for each of its children but the last, the last key below it; what isn't used is
+//! `u64::MAX`, which no key is above. In a directory the lines of the last level hold the ends of
+//! all intervals but the last one, in order. So the number of separators below a key is eight times
+//! the line that the search ends at, plus the rank there. In a block of leaves the children
 //! of the last level are packed lines.
 
 use super::intervals::Intervals;
@@ -21,17 +23,21 @@ const ABOVE: [u32; 8] = [0, 1, 10, 91, 820, 7381, 66430, 597871];
 
 /// Intervals that a directory of so many levels has room for.
 const ROOM: [usize; 7] = [0, 9, 9 * 8 + 1, 81 * 8 + 1, 729 * 8 + 1, 6561 * 8 + 1, 59049 * 8 + 1];
-/// Blocks below a directory at most: four times as many as 2^24 routes like those of the Internet make.
+/// Blocks below a directory at most: four times as many as 2^24 routes like those of the Internet
+/// make.
 pub(super) const BLOCKS: usize = ROOM[6];
 
-/// Levels of separators in a block of leaves, below a directory; others have fewer if that is enough.
+/// Levels of separators in a block of leaves, below a directory; others have fewer if that is
+/// enough.
 pub(super) const LEVELS: u32 = 2;
-/// Packed lines of such a block at most: less than there is room for, since all of them are copied for a change, and a million
-/// routes still find room below a directory of four levels.
+/// Packed lines of such a block at most: less than there is room for, since all of them are copied
+/// for a change, and a million routes still find room below a directory of four levels.
 pub(super) const MAX: usize = 64;
-const _: () = assert!(MAX + MAX / 4 <= ABOVE[LEVELS as usize + 1] as usize - ABOVE[LEVELS as usize] as usize);
+const _: () =
+    assert!(MAX + MAX / 4 <= ABOVE[LEVELS as usize + 1] as usize - ABOVE[LEVELS as usize] as usize);
 
-/// Where a block is, and whether its cells are blocks in turn. One word, so that it is replaced at once.
+/// Where a block is, and whether its cells are blocks in turn. One word, so that it is replaced at
+/// once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block(pub u64);
 
@@ -75,8 +81,12 @@ impl Block {
     /// A directory's cells, read from the separators.
     fn len(self, lines: &[Line]) -> usize {
         let last = self.behind() - 1;
-        let before = (last - self.lines() - ABOVE[self.levels() as usize - 1]) as usize * LINE as usize;
-        let used = lines[last as usize].iter().filter(|end| end.load(Ordering::Relaxed) != u64::MAX).count();
+        let before =
+            (last - self.lines() - ABOVE[self.levels() as usize - 1]) as usize * LINE as usize;
+        let used = lines[last as usize]
+            .iter()
+            .filter(|end| end.load(Ordering::Relaxed) != u64::MAX)
+            .count();
         before + used + 1
     }
 
@@ -116,7 +126,9 @@ impl Block {
         let (ends, words) = (&content.ends, lines.as_flattened());
         let at = |line: u32| (line * LINE) as usize;
         let rest = std::iter::repeat_n(&u64::MAX, at(last) - ends.len());
-        for (separator, end) in words[at(first + above)..at(cells)].iter().zip(ends.iter().chain(rest)) {
+        for (separator, end) in
+            words[at(first + above)..at(cells)].iter().zip(ends.iter().chain(rest))
+        {
             separator.store(*end, Ordering::Relaxed);
         }
         separate(lines, first, levels - 1, last, |before| ends[at(before) - 1]);
@@ -126,7 +138,8 @@ impl Block {
         Self(Self::new(first, cells, levels).0 | DIRECTORY)
     }
 
-    /// Fills a new block of leaves, which no reader sees yet. Each packed line but the last has an end.
+    /// Fills a new block of leaves, which no reader sees yet. Each packed line but the last has an
+    /// end.
     pub fn of_leaves(
         lines: &[Line],
         places: &mut Places,
@@ -164,7 +177,12 @@ impl Block {
         let (words, n) = (lines.as_flattened(), self.len(lines));
         let ends = ((self.lines() + ABOVE[self.levels() as usize - 1]) * LINE) as usize;
         let cells = (self.behind() * LINE) as usize;
-        Directory { lines, block: self, ends: &words[ends..ends + n - 1], cells: &words[cells..cells + n] }
+        Directory {
+            lines,
+            block: self,
+            ends: &words[ends..ends + n - 1],
+            cells: &words[cells..cells + n],
+        }
     }
 
     /// The line that so many levels of separators lead to.
@@ -192,11 +210,13 @@ impl Block {
 
     #[inline(always)]
     fn cell_behind(self, last: u32, rank: u32) -> u32 {
-        (self.behind() + last - self.lines() - ABOVE[(self.levels() as usize - 1) & 7]) * LINE + rank
+        (self.behind() + last - self.lines() - ABOVE[(self.levels() as usize - 1) & 7]) * LINE
+            + rank
     }
 }
 
-/// The separators of `levels` levels over `n` lines behind them; `end` gives the last key before a line.
+/// The separators of `levels` levels over `n` lines behind them; `end` gives the last key before a
+/// line.
 fn separate(lines: &[Line], first: u32, levels: u32, n: u32, end: impl Fn(u32) -> u64) {
     // From below: how many of the lines behind are below each of a level's children.
     let mut below = 1;
@@ -211,8 +231,9 @@ fn separate(lines: &[Line], first: u32, levels: u32, n: u32, end: impl Fn(u32) -
     }
 }
 
-/// The line below `at` in a block that begins at `first`. The lines of a level are nine times those above it and one more: with `a`
-/// lines above, line `first + a + n` has its children from `first + 9 a + 1 + 9 n` on.
+/// The line below `at` in a block that begins at `first`. The lines of a level are nine times those
+/// above it and one more: with `a` lines above, line `first + a + n` has its children from `first +
+/// 9 a + 1 + 9 n` on.
 #[inline(always)]
 fn child(at: u32, first: u32, rank: u32) -> u32 {
     at.wrapping_mul(9).wrapping_add(rank).wrapping_add(1u32.wrapping_sub(first.wrapping_mul(8)))
@@ -254,7 +275,10 @@ impl Directory<'_> {
 
     /// All of it.
     pub fn copy(&self) -> Intervals {
-        Intervals { ends: self.ends.iter().map(load).collect(), cells: self.cells.iter().map(load).collect() }
+        Intervals {
+            ends: self.ends.iter().map(load).collect(),
+            cells: self.cells.iter().map(load).collect(),
+        }
     }
 
     /// Number of blocks.
@@ -278,8 +302,9 @@ pub(super) const AT_ONCE: usize = 4;
 /// Keys that take a level together: enough for their loads to overlap.
 pub(super) const CHUNK: usize = 64;
 
-/// One level further in the block that begins at `first`, for each key: `at` is the line that it is at, and becomes the one below. In
-/// passes over all keys, so that their loads overlap. Lengths are multiples of [`AT_ONCE`], and [`CHUNK`] at most.
+/// One level further in the block that begins at `first`, for each key: `at` is the line that it is
+/// at, and becomes the one below. In passes over all keys, so that their loads overlap. Lengths are
+/// multiples of [`AT_ONCE`], and [`CHUNK`] at most.
 #[inline(always)]
 pub(super) fn descend<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32], first: u32) {
     let groups = at.as_chunks_mut::<AT_ONCE>().0.iter_mut().zip(keys.as_chunks::<AT_ONCE>().0);
@@ -290,14 +315,17 @@ pub(super) fn descend<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32], firs
     }
 }
 
-/// From the first line of a block of leaves below a directory, another one for each key, to the packed line. As [`descend`].
+/// From the first line of a block of leaves below a directory, another one for each key, to the
+/// packed line. As [`descend`].
 #[inline(always)]
 pub(super) fn descend_to_leaves<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32]) {
     const _: () = assert!(LEVELS == 2);
     // The first packed line below that of the second level.
     let mut packed = [0; CHUNK];
     let groups = || keys.as_chunks::<AT_ONCE>().0.iter();
-    for ((at, packed), keys) in at.as_chunks_mut().0.iter_mut().zip(packed.as_chunks_mut().0).zip(groups()) {
+    for ((at, packed), keys) in
+        at.as_chunks_mut().0.iter_mut().zip(packed.as_chunks_mut().0).zip(groups())
+    {
         let (at, packed): (&mut [u32; AT_ONCE], &mut [u32; AT_ONCE]) = (at, packed);
         for i in 0..AT_ONCE {
             let rank = simd::rank::<I>(&lines[at[i] as usize], &keys[i]);
@@ -305,7 +333,9 @@ pub(super) fn descend_to_leaves<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [
             at[i] += ABOVE[1] + rank;
         }
     }
-    for ((at, packed), keys) in at.as_chunks_mut().0.iter_mut().zip(packed.as_chunks().0).zip(groups()) {
+    for ((at, packed), keys) in
+        at.as_chunks_mut().0.iter_mut().zip(packed.as_chunks().0).zip(groups())
+    {
         let (at, packed): (&mut [u32; AT_ONCE], &[u32; AT_ONCE]) = (at, packed);
         for i in 0..AT_ONCE {
             at[i] = packed[i] + simd::rank::<I>(&lines[at[i] as usize], &keys[i]);

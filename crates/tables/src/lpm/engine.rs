@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The interface of structures for longest prefix match. They know where leaves are, not which prefixes there are.
+//! The interface of structures for longest prefix match. They know where leaves are, not which
+//! prefixes there are.
 
 use super::intervals::Brush;
 use super::{Key, Leaf};
@@ -36,18 +37,20 @@ pub trait Engine<K: Key>: Send + Sync + 'static {
     /// The leaf of one key.
     fn lookup(&self, key: K) -> Leaf;
 
-    /// For control: the leaf of one key with the length of its prefix plus one, as [`cell`](super::intervals::cell) has it.
+    /// For control: the leaf of one key with the length of its prefix plus one, as
+    /// [`cell`](super::intervals::cell) has it.
     fn cell(&self, key: K) -> u64;
 
     /// The memory that lookups read.
     fn grounds(&self) -> Grounds<'_>;
 
-    /// The first step of lookups of up to [`BATCH`] keys: as far as what differs for most of them. Writes the places that
-    /// [`Self::arrive`] goes on from, which hold for the turn: numbers of words ([`Grounds::fetch`]), or with the highest bit set what
-    /// needs no further word.
+    /// The first step of lookups of up to [`BATCH`] keys: as far as what differs for most of them.
+    /// Writes the places that [`Self::arrive`] goes on from, which hold for the turn: numbers
+    /// of words ([`Grounds::fetch`]), or with the highest bit set what needs no further word.
     fn approach<I: Isa>(&self, keys: &[K], places: &mut [u32]);
 
-    /// The second step: hops in the place of places and, if asked for, what [`Self::resolve`] makes routes of.
+    /// The second step: hops in the place of places and, if asked for, what [`Self::resolve`] makes
+    /// routes of.
     fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]);
 
     /// The last step, for lookups that ask for routes.
@@ -69,7 +72,8 @@ pub trait Engine<K: Key>: Send + Sync + 'static {
     /// Makes a change, all of it or nothing.
     fn paint(&self, change: &Change<K>) -> Result<(), Refused>;
 
-    /// As [`Self::paint`] for each; fastest in order of their keys. Returns how many were made if one was refused: all before it.
+    /// As [`Self::paint`] for each; fastest in order of their keys. Returns how many were made if
+    /// one was refused: all before it.
     fn paint_all(&self, changes: &[Change<K>]) -> Result<(), (usize, Refused)>;
 
     /// Bytes of memory in use.

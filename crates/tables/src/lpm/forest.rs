@@ -14,7 +14,8 @@ use sync::Qsbr;
 /// Lines reserved, which is address space: 8 GiB.
 const LINES: usize = 1 << 27;
 
-/// Memory for the search trees of any number of tables; each takes what it needs, a hundred bytes at least.
+/// Memory for the search trees of any number of tables; each takes what it needs, a hundred bytes
+/// at least.
 pub struct Forest {
     pub(super) lines: Reserve<Line>,
     pub(super) domain: Arc<Qsbr>,
@@ -49,7 +50,11 @@ impl Forest {
     pub(super) fn with_lines(domain: Arc<Qsbr>, lines: usize) -> io::Result<Arc<Self>> {
         let places = Places::new(domain.clone(), lines as u32 * LINE);
         let control = Control { places, scratch: Scratch::default() };
-        Ok(Arc::new(Self { lines: Reserve::with_huge_pages(lines)?, domain, control: Mutex::new(control) }))
+        Ok(Arc::new(Self {
+            lines: Reserve::with_huge_pages(lines)?,
+            domain,
+            control: Mutex::new(control),
+        }))
     }
 
     /// The domain whose readers look up here.

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Longest prefix match for large IPv6 tables: a search tree, and its intervals once more where the first bits of a key lead to.
+//! Longest prefix match for large IPv6 tables: a search tree, and its intervals once more where the
+//! first bits of a key lead to.
 //!
-//! The first 24 bits of a global unicast address (2000::/3, RFC 4291 section 2.4) name a *slot*. A slot leads to a [line of
-//! intervals](leaves), or up to two levels of lines with sixteen separators above such lines. A separator is 32 bits wide, which are the
-//! bits of the key behind the slot's; a /56 that is cut up has a line of intervals for itself, whose separators are the 32 bits up to /64.
-//! The tree is asked for keys that the index doesn't hold, and for keys outside of 2000::/3. So a lookup reads two to four lines, where
-//! the tree reads seven or eight, and most of their separators aren't shared by as many keys. A slot without boundaries leads to a
+//! The first 24 bits of a global unicast address (2000::/3, RFC 4291 section 2.4) name a *slot*. A
+//! slot leads to a [line of intervals](leaves), or up to two levels of lines with sixteen
+//! separators above such lines. A separator is 32 bits wide, which are the bits of the key behind
+//! the slot's; a /56 that is cut up has a line of intervals for itself, whose separators are the 32
+//! bits up to /64. The tree is asked for keys that the index doesn't hold, and for keys outside of
+//! 2000::/3. So a lookup reads two to four lines, where the tree reads seven or eight, and most of
+//! their separators aren't shared by as many keys. A slot without boundaries leads to a
 //! line that all slots with the same cell share.
 //!
-//! The tree is authoritative: it is changed first, and the slots that a change touched are made anew from it. A slot is replaced by
-//! one store; its old lines are used again after a grace period.
+//! The tree is authoritative: it is changed first, and the slots that a change touched are made
+//! anew from it. A slot is replaced by one store; its old lines are used again after a grace
+//! period.
 
 mod leaves;
 mod make;
@@ -45,7 +49,8 @@ const WIDTH: u32 = 16;
 struct Entry(u32);
 
 impl Entry {
-    /// The tree is asked about all of the slot: line 0 has no separators, and its cells are [`ASK`]. Slots begin with this.
+    /// The tree is asked about all of the slot: line 0 has no separators, and its cells are
+    /// [`ASK`]. Slots begin with this.
     const ASK: Self = Self(0);
     /// It is a line of separators: the lines behind it are the lines below.
     const ONE_LEVEL: u32 = 1 << 31;
@@ -157,7 +162,11 @@ impl Indexed {
             let (first, second, rank) = (entry.has_level(1), entry.has_level(2), *at);
             *at = (entry.line() + 1 + rank) & second;
             // Behind the separators; each of the second level has as many lines below.
-            *below = entry.line() + (first & 1) + (second & Entry::BELOW) + rank + ((rank * WIDTH) & second);
+            *below = entry.line()
+                + (first & 1)
+                + (second & Entry::BELOW)
+                + rank
+                + ((rank * WIDTH) & second);
         }
         for (at, key) in at[..n].iter_mut().zip(&keys_fine) {
             *at = simd::rank_of_sixteen::<I>(&lines[*at as usize], key);
@@ -187,9 +196,13 @@ impl Indexed {
         let mut due: Option<(u32, u32)> = None;
         for change in changes {
             let key = change.key.high();
-            let Some((from, to)) = make::slots(key, last(key, change.len.min(64))) else { continue };
+            let Some((from, to)) = make::slots(key, last(key, change.len.min(64))) else {
+                continue;
+            };
             due = match due {
-                Some((first, until)) if first <= from && from <= until => Some((first, until.max(to))),
+                Some((first, until)) if first <= from && from <= until => {
+                    Some((first, until.max(to)))
+                }
                 _ => {
                     if let Some((from, to)) = due {
                         self.make(&mut control, from, to);
@@ -227,10 +240,16 @@ impl Engine<u128> for Indexed {
     }
 
     #[inline(always)]
-    fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[u128], hops: &mut [u32], routes: &mut [u32]) {
+    fn arrive<I: Isa, const ROUTES: bool>(
+        &self,
+        keys: &[u128],
+        hops: &mut [u32],
+        routes: &mut [u32],
+    ) {
         let (lines, mut any) = (self.lines.as_slice(), 0);
         match self.wanted {
-            // While the table turns from one to the other, a few lookups ask for routes that these lines don't hold.
+            // While the table turns from one to the other, a few lookups ask for routes that these
+            // lines don't hold.
             Wanted::Hops if ROUTES => {
                 hops.fill(ASK as u32);
                 any = ASK as u32;
@@ -243,7 +262,8 @@ impl Engine<u128> for Indexed {
             }
             Wanted::Routes => {
                 for (i, (key, hop)) in keys.iter().zip(&mut *hops).enumerate() {
-                    let leaf = leaf(leaves::cell::<I>(&lines[(*hop / LINE) as usize], fine(key.high())));
+                    let leaf =
+                        leaf(leaves::cell::<I>(&lines[(*hop / LINE) as usize], fine(key.high())));
                     any |= leaf.hop;
                     *hop = leaf.hop;
                     if ROUTES {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keys in a row, cut into intervals that have a cell each. All structures of this module end in such rows.
+//! Keys in a row, cut into intervals that have a cell each. All structures of this module end in
+//! such rows.
 
 use super::Leaf;
 
-/// Set in a cell that stands for no leaf but names the structure that the rest of the key is looked up in.
+/// Set in a cell that stands for no leaf but names the structure that the rest of the key is looked
+/// up in.
 pub(super) const DOWN: u64 = 1 << 31;
 
-/// A leaf as one word: the hop below, above it the route, and on top the length of its prefix plus one (0: no prefix).
+/// A leaf as one word: the hop below, above it the route, and on top the length of its prefix plus
+/// one (0: no prefix).
 pub(super) fn cell(leaf: Leaf, len: u8) -> u64 {
     (u64::from(len) + 1) << 56 | u64::from(leaf.route) << 32 | u64::from(leaf.hop)
 }
@@ -52,8 +55,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// To paint the keys from `first` to `last` (as far as they are in this row, which has those from `bounds.0` to
-    /// `bounds.1`).
+    /// To paint the keys from `first` to `last` (as far as they are in this row, which has those
+    /// from `bounds.0` to `bounds.1`).
     pub fn new(row: &Intervals, bounds: (u64, u64), first: u64, last: u64, brush: Brush) -> Self {
         let n = row.len();
         let lo = if first <= bounds.0 { 0 } else { row.find(first) };

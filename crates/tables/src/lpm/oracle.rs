@@ -31,7 +31,10 @@ impl<K: Key> OracleLpm<K> {
     /// See [`super::Lpm::remove`].
     pub fn remove(&mut self, key: K, len: u8) -> Option<Leaf> {
         check_len::<K>(len);
-        let i = self.routes.iter().position(|route| (route.key, route.len) == (key.network(len), len))?;
+        let i = self
+            .routes
+            .iter()
+            .position(|route| (route.key, route.len) == (key.network(len), len))?;
         Some(self.routes.swap_remove(i).leaf)
     }
 
@@ -39,7 +42,10 @@ impl<K: Key> OracleLpm<K> {
     pub fn get(&self, key: K, len: u8) -> Option<Leaf> {
         check_len::<K>(len);
         let key = key.network(len);
-        self.routes.iter().find(|route| (route.key, route.len) == (key, len)).map(|route| route.leaf)
+        self.routes
+            .iter()
+            .find(|route| (route.key, route.len) == (key, len))
+            .map(|route| route.leaf)
     }
 
     /// See [`super::Lpm::covering`].

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The last lines of a search tree: up to five intervals, with their boundaries and their cells in one cache line.
+//! The last lines of a search tree: up to five intervals, with their boundaries and their cells in
+//! one cache line.
 //!
-//! The boundaries stand as distances from the first one, in units of the largest power of two that measures all of them; so
-//! 32 bits do for the neighbours of a routing table, whose last prefixes are as long as those before them. Where they don't, a
-//! line holds fewer intervals. Two will always do.
+//! The boundaries stand as distances from the first one, in units of the largest power of two that
+//! measures all of them; so 32 bits do for the neighbours of a routing table, whose last prefixes
+//! are as long as those before them. Where they don't, a line holds fewer intervals. Two will
+//! always do.
 
 use super::block::Line;
 use super::intervals::Intervals;
@@ -20,7 +22,8 @@ const BEYOND: u32 = u32::MAX;
 const BACK: usize = 0;
 /// Three distances, as halves of words, the lower one first.
 const DISTANCES: usize = 1;
-/// In the upper half, behind the distances: the unit's logarithm in the low byte, above it the number of intervals.
+/// In the upper half, behind the distances: the unit's logarithm in the low byte, above it the
+/// number of intervals.
 const META: usize = 2;
 /// The cells. Words behind the last cell are zero.
 const CELLS: usize = 3;
@@ -36,7 +39,8 @@ fn distance(i: usize) -> (usize, u32) {
 }
 
 impl Packed {
-    /// A line with as many of the first intervals as it takes, and their number. Each cell but the last has an end.
+    /// A line with as many of the first intervals as it takes, and their number. Each cell but the
+    /// last has an end.
     pub fn new(ends: &[u64], cells: &[u64]) -> (Self, usize) {
         let ahead = |i: usize| ends[i] - ends[0];
         let (mut n, mut all) = (1, 0u64);
@@ -89,7 +93,8 @@ fn unit(distances: u64) -> u32 {
     if distances == 0 { 0 } else { distances.trailing_zeros() }
 }
 
-/// The cell of a key, in the line that the search ends at. Acquire: a reader that follows it finds the tree behind it filled.
+/// The cell of a key, in the line that the search ends at. Acquire: a reader that follows it finds
+/// the tree behind it filled.
 #[inline(always)]
 pub(super) fn cell<I: Isa>(line: &Line, key: u64) -> u64 {
     let word = |i: usize| line[i].load(Ordering::Relaxed);
@@ -121,13 +126,15 @@ mod tests {
     fn ends() -> impl Strategy<Value = Vec<u64>> {
         let end = (any::<u64>(), 0u32..64, prop_oneof![0u32..64, Just(63)])
             .prop_map(|(key, near, unit)| key >> near | ((1 << unit) - 1));
-        (prop::collection::btree_set(end, 0..12), any::<bool>()).prop_map(|(mut ends, to_the_end)| {
-            ends.remove(&u64::MAX);
-            if to_the_end {
-                ends.insert(u64::MAX - 1);
-            }
-            ends.into_iter().collect()
-        })
+        (prop::collection::btree_set(end, 0..12), any::<bool>()).prop_map(
+            |(mut ends, to_the_end)| {
+                ends.remove(&u64::MAX);
+                if to_the_end {
+                    ends.insert(u64::MAX - 1);
+                }
+                ends.into_iter().collect()
+            },
+        )
     }
 
     proptest! {

@@ -10,7 +10,8 @@ pub(super) const LINE: u32 = 8;
 /// Grace periods waited for at once, each for all that was given back meanwhile.
 const PERIODS: usize = 4;
 
-/// The number of a size, and the size: 2, 4 and 8 words, then whole lines, at most an eighth more than asked for.
+/// The number of a size, and the size: 2, 4 and 8 words, then whole lines, at most an eighth more
+/// than asked for.
 fn class(words: u32) -> (usize, u32) {
     match words {
         0..=2 => return (0, 2),
@@ -48,7 +49,8 @@ impl Places {
         Self { domain, end: 0, limit, free, hot, cooling, used: 0 }
     }
 
-    /// Returns true if `words` more, in whatever pieces of a line or more, are sure to be available.
+    /// Returns true if `words` more, in whatever pieces of a line or more, are sure to be
+    /// available.
     pub fn room(&self, words: u32) -> bool {
         self.limit - self.end >= words
     }
@@ -107,8 +109,14 @@ mod tests {
         let mut last = (0, 2);
         for words in 1..100_000 {
             let (number, size) = class(words);
-            assert!(size >= words && (words <= 8 || size - words < words / 8 + 8), "{words}: {size}");
-            assert!(number == last.0 && size == last.1 || number == last.0 + 1 && size > last.1, "{words}");
+            assert!(
+                size >= words && (words <= 8 || size - words < words / 8 + 8),
+                "{words}: {size}"
+            );
+            assert!(
+                number == last.0 && size == last.1 || number == last.0 + 1 && size > last.1,
+                "{words}"
+            );
             last = (number, size);
         }
     }

@@ -14,11 +14,12 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sync::{Snapshot, Turn};
 
-/// A table of routes. Keys are in host order ([`Key`]), leaves are indices of the owner's. Bits of a key beyond the prefix
-/// length are ignored.
+/// A table of routes. Keys are in host order ([`Key`]), leaves are indices of the owner's. Bits of
+/// a key beyond the prefix length are ignored.
 ///
-/// Lookups are for workers and never wait; everything else is for control and may wait for another control thread. A
-/// change is seen by the lookups of other threads as it is being made: each lookup answers by the old or the new route.
+/// Lookups are for workers and never wait; everything else is for control and may wait for another
+/// control thread. A change is seen by the lookups of other threads as it is being made: each
+/// lookup answers by the old or the new route.
 ///
 /// Methods that take a prefix length panic if it is greater than [`Key::BITS`].
 pub struct Lpm<K: Key> {
@@ -90,7 +91,8 @@ impl<K: Key> Lpm<K> {
         })
     }
 
-    /// Sets the kind of result that most lookups will ask for from now on; [`Wanted::Routes`] at first.
+    /// Sets the kind of result that most lookups will ask for from now on; [`Wanted::Routes`] at
+    /// first.
     pub fn set_wanted(&self, wanted: Wanted) {
         let mut control = self.control();
         control.wanted = wanted;
@@ -106,8 +108,9 @@ impl<K: Key> Lpm<K> {
         self.engine.get(turn).lookup(key)
     }
 
-    /// As [`Self::lookup`] for each of `keys`, in passes over all of them, so that their memory accesses overlap. The hops
-    /// only: nothing is read that grows with the number of routes but the structure itself.
+    /// As [`Self::lookup`] for each of `keys`, in passes over all of them, so that their memory
+    /// accesses overlap. The hops only: nothing is read that grows with the number of routes
+    /// but the structure itself.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -125,7 +128,13 @@ impl<K: Key> Lpm<K> {
     /// # Panics
     /// If the lengths differ.
     #[inline(always)]
-    pub fn leaves<I: Isa>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32], turn: &Turn<'_>) {
+    pub fn leaves<I: Isa>(
+        &self,
+        keys: &[K],
+        hops: &mut [u32],
+        routes: &mut [u32],
+        turn: &Turn<'_>,
+    ) {
         assert!(keys.len() == hops.len() && keys.len() == routes.len());
         let engine = self.engine.get(turn);
         let leaves = hops.chunks_mut(BATCH).zip(routes.chunks_mut(BATCH));
@@ -178,8 +187,9 @@ impl<K: Key> Lpm<K> {
         Ok(old)
     }
 
-    /// Adds or replaces routes; fastest in order of their networks. Lookups may see them before all are there, or together. Says how
-    /// many were added: fewer than all, the first ones, if there is no more room.
+    /// Adds or replaces routes; fastest in order of their networks. Lookups may see them before all
+    /// are there, or together. Says how many were added: fewer than all, the first ones, if
+    /// there is no more room.
     ///
     /// # Panics
     /// As [`Self::insert`].
@@ -188,7 +198,12 @@ impl<K: Key> Lpm<K> {
         let change = |&Route { key, len, leaf }: &Route<K>| {
             check_len::<K>(len);
             check_leaf(leaf);
-            Change { key: key.network(len), len, brush: Brush::UpTo(len, cell(leaf, len)), shrinks: false }
+            Change {
+                key: key.network(len),
+                len,
+                brush: Brush::UpTo(len, cell(leaf, len)),
+                shrinks: false,
+            }
         };
         let changes: Vec<Change<K>> = routes.iter().map(change).collect();
         let mut done = 0;
@@ -204,8 +219,11 @@ impl<K: Key> Lpm<K> {
                 control.fine += usize::from(new && change.len > K::FINEST);
             }
             done += n;
-            let wider = || K::Engine::wider(control.kind).filter(|_| refused == Some(Refused::Narrow));
-            if refused.is_some() && wider().is_none_or(|kind| self.remake(&mut control, kind).is_err()) {
+            let wider =
+                || K::Engine::wider(control.kind).filter(|_| refused == Some(Refused::Narrow));
+            if refused.is_some()
+                && wider().is_none_or(|kind| self.remake(&mut control, kind).is_err())
+            {
                 break;
             }
         }
@@ -220,7 +238,8 @@ impl<K: Key> Lpm<K> {
         let mut control = self.control();
         let old = control.routes.remove(&(key, len))?;
         control.fine -= usize::from(len > K::FINEST);
-        let under = covering(&control.routes, key, len).map_or(0, |route| cell(route.leaf, route.len));
+        let under =
+            covering(&control.routes, key, len).map_or(0, |route| cell(route.leaf, route.len));
         let change = Change { key, len, brush: Brush::UpTo(len, under), shrinks: true };
         self.paint(&change).expect("what shrinks finds room, and a hop that was there fits");
         self.fit(&mut control);
@@ -231,7 +250,8 @@ impl<K: Key> Lpm<K> {
         self.engine.read(|engine| engine.paint(change))
     }
 
-    /// Takes the structure that is best for so many routes, and what is wanted of them. Without memory for it, the old one goes on.
+    /// Takes the structure that is best for so many routes, and what is wanted of them. Without
+    /// memory for it, the old one goes on.
     fn fit(&self, control: &mut Control<K>) {
         // Each route that doesn't profit outweighs one that does.
         let routes = control.routes.len().saturating_sub(2 * control.fine);
@@ -240,7 +260,11 @@ impl<K: Key> Lpm<K> {
         }
     }
 
-    fn remake(&self, control: &mut Control<K>, kind: <K::Engine as Whole>::Kind) -> Result<(), Refused> {
+    fn remake(
+        &self,
+        control: &mut Control<K>,
+        kind: <K::Engine as Whole>::Kind,
+    ) -> Result<(), Refused> {
         if let Some(turned) = self.engine.read(|engine| engine.turned(kind, &self.forest)) {
             self.engine.set(turned?);
             control.kind = kind;
@@ -272,8 +296,8 @@ impl<K: Key> Lpm<K> {
     pub fn get(&self, key: K, len: u8) -> Option<Leaf> {
         check_len::<K>(len);
         let (key, control) = (key.network(len), self.control());
-        // The structure knows it, unless a longer prefix begins there too. It will be changed next, most often: the map of a
-        // million routes is the slowest to search.
+        // The structure knows it, unless a longer prefix begins there too. It will be changed next,
+        // most often: the map of a million routes is the slowest to search.
         let cell = self.engine.read(|engine| engine.cell(key));
         match (cell >> 56).cmp(&(u64::from(len) + 1)) {
             Ordering::Less => None,
@@ -288,8 +312,9 @@ impl<K: Key> Lpm<K> {
         covering(&self.control().routes, key, len)
     }
 
-    /// Calls `f` on the routes behind `after` (or all), in order of network and then of length, until it returns false.
-    /// `after` itself needn't be there. `f` must not use the control side of this table.
+    /// Calls `f` on the routes behind `after` (or all), in order of network and then of length,
+    /// until it returns false. `after` itself needn't be there. `f` must not use the control
+    /// side of this table.
     pub fn walk(&self, after: Option<(K, u8)>, f: &mut dyn FnMut(Route<K>) -> bool) {
         let after = after.map_or(Bound::Unbounded, Bound::Excluded);
         for (&(key, len), &leaf) in self.control().routes.range((after, Bound::Unbounded)) {
@@ -299,7 +324,8 @@ impl<K: Key> Lpm<K> {
         }
     }
 
-    /// Calls `f` on every route, in order of network and then of length. `f` must not use the control side of this table.
+    /// Calls `f` on every route, in order of network and then of length. `f` must not use the
+    /// control side of this table.
     pub fn for_each(&self, f: &mut dyn FnMut(Route<K>)) {
         self.walk(None, &mut |route| {
             f(route);
@@ -317,7 +343,8 @@ impl<K: Key> Lpm<K> {
         self.len() == 0
     }
 
-    /// Bytes at least that control needs beside: a map of the prefixes, whose nodes may be half full.
+    /// Bytes at least that control needs beside: a map of the prefixes, whose nodes may be half
+    /// full.
     pub fn control_memory(&self) -> usize {
         self.len() * size_of::<((K, u8), Leaf)>()
     }
@@ -337,9 +364,10 @@ impl<K: Key> Lpm<K> {
     }
 }
 
-/// Split-phase lookups, so that callers can interleave other work with the prefetches: [`Self::touch`] and
-/// [`Self::approach`] for all keys, [`Self::fetch`] for each place, [`Self::arrive`] and [`Self::resolve`] for all. The steps see one
-/// structure, even if the table takes another one meanwhile.
+/// Split-phase lookups, so that callers can interleave other work with the prefetches:
+/// [`Self::touch`] and [`Self::approach`] for all keys, [`Self::fetch`] for each place,
+/// [`Self::arrive`] and [`Self::resolve`] for all. The steps see one structure, even if the table
+/// takes another one meanwhile.
 pub struct Steps<'t, K: Key> {
     engine: &'t K::Engine,
     grounds: Grounds<'t>,
@@ -385,14 +413,24 @@ impl<K: Key> Steps<'_, K> {
         self.grounds.fetch(place);
     }
 
-    /// Reads the leaves of the same keys at their places: `hops` holds the places, and gets the hops. With `ROUTES`, `routes` gets what
-    /// [`Self::resolve`] takes; else it isn't looked at.
+    /// Reads the leaves of the same keys at their places: `hops` holds the places, and gets the
+    /// hops. With `ROUTES`, `routes` gets what [`Self::resolve`] takes; else it isn't looked
+    /// at.
     ///
     /// # Panics
     /// As [`Self::approach`]; and places that didn't come from there may panic or give anything.
     #[inline(always)]
-    pub fn arrive<I: Isa, const ROUTES: bool>(self, keys: &[K], hops: &mut [u32], routes: &mut [u32]) {
-        assert!(keys.len() == hops.len() && keys.len() <= BATCH && (!ROUTES || keys.len() == routes.len()));
+    pub fn arrive<I: Isa, const ROUTES: bool>(
+        self,
+        keys: &[K],
+        hops: &mut [u32],
+        routes: &mut [u32],
+    ) {
+        assert!(
+            keys.len() == hops.len()
+                && keys.len() <= BATCH
+                && (!ROUTES || keys.len() == routes.len())
+        );
         self.engine.arrive::<I, ROUTES>(keys, hops, routes);
     }
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Longest prefix match by search among the intervals that the prefixes cut the keys into.
 //!
-//! A B+-tree whose nodes are cache lines (Zhang and others 2026, "PlanB"), in blocks: a block of leaves is two implicit levels without
-//! pointers above up to 64 packed lines. A small table is one such block; a large one has a directory, a block whose cells are
-//! blocks. A change that moves a boundary packs the lines around it anew, copies the others of their block, and replaces one or
-//! two blocks by one store each; any other change writes cells in place. Replaced blocks are used again after a grace period.
+//! A B+-tree whose nodes are cache lines (Zhang and others 2026, "PlanB"), in blocks: a block of
+//! leaves is two implicit levels without pointers above up to 64 packed lines. A small table is one
+//! such block; a large one has a directory, a block whose cells are blocks. A change that moves a
+//! boundary packs the lines around it anew, copies the others of their block, and replaces one or
+//! two blocks by one store each; any other change writes cells in place. Replaced blocks are used
+//! again after a grace period.
 //!
-//! Keys are 64 bits. The rest of a longer one is looked up in a tree of its own, which the cell of the first 64 names; so
-//! only prefixes that are longer cost a second search.
+//! Keys are 64 bits. The rest of a longer one is looked up in a tree of its own, which the cell of
+//! the first 64 names; so only prefixes that are longer cost a second search.
 
 mod batch;
 mod halves;
@@ -19,8 +21,8 @@ pub(super) use halves::last;
 
 use super::Leaf;
 use super::block::{
-    self, AT_ONCE, BLOCKS, Block, CHUNK, Directory, LEVELS, Line, MAX, arrive, descend, descend_to_leaves,
-    word,
+    self, AT_ONCE, BLOCKS, Block, CHUNK, Directory, LEVELS, Line, MAX, arrive, descend,
+    descend_to_leaves, word,
 };
 use super::draft::Draft;
 use super::engine::{Change, Engine, Grounds, Refused};
@@ -164,7 +166,13 @@ impl Edit<'_> {
     /// A block of some lines of a draft.
     fn make(&mut self, draft: &Draft, range: Range<usize>, levels: u32) -> Block {
         let ends = &draft.ends()[range.start..range.end - 1];
-        Block::of_leaves(self.lines, &mut self.control.places, draft.lines(self.lines, range), ends, levels)
+        Block::of_leaves(
+            self.lines,
+            &mut self.control.places,
+            draft.lines(self.lines, range),
+            ends,
+            levels,
+        )
     }
 
     fn directory(&mut self, content: &Intervals) -> Block {
@@ -195,7 +203,8 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Paints the keys from `first` to `last`, and all of the trees below them unless these are painted over.
+    /// Paints the keys from `first` to `last`, and all of the trees below them unless these are
+    /// painted over.
     fn paint(&mut self, root: u32, first: u64, last: u64, brush: Brush) {
         let stroke = Stroke { first, last, brush, grow: self.room(root) };
         let top = top(self.lines, root);
@@ -218,7 +227,8 @@ impl Edit<'_> {
         }
     }
 
-    /// Paints a stroke as far as it lies in the block of this number, and adds the trees below it to a list.
+    /// Paints a stroke as far as it lies in the block of this number, and adds the trees below it
+    /// to a list.
     fn paint_block(
         &mut self,
         root: u32,
@@ -250,12 +260,18 @@ impl Edit<'_> {
         Open { index, block: row.block(index), bounds: (first, last) }
     }
 
-    /// Plans a stroke on a block whose lines are drafted: which of them it changes (their intervals are in the row then), how, and
-    /// whether that is at the block's end.
-    fn plan(&self, open: &Open, stroke: Stroke, scratch: &mut Scratch) -> (Range<usize>, Plan, bool) {
+    /// Plans a stroke on a block whose lines are drafted: which of them it changes (their intervals
+    /// are in the row then), how, and whether that is at the block's end.
+    fn plan(
+        &self,
+        open: &Open,
+        stroke: Stroke,
+        scratch: &mut Scratch,
+    ) -> (Range<usize>, Plan, bool) {
         let (Stroke { first, last, brush, .. }, mut bounds) = (stroke, open.bounds);
         let Scratch { draft, row, .. } = scratch;
-        // The lines that are painted, and one more on each side, whose interval may become one with theirs.
+        // The lines that are painted, and one more on each side, whose interval may become one with
+        // theirs.
         let (lo, hi) = (draft.find(first.max(bounds.0)), draft.find(last.min(bounds.1)));
         let window = lo.saturating_sub(1)..(hi + 2).min(draft.len());
         if window.start > 0 {
@@ -280,7 +296,10 @@ impl Edit<'_> {
             self.make(draft, 0..n, Block::levels_for(n))
         } else {
             let (end, halves) = self.split(draft, at_end);
-            self.directory(&Intervals { ends: vec![end], cells: halves.map(|half| half.0).to_vec() })
+            self.directory(&Intervals {
+                ends: vec![end],
+                cells: halves.map(|half| half.0).to_vec(),
+            })
         };
         self.publish(root, new);
         self.give(open.block);
@@ -309,8 +328,8 @@ impl Edit<'_> {
         word(self.lines, root).store(block.0, Ordering::Release);
     }
 
-    /// Two blocks for one, and where the first ends. A table that is filled in ascending order, and so grows at its end, leaves full
-    /// blocks behind.
+    /// Two blocks for one, and where the first ends. A table that is filled in ascending order, and
+    /// so grows at its end, leaves full blocks behind.
     fn split(&mut self, draft: &Draft, at_end: bool) -> (u64, [Block; 2]) {
         let n = draft.len();
         let middle = if at_end { n - n / 16 } else { n / 2 };
@@ -364,12 +383,14 @@ impl Edit<'_> {
         }
         let new = self.directory(&directory);
         self.publish(root, new);
-        // Not before: the grace period of what was given begins when something is taken, which the new directory does.
+        // Not before: the grace period of what was given begins when something is taken, which the
+        // new directory does.
         [Some(old), joined, Some(top)].into_iter().flatten().for_each(|block| self.give(block));
     }
 }
 
-/// A neighbour that a block of `n` lines fits in with: the index of the left of the two, and the neighbour.
+/// A neighbour that a block of `n` lines fits in with: the index of the left of the two, and the
+/// neighbour.
 fn partner(directory: &Directory<'_>, index: usize, n: usize) -> Option<(usize, Block)> {
     let fits = |block: &Block| block.leaves().len() + n <= MAX * 3 / 4;
     let at = |i: usize| Some(directory.block(i)).filter(fits);
@@ -470,7 +491,8 @@ impl<K: Halves> Engine<K> for Tree {
 
     fn paint(&self, change: &Change<K>) -> Result<(), Refused> {
         let mut control = self.forest.control();
-        Edit { lines: self.forest.lines.as_slice(), control: &mut control }.change(self.root, change)
+        Edit { lines: self.forest.lines.as_slice(), control: &mut control }
+            .change(self.root, change)
     }
 
     fn paint_all(&self, changes: &[Change<K>]) -> Result<(), (usize, Refused)> {
@@ -481,7 +503,8 @@ impl<K: Halves> Engine<K> for Tree {
         fn of(lines: &[Line], root: u32) -> u32 {
             let top = top(lines, root);
             let of_block = |block: Block| {
-                block.words(lines) + trees_below(lines, block).map(|root| of(lines, root)).sum::<u32>()
+                block.words(lines)
+                    + trees_below(lines, block).map(|root| of(lines, root)).sum::<u32>()
             };
             let directory = if top.is_directory() { top.words(lines) } else { 0 };
             2 + directory + blocks(lines, top).into_iter().map(of_block).sum::<u32>()

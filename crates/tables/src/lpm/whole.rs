@@ -70,7 +70,8 @@ pub enum Either<A, B> {
     Large(B),
 }
 
-/// For IPv4: a search tree while it is small; then a bitmap trie, with wider leaves from 2^15 hops on.
+/// For IPv4: a search tree while it is small; then a bitmap trie, with wider leaves from 2^15 hops
+/// on.
 pub type Engine4 = Either<Tree, Either<Bits<4>, Bits<2>>>;
 
 /// For IPv6: a search tree, and an index of it once it is large.
@@ -105,8 +106,12 @@ impl Whole for Engine4 {
         let domain = forest.domain().clone();
         Ok(match kind {
             Kind4::Tree => Self::Small(Tree::new(forest)?),
-            Kind4::Narrow => Self::Large(Either::Small(Bits::new(domain).map_err(|_| Refused::Full)?)),
-            Kind4::Wide => Self::Large(Either::Large(Bits::new(domain).map_err(|_| Refused::Full)?)),
+            Kind4::Narrow => {
+                Self::Large(Either::Small(Bits::new(domain).map_err(|_| Refused::Full)?))
+            }
+            Kind4::Wide => {
+                Self::Large(Either::Large(Bits::new(domain).map_err(|_| Refused::Full)?))
+            }
         })
     }
 }

@@ -15,7 +15,8 @@ impl MacKey {
         Self::of_word(u64::from_be_bytes([a, b, c, d, e, f, 0, 0]), domain)
     }
 
-    /// The key of an address in the upper 48 bits of a word, as big-endian bytes are read; the lower ones don't count.
+    /// The key of an address in the upper 48 bits of a word, as big-endian bytes are read; the
+    /// lower ones don't count.
     #[inline(always)]
     pub const fn of_word(word: u64, domain: u16) -> Self {
         Self(word & !0xffff | ((domain & (Self::MAX_DOMAINS - 1)) as u64) << 1)
@@ -40,7 +41,8 @@ impl MacKey {
         self.0 >> 16 == 0
     }
 
-    /// A hash: the parts of a product of 128 bits, combined. Without the seeds nobody can find addresses with equal hashes.
+    /// A hash: the parts of a product of 128 bits, combined. Without the seeds nobody can find
+    /// addresses with equal hashes.
     #[inline(always)]
     pub(super) const fn hash(self, [mask, factor]: [u64; 2]) -> u64 {
         let product = ((self.0 >> 1) ^ mask) as u128 * factor as u128;

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A bucket: keys, then values.
 pub type Bucket = [AtomicU64; 2 * WAYS];
 
-/// The value of a key in a bucket. All slots are compared: in which one a key is can't be predicted, and a wrong prediction costs more.
+/// The value of a key in a bucket. All slots are compared: in which one a key is can't be
+/// predicted, and a wrong prediction costs more.
 #[inline(always)]
 fn find_in(bucket: &Bucket, key: MacKey) -> Option<&AtomicU64> {
     let is = |way: usize| u32::from(bucket[way].load(Ordering::Acquire) == key.0) << way;
@@ -21,7 +22,8 @@ fn find_in(bucket: &Bucket, key: MacKey) -> Option<&AtomicU64> {
 pub struct Level {
     pub buckets: Reserve<Bucket>,
     mask: usize,
-    /// Secret: without them no sender can know which addresses share buckets, and fill the buckets of another sender's address.
+    /// Secret: without them no sender can know which addresses share buckets, and fill the buckets
+    /// of another sender's address.
     seeds: [u64; 2],
 }
 
@@ -89,13 +91,15 @@ impl Level {
     #[inline]
     fn holds(&self, key: MacKey, own: Option<&AtomicU64>) -> bool {
         let hash = self.hash(key);
-        let slots = [self.first(hash), self.second(hash)].into_iter().flat_map(|bucket| &bucket[..WAYS]);
+        let slots =
+            [self.first(hash), self.second(hash)].into_iter().flat_map(|bucket| &bucket[..WAYS]);
         let mut others = slots.filter(|slot| own.is_none_or(|own| !std::ptr::eq(*slot, own)));
         others.any(|slot| slot.load(Ordering::SeqCst) & !PENDING == key.0)
     }
 
-    /// Inserts a key. Of two threads that insert the same key, at most one succeeds: each claims a slot and then looks at the others.
-    /// Both accesses are sequentially consistent, so at least one thread sees the other's claim and withdraws its own.
+    /// Inserts a key. Of two threads that insert the same key, at most one succeeds: each claims a
+    /// slot and then looks at the others. Both accesses are sequentially consistent, so at
+    /// least one thread sees the other's claim and withdraws its own.
     pub fn insert(&self, key: MacKey, entry: MacEntry) -> Result<(), NotInserted> {
         if key.is_zero() {
             return Err(NotInserted::Zero);
@@ -110,12 +114,14 @@ impl Level {
             let hash = self.hash(key);
             let (first, second) = (self.first(hash), self.second(hash));
             let bucket = if room(second) > room(first) { second } else { first };
-            let Some(way) = (0..WAYS).find(|way| bucket[*way].load(Ordering::Relaxed) == FREE) else {
+            let Some(way) = (0..WAYS).find(|way| bucket[*way].load(Ordering::Relaxed) == FREE)
+            else {
                 return Err(NotInserted::Full);
             };
             let (slot, value) = (&bucket[way], &bucket[WAYS + way]);
-            let claimed =
-                slot.compare_exchange(FREE, key.0 | PENDING, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+            let claimed = slot
+                .compare_exchange(FREE, key.0 | PENDING, Ordering::SeqCst, Ordering::Relaxed)
+                .is_ok();
             if !claimed {
                 continue;
             }

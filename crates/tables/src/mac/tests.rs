@@ -20,7 +20,8 @@ fn keys_and_entries_keep_every_bit() {
     let one = MacKey::new([2, 3, 4, 5, 6, 7], 9);
     assert_eq!((one.mac(), one.domain(), one.is_zero()), ([2, 3, 4, 5, 6, 7], 9, false));
     assert!(MacKey::new([0; 6], 5).is_zero());
-    let full = MacEntry { port: MacEntry::MAX_PORTS - 1, flags: 0x7f, generation: 0xfffe, stamp: 0xfffd };
+    let full =
+        MacEntry { port: MacEntry::MAX_PORTS - 1, flags: 0x7f, generation: 0xfffe, stamp: 0xfffd };
     assert_eq!(MacEntry::of(full.word()), full);
 }
 
@@ -142,7 +143,8 @@ fn a_zero_address_is_never_held() {
     assert!(table.is_empty());
 }
 
-/// A million addresses by growth from 65,536 slots: none is lost, and one whose buckets are full has room after the growth that it causes.
+/// A million addresses by growth from 65,536 slots: none is lost, and one whose buckets are full
+/// has room after the growth that it causes.
 #[test]
 fn a_table_grows_to_a_million_addresses() {
     let domain = Qsbr::new();
@@ -178,7 +180,8 @@ fn a_table_grows_to_a_million_addresses() {
     assert_eq!(table.len(), 1_000_000);
 }
 
-/// Control inserts more addresses than the next size has room for, before a worker has seen that size: the table grows again.
+/// Control inserts more addresses than the next size has room for, before a worker has seen that
+/// size: the table grows again.
 #[test]
 fn control_inserts_while_a_growth_goes_on() {
     let domain = Qsbr::new();
@@ -188,7 +191,10 @@ fn control_inserts_while_a_growth_goes_on() {
     for n in 0..5000 {
         assert_eq!(table.set(key(n), entry(n)), Ok(None), "{n}");
     }
-    assert!((0..5000).all(|n| table.view(&turn).find(key(n)).is_some_and(|found| found.entry == entry(n))));
+    assert!(
+        (0..5000)
+            .all(|n| table.view(&turn).find(key(n)).is_some_and(|found| found.entry == entry(n)))
+    );
     drop(turn);
     reader.offline();
     while table.maintain(false, |_, _| panic!("lost")) != GrowthState::Idle {}
@@ -198,8 +204,8 @@ fn control_inserts_while_a_growth_goes_on() {
     assert!((0..5000).all(|n| table.get(key(n)) == Some(entry(n))));
 }
 
-/// A worker finds no room in the larger table while entries are being moved to it, and neither does control for those that it moves: the
-/// table grows again, and nothing is lost.
+/// A worker finds no room in the larger table while entries are being moved to it, and neither does
+/// control for those that it moves: the table grows again, and nothing is lost.
 #[test]
 fn a_growing_table_grows_again() {
     let domain = Qsbr::new();
@@ -234,8 +240,8 @@ fn a_growing_table_grows_again() {
     assert!((0..known).all(|n| table.get(key(n)) == Some(entry(n))));
 }
 
-/// Workers learn the same addresses, move them and look them up, while control removes entries and the table grows. An entry's port says
-/// its key, so an entry of another key would be noticed.
+/// Workers learn the same addresses, move them and look them up, while control removes entries and
+/// the table grows. An entry's port says its key, so an entry of another key would be noticed.
 #[test]
 fn threads_learn_move_and_remove() {
     const KEYS: u32 = 4000;

@@ -141,12 +141,13 @@ impl Command {
         command.process_group(0);
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{text}: {error}"));
         if let Some(mut stdin) = child.stdin.take() {
-            // from a thread, because it may answer before it has read everything; a program that reads nothing closes
-            // the pipe, which is its right
+            // from a thread, because it may answer before it has read everything; a program that
+            // reads nothing closes the pipe, which is its right
             let input = self.input;
             std::thread::spawn(move || stdin.write_all(&input));
         }
-        let (stdout, stderr) = (Captured::of(child.stdout.take()), Captured::of(child.stderr.take()));
+        let (stdout, stderr) =
+            (Captured::of(child.stdout.take()), Captured::of(child.stderr.take()));
         Background { child, text, stdout, stderr, reaped: None, _netns: self.netns }
     }
 }
@@ -183,11 +184,19 @@ impl Background {
         self.stderr.text()
     }
 
-    /// Waits until its standard output contains `text`; panics if it ends or `timeout` passes before.
+    /// Waits until its standard output contains `text`; panics if it ends or `timeout` passes
+    /// before.
     #[track_caller]
     pub fn wait_for(&self, text: &str, timeout: Duration) {
-        let found = self.stdout.wait(timeout, |bytes, _| String::from_utf8_lossy(bytes).contains(text));
-        assert!(found, "{}: no {text:?} in its output:\n{}{}", self.text, self.stdout(), self.stderr());
+        let found =
+            self.stdout.wait(timeout, |bytes, _| String::from_utf8_lossy(bytes).contains(text));
+        assert!(
+            found,
+            "{}: no {text:?} in its output:\n{}{}",
+            self.text,
+            self.stdout(),
+            self.stderr()
+        );
     }
 
     /// Sends it a signal; nothing happens if it has ended.
@@ -197,16 +206,19 @@ impl Background {
         }
     }
 
-    /// Waits for its end: the exit status (128 + signal if a signal ended it), `None` if `timeout` passes before.
+    /// Waits for its end: the exit status (128 + signal if a signal ended it), `None` if `timeout`
+    /// passes before.
     pub fn wait(&mut self, timeout: Duration) -> Option<i32> {
         if self.reaped.is_none() {
             self.wait_unreaped(timeout)?;
             self.reap();
         }
-        self.reaped.map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+        self.reaped
+            .map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
     }
 
-    /// Asks it to end (SIGTERM), waits for at most `timeout`, then kills it and what is left of its children.
+    /// Asks it to end (SIGTERM), waits for at most `timeout`, then kills it and what is left of its
+    /// children.
     pub fn stop(mut self, timeout: Duration) -> Output {
         self.signal(Signal::TERM);
         let timed_out = self.wait(timeout).is_none();
@@ -234,7 +246,8 @@ impl Background {
         let deadline = Instant::now() + timeout;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            let left =
+                Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
             match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&left)) {
                 Ok(0) => return None,
                 Ok(_) => return Some(()),
@@ -244,7 +257,8 @@ impl Background {
         }
     }
 
-    /// Kills what is left of the group and takes the exit status; the process has ended or is ended by this.
+    /// Kills what is left of the group and takes the exit status; the process has ended or is ended
+    /// by this.
     fn reap(&mut self) {
         // before wait, so that the number still belongs to this group
         if let Some(pid) = self.pid() {

@@ -11,9 +11,10 @@
 //! a.command("ping").args(["-c1", "-W2", "10.0.0.2"]).ok();
 //! ```
 //!
-//! Lifetimes: a [`Background`] process ends with its value, processes in a namespace and the namespace with its last
-//! [`Netns`]. Leftovers of a killed run are removed by the next one ([`sweep()`]): names of namespaces and the environment
-//! of processes identify the run that they belong to.
+//! Lifetimes: a [`Background`] process ends with its value, processes in a namespace and the
+//! namespace with its last [`Netns`]. Leftovers of a killed run are removed by the next one
+//! ([`sweep()`]): names of namespaces and the environment of processes identify the run that they
+//! belong to.
 
 mod command;
 mod netns;
@@ -40,12 +41,12 @@ use crate::skip;
 #[derive(Clone, Debug)]
 pub struct Lab(());
 
-/// The laboratory, if this machine has everything in `words`: `root` (the right to make network namespaces), an
-/// absolute path that exists, or the name of a program. Otherwise the test is skipped as by [`crate::skip()`], which is a
-/// failure in CI, and the caller returns.
+/// The laboratory, if this machine has everything in `words`: `root` (the right to make network
+/// namespaces), an absolute path that exists, or the name of a program. Otherwise the test is
+/// skipped as by [`crate::skip()`], which is a failure in CI, and the caller returns.
 ///
-/// A machine where namespaces can be made is meant to have the rest: there a missing program or path **panics** without `CI`
-/// too, unless `FERROVIA_ALLOW_SKIP=1` makes it a skip.
+/// A machine where namespaces can be made is meant to have the rest: there a missing program or
+/// path **panics** without `CI` too, unless `FERROVIA_ALLOW_SKIP=1` makes it a skip.
 #[track_caller]
 pub fn require(words: &[&str]) -> Option<Lab> {
     let able = ability();
@@ -54,11 +55,11 @@ pub fn require(words: &[&str]) -> Option<Lab> {
         match word {
             "root" => missing.extend(able.as_ref().err().cloned()),
             path if path.starts_with('/') => {
-                missing.extend((!Path::new(path).exists()).then(|| format!("{path} doesn't exist")));
+                missing
+                    .extend((!Path::new(path).exists()).then(|| format!("{path} doesn't exist")));
             }
-            program => {
-                missing.extend(find_program(program).is_none().then(|| format!("no program {program}")))
-            }
+            program => missing
+                .extend(find_program(program).is_none().then(|| format!("no program {program}"))),
         }
     }
     if missing.is_empty() {
@@ -108,7 +109,8 @@ fn count() -> usize {
 }
 
 impl Lab {
-    /// A new namespace with its loopback up. `name` shows in `ip netns`, behind what makes it unique.
+    /// A new namespace with its loopback up. `name` shows in `ip netns`, behind what makes it
+    /// unique.
     #[track_caller]
     pub fn netns(&self, name: &str) -> Netns {
         Netns::create(unique(name))
@@ -119,21 +121,26 @@ impl Lab {
         Netns::root()
     }
 
-    /// A name for an interface in the root namespace that no other has, at most 15 characters; `suffix` may have 4.
+    /// A name for an interface in the root namespace that no other has, at most 15 characters;
+    /// `suffix` may have 4.
     #[track_caller]
     pub fn if_name(&self, suffix: &str) -> String {
-        let name = format!("fvt{}{}-{suffix}", base36(std::process::id() as usize), base36(count()));
+        let name =
+            format!("fvt{}{}-{suffix}", base36(std::process::id() as usize), base36(count()));
         assert!(name.len() <= 15, "interface name {name} is too long");
         name
     }
 
-    /// A pair of virtual Ethernet interfaces, both up. One end at least is in a namespace that the test made, so that
-    /// the pair goes with it.
+    /// A pair of virtual Ethernet interfaces, both up. One end at least is in a namespace that the
+    /// test made, so that the pair goes with it.
     #[track_caller]
     pub fn veth(&self, a: (&Netns, &str), b: (&Netns, &str)) {
-        // `ip` puts an interface whose namespace isn't named into its own, the root's: that end goes first
-        let ((near, near_name), (far, far_name)) = if b.0.name().is_none() { (b, a) } else { (a, b) };
-        let far_ns = far.name().unwrap_or_else(|| panic!("both ends of a veth pair in the root namespace"));
+        // `ip` puts an interface whose namespace isn't named into its own, the root's: that end
+        // goes first
+        let ((near, near_name), (far, far_name)) =
+            if b.0.name().is_none() { (b, a) } else { (a, b) };
+        let far_ns =
+            far.name().unwrap_or_else(|| panic!("both ends of a veth pair in the root namespace"));
         let mut words = vec!["link", "add", near_name];
         words.extend(near.name().into_iter().flat_map(|name| ["netns", name]));
         words.extend(["type", "veth", "peer", "name", far_name, "netns", far_ns]);

@@ -7,7 +7,8 @@ use wire::MacAddr;
 
 use super::{Command, sweep::kill_in};
 
-/// A network namespace. Clones are the same one; with the last, its processes are killed and it is deleted.
+/// A network namespace. Clones are the same one; with the last, its processes are killed and it is
+/// deleted.
 #[derive(Clone, Debug)]
 pub struct Netns(Option<Arc<Named>>);
 
@@ -60,7 +61,8 @@ impl Netns {
 
     /// The file that stands for it, to be opened for `setns`.
     pub fn path(&self) -> PathBuf {
-        self.name().map_or("/proc/self/ns/net".into(), |name| PathBuf::from("/run/netns").join(name))
+        self.name()
+            .map_or("/proc/self/ns/net".into(), |name| PathBuf::from("/run/netns").join(name))
     }
 
     /// A command that will run in it.
@@ -134,12 +136,14 @@ impl Netns {
         mac.and_then(|mac| mac.parse().ok()).unwrap_or_else(|| panic!("no MAC address in {line:?}"))
     }
 
-    /// Switches checksum offload, scatter-gather, segmentation (TSO, GSO) and coalescing (GRO) of an interface on or
-    /// off, with ethtool.
+    /// Switches checksum offload, scatter-gather, segmentation (TSO, GSO) and coalescing (GRO) of
+    /// an interface on or off, with ethtool.
     #[track_caller]
     pub fn offloads(&self, interface: &str, on: bool) {
         let state = if on { "on" } else { "off" };
-        let words = ["rx", "tx", "sg", "tso", "gso", "gro"].into_iter().flat_map(|feature| [feature, state]);
+        let words = ["rx", "tx", "sg", "tso", "gso", "gro"]
+            .into_iter()
+            .flat_map(|feature| [feature, state]);
         self.command("ethtool").args(["-K", interface]).args(words).ok();
     }
 
@@ -152,7 +156,10 @@ impl Netns {
     /// A counter of an interface, such as `rx_packets`, from `/sys/class/net/…/statistics`.
     #[track_caller]
     pub fn counter(&self, interface: &str, name: &str) -> u64 {
-        let text = self.command("cat").args([format!("/sys/class/net/{interface}/statistics/{name}")]).ok();
+        let text = self
+            .command("cat")
+            .args([format!("/sys/class/net/{interface}/statistics/{name}")])
+            .ok();
         text.trim().parse().unwrap_or_else(|_| panic!("{name} of {interface}: {text:?}"))
     }
 }

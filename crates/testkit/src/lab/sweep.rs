@@ -13,7 +13,8 @@ const PREFIX: &str = "fvt-";
 /// The variable that every process started here carries, with [`run_name`] as its value.
 pub(super) const TAG: &str = "FERROVIA_LAB";
 
-/// `fvt-PID-START`: the start time distinguishes this process from a later one with the same number.
+/// `fvt-PID-START`: the start time distinguishes this process from a later one with the same
+/// number.
 pub(super) fn run_name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {
@@ -22,7 +23,8 @@ pub(super) fn run_name() -> &'static str {
     })
 }
 
-/// When a process started, in ticks since boot (proc(5), field 22 of `stat`); `None` if there is no such process.
+/// When a process started, in ticks since boot (proc(5), field 22 of `stat`); `None` if there is no
+/// such process.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // the second field is a name in parentheses and may contain anything
@@ -50,11 +52,13 @@ pub(super) fn kill_in(name: &str) {
     output.stdout.split_whitespace().filter_map(|pid| pid.parse().ok()).for_each(kill);
 }
 
-/// Removes namespaces and processes of runs that have ended without cleaning up. Runs that go on are left alone.
-/// [`super::require`] calls it once.
+/// Removes namespaces and processes of runs that have ended without cleaning up. Runs that go on
+/// are left alone. [`super::require`] calls it once.
 pub fn sweep() {
     for pid in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = pid.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let Some(pid) = pid.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         let tag = environment.split(|&byte| byte == 0).find_map(|entry| {
             let value = entry.strip_prefix(TAG.as_bytes())?.strip_prefix(b"=")?;

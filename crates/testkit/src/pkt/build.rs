@@ -2,8 +2,8 @@
 //! From layers to bytes, innermost first.
 
 use wire::{
-    Arp, EtherType, Ethernet, Gre, IcmpHeader, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, MplsLabel,
-    TcpHeader, U16, UdpHeader, VlanTag, checksum::Sum,
+    Arp, EtherType, Ethernet, Gre, IcmpHeader, IpHeader, IpProtocol, Ipv4Header, Ipv6Header,
+    MplsLabel, TcpHeader, U16, UdpHeader, VlanTag, checksum::Sum,
 };
 use zerocopy::IntoBytes;
 
@@ -113,8 +113,9 @@ pub(super) fn build(layers: &[Layer]) -> Vec<u8> {
 fn encode(layer: &Layer, outer: &[Layer], inner: Option<&Layer>, payload: &[u8]) -> Vec<u8> {
     let inner_type = || inner.map_or(EtherType(0x88b5), Layer::ethertype);
     let inner_protocol = || inner.map_or(IpProtocol(253), Layer::protocol);
-    let fits =
-        |len: usize| u16::try_from(len).unwrap_or_else(|_| panic!("{len} bytes don't fit into {layer:?}"));
+    let fits = |len: usize| {
+        u16::try_from(len).unwrap_or_else(|_| panic!("{len} bytes don't fit into {layer:?}"))
+    };
     match layer {
         Layer::Ether { header, ethertype } => {
             let ethertype = ethertype.unwrap_or_else(inner_type).into();
@@ -134,7 +135,8 @@ fn encode(layer: &Layer, outer: &[Layer], inner: Option<&Layer>, payload: &[u8])
             let words = ihl.unwrap_or(5 + (options.len() / 4) as u8);
             assert!(words < 16, "{words} words of IPv4 header");
             header.version_ihl = header.version_ihl & 0xf0 | words;
-            header.total_len = U16::new(length.unwrap_or_else(|| fits(20 + options.len() + payload.len())));
+            header.total_len =
+                U16::new(length.unwrap_or_else(|| fits(20 + options.len() + payload.len())));
             header.protocol = protocol.unwrap_or_else(inner_protocol);
             header.checksum = U16::ZERO;
             let sum = Sum::of(header.as_bytes()).with(options);

@@ -27,7 +27,8 @@ impl Packet {
                 Layer::Ip4 { header, .. } => header.ttl = ttl,
                 Layer::Ip6 { header, .. } => header.hop_limit = ttl,
                 Layer::Mpls(label) => {
-                    *label = wire::MplsLabel::new(label.label(), label.class(), label.is_bottom(), ttl);
+                    *label =
+                        wire::MplsLabel::new(label.label(), label.class(), label.is_bottom(), ttl);
                 }
                 _ => return false,
             }
@@ -53,7 +54,9 @@ impl Packet {
     pub fn version(self, version: u8) -> Self {
         self.change("version", |layer| {
             match layer {
-                Layer::Ip4 { header, .. } => header.version_ihl = version << 4 | header.version_ihl & 15,
+                Layer::Ip4 { header, .. } => {
+                    header.version_ihl = version << 4 | header.version_ihl & 15
+                }
                 Layer::Ip6 { header, .. } => {
                     let word = header.version_class_flow.get() << 4 >> 4;
                     header.version_class_flow.set(u32::from(version) << 28 | word);
@@ -73,7 +76,8 @@ impl Packet {
         })
     }
 
-    /// The length field of IPv4 (whole packet), IPv6 (payload) or UDP (header and payload), whatever it really is.
+    /// The length field of IPv4 (whole packet), IPv6 (payload) or UDP (header and payload),
+    /// whatever it really is.
     #[track_caller]
     pub fn length(self, bytes: u16) -> Self {
         self.change("length", |layer| match layer {
@@ -88,9 +92,9 @@ impl Packet {
     #[track_caller]
     pub fn protocol(self, number: IpProtocol) -> Self {
         self.change("protocol", |layer| match layer {
-            Layer::Ip4 { protocol, .. } | Layer::Ip6 { protocol, .. } | Layer::Ext { protocol, .. } => {
-                set(protocol, number)
-            }
+            Layer::Ip4 { protocol, .. }
+            | Layer::Ip6 { protocol, .. }
+            | Layer::Ext { protocol, .. } => set(protocol, number),
             _ => false,
         })
     }
@@ -99,9 +103,9 @@ impl Packet {
     #[track_caller]
     pub fn ethertype(self, value: EtherType) -> Self {
         self.change("ethertype", |layer| match layer {
-            Layer::Ether { ethertype, .. } | Layer::Vlan { ethertype, .. } | Layer::Gre { ethertype, .. } => {
-                set(ethertype, value)
-            }
+            Layer::Ether { ethertype, .. }
+            | Layer::Vlan { ethertype, .. }
+            | Layer::Gre { ethertype, .. } => set(ethertype, value),
             _ => false,
         })
     }

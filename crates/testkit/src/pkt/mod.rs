@@ -21,8 +21,8 @@ mod build;
 mod fields;
 
 use wire::{
-    Arp, ArpOp, EtherType, Gre, Icmp4Type, Icmp6Type, IcmpHeader, IpProtocol, Ipv4Header, Ipv6Header,
-    MacAddr, MplsLabel, TcpFlags, TcpHeader, U16, UdpHeader, VlanTag, Vxlan,
+    Arp, ArpOp, EtherType, Gre, Icmp4Type, Icmp6Type, IcmpHeader, IpProtocol, Ipv4Header,
+    Ipv6Header, MacAddr, MplsLabel, TcpFlags, TcpHeader, U16, UdpHeader, VlanTag, Vxlan,
 };
 
 pub use arg::Arg;
@@ -107,7 +107,11 @@ impl Packet {
     }
 
     fn tag(self, tpid: EtherType, id: u16) -> Self {
-        self.with(Layer::Vlan { tpid, tag: VlanTag::new(id, 0, false, EtherType(0)), ethertype: None })
+        self.with(Layer::Vlan {
+            tpid,
+            tag: VlanTag::new(id, 0, false, EtherType(0)),
+            ethertype: None,
+        })
     }
 
     /// An ARP packet.
@@ -139,8 +143,8 @@ impl Packet {
         self.with(Layer::Ip6 { header, protocol: None, length: None })
     }
 
-    /// An IPv6 extension header of type `kind`. `body` is what follows the next-header byte; pad it so that the header
-    /// is as long as its own length field says.
+    /// An IPv6 extension header of type `kind`. `body` is what follows the next-header byte; pad it
+    /// so that the header is as long as its own length field says.
     pub fn ext(self, kind: IpProtocol, body: impl AsRef<[u8]>) -> Self {
         self.with(Layer::Ext { kind, body: body.as_ref().to_vec(), protocol: None })
     }
@@ -201,7 +205,10 @@ impl Packet {
 
     /// A GRE header without options.
     pub fn gre(self) -> Self {
-        self.with(Layer::Gre { header: Gre { flags: U16::ZERO, protocol: U16::ZERO }, ethertype: None })
+        self.with(Layer::Gre {
+            header: Gre { flags: U16::ZERO, protocol: U16::ZERO },
+            ethertype: None,
+        })
     }
 
     /// A VXLAN header; the UDP header goes before it.
@@ -219,7 +226,8 @@ impl Packet {
         self.with(Layer::Raw((0..len).map(|i| i as u8).collect()))
     }
 
-    /// Zeros at the end until the packet has `len` bytes, as Ethernet pads to 60. No length field counts them.
+    /// Zeros at the end until the packet has `len` bytes, as Ethernet pads to 60. No length field
+    /// counts them.
     pub fn pad_to(mut self, len: usize) -> Self {
         self.pad_to = len;
         self

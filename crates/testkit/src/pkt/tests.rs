@@ -12,10 +12,14 @@ const B: &str = "02:fe:00:00:00:02";
 
 #[test]
 fn a_known_frame() {
-    let frame = ether(A, B).ip4("10.0.0.1", "10.0.0.2").udp(1234, 5678).checksum(Checksum::Value(0)).build();
+    let frame = ether(A, B)
+        .ip4("10.0.0.1", "10.0.0.2")
+        .udp(1234, 5678)
+        .checksum(Checksum::Value(0))
+        .build();
     let bytes = [
-        2, 0xfe, 0, 0, 0, 2, 2, 0xfe, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0x66, 0xcf, 10,
-        0, 0, 1, 10, 0, 0, 2, 4, 210, 22, 46, 0, 8, 0, 0,
+        2, 0xfe, 0, 0, 0, 2, 2, 0xfe, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0x66,
+        0xcf, 10, 0, 0, 1, 10, 0, 0, 2, 4, 210, 22, 46, 0, 8, 0, 0,
     ];
     assert_eq!(frame, bytes);
 }
@@ -23,7 +27,8 @@ fn a_known_frame() {
 #[test]
 fn every_transport_has_its_checksum() {
     let v4 = || ip4([10, 0, 0, 1], [10, 0, 0, 2]).options([148, 4, 0, 0, 1]);
-    let v6 = || ip6("2001:db8::1", "2001:db8::2").ext(IpProtocol::DEST_OPTIONS, [0, 1, 4, 0, 0, 0, 0]);
+    let v6 =
+        || ip6("2001:db8::1", "2001:db8::2").ext(IpProtocol::DEST_OPTIONS, [0, 1, 4, 0, 0, 0, 0]);
     for base in [v4(), v6()] {
         for packet in [base.clone().udp(1, 2), base.clone().tcp(1, 2).options([2, 4, 5, 0xb4])] {
             let right = packet.clone().payload(b"abc").pad_to(100).build();
@@ -41,7 +46,10 @@ fn every_transport_has_its_checksum() {
     assert!(Ipv4Header::checksum_ok_at(&v4().build()));
     assert!(!Ipv4Header::checksum_ok_at(&v4().bad_checksum().build()));
     assert_eq!(l4::verify(&v4().icmp_echo(1, 2).payload(b"x").build()), Ok(Verdict::Valid));
-    assert_eq!(l4::verify(&v4().icmp_echo_reply(1, 2).bad_checksum().build()), Ok(Verdict::Invalid));
+    assert_eq!(
+        l4::verify(&v4().icmp_echo_reply(1, 2).bad_checksum().build()),
+        Ok(Verdict::Invalid)
+    );
     assert_eq!(l4::verify(&v6().icmp6_echo(1, 2).payload(b"x").build()), Ok(Verdict::Valid));
 }
 
@@ -120,8 +128,12 @@ fn wrong_on_purpose() {
     assert_eq!(v6[..8], [0x70, 0x0a, 0xbc, 0xde, 0, 99, 253, 3]);
     let llc = ether(A, B).ethertype(EtherType(3)).payload([0x42, 0x42, 3]).build();
     assert_eq!(llc[12..], [0, 3, 0x42, 0x42, 3]);
-    let syn =
-        ip4("10.0.0.1", "10.0.0.2").tcp(1, 2).segment(TcpFlags::SYN, 5, 6).window(7).header_words(15).build();
+    let syn = ip4("10.0.0.1", "10.0.0.2")
+        .tcp(1, 2)
+        .segment(TcpFlags::SYN, 5, 6)
+        .window(7)
+        .header_words(15)
+        .build();
     let tcp = TcpHeader::view_at(&syn, 20).unwrap();
     assert_eq!((tcp.flags, tcp.seq.get(), tcp.ack.get()), (TcpFlags::SYN, 5, 6));
     assert_eq!((tcp.window.get(), tcp.header_len()), (7, 60));

@@ -5,8 +5,8 @@ use core::fmt;
 
 use super::{Inner, Layer, Printer};
 use crate::{
-    ExtError, ExtHeader, ExtHeaders, Header, Ip4OptionKind, Ip6Fragment, IpHeader, IpProtocol, Ipv4Header,
-    Ipv6Header, MAX_EXT_HEADERS, checksum,
+    ExtError, ExtHeader, ExtHeaders, Header, Ip4OptionKind, Ip6Fragment, IpHeader, IpProtocol,
+    Ipv4Header, Ipv6Header, MAX_EXT_HEADERS, checksum,
 };
 
 /// A differentiated services code point by name (RFC 2474, 2597, 3246, 5865, 8622).
@@ -45,7 +45,12 @@ impl Printer<'_, '_> {
         if ip.version() != 4 || header_len != 20 {
             self.detail(format_args!("version {}, header length {header_len}", ip.version()))?;
         }
-        self.detail(format_args!("tos 0x{:02x}, ttl {}, length {}, ", ip.tos, ip.ttl, ip.packet_len()))?;
+        self.detail(format_args!(
+            "tos 0x{:02x}, ttl {}, length {}, ",
+            ip.tos,
+            ip.ttl,
+            ip.packet_len()
+        ))?;
         self.text(format_args!("checksum 0x{:04x}", ip.checksum.get()))?;
         if let Some(header) = Ipv4Header::header_bytes(bytes) {
             let sum = checksum::Sum::of(header);
@@ -59,7 +64,9 @@ impl Printer<'_, '_> {
         if ip.is_fragment() {
             self.text(format_args!(", offset {}", ip.fragment_offset()))?;
         }
-        for (set, name) in [(ip.more_fragments(), "MORE_FRAGMENTS"), (ip.dont_fragment(), "DONT_FRAGMENT")] {
+        for (set, name) in
+            [(ip.more_fragments(), "MORE_FRAGMENTS"), (ip.dont_fragment(), "DONT_FRAGMENT")]
+        {
             if set {
                 self.text(format_args!(", {name}"))?;
             }
@@ -81,9 +88,11 @@ impl Printer<'_, '_> {
             match option {
                 Ok(option) => match ip4_option_name(option.kind) {
                     Some(name) => self.text(format_args!("{name}"))?,
-                    None => {
-                        self.text(format_args!("kind {} length {}", option.kind, option.data.len() + 2))?
-                    }
+                    None => self.text(format_args!(
+                        "kind {} length {}",
+                        option.kind,
+                        option.data.len() + 2
+                    ))?,
                 },
                 Err(error) => self.text(format_args!("{error}"))?,
             }
@@ -98,7 +107,10 @@ impl Printer<'_, '_> {
             self.detail(format_args!("version {}", ip.version()))?;
         }
         let (class, flow) = (ip.traffic_class(), ip.flow_label());
-        self.detail(format_args!("tos 0x{class:02x}, flow label 0x{flow:x}, hop limit {}, ", ip.hop_limit))?;
+        self.detail(format_args!(
+            "tos 0x{class:02x}, flow label 0x{flow:x}, hop limit {}, ",
+            ip.hop_limit
+        ))?;
         self.text(format_args!("payload length {}", ip.payload_len.get()))?;
         self.text(format_args!(" dscp {} ecn {}", Dscp(ip.dscp()), ip.ecn()))?;
         if ip.version() != 6 {
@@ -128,7 +140,12 @@ impl Printer<'_, '_> {
 
     /// Returns whether it is the header of a fragment other than the first.
     fn extension(&mut self, header: &ExtHeader<'_>) -> Result<bool, fmt::Error> {
-        self.detail(format_args!("{}: next {}, length {}", header.kind, header.next, header.bytes.len()))?;
+        self.detail(format_args!(
+            "{}: next {}, length {}",
+            header.kind,
+            header.next,
+            header.bytes.len()
+        ))?;
         match header.kind {
             IpProtocol::FRAGMENT => {
                 let Some(fragment) = Ip6Fragment::view(header.bytes) else { return Ok(false) };

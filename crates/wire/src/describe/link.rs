@@ -9,12 +9,16 @@ const MAX_STACK: usize = 8;
 
 impl Printer<'_, '_> {
     pub(super) fn ethernet<'b>(&mut self, bytes: &'b [u8]) -> Inner<'b> {
-        let Some((header, mut rest)) = Ethernet::split(bytes) else { return self.cut("ETHERNET", bytes) };
+        let Some((header, mut rest)) = Ethernet::split(bytes) else {
+            return self.cut("ETHERNET", bytes);
+        };
         let mut ethertype = header.ethertype();
         let after_header = (ethertype, rest);
         for _ in 0..MAX_STACK {
             match VlanTag::split(rest) {
-                Some((tag, inner)) if ethertype.is_vlan() => (ethertype, rest) = (tag.ethertype(), inner),
+                Some((tag, inner)) if ethertype.is_vlan() => {
+                    (ethertype, rest) = (tag.ethertype(), inner)
+                }
                 _ => break,
             }
         }
@@ -35,7 +39,9 @@ impl Printer<'_, '_> {
         // the same walk again, now that the line has begun with the innermost type
         let (mut outer, mut tags) = after_header;
         for _ in 0..MAX_STACK {
-            let Some((tag, inner)) = VlanTag::split(tags).filter(|_| outer.is_vlan()) else { break };
+            let Some((tag, inner)) = VlanTag::split(tags).filter(|_| outer.is_vlan()) else {
+                break;
+            };
             let name = if outer == EtherType::QINQ { "802.1ad" } else { "802.1q" };
             self.text(format_args!(" {name} vlan {}", tag.id()))?;
             if tag.pcp() != 0 {
@@ -48,7 +54,8 @@ impl Printer<'_, '_> {
         }
         if ethertype.is_length() {
             self.text(format_args!(" length {}", ethertype.0))?;
-            return Ok(snap.and_then(|(snap, inner)| Some((Layer::of_ethertype(snap.ethertype()?)?, inner))));
+            return Ok(snap
+                .and_then(|(snap, inner)| Some((Layer::of_ethertype(snap.ethertype()?)?, inner))));
         }
         Ok(Layer::of_ethertype(ethertype).map(|layer| (layer, rest)))
     }
@@ -61,7 +68,10 @@ impl Printer<'_, '_> {
             other => self.text(format_args!("{other}"))?,
         }
         let protocol = EtherType(arp.protocol.get());
-        self.text(format_args!("/{protocol}, address size {}/{}", arp.hardware_len, arp.protocol_len))?;
+        self.text(format_args!(
+            "/{protocol}, address size {}/{}",
+            arp.hardware_len, arp.protocol_len
+        ))?;
         if arp.is_ethernet_ip4() {
             let (sender, target) = (arp.sender_ip(), arp.target_ip());
             self.line(format_args!("{}/{sender} -> {}/{target}", arp.sender_mac, arp.target_mac))?;
@@ -71,7 +81,9 @@ impl Printer<'_, '_> {
 
     pub(super) fn mpls<'b>(&mut self, mut bytes: &'b [u8]) -> Inner<'b> {
         for _ in 0..MAX_STACK {
-            let Some((entry, rest)) = MplsLabel::split(bytes) else { return self.cut("MPLS", bytes) };
+            let Some((entry, rest)) = MplsLabel::split(bytes) else {
+                return self.cut("MPLS", bytes);
+            };
             let (label, class, ttl) = (entry.label(), entry.class(), entry.ttl());
             self.line(format_args!("MPLS: label {label} exp {class} ttl {ttl}"))?;
             bytes = rest;
@@ -93,7 +105,9 @@ impl Printer<'_, '_> {
             return Ok(None);
         }
         let Some(rest) = bytes.get(gre.header_len()..) else { return Ok(None) };
-        let word = |index: u16| bytes.get(4 + 4 * usize::from(index)..).and_then(|word| word.first_chunk());
+        let word = |index: u16| {
+            bytes.get(4 + 4 * usize::from(index)..).and_then(|word| word.first_chunk())
+        };
         let mut index = flags >> 15;
         if flags & Gre::KEY != 0 {
             let key = u32::from_be_bytes(word(index).copied().unwrap_or_default());

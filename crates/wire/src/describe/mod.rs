@@ -83,8 +83,9 @@ pub fn describe(bytes: &[u8], layer: Layer) -> Describe<'_> {
     Describe { bytes, layer, indent: 0, layers: Describe::LAYERS }
 }
 
-/// Prints one or more lines per header, from the outermost inwards, without a newline at the end. Accepts any bytes:
-/// missing bytes are reported, not guessed, because a trace holds the front of a packet only.
+/// Prints one or more lines per header, from the outermost inwards, without a newline at the end.
+/// Accepts any bytes: missing bytes are reported, not guessed, because a trace holds the front of a
+/// packet only.
 #[derive(Clone, Copy, Debug)]
 pub struct Describe<'a> {
     bytes: &'a [u8],

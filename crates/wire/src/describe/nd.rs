@@ -7,7 +7,8 @@ use core::net::Ipv6Addr;
 use super::Printer;
 use crate::mld::{Mld2Record, Mld2Report, MldMessage};
 use crate::nd::{
-    NdOption, NdOptions, NeighborMessage, PrefixInfo, Redirect, RouterAdvertisement, RouterSolicitation,
+    NdOption, NdOptions, NeighborMessage, PrefixInfo, Redirect, RouterAdvertisement,
+    RouterSolicitation,
 };
 use crate::{Header, Icmp6Type};
 
@@ -25,7 +26,10 @@ struct Bits<'a>(u32, &'a [(u32, &'a str)]);
 
 impl fmt::Display for Bits<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.1.iter().filter(|(bit, _)| self.0 & bit != 0).try_for_each(|(_, name)| write!(f, " {name}"))
+        self.1
+            .iter()
+            .filter(|(bit, _)| self.0 & bit != 0)
+            .try_for_each(|(_, name)| write!(f, " {name}"))
     }
 }
 
@@ -49,7 +53,9 @@ impl Printer<'_, '_> {
                 None => return Ok(()),
             },
             Icmp6Type::ROUTER_ADVERTISEMENT => {
-                let Some((message, options)) = RouterAdvertisement::split(bytes) else { return Ok(()) };
+                let Some((message, options)) = RouterAdvertisement::split(bytes) else {
+                    return Ok(());
+                };
                 const FLAGS: [(u32, &str); 2] = [
                     (RouterAdvertisement::MANAGED as u32, "managed"),
                     (RouterAdvertisement::OTHER as u32, "other"),
@@ -69,7 +75,8 @@ impl Printer<'_, '_> {
             }
             Icmp6Type::REDIRECT => {
                 let Some((message, options)) = Redirect::split(bytes) else { return Ok(()) };
-                let (target, to) = (Ipv6Addr::from(message.target), Ipv6Addr::from(message.destination));
+                let (target, to) =
+                    (Ipv6Addr::from(message.target), Ipv6Addr::from(message.destination));
                 self.detail(format_args!("target address {target}, destination {to}"))?;
                 options
             }
@@ -113,15 +120,24 @@ impl Printer<'_, '_> {
 
     fn option(&mut self, option: NdOption<'_>) -> fmt::Result {
         match option {
-            NdOption::SourceLink(mac) => self.detail(format_args!("source link-layer address {mac}")),
-            NdOption::TargetLink(mac) => self.detail(format_args!("target link-layer address {mac}")),
+            NdOption::SourceLink(mac) => {
+                self.detail(format_args!("source link-layer address {mac}"))
+            }
+            NdOption::TargetLink(mac) => {
+                self.detail(format_args!("target link-layer address {mac}"))
+            }
             NdOption::Prefix(info) => {
-                const FLAGS: [(u32, &str); 2] =
-                    [(PrefixInfo::ON_LINK as u32, "on-link"), (PrefixInfo::AUTONOMOUS as u32, "autonomous")];
+                const FLAGS: [(u32, &str); 2] = [
+                    (PrefixInfo::ON_LINK as u32, "on-link"),
+                    (PrefixInfo::AUTONOMOUS as u32, "autonomous"),
+                ];
                 let flags = Bits(info.flags.into(), &FLAGS);
-                let (valid, preferred) = (Lifetime(info.valid.get()), Lifetime(info.preferred.get()));
+                let (valid, preferred) =
+                    (Lifetime(info.valid.get()), Lifetime(info.preferred.get()));
                 let (addr, len) = (Ipv6Addr::from(info.prefix), info.prefix_len);
-                self.detail(format_args!("prefix {addr}/{len} valid {valid} preferred {preferred}{flags}"))
+                self.detail(format_args!(
+                    "prefix {addr}/{len} valid {valid} preferred {preferred}{flags}"
+                ))
             }
             NdOption::Redirected(bytes) => {
                 self.detail(format_args!("redirected packet, {} bytes", bytes.len()))

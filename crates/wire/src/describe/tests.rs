@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    Ethernet, Gre, IcmpHeader, Ipv4Header, Ipv6Header, MacAddr, MplsLabel, TcpFlags, TcpHeader, U16, U32,
-    UdpHeader, VlanTag, Vxlan,
+    Ethernet, Gre, IcmpHeader, Ipv4Header, Ipv6Header, MacAddr, MplsLabel, TcpFlags, TcpHeader,
+    U16, U32, UdpHeader, VlanTag, Vxlan,
 };
 use proptest::{collection::vec, prelude::*};
 use zerocopy::IntoBytes;
@@ -16,7 +16,8 @@ fn ethernet(ethertype: EtherType) -> Vec<u8> {
 }
 
 fn ip4(protocol: IpProtocol, body: &[u8]) -> Vec<u8> {
-    let ip = Ipv4Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), protocol, body.len() as u16);
+    let ip =
+        Ipv4Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), protocol, body.len() as u16);
     [ip.as_bytes(), body].concat()
 }
 
@@ -39,8 +40,11 @@ fn udp_in_a_vlan() {
 
 #[test]
 fn an_icmp_error_quotes_a_tcp_segment() {
-    let mut tcp =
-        TcpHeader { src_port: U16::new(80), flags: TcpFlags::SYN | TcpFlags::ACK, ..Default::default() };
+    let mut tcp = TcpHeader {
+        src_port: U16::new(80),
+        flags: TcpFlags::SYN | TcpFlags::ACK,
+        ..Default::default()
+    };
     tcp.data_offset = 0x80;
     tcp.seq = U32::new(0x1020304);
     let options = [2, 4, 5, 0xb4, 4, 2, 3, 3, 7, 1, 99, 1];
@@ -84,7 +88,9 @@ ICMP6 echo_request checksum 0xabcd id 1 seq 2";
     packet[43] = 8;
     let text = describe(&packet, Layer::Ip6).to_string();
     assert!(text.ends_with("id 0x00000009, offset 8"), "{text}");
-    assert!(describe(&packet[..46], Layer::Ip).to_string().ends_with("IPV6_FRAGMENTATION: header cut"));
+    assert!(
+        describe(&packet[..46], Layer::Ip).to_string().ends_with("IPV6_FRAGMENTATION: header cut")
+    );
 }
 
 #[test]
@@ -158,14 +164,16 @@ fn discovery() {
         reachable: U32::ZERO,
         retransmit: U32::ZERO,
     };
-    let prefix = PrefixInfo::new("2001:db8::/64".parse().unwrap(), PrefixInfo::AUTONOMOUS, u32::MAX, 60);
+    let prefix =
+        PrefixInfo::new("2001:db8::/64".parse().unwrap(), PrefixInfo::AUTONOMOUS, u32::MAX, 60);
     let text = describe(&[ra.as_bytes(), prefix.as_bytes()].concat(), Layer::Icmp6).to_string();
     let expected = "ICMP6 router_advertisement checksum 0x0000
   hop limit 64, lifetime 600 managed
   preference 0, reachable 0 ms, retransmit 0 ms
   prefix 2001:db8::/64 valid infinite preferred 60 autonomous";
     assert_eq!(text, expected);
-    let report = [0x8f, 0, 0, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
+    let report =
+        [0x8f, 0, 0, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
     let text = describe(&report, Layer::Icmp6).to_string();
     assert!(text.ends_with("\n  to-exclude group ff02::2, 0 sources"), "{text}");
 }
@@ -191,8 +199,8 @@ fn telling_byte() -> impl Strategy<Value = u8> {
         any::<u8>(),
         proptest::sample::select(
             &[
-                0u8, 1, 3, 4, 5, 6, 8, 17, 41, 43, 44, 47, 51, 58, 60, 0x45, 0x4f, 0x60, 0x81, 0x86, 0xdd,
-                0xaa, 24, 25, 31, 133, 134, 135, 137, 143
+                0u8, 1, 3, 4, 5, 6, 8, 17, 41, 43, 44, 47, 51, 58, 60, 0x45, 0x4f, 0x60, 0x81,
+                0x86, 0xdd, 0xaa, 24, 25, 31, 133, 134, 135, 137, 143
             ][..]
         )
     ]

@@ -6,8 +6,8 @@ use core::net::Ipv4Addr;
 
 use super::{Inner, Layer, Printer};
 use crate::{
-    Header, Icmp4Type, Icmp6Type, IcmpHeader, TcpHeader, TcpOptionKind, TlvOption, U16, U32, UdpHeader,
-    Vxlan, icmp::code4,
+    Header, Icmp4Type, Icmp6Type, IcmpHeader, TcpHeader, TcpOptionKind, TlvOption, U16, U32,
+    UdpHeader, Vxlan, icmp::code4,
 };
 
 impl Printer<'_, '_> {
@@ -17,7 +17,9 @@ impl Printer<'_, '_> {
         self.icmp_line("ICMP", &kind, icmp)?;
         match kind {
             Icmp4Type::ECHO_REQUEST | Icmp4Type::ECHO_REPLY => self.echo(icmp)?,
-            Icmp4Type::REDIRECT => self.text(format_args!(" gateway {}", Ipv4Addr::from(icmp.rest())))?,
+            Icmp4Type::REDIRECT => {
+                self.text(format_args!(" gateway {}", Ipv4Addr::from(icmp.rest())))?
+            }
             Icmp4Type::UNREACHABLE if icmp.code == code4::FRAGMENTATION_NEEDED => {
                 self.text(format_args!(" mtu {}", icmp.seq.get()))?;
             }
@@ -27,7 +29,9 @@ impl Printer<'_, '_> {
     }
 
     pub(super) fn icmp6<'b>(&mut self, bytes: &'b [u8]) -> Inner<'b> {
-        let Some((icmp, quoted)) = IcmpHeader::split(bytes) else { return self.cut("ICMP6", bytes) };
+        let Some((icmp, quoted)) = IcmpHeader::split(bytes) else {
+            return self.cut("ICMP6", bytes);
+        };
         let kind = Icmp6Type(icmp.kind);
         self.icmp_line("ICMP6", &kind, icmp)?;
         match kind {
@@ -82,14 +86,19 @@ impl Printer<'_, '_> {
 
     fn tcp_option(&mut self, option: &TlvOption<'_>) -> fmt::Result {
         match (option.kind, option.data) {
-            (TcpOptionKind::MSS, [a, b]) => self.text(format_args!("mss {}", U16::from_bytes([*a, *b]))),
-            (TcpOptionKind::WINDOW_SCALE, [shift]) => self.text(format_args!("window scale {shift}")),
+            (TcpOptionKind::MSS, [a, b]) => {
+                self.text(format_args!("mss {}", U16::from_bytes([*a, *b])))
+            }
+            (TcpOptionKind::WINDOW_SCALE, [shift]) => {
+                self.text(format_args!("window scale {shift}"))
+            }
             (TcpOptionKind::SACK_PERMITTED, []) => self.text(format_args!("sack permitted")),
             (TcpOptionKind::SACK, blocks) if blocks.len() % 8 == 0 => {
                 self.text(format_args!("sack {} blocks", blocks.len() / 8))
             }
             (TcpOptionKind::TIMESTAMPS, [a, b, c, d, e, f, g, h]) => {
-                let (value, echo) = (U32::from_bytes([*a, *b, *c, *d]), U32::from_bytes([*e, *f, *g, *h]));
+                let (value, echo) =
+                    (U32::from_bytes([*a, *b, *c, *d]), U32::from_bytes([*e, *f, *g, *h]));
                 self.text(format_args!("timestamps {value} {echo}"))
             }
             (kind, data) => self.text(format_args!("kind {kind} length {}", data.len() + 2)),

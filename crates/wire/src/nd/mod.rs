@@ -4,8 +4,8 @@
 mod option;
 
 pub use option::{
-    Domains, LinkOption, MAX_ND_OPTIONS, MtuOption, NdOption, NdOptionError, NdOptionKind, NdOptions,
-    PrefixInfo, RawNdOption, RouteInfo,
+    Domains, LinkOption, MAX_ND_OPTIONS, MtuOption, NdOption, NdOptionError, NdOptionKind,
+    NdOptions, PrefixInfo, RawNdOption, RouteInfo,
 };
 
 use core::net::Ipv6Addr;
@@ -28,8 +28,11 @@ pub const fn solicited_node(addr: Ipv6Addr) -> Ipv6Addr {
     Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | a as u16, (b as u16) << 8 | c as u16)
 }
 
-/// The common part of neighbour solicitation and advertisement, 24 bytes; options follow (RFC 4861 §4.3, §4.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+/// The common part of neighbour solicitation and advertisement, 24 bytes; options follow (RFC 4861
+/// §4.3, §4.4).
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct NeighborMessage {
     /// Message type.
@@ -63,7 +66,13 @@ impl NeighborMessage {
     }
 
     fn new(kind: Icmp6Type, flags: u32, target: Ipv6Addr) -> Self {
-        Self { kind: kind.0, code: 0, checksum: U16::ZERO, flags: U32::new(flags), target: target.octets() }
+        Self {
+            kind: kind.0,
+            code: 0,
+            checksum: U16::ZERO,
+            flags: U32::new(flags),
+            target: target.octets(),
+        }
     }
 
     /// The address in question.
@@ -80,7 +89,9 @@ impl NeighborMessage {
 }
 
 /// Router solicitation, 8 bytes; options follow (RFC 4861 §4.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct RouterSolicitation {
     /// Message type.
@@ -108,7 +119,9 @@ impl Default for RouterSolicitation {
 }
 
 /// Router advertisement, 16 bytes; options follow (RFC 4861 §4.2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct RouterAdvertisement {
     /// Message type.
@@ -135,7 +148,8 @@ impl RouterAdvertisement {
     /// Other things come by DHCPv6.
     pub const OTHER: u8 = 0x40;
 
-    /// Preference among default routers (RFC 4191 §2.2): 1 high, 0 medium (also for the reserved value), −1 low.
+    /// Preference among default routers (RFC 4191 §2.2): 1 high, 0 medium (also for the reserved
+    /// value), −1 low.
     pub fn preference(&self) -> i8 {
         preference(self.flags)
     }
@@ -151,7 +165,9 @@ fn preference(flags: u8) -> i8 {
 }
 
 /// Redirect, 40 bytes; options follow (RFC 4861 §4.5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct Redirect {
     /// Message type.
@@ -187,7 +203,10 @@ mod tests {
     #[test]
     fn bytes_of_an_advertisement() {
         let target: Ipv6Addr = "fe80::1".parse().unwrap();
-        let na = NeighborMessage::advertisement(NeighborMessage::ROUTER | NeighborMessage::OVERRIDE, target);
+        let na = NeighborMessage::advertisement(
+            NeighborMessage::ROUTER | NeighborMessage::OVERRIDE,
+            target,
+        );
         assert_eq!(na.as_bytes()[..8], [136, 0, 0, 0, 0xa0, 0, 0, 0]);
         assert_eq!(na.target(), target);
         assert!(na.has(NeighborMessage::ROUTER) && !na.has(NeighborMessage::SOLICITED));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Options of neighbour discovery: a kind, a length in units of 8 bytes that counts both bytes, data (RFC 4861 §4.6).
+//! Options of neighbour discovery: a kind, a length in units of 8 bytes that counts both bytes,
+//! data (RFC 4861 §4.6).
 
 use core::fmt;
 use core::net::Ipv6Addr;
@@ -34,7 +35,8 @@ impl NdOptionKind {
     pub const DNSSL: Self = Self(31);
 }
 
-/// Options that [`NdOptions`] steps over in one message: an advertisement has some for each prefix, an attack has hundreds.
+/// Options that [`NdOptions`] steps over in one message: an advertisement has some for each prefix,
+/// an attack has hundreds.
 pub const MAX_ND_OPTIONS: usize = 64;
 
 /// An option as bytes.
@@ -46,7 +48,8 @@ pub struct RawNdOption<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Reason why options can't be walked to the end: the message is dropped (RFC 4861 §7.1.1: option lengths are above zero).
+/// Reason why options can't be walked to the end: the message is dropped (RFC 4861 §7.1.1: option
+/// lengths are above zero).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NdOptionError {
     /// A length of zero.
@@ -93,7 +96,9 @@ impl<'a> NdOptions<'a> {
         for option in self {
             let option = option?;
             if option.kind == kind && found.is_none() {
-                found = LinkOption::view(option.bytes).filter(|link| link.len == 1).map(|link| link.mac);
+                found = LinkOption::view(option.bytes)
+                    .filter(|link| link.len == 1)
+                    .map(|link| link.mac);
             }
         }
         Ok(found)
@@ -127,7 +132,9 @@ impl<'a> Iterator for NdOptions<'a> {
 }
 
 /// An Ethernet address as an option, 8 bytes (RFC 2464 §6).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct LinkOption {
     /// [`NdOptionKind::SOURCE_LINK`] or `TARGET_LINK`.
@@ -147,7 +154,9 @@ impl LinkOption {
 }
 
 /// MTU of the link as an option, 8 bytes (RFC 4861 §4.6.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct MtuOption {
     /// [`NdOptionKind::MTU`].
@@ -168,7 +177,9 @@ impl MtuOption {
 }
 
 /// A prefix as an option, 32 bytes (RFC 4861 §4.6.2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
 #[repr(C)]
 pub struct PrefixInfo {
     /// [`NdOptionKind::PREFIX`].
@@ -242,7 +253,8 @@ impl fmt::Display for Domains<'_> {
                 (rest, start) = (tail, true);
                 continue;
             }
-            let Some((label, tail)) = tail.split_at_checked(usize::from(len)).filter(|_| len < 64) else {
+            let Some((label, tail)) = tail.split_at_checked(usize::from(len)).filter(|_| len < 64)
+            else {
                 break;
             };
             if !core::mem::take(&mut first) {
@@ -329,7 +341,11 @@ fn read(RawNdOption { kind, bytes }: RawNdOption<'_>) -> Option<NdOption<'_>> {
             let given = bytes.get(8..)?;
             addr[..given.len()].copy_from_slice(given);
             let prefix = Prefix::new(Ipv6Addr::from(addr), len)?.network();
-            NdOption::Route(RouteInfo { prefix, preference: preference(flags), lifetime: word(&bytes[4..])? })
+            NdOption::Route(RouteInfo {
+                prefix,
+                preference: preference(flags),
+                lifetime: word(&bytes[4..])?,
+            })
         }
         NdOptionKind::RDNSS if units >= 3 && units % 2 == 1 => {
             NdOption::Rdnss { lifetime: word(&bytes[4..])?, servers: bytes[8..].as_chunks().0 }
@@ -354,7 +370,8 @@ mod tests {
     fn what_options_say() {
         let mac = MacAddr([2, 0, 0, 0, 0, 9]);
         let net: Ip6Prefix = "2001:db8:1::/64".parse().unwrap();
-        let info = PrefixInfo::new("2001:db8:1::77/64".parse().unwrap(), PrefixInfo::ON_LINK, 3600, 1800);
+        let info =
+            PrefixInfo::new("2001:db8:1::77/64".parse().unwrap(), PrefixInfo::ON_LINK, 3600, 1800);
         let mut bytes = LinkOption::new(NdOptionKind::SOURCE_LINK, mac).as_bytes().to_vec();
         bytes.extend(LinkOption::new(NdOptionKind::TARGET_LINK, mac).as_bytes());
         bytes.extend(info.as_bytes());
@@ -373,10 +390,15 @@ mod tests {
         };
         let seen = read(&bytes);
         assert_eq!(seen[..2], [NdOption::SourceLink(mac), NdOption::TargetLink(mac)]);
-        assert!(matches!(seen[2], NdOption::Prefix(p) if p.network() == Some(net) && p.valid.get() == 3600));
+        assert!(
+            matches!(seen[2], NdOption::Prefix(p) if p.network() == Some(net) && p.valid.get() == 3600)
+        );
         assert_eq!(seen[3..5], [NdOption::Mtu(1400), NdOption::Nonce(&[1, 2, 3, 4, 5, 6])]);
         assert_eq!(seen[5..7], [route("2001:db8::/32", 1), route("::/0", -1)]);
-        assert_eq!(seen[7], NdOption::Rdnss { lifetime: 5, servers: &[Ipv6Addr::LOCALHOST.octets()] });
+        assert_eq!(
+            seen[7],
+            NdOption::Rdnss { lifetime: 5, servers: &[Ipv6Addr::LOCALHOST.octets()] }
+        );
         assert!(
             matches!(seen[8], NdOption::Dnssl { lifetime: 6, domains } if domains.to_string() == "ab.c d")
         );

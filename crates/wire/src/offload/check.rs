@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checks that the work that a sender leaves pending fits the packet. A virtio network header comes from a peer that may name any
-//! offset and segment size; work that passes here changes no byte that a router reads, and costs no more than honest traffic does.
+//! Checks that the work that a sender leaves pending fits the packet. A virtio network header comes
+//! from a peer that may name any offset and segment size; work that passes here changes no byte
+//! that a router reads, and costs no more than honest traffic does.
 
 use core::{fmt, ops::Range};
 
 use super::{Csum, Gso, GsoKind, Offload};
 use crate::{EtherType, Ethernet, Header, IpProtocol, TcpHeader, UdpHeader, UpperLayer};
 
-/// The smallest segment size, TCP options included, of packets with more than [`FEW_SEGMENTS`]. Linux cuts TCP to no less: 48 is its
-/// lowest MSS, options included (`tcp_min_snd_mss`, which can't be set lower).
+/// The smallest segment size, TCP options included, of packets with more than [`FEW_SEGMENTS`].
+/// Linux cuts TCP to no less: 48 is its lowest MSS, options included (`tcp_min_snd_mss`, which
+/// can't be set lower).
 pub const MIN_SEGMENT: usize = 48;
 
-/// Segments of a packet that may be of any size: what Linux joins on reception from segments that came small, and the most that it
-/// lets a program send as UDP segments (`UDP_MAX_SEGMENTS`).
+/// Segments of a packet that may be of any size: what Linux joins on reception from segments that
+/// came small, and the most that it lets a program send as UDP segments (`UDP_MAX_SEGMENTS`).
 pub const FEW_SEGMENTS: usize = 128;
 
 /// The reason why pending work is refused.
@@ -47,7 +49,8 @@ struct Headers {
 }
 
 impl Headers {
-    /// Parses a packet that begins with an IP header, or else an Ethernet header; `None` if its headers are malformed.
+    /// Parses a packet that begins with an IP header, or else an Ethernet header; `None` if its
+    /// headers are malformed.
     fn of(head: &[u8], ip: bool) -> Option<Self> {
         let (l3, ethertype) = if ip { (0, EtherType::IP4) } else { Ethernet::l3_at(head)? };
         let upper = match ethertype {
@@ -59,8 +62,8 @@ impl Headers {
 }
 
 impl Offload {
-    /// Checks the work that is left for a packet of `len` bytes. `head` is its beginning, with all headers; it begins with an IP
-    /// header (`ip`) or an Ethernet header.
+    /// Checks the work that is left for a packet of `len` bytes. `head` is its beginning, with all
+    /// headers; it begins with an IP header (`ip`) or an Ethernet header.
     ///
     /// # Errors
     /// The reason why the packet is to be dropped.
@@ -75,8 +78,10 @@ impl Offload {
             }
         }
         let Some(gso) = self.gso else { return Ok(()) };
-        let (l3, upper) = headers.and_then(|h| Some((h.l3, h.upper?))).ok_or(OffloadError::Headers)?;
-        let (header_len, options) = gso.header_len(&head[l3..], &upper).ok_or(OffloadError::Headers)?;
+        let (l3, upper) =
+            headers.and_then(|h| Some((h.l3, h.upper?))).ok_or(OffloadError::Headers)?;
+        let (header_len, options) =
+            gso.header_len(&head[l3..], &upper).ok_or(OffloadError::Headers)?;
         let start = l3 + upper.offset;
         if matches!(self.csum, Csum::Partial { start: at, .. } if usize::from(at) != start) {
             return Err(OffloadError::Checksum);
@@ -94,8 +99,8 @@ impl Offload {
 }
 
 impl Headers {
-    /// Returns true if a checksum over the bytes from `start` on may be written to `field`: behind the IP headers, and not over
-    /// ports or types, which the packet was judged by.
+    /// Returns true if a checksum over the bytes from `start` on may be written to `field`: behind
+    /// the IP headers, and not over ports or types, which the packet was judged by.
     fn allow(&self, start: usize, field: Range<usize>) -> bool {
         let Some(upper) = &self.upper else { return start >= self.l3 };
         let (l4, end) = (self.l3 + upper.offset, self.l3 + upper.end);
@@ -115,8 +120,8 @@ impl Headers {
 }
 
 impl Gso {
-    /// Bytes of the transport header, and of options in it, in the packet that begins with `packet`; `None` if it isn't one of this
-    /// kind.
+    /// Bytes of the transport header, and of options in it, in the packet that begins with
+    /// `packet`; `None` if it isn't one of this kind.
     fn header_len(self, packet: &[u8], upper: &UpperLayer) -> Option<(usize, usize)> {
         let v6 = packet.first()? >> 4 == 6;
         let (fits, protocol) = match self.kind {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Many frames by one system call, straight from the memory in which they lie.
 //!
-//! A transmit ring would copy every frame once more: on virtual interfaces the kernel has to copy frames out of the
-//! ring anyway. Measured over veth, sendmmsg(2) is on a par at 64 and 1,500 bytes, and twice as fast at 60,000.
+//! A transmit ring would copy every frame once more: on virtual interfaces the kernel has to copy
+//! frames out of the ring anyway. Measured over veth, sendmmsg(2) is on a par at 64 and 1,500
+//! bytes, and twice as fast at 60,000.
 
 use std::{
     io, iter,
@@ -31,8 +32,8 @@ pub struct Messages {
     len: usize,
 }
 
-// SAFETY: the pointers inside are to what the struct owns, or (the pieces) to frames that are borrowed, by
-// `Batch`, for as long as they are there.
+// SAFETY: the pointers inside are to what the struct owns, or (the pieces) to frames that are
+// borrowed, by `Batch`, for as long as they are there.
 unsafe impl Send for Messages {}
 
 impl Messages {
@@ -93,23 +94,26 @@ impl<'q, 'd> Batch<'q, 'd> {
         starts[*len] = pieces.len() as u32;
     }
 
-    /// Sends the frames of the batch, which is empty afterwards. `failed` gets the errors, and which frames each has
-    /// cost, by their numbers in the batch. It never waits: frames for which the socket has no room fail with EAGAIN.
+    /// Sends the frames of the batch, which is empty afterwards. `failed` gets the errors, and
+    /// which frames each has cost, by their numbers in the batch. It never waits: frames for
+    /// which the socket has no room fail with EAGAIN.
     pub fn send(&mut self, mut failed: impl FnMut(Errno, Range<usize>)) {
         let count = self.queue.len;
         let pieces = self.queue.pieces.as_mut_ptr();
         for (message, range) in
             iter::zip(&mut self.queue.messages[..], self.queue.starts.windows(2)).take(count)
         {
-            // SAFETY: the offset lies inside the vector, which doesn't change before the call below.
+            // SAFETY: the offset lies inside the vector, which doesn't change before the call
+            // below.
             message.msg_hdr.msg_iov = unsafe { pieces.add(range[0] as usize) };
             message.msg_hdr.msg_iovlen = (range[1] - range[0]) as usize;
         }
         let mut done = 0;
         while done < count {
             let rest = &mut self.queue.messages[done..count];
-            // SAFETY: every message points to pieces, headers and addresses that `queue` owns, and the pieces to
-            // frames that live for `'d`; the kernel reads them until it returns, and writes only `msg_len`.
+            // SAFETY: every message points to pieces, headers and addresses that `queue` owns, and
+            // the pieces to frames that live for `'d`; the kernel reads them until it
+            // returns, and writes only `msg_len`.
             let sent = unsafe {
                 libc::sendmmsg(
                     self.fd.as_fd().as_raw_fd(),
@@ -125,7 +129,9 @@ impl<'q, 'd> Batch<'q, 'd> {
             // It is about the first of the rest, or about the socket.
             let lost = match last_error() {
                 Errno::INTR => continue,
-                error @ (Errno::AGAIN | Errno::NETDOWN | Errno::NXIO | Errno::NODEV) => (error, count - done),
+                error @ (Errno::AGAIN | Errno::NETDOWN | Errno::NXIO | Errno::NODEV) => {
+                    (error, count - done)
+                }
                 error => (error, 1),
             };
             failed(lost.0, done..done + lost.1);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Frames between AF_PACKET sockets and memory: knows nothing of the graph.
 //!
-//! Receive queues are rings shared with the kernel, several of them by a fan-out over the hash of a flow; transmit
-//! queues pass a vector of frames by one system call. Both carry virtio network headers, so that a TCP super-packet of
-//! 64 KiB passes in one piece with its checksum still to be completed.
+//! Receive queues are rings shared with the kernel, several of them by a fan-out over the hash of a
+//! flow; transmit queues pass a vector of frames by one system call. Both carry virtio network
+//! headers, so that a TCP super-packet of 64 KiB passes in one piece with its checksum still to be
+//! completed.
 
 use std::{
     io,
@@ -62,16 +63,18 @@ pub struct Config {
     pub tx_queues: u16,
     /// The header that frames begin with.
     pub mode: Mode,
-    /// Frames that a receive queue holds, at least; 0: as many as fit in 4 MiB (version 3: 16), between 256 and 2,048.
+    /// Frames that a receive queue holds, at least; 0: as many as fit in 4 MiB (version 3: 16),
+    /// between 256 and 2,048.
     pub rx_frames: u32,
-    /// True if frames go straight to the interface: no queueing discipline, tcpdump on the host doesn't see them, and
-    /// super-packets are refused if the interface can't segment them. So it is off unless asked for; on veth it
-    /// gains nothing.
+    /// True if frames go straight to the interface: no queueing discipline, tcpdump on the host
+    /// doesn't see them, and super-packets are refused if the interface can't segment them. So
+    /// it is off unless asked for; on veth it gains nothing.
     pub qdisc_bypass: bool,
 }
 
 impl Config {
-    /// The defaults: one queue per direction, Ethernet, ring version 2, through the queueing discipline.
+    /// The defaults: one queue per direction, Ethernet, ring version 2, through the queueing
+    /// discipline.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -107,7 +110,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Lets frames into the receive queues, as they are from the start, or not. What is in a queue already stays there.
+    /// Lets frames into the receive queues, as they are from the start, or not. What is in a queue
+    /// already stays there.
     pub fn set_receiving(&self, receiving: bool) -> io::Result<()> {
         let set = |fd| if receiving { sys::undeafen(fd) } else { sys::deafen(fd) };
         self.rx.iter().try_for_each(|fd| match set(fd) {
@@ -117,8 +121,8 @@ impl Control {
         })
     }
 
-    /// Lets the interface accept more than frames to its own address. Memberships are counted: each that was added has
-    /// to be dropped once; closing the interface drops all.
+    /// Lets the interface accept more than frames to its own address. Memberships are counted: each
+    /// that was added has to be dropped once; closing the interface drops all.
     pub fn membership(&self, membership: Membership, add: bool) -> io::Result<()> {
         sys::membership(&self.fd, self.index, membership, add)
     }
@@ -132,8 +136,9 @@ impl Control {
 impl HostInterface {
     /// Opens the interface. It need not be up.
     pub fn open(config: &Config) -> io::Result<Self> {
-        open(config)
-            .map_err(|error| io::Error::new(error.kind(), format!("host interface {}: {error}", config.name)))
+        open(config).map_err(|error| {
+            io::Error::new(error.kind(), format!("host interface {}: {error}", config.name))
+        })
     }
 }
 
@@ -150,12 +155,15 @@ fn open(config: &Config) -> io::Result<HostInterface> {
         Mode::Ip => !link.is_ethernet(),
     };
     if !fits {
-        let text = format!("hardware type {} doesn't fit the mode {:?}", link.hardware, config.mode);
+        let text =
+            format!("hardware type {} doesn't fit the mode {:?}", link.hardware, config.mode);
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     let rx = open_rx(config, &link)?;
-    let tx = (0..config.tx_queues).map(|_| open_tx(config, &link)).collect::<io::Result<Vec<_>>>()?;
-    let tx_fds = tx.iter().map(|queue| queue.as_fd().try_clone_to_owned()).collect::<io::Result<_>>()?;
+    let tx =
+        (0..config.tx_queues).map(|_| open_tx(config, &link)).collect::<io::Result<Vec<_>>>()?;
+    let tx_fds =
+        tx.iter().map(|queue| queue.as_fd().try_clone_to_owned()).collect::<io::Result<_>>()?;
     let rx_fds = rx.iter().map(RxQueue::shared).collect();
     let control = Control { fd: socket()?, index: link.index, rx: rx_fds, tx: tx_fds };
     Ok(HostInterface { link, rx, tx, control })
@@ -163,7 +171,9 @@ fn open(config: &Config) -> io::Result<HostInterface> {
 
 fn socket() -> io::Result<OwnedFd> {
     sys::socket().map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => io::Error::new(error.kind(), "AF_PACKET sockets need CAP_NET_RAW"),
+        io::ErrorKind::PermissionDenied => {
+            io::Error::new(error.kind(), "AF_PACKET sockets need CAP_NET_RAW")
+        }
         _ => error,
     })
 }
@@ -182,7 +192,9 @@ fn open_rx(config: &Config, link: &Link) -> io::Result<Vec<RxQueue>> {
         set_buffer(&fd, SOCKET_BUFFER, Direction::Receive)?;
         let ring = match config.version {
             Version::V2 => Ring::v2(fd.as_fd(), v2_geometry(link.mtu, config.rx_frames))?,
-            Version::V3 => Ring::v3(fd.as_fd(), v3_geometry(link.mtu, config.rx_frames), BLOCK_TIMEOUT_MS)?,
+            Version::V3 => {
+                Ring::v3(fd.as_fd(), v3_geometry(link.mtu, config.rx_frames), BLOCK_TIMEOUT_MS)?
+            }
         };
         // Each socket would get every frame until it shares them with the others.
         sys::deafen(&fd)?;
@@ -196,14 +208,19 @@ fn open_rx(config: &Config, link: &Link) -> io::Result<Vec<RxQueue>> {
     Ok(queues.into_iter().map(|(fd, ring)| RxQueue::new(fd, ring)).collect())
 }
 
-/// Makes the socket share frames with the sockets of the group `id`, by the hash of their flow. The first one creates it.
+/// Makes the socket share frames with the sockets of the group `id`, by the hash of their flow. The
+/// first one creates it.
 fn join(fd: &OwnedFd, id: &mut Option<u16>) -> io::Result<()> {
     let kind = libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
     let argument = |id: u16, kind: u32| (kind << 16 | u32::from(id)) as i32;
     match *id {
         Some(id) => sys::set(fd, libc::PACKET_FANOUT, argument(id, kind)),
         None => {
-            sys::set(fd, libc::PACKET_FANOUT, argument(0, kind | libc::PACKET_FANOUT_FLAG_UNIQUEID))?;
+            sys::set(
+                fd,
+                libc::PACKET_FANOUT,
+                argument(0, kind | libc::PACKET_FANOUT_FLAG_UNIQUEID),
+            )?;
             *id = Some(sys::get(fd, libc::PACKET_FANOUT, 0i32)? as u16);
             Ok(())
         }
@@ -223,7 +240,8 @@ fn open_tx(config: &Config, link: &Link) -> io::Result<TxQueue> {
     Ok(TxQueue::new(fd, Messages::new(addresses)))
 }
 
-/// Room for long frames that wait in a socket: 16 MiB is some 200 super-packets, used only while they wait.
+/// Room for long frames that wait in a socket: 16 MiB is some 200 super-packets, used only while
+/// they wait.
 const SOCKET_BUFFER: usize = 16 << 20;
 
 /// The shortest time after which the kernel hands over a block that isn't full.
@@ -234,7 +252,8 @@ enum Direction {
     Send,
 }
 
-/// Sets the socket's buffer beyond the host's limit if that is permitted (CAP_NET_ADMIN), else up to it.
+/// Sets the socket's buffer beyond the host's limit if that is permitted (CAP_NET_ADMIN), else up
+/// to it.
 fn set_buffer(fd: &OwnedFd, size: usize, direction: Direction) -> io::Result<()> {
     Ok(match direction {
         Direction::Receive => sockopt::set_socket_recv_buffer_size_force(fd, size)
@@ -244,21 +263,22 @@ fn set_buffer(fd: &OwnedFd, size: usize, direction: Direction) -> io::Result<()>
     }?)
 }
 
-/// Bytes of a slot that aren't the frame: `tpacket2_hdr`, `sockaddr_ll`, padding, virtio header; an Ethernet header and
-/// two tags beside the MTU.
+/// Bytes of a slot that aren't the frame: `tpacket2_hdr`, `sockaddr_ll`, padding, virtio header; an
+/// Ethernet header and two tags beside the MTU.
 const SLOT_OVERHEAD: u32 = 128;
 
-/// The slot holds a frame of the interface's MTU. Longer ones (an MTU above 16 KiB, segmentation offload) pass through
-/// the socket.
+/// The slot holds a frame of the interface's MTU. Longer ones (an MTU above 16 KiB, segmentation
+/// offload) pass through the socket.
 fn v2_geometry(mtu: u32, frames: u32) -> Geometry {
     const BLOCK: u32 = 256 << 10;
     let slot = (mtu.clamp(1500, 16 << 10) + SLOT_OVERHEAD).next_multiple_of(128);
-    let frames = if frames == 0 { ((4 << 20) / slot).clamp(256, 2048) } else { frames.min(1 << 20) };
+    let frames =
+        if frames == 0 { ((4 << 20) / slot).clamp(256, 2048) } else { frames.min(1 << 20) };
     Geometry { block: BLOCK, blocks: frames.div_ceil(BLOCK / slot), slot }
 }
 
-/// A block holds three super-packets, and they can't wait anywhere else: there are 16 MiB unless asked otherwise, and at least
-/// four blocks.
+/// A block holds three super-packets, and they can't wait anywhere else: there are 16 MiB unless
+/// asked otherwise, and at least four blocks.
 fn v3_geometry(mtu: u32, frames: u32) -> Geometry {
     const BLOCK: u32 = 256 << 10;
     let Geometry { slot, blocks, .. } = v2_geometry(mtu, frames);
@@ -287,7 +307,10 @@ mod tests {
     #[test]
     fn errors_name_the_interface() {
         let error = HostInterface::open(&Config::new("nosuchif")).err().unwrap();
-        assert!(error.to_string().starts_with("host interface nosuchif: No such device"), "{error}");
+        assert!(
+            error.to_string().starts_with("host interface nosuchif: No such device"),
+            "{error}"
+        );
         let none = Config { rx_queues: 0, ..Config::new("lo") };
         assert_eq!(HostInterface::open(&none).err().unwrap().kind(), io::ErrorKind::InvalidInput);
     }

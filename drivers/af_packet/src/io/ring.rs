@@ -2,8 +2,9 @@
 //! Receive rings: memory that the kernel fills with frames and that this process reads
 //! (Documentation/networking/packet_mmap.rst).
 //!
-//! Version 2 hands over frame by frame, in slots of one size: a frame can be read as soon as it is there. Version 3
-//! packs frames into blocks and hands over a block when it is full or a timer of at least 1 ms has run out.
+//! Version 2 hands over frame by frame, in slots of one size: a frame can be read as soon as it is
+//! there. Version 3 packs frames into blocks and hands over a block when it is full or a timer of
+//! at least 1 ms has run out.
 
 use std::{
     io,
@@ -62,8 +63,9 @@ impl Mapping {
     fn new(fd: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: the kernel chooses the place, so no other memory is touched.
-        let base =
-            unsafe { mmap(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags, fd, 0) }?;
+        let base = unsafe {
+            mmap(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags, fd, 0)
+        }?;
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { base, len })
     }
@@ -101,7 +103,8 @@ impl Ring {
         Ok(Self::V2(SlotRing { mapping, geometry, per_block, block: 0, index: 0, offset: 0 }))
     }
 
-    /// Gives the socket a ring of version 3 whose blocks wait `timeout_ms` to be filled. It must not be bound yet.
+    /// Gives the socket a ring of version 3 whose blocks wait `timeout_ms` to be filled. It must
+    /// not be bound yet.
     pub fn v3(fd: BorrowedFd<'_>, geometry: Geometry, timeout_ms: u32) -> io::Result<Self> {
         let Geometry { block, blocks, slot } = geometry;
         sys::set(fd, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V3 as i32)?;
@@ -153,8 +156,8 @@ impl SlotRing {
     /// The status word of the slot at `offset`, which the kernel writes too.
     #[inline(always)]
     fn status(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: a slot lies inside the mapping, is aligned to 16 and begins with its status; both sides only
-        // access it as a whole.
+        // SAFETY: a slot lies inside the mapping, is aligned to 16 and begins with its status; both
+        // sides only access it as a whole.
         unsafe { AtomicU32::from_ptr(self.mapping.base.as_ptr().add(offset).cast()) }
     }
 
@@ -164,11 +167,13 @@ impl SlotRing {
         if status & TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: slots lie inside the mapping. The status says that the kernel has finished writing this one and
-        // won't touch it again before it is released, which takes `&mut self` and so ends the borrow.
+        // SAFETY: slots lie inside the mapping. The status says that the kernel has finished
+        // writing this one and won't touch it again before it is released, which takes
+        // `&mut self` and so ends the borrow.
         unsafe {
             let slot = self.mapping.base.as_ptr().add(self.offset);
-            // the slot after the next, unless the block ends: cold, as the kernel has just written it elsewhere
+            // the slot after the next, unless the block ends: cold, as the kernel has just written
+            // it elsewhere
             simd::prefetch_ptr(slot.wrapping_add(2 * self.geometry.slot as usize));
             simd::prefetch_ptr(slot.wrapping_add(2 * self.geometry.slot as usize + 64));
             let header = &*slot.cast::<tpacket2_hdr>();
@@ -202,7 +207,8 @@ pub struct BlockRing {
     mapping: Mapping,
     geometry: Geometry,
     block: u32,
-    /// Frames of the present block that were not released; 0: the block is the kernel's, or wasn't looked at yet.
+    /// Frames of the present block that were not released; 0: the block is the kernel's, or wasn't
+    /// looked at yet.
     left: u32,
     /// Of the next frame, from the start of the block.
     offset: u32,
@@ -212,15 +218,17 @@ impl BlockRing {
     #[inline(always)]
     fn base(&self) -> *mut u8 {
         // SAFETY: `block` is below `blocks`, so this lies inside the mapping.
-        unsafe { self.mapping.base.as_ptr().add(self.block as usize * self.geometry.block as usize) }
+        unsafe {
+            self.mapping.base.as_ptr().add(self.block as usize * self.geometry.block as usize)
+        }
     }
 
     /// The present block's status word, which the kernel writes too.
     #[inline(always)]
     fn status(&self) -> &AtomicU32 {
         let descriptor = self.base().cast::<tpacket_block_desc>();
-        // SAFETY: a block lies inside the mapping, is aligned to a page and begins with its descriptor; both sides
-        // only access the status as a whole.
+        // SAFETY: a block lies inside the mapping, is aligned to a page and begins with its
+        // descriptor; both sides only access the status as a whole.
         unsafe { AtomicU32::from_ptr(&raw mut (*descriptor).hdr.bh1.block_status) }
     }
 
@@ -230,7 +238,8 @@ impl BlockRing {
             if self.status().load(Ordering::Acquire) & TP_STATUS_USER == 0 {
                 return None;
             }
-            // SAFETY: the status says that the kernel has closed the block, so its descriptor stays as it is.
+            // SAFETY: the status says that the kernel has closed the block, so its descriptor stays
+            // as it is.
             let descriptor = unsafe { &(*self.base().cast::<tpacket_block_desc>()).hdr.bh1 };
             (self.left, self.offset) = (descriptor.num_pkts, descriptor.offset_to_first_pkt);
             if self.left == 0 {
@@ -241,8 +250,9 @@ impl BlockRing {
         if (room as usize) < size_of::<tpacket3_hdr>() + size_of::<libc::sockaddr_ll>() {
             return None;
         }
-        // SAFETY: the header lies inside the block (just checked), aligned to 16 as the kernel places frames. The
-        // block is ours until it is released, which takes `&mut self` and so ends the borrow.
+        // SAFETY: the header lies inside the block (just checked), aligned to 16 as the kernel
+        // places frames. The block is ours until it is released, which takes `&mut self`
+        // and so ends the borrow.
         unsafe {
             let frame = self.base().add(self.offset as usize);
             let header = &*frame.cast::<tpacket3_hdr>();
@@ -313,7 +323,8 @@ unsafe fn vnet(slot: *const u8, room: u32, mac: u16) -> [u8; VNET_HDR_LEN] {
 #[inline(always)]
 unsafe fn outgoing<H>(slot: *const u8) -> bool {
     const { assert!(size_of::<H>().is_multiple_of(libc::TPACKET_ALIGNMENT)) };
-    // SAFETY: the caller vouches for it; the header's size is a multiple of 16, so the address is aligned.
+    // SAFETY: the caller vouches for it; the header's size is a multiple of 16, so the address is
+    // aligned.
     let address = unsafe { &*slot.add(size_of::<H>()).cast::<libc::sockaddr_ll>() };
     address.sll_pkttype == libc::PACKET_OUTGOING
 }

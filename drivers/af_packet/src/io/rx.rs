@@ -16,7 +16,8 @@ use super::{
     sys,
 };
 
-/// The longest frame that is received: an IP packet of 65,535 bytes, an Ethernet header and two tags.
+/// The longest frame that is received: an IP packet of 65,535 bytes, an Ethernet header and two
+/// tags.
 pub const MAX_FRAME: usize = 65_535 + 14 + 8;
 
 /// Number of pieces that [`RxFrame::read_into`] can put one frame into.
@@ -35,8 +36,8 @@ pub struct Vlan {
 ///
 /// A frame that is dropped without being read is gone.
 pub struct RxFrame<'a> {
-    /// The outermost tag, if the kernel took it out. It belongs between the source address and the EtherType; lengths
-    /// in `offload` are without it.
+    /// The outermost tag, if the kernel took it out. It belongs between the source address and the
+    /// EtherType; lengths in `offload` are without it.
     pub vlan: Option<Vlan>,
     /// Work that the sender left undone.
     pub offload: Offload,
@@ -60,9 +61,9 @@ impl RxFrame<'_> {
         self.len
     }
 
-    /// Copies the frame into `parts`, one after the other, and returns how many bytes that was: less than
-    /// [`len`](Self::len) if they are too short, or if there are more than [`MAX_PARTS`]. Long frames are copied only
-    /// this once, from the kernel's own buffers.
+    /// Copies the frame into `parts`, one after the other, and returns how many bytes that was:
+    /// less than [`len`](Self::len) if they are too short, or if there are more than
+    /// [`MAX_PARTS`]. Long frames are copied only this once, from the kernel's own buffers.
     #[inline(always)]
     pub fn read_into<'b>(mut self, parts: impl IntoIterator<Item = &'b mut [u8]>) -> usize {
         if let Some(rest) = self.rest.take() {
@@ -101,7 +102,8 @@ impl Drop for RxFrame<'_> {
     }
 }
 
-/// Reads the frame at the head of the socket's queue and returns its length, or that of `parts` if they are shorter.
+/// Reads the frame at the head of the socket's queue and returns its length, or that of `parts` if
+/// they are shorter.
 #[inline(never)]
 fn read_rest<'b>(fd: BorrowedFd<'_>, parts: impl IntoIterator<Item = &'b mut [u8]>) -> usize {
     let mut vnet = [0; VNET_HDR_LEN];
@@ -145,8 +147,8 @@ impl RxQueue {
         Self { ring, fd, drops: RxDrops::default(), scratch }
     }
 
-    /// Hands at most `max` frames to `f`, in the order in which they came, and returns how many that were. Makes no
-    /// system call, but one for each frame that was too long for the ring.
+    /// Hands at most `max` frames to `f`, in the order in which they came, and returns how many
+    /// that were. Makes no system call, but one for each frame that was too long for the ring.
     #[inline(always)]
     pub fn recv(&mut self, max: usize, mut f: impl FnMut(RxFrame<'_>)) -> usize {
         self.recv_while(max, |frame| {
@@ -178,7 +180,8 @@ impl RxQueue {
                 count += 1;
             } else {
                 self.drops.truncated += u64::from(!whole && !slot.outgoing);
-                self.drops.unknown_offload += u64::from(offload.is_none() && whole && !slot.outgoing);
+                self.drops.unknown_offload +=
+                    u64::from(offload.is_none() && whole && !slot.outgoing);
                 drop(frame);
             }
             self.ring.release();
@@ -190,14 +193,14 @@ impl RxQueue {
         self.fd.clone()
     }
 
-    /// Returns the drops here since the last call. Frames that the kernel dropped because the ring was full are in
-    /// [`super::RxStats`].
+    /// Returns the drops here since the last call. Frames that the kernel dropped because the ring
+    /// was full are in [`super::RxStats`].
     pub fn take_drops(&mut self) -> RxDrops {
         std::mem::take(&mut self.drops)
     }
 
-    /// Clears and returns the socket's error. It is there once after the interface went down, and as long as it is,
-    /// epoll reports the descriptor: ask after a wake-up without frames.
+    /// Clears and returns the socket's error. It is there once after the interface went down, and
+    /// as long as it is, epoll reports the descriptor: ask after a wake-up without frames.
     pub fn take_error(&self) -> io::Result<()> {
         sockopt::socket_error(&self.fd)?.map_err(io::Error::from)
     }

@@ -46,13 +46,16 @@ pub fn set<T: Plain>(fd: impl AsFd, option: c_int, value: T) -> io::Result<()> {
 fn set_at<T>(fd: impl AsFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
     let (value, len) = (&raw const *value, size_of::<T>() as socklen_t);
     // SAFETY: the kernel only reads, and no more than the value.
-    check(unsafe { libc::setsockopt(fd.as_fd().as_raw_fd(), level, option, value.cast::<c_void>(), len) })
+    check(unsafe {
+        libc::setsockopt(fd.as_fd().as_raw_fd(), level, option, value.cast::<c_void>(), len)
+    })
 }
 
 /// Reads an option of level SOL_PACKET into `value`; a shorter answer leaves the rest of it.
 pub fn get<T: Plain>(fd: impl AsFd, option: c_int, mut value: T) -> io::Result<T> {
     let mut len = size_of::<T>() as socklen_t;
-    // SAFETY: the kernel writes at most `len` bytes to `value`, and whatever it writes is valid for a `Plain` type.
+    // SAFETY: the kernel writes at most `len` bytes to `value`, and whatever it writes is valid for
+    // a `Plain` type.
     check(unsafe {
         libc::getsockopt(
             fd.as_fd().as_raw_fd(),
@@ -100,7 +103,8 @@ pub fn undeafen(fd: impl AsFd) -> io::Result<()> {
     set_at(fd, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &unused)
 }
 
-/// Destinations that the interface accepts beyond its own address (packet(7), PACKET_ADD_MEMBERSHIP).
+/// Destinations that the interface accepts beyond its own address (packet(7),
+/// PACKET_ADD_MEMBERSHIP).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Membership {
     /// Everything.
@@ -113,7 +117,8 @@ pub enum Membership {
     Unicast(MacAddr),
 }
 
-/// Adds or drops one reference to a membership of interface `index`; the kernel drops them with the socket.
+/// Adds or drops one reference to a membership of interface `index`; the kernel drops them with the
+/// socket.
 pub fn membership(fd: impl AsFd, index: u32, membership: Membership, add: bool) -> io::Result<()> {
     let (kind, mac) = match membership {
         Membership::Promiscuous => (libc::PACKET_MR_PROMISC, MacAddr::ZERO),

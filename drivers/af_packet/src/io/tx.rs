@@ -9,8 +9,8 @@ use wire::offload::{Offload, VNET_HDR_LEN};
 
 use super::mmsg::{Batch, Messages};
 
-/// The kernel takes as much contiguous memory as the header length asks for. What it says itself on reception is the
-/// length of its first piece, which may be all of 64 KiB.
+/// The kernel takes as much contiguous memory as the header length asks for. What it says itself on
+/// reception is the length of its first piece, which may be all of 64 KiB.
 const MAX_LINEAR: u16 = 256;
 
 /// A transmit queue of a host interface. It belongs to one thread at a time.
@@ -24,8 +24,8 @@ impl TxQueue {
         Self { fd, messages }
     }
 
-    /// Sends frames, each in pieces, by one system call for each 256 of them unless some fail. `lost` gets the number of
-    /// each frame, in their order, that wasn't sent. Never waits.
+    /// Sends frames, each in pieces, by one system call for each 256 of them unless some fail.
+    /// `lost` gets the number of each frame, in their order, that wasn't sent. Never waits.
     #[inline(always)]
     pub fn send<'d, P: Iterator<Item = &'d [u8]>>(
         &mut self,
@@ -36,7 +36,8 @@ impl TxQueue {
         let (mut sent, mut count) = (0, 0);
         for (offload, parts) in frames {
             if batch.is_full() {
-                batch.send(|error, frames| frames.for_each(|frame| lost(sent + frame, loss(error))));
+                batch
+                    .send(|error, frames| frames.for_each(|frame| lost(sent + frame, loss(error))));
                 sent = count;
             }
             batch.push(vnet(offload), parts);
@@ -45,7 +46,8 @@ impl TxQueue {
         batch.send(|error, frames| frames.for_each(|frame| lost(sent + frame, loss(error))));
     }
 
-    /// Begins to collect frames. Nothing is sent, and no frame copied, before [`TxBatch::flush`] or a full batch.
+    /// Begins to collect frames. Nothing is sent, and no frame copied, before [`TxBatch::flush`] or
+    /// a full batch.
     #[inline(always)]
     pub fn batch<'d>(&mut self) -> TxBatch<'_, 'd> {
         TxBatch { batch: Batch::new(&self.fd, &mut self.messages), report: TxReport::default() }
@@ -69,8 +71,8 @@ pub struct TxReport {
     pub too_long: u64,
     /// The interface is down or gone.
     pub down: u64,
-    /// Dropped by the host's queueing discipline, or refused as malformed (too short for an Ethernet header, offsets
-    /// beyond the end …).
+    /// Dropped by the host's queueing discipline, or refused as malformed (too short for an
+    /// Ethernet header, offsets beyond the end …).
     pub refused: u64,
 }
 
@@ -81,7 +83,8 @@ pub struct TxBatch<'q, 'd> {
 }
 
 impl<'d> TxBatch<'_, 'd> {
-    /// Adds a frame, which lies in `parts`, one after the other (at most 1,000). Every 256th call makes a system call.
+    /// Adds a frame, which lies in `parts`, one after the other (at most 1,000). Every 256th call
+    /// makes a system call.
     #[inline(always)]
     pub fn push(&mut self, offload: Offload, parts: impl IntoIterator<Item = &'d [u8]>) {
         if self.batch.is_full() {
@@ -91,8 +94,8 @@ impl<'d> TxBatch<'_, 'd> {
         self.report.sent += 1;
     }
 
-    /// Sends what was collected, by one system call unless frames fail. Never waits: what can't go now is dropped, and
-    /// reported.
+    /// Sends what was collected, by one system call unless frames fail. Never waits: what can't go
+    /// now is dropped, and reported.
     pub fn flush(mut self) -> TxReport {
         self.send();
         self.report

@@ -39,7 +39,8 @@ fn host_interfaces_are_made_told_and_deleted_in_netns() {
     rig.control(|world| {
         let mut client = Loopback::new(world, &world.api);
         let hw_addr = MacAddress([2, 0, 0, 0, 0, 7]);
-        let first = AfPacketCreate { hw_addr, use_random_hw_addr: false, host_if_name: "v0".into() };
+        let first =
+            AfPacketCreate { hw_addr, use_random_hw_addr: false, host_if_name: "v0".into() };
         let v0 = client.call(first).expect("made").sw_if_index;
         let second = AfPacketCreateV2 {
             hw_addr,
@@ -57,7 +58,8 @@ fn host_interfaces_are_made_told_and_deleted_in_netns() {
         let told = client.dump(AfPacketDump {});
         let told: Vec<_> = told.iter().map(|d| (d.sw_if_index, d.host_if_name.as_str())).collect();
         assert_eq!(told, [(v0, "v0"), (v1, "v1"), (v2, "v2")]);
-        let interface = |i: InterfaceIndex| world.get::<Interfaces>().get(SwIfIndex(i.0)).expect("there");
+        let interface =
+            |i: InterfaceIndex| world.get::<Interfaces>().get(SwIfIndex(i.0)).expect("there");
         assert_eq!(interface(v0).mac.octets(), [2, 0, 0, 0, 0, 7]);
         assert_eq!(interface(v2).name, "host-v2");
         assert_eq!(interface(v1).device.rx_queues().len(), 2);
@@ -73,7 +75,8 @@ fn host_interfaces_are_made_told_and_deleted_in_netns() {
         let ip = AfPacketCreateV3 { mode: AfPacketMode::Ip, ..v3("v3", AfPacketFlags(0)) };
         assert_eq!(client.call(ip).err(), Some(-71), "its packets have an Ethernet header");
         assert_eq!(client.call(v3("nowhere", AfPacketFlags(0))).err(), Some(-71));
-        let zero = AfPacketCreateV3 { use_random_hw_addr: false, ..v3("nowhere", AfPacketFlags(0)) };
+        let zero =
+            AfPacketCreateV3 { use_random_hw_addr: false, ..v3("nowhere", AfPacketFlags(0)) };
         assert_eq!(client.call(zero).err(), Some(-7));
         for name in ["v0", "v1", "v2"] {
             assert_eq!(client.call(AfPacketDelete { host_if_name: name.into() }), Ok(()));

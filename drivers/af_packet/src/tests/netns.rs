@@ -12,7 +12,8 @@ use wire::offload::Offload;
 
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &crate::PLUGIN, &WIRE];
 
-/// Hosts 10.7.0.1 and 10.7.0.2, and between them the instance's namespace with the interfaces `va` and `vb`.
+/// Hosts 10.7.0.1 and 10.7.0.2, and between them the instance's namespace with the interfaces `va`
+/// and `vb`.
 struct Hosts {
     a: Netns,
     b: Netns,
@@ -35,7 +36,12 @@ fn hosts(mtu: u32) -> Option<Hosts> {
 
 impl Hosts {
     fn ping(&self, words: &str) -> String {
-        let text = self.a.command("ping").args("-n -q -w 10 10.7.0.2".split(' ')).args(words.split(' ')).ok();
+        let text = self
+            .a
+            .command("ping")
+            .args("-n -q -w 10 10.7.0.2".split(' '))
+            .args(words.split(' '))
+            .ok();
         assert!(text.contains(" 0% packet loss"), "{text}");
         text.lines().last().unwrap_or_default().to_string()
     }
@@ -43,7 +49,8 @@ impl Hosts {
     /// Runs iperf3; what it measured, for people.
     fn iperf(&self, words: &str) -> String {
         let server = self.b.command("iperf3").args(["-s", "-1"]).spawn();
-        let listens = || self.b.command("ss").args("-Hltn sport = 5201".split(' ')).ok().contains("5201");
+        let listens =
+            || self.b.command("ss").args("-Hltn sport = 5201".split(' ')).ok().contains("5201");
         while !listens() {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -54,8 +61,10 @@ impl Hosts {
         let end = |sum: &str, what: &str| report["end"][sum][what].as_f64();
         let rate = end("sum_received", "bits_per_second").expect("a rate") / 1e9;
         assert!(rate > 0.0, "nothing came through");
-        let sent = end("sum_sent", "retransmits").map_or_else(String::new, |n| format!(" ({n} sent again)"));
-        let lost = end("sum", "lost_percent").map_or_else(String::new, |n| format!(" ({n:.0} % lost)"));
+        let sent = end("sum_sent", "retransmits")
+            .map_or_else(String::new, |n| format!(" ({n} sent again)"));
+        let lost =
+            end("sum", "lost_percent").map_or_else(String::new, |n| format!(" ({n:.0} % lost)"));
         format!("{rate:.2} Gb/s{sent}{lost}")
     }
 
@@ -93,7 +102,10 @@ fn rx_misses(rig: &Rig) -> u64 {
     rig.world.ask(|_| ()).wait();
     rig.world.ask(|_| ()).wait();
     let counters = rig.world.get::<IfCounters>();
-    ["host-va", "host-vb"].iter().map(|name| counters.rx_miss.sum(interface(rig, name).sw_if.at())).sum()
+    ["host-va", "host-vb"]
+        .iter()
+        .map(|name| counters.rx_miss.sum(interface(rig, name).sw_if.at()))
+        .sum()
 }
 
 #[test]
@@ -114,7 +126,10 @@ fn hosts_with_offloads_and_workers() {
         let text = rig.script("show interface host-va");
         assert!(text.contains("rx packets") && text.contains("tx packets"), "{text}");
         let placement = rig.script("show interface rx-placement");
-        assert!(placement.contains("af-packet-input") && placement.contains("adaptive"), "{placement}");
+        assert!(
+            placement.contains("af-packet-input") && placement.contains("adaptive"),
+            "{placement}"
+        );
         rig.finish();
     }
 }
@@ -122,7 +137,8 @@ fn hosts_with_offloads_and_workers() {
 #[test]
 fn long_frames_queues_and_ring_version_3() {
     let Some(hosts) = hosts(9000) else { return };
-    let create = CREATE.replace("name va", "name va v3").replace("name vb", "name vb num-rx-queues 3");
+    let create =
+        CREATE.replace("name va", "name va v3").replace("name vb", "name vb num-rx-queues 3");
     let rig = wired(&hosts, &create, 2);
     assert_eq!(interface(&rig, "host-va").mtu[0], 9000);
     hosts.ping("-c 10 -i 0.01 -M do -s 8972");
@@ -132,7 +148,8 @@ fn long_frames_queues_and_ring_version_3() {
     let moved = std::thread::scope(|scope| {
         let traffic = scope.spawn(|| hosts.iperf("-R -P 4"));
         for turn in 0..40 {
-            let place = if turn % 3 == 0 { "main".into() } else { format!("worker {}", turn % 3 - 1) };
+            let place =
+                if turn % 3 == 0 { "main".into() } else { format!("worker {}", turn % 3 - 1) };
             rig.script(&format!("set interface rx-placement host-vb queue {} {place}", turn % 2));
             let mode = ["polling", "interrupt", "adaptive"][turn % 3];
             rig.script(&format!("set interface rx-mode host-va {mode}"));
@@ -158,18 +175,25 @@ fn the_processor_cuts_and_completes_what_the_kernel_shall_not() {
     let Some(hosts) = hosts(1500) else { return };
     let rig = wired(
         &hosts,
-        &CREATE.replace("name vb", "name vb cksum-gso-disable").replace(" hw-addr 02:00:00:00:00:0b", ""),
+        &CREATE
+            .replace("name vb", "name vb cksum-gso-disable")
+            .replace(" hw-addr 02:00:00:00:00:0b", ""),
         1,
     );
     let cut = hosts.iperf("");
     let longest = hosts
         .b
         .command("cat")
-        .args(["/sys/class/net/eth0/statistics/rx_bytes", "/sys/class/net/eth0/statistics/rx_packets"])
+        .args([
+            "/sys/class/net/eth0/statistics/rx_bytes",
+            "/sys/class/net/eth0/statistics/rx_packets",
+        ])
         .ok();
     let numbers: Vec<u64> = longest.lines().map(|n| n.parse().expect("a number")).collect();
     assert!(numbers[0] / numbers[1] <= 1514, "segments: {numbers:?}");
-    rig.script("set host-interface l4-cksum-offload vb on\nset host-interface qdisc-bypass host-vb enable");
+    rig.script(
+        "set host-interface l4-cksum-offload vb on\nset host-interface qdisc-bypass host-vb enable",
+    );
     let passed = hosts.iperf("-u -b 100M -l 1400");
     eprintln!("TCP cut into segments here {cut}; UDP past the queueing discipline {passed}");
     rig.script("set host-interface l4-cksum-offload vb off\nset host-interface qdisc-bypass host-vb disable");
@@ -206,7 +230,9 @@ fn links_are_followed() {
 
     rig.script("set interface state host-va down");
     rig.control(|_| ());
-    assert!(!hosts.a.command("ping").args("-n -c 2 -i 0.01 -W 1 10.7.0.2".split(' ')).run().success());
+    assert!(
+        !hosts.a.command("ping").args("-n -c 2 -i 0.01 -W 1 10.7.0.2".split(' ')).run().success()
+    );
     rig.script("set interface state host-va up");
     hosts.ping("-c 2 -i 0.01");
 
@@ -261,7 +287,9 @@ fn interfaces_are_taken_over_and_mistakes_are_told() {
         hosts.ping("-c 2 -i 0.01");
         assert_eq!(interface(&rig, "host-va").mac, own, "an address is kept");
     }
-    rig.script("set interface mac address host-va 02:00:00:00:00:0a\nset interface promiscuous on host-va");
+    rig.script(
+        "set interface mac address host-va 02:00:00:00:00:0a\nset interface promiscuous on host-va",
+    );
     hosts.ping("-c 2 -i 0.01");
     rig.finish();
 }
@@ -280,7 +308,8 @@ fn what_a_small_packet_takes() {
     let namespace = Namespace::open(hosts.a.name().expect("it has one")).expect("opened");
     let mut sender = namespace.run(|| HostInterface::open(&Config::new("eth0"))).expect("opened");
     // A local experimental EtherType (IEEE 802): nobody answers.
-    let frame = [&hosts.b.mac("eth0").octets()[..], &[2, 0, 0, 0, 0, 1, 0x88, 0xb5], &[0; 46]].concat();
+    let frame =
+        [&hosts.b.mac("eth0").octets()[..], &[2, 0, 0, 0, 0, 1, 0x88, 0xb5], &[0; 46]].concat();
     let before = hosts.b.counter("eth0", "rx_packets");
     let start = std::time::Instant::now();
     for _ in 0..FRAMES / 256 {

@@ -24,7 +24,10 @@ pub struct Pair {
 #[track_caller]
 pub fn namespace() -> Option<Namespace> {
     let namespace = testkit::or_skip("make a network namespace", Namespace::create())?;
-    sh(&namespace, "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1");
+    sh(
+        &namespace,
+        "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1",
+    );
     Some(namespace)
 }
 
@@ -122,7 +125,9 @@ pub fn frame(len: usize, flow: u16) -> Vec<u8> {
     let mut frame = vec![0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 0x08, 0x00];
     let ip_len = (len - 14).min(65_535) as u16;
     let [hi, lo] = ip_len.to_be_bytes();
-    frame.extend_from_slice(&[0x45, 0, hi, lo, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 1, 0, 1, 10, 2, 0, 1]);
+    frame.extend_from_slice(&[
+        0x45, 0, hi, lo, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 1, 0, 1, 10, 2, 0, 1,
+    ]);
     let checksum = checksum(&frame[14..34]);
     frame[24..26].copy_from_slice(&checksum.to_be_bytes());
     frame.extend_from_slice(&flow.to_be_bytes());
@@ -137,6 +142,7 @@ pub fn frame(len: usize, flow: u16) -> Vec<u8> {
 }
 
 fn checksum(bytes: &[u8]) -> u16 {
-    let sum: u32 = bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let sum: u32 =
+        bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     !((sum & 0xffff) + (sum >> 16)) as u16
 }

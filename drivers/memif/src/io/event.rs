@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Event descriptors by which one end wakes the other (eventfd(2)).
 //!
-//! Both processes share the open file, so a peer may make it blocking again: it is read by calls that don't wait whatever its flags
-//! are. A write waits only if the peer, besides, sets the counter to its maximum.
+//! Both processes share the open file, so a peer may make it blocking again: it is read by calls
+//! that don't wait whatever its flags are. A write waits only if the peer, besides, sets the
+//! counter to its maximum.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -38,7 +39,10 @@ impl Event {
     pub fn open(fd: OwnedFd) -> io::Result<Self> {
         let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()))?;
         if link.as_os_str() != "anon_inode:[eventfd]" {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the descriptor of a ring is no eventfd"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the descriptor of a ring is no eventfd",
+            ));
         }
         ioctl_fionbio(&fd, true)?;
         Ok(Self { fd, count: AtomicU64::new(0) })
@@ -56,7 +60,12 @@ impl Event {
     #[inline]
     pub fn clear(&self) -> bool {
         let mut count = [0; 8];
-        match preadv2(&self.fd, &mut [IoSliceMut::new(&mut count)], NO_OFFSET, ReadWriteFlags::NOWAIT) {
+        match preadv2(
+            &self.fd,
+            &mut [IoSliceMut::new(&mut count)],
+            NO_OFFSET,
+            ReadWriteFlags::NOWAIT,
+        ) {
             Ok(_) => {
                 self.count.fetch_add(1, Ordering::Relaxed);
                 true

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The memory that a client makes: one region with all rings to the server, those from the server, and the buffers of each ring in the
-//! same order.
+//! The memory that a client makes: one region with all rings to the server, those from the server,
+//! and the buffers of each ring in the same order.
 
 use super::Ring;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rings and packet memory that two processes share: knows nothing of the graph or of the control protocol.
+//! Rings and packet memory that two processes share: knows nothing of the graph or of the control
+//! protocol.
 
 mod event;
 mod layout;

@@ -9,7 +9,8 @@
 //! | 64 | tail, 2 bytes | server |
 //! | 128 | descriptors of 16 bytes | both |
 //!
-//! A descriptor: flags (2 bytes), region (2), length (4), offset (4), metadata (4). All in the byte order of the host.
+//! A descriptor: flags (2 bytes), region (2), length (4), offset (4), metadata (4). All in the byte
+//! order of the host.
 
 use super::Region;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ pub const COOKIE: u32 = 0x3E3_1F20;
 pub const HEADER: usize = 128;
 /// Bytes of a descriptor.
 pub const DESC: usize = 16;
-/// The largest ring has two to this power descriptors: with more, a full ring couldn't be told from an empty one.
+/// The largest ring has two to this power descriptors: with more, a full ring couldn't be told from
+/// an empty one.
 pub const MAX_LOG2: u8 = 15;
 /// Flag of a ring: its receiver wants no event.
 pub const NO_INTERRUPT: u16 = 1;

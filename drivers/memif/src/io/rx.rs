@@ -7,8 +7,9 @@ use buffer::MAX_PACKET;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// Descriptors of a packet at most, so many as the longest packet takes in buffers of 64 bytes. It bounds the work for a chain whose end
-/// isn't there yet, which is read again whenever it has grown.
+/// Descriptors of a packet at most, so many as the longest packet takes in buffers of 64 bytes. It
+/// bounds the work for a chain whose end isn't there yet, which is read again whenever it has
+/// grown.
 const LONGEST: u16 = 1024;
 
 /// A piece of a packet that lies inside of its region.
@@ -101,7 +102,12 @@ impl RxRing {
     #[inline(always)]
     fn offer(&mut self, index: u16) {
         if let Some(own) = &self.own {
-            let desc = Desc { flags: 0, region: 0, len: own.size, offset: own.offset(self.ring.slot(index)) };
+            let desc = Desc {
+                flags: 0,
+                region: 0,
+                len: own.size,
+                offset: own.offset(self.ring.slot(index)),
+            };
             self.ring.set_desc(index, desc);
         }
     }
@@ -129,8 +135,8 @@ impl RxRing {
         0
     }
 
-    /// Descriptors that wait. Where there are none, the event is cleared, and they are counted again: the peer may have written in
-    /// between.
+    /// Descriptors that wait. Where there are none, the event is cleared, and they are counted
+    /// again: the peer may have written in between.
     #[inline(always)]
     pub fn waiting(&mut self) -> u16 {
         match self.count() {
@@ -191,7 +197,8 @@ impl RxRing {
             return Found::Packet { len, slots };
         }
         if good && open && slots < LONGEST && !(self.used == 0 && waiting == self.ring.size()) {
-            // A sender publishes whole packets. One that doesn't is waited for until the ring is full.
+            // A sender publishes whole packets. One that doesn't is waited for until the ring is
+            // full.
             if self.used == 0 {
                 self.partial = waiting;
             }
@@ -216,7 +223,8 @@ impl RxRing {
                 let now = left.min(part.len());
                 let (first, rest) = part.split_at_mut(now);
                 // It was checked where it was found, and regions don't shrink.
-                let copied = self.regions.get(region).is_some_and(|memory| memory.copy_out(from, first));
+                let copied =
+                    self.regions.get(region).is_some_and(|memory| memory.copy_out(from, first));
                 debug_assert!(copied);
                 (from, left, part) = (from + now, left - now, rest);
             }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Memory that another process writes at any time.
 //!
-//! No Rust reference into it is ever made, except for atomics of two and four bytes: bytes are copied to and from private memory.
-//! Every access is checked against the length of the mapping. The file can't shrink below it: a file without the seal
-//! F_SEAL_SHRINK is refused, because an access behind its end would raise SIGBUS.
+//! No Rust reference into it is ever made, except for atomics of two and four bytes: bytes are
+//! copied to and from private memory. Every access is checked against the length of the mapping.
+//! The file can't shrink below it: a file without the seal F_SEAL_SHRINK is refused, because an
+//! access behind its end would raise SIGBUS.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
+};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// A mapped file of shared memory.
@@ -21,8 +24,8 @@ pub struct Region {
     fd: OwnedFd,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread; all accesses are atomic, or copies by raw pointers of memory that
-// another process may write anyway.
+// SAFETY: the mapping belongs to the process, not to a thread; all accesses are atomic, or copies
+// by raw pointers of memory that another process may write anyway.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -45,10 +48,14 @@ impl Region {
     /// A file that is shorter than `len` or may shrink; what mmap says.
     pub fn open(fd: OwnedFd, len: u64) -> io::Result<Self> {
         let invalid = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text.to_string());
-        // The seal is looked at first: it can't be taken off, so the size that is read after it is a lower bound for good.
-        let seals = fcntl_get_seals(&fd).map_err(|_| invalid("the file of a region isn't a memfd"))?;
+        // The seal is looked at first: it can't be taken off, so the size that is read after it is
+        // a lower bound for good.
+        let seals =
+            fcntl_get_seals(&fd).map_err(|_| invalid("the file of a region isn't a memfd"))?;
         if !seals.contains(SealFlags::SHRINK) {
-            return Err(invalid("the file of a region isn't sealed against shrinking (F_SEAL_SHRINK)"));
+            return Err(invalid(
+                "the file of a region isn't sealed against shrinking (F_SEAL_SHRINK)",
+            ));
         }
         let size = fstat(&fd)?.st_size;
         if len == 0 || u64::try_from(size).unwrap_or(0) < len || len > isize::MAX as u64 / 2 {
@@ -90,8 +97,8 @@ impl Region {
     #[inline(always)]
     fn atomic16(&self, offset: usize) -> Option<&AtomicU16> {
         let at = self.at(offset, 2).filter(|_| offset.is_multiple_of(2))?.cast::<u16>();
-        // SAFETY: inside of the mapping, which lives as long as `self`; aligned, since the mapping begins at a page; this process
-        // accesses it by atomics and raw copies only.
+        // SAFETY: inside of the mapping, which lives as long as `self`; aligned, since the mapping
+        // begins at a page; this process accesses it by atomics and raw copies only.
         Some(unsafe { AtomicU16::from_ptr(at) })
     }
 
@@ -135,8 +142,9 @@ impl Region {
     #[must_use]
     pub fn copy_out(&self, offset: usize, to: &mut [u8]) -> bool {
         let Some(from) = self.at(offset, to.len()) else { return false };
-        // SAFETY: the source is inside of the mapping, the destination is private memory of this process, so they don't overlap. The
-        // peer may write meanwhile: any bytes are valid ones, and they are looked at in the private copy only.
+        // SAFETY: the source is inside of the mapping, the destination is private memory of this
+        // process, so they don't overlap. The peer may write meanwhile: any bytes are valid
+        // ones, and they are looked at in the private copy only.
         unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
         true
     }
@@ -146,8 +154,8 @@ impl Region {
     #[must_use]
     pub fn copy_in(&self, offset: usize, from: &[u8]) -> bool {
         let Some(to) = self.at(offset, from.len()) else { return false };
-        // SAFETY: the destination is inside of the mapping, to which no reference exists but to atomics that are used for a moment; the
-        // source is private memory.
+        // SAFETY: the destination is inside of the mapping, to which no reference exists but to
+        // atomics that are used for a moment; the source is private memory.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
         true
     }
@@ -174,15 +182,25 @@ mod tests {
     fn nothing_outside_is_touched() {
         let region = Region::create(4096).expect("memory");
         assert!(region.copy_in(4090, &[7; 6]) && !region.copy_in(4091, &[7; 6]));
-        assert!(!region.copy_in(usize::MAX, &[1]) && region.copy_in(4096, &[]) && !region.copy_in(4097, &[]));
+        assert!(
+            !region.copy_in(usize::MAX, &[1])
+                && region.copy_in(4096, &[])
+                && !region.copy_in(4097, &[])
+        );
         let mut six = [0; 6];
-        assert!(region.copy_out(4090, &mut six) && six == [7; 6] && !region.copy_out(4091, &mut six));
+        assert!(
+            region.copy_out(4090, &mut six) && six == [7; 6] && !region.copy_out(4091, &mut six)
+        );
         assert_eq!(
             (region.load16(4094, Ordering::Acquire), region.load16(4096, Ordering::Acquire)),
             (Some(0x0707), None)
         );
         assert_eq!(
-            (region.load16(1, Ordering::Acquire), region.load32(4094), region.load32(usize::MAX - 3)),
+            (
+                region.load16(1, Ordering::Acquire),
+                region.load32(4094),
+                region.load32(usize::MAX - 3)
+            ),
             (None, None, None)
         );
         region.store16(4096, 1, Ordering::Release);
@@ -194,7 +212,8 @@ mod tests {
     fn files_that_may_shrink_are_refused() {
         let error = |fd: OwnedFd, len| Region::open(fd, len).err().map(|e| e.to_string());
         let memfd = || {
-            let fd = memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).expect("a memfd");
+            let fd = memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
+                .expect("a memfd");
             ftruncate(&fd, 8192).expect("grows");
             fd
         };

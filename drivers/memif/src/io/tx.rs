@@ -70,8 +70,9 @@ impl TxRing {
         fits.then_some(Piece { region, offset, room, len: 0 })
     }
 
-    /// Sends frames, each in pieces. `lost` gets the number of each frame, in their order, that wasn't sent. All are published by one
-    /// store at the end, and the peer gets at most one event.
+    /// Sends frames, each in pieces. `lost` gets the number of each frame, in their order, that
+    /// wasn't sent. All are published by one store at the end, and the peer gets at most one
+    /// event.
     #[inline(always)]
     pub fn send<'d, P: Iterator<Item = &'d [u8]>>(
         &mut self,
@@ -96,15 +97,16 @@ impl TxRing {
             Role::Client => self.ring.set_head(self.next),
             Role::Server => self.ring.set_tail(self.next),
         }
-        // The receiver writes its flag, then looks at the index; here it is the other way round. So one of both sees the other's.
+        // The receiver writes its flag, then looks at the index; here it is the other way round. So
+        // one of both sees the other's.
         fence(Ordering::SeqCst);
         if self.ring.flags() & NO_INTERRUPT == 0 {
             self.event.raise();
         }
     }
 
-    /// Copies a frame behind those that were put before. Descriptors are written once all of it has found room, so that a frame
-    /// without room changes nothing.
+    /// Copies a frame behind those that were put before. Descriptors are written once all of it has
+    /// found room, so that a frame without room changes nothing.
     #[inline(always)]
     fn put<'d>(
         &mut self,
@@ -119,14 +121,16 @@ impl TxRing {
                 if full {
                     let used = self.pieces.len();
                     if used >= usize::from(*room) {
-                        // The peer's index may have moved meanwhile; frames that aren't published yet lie in between.
+                        // The peer's index may have moved meanwhile; frames that aren't published
+                        // yet lie in between.
                         *room = self.room();
                         if used >= usize::from(*room) {
                             let empty = self.next == first && *room == self.ring.size();
                             return Err(if empty { Loss::TooLong } else { Loss::Full });
                         }
                     }
-                    let piece = self.buffer(self.next.wrapping_add(used as u16)).ok_or(Loss::Refused)?;
+                    let piece =
+                        self.buffer(self.next.wrapping_add(used as u16)).ok_or(Loss::Refused)?;
                     self.pieces.push(piece);
                 }
                 let Some(piece) = self.pieces.last_mut() else { return Err(Loss::Refused) };
@@ -147,7 +151,8 @@ impl TxRing {
         for (n, piece) in self.pieces.iter().enumerate() {
             let Piece { region, offset, len, .. } = *piece;
             let flags = if n + 1 < count { NEXT } else { 0 };
-            self.ring.set_desc(self.next.wrapping_add(n as u16), Desc { flags, region, len, offset });
+            self.ring
+                .set_desc(self.next.wrapping_add(n as u16), Desc { flags, region, len, offset });
         }
         self.next = self.next.wrapping_add(count as u16);
         *room -= count as u16;

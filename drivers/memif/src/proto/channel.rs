@@ -60,11 +60,16 @@ impl Channel {
     pub fn receive(&self) -> Received {
         // A byte more shows a message that is too long.
         let mut bytes = [0; LEN + 1];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2), ScmCredentials(1))];
+        let mut space =
+            [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2), ScmCredentials(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let got = loop {
-            match recvmsg(&self.0, &mut [IoSliceMut::new(&mut bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)
-            {
+            match recvmsg(
+                &self.0,
+                &mut [IoSliceMut::new(&mut bytes)],
+                &mut control,
+                RecvFlags::CMSG_CLOEXEC,
+            ) {
                 Ok(got) => break got,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Received::Nothing,

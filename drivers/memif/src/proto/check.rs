@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Properties of the reader of messages and of both handshakes for any input, for the fuzzer and its tests.
+//! Properties of the reader of messages and of both handshakes for any input, for the fuzzer and
+//! its tests.
 
 use super::message::LEN;
 use super::{Answer, Client, Message, SECRET, Server, Step, Wanted};
@@ -16,26 +17,33 @@ pub fn check_messages(bytes: &[u8]) {
     for chunk in bytes.as_chunks::<LEN>().0 {
         let Some(message) = Message::parse(chunk) else { continue };
         let again = Message::parse(&message.encode());
-        assert!(
-            again.is_some_and(|again| std::mem::discriminant(&again) == std::mem::discriminant(&message))
-        );
-        if let Message::Connect(name) | Message::Connected(name) | Message::Disconnect { text: name, .. } =
-            &message
+        assert!(again.is_some_and(
+            |again| std::mem::discriminant(&again) == std::mem::discriminant(&message)
+        ));
+        if let Message::Connect(name)
+        | Message::Connected(name)
+        | Message::Disconnect { text: name, .. } = &message
         {
             assert!(!name.0.chars().any(char::is_control), "{name:?}");
         }
         // One that was refused is closed.
-        server = server.take().and_then(|mut server| match server.step(message.clone(), None, |_| Ok(())) {
-            Ok(Answer::Connected(link)) => {
-                assert!(link.regions.is_empty() && link.s2m.is_empty(), "memory without a descriptor");
-                None
+        server = server.take().and_then(|mut server| {
+            match server.step(message.clone(), None, |_| Ok(())) {
+                Ok(Answer::Connected(link)) => {
+                    assert!(
+                        link.regions.is_empty() && link.s2m.is_empty(),
+                        "memory without a descriptor"
+                    );
+                    None
+                }
+                Ok(Answer::Ack) => Some(server),
+                Err(_) => None,
             }
-            Ok(Answer::Ack) => Some(server),
-            Err(_) => None,
         });
         client = client.take().and_then(|mut client| match client.step(message) {
             Ok(Step::Send(message, fd)) => {
-                let carries = matches!(message, Message::AddRegion { .. } | Message::AddRing { .. });
+                let carries =
+                    matches!(message, Message::AddRegion { .. } | Message::AddRing { .. });
                 assert_eq!(fd.is_some(), carries);
                 Some(client)
             }

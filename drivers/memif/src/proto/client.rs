@@ -76,14 +76,18 @@ impl Client {
     }
 
     fn send(&mut self) -> Result<Step<'_>, End> {
-        let (message, with) = self.queue.pop_front().ok_or_else(|| End::refuse("unexpected message"))?;
+        let (message, with) =
+            self.queue.pop_front().ok_or_else(|| End::refuse("unexpected message"))?;
         let link = self.link.as_ref();
         let fd = match with {
             With::Nothing => None,
             With::Region => link.and_then(|link| link.regions.first()).map(|region| region.as_fd()),
             With::Event(event) => {
                 let rings = link.into_iter().flat_map(|link| link.s2m.iter().chain(&link.m2s));
-                rings.map(|info| &info.event).find(|e| Arc::ptr_eq(e, &event)).map(|event| event.as_fd())
+                rings
+                    .map(|info| &info.event)
+                    .find(|e| Arc::ptr_eq(e, &event))
+                    .map(|event| event.as_fd())
             }
         };
         Ok(Step::Send(message, fd))
@@ -92,7 +96,10 @@ impl Client {
     /// Makes the memory that fits both ends, and the messages that describe it.
     fn prepare(&mut self, hello: &Hello) -> Result<(), End> {
         if !(hello.min_version..=hello.max_version).contains(&VERSION) {
-            let text = format!("the server speaks {:#06x} to {:#06x}", hello.min_version, hello.max_version);
+            let text = format!(
+                "the server speaks {:#06x} to {:#06x}",
+                hello.min_version, hello.max_version
+            );
             return Err(End::Silent(text));
         }
         self.peer.clone_from(&hello.name.0);
@@ -104,7 +111,8 @@ impl Client {
             ..asked
         };
         let failed = |error: std::io::Error| End::Silent(format!("shared memory: {error}"));
-        let len = layout.len().ok_or_else(|| End::Silent("rings and buffers exceed 4 GiB".into()))?;
+        let len =
+            layout.len().ok_or_else(|| End::Silent("rings and buffers exceed 4 GiB".into()))?;
         let memory = Arc::new(Region::create(len).map_err(failed)?);
         let mut rings = Vec::new();
         for number in 0..layout.s2m + layout.m2s {
@@ -113,7 +121,13 @@ impl Client {
             let ring = ring.ok_or_else(|| End::Silent("a ring doesn't fit".into()))?;
             ring.init();
             let event = Arc::new(Event::new().map_err(failed)?);
-            rings.push(RingInfo { ring, region: 0, offset, event, own: Some(layout.buffers(number)) });
+            rings.push(RingInfo {
+                ring,
+                region: 0,
+                offset,
+                event,
+                own: Some(layout.buffers(number)),
+            });
         }
         let m2s = rings.split_off(layout.s2m.into());
         let Wanted { id, mode, secret, .. } = self.wanted;
@@ -127,7 +141,8 @@ impl Client {
                 self.queue.push_back((message, With::Event(event.clone())));
             }
         }
-        self.queue.push_back((Message::Connect(self.wanted.interface.as_str().into()), With::Nothing));
+        self.queue
+            .push_back((Message::Connect(self.wanted.interface.as_str().into()), With::Nothing));
         let regions = vec![memory].into();
         self.link = Some(Link { regions, s2m: rings, m2s, peer_interface: String::new() });
         Ok(())

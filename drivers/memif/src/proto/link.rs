@@ -41,13 +41,20 @@ impl Link {
         TxRing::new(info.ring.clone(), self.regions.clone(), info.own, info.event.clone())
     }
 
-    /// The server's rings: those that it receives by, and those that it sends by. To be called once for a connection.
+    /// The server's rings: those that it receives by, and those that it sends by. To be called once
+    /// for a connection.
     pub fn server_rings(&self) -> (Vec<RxRing>, Vec<TxRing>) {
-        (self.s2m.iter().map(|i| self.rx(i)).collect(), self.m2s.iter().map(|i| self.tx(i)).collect())
+        (
+            self.s2m.iter().map(|i| self.rx(i)).collect(),
+            self.m2s.iter().map(|i| self.tx(i)).collect(),
+        )
     }
 
     /// The client's. It has to be called before the server looks at the rings.
     pub fn client_rings(&self) -> (Vec<RxRing>, Vec<TxRing>) {
-        (self.m2s.iter().map(|i| self.rx(i)).collect(), self.s2m.iter().map(|i| self.tx(i)).collect())
+        (
+            self.m2s.iter().map(|i| self.rx(i)).collect(),
+            self.s2m.iter().map(|i| self.tx(i)).collect(),
+        )
     }
 }

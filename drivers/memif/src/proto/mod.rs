@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The control protocol, version 2.0: messages of 128 bytes over a local socket that preserves their boundaries.
+//! The control protocol, version 2.0: messages of 128 bytes over a local socket that preserves
+//! their boundaries.
 
 mod channel;
 mod check;

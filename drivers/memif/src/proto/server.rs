@@ -6,8 +6,8 @@ use crate::io::{Event, Region, Ring};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Bytes of all regions of a connection at most, as many as one of our clients can have: a page of a peer's file that is read first by this
-/// process is charged to this process.
+/// Bytes of all regions of a connection at most, as many as one of our clients can have: a page of
+/// a peer's file that is read first by this process is charged to this process.
 const MAX_MEMORY: u64 = 4 << 30;
 
 /// The answer to a message.
@@ -87,8 +87,10 @@ impl Server {
             return Err(End::refuse("private headers of descriptors aren't supported"));
         }
         let fd = fd.ok_or_else(|| End::refuse("missing interrupt fd"))?;
-        let memory =
-            self.regions.get(usize::from(region)).ok_or_else(|| End::refuse("invalid region of ring"))?;
+        let memory = self
+            .regions
+            .get(usize::from(region))
+            .ok_or_else(|| End::refuse("invalid region of ring"))?;
         let ring = Ring::new(memory.clone(), offset, log2)
             .ok_or_else(|| End::refuse("ring outside of its region"))?;
         let event = Arc::new(Event::open(fd).map_err(|error| End::Refuse(error.to_string()))?);

@@ -59,8 +59,8 @@ fn return_values_are_vpps() {
     };
     let (master, slave) = (MemifRole::Master, MemifRole::Slave);
     let one = create(&mut client, like(slave, 1, 0)).expect("made");
-    let two =
-        create(&mut client, MemifCreateV2 { secret: "abc".into(), ..like(master, 2, 5) }).expect("made");
+    let two = create(&mut client, MemifCreateV2 { secret: "abc".into(), ..like(master, 2, 5) })
+        .expect("made");
     for (request, retval) in [
         (like(slave, 77, 0), -73),
         (MemifCreateV2 { ring_size: 1000, ..like(slave, 1, 1) }, -73),
@@ -76,16 +76,27 @@ fn return_values_are_vpps() {
     // Another process listens there, or a folder is missing.
     let taken = dir.address("taken").listen().expect("listens");
     for (id, name) in [(7, dir.path("taken")), (8, dir.path("none/s"))] {
-        let add = MemifSocketFilenameAddDelV2 { is_add: true, socket_id: id, socket_filename: name };
+        let add =
+            MemifSocketFilenameAddDelV2 { is_add: true, socket_id: id, socket_filename: name };
         assert_eq!(client.call(add).map(|r| r.socket_id), Ok(id));
         assert_eq!(create(&mut client, like(master, id, 0)).err(), Some(-14));
-        let delete =
-            MemifSocketFilenameAddDelV2 { is_add: false, socket_id: id, socket_filename: String::new() };
-        assert_eq!(client.call(delete).map(|r| r.socket_id), Ok(id), "a failed create leaves nothing");
+        let delete = MemifSocketFilenameAddDelV2 {
+            is_add: false,
+            socket_id: id,
+            socket_filename: String::new(),
+        };
+        assert_eq!(
+            client.call(delete).map(|r| r.socket_id),
+            Ok(id),
+            "a failed create leaves nothing"
+        );
     }
     drop(taken);
-    let add =
-        MemifSocketFilenameAddDelV2 { is_add: true, socket_id: u32::MAX, socket_filename: "new".into() };
+    let add = MemifSocketFilenameAddDelV2 {
+        is_add: true,
+        socket_id: u32::MAX,
+        socket_filename: "new".into(),
+    };
     assert_eq!(client.call(add).map(|r| r.socket_id), Ok(3), "the first that is free");
 
     let sockets: Vec<_> = client.dump(MemifSocketFilenameDump {});
@@ -97,13 +108,18 @@ fn return_values_are_vpps() {
         [(0, full("memif.sock")), (1, full("sub/s")), (2, dir.path("two")), (3, full("new"))]
     );
     let all = client.dump(MemifDump {});
-    let told: Vec<_> =
-        all.iter().map(|d| (d.if_name.as_str(), d.role, d.zero_copy, d.ring_size, d.buffer_size)).collect();
+    let told: Vec<_> = all
+        .iter()
+        .map(|d| (d.if_name.as_str(), d.role, d.zero_copy, d.ring_size, d.buffer_size))
+        .collect();
     assert_eq!(told, [("memif1/0", slave, false, 1, 0), ("memif2/5", master, false, 1, 0)]);
     assert_eq!((all[0].hw_addr.0[0], all[0].hw_addr.0[1]), (0x02, 0xfe));
 
-    let delete =
-        |socket_id| MemifSocketFilenameAddDel { is_add: false, socket_id, socket_filename: "".into() };
+    let delete = |socket_id| MemifSocketFilenameAddDel {
+        is_add: false,
+        socket_id,
+        socket_filename: "".into(),
+    };
     assert_eq!(client.call(delete(1)), Err(-74), "an interface uses it");
     for other in [0, 77] {
         assert_eq!(client.call(MemifDelete { sw_if_index: InterfaceIndex(other) }), Err(-2));

@@ -11,7 +11,13 @@ use std::sync::Arc;
 const LEN: u64 = 8192;
 
 fn init() -> Message {
-    Message::Init(Init { version: VERSION, id: 1, mode: 0, secret: [0; SECRET], name: "test".into() })
+    Message::Init(Init {
+        version: VERSION,
+        id: 1,
+        mode: 0,
+        secret: [0; SECRET],
+        name: "test".into(),
+    })
 }
 
 fn memory() -> OwnedFd {
@@ -61,7 +67,8 @@ struct Fields {
 #[test]
 fn each_wrong_field_is_refused_by_name() {
     let start = || vec![(init(), None)];
-    let with = |more: Vec<(Message, Option<OwnedFd>)>| start().into_iter().chain(more).collect::<Vec<_>>();
+    let with =
+        |more: Vec<(Message, Option<OwnedFd>)>| start().into_iter().chain(more).collect::<Vec<_>>();
     let region = |index, size| Message::AddRegion { index, size };
     let good = || (region(0, LEN), Some(memory()));
     // Messages out of their order.
@@ -79,7 +86,8 @@ fn each_wrong_field_is_refused_by_name() {
     refused(with(vec![(region(0, 0), Some(memory()))]), "longer than its file");
     refused(with(vec![(region(0, u64::MAX), Some(memory()))]), "4 GiB");
     refused(with(vec![(region(0, LEN), Some(event()))]), "memfd");
-    let shrinks = memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).expect("a memfd");
+    let shrinks =
+        memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).expect("a memfd");
     ftruncate(&shrinks, LEN).expect("grows");
     refused(with(vec![(region(0, LEN), Some(shrinks))]), "F_SEAL_SHRINK");
     // Rings.
@@ -102,7 +110,10 @@ fn each_wrong_field_is_refused_by_name() {
     refused(with(vec![good(), (ring(), Some(memory()))]), "no eventfd");
     refused(with(vec![good(), (ring(), Some(event())), (ring(), Some(event()))]), "ring index");
     // Nobody has written a cookie there.
-    refused(with(vec![good(), (ring(), Some(event())), (Message::Connect("x".into()), None)]), "cookie");
+    refused(
+        with(vec![good(), (ring(), Some(event())), (Message::Connect("x".into()), None)]),
+        "cookie",
+    );
 }
 
 #[test]
@@ -121,8 +132,11 @@ fn a_complete_handshake_takes_no_further_message() {
     let region = Region::create(LEN as usize).expect("memory");
     let fd = region.as_fd().try_clone_to_owned().expect("a copy");
     Ring::new(Arc::new(region), 0, 4).expect("it fits").init();
-    let messages =
-        [(init(), None), (Message::AddRegion { index: 0, size: LEN }, Some(fd)), (ring(), Some(event()))];
+    let messages = [
+        (init(), None),
+        (Message::AddRegion { index: 0, size: LEN }, Some(fd)),
+        (ring(), Some(event())),
+    ];
     for (message, fd) in messages {
         assert!(matches!(server.step(message, fd, |_| Ok(())), Ok(Answer::Ack)));
     }

@@ -36,7 +36,9 @@ fn server() -> (TxRing, RxRing, Ring, Buffers) {
 
 fn send(tx: &mut TxRing, frames: &[Vec<u8>]) -> Vec<Loss> {
     let mut lost = Vec::new();
-    tx.send(frames.iter().map(|f| (Offload::NONE, [&f[..]].into_iter())), |_, loss| lost.push(loss));
+    tx.send(frames.iter().map(|f| (Offload::NONE, [&f[..]].into_iter())), |_, loss| {
+        lost.push(loss)
+    });
     lost
 }
 
@@ -86,7 +88,8 @@ fn the_rest_of_a_broken_chain_that_comes_later_is_no_packet() {
     assert_eq!(take(&mut rx), [[0; 64]]);
 }
 
-/// A chain is read from its first descriptor whenever it has grown, so it may not be as long as a large ring.
+/// A chain is read from its first descriptor whenever it has grown, so it may not be as long as a
+/// large ring.
 #[test]
 fn a_chain_that_is_too_long_is_dropped_before_its_end() {
     let layout = Layout { s2m: 1, m2s: 0, log2: 12, buffer: 64 };
@@ -138,7 +141,11 @@ fn impossible_indices_are_counted_once_and_move_nothing() {
     assert_eq!((rx.take_bad(), ring.tail()), (1, 0));
     ring.set_head(0);
     ring.set_tail(1);
-    assert_eq!(send(&mut tx, &[frame(1, 60)]), [Loss::Full], "the server can't be in front of the client");
+    assert_eq!(
+        send(&mut tx, &[frame(1, 60)]),
+        [Loss::Full],
+        "the server can't be in front of the client"
+    );
 }
 
 #[test]
@@ -202,12 +209,21 @@ fn anything_in_shared_memory_is_survived() {
                     let desc = Desc {
                         flags: rng.below(4) as u16,
                         region: if rng.below(20) == 0 { rng.next() as u16 } else { 0 },
-                        len: if rng.below(10) == 0 { rng.next() as u32 } else { rng.below(400) as u32 },
-                        offset: if rng.below(10) == 0 { rng.next() as u32 } else { rng.below(len) as u32 },
+                        len: if rng.below(10) == 0 {
+                            rng.next() as u32
+                        } else {
+                            rng.below(400) as u32
+                        },
+                        offset: if rng.below(10) == 0 {
+                            rng.next() as u32
+                        } else {
+                            rng.below(len) as u32
+                        },
                     };
                     ring.set_desc(rng.next() as u16, desc);
                 }
-                // A peer that isn't confused knows the index up to which the other end has consumed.
+                // A peer that isn't confused knows the index up to which the other end has
+                // consumed.
                 let index = if rng.below(40) == 0 {
                     rng.next() as u16
                 } else {

@@ -49,7 +49,8 @@ fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until the wire from one peer to the other carries frames: threads learn of it in their next turn.
+/// Waits until the wire from one peer to the other carries frames: threads learn of it in their
+/// next turn.
 fn warm(from: &mut Peer, to: &mut Peer) {
     until("the wire carries frames", || {
         assert_eq!(from.send(0, &[frame(0, 60)]), []);
@@ -67,8 +68,11 @@ fn cross(rig: &Rig, a: &mut Peer, b: &mut Peer) {
         for back in [false, true] {
             let (from, to) = if back { (&mut *b, &mut *a) } else { (&mut *a, &mut *b) };
             for ring in 0..from.tx.len() {
-                let sent: Vec<_> =
-                    lengths.iter().enumerate().map(|(n, len)| frame(round * 100 + n, *len)).collect();
+                let sent: Vec<_> = lengths
+                    .iter()
+                    .enumerate()
+                    .map(|(n, len)| frame(round * 100 + n, *len))
+                    .collect();
                 assert_eq!(from.send(ring, &sent), []);
                 assert_eq!(to.receive(sent.len()), sent, "{:?}", rig.drops());
             }
@@ -93,7 +97,8 @@ fn frames_pass_in_each_role_and_mode() {
         let listener = dir.address("client").listen().expect("listens");
         rig.script("set interface state memif2/8 up");
         let mut b = Peer::server(&listener);
-        let mut a = Peer::client(&dir.address("server"), wanted(7, layout(2, 6))).expect("connected");
+        let mut a =
+            Peer::client(&dir.address("server"), wanted(7, layout(2, 6))).expect("connected");
         until("both links", || is_up(&rig, "memif1/7") && is_up(&rig, "memif2/8"));
         assert_eq!((b.rx.len(), b.tx.len()), (2, 3));
         rig.wire("memif1/7", "memif2/8");
@@ -122,7 +127,8 @@ fn frames_pass_in_each_role_and_mode() {
         until("the links are down", || !is_up(&rig, "memif1/7") && !is_up(&rig, "memif2/8"));
         // Another peer takes the place of the first, with other numbers of rings.
         let mut b = Peer::server(&listener);
-        let mut a = Peer::client(&dir.address("server"), wanted(7, layout(3, 8))).expect("connected");
+        let mut a =
+            Peer::client(&dir.address("server"), wanted(7, layout(3, 8))).expect("connected");
         until("both links", || is_up(&rig, "memif1/7") && is_up(&rig, "memif2/8"));
         cross(&rig, &mut a, &mut b);
         rig.script("delete interface memif memif1/7");
@@ -153,7 +159,9 @@ fn a_burst_of_long_frames_into_a_small_ring_loses_whole_frames_only() {
     let sent: Vec<_> = (0..128).map(|n| frame(n, 9000)).collect();
     assert_eq!(a.send(0, &sent), []);
     until("all were taken", || a.link.s2m[0].ring.head() == a.link.s2m[0].ring.tail());
-    let lost = || rig.drops().iter().find(|(_, reason, _)| *reason == "queue_full").map_or(0, |(_, _, n)| *n);
+    let lost = || {
+        rig.drops().iter().find(|(_, reason, _)| *reason == "queue_full").map_or(0, |(_, _, n)| *n)
+    };
     until("some were lost", || lost() > 0);
     let mut came = Vec::new();
     until("the rest came", || {
@@ -161,7 +169,10 @@ fn a_burst_of_long_frames_into_a_small_ring_loses_whole_frames_only() {
         came.len() as u64 + lost() == 128
     });
     let mut left = sent.iter();
-    assert!(came.iter().all(|frame| left.any(|sent| sent == frame)), "broken, twice or out of order");
+    assert!(
+        came.iter().all(|frame| left.any(|sent| sent == frame)),
+        "broken, twice or out of order"
+    );
     assert_eq!(a.send(0, &[frame(1, 65_000 + 14)]), []);
     assert_eq!(b.receive(1), [frame(1, 65_000 + 14)]);
     assert_eq!(a.send(0, &[frame(1, 2048 * 1024 + 1)]), [(0, Loss::TooLong)]);
@@ -190,8 +201,14 @@ fn a_server_refuses_by_name() {
     assert_eq!(reason(like(3)), "unmatched interface id");
     assert_eq!(reason(crate::proto::Wanted { mode: 1, ..like(1) }), "mode mismatch");
     assert_eq!(reason(like(2)), "secret required");
-    assert_eq!(reason(crate::proto::Wanted { secret: secret("sesam"), ..like(2) }), "incorrect secret");
-    assert_eq!(reason(crate::proto::Wanted { secret: secret("sesame!"), ..like(2) }), "incorrect secret");
+    assert_eq!(
+        reason(crate::proto::Wanted { secret: secret("sesam"), ..like(2) }),
+        "incorrect secret"
+    );
+    assert_eq!(
+        reason(crate::proto::Wanted { secret: secret("sesame!"), ..like(2) }),
+        "incorrect secret"
+    );
     let two = Peer::client(&address, crate::proto::Wanted { secret: secret("sesame"), ..like(2) });
     let one = Peer::client(&address, crate::proto::Wanted { secret: secret("any"), ..like(1) });
     assert!(one.is_ok() && two.is_ok(), "a server without a secret takes any");
@@ -231,8 +248,16 @@ fn a_hostile_peer_costs_packets_but_no_buffers() {
                 let desc = Desc {
                     flags: rng.below(3) as u16,
                     region: u16::from(rng.below(30) == 0),
-                    len: if rng.below(20) == 0 { rng.next() as u32 } else { rng.below(3000) as u32 },
-                    offset: if rng.below(20) == 0 { rng.next() as u32 } else { rng.below(len) as u32 },
+                    len: if rng.below(20) == 0 {
+                        rng.next() as u32
+                    } else {
+                        rng.below(3000) as u32
+                    },
+                    offset: if rng.below(20) == 0 {
+                        rng.next() as u32
+                    } else {
+                        rng.below(len) as u32
+                    },
                 };
                 info.ring.set_desc(rng.next() as u16, desc);
             }
@@ -250,8 +275,9 @@ fn a_hostile_peer_costs_packets_but_no_buffers() {
     warm(&mut good, &mut other);
     warm(&mut other, &mut good);
     cross(&rig, &mut good, &mut other);
-    let is_counted =
-        || rig.drops().iter().any(|(node, reason, _)| node == "memif-input" && *reason == "bad_desc");
+    let is_counted = || {
+        rig.drops().iter().any(|(node, reason, _)| node == "memif-input" && *reason == "bad_desc")
+    };
     until("bad descriptors are counted", is_counted);
     drop((bad, good, other));
     rig.finish();

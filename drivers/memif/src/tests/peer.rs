@@ -23,7 +23,8 @@ pub struct Dir(PathBuf);
 
 impl Dir {
     pub fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("ferrovia-memif-{name}-{}", std::process::id()));
+        let dir =
+            std::env::temp_dir().join(format!("ferrovia-memif-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a folder");
         Self(dir)
     }
@@ -187,7 +188,8 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Returns true if everything that was sent was taken: a client's full buffers are consumed, a server's are offered again.
+    /// Returns true if everything that was sent was taken: a client's full buffers are consumed, a
+    /// server's are offered again.
     pub fn is_taken(&self) -> bool {
         let between = self.ring.head().wrapping_sub(self.ring.tail());
         between == if self.is_client { 0 } else { self.ring.size() }

@@ -22,7 +22,8 @@ fn interfaces_are_made_and_deleted() {
         client.call(create(n, PgInterfaceFlags::NONE, mode)).map(|r| r.sw_if_index)
     };
     let pg3 = make(&mut client, 3, PgInterfaceMode::Ip4).expect("made");
-    let old = PgCreateInterface { interface_id: InterfaceIndex(0), gso_enabled: false, gso_size: 0 };
+    let old =
+        PgCreateInterface { interface_id: InterfaceIndex(0), gso_enabled: false, gso_size: 0 };
     let pg0 = client.call(old).expect("made").sw_if_index;
     let v2 = |gso_enabled| PgCreateInterfaceV2 {
         interface_id: InterfaceIndex(1),
@@ -53,7 +54,10 @@ fn interfaces_are_made_and_deleted() {
             "gso-enabled gso-size 1400 coalesce-enabled",
         ),
     ] {
-        let new = PgCreateInterfaceV3 { gso_size: 1400, ..create(number, flags, PgInterfaceMode::Ethernet) };
+        let new = PgCreateInterfaceV3 {
+            gso_size: 1400,
+            ..create(number, flags, PgInterfaceMode::Ethernet)
+        };
         let made = client.call(new).expect("made").sw_if_index;
         assert_eq!(generator.offloads(graph::SwIfIndex(made.0)).words(), words);
     }
@@ -62,8 +66,10 @@ fn interfaces_are_made_and_deleted() {
         ..create(8, PgInterfaceFlags::GSO, PgInterfaceMode::Ethernet)
     };
     assert_eq!(client.call(large).err(), Some(-7));
-    let coalesce =
-        |sw_if_index, coalesce_enabled| PgInterfaceEnableDisableCoalesce { sw_if_index, coalesce_enabled };
+    let coalesce = |sw_if_index, coalesce_enabled| PgInterfaceEnableDisableCoalesce {
+        sw_if_index,
+        coalesce_enabled,
+    };
     assert_eq!(client.call(coalesce(pg0, false)), Ok(()));
     assert_eq!(client.call(coalesce(pg0, true)), Ok(()));
     assert!(s.run("show packet-generator interface pg0").contains("coalesce-enabled"));

@@ -27,7 +27,10 @@ fn write_parts(path: &Path, snaplen: u32, frames: &[(&[u8], usize)]) {
 /// Sends the packets of a file from an interface, and gives what its capture wrote.
 fn pass(s: &mut Setup, input: &Path, output: &Path) -> Vec<Vec<u8>> {
     s.run(&format!("packet-generator capture pg0 pcap {}", output.display()));
-    s.run(&format!("packet-generator new name x pcap {} interface pg0 node pg0-output", input.display()));
+    s.run(&format!(
+        "packet-generator new name x pcap {} interface pg0 node pg0-output",
+        input.display()
+    ));
     s.run("packet-generator enable x");
     s.finish();
     s.run("packet-generator capture pg0 disable");
@@ -69,7 +72,8 @@ fn a_file_of_cut_packets_is_sent_as_it_is() {
     write_parts(&path("in.pcap"), 64, &[(&frames[0], 1500), (&frames[1], 36)]);
     assert_eq!(pass(&mut s, &path("in.pcap"), &path("out.pcap")), frames);
     write(&path("long.pcap"), 262_144, &[vec![0; 60], vec![0; buffer::MAX_PACKET + 1]]);
-    let error = s.error(&format!("packet-generator new pcap {} interface pg0", path("long.pcap").display()));
+    let error = s
+        .error(&format!("packet-generator new pcap {} interface pg0", path("long.pcap").display()));
     assert!(error.contains("packet 2: 65600 bytes, 65599 at most"), "{error}");
 }
 
@@ -81,7 +85,10 @@ fn a_packet_that_finds_no_buffers_is_not_sent() {
     let (from, to) = (folder.path().join("in.pcap"), folder.path().join("out.pcap"));
     let packet = |first| [&[first][..], &[7; 59_999]].concat();
     write(&from, 65_536, &[packet(1), packet(3)]);
-    s.run(&format!("packet-generator new name x pcap {} interface pg0 node pg0-output", from.display()));
+    s.run(&format!(
+        "packet-generator new name x pcap {} interface pg0 node pg0-output",
+        from.display()
+    ));
     s.run(&format!("packet-generator capture pg0 pcap {}", to.display()));
     let mut held: Vec<_> = std::iter::from_fn(|| s.bench.rt.cache().alloc()).collect();
     held.drain(held.len() - 20..).for_each(|b| s.bench.rt.cache().free(b));

@@ -5,7 +5,8 @@ use super::*;
 use testkit::pkt::ether;
 use wire::l4::{Verdict, verify};
 
-/// Sends frames in by one interface and straight out by another, and gives what that wrote to its capture.
+/// Sends frames in by one interface and straight out by another, and gives what that wrote to its
+/// capture.
 fn pass(from: &str, to: &str, frames: &[Vec<u8>]) -> (Setup, Vec<Vec<u8>>) {
     let mut s = Setup::new();
     for (name, words) in [("pg0", from), ("pg1", to)] {
@@ -21,21 +22,31 @@ fn send(s: &mut Setup, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let (input, output) = (folder.path().join("in.pcap"), folder.path().join("out.pcap"));
     files::write(&input, 65_536, frames);
     s.run(&format!("packet-generator capture pg1 pcap {}", output.display()));
-    s.run(&format!("packet-generator new pcap {} source pg0 name x node pg1-output", input.display()));
+    s.run(&format!(
+        "packet-generator new pcap {} source pg0 name x node pg1-output",
+        input.display()
+    ));
     s.run("packet-generator enable x");
     s.finish();
     s.run("packet-generator capture pg1 disable");
     if output.exists() { read(&output).1 } else { Vec::new() }
 }
 
-/// A TCP packet of so much payload, and what its sender would have sent without segmentation offload.
+/// A TCP packet of so much payload, and what its sender would have sent without segmentation
+/// offload.
 fn tcp(payload: usize, size: usize, v6: bool) -> (Vec<u8>, Vec<Vec<u8>>) {
     let frame = ether("02:00:00:00:00:01", "02:00:00:00:00:02");
-    let frame = if v6 { frame.ip6("2001:db8::1", "2001:db8::2") } else { frame.ip4("10.0.0.1", "10.0.0.2") };
+    let frame = if v6 {
+        frame.ip6("2001:db8::1", "2001:db8::2")
+    } else {
+        frame.ip4("10.0.0.1", "10.0.0.2")
+    };
     let whole = frame.tcp(7, 8).payload_len(payload).build();
     let mut parts = Vec::new();
-    wire::gso::segment(&whole, 14, size as u16, |head, payload| parts.push([head, payload].concat()))
-        .expect("TCP");
+    wire::gso::segment(&whole, 14, size as u16, |head, payload| {
+        parts.push([head, payload].concat())
+    })
+    .expect("TCP");
     (whole, parts)
 }
 
@@ -49,14 +60,18 @@ fn an_interface_without_offloads_completes_what_was_left() {
     for v6 in [false, true] {
         let l4 = if v6 { 54 } else { 34 };
         let frame = ether("02:00:00:00:00:01", "02:00:00:00:00:02");
-        let frame =
-            if v6 { frame.ip6("2001:db8::1", "2001:db8::2") } else { frame.ip4("10.0.0.1", "10.0.0.2") };
+        let frame = if v6 {
+            frame.ip6("2001:db8::1", "2001:db8::2")
+        } else {
+            frame.ip4("10.0.0.1", "10.0.0.2")
+        };
         let udp = frame.udp(7, 8).payload_len(100).build();
         let (tcp, _) = tcp(3000, 60_000, v6);
         let sent = [without_checksum(udp.clone(), l4 + 6), without_checksum(tcp.clone(), l4 + 16)];
         let (_, got) = pass("csum-offload-enabled", "", &sent);
         assert_eq!(got, [udp.clone(), tcp.clone()], "v6: {v6}");
-        // Without offloads what is wrong stays wrong; with them on both sides, the field holds the pseudo-header's sum.
+        // Without offloads what is wrong stays wrong; with them on both sides, the field holds the
+        // pseudo-header's sum.
         assert_eq!(pass("", "", &sent).1, sent);
         let (_, got) = pass("csum-offload-enabled", "csum-offload-enabled", &sent);
         for (frame, (start, offset)) in got.into_iter().zip([(l4, 6), (l4, 16)]) {
@@ -76,11 +91,17 @@ fn super_packets_are_cut_where_the_interface_does_not_take_them() {
         assert_eq!(got.len(), 90);
         assert_eq!(got, [&parts[..], &parts[..]].concat(), "v6: {v6}");
         assert!(got.iter().all(|f| verify(&f[14..]) == Ok(Verdict::Valid)));
-        let (_, got) =
-            pass("gso-enabled gso-size 1460", "gso-enabled gso-size 1400", std::slice::from_ref(&whole));
+        let (_, got) = pass(
+            "gso-enabled gso-size 1460",
+            "gso-enabled gso-size 1400",
+            std::slice::from_ref(&whole),
+        );
         assert_eq!(got.len(), 1);
         let l4 = if v6 { 54 } else { 34 };
-        assert_eq!(without_checksum(got[0].clone(), l4 + 16), without_checksum(whole.clone(), l4 + 16));
+        assert_eq!(
+            without_checksum(got[0].clone(), l4 + 16),
+            without_checksum(whole.clone(), l4 + 16)
+        );
         // A packet that fits in one segment, or has no segment size, is not a super-packet.
         let (small, _) = tcp(1460, 1460, v6);
         assert_eq!(pass("gso-enabled gso-size 1460", "", std::slice::from_ref(&small)).1, [small]);
@@ -144,7 +165,8 @@ fn segments_are_put_together_and_leave_with_the_next_stream() {
     assert_eq!(again.len(), 1, "the one that came now waits");
     assert_eq!(again[0].len(), 54 + 36 * payload);
     let sent: Vec<u8> = segments.iter().flat_map(|f| f[54..].to_vec()).collect();
-    let came: Vec<u8> = [&got[0], &got[1], &again[0]].iter().flat_map(|f| f[54..].to_vec()).collect();
+    let came: Vec<u8> =
+        [&got[0], &got[1], &again[0]].iter().flat_map(|f| f[54..].to_vec()).collect();
     assert_eq!(came, sent);
     // After a second it leaves by itself.
     let output = tempfile::tempdir().expect("a folder");

@@ -28,7 +28,8 @@ pub enum Kind {
 pub struct Config {
     /// Name of the host's interface.
     pub host_name: String,
-    /// Network namespace of the host's interface, as [`Namespace::open`] takes it; `None`: that of the calling thread.
+    /// Network namespace of the host's interface, as [`Namespace::open`] takes it; `None`: that of
+    /// the calling thread.
     pub host_namespace: Option<String>,
     /// The header that frames begin with.
     pub kind: Kind,
@@ -54,7 +55,8 @@ pub struct Config {
     pub host_ip6_gateway: Option<Ipv6Addr>,
     /// Number of frames that the host holds for a queue before it drops.
     pub host_queue_len: Option<u32>,
-    /// The interface stays, without carrier, when the tap is closed, and is taken up by the next one of the name.
+    /// The interface stays, without carrier, when the tap is closed, and is taken up by the next
+    /// one of the name.
     pub persist: bool,
     /// The interface exists: take it up as it is. Without, a name in use is an error.
     pub attach: bool,
@@ -104,13 +106,14 @@ pub struct Host {
 }
 
 impl Host {
-    /// Network namespace of the host's interface, if it isn't the opening thread's. Its index and name, and
-    /// [`netlink::Monitor`]'s events, are true there.
+    /// Network namespace of the host's interface, if it isn't the opening thread's. Its index and
+    /// name, and [`netlink::Monitor`]'s events, are true there.
     pub fn namespace(&self) -> Option<&Namespace> {
         self.namespace.as_ref()
     }
 
-    /// Gives the host's interface a carrier, or takes it away: the host's view of whether this end is up.
+    /// Gives the host's interface a carrier, or takes it away: the host's view of whether this end
+    /// is up.
     pub fn set_carrier(&self, carrier: bool) -> io::Result<()> {
         sys::set_carrier(&self.fd, carrier)
     }
@@ -124,16 +127,20 @@ impl Host {
 impl Tap {
     /// Creates the tap and switches the host's interface on. If anything fails, nothing stays.
     pub fn open(config: &Config) -> io::Result<Self> {
-        let named =
-            |error: io::Error| io::Error::new(error.kind(), format!("tap {}: {error}", config.host_name));
-        let namespace = config.host_namespace.as_deref().map(Namespace::open).transpose().map_err(named)?;
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("tap {}: {error}", config.host_name))
+        };
+        let namespace =
+            config.host_namespace.as_deref().map(Namespace::open).transpose().map_err(named)?;
         let create = || create(config).map_err(named);
         let (link, fds) = match &namespace {
             Some(namespace) => namespace.run(create)?,
             None => create()?,
         };
         let fds: Vec<_> = fds.into_iter().map(Arc::new).collect();
-        let Some(first) = fds.first().cloned() else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let Some(first) = fds.first().cloned() else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
         Ok(Self {
             link,
             rx: fds.iter().cloned().map(RxQueue::new).collect(),
@@ -152,7 +159,10 @@ fn create(config: &Config) -> io::Result<(Link, Vec<OwnedFd>)> {
     if config.attach {
         rtnl.link(&config.host_name)?;
     } else if !config.persist && rtnl.link(&config.host_name).is_ok() {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "an interface of this name exists"));
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "an interface of this name exists",
+        ));
     }
     let mut flags = libc::IFF_NO_PI | libc::IFF_VNET_HDR;
     flags |= match config.kind {
@@ -181,7 +191,9 @@ fn create(config: &Config) -> io::Result<(Link, Vec<OwnedFd>)> {
 fn explain(error: io::Error) -> io::Error {
     let text = match error.raw_os_error() {
         Some(libc::EBUSY) => "in use by another process, or open with another number of queues",
-        Some(libc::EINVAL) => "the interface exists and is of another kind, or has another number of queues",
+        Some(libc::EINVAL) => {
+            "the interface exists and is of another kind, or has another number of queues"
+        }
         Some(libc::EPERM) => "needs CAP_NET_ADMIN",
         _ => return error,
     };
@@ -193,7 +205,9 @@ fn set_offload(fd: &OwnedFd, config: &Config) -> io::Result<()> {
     let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
     match config {
         // kernels before 6.2 know no UDP segmentation here
-        Config { gso: true, .. } => sys::set_offload(fd, tcp | udp).or_else(|_| sys::set_offload(fd, tcp)),
+        Config { gso: true, .. } => {
+            sys::set_offload(fd, tcp | udp).or_else(|_| sys::set_offload(fd, tcp))
+        }
         Config { csum_offload: true, .. } => sys::set_offload(fd, libc::TUN_F_CSUM),
         _ => sys::set_offload(fd, 0),
     }
@@ -222,7 +236,8 @@ fn configure(rtnl: &mut Rtnl, index: u32, config: &Config) -> io::Result<()> {
         match rtnl.add_address(index, address, len) {
             // a persistent interface may have kept it
             Err(error)
-                if error.kind() == io::ErrorKind::AlreadyExists && (config.persist || config.attach) => {}
+                if error.kind() == io::ErrorKind::AlreadyExists
+                    && (config.persist || config.attach) => {}
             result => result.map_err(doing("host address"))?,
         }
     }

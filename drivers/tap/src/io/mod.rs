@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Frames between tun devices and memory: knows nothing of the graph.
 //!
-//! Frames carry virtio network headers, so that the host's TCP sends super-packets of 64 KiB with the checksum still to
-//! be completed, and receives them. With several queues the host spreads its flows over them.
+//! Frames carry virtio network headers, so that the host's TCP sends super-packets of 64 KiB with
+//! the checksum still to be completed, and receives them. With several queues the host spreads its
+//! flows over them.
 //!
-//! Each frame is one system call: the kernel has no other door to a tun device (vhost-net apart, which is not
-//! everywhere).
+//! Each frame is one system call: the kernel has no other door to a tun device (vhost-net apart,
+//! which is not everywhere).
 
 mod host;
 mod rx;

@@ -12,7 +12,8 @@ use wire::offload::{Offload, VNET_HDR_LEN};
 
 use super::MAX_PARTS;
 
-/// The longest frame that is received: an IP packet of 65,535 bytes, an Ethernet header and two tags.
+/// The longest frame that is received: an IP packet of 65,535 bytes, an Ethernet header and two
+/// tags.
 pub const MAX_FRAME: usize = 65_535 + 14 + 8;
 
 /// A frame that the host sent.
@@ -53,8 +54,8 @@ impl RxQueue {
         Arc::downgrade(&self.fd)
     }
 
-    /// Hands at most `max` frames to `f`, in the order in which they came, and returns how many that were. Makes one
-    /// system call for each frame, and one more to see that there is none.
+    /// Hands at most `max` frames to `f`, in the order in which they came, and returns how many
+    /// that were. Makes one system call for each frame, and one more to see that there is none.
     pub fn recv(&mut self, max: usize, mut f: impl FnMut(RxFrame<'_>)) -> usize {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut count = 0;
@@ -67,8 +68,9 @@ impl RxQueue {
         count
     }
 
-    /// Receives one frame into `parts`, one after the other, at most [`MAX_PARTS`]; returns what is left to do and its
-    /// length. One byte of the memory has to stay free, else the frame counts as truncated and the next is taken.
+    /// Receives one frame into `parts`, one after the other, at most [`MAX_PARTS`]; returns what is
+    /// left to do and its length. One byte of the memory has to stay free, else the frame
+    /// counts as truncated and the next is taken.
     #[inline(always)]
     pub fn recv_into<'b>(
         &mut self,
@@ -121,14 +123,14 @@ impl RxQueue {
             .count()
     }
 
-    /// Returns the drops here since the last call. Frames that the host dropped because its queue was full are in the
-    /// host's counters of the interface (`tx_dropped`).
+    /// Returns the drops here since the last call. Frames that the host dropped because its queue
+    /// was full are in the host's counters of the interface (`tx_dropped`).
     pub fn take_drops(&mut self) -> RxDrops {
         std::mem::take(&mut self.drops)
     }
 
-    /// Clears and returns the error that ended the last reception, if it wasn't the lack of frames: the interface is
-    /// gone.
+    /// Clears and returns the error that ended the last reception, if it wasn't the lack of frames:
+    /// the interface is gone.
     pub fn take_error(&mut self) -> io::Result<()> {
         self.error.take().map_or(Ok(()), |error| Err(error.into()))
     }

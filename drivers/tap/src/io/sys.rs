@@ -45,7 +45,9 @@ pub fn open(name: &str, flags: i32) -> io::Result<OwnedFd> {
 /// Tells the kernel what it may leave undone in frames that it sends: `TUN_F_*`.
 pub fn set_offload(fd: impl AsFd, flags: u32) -> io::Result<()> {
     // SAFETY: the argument is a number.
-    check(unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) })
+    check(unsafe {
+        libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags))
+    })
 }
 
 /// Lets the device outlive its descriptors, or not.

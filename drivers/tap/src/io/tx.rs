@@ -14,8 +14,8 @@ use wire::offload::Offload;
 
 use super::MAX_PARTS;
 
-/// A transmit queue of a tap. It belongs to one thread at a time; copies of it for other threads go to the same queue of the
-/// host.
+/// A transmit queue of a tap. It belongs to one thread at a time; copies of it for other threads go
+/// to the same queue of the host.
 #[derive(Clone)]
 pub struct TxQueue {
     fd: Arc<OwnedFd>,
@@ -26,8 +26,8 @@ impl TxQueue {
         Self { fd }
     }
 
-    /// Sends frames, each in pieces, one after the other. `lost` gets the number of each frame, in their order, that wasn't
-    /// sent. Never waits.
+    /// Sends frames, each in pieces, one after the other. `lost` gets the number of each frame, in
+    /// their order, that wasn't sent. Never waits.
     #[inline(always)]
     pub fn send<'d, P: Iterator<Item = &'d [u8]>>(
         &mut self,
@@ -63,8 +63,8 @@ pub struct TxReport {
     pub full: u64,
     /// The host's interface is down or gone.
     pub down: u64,
-    /// Refused as malformed (too short for an Ethernet header, offsets beyond the end …), or in more than
-    /// [`MAX_PARTS`] pieces.
+    /// Refused as malformed (too short for an Ethernet header, offsets beyond the end …), or in
+    /// more than [`MAX_PARTS`] pieces.
     pub refused: u64,
 }
 
@@ -76,7 +76,8 @@ pub struct TxBatch<'q, 'd> {
 }
 
 impl<'d> TxBatch<'_, 'd> {
-    /// Sends a frame, which lies in `parts`, one after the other: one system call, in which the host receives it.
+    /// Sends a frame, which lies in `parts`, one after the other: one system call, in which the
+    /// host receives it.
     #[inline(always)]
     pub fn push(&mut self, offload: Offload, parts: impl IntoIterator<Item = &'d [u8]>) {
         *match send(self.fd, offload, parts) {

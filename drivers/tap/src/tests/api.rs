@@ -102,8 +102,10 @@ fn taps_are_made_told_and_deleted_in_netns() {
         let tun9 = client.call(v2(9)).expect("made").sw_if_index;
         let tap0 = client.call(v3(u32::MAX, TapFlags(0))).expect("made").sw_if_index;
         let told = client.dump(ALL);
-        let names: Vec<_> =
-            told.iter().map(|d| (d.dev_name.as_str(), d.host_if_name.as_str(), d.id, d.tap_flags)).collect();
+        let names: Vec<_> = told
+            .iter()
+            .map(|d| (d.dev_name.as_str(), d.host_if_name.as_str(), d.id, d.tap_flags))
+            .collect();
         assert_eq!(
             names,
             [
@@ -121,14 +123,16 @@ fn taps_are_made_told_and_deleted_in_netns() {
         assert_eq!((interface.tag.as_str(), interface.mac.octets()), ("lab", [2, 0, 0, 0, 0, 7]));
 
         assert_eq!(client.call(v3(4, TapFlags(0))).err(), Some(-71), "the number is taken");
-        let same = TapCreateV3 { host_if_name_set: true, host_if_name: "h4".into(), ..v3(5, TapFlags(0)) };
+        let same =
+            TapCreateV3 { host_if_name_set: true, host_if_name: "h4".into(), ..v3(5, TapFlags(0)) };
         assert_eq!(client.call(same).err(), Some(-11), "the host's name is taken");
         for gone in [tap4, tun9, tap0] {
             assert_eq!(client.call(TapDeleteV2 { sw_if_index: gone }), Ok(()));
             assert_eq!(client.call(TapDeleteV2 { sw_if_index: gone }), Err(-2));
         }
         assert!(client.dump(ALL).is_empty());
-        let again = client.call(v3(4, TapFlags::GSO)).expect("its number is free again").sw_if_index;
+        let again =
+            client.call(v3(4, TapFlags::GSO)).expect("its number is free again").sw_if_index;
         assert_eq!(client.call(TapDeleteV2 { sw_if_index: again }), Ok(()));
     });
     let text = rig.script("show tap");
@@ -147,7 +151,8 @@ fn what_cannot_be_is_refused() {
     let mac = TapCreateV3 { use_random_mac: false, ..v3(0, TapFlags(0)) };
     assert_eq!(client.call(mac).err(), Some(-7));
     let long = Ip4AddressWithPrefix(Ip4Prefix { address: Ip4Address([10, 0, 0, 1]), len: 33 });
-    let long = TapCreateV3 { host_ip4_prefix_set: true, host_ip4_prefix: long, ..v3(0, TapFlags(0)) };
+    let long =
+        TapCreateV3 { host_ip4_prefix_set: true, host_ip4_prefix: long, ..v3(0, TapFlags(0)) };
     assert_eq!(client.call(long).err(), Some(-7));
     for other in [0, 77] {
         assert_eq!(client.call(TapDeleteV2 { sw_if_index: InterfaceIndex(other) }), Err(-2));

@@ -45,7 +45,12 @@ impl Hosts {
     }
 
     fn ping(&self, words: &str) -> String {
-        let text = self.a.command("ping").args("-n -q -w 10 10.7.0.2".split(' ')).args(words.split(' ')).ok();
+        let text = self
+            .a
+            .command("ping")
+            .args("-n -q -w 10 10.7.0.2".split(' '))
+            .args(words.split(' '))
+            .ok();
         assert!(text.contains(" 0% packet loss"), "{text}");
         text.lines().last().unwrap_or_default().to_string()
     }
@@ -53,7 +58,8 @@ impl Hosts {
     /// Runs iperf3; what it measured, for people.
     fn iperf(&self, words: &str) -> String {
         let server = self.b.command("iperf3").args(["-s", "-1"]).spawn();
-        let listens = || self.b.command("ss").args("-Hltn sport = 5201".split(' ')).ok().contains("5201");
+        let listens =
+            || self.b.command("ss").args("-Hltn sport = 5201".split(' ')).ok().contains("5201");
         while !listens() {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -64,8 +70,10 @@ impl Hosts {
         let end = |sum: &str, what: &str| report["end"][sum][what].as_f64();
         let rate = end("sum_received", "bits_per_second").expect("a rate") / 1e9;
         assert!(rate > 0.0, "nothing came through");
-        let sent = end("sum_sent", "retransmits").map_or_else(String::new, |n| format!(" ({n} sent again)"));
-        let lost = end("sum", "lost_percent").map_or_else(String::new, |n| format!(" ({n:.0} % lost)"));
+        let sent = end("sum_sent", "retransmits")
+            .map_or_else(String::new, |n| format!(" ({n} sent again)"));
+        let lost =
+            end("sum", "lost_percent").map_or_else(String::new, |n| format!(" ({n:.0} % lost)"));
         format!("{rate:.2} Gb/s{sent}{lost}")
     }
 
@@ -86,7 +94,9 @@ fn interface(rig: &Rig, name: &str) -> Interface {
 #[test]
 fn hosts_with_offloads_and_workers() {
     let Some(hosts) = hosts() else { return };
-    for (workers, words) in [(0, ""), (1, ""), (2, "num-rx-queues 2"), (1, "csum-offload"), (0, "no-gso")] {
+    for (workers, words) in
+        [(0, ""), (1, ""), (2, "num-rx-queues 2"), (1, "csum-offload"), (0, "no-gso")]
+    {
         let rig = hosts.wired(words, workers);
         let latency = hosts.ping("-c 200 -i 0.002");
         let (tcp, back) = (hosts.iperf("-P 2"), hosts.iperf("-R"));
@@ -98,7 +108,10 @@ fn hosts_with_offloads_and_workers() {
         assert_eq!(hosts.complaints(), [""; 0]);
         assert_eq!(rig.drops(), []);
         let placement = rig.script("show interface rx-placement");
-        assert!(placement.contains("virtio-input") && placement.contains("adaptive"), "{placement}");
+        assert!(
+            placement.contains("virtio-input") && placement.contains("adaptive"),
+            "{placement}"
+        );
         rig.finish();
     }
 }
@@ -126,7 +139,8 @@ fn long_frames_and_super_packets_to_a_tap_without_offloads() {
     }
     rig.wire("tap0", "tap1");
     eprintln!("TCP cut into segments here: {}", hosts.iperf(""));
-    let (bytes, packets) = (hosts.b.counter("eth0", "rx_bytes"), hosts.b.counter("eth0", "rx_packets"));
+    let (bytes, packets) =
+        (hosts.b.counter("eth0", "rx_bytes"), hosts.b.counter("eth0", "rx_packets"));
     assert!(bytes / packets <= 1514, "segments: {bytes} bytes in {packets} packets");
     assert_eq!(hosts.complaints(), [""; 0]);
     assert_eq!(rig.drops(), []);
@@ -231,7 +245,10 @@ fn taps_are_taken_over_and_mistakes_are_told() {
     assert_eq!(names, ["tap0", "tap1", "tap2", "uplink"]);
     assert!(rig.script("show tun").contains("Interface: tun0"));
     let text = rig.script("show hardware-interfaces tun0");
-    assert!(text.contains("Linux tun tun0") && text.contains("\n  Link speed: unknown\n"), "{text}");
+    assert!(
+        text.contains("Linux tun tun0") && text.contains("\n  Link speed: unknown\n"),
+        "{text}"
+    );
     rig.script("delete tap sw_if_index 3\ndelete tap uplink\ndelete tap tun0");
     assert!(!hosts.middle.ip("link show").contains("tap2"));
     rig.finish();

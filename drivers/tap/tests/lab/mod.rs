@@ -14,7 +14,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tap::{Config, RxQueue, Tap};
 use wire::offload::Offload;
 
-/// An empty namespace without IPv6 chatter; a skipped test if this process may not make one, or has no tun devices.
+/// An empty namespace without IPv6 chatter; a skipped test if this process may not make one, or has
+/// no tun devices.
 #[track_caller]
 pub fn namespace() -> Option<Namespace> {
     if !testkit::has_file("/dev/net/tun") {
@@ -95,7 +96,8 @@ pub fn frame(mac: wire::MacAddr, packet: &[u8]) -> Vec<u8> {
 }
 
 fn sum(bytes: &[u8]) -> u16 {
-    let sum: u32 = bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let sum: u32 =
+        bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
 

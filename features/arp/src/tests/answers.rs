@@ -58,7 +58,11 @@ fn the_answer_to_a_tagged_request_has_no_tags_before_the_output() {
         b.mark_l2();
         assert!(b.pull(18));
     });
-    let says = wire::Arp::new(wire::ArpOp::REPLY, (OWN, [10, 0, 0, 1].into()), (PEER, [10, 0, 0, 9].into()));
+    let says = wire::Arp::new(
+        wire::ArpOp::REPLY,
+        (OWN, [10, 0, 0, 1].into()),
+        (PEER, [10, 0, 0, 9].into()),
+    );
     assert_eq!(
         (out[0].node.as_str(), &out[0].bytes),
         ("t0-output", &testkit::pkt::ether(OWN, PEER).arp(says).build())
@@ -103,7 +107,8 @@ fn counters_have_the_names_that_monitoring_systems_know() {
 pub(super) fn add_route(world: &World, prefix: &str, path: PathKind<Ipv4Addr>) {
     let prefix = prefix.parse().expect("a prefix");
     let fib = world.get::<net::Fib<Ip4>>();
-    fib.set(world, net::TableIndex::DEFAULT, prefix, net::Source::Api, &[net::Path::new(path)]).expect("set");
+    fib.set(world, net::TableIndex::DEFAULT, prefix, net::Source::Api, &[net::Path::new(path)])
+        .expect("set");
 }
 
 /// Such a route is like a second address of the interface.
@@ -120,13 +125,21 @@ fn what_a_route_delivers_here_is_answered_for() {
     add_route(&world, "10.0.0.5/32", PathKind::Receive { sw_if, address: [10, 0, 0, 5].into() });
     add_route(&world, "10.7.0.5/32", PathKind::Receive { sw_if, address: [10, 7, 0, 5].into() });
     let other = create(&world, "t1", MacAddr([2, 0, 0, 0, 0, 2]));
-    add_route(&world, "10.7.0.6/32", PathKind::Receive { sw_if: other, address: [10, 7, 0, 6].into() });
+    add_route(
+        &world,
+        "10.7.0.6/32",
+        PathKind::Receive { sw_if: other, address: [10, 7, 0, 6].into() },
+    );
     for target in [[10, 0, 0, 5], [10, 7, 0, 5]] {
         assert_eq!(ask(&mut r, target), [arp(2, (OWN, target), (PEER, [10, 0, 0, 9]), PEER)]);
     }
     assert!(ask(&mut r, [10, 7, 0, 6]).is_empty(), "that is another interface's");
     // Also within our network; and a frame from it is no conflict, and nothing to learn.
-    add_route(&world, "10.0.0.6/32", PathKind::Receive { sw_if: other, address: [10, 0, 0, 6].into() });
+    add_route(
+        &world,
+        "10.0.0.6/32",
+        PathKind::Receive { sw_if: other, address: [10, 0, 0, 6].into() },
+    );
     assert!(ask(&mut r, [10, 0, 0, 6]).is_empty());
     r.receive(&request((PEER, [10, 0, 0, 6]), [10, 0, 0, 1]));
     assert_eq!((r.sent(), r.known([10, 0, 0, 6])), (Vec::new(), None));
@@ -187,9 +200,11 @@ fn the_other_end_of_an_unnumbered_link_is_answered_with_a_lent_address() {
         assert_eq!(r.neighbors.get(t1, sender.into()).map(|n| n.mac), Some(PEER));
     }
     assert!(ask(&mut r, [10, 5, 0, 9], [10, 0, 0, 7]).is_empty(), "somebody else's address");
-    // A host with the router's own address sends requests there: it gets answers for others, and is no conflict.
+    // A host with the router's own address sends requests there: it gets answers for others, and is
+    // no conflict.
     let (tree, host) = (Tree::new(PLUGIN.cli).expect("well-formed"), [10, 0, 0, 1]);
-    for line in ["set arp proxy start 10.0.0.0 end 10.0.0.255", "set interface proxy-arp t1 enable"] {
+    for line in ["set arp proxy start 10.0.0.0 end 10.0.0.255", "set interface proxy-arp t1 enable"]
+    {
         tree.answer(&world, line).expect(line);
     }
     assert_eq!(ask(&mut r, host, [10, 0, 0, 7]), [answer(host, [10, 0, 0, 7])]);
@@ -227,15 +242,30 @@ fn each_refusal_has_its_name() {
         (arp(1, (PEER, [255; 4]), us, OWN), "sender's address is not that of one host"),
         (arp(1, (PEER, [127, 0, 0, 1]), us, OWN), "sender's address is not that of one host"),
         (arp(1, (PEER, [10, 0, 0, 1]), us, OWN), "another station uses our address"),
-        (arp(1, (PEER, [10, 0, 1, 9]), us, OWN), "sender's address is not in a network of the interface"),
-        (arp(1, (PEER, [10, 0, 0, 255]), us, OWN), "sender's address is not in a network of the interface"),
-        (arp(1, (PEER, [10, 0, 0, 0]), us, OWN), "sender's address is not in a network of the interface"),
-        (request((PEER, peer), [10, 0, 0, 7]), "request, reply or announcement is for another host"),
+        (
+            arp(1, (PEER, [10, 0, 1, 9]), us, OWN),
+            "sender's address is not in a network of the interface",
+        ),
+        (
+            arp(1, (PEER, [10, 0, 0, 255]), us, OWN),
+            "sender's address is not in a network of the interface",
+        ),
+        (
+            arp(1, (PEER, [10, 0, 0, 0]), us, OWN),
+            "sender's address is not in a network of the interface",
+        ),
+        (
+            request((PEER, peer), [10, 0, 0, 7]),
+            "request, reply or announcement is for another host",
+        ),
         (
             arp(2, (PEER, peer), (PEER, [10, 0, 0, 7]), OWN),
             "request, reply or announcement is for another host",
         ),
-        (request((PEER, [10, 0, 1, 9]), [10, 0, 1, 9]), "request, reply or announcement is for another host"),
+        (
+            request((PEER, [10, 0, 1, 9]), [10, 0, 1, 9]),
+            "request, reply or announcement is for another host",
+        ),
     ];
     for (frame, why) in cases {
         let drops = r.bench.drops();
@@ -243,9 +273,15 @@ fn each_refusal_has_its_name() {
         assert_eq!(r.bench.drops(), drops + 1, "{why}");
     }
     let short = testkit::pkt::ether(PEER, OWN).payload([0; 27]).build();
-    assert_eq!(arp_reply(&mut r, short).and_then(|o| o.1), Some("packet is shorter than an ARP header"));
+    assert_eq!(
+        arp_reply(&mut r, short).and_then(|o| o.1),
+        Some("packet is shorter than an ARP header")
+    );
     r.bench.settle();
-    assert!(r.neighbors.is_empty(false) && r.sent().len() == 1, "nothing but the defence of our address");
+    assert!(
+        r.neighbors.is_empty(false) && r.sent().len() == 1,
+        "nothing but the defence of our address"
+    );
 }
 
 #[test]
@@ -333,7 +369,12 @@ fn announcements_update_or_add_as_configured() {
     r.receive(&announce(PEER, [10, 0, 0, 9]));
     assert_eq!((r.known([10, 0, 0, 9]), r.counted("refused/ignored")), (Some(other), 1));
     control.set_gratuitous(Gratuitous::Learn);
-    r.receive(&arp(2, (PEER, [10, 0, 0, 20]), (MacAddr::BROADCAST, [10, 0, 0, 20]), MacAddr::BROADCAST));
+    r.receive(&arp(
+        2,
+        (PEER, [10, 0, 0, 20]),
+        (MacAddr::BROADCAST, [10, 0, 0, 20]),
+        MacAddr::BROADCAST,
+    ));
     assert_eq!(r.known([10, 0, 0, 20]), Some(PEER));
 }
 

@@ -47,7 +47,11 @@ fn ranges_are_answered_for_where_the_api_says_so() {
         assert_eq!(client.call(add(true, range([10, 0, 0, 9], [10, 0, 0, 8]))), Err(-7));
         assert_eq!(client.call(add(true, ProxyArp { table_id: 77, ..one })), Err(-3));
         assert_eq!(client.call(enable(InterfaceIndex(77), true)), Err(-2));
-        assert_eq!(client.call(enable(InterfaceIndex(0), true)), Err(-151), "local0 is no Ethernet");
+        assert_eq!(
+            client.call(enable(InterfaceIndex(0), true)),
+            Err(-151),
+            "local0 is no Ethernet"
+        );
     }
     assert!(!answered(&mut r, [10, 0, 0, 25]) && answered(&mut r, [10, 0, 0, 40]));
     assert_eq!(r.bench.api().call(enable(t0, false)), Ok(()));

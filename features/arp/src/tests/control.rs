@@ -14,10 +14,14 @@ fn announcement(mac: MacAddr, ip: [u8; 4]) -> Vec<u8> {
 fn our_addresses_are_announced_when_they_come_or_move() {
     let mut r = rig();
     let world = r.bench.world.clone();
-    let (interfaces, tree) = (world.get::<Interfaces>(), Tree::new(PLUGIN.cli).expect("well-formed"));
+    let (interfaces, tree) =
+        (world.get::<Interfaces>(), Tree::new(PLUGIN.cli).expect("well-formed"));
     add_address(&world, r.t0, "10.0.2.1/24");
     interfaces.set_mac(&world, r.t0, MacAddr([2, 0, 0, 0, 0, 6])).expect("set");
-    world.get::<Addresses<Ip4>>().remove(&world, r.t0, "10.0.2.1/24".parse().expect("one")).expect("there");
+    world
+        .get::<Addresses<Ip4>>()
+        .remove(&world, r.t0, "10.0.2.1/24".parse().expect("one"))
+        .expect("there");
     interfaces.set_mac(&world, r.t0, OWN).expect("set");
     r.bench.settle();
     assert!(r.sent().is_empty(), "not unless that is asked for");
@@ -78,7 +82,8 @@ fn a_neighbour_that_a_route_attaches_stays_when_addresses_change() {
 #[test]
 fn the_old_are_asked_at_their_station_and_the_silent_removed() {
     let mut r = rig();
-    r.neighbors.configure(false, NeighborConfig { age: 100, confirm: 0, ..NeighborConfig::default() });
+    r.neighbors
+        .configure(false, NeighborConfig { age: 100, confirm: 0, ..NeighborConfig::default() });
     r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
     r.receive(&request((PEER, [10, 0, 0, 8]), [10, 0, 0, 1]));
     r.sent();
@@ -133,7 +138,8 @@ fn others_are_answered_for_where_that_is_enabled() {
     assert!(!ask(&mut r, [10, 0, 0, 9], [10, 0, 0, 1]).is_empty(), "our own");
     let shown = run(&r, &tree, "show arp proxy");
     assert!(shown.contains("10.0.0.20 - 10.0.0.29") && shown.contains("Interfaces: t0"), "{shown}");
-    let json: serde_json::Value = serde_json::from_str(&run(&r, &tree, "show arp proxy -j")).expect("JSON");
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&r, &tree, "show arp proxy -j")).expect("JSON");
     assert_eq!(
         (json["ranges"][1]["start"].as_str(), json["interfaces"][0].as_str()),
         (Some("10.0.0.40"), Some("t0"))
@@ -152,7 +158,8 @@ fn others_are_answered_for_where_that_is_enabled() {
         ("set interface proxy-arp local0", "no Ethernet frames"),
         ("set arp gratuitous forget", "learn"),
     ] {
-        let error = tree.execute(&r.bench.world, line).err().unwrap_or_else(|| panic!("{line} was taken"));
+        let error =
+            tree.execute(&r.bench.world, line).err().unwrap_or_else(|| panic!("{line} was taken"));
         assert!(error.to_string().contains(part), "{line}: {error}");
     }
 }
@@ -176,9 +183,12 @@ fn a_trace_tells_what_was_said_and_who_is_asked_for() {
     text += &Shown(crate::input::ArpTrace(head)).to_string();
     let target = ip_neighbor::resolve::Target::<Ipv4Addr> { sw_if: t0, ip: [10, 0, 0, 9].into() };
     text += &format!("\n{}", Shown(ip_neighbor::resolve::ResolveTrace { target, asked: true }));
-    for part in
-        ["request", "02:00:00:00:00:09", "10.0.0.9", "who has 10.0.0.9 on sw_if_index 1: request sent"]
-    {
+    for part in [
+        "request",
+        "02:00:00:00:00:09",
+        "10.0.0.9",
+        "who has 10.0.0.9 on sw_if_index 1: request sent",
+    ] {
         assert!(text.contains(part), "{text}");
     }
 }
@@ -190,7 +200,8 @@ fn ranges_of_a_table_go_with_it() {
     let ranges = world.get::<crate::Ranges>();
     let add = |id| fib.add_table(world, id, "", Source::Cli).expect("added");
     let table = add(7);
-    let range = crate::Range { table: table.0, start: [10, 0, 0, 20].into(), end: [10, 0, 0, 29].into() };
+    let range =
+        crate::Range { table: table.0, start: [10, 0, 0, 20].into(), end: [10, 0, 0, 29].into() };
     ranges.add(range).expect("added");
     assert_eq!(fib.delete_table(world, 7, Source::Cli), Ok(true));
     assert_eq!(add(8), table, "another table has the index");

@@ -8,7 +8,9 @@ mod waits;
 use crate::PLUGIN;
 use buffer::Buffer;
 use graph::drive::Bench;
-use graph::{Build, Cx, Next, Node, NodeDef, Plugin, Shared, StateDef, SwIfIndex, ThreadIndex, World};
+use graph::{
+    Build, Cx, Next, Node, NodeDef, Plugin, Shared, StateDef, SwIfIndex, ThreadIndex, World,
+};
 use net::drive::Nowhere;
 use net::{Addresses, IfKind, Interfaces, IpMeta, Neighbors, NewInterface};
 use std::net::Ipv4Addr;
@@ -56,10 +58,19 @@ impl<const N: u8> Node for Sink<N> {
         let bytes = || b.data().to_vec();
         match N {
             0 => self.0.sent.lock().expect("no panic inside").push((b.tx_if, bytes())),
-            1 => self.0.rewritten.lock().expect("no panic inside").push((b.scratch::<IpMeta>().adj, bytes())),
+            1 => self
+                .0
+                .rewritten
+                .lock()
+                .expect("no panic inside")
+                .push((b.scratch::<IpMeta>().adj, bytes())),
             _ => {
                 let meta: IpMeta = b.scratch();
-                self.0.refused.lock().expect("no panic inside").push((meta.icmp_type(), meta.icmp_code()));
+                self.0
+                    .refused
+                    .lock()
+                    .expect("no panic inside")
+                    .push((meta.icmp_type(), meta.icmp_code()));
             }
         }
         To::Gone
@@ -72,7 +83,8 @@ static IP: Plugin = Plugin {
     nodes: &[NodeDef::of::<Sink<1>>(), NodeDef::of::<Sink<2>>()],
     ..Plugin::EMPTY
 };
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip_neighbor::PLUGIN, &IP, &PLUGIN];
+static PLUGINS: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip_neighbor::PLUGIN, &IP, &PLUGIN];
 
 /// An instance with the interface `t0` that is up and has 10.0.0.1/24.
 struct Rig {
@@ -84,13 +96,22 @@ struct Rig {
 
 fn create(world: &World, name: &str, mac: MacAddr) -> SwIfIndex {
     let device = Arc::new(Nowhere);
-    let new =
-        NewInterface { name: name.into(), kind: IfKind::Ethernet, device, mac, mtu: 1500, link_up: true };
+    let new = NewInterface {
+        name: name.into(),
+        kind: IfKind::Ethernet,
+        device,
+        mac,
+        mtu: 1500,
+        link_up: true,
+    };
     world.get::<Interfaces>().create(world, new, |w, t, _| Sink::<0>::build(w, t)).expect("created")
 }
 
 fn add_address(world: &World, sw_if: SwIfIndex, prefix: &str) {
-    world.get::<Addresses<Ip4>>().add(world, sw_if, prefix.parse().expect("a prefix")).expect("added");
+    world
+        .get::<Addresses<Ip4>>()
+        .add(world, sw_if, prefix.parse().expect("a prefix"))
+        .expect("added");
 }
 
 fn rig() -> Rig {

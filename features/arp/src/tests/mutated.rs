@@ -42,7 +42,11 @@ fn every_broken_frame_is_answered_noted_or_dropped_by_name() {
         match (now, sent.as_slice()) {
             (1, []) => dropped += 1,
             (0, [answer]) => {
-                assert_eq!((&answer[6..12], &answer[20..22]), (&OWN.0[..], &[0, 2][..]), "{frame:02x?}");
+                assert_eq!(
+                    (&answer[6..12], &answer[20..22]),
+                    (&OWN.0[..], &[0, 2][..]),
+                    "{frame:02x?}"
+                );
                 answered += 1;
             }
             (0, []) if heard(&r) == heard_before + 1 => noted += 1,

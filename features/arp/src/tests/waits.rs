@@ -7,8 +7,10 @@ use wire::Prefix;
 
 /// An IPv4 packet to `dst`, told apart by its identification.
 fn packet(dst: [u8; 4], id: u16) -> Vec<u8> {
-    let mut bytes =
-        testkit::pkt::ip4("192.0.2.1", &*Ipv4Addr::from(dst).to_string()).udp(1, 2).payload_len(20).build();
+    let mut bytes = testkit::pkt::ip4("192.0.2.1", &*Ipv4Addr::from(dst).to_string())
+        .udp(1, 2)
+        .payload_len(20)
+        .build();
     bytes[4..6].copy_from_slice(&id.to_be_bytes());
     bytes
 }
@@ -145,7 +147,8 @@ fn questions_that_no_longer_hold_are_asked_anew_by_the_next_packet() {
     assert_eq!(ask(&mut r), [from([10, 0, 0, 2])]);
 }
 
-/// On a link of two addresses (RFC 3021) there is one neighbour: he is asked for when the address is added.
+/// On a link of two addresses (RFC 3021) there is one neighbour: he is asked for when the address
+/// is added.
 #[test]
 fn the_other_end_of_a_link_of_two_is_asked_for_at_once() {
     let mut r = rig();
@@ -162,7 +165,8 @@ fn the_other_end_of_a_link_of_two_is_asked_for_at_once() {
     }
 }
 
-/// A host that was asked before the link went down may answer with an address that is no longer valid.
+/// A host that was asked before the link went down may answer with an address that is no longer
+/// valid.
 #[test]
 fn questions_end_with_the_link() {
     let mut r = rig();
@@ -180,7 +184,10 @@ fn questions_end_with_the_link() {
 #[test]
 fn one_that_is_known_but_has_no_route_is_asked_for_all_the_same() {
     let mut r = rig();
-    let n = net::Neighbor { no_fib_entry: true, ..net::Neighbor::new(r.t0, [10, 0, 0, 9].into(), PEER) };
+    let n = net::Neighbor {
+        no_fib_entry: true,
+        ..net::Neighbor::new(r.t0, [10, 0, 0, 9].into(), PEER)
+    };
     r.neighbors.set(&r.bench.world, n).expect("set");
     r.bench.settle();
     let glean = r.glean();
@@ -195,7 +202,9 @@ fn a_neighbour_set_by_hand_lets_them_go() {
     let mut r = rig();
     let adj = r.route([10, 0, 0, 9]);
     r.send_to("ip4-arp", adj, &packet([192, 0, 2, 77], 1));
-    r.neighbors.set(&r.bench.world, net::Neighbor::new(r.t0, [10, 0, 0, 9].into(), PEER)).expect("set");
+    r.neighbors
+        .set(&r.bench.world, net::Neighbor::new(r.t0, [10, 0, 0, 9].into(), PEER))
+        .expect("set");
     r.bench.settle();
     assert_eq!(ids(&r.rewritten()), [1]);
 }
@@ -262,8 +271,8 @@ fn a_scan_of_the_network_is_bounded() {
     assert!(r.neighbors.is_empty(false), "no state for those who don't answer");
 }
 
-/// A scan at 10,000 packets a second: new hosts in the same network and in another one are reached within two seconds, by those
-/// that try once a second.
+/// A scan at 10,000 packets a second: new hosts in the same network and in another one are reached
+/// within two seconds, by those that try once a second.
 #[test]
 fn new_hosts_are_reached_while_their_network_is_scanned() {
     const MILLISECOND: u64 = 1_000_000;
@@ -309,7 +318,9 @@ fn new_hosts_are_reached_while_their_network_is_scanned() {
             let target = <[u8; 4]>::try_from(&frame[38..42]).expect("four bytes");
             if hosts.contains(&target) {
                 let own = (MacAddr([2, 0, 0, 0, 0, 2]), [10, 1, 0, 1]);
-                r.bench.send("ethernet-input", &arp(2, (PEER, target), own, own.0), |b| b.rx_if = t1.0);
+                r.bench.send("ethernet-input", &arp(2, (PEER, target), own, own.0), |b| {
+                    b.rx_if = t1.0
+                });
             }
         }
         for id in ids(&r.rewritten()) {

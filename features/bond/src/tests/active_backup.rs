@@ -41,7 +41,8 @@ fn the_current_member_carries_all() {
     assert!(rig.pass(3, &to_bond(3, 1)).iter().all(|(port, _)| *port == 2));
 }
 
-/// Gratuitous ARP and unsolicited advertisements of all addresses, also those of sub-interfaces with their tags.
+/// Gratuitous ARP and unsolicited advertisements of all addresses, also those of sub-interfaces
+/// with their tags.
 #[test]
 fn a_change_is_announced() {
     let mut rig = routed("active-backup", 3);
@@ -57,20 +58,24 @@ fn a_change_is_announced() {
     rig.cli("set interface state p0 down");
     let sent = rig.sent();
     assert!(sent.iter().all(|(port, _)| *port == 1), "{sent:?}");
-    let arp: Vec<_> = sent.iter().filter(|(_, b)| b[12..14] == [8, 6] || b[16..18] == [8, 6]).collect();
+    let arp: Vec<_> =
+        sent.iter().filter(|(_, b)| b[12..14] == [8, 6] || b[16..18] == [8, 6]).collect();
     let [(_, tagged), (_, plain)] = &arp[..] else { panic!("{arp:?}") };
     let (tagged, plain) = if plain[12] == 0x81 { (plain, tagged) } else { (tagged, plain) };
     assert_eq!((&plain[..6], &plain[6..12]), (&[0xff; 6][..], &port_mac(0).octets()[..]));
     assert_eq!((&plain[28..32], &plain[38..42]), (&[10, 0, 0, 1][..], &[10, 0, 0, 1][..]));
     assert_eq!(tagged[12..16], [0x81, 0, 0, 10]);
     assert_eq!((&tagged[32..36], &tagged[42..46]), (&[10, 10, 0, 1][..], &[10, 10, 0, 1][..]));
-    // Neighbour advertisements of the global and the link-local address (RFC 4861 7.2.6): to all nodes, with override.
-    let na: Vec<_> = sent.iter().filter(|(_, b)| b[12..14] == [0x86, 0xdd] && b[54] == 136).collect();
+    // Neighbour advertisements of the global and the link-local address (RFC 4861 7.2.6): to all
+    // nodes, with override.
+    let na: Vec<_> =
+        sent.iter().filter(|(_, b)| b[12..14] == [0x86, 0xdd] && b[54] == 136).collect();
     assert_eq!(na.len(), 2, "{sent:?}");
     assert!(na.iter().all(|(_, b)| b[..6] == [0x33, 0x33, 0, 0, 0, 1] && b[58] & 0x20 != 0));
     let targets: Vec<_> = na.iter().map(|(_, b)| &b[62..78]).collect();
     assert!(targets.contains(&&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1][..]));
-    // The link failed as a whole and comes back by another member: a change too. By the same member: none.
+    // The link failed as a whole and comes back by another member: a change too. By the same
+    // member: none.
     rig.cli("set interface state p2 down");
     rig.cli("set interface state p1 down");
     rig.sent();

@@ -20,7 +20,12 @@ fn create(mode: BondMode, lb: BondLbAlgo, id: u32) -> BondCreate2 {
 }
 
 fn add(member: InterfaceIndex, bond: InterfaceIndex) -> BondAddMember {
-    BondAddMember { sw_if_index: member, bond_sw_if_index: bond, is_passive: false, is_long_timeout: true }
+    BondAddMember {
+        sw_if_index: member,
+        bond_sw_if_index: bond,
+        is_passive: false,
+        is_long_timeout: true,
+    }
 }
 
 #[test]
@@ -60,8 +65,12 @@ fn messages_make_and_list() {
     ] {
         assert_eq!(client.call(message), want);
     }
-    let enslave =
-        BondEnslave { sw_if_index: c, bond_sw_if_index: xor, is_passive: true, is_long_timeout: false };
+    let enslave = BondEnslave {
+        sw_if_index: c,
+        bond_sw_if_index: xor,
+        is_passive: true,
+        is_long_timeout: false,
+    };
     assert_eq!(client.call(enslave), Ok(()));
     let weight = |sw_if_index, weight| SwInterfaceSetBondWeight { sw_if_index, weight };
     assert_eq!(client.call(weight(b, 9)), Ok(()));
@@ -122,5 +131,8 @@ fn messages_make_and_list() {
 #[test]
 fn messages_are_as_published() {
     let rig = Rig::new(PLUGINS, 0);
-    assert_eq!(msg::published::read().differences(rig.bench.world.api.table()), Vec::<String>::new());
+    assert_eq!(
+        msg::published::read().differences(rig.bench.world.api.table()),
+        Vec::<String>::new()
+    );
 }

@@ -102,12 +102,20 @@ fn options_tags_and_fragments() {
     // Tags have no influence, up to two.
     for tagged in [
         pkt::ether(host(1), host(2)).vlan(5).ip4("10.0.0.1", "10.0.0.2").udp(7, 8).payload_len(30),
-        pkt::ether(host(1), host(2)).vlan(5).vlan(6).ip4("10.0.0.1", "10.0.0.2").udp(7, 8).payload_len(30),
+        pkt::ether(host(1), host(2))
+            .vlan(5)
+            .vlan(6)
+            .ip4("10.0.0.1", "10.0.0.2")
+            .udp(7, 8)
+            .payload_len(30),
     ] {
         assert_eq!(l34(tagged), plain);
     }
     // Other MAC addresses neither; ports do.
-    assert_eq!(l34(pkt::ether(host(9), host(8)).ip4("10.0.0.1", "10.0.0.2").udp(7, 8).payload_len(3)), plain);
+    assert_eq!(
+        l34(pkt::ether(host(9), host(8)).ip4("10.0.0.1", "10.0.0.2").udp(7, 8).payload_len(3)),
+        plain
+    );
     assert_ne!(l34(base().udp(9, 8).payload_len(30)), plain);
     // Behind options, ports are where the header ends.
     let mut frame = base().udp(7, 8).payload_len(30).build();

@@ -27,8 +27,8 @@ static PLUGINS: &[&Plugin] = &[
     &trace::PLUGIN,
 ];
 
-/// Ports, and a bond `BondEthernet0` of the first `members` of them, up, with 10.0.0.1/24 and a neighbour 10.0.0.2; the last port is no
-/// member and has 10.9.0.1/24.
+/// Ports, and a bond `BondEthernet0` of the first `members` of them, up, with 10.0.0.1/24 and a
+/// neighbour 10.0.0.2; the last port is no member and has 10.9.0.1/24.
 fn routed(mode: &str, members: usize) -> Rig {
     let mut rig = Rig::new(PLUGINS, members + 1);
     let last = members;
@@ -58,7 +58,8 @@ fn find(rig: &Rig, name: &str) -> SwIfIndex {
     rig.world().get::<Interfaces>().find(name).expect("there")
 }
 
-/// A packet from the network of the last port to the bond's neighbour, as it comes in; its payload differs with `n`.
+/// A packet from the network of the last port to the bond's neighbour, as it comes in; its payload
+/// differs with `n`.
 fn to_bond(last: usize, n: u16) -> Vec<u8> {
     let packet = testkit::pkt::ether(host(9), port_mac(last)).ip4("10.9.0.2", "10.0.0.2").ttl(9);
     packet.udp(1000 + n, 53).payload(n.to_be_bytes().repeat(20)).build()

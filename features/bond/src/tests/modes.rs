@@ -58,7 +58,11 @@ fn a_flow_takes_one_member_and_flows_take_all() {
         bytes
     };
     assert_eq!(bytes(&sent), want);
-    assert!((0..4).all(|port| ports(&sent).iter().filter(|p| **p == port).count() > 5), "{:?}", ports(&sent));
+    assert!(
+        (0..4).all(|port| ports(&sent).iter().filter(|p| **p == port).count() > 5),
+        "{:?}",
+        ports(&sent)
+    );
     // One by one as in a vector.
     let mut single: Vec<_> = flows.iter().flat_map(|flow| rig.pass(4, flow)).collect();
     single.sort();
@@ -75,7 +79,10 @@ fn without_a_member_frames_are_dropped_by_name() {
     let mut rig = routed("xor", 1);
     let bond = find(&rig, "BondEthernet0");
     let frame = frame(port_mac(0), host(2), 1);
-    assert_eq!(rig.bench.node("BondEthernet0-tx", std::slice::from_ref(&frame), |_| {})[0].node, "p0-output");
+    assert_eq!(
+        rig.bench.node("BondEthernet0-tx", std::slice::from_ref(&frame), |_| {})[0].node,
+        "p0-output"
+    );
     rig.cli("bond del p0");
     let dropped = rig.bench.node("BondEthernet0-tx", std::slice::from_ref(&frame), |_| {});
     assert_eq!((dropped[0].reason, &dropped[0].bytes), (Some("no member is active"), &frame));
@@ -142,15 +149,24 @@ fn sub_interfaces_of_a_bond_work() {
     }
     rig.seconds(2);
     rig.sent();
-    let out = pkt::ether(host(9), port_mac(2)).ip4("10.9.0.2", "10.10.0.2").ttl(9).udp(1, 2).payload(b"out");
-    let want = pkt::ether(port_mac(0), host(10)).vlan(10).ip4("10.9.0.2", "10.10.0.2").ttl(8).udp(1, 2);
+    let out = pkt::ether(host(9), port_mac(2))
+        .ip4("10.9.0.2", "10.10.0.2")
+        .ttl(9)
+        .udp(1, 2)
+        .payload(b"out");
+    let want =
+        pkt::ether(port_mac(0), host(10)).vlan(10).ip4("10.9.0.2", "10.10.0.2").ttl(8).udp(1, 2);
     let sent = rig.pass(2, &out.build());
     let [(port, bytes)] = &sent[..] else { panic!("{sent:?}") };
     assert!(*port < 2);
     assert_eq!(*bytes, want.payload(b"out").build());
-    let back = pkt::ether(host(10), port_mac(0)).vlan(10).ip4("10.10.0.2", "10.9.0.2").ttl(9).udp(2, 1);
+    let back =
+        pkt::ether(host(10), port_mac(0)).vlan(10).ip4("10.10.0.2", "10.9.0.2").ttl(9).udp(2, 1);
     let want = pkt::ether(port_mac(2), host(9)).ip4("10.10.0.2", "10.9.0.2").ttl(8).udp(2, 1);
-    assert_eq!(rig.pass(1, &back.payload(b"back").build()), at(&[2], &want.payload(b"back").build()));
+    assert_eq!(
+        rig.pass(1, &back.payload(b"back").build()),
+        at(&[2], &want.payload(b"back").build())
+    );
 }
 
 #[test]
@@ -192,9 +208,13 @@ fn frames_of_the_link_stay_with_the_member() {
     rig.receive_all(1, std::slice::from_ref(&lldp));
     assert!(rig.cli("show lldp").contains(" active"));
     assert_eq!(rig.count("bond-input", "pass through (CDP, LLDP, slow protocols)"), 1);
-    let slow = [&[1, 0x80, 0xc2, 0, 0, 2, 2, 0xaa, 0, 0, 0, 9, 0x88, 9, 1, 1][..], &[0; 60]].concat();
+    let slow =
+        [&[1, 0x80, 0xc2, 0, 0, 2, 2, 0xaa, 0, 0, 0, 9, 0x88, 9, 1, 1][..], &[0; 60]].concat();
     let cdp = [
-        &[1, 0, 0xc, 0xcc, 0xcc, 0xcc, 2, 0xaa, 0, 0, 0, 9, 0, 40, 0xaa, 0xaa, 3, 0, 0, 0xc, 0x20, 0][..],
+        &[
+            1, 0, 0xc, 0xcc, 0xcc, 0xcc, 2, 0xaa, 0, 0, 0, 9, 0, 40, 0xaa, 0xaa, 3, 0, 0, 0xc,
+            0x20, 0,
+        ][..],
         &[0; 40],
     ]
     .concat();
@@ -212,13 +232,17 @@ fn frames_of_the_link_stay_with_the_member() {
     let bond = find(&rig, "BondEthernet0");
     let mut other = cdp;
     other[5] = 0xcd;
-    for out in rig.bench.feature("device-input", member, &[other, lldp[..13].to_vec(), vec![1, 2, 3], vec![]])
-    {
+    for out in rig.bench.feature(
+        "device-input",
+        member,
+        &[other, lldp[..13].to_vec(), vec![1, 2, 3], vec![]],
+    ) {
         assert_eq!(out.rx_if, bond.0, "{out:?}");
     }
 }
 
-/// A mirror of a member has its frames, one of the bond those of all members; the super-path works on bonds.
+/// A mirror of a member has its frames, one of the bond those of all members; the super-path works
+/// on bonds.
 #[test]
 fn features_of_member_and_bond_see_the_frame() {
     for super_path in ["on", "off"] {
@@ -228,10 +252,16 @@ fn features_of_member_and_bond_see_the_frame() {
         rig.add_port(5);
         rig.cli("set interface span p1 destination p4 rx");
         rig.cli("set interface span BondEthernet0 destination p5 rx");
-        let packet =
-            pkt::ether(host(2), port_mac(0)).ip4("10.0.0.2", "10.9.0.2").ttl(7).udp(1, 9).payload(b"seen");
-        let want =
-            pkt::ether(port_mac(3), host(9)).ip4("10.0.0.2", "10.9.0.2").ttl(6).udp(1, 9).payload(b"seen");
+        let packet = pkt::ether(host(2), port_mac(0))
+            .ip4("10.0.0.2", "10.9.0.2")
+            .ttl(7)
+            .udp(1, 9)
+            .payload(b"seen");
+        let want = pkt::ether(port_mac(3), host(9))
+            .ip4("10.0.0.2", "10.9.0.2")
+            .ttl(6)
+            .udp(1, 9)
+            .payload(b"seen");
         let (packet, want) = (packet.build(), want.build());
         let copies = |ports: &[usize]| [at(&[3], &want), at(ports, &packet)].concat();
         assert_eq!(rig.pass(1, &packet), copies(&[4, 5]));
@@ -248,24 +278,36 @@ fn stays(frame: &[u8]) -> bool {
     }
     let snap = [0xaa, 0xaa, 3, 0, 0, 0xc, 0x20, 0];
     let is_cdp = || {
-        frame[..6] == [1, 0, 0xc, 0xcc, 0xcc, 0xcc] && frame.get(at + 2..at + 10).is_some_and(|b| b == snap)
+        frame[..6] == [1, 0, 0xc, 0xcc, 0xcc, 0xcc]
+            && frame.get(at + 2..at + 10).is_some_and(|b| b == snap)
     };
-    matches!(kind(at), Some(0x8809 | 0x88cc)) || kind(at).is_some_and(|kind| kind < 0x600) && is_cdp()
+    matches!(kind(at), Some(0x8809 | 0x88cc))
+        || kind(at).is_some_and(|kind| kind < 0x600) && is_cdp()
 }
 
-/// Each broken frame goes on as it is, from the bond or from the member, and leaves by one member, or by all.
+/// Each broken frame goes on as it is, from the bond or from the member, and leaves by one member,
+/// or by all.
 #[test]
 fn broken_frames_go_on_as_they_are() {
-    let ip4 = pkt::ether(host(9), host(2)).vlan(7).ip4("10.0.0.2", "10.0.0.3").udp(1, 2).payload_len(30);
-    let ip6 =
-        pkt::ether(host(9), host(2)).vlan(7).ip6("2001:db8::2", "2001:db8::3").tcp(1, 2).payload_len(30);
+    let ip4 =
+        pkt::ether(host(9), host(2)).vlan(7).ip4("10.0.0.2", "10.0.0.3").udp(1, 2).payload_len(30);
+    let ip6 = pkt::ether(host(9), host(2))
+        .vlan(7)
+        .ip6("2001:db8::2", "2001:db8::3")
+        .tcp(1, 2)
+        .payload_len(30);
     let cdp = [
-        &[1, 0, 0xc, 0xcc, 0xcc, 0xcc, 2, 0xaa, 0, 0, 0, 9, 0, 40, 0xaa, 0xaa, 3, 0, 0, 0xc, 0x20, 0][..],
+        &[
+            1, 0, 0xc, 0xcc, 0xcc, 0xcc, 2, 0xaa, 0, 0, 0, 9, 0, 40, 0xaa, 0xaa, 3, 0, 0, 0xc,
+            0x20, 0,
+        ][..],
         &[0; 40],
     ];
-    let lldp = [&[1, 0x80, 0xc2, 0, 0, 0xe, 2, 0xaa, 0, 0, 0, 9, 0x81, 0, 0, 9, 0x88, 0xcc][..], &[2; 40]];
+    let lldp =
+        [&[1, 0x80, 0xc2, 0, 0, 0xe, 2, 0xaa, 0, 0, 0, 9, 0x81, 0, 0, 9, 0x88, 0xcc][..], &[2; 40]];
     let bases = [ip4.build(), ip6.build(), cdp.concat(), lldp.concat()];
-    for mode in ["xor load-balance l2", "xor load-balance l23", "xor load-balance l34", "broadcast"] {
+    for mode in ["xor load-balance l2", "xor load-balance l23", "xor load-balance l34", "broadcast"]
+    {
         let mut rig = routed(mode, 2);
         let (bond, member) = (find(&rig, "BondEthernet0"), rig.ports[1]);
         let copies = if mode == "broadcast" { 2 } else { 1 };
@@ -281,7 +323,10 @@ fn broken_frames_go_on_as_they_are() {
             assert_eq!((&out.bytes, out.rx_if), (&frame, want.0), "{out:?}");
             kept += u32::from(want == member);
             let sent = rig.bench.node("BondEthernet0-tx", frames, |_| {});
-            assert!(sent.iter().all(|out| out.bytes == frame && out.node.ends_with("-output")), "{sent:?}");
+            assert!(
+                sent.iter().all(|out| out.bytes == frame && out.node.ends_with("-output")),
+                "{sent:?}"
+            );
             assert_eq!(sent.len(), copies);
         }
         assert!((2_000..8_000).contains(&kept), "{kept}");
@@ -294,12 +339,18 @@ fn traces_name_bond_and_member() {
     rig.bench.rt.trace().order(graph::NodeIndex(999), 2, graph::TraceLog::room(32), 0);
     let ports = rig.ports.clone();
     rig.bench.arrive_as(ports[2], &to_bond(2, 1), |b| Bench::trace(b, 7));
-    let back = pkt::ether(host(2), port_mac(0)).ip4("10.0.0.2", "10.9.0.2").udp(1, 9).payload_len(20).build();
+    let back = pkt::ether(host(2), port_mac(0))
+        .ip4("10.0.0.2", "10.9.0.2")
+        .udp(1, 9)
+        .payload_len(20)
+        .build();
     rig.bench.arrive_as(ports[1], &back, |b| Bench::trace(b, 8));
     rig.bench.settle();
-    let text = rig.bench.rt.trace().records().map(|record| record.to_string() + "\n").collect::<String>();
+    let text =
+        rig.bench.rt.trace().records().map(|record| record.to_string() + "\n").collect::<String>();
     let bond = find(&rig, "BondEthernet0").0;
     assert!(text.contains(&format!("sw_if_index {} -> {bond}", ports[1])), "{text}");
-    let member = ports[..2].iter().find(|port| text.contains(&format!("sw_if_index {bond} l34 -> {port}")));
+    let member =
+        ports[..2].iter().find(|port| text.contains(&format!("sw_if_index {bond} l34 -> {port}")));
     assert!(member.is_some(), "{text}");
 }

@@ -66,7 +66,11 @@ fn the_mtu_is_the_smallest_of_the_members_or_the_operators() {
     rig.cli("bond add BondEthernet0 p1");
     rig.cli("set interface mtu 1200 BondEthernet0");
     rig.cli("set interface mtu 1100 p0");
-    assert_eq!((mtu(&rig, "BondEthernet0"), mtu(&rig, "p0")), (1200, 1200), "the bond's comes first");
+    assert_eq!(
+        (mtu(&rig, "BondEthernet0"), mtu(&rig, "p0")),
+        (1200, 1200),
+        "the bond's comes first"
+    );
     rig.cli("set interface mtu 0 p0");
     rig.cli("set interface mtu 0 BondEthernet0");
     assert_eq!(mtu(&rig, "BondEthernet0"), 1400);
@@ -79,8 +83,9 @@ fn the_mtu_is_the_smallest_of_the_members_or_the_operators() {
 #[test]
 fn the_link_is_up_while_the_bond_and_a_member_are() {
     let mut rig = Rig::new(PLUGINS, 2);
-    let up =
-        |rig: &Rig| rig.world().get::<Interfaces>().get(find(rig, "BondEthernet0")).expect("there").link_up;
+    let up = |rig: &Rig| {
+        rig.world().get::<Interfaces>().get(find(rig, "BondEthernet0")).expect("there").link_up
+    };
     for (line, want) in [
         ("create bond mode round-robin", false),
         ("set interface state BondEthernet0 up", false),
@@ -190,8 +195,12 @@ fn bonds_are_shown() {
     rig.cli("bond add BondEthernet3 p0 long-timeout passive");
     rig.cli("set interface bond p0 weight 4");
     let said = rig.cli("show bond");
-    let words: Vec<Vec<&str>> = said.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(words[0].join(" "), "interface name sw_if_index mode load balance active members members");
+    let words: Vec<Vec<&str>> =
+        said.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(
+        words[0].join(" "),
+        "interface name sw_if_index mode load balance active members members"
+    );
     assert_eq!(words[1], ["BondEthernet3", "3", "active-backup", "active-backup", "2", "2"]);
     let details = rig.cli("show bond details");
     assert_eq!(
@@ -238,16 +247,20 @@ impl net::Device for Stubborn {
     }
 }
 
-/// Whatever its device refuses, an interface that can't join is no member, and the bond is as it was.
+/// Whatever its device refuses, an interface that can't join is no member, and the bond is as it
+/// was.
 #[test]
 fn a_device_that_refuses_leaves_all_as_it_was() {
-    for (first, what) in ["address", "MTU", "promiscuity"].into_iter().flat_map(|w| [(true, w), (false, w)]) {
+    for (first, what) in
+        ["address", "MTU", "promiscuity"].into_iter().flat_map(|w| [(true, w), (false, w)])
+    {
         let mut rig = Rig::new(PLUGINS, 1);
         let device = Arc::new(Stubborn::default());
         let mut new = net::drive::ethernet("s0", host(1));
         new.device = device.clone();
         let world = rig.world();
-        let sw_if = world.get::<Interfaces>().create(&world, new, |_, _, _| net::drive::Tx).expect("made");
+        let sw_if =
+            world.get::<Interfaces>().create(&world, new, |_, _, _| net::drive::Tx).expect("made");
         rig.cli("create bond mode xor");
         rig.cli("set interface mtu 1300 BondEthernet0");
         if !first {
@@ -257,7 +270,9 @@ fn a_device_that_refuses_leaves_all_as_it_was() {
             let interfaces = rig.world().get::<Interfaces>();
             let of = |name| interfaces.get(find(rig, name)).expect("there");
             let bonds = rig.world().get::<Bonds>().list();
-            let brief = |i: net::Interface| (i.mac, i.mtu_of(MtuKind::Link), i.made.mac, i.made.mtu, i.bond);
+            let brief = |i: net::Interface| {
+                (i.mac, i.mtu_of(MtuKind::Link), i.made.mac, i.made.mtu, i.bond)
+            };
             (brief(of("BondEthernet0")), brief(of("s0")), brief(of("p0")), bonds)
         };
         let before = state(&rig);

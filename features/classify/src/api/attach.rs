@@ -24,8 +24,13 @@ pub fn messages(m: &mut Messages<World>) {
         w.get::<Classifier>().set_acl(w, Direction::Input, ALL_PUNTED, &tables, r.is_add)
     });
     m.call(|w: &World, _: &Caller<'_, World>, _: PuntAclGet| {
-        let acl = |layer| w.get::<Classifier>().acl(Direction::Input, ALL_PUNTED, layer).unwrap_or(u32::MAX);
-        Ok(PuntAclGetReply { ip4_table_index: acl(Layer::Ip4Punt), ip6_table_index: acl(Layer::Ip6Punt) })
+        let acl = |layer| {
+            w.get::<Classifier>().acl(Direction::Input, ALL_PUNTED, layer).unwrap_or(u32::MAX)
+        };
+        Ok(PuntAclGetReply {
+            ip4_table_index: acl(Layer::Ip4Punt),
+            ip6_table_index: acl(Layer::Ip6Punt),
+        })
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: ClassifySetInterfaceL2Tables| {
         let direction = if r.is_input { Direction::Input } else { Direction::Output };
@@ -39,7 +44,8 @@ pub fn messages(m: &mut Messages<World>) {
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: ClassifyTableByInterface| {
         let sw_if = r.sw_if_index.existing(w)?;
-        let acl = |layer| w.get::<Classifier>().acl(Direction::Input, sw_if, layer).unwrap_or(u32::MAX);
+        let acl =
+            |layer| w.get::<Classifier>().acl(Direction::Input, sw_if, layer).unwrap_or(u32::MAX);
         Ok(ClassifyTableByInterfaceReply {
             sw_if_index: r.sw_if_index,
             l2_table_id: acl(Layer::L2),
@@ -49,13 +55,20 @@ pub fn messages(m: &mut Messages<World>) {
     });
 }
 
-fn set_acl(w: &World, direction: Direction, sw_if: InterfaceIndex, tables: [u32; 3], on: bool) -> Result<()> {
+fn set_acl(
+    w: &World,
+    direction: Direction,
+    sw_if: InterfaceIndex,
+    tables: [u32; 3],
+    on: bool,
+) -> Result<()> {
     let layers = [Layer::Ip4, Layer::Ip6, Layer::L2].into_iter().zip(tables);
     let tables: Vec<_> = layers.filter(|(_, table)| *table != u32::MAX).collect();
     w.get::<Classifier>().set_acl(w, direction, SwIfIndex(sw_if.0), &tables, on)
 }
 
-/// Lets tables decide which packets an interface takes, or ends that. A table that decides already stays.
+/// Lets tables decide which packets an interface takes, or ends that. A table that decides already
+/// stays.
 #[derive(Message)]
 pub struct InputAclSetInterface {
     /// The interface.
@@ -70,7 +83,8 @@ pub struct InputAclSetInterface {
     pub is_add: bool,
 }
 
-/// Lets tables decide which packets an interface sends, or ends that. A table that decides already stays.
+/// Lets tables decide which packets an interface sends, or ends that. A table that decides already
+/// stays.
 #[derive(Message)]
 pub struct OutputAclSetInterface {
     /// The interface.

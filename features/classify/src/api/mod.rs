@@ -22,7 +22,9 @@ fn messages(m: &mut Messages<World>) {
     m.dump(|_: &World, _: &Caller<'_, World>, _: PolicerClassifyDump| {
         unbuilt::<std::iter::Empty<PolicerClassifyDetails>>("policers")
     });
-    m.call(|_: &World, _: &Caller<'_, World>, _: FlowClassifySetInterface| unbuilt("flow classification"));
+    m.call(|_: &World, _: &Caller<'_, World>, _: FlowClassifySetInterface| {
+        unbuilt("flow classification")
+    });
     m.dump(|_: &World, _: &Caller<'_, World>, _: FlowClassifyDump| {
         unbuilt::<std::iter::Empty<FlowClassifyDetails>>("flow classification")
     });

@@ -29,7 +29,8 @@ pub struct ClassifyAddDelTable {
     pub is_add: bool,
     /// With the tables behind it, when it is deleted.
     pub del_chain: bool,
-    /// The table; all bits set for a new one. Of one that is there only `next_table_index` changes.
+    /// The table; all bits set for a new one. Of one that is there only `next_table_index`
+    /// changes.
     #[wire(default = "4294967295")]
     pub table_index: u32,
     /// Accepted, and reported up to a power of 2: tables grow.
@@ -50,7 +51,8 @@ pub struct ClassifyAddDelTable {
     /// The number of the next node of packets without session: 0 drops, all bits set goes on.
     #[wire(default = "4294967295")]
     pub miss_next_index: u32,
-    /// The first vector begins at an offset from the packet's current header, not where packets begin.
+    /// The first vector begins at an offset from the packet's current header, not where packets
+    /// begin.
     #[wire(default = "0")]
     pub current_data_flag: u8,
     /// That offset.
@@ -167,7 +169,12 @@ fn add_del_session(w: &World, _: &Caller<'_, World>, r: ClassifyAddDelSession) -
         ClassifyAction::SetIp6FibIndex => ActionConfig::Fib(true, r.metadata),
         ClassifyAction::SetMetadata => ActionConfig::Metadata(r.metadata),
     };
-    let config = SessionConfig { next: r.hit_next_index, opaque: r.opaque_index, advance: r.advance, action };
+    let config = SessionConfig {
+        next: r.hit_next_index,
+        opaque: r.opaque_index,
+        advance: r.advance,
+        action,
+    };
     classifier.add_session(w, r.table_index, &r.matched, config)
 }
 
@@ -265,7 +272,8 @@ fn dump(
 ) -> Result<impl Iterator<Item = ClassifySessionDetails> + use<>> {
     let classifier = w.get::<Classifier>();
     let info = classifier.table(r.table_id).ok();
-    let (bound, vectors) = info.map_or((0, 0), |info| (info.table.sessions.bound(), info.table.vectors));
+    let (bound, vectors) =
+        info.map_or((0, 0), |info| (info.table.sessions.bound(), info.table.vectors));
     Ok((0..bound).filter_map(move |at| {
         let session = classifier.session(r.table_id, at)?;
         Some(ClassifySessionDetails {

@@ -33,8 +33,14 @@ fn input_acls_let_packets_pass_or_drop_them() {
         let came = [7, 8, 7].map(|port| packet(v6, None, &to, (port, 9)));
         let left = packet(v6, Some(1), &to, (7, 9));
         assert_eq!(rig.pass_all(0, &came), [(1, left.clone()), (1, left)]);
-        assert_eq!((rig.count(node, "input ACL hits"), rig.count(node, "input ACL misses")), (2, 1));
-        assert_eq!((rig.count(input, "inacl_table_miss"), rig.count(input, "inacl_session_deny")), (1, 0));
+        assert_eq!(
+            (rig.count(node, "input ACL hits"), rig.count(node, "input ACL misses")),
+            (2, 1)
+        );
+        assert_eq!(
+            (rig.count(input, "inacl_table_miss"), rig.count(input, "inacl_session_deny")),
+            (1, 0)
+        );
         assert_eq!(hits(&rig, 0, 0), 2);
         // A session that denies, and packets of the other protocol, which no ACL is for.
         let upper = if v6 { 40 } else { 20 };
@@ -43,7 +49,8 @@ fn input_acls_let_packets_pass_or_drop_them() {
             "00".repeat(upper)
         ));
         let other = address(!v6, 1, 2);
-        let sent = rig.pass_all(0, &[packet(v6, None, &to, (8, 9)), packet(!v6, None, &other, (8, 9))]);
+        let sent =
+            rig.pass_all(0, &[packet(v6, None, &to, (8, 9)), packet(!v6, None, &other, (8, 9))]);
         assert_eq!(sent, [(1, packet(!v6, Some(1), &other, (8, 9)))]);
         assert_eq!(rig.count(input, "inacl_session_deny"), 1);
         // Other interfaces have no ACL, and this one neither any longer.
@@ -78,13 +85,17 @@ fn output_acls_see_ip_and_ethernet_headers() {
         assert_eq!(rig.pass_all(0, &came), left);
         assert_eq!(rig.count(node, "output ACL hits"), 3);
         assert_eq!(rig.count(node, "output ACL hits after chain walk"), 1);
-        rig.cli(&format!("classify session table-index 1 match l2 dst {} acl-hit-next deny", neighbor(1)));
+        rig.cli(&format!(
+            "classify session table-index 1 match l2 dst {} acl-hit-next deny",
+            neighbor(1)
+        ));
         assert_eq!(rig.pass_all(0, &came), left[..1]);
         assert_eq!(rig.count(input, "outacl_session_deny"), 1);
     }
 }
 
-/// Without `current-data-flag`, tables begin where the driver put the packet: at its Ethernet header. Skipped vectors count from there.
+/// Without `current-data-flag`, tables begin where the driver put the packet: at its Ethernet
+/// header. Skipped vectors count from there.
 #[test]
 fn tables_begin_at_the_ethernet_header_or_at_an_offset() {
     let mut rig = routers(2);
@@ -105,14 +116,24 @@ fn tables_begin_at_the_ethernet_header_or_at_an_offset() {
         rig.cli(&format!("classify session table-index {n} match hex {front}1234"));
         rig.cli(&format!("set interface input acl intfc p0 ip4-table {n}"));
         let came = [0x1234, 0x1235].map(|port| packet(false, None, &to, (port, 9)));
-        assert_eq!(rig.pass_all(0, &came), [(1, packet(false, Some(1), &to, (0x1234, 9)))], "{words}");
+        assert_eq!(
+            rig.pass_all(0, &came),
+            [(1, packet(false, Some(1), &to, (0x1234, 9)))],
+            "{words}"
+        );
         rig.cli(&format!("set interface input acl intfc p0 ip4-table {n} del"));
     }
     // Bytes behind the packet are zero, and nothing lies in front of it.
     let end = 14 + 20 + 8 + 100;
-    rig.cli(&format!("classify table table 9 mask hex {} acl-miss-next 0", "00".repeat(end - 1) + "ffffff"));
+    rig.cli(&format!(
+        "classify table table 9 mask hex {} acl-miss-next 0",
+        "00".repeat(end - 1) + "ffffff"
+    ));
     let last = *packet(false, None, &to, (1, 1)).last().expect("bytes");
-    rig.cli(&format!("classify session table-index 9 match hex {}{last:02x}0000", "00".repeat(end - 1)));
+    rig.cli(&format!(
+        "classify session table-index 9 match hex {}{last:02x}0000",
+        "00".repeat(end - 1)
+    ));
     rig.cli("classify table table 8 mask hex ffffffff acl-miss-next 0 current-data-flag 1 current-data-offset -18");
     rig.cli("classify session table-index 8 match hex 00000000");
     rig.cli("classify table table 7 mask hex ffffffff acl-miss-next 0 current-data-flag 1 current-data-offset -32768");
@@ -125,7 +146,8 @@ fn tables_begin_at_the_ethernet_header_or_at_an_offset() {
     }
 }
 
-/// Policy routing: packets of a session are looked up in another table of routes, which lives as long as the session.
+/// Policy routing: packets of a session are looked up in another table of routes, which lives as
+/// long as the session.
 #[test]
 fn a_session_chooses_the_table_of_routes() {
     for v6 in [false, true] {
@@ -173,7 +195,11 @@ fn a_table_of_routes_that_is_deleted_leads_nowhere() {
     assert!(rig.world().get::<Fib<Ip4>>().find_table(200).is_err());
     rig.cli("ip table add 201");
     rig.cli("ip route add 0.0.0.0/0 table 201 via 10.0.1.2 p1");
-    assert_eq!(rig.pass_all(0, &[packet(false, None, &to, (1, 2))]), [], "another table has its index");
+    assert_eq!(
+        rig.pass_all(0, &[packet(false, None, &to, (1, 2))]),
+        [],
+        "another table has its index"
+    );
     rig.cli("classify session table-index 0 match l3 ip4 src 10.0.0.2 del");
     assert_eq!(rig.pass_all(0, &[packet(false, None, &to, (1, 2))]).len(), 1);
     assert!(rig.cli("show ip table").contains("201"));
@@ -192,10 +218,13 @@ fn sessions_move_packets_and_send_them_elsewhere() {
     assert_eq!(rig.count("ip4-inacl", "moved"), 1);
     rig.cli("classify session table-index 0 match l3 ip4 proto udp advance -300");
     assert_eq!((rig.pass_all(0, &came), rig.count("ip4-inacl", "moved")), (vec![], 2));
-    // Back to the Ethernet header, and to the node that reads it: the packet comes round once, by another interface's arc.
+    // Back to the Ethernet header, and to the node that reads it: the packet comes round once, by
+    // another interface's arc.
     rig.cli("set interface input acl intfc p0 ip4-table 0 del");
     rig.cli("classify table mask l3 ip4 src");
-    rig.cli("classify session table-index 1 match l3 ip4 src 10.0.0.2 acl-hit-next node ip4-lookup");
+    rig.cli(
+        "classify session table-index 1 match l3 ip4 src 10.0.0.2 acl-hit-next node ip4-lookup",
+    );
     rig.cli("set interface input acl intfc p0 ip4-table 1");
     assert_eq!(rig.pass_all(0, &came), [(1, packet(false, Some(1), &to, (1, 2)))]);
     assert!(
@@ -233,7 +262,10 @@ fn acls_of_punted_packets_are_for_all_interfaces_or_one() {
         rig.cli(&format!("set interface input acl intfc local0 {ip}-punt-table 0"));
         assert_eq!(rig.pass_all(0, &came), [redirected(7)]);
         let node = format!("{ip}-punt-acl");
-        assert_eq!((rig.count(&node, "input ACL hits"), rig.count(&node, "input ACL misses")), (1, 1));
+        assert_eq!(
+            (rig.count(&node, "input ACL hits"), rig.count(&node, "input ACL misses")),
+            (1, 1)
+        );
         assert_eq!(rig.count(&node, "inacl_table_miss"), 1);
         // An interface may have a table of its own.
         rig.cli("classify table mask l3 ip4 ttl current-data-flag 1");
@@ -246,7 +278,8 @@ fn acls_of_punted_packets_are_for_all_interfaces_or_one() {
     }
 }
 
-/// Packets to the first address of an interface are classified first; sessions deliver, punt, drop, or name an adjacency.
+/// Packets to the first address of an interface are classified first; sessions deliver, punt, drop,
+/// or name an adjacency.
 #[test]
 fn packets_to_an_interface_are_classified() {
     for v6 in [false, true] {
@@ -262,7 +295,8 @@ fn packets_to_an_interface_are_classified() {
         assert_eq!((rig.count(node, "Classify misses"), rig.count(node, "deny")), (1, 1));
         rig.cli(&format!("classify session table-index 0 match hex {front}0007 hit-next local"));
         assert_eq!(unreachable(&mut rig, 7), 1, "delivered: {name} port unreachable");
-        let neighbors = rig.cli(&format!("show {} fib {}", if v6 { "ip6" } else { "ip" }, address(v6, 1, 2)));
+        let neighbors =
+            rig.cli(&format!("show {} fib {}", if v6 { "ip6" } else { "ip" }, address(v6, 1, 2)));
         let index = neighbors
             .split("dpo-idx")
             .nth(1)
@@ -278,7 +312,9 @@ fn packets_to_an_interface_are_classified() {
         ));
         assert_eq!((unreachable(&mut rig, 9), rig.count(node, "no_adjacency")), (0, 1));
         assert_eq!(hits(&rig, 0, 0), 1);
-        rig.cli(&format!("classify session table-index 0 match hex {front}000b hit-next punt advance 10000"));
+        rig.cli(&format!(
+            "classify session table-index 0 match hex {front}000b hit-next punt advance 10000"
+        ));
         assert_eq!((unreachable(&mut rig, 11), rig.count(node, "moved")), (0, 1));
         rig.cli(&format!("classify session table-index 0 match hex {front}000b hit-next punt"));
         assert_eq!((unreachable(&mut rig, 11), rig.count(node, "punt")), (0, 1));
@@ -341,13 +377,18 @@ fn traces_name_tables_and_sessions() {
     let mut rig = routers(2);
     let to = address(true, 1, 2);
     rig.cli("classify table mask l3 ip6 src");
-    rig.cli("classify session table-index 0 match l3 ip6 src 2001:db8::2 action set-sr-policy-index 5");
+    rig.cli(
+        "classify session table-index 0 match l3 ip6 src 2001:db8::2 action set-sr-policy-index 5",
+    );
     rig.cli("set interface input acl intfc p0 ip6-table 0");
     rig.cli("set interface output acl intfc p1 ip6-table 0");
     rig.bench.rt.trace().order(graph::NodeIndex(999), 1, graph::TraceLog::room(16), 0);
-    rig.bench.arrive_as(rig.ports[0], &packet(true, None, &to, (1, 2)), |b| graph::drive::Bench::trace(b, 7));
+    rig.bench.arrive_as(rig.ports[0], &packet(true, None, &to, (1, 2)), |b| {
+        graph::drive::Bench::trace(b, 7)
+    });
     rig.bench.settle();
-    let text = rig.bench.rt.trace().records().map(|record| record.to_string() + "\n").collect::<String>();
+    let text =
+        rig.bench.rt.trace().records().map(|record| record.to_string() + "\n").collect::<String>();
     let (p0, p1) = (rig.ports[0].0, rig.ports[1].0);
     let line = format!("INACL: sw_if_index {p0}, next_index ");
     assert!(text.contains(&line), "{text}");

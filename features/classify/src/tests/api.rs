@@ -60,7 +60,10 @@ fn tables_and_sessions() {
         (ClassifyAddDelTable { next_table_index: 3, ..table(mask.clone()) }, Err(-65)),
         (ClassifyAddDelTable { table_index: 3, ..table(mask.clone()) }, Err(-65)),
         (ClassifyAddDelTable { is_add: false, ..table(mask.clone()) }, Err(-65)),
-        (ClassifyAddDelTable { nbuckets: 100, skip_n_vectors: 2, ..table(mask.clone()) }, reply(0, 2, 2)),
+        (
+            ClassifyAddDelTable { nbuckets: 100, skip_n_vectors: 2, ..table(mask.clone()) },
+            reply(0, 2, 2),
+        ),
         (
             ClassifyAddDelTable { next_table_index: 0, miss_next_index: 0, ..table(vec![1; 16]) },
             reply(1, 0, 1),
@@ -82,7 +85,11 @@ fn tables_and_sessions() {
     };
     assert_eq!(info, Ok(want));
     let info = client.call(ClassifyTableInfo { table_id: 1 }).expect("it is there");
-    assert_eq!((info.next_table_index, info.miss_next_index), (NONE, 0), "only the next table changed");
+    assert_eq!(
+        (info.next_table_index, info.miss_next_index),
+        (NONE, 0),
+        "only the next table changed"
+    );
     assert_eq!(client.call(ClassifyTableInfo { table_id: 7 }), Err(-91));
     assert_eq!(client.call(ClassifyTableIds {}).expect("ids").ids, [0, 1]);
 
@@ -175,8 +182,11 @@ fn tables_are_attached() {
     assert_eq!(client.call(output([0, 1, NONE], false)), Err(-66));
     assert_eq!(client.call(output([0, NONE, NONE], false)), Ok(()));
 
-    let punt =
-        |ip4_table_index, ip6_table_index, is_add| PuntAclAddDel { ip4_table_index, ip6_table_index, is_add };
+    let punt = |ip4_table_index, ip6_table_index, is_add| PuntAclAddDel {
+        ip4_table_index,
+        ip6_table_index,
+        is_add,
+    };
     let get = |want: [u32; 2]| {
         let want = PuntAclGetReply { ip4_table_index: want[0], ip6_table_index: want[1] };
         assert_eq!(rig.bench.api().call(PuntAclGet {}), Ok(want));
@@ -210,8 +220,11 @@ fn tables_are_attached() {
     ] {
         assert_eq!(client.call(request), want);
     }
-    let ip =
-        |sw_if_index, table_index| ClassifySetInterfaceIpTable { is_ipv6: false, sw_if_index, table_index };
+    let ip = |sw_if_index, table_index| ClassifySetInterfaceIpTable {
+        is_ipv6: false,
+        sw_if_index,
+        table_index,
+    };
     assert_eq!(client.call(ip(bad, 0)), Err(-2));
     assert_eq!(client.call(ip(p0, 9)), Err(-65));
     assert_eq!(client.call(ip(p0, 0)), Ok(()));
@@ -224,8 +237,12 @@ fn tables_are_attached() {
         is_add: true,
     };
     assert_eq!(client.call(unbuilt), Err(-9));
-    let unbuilt =
-        FlowClassifySetInterface { sw_if_index: p0, ip4_table_index: 0, ip6_table_index: NONE, is_add: true };
+    let unbuilt = FlowClassifySetInterface {
+        sw_if_index: p0,
+        ip4_table_index: 0,
+        ip6_table_index: NONE,
+        is_add: true,
+    };
     assert_eq!(client.call(unbuilt), Err(-9));
 }
 
@@ -256,7 +273,8 @@ fn filters() {
     let set = |table_index, sort_masks| ClassifyTraceSetTable { table_index, sort_masks };
     assert_eq!(client.call(set(9, false)), Err(-65));
     assert_eq!(client.call(set(0, false)), Ok(ClassifyTraceSetTableReply { table_index: 0 }));
-    let tables = |rig: &Rig| rig.bench.api().call(ClassifyTraceGetTables {}).expect("tables").indices;
+    let tables =
+        |rig: &Rig| rig.bench.api().call(ClassifyTraceGetTables {}).expect("tables").indices;
     assert_eq!(tables(&rig), [0, 1, 2]);
     assert_eq!(client.call(set(0, true)), Ok(ClassifyTraceSetTableReply { table_index: 1 }));
     assert_eq!(tables(&rig), [1, 2, 0]);
@@ -266,12 +284,20 @@ fn filters() {
     assert!(tables(&rig).is_empty());
 
     let p0 = InterfaceIndex::from(rig.ports[0]);
-    let set = |sw_if_index, table_index| ClassifyPcapSetTable { sw_if_index, table_index, sort_masks: false };
+    let set = |sw_if_index, table_index| ClassifyPcapSetTable {
+        sw_if_index,
+        table_index,
+        sort_masks: false,
+    };
     assert_eq!(client.call(set(InterfaceIndex(99), 0)), Err(-2));
     assert_eq!(client.call(set(p0, 9)), Err(-65));
     assert_eq!(client.call(set(p0, 2)), Ok(ClassifyPcapSetTableReply { table_index: 2 }));
-    assert_eq!(client.call(set(InterfaceIndex(0), 0)), Ok(ClassifyPcapSetTableReply { table_index: 0 }));
-    let mut get = |sw_if_index| client.call(ClassifyPcapGetTables { sw_if_index }).map(|reply| reply.indices);
+    assert_eq!(
+        client.call(set(InterfaceIndex(0), 0)),
+        Ok(ClassifyPcapSetTableReply { table_index: 0 })
+    );
+    let mut get =
+        |sw_if_index| client.call(ClassifyPcapGetTables { sw_if_index }).map(|reply| reply.indices);
     assert_eq!((get(p0), get(InterfaceIndex::NONE)), (Ok(vec![2, 0]), Ok(vec![0])));
     assert_eq!(get(InterfaceIndex(99)), Err(-2));
     let lookup = |sw_if_index| ClassifyPcapLookupTable {
@@ -281,11 +307,17 @@ fn filters() {
         mask: vec![0x11; 16],
     };
     let found = Ok(ClassifyPcapLookupTableReply { table_index: 2 });
-    assert_eq!((client.call(lookup(p0)), client.call(lookup(InterfaceIndex::NONE))), (found, Err(-6)));
+    assert_eq!(
+        (client.call(lookup(p0)), client.call(lookup(InterfaceIndex::NONE))),
+        (found, Err(-6))
+    );
 }
 
 #[test]
 fn messages_are_as_published() {
     let rig = routers(1);
-    assert_eq!(msg::published::read().differences(rig.bench.world.api.table()), Vec::<String>::new());
+    assert_eq!(
+        msg::published::read().differences(rig.bench.world.api.table()),
+        Vec::<String>::new()
+    );
 }

@@ -92,7 +92,10 @@ fn tables_grow_and_are_used_again() {
             assert_eq!(table.set(&key(n), n ^ round), Ok(None));
         }
         let turn = reader.turn();
-        assert!((0..20_000).all(|n| table.find(&key(n), &turn).map(|(_, value)| *value) == Some(n ^ round)));
+        assert!(
+            (0..20_000)
+                .all(|n| table.find(&key(n), &turn).map(|(_, value)| *value) == Some(n ^ round))
+        );
         assert!((20_000..21_000).all(|n| table.find(&key(n), &turn).is_none()));
         drop(turn);
         for n in 0..20_000 {
@@ -126,7 +129,10 @@ fn segments_are_split() {
     assert_eq!(table.len(), 200_000);
     assert!((0..10_000).all(|n| table.find(&key(n), &before).is_some()));
     let (segments, largest) = table.segments();
-    assert!(segments >= 8 && largest <= 1 << 15, "{segments} segments, the largest of {largest} cells");
+    assert!(
+        segments >= 8 && largest <= 1 << 15,
+        "{segments} segments, the largest of {largest} cells"
+    );
 }
 
 /// A worker finds throughout its turn what was there when the turn began, or what replaced it.

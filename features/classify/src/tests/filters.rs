@@ -5,7 +5,9 @@ use super::*;
 use crate::state::Classifier;
 use ::trace::{Classifier as _, Purpose};
 use graph::drive::Bench;
-use graph::{Build, Cx, Input, InputMode, Next, NodeDef, Shared, StateDef, SwIfIndex, ThreadIndex, World};
+use graph::{
+    Build, Cx, Input, InputMode, Next, NodeDef, Shared, StateDef, SwIfIndex, ThreadIndex, World,
+};
 use std::sync::{Arc, Mutex};
 
 fn accepts(rig: &mut Rig, purpose: Purpose, bytes: &[u8]) -> bool {
@@ -37,9 +39,16 @@ fn filters_choose_packets() {
     rig.cli("classify filter trace mask l4 src_port match l4 src_port 10");
     rig.cli("classify filter trace mask l3 ip4 src dst match l3 ip4 src 10.0.0.2 dst 10.0.1.2");
     rig.cli("classify filter trace mask l3 ip4 ttl match l3 ip4 ttl 3");
-    let last = |rig: &mut Rig, line: &str| rig.cli(line).lines().last().expect("a line").to_string();
-    assert_eq!(last(&mut rig, "show classify filter"), "packet tracer:                 first table 1");
-    assert_eq!(last(&mut rig, "show classify filter verbose"), "packet tracer:                 1 0 2");
+    let last =
+        |rig: &mut Rig, line: &str| rig.cli(line).lines().last().expect("a line").to_string();
+    assert_eq!(
+        last(&mut rig, "show classify filter"),
+        "packet tracer:                 first table 1"
+    );
+    assert_eq!(
+        last(&mut rig, "show classify filter verbose"),
+        "packet tracer:                 1 0 2"
+    );
     assert!(accepts(&mut rig, Purpose::Trace, &other));
     // Packets that were only looked at are no hits.
     assert_eq!(hits(&rig, 1, 0), 0);
@@ -47,7 +56,8 @@ fn filters_choose_packets() {
     rig.cli("classify filter pcap mask l4 src_port match l4 src_port 7");
     rig.cli("classify filter p0 mask l4 src_port match l4 src_port 9");
     let (p0, p1) = (rig.ports[0], rig.ports[1]);
-    for (of, want) in [(None, [true, false]), (Some(p0), [false, true]), (Some(p1), [true, false])] {
+    for (of, want) in [(None, [true, false]), (Some(p0), [false, true]), (Some(p1), [true, false])]
+    {
         let got = [&udp, &other].map(|bytes| accepts(&mut rig, Purpose::Capture(of), bytes));
         assert_eq!(got, want, "{of:?}");
     }
@@ -59,7 +69,11 @@ fn filters_choose_packets() {
     rig.cli("classify filter pcap del mask l4 src_port");
     rig.cli("classify filter p0 del");
     assert_eq!(rig.cli("show classify filter"), none);
-    assert_eq!(rig.cli("show classify tables"), "No classifier tables configured\n", "with their tables");
+    assert_eq!(
+        rig.cli("show classify tables"),
+        "No classifier tables configured\n",
+        "with their tables"
+    );
 }
 
 /// `pcap trace … filter` captures what the tables accept.
@@ -73,7 +87,11 @@ fn captures_follow_the_filter() {
     for port in [7, 9, 7] {
         rig.pass(0, &packet(false, None, "10.0.1.2", (port, 8)));
     }
-    assert!(rig.cli("pcap trace status").contains("2 of 1000 packets"), "{}", rig.cli("pcap trace status"));
+    assert!(
+        rig.cli("pcap trace status").contains("2 of 1000 packets"),
+        "{}",
+        rig.cli("pcap trace status")
+    );
     rig.cli("pcap trace off");
     let bytes = std::fs::read(&file).expect("written");
     std::fs::remove_file(&file).expect("removed");
@@ -128,8 +146,15 @@ static FEED: Plugin = Plugin {
     nodes: &[NodeDef::input::<FeedInput>()],
     ..Plugin::EMPTY
 };
-static FED: &[&Plugin] =
-    &[&interface::PLUGIN, &::ethernet::PLUGIN, &ip::PLUGIN, &l2::PLUGIN, &::trace::PLUGIN, &PLUGIN, &FEED];
+static FED: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &::ethernet::PLUGIN,
+    &ip::PLUGIN,
+    &l2::PLUGIN,
+    &::trace::PLUGIN,
+    &PLUGIN,
+    &FEED,
+];
 
 /// `trace add … filter` traces what the tables accept; without the word all packets are traced.
 #[test]
@@ -138,7 +163,8 @@ fn traces_follow_the_filter() {
     bench.rt.receive();
     let input = bench.index("feed-input");
     bench.rt.set_input_mode(input, InputMode::Adaptive);
-    let run = |bench: &mut Bench, line: &str| bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    let run =
+        |bench: &mut Bench, line: &str| bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
     run(&mut bench, "create loopback interface");
     run(&mut bench, "set interface state loop0 up");
     // Source ports of packets that were traced.
@@ -149,7 +175,10 @@ fn traces_follow_the_filter() {
         bench.settle();
         let text = run(bench, "show trace");
         run(bench, "clear trace");
-        [7, 9, 11].into_iter().filter(|port| text.contains(&format!("{port} -> 53"))).collect::<Vec<_>>()
+        [7, 9, 11]
+            .into_iter()
+            .filter(|port| text.contains(&format!("{port} -> 53")))
+            .collect::<Vec<_>>()
     };
     run(&mut bench, "trace add feed-input 10 filter");
     assert_eq!(traced(&mut bench), [0; 0], "no filter accepts nothing");

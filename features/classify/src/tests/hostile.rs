@@ -16,7 +16,8 @@ fn bases() -> Vec<Vec<u8>> {
     bases
 }
 
-/// Two ports that are cross-connected: a frame leaves as it came, or is a drop of the ACLs, or of the classification, or of Ethernet.
+/// Two ports that are cross-connected: a frame leaves as it came, or is a drop of the ACLs, or of
+/// the classification, or of Ethernet.
 #[test]
 fn switched_frames_pass_as_they_are_or_are_counted() {
     let mut rig = Rig::new(PLUGINS, 2);

@@ -12,7 +12,14 @@ use std::sync::atomic::Ordering;
 use wire::{Ip4, Ip6};
 
 fn config() -> TableConfig {
-    TableConfig { mask: vec![0xff; 16], skip: 0, buckets: 2, next: None, miss: u32::MAX, offset: None }
+    TableConfig {
+        mask: vec![0xff; 16],
+        skip: 0,
+        buckets: 2,
+        next: None,
+        miss: u32::MAX,
+        offset: None,
+    }
 }
 
 fn session(action: ActionConfig) -> SessionConfig {
@@ -32,7 +39,10 @@ fn a_deleted_table_gives_its_sessions_back() {
         classifier.add_session(&world, table, &bytes, session(action)).expect("a session");
     }
     let has = |world: &graph::World| {
-        (world.get::<Fib<Ip4>>().find_table(7).is_ok(), world.get::<Fib<Ip6>>().find_table(7).is_ok())
+        (
+            world.get::<Fib<Ip4>>().find_table(7).is_ok(),
+            world.get::<Fib<Ip6>>().find_table(7).is_ok(),
+        )
     };
     assert_eq!((has(&world), classifier.total.load(Ordering::Relaxed)), ((true, true), 5000));
     classifier.delete_table(&world, table, false).expect("deleted");

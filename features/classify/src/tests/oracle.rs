@@ -43,10 +43,13 @@ fn slow(chain: &[Plan], packet: &[u8]) -> (usize, Option<u32>, u32) {
     let padded: Vec<u8> = packet.iter().copied().chain([0; 512]).collect();
     for (n, plan) in chain.iter().enumerate() {
         let start = plan.skip as usize * VECTOR;
-        let masked = |bytes: &[u8]| -> Vec<u8> { bytes.iter().zip(&plan.mask).map(|(a, b)| a & b).collect() };
+        let masked = |bytes: &[u8]| -> Vec<u8> {
+            bytes.iter().zip(&plan.mask).map(|(a, b)| a & b).collect()
+        };
         let own = masked(&padded[start..start + plan.mask.len()]);
         // The session set last replaces others with the same masked match.
-        if let Some((_, next)) = plan.sessions.iter().rev().find(|(bytes, _)| masked(&bytes[start..]) == own)
+        if let Some((_, next)) =
+            plan.sessions.iter().rev().find(|(bytes, _)| masked(&bytes[start..]) == own)
         {
             return (n, Some(*next), *next);
         }
@@ -77,7 +80,12 @@ fn chains_say_what_a_list_says() {
             };
             let index = classifier.add_table(&world, &config, None).expect("made");
             for (bytes, next) in &plan.sessions {
-                let config = SessionConfig { next: *next, opaque: 1, advance: 0, action: Default::default() };
+                let config = SessionConfig {
+                    next: *next,
+                    opaque: 1,
+                    advance: 0,
+                    action: Default::default(),
+                };
                 classifier.add_session(&world, index, bytes, config).expect("set");
             }
             indices.insert(0, index);
@@ -88,15 +96,21 @@ fn chains_say_what_a_list_says() {
             {
                 let turn = &reader.turn();
                 let key = |table: &crate::table::Table| read(&b, table.skipped(), table.vectors);
-                let verdict = walk(&classifier.tables, indices[0], turn, key, |_, _| {}).expect("a table");
+                let verdict =
+                    walk(&classifier.tables, indices[0], turn, key, |_, _| {}).expect("a table");
                 let (n, session, next) = slow(&chain, packet);
                 let number = |next: u32| u16::try_from(next).unwrap_or(u16::MAX);
                 assert_eq!(verdict.table, indices[n], "{chain:?} {packet:?}");
-                assert_eq!(verdict.session.map(|(_, s)| s.next), session.map(number), "{chain:?} {packet:?}");
+                assert_eq!(
+                    verdict.session.map(|(_, s)| s.next),
+                    session.map(number),
+                    "{chain:?} {packet:?}"
+                );
                 assert_eq!(verdict.next, number(next), "{chain:?} {packet:?}");
                 assert_eq!(verdict.chained, session.is_some() && n > 0);
             }
-            // Wherever the packet's first byte is, the same bytes are read, and the packet is as it was.
+            // Wherever the packet's first byte is, the same bytes are read, and the packet is as it
+            // was.
             for front in 0..packet.len().min(40) {
                 assert!(b.pull(front));
                 for vectors in 1..=5 {

@@ -47,8 +47,11 @@ fn tables_and_sessions_are_shown() {
     let acls = rig.cli("show inacl type ip4");
     assert_eq!(
         acls,
-        format!("Intfc idx      Classify table\t\tInterface name\n{:>10}{:>20}\t\tp0\n", rig.ports[0].0, 0)
-            .replacen("Intfc idx", " Intfc idx", 1)
+        format!(
+            "Intfc idx      Classify table\t\tInterface name\n{:>10}{:>20}\t\tp0\n",
+            rig.ports[0].0, 0
+        )
+        .replacen("Intfc idx", " Intfc idx", 1)
     );
     assert_eq!(rig.cli("show outacl type l2"), "No output ACL tables configured\n");
     assert_eq!(rig.cli("show inacl type ip6 -j"), "[]\n");
@@ -83,7 +86,11 @@ fn commands_refuse() {
         ("classify session table-index 9 match hex 00", -65, "9"),
         ("classify session table-index 0", -1, "match"),
         ("classify session table-index 0 match l3 ip4 src 1.1.1.1 del", -6, "no such session"),
-        ("classify session table-index 0 match l3 ip4 src 1.1.1.1 policer-hit-next x", -9, "policers"),
+        (
+            "classify session table-index 0 match l3 ip4 src 1.1.1.1 policer-hit-next x",
+            -9,
+            "policers",
+        ),
         ("set interface input acl intfc p0 ip4-table 9", -65, "9"),
         ("set interface input acl intfc p0 ip6-table 9", -66, "9"),
         ("set interface input acl intfc p0 l2-table 9", -67, "9"),

@@ -11,7 +11,11 @@ fn host(n: u8) -> MacAddr {
 /// A frame from one host to another, with an Ethernet type and bytes that differ with `n`.
 fn frame(from: u8, to: u8, kind: u16, n: u8) -> Vec<u8> {
     let header = [host(to).octets(), host(from).octets()].concat();
-    header.into_iter().chain(kind.to_be_bytes()).chain((0..60).map(|i: u8| i.wrapping_mul(7) ^ n)).collect()
+    header
+        .into_iter()
+        .chain(kind.to_be_bytes())
+        .chain((0..60).map(|i: u8| i.wrapping_mul(7) ^ n))
+        .collect()
 }
 
 /// Ports that are members of domain 1, with host N behind port N.
@@ -30,7 +34,8 @@ fn bridged(ports: usize) -> Rig {
 fn acls_let_frames_pass_or_drop_them() {
     for direction in ["input", "output"] {
         let mut rig = bridged(3);
-        let (port, node) = (if direction == "input" { "p0" } else { "p1" }, format!("l2-{direction}-acl"));
+        let (port, node) =
+            (if direction == "input" { "p0" } else { "p1" }, format!("l2-{direction}-acl"));
         rig.cli("classify table mask l2 src acl-miss-next deny");
         rig.cli(&format!("classify session table-index 0 match l2 src {}", host(0)));
         rig.cli(&format!("set interface {direction} acl intfc {port} l2-table 0"));
@@ -41,7 +46,10 @@ fn acls_let_frames_pass_or_drop_them() {
         assert_eq!(rig.pass(0, &frame(0, 1, 0x88b5, 1)), at(&[1], &frame(0, 1, 0x88b5, 1)));
         assert_eq!(counts(&rig), [1, 0, 0, 0]);
         assert_eq!(rig.pass(0, &frame(7, 1, 0x88b5, 2)), [], "no session");
-        rig.cli(&format!("classify session table-index 0 match l2 src {} acl-hit-next deny", host(8)));
+        rig.cli(&format!(
+            "classify session table-index 0 match l2 src {} acl-hit-next deny",
+            host(8)
+        ));
         assert_eq!(rig.pass(0, &frame(8, 1, 0x88b5, 2)), []);
         assert_eq!(counts(&rig), [2, 1, 1, 1]);
         assert_eq!(rig.count(&node, &format!("valid {direction} ACL packets")), 3);
@@ -65,14 +73,21 @@ fn classification_knows_what_frames_carry() {
         let (port, node) =
             (if direction == "input" { "p0" } else { "p1" }, format!("l2-{direction}-classify"));
         for (table, kind) in ["0800", "86dd", "88b5"].into_iter().enumerate() {
-            rig.cli(&format!("classify table mask hex {}ff l2-{direction}-miss-next drop", "00".repeat(14)));
+            rig.cli(&format!(
+                "classify table mask hex {}ff l2-{direction}-miss-next drop",
+                "00".repeat(14)
+            ));
             // The first byte behind the header: that of `frame(…, 1)`.
-            rig.cli(&format!("classify session table-index {table} match hex {}01", "00".repeat(14)));
+            rig.cli(&format!(
+                "classify session table-index {table} match hex {}01",
+                "00".repeat(14)
+            ));
             assert!(kind.len() == 4);
         }
         let set = format!("set interface l2 {direction} classify intfc {port}");
         rig.cli(&format!("{set} ip4-table 0 ip6-table 1"));
-        let mut passes = |kind, n| rig.pass(0, &frame(0, 1, kind, n)) == at(&[1], &frame(0, 1, kind, n));
+        let mut passes =
+            |kind, n| rig.pass(0, &frame(0, 1, kind, n)) == at(&[1], &frame(0, 1, kind, n));
         for (kind, n, want) in [
             (0x0800, 1, true),
             (0x0800, 2, false),
@@ -88,13 +103,17 @@ fn classification_knows_what_frames_carry() {
         let mut passes = |kind, n| rig.pass(0, &frame(0, 1, kind, n)).len() == 1;
         assert_eq!([passes(0x0800, 2), passes(0x88b5, 1), passes(0x88b5, 2)], [true, true, false]);
         assert_eq!(rig.count(&node, "L2 Classify Drops"), 3);
-        assert_eq!((rig.count(&node, "Classify hits"), rig.count(&node, "Classify misses")), (3, 3));
+        assert_eq!(
+            (rig.count(&node, "Classify hits"), rig.count(&node, "Classify misses")),
+            (3, 3)
+        );
         rig.cli(&set);
         assert_eq!(rig.pass(0, &frame(0, 1, 0x88b5, 2)).len(), 1);
     }
 }
 
-/// Classification comes before the ACL, both before rewriting of received tags and behind that of sent ones.
+/// Classification comes before the ACL, both before rewriting of received tags and behind that of
+/// sent ones.
 #[test]
 fn features_run_in_the_order_of_their_bits() {
     let mut rig = Rig::new(PLUGINS, 2);
@@ -139,7 +158,8 @@ fn features_run_in_the_order_of_their_bits() {
     assert_eq!(rig.count("l2-efp-filter", "L2 EFP filter packets"), 1);
 }
 
-/// Numbers of next nodes are VPP's; those of nodes that a frame has passed, or that aren't built, drop.
+/// Numbers of next nodes are VPP's; those of nodes that a frame has passed, or that aren't built,
+/// drop.
 #[test]
 fn sessions_send_frames_to_numbered_nodes() {
     let mut rig = bridged(3);
@@ -147,10 +167,14 @@ fn sessions_send_frames_to_numbered_nodes() {
     rig.cli("set interface input acl intfc p0 l2-table 0");
     rig.cli("set interface l2 input classify intfc p1 other-table 0");
     let set = |rig: &mut Rig, number: u16| {
-        rig.cli(&format!("classify session table-index 0 match l2 src {} acl-hit-next {number}", host(0)));
+        rig.cli(&format!(
+            "classify session table-index 0 match l2 src {} acl-hit-next {number}",
+            host(0)
+        ));
     };
     let unicast = frame(0, 2, 0x88b5, 1);
-    // l2-flood; l2-fwd; feature-bitmap-drop; l2-rw (isn't built); l2-input-acl and l2-input-classify (have seen it).
+    // l2-flood; l2-fwd; feature-bitmap-drop; l2-rw (isn't built); l2-input-acl and
+    // l2-input-classify (have seen it).
     for (number, ports) in
         [(3, vec![1, 2]), (6, vec![2]), (1, vec![]), (7, vec![]), (11, vec![]), (15, vec![])]
     {
@@ -166,9 +190,18 @@ fn sessions_send_frames_to_numbered_nodes() {
     ));
     rig.pass(1, &frame(1, 2, 0x88b5, 1));
     assert!(rig.bench.drops() > 0);
-    rig.cli(&format!("classify session table-index 0 match l2 src {} l2-input-hit-next 1", host(1)));
-    assert_eq!((rig.pass(1, &frame(1, 2, 0x88b5, 1)), rig.count("l2-input-classify", "absent")), (vec![], 1));
-    rig.cli(&format!("classify session table-index 0 match l2 src {} l2-input-hit-next 9", host(1)));
+    rig.cli(&format!(
+        "classify session table-index 0 match l2 src {} l2-input-hit-next 1",
+        host(1)
+    ));
+    assert_eq!(
+        (rig.pass(1, &frame(1, 2, 0x88b5, 1)), rig.count("l2-input-classify", "absent")),
+        (vec![], 1)
+    );
+    rig.cli(&format!(
+        "classify session table-index 0 match l2 src {} l2-input-hit-next 9",
+        host(1)
+    ));
     assert_eq!(rig.pass(1, &frame(1, 2, 0x88b5, 1)), at(&[2], &frame(1, 2, 0x88b5, 1)), "l2-fwd");
 }
 
@@ -199,7 +232,8 @@ fn feature_bitmaps_have_the_bits() {
     let mut rig = bridged(1);
     rig.cli("classify table mask l2 src");
     let world = rig.world();
-    let bits = |rig: &Rig| world.get::<l2::Bridge>().bitmaps(&world, rig.ports[0]).expect("bridged");
+    let bits =
+        |rig: &Rig| world.get::<l2::Bridge>().bitmaps(&world, rig.ports[0]).expect("bridged");
     let before = bits(&rig);
     rig.cli("set interface input acl intfc p0 l2-table 0");
     rig.cli("set interface output acl intfc p0 l2-table 0");

@@ -40,20 +40,32 @@ fn fields_become_bytes_behind_the_ethernet_header() {
         ("mask l3 ip4 version hdr_length", z(14) + "ff", "none".into()),
         ("mask l3 ip4 dst src proto", z(14 + 9) + "ff0000" + &"ff".repeat(8), "none".into()),
         ("mask l3 ip4 ttl tos length", z(14) + "00ffffff00000000ff", "none".into()),
-        ("mask l2 ignore-tag1 l3 ip4 fragment_id checksum", z(18 + 4) + "ffff00000000ffff", "none".into()),
+        (
+            "mask l2 ignore-tag1 l3 ip4 fragment_id checksum",
+            z(18 + 4) + "ffff00000000ffff",
+            "none".into(),
+        ),
         ("mask l3 ip6 src", z(14 + 8) + &"ff".repeat(16), "none".into()),
         ("mask l3 ip6 traffic-class", z(14) + "0ff00000", "none".into()),
         ("mask l3 ip6 version flow-label hop_limit", z(14) + "f00fffff000000ff", "none".into()),
         ("mask l3 ip6 dst l4 dst_port", z(14 + 24) + &"ff".repeat(16) + "0000ffff", "none".into()),
         ("mask l4 src_port", z(34) + "ffff", "none".into()),
-        ("mask l3 ip4 proto l4 tcp dst_port src_port", z(23) + "ff" + &z(10) + "ffffffff", "none".into()),
+        (
+            "mask l3 ip4 proto l4 tcp dst_port src_port",
+            z(23) + "ff" + &z(10) + "ffffffff",
+            "none".into(),
+        ),
         ("mask hex 00ff0", "none".into(), "none".into()),
         ("match l3 ip4 src 1.2.3.4 mask l3 ip4 src", z(26) + "ffffffff", z(26) + "01020304"),
         ("match l2 src 02:00:00:00:00:01", "none".into(), z(6) + "020000000001"),
         ("match l2 proto ip6", "none".into(), z(12) + "86dd"),
         ("match l2 proto 0x86dd", "none".into(), z(12) + "86dd"),
         ("match l2 tag1 257 cos1 7 proto arp", "none".into(), z(14) + "e1010806"),
-        ("match l3 ip4 proto udp dst 10.0.0.1", "none".into(), z(14 + 9) + "110000" + &z(4) + "0a000001"),
+        (
+            "match l3 ip4 proto udp dst 10.0.0.1",
+            "none".into(),
+            z(14 + 9) + "110000" + &z(4) + "0a000001",
+        ),
         ("match l3 ip4 proto 6 l4 dst_port 80", "none".into(), z(23) + "06" + &z(12) + "0050"),
         (
             "match l3 ip6 src 2001:db8::1 traffic-class 255 flow-label 0xfffff hop_limit 1",
@@ -90,21 +102,26 @@ fn fields_become_bytes_behind_the_ethernet_header() {
 
 #[test]
 fn vectors_of_a_mask() {
-    let of =
-        |text: &str| Mask::of(&hex(text).expect("hexadecimal")).map(|mask| (mask.skip, to_hex(&mask.bytes)));
+    let of = |text: &str| {
+        Mask::of(&hex(text).expect("hexadecimal")).map(|mask| (mask.skip, to_hex(&mask.bytes)))
+    };
     assert_eq!(of("ff").ok(), Some((0, "ff".to_string() + &z(15))));
     assert_eq!(of(&(z(16) + "01")).ok(), Some((1, "01".to_string() + &z(15))));
     assert_eq!(of(&(z(31) + "01" + &z(100))).ok(), Some((1, z(15) + "01")));
     assert_eq!(of(&(z(15) + "0102")).ok(), Some((0, z(15) + "0102" + &z(15))));
     assert!(of(&z(50)).is_err(), "no bit");
     assert!(of(&("ff".to_string() + &z(79) + "ff")).is_err(), "six vectors");
-    let within = |text: &str, skip, vectors| Mask::within(&hex(text).expect("hexadecimal"), skip, vectors);
+    let within =
+        |text: &str, skip, vectors| Mask::within(&hex(text).expect("hexadecimal"), skip, vectors);
     assert_eq!(within("ff", 0, 2).expect("fits").bytes.len(), 32);
     assert_eq!(within("00", 3, 1).expect("fits").bytes, [0; 16]);
     for (text, skip, vectors) in
         [("ff", 1, 1), ("ff", 0, 0), ("ff", 0, 6), ("ff", u32::MAX, 1), ("ff", 0, usize::MAX)]
     {
-        assert!(within(text, skip, vectors).is_err_and(|e| e.code() == -7), "{text} {skip} {vectors}");
+        assert!(
+            within(text, skip, vectors).is_err_and(|e| e.code() == -7),
+            "{text} {skip} {vectors}"
+        );
     }
     assert!(within(&(z(16) + "ff"), 0, 1).is_err());
 }

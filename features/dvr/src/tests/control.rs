@@ -11,7 +11,8 @@ use net::api::{FibPath, FibPathNhProto, FibPathType, Prefix};
 fn features(rig: &Rig, v6: bool, name: &str) -> Vec<&'static str> {
     let world = rig.world();
     let sw_if = world.get::<Interfaces>().find(name).expect("there");
-    world.features_of(world.arc(if v6 { "ip6-output" } else { "ip4-output" }).expect("there"), sw_if)
+    world
+        .features_of(world.arc(if v6 { "ip6-output" } else { "ip4-output" }).expect("there"), sw_if)
 }
 
 fn config(rig: &Rig) -> Vec<String> {
@@ -40,7 +41,8 @@ fn commands_set_show_and_save() {
             format!("ip route add {to} via dvr p3 preference 1"),
         ];
         assert_eq!(config(&rig), want);
-        // The feature is there for the protocol as long as a route needs it, whatever is used of that.
+        // The feature is there for the protocol as long as a route needs it, whatever is used of
+        // that.
         assert_eq!((features(&rig, v6, "p1"), features(&rig, v6, "p3")), (vec![node], vec![node]));
         assert_eq!((features(&rig, !v6, "p1"), features(&rig, v6, "p2")), (vec![], vec![]));
         let host = if v6 { "2001:db8:9::1/128" } else { "192.0.2.1/32" };
@@ -77,8 +79,11 @@ fn paths_follow_their_interfaces() {
         rig.cli("set interface l2 xconnect p1 p2");
         assert_eq!(rig.pass(0, &one), at(&[1], &one));
         // An operator may take the feature away.
-        let (node, arc) =
-            if v6 { ("ip6-dvr-reinject", "ip6-output") } else { ("ip4-dvr-reinject", "ip4-output") };
+        let (node, arc) = if v6 {
+            ("ip6-dvr-reinject", "ip6-output")
+        } else {
+            ("ip4-dvr-reinject", "ip4-output")
+        };
         rig.cli(&format!("set interface feature p1 {node} arc {arc} disable"));
         assert_eq!(rig.pass(0, &one), []);
         assert_eq!(rig.count(if v6 { "ip6-dvr-dpo" } else { "ip4-dvr-dpo" }, "no_arc"), 1);
@@ -98,7 +103,10 @@ fn deleted_interfaces_leave_nothing_behind() {
             rig.cli(&format!("ip route add {} via dvr p3 preference 1", prefix(v6)));
             rig.delete_port(1);
             assert_eq!(rig.pass(0, &one), at(&[3], &one), "the other path is left");
-            assert_eq!(config(&rig), [format!("ip route add {} via dvr p3 preference 1", prefix(v6))]);
+            assert_eq!(
+                config(&rig),
+                [format!("ip route add {} via dvr p3 preference 1", prefix(v6))]
+            );
             rig.cli(&format!("ip route del {} via dvr p3", prefix(v6)));
             rig.add_port(1);
             assert_eq!(rig.ports[1], index, "the index is given back");
@@ -121,8 +129,12 @@ fn messages_add_and_dump_dvr_paths() {
         let to: wire::Prefix<std::net::Ipv4Addr> = "192.0.2.0/24".parse().expect("a prefix");
         let to6: wire::Prefix<std::net::Ipv6Addr> = "2001:db8:9::/48".parse().expect("a prefix");
         let to: Prefix = if is_ip6 { to6.into() } else { to.into() };
-        let path =
-            |sw_if_index| FibPath { kind: FibPathType::Dvr, sw_if_index, weight: 1, ..FibPath::default() };
+        let path = |sw_if_index| FibPath {
+            kind: FibPathType::Dvr,
+            sw_if_index,
+            weight: 1,
+            ..FibPath::default()
+        };
         let add = |is_add, sw_if| {
             let route = IpRoute { prefix: to, paths: vec![path(sw_if)], ..IpRoute::default() };
             rig.bench.api().call(IpRouteAddDel { is_add, is_multipath: false, route }).map(drop)
@@ -141,7 +153,10 @@ fn messages_add_and_dump_dvr_paths() {
         let one = frame(is_ip6, port_mac(0), &[], 7);
         assert_eq!(rig.pass(0, &one), at(&[3], &one));
         let route = IpRoute { prefix: to, paths: vec![], ..IpRoute::default() };
-        rig.bench.api().call(IpRouteAddDel { is_add: false, is_multipath: false, route }).expect("deleted");
+        rig.bench
+            .api()
+            .call(IpRouteAddDel { is_add: false, is_multipath: false, route })
+            .expect("deleted");
         assert_eq!((dump(&rig).is_none(), rig.pass(0, &one)), (true, vec![]));
     }
 }
@@ -151,8 +166,9 @@ fn a_trace_shows_the_way() {
     let mut rig = rig(3);
     steer(&mut rig, "p1");
     rig.bench.rt.trace().order(graph::NodeIndex(999), 1, graph::TraceLog::room(16), 0);
-    rig.bench
-        .arrive_as(rig.ports[0], &frame(false, port_mac(0), &[], 7), |b| graph::drive::Bench::trace(b, 7));
+    rig.bench.arrive_as(rig.ports[0], &frame(false, port_mac(0), &[], 7), |b| {
+        graph::drive::Bench::trace(b, 7)
+    });
     rig.bench.settle();
     let trace = rig.bench.rt.trace().records().map(|record| record.to_string()).collect::<String>();
     let (p0, p1) = (rig.ports[0], rig.ports[1]);

@@ -28,7 +28,11 @@ fn frames_leave_as_they_came_in() {
         }
         assert_eq!(rig.packets(rig.ports[1]).1, 602, "counted at the output");
         assert_eq!(rig.packets(rig.ports[3]).1, 602);
-        assert_eq!(rig.count("l2-output", "L2 output packets"), 602, "the port's frames are switched");
+        assert_eq!(
+            rig.count("l2-output", "L2 output packets"),
+            602,
+            "the port's frames are switched"
+        );
         assert_eq!(rig.pass(0, &frame(v6, to, &[], 1)), [], "there is no route any more");
     }
 }
@@ -73,7 +77,8 @@ fn layer_2_ports_rewrite_tags() {
         rig.cli(&format!("ip route del {}", prefix(v6)));
         rig.cli(&format!("ip route add {} via p1.100 dvr", prefix(v6)));
         assert_eq!(rig.pass(2, &frame(v6, BVI, &[200], 8)), at(&[1], &frame(v6, BVI, &[100], 8)));
-        // A frame of a routed interface has the tags that it came with, and needs what the port takes off.
+        // A frame of a routed interface has the tags that it came with, and needs what the port
+        // takes off.
         rig.cli(&format!("ip route del {}", prefix(v6)));
         rig.cli(&format!("ip route add {} via dvr p3.300", prefix(v6)));
         assert_eq!(rig.pass(0, &frame(v6, port_mac(0), &[], 9)), []);
@@ -87,7 +92,8 @@ fn layer_2_ports_rewrite_tags() {
     }
 }
 
-/// A frame that a routed sub-interface received keeps its tags; a routed sub-interface adds its own.
+/// A frame that a routed sub-interface received keeps its tags; a routed sub-interface adds its
+/// own.
 #[test]
 fn routed_sub_interfaces_keep_and_add_tags() {
     for v6 in [false, true] {
@@ -116,7 +122,8 @@ fn routed_sub_interfaces_keep_and_add_tags() {
 fn output_features_and_other_routes_are_as_before() {
     for v6 in [false, true] {
         let mut rig = rig(4);
-        let (hop, net) = if v6 { ("2001:db8:3::2", "2001:db8:3::1/64") } else { ("10.0.3.2", "10.0.3.1/24") };
+        let (hop, net) =
+            if v6 { ("2001:db8:3::2", "2001:db8:3::1/64") } else { ("10.0.3.2", "10.0.3.1/24") };
         rig.cli(&format!("set interface ip address p3 {net}"));
         let neighbor = MacAddr([2, 0xaa, 0, 0, 0, 0x33]);
         let known = Neighbor::new(rig.ports[3], hop.parse().expect("an address"), neighbor);
@@ -149,16 +156,19 @@ fn output_features_and_other_routes_are_as_before() {
     }
 }
 
-/// Packets of our own have no layer-2 header that they were received with; neither have packets out of tunnels.
+/// Packets of our own have no layer-2 header that they were received with; neither have packets out
+/// of tunnels.
 #[test]
 fn packets_without_their_header_are_dropped_by_name() {
     for v6 in [false, true] {
         let mut rig = rig(4);
         steer(&mut rig, "p1");
-        let (node, dpo) = if v6 { ("ip6-lookup", "ip6-dvr-dpo") } else { ("ip4-lookup", "ip4-dvr-dpo") };
+        let (node, dpo) =
+            if v6 { ("ip6-lookup", "ip6-dvr-dpo") } else { ("ip4-lookup", "ip4-dvr-dpo") };
         let one = frame(v6, port_mac(0), &[100, 101], 7);
         let mut seen = 0;
-        // Packet is our own, bytes from the marked layer-2 header to the IP header, overwritten bytes, packet passes.
+        // Packet is our own, bytes from the marked layer-2 header to the IP header, overwritten
+        // bytes, packet passes.
         for (local, marked, overwritten, passes) in [
             (false, 22, None, true),
             (false, 18, Some((16, [8, 0])), false),
@@ -217,7 +227,11 @@ fn circles_end() {
         // A port of a bridge domain that gives frames back to the domain, and so to its BVI.
         rig.cli("set interface l2 bridge loop1 1");
         let sent = rig.pass(0, &frame(v6, BVI, &[], 1));
-        assert_eq!((sent, rig.count(dpo, "again")), (vec![], 40), "p0 takes frames to its own address only");
+        assert_eq!(
+            (sent, rig.count(dpo, "again")),
+            (vec![], 40),
+            "p0 takes frames to its own address only"
+        );
         rig.cli("set interface mac address p0 de:ad:00:00:00:00");
         assert_eq!(rig.pass(0, &frame(v6, BVI, &[], 1)), []);
         assert_eq!(rig.count(dpo, "again"), 41);

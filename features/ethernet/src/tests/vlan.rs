@@ -19,7 +19,8 @@ fn tags(outer: Vlan, inner: Option<Vlan>, exact: bool) -> Tags {
 /// Makes a sub-interface that is up.
 fn sub(bench: &Bench, parent: SwIfIndex, id: u32, frames: SubFrames) -> u32 {
     let interfaces = bench.world.get::<Interfaces>();
-    let sub = interfaces.create_sub(&bench.world, parent, SubInterface { id, frames }).expect("made");
+    let sub =
+        interfaces.create_sub(&bench.world, parent, SubInterface { id, frames }).expect("made");
     interfaces.set_admin(&bench.world, sub, true).expect("up");
     sub.0
 }
@@ -133,8 +134,14 @@ fn tagged_frames_are_for_us_or_dropped_by_name() {
     };
     let five = [(Q, 5)];
     let others = [2, 0, 0, 0, 0, 7];
-    assert_eq!(why(tagged(others, &five, 0x0800)), (sub, Some("destination MAC address is another host's")));
-    assert_eq!(why(tagged(OWN.0, &five, 0x88cc)), (sub, Some("no feature takes this Ethernet type")));
+    assert_eq!(
+        why(tagged(others, &five, 0x0800)),
+        (sub, Some("destination MAC address is another host's"))
+    );
+    assert_eq!(
+        why(tagged(OWN.0, &five, 0x88cc)),
+        (sub, Some("no feature takes this Ethernet type"))
+    );
     assert_eq!(why(tagged(OWN.0, &five, 46)), (sub, None), "`llc-input' takes it");
     for len in 14..18 {
         let mut short = tagged(OWN.0, &five, 0x0800);
@@ -147,7 +154,8 @@ fn tagged_frames_are_for_us_or_dropped_by_name() {
 fn all_vlans_of_two_tags_have_their_sub_interface() {
     let (mut bench, parent) = bench();
     bench.world.get::<Interfaces>().set_admin(&bench.world, parent, true).expect("up");
-    let pairs: Vec<(u16, u16)> = (1..=4095).step_by(91).flat_map(|a| [1, 64, 4095].map(|b| (a, b))).collect();
+    let pairs: Vec<(u16, u16)> =
+        (1..=4095).step_by(91).flat_map(|a| [1, 64, 4095].map(|b| (a, b))).collect();
     let subs: Vec<u32> = pairs
         .iter()
         .zip(1..)
@@ -169,7 +177,12 @@ fn small_and_staged_agree_on_mutated_tagged_frames() {
     bench.world.get::<Interfaces>().set_admin(&bench.world, parent, true).expect("up");
     sub(&bench, parent, 7, SubFrames::Tagged(tags(Vlan::Id(7), None, true)));
     sub(&bench, parent, 8, SubFrames::Tagged(tags(Vlan::Id(8), Some(Vlan::Id(9)), true)));
-    sub(&bench, parent, 9, SubFrames::Tagged(Tags { dot1ad: true, ..tags(Vlan::Any, None, false) }));
+    sub(
+        &bench,
+        parent,
+        9,
+        SubFrames::Tagged(Tags { dot1ad: true, ..tags(Vlan::Any, None, false) }),
+    );
     sub(&bench, parent, 10, SubFrames::Default);
     let bases = [
         frame(OWN.0, 0x0800),

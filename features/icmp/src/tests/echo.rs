@@ -5,7 +5,12 @@ use net::{AdjIndex, IpMeta};
 use testkit::pkt;
 use testkit::pkt::Packet;
 
-fn send(bench: &mut Bench, sw_if: SwIfIndex, packet: &[u8], prepare: impl Fn(&mut Buffer)) -> Outcome {
+fn send(
+    bench: &mut Bench,
+    sw_if: SwIfIndex,
+    packet: &[u8],
+    prepare: impl Fn(&mut Buffer),
+) -> Outcome {
     one(bench.node("ip4-icmp-echo-request", &[packet.to_vec()], |b| {
         b.rx_if = sw_if.0;
         prepare(b);
@@ -20,10 +25,12 @@ fn request(src: &str, dst: &str) -> Packet {
 fn a_request_becomes_its_reply() {
     let (mut bench, sw_if, _) = bench();
     for payload in [0, 56, 1201, 9000] {
-        let packet = pkt::ip4("10.0.0.9", "203.0.113.1").ttl(17).id(0x1234).tos(0x2b).df().icmp_echo(7, 9);
+        let packet =
+            pkt::ip4("10.0.0.9", "203.0.113.1").ttl(17).id(0x1234).tos(0x2b).df().icmp_echo(7, 9);
         let packet = packet.payload_len(payload).build();
         for n in [1, 20] {
-            let out = bench.node("ip4-icmp-echo-request", &vec![packet.clone(); n], |b| b.rx_if = sw_if.0);
+            let out = bench
+                .node("ip4-icmp-echo-request", &vec![packet.clone(); n], |b| b.rx_if = sw_if.0);
             assert_eq!(out.len(), n);
             for o in out {
                 assert_eq!((o.node.as_str(), o.rx_if), ("ip4-lookup", sw_if.0));
@@ -33,7 +40,10 @@ fn a_request_becomes_its_reply() {
                     ([203, 0, 113, 1], [10, 0, 0, 9]),
                     "the address that was asked answers"
                 );
-                assert_eq!((ip.ttl, ip.tos, ip.id.get(), ip.dont_fragment()), (64, 0x28, 0x1234, true));
+                assert_eq!(
+                    (ip.ttl, ip.tos, ip.id.get(), ip.dont_fragment()),
+                    (64, 0x28, 0x1234, true)
+                );
                 assert_eq!((icmp.kind, icmp.code, icmp.id.get(), icmp.seq.get()), (0, 0, 7, 9));
                 assert_eq!(data, &packet[28..]);
             }
@@ -57,8 +67,14 @@ fn what_went_to_several_hosts_is_answered_on_request_only() {
     let groups = ["255.255.255.255", "10.0.0.255", "10.0.0.0", "224.0.0.1"];
     let hosts = ["10.0.0.9", "10.0.0.9", "10.0.0.9", "198.51.100.9"];
     for (dst, src) in groups.into_iter().zip(hosts) {
-        let out = send(&mut bench, sw_if, &request(src, dst).build(), |b| b.flags.set(Flags::L2_MULTICAST));
-        assert_eq!(out.reason, Some("echo request to several hosts ignored (RFC 1122 3.2.2.6)"), "{dst}");
+        let out = send(&mut bench, sw_if, &request(src, dst).build(), |b| {
+            b.flags.set(Flags::L2_MULTICAST)
+        });
+        assert_eq!(
+            out.reason,
+            Some("echo request to several hosts ignored (RFC 1122 3.2.2.6)"),
+            "{dst}"
+        );
     }
     for dst in ["10.0.0.1", "224.0.0.1"] {
         let packet = request("10.0.0.9", dst).build();
@@ -94,12 +110,20 @@ fn some_requests_get_no_reply() {
         assert_eq!(out.reason, Some("echo request from what is no single host"), "{src}");
     }
     for kind in [131, 137] {
-        let packet =
-            pkt::ip4("10.0.0.9", "10.0.0.1").options([kind, 7, 4, 1, 2, 3, 4, 0]).icmp_echo(1, 1).build();
-        assert_eq!(send(&mut bench, sw_if, &packet, |_| {}).reason, Some("echo request with a source route"));
+        let packet = pkt::ip4("10.0.0.9", "10.0.0.1")
+            .options([kind, 7, 4, 1, 2, 3, 4, 0])
+            .icmp_echo(1, 1)
+            .build();
+        assert_eq!(
+            send(&mut bench, sw_if, &packet, |_| {}).reason,
+            Some("echo request with a source route")
+        );
     }
-    let options =
-        pkt::ip4("10.0.0.9", "10.0.0.1").options([148, 4, 0, 0]).icmp_echo(1, 1).payload_len(9).build();
+    let options = pkt::ip4("10.0.0.9", "10.0.0.1")
+        .options([148, 4, 0, 0])
+        .icmp_echo(1, 1)
+        .payload_len(9)
+        .build();
     let out = send(&mut bench, sw_if, &options, |_| {});
     assert!(out.node == "ip4-lookup" && Ipv4Header::checksum_ok_at(&out.bytes));
     assert!(Sum::of(&out.bytes[24..]).is_valid() && out.bytes[20..24] == [148, 4, 0, 0]);
@@ -144,7 +168,8 @@ fn settings_are_shown() {
     let (mut bench, ..) = bench();
     run(&mut bench, "set ip icmp error-rate 50");
     run(&mut bench, "set ip icmp echo-broadcast enable");
-    let json: serde_json::Value = serde_json::from_str(&run(&mut bench, "show ip icmp -j")).expect("JSON");
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&mut bench, "show ip icmp -j")).expect("JSON");
     let want = serde_json::json!({"error_rate": 50, "error_burst": 100, "echo": true, "echo_broadcast": true, "redirects": []});
     assert_eq!(json, want);
     assert_eq!(

@@ -25,7 +25,8 @@ fn send(
 #[test]
 fn an_error_quotes_the_packet_and_goes_back() {
     let (mut bench, sw_if, _) = bench();
-    let packet = pkt::ip4("10.0.0.9", "8.8.8.8").ttl(1).tos(0xb9).udp(4000, 53).payload_len(200).build();
+    let packet =
+        pkt::ip4("10.0.0.9", "8.8.8.8").ttl(1).tos(0xb9).udp(4000, 53).payload_len(200).build();
     let out = send(&mut bench, sw_if, &packet, TTL, |_| {});
     assert_eq!((out.node.as_str(), out.rx_if, out.tx_if), ("ip4-lookup", sw_if.0, u32::MAX));
     let (ip, icmp, quote) = verified(&out.bytes);
@@ -51,13 +52,15 @@ fn an_error_quotes_the_packet_and_goes_back() {
 fn the_message_is_576_bytes_at_most_whatever_the_segments() {
     let (mut bench, sw_if, _) = bench();
     for payload in [519, 520, 521, 1400, 6000] {
-        let mut packet = pkt::ip4("192.0.2.2", "8.8.8.8").df().udp(1, 2).payload_len(payload).build();
+        let mut packet =
+            pkt::ip4("192.0.2.2", "8.8.8.8").df().udp(1, 2).payload_len(payload).build();
         let says = (3, code4::FRAGMENTATION_NEEDED, 1400);
         let len = packet.len();
         // Padding of the frame isn't quoted.
         packet.extend([0xee; 30]);
-        let out =
-            send(&mut bench, sw_if, &packet, says, |b| b.flags.set(Flags::CSUM_PARTIAL.with(Flags::GSO)));
+        let out = send(&mut bench, sw_if, &packet, says, |b| {
+            b.flags.set(Flags::CSUM_PARTIAL.with(Flags::GSO))
+        });
         let (ip, icmp, quote) = verified(&out.bytes);
         assert_eq!(out.bytes.len(), 576.min(28 + len));
         assert_eq!(
@@ -88,8 +91,11 @@ fn the_message_is_576_bytes_at_most_whatever_the_segments() {
 fn about_some_packets_there_is_no_error() {
     let (mut bench, sw_if, bare) = bench();
     let from = |source: &str| pkt::ip4(source, "8.8.8.8").udp(1, 2).payload_len(20).build();
-    let to = |destination: &str| pkt::ip4("10.0.0.9", destination).udp(1, 2).payload_len(20).build();
-    let icmp = |kind: u8| pkt::ip4("10.0.0.9", "8.8.8.8").icmp(Icmp4Type(kind), 0, 0).payload_len(40).build();
+    let to =
+        |destination: &str| pkt::ip4("10.0.0.9", destination).udp(1, 2).payload_len(20).build();
+    let icmp = |kind: u8| {
+        pkt::ip4("10.0.0.9", "8.8.8.8").icmp(Icmp4Type(kind), 0, 0).payload_len(40).build()
+    };
     let mut cases = vec![
         (
             pkt::ip4("10.0.0.9", "8.8.8.8")
@@ -102,7 +108,9 @@ fn about_some_packets_there_is_no_error() {
         (pkt::ip4("10.0.0.9", "8.8.8.8").protocol(IpProtocol::ICMP).build(), "icmp_error"),
     ];
     cases.extend([3, 4, 5, 11, 12, 19, 200].map(|kind| (icmp(kind), "icmp_error")));
-    cases.extend(["224.0.0.5", "255.255.255.255", "10.0.0.255", "192.0.2.15"].map(|a| (to(a), "broadcast")));
+    cases.extend(
+        ["224.0.0.5", "255.255.255.255", "10.0.0.255", "192.0.2.15"].map(|a| (to(a), "broadcast")),
+    );
     cases.extend(
         [
             "0.0.0.0",
@@ -120,17 +128,28 @@ fn about_some_packets_there_is_no_error() {
         let before = bench.count("ip4-icmp-error", reason);
         let out = send(&mut bench, sw_if, &packet, TTL, |_| {});
         assert_eq!(out.node, "ip4-drop", "{reason}: {packet:x?}");
-        assert_eq!(bench.count("ip4-icmp-error", reason), before + 1, "{:?}: {packet:x?}", out.reason);
+        assert_eq!(
+            bench.count("ip4-icmp-error", reason),
+            before + 1,
+            "{:?}: {packet:x?}",
+            out.reason
+        );
         assert_eq!(out.bytes, packet, "it is dropped as it was");
     }
     let good = from("10.0.0.9");
     for flag in [Flags::L2_BROADCAST, Flags::L2_MULTICAST] {
         let out = send(&mut bench, sw_if, &good, TTL, |b| b.flags.set(flag));
-        assert_eq!(out.reason, Some("no error about a link-layer broadcast or multicast (RFC 1812 4.3.2.7)"));
+        assert_eq!(
+            out.reason,
+            Some("no error about a link-layer broadcast or multicast (RFC 1812 4.3.2.7)")
+        );
     }
     for sw_if in [bare, SwIfIndex(77), SwIfIndex::NONE] {
         let out = send(&mut bench, sw_if, &good, TTL, |_| {});
-        assert_eq!(out.reason, Some("interface has no address to send errors from (RFC 1812 4.3.2.4)"));
+        assert_eq!(
+            out.reason,
+            Some("interface has no address to send errors from (RFC 1812 4.3.2.4)")
+        );
     }
     let mut few_words = good.clone();
     few_words[0] = 0x44;
@@ -173,7 +192,11 @@ fn who_speaks_depends_on_who_noticed() {
     }));
     assert_eq!((out.tx_if, out.rx_if), (7, 0), "in the table that it went out in");
     let (ip, ..) = verified(&out.bytes);
-    assert_eq!((ip.src, ip.dst), ([192, 0, 2, 1], [192, 0, 2, 1]), "our own packet: we tell ourselves");
+    assert_eq!(
+        (ip.src, ip.dst),
+        ([192, 0, 2, 1], [192, 0, 2, 1]),
+        "our own packet: we tell ourselves"
+    );
     let out = send(&mut bench, sw_if, &packet, (12, 0, 20 << 24), |_| {});
     assert_eq!(verified(&out.bytes).1.rest(), 20 << 24, "the pointer");
     assert_eq!(bench.count("ip4-icmp-error", "param_problem_sent"), 1);

@@ -13,7 +13,8 @@ use wire::{EtherType, Ethernet, Icmp4Type, Icmp6Type};
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
-/// `t0` as in [`bench`]; `t1` is 172.16.1.1/24. 20.0.0.0/8 lies behind 172.16.1.2, 30.0.0.0/8 behind 10.0.0.2.
+/// `t0` as in [`bench`]; `t1` is 172.16.1.1/24. 20.0.0.0/8 lies behind 172.16.1.2, 30.0.0.0/8
+/// behind 10.0.0.2.
 fn router() -> (Bench, SwIfIndex) {
     let (bench, t0, t1) = bench();
     let world = &bench.world;
@@ -23,12 +24,15 @@ fn router() -> (Bench, SwIfIndex) {
     let address = "172.16.1.1/24".parse().expect("a prefix");
     world.get::<Addresses<Ip4>>().add(world, t1, address).expect("added");
     let fib = world.get::<Fib<Ip4>>();
-    for (sw_if, ip) in [(t0, [10, 0, 0, 9]), (t0, [10, 0, 0, 2]), (t0, [192, 0, 2, 9]), (t1, [172, 16, 1, 2])]
+    for (sw_if, ip) in
+        [(t0, [10, 0, 0, 9]), (t0, [10, 0, 0, 2]), (t0, [192, 0, 2, 9]), (t1, [172, 16, 1, 2])]
     {
         let known = Neighbor { is_static: true, ..Neighbor::new(sw_if, ip.into(), HOST) };
         world.get::<Neighbors>().set(world, known).expect("set");
     }
-    for (prefix, sw_if, nexthop) in [("20.0.0.0/8", t1, [172, 16, 1, 2]), ("30.0.0.0/8", t0, [10, 0, 0, 2])] {
+    for (prefix, sw_if, nexthop) in
+        [("20.0.0.0/8", t1, [172, 16, 1, 2]), ("30.0.0.0/8", t0, [10, 0, 0, 2])]
+    {
         let via = Path::new(PathKind::Neighbor { sw_if, nexthop: nexthop.into() });
         let prefix = prefix.parse().expect("a prefix");
         fib.set(world, TableIndex::DEFAULT, prefix, Source::Cli, &[via]).expect("set");
@@ -47,12 +51,19 @@ fn forward(bench: &mut Bench, sw_if: SwIfIndex, frame: &[u8]) -> Vec<(u32, Vec<u
 }
 
 /// Returns the message in the one frame that leaves, which has to go to the host.
-fn answer(bench: &mut Bench, sw_if: SwIfIndex, packet: Packet) -> (Ipv4Header, IcmpHeader, Vec<u8>) {
+fn answer(
+    bench: &mut Bench,
+    sw_if: SwIfIndex,
+    packet: Packet,
+) -> (Ipv4Header, IcmpHeader, Vec<u8>) {
     let mut out = forward(bench, sw_if, &packet.build());
     assert_eq!(out.len(), 1, "{out:x?}");
     let (tx_if, frame) = out.remove(0);
     let ether = Ethernet::view(&frame).expect("a header");
-    assert_eq!((tx_if, ether.dst, ether.src, ether.ethertype()), (sw_if.0, HOST, OWN, EtherType::IP4));
+    assert_eq!(
+        (tx_if, ether.dst, ether.src, ether.ethertype()),
+        (sw_if.0, HOST, OWN, EtherType::IP4)
+    );
     let (ip, icmp, rest) = verified(&frame[14..]);
     (ip, icmp, rest.to_vec())
 }
@@ -74,9 +85,27 @@ fn a_router_answers() {
     for (packet, source, kind, code, rest) in [
         (host("20.0.0.1").ttl(1).udp(1, 2).pad_to(60), one, 11, 0, 0),
         (host("99.0.0.1").udp(1, 2), one, 3, code4::NET_UNREACHABLE, 0),
-        (host("10.0.0.1").protocol(IpProtocol(253)).payload_len(30), one, 3, code4::PROTOCOL_UNREACHABLE, 0),
-        (host("172.16.1.1").udp(1, 9999).payload_len(9), [172, 16, 1, 1], 3, code4::PORT_UNREACHABLE, 0),
-        (host("20.0.0.1").df().udp(1, 2).payload_len(2000), one, 3, code4::FRAGMENTATION_NEEDED, 1500),
+        (
+            host("10.0.0.1").protocol(IpProtocol(253)).payload_len(30),
+            one,
+            3,
+            code4::PROTOCOL_UNREACHABLE,
+            0,
+        ),
+        (
+            host("172.16.1.1").udp(1, 9999).payload_len(9),
+            [172, 16, 1, 1],
+            3,
+            code4::PORT_UNREACHABLE,
+            0,
+        ),
+        (
+            host("20.0.0.1").df().udp(1, 2).payload_len(2000),
+            one,
+            3,
+            code4::FRAGMENTATION_NEEDED,
+            1500,
+        ),
     ] {
         let about = packet.build();
         let (ip, icmp, quote) = answer(&mut bench, t0, packet);
@@ -86,8 +115,8 @@ fn a_router_answers() {
     }
 }
 
-/// All bytes of the error that a route calls for: RFC 1812 5.2.7.1 (host unreachable 1, administratively prohibited 10), RFC 4443 3.1
-/// (no route 0, administratively prohibited 1).
+/// All bytes of the error that a route calls for: RFC 1812 5.2.7.1 (host unreachable 1,
+/// administratively prohibited 10), RFC 4443 3.1 (no route 0, administratively prohibited 1).
 #[test]
 fn routes_that_refuse_say_so() {
     let (mut bench, t0) = router();
@@ -145,8 +174,9 @@ fn there_are_no_errors_about_errors_in_the_graph() {
     let (mut bench, t0) = router();
     let quote = pkt::ip4("20.0.0.9", "10.0.0.9").udp(1, 2).payload_len(20).build();
     for kind in [3, 11, 12, 5] {
-        let error =
-            |dst: &str| from_host().ip4("10.0.0.9", dst).ttl(1).icmp(Icmp4Type(kind), 0, 0).payload(&quote);
+        let error = |dst: &str| {
+            from_host().ip4("10.0.0.9", dst).ttl(1).icmp(Icmp4Type(kind), 0, 0).payload(&quote)
+        };
         assert_eq!(forward(&mut bench, t0, &error("20.0.0.9").build()), []);
         assert_eq!(forward(&mut bench, t0, &error("99.0.0.9").build()), []);
         assert_eq!(forward(&mut bench, t0, &error("10.0.0.1").build()), []);
@@ -188,7 +218,11 @@ fn mutated_frames_get_right_answers() {
             // A forwarded packet has another TTL, even if its source is an address of ours.
             let ip = Ipv4Header::view(&frame[14..]).expect("a header");
             let ours = [[10, 0, 0, 1], [192, 0, 2, 1], [172, 16, 1, 1]].contains(&ip.src);
-            if !ours || ![64, 255].contains(&ip.ttl) || ip.protocol != IpProtocol::ICMP || frame[14] != 0x45 {
+            if !ours
+                || ![64, 255].contains(&ip.ttl)
+                || ip.protocol != IpProtocol::ICMP
+                || frame[14] != 0x45
+            {
                 continue;
             }
             let (ip, icmp, quote) = verified(&frame[14..]);

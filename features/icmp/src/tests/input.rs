@@ -23,7 +23,8 @@ fn messages_go_to_who_takes_their_type() {
     assert!(error.contains("taken by taker"), "{error}");
     assert!(register_icmp_type::<Ip4>(&bench.world, 99, "nobody").is_err());
     let quote = pkt::ip4("10.0.0.1", "8.8.8.8").icmp_echo(7, 1).payload_len(8).build();
-    let quoting = |kind| pkt::ip4("8.8.8.8", "10.0.0.1").icmp(Icmp4Type(kind), 0, 0).payload(&quote).build();
+    let quoting =
+        |kind| pkt::ip4("8.8.8.8", "10.0.0.1").icmp(Icmp4Type(kind), 0, 0).payload(&quote).build();
     for (packet, node, reason) in [
         (message(0, 0), "taker", None),
         (message(8, 1200), "ip4-icmp-echo-request", None),
@@ -68,14 +69,22 @@ fn broken_messages_are_dropped_by_name() {
         assert_eq!(send(&mut bench, &bad, |_| {}).reason, Some("bad ICMP checksum"), "{at}");
         if at != 20 {
             for trust in [Flags::L4_CSUM_OK, Flags::CSUM_PARTIAL] {
-                assert_eq!(send(&mut bench, &bad, |b| b.flags.set(trust)).node, "ip4-icmp-echo-request");
+                assert_eq!(
+                    send(&mut bench, &bad, |b| b.flags.set(trust)).node,
+                    "ip4-icmp-echo-request"
+                );
             }
         }
     }
     let mut long = message(8, 5000);
     long[4000] ^= 1;
-    assert_eq!(send(&mut bench, &long, |_| {}).reason, Some("bad ICMP checksum"), "in a later segment");
-    let fragment = pkt::ip4("10.0.0.9", "10.0.0.1").fragment(0, true).icmp_echo(1, 1).payload_len(64).build();
+    assert_eq!(
+        send(&mut bench, &long, |_| {}).reason,
+        Some("bad ICMP checksum"),
+        "in a later segment"
+    );
+    let fragment =
+        pkt::ip4("10.0.0.9", "10.0.0.1").fragment(0, true).icmp_echo(1, 1).payload_len(64).build();
     assert_eq!(send(&mut bench, &fragment, |_| {}).reason, Some("fragment of an ICMP message"));
     let out = send(&mut bench, &good, |b| b.flags.set(Flags::GSO));
     assert_eq!(out.reason, Some("ICMP message with segmentation pending"));
@@ -111,8 +120,9 @@ fn errors_go_to_who_sent_the_packet() {
     bench.world.add_node("taker", |world, _| Recorder::new(world, SwIfIndex(0))).expect("room");
     register_icmp_error::<Ip4>(&bench.world, IpProtocol::ICMP, "taker").expect("free");
     assert!(register_icmp_error::<Ip4>(&bench.world, IpProtocol::ICMP, "taker").is_err());
-    let about =
-        |quote: &[u8]| pkt::ip4("8.8.8.8", "10.0.0.1").icmp(Icmp4Type(11), 0, 0).payload(quote).build();
+    let about = |quote: &[u8]| {
+        pkt::ip4("8.8.8.8", "10.0.0.1").icmp(Icmp4Type(11), 0, 0).payload(quote).build()
+    };
     let echo = pkt::ip4("10.0.0.1", "8.8.4.4").icmp_echo(7, 1).payload_len(8).build();
     let udp = pkt::ip4("10.0.0.1", "8.8.4.4").udp(7, 1).payload_len(8).build();
     let foreign = pkt::ip4("10.0.0.2", "8.8.4.4").icmp_echo(7, 1).payload_len(8).build();

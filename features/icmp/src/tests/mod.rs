@@ -16,7 +16,8 @@ use std::sync::Arc;
 use wire::checksum::Sum;
 use wire::{Header, IcmpHeader, Ip4, IpHeader, IpProtocol, Ipv4Header, MacAddr};
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &mfib::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &mfib::PLUGIN, &PLUGIN];
 
 /// An instance with an interface that has 10.0.0.1/24 and 192.0.2.1/28, and one without an address.
 fn bench() -> (Bench, SwIfIndex, SwIfIndex) {
@@ -24,7 +25,9 @@ fn bench() -> (Bench, SwIfIndex, SwIfIndex) {
     let interfaces: Arc<Interfaces> = bench.world.get();
     let add = |name: &str| {
         let new = ethernet(name, MacAddr([2, 0, 0, 0, 0, 1]));
-        interfaces.create(&bench.world, new, |world, _, sw_if| Recorder::new(world, sw_if)).expect("created")
+        interfaces
+            .create(&bench.world, new, |world, _, sw_if| Recorder::new(world, sw_if))
+            .expect("created")
     };
     let (with, without) = (add("t0"), add("t1"));
     let addresses: Arc<Addresses<Ip4>> = bench.world.get();

@@ -29,7 +29,12 @@ fn bases() -> Vec<Vec<u8>> {
         ether().ip4("10.0.0.9", "10.0.0.1").icmp_echo_reply(7, 1).payload_len(56).build(),
         ether().ip4("10.0.0.9", "8.8.8.8").ttl(1).udp(5, 6).payload_len(1200).build(),
         ether().ip4("10.0.0.9", "8.8.8.8").ttl(1).tcp(5, 6).payload_len(40).build(),
-        ether().ip4("10.0.0.9", "8.8.8.8").fragment(0, true).icmp_echo(5, 6).payload_len(40).build(),
+        ether()
+            .ip4("10.0.0.9", "8.8.8.8")
+            .fragment(0, true)
+            .icmp_echo(5, 6)
+            .payload_len(40)
+            .build(),
     ]
 }
 
@@ -60,7 +65,8 @@ fn is_right(error: &[u8], about: &[u8]) {
     assert_eq!((&ip.dst[..], ip.dst[0] % 127 != 0 && ip.dst[0] < 224), (&about[12..16], true));
     assert!(about[16] < 224 || about[16] > 239, "about a multicast");
     assert!(
-        ![[255; 4], [10, 0, 0, 255], [10, 0, 0, 0]].contains(about[16..20].first_chunk().expect("4 bytes"))
+        ![[255; 4], [10, 0, 0, 255], [10, 0, 0, 0]]
+            .contains(about[16..20].first_chunk().expect("4 bytes"))
     );
     assert!(![[10, 0, 0, 255], [10, 0, 0, 0], [192, 0, 2, 15]].contains(&ip.dst));
     assert_eq!((about[6] & 0x1f, about[7]), (0, 0), "about a later fragment");
@@ -87,7 +93,8 @@ fn errors_about_mutated_packets_are_right() {
         for o in &out {
             assert!(o.node == "ip4-lookup" || o.node == "ip4-drop" && o.reason.is_some(), "{o:?}");
         }
-        // The errors keep the order of the frames, so each belongs to the next frame that begins as it quotes.
+        // The errors keep the order of the frames, so each belongs to the next frame that begins as
+        // it quotes.
         for frame in &frames {
             let Some(next) = errors.clone().next() else { break };
             if frame.starts_with(&next.bytes[28..]) {
@@ -118,7 +125,8 @@ fn mutated_messages_are_answered_or_named() {
             for (i, bytes) in frames.iter().enumerate() {
                 let mut b = bench.buffer(bytes);
                 b.rx_if = sw_if.0;
-                // Without the device's checksum flag, nearly all would be dropped for their checksum.
+                // Without the device's checksum flag, nearly all would be dropped for their
+                // checksum.
                 if i % 2 == 0 {
                     b.flags.set(Flags::L4_CSUM_OK);
                 }
@@ -149,8 +157,8 @@ fn mutated_messages_are_answered_or_named() {
     assert_eq!(seen, FRAMES);
     assert!(replies > FRAMES / 10 && quoted > FRAMES / 50, "{replies} replies, {quoted} quoted");
     let counted = bench.count("ip4-icmp-echo-request", "echo_replies_sent");
-    let punted =
-        bench.count("ip4-icmp-input", "unknown_type") + bench.count("ip4-icmp-quoted", "unknown_protocol");
+    let punted = bench.count("ip4-icmp-input", "unknown_type")
+        + bench.count("ip4-icmp-quoted", "unknown_protocol");
     assert_eq!(counted, replies as u64);
     assert_eq!(bench.drops() + punted + counted, FRAMES as u64);
 }

@@ -20,7 +20,10 @@ fn bench6() -> (Bench, SwIfIndex, SwIfIndex) {
 /// Header and message of a packet without extensions, with length and checksum verified.
 fn verified6(bytes: &[u8]) -> (Ipv6Header, IcmpHeader, &[u8]) {
     let ip = *Ipv6Header::view(bytes).expect("a header");
-    assert_eq!((ip.version(), ip.packet_len(), ip.next_header), (6, bytes.len(), IpProtocol::ICMP6));
+    assert_eq!(
+        (ip.version(), ip.packet_len(), ip.next_header),
+        (6, bytes.len(), IpProtocol::ICMP6)
+    );
     assert_eq!(wire::l4::verify(bytes), Ok(wire::l4::Verdict::Valid));
     let (icmp, rest) = IcmpHeader::split(&bytes[40..]).expect("a message");
     (ip, *icmp, rest)
@@ -56,7 +59,10 @@ fn errors_quote_as_much_as_makes_1280_bytes() {
         let out = send(&mut bench, sw_if, &packet, (2, 0, 1400), |_| {});
         let (ip, icmp, quote) = verified6(&out.bytes);
         assert_eq!((out.node.as_str(), out.bytes.len()), ("ip6-lookup", 1280.min(48 + len)));
-        assert_eq!((ip.src(), ip.dst(), ip.hop_limit), (addr("2001:db8::1"), addr("2001:db8::9"), 255));
+        assert_eq!(
+            (ip.src(), ip.dst(), ip.hop_limit),
+            (addr("2001:db8::1"), addr("2001:db8::9"), 255)
+        );
         assert_eq!((icmp.kind, icmp.code, icmp.rest()), (2, 0, 1400));
         assert_eq!(quote, &packet[..quote.len()]);
     }
@@ -76,7 +82,11 @@ fn where_errors_come_from() {
         addr("2001:db8::1"),
         "no port"
     );
-    assert_eq!(from(&mut bench, with, "2001:db8::9", "5000::1", (1, 4, 0)), addr("5000::1"), "who was asked");
+    assert_eq!(
+        from(&mut bench, with, "2001:db8::9", "5000::1", (1, 4, 0)),
+        addr("5000::1"),
+        "who was asked"
+    );
     let link = bench.world.get::<LinkLocals>().address(without).expect("enabled");
     assert_eq!(from(&mut bench, without, "fe80::9", "4000::1", EXPIRED), link);
     assert_eq!(
@@ -92,7 +102,11 @@ fn about_what_no_error_is_sent() {
     let to = |to: &str| pkt::ip6("2001:db8::9", to);
     let error = to("3000::1").icmp6(Icmp6Type(1), 0, 0).payload_len(60).build();
     let redirect = to("3000::1").icmp6(Icmp6Type(137), 0, 0).payload_len(60).build();
-    let behind = to("3000::1").ext(IpProtocol::DEST_OPTIONS, [0, 1, 4, 0, 0, 0, 0]).icmp6(Icmp6Type(3), 0, 0);
+    let behind = to("3000::1").ext(IpProtocol::DEST_OPTIONS, [0, 1, 4, 0, 0, 0, 0]).icmp6(
+        Icmp6Type(3),
+        0,
+        0,
+    );
     let later = to("3000::1").fragment6(7, 64, false).icmp6_echo(1, 2).payload_len(8).build();
     let group = to("ff0e::1").udp(1, 2).build();
     let nobody = pkt::ip6("::", "3000::1").udp(1, 2).build();
@@ -112,11 +126,17 @@ fn about_what_no_error_is_sent() {
     // These errors are also sent about packets to groups.
     for says in [(2, 0, 1280), (4, 2, 42)] {
         let out = send(&mut bench, sw_if, &group, says, |b| b.flags.set(Flags::L2_MULTICAST));
-        assert_eq!((out.node.as_str(), verified6(&out.bytes).0.src()), ("ip6-lookup", addr("2001:db8::1")));
+        assert_eq!(
+            (out.node.as_str(), verified6(&out.bytes).0.src()),
+            ("ip6-lookup", addr("2001:db8::1"))
+        );
     }
     let unicast = to("3000::1").udp(1, 2).build();
     let out = send(&mut bench, sw_if, &unicast, EXPIRED, |b| b.flags.set(Flags::L2_MULTICAST));
-    assert_eq!(out.reason, Some("no error about a link-layer broadcast or multicast (RFC 4443 2.4)"));
+    assert_eq!(
+        out.reason,
+        Some("no error about a link-layer broadcast or multicast (RFC 4443 2.4)")
+    );
     run(&mut bench, "set ip6 icmp error-rate 0");
     let out = send(&mut bench, sw_if, &unicast, EXPIRED, |_| {});
     assert_eq!(out.reason, Some("error rate limit reached (RFC 4443 2.4)"));
@@ -143,13 +163,17 @@ fn echo_requests_are_answered() {
             let out = echo(&mut bench, sw_if, packet.clone());
             assert_eq!((out.node.as_str(), out.tx_if), ("ip6-lookup", u32::MAX));
             let (ip, icmp, rest) = verified6(&out.bytes);
-            assert_eq!((ip.src(), ip.dst(), ip.hop_limit, ip.flow_label()), (answers, addr(from), 64, 0));
+            assert_eq!(
+                (ip.src(), ip.dst(), ip.hop_limit, ip.flow_label()),
+                (answers, addr(from), 64, 0)
+            );
             assert_eq!(ip.traffic_class(), 0xb8, "the request's, without a congestion mark");
             assert_eq!((icmp.kind, icmp.id.get(), icmp.seq.get()), (129, 7, 9));
             assert_eq!(rest, &packet[48..]);
         }
     }
-    let options = pkt::ip6("2001:db8::9", "2001:db8::1").ext(IpProtocol::DEST_OPTIONS, [0, 1, 4, 0, 0, 0, 0]);
+    let options =
+        pkt::ip6("2001:db8::9", "2001:db8::1").ext(IpProtocol::DEST_OPTIONS, [0, 1, 4, 0, 0, 0, 0]);
     let out = echo(&mut bench, sw_if, options.icmp6_echo(7, 9).payload_len(3).build());
     assert_eq!(verified6(&out.bytes).2.len(), 3, "without the request's extension headers");
     let groups = [("ff02::1:ff00:1", true), ("ff02::1:ff00:2", false), ("ff02::5", false)];
@@ -160,7 +184,10 @@ fn echo_requests_are_answered() {
     run(&mut bench, "set ip6 icmp echo-multicast disable");
     assert!(run(&mut bench, "show ip6 icmp").contains("echo-multicast disabled"));
     let group = pkt::ip6("fe80::9", "ff02::1").icmp6_echo(1, 2).build();
-    assert_eq!(echo(&mut bench, sw_if, group).reason, Some("echo request to several hosts ignored"));
+    assert_eq!(
+        echo(&mut bench, sw_if, group).reason,
+        Some("echo request to several hosts ignored")
+    );
     run(&mut bench, "set ip6 icmp echo disable");
     let asked = pkt::ip6("fe80::9", "2001:db8::1").icmp6_echo(1, 2).build();
     assert_eq!(echo(&mut bench, sw_if, asked).reason, Some("echo requests are not answered"));
@@ -236,7 +263,12 @@ fn errors_about_mutated_packets_are_right() {
         ether().ip6("3000::9", "2001:db8::1").icmp6(Icmp6Type(2), 0, 1400).payload(&quote).build(),
         ether().ip6("3000::9", "4000::1").udp(5, 6).payload_len(1300).build(),
         ether().ip6("3000::9", "4000::1").fragment6(9, 0, true).udp(5, 6).payload_len(100).build(),
-        ether().ip6("3000::9", "4000::1").fragment6(9, 800, false).tcp(5, 6).payload_len(100).build(),
+        ether()
+            .ip6("3000::9", "4000::1")
+            .fragment6(9, 800, false)
+            .tcp(5, 6)
+            .payload_len(100)
+            .build(),
     ];
     let mut mutator = Mutator::new(6);
     let (mut sent, mut answered) = (0, 0);
@@ -255,9 +287,13 @@ fn errors_about_mutated_packets_are_right() {
             });
             assert_eq!(out.len(), frames.len());
             let mut errors = out.iter().filter(|o| o.node == "ip6-lookup");
-            assert!(out.iter().all(|o| o.node == "ip6-lookup" || o.node == "ip6-drop" && o.reason.is_some()));
+            assert!(
+                out.iter()
+                    .all(|o| o.node == "ip6-lookup" || o.node == "ip6-drop" && o.reason.is_some())
+            );
             for frame in &frames {
-                if let Some(next) = errors.clone().next().filter(|next| frame.starts_with(&next.bytes[48..]))
+                if let Some(next) =
+                    errors.clone().next().filter(|next| frame.starts_with(&next.bytes[48..]))
                 {
                     is_right(&next.bytes, frame);
                     errors.next();
@@ -271,8 +307,8 @@ fn errors_about_mutated_packets_are_right() {
                 b.rx_if = sw_if.0;
                 b.flags.set(Flags::L4_CSUM_OK);
             };
-            let nodes =
-                ["ip6-icmp-input", "ip6-icmp-echo-request", "ip6-icmp-quoted"].map(|n| bench.index(n));
+            let nodes = ["ip6-icmp-input", "ip6-icmp-echo-request", "ip6-icmp-quoted"]
+                .map(|n| bench.index(n));
             for frame in &frames {
                 let mut b = bench.buffer(frame);
                 prepare(&mut b);
@@ -287,7 +323,10 @@ fn errors_about_mutated_packets_are_right() {
                         assert_eq!(o.bytes[40], 129);
                         answered += 1;
                     }
-                    node => assert!(["ip6-drop", "ip6-punt"].contains(&node) && o.reason.is_some(), "{node}"),
+                    node => assert!(
+                        ["ip6-drop", "ip6-punt"].contains(&node) && o.reason.is_some(),
+                        "{node}"
+                    ),
                 }
             }
         }

@@ -120,7 +120,8 @@ pub struct SwInterfaceDetails {
     pub vtr_tag2: u32,
     /// 0: no backbone tag is translated.
     pub outer_tag: u16,
-    /// The backbone destination of frames that are rewritten for backbone bridges; these fields are 0 without it.
+    /// The backbone destination of frames that are rewritten for backbone bridges; these fields
+    /// are 0 without it.
     pub b_dmac: MacAddress,
     /// The backbone source.
     pub b_smac: MacAddress,
@@ -136,7 +137,11 @@ pub struct SwInterfaceDetails {
     pub tag: Str<64>,
 }
 
-pub(super) fn dump(w: &World, _: &Client<'_>, r: SwInterfaceDump) -> Result<Vec<SwInterfaceDetails>> {
+pub(super) fn dump(
+    w: &World,
+    _: &Client<'_>,
+    r: SwInterfaceDump,
+) -> Result<Vec<SwInterfaceDetails>> {
     let interfaces = match (r.name_filter_valid, r.sw_if_index) {
         (true, _) => control::matching(w, &r.name_filter),
         (false, InterfaceIndex::NONE | InterfaceIndex(0)) => w.get::<Interfaces>().list(),
@@ -170,7 +175,9 @@ fn details(w: &World, i: &Interface) -> SwInterfaceDetails {
         r#type: if is_sub { IfType::Sub } else { IfType::Hardware },
         link_duplex: LinkDuplex::Unknown,
         // More than 4 Tb/s don't fit.
-        link_speed: device.link_speed().map_or(0, |kilobits| kilobits.try_into().unwrap_or(u32::MAX)),
+        link_speed: device
+            .link_speed()
+            .map_or(0, |kilobits| kilobits.try_into().unwrap_or(u32::MAX)),
         link_mtu: i.mtu_of(MtuKind::Link),
         mtu: control::mtus(i).map(u32::from),
         sub_id: i.sub.map_or(0, |sub| sub.id),

@@ -81,7 +81,8 @@ pub struct SwInterfaceSetFlags {
 pub struct SwInterfaceSetMtu {
     /// The interface.
     pub sw_if_index: InterfaceIndex,
-    /// Bytes of any packet; of IPv4, IPv6 and MPLS, where 0 is as the first. A first of 0 is what the link carries.
+    /// Bytes of any packet; of IPv4, IPv6 and MPLS, where 0 is as the first. A first of 0 is what
+    /// the link carries.
     pub mtu: [u32; 4],
 }
 
@@ -118,9 +119,17 @@ pub struct SwInterfaceGetMacAddressReply {
     pub mac_address: MacAddress,
 }
 
-fn get_mac(w: &World, _: &Client<'_>, r: SwInterfaceGetMacAddress) -> Result<SwInterfaceGetMacAddressReply> {
+fn get_mac(
+    w: &World,
+    _: &Client<'_>,
+    r: SwInterfaceGetMacAddress,
+) -> Result<SwInterfaceGetMacAddressReply> {
     let interface = w.get::<Interfaces>().get(r.sw_if_index.existing(w)?)?;
-    let mac = if interface.kind == IfKind::Ethernet { interface.mac.into() } else { MacAddress::default() };
+    let mac = if interface.kind == IfKind::Ethernet {
+        interface.mac.into()
+    } else {
+        MacAddress::default()
+    };
     Ok(SwInterfaceGetMacAddressReply { mac_address: mac })
 }
 
@@ -171,7 +180,8 @@ pub struct SwInterfaceClearStats {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// Asks for counters of unicast, multicast and broadcast, or no longer. They are always kept: nothing changes.
+/// Asks for counters of unicast, multicast and broadcast, or no longer. They are always kept:
+/// nothing changes.
 #[derive(Message)]
 pub struct CollectDetailedInterfaceStats {
     /// The interface.
@@ -204,7 +214,9 @@ pub struct SwInterfaceEvent {
 /// Tells clients what happened to an interface.
 pub fn publish(w: &World, event: IfEvent) {
     let (sw_if, deleted) = match event {
-        IfEvent::Added(sw_if) | IfEvent::Admin(sw_if, _) | IfEvent::Link(sw_if, _) => (sw_if, false),
+        IfEvent::Added(sw_if) | IfEvent::Admin(sw_if, _) | IfEvent::Link(sw_if, _) => {
+            (sw_if, false)
+        }
         IfEvent::Deleting(sw_if) => (sw_if, true),
         _ => return,
     };

@@ -17,7 +17,8 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.dump(placements);
     m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetRxPlacement| {
         let poller = if r.is_main { Poller::Main } else { Poller::Worker(r.worker_id) };
-        control::set_rx_placement(w, device(w, r.sw_if_index)?, Some(r.queue_id), poller).map_err(refused)
+        control::set_rx_placement(w, device(w, r.sw_if_index)?, Some(r.queue_id), poller)
+            .map_err(refused)
     });
     m.call(|w: &World, _: &Client<'_>, r: SwInterfaceSetDefaultRxMode| {
         w.get::<Interfaces>().set_default_rx_mode(r.mode.input()?);

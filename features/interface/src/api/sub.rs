@@ -16,9 +16,12 @@ pub static API: Module<World> = net::api::interface_module(messages);
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Client<'_>, r: CreateVlanSubif| {
         let parent = r.sw_if_index.existing(w)?;
-        let id = u16::try_from(r.vlan_id).ok().filter(|id| (1..=4095).contains(id)).ok_or_else(|| {
-            Error::parse(format!("there is no VLAN {}: 1 to 4095", r.vlan_id)).retval(retval::INVALID_VLAN)
-        })?;
+        let id = u16::try_from(r.vlan_id).ok().filter(|id| (1..=4095).contains(id)).ok_or_else(
+            || {
+                Error::parse(format!("there is no VLAN {}: 1 to 4095", r.vlan_id))
+                    .retval(retval::INVALID_VLAN)
+            },
+        )?;
         let new = SubInterface { id: id.into(), frames: sub::one_vlan(id) };
         let made = w.get::<Interfaces>().create_sub(w, parent, new).map_err(|error| {
             let taken = error.is(retval::VLAN_ALREADY_EXISTS) || error.is(retval::UNSPECIFIED);
@@ -47,10 +50,10 @@ fn frames(r: &CreateSubif) -> Result<SubFrames> {
             inner: two.then(|| vlan(SubIfFlags::INNER_VLAN_ID_ANY, r.inner_vlan_id)),
             exact: has(SubIfFlags::EXACT_MATCH),
         })),
-        _ => {
-            Err(Error::parse("a sub-interface takes frames with one tag, or with two, or is the default one")
-                .retval(retval::INVALID_VALUE))
-        }
+        _ => Err(Error::parse(
+            "a sub-interface takes frames with one tag, or with two, or is the default one",
+        )
+        .retval(retval::INVALID_VALUE)),
     }
 }
 

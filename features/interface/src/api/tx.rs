@@ -70,13 +70,14 @@ fn placements(w: &World, _: &Client<'_>, r: SwInterfaceTxPlacementGet) -> Result
     if only.is_some_and(|sw_if| control::is_sub(w, sw_if)) {
         return Err(Error::parse("a sub-interface has no queues").retval(retval::INVALID_INTERFACE));
     }
-    let details =
-        |(interface, queue, threads): (net::Interface, u16, Vec<u16>)| SwInterfaceTxPlacementDetails {
+    let details = |(interface, queue, threads): (net::Interface, u16, Vec<u16>)| {
+        SwInterfaceTxPlacementDetails {
             sw_if_index: interface.sw_if.into(),
             queue_id: queue.into(),
             shared: (threads.len() > 1).into(),
             threads: threads.into_iter().map(u32::from).collect(),
-        };
+        }
+    };
     let all: Vec<_> = control::tx_placements(w, only).into_iter().map(details).collect();
     if all.is_empty() {
         return Err(Error::not_found("no transmit queue").retval(retval::NO_SUCH_ENTRY));

@@ -46,7 +46,11 @@ fn with_queues(bench: &Bench) -> InterfaceIndex {
     bench.world.get::<Interfaces>().create(&bench.world, new, |_, _, _| Tx).expect("created").into()
 }
 
-fn dump(client: &mut Loopback<'_, World>, sw_if_index: u32, filter: Option<&str>) -> Vec<SwInterfaceDetails> {
+fn dump(
+    client: &mut Loopback<'_, World>,
+    sw_if_index: u32,
+    filter: Option<&str>,
+) -> Vec<SwInterfaceDetails> {
     client.dump(SwInterfaceDump {
         sw_if_index: InterfaceIndex(sw_if_index),
         name_filter_valid: filter.is_some(),
@@ -69,8 +73,14 @@ fn interfaces_are_told() {
     let all = dump(&mut client, ALL, None);
     assert_eq!(names(&all), ["local0", "t0", "Q1"]);
     let t0 = &all[1];
-    assert_eq!((t0.sw_if_index.0, t0.sup_sw_if_index, t0.flags), (sw_if.0, sw_if.0, IfStatusFlags::LINK_UP));
-    assert_eq!((t0.link_mtu, t0.mtu, t0.interface_dev_type.as_str()), (1500, [1500, 0, 0, 0], "test"));
+    assert_eq!(
+        (t0.sw_if_index.0, t0.sup_sw_if_index, t0.flags),
+        (sw_if.0, sw_if.0, IfStatusFlags::LINK_UP)
+    );
+    assert_eq!(
+        (t0.link_mtu, t0.mtu, t0.interface_dev_type.as_str()),
+        (1500, [1500, 0, 0, 0], "test")
+    );
     assert_eq!(t0.l2_address, MacAddress([2, 0, 0, 0, 0, 1]));
     assert_eq!((all[2].l2_address, all[2].flags), (MacAddress::default(), IfStatusFlags(0)));
     assert_eq!(names(&dump(&mut client, 0, None)).len(), 3);
@@ -87,7 +97,11 @@ fn interfaces_are_set() {
     let (t0, q1) = (InterfaceIndex(sw_if.0), with_queues(&bench));
     let mut client = bench.api();
     let mac = MacAddress([2, 0, 0, 0, 0, 0x99]);
-    let tag = |sw_if_index, is_add, tag: &str| SwInterfaceTagAddDel { is_add, sw_if_index, tag: tag.into() };
+    let tag = |sw_if_index, is_add, tag: &str| SwInterfaceTagAddDel {
+        is_add,
+        sw_if_index,
+        tag: tag.into(),
+    };
     let rename = |name: &str| SwInterfaceSetInterfaceName { sw_if_index: t0, name: name.into() };
     assert_eq!(client.call(SwInterfaceSetMtu { sw_if_index: t0, mtu: [1400, 1300, 0, 0] }), Ok(()));
     assert_eq!(client.call(HwInterfaceSetMtu { sw_if_index: t0, mtu: 2000 }), Ok(()));
@@ -97,7 +111,8 @@ fn interfaces_are_set() {
     assert_eq!(client.call(tag(t0, true, "uplink")), Ok(()));
     let got = client.call(SwInterfaceGetMacAddress { sw_if_index: t0 }).expect("an address");
     assert_eq!(got.mac_address, mac);
-    let got = client.call(SwInterfaceGetMacAddress { sw_if_index: q1 }).expect("none, but an answer");
+    let got =
+        client.call(SwInterfaceGetMacAddress { sw_if_index: q1 }).expect("none, but an answer");
     assert_eq!(got.mac_address, MacAddress::default());
     let wan = &dump(&mut client, t0.0, None)[0];
     assert_eq!((wan.link_mtu, wan.mtu, wan.tag.as_str()), (2000, [1400, 1300, 0, 0], "uplink"));
@@ -116,7 +131,10 @@ fn interfaces_are_set() {
     assert_eq!(client.call(HwInterfaceSetMtu { sw_if_index: t0, mtu: 20 }), Err(-7));
     assert_eq!(client.call(SwInterfaceSetPromisc { sw_if_index: q1, promisc_on: true }), Err(-7));
     let group = MacAddress([1, 0, 0x5e, 0, 0, 1]);
-    assert_eq!(client.call(SwInterfaceSetMacAddress { sw_if_index: t0, mac_address: group }), Err(-7));
+    assert_eq!(
+        client.call(SwInterfaceSetMacAddress { sw_if_index: t0, mac_address: group }),
+        Err(-7)
+    );
     assert_eq!(client.call(SwInterfaceGetMacAddress { sw_if_index: GONE }).err(), Some(-2));
     let further = |sw_if_index| SwInterfaceAddDelMacAddress { sw_if_index, addr: mac, is_add: 1 };
     assert_eq!((client.call(further(t0.0)), client.call(further(GONE.0))), (Err(-9), Err(-2)));
@@ -143,7 +161,8 @@ fn counters_start_again() {
     assert_eq!(clear(InterfaceIndex::NONE), Ok(()));
     assert_eq!(sums(), (0, 0));
     assert_eq!(clear(GONE), Err(-2));
-    let detailed = |sw_if_index| CollectDetailedInterfaceStats { sw_if_index, enable_disable: true };
+    let detailed =
+        |sw_if_index| CollectDetailedInterfaceStats { sw_if_index, enable_disable: true };
     assert_eq!((client.call(detailed(q1)), client.call(detailed(GONE))), (Ok(()), Err(-2)));
 }
 
@@ -152,14 +171,19 @@ fn events_come_as_long_as_they_are_wanted() {
     let (bench, sw_if, tree) = bench();
     let (mut client, mut other) = (bench.api(), bench.api());
     let want = |enable_disable| WantInterfaceEvents { enable_disable, pid: 42 };
-    let set =
-        |up: bool| SwInterfaceSetFlags { sw_if_index: sw_if.into(), flags: IfStatusFlags::ADMIN_UP.when(up) };
+    let set = |up: bool| SwInterfaceSetFlags {
+        sw_if_index: sw_if.into(),
+        flags: IfStatusFlags::ADMIN_UP.when(up),
+    };
     assert_eq!(client.call(set(true)), Ok(()));
     assert!(other.events::<SwInterfaceEvent>().is_empty());
     assert_eq!(other.call(want(1)), Ok(()));
     let mut told = || {
         let events = other.events::<SwInterfaceEvent>();
-        events.iter().map(|(pid, e)| (*pid, e.sw_if_index.0, e.flags.0, e.deleted)).collect::<Vec<_>>()
+        events
+            .iter()
+            .map(|(pid, e)| (*pid, e.sw_if_index.0, e.flags.0, e.deleted))
+            .collect::<Vec<_>>()
     };
     assert_eq!((client.call(set(true)), told()), (Ok(()), vec![]));
     assert_eq!((client.call(set(false)), told()), (Ok(()), vec![(42, sw_if.0, 2, false)]));
@@ -174,7 +198,10 @@ fn events_come_as_long_as_they_are_wanted() {
     assert_eq!(told(), [(42, sw_if.0, 0, false), (42, sw_if.0, 0, true)]);
     assert_eq!(client.call(set(true)), Err(-2));
     assert_eq!(
-        client.call(SwInterfaceSetFlags { sw_if_index: InterfaceIndex(0), flags: IfStatusFlags::ADMIN_UP }),
+        client.call(SwInterfaceSetFlags {
+            sw_if_index: InterfaceIndex(0),
+            flags: IfStatusFlags::ADMIN_UP
+        }),
         Err(-1)
     );
     assert_eq!(other.call(want(0)), Ok(()));
@@ -188,7 +215,12 @@ fn transmit_queues_belong_to_threads() {
     let q1 = with_queues(&bench);
     let mut client = bench.api();
     let get = |sw_if_index| SwInterfaceTxPlacementGet { cursor: 0, sw_if_index };
-    let want = [SwInterfaceTxPlacementDetails { sw_if_index: q1, queue_id: 0, shared: 0, threads: vec![0] }];
+    let want = [SwInterfaceTxPlacementDetails {
+        sw_if_index: q1,
+        queue_id: 0,
+        shared: 0,
+        threads: vec![0],
+    }];
     assert_eq!(client.dump(get(InterfaceIndex::NONE)), want);
     assert_eq!(client.dump(get(q1)), want);
     let set = |sw_if_index, queue_id, threads: &[u32]| SwInterfaceSetTxPlacement {
@@ -216,8 +248,12 @@ fn receive_queues_are_placed() {
     };
     assert_eq!(client.call(mode(q1, None, RxMode::Interrupt)), Ok(()));
     assert_eq!(client.call(mode(q1, Some(1), RxMode::Polling)), Ok(()));
-    let placement =
-        |queue_id, is_main| SwInterfaceSetRxPlacement { sw_if_index: q1, queue_id, worker_id: 0, is_main };
+    let placement = |queue_id, is_main| SwInterfaceSetRxPlacement {
+        sw_if_index: q1,
+        queue_id,
+        worker_id: 0,
+        is_main,
+    };
     assert_eq!(client.call(placement(1, true)), Ok(()));
     let all = client.dump(SwInterfaceRxPlacementDump { sw_if_index: InterfaceIndex::NONE });
     let want = [(0, RxMode::Interrupt), (1, RxMode::Polling)].map(|(queue_id, mode)| {
@@ -228,7 +264,10 @@ fn receive_queues_are_placed() {
     assert_eq!(client.dump(SwInterfaceRxPlacementDump { sw_if_index: sw_if.into() }), []);
     assert!(run(&bench, &tree, "show interface rx-placement Q1").contains("polling"));
     assert_eq!(client.call(mode(q1, Some(0), RxMode::Default)), Ok(()));
-    assert_eq!(client.dump(SwInterfaceRxPlacementDump { sw_if_index: q1 })[0].mode, RxMode::Adaptive);
+    assert_eq!(
+        client.dump(SwInterfaceRxPlacementDump { sw_if_index: q1 })[0].mode,
+        RxMode::Adaptive
+    );
 
     assert_eq!(client.call(mode(q1, Some(2), RxMode::Polling)), Err(-9));
     assert_eq!(client.call(mode(q1, None, RxMode::Unknown)), Err(-7));

@@ -47,8 +47,7 @@ fn two() -> (Bench, Tree<World>) {
     (bench, tree)
 }
 
-const HEAD: &str =
-    "              Name               Idx    State  MTU (L3/IP4/IP6/MPLS)     Counter          Count";
+const HEAD: &str = "              Name               Idx    State  MTU (L3/IP4/IP6/MPLS)     Counter          Count";
 const LOCAL0: &str = "local0                            0     down          0/0/0/0";
 const T0: &str = "t0                                1     down         1500/0/0/0";
 const HOST: &str = "host-vpp1out                      2      up          9000/0/0/0";
@@ -56,7 +55,8 @@ const HOST: &str = "host-vpp1out                      2      up          9000/0/
 #[test]
 fn interfaces_stand_by_name_with_a_gap_before_their_counters() {
     let (bench, tree) = two();
-    let lines = |line: &str| run(&bench, &tree, line).lines().map(str::to_string).collect::<Vec<_>>();
+    let lines =
+        |line: &str| run(&bench, &tree, line).lines().map(str::to_string).collect::<Vec<_>>();
     assert_eq!(lines("show interface"), [HEAD, HOST, LOCAL0, T0]);
     let counters = bench.world.get::<IfCounters>();
     counters.rx.lane(0).add(2, 7, 420);
@@ -107,7 +107,9 @@ fn words_behind_an_interface_mean_what_they_mean_before_it() {
     for line in ["show interface tag t0", "show interface t0 tag"] {
         assert_eq!(run(&bench, &tree, line), "t0: uplink\n", "{line}");
     }
-    for line in ["show interface features t0", "show interface t0 feat", "show interface t0 features"] {
+    for line in
+        ["show interface features t0", "show interface t0 feat", "show interface t0 features"]
+    {
         let text = run(&bench, &tree, line);
         assert!(text.starts_with("Feature paths configured on t0...\n\n"), "{line}: {text}");
         assert!(text.contains("interface-output:\n  none configured"), "{line}: {text}");
@@ -134,7 +136,10 @@ host-vpp1out                       2     up   host-vpp1out
     assert_eq!(run(&bench, &tree, "show hardware-interfaces host-vpp1out"), want);
     assert_eq!(run(&bench, &tree, "show hardware 2"), want);
     let brief: Vec<&str> = want.lines().take(2).collect();
-    assert_eq!(run(&bench, &tree, "show hardware-interfaces brief 2").lines().collect::<Vec<_>>(), brief);
+    assert_eq!(
+        run(&bench, &tree, "show hardware-interfaces brief 2").lines().collect::<Vec<_>>(),
+        brief
+    );
     let json: serde_json::Value =
         serde_json::from_str(&run(&bench, &tree, "show hardware 2 -j")).expect("JSON");
     assert_eq!(json[0]["link_speed"], 25_000_000);
@@ -167,8 +172,14 @@ fn what_drivers_count_starts_again_alone() {
         }
     };
     let sums = |sw_if: usize| {
-        [&counters.rx_miss, &counters.rx_error, &counters.rx_no_buf, &counters.tx_error, &counters.drops]
-            .map(|c| c.sum(sw_if))
+        [
+            &counters.rx_miss,
+            &counters.rx_error,
+            &counters.rx_no_buf,
+            &counters.tx_error,
+            &counters.drops,
+        ]
+        .map(|c| c.sum(sw_if))
     };
     fill();
     bench.cli("clear hardware-interfaces t0").expect("cleared");

@@ -27,11 +27,17 @@ fn frames_leave_with_the_tags() {
     let counters: Arc<IfCounters> = bench.world.get();
     let interfaces: Arc<Interfaces> = bench.world.get();
     for (words, name, tags) in cases {
-        assert_eq!(run(&bench, &tree, &format!("create sub-interfaces t0 {words}")), format!("{name}\n"));
+        assert_eq!(
+            run(&bench, &tree, &format!("create sub-interfaces t0 {words}")),
+            format!("{name}\n")
+        );
         let sub = interfaces.find(name).expect("there");
         let node = format!("{name}-output");
         let down = bench.node(&node, &[frame([0xff; 6])], |_| {});
-        assert_eq!((down[0].reason, &down[0].bytes), (Some("interface is down"), &frame([0xff; 6])));
+        assert_eq!(
+            (down[0].reason, &down[0].bytes),
+            (Some("interface is down"), &frame([0xff; 6]))
+        );
         run(&bench, &tree, &format!("set interface state {name} up"));
         let before = counters.tx.sum(parent.at()).0;
         for (n, destination) in [(1, [0xff; 6]), (20, [2, 0, 0, 0, 0, 9])] {
@@ -57,7 +63,10 @@ fn frames_leave_with_the_tags() {
         let name = name.trim_end();
         run(&bench, &tree, &format!("set interface state {name} up"));
         let out = bench.node(&format!("{name}-output"), &[frame([0xff; 6])], |_| {});
-        assert_eq!(out[0].reason, Some("sub-interface doesn't say exactly which tags its frames have"));
+        assert_eq!(
+            out[0].reason,
+            Some("sub-interface doesn't say exactly which tags its frames have")
+        );
     }
     // A sub-interface sends nothing without its parent, whichever of them comes up first.
     run(&bench, &tree, "set interface state t0 down");
@@ -81,14 +90,21 @@ fn they_follow_their_parent() {
     let (bench, parent, tree) = bench();
     let interfaces: Arc<Interfaces> = bench.world.get();
     assert_eq!(run(&bench, &tree, "create sub-interfaces t0 10-12"), "t0.10\nt0.11\nt0.12\n");
-    assert_eq!(run(&bench, &tree, "create sub-interfaces t0 11-13"), "t0.13\n", "those that are there stay");
+    assert_eq!(
+        run(&bench, &tree, "create sub-interfaces t0 11-13"),
+        "t0.13\n",
+        "those that are there stay"
+    );
     run(&bench, &tree, "set interface mac address t0 02:00:00:00:00:99");
     run(&bench, &tree, "set interface mtu 1400 t0");
     run(&bench, &tree, "set interface name t0 wan");
     for sub in interfaces.subs(parent) {
         let sub = interfaces.get(sub).expect("there");
         assert!(sub.name.starts_with("wan.1"), "{}", sub.name);
-        assert_eq!((sub.mac, sub.mtu_of(net::MtuKind::Ip4)), (MacAddr([2, 0, 0, 0, 0, 0x99]), 1400));
+        assert_eq!(
+            (sub.mac, sub.mtu_of(net::MtuKind::Ip4)),
+            (MacAddr([2, 0, 0, 0, 0, 0x99]), 1400)
+        );
     }
     let table = run(&bench, &tree, "show sub-interfaces");
     assert_eq!(table.lines().count(), 5, "{table}");
@@ -118,9 +134,12 @@ fn they_follow_their_parent() {
     }
     run(&bench, &tree, "delete sub-interface wan.10");
     assert!(interfaces.find("wan.10").is_err());
-    // Numbers of interfaces that are gone are used again, but above the parent's: it is restored before.
-    let first = interfaces.create(&bench.world, ethernet("t1", MacAddr([2, 0, 0, 0, 0, 2])), |_, _, _| Tx);
-    let second = interfaces.create(&bench.world, ethernet("t2", MacAddr([2, 0, 0, 0, 0, 3])), |_, _, _| Tx);
+    // Numbers of interfaces that are gone are used again, but above the parent's: it is restored
+    // before.
+    let first =
+        interfaces.create(&bench.world, ethernet("t1", MacAddr([2, 0, 0, 0, 0, 2])), |_, _, _| Tx);
+    let second =
+        interfaces.create(&bench.world, ethernet("t2", MacAddr([2, 0, 0, 0, 0, 3])), |_, _, _| Tx);
     let (first, second) = (first.expect("made"), second.expect("made"));
     interfaces.delete(&bench.world, first).expect("gone");
     run(&bench, &tree, "create sub-interfaces t2 5");
@@ -140,7 +159,10 @@ fn messages_make_and_delete_them() {
     for id in [0, 4096, 70000] {
         assert_eq!(client.call(vlan(id)).err(), Some(-55));
     }
-    assert_eq!(client.call(CreateVlanSubif { sw_if_index: InterfaceIndex(77), vlan_id: 1 }).err(), Some(-2));
+    assert_eq!(
+        client.call(CreateVlanSubif { sw_if_index: InterfaceIndex(77), vlan_id: 1 }).err(),
+        Some(-2)
+    );
     assert_eq!(client.call(CreateVlanSubif { sw_if_index: first, vlan_id: 1 }).err(), Some(-71));
     let sub = |sub_id, flags, outer_vlan_id, inner_vlan_id| CreateSubif {
         sw_if_index: parent,
@@ -150,9 +172,14 @@ fn messages_make_and_delete_them() {
         inner_vlan_id,
     };
     let exact = SubIfFlags::TWO_TAGS | SubIfFlags::EXACT_MATCH;
-    let second = client.call(sub(5, exact | SubIfFlags::DOT1AD, 100, 200)).expect("made").sw_if_index;
+    let second =
+        client.call(sub(5, exact | SubIfFlags::DOT1AD, 100, 200)).expect("made").sw_if_index;
     assert_eq!(client.call(sub(5, exact, 1, 2)).err(), Some(-56), "the number");
-    assert_eq!(client.call(sub(6, exact | SubIfFlags::DOT1AD, 100, 200)).err(), Some(-1), "the tags");
+    assert_eq!(
+        client.call(sub(6, exact | SubIfFlags::DOT1AD, 100, 200)).err(),
+        Some(-1),
+        "the tags"
+    );
     assert_eq!(client.call(sub(6, SubIfFlags::NO_TAGS, 0, 0)).err(), Some(-1));
     assert_eq!(client.call(sub(6, SubIfFlags(0), 0, 0)).err(), Some(-7));
     assert_eq!(client.call(sub(6, SubIfFlags::ONE_TAG, 4096, 0)).err(), Some(-55));

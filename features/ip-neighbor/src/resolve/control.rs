@@ -9,8 +9,8 @@ use super::{Glean, Note, Notes, Protocol, Seen, Target, Unresolved};
 use buffer::Buffer;
 use graph::{Deleted, FieldDef, NodeIndex, Runtime, Shared, StateDef, SwIfIndex, World, name_of};
 use net::{
-    Adjacencies, Gone, IfEvent, Interface, Interfaces, IpMeta, Learned, Link, NeighborEvent, Neighbors, Net,
-    Refusal,
+    Adjacencies, Gone, IfEvent, Interface, Interfaces, IpMeta, Learned, Link, NeighborEvent,
+    Neighbors, Net, Refusal,
 };
 use std::sync::{Arc, Mutex};
 use wire::Family;
@@ -95,13 +95,18 @@ type OfThread<P> = fn(&mut Runtime, NodeIndex) -> Option<&mut Resolver<P>>;
 fn resolvers<P: Protocol>(world: &World) -> [(NodeIndex, OfThread<P>); 2] {
     let node = |name| world.node(name).expect("the protocol's plugin brings the node");
     [
-        (node(name_of::<Unresolved<P>>()), |rt, n| Some(&mut rt.node_mut::<Unresolved<P>>(n)?.resolver)),
+        (node(name_of::<Unresolved<P>>()), |rt, n| {
+            Some(&mut rt.node_mut::<Unresolved<P>>(n)?.resolver)
+        }),
         (node(name_of::<Glean<P>>()), |rt, n| Some(&mut rt.node_mut::<Glean<P>>(n)?.resolver)),
     ]
 }
 
 /// Runs `f` on the resolver of both nodes, on every thread.
-fn on_resolvers<P: Protocol>(world: &World, f: impl Fn(&mut Resolver<P>) + Send + Sync + Clone + 'static) {
+fn on_resolvers<P: Protocol>(
+    world: &World,
+    f: impl Fn(&mut Resolver<P>) + Send + Sync + Clone + 'static,
+) {
     let nodes = resolvers::<P>(world);
     world.on_threads(move |rt| {
         for (node, of) in nodes {
@@ -152,8 +157,8 @@ pub(super) fn is_ip4(b: &Buffer) -> bool {
     b.data().first().is_some_and(|first| first >> 4 == 4)
 }
 
-/// Sends frames of control's own by an interface, from the main thread. A frame that finds no buffers is counted for the interface as
-/// `COUNTERS/tx/no-buffers`.
+/// Sends frames of control's own by an interface, from the main thread. A frame that finds no
+/// buffers is counted for the interface as `COUNTERS/tx/no-buffers`.
 pub fn transmit<P: Protocol>(world: &World, interface: &Interface, frames: Vec<Vec<u8>>) {
     let unsent = world.stats.simple(&format!("{}/tx/no-buffers", P::COUNTERS));
     net::transmit(world, interface, frames, &unsent);
@@ -173,7 +178,9 @@ impl<'w, P: Protocol> Learner<'w, P> {
 
     pub fn take(&mut self, note: Note<AddrOf<P>>) {
         match note {
-            Note::Asked(Target { sw_if, ip }) => self.neighbors.ask(self.world, SwIfIndex(sw_if), ip.into()),
+            Note::Asked(Target { sw_if, ip }) => {
+                self.neighbors.ask(self.world, SwIfIndex(sw_if), ip.into())
+            }
             Note::Unanswered(Target { sw_if, ip }) => {
                 self.neighbors.unanswered(self.world, SwIfIndex(sw_if), ip.into());
             }
@@ -184,7 +191,9 @@ impl<'w, P: Protocol> Learner<'w, P> {
 
     fn seen(&mut self, seen: Seen<AddrOf<P>>) {
         let Target { sw_if, ip } = seen.who;
-        let Some(evidence) = P::weigh(self.world, &seen) else { return self.refused(sw_if, "ignored") };
+        let Some(evidence) = P::weigh(self.world, &seen) else {
+            return self.refused(sw_if, "ignored");
+        };
         let known = || self.neighbors.get(SwIfIndex(sw_if), ip.into()).map(|n| n.mac);
         let Some(mac) = seen.mac.or_else(known) else { return self.refused(sw_if, "unknown") };
         match self.neighbors.learn(self.world, SwIfIndex(sw_if), ip.into(), mac, evidence) {

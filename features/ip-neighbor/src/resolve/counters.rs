@@ -5,7 +5,8 @@ use super::Protocol;
 use graph::{ThreadIndex, World};
 use stats::{Lane, Space};
 
-/// The counters of a protocol, for [`Plugin::counters`](graph::Plugin::counters): their cells belong to interfaces.
+/// The counters of a protocol, for [`Plugin::counters`](graph::Plugin::counters): their cells
+/// belong to interfaces.
 pub const fn counters<P: Protocol>() -> (&'static str, Space) {
     (P::COUNTERS, Space::Interface)
 }
@@ -33,8 +34,13 @@ impl Lanes {
     }
 
     fn new<P: Protocol>(world: &World, thread: ThreadIndex, direction: &str) -> Self {
-        let vector = |what: &str| world.stats.simple(&format!("{}/{direction}/{what}", P::COUNTERS));
+        let vector =
+            |what: &str| world.stats.simple(&format!("{}/{direction}/{what}", P::COUNTERS));
         let lane = |what| vector(what).lane(thread.at());
-        Self { requests: lane("requests"), replies: lane("replies"), gratuitous: lane("gratuitous") }
+        Self {
+            requests: lane("requests"),
+            replies: lane("replies"),
+            gratuitous: lane("gratuitous"),
+        }
     }
 }

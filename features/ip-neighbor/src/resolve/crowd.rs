@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reports a full neighbour table to operators: a counter for each interface, and at most one line in the log a minute.
+//! Reports a full neighbour table to operators: a counter for each interface, and at most one line
+//! in the log a minute.
 
 use super::Protocol;
 use graph::{Shared, SwIfIndex, World};

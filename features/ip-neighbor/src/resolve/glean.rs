@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-glean`, `ip6-glean`: packets to a host in a connected network that is not a known neighbour yet.
+//! `ip4-glean`, `ip6-glean`: packets to a host in a connected network that is not a known neighbour
+//! yet.
 
 use super::resolver::{ResolveTrace, Resolver, To};
 use super::{Protocol, Target};
@@ -29,14 +30,17 @@ impl<P: Protocol> Node for Glean<P> {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let meta: IpMeta = b.scratch();
-        let Some(adj) = self.resolver.adjacencies.get(meta.adj(), cx.turn) else { return To::NoAdjacency };
+        let Some(adj) = self.resolver.adjacencies.get(meta.adj(), cx.turn) else {
+            return To::NoAdjacency;
+        };
         // The destination is the neighbour.
         let Some(ip) = <P::Net as Family>::Header::view(b.data()).map(|ip| ip.dst()) else {
             return To::TooShort;
         };
         let (sw_if, source) = (adj.tx_if, adj.nexthop_as());
         let target = Target { sw_if, ip };
-        let (to, asked) = self.resolver.resolve(target, Some(source).filter(|s| *s != Address::ZERO), b, cx);
+        let (to, asked) =
+            self.resolver.resolve(target, Some(source).filter(|s| *s != Address::ZERO), b, cx);
         cx.trace(b, ResolveTrace { target, asked });
         to
     }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Neighbour resolution: the parts that ARP and IPv6 neighbour discovery share.
 //!
-//! Packets to an unknown neighbour wait on their receiving thread: 32 for each neighbour, 1,024 in all. A request is sent once
-//! a second, and a few more for packets that arrive meanwhile; after three unanswered ones the sender gets a host unreachable
-//! error. Workers post notes to the main thread in bounded queues; it keeps the table ([`net::Neighbors`]), completes
-//! adjacencies, and makes every thread release the waiting packets.
+//! Packets to an unknown neighbour wait on their receiving thread: 32 for each neighbour, 1,024 in
+//! all. A request is sent once a second, and a few more for packets that arrive meanwhile; after
+//! three unanswered ones the sender gets a host unreachable error. Workers post notes to the main
+//! thread in bounded queues; it keeps the table ([`net::Neighbors`]), completes adjacencies, and
+//! makes every thread release the waiting packets.
 //!
-//! Anyone can send packets to unused addresses (RFC 6583). So an interface sends at most 4,096 requests a second, part of them
-//! for hosts that are tried again; the oldest waiting packets make room for the youngest; no interface takes the room of
-//! others; and next hops of routes have limits of their own.
+//! Anyone can send packets to unused addresses (RFC 6583). So an interface sends at most 4,096
+//! requests a second, part of them for hosts that are tried again; the oldest waiting packets make
+//! room for the youngest; no interface takes the room of others; and next hops of routes have
+//! limits of their own.
 //!
-//! A protocol implements [`Protocol`], lists [`Unresolved`] and [`Glean`] among its nodes, and calls [`start`].
+//! A protocol implements [`Protocol`], lists [`Unresolved`] and [`Glean`] among its nodes, and
+//! calls [`start`].
 
 mod control;
 mod counters;
@@ -48,12 +51,14 @@ pub trait Protocol: Send + Sync + Sized + 'static {
     const COUNTERS: &'static str;
     /// Probes neighbours for reachability.
     const PROBE: Prober;
-    /// True if requests are sent from the source address that the route gives, not from one of the link's.
+    /// True if requests are sent from the source address that the route gives, not from one of the
+    /// link's.
     const SOURCE_OF_ROUTE: bool;
 
     /// Returns the evidence that counts of a detected neighbour; `None` to ignore it.
     fn weigh(world: &World, seen: &Seen<<Self::Net as Family>::Addr>) -> Option<Evidence>;
-    /// Reports that another station uses an address of ours. Called at most once a second for each thread.
+    /// Reports that another station uses an address of ours. Called at most once a second for each
+    /// thread.
     fn conflict(world: &World, who: Target<<Self::Net as Family>::Addr>, mac: MacAddr);
 }
 
@@ -62,7 +67,8 @@ pub trait Ask<F: Net>: Build + Send + 'static {
     /// The request as it is sent, from its Ethernet header on.
     type Frame: AsRef<[u8]>;
 
-    /// Builds a request to all stations for `target`; `source` is our address to send from, if known. `None` if there is none.
+    /// Builds a request to all stations for `target`; `source` is our address to send from, if
+    /// known. `None` if there is none.
     fn question(
         &self,
         view: &IfView,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Notes from workers to the main thread: two bounded queues, and the process that reads them.
 //!
-//! Replies to our own requests, and the requests, have a queue that is read first; the other is for neighbours that were only
-//! detected. In both an interface may have as many notes as there are free places: it never takes the room of all others,
-//! however many notes it brings.
+//! Replies to our own requests, and the requests, have a queue that is read first; the other is for
+//! neighbours that were only detected. In both an interface may have as many notes as there are
+//! free places: it never takes the room of all others, however many notes it brings.
 
 use super::control::Learner;
 use super::target::{SHARES, Seed, share_of};
@@ -61,7 +61,10 @@ impl<A: Address> Note<A> {
         match self {
             Self::Asked(_) | Self::Unanswered(_) => true,
             Self::Seen(seen) => {
-                matches!(seen.evidence, Evidence::Reply | Evidence::Advertisement { solicited: true, .. })
+                matches!(
+                    seen.evidence,
+                    Evidence::Reply | Evidence::Advertisement { solicited: true, .. }
+                )
             }
             Self::Conflict(..) => false,
         }
@@ -86,7 +89,8 @@ impl<A: Address> Queue<A> {
     #[inline(always)]
     fn post(&self, note: Note<A>) -> bool {
         let held = &self.held[note.target().share()];
-        // As many as there are free places: n interfaces that bring too many leave one part of n + 1.
+        // As many as there are free places: n interfaces that bring too many leave one part of n +
+        // 1.
         if held.fetch_add(1, Ordering::Relaxed) < NOTES.saturating_sub(self.mailbox.len())
             && self.mailbox.post(note).is_ok()
         {
@@ -108,7 +112,8 @@ pub struct Notes<P: Protocol> {
     urgent: Queue<<P::Net as Family>::Addr>,
     heard: Queue<<P::Net as Family>::Addr>,
     signal: Signal,
-    /// Number of removed neighbours, by share: a note posted before a removal has to be posted again.
+    /// Number of removed neighbours, by share: a note posted before a removal has to be posted
+    /// again.
     removals: [AtomicU32; SHARES],
 }
 
@@ -125,7 +130,8 @@ impl<P: Protocol> Shared for Notes<P> {
 }
 
 impl<P: Protocol> Notes<P> {
-    /// Posts a note; returns false if the main thread is so far behind that its interface's share of the queue is full.
+    /// Posts a note; returns false if the main thread is so far behind that its interface's share
+    /// of the queue is full.
     #[inline(always)]
     #[must_use]
     pub fn post(&self, note: NoteOf<P>) -> bool {
@@ -144,7 +150,8 @@ impl<P: Protocol> Notes<P> {
         self.signal.raise();
     }
 
-    /// Invalidates the throttle of an interface's notes: after a removal, the next note about a neighbour is posted at once.
+    /// Invalidates the throttle of an interface's notes: after a removal, the next note about a
+    /// neighbour is posted at once.
     pub fn forgotten(&self, sw_if: SwIfIndex) {
         self.removals[share_of(sw_if.0)].fetch_add(1, Ordering::Relaxed);
     }
@@ -204,15 +211,23 @@ impl<F: Net> Lately<F> {
     /// Time after which a note is posted again, in nanoseconds.
     const LONG_AGO: u64 = 1_000_000_000;
 
-    /// Posts the note, unless the same one was posted within the last second and no neighbour was removed since; false if there
-    /// is no room.
+    /// Posts the note, unless the same one was posted within the last second and no neighbour was
+    /// removed since; false if there is no room.
     #[inline(always)]
     #[must_use]
-    pub fn post<P: Protocol<Net = F>>(&mut self, notes: &Notes<P>, note: Note<F::Addr>, now: u64) -> bool {
+    pub fn post<P: Protocol<Net = F>>(
+        &mut self,
+        notes: &Notes<P>,
+        note: Note<F::Addr>,
+        now: u64,
+    ) -> bool {
         let place = self.seed.place(note.target(), Self::PLACES);
         let last = self.told[place];
         let removals = notes.removals[note.target().share()].load(Ordering::Relaxed);
-        if last.note == note && last.removals == removals && now.wrapping_sub(last.time) < Self::LONG_AGO {
+        if last.note == note
+            && last.removals == removals
+            && now.wrapping_sub(last.time) < Self::LONG_AGO
+        {
             return true;
         }
         let posted = notes.post(note);
@@ -237,8 +252,9 @@ mod tests {
     fn no_interface_fills_the_queue() {
         let bench = Bench::new(&[]);
         let queue = Queue::new(&bench.world);
-        let fill =
-            |sw_if| (0..2 * NOTES as u32).filter(|i| queue.post(note(sw_if, *i, Evidence::Request))).count();
+        let fill = |sw_if| {
+            (0..2 * NOTES as u32).filter(|i| queue.post(note(sw_if, *i, Evidence::Request))).count()
+        };
         assert_eq!(fill(1), NOTES / 2);
         assert_eq!(fill(2), NOTES / 4);
         assert_eq!(fill(3), NOTES / 8);
@@ -251,7 +267,8 @@ mod tests {
 
     #[test]
     fn answers_are_urgent_and_what_was_heard_is_not() {
-        let solicited = |solicited| Evidence::Advertisement { solicited, replace: true, router: false };
+        let solicited =
+            |solicited| Evidence::Advertisement { solicited, replace: true, router: false };
         for (evidence, urgent) in [
             (Evidence::Reply, true),
             (solicited(true), true),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Rate limit of an interface's neighbour requests, whatever causes them.
 //!
-//! Anyone can send packets to unused addresses of a connected network (RFC 6583), and each causes a request to all stations of
-//! the link. So an interface's requests are rate limited. Half of the burst is reserved for neighbours requested before: a host
-//! that packets keep coming for is tried again, while a scan goes on to the next address.
+//! Anyone can send packets to unused addresses of a connected network (RFC 6583), and each causes a
+//! request to all stations of the link. So an interface's requests are rate limited. Half of the
+//! burst is reserved for neighbours requested before: a host that packets keep coming for is tried
+//! again, while a scan goes on to the next address.
 
 use super::Protocol;
 use super::target::SHARES;
@@ -67,11 +68,13 @@ impl<P: Protocol> Shared for Paces<P> {
 
 /// Bits of one generation of [`Sightings`].
 const BITS: usize = 1 << 19;
-/// Duration of a generation in nanoseconds: longer than hosts wait before they retry (RFC 6298 2.1).
+/// Duration of a generation in nanoseconds: longer than hosts wait before they retry (RFC 6298
+/// 2.1).
 const GENERATION: u64 = 1_500_000_000;
 
-/// One-hash Bloom filter of the neighbours that packets were sent to lately: keeps each for at least [`GENERATION`], with few
-/// false positives. A scan fills it without displacing other neighbours.
+/// One-hash Bloom filter of the neighbours that packets were sent to lately: keeps each for at
+/// least [`GENERATION`], with few false positives. A scan fills it without displacing other
+/// neighbours.
 pub(super) struct Sightings {
     /// The generation that is filled, and the one before.
     bits: [Box<[u64]>; 2],
@@ -122,7 +125,10 @@ mod tests {
             sent += u64::from(pace.take(1, Try::First, 10 * SECOND + i * 10_000));
         }
         assert!((RATE..=RATE + BURST).contains(&sent), "{sent} in a second");
-        assert!(pace.take(1, Try::Again, 11 * SECOND), "half of the burst is left for those tried again");
+        assert!(
+            pace.take(1, Try::Again, 11 * SECOND),
+            "half of the burst is left for those tried again"
+        );
         let again = (0..RATE).filter(|_| pace.take(1, Try::Again, 11 * SECOND)).count() as u64;
         assert!((BURST / 2 - 2..=BURST / 2).contains(&again), "{again}");
         let other = (0..RATE).filter(|_| pace.take(2, Try::First, 11 * SECOND)).count() as u64;
@@ -133,7 +139,8 @@ mod tests {
     fn who_is_tried_again_within_a_second_is_known() {
         let mut seen = Sightings::default();
         let seed = super::super::target::Seed::default();
-        let hash = |i: u32| seed.hash(super::super::Target { sw_if: 1, ip: std::net::Ipv4Addr::from(i) });
+        let hash =
+            |i: u32| seed.hash(super::super::Target { sw_if: 1, ip: std::net::Ipv4Addr::from(i) });
         let (mut known, mut wrong) = (0, 0);
         for i in 0..50_000u32 {
             let now = SECOND + u64::from(i) * 100_000;

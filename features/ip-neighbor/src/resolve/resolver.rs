@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Requests for neighbours, and the packets that wait for their replies: shared by the nodes for hosts and for next hops.
+//! Requests for neighbours, and the packets that wait for their replies: shared by the nodes for
+//! hosts and for next hops.
 
 use super::control::is_ip4;
 use super::pace::{Pace, Paces, Sightings, Try};
@@ -100,7 +101,8 @@ pub struct Resolver<P: Protocol> {
     /// This thread's share of buffers for waiting packets.
     room: Part,
     paces: Arc<Paces<P>>,
-    /// Hosts that packets came for; next hops need no such memory, since packets for them keep coming.
+    /// Hosts that packets came for; next hops need no such memory, since packets for them keep
+    /// coming.
     sightings: Option<(Sightings, Seed)>,
     /// Reused vector for released packets.
     released: Vec<Owned>,
@@ -134,8 +136,9 @@ impl<P: Protocol> Resolver<P> {
         if self.sightings.is_some() { &self.paces.hosts } else { &self.paces.nexthops }
     }
 
-    /// Sends a request for the neighbour, unless one was sent within the last second, and returns the packet's next node, and
-    /// true if a request was sent. `source` is our address to send from, if the caller knows it.
+    /// Sends a request for the neighbour, unless one was sent within the last second, and returns
+    /// the packet's next node, and true if a request was sent. `source` is our address to send
+    /// from, if the caller knows it.
     #[inline(always)]
     pub(super) fn resolve<const TRACED: bool>(
         &mut self,
@@ -149,7 +152,8 @@ impl<P: Protocol> Resolver<P> {
         let slot = self.waiting.find(target);
         let ask = match slot {
             Some(at) => {
-                self.waiting.may_ask(at, source, now) && self.pace().take(target.share(), Try::Again, now)
+                self.waiting.may_ask(at, source, now)
+                    && self.pace().take(target.share(), Try::Again, now)
             }
             None => {
                 let kind = match &mut self.sightings {
@@ -191,7 +195,8 @@ impl<P: Protocol> Resolver<P> {
         cx: &mut Cx<'_, TRACED>,
     ) -> Result<(), To> {
         let views = self.interfaces.views(cx.turn);
-        let view = views.get(target.sw_if as usize).filter(|v| v.is_up()).ok_or(To::InterfaceDown)?;
+        let view =
+            views.get(target.sw_if as usize).filter(|v| v.is_up()).ok_or(To::InterfaceDown)?;
         let question = self.ask.question(&view, target, source, cx.turn).ok_or(To::NoSource)?;
         let mut b = cx.alloc_own().ok_or(To::NoBuffer)?;
         if !b.set_data(question.as_ref()) {
@@ -271,7 +276,8 @@ impl<P: Protocol> Resolver<P> {
         }
     }
 
-    /// Removes the packets that wait for a resolved neighbour, in order; [`Self::put_back`] takes the vector back.
+    /// Removes the packets that wait for a resolved neighbour, in order; [`Self::put_back`] takes
+    /// the vector back.
     pub(super) fn release(&mut self, target: TargetOf<P>) -> Vec<Owned> {
         let mut released = std::mem::take(&mut self.released);
         let room = &mut self.room;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A neighbour that is requested, and its seeded hash: senders can't tell which neighbours share a bucket.
+//! A neighbour that is requested, and its seeded hash: senders can't tell which neighbours share a
+//! bucket.
 
 use foldhash::fast::RandomState;
 use std::hash::{BuildHasher, Hasher};

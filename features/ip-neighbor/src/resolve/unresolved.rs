@@ -29,7 +29,9 @@ impl<P: Protocol> Node for Unresolved<P> {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let meta: IpMeta = b.scratch();
-        let Some(adj) = self.resolver.adjacencies.get(meta.adj(), cx.turn) else { return To::NoAdjacency };
+        let Some(adj) = self.resolver.adjacencies.get(meta.adj(), cx.turn) else {
+            return To::NoAdjacency;
+        };
         match adj.kind {
             AdjKind::Incomplete => {}
             // It was completed since the lookup.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Queues of packets that wait for neighbours: bounded, without allocation, in order for each neighbour.
+//! Queues of packets that wait for neighbours: bounded, without allocation, in order for each
+//! neighbour.
 //!
-//! Slots and cells are shared by interfaces: when none is free, the interface that has most gives up its oldest one, which no
-//! neighbour has answered for. An empty slot is kept as long as there is room: it suppresses further requests.
+//! Slots and cells are shared by interfaces: when none is free, the interface that has most gives
+//! up its oldest one, which no neighbour has answered for. An empty slot is kept as long as there
+//! is room: it suppresses further requests.
 
 use super::Target;
 use super::target::{SHARES, Seed};
@@ -13,15 +15,15 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 pub const PER_NEIGHBOR: u16 = 32;
 /// Maximum number of items that wait on one thread.
 const CELLS: usize = 1024;
-/// Maximum number of neighbours requested on one thread at a time: as many as an interface requests in a second, so that it
-/// requests none of them twice in that time.
+/// Maximum number of neighbours requested on one thread at a time: as many as an interface requests
+/// in a second, so that it requests none of them twice in that time.
 const SLOTS: usize = super::pace::RATE as usize;
 /// Interval between two requests for one neighbour (RFC 1122 2.3.2.1), in nanoseconds.
 pub const INTERVAL: u64 = 1_000_000_000;
 /// Number of unanswered requests after which the waiting items are given up.
 pub const QUESTIONS: u8 = 3;
-/// Number of extra requests, for packets that come in between: a first request that was lost, or came before the host was
-/// ready, needn't cost a second.
+/// Number of extra requests, for packets that come in between: a first request that was lost, or
+/// came before the host was ready, needn't cost a second.
 const EXTRA: u8 = 3;
 /// Minimum interval between an extra request and the one before, in nanoseconds.
 const EXTRA_INTERVAL: u64 = 10_000_000;
@@ -68,7 +70,8 @@ struct List {
     youngest: u16,
 }
 
-/// Slots and cells of an interface's share: busy and resting slots, each listed in the order in which they became so.
+/// Slots and cells of an interface's share: busy and resting slots, each listed in the order in
+/// which they became so.
 #[derive(Clone, Copy)]
 struct Share {
     slots: u16,
@@ -133,7 +136,8 @@ impl<A: Address, T> Default for Waiting<A, T> {
             older: END,
             younger: END,
         };
-        let cell = |i: usize| Cell { item: None, next: if i + 1 < CELLS { i as u16 + 1 } else { END } };
+        let cell =
+            |i: usize| Cell { item: None, next: if i + 1 < CELLS { i as u16 + 1 } else { END } };
         let list = List { oldest: END, youngest: END };
         Self {
             seed: Seed::default(),
@@ -162,7 +166,8 @@ impl<A: Address, T> Waiting<A, T> {
         None
     }
 
-    /// Allocates a slot for a neighbour that has none. `displaced` takes the items of a slot that had to go.
+    /// Allocates a slot for a neighbour that has none. `displaced` takes the items of a slot that
+    /// had to go.
     #[inline(always)]
     pub fn claim(&mut self, target: Target<A>, displaced: impl FnMut(T)) -> usize {
         let at = if self.used < SLOTS {
@@ -197,15 +202,17 @@ impl<A: Address, T> Waiting<A, T> {
         at
     }
 
-    /// Returns true if a new packet may cause a request for the slot's neighbour now, with this source address. False if the
-    /// neighbour is to be given up: steady packets would prolong that for ever. The first requests needn't wait a second.
+    /// Returns true if a new packet may cause a request for the slot's neighbour now, with this
+    /// source address. False if the neighbour is to be given up: steady packets would prolong
+    /// that for ever. The first requests needn't wait a second.
     #[inline(always)]
     pub fn may_ask(&self, at: usize, source: Option<A>, now: u64) -> bool {
         let slot = &self.slots[at];
         if slot.next <= now {
             return slot.taken == 0 || slot.asked < QUESTIONS;
         }
-        slot.renew || slot.extra < EXTRA && (slot.source != source || slot.latest + EXTRA_INTERVAL <= now)
+        slot.renew
+            || slot.extra < EXTRA && (slot.source != source || slot.latest + EXTRA_INTERVAL <= now)
     }
 
     /// Records a request for the slot's neighbour; `sent` is false if it could not be sent.
@@ -233,11 +240,17 @@ impl<A: Address, T> Waiting<A, T> {
         self.slots[at].source
     }
 
-    /// Reserves a place in the slot for an item that [`Self::put`] brings; `None` if there is none. When all are taken, the
-    /// oldest slot of the interface that has most gives up its items, for a neighbour that was `asked` for now, or for an
-    /// interface that has fewer; `displaced` takes the removed items.
+    /// Reserves a place in the slot for an item that [`Self::put`] brings; `None` if there is none.
+    /// When all are taken, the oldest slot of the interface that has most gives up its items,
+    /// for a neighbour that was `asked` for now, or for an interface that has fewer;
+    /// `displaced` takes the removed items.
     #[inline(always)]
-    pub fn take_place(&mut self, at: usize, asked: bool, displaced: impl FnMut(T)) -> Option<Place> {
+    pub fn take_place(
+        &mut self,
+        at: usize,
+        asked: bool,
+        displaced: impl FnMut(T),
+    ) -> Option<Place> {
         let (share, taken) = (self.slots[at].target.share(), self.slots[at].taken);
         if taken >= PER_NEIGHBOR {
             return None;
@@ -262,7 +275,8 @@ impl<A: Address, T> Waiting<A, T> {
         Some(Place(at as u32 | u32::from(slot.round) << 16))
     }
 
-    /// Removes the items of the oldest slot of the interface that has most; returns false if no item waits.
+    /// Removes the items of the oldest slot of the interface that has most; returns false if no
+    /// item waits.
     pub fn displace(&mut self, displaced: impl FnMut(T)) -> bool {
         if self.taken == 0 {
             return false;
@@ -319,14 +333,16 @@ impl<A: Address, T> Waiting<A, T> {
         }
     }
 
-    /// Makes all items that wait for neighbours on an interface be given up at the next [`Self::due`].
+    /// Makes all items that wait for neighbours on an interface be given up at the next
+    /// [`Self::due`].
     pub fn give_up_on(&mut self, sw_if: u32) {
         for slot in self.slots[..self.used].iter_mut().filter(|s| s.target.sw_if == sw_if) {
             (slot.asked, slot.sent, slot.next) = (QUESTIONS, false, 0);
         }
     }
 
-    /// Lets the next packet for each neighbour on an interface cause a new request: from another IP or MAC address.
+    /// Lets the next packet for each neighbour on an interface cause a new request: from another IP
+    /// or MAC address.
     pub fn renew(&mut self, sw_if: u32) {
         for slot in self.slots[..self.used].iter_mut().filter(|s| s.target.sw_if == sw_if) {
             slot.renew = true;
@@ -352,10 +368,12 @@ impl<A: Address, T> Waiting<A, T> {
     #[inline(always)]
     fn largest(&self, of: impl Fn(&Share) -> u16) -> usize {
         let all = self.shares.iter().enumerate();
-        all.fold((0, 0), |most, (i, share)| if of(share) > most.1 { (i, of(share)) } else { most }).0
+        all.fold((0, 0), |most, (i, share)| if of(share) > most.1 { (i, of(share)) } else { most })
+            .0
     }
 
-    /// Frees the least needed slot: the oldest of the interface that has most, an empty one if it has any.
+    /// Frees the least needed slot: the oldest of the interface that has most, an empty one if it
+    /// has any.
     #[inline(always)]
     fn give_up_oldest(&mut self, displaced: impl FnMut(T)) -> usize {
         let largest = self.largest(|share| share.slots);

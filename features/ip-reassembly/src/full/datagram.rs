@@ -6,7 +6,8 @@ use crate::store::Waiting;
 use buffer::{Buffer, Cache, Flags, Owned};
 use wire::Ecn;
 
-/// Minimum number of bytes in the first segment of a reassembled packet, if it has them: nodes find all headers there.
+/// Minimum number of bytes in the first segment of a reassembled packet, if it has them: nodes find
+/// all headers there.
 const TOGETHER: usize = 256;
 
 /// A fragment that was received.
@@ -89,7 +90,8 @@ impl Datagram {
             let known = if F::MAY_OVERLAP {
                 fragment.end <= there.end
             } else {
-                (there.start, there.end, there.more) == (fragment.start, fragment.end, fragment.more)
+                (there.start, there.end, there.more)
+                    == (fragment.start, fragment.end, fragment.more)
                     && equal(before, fragment, packet)
             };
             if known && (fragment.more || self.total == Some(fragment.end as usize)) {
@@ -100,27 +102,40 @@ impl Datagram {
             }
         }
         let ahead = self.pieces.get(behind.map_or(0, |at| at + 1));
-        let (end, last) = (fragment.end as usize, self.pieces.last().map_or(0, |p| p.fragment.end as usize));
+        let (end, last) =
+            (fragment.end as usize, self.pieces.last().map_or(0, |p| p.fragment.end as usize));
         let contradicts = match self.total {
             Some(total) if fragment.more => end > total,
             Some(total) => end != total || !F::MAY_OVERLAP,
             None => !fragment.more && end < last,
         };
-        if contradicts || !F::MAY_OVERLAP && ahead.is_some_and(|p| p.fragment.start < fragment.end) {
+        if contradicts || !F::MAY_OVERLAP && ahead.is_some_and(|p| p.fragment.start < fragment.end)
+        {
             return Fit::Overlap;
         }
         if self.pieces.len() >= limit { Fit::TooMany } else { Fit::Fits }
     }
 
-    /// Adds a fragment that fits; returns true if the datagram is complete. Pieces that it covers leave by `covered`. In an
-    /// overlap the fragment that begins later wins: so a piece is only ever cut at its end, by [`join`].
-    pub fn add(&mut self, mut fragment: Fragment, packet: Owned, mut covered: impl FnMut(Owned)) -> bool {
+    /// Adds a fragment that fits; returns true if the datagram is complete. Pieces that it covers
+    /// leave by `covered`. In an overlap the fragment that begins later wins: so a piece is
+    /// only ever cut at its end, by [`join`].
+    pub fn add(
+        &mut self,
+        mut fragment: Fragment,
+        packet: Owned,
+        mut covered: impl FnMut(Owned),
+    ) -> bool {
         self.ecn |= 1 << fragment.ecn;
         if !fragment.more {
             self.total = Some(fragment.end as usize);
         }
-        let at = self.pieces.iter().rposition(|p| p.fragment.start < fragment.start).map_or(0, |at| at + 1);
-        let behind = self.pieces[at..].iter().take_while(|p| p.fragment.end <= fragment.end).count();
+        let at = self
+            .pieces
+            .iter()
+            .rposition(|p| p.fragment.start < fragment.start)
+            .map_or(0, |at| at + 1);
+        let behind =
+            self.pieces[at..].iter().take_while(|p| p.fragment.end <= fragment.end).count();
         for Piece { fragment, packet } in self.pieces.drain(at..at + behind) {
             self.have -= fragment.len();
             covered(packet);
@@ -136,7 +151,8 @@ impl Datagram {
         self.total == Some(self.have)
     }
 
-    /// Returns true if a fragment was marked CE; `None` if the marks contradict each other (RFC 3168 5.3).
+    /// Returns true if a fragment was marked CE; `None` if the marks contradict each other (RFC
+    /// 3168 5.3).
     pub fn congestion(&self) -> Option<bool> {
         let seen = |ecn: Ecn| self.ecn & (1 << ecn as u8) != 0;
         match (seen(Ecn::Ce), seen(Ecn::NotEct)) {
@@ -154,8 +170,8 @@ fn equal(there: &Piece, fragment: &Fragment, packet: &Buffer) -> bool {
     payload(&there.packet, there.fragment.at).eq(payload(packet, fragment.at))
 }
 
-/// Joins all fragments of a datagram into one packet, taking them out of `pieces`. None of them shares segments. `ce` if one of
-/// them was marked CE.
+/// Joins all fragments of a datagram into one packet, taking them out of `pieces`. None of them
+/// shares segments. `ce` if one of them was marked CE.
 ///
 /// # Errors
 /// The joined packet, if it is longer than a packet may be.

@@ -117,7 +117,11 @@ impl Trace for FragmentTrace {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(fragment) = self.0 else { return f.write_str("not fragmented") };
         let more = if fragment.more { " more" } else { "" };
-        write!(f, "fragment id {:#x} bytes {} to {}{more}", fragment.id, fragment.start, fragment.end)
+        write!(
+            f,
+            "fragment id {:#x} bytes {} to {}{more}",
+            fragment.id, fragment.start, fragment.end
+        )
     }
 }
 
@@ -154,8 +158,9 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
         }
     }
 
-    /// Gives up datagrams that have waited too long, at most `n`. If the first fragment was received, the sender gets an error:
-    /// for IPv4 from the destination host (RFC 792, RFC 1122 3.3.2), for IPv6 from every node that reassembles (RFC 8200 4.5).
+    /// Gives up datagrams that have waited too long, at most `n`. If the first fragment was
+    /// received, the sender gets an error: for IPv4 from the destination host (RFC 792, RFC
+    /// 1122 3.3.2), for IPv6 from every node that reassembles (RFC 8200 4.5).
     fn expire(&mut self, n: usize, cx: &mut Cx<'_, false>) {
         for _ in 0..n {
             let Some(at) = self.store.expired(cx.now()) else { break };
@@ -191,7 +196,9 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
         }
         cx.count(To::ReassFragmentsRcvd, 1);
         self.expire(AT_ONCE, cx);
-        let Some(at) = self.store.datagram(key, cx) else { return cx.emit(To::ReassLimitReached, b) };
+        let Some(at) = self.store.datagram(key, cx) else {
+            return cx.emit(To::ReassLimitReached, b);
+        };
         let limit = self.store.knobs().fragments();
         let Some(datagram) = self.store.table.get_mut(at) else {
             return cx.emit(To::ReassInternalError, b);
@@ -205,7 +212,11 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
             bad => {
                 self.store.give_up(at, cx);
                 let too_many = bad == Fit::TooMany;
-                let why = if too_many { To::ReassFragmentChainTooLong } else { To::ReassOverlappingFragment };
+                let why = if too_many {
+                    To::ReassFragmentChainTooLong
+                } else {
+                    To::ReassOverlappingFragment
+                };
                 return cx.emit(why, b);
             }
         }

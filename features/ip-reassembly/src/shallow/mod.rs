@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Shallow virtual reassembly: fragments are forwarded unchanged, each with the upper-layer fields of the first one.
+//! Shallow virtual reassembly: fragments are forwarded unchanged, each with the upper-layer fields
+//! of the first one.
 //!
-//! Fragments that come before the first wait for it. The upper-layer fields are stored in [`L4`], for whole packets too: a node
-//! behind these nodes reads the ports there, and needs no code for fragments. A later fragment that overlaps the first one (RFC
-//! 1858, RFC 3128) is dropped, with all further fragments of its datagram, and so is a first one that is too short for the
+//! Fragments that come before the first wait for it. The upper-layer fields are stored in [`L4`],
+//! for whole packets too: a node behind these nodes reads the ports there, and needs no code for
+//! fragments. A later fragment that overlaps the first one (RFC 1858, RFC 3128) is dropped, with
+//! all further fragments of its datagram, and so is a first one that is too short for the
 //! header: so the fields are those that the receiver reads.
 
 mod upper;
@@ -87,7 +89,11 @@ impl Trace for ShallowTrace {
                 l4.kind
             ),
             (_, Some(fragment)) => {
-                write!(f, "fragment id {:#x} bytes {} to {}", fragment.id, fragment.start, fragment.end)
+                write!(
+                    f,
+                    "fragment id {:#x} bytes {} to {}",
+                    fragment.id, fragment.start, fragment.end
+                )
             }
             _ => f.write_str("no upper layer"),
         }
@@ -162,7 +168,9 @@ impl Datagram {
             (true, Some((known, end))) if l4 != Some(known) || end != part.end => {
                 return Err(To::ReassOverlappingFragment);
             }
-            (false, Some((_, end))) if part.start < end => return Err(To::ReassOverlappingFragment),
+            (false, Some((_, end))) if part.start < end => {
+                return Err(To::ReassOverlappingFragment);
+            }
             _ => {}
         }
         self.last |= !part.more;
@@ -199,7 +207,8 @@ fn ip_at<const AT: u8>(b: &Buffer) -> usize {
     if AT == OUTPUT { b.l3_at() } else { 0 }
 }
 
-/// Parses a packet; returns its part, and its bytes from the IP header on. A fragment of odd length is left to the receiver.
+/// Parses a packet; returns its part, and its bytes from the IP header on. A fragment of odd length
+/// is left to the receiver.
 #[inline(always)]
 fn look<F: Fragments, const AT: u8>(b: &Buffer) -> Option<(Part, &[u8])> {
     let at = ip_at::<AT>(b);
@@ -241,7 +250,9 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
         cx.count(To::ReassFragmentsRcvd, 1);
         self.expire(AT_ONCE, cx);
         let (limit, extended) = (self.store.knobs().fragments(), self.store.is_extended());
-        let Some(at) = self.store.datagram(key, cx) else { return cx.emit(To::ReassLimitReached, b) };
+        let Some(at) = self.store.datagram(key, cx) else {
+            return cx.emit(To::ReassLimitReached, b);
+        };
         let Some(datagram) = self.store.table.get_mut(at) else {
             return cx.emit(To::ReassInternalError, b);
         };

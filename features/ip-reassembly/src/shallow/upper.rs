@@ -2,12 +2,15 @@
 //! Upper-layer fields of a packet, read from its own bytes.
 
 use net::L4;
-use wire::{Header, Icmp4Type, Icmp6Type, IcmpHeader, IpProtocol, TcpHeader, UdpHeader, UpperLayer};
+use wire::{
+    Header, Icmp4Type, Icmp6Type, IcmpHeader, IpProtocol, TcpHeader, UdpHeader, UpperLayer,
+};
 
 /// Number of bytes of TCP that are read: ports, numbers, flags.
 const TCP: usize = 16;
 
-/// Reads the fields of the packet at `head[0]`, whole or a first fragment; `None` if the upper layer's header is missing.
+/// Reads the fields of the packet at `head[0]`, whole or a first fragment; `None` if the upper
+/// layer's header is missing.
 #[inline(always)]
 pub fn read(head: &[u8]) -> Option<L4> {
     let upper = UpperLayer::find(head).ok()?;
@@ -47,5 +50,7 @@ fn is_query(protocol: IpProtocol, kind: u8) -> bool {
         return kind == Icmp6Type::ECHO_REQUEST.0 || kind == Icmp6Type::ECHO_REPLY.0;
     }
     // Echo, time stamp, information, address mask.
-    kind == Icmp4Type::ECHO_REPLY.0 || kind == Icmp4Type::ECHO_REQUEST.0 || (13..=18).contains(&kind)
+    kind == Icmp4Type::ECHO_REPLY.0
+        || kind == Icmp4Type::ECHO_REQUEST.0
+        || (13..=18).contains(&kind)
 }

@@ -85,7 +85,9 @@ fn local_delivery_may_be_disabled() {
         (r.ip4_is_enabled, r.ip6_is_enabled)
     };
     assert_eq!(get(&bench), (true, true));
-    assert!(call(&bench, IpLocalReassEnableDisable { enable_ip4: true, enable_ip6: false }).is_ok());
+    assert!(
+        call(&bench, IpLocalReassEnableDisable { enable_ip4: true, enable_ip6: false }).is_ok()
+    );
     assert_eq!(
         (get(&bench), config(&bench)),
         ((true, false), vec!["set ip local-reassembly ip6 disable".to_string()])

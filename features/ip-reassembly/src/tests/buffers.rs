@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Fragments that are never completed, in many buffers each and in many nodes at once: others don't run short.
+//! Fragments that are never completed, in many buffers each and in many nodes at once: others don't
+//! run short.
 
 use super::*;
 use net::drive::{Recorded, Recorder};
@@ -15,11 +16,15 @@ fn jumbo() -> (Bench, SwIfIndex) {
     let mut bench = Bench::new(PLUGINS);
     let new = net::NewInterface { mtu: 9000, ..ethernet("t0", MacAddr([2, 0, 0, 0, 0, 1])) };
     let interfaces = bench.world.get::<Interfaces>();
-    let sw_if =
-        interfaces.create(&bench.world, new, |world, _, sw_if| Recorder::new(world, sw_if)).expect("created");
+    let sw_if = interfaces
+        .create(&bench.world, new, |world, _, sw_if| Recorder::new(world, sw_if))
+        .expect("created");
     run(&mut bench, "set interface state t0 up");
     let world = &bench.world;
-    world.get::<Addresses<Ip4>>().add(world, sw_if, "10.0.0.1/24".parse().expect("a prefix")).expect("added");
+    world
+        .get::<Addresses<Ip4>>()
+        .add(world, sw_if, "10.0.0.1/24".parse().expect("a prefix"))
+        .expect("added");
     let prefix = "2001:db8::1/64".parse().expect("a prefix");
     world.get::<Addresses<Ip6>>().add(world, sw_if, prefix).expect("added");
     for peer in PEERS {
@@ -80,10 +85,12 @@ fn fragments_of_jumbo_frames_leave_buffers_for_others() {
             run(&mut bench, command);
         }
         for round in 0..40 {
-            // Of each datagram seven fragments behind the first: none completes it, and none has its upper-layer header.
+            // Of each datagram seven fragments behind the first: none completes it, and none has
+            // its upper-layer header.
             for (node, v6) in [("ip4-input", false), ("ip6-input", true)] {
                 for at in 1..8 {
-                    let packet = fragment(v6, targets[usize::from(v6)], id, at * 8968 % 65_000 / 8 * 8);
+                    let packet =
+                        fragment(v6, targets[usize::from(v6)], id, at * 8968 % 65_000 / 8 * 8);
                     bench.send(node, &packet, |b| b.rx_if = sw_if.0);
                 }
             }

@@ -64,7 +64,8 @@ fn a_datagram_of_64_kib_fits_and_a_longer_one_does_not() {
     assert_eq!(out[0].reason, Some("malformed fragment"));
     // Each fragment may be; with the first one's options the whole is too long.
     let pieces = cut(&datagram(6, 65_507), 1480);
-    let options = pkt::ip4("192.0.2.9", "198.51.100.7").id(6).options([1; 40]).udp(1000, 2000).build();
+    let options =
+        pkt::ip4("192.0.2.9", "198.51.100.7").id(6).options([1; 40]).udp(1000, 2000).build();
     let mut first = [&options[..60], &pieces[0][20..]].concat();
     let ip = Ipv4Header::view_mut(&mut first).expect("a header");
     ip.total_len = U16::new(1540);
@@ -80,7 +81,8 @@ fn the_host_that_waits_too_long_tells_and_a_router_does_not() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 on");
     let counts = |bench: &Bench, node| {
-        ["reass_timeout", "reass_time_exceeded", "reass_given_up"].map(|reason| bench.count(node, reason))
+        ["reass_timeout", "reass_time_exceeded", "reass_given_up"]
+            .map(|reason| bench.count(node, reason))
     };
     let large = datagram(7, 3000);
     let (first, rest) = (part(&large, 0, 1480), part(&large, 1480, 2960));
@@ -97,11 +99,17 @@ fn the_host_that_waits_too_long_tells_and_a_router_does_not() {
         bench.send("ip4-input", bytes, |b| b.rx_if = sw_if.0);
     }
     pass(&mut bench, 6000);
-    assert_eq!((counts(&bench, local), bench.count("ip4-icmp-error", "ttl_expire_sent")), ([1, 1, 1], 1));
+    assert_eq!(
+        (counts(&bench, local), bench.count("ip4-icmp-error", "ttl_expire_sent")),
+        ([1, 1, 1], 1)
+    );
     // Without the first one, no error is sent.
     bench.send("ip4-input", &rest, |b| b.rx_if = sw_if.0);
     pass(&mut bench, 6000);
-    assert_eq!((counts(&bench, local), bench.count("ip4-icmp-error", "ttl_expire_sent")), ([2, 1, 2], 1));
+    assert_eq!(
+        (counts(&bench, local), bench.count("ip4-icmp-error", "ttl_expire_sent")),
+        ([2, 1, 2], 1)
+    );
 }
 
 #[test]
@@ -111,7 +119,8 @@ fn fragments_that_overlap_are_put_together_whatever_their_order() {
     let packet = |id| datagram(id, 3000);
     let cuts = [(0, 1480), (800, 1600), (1600, 2400), (1480, 2960), (2000, 3008), (2960, 3008)];
     for (id, turn) in (50..).zip(0..cuts.len()) {
-        let mut parts: Vec<_> = cuts.iter().map(|(start, end)| part(&packet(id), *start, *end)).collect();
+        let mut parts: Vec<_> =
+            cuts.iter().map(|(start, end)| part(&packet(id), *start, *end)).collect();
         parts.rotate_left(turn);
         parts.push(part(&packet(id), 0, 1480));
         let out = feature(&mut bench, sw_if, &parts);
@@ -135,7 +144,8 @@ fn limits_of_zero_let_no_fragment_pass() {
     let plain = datagram(1, 100);
     let reasons = ["reass_given_up", "reass_limit_reached", "reass_fragment_chain_too_long"];
     let counts = |bench: &Bench| reasons.map(|reason| bench.count(NODE, reason));
-    // All by the timeout, by the number of datagrams, by the number of fragments: then one has the reason.
+    // All by the timeout, by the number of datagrams, by the number of fragments: then one has the
+    // reason.
     for (limits, want) in [
         ("timeout 0", [3, 0, 0]),
         ("max-reassemblies 0 timeout 5000", [0, 3, 0]),
@@ -188,12 +198,16 @@ fn limits_hold() {
     let firsts: Vec<_> = (1000..1800).map(|id| part(&datagram(id, 3000), 0, 1480)).collect();
     let out: Vec<_> = firsts.chunks(200).flat_map(|p| feature(&mut bench, sw_if, p)).collect();
     let room = bench.world.pool.stats().limit / 8;
-    // The one that finds no room has been counted when the oldest goes, so its own buffer makes two.
+    // The one that finds no room has been counted when the oldest goes, so its own buffer makes
+    // two.
     assert_eq!(out.len(), 9 + 800 - room, "nine were there before");
     // Datagram 200, which was given up, holds no buffer and stays until its time.
     let there = room + 1;
     let details = run(&mut bench, "show ip4-full-reassembly details");
-    assert!(details.contains(&format!("Current full IP4 reassemblies count: {there}\n")), "{details}");
+    assert!(
+        details.contains(&format!("Current full IP4 reassemblies count: {there}\n")),
+        "{details}"
+    );
     assert!(details.contains("192.0.2.9  198.51.100.7     1799     17"), "{details}");
 }
 
@@ -203,10 +217,17 @@ fn congestion_is_passed_on_and_contradictions_are_not() {
     run(&mut bench, "set interface reassembly t0 on");
     let mut try_with = |marks: [u8; 3]| {
         let packet = datagram(300 + u16::from(marks[0] * 16 + marks[1] * 4 + marks[2]), 2000);
-        let packets: Vec<_> =
-            cut(&packet, 800).into_iter().zip(marks).map(|(p, ecn)| with(p, |ip| ip.tos = ecn)).collect();
+        let packets: Vec<_> = cut(&packet, 800)
+            .into_iter()
+            .zip(marks)
+            .map(|(p, ecn)| with(p, |ip| ip.tos = ecn))
+            .collect();
         let mut out = feature(&mut bench, sw_if, &packets);
-        if out.len() > 1 { Err(bench.count(NODE, "reass_ecn_mismatch")) } else { Ok(out.remove(0).bytes[1]) }
+        if out.len() > 1 {
+            Err(bench.count(NODE, "reass_ecn_mismatch"))
+        } else {
+            Ok(out.remove(0).bytes[1])
+        }
     };
     assert_eq!(try_with([2, 2, 2]), Ok(2));
     assert_eq!(try_with([2, 3, 2]), Ok(3));

@@ -16,7 +16,8 @@ use net::{Addresses, Interfaces, Neighbor, Neighbors, NewInterface};
 use std::sync::Arc;
 use wire::{Header, Ip4, Ip6, IpHeader, Ipv4Header, MacAddr, U16};
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
 
 /// An instance with an interface that has 10.0.0.1/24 and 2001:db8::1/64.
 fn bench() -> (Bench, SwIfIndex) {
@@ -34,7 +35,8 @@ fn interface(world: &Arc<::graph::World>) -> SwIfIndex {
     sw_if
 }
 
-/// The same, up, for packets of 9000 bytes: what it sends to 10.0.0.9 and 2001:db8::9 is [`Recorded`].
+/// The same, up, for packets of 9000 bytes: what it sends to 10.0.0.9 and 2001:db8::9 is
+/// [`Recorded`].
 fn recording(world: &Arc<::graph::World>) -> SwIfIndex {
     let new = NewInterface { mtu: 9000, ..ethernet("t0", MacAddr([2, 0, 0, 0, 0, 1])) };
     let make = |world: &::graph::World, _, sw_if| Recorder::new(world, sw_if);
@@ -43,7 +45,8 @@ fn recording(world: &Arc<::graph::World>) -> SwIfIndex {
     interfaces.set_admin(world, sw_if, true).expect("up");
     address(world, sw_if);
     for host in ["10.0.0.9", "2001:db8::9"] {
-        let known = Neighbor::new(sw_if, host.parse().expect("an address"), MacAddr([2, 0, 0, 0, 0, 9]));
+        let known =
+            Neighbor::new(sw_if, host.parse().expect("an address"), MacAddr([2, 0, 0, 0, 0, 9]));
         world.get::<Neighbors>().set(world, Neighbor { is_static: true, ..known }).expect("set");
     }
     sw_if

@@ -18,8 +18,11 @@ fn bases<F: Family>() -> Vec<Vec<u8>> {
             let (at, more) = (i * 240, i < 2);
             let packet = if F::IS_V6 {
                 let ip = ether().ip6("2001:db8:9::9", "2001:db8:7::7");
-                let ip =
-                    if id % 4 == 0 { ip.ext(IpProtocol::DEST_OPTIONS, [0, 1, 4, 0, 0, 0, 0]) } else { ip };
+                let ip = if id % 4 == 0 {
+                    ip.ext(IpProtocol::DEST_OPTIONS, [0, 1, 4, 0, 0, 0, 0])
+                } else {
+                    ip
+                };
                 ip.fragment6(id, at, more)
             } else {
                 ether().ip4("192.0.2.9", "198.51.100.7").id(id as u16).fragment(at, more)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any cuts, in any order, with gaps, duplicates and overlaps, against a slow function that decides the same.
+//! Any cuts, in any order, with gaps, duplicates and overlaps, against a slow function that decides
+//! the same.
 
 use super::*;
 use proptest::prelude::*;
@@ -14,7 +15,8 @@ struct Sent {
     more: bool,
 }
 
-/// Result for fragments in order of arrival: the reassembled payloads, and the number of dropped fragments.
+/// Result for fragments in order of arrival: the reassembled payloads, and the number of dropped
+/// fragments.
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Fate {
     wholes: Vec<Vec<u8>>,
@@ -23,8 +25,8 @@ struct Fate {
     waiting: usize,
 }
 
-/// The same where fragments may overlap: a list has, for every byte, the fragment that it is of. Of two, the one that begins later
-/// has it; a fragment without bytes is dropped.
+/// The same where fragments may overlap: a list has, for every byte, the fragment that it is of. Of
+/// two, the one that begins later has it; a fragment without bytes is dropped.
 fn oracle_of_overlaps(sent: &[Sent]) -> Fate {
     let mut fate = Fate::default();
     let mut of: Vec<Option<usize>> = vec![None; 65_536];
@@ -48,7 +50,8 @@ fn oracle_of_overlaps(sent: &[Sent]) -> Fate {
             dead = true;
         } else {
             for at in range.clone() {
-                let later = of[at].is_some_and(|o| sent[o].start > s.start && here_behind(&of, o, range.end));
+                let later = of[at]
+                    .is_some_and(|o| sent[o].start > s.start && here_behind(&of, o, range.end));
                 if !later {
                     of[at] = Some(n);
                 }
@@ -56,7 +59,8 @@ fn oracle_of_overlaps(sent: &[Sent]) -> Fate {
             fate.dropped += here.iter().filter(|h| !of.contains(&Some(**h))).count();
             end = end.or((!s.more).then_some(range.end));
             if end.is_some_and(|end| of[..end].iter().all(Option::is_some)) {
-                let byte = |(at, o): (usize, &Option<usize>)| o.map(|o| sent[o].bytes[at - sent[o].start]);
+                let byte =
+                    |(at, o): (usize, &Option<usize>)| o.map(|o| sent[o].bytes[at - sent[o].start]);
                 fate.wholes.push(of.iter().enumerate().map_while(byte).collect());
                 of.fill(None);
                 end = None;
@@ -179,7 +183,8 @@ fn packet<F: Family>(s: &Sent) -> Vec<u8> {
         let options = header.ext(IpProtocol::DEST_OPTIONS, [0, 1, 4, 0, 0, 0, 0]);
         return options.fragment6(0x7777_7777, s.start as u16, s.more).payload(&s.bytes).build();
     }
-    let header = pkt::ip4("192.0.2.9", "198.51.100.7").ttl(9).id(0x77).fragment(s.start as u16, s.more);
+    let header =
+        pkt::ip4("192.0.2.9", "198.51.100.7").ttl(9).id(0x77).fragment(s.start as u16, s.more);
     header.payload(&s.bytes).build()
 }
 
@@ -214,7 +219,8 @@ fn check<F: Family>(sent: &[Sent], want: &Fate, at_once: bool) -> Result<(), Tes
     let merged = bench.count(&node, "reass_fragments_reassembled") as usize;
     got.waiting = sent.len() - got.dropped - merged;
     prop_assert!(got == *want, "{}: {:?}, expected {:?}", node, brief(&got), brief(want));
-    // Waiting fragments go at the timeout, and no buffer is lost: the end of the instance checks that.
+    // Waiting fragments go at the timeout, and no buffer is lost: the end of the instance checks
+    // that.
     pass(&mut bench, 6000);
     prop_assert_eq!(crate::control::under_way(&bench.world, crate::Kind::Full, F::IS_V6), 0);
     Ok(())

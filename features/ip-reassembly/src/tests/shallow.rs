@@ -105,14 +105,20 @@ fn through(rig: &mut Rig, packets: &[Vec<u8>]) -> Vec<(u16, u16, bool)> {
 fn later_fragments_know_the_ports_of_the_first() {
     let mut rig = Rig::new();
     let parts = cut(&tcp(1), 1480);
-    assert_eq!(through(&mut rig, &parts), [(0, 1000, false), (1480, 1000, true), (2960, 1000, true)]);
+    assert_eq!(
+        through(&mut rig, &parts),
+        [(0, 1000, false), (1480, 1000, true), (2960, 1000, true)]
+    );
     let whole = pkt::ip4("192.0.2.9", "198.51.100.7").udp(5, 2000).build();
     assert_eq!(through(&mut rig, &[whole]), [(0, 5, false)]);
     // The first comes last: the others wait for it.
     let mut parts = cut(&tcp(2), 1480);
     parts.rotate_left(1);
     assert_eq!(through(&mut rig, &parts[..2]), []);
-    assert_eq!(through(&mut rig, &parts[2..]), [(0, 1000, false), (1480, 1000, true), (2960, 1000, true)]);
+    assert_eq!(
+        through(&mut rig, &parts[2..]),
+        [(0, 1000, false), (1480, 1000, true), (2960, 1000, true)]
+    );
     // Once more, and again.
     assert_eq!(through(&mut rig, &parts).len(), 3);
 }
@@ -154,10 +160,16 @@ fn what_would_cover_the_first_is_dropped() {
     assert_eq!(through(&mut rig, &[part(&packet, 16, 64), part(&packet, 0, 1480)]), []);
     assert_eq!(count(&rig, "reass_overlapping_fragment"), 2);
     // The same datagram to other ports.
-    let (packet, other) =
-        (tcp(6), pkt::ip4("192.0.2.9", "198.51.100.7").id(6).tcp(1000, 22).payload_len(3000).build());
+    let (packet, other) = (
+        tcp(6),
+        pkt::ip4("192.0.2.9", "198.51.100.7").id(6).tcp(1000, 22).payload_len(3000).build(),
+    );
     assert_eq!(
-        through(&mut rig, &[part(&packet, 0, 1480), part(&other, 0, 1480), part(&packet, 1480, 2960)]).len(),
+        through(
+            &mut rig,
+            &[part(&packet, 0, 1480), part(&other, 0, 1480), part(&packet, 1480, 2960)]
+        )
+        .len(),
         1
     );
     assert_eq!(count(&rig, "reass_given_up"), 3);
@@ -184,7 +196,8 @@ fn what_waits_goes_in_time_and_in_number() {
     // 0 is no limit.
     run(&mut rig.bench, "set ip4-sv-reassembly max-reassemblies 0");
     assert_eq!(through(&mut rig, &many), []);
-    let under_way = |rig: &Rig| crate::control::under_way(&rig.bench.world, crate::Kind::Shallow, false);
+    let under_way =
+        |rig: &Rig| crate::control::under_way(&rig.bench.world, crate::Kind::Shallow, false);
     assert_eq!(under_way(&rig), 10);
     // All timers run at once after the clock has been moved.
     rig.bench.world.clock.adjust(1_500_000_000);
@@ -213,7 +226,8 @@ fn a_fragment_ends_few_others() {
     let firsts: Vec<_> = (100..300).map(|id| part(&tcp(id), 0, 1480)).collect();
     assert_eq!(through(&mut rig, &firsts).len(), 200);
     run(&mut rig.bench, "set ip4-sv-reassembly max-reassemblies 3");
-    let under_way = |rig: &Rig| crate::control::under_way(&rig.bench.world, crate::Kind::Shallow, false);
+    let under_way =
+        |rig: &Rig| crate::control::under_way(&rig.bench.world, crate::Kind::Shallow, false);
     let mut before = under_way(&rig);
     for id in 400..420 {
         through(&mut rig, &[part(&tcp(id), 0, 1480)]);
@@ -257,11 +271,17 @@ fn packets_that_leave_are_known_behind_their_layer_2_header() {
     }
     world.set_feature("ip4-unicast", "reader", rig.sw_if, false).expect("there");
     run(&mut rig.bench, "set interface state t0 up");
-    let new =
-        net::Neighbor::new(rig.sw_if, std::net::IpAddr::from([10, 0, 0, 9]), MacAddr([2, 0, 0, 0, 0, 9]));
+    let new = net::Neighbor::new(
+        rig.sw_if,
+        std::net::IpAddr::from([10, 0, 0, 9]),
+        MacAddr([2, 0, 0, 0, 0, 9]),
+    );
     world.get::<net::Neighbors>().set(&world, new).expect("set");
     let packet = pkt::ip4("192.0.2.9", "10.0.0.9").id(8).tcp(1000, 2000).payload_len(3000).build();
     let mut parts = cut(&packet, 1480);
     parts.reverse();
-    assert_eq!(through(&mut rig, &parts), [(0, 1000, false), (2960, 1000, true), (1480, 1000, true)]);
+    assert_eq!(
+        through(&mut rig, &parts),
+        [(0, 1000, false), (2960, 1000, true), (1480, 1000, true)]
+    );
 }

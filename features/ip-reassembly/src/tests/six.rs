@@ -58,8 +58,10 @@ fn faults_are_told() {
         said(ip6().fragment6(1, 0, true).protocol(IpProtocol::TCP).payload([0; 16]).build()),
         (4, 3, 0)
     );
-    let cut =
-        ip6().fragment6(1, 0, true).protocol(IpProtocol::DEST_OPTIONS).payload([17, 1, 1, 4, 0, 0, 0, 0]);
+    let cut = ip6()
+        .fragment6(1, 0, true)
+        .protocol(IpProtocol::DEST_OPTIONS)
+        .payload([17, 1, 1, 4, 0, 0, 0, 0]);
     assert_eq!(said(cut.build()), (4, 3, 0));
 }
 
@@ -70,15 +72,24 @@ fn who_waits_too_long_is_told() {
     let first = ip6().fragment6(9, 0, true).udp(1, 2).payload_len(48).build();
     assert!(bench.feature("ip6-unicast", sw_if, &[first]).is_empty());
     pass(&mut bench, 6000);
-    assert_eq!((bench.count(NODE, "reass_time_exceeded"), bench.count(NODE, "reass_timeout")), (1, 1));
+    assert_eq!(
+        (bench.count(NODE, "reass_time_exceeded"), bench.count(NODE, "reass_timeout")),
+        (1, 1)
+    );
 }
 
 #[test]
 fn overlapping_fragments_end_their_datagram_and_empty_ones_nothing() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 on");
-    let part = |at, len| ip6().fragment6(9, at, true).protocol(IpProtocol(253)).payload(vec![7; len]).build();
-    let out = bench.feature("ip6-unicast", sw_if, &[part(0, 200), part(200, 0), part(0, 192), part(200, 80)]);
+    let part = |at, len| {
+        ip6().fragment6(9, at, true).protocol(IpProtocol(253)).payload(vec![7; len]).build()
+    };
+    let out = bench.feature(
+        "ip6-unicast",
+        sw_if,
+        &[part(0, 200), part(200, 0), part(0, 192), part(200, 80)],
+    );
     let reasons: Vec<_> = out.iter().filter_map(|o| o.reason).collect();
     assert_eq!(reasons.len(), 4, "{out:?}");
     let counts = ["reass_overlapping_fragment", "reass_given_up", "reass_invalid_frag_len"];
@@ -103,7 +114,8 @@ fn shallow_reassembly_knows_ports_behind_extension_headers() {
     bench.rt.run_node(node);
     let l4 = bench.world.field::<net::L4>();
     let known: Vec<_> = bench.rt.waiting(lookup).iter().map(|b| b.field(l4)).collect();
-    let seen: Vec<_> = known.iter().map(|l4| (l4.src_port, l4.dst_port, l4.offset, l4.later)).collect();
+    let seen: Vec<_> =
+        known.iter().map(|l4| (l4.src_port, l4.dst_port, l4.offset, l4.later)).collect();
     assert_eq!(seen, [(1000, 2000, 56, false), (1000, 2000, 48, true)]);
 }
 
@@ -141,7 +153,8 @@ fn datagrams_for_us_come_back_whole() {
             .enumerate()
             .map(|(i, bytes)| {
                 let more = (i + 1) * 1232 < upper.len();
-                let part = pkt::ip6(header.src(), header.dst()).fragment6(id, (i * 1232) as u16, more);
+                let part =
+                    pkt::ip6(header.src(), header.dst()).fragment6(id, (i * 1232) as u16, more);
                 part.protocol(IpProtocol::ICMP6).payload(bytes).build()
             })
             .collect();

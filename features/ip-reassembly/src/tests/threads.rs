@@ -16,11 +16,14 @@ fn fragments_of_one_datagram_meet_on_one_worker() {
     let count = |reason: &str| -> u64 {
         let errors = world.stats.simple(::graph::counters::ERRORS);
         let all = world.reasons().into_iter().enumerate();
-        all.filter(|(_, r)| &*r.node == node && r.reason == reason).map(|(i, _)| errors.sum(i)).sum()
+        all.filter(|(_, r)| &*r.node == node && r.reason == reason)
+            .map(|(i, _)| errors.sum(i))
+            .sum()
     };
     for id in 0..40 {
         let payload: Vec<u8> = (0..5000u32).map(|i| (i * 7 + i / 251) as u8 ^ id as u8).collect();
-        let packet = pkt::ip4([192, 0, 2, id as u8], "10.0.0.9").id(id).udp(1, 2).payload(payload).build();
+        let packet =
+            pkt::ip4([192, 0, 2, id as u8], "10.0.0.9").id(id).udp(1, 2).payload(payload).build();
         for (i, bytes) in cut(&packet, 800).into_iter().enumerate() {
             let rt = &mut threads[(i + usize::from(id)) % 4];
             let mut b = rt.cache().alloc().expect("a buffer");
@@ -63,7 +66,10 @@ fn fragments_of_one_datagram_meet_on_one_worker() {
     turns(0);
     assert_eq!(crate::control::under_way(&world, crate::Kind::Full, false), 1);
     turns(25);
-    assert_eq!((crate::control::under_way(&world, crate::Kind::Full, false), count("reass_timeout")), (0, 1));
+    assert_eq!(
+        (crate::control::under_way(&world, crate::Kind::Full, false), count("reass_timeout")),
+        (0, 1)
+    );
     drop(threads);
     assert_eq!(world.pool.release(), Ok(()), "no buffer leaks");
 }

@@ -45,7 +45,11 @@ pub struct IpAddressDetails {
     pub prefix: AddressWithPrefix,
 }
 
-fn address_dump(w: &World, _: &Caller<'_, World>, r: IpAddressDump) -> Result<Vec<IpAddressDetails>> {
+fn address_dump(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: IpAddressDump,
+) -> Result<Vec<IpAddressDetails>> {
     let sw_if = r.sw_if_index.existing(w)?;
     Ok(by_version!(r.is_ipv6, addresses_of(w, sw_if)))
 }

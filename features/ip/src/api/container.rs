@@ -49,7 +49,11 @@ pub struct IpContainerProxyDetails {
     pub prefix: Prefix,
 }
 
-fn dump(w: &World, _: &Caller<'_, World>, _: IpContainerProxyDump) -> Result<Vec<IpContainerProxyDetails>> {
+fn dump(
+    w: &World,
+    _: &Caller<'_, World>,
+    _: IpContainerProxyDump,
+) -> Result<Vec<IpContainerProxyDetails>> {
     fn of<F: Net>(w: &World) -> impl Iterator<Item = IpContainerProxyDetails> {
         let all = w.get::<Containers<F>>().list().into_iter();
         all.map(|(prefix, sw_if)| IpContainerProxyDetails {

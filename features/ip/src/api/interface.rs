@@ -54,7 +54,10 @@ fn add_del_address(w: &World, _: &Caller<'_, World>, r: SwInterfaceAddDelAddress
     if let Some(prefix) = r.prefix.0.of::<Ip4>().map_err(length)? {
         return add_or_remove::<Ip4>(w, sw_if, prefix, r.is_add);
     }
-    r.prefix.0.of::<Ip6>()?.map_or(Ok(()), |prefix| add_or_remove::<Ip6>(w, sw_if, prefix, r.is_add))
+    r.prefix
+        .0
+        .of::<Ip6>()?
+        .map_or(Ok(()), |prefix| add_or_remove::<Ip6>(w, sw_if, prefix, r.is_add))
 }
 
 fn add_or_remove<F: Net>(
@@ -106,7 +109,11 @@ pub struct SwInterfaceGetTableReply {
     pub vrf_id: u32,
 }
 
-fn get_table(w: &World, _: &Caller<'_, World>, r: SwInterfaceGetTable) -> Result<SwInterfaceGetTableReply> {
+fn get_table(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: SwInterfaceGetTable,
+) -> Result<SwInterfaceGetTableReply> {
     let sw_if = r.sw_if_index.existing(w)?;
     let vrf_id = by_version!(r.is_ipv6, table_of(w, sw_if))?;
     Ok(SwInterfaceGetTableReply { vrf_id })
@@ -114,7 +121,8 @@ fn get_table(w: &World, _: &Caller<'_, World>, r: SwInterfaceGetTable) -> Result
 
 fn table_of<F: Net>(w: &World, sw_if: SwIfIndex) -> Result<u32> {
     let index = w.get::<Addresses<F>>().table_of(sw_if)?;
-    let gone = || Error::failed(format!("there is no table of index {index}")).retval(retval::NO_SUCH_FIB);
+    let gone =
+        || Error::failed(format!("there is no table of index {index}")).retval(retval::NO_SUCH_FIB);
     w.get::<Fib<F>>().table_id(index).ok_or_else(gone)
 }
 
@@ -145,7 +153,8 @@ pub struct SwInterfaceSetIpDirectedBroadcast {
     pub enable: bool,
 }
 
-/// Marks all addresses: `sw_interface_address_replace_end` removes the ones not added again by then.
+/// Marks all addresses: `sw_interface_address_replace_end` removes the ones not added again by
+/// then.
 #[derive(Message)]
 pub struct SwInterfaceAddressReplaceBegin {}
 

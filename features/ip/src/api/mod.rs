@@ -22,8 +22,13 @@ pub static MODULES: &[Module<World>] = &[IP, FIB, INTERFACE];
 
 const IP: Module<World> =
     Module { name: "ip", version: "3.2.0", crc: 0xc55a_ec44, core: true, messages: ip_messages };
-const FIB: Module<World> =
-    Module { name: "fib", version: "1.0.0", crc: 0x4ef4_abc1, core: true, messages: source::messages };
+const FIB: Module<World> = Module {
+    name: "fib",
+    version: "1.0.0",
+    crc: 0x4ef4_abc1,
+    core: true,
+    messages: source::messages,
+};
 const INTERFACE: Module<World> = interface_module(interface::messages);
 
 fn ip_messages(m: &mut Messages<World>) {

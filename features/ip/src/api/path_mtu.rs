@@ -95,7 +95,8 @@ fn of<F: Net>(w: &World) -> Vec<IpPathMtu> {
     w.get::<PathMtus<F>>().list(w).into_iter().map(path).collect()
 }
 
-/// Marks all path MTUs: `ip_path_mtu_replace_end` removes the ones that aren't set again until then.
+/// Marks all path MTUs: `ip_path_mtu_replace_end` removes the ones that aren't set again until
+/// then.
 #[derive(Message)]
 pub struct IpPathMtuReplaceBegin {}
 

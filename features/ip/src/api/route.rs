@@ -26,7 +26,8 @@ pub(super) fn messages(m: &mut Messages<World>) {
 pub struct IpRoute {
     /// Its table.
     pub table_id: u32,
-    /// Where its counters are: index in `/net/route/to` and `/net/route/via`. Of no meaning in requests.
+    /// Where its counters are: index in `/net/route/to` and `/net/route/via`. Of no meaning in
+    /// requests.
     pub stats_index: u32,
     /// Its prefix.
     pub prefix: Prefix,
@@ -40,7 +41,8 @@ pub struct IpRoute {
 pub struct IpRouteV2 {
     /// Its table.
     pub table_id: u32,
-    /// Where its counters are: index in `/net/route/to` and `/net/route/via`. Of no meaning in requests.
+    /// Where its counters are: index in `/net/route/to` and `/net/route/via`. Of no meaning in
+    /// requests.
     pub stats_index: u32,
     /// Its prefix.
     pub prefix: Prefix,
@@ -52,7 +54,12 @@ pub struct IpRouteV2 {
 }
 
 impl IpRouteV2 {
-    fn of<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, table_id: u32, route: &RouteInfo<F>) -> Self {
+    fn of<F: Net>(
+        fib: &Fib<F>,
+        other: &Fib<F::Other>,
+        table_id: u32,
+        route: &RouteInfo<F>,
+    ) -> Self {
         // Only paths of the best source, which packets take.
         let best = route.sources.first();
         let paths = best.map_or(&[][..], |s| &s.paths);
@@ -79,7 +86,8 @@ pub struct IpRouteAddDel {
     /// Add, not remove.
     #[wire(default = "true")]
     pub is_add: bool,
-    /// Paths are added to the existing ones, or removed from them; without it they replace them, or the whole route goes.
+    /// Paths are added to the existing ones, or removed from them; without it they replace them,
+    /// or the whole route goes.
     pub is_multipath: bool,
     /// The route.
     pub route: IpRoute,
@@ -99,7 +107,8 @@ pub struct IpRouteAddDelV2 {
     /// Add, not remove.
     #[wire(default = "true")]
     pub is_add: bool,
-    /// Paths are added to the existing ones, or removed from them; without it they replace them, or the whole route goes.
+    /// Paths are added to the existing ones, or removed from them; without it they replace them,
+    /// or the whole route goes.
     pub is_multipath: bool,
     /// The route.
     pub route: IpRouteV2,
@@ -118,7 +127,11 @@ fn add_del(w: &World, _: &Caller<'_, World>, r: IpRouteAddDel) -> Result<IpRoute
     Ok(IpRouteAddDelReply { stats_index })
 }
 
-fn add_del_v2(w: &World, _: &Caller<'_, World>, r: IpRouteAddDelV2) -> Result<IpRouteAddDelV2Reply> {
+fn add_del_v2(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: IpRouteAddDelV2,
+) -> Result<IpRouteAddDelV2Reply> {
     let source = source::to_add(w, r.route.src)?;
     let change = Change { is_add: r.is_add, is_multipath: r.is_multipath, source };
     let stats_index = change.make(w, r.route.table_id, &r.route.prefix, &r.route.paths)?;
@@ -137,7 +150,9 @@ impl Change {
         if let Some(prefix) = prefix.of::<Ip4>()? {
             return self.make_of::<Ip4>(w, table, prefix, paths);
         }
-        prefix.of::<Ip6>()?.map_or(Ok(u32::MAX), |prefix| self.make_of::<Ip6>(w, table, prefix, paths))
+        prefix
+            .of::<Ip6>()?
+            .map_or(Ok(u32::MAX), |prefix| self.make_of::<Ip6>(w, table, prefix, paths))
     }
 
     fn make_of<F: Net>(
@@ -150,7 +165,8 @@ impl Change {
         let (fib, other) = (w.get::<Fib<F>>(), w.get::<Fib<F::Other>>());
         let table = fib.find_table(table)?;
         let source = self.source;
-        let paths = paths.iter().map(|path| path_of(&fib, &other, path)).collect::<Result<Vec<_>>>()?;
+        let paths =
+            paths.iter().map(|path| path_of(&fib, &other, path)).collect::<Result<Vec<_>>>()?;
         let removed = |gone| again(gone, retval::NO_SUCH_ENTRY, ()).map(|()| u32::MAX);
         match (self.is_add, self.is_multipath) {
             (true, true) => Ok(fib.add(w, table, prefix, source, &paths)?.0),

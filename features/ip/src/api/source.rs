@@ -19,10 +19,14 @@ pub fn id(source: Source) -> u8 {
 /// The source that a client may add routes as; 0 is the binary API.
 pub fn to_add(w: &World, id: u8) -> Result<Source> {
     let wrong = || {
-        Error::unsupported(format!("{id} is no source of routes for clients")).retval(retval::INVALID_VALUE)
+        Error::unsupported(format!("{id} is no source of routes for clients"))
+            .retval(retval::INVALID_VALUE)
     };
     let for_clients = |s: &Source| {
-        matches!(s, Source::Plugin | Source::Api | Source::Cli | Source::Dhcp | Source::Added { .. })
+        matches!(
+            s,
+            Source::Plugin | Source::Api | Source::Cli | Source::Dhcp | Source::Added { .. }
+        )
     };
     match id {
         0 => Ok(Source::Api),

@@ -30,8 +30,9 @@ pub struct IpTable {
     pub name: Str<64>,
 }
 
-/// Makes a table, or deletes it with the routes that came by the binary API. It is there as long as an operator needs it, an interface
-/// is in it, or routes of other tables lead to it. The default table, number 0, is always there.
+/// Makes a table, or deletes it with the routes that came by the binary API. It is there as long as
+/// an operator needs it, an interface is in it, or routes of other tables lead to it. The default
+/// table, number 0, is always there.
 #[derive(Message)]
 pub struct IpTableAddDel {
     /// Make, not delete.
@@ -61,10 +62,14 @@ fn add_del(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
 fn add_del_of<F: Net>(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
     match (table.table_id, is_add) {
         (0, _) => Ok(()),
-        (id, true) => w.get::<Fib<F>>().add_table(w, id, table.name.as_str(), Source::Api).map(drop),
-        (id, false) => {
-            again(w.get::<Fib<F>>().delete_table(w, id, Source::Api).map(drop), retval::NO_SUCH_FIB, ())
+        (id, true) => {
+            w.get::<Fib<F>>().add_table(w, id, table.name.as_str(), Source::Api).map(drop)
         }
+        (id, false) => again(
+            w.get::<Fib<F>>().delete_table(w, id, Source::Api).map(drop),
+            retval::NO_SUCH_FIB,
+            (),
+        ),
     }
 }
 
@@ -109,7 +114,11 @@ pub struct IpTableDetails {
 }
 
 fn dump(w: &World, _: &Caller<'_, World>, _: IpTableDump) -> Result<Vec<IpTableDetails>> {
-    Ok([all::<Ip4>(w), all::<Ip6>(w)].concat().into_iter().map(|table| IpTableDetails { table }).collect())
+    Ok([all::<Ip4>(w), all::<Ip6>(w)]
+        .concat()
+        .into_iter()
+        .map(|table| IpTableDetails { table })
+        .collect())
 }
 
 fn all<F: Net>(w: &World) -> Vec<IpTable> {
@@ -133,7 +142,8 @@ fn flush_of<F: Net>(w: &World, id: u32) -> Result<()> {
     fib.flush(w, fib.find_table(id)?, Source::Api).map(drop)
 }
 
-/// Marks all routes of a table that came by the binary API: `ip_table_replace_end` removes the ones not added again by then.
+/// Marks all routes of a table that came by the binary API: `ip_table_replace_end` removes the ones
+/// not added again by then.
 #[derive(Message)]
 pub struct IpTableReplaceBegin {
     /// The table.

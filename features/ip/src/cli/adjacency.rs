@@ -38,7 +38,8 @@ fn hex(bytes: &[u8]) -> String {
 /// Returns true if the next hop is reported down.
 fn is_down(w: &World, info: &AdjInfo) -> bool {
     let neighbor = matches!(info.adj.kind, AdjKind::Rewrite | AdjKind::Incomplete);
-    let hop = info.sw_if().filter(|_| neighbor).map(|sw_if| NextHop { sw_if, ip: info.adj.nexthop() });
+    let hop =
+        info.sw_if().filter(|_| neighbor).map(|sw_if| NextHop { sw_if, ip: info.adj.nexthop() });
     hop.is_some_and(|hop| w.get::<NextHops>().is_down(hop))
 }
 
@@ -85,7 +86,9 @@ pub fn describe(w: &World, info: &AdjInfo, link: Link) -> String {
         AdjKind::Incomplete => {
             format!("arp-{proto}: via {} {}{}", adj.nexthop(), name(), down())
         }
-        AdjKind::Glean => format!("{proto}-glean: [src:{}] {}: mtu:{}", adj.nexthop(), name(), adj.mtu),
+        AdjKind::Glean => {
+            format!("{proto}-glean: [src:{}] {}: mtu:{}", adj.nexthop(), name(), adj.mtu)
+        }
         AdjKind::Receive if adj.tx_if == u32::MAX => "dpo-receive".into(),
         AdjKind::Receive => format!("dpo-receive: {} on {}", adj.nexthop(), name()),
         AdjKind::Lookup => format!("lookup in fib_index {}", adj.table),
@@ -152,16 +155,21 @@ fn show_some(w: &World, m: &Matches, which: fn(AdjKind) -> bool) -> Result<Outpu
     if m.flag("summary") {
         let mut n = 0;
         let all = indices.map(Some).chain([None]);
-        return Ok(Output::record(all, move |_: &World, index: Option<AdjIndex>, out: &mut Writer| {
-            match index {
-                Some(index) => n += usize::from(adjacencies.info(index).is_some_and(|info| chosen(&info))),
-                None => {
-                    out.text(|text| *text += &format!("Number of adjacencies: {n}\n"));
-                    out.field("adjacencies", n);
+        return Ok(Output::record(
+            all,
+            move |_: &World, index: Option<AdjIndex>, out: &mut Writer| {
+                match index {
+                    Some(index) => {
+                        n += usize::from(adjacencies.info(index).is_some_and(|info| chosen(&info)))
+                    }
+                    None => {
+                        out.text(|text| *text += &format!("Number of adjacencies: {n}\n"));
+                        out.field("adjacencies", n);
+                    }
                 }
-            }
-            Ok(())
-        }));
+                Ok(())
+            },
+        ));
     }
     Ok(Output::list(indices, move |w: &World, index, out: &mut Writer| {
         let Some(info) = adjacencies.info(index).filter(chosen) else { return Ok(()) };
@@ -182,7 +190,10 @@ pub fn write_line(w: &World, info: &AdjInfo, text: &mut String) {
 }
 
 /// All of them, or the one that a command names.
-pub fn indices(all: &Adjacencies, only: Option<AdjIndex>) -> impl Iterator<Item = AdjIndex> + use<> {
+pub fn indices(
+    all: &Adjacencies,
+    only: Option<AdjIndex>,
+) -> impl Iterator<Item = AdjIndex> + use<> {
     only.is_none().then(|| all.indices()).into_iter().flatten().chain(only)
 }
 

@@ -8,8 +8,8 @@ use cli::{Cell, Error, Matches, Output, Table, Writer, retval};
 use graph::{SwIfIndex, World};
 use net::fib::{RouteInfo, TableInfo};
 use net::{
-    AdjIndex, AdjKind, Adjacencies, Extension, Fib, FlowRouterId, Interfaces, LinkLocals, Net, Path,
-    PathKind, PathState, Routes, Sources, TableIndex,
+    AdjIndex, AdjKind, Adjacencies, Extension, Fib, FlowRouterId, Interfaces, LinkLocals, Net,
+    Path, PathKind, PathState, Routes, Sources, TableIndex,
 };
 use serde_json::json;
 use std::fmt::Write;
@@ -19,7 +19,12 @@ use wire::{Ip6, Prefix};
 
 pub fn tables<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let only: Option<u32> = m.opt("table")?;
-    let table = Table::new().right("Table").left("Name").right("FIB index").right("Routes").left("Flow hash");
+    let table = Table::new()
+        .right("Table")
+        .left("Name")
+        .right("FIB index")
+        .right("Routes")
+        .left("Flow hash");
     let fib = w.get::<Fib<F>>();
     Ok(table.list(fib.list_tables(), move |_: &World, t: TableInfo, out: &mut Writer| {
         if only.is_none_or(|only| only == t.id) {
@@ -117,12 +122,14 @@ pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
                 out.array("routes");
             }
             Part::Route(route) => {
-                out.text(
-                    |text| if detailed { detail(w, &route, index, text) } else { brief(w, &route, text) },
-                );
+                out.text(|text| {
+                    if detailed { detail(w, &route, index, text) } else { brief(w, &route, text) }
+                });
                 write_route(w, &route, out);
             }
-            Part::Prefixes(some) => some.iter().for_each(|prefix| lengths[usize::from(prefix.len())] += 1),
+            Part::Prefixes(some) => {
+                some.iter().for_each(|prefix| lengths[usize::from(prefix.len())] += 1)
+            }
             Part::Lengths => write_lengths(std::mem::replace(&mut lengths, [0; 129]), out),
             Part::End => {
                 out.end();
@@ -216,7 +223,8 @@ fn one_route<F: Net>(fib: &Fib<F>, m: &Matches, table: TableIndex) -> Result<Rou
     let (name, found) = if m.has("prefix") {
         ("prefix", fib.route(table, prefix::<F>(m, "prefix")?))
     } else {
-        let addr = F::of_ip(m.req::<IpAddr>("address")?).ok_or_else(|| other_version::<F>(m, "address"))?;
+        let addr = F::of_ip(m.req::<IpAddr>("address")?)
+            .ok_or_else(|| other_version::<F>(m, "address"))?;
         ("address", fib.covering(table, addr))
     };
     let none = || Error::not_found(format!("there is no route {}", m.str(name)));
@@ -234,7 +242,9 @@ pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, state: PathState) -> S
     let table = |index| w.get::<Fib<F>>().table_id(index).unwrap_or(u32::MAX);
     let what = match path.kind {
         PathKind::Attached { sw_if, .. } => format!("attached: {}", name(sw_if)),
-        PathKind::Neighbor { sw_if, nexthop } => format!("attached-nexthop: {nexthop} {}", name(sw_if)),
+        PathKind::Neighbor { sw_if, nexthop } => {
+            format!("attached-nexthop: {nexthop} {}", name(sw_if))
+        }
         PathKind::Recursive { table: t, nexthop } => {
             format!("recursive: via {nexthop} in table {}", table(t))
         }
@@ -257,13 +267,19 @@ pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, state: PathState) -> S
         PathState::Unresolved => " unresolved",
         PathState::Down => " next-hop down",
     };
-    format!("path: {} weight={} pref={} {what}{state}", F::NAME, path.weight.max(1), path.preference)
+    format!(
+        "path: {} weight={} pref={} {what}{state}",
+        F::NAME,
+        path.weight.max(1),
+        path.preference
+    )
 }
 
 pub fn detail<F: Net>(w: &World, route: &RouteInfo<F>, table: TableIndex, text: &mut String) {
     let _ = writeln!(text, "{} fib:{table}", route.prefix);
     for (i, source) in route.sources.iter().enumerate() {
-        let active = if i == 0 { "src-flags:added,contributing,active," } else { "src-flags:added," };
+        let active =
+            if i == 0 { "src-flags:added,contributing,active," } else { "src-flags:added," };
         let _ = writeln!(text, "  {} {active}", w.get::<Sources>().name(source.source));
         let _ = writeln!(text, "    path-list:[{}] locks:{}", source.list, source.shared);
         for ((path, _), state) in source.paths.iter().zip(&source.states) {

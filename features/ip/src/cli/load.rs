@@ -17,7 +17,8 @@ use wire::{Ip4, Ip6, Prefix};
 pub const AT_ONCE: u32 = 4096;
 /// Routes, or lines of a file, of one turn.
 const SLICE: usize = 2048;
-/// Routes that are sorted at once: sorting all of a large file would block the control thread for too long.
+/// Routes that are sorted at once: sorting all of a large file would block the control thread for
+/// too long.
 const RUN: usize = 1 << 16;
 /// Bytes of a file that are read in one go.
 const BUFFER: usize = 1 << 16;
@@ -87,8 +88,9 @@ impl<F: Net> Sequence<World> for Flush<F> {
     }
 }
 
-/// Adds the routes of a file: each line is what `ip route add` takes (or such a command as a whole), `#` begins a comment.
-/// All lines are read before the first route is added; if one is wrong, nothing is.
+/// Adds the routes of a file: each line is what `ip route add` takes (or such a command as a
+/// whole), `#` begins a comment. All lines are read before the first route is added; if one is
+/// wrong, nothing is.
 pub fn file(m: &Matches) -> Result<Output> {
     let name: String = m.req("file")?;
     let file = open(&name).map_err(|e| Error::failed(format!("{name}: {e}")).at(m.span("file")))?;
@@ -103,7 +105,8 @@ pub fn file(m: &Matches) -> Result<Output> {
     }))
 }
 
-/// Opens a plain file. A pipe may never be written to and a device never end: the control thread would wait for them.
+/// Opens a plain file. A pipe may never be written to and a device never end: the control thread
+/// would wait for them.
 fn open(name: &str) -> io::Result<File> {
     if !std::fs::metadata(name)?.is_file() {
         return Err(io::Error::other("expected a plain file"));
@@ -147,7 +150,8 @@ impl<F: Net> Default for Routes<F> {
 }
 
 impl<F: Net> Routes<F> {
-    /// Takes a line whose text behind the prefix is known; returns false if the line has to be parsed.
+    /// Takes a line whose text behind the prefix is known; returns false if the line has to be
+    /// parsed.
     fn take_known(&mut self, line: &str) -> bool {
         let Some((prefix, rest)) = halves(line) else { return false };
         let (Some(way), Ok(prefix)) = (self.known.get(rest), prefix.parse()) else { return false };
@@ -174,8 +178,8 @@ impl<F: Net> Routes<F> {
         self.runs.push(run);
     }
 
-    /// Returns the next route in order, routes of one prefix as they stand in the file: neighbouring routes are changed
-    /// together, several times faster with a million.
+    /// Returns the next route in order, routes of one prefix as they stand in the file:
+    /// neighbouring routes are changed together, several times faster with a million.
     fn take_next(&mut self) -> Option<Read<F>> {
         if !self.unsorted.is_empty() {
             self.sort();
@@ -252,7 +256,9 @@ impl Load {
             self.line += 1;
             if bytes.len() > LINE {
                 let place = format!("{}:{}", self.name, self.line);
-                return Err(Error::failed(format!("{place}: the line is longer than {LINE} bytes")));
+                return Err(Error::failed(format!(
+                    "{place}: the line is longer than {LINE} bytes"
+                )));
             }
             let taken = match std::str::from_utf8(&bytes) {
                 Ok(line) => self.take(tree, world, line.trim_end()),
@@ -261,7 +267,8 @@ impl Load {
             if let Err(error) = taken {
                 self.wrong += 1;
                 if self.errors.len() < LISTED {
-                    let column = error.span().map_or(0, |span| span.start.saturating_sub(COMMAND.len()));
+                    let column =
+                        error.span().map_or(0, |span| span.start.saturating_sub(COMMAND.len()));
                     let place = format!("{}:{}:{}", self.name, self.line, column + 1);
                     self.errors.push(format!("{place}: {}", error.brief()));
                 }
@@ -271,7 +278,8 @@ impl Load {
     }
 
     fn take(&mut self, tree: &Tree<World>, world: &World, line: &str) -> Result<()> {
-        let known = |this: &mut Self, line: &str| this.ip4.take_known(line) || this.ip6.take_known(line);
+        let known =
+            |this: &mut Self, line: &str| this.ip4.take_known(line) || this.ip6.take_known(line);
         let line = line.strip_prefix(COMMAND).unwrap_or(line);
         // Most lines: nothing in front, no comment.
         if known(self, line) {
@@ -279,7 +287,11 @@ impl Load {
         }
         let line = line.split('#').next().unwrap_or("").trim();
         let line = line.strip_prefix(COMMAND).unwrap_or(line);
-        if line.is_empty() || known(self, line) { Ok(()) } else { self.read_line(tree, world, line) }
+        if line.is_empty() || known(self, line) {
+            Ok(())
+        } else {
+            self.read_line(tree, world, line)
+        }
     }
 
     fn read_line(&mut self, tree: &Tree<World>, world: &World, line: &str) -> Result<()> {

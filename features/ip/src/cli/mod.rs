@@ -46,7 +46,12 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "Make an IPv6 route table (VRF), delete one with its routes, or delete what was set in it",
         run: table::run::<Ip6>,
     },
-    Command { path: "show ip table", usage: "[<table:u32>]", help: "Route tables", run: fib::tables::<Ip4> },
+    Command {
+        path: "show ip table",
+        usage: "[<table:u32>]",
+        help: "Route tables",
+        run: fib::tables::<Ip4>,
+    },
     Command {
         path: "show ip6 table",
         usage: "[<table:u32>]",
@@ -115,7 +120,12 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "Lists of paths, each shared by entries with the same paths",
         run: objects::path_lists,
     },
-    Command { path: "show fib paths", usage: "", help: "The paths of all lists", run: objects::path_lists },
+    Command {
+        path: "show fib paths",
+        usage: "",
+        help: "The paths of all lists",
+        run: objects::path_lists,
+    },
     Command {
         path: "show fib source",
         usage: "[prio]",

@@ -8,7 +8,9 @@ use crate::walk::of_tables;
 use cli::{Error, Matches, Output, Said, Sequence, Step, Table, Tree, Writer, retval};
 use graph::World;
 use net::fib::{PathListInfo, RouteInfo, TableInfo};
-use net::{Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Fib, Mfib, Net, Sources, TableUsage, Usage};
+use net::{
+    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Fib, Mfib, Net, Sources, TableUsage, Usage,
+};
 use serde_json::json;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -43,7 +45,9 @@ pub fn load_balance(w: &World, m: &Matches) -> Result<Output, Error> {
         let buckets = adjacencies.buckets_of(index);
         for (i, bucket) in buckets.iter().enumerate() {
             if let Some(info) = adjacencies.info(*bucket) {
-                out.text(|text| writeln!(text, "  [{i}] [@{bucket}]: {}", describe(w, &info, info.adj.link)));
+                out.text(|text| {
+                    writeln!(text, "  [{i}] [@{bucket}]: {}", describe(w, &info, info.adj.link))
+                });
             }
         }
         out.field("leads", buckets.into_iter().map(|bucket| bucket.0).collect::<Vec<_>>());
@@ -103,14 +107,17 @@ pub fn entries(w: &World, m: &Matches) -> Result<Output, Error> {
         error.at(m.span("index")).retval(retval::NO_SUCH_ENTRY)
     });
     let mut found = false;
-    Ok(Output::list(four.chain(six).chain([Entry::End]), move |w: &World, entry, out: &mut Writer| {
-        found |= match entry {
-            Entry::Four(table, route) => write_entry(w, only, &table, &route, out),
-            Entry::Six(table, route) => write_entry(w, only, &table, &route, out),
-            Entry::End => return none.clone().filter(|_| !found).map_or(Ok(()), Err),
-        };
-        Ok(())
-    }))
+    Ok(Output::list(
+        four.chain(six).chain([Entry::End]),
+        move |w: &World, entry, out: &mut Writer| {
+            found |= match entry {
+                Entry::Four(table, route) => write_entry(w, only, &table, &route, out),
+                Entry::Six(table, route) => write_entry(w, only, &table, &route, out),
+                Entry::End => return none.clone().filter(|_| !found).map_or(Ok(()), Err),
+            };
+            Ok(())
+        },
+    ))
 }
 
 /// Writes an entry if it is wanted; returns true if it is.
@@ -130,7 +137,9 @@ fn write_entry<F: Net>(
         }
         None => {
             out.text(|text| writeln!(text, "{index}@{prefix} fib:{}", table.index));
-            out.value(|| json!({ "index": index, "prefix": prefix.to_string(), "table": table.id }));
+            out.value(
+                || json!({ "index": index, "prefix": prefix.to_string(), "table": table.id }),
+            );
         }
     }
     true
@@ -177,7 +186,8 @@ fn write_list<F: Net>(w: &World, list: Option<PathListInfo<F>>, out: &mut Writer
 
 /// Memory of routes and of the objects that they refer to.
 pub fn memory(w: &World, _: &Matches) -> Result<Output, Error> {
-    let usage = ["load-balance", "adjacency", "alias"].map(|name| Usage::new(name, size_of::<Adj>()));
+    let usage =
+        ["load-balance", "adjacency", "alias"].map(|name| Usage::new(name, size_of::<Adj>()));
     Ok(Output::sequence(Memory { indices: Box::new(w.get::<Adjacencies>().indices()), usage }))
 }
 
@@ -214,7 +224,8 @@ impl Sequence<World> for Memory {
 
 fn memory_table(w: &World, adjacencies: [Usage; 3]) -> Output {
     let [fib4, fib6] = [w.get::<Fib<Ip4>>().usage(), w.get::<Fib<Ip6>>().usage()];
-    let ((groups4, mfib4), (groups6, mfib6)) = (w.get::<Mfib<Ip4>>().usage(), w.get::<Mfib<Ip6>>().usage());
+    let ((groups4, mfib4), (groups6, mfib6)) =
+        (w.get::<Mfib<Ip4>>().usage(), w.get::<Mfib<Ip6>>().usage());
     let tables = [
         ("IPv4 unicast", w.get::<Fib<Ip4>>().table_usage()),
         ("IPv6 unicast", w.get::<Fib<Ip6>>().table_usage()),
@@ -230,7 +241,8 @@ fn memory_table(w: &World, adjacencies: [Usage; 3]) -> Output {
         shown.row([safi.into(), tables.into(), routes.into(), lookup.into(), prefixes.into()]);
         of_tables.push(json!({ "safi": safi, "number": tables, "routes": routes, "lookup_bytes": lookup, "prefix_bytes": prefixes }));
     }
-    let mut nodes = Table::new().left("Name").right("Size").right("In use").right("Allocated").right("Bytes");
+    let mut nodes =
+        Table::new().left("Name").right("Size").right("In use").right("Allocated").right("Bytes");
     let mut of_nodes = Vec::new();
     for Usage { name, size, used, allocated, bytes } in objects {
         nodes.row([name.into(), size.into(), used.into(), allocated.into(), bytes.into()]);

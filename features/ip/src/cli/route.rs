@@ -47,16 +47,23 @@ pub fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F:
     let kind = if let Some((_, adj)) = fixed {
         PathKind::Fixed(adj)
     } else if m.has("source-lookup") || m.has("source-lookup6") {
-        let (here, there) =
-            if F::IS_V6 { ("source-lookup6", "source-lookup") } else { ("source-lookup", "source-lookup6") };
+        let (here, there) = if F::IS_V6 {
+            ("source-lookup6", "source-lookup")
+        } else {
+            ("source-lookup", "source-lookup6")
+        };
         if m.has(there) {
-            return Err(Error::unsupported("lookup in a table of the other protocol").at(m.span(there)));
+            return Err(
+                Error::unsupported("lookup in a table of the other protocol").at(m.span(there))
+            );
         }
         PathKind::SourceLookup(table_of::<F>(w, m, here)?)
     } else if m.has("lookup") || m.has("lookup6") {
         let (here, there) = if F::IS_V6 { ("lookup6", "lookup") } else { ("lookup", "lookup6") };
         if m.has(there) {
-            return Err(Error::unsupported("lookup in a table of the other protocol").at(m.span(there)));
+            return Err(
+                Error::unsupported("lookup in a table of the other protocol").at(m.span(there))
+            );
         }
         PathKind::Lookup(table_of::<F>(w, m, here)?)
     } else if m.has("rx-interface") {
@@ -72,7 +79,9 @@ pub fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F:
     } else if m.has("nexthop") {
         let nexthop: IpAddr = m.req("nexthop")?;
         let own = F::of_ip(nexthop);
-        let table = || if m.has("nexthop-table") { table_of::<F>(w, m, "nexthop-table") } else { Ok(table) };
+        let table = || {
+            if m.has("nexthop-table") { table_of::<F>(w, m, "nexthop-table") } else { Ok(table) }
+        };
         match (own, m.has("interface")) {
             (_, true) if nexthop.is_unspecified() => {
                 PathKind::Attached { sw_if: interface(w, m)?, address: F::Addr::ZERO }
@@ -118,7 +127,9 @@ impl<F: Net> Line<F> {
         }
         let count = m.get("count").unwrap_or(1);
         if count > 0 && nth::<F>(first, count - 1).is_none() {
-            return Err(Error::parse("there are not so many networks of this length").at(m.span("count")));
+            return Err(
+                Error::parse("there are not so many networks of this length").at(m.span("count"))
+            );
         }
         Ok(Self { add, table, first, count, paths })
     }
@@ -149,7 +160,11 @@ pub fn run(w: &World, m: &Matches) -> Result<Output, Error> {
     if m.has("file") {
         return load::file(m);
     }
-    if is_v6(m, "prefix") { Line::<Ip6>::read(w, m)?.run(w) } else { Line::<Ip4>::read(w, m)?.run(w) }
+    if is_v6(m, "prefix") {
+        Line::<Ip6>::read(w, m)?.run(w)
+    } else {
+        Line::<Ip4>::read(w, m)?.run(w)
+    }
 }
 
 /// Returns the network `i` networks further; `None` beyond the last address.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Learned path MTUs: a router reports by an ICMP error that a packet of ours was too big for a link further on (RFC 1191,
-//! RFC 8201).
+//! Learned path MTUs: a router reports by an ICMP error that a packet of ours was too big for a
+//! link further on (RFC 1191, RFC 8201).
 //!
-//! Such an error is easily forged. So the protocol that sent the quoted packet has to recognize it before it calls
-//! [`Learner::post`]; the node that receives errors must not call it. An MTU only ever decreases, not below the minimum of every
-//! link, and for ten minutes at most; their number is limited, the oldest is removed first; and only our own packets heed them,
-//! not forwarded ones. What an operator or a client has set is never changed.
+//! Such an error is easily forged. So the protocol that sent the quoted packet has to recognize it
+//! before it calls [`Learner::post`]; the node that receives errors must not call it. An MTU only
+//! ever decreases, not below the minimum of every link, and for ten minutes at most; their number
+//! is limited, the oldest is removed first; and only our own packets heed them, not forwarded ones.
+//! What an operator or a client has set is never changed.
 
 use super::{At, PathMtus};
 use graph::{Process, Shared, Signal, Sleep, Wake, World};
@@ -42,7 +43,9 @@ impl<A> TooBig<A> {
     /// Returns the resulting path MTU, if it is plausible.
     fn mtu<F: Net>(&self) -> Option<u16> {
         let said = match self.mtu {
-            0 if !F::IS_V6 => PLATEAUS.into_iter().find(|plateau| usize::from(*plateau) < self.len)?,
+            0 if !F::IS_V6 => {
+                PLATEAUS.into_iter().find(|plateau| usize::from(*plateau) < self.len)?
+            }
             mtu => u16::try_from(mtu).ok()?,
         };
         (said >= F::MIN_MTU && usize::from(said) < self.len).then_some(said)
@@ -86,12 +89,16 @@ pub struct Learner<F: Net> {
 
 impl<F: Net> Shared for Learner<F> {
     fn make(world: &World) -> Self {
-        Self { told: Mailbox::new(QUEUE, world.processes.waker().clone()), signal: world.processes.signal() }
+        Self {
+            told: Mailbox::new(QUEUE, world.processes.waker().clone()),
+            signal: world.processes.signal(),
+        }
     }
 }
 
 impl<F: Net> Learner<F> {
-    /// Reports an error about a packet that the caller knows to be ours. If the mailbox is full, the next packet causes another.
+    /// Reports an error about a packet that the caller knows to be ours. If the mailbox is full,
+    /// the next packet causes another.
     #[inline(always)]
     pub fn post(&self, told: TooBig<F::Addr>) {
         let _ = self.told.post(told);
@@ -101,7 +108,9 @@ impl<F: Net> Learner<F> {
     /// Starts the process.
     pub(crate) fn start(world: &World) {
         let learner: Arc<Self> = world.get();
-        world.processes.spawn(Box::new(Learning::<F>(learner.clone(), PhantomData)), &learner.signal);
+        world
+            .processes
+            .spawn(Box::new(Learning::<F>(learner.clone(), PhantomData)), &learner.signal);
     }
 }
 
@@ -135,7 +144,10 @@ mod tests {
     #[test]
     fn what_a_router_says_has_to_make_sense() {
         let six = |len, mtu| TooBig { table: 0, to: Ipv6Addr::LOCALHOST, len, mtu }.mtu::<Ip6>();
-        assert_eq!((six(1500, 1400), six(1500, 1280), six(1500, 1279)), (Some(1400), Some(1280), None));
+        assert_eq!(
+            (six(1500, 1400), six(1500, 1280), six(1500, 1279)),
+            (Some(1400), Some(1280), None)
+        );
         assert_eq!(
             (six(1400, 1400), six(1300, 1400), six(1500, 0)),
             (None, None, None),
@@ -143,7 +155,10 @@ mod tests {
         );
         assert_eq!(six(1500, 0x1_0000 + 1400), None);
         let four = |len, mtu| four(len, mtu).mtu::<Ip4>();
-        assert_eq!((four(1500, 1400), four(1500, 68), four(1500, 67)), (Some(1400), Some(68), None));
+        assert_eq!(
+            (four(1500, 1400), four(1500, 68), four(1500, 67)),
+            (Some(1400), Some(68), None)
+        );
         assert_eq!(
             (four(1500, 0), four(1492, 0), four(576, 0), four(68, 0)),
             (Some(1492), Some(1006), Some(508), None)

@@ -11,7 +11,8 @@ use buffer::Buffer;
 use graph::{Cx, Vector};
 use net::{AdjIndex, AdjKind, Choice, Flow, TableIndex};
 
-/// Adjacencies of a plan's packets, by their numbers, and the route that was followed there ([`net::Adj::via`]).
+/// Adjacencies of a plan's packets, by their numbers, and the route that was followed there
+/// ([`net::Adj::via`]).
 pub struct Hops {
     pub to: [u32; BLOCK],
     pub via: [u32; BLOCK],
@@ -22,7 +23,8 @@ impl Hops {
 }
 
 impl<F: Protocol> Ways<F> {
-    /// Selects a member for each packet in `which` whose hop is a load-balance; returns the mask of these packets.
+    /// Selects a member for each packet in `which` whose hop is a load-balance; returns the mask of
+    /// these packets.
     #[inline(always)]
     pub fn choose(
         &self,
@@ -32,8 +34,10 @@ impl<F: Protocol> Ways<F> {
         v: &mut Vector<'_, To>,
         cx: &Cx<'_, false>,
     ) -> u64 {
-        let (flow, records) = (self.fib.flow(TableIndex(plan.table), cx.turn), self.adjacencies.ordinaries());
-        // Load-balances are read behind all hashes, so that each hash waits for its own packet alone.
+        let (flow, records) =
+            (self.fib.flow(TableIndex(plan.table), cx.turn), self.adjacencies.ordinaries());
+        // Load-balances are read behind all hashes, so that each hash waits for its own packet
+        // alone.
         for i in Bits(which) {
             chosen.to[i] = Self::hash(v.get_mut(plan.at(i)), plan.onward(i).total, flow);
         }
@@ -52,7 +56,8 @@ impl<F: Protocol> Ways<F> {
     /// The hash of a frame whose packet has so many bytes.
     #[inline(always)]
     pub(super) fn hash(b: &mut Buffer, total: u32, flow: Flow) -> u32 {
-        // Padding behind the packet has no ports. It is cut off only for the hash: if the graph handles the frame after all, it counts it.
+        // Padding behind the packet has no ports. It is cut off only for the hash: if the graph
+        // handles the frame after all, it counts it.
         let len = b.len();
         b.truncate(ETHERNET + total as usize);
         let hash = flow::hash::<F>(b, ETHERNET, flow);
@@ -60,7 +65,8 @@ impl<F: Protocol> Ways<F> {
         hash
     }
 
-    /// Returns the member that a hash selects, if the hop is a load-balance, and the route that was followed to it.
+    /// Returns the member that a hash selects, if the hop is a load-balance, and the route that was
+    /// followed to it.
     #[inline(always)]
     pub(super) fn member<const TRACED: bool>(
         &self,
@@ -82,7 +88,8 @@ impl<F: Protocol> Ways<F> {
         hash: u32,
         cx: &Cx<'_, TRACED>,
     ) -> Option<(AdjIndex, u32)> {
-        let adj = self.adjacencies.get(hop, cx.turn).filter(|adj| adj.kind == AdjKind::LoadBalance)?;
+        let adj =
+            self.adjacencies.get(hop, cx.turn).filter(|adj| adj.kind == AdjKind::LoadBalance)?;
         let member = self.adjacencies.buckets(adj, cx.turn).get((hash & adj.table) as usize)?;
         Some((*member, adj.via))
     }

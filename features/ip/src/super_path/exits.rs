@@ -23,8 +23,8 @@ impl Outlet for Out {
     }
 }
 
-/// The interfaces that packets of a vector leave by. Interfaces that put tags in are kept apart, so that the loop for packets in order,
-/// which handles only the others, needn't check.
+/// The interfaces that packets of a vector leave by. Interfaces that put tags in are kept apart, so
+/// that the loop for packets in order, which handles only the others, needn't check.
 pub struct Exits {
     plain: net::Exits<Out>,
     tagged: net::Exits<Out>,
@@ -47,8 +47,8 @@ impl Exits {
         !self.tagged.is_empty()
     }
 
-    /// The interface with this output node, if [`Outward::find`] was called for it before and it puts no tags in; `None` doesn't mean
-    /// that packets can't leave by it.
+    /// The interface with this output node, if [`Outward::find`] was called for it before and it
+    /// puts no tags in; `None` doesn't mean that packets can't leave by it.
     #[inline(always)]
     pub fn known(&mut self, tx_if: u32, output: NodeIndex) -> Option<&mut Exit<Out>> {
         self.plain.known(tx_if, over(tx_if, output))
@@ -62,8 +62,8 @@ impl Exits {
     }
 }
 
-/// An interface and its output node in one number: the upper halves of both, then the lower halves in the layout of
-/// [`net::Ordinary`].
+/// An interface and its output node in one number: the upper halves of both, then the lower halves
+/// in the layout of [`net::Ordinary`].
 #[inline(always)]
 fn over(tx_if: u32, output: NodeIndex) -> u64 {
     let high = u64::from(tx_if >> 16) << 16 | u64::from(output.0 >> 16);
@@ -81,7 +81,8 @@ pub struct Outward {
 
 impl Outward {
     pub fn new<F: Ip>(world: &World, thread: ThreadIndex) -> Self {
-        let interface_output = world.arc("interface-output").expect("the arc comes with the interfaces");
+        let interface_output =
+            world.arc("interface-output").expect("the arc comes with the interfaces");
         Self {
             interfaces: world.get(),
             arcs: [family::arc::<F>(world, "{ip}-output"), interface_output],
@@ -89,7 +90,8 @@ impl Outward {
         }
     }
 
-    /// Returns the exit of an interface by its output node; `None` if the graph has to see its packets.
+    /// Returns the exit of an interface by its output node; `None` if the graph has to see its
+    /// packets.
     #[inline(always)]
     pub fn find<'e, const TRACED: bool>(
         &self,
@@ -130,7 +132,8 @@ impl Outward {
             return Some(Out { tx: view.tx, ..Out::default() });
         }
         // In layer-2 mode it puts no tags in.
-        let sent = self.interfaces.sent_by(tx_if, cx.turn).filter(|_| !view.flags.has(IfFlags::L2))?;
+        let sent =
+            self.interfaces.sent_by(tx_if, cx.turn).filter(|_| !view.flags.has(IfFlags::L2))?;
         Some(Out { tx: view.tx, parent: sent.parent, tags: sent.tags })
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The features of received packets. The super-path evaluates checks itself; all other features need the graph.
+//! The features of received packets. The super-path evaluates checks itself; all other features
+//! need the graph.
 
 use crate::family::{Ip, arc};
 use graph::{ArcIndex, Cx, NodeIndex, World};
@@ -27,8 +28,9 @@ pub struct Gate<F: Ip> {
 
 impl<F: Ip> Gate<F> {
     pub fn new(world: &World) -> Self {
-        let lookup =
-            world.node(&graph::filled("{ip}-lookup", F::IS_V6)).expect("the plugin brings its nodes");
+        let lookup = world
+            .node(&graph::filled("{ip}-lookup", F::IS_V6))
+            .expect("the plugin brings its nodes");
         Self { unicast: arc::<F>(world, "{ip}-unicast"), lookup, checks: world.get() }
     }
 
@@ -52,7 +54,11 @@ impl<F: Ip> Gate<F> {
 
     /// A mask of the packets that pass every feature of their interface; for [`Open::Checked`].
     #[inline(never)]
-    pub fn passing<const TRACED: bool>(&self, packets: &Arrivals<'_, F>, cx: &Cx<'_, TRACED>) -> u64 {
+    pub fn passing<const TRACED: bool>(
+        &self,
+        packets: &Arrivals<'_, F>,
+        cx: &Cx<'_, TRACED>,
+    ) -> u64 {
         let mut passing = u64::MAX;
         for step in cx.chain(self.unicast, packets.rx_if) {
             let Some(check) = self.checks.of(step.node, cx.turn) else {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `super-path`: Ethernet, validation, lookup, rewrite and output of the ordinary packet in one node.
+//! `super-path`: Ethernet, validation, lookup, rewrite and output of the ordinary packet in one
+//! node.
 //!
-//! It stands last on the arc `device-input` of Ethernet interfaces that carry IP. An ordinary packet is one that was received in one
-//! piece for our MAC address, whose headers are usual, which all features on its path let pass, and whose route leads to a resolved
-//! neighbour over a link that takes it. It goes straight to the driver's transmit node. Any other packet goes on to `ethernet-input`
-//! untouched and uncounted: the graph is complete, and always right; this node gives the same results, sooner. Traced packets take the
-//! graph, so a trace shows every step.
+//! It stands last on the arc `device-input` of Ethernet interfaces that carry IP. An ordinary
+//! packet is one that was received in one piece for our MAC address, whose headers are usual, which
+//! all features on its path let pass, and whose route leads to a resolved neighbour over a link
+//! that takes it. It goes straight to the driver's transmit node. Any other packet goes on to
+//! `ethernet-input` untouched and uncounted: the graph is complete, and always right; this node
+//! gives the same results, sooner. Traced packets take the graph, so a trace shows every step.
 //!
-//! A feature of received packets with a [`net::Check`] is evaluated here, for a block of packets at once. Interfaces with other
-//! features of received packets don't have this node. Packets that leave by an interface with features take the graph.
+//! A feature of received packets with a [`net::Check`] is evaluated here, for a block of packets at
+//! once. Interfaces with other features of received packets don't have this node. Packets that
+//! leave by an interface with features take the graph.
 
 mod choice;
 mod exits;
@@ -156,9 +159,10 @@ impl Node for SuperPath {
         to.unwrap_or(To::Aside)
     }
 
-    /// Block by block, so that a block's packets stay in the first-level cache until they leave; and each step of a block's lookups
-    /// long before the next, with another block's work in between: most of what they wait for has come by then. A block is of one
-    /// interface: inputs bring several packets each, and few packets together cost less than many that differ.
+    /// Block by block, so that a block's packets stay in the first-level cache until they leave;
+    /// and each step of a block's lookups long before the next, with another block's work in
+    /// between: most of what they wait for has come by then. A block is of one interface:
+    /// inputs bring several packets each, and few packets together cost less than many that differ.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let Self { interfaces, gates, ip4, ip6, plans: [now, next], desks: [desk4, desk6] } = self;
@@ -180,7 +184,8 @@ impl Node for SuperPath {
             let (last4, last6) = (steps4, steps6);
             more = from < n;
             if more {
-                from = next.make(v, (from, (from + BLOCK).min(n)), &mut rx, look, of_run, (gates, cx));
+                from =
+                    next.make(v, (from, (from + BLOCK).min(n)), &mut rx, look, of_run, (gates, cx));
                 if rx.tables != tables {
                     tables = rx.tables;
                     (steps4, steps6) = (ip4.steps(tables[0], turn), ip6.steps(tables[1], turn));
@@ -196,7 +201,8 @@ impl Node for SuperPath {
             ip6.arrive::<I>(&mut now.ip6, last6, means.counting);
             ip4.approach::<I>(&mut next.ip4, steps4);
             ip6.approach::<I>(&mut next.ip6, steps6);
-            let (mut ahead4, mut ahead6) = (Ahead::new(&next.ip4, steps4), Ahead::new(&next.ip6, steps6));
+            let (mut ahead4, mut ahead6) =
+                (Ahead::new(&next.ip4, steps4), Ahead::new(&next.ip6, steps6));
             ip4.send::<I>(&now.ip4, last4, &mut ahead4, desk4, v, means);
             ip6.send::<I>(&now.ip6, last6, &mut ahead6, desk6, v, means);
             ahead4.all();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Deferred per-route counters: prefetched now, added one block later, since they are spread over too much memory for the cache.
+//! Deferred per-route counters: prefetched now, added one block later, since they are spread over
+//! too much memory for the cache.
 
 use crate::headers::BLOCK;
 use crate::route_counts::RouteCounts;
@@ -25,7 +26,8 @@ impl Owed {
         self.n += 1;
     }
 
-    /// Defers the count of a packet of so many bytes for each of these routes; no counts may be deferred yet.
+    /// Defers the count of a packet of so many bytes for each of these routes; no counts may be
+    /// deferred yet.
     #[inline(always)]
     pub fn add_each(&mut self, routes: &[u32], bytes: &[u32]) {
         debug_assert_eq!(self.n, 0);

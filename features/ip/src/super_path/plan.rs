@@ -24,7 +24,8 @@ struct Block {
     left: u64,
 }
 
-/// Packets of one protocol: at first all that are for us, then only the ones whose headers are ordinary.
+/// Packets of one protocol: at first all that are for us, then only the ones whose headers are
+/// ordinary.
 pub struct Plan<F: Protocol> {
     n: usize,
     /// The packets follow each other in the vector, from the first of its block on.
@@ -125,7 +126,8 @@ impl<F: Protocol> Plan<F> {
         self.headers.any_longer(self.len(), than)
     }
 
-    /// Where these packets begin in the vector, if they are all of the plan and follow each other there.
+    /// Where these packets begin in the vector, if they are all of the plan and follow each other
+    /// there.
     #[inline(always)]
     pub fn row(&self, which: u64) -> Option<usize> {
         (self.in_row && which == u64::MAX >> (BLOCK - self.len())).then_some(self.from)
@@ -138,7 +140,8 @@ impl<F: Protocol> Plan<F> {
         self.receive(rx);
     }
 
-    /// Appends the packet at an index behind the ones before, whose frame has so many bytes without tags.
+    /// Appends the packet at an index behind the ones before, whose frame has so many bytes without
+    /// tags.
     #[inline(always)]
     pub fn push(&mut self, at: usize, (words, key): (Words, F::Key), len: usize) {
         let i = self.n % BLOCK;
@@ -154,13 +157,18 @@ impl<F: Protocol> Plan<F> {
         (self.rx_if, self.table) = (rx.rx_if, rx.tables[usize::from(F::IS_V6)]);
     }
 
-    /// Takes the first packets of a block, as long as they carry this protocol to us; returns their number.
+    /// Takes the first packets of a block, as long as they carry this protocol to us; returns their
+    /// number.
     #[inline(always)]
     fn gather_row(&mut self, v: &mut Vector<'_, To>, block: &Block, rx: &Rx) -> usize {
         let places = self.headers.places().zip(&mut self.keys);
         let mut n = 0;
-        for (b, (place, key_place)) in v.range_mut_ahead(block.from, block.from + block.len).zip(places) {
-            let (true, Some((words, key))) = (b.rx_if == rx.rx_if, look_open::<F>(b, rx)) else { break };
+        for (b, (place, key_place)) in
+            v.range_mut_ahead(block.from, block.from + block.len).zip(places)
+        {
+            let (true, Some((words, key))) = (b.rx_if == rx.rx_if, look_open::<F>(b, rx)) else {
+                break;
+            };
             place.put(words, (b.len() - ETHERNET) as u32);
             *key_place = key;
             n += 1;
@@ -171,8 +179,8 @@ impl<F: Protocol> Plan<F> {
         n
     }
 
-    /// Takes the packets of a block that carry this protocol to us in frames without tags. The block ends before a packet of another
-    /// interface and before a run of frames with tags.
+    /// Takes the packets of a block that carry this protocol to us in frames without tags. The
+    /// block ends before a packet of another interface and before a run of frames with tags.
     #[inline(always)]
     fn gather(&mut self, v: &mut Vector<'_, To>, block: &mut Block, rx: &Rx) {
         let (mut n, mut others) = (0, 0);
@@ -311,8 +319,9 @@ impl Plans {
         self.tags_off = None;
     }
 
-    /// Examines the headers of packets `from .. to`, at most [`BLOCK`] of them, as far as they came in by one interface; returns where
-    /// the next block begins. `rx` is the state of the previous packet's interface, `look` finds it for another device, and `of_run`
+    /// Examines the headers of packets `from .. to`, at most [`BLOCK`] of them, as far as they came
+    /// in by one interface; returns where the next block begins. `rx` is the state of the
+    /// previous packet's interface, `look` finds it for another device, and `of_run`
     /// for another run of frames of a device with sub-interfaces.
     #[inline(always)]
     pub fn make(
@@ -353,7 +362,8 @@ impl Plans {
     #[inline(always)]
     fn gather(&mut self, v: &mut Vector<'_, To>, (from, to): (usize, usize), rx: &Rx) -> usize {
         let Self { ip4, ip6, .. } = self;
-        // One protocol after the other, so that a loop has less state; the protocol with probably more packets goes first.
+        // One protocol after the other, so that a loop has less state; the protocol with probably
+        // more packets goes first.
         let is_6 = carries::<Ip6>(v.get(from), rx);
         let mut block = Block { from, len: to - from, left: u64::MAX >> (BLOCK - (to - from)) };
         if is_6 {

@@ -67,8 +67,11 @@ mod tests {
     use proptest::prelude::*;
     use wire::{Header, IpHeader, Ipv4Header, Ipv6Header};
 
-    /// The header that [`Ip::onward`] makes of a header, and the one that the header's own method makes.
-    fn both<F: Protocol, H: Header + IpHeader, const N: usize>(bytes: [u8; N]) -> ([u8; N], [u8; N]) {
+    /// The header that [`Ip::onward`] makes of a header, and the one that the header's own method
+    /// makes.
+    fn both<F: Protocol, H: Header + IpHeader, const N: usize>(
+        bytes: [u8; N],
+    ) -> ([u8; N], [u8; N]) {
         let (word, _) = F::onward(words(bytes.as_chunks().0, 4).0);
         let (mut fast, mut slow) = (bytes, bytes);
         fast[F::CHANGES..][..4].copy_from_slice(&word.to_le_bytes());
@@ -78,7 +81,8 @@ mod tests {
 
     #[test]
     fn every_checksum_is_mended_alike() {
-        for (sum, ttl) in (0..=u16::MAX).flat_map(|sum| [2, 3, 64, 128, 255].map(|ttl| (sum, ttl))) {
+        for (sum, ttl) in (0..=u16::MAX).flat_map(|sum| [2, 3, 64, 128, 255].map(|ttl| (sum, ttl)))
+        {
             let mut bytes = [0x45; 20];
             bytes[8] = ttl;
             bytes[10..12].copy_from_slice(&sum.to_be_bytes());

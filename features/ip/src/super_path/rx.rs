@@ -16,7 +16,8 @@ pub struct Rx {
     pub device: u32,
     /// The interface that packets are received by: the device, or a sub-interface of it.
     pub rx_if: u32,
-    /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read, little-endian, and shifted.
+    /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read,
+    /// little-endian, and shifted.
     pub own: u64,
     /// The condition for taking packets: IPv4, IPv6.
     open: [Open; 2],
@@ -101,9 +102,15 @@ impl Rx {
         let device = views.get(rx.device as usize).unwrap_or_default();
         let is_routed = device.flags.has(IfFlags::ADMIN) && !device.flags.has(IfFlags::L2);
         let Some(tagged) = Tagged::of(first).filter(|_| is_routed) else { return closed };
-        // A frame with only a priority is of the device itself, unless a sub-interface takes all frames. It needs the graph.
+        // A frame with only a priority is of the device itself, unless a sub-interface takes all
+        // frames. It needs the graph.
         let Some(sub) = interfaces.sub_of(rx.device, tagged.tags, cx.turn) else { return closed };
         let view = views.get(sub as usize).unwrap_or_default();
-        Self { rx_if: sub, open: gates.open(view, sub, cx), tables: [view.fib4, view.fib6], ..closed }
+        Self {
+            rx_if: sub,
+            open: gates.open(view, sub, cx),
+            tables: [view.fib4, view.fib6],
+            ..closed
+        }
     }
 }

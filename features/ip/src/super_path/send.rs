@@ -51,8 +51,8 @@ impl Desk {
     }
 }
 
-/// The memory that the lookups of another block will read, prefetched while this one is sent: a few cache lines at a time, so that the
-/// prefetches don't wait for each other.
+/// The memory that the lookups of another block will read, prefetched while this one is sent: a few
+/// cache lines at a time, so that the prefetches don't wait for each other.
 pub struct Ahead<'a, 't, K: Key> {
     steps: Option<Steps<'t, K>>,
     places: std::slice::Iter<'a, u32>,
@@ -84,7 +84,10 @@ impl<'a, 't, K: Key> Ahead<'a, 't, K> {
 impl<F: Protocol> Ways<F> {
     /// Sends all packets of a plan. Packets that can't be sent stay as they are.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "inlined: state of a loop that lives in registers")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "inlined: state of a loop that lives in registers"
+    )]
     pub fn send<I: Isa>(
         &self,
         plan: &Plan<F>,
@@ -116,7 +119,8 @@ impl<F: Protocol> Ways<F> {
             left &= !group;
             let hop = AdjIndex(hop);
             let way = if let Some(adj) = self.adjacencies.ordinaries().get(hop) {
-                let exit = self.outward.find(&mut desk.exits, (adj.tx_if.into(), adj.output), views, cx);
+                let exit =
+                    self.outward.find(&mut desk.exits, (adj.tx_if.into(), adj.output), views, cx);
                 exit.map(|exit| Self::short_way(adj, exit.to))
             } else {
                 let Some(adj) = self.adjacencies.get(hop, cx.turn) else { continue };
@@ -172,8 +176,9 @@ impl<F: Protocol> Ways<F> {
         }
     }
 
-    /// Sends packets of a plan over one adjacency, none of them too long for it or back to where it came from; returns the number of
-    /// packets sent, and their bytes. `TAGGED` if one tag is put in.
+    /// Sends packets of a plan over one adjacency, none of them too long for it or back to where it
+    /// came from; returns the number of packets sent, and their bytes. `TAGGED` if one tag is
+    /// put in.
     #[inline(always)]
     fn together<const MANY_ROUTES: bool, const TAGGED: bool>(
         &self,
@@ -211,7 +216,8 @@ impl<F: Protocol> Ways<F> {
         (packets, bytes)
     }
 
-    /// The same with one tag. A function of its own, so that it takes nothing from the loops for frames without tags.
+    /// The same with one tag. A function of its own, so that it takes nothing from the loops for
+    /// frames without tags.
     #[inline(never)]
     fn together_tagged<const MANY_ROUTES: bool>(
         &self,
@@ -225,7 +231,8 @@ impl<F: Protocol> Ways<F> {
         self.together::<MANY_ROUTES, true>(way, plan, which, ahead, owed, v)
     }
 
-    /// Sends packets of a plan over many adjacencies, none above the least path MTU. Returns packets whose hop isn't ordinary.
+    /// Sends packets of a plan over many adjacencies, none above the least path MTU. Returns
+    /// packets whose hop isn't ordinary.
     #[inline(always)]
     fn apart(
         &self,
@@ -254,8 +261,9 @@ impl<F: Protocol> Ways<F> {
         self.each(packets, left, ahead, exits, owed, v)
     }
 
-    /// The same for all packets of a plan, in order from index `from` of the vector on, as far as that is quick. Returns the packets
-    /// left: all, if some packets of the vector leave with tags.
+    /// The same for all packets of a plan, in order from index `from` of the vector on, as far as
+    /// that is quick. Returns the packets left: all, if some packets of the vector leave with
+    /// tags.
     #[inline(always)]
     fn row(
         &self,
@@ -348,11 +356,13 @@ impl<F: Protocol> Ways<F> {
         others
     }
 
-    /// Sends all packets of a plan, in order from index `from` of the vector on, as far as hops are ordinary and their exits are
-    /// known. Returns the packets left, and stores in `followed` the route that each of the others has followed to its neighbour.
+    /// Sends all packets of a plan, in order from index `from` of the vector on, as far as hops are
+    /// ordinary and their exits are known. Returns the packets left, and stores in `followed`
+    /// the route that each of the others has followed to its neighbour.
     ///
-    /// A function of its own, and nothing in it that isn't done for each packet: among all the rest, half of what the loop needs would
-    /// be kept on the stack. `PADDED` as for [`Way::send_short`].
+    /// A function of its own, and nothing in it that isn't done for each packet: among all the
+    /// rest, half of what the loop needs would be kept on the stack. `PADDED` as for
+    /// [`Way::send_short`].
     #[inline(never)]
     #[allow(clippy::too_many_arguments, reason = "state of a loop")]
     fn each_in_row<const PADDED: bool>(
@@ -406,7 +416,9 @@ impl<F: Protocol> Ways<F> {
         for i in Bits(which) {
             let (at, onward) = (plan.at(i), plan.onward(i));
             let b = v.get_mut(at);
-            let Some((adj, via)) = self.adj(b, AdjIndex(plan.hops[i]), onward.total, plan.table, cx) else {
+            let Some((adj, via)) =
+                self.adj(b, AdjIndex(plan.hops[i]), onward.total, plan.table, cx)
+            else {
                 continue;
             };
             let Some(way) = self.way(adj, exits, views, cx) else { continue };

@@ -54,7 +54,8 @@ impl OpenSubs {
     }
 }
 
-/// True if packets of IPv4 or IPv6 may be received by an interface, or a sub-interface of it, and need no feature of the graph there.
+/// True if packets of IPv4 or IPv6 may be received by an interface, or a sub-interface of it, and
+/// need no feature of the graph there.
 fn is_open(world: &World, interface: &Interface) -> bool {
     let [ip4, ip6] = interface.ip_enabled;
     let open = ip4 && needs_graph::<Ip4>(world, interface.sw_if).is_empty()
@@ -62,8 +63,8 @@ fn is_open(world: &World, interface: &Interface) -> bool {
     open && interface.kind == IfKind::Ethernet && interface.l2 != L2Role::Port
 }
 
-/// Enables the node on an Ethernet interface that routes if it or a sub-interface of it is open. A sub-interface has no such node: its
-/// frames come in by its parent.
+/// Enables the node on an Ethernet interface that routes if it or a sub-interface of it is open. A
+/// sub-interface has no such node: its frames come in by its parent.
 ///
 /// # Errors
 /// None that a configuration can bring about.
@@ -106,12 +107,17 @@ fn needs_graph<F: Ip>(world: &World, sw_if: SwIfIndex) -> Vec<&'static str> {
     features.into_iter().filter(|feature| !has_check(feature)).collect()
 }
 
-/// Checks that no feature of `device-input` stands behind the super-path: packets that it takes would miss that feature.
+/// Checks that no feature of `device-input` stands behind the super-path: packets that it takes
+/// would miss that feature.
 ///
 /// # Errors
 /// The feature, and how to mend it.
 pub fn check_last(world: &World) -> Result<(), String> {
-    let all = world.arc_list().into_iter().find(|(name, _)| *name == ARC).map_or(Vec::new(), |(_, all)| all);
+    let all = world
+        .arc_list()
+        .into_iter()
+        .find(|(name, _)| *name == ARC)
+        .map_or(Vec::new(), |(_, all)| all);
     match all.last() {
         Some(last) if *last != SuperPath::NAME => Err(format!(
             "feature {last}: on {ARC} it must come before {0}: add before: &[\"{0}\"]",
@@ -121,7 +127,8 @@ pub fn check_last(world: &World) -> Result<(), String> {
     }
 }
 
-/// Interfaces come to carry IP, or no longer. A sub-interface that is deleted loses its addresses first, which closes it.
+/// Interfaces come to carry IP, or no longer. A sub-interface that is deleted loses its addresses
+/// first, which closes it.
 pub fn follow(world: &World, event: IfEvent) -> Result<(), String> {
     match event {
         IfEvent::Added(sw_if) | IfEvent::Ip(sw_if, ..) | IfEvent::L2(sw_if) => {
@@ -155,7 +162,9 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
         let Some(sw_if) = sw_if else {
             let on = w.get::<SuperPaths>().on();
             out.text(|text| *text += if on { "super-path is on\n" } else { "super-path is off\n" });
-            out.table(&Table::new().left("Interface").left("In use").left("Features that need the graph"));
+            out.table(
+                &Table::new().left("Interface").left("In use").left("Features that need the graph"),
+            );
             out.field("on", on);
             out.array("interfaces");
             return Ok(());
@@ -163,10 +172,13 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
         let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
         let features = arc.map(|arc| w.features_of(arc, sw_if)).unwrap_or_default();
         let mut used = w.get::<SuperPaths>().any_of(&features);
-        let received =
-            [("ip4-unicast", needs_graph::<Ip4>(w, sw_if)), ("ip6-unicast", needs_graph::<Ip6>(w, sw_if))];
-        let output =
-            OUTPUT.map(|name| (name, w.arc(name).map(|arc| w.features_of(arc, sw_if)).unwrap_or_default()));
+        let received = [
+            ("ip4-unicast", needs_graph::<Ip4>(w, sw_if)),
+            ("ip6-unicast", needs_graph::<Ip6>(w, sw_if)),
+        ];
+        let output = OUTPUT.map(|name| {
+            (name, w.arc(name).map(|arc| w.features_of(arc, sw_if)).unwrap_or_default())
+        });
         // Switched frames pass no feature of received IP packets.
         let received = received.into_iter().filter(|_| interface.l2 != L2Role::Port);
         let on_arcs = received.chain(output);

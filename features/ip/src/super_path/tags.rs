@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Frames with VLAN tags, for sub-interfaces.
 //!
-//! The tags are taken off the front by their length: the IP header then stands where it stands in a frame without tags, and all that
-//! follows is the same for both. The bytes stay as they are. A frame that isn't sent gets them back, and the device as the interface that
-//! it came in by, so `ethernet-input` finds what the driver left.
+//! The tags are taken off the front by their length: the IP header then stands where it stands in a
+//! frame without tags, and all that follows is the same for both. The bytes stay as they are. A
+//! frame that isn't sent gets them back, and the device as the interface that it came in by, so
+//! `ethernet-input` finds what the driver left.
 
 use super::gate::Open;
 use super::plan::{AHEAD, Plans, is_ordinary};
@@ -59,10 +60,12 @@ pub fn parse(b: &Buffer) -> Parsed {
     if two { Parsed { bytes: all & BOTH, count: 2 } } else { Parsed { bytes: all & ONE, count: 1 } }
 }
 
-/// Frames of a run at least. Shorter runs take the graph, which costs less then; so does each frame where several VLANs take turns.
+/// Frames of a run at least. Shorter runs take the graph, which costs less then; so does each frame
+/// where several VLANs take turns.
 const RUN: usize = 8;
 
-/// The tags of the run of frames that begins at an index of the vector; none if the frame there has none, or too few with the same follow.
+/// The tags of the run of frames that begins at an index of the vector; none if the frame there has
+/// none, or too few with the same follow.
 #[inline(never)]
 pub fn run(v: &Vector<'_, To>, from: usize) -> Parsed {
     let (first, tags) = (v.get(from), parse(v.get(from)));
@@ -84,8 +87,8 @@ pub fn run_behind(v: &Vector<'_, To>, from: usize, last: Parsed) -> Parsed {
     if last != Parsed::NONE && parse(v.get(from)) == last { last } else { run(v, from) }
 }
 
-/// Where the first frame stands, behind one with tags that no run begins with, that the graph needn't have: one without tags, of another
-/// device, or of a run.
+/// Where the first frame stands, behind one with tags that no run begins with, that the graph
+/// needn't have: one without tags, of another device, or of a run.
 #[inline(never)]
 pub fn skip(v: &Vector<'_, To>, from: usize) -> usize {
     let (device, mut tags, mut begin) = (v.get(from).rx_if, parse(v.get(from)), from);
@@ -104,7 +107,8 @@ pub fn skip(v: &Vector<'_, To>, from: usize) -> usize {
     v.len()
 }
 
-/// Takes the tags off a frame of the run that carries an ordinary packet to us. `None`, and nothing changed, for any other frame.
+/// Takes the tags off a frame of the run that carries an ordinary packet to us. `None`, and nothing
+/// changed, for any other frame.
 #[inline(always)]
 pub fn take<F: Protocol>(b: &mut Buffer, rx: &Rx) -> Option<(Words, F::Key)> {
     let head = b.bytes::<HEAD>(0)?;
@@ -150,16 +154,28 @@ pub struct TagsOff {
 impl Plans {
     /// As [`Plans::make`], for a run of frames with tags.
     ///
-    /// A function of its own, so that the loops for frames without tags have what it needs for themselves. The run by value: those loops
-    /// keep it in registers, which they can't if its address is known elsewhere.
+    /// A function of its own, so that the loops for frames without tags have what it needs for
+    /// themselves. The run by value: those loops keep it in registers, which they can't if its
+    /// address is known elsewhere.
     #[inline(never)]
-    pub fn gather_tagged(&mut self, v: &mut Vector<'_, To>, (from, to): (usize, usize), rx: Rx) -> usize {
+    pub fn gather_tagged(
+        &mut self,
+        v: &mut Vector<'_, To>,
+        (from, to): (usize, usize),
+        rx: Rx,
+    ) -> usize {
         let rx = &rx;
         let Self { ip4, ip6, tags_off } = self;
         ip4.begin(from, rx);
         ip6.begin(from, rx);
-        let mut off =
-            TagsOff { device: rx.device, sub: rx.rx_if, len: rx.tags.len(), from, which: 0, bytes: 0 };
+        let mut off = TagsOff {
+            device: rx.device,
+            sub: rx.rx_if,
+            len: rx.tags.len(),
+            from,
+            which: 0,
+            bytes: 0,
+        };
         let mut at = from;
         for b in v.range_mut_ahead(from, to) {
             if b.rx_if != rx.device || parse(b) != rx.tags {
@@ -187,8 +203,8 @@ impl Plans {
 }
 
 impl TagsOff {
-    /// Ends a block when its packets have been sent: the frames of all others are as they were. The sub-interface counts
-    /// what it has received, as `ethernet-input` does for the others.
+    /// Ends a block when its packets have been sent: the frames of all others are as they were. The
+    /// sub-interface counts what it has received, as `ethernet-input` does for the others.
     #[inline(never)]
     pub fn settle(&self, v: &mut Vector<'_, To>, lanes: &IfLanes) {
         let (mut packets, mut bytes) = (u64::from(self.which.count_ones()), self.bytes);

@@ -9,19 +9,20 @@ use net::{SentTags, TAG};
 
 /// The differences of the two protocols.
 pub trait Protocol: Ip {
-    /// The words by which a frame's IP header is judged, and the destination; `None` if the frame is too short.
+    /// The words by which a frame's IP header is judged, and the destination; `None` if the frame
+    /// is too short.
     fn look(b: &Buffer) -> Option<(Words, Self::Key)>;
 
     /// The source address of a frame's packet; `first` are the first 16 bytes of its IP header.
     fn frame_source(first: [u32; 4], b: &Buffer) -> Self::Addr;
 
-    /// Writes the changed word of the IP header and, if there are any, `ends` in place of the Ethernet header. `None` if the frame is
-    /// too short.
+    /// Writes the changed word of the IP header and, if there are any, `ends` in place of the
+    /// Ethernet header. `None` if the frame is too short.
     fn write(b: &mut Buffer, word: u32, ends: Option<&Ends>) -> Option<()>;
 }
 
-/// First and last bytes of a layer-2 header, as little-endian numbers: arrays may be taken apart into bytes by the compiler, which are
-/// stored one by one then.
+/// First and last bytes of a layer-2 header, as little-endian numbers: arrays may be taken apart
+/// into bytes by the compiler, which are stored one by one then.
 #[derive(Clone, Copy)]
 pub struct Ends([u64; 2]);
 
@@ -46,7 +47,8 @@ impl Ends {
     }
 }
 
-/// Sends packets over one adjacency. By value: fields behind a reference are read again after every store to a packet.
+/// Sends packets over one adjacency. By value: fields behind a reference are read again after every
+/// store to a packet.
 #[derive(Clone, Copy)]
 pub struct Way {
     pub to: To,
@@ -65,7 +67,8 @@ pub struct Way {
 }
 
 impl Way {
-    /// Rewrites a packet that came in by `rx_if` for sending; `None`, and nothing changed, if the graph has to handle it.
+    /// Rewrites a packet that came in by `rx_if` for sending; `None`, and nothing changed, if the
+    /// graph has to handle it.
     #[inline(always)]
     pub fn take<F: Protocol>(&self, b: &mut Buffer, rx_if: u32, onward: Onward) -> Option<()> {
         if !self.takes(rx_if, onward) {
@@ -74,7 +77,8 @@ impl Way {
         self.send_on::<F>(b, onward)
     }
 
-    /// Returns true if a packet that came in by `rx_if` isn't too long and doesn't go back to where it came from.
+    /// Returns true if a packet that came in by `rx_if` isn't too long and doesn't go back to where
+    /// it came from.
     #[inline(always)]
     pub fn takes(&self, rx_if: u32, onward: Onward) -> bool {
         rx_if != self.tx_if && onward.total <= self.mtu
@@ -89,13 +93,20 @@ impl Way {
         self.send_long::<F>(b, onward)
     }
 
-    /// The same, for headers of other lengths. By value, as the type says: loops keep the way in registers.
+    /// The same, for headers of other lengths. By value, as the type says: loops keep the way in
+    /// registers.
     #[inline(never)]
     fn send_long<F: Protocol>(self, b: &mut Buffer, onward: Onward) -> Option<()> {
         match self.tags.count() {
             0 => {}
             1 => return self.send_tagged::<F, TAG, { ETHERNET + TAG }>(b, onward, &self.head()),
-            _ => return self.send_tagged::<F, { 2 * TAG }, { ETHERNET + 2 * TAG }>(b, onward, &self.head()),
+            _ => {
+                return self.send_tagged::<F, { 2 * TAG }, { ETHERNET + 2 * TAG }>(
+                    b,
+                    onward,
+                    &self.head(),
+                );
+            }
         }
         if b.headroom() + ETHERNET < self.header_len {
             return None;
@@ -146,7 +157,8 @@ impl Way {
         Some(())
     }
 
-    /// As [`Self::send_on`], for a header without tags; `PADDED` if something may lie behind the packet.
+    /// As [`Self::send_on`], for a header without tags; `PADDED` if something may lie behind the
+    /// packet.
     #[inline(always)]
     pub fn send_short<F: Protocol, const PADDED: bool>(
         &self,

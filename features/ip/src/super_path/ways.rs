@@ -57,7 +57,8 @@ impl<F: Protocol> Ways<F> {
         self.path_mtus.known(cx.turn).least()
     }
 
-    /// Returns the [`Way`] of packets over an adjacency that is no load-balance; `None` if the graph handles them.
+    /// Returns the [`Way`] of packets over an adjacency that is no load-balance; `None` if the
+    /// graph handles them.
     #[inline(always)]
     pub(super) fn way<const TRACED: bool>(
         &self,
@@ -111,8 +112,9 @@ impl<F: Protocol> Ways<F> {
         }
     }
 
-    /// Returns the adjacency that a route leads to, for a packet of so many bytes: the flow selects a member of a load-balance; and
-    /// the route that was followed to the load-balance ([`Adj::via`]).
+    /// Returns the adjacency that a route leads to, for a packet of so many bytes: the flow selects
+    /// a member of a load-balance; and the route that was followed to the load-balance
+    /// ([`Adj::via`]).
     #[inline(always)]
     pub(super) fn adj<'t, const TRACED: bool>(
         &'t self,
@@ -190,7 +192,9 @@ impl<F: Protocol> Ways<F> {
     pub fn approach<I: Isa>(&self, plan: &mut Plan<F>, steps: Option<Steps<'_, F::Key>>) {
         let Some(steps) = steps else { return plan.clear() };
         let (keys, hops, routes) = plan.columns();
-        if keys.first() == keys.last() && keys.iter().fold(true, |same, key| same & (*key == keys[0])) {
+        if keys.first() == keys.last()
+            && keys.iter().fold(true, |same, key| same & (*key == keys[0]))
+        {
             // One destination, or none. With several, the first and the last mostly differ.
             if let Some(key) = keys.first() {
                 let leaf = steps.lookup(*key);
@@ -205,7 +209,12 @@ impl<F: Protocol> Ways<F> {
 
     /// Completes the lookups; with `counting`, all but the part of [`Steps::resolve`].
     #[inline(always)]
-    pub fn arrive<I: Isa>(&self, plan: &mut Plan<F>, steps: Option<Steps<'_, F::Key>>, counting: bool) {
+    pub fn arrive<I: Isa>(
+        &self,
+        plan: &mut Plan<F>,
+        steps: Option<Steps<'_, F::Key>>,
+        counting: bool,
+    ) {
         let (true, Some(steps)) = (plan.stepping, steps) else { return };
         let (keys, hops, routes) = plan.columns();
         if counting {

@@ -7,8 +7,8 @@ use super::*;
 use crate::api::{address::*, flow::*, interface::*, route::*, source::*, table::*};
 use msg::Call;
 use net::api::{
-    Address, AddressFamily, AddressWithPrefix, FibPath, FibPathNhProto, FibPathType, InterfaceIndex,
-    Ip6Address, NO_INDEX, Prefix,
+    Address, AddressFamily, AddressWithPrefix, FibPath, FibPathNhProto, FibPathType,
+    InterfaceIndex, Ip6Address, NO_INDEX, Prefix,
 };
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -31,7 +31,8 @@ fn table(table_id: u32) -> IpTable {
 }
 
 fn via(nexthop: &str, sw_if: Option<SwIfIndex>) -> FibPath {
-    let mut path = FibPath { sw_if_index: sw_if.map_or(NO_INDEX, |i| i.0), weight: 1, ..FibPath::default() };
+    let mut path =
+        FibPath { sw_if_index: sw_if.map_or(NO_INDEX, |i| i.0), weight: 1, ..FibPath::default() };
     path.nh.address = IpAddr::V4(ip(nexthop)).into();
     path
 }
@@ -102,7 +103,8 @@ fn tables_come_and_go() {
     assert_eq!(call(&bench, IpTableAddDel { is_add: true, table: six.clone() }), Ok(()));
     let given = call(&bench, IpTableAllocate { table: IpTable { table_id: u32::MAX, ..six } });
     assert_eq!(given.expect("allocated").table.table_id, 1);
-    let six: Vec<_> = bench.api().dump(IpTableDump {}).into_iter().filter(|t| t.table.is_ip6).collect();
+    let six: Vec<_> =
+        bench.api().dump(IpTableDump {}).into_iter().filter(|t| t.table.is_ip6).collect();
     let names: Vec<_> = six.iter().map(|t| (t.table.table_id, t.table.name.as_str())).collect();
     assert_eq!(names, [(0, "default"), (3, "ipv6-VRF:3"), (1, "ipv6-VRF:1")]);
 }
@@ -137,7 +139,8 @@ fn routes_are_added_replaced_and_removed() {
     assert_eq!(routes_of(&bench, 0)[0].paths, [direct, second]);
     assert_eq!(index_of(call(&bench, change(false, true, &[direct]))), Ok(u32::MAX));
     assert_eq!(routes_of(&bench, 0)[0].paths, [second]);
-    let drop = FibPath { kind: FibPathType::Drop, sw_if_index: NO_INDEX, weight: 1, ..FibPath::default() };
+    let drop =
+        FibPath { kind: FibPathType::Drop, sw_if_index: NO_INDEX, weight: 1, ..FibPath::default() };
     assert_eq!(index_of(call(&bench, change(true, false, &[drop]))), Ok(index));
     assert_eq!(routes_of(&bench, 0)[0].paths, [drop]);
     assert_eq!(goes(&mut bench, "30.1.2.3"), "ip4-drop");
@@ -150,7 +153,10 @@ fn routes_are_added_replaced_and_removed() {
     // Routes that are refused.
     let refused = |route| call(&bench, add(route)).err();
     assert_eq!(refused(route_to(77, "30.0.0.0/8", &[direct])), Some(-3));
-    assert_eq!(refused(route_to(0, "30.0.0.0/8", &[via("10.0.2.2", Some(SwIfIndex(77)))])), Some(-2));
+    assert_eq!(
+        refused(route_to(0, "30.0.0.0/8", &[via("10.0.2.2", Some(SwIfIndex(77)))])),
+        Some(-2)
+    );
     assert_eq!(refused(route_to(0, "30.0.0.0/8", &[via("224.0.0.1", Some(T2))])), Some(-7));
     let six = IpRoute { prefix: ip6("2001:db8::", 32), ..route_to(0, "30.0.0.0/8", &[direct]) };
     assert_eq!(refused(six), None, "a next hop of the other protocol");
@@ -182,7 +188,11 @@ fn routes_have_sources_and_are_looked_up() {
         all.into_iter().map(|d| d.route).collect::<Vec<_>>()
     };
     assert_eq!(dump(12).iter().map(|r| r.prefix).collect::<Vec<_>>(), [dest("32.0.0.0/8")]);
-    assert_eq!(dump(9).iter().map(|r| r.prefix).collect::<Vec<_>>(), [dest("20.0.0.0/8")], "of the CLI");
+    assert_eq!(
+        dump(9).iter().map(|r| r.prefix).collect::<Vec<_>>(),
+        [dest("20.0.0.0/8")],
+        "of the CLI"
+    );
     let all = dump(0);
     assert_eq!(all.len(), bench.api().dump(IpRouteDump { table: table(0) }).len());
     let own = all.iter().find(|r| r.prefix == dest("10.0.1.1/32")).expect("our own address");
@@ -227,7 +237,10 @@ fn routes_of_a_client_are_flushed_and_swept() {
     assert_eq!(left(&bench), [dest("31.0.0.0/8")]);
     assert_eq!(call(&bench, IpTableFlush { table: table(7) }), Ok(()));
     assert_eq!(left(&bench), []);
-    assert!(bench.cli("show ip fib table 7").expect("shown").contains("33.0.0.0/8"), "the CLI's stays");
+    assert!(
+        bench.cli("show ip fib table 7").expect("shown").contains("33.0.0.0/8"),
+        "the CLI's stays"
+    );
     assert_eq!(call(&bench, IpTableReplaceBegin { table: table(77) }), Err(-3));
     assert_eq!(call(&bench, IpTableReplaceEnd { table: table(77) }), Err(-3));
     assert_eq!(call(&bench, IpTableFlush { table: table(77) }), Err(-3));
@@ -252,7 +265,11 @@ fn what_a_flow_is_is_chosen_by_table() {
     assert_eq!(call(&bench, v1(0, false, true, true)), Ok(()));
     let shown = |bench: &mut Bench| bench.cli("show ip fib summary").expect("shown");
     assert!(shown(&mut bench).contains("flow hash:[src dst proto symmetric ]"));
-    let v2 = |table_id, af, bits| SetIpFlowHashV2 { table_id, af, flow_hash_config: IpFlowHashConfig(bits) };
+    let v2 = |table_id, af, bits| SetIpFlowHashV2 {
+        table_id,
+        af,
+        flow_hash_config: IpFlowHashConfig(bits),
+    };
     assert_eq!(call(&bench, v2(0, AddressFamily::Ip4, 4 | 8)), Ok(()));
     assert!(shown(&mut bench).contains("flow hash:[sport dport ]"));
     let v3 = SetIpFlowHashV3 {
@@ -289,9 +306,12 @@ fn a_dump_goes_on_while_routes_change() {
     let bench = router();
     let (world, fib) = (&bench.world, bench.world.get::<Fib<Ip4>>());
     let path = [Path::new(PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2").into() })];
-    let nth = |i: u32| Ip4Prefix::new(Ipv4Addr::from_bits(40 << 24 | i << 8), 24).expect("a prefix");
-    let set = |i| fib.set(world, TableIndex::DEFAULT, nth(i), Source::Api, &path).map(drop).expect("set");
-    let remove = |i| fib.remove(world, TableIndex::DEFAULT, nth(i), Source::Api, &[]).expect("removed");
+    let nth =
+        |i: u32| Ip4Prefix::new(Ipv4Addr::from_bits(40 << 24 | i << 8), 24).expect("a prefix");
+    let set =
+        |i| fib.set(world, TableIndex::DEFAULT, nth(i), Source::Api, &path).map(drop).expect("set");
+    let remove =
+        |i| fib.remove(world, TableIndex::DEFAULT, nth(i), Source::Api, &[]).expect("removed");
     (0..20_000).for_each(set);
     // Odd ones go, as many new ones come behind and between; even ones stay.
     let mut step = 0;
@@ -319,7 +339,8 @@ fn messages_are_as_published() {
 #[test]
 fn ipv6_by_the_api() {
     let mut bench = router();
-    let six = |prefix, paths: &[FibPath]| IpRoute { prefix, paths: paths.to_vec(), ..IpRoute::default() };
+    let six =
+        |prefix, paths: &[FibPath]| IpRoute { prefix, paths: paths.to_vec(), ..IpRoute::default() };
     let address = |sw_if: SwIfIndex, is_add, prefix| SwInterfaceAddDelAddress {
         sw_if_index: sw_if.into(),
         is_add,
@@ -336,7 +357,8 @@ fn ipv6_by_the_api() {
     let other = call(&bench, add(six(ip6("3001::", 16), &[via("10.0.2.2", Some(T2))])));
     assert!(other.is_ok(), "a next hop of the other protocol");
     let found =
-        call(&bench, IpRouteLookupV2 { table_id: 0, exact: 0, prefix: ip6("3000::7", 128) }).expect("found");
+        call(&bench, IpRouteLookupV2 { table_id: 0, exact: 0, prefix: ip6("3000::7", 128) })
+            .expect("found");
     assert_eq!((found.route.stats_index, found.route.paths), (index, vec![path]));
     let out = bench.node("ip6-lookup", &[udp6("3000::1").build()], |b| b.rx_if = T1.0);
     assert_eq!(out[0].node, "ip6-discover-neighbor");
@@ -355,12 +377,17 @@ fn ipv6_by_the_api() {
     assert_eq!(call(&bench, SwInterfaceAddressReplaceBegin {}), Ok(()));
     assert_eq!(call(&bench, address(T1, true, ip6("2001:db8:1::1", 64))), Ok(()), "said again");
     assert_eq!(call(&bench, SwInterfaceAddressReplaceEnd {}), Ok(()));
-    let left =
-        |sw_if: SwIfIndex| bench.api().dump(IpAddressDump { sw_if_index: sw_if.into(), is_ipv6: true }).len();
+    let left = |sw_if: SwIfIndex| {
+        bench.api().dump(IpAddressDump { sw_if_index: sw_if.into(), is_ipv6: true }).len()
+    };
     assert_eq!((left(T1), left(T2)), (1, 0));
     let enable = |enable| SwInterfaceIp6EnableDisable { sw_if_index: T2.into(), enable };
-    let get =
-        || call(&bench, SwInterfaceIp6GetLinkLocalAddress { sw_if_index: T2.into() }).expect("there").ip.0;
+    let get = || {
+        call(&bench, SwInterfaceIp6GetLinkLocalAddress { sw_if_index: T2.into() })
+            .expect("there")
+            .ip
+            .0
+    };
     assert_eq!(get(), [0; 16]);
     assert_eq!(call(&bench, enable(true)), Ok(()));
     assert_eq!(get(), super::ip6("fe80::ff:fe00:2").octets());
@@ -375,7 +402,11 @@ fn ipv6_by_the_api() {
         (false, "ff02::1", 128, Ok(())),
         (true, "::", 128, Err(-7)),
     ] {
-        assert_eq!(call(&bench, address(T2, is_add, ip6(addr, len))), want, "{is_add} {addr}/{len}");
+        assert_eq!(
+            call(&bench, address(T2, is_add, ip6(addr, len))),
+            want,
+            "{is_add} {addr}/{len}"
+        );
     }
     assert_eq!(left(T2), 1, "::1");
     assert_eq!(call(&bench, address(T2, false, ip6("::1", 128))), Ok(()));

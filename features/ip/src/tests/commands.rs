@@ -25,7 +25,10 @@ fn routes_come_and_go() {
     let fib = bench.cli("show ip fib 30.0.0.0/24").expect("shown");
     testkit::golden!("show-ip-fib-prefix", fib);
     let summary = bench.cli("show ip fib summary").expect("shown");
-    assert!(summary.starts_with("ipv4-VRF:0, fib_index:0") && summary.contains("ipv4-VRF:7, fib_index:1"));
+    assert!(
+        summary.starts_with("ipv4-VRF:0, fib_index:0")
+            && summary.contains("ipv4-VRF:7, fib_index:1")
+    );
     assert!(summary.contains("24             303"), "{summary}");
     assert!(bench.cli("show ip fib 40.1.43.9").expect("shown").contains("40.1.43.0/24"));
     assert!(bench.cli("show ip fib table 7 50.0.0.1").expect("shown").contains("attached: t1"));
@@ -35,9 +38,14 @@ fn routes_come_and_go() {
     assert!(six.contains("dpo-drop ip6") && !six.contains("ip4"), "{six}");
     assert!(bench.cli("show ip table").expect("shown").contains("ipv4-VRF:7"));
     assert!(
-        bench.cli("show adj t2").expect("shown").contains("ipv4 via 10.0.2.2 t2: mtu:1500 next:t2-output")
+        bench
+            .cli("show adj t2")
+            .expect("shown")
+            .contains("ipv4 via 10.0.2.2 t2: mtu:1500 next:t2-output")
     );
-    assert!(bench.cli("show adjacency summary").expect("shown").starts_with("Number of adjacencies:"));
+    assert!(
+        bench.cli("show adjacency summary").expect("shown").starts_with("Number of adjacencies:")
+    );
     let back = [
         "ip route del 30.0.0.0/24 via 10.0.2.2 t2",
         "ip route del 30.0.0.0/24",
@@ -49,8 +57,13 @@ fn routes_come_and_go() {
     assert!(refused(&mut bench, "ip route del 30.0.0.0/24").contains("no route 30.0.0.0/24"));
     assert!(refused(&mut bench, "ip route add 30.0.0.0/24").contains("via"));
     assert!(refused(&mut bench, "ip route add 30.0.0.0/24 via 1.1.1.1 t3").contains("t3"));
-    assert!(refused(&mut bench, "ip route add 30.0.0.0/24 table 7 via 1.1.1.1").contains("no table 7"));
-    assert!(refused(&mut bench, "ip route add count 2 255.255.255.0/24 via 1.1.1.1").contains("not so many"));
+    assert!(
+        refused(&mut bench, "ip route add 30.0.0.0/24 table 7 via 1.1.1.1").contains("no table 7")
+    );
+    assert!(
+        refused(&mut bench, "ip route add count 2 255.255.255.0/24 via 1.1.1.1")
+            .contains("not so many")
+    );
     let wrong = refused(&mut bench, "ip route add 20.0.0.0/8 via ip6-lookup-in-table 0");
     assert!(wrong.contains("other protocol"), "{wrong}");
     assert!(refused(&mut bench, "show ip fib 99.0.0.0/8").contains("no route 99.0.0.0/8"));
@@ -73,7 +86,9 @@ fn routes_of_ip6_and_next_hops_of_the_other_protocol() {
     ];
     lines.iter().for_each(|line| drop(bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))));
     let fib6 = bench.world.get::<Fib<Ip6>>();
-    let at = |addr: &str| fib6.covering(TableIndex::DEFAULT, ip6(addr)).expect("a route").prefix.to_string();
+    let at = |addr: &str| {
+        fib6.covering(TableIndex::DEFAULT, ip6(addr)).expect("a route").prefix.to_string()
+    };
     assert_eq!(at("2001:db8:77::1"), "2001:db8:77::/48");
     assert_eq!(at("2001:db8:3ff::1"), "2001:db8:300::/40");
     assert_eq!(at("2001:db8:4ff::1"), "::/0");
@@ -120,9 +135,9 @@ fn a_file_of_routes_is_read_as_a_whole() {
     std::fs::write(&file, [&b"# fine\n"[..], &[b'1'; 1 << 17]].concat()).expect("written");
     assert!(refused(&mut bench, &add).contains(":2: the line is longer than 65536 bytes"));
     let mut text = String::from("# routes\n\n40.0.0.0/24 via 10.0.2.2 t2\n");
-    (0..9000u32)
-        .rev()
-        .for_each(|i| text += &format!("{}/24 via 10.0.2.2 t2\n", Ipv4Addr::from(0x3200_0000 + (i << 8))));
+    (0..9000u32).rev().for_each(|i| {
+        text += &format!("{}/24 via 10.0.2.2 t2\n", Ipv4Addr::from(0x3200_0000 + (i << 8)))
+    });
     text += "ip route add 60.0.0.0/24 via 10.0.2.3 t2 weight 2 via 10.0.2.2 t2\n";
     text += "70.0.0.0/16 count 10 via drop # the last\n2001:db8:77::/48 via fe80::1 t2";
     let fib = bench.world.get::<Fib<Ip4>>();
@@ -130,11 +145,14 @@ fn a_file_of_routes_is_read_as_a_whole() {
     let before = routes();
     std::fs::write(
         &file,
-        format!("{text}\n10.0.0.0/33 via drop\n1.0.0.0/8 via 1.1.1.1 t9\n2.0.0.0/8 via 224.0.0.1 t2"),
+        format!(
+            "{text}\n10.0.0.0/33 via drop\n1.0.0.0/8 via 1.1.1.1 t9\n2.0.0.0/8 via 224.0.0.1 t2"
+        ),
     )
     .expect("written");
     let wrong = refused(&mut bench, &add);
-    let places: Vec<&str> = wrong.lines().filter_map(|line| line.strip_prefix(file.to_str()?)).collect();
+    let places: Vec<&str> =
+        wrong.lines().filter_map(|line| line.strip_prefix(file.to_str()?)).collect();
     assert_eq!(places.len(), 3, "{wrong}");
     assert!(places[0].starts_with(":9007:1:") && places[1].starts_with(":9008:23:"), "{wrong}");
     assert_eq!(routes(), before, "nothing was added");
@@ -155,7 +173,9 @@ fn addresses_come_and_go() {
     bench.cli("set interface ip address del t1 11.0.0.1/24").expect("removed");
     bench.cli("set interface ip address t1 11.0.0.1/24").expect("set");
     bench.cli("set interface ip address t1 11.0.0.1/24 del").expect("removed");
-    bench.cli("set interface ip address t1 11.0.0.0/24").expect("set: it is for the operator to know");
+    bench
+        .cli("set interface ip address t1 11.0.0.0/24")
+        .expect("set: it is for the operator to know");
     bench.cli("set interface ip address del t1 11.0.0.0/24").expect("removed");
     assert!(refused(&mut bench, "set interface ip address t1 10.0.2.9/24").contains("overlaps"));
     assert!(refused(&mut bench, "set interface ip table t1 9").contains("no table 9"));
@@ -182,7 +202,12 @@ fn tables_are_set_up() {
     ] {
         bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
     }
-    assert!(bench.cli("show ip fib table 1").expect("shown").contains("flow hash:[dst sport symmetric ]"));
+    assert!(
+        bench
+            .cli("show ip fib table 1")
+            .expect("shown")
+            .contains("flow hash:[dst sport symmetric ]")
+    );
     assert!(bench.cli("show ip table 1").expect("shown").contains("dst sport symmetric"));
     assert!(bench.cli("show ip fib table 1 -j").expect("shown").contains("\"symmetric\""));
     let packets = [udp("20.1.2.3").build(), udp("30.1.2.3").build()];
@@ -203,7 +228,9 @@ fn tables_are_set_up() {
 fn tables_are_laid_out_for_counting_or_without_it() {
     let mut bench = router6();
     let fib = bench.world.get::<Fib<Ip6>>();
-    for line in ["ip6 table add 1", "ip route add 2a00::/32 table 1 count 9000 via 2001:db8:2::2 t2"] {
+    for line in
+        ["ip6 table add 1", "ip route add 2a00::/32 table 1 count 9000 via 2001:db8:2::2 t2"]
+    {
         bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
     }
     let mut reader = bench.world.qsbr.register();
@@ -217,7 +244,9 @@ fn tables_are_laid_out_for_counting_or_without_it() {
     let without = memory(1);
     // Nine thousand neighbours have one next hop: five to a line of 64 bytes, or all in one line.
     assert!(without + 9000 / 5 * 64 <= counting, "{without} after {counting}");
-    for line in ["ip6 table add 2", "ip route add 2a00::/32 table 2 count 9000 via 2001:db8:2::2 t2"] {
+    for line in
+        ["ip6 table add 2", "ip route add 2a00::/32 table 2 count 9000 via 2001:db8:2::2 t2"]
+    {
         bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
     }
     assert_eq!(memory(2), without, "a table that comes later");
@@ -253,7 +282,9 @@ fn an_interface_speaks_by_anothers_addresses() {
     assert!(refused(&mut bench, "set interface unnumbered t1 use t1").contains("itself"));
     let line = "set interface unnumbered t1 use t2";
     bench.cli(line).expect("set");
-    assert!(refused(&mut bench, "set interface unnumbered t2 use t1").contains("lends its addresses"));
+    assert!(
+        refused(&mut bench, "set interface unnumbered t2 use t1").contains("lends its addresses")
+    );
     let shown = bench.cli("show interface address").expect("shown");
     assert_eq!(
         shown,
@@ -267,7 +298,8 @@ fn an_interface_speaks_by_anothers_addresses() {
         let turn = reader.turn();
         assert_eq!(addresses.of(T1.0, &turn), [prefix("10.0.2.1/24"), prefix("12.0.0.1/24")]);
     }
-    // Packets come in by it and go out by it where a route says so; its lender's network doesn't move.
+    // Packets come in by it and go out by it where a route says so; its lender's network doesn't
+    // move.
     let out = bench.node("ip4-input", &[udp("20.1.2.3").build()], |b| b.rx_if = T1.0);
     assert_eq!(out[0].node, "ip4-lookup");
     bench.cli("ip route add 10.0.2.77/32 via 10.0.2.77 t1").expect("set");
@@ -306,23 +338,38 @@ fn ipv6_has_the_same_commands() {
     ];
     lines.iter().for_each(|line| drop(bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))));
     let fib = bench.cli("show ip6 fib 3000::/16").expect("shown");
-    assert!(fib.contains("attached-nexthop: fe80::9 t1") && fib.contains("unicast-ip6-chain"), "{fib}");
-    assert!(bench.cli("show ip6 fib 4000::12b:0:0:0:1").expect("shown").contains("4000:0:0:12b::/64"));
+    assert!(
+        fib.contains("attached-nexthop: fe80::9 t1") && fib.contains("unicast-ip6-chain"),
+        "{fib}"
+    );
+    assert!(
+        bench.cli("show ip6 fib 4000::12b:0:0:0:1").expect("shown").contains("4000:0:0:12b::/64")
+    );
     assert!(bench.cli("show ip6 fib summary").expect("shown").contains("64             301"));
     assert!(bench.cli("show ip6 fib table 7 -j").expect("shown").contains("\"6000::/16\""));
     assert!(bench.cli("show ip6 table").expect("shown").contains("src flowlabel"));
     let links = bench.cli("show ip6-ll t2").expect("shown");
     assert!(
-        links.starts_with("t2 fib_index:") && links.contains("fe80::77/128") && !links.contains("t1"),
+        links.starts_with("t2 fib_index:")
+            && links.contains("fe80::77/128")
+            && !links.contains("t1"),
         "{links}"
     );
     assert!(
-        bench.cli("show interface address t2").expect("shown").contains("L3 2001:db8:1::1/64 ip6 table-id 7")
+        bench
+            .cli("show interface address t2")
+            .expect("shown")
+            .contains("L3 2001:db8:1::1/64 ip6 table-id 7")
     );
     let config = |bench: &Bench| {
         let mut config = graph::RunningConfig::default();
         (PLUGIN.config)(&bench.world, &mut config);
-        config.lines(&bench.world).all(&bench.world).into_iter().map(|line| line.text).collect::<Vec<_>>()
+        config
+            .lines(&bench.world)
+            .all(&bench.world)
+            .into_iter()
+            .map(|line| line.text)
+            .collect::<Vec<_>>()
     };
     let said = config(&bench);
     for line in [
@@ -347,7 +394,10 @@ fn ipv6_has_the_same_commands() {
     ] {
         assert!(refused(&mut bench, line).contains(part), "{line}: {}", refused(&mut bench, line));
     }
-    assert_eq!(bench.cli("ip6 table del 7").expect("taken back"), "table 7 stays for now: t2 is in it\n");
+    assert_eq!(
+        bench.cli("ip6 table del 7").expect("taken back"),
+        "table 7 stays for now: t2 is in it\n"
+    );
     let back = [
         "set ip6 link-local address t2 fe80::77 del",
         "set interface ip address del t2 all",
@@ -358,7 +408,10 @@ fn ipv6_has_the_same_commands() {
     ];
     back.iter().for_each(|line| drop(bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))));
     assert!(!bench.cli("show ip6-ll").expect("shown").contains("t2"));
-    assert!(refused(&mut bench, "ip6 table flush 7").contains("no table 7"), "it went with its last user");
+    assert!(
+        refused(&mut bench, "ip6 table flush 7").contains("no table 7"),
+        "it went with its last user"
+    );
 }
 
 /// A container is where its interface is: in its table, and beside those of other interfaces.

@@ -40,7 +40,8 @@ fn len(packets: &[Vec<u8>]) -> u64 {
 fn one_by_one_and_in_vectors_the_sums_are_the_same() {
     let mut bench = router();
     route(&bench, "30.0.0.0/8", &[via("20.0.0.9")]);
-    let twenty: Vec<_> = (0..300).map(|i| udp("20.1.2.3").payload_len(18 + i % 7).build()).collect();
+    let twenty: Vec<_> =
+        (0..300).map(|i| udp("20.1.2.3").payload_len(18 + i % 7).build()).collect();
     let mixed: Vec<_> = (0..300)
         .map(|i| udp(["20.1.2.3", "30.1.1.1", "99.1.1.1"][i % 3]).payload_len(18 + i).build())
         .collect();
@@ -86,7 +87,8 @@ fn who_is_followed_counts_along_the_whole_way() {
     route(&bench, "21.0.0.0/8", &[via("10.0.2.2")]);
     route(&bench, "30.0.0.0/8", &[via("21.0.0.9")]);
     route(&bench, "40.0.0.0/8", &[via("30.0.0.9"), via("20.0.0.9")]);
-    let flows: Vec<_> = (0..512).map(|i| pkt::ip4(HOST, "40.0.0.1").udp(1000 + i, 53).build()).collect();
+    let flows: Vec<_> =
+        (0..512).map(|i| pkt::ip4(HOST, "40.0.0.1").udp(1000 + i, 53).build()).collect();
     let out = lookup(&mut bench, &flows, |_| {});
     assert!(out.iter().all(|o| o.node == "ip4-rewrite"));
     let [to, nobody] = counted(&bench, "40.0.0.0/8");
@@ -108,13 +110,16 @@ fn who_is_followed_counts_along_the_whole_way() {
 #[test]
 fn equal_paths_share_flows_and_each_flow_keeps_its_own() {
     let mut bench = router();
-    let hops = ["10.0.2.2", "10.0.2.3"].map(|hop| PathKind::Neighbor { sw_if: T2, nexthop: ip(hop).into() });
+    let hops = ["10.0.2.2", "10.0.2.3"]
+        .map(|hop| PathKind::Neighbor { sw_if: T2, nexthop: ip(hop).into() });
     let paths: Vec<_> =
         hops.iter().zip([3, 1]).map(|(kind, weight)| Path { weight, ..Path::new(*kind) }).collect();
     let fib = bench.world.get::<Fib<Ip4>>();
-    let to =
-        fib.set(&bench.world, TableIndex::DEFAULT, prefix("50.0.0.0/8"), Source::Cli, &paths).expect("set");
-    let flows: Vec<_> = (0..1024).map(|i| pkt::ip4(HOST, "50.0.0.1").udp(1000 + i, 53).build()).collect();
+    let to = fib
+        .set(&bench.world, TableIndex::DEFAULT, prefix("50.0.0.0/8"), Source::Cli, &paths)
+        .expect("set");
+    let flows: Vec<_> =
+        (0..1024).map(|i| pkt::ip4(HOST, "50.0.0.1").udp(1000 + i, 53).build()).collect();
     let by_node = |out: &[graph::drive::Outcome]| {
         let ports = |node: &str| -> BTreeSet<Vec<u8>> {
             out.iter().filter(|o| o.node == node).map(|o| o.bytes[20..22].to_vec()).collect()
@@ -130,7 +135,10 @@ fn equal_paths_share_flows_and_each_flow_keeps_its_own() {
         single[0].extend(near);
         single[1].extend(far);
     }
-    assert!(single[0].is_subset(&all[0]) && single[1].is_subset(&all[1]), "a flow has changed its path");
+    assert!(
+        single[0].is_subset(&all[0]) && single[1].is_subset(&all[1]),
+        "a flow has changed its path"
+    );
     let adjacencies = bench.world.get::<Adjacencies>();
     let sums = ["10.0.2.2", "10.0.2.3"].map(|hop| {
         let adj = adjacencies.find_neighbor(T2, ip(hop).into()).expect("there");
@@ -153,7 +161,8 @@ fn a_lookup_in_another_table_counts_in_both() {
     let seven = fib.add_table(&bench.world, 7, "seven", Source::Cli).expect("made");
     route(&bench, "60.0.0.0/8", &[PathKind::Lookup(seven)]);
     let near = [Path::new(PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2").into() })];
-    let inner = fib.set(&bench.world, seven, prefix("60.1.0.0/16"), Source::Cli, &near).expect("set");
+    let inner =
+        fib.set(&bench.world, seven, prefix("60.1.0.0/16"), Source::Cli, &near).expect("set");
     let back = [Path::new(PathKind::Lookup(TableIndex::DEFAULT))];
     fib.set(&bench.world, seven, prefix("60.2.0.0/16"), Source::Cli, &back).expect("set");
     let packets: Vec<_> = ["60.1.0.1", "60.3.0.1", "60.2.0.1"].map(|to| udp(to).build()).to_vec();

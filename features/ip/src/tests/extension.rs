@@ -14,7 +14,11 @@ fn a_route_sends_packets_in_by_another_interface() {
     assert_eq!(out[0].node, "interface-rx-dpo-ip4");
     let show = bench.cli("show ip fib 60.0.0.0/8").expect("shown");
     assert!(show.matches("interface-rx: t2").count() == 2, "{show}");
-    let adj = bench.world.get::<Fib<Ip4>>().route(TableIndex::DEFAULT, prefix("60.0.0.0/8")).expect("there");
+    let adj = bench
+        .world
+        .get::<Fib<Ip4>>()
+        .route(TableIndex::DEFAULT, prefix("60.0.0.0/8"))
+        .expect("there");
     let adj = adj.sources[0].adj;
     let mut goes = |ttl| {
         let out = bench.node("interface-rx-dpo-ip4", &[packet(ttl)], |b| {
@@ -32,11 +36,16 @@ fn a_route_sends_packets_in_by_another_interface() {
     assert!(nobody.to_string().contains("no feature takes udp-encap"), "{nobody}");
     let by_api = |kind, n_labels| {
         let path = FibPath { kind, sw_if_index: T2.0, n_labels, ..FibPath::default() };
-        let route = IpRoute { prefix: prefix("62.0.0.0/8").into(), paths: vec![path], ..IpRoute::default() };
+        let route = IpRoute {
+            prefix: prefix("62.0.0.0/8").into(),
+            paths: vec![path],
+            ..IpRoute::default()
+        };
         bench.api().call(IpRouteAddDel { is_add: true, is_multipath: false, route }).map(drop)
     };
     assert_eq!(by_api(FibPathType::InterfaceRx, 0), Ok(()));
-    let route = bench.api().dump(IpRouteV2Dump { src: 8, table: Default::default() }).remove(0).route;
+    let route =
+        bench.api().dump(IpRouteV2Dump { src: 8, table: Default::default() }).remove(0).route;
     assert_eq!((route.paths[0].kind, route.paths[0].sw_if_index), (FibPathType::InterfaceRx, T2.0));
     for refused in [FibPathType::UdpEncap, FibPathType::Classify, FibPathType::Dvr] {
         assert_eq!(by_api(refused, 0), Err(-9), "{refused:?}");
@@ -53,7 +62,8 @@ fn routes_that_lead_in_a_circle_are_marked() {
     for line in ["ip route add 50.0.0.0/8 via 51.0.0.1", "ip route add 51.0.0.0/8 via 50.0.0.1"] {
         bench.cli(line).expect("added");
     }
-    let show = ["50.0.0.0/8", "51.0.0.0/8"].map(|p| bench.cli(&format!("show ip fib {p}")).expect("shown"));
+    let show = ["50.0.0.0/8", "51.0.0.0/8"]
+        .map(|p| bench.cli(&format!("show ip fib {p}")).expect("shown"));
     assert!(show.iter().any(|text| text.contains("unresolved, looped")), "{show:?}");
     bench.cli("ip route del 51.0.0.0/8").expect("removed");
     let show = bench.cli("show ip fib 50.0.0.0/8").expect("shown");

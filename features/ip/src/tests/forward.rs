@@ -18,8 +18,8 @@ fn a_packet_is_forwarded() {
 
 /// Runs the three nodes over a packet that comes in by `t1`.
 pub fn through(bench: &mut Bench, packet: &[u8]) -> Vec<Outcome> {
-    let nodes =
-        ["ip6-input", "ip6-lookup", "ip6-link-local", "ip6-lookup", "ip6-rewrite"].map(|n| bench.index(n));
+    let nodes = ["ip6-input", "ip6-lookup", "ip6-link-local", "ip6-lookup", "ip6-rewrite"]
+        .map(|n| bench.index(n));
     bench.rt.receive();
     let mut b = bench.buffer(packet);
     b.rx_if = T1.0;
@@ -51,15 +51,15 @@ fn both_versions_have_the_same_nodes() {
     let names: Vec<_> =
         bench.world.nodes().iter().filter(|n| !n.missing).map(|n| n.name.to_string()).collect();
     // Checksums and options are headers' own.
-    for name in names
-        .iter()
-        .filter(|n| n.starts_with("ip4-") && !["ip4-input-no-checksum", "ip4-options"].contains(&&***n))
-    {
+    for name in names.iter().filter(|n| {
+        n.starts_with("ip4-") && !["ip4-input-no-checksum", "ip4-options"].contains(&&***n)
+    }) {
         assert!(names.contains(&name.replace("ip4", "ip6")), "{name}");
     }
     assert!(names.iter().all(|name| !name.contains('{')));
     let reasons = bench.world.reasons();
-    let of = |node| reasons.iter().filter(move |r| &*r.node == node).map(|r| r.text).collect::<Vec<_>>();
+    let of =
+        |node| reasons.iter().filter(move |r| &*r.node == node).map(|r| r.text).collect::<Vec<_>>();
     assert!(of("ip4-rewrite").contains(&"ip4 ttl <= 1"));
     assert!(of("ip6-rewrite").contains(&"ip6 hop limit <= 1"));
     assert!(reasons.iter().all(|r| !r.text.contains('{')));

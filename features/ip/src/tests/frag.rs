@@ -101,9 +101,13 @@ fn fragments_lie_in_one_buffer() {
         } else {
             pkt::ip4("10.0.2.1", to).id(7).udp(1, 2).payload_len(5900).build()
         };
-        let out = bench.node(if v6 { "ip6-frag" } else { "ip4-frag" }, std::slice::from_ref(&packet), |b| {
-            b.set_scratch(IpMeta::of(adj, 0));
-        });
+        let out = bench.node(
+            if v6 { "ip6-frag" } else { "ip4-frag" },
+            std::slice::from_ref(&packet),
+            |b| {
+                b.set_scratch(IpMeta::of(adj, 0));
+            },
+        );
         let lens: Vec<usize> = out.iter().map(|o| o.bytes.len()).collect();
         // 5908 bytes behind the header, in parts that are multiples of 8.
         assert_eq!(lens, if v6 { [2048, 2048, 48 + 1908] } else { [2044, 2044, 20 + 1860] });
@@ -125,7 +129,11 @@ fn an_adjacency_counts_fragments() {
             let packet = pkt::ip6("2001:db8:2::1", "3000::1").udp(1, 2).payload_len(4000).build();
             ("ip6", packet, 3 * 48 + 4008)
         } else {
-            ("ip4", pkt::ip4("10.0.2.1", "20.0.0.1").udp(1, 2).payload_len(4000).build(), 3 * 20 + 4008)
+            (
+                "ip4",
+                pkt::ip4("10.0.2.1", "20.0.0.1").udp(1, 2).payload_len(4000).build(),
+                3 * 20 + 4008,
+            )
         };
         let before = adjacencies.counters.sum(adj.at());
         let (mut packets, mut sent) = (vec![packet], Vec::new());
@@ -149,7 +157,8 @@ fn an_adjacency_counts_fragments() {
 #[test]
 fn what_can_not_be_cut_leaves_nothing_behind() {
     let mut bench = router6();
-    let adj = bench.world.get::<Adjacencies>().find_neighbor(T2, ip("10.0.2.2").into()).expect("held");
+    let adj =
+        bench.world.get::<Adjacencies>().find_neighbor(T2, ip("10.0.2.2").into()).expect("held");
     let packet = pkt::ip4("10.0.2.1", "20.0.0.1").udp(1, 2).payload_len(9000).build();
     let node = bench.index("ip4-frag");
     let mut b = bench.buffer(&packet);

@@ -4,7 +4,11 @@
 use super::*;
 use net::IpMeta;
 
-fn to(bench: &mut Bench, node: &str, packet: Vec<u8>) -> (String, Option<&'static str>, (u8, u8, u32)) {
+fn to(
+    bench: &mut Bench,
+    node: &str,
+    packet: Vec<u8>,
+) -> (String, Option<&'static str>, (u8, u8, u32)) {
     let index = bench.index(node);
     bench.rt.receive();
     let mut b = bench.buffer(&packet);
@@ -51,18 +55,26 @@ fn every_router_looks_at_hop_by_hop_options() {
         (0xde, false, Some((4, 2, 42))),
         (0xde, true, None),
     ] {
-        let out = went(&mut bench, packet(if group { "ff05::1" } else { "3000::1" }, &option(kind)));
+        let out =
+            went(&mut bench, packet(if group { "ff05::1" } else { "3000::1" }, &option(kind)));
         match says {
             Some(says) => assert_eq!((out.0.as_str(), out.2), ("ip6-icmp-error", says)),
             None => assert_eq!(out.0, "ip6-drop"),
         }
     }
     let out = went(&mut bench, packet("3000::1", &[17, 0, 5, 9, 0, 0, 1, 0]));
-    assert_eq!((out.0.as_str(), out.2), ("ip6-icmp-error", (4, 0, 43)), "an option that is too long");
+    assert_eq!(
+        (out.0.as_str(), out.2),
+        ("ip6-icmp-error", (4, 0, 43)),
+        "an option that is too long"
+    );
     assert_eq!(went(&mut bench, packet("3000::1", &[17, 200, 1, 4, 0, 0, 0, 0])).0, "ip6-drop");
     // A report of multicast listeners is for the routers of its link, whatever group it goes to.
-    let mut report =
-        behind(pkt::ip6("fe80::9", "ff1e::7").icmp6_echo(1, 2).payload_len(16).build(), 0, &option(5));
+    let mut report = behind(
+        pkt::ip6("fe80::9", "ff1e::7").icmp6_echo(1, 2).payload_len(16).build(),
+        0,
+        &option(5),
+    );
     report[40] = 58;
     assert_eq!(went(&mut bench, report).0, "ip6-local");
     // An arc of the interface is passed behind the options.
@@ -78,7 +90,11 @@ fn the_destination_looks_at_all_headers() {
     assert_eq!(went(&mut bench, udp6("2001:db8:1::1").build()).0, "ip6-udp-lookup");
     assert_eq!(went(&mut bench, packet(60, &option(1))).0, "ip6-udp-lookup");
     assert_eq!(
-        went(&mut bench, packet(43, &option(0)[..3].iter().chain(&[0; 5]).copied().collect::<Vec<_>>())).0,
+        went(
+            &mut bench,
+            packet(43, &option(0)[..3].iter().chain(&[0; 5]).copied().collect::<Vec<_>>())
+        )
+        .0,
         "ip6-udp-lookup"
     );
     assert_eq!(

@@ -71,7 +71,10 @@ fn the_address_follows_the_interface() {
         world.get::<net::Adjacencies>().get(adj, &turn).expect("there").kind
     };
     interfaces.set_mac(world, T1, MacAddr([2, 0, 0, 0, 0, 7])).expect("set");
-    assert_eq!((links.address(T1), kind(T1)), (Some(ip6("fe80::ff:fe00:7")), net::AdjKind::Receive));
+    assert_eq!(
+        (links.address(T1), kind(T1)),
+        (Some(ip6("fe80::ff:fe00:7")), net::AdjKind::Receive)
+    );
     assert!(told.lock().expect("no panic").contains(&IfEvent::Address(T1, true)));
     links.set(world, T1, Some(ip6("fe80::1"))).expect("set");
     assert_eq!((links.address(T1), kind(T1)), (Some(ip6("fe80::1")), net::AdjKind::Receive));
@@ -88,7 +91,10 @@ fn the_address_follows_the_interface() {
     addresses.clear(world, T1).expect("cleared");
     assert_eq!((links.address(T1), links.table(T1)), (None, None));
     addresses.enable(world, T1, true).expect("enabled");
-    assert_eq!((links.address(T1), kind(T1)), (Some(ip6("fe80::ff:fe00:8")), net::AdjKind::Receive));
+    assert_eq!(
+        (links.address(T1), kind(T1)),
+        (Some(ip6("fe80::ff:fe00:8")), net::AdjKind::Receive)
+    );
     interfaces.delete(world, T2).expect("deleted");
     assert_eq!((links.address(T2), links.table(T2)), (None, None));
 }
@@ -98,7 +104,8 @@ fn a_loopback_address_and_groups_are_there_in_name_only() {
     let mut bench = router6();
     let world = bench.world.clone();
     let addresses = world.get::<net::Addresses<wire::Ip6>>();
-    let names = ["::1/128", "ff02::1/128", "ff1e::7/64", "ff1e::8/64"].map(|p| p.parse().expect("a prefix"));
+    let names = ["::1/128", "ff02::1/128", "ff1e::7/64", "ff1e::8/64"]
+        .map(|p| p.parse().expect("a prefix"));
     let routes = |bench: &mut Bench| bench.cli("show ip6 fib").expect("shown");
     let (own, before) = (addresses.own(T1), routes(&mut bench));
     for name in names {
@@ -107,8 +114,12 @@ fn a_loopback_address_and_groups_are_there_in_name_only() {
     assert_eq!(addresses.own(T1), [&own[..], &names[..]].concat());
     assert_eq!(addresses.usable(T1), own, "nothing is sent from them");
     assert_eq!(routes(&mut bench), before, "nothing leads to them");
-    let out = through(&mut bench, &pkt::ip6("2001:db8:1::9", "::1").udp(1, 2).payload_len(18).build());
-    assert_eq!(out[0].node, "ip6-drop", "a router delivers nothing of a link's to the loopback address");
+    let out =
+        through(&mut bench, &pkt::ip6("2001:db8:1::9", "::1").udp(1, 2).payload_len(18).build());
+    assert_eq!(
+        out[0].node, "ip6-drop",
+        "a router delivers nothing of a link's to the loopback address"
+    );
     for name in names {
         crate::control::remove_address::<wire::Ip6>(&world, T1, name).expect("removed");
     }

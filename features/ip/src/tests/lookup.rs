@@ -75,7 +75,8 @@ fn a_source_is_looked_up_where_a_route_says_so() {
 fn dumps_show_the_routes_that_vpp_has() {
     let mut bench = Bench::new(PLUGINS);
     let four = [("0.0.0.0/0", 20), ("0.0.0.0/32", 20), ("224.0.0.0/4", 1), ("240.0.0.0/4", 1)];
-    let four: Vec<_> = owned(&four).into_iter().chain(owned(&[("255.255.255.255/32", 20)])).collect();
+    let four: Vec<_> =
+        owned(&four).into_iter().chain(owned(&[("255.255.255.255/32", 20)])).collect();
     assert_eq!(dumped(&bench, false), four);
     assert_eq!(dumped(&bench, true), owned(&[("::/0", 20), ("fe80::/10", 1)]));
     assert_eq!(bench.world.get::<Fib<Ip4>>().list_tables()[0].routes, 5);
@@ -101,7 +102,8 @@ fn dumps_show_the_routes_that_vpp_has() {
 
     // Of an address: its network and itself, and of IPv4 the network's first and last address.
     let bench = router6();
-    let of_interfaces = |is_ip6| dumped(&bench, is_ip6).into_iter().filter(|(_, s)| *s == 4).map(|(p, _)| p);
+    let of_interfaces =
+        |is_ip6| dumped(&bench, is_ip6).into_iter().filter(|(_, s)| *s == 4).map(|(p, _)| p);
     let four = ["10.0.1.0/24", "10.0.1.0/32", "10.0.1.1/32", "10.0.1.255/32"];
     let four = four.iter().flat_map(|p| [p.to_string(), p.replace("10.0.1.", "10.0.2.")]);
     assert_eq!(of_interfaces(false).collect::<BTreeSet<_>>(), four.collect());
@@ -112,9 +114,11 @@ fn dumps_show_the_routes_that_vpp_has() {
 #[test]
 fn neighbours_are_known_wherever_their_network_is_said_to_be() {
     let mut bench = router();
-    for line in
-        ["ip table add 7", "ip route add 10.0.2.0/24 table 7 via t2", "ip route add 20.5.0.0/16 via t2"]
-    {
+    for line in [
+        "ip table add 7",
+        "ip route add 10.0.2.0/24 table 7 via t2",
+        "ip route add 20.5.0.0/16 via t2",
+    ] {
         bench.cli(line).expect(line);
     }
     let fib = bench.world.get::<Fib<Ip4>>();
@@ -127,7 +131,11 @@ fn neighbours_are_known_wherever_their_network_is_said_to_be() {
         neighbors.set(&bench.world, Neighbor { is_static: true, ..new }).expect("set");
     }
     let default = TableIndex::DEFAULT;
-    assert!(known(seven, "10.0.2.3/32") && known(default, "10.0.2.3/32") && known(default, "20.5.0.3/32"));
+    assert!(
+        known(seven, "10.0.2.3/32")
+            && known(default, "10.0.2.3/32")
+            && known(default, "20.5.0.3/32")
+    );
     assert!(!known(seven, "20.5.0.3/32") && !known(default, "30.0.0.3/32"));
     neighbors.remove(&bench.world, T2, ip("10.0.2.3").into()).expect("removed");
     assert!(!known(seven, "10.0.2.3/32") && !known(default, "10.0.2.3/32"));

@@ -10,7 +10,8 @@ fn check<F: Net>(bench: &mut Bench, command: &str) -> TableUsage {
     let usage = bench.world.get::<Fib<F>>().usage_of(TableIndex::DEFAULT).expect("table 0");
     let TableUsage { routes, lookup, prefixes, .. } = usage;
     let shown = bench.cli(command).expect("shown");
-    let line = format!("  {routes} routes, {lookup} bytes for lookups, {prefixes} bytes for prefixes");
+    let line =
+        format!("  {routes} routes, {lookup} bytes for lookups, {prefixes} bytes for prefixes");
     assert_eq!(shown.lines().skip(1).collect::<Vec<_>>(), [line], "{command}");
     assert!(shown.starts_with(&format!("ipv{}-VRF:0, fib_index:0", F::VERSION)), "{shown}");
     let shown = bench.cli(&format!("{command} -j")).expect("shown");
@@ -31,7 +32,10 @@ fn follows<F: Net>(command: &str, first: &str) {
     assert!(implicit > 0, "{before:?}");
     bench.cli(&format!("ip route add count {MANY} {first} via drop")).expect("added");
     let full = check::<F>(&mut bench, command);
-    assert_eq!((full.routes, listed(&bench)), (before.routes + MANY, before.routes - implicit + MANY));
+    assert_eq!(
+        (full.routes, listed(&bench)),
+        (before.routes + MANY, before.routes - implicit + MANY)
+    );
     let each = before.prefixes / before.routes;
     assert_eq!(full.prefixes, each * full.routes);
     // A leaf is 8 bytes.

@@ -47,8 +47,9 @@ pub fn ip6(text: &str) -> Ipv6Addr {
 /// A host on `t1`.
 pub const HOST6: &str = "2001:db8:1::9";
 
-/// The same router with IPv6: `t1` is 2001:db8:1::1/64, `t2` is 2001:db8:2::1/64; 2001:db8:2::2 and fe80::2 are known
-/// neighbours on `t2`; a route 3000::/16 leads over the first, 3001::/16 over the second.
+/// The same router with IPv6: `t1` is 2001:db8:1::1/64, `t2` is 2001:db8:2::1/64; 2001:db8:2::2 and
+/// fe80::2 are known neighbours on `t2`; a route 3000::/16 leads over the first, 3001::/16 over the
+/// second.
 pub fn router6() -> Bench {
     let bench = router();
     let world = &bench.world;
@@ -94,12 +95,21 @@ pub fn router() -> Bench {
         let new = ethernet(format!("t{i}"), MacAddr([2, 0, 0, 0, 0, i]));
         let sw_if = interfaces.create(world, new, |_, _, _| Tx).expect("created");
         interfaces.set_admin(world, sw_if, true).expect("up");
-        world.get::<Addresses<Ip4>>().add(world, sw_if, prefix(&format!("10.0.{i}.1/24"))).expect("added");
+        world
+            .get::<Addresses<Ip4>>()
+            .add(world, sw_if, prefix(&format!("10.0.{i}.1/24")))
+            .expect("added");
     }
-    let known =
-        Neighbor { is_static: true, ..Neighbor::new(T2, ip("10.0.2.2").into(), MacAddr(NEIGHBOR_MAC)) };
+    let known = Neighbor {
+        is_static: true,
+        ..Neighbor::new(T2, ip("10.0.2.2").into(), MacAddr(NEIGHBOR_MAC))
+    };
     world.get::<Neighbors>().set(world, known).expect("set");
-    route(&bench, "20.0.0.0/8", &[PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2").into() }]);
+    route(
+        &bench,
+        "20.0.0.0/8",
+        &[PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2").into() }],
+    );
     bench
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Input, lookup and rewrite against one slow function that follows the RFCs, on broken packets: the same next node, the
-//! same bytes, for every instruction set and for vectors of every size.
+//! Input, lookup and rewrite against one slow function that follows the RFCs, on broken packets:
+//! the same next node, the same bytes, for every instruction set and for vectors of every size.
 
 use super::*;
 use graph::drive::Outcome;
@@ -32,23 +32,34 @@ fn setting() -> Bench {
     let bench = router();
     let world = &bench.world;
     world.get::<Interfaces>().set_mtu(world, T2, net::MtuKind::Ip4, MTU).expect("set");
-    let back =
-        Neighbor { is_static: true, ..Neighbor::new(T1, ip("10.0.1.7").into(), MacAddr(NEIGHBOR_MAC)) };
+    let back = Neighbor {
+        is_static: true,
+        ..Neighbor::new(T1, ip("10.0.1.7").into(), MacAddr(NEIGHBOR_MAC))
+    };
     world.get::<Neighbors>().set(world, back).expect("set");
     let fixed = |adj| [PathKind::Fixed(adj)];
-    route(&bench, "22.0.0.0/8", &[PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.3").into() }]);
+    route(
+        &bench,
+        "22.0.0.0/8",
+        &[PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.3").into() }],
+    );
     route(&bench, "23.0.0.0/8", &fixed(net::AdjIndex::DROP));
     route(&bench, "24.0.0.0/8", &fixed(net::AdjIndex::UNREACH));
     route(&bench, "25.0.0.0/8", &fixed(net::AdjIndex::PROHIBIT));
-    // Back where the packets come from, but to no neighbour of theirs: forwarded without a redirect.
-    route(&bench, "26.0.0.0/8", &[PathKind::Neighbor { sw_if: T1, nexthop: ip("10.0.1.7").into() }]);
+    // Back where the packets come from, but to no neighbour of theirs: forwarded without a
+    // redirect.
+    route(
+        &bench,
+        "26.0.0.0/8",
+        &[PathKind::Neighbor { sw_if: T1, nexthop: ip("10.0.1.7").into() }],
+    );
     bench
 }
 
 fn sum(bytes: &[u8]) -> u32 {
-    let mut sum = bytes
-        .chunks(2)
-        .fold(0, |sum, pair| sum + (u32::from(pair[0]) << 8) + pair.get(1).map_or(0, |low| u32::from(*low)));
+    let mut sum = bytes.chunks(2).fold(0, |sum, pair| {
+        sum + (u32::from(pair[0]) << 8) + pair.get(1).map_or(0, |low| u32::from(*low))
+    });
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
@@ -58,7 +69,8 @@ fn sum(bytes: &[u8]) -> u32 {
 /// The node that a packet comes to, the reason if it is dropped, its bytes.
 pub type Answer = (&'static str, Option<&'static str>, Vec<u8>);
 
-/// Expected outcome of a packet that comes in by `t1`: its node, the reason if it is dropped, its bytes.
+/// Expected outcome of a packet that comes in by `t1`: its node, the reason if it is dropped, its
+/// bytes.
 fn reference(packet: &[u8]) -> Answer {
     let bytes = packet.to_vec();
     let refuse = |why| ("error-drop", Some(why), bytes.clone());
@@ -84,7 +96,8 @@ fn reference(packet: &[u8]) -> Answer {
         return refuse("ip4 fragment offset == 1");
     }
     let (src, dst) = (ip_at(packet, 12), ip_at(packet, 16));
-    if src.octets()[0] == 0 && !(src.is_unspecified() && (dst.is_broadcast() || dst.is_multicast())) {
+    if src.octets()[0] == 0 && !(src.is_unspecified() && (dst.is_broadcast() || dst.is_multicast()))
+    {
         return refuse("ip4 source is on network 0");
     }
     if src.is_loopback() {
@@ -115,7 +128,9 @@ fn lookup(bytes: &mut [u8], fragment: u16, dst: Ipv4Addr) -> Answer {
     let dropped = |why, bytes: &[u8]| ("ip4-drop", Some(why), bytes.to_vec());
     match dst.octets() {
         [255, 255, 255, 255] | [10, 0, 1 | 2, 1] => ("ip4-local", None, bytes.to_vec()),
-        [0 | 127 | 240..=255, ..] => dropped("ip4 destination is no host's (RFC 1812 5.3.7)", bytes),
+        [0 | 127 | 240..=255, ..] => {
+            dropped("ip4 destination is no host's (RFC 1812 5.3.7)", bytes)
+        }
         [10, 0, 1 | 2, 0 | 255] | [23, ..] => dropped("ip4 drop", bytes),
         [20, ..] | [10, 0, 2, 2] => rewrite(bytes, fragment, 2, MTU),
         [26, ..] | [10, 0, 1, 7] => rewrite(bytes, fragment, 1, 1500),
@@ -170,9 +185,12 @@ fn fast(bench: &mut Bench, version: &Version, packets: &[Vec<u8>]) -> Vec<Outcom
     out
 }
 
-/// A packet that goes back by the interface that it came from, and that nothing is wrong with: a copy, for a redirect.
+/// A packet that goes back by the interface that it came from, and that nothing is wrong with: a
+/// copy, for a redirect.
 fn is_redirect(packet: &[u8]) -> bool {
-    packet[8] > 1 && packet.len() <= 548 && matches!(ip_at(packet, 16).octets(), [26, ..] | [10, 0, 1, 7])
+    packet[8] > 1
+        && packet.len() <= 548
+        && matches!(ip_at(packet, 16).octets(), [26, ..] | [10, 0, 1, 7])
 }
 
 fn bases() -> Vec<Vec<u8>> {
@@ -183,7 +201,9 @@ fn bases() -> Vec<Vec<u8>> {
         all.push(udp.clone().df().udp(1, 2).payload_len(700).build());
         all.push(udp.clone().fragment(0, true).udp(1, 2).payload_len(800).build());
         all.push(udp.clone().ttl(1).tcp(1, 2).pad_to(60).build());
-        all.push(udp.ttl(2).options([148, 4, 0, 0]).icmp_echo(1, 2).payload_len(5).pad_to(60).build());
+        all.push(
+            udp.ttl(2).options([148, 4, 0, 0]).icmp_echo(1, 2).payload_len(5).pad_to(60).build(),
+        );
     }
     all
 }
@@ -191,13 +211,20 @@ fn bases() -> Vec<Vec<u8>> {
 fn agree(bench: &mut Bench, version: &Version, packets: &[Vec<u8>]) {
     let key = |o: &Outcome| (o.node.clone(), o.reason, o.bytes.clone());
     let mut got: Vec<_> = fast(bench, version, packets).iter().map(key).collect();
-    let mut want: Vec<_> =
-        packets.iter().map(|p| (version.reference)(p)).map(|(n, r, b)| (n.to_string(), r, b)).collect();
+    let mut want: Vec<_> = packets
+        .iter()
+        .map(|p| (version.reference)(p))
+        .map(|(n, r, b)| (n.to_string(), r, b))
+        .collect();
     got.sort();
     want.sort();
     for (got, want) in got.iter().zip(&want) {
         let short = |(node, reason, bytes): &(String, Option<&'static str>, Vec<u8>)| {
-            format!("{node} {reason:?} {} bytes {:02x?}", bytes.len(), &bytes[..bytes.len().min(64)])
+            format!(
+                "{node} {reason:?} {} bytes {:02x?}",
+                bytes.len(),
+                &bytes[..bytes.len().min(64)]
+            )
         };
         assert!(got == want, "\n{}\n{}", short(got), short(want));
     }

@@ -35,11 +35,19 @@ fn setting() -> Bench {
     let back = Neighbor::new(T1, ip6("2001:db8:1::7").into(), MacAddr(NEIGHBOR_MAC));
     world.get::<Neighbors>().set(world, Neighbor { is_static: true, ..back }).expect("set");
     let fixed = |adj| [PathKind::Fixed(adj)];
-    route6(&bench, "3002::/16", &[PathKind::Neighbor { sw_if: T2, nexthop: ip6("2001:db8:2::3").into() }]);
+    route6(
+        &bench,
+        "3002::/16",
+        &[PathKind::Neighbor { sw_if: T2, nexthop: ip6("2001:db8:2::3").into() }],
+    );
     route6(&bench, "3003::/16", &fixed(net::AdjIndex::DROP));
     route6(&bench, "3004::/16", &fixed(net::AdjIndex::UNREACH));
     route6(&bench, "3005::/16", &fixed(net::AdjIndex::RECEIVE));
-    route6(&bench, "3006::/16", &[PathKind::Neighbor { sw_if: T1, nexthop: ip6("2001:db8:1::7").into() }]);
+    route6(
+        &bench,
+        "3006::/16",
+        &[PathKind::Neighbor { sw_if: T1, nexthop: ip6("2001:db8:1::7").into() }],
+    );
     bench
 }
 

@@ -5,7 +5,8 @@ use super::*;
 use crate::api::path_mtu::*;
 use net::IpMeta;
 
-/// Where packets of this many bytes behind UDP go from the rewrite, and how long what comes there is.
+/// Where packets of this many bytes behind UDP go from the rewrite, and how long what comes there
+/// is.
 fn went(bench: &mut Bench, packet: Vec<u8>, v6: bool) -> String {
     let nodes = if v6 {
         ["ip6-input", "ip6-lookup", "ip6-rewrite"]
@@ -28,7 +29,9 @@ fn a_path_may_take_less_than_its_link() {
     let mut bench = router6();
     let four = |to: &str, len: usize| udp(to).payload_len(len - 46).build();
     let six = |to: &str, len: usize| udp6(to).payload_len(len - 66).build();
-    for line in ["ip path-mtu 20.0.0.1 1000", "ip path-mtu 3000::1 1300", "ip path-mtu fe80::2 1290"] {
+    for line in
+        ["ip path-mtu 20.0.0.1 1000", "ip path-mtu 3000::1 1300", "ip path-mtu fe80::2 1290"]
+    {
         bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
     }
     for (len, to, node) in [
@@ -93,7 +96,8 @@ fn fragments_fit_on_the_path() {
     assert_eq!(bench.count("ip4-frag", "fragment_sent"), 3);
     // Our own packets of IPv6, in two.
     let packet = pkt::ip6("2001:db8:2::1", "3000::1").udp(1, 2).payload_len(2000).build();
-    let index = bench.world.get::<net::Adjacencies>().find_neighbor(T2, ip6("2001:db8:2::2").into());
+    let index =
+        bench.world.get::<net::Adjacencies>().find_neighbor(T2, ip6("2001:db8:2::2").into());
     let out = bench.node("ip6-frag", std::slice::from_ref(&packet), |b| {
         b.flags.set(buffer::Flags::LOCAL);
         b.set_scratch(IpMeta::of(index.expect("held"), 0));
@@ -117,12 +121,23 @@ fn path_mtus_by_the_api() {
     let bench = router6();
     let set = |to: &str, path_mtu| {
         let nh = to.parse::<std::net::IpAddr>().expect("an address").into();
-        bench.api().call(IpPathMtuUpdate { pmtu: IpPathMtu { nh, path_mtu, ..IpPathMtu::default() } })
+        bench
+            .api()
+            .call(IpPathMtuUpdate { pmtu: IpPathMtu { nh, path_mtu, ..IpPathMtu::default() } })
     };
-    assert_eq!((set("20.0.0.1", 1000), set("3000::1", 1300), set("3000::2", 1300)), (Ok(()), Ok(()), Ok(())));
+    assert_eq!(
+        (set("20.0.0.1", 1000), set("3000::1", 1300), set("3000::2", 1300)),
+        (Ok(()), Ok(()), Ok(()))
+    );
     assert_eq!((set("20.0.0.1", 60), set("3000::7", 0)), (Err(-7), Err(-6)));
-    let all =
-        || bench.api().dump(IpPathMtuGet { cursor: 0 }).iter().map(|d| d.pmtu.path_mtu).collect::<Vec<_>>();
+    let all = || {
+        bench
+            .api()
+            .dump(IpPathMtuGet { cursor: 0 })
+            .iter()
+            .map(|d| d.pmtu.path_mtu)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(all(), [1000, 1300, 1300]);
     assert_eq!(bench.api().call(IpPathMtuReplaceBegin {}), Ok(()));
     assert_eq!(set("3000::1", 1400), Ok(()));

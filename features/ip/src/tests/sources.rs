@@ -10,7 +10,8 @@ fn a_client_adds_a_source_and_routes_of_it() {
     let bench = router();
     let src = FibSource { priority: 0x20, id: 0, name: "mine".into() };
     let id = bench.api().call(FibSourceAdd { src: src.clone() }).expect("added").id;
-    let all: Vec<FibSource> = bench.api().dump(FibSourceDump {}).into_iter().map(|d| d.src).collect();
+    let all: Vec<FibSource> =
+        bench.api().dump(FibSourceDump {}).into_iter().map(|d| d.src).collect();
     assert!(all.contains(&FibSource { id, ..src }));
     assert!(all.contains(&FibSource { priority: 0x81, id: 9, name: "CLI".into() }));
     assert!(all.is_sorted_by_key(|src| src.priority));

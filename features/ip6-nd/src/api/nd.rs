@@ -21,7 +21,8 @@ fn messages(m: &mut Messages<World>) {
     m.answer::<Ip6RaEvent>();
 }
 
-/// Solicits routers until one advertises itself, or stops that (RFC 7559; times in seconds, 0 for no limit).
+/// Solicits routers until one advertises itself, or stops that (RFC 7559; times in seconds, 0 for
+/// no limit).
 #[derive(Message)]
 pub struct Ip6ndSendRouterSolicitation {
     /// Until the second solicitation.
@@ -38,7 +39,11 @@ pub struct Ip6ndSendRouterSolicitation {
     pub stop: bool,
 }
 
-fn send_router_solicitation(w: &World, _: &Caller<'_, World>, r: Ip6ndSendRouterSolicitation) -> Result<()> {
+fn send_router_solicitation(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: Ip6ndSendRouterSolicitation,
+) -> Result<()> {
     let backoff = Backoff { initial: r.irt, longest: r.mrt, count: r.mrc, duration: r.mrd };
     w.get::<Receiver>().solicit(w, r.sw_if_index.existing(w)?, (!r.stop).then_some(backoff))
 }

@@ -17,7 +17,8 @@ pub fn messages(m: &mut Messages<World>) {
     m.dump(dump);
 }
 
-/// Configures router advertisements of an interface: fields that aren't 0 are set, or reset with `is_no`.
+/// Configures router advertisements of an interface: fields that aren't 0 are set, or reset with
+/// `is_no`.
 #[derive(Message)]
 pub struct SwInterfaceIp6ndRaConfig {
     /// The interface.
@@ -123,8 +124,11 @@ fn prefix(w: &World, _: &Caller<'_, World>, r: SwInterfaceIp6ndRaPrefix) -> Resu
     let usual = RaPrefix::default();
     // As in VPP, a prefix that is there has the message's lifetimes all the same, if there are any.
     let known = w.get::<Advertiser>().link(sw_if).config.prefix(prefix).is_some();
-    let of = |value: u32, usual: u32| if r.use_default && !(known && value != 0) { usual } else { value };
-    let (valid, preferred) = (of(r.val_lifetime, usual.valid), of(r.pref_lifetime, usual.preferred));
+    let of = |value: u32, usual: u32| {
+        if r.use_default && !(known && value != 0) { usual } else { value }
+    };
+    let (valid, preferred) =
+        (of(r.val_lifetime, usual.valid), of(r.pref_lifetime, usual.preferred));
     let new = RaPrefix {
         valid,
         preferred,
@@ -228,9 +232,11 @@ fn dump(
     r: SwInterfaceIp6ndRaDump,
 ) -> Result<Vec<SwInterfaceIp6ndRaDetails>> {
     let only = r.sw_if_index.existing_or_all(w)?;
-    let set: BTreeSet<SwIfIndex> = w.get::<Advertiser>().list().into_iter().map(|(sw_if, _)| sw_if).collect();
+    let set: BTreeSet<SwIfIndex> =
+        w.get::<Advertiser>().list().into_iter().map(|(sw_if, _)| sw_if).collect();
     let all = w.get::<Interfaces>().list().into_iter();
-    let all = all.filter(|i| set.contains(&i.sw_if) || i.kind == IfKind::Ethernet && i.ip_enabled[1]);
+    let all =
+        all.filter(|i| set.contains(&i.sw_if) || i.kind == IfKind::Ethernet && i.ip_enabled[1]);
     Ok(all
         .map(|i| i.sw_if)
         .filter(|i| only.is_none_or(|only| only == *i))

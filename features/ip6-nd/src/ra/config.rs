@@ -5,7 +5,9 @@ use cli::{Error, Result};
 use msg::retval;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
-use wire::nd::{LinkOption, MAX_ND_OPTIONS, MtuOption, NdOptionKind, PrefixInfo, RouterAdvertisement};
+use wire::nd::{
+    LinkOption, MAX_ND_OPTIONS, MtuOption, NdOptionKind, PrefixInfo, RouterAdvertisement,
+};
 use wire::{Icmp6Type, Ip6Prefix, MacAddr, U16, U32};
 use zerocopy::IntoBytes;
 
@@ -27,8 +29,8 @@ pub struct RaPrefix {
     pub no_autoconfig: bool,
     /// Its addresses are not on the link.
     pub no_onlink: bool,
-    /// Its lifetimes end that many seconds after this time of the instance's clock (nanoseconds), instead of counting anew
-    /// from every advertisement.
+    /// Its lifetimes end that many seconds after this time of the instance's clock (nanoseconds),
+    /// instead of counting anew from every advertisement.
     pub since: Option<u64>,
 }
 
@@ -56,8 +58,9 @@ impl RaPrefix {
     /// Returns the remaining seconds of a lifetime at a time.
     pub fn left(&self, lifetime: u32, now: u64) -> u32 {
         match self.since {
-            Some(since) if lifetime != PrefixInfo::INFINITE => lifetime
-                .saturating_sub(u32::try_from(now.saturating_sub(since) / 1_000_000_000).unwrap_or(u32::MAX)),
+            Some(since) if lifetime != PrefixInfo::INFINITE => lifetime.saturating_sub(
+                u32::try_from(now.saturating_sub(since) / 1_000_000_000).unwrap_or(u32::MAX),
+            ),
             _ => lifetime,
         }
     }
@@ -65,7 +68,12 @@ impl RaPrefix {
     fn option(&self, prefix: Ip6Prefix, now: u64) -> PrefixInfo {
         let flags = if self.on_link() { PrefixInfo::ON_LINK } else { 0 }
             | if self.no_autoconfig { 0 } else { PrefixInfo::AUTONOMOUS };
-        let info = PrefixInfo::new(prefix, flags, self.left(self.valid, now), self.left(self.preferred, now));
+        let info = PrefixInfo::new(
+            prefix,
+            flags,
+            self.left(self.valid, now),
+            self.left(self.preferred, now),
+        );
         PrefixInfo { prefix: prefix.addr().octets(), ..info }
     }
 }
@@ -97,7 +105,8 @@ pub struct RaConfig {
     pub initial_interval: u32,
     /// Hop limit for packets of hosts.
     pub hop_limit: u8,
-    /// The prefixes, in the order of adding. Bits behind the length of one are sent as they are, and receivers ignore them.
+    /// The prefixes, in the order of adding. Bits behind the length of one are sent as they are,
+    /// and receivers ignore them.
     pub prefixes: Vec<(Ip6Prefix, RaPrefix)>,
     /// Recursive name servers, with their lifetimes in seconds (RFC 8106).
     pub servers: BTreeMap<Ipv6Addr, u32>,
@@ -177,7 +186,9 @@ impl RaConfig {
     pub fn check(&self) -> Result<()> {
         let Self { max_interval: max, min_interval: min, lifetime, .. } = *self;
         if !(4..=1800).contains(&max) {
-            return Err(refuse(format!("an interval of at most {max} seconds: 4 to 1800 are possible")));
+            return Err(refuse(format!(
+                "an interval of at most {max} seconds: 4 to 1800 are possible"
+            )));
         }
         let highest = (max * 3 / 4).max(3);
         if !(3..=highest).contains(&min) {
@@ -202,10 +213,17 @@ impl RaConfig {
         Ok(())
     }
 
-    /// The advertisement as it is now: messages from their type on, of `room` bytes at most each. Options that don't fit into one
-    /// message continue in further ones, which have the same head (RFC 4861 6.2.3). `last` tells hosts that this is a default router
-    /// no longer.
-    pub fn messages(&self, mac: MacAddr, mtu: u32, now: u64, last: bool, room: usize) -> Vec<Vec<u8>> {
+    /// The advertisement as it is now: messages from their type on, of `room` bytes at most each.
+    /// Options that don't fit into one message continue in further ones, which have the same
+    /// head (RFC 4861 6.2.3). `last` tells hosts that this is a default router no longer.
+    pub fn messages(
+        &self,
+        mac: MacAddr,
+        mtu: u32,
+        now: u64,
+        last: bool,
+        room: usize,
+    ) -> Vec<Vec<u8>> {
         let head = self.head(mac, mtu, last);
         let (mut messages, mut options) = (vec![head.clone()], 0);
         for option in self.options(now) {
@@ -248,7 +266,8 @@ impl RaConfig {
     /// The options that may be spread over several messages, none longer than 264 bytes.
     fn options(&self, now: u64) -> impl Iterator<Item = Vec<u8>> {
         let advertised = self.prefixes.iter().filter(|(_, p)| !p.no_advertise);
-        let prefixes = advertised.map(move |(prefix, p)| p.option(*prefix, now).as_bytes().to_vec());
+        let prefixes =
+            advertised.map(move |(prefix, p)| p.option(*prefix, now).as_bytes().to_vec());
         let servers = self.servers.iter().map(|(server, lifetime)| {
             let mut bytes = vec![NdOptionKind::RDNSS.0, 3, 0, 0];
             bytes.extend(lifetime.to_be_bytes());
@@ -279,7 +298,9 @@ impl RaConfig {
 pub fn domain(name: &str) -> Result<String> {
     let name = name.strip_suffix('.').unwrap_or(name);
     let odd = |l: &str| {
-        l.is_empty() || l.len() > 63 || !l.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+        l.is_empty()
+            || l.len() > 63
+            || !l.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
     };
     if name.len() > 253 || name.split('.').any(odd) {
         return Err(refuse(format!("`{name}' is no domain's name")));
@@ -299,10 +320,18 @@ mod tests {
     fn an_advertisement_says_what_is_set() {
         let mut config = RaConfig { managed: true, lifetime: 900, ..RaConfig::default() };
         let prefix: Ip6Prefix = "2001:db8::/64".parse().unwrap();
-        let absolute =
-            RaPrefix { valid: 100, preferred: 50, off_link: true, since: Some(0), ..RaPrefix::default() };
+        let absolute = RaPrefix {
+            valid: 100,
+            preferred: 50,
+            off_link: true,
+            since: Some(0),
+            ..RaPrefix::default()
+        };
         config.set_prefix(prefix, absolute);
-        config.set_prefix("2001:db8:1::/64".parse().unwrap(), RaPrefix { no_advertise: true, ..absolute });
+        config.set_prefix(
+            "2001:db8:1::/64".parse().unwrap(),
+            RaPrefix { no_advertise: true, ..absolute },
+        );
         config.servers.insert("2001:db8::53".parse().unwrap(), 60);
         config.domains.insert(domain("Example.ORG.").unwrap(), 70);
         config.check().unwrap();
@@ -312,7 +341,10 @@ mod tests {
         let seen: Vec<NdOption<'_>> = NdOptions::new(options).map(|o| o.unwrap().into()).collect();
         assert_eq!(seen[..2], [NdOption::SourceLink(MAC), NdOption::Mtu(1400)]);
         let NdOption::Prefix(p) = seen[2] else { panic!("{seen:?}") };
-        assert_eq!((p.network(), p.flags, p.valid.get(), p.preferred.get()), (Some(prefix), 0x40, 40, 0));
+        assert_eq!(
+            (p.network(), p.flags, p.valid.get(), p.preferred.get()),
+            (Some(prefix), 0x40, 40, 0)
+        );
         assert!(matches!(seen[3], NdOption::Rdnss { lifetime: 60, .. }));
         assert!(
             matches!(seen[4], NdOption::Dnssl { lifetime: 70, domains } if domains.to_string() == "example.org")
@@ -331,7 +363,8 @@ mod tests {
         for prefix in &prefixes {
             config.set_prefix(*prefix, RaPrefix::default());
         }
-        let servers: Vec<Ipv6Addr> = (1..=9).map(|i| format!("2001:db8::{i}").parse().unwrap()).collect();
+        let servers: Vec<Ipv6Addr> =
+            (1..=9).map(|i| format!("2001:db8::{i}").parse().unwrap()).collect();
         config.servers.extend(servers.iter().map(|s| (*s, 60)));
         let long = [["x".repeat(63).as_str(); 3].join("."), "y".repeat(61)].join(".");
         config.domains.insert(domain(&long).unwrap(), 70);
@@ -342,7 +375,8 @@ mod tests {
                 assert!(message.len() <= room, "{} bytes in {room}", message.len());
                 let (fixed, options) = RouterAdvertisement::split(message).unwrap();
                 assert_eq!((fixed.flags, fixed.lifetime.get(), fixed.hop_limit), (0x80, 900, 64));
-                let seen: Vec<NdOption<'_>> = NdOptions::new(options).map(|o| o.unwrap().into()).collect();
+                let seen: Vec<NdOption<'_>> =
+                    NdOptions::new(options).map(|o| o.unwrap().into()).collect();
                 assert_eq!(seen[..2], [NdOption::SourceLink(MAC), NdOption::Mtu(1400)]);
                 for option in &seen[2..] {
                     match option {
@@ -374,9 +408,14 @@ mod tests {
             assert!(error.to_string().contains(part), "{error}");
         }
         let mut config = usual();
-        config.set_prefix("2001:db8::/64".parse().unwrap(), RaPrefix { valid: 1, ..RaPrefix::default() });
+        config.set_prefix(
+            "2001:db8::/64".parse().unwrap(),
+            RaPrefix { valid: 1, ..RaPrefix::default() },
+        );
         assert!(config.check().is_err());
         assert!(domain("a..b").is_err() && domain("a b").is_err());
-        assert!(RaConfig { max_interval: 4, min_interval: 3, lifetime: 0, ..usual() }.check().is_ok());
+        assert!(
+            RaConfig { max_interval: 4, min_interval: 3, lifetime: 0, ..usual() }.check().is_ok()
+        );
     }
 }

@@ -23,7 +23,8 @@ use sync::Mailbox;
 use wire::nd::ALL_NODES;
 use wire::{Header, Ipv6Header, MacAddr};
 
-/// Messages that one advertisement is split into at most: with the smallest MTU some 2,400 prefixes.
+/// Messages that one advertisement is split into at most: with the smallest MTU some 2,400
+/// prefixes.
 const MOST_MESSAGES: usize = 64;
 /// Every link of IPv6 takes packets of this many bytes (RFC 8200 5).
 const MIN_MTU: u16 = 1280;
@@ -62,7 +63,12 @@ pub struct Advertiser {
 impl Shared for Advertiser {
     fn make(world: &World) -> Self {
         let heard = Mailbox::new(HEARD, world.processes.waker().clone());
-        Self { links: Mutex::default(), due: Mutex::default(), heard, signal: world.processes.signal() }
+        Self {
+            links: Mutex::default(),
+            due: Mutex::default(),
+            heard,
+            signal: world.processes.signal(),
+        }
     }
 
     fn forget(&self, _: &World, deleted: &Deleted<'_>) {
@@ -103,7 +109,8 @@ impl Advertiser {
     /// Changes the settings of an interface.
     ///
     /// # Errors
-    /// An interface that isn't there (−2) or carries no Ethernet frames (−151); inconsistent numbers (−7); too many prefixes.
+    /// An interface that isn't there (−2) or carries no Ethernet frames (−151); inconsistent
+    /// numbers (−7); too many prefixes.
     pub fn change(
         &self,
         world: &World,
@@ -167,7 +174,13 @@ impl Advertiser {
         self.due().next()
     }
 
-    fn send(&self, world: &World, sw_if: SwIfIndex, sendings: &[schedule::Sending], config: &RaConfig) {
+    fn send(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        sendings: &[schedule::Sending],
+        config: &RaConfig,
+    ) {
         let Some(interface) = speaking(world, sw_if) else { return };
         let Some(src) = world.get::<AllOurs>().here(sw_if).link_local() else { return };
         let frames = sendings.iter().flat_map(|sending| {
@@ -184,7 +197,8 @@ impl Advertiser {
     }
 }
 
-/// The messages of an advertisement, each within the MTU of the interface, which is at least IPv6's smallest where IPv6 runs.
+/// The messages of an advertisement, each within the MTU of the interface, which is at least IPv6's
+/// smallest where IPv6 runs.
 fn messages(interface: &Interface, config: &RaConfig, now: u64, last: bool) -> Vec<Vec<u8>> {
     let mtu = interface.mtu_of(MtuKind::Ip6).max(MIN_MTU);
     config.messages(interface.mac, mtu.into(), now, last, usize::from(mtu) - Ipv6Header::LEN)
@@ -204,8 +218,8 @@ pub fn start(world: &World) {
 /// Handles a change that decides if an interface can advertise.
 pub fn on_state(world: &World, sw_if: SwIfIndex) {
     let advertiser = world.get::<Advertiser>();
-    let speaks =
-        speaking(world, sw_if).is_some() && world.get::<AllOurs>().here(sw_if).link_local().is_some();
+    let speaks = speaking(world, sw_if).is_some()
+        && world.get::<AllOurs>().here(sw_if).link_local().is_some();
     let before = advertises(world, sw_if);
     let now = {
         let mut links = advertiser.links();

@@ -63,7 +63,8 @@ impl Schedule {
         self.active
     }
 
-    /// Starts or stops advertisements of an interface; `tell` is true if final ones can still be sent.
+    /// Starts or stops advertisements of an interface; `tell` is true if final ones can still be
+    /// sent.
     pub fn set_active(&mut self, on: bool, tell: bool, config: &RaConfig, now: u64) {
         if on && !self.active {
             (self.initial, self.finals) = (config.initial_count, 0);
@@ -96,8 +97,8 @@ impl Schedule {
         self.last_multicast.map_or(now, |last| now.max(last + MIN_DELAY))
     }
 
-    /// Handles a solicitation. A unicast answer is due at once, since no other router answers at the same time; a multicast
-    /// answer comes a little later. `random` is any number.
+    /// Handles a solicitation. A unicast answer is due at once, since no other router answers at
+    /// the same time; a multicast answer comes a little later. `random` is any number.
     pub fn solicited(&mut self, asks: &Question, config: &RaConfig, now: u64, random: u64) {
         self.counts.solicited += 1;
         self.answered.retain(|(until, _)| *until > now);
@@ -107,7 +108,8 @@ impl Schedule {
             return;
         }
         self.last_answer = Some(now);
-        // With too many soliciting hosts, one answer to all: a host with many addresses keeps no other one from it.
+        // With too many soliciting hosts, one answer to all: a host with many addresses keeps no
+        // other one from it.
         if config.unicast && self.answered.len() < ANSWERS {
             self.answered.push((now + MIN_DELAY, asks.mac));
             self.answers.push((asks.from, asks.mac));
@@ -149,7 +151,8 @@ impl Schedule {
         interval.min(u64::from(config.initial_interval) * SECOND).max(MIN_DELAY)
     }
 
-    /// When the next advertisement to all is due. Unicast answers are sent as soon as hosts solicit.
+    /// When the next advertisement to all is due. Unicast answers are sent as soon as hosts
+    /// solicit.
     pub fn next_due(&self) -> Option<u64> {
         self.next
     }
@@ -194,7 +197,8 @@ mod tests {
 
     #[test]
     fn who_asks_is_answered_but_not_all_the_time() {
-        let (mut s, config) = (Schedule::default(), RaConfig { initial_count: 0, ..RaConfig::default() });
+        let (mut s, config) =
+            (Schedule::default(), RaConfig { initial_count: 0, ..RaConfig::default() });
         let host = asks("fe80::9", 9);
         s.solicited(&host, &config, 0, 0);
         assert_eq!(s.counts, Counts { sent: 0, solicited: 1, dropped: 1 });
@@ -228,7 +232,8 @@ mod tests {
         for n in 0..100 {
             s.solicited(&asks("::", 100 + n), &unicast, 200 * SECOND, 5);
         }
-        let answered = s.take_due(&unicast, 200 * SECOND, 0).into_iter().filter(|sent| sent.to.is_some());
+        let answered =
+            s.take_due(&unicast, 200 * SECOND, 0).into_iter().filter(|sent| sent.to.is_some());
         assert_eq!(answered.count(), ANSWERS);
         let next = s.next.expect("the others are answered together");
         assert!(next <= 200 * SECOND + MAX_ANSWER_DELAY, "{next}");

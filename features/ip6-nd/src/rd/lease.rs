@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lifetimes from router advertisements (RFC 4862 5.5.3, RFC 4861 6.3.4), times of solicitations (RFC 7559). No side effects.
+//! Lifetimes from router advertisements (RFC 4862 5.5.3, RFC 4861 6.3.4), times of solicitations
+//! (RFC 7559). No side effects.
 
 use std::net::Ipv6Addr;
 use wire::nd::PrefixInfo;
@@ -24,7 +25,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Returns the lease after an advertisement, of an address that is there or of a new one; `None` for no new one.
+    /// Returns the lease after an advertisement, of an address that is there or of a new one;
+    /// `None` for no new one.
     pub fn told(old: Option<Self>, info: &PrefixInfo, now: u64) -> Option<Self> {
         let (valid, preferred) = (info.valid.get(), info.preferred.get());
         let new = Self { valid: end(now, valid), preferred: end(now, preferred) };
@@ -39,7 +41,8 @@ impl Lease {
     }
 }
 
-/// The address that a prefix gives an interface, with the length of the network that is on the link by it.
+/// The address that a prefix gives an interface, with the length of the network that is on the link
+/// by it.
 pub fn address(info: &PrefixInfo, id: Ipv6Addr) -> Option<Ip6Prefix> {
     let network = info.network()?;
     let odd = info.flags & PrefixInfo::AUTONOMOUS == 0
@@ -86,7 +89,8 @@ impl Solicit {
         Self { backoff, start: now, sent: 0, pause: 0, due: now }
     }
 
-    /// Schedules the next solicitation after one was sent; `random` is any number. `None` if that was the last one.
+    /// Schedules the next solicitation after one was sent; `random` is any number. `None` if that
+    /// was the last one.
     pub fn sent(mut self, now: u64, random: u64) -> Option<Self> {
         let Backoff { initial, longest, count, duration } = self.backoff;
         let seconds = |s: u32| u64::from(s) * SECOND;
@@ -96,8 +100,8 @@ impl Solicit {
         let next = if self.pause == 0 { seconds(initial.max(1)) } else { self.pause * 2 };
         self.pause = if longest > 0 { next.min(seconds(longest)) } else { next };
         self.due = now + about(self.pause);
-        let over =
-            count > 0 && self.sent >= count || duration > 0 && self.due > self.start + seconds(duration);
+        let over = count > 0 && self.sent >= count
+            || duration > 0 && self.due > self.start + seconds(duration);
         (!over).then_some(self)
     }
 }
@@ -131,7 +135,8 @@ mod tests {
     #[test]
     fn lifetimes_follow_the_two_hour_rule() {
         let told = |old, valid| Lease::told(old, &info("2001:db8::/64", 0x40, valid, 0), 0);
-        let until = |valid: u32| Some(Lease { valid: Some(u64::from(valid) * SECOND), preferred: Some(0) });
+        let until =
+            |valid: u32| Some(Lease { valid: Some(u64::from(valid) * SECOND), preferred: Some(0) });
         assert_eq!(told(None, 0), None);
         assert_eq!(told(None, 100), until(100));
         assert_eq!(told(None, u32::MAX).map(|l| l.valid), Some(None));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Router advertisements that we receive: addresses and a default route where an operator wants that (RFC 4861 6.3,
-//! RFC 4862 5.5), and events for clients.
+//! Router advertisements that we receive: addresses and a default route where an operator wants
+//! that (RFC 4861 6.3, RFC 4862 5.5), and events for clients.
 
 mod lease;
 
@@ -21,7 +21,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::Mailbox;
 use wire::nd::{
-    ALL_ROUTERS, LinkOption, NdOption, NdOptionKind, NdOptions, RouterAdvertisement, RouterSolicitation,
+    ALL_ROUTERS, LinkOption, NdOption, NdOptionKind, NdOptions, RouterAdvertisement,
+    RouterSolicitation,
 };
 use wire::{Header, Ip6, Ip6Prefix, Prefix};
 use zerocopy::IntoBytes;
@@ -32,7 +33,8 @@ pub const LONGEST: usize = 1460;
 const HEARD: usize = 32;
 /// Times of solicitations where addresses are made of advertisements.
 const BACKOFF: Backoff = Backoff { initial: 1, longest: 120, count: 0, duration: 0 };
-/// Routers of one link that are remembered at most, and addresses made of their prefixes (RFC 4861 leaves both open).
+/// Routers of one link that are remembered at most, and addresses made of their prefixes (RFC 4861
+/// leaves both open).
 const MOST: usize = 16;
 
 /// An advertisement as a worker received it; its form was checked.
@@ -134,11 +136,18 @@ impl Receiver {
         self.inner().links.iter().map(|(sw_if, link)| (*sw_if, link.clone())).collect()
     }
 
-    /// Starts or stops making addresses of advertised prefixes, and default routes; stopping removes them.
+    /// Starts or stops making addresses of advertised prefixes, and default routes; stopping
+    /// removes them.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or carries no Ethernet frames (−151).
-    pub fn autoconfig(&self, world: &World, sw_if: SwIfIndex, on: bool, default_route: bool) -> Result<()> {
+    pub fn autoconfig(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        on: bool,
+        default_route: bool,
+    ) -> Result<()> {
         ethernet(world, sw_if)?;
         if on {
             let addresses = world.get::<Addresses<Ip6>>();
@@ -193,9 +202,14 @@ impl Receiver {
             for option in NdOptions::new(options).flatten() {
                 let NdOption::Prefix(info) = NdOption::from(option) else { continue };
                 let Some(address) = lease::address(info, id) else { continue };
-                let old =
-                    link.addresses.iter().find(|(a, _)| a.addr() == address.addr()).map(|(a, l)| (*a, *l));
-                let Some(lease) = Lease::told(old.map(|(_, lease)| lease), info, now) else { continue };
+                let old = link
+                    .addresses
+                    .iter()
+                    .find(|(a, _)| a.addr() == address.addr())
+                    .map(|(a, l)| (*a, *l));
+                let Some(lease) = Lease::told(old.map(|(_, lease)| lease), info, now) else {
+                    continue;
+                };
                 match old {
                     Some((address, _)) => drop(link.addresses.insert(address, lease)),
                     None if link.addresses.len() < MOST => new.push((address, lease)),
@@ -233,7 +247,10 @@ impl Receiver {
             let Ok(interface) = interfaces.get(sw_if) else { continue };
             for (nexthop, router) in link.routers {
                 let path = Path::new(PathKind::Neighbor { sw_if, nexthop: nexthop.into() });
-                wanted.entry(TableIndex(interface.fib6)).or_default().push((router.preference, path));
+                wanted
+                    .entry(TableIndex(interface.fib6))
+                    .or_default()
+                    .push((router.preference, path));
             }
         }
         let before = std::mem::replace(&mut self.inner().routed, wanted.keys().copied().collect());
@@ -327,7 +344,8 @@ pub fn start(world: &World) {
         let NeighborEvent::Set { new, old: Some(old) } = event else { return };
         let (IpAddr::V6(ip), true) = (new.ip, old.router && !new.router) else { return };
         let receiver = world.get::<Receiver>();
-        let gone = receiver.inner().links.get_mut(&new.sw_if).and_then(|link| link.routers.remove(&ip));
+        let gone =
+            receiver.inner().links.get_mut(&new.sw_if).and_then(|link| link.routers.remove(&ip));
         if gone.is_some() {
             receiver.route(world);
         }

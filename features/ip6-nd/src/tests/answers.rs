@@ -57,7 +57,8 @@ fn the_address_of_all_routers_is_answered_for_without_insisting() {
     assert_eq!(r.sent().iter().map(|f| told(f)).collect::<Vec<_>>(), [answer]);
 }
 
-/// The anycast address of the routers of `::/64` would be the unspecified address, which no node has (RFC 4291 2.5.2).
+/// The anycast address of the routers of `::/64` would be the unspecified address, which no node
+/// has (RFC 4291 2.5.2).
 #[test]
 fn nobody_is_answered_about_the_unspecified_address() {
     let mut r = rig();
@@ -135,7 +136,10 @@ fn what_is_wrong_is_dropped_by_name() {
         assert!(r.sent().is_empty(), "{reason}");
     }
     assert!(r.neighbors.is_empty(true));
-    assert_eq!(r.bench.world.get::<Interfaces>().get(r.t0).map(|i| i.ip_enabled[1]).ok(), Some(true));
+    assert_eq!(
+        r.bench.world.get::<Interfaces>().get(r.t0).map(|i| i.ip_enabled[1]).ok(),
+        Some(true)
+    );
 }
 
 #[test]
@@ -153,7 +157,10 @@ fn a_host_outside_of_our_networks_is_answered_if_packets_to_it_go_there() {
         r.bench.settle();
         r.sent();
         r.receive(&asks);
-        r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT).iter().map(|p| p[24..40].to_vec()).collect::<Vec<_>>()
+        r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT)
+            .iter()
+            .map(|p| p[24..40].to_vec())
+            .collect::<Vec<_>>()
     };
     let (t0, t1) = (r.t0, world.get::<Interfaces>().find("t1").expect("there"));
     assert_eq!(answers(&mut r, t0), [ip(him).octets().to_vec()]);

@@ -90,7 +90,11 @@ fn what_is_shown() {
         ("set ip6 dad enable delay 0.05", "0.1 to 10"),
         ("set ip6 dad enable delay 11", "0.1 to 10"),
     ] {
-        let error = r.tree.execute(&r.bench.world, line).err().unwrap_or_else(|| panic!("{line} was taken"));
+        let error = r
+            .tree
+            .execute(&r.bench.world, line)
+            .err()
+            .unwrap_or_else(|| panic!("{line} was taken"));
         assert!(error.to_string().contains(part), "{line}: {error}");
     }
 }

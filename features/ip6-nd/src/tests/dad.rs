@@ -15,7 +15,9 @@ fn asking() -> Rig {
 
 fn state(r: &mut Rig) -> Option<String> {
     let json = r.json("show ip6 dad");
-    json["addresses"].as_array()?.iter().find(|a| a["address"] == NEW)?["state"].as_str().map(Into::into)
+    json["addresses"].as_array()?.iter().find(|a| a["address"] == NEW)?["state"]
+        .as_str()
+        .map(Into::into)
 }
 
 /// Replies to a ping of the address.
@@ -57,7 +59,10 @@ fn an_address_is_asked_for_before_it_is_used() {
     r.pass(1);
     assert_eq!(r.sent_of(Icmp6Type::NEIGHBOR_SOLICITATION).len(), 1, "twice, as it was set");
     r.pass(1);
-    assert!(r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT).is_empty(), "announced only where that is set");
+    assert!(
+        r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT).is_empty(),
+        "announced only where that is set"
+    );
     assert_eq!((state(&mut r), ask(&mut r), pinged(&mut r)), (None, 1, 1));
 }
 
@@ -77,7 +82,10 @@ fn an_address_that_somebody_has_is_not_used() {
     assert_eq!((state(&mut r).as_deref(), ask(&mut r)), (Some("duplicate"), 0));
     assert_eq!(pinged(&mut r), 0);
     let fib = r.run("show ip6 fib 2001:db8:5::1");
-    assert!(fib.contains("2001:db8:5::/64") && !fib.contains("2001:db8:5::1/128"), "it is his: {fib}");
+    assert!(
+        fib.contains("2001:db8:5::/64") && !fib.contains("2001:db8:5::1/128"),
+        "it is his: {fib}"
+    );
     let shown = r.run("show ip6 interface t0");
     assert!(shown.contains("2001:db8:5::1, subnet is 2001:db8:5::/64 [duplicate]"), "{shown}");
     assert_eq!(events(&mut client), [(Ip6DadState::Duplicate, ip(NEW), 1, 2)]);
@@ -165,7 +173,9 @@ fn another_is_heard_again_though_it_was_heard_just_now() {
         r.add_address("2001:db8:5::1/64");
         r.receive(&solicitation("::", NEW, &[14, 1, 9, 9, 9, 9, 9, 9]));
         assert_eq!(state(&mut r).as_deref(), Some("duplicate"));
-        addresses.remove(&world, r.t0, "2001:db8:5::1/64".parse().expect("a prefix")).expect("there");
+        addresses
+            .remove(&world, r.t0, "2001:db8:5::1/64".parse().expect("a prefix"))
+            .expect("there");
         r.bench.settle();
     }
 }

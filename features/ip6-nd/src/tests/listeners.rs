@@ -12,7 +12,9 @@ fn reported(r: &Rig) -> Vec<(u8, Ipv6Addr)> {
         if frame[20] == 0 && frame[62] == 143 {
             assert_eq!((frame[21], &frame[54..62]), (1, &[58, 0, 5, 2, 0, 0, 1, 0][..]));
             assert_eq!(wire::l4::verify(&frame[14..]), Ok(wire::l4::Verdict::Valid));
-            all.extend(Mld2Report::records(&frame[62..]).map(|x| (x.kind, Ipv6Addr::from(x.group))));
+            all.extend(
+                Mld2Report::records(&frame[62..]).map(|x| (x.kind, Ipv6Addr::from(x.group))),
+            );
         }
     }
     all
@@ -41,14 +43,18 @@ fn groups_of_addresses_are_joined_reported_and_left() {
     r.add_address("2001:db8:7::1:2/64");
     r.pass(3);
     r.sent();
-    let stations =
-        |r: &mut Rig| r.run("show interface secondary-mac-address t0").matches("33:33:ff:01:00:02").count();
+    let stations = |r: &mut Rig| {
+        r.run("show interface secondary-mac-address t0").matches("33:33:ff:01:00:02").count()
+    };
     assert_eq!(stations(&mut r), 1);
     let world = r.bench.world.clone();
     let other = "2001:db8:7::1:2/64".parse().expect("a prefix");
     world.get::<Addresses<Ip6>>().remove(&world, r.t0, other).expect("removed");
     r.pass(3);
-    assert!(!reported(&r).contains(&(3, ip("ff02::1:ff01:2"))) && stations(&mut r) == 1, "still needed");
+    assert!(
+        !reported(&r).contains(&(3, ip("ff02::1:ff01:2"))) && stations(&mut r) == 1,
+        "still needed"
+    );
     let prefix = "2001:db8::1:2/64".parse().expect("a prefix");
     world.get::<Addresses<Ip6>>().enable(&world, r.t0, true).expect("enabled");
     world.get::<Addresses<Ip6>>().remove(&world, r.t0, prefix).expect("removed");

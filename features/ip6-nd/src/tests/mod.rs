@@ -90,8 +90,14 @@ struct Rig {
 
 fn create(world: &World, name: &str, mac: MacAddr) -> SwIfIndex {
     let device = Arc::new(Nowhere);
-    let new =
-        NewInterface { name: name.into(), kind: IfKind::Ethernet, device, mac, mtu: 1500, link_up: true };
+    let new = NewInterface {
+        name: name.into(),
+        kind: IfKind::Ethernet,
+        device,
+        mac,
+        mtu: 1500,
+        link_up: true,
+    };
     world.get::<Interfaces>().create(world, new, |w, _, _| Sink(w.get())).expect("created")
 }
 
@@ -159,7 +165,8 @@ impl Rig {
     }
 
     fn run(&mut self, line: &str) -> String {
-        let text = self.tree.answer(&self.bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let text =
+            self.tree.answer(&self.bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"));
         self.bench.settle();
         text
     }
@@ -185,7 +192,8 @@ fn link_option(kind: NdOptionKind, mac: MacAddr) -> Vec<u8> {
     LinkOption::new(kind, mac).as_bytes().to_vec()
 }
 
-/// An ICMPv6 message with a right checksum: from and to station and address, the first 8 bytes, what follows.
+/// An ICMPv6 message with a right checksum: from and to station and address, the first 8 bytes,
+/// what follows.
 fn message(
     macs: (MacAddr, MacAddr),
     ips: (&str, &str),

@@ -14,7 +14,8 @@ fn every_broken_message_is_answered_noted_or_dropped_by_name() {
     let link = link_option(NdOptionKind::SOURCE_LINK, PEER);
     let all_nodes = MacAddr([0x33, 0x33, 0, 0, 0, 1]);
     let rest = 64 << 24 | 1800;
-    let prefix = wire::nd::PrefixInfo::new("2001:db8:42::/64".parse().expect("a prefix"), 0xc0, 7300, 100);
+    let prefix =
+        wire::nd::PrefixInfo::new("2001:db8:42::/64".parse().expect("a prefix"), 0xc0, 7300, 100);
     let behind = [&[0; 8][..], &link, prefix.as_bytes()].concat();
     let bases = [
         solicitation(HIM, US, &link),
@@ -37,7 +38,13 @@ fn every_broken_message_is_answered_noted_or_dropped_by_name() {
             &link,
             255,
         ),
-        message((PEER, all_nodes), (HIM_LOCAL, "ff02::1"), (Icmp6Type::MLD_QUERY, 0, 0), &[0; 20], 1),
+        message(
+            (PEER, all_nodes),
+            (HIM_LOCAL, "ff02::1"),
+            (Icmp6Type::MLD_QUERY, 0, 0),
+            &[0; 20],
+            1,
+        ),
     ];
     let mut mutator = Mutator::new(0x6d);
     let (mut frame, mut answered, mut dropped, mut passed) = (Vec::new(), 0u32, 0u32, 0u32);

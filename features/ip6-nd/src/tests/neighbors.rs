@@ -24,7 +24,11 @@ fn an_answer_confirms_and_an_announcement_updates() {
     r.receive(&advertisement(HIM, SOLICITED | 1 << 31, PEER));
     assert_eq!(state(&r), (PEER, NeighborState::Reachable, true));
     r.receive(&advertisement(HIM, 0, OTHER));
-    assert_eq!(state(&r), (PEER, NeighborState::Stale, true), "another station that doesn't insist");
+    assert_eq!(
+        state(&r),
+        (PEER, NeighborState::Stale, true),
+        "another station that doesn't insist"
+    );
     assert_eq!(r.counted("refused/kept"), 1);
     r.receive(&advertisement(HIM, OVERRIDE, OTHER));
     assert_eq!(state(&r), (OTHER, NeighborState::Stale, false));
@@ -74,7 +78,8 @@ fn who_only_asked_is_asked_once_packets_go_to_him() {
 #[test]
 fn the_old_are_asked_at_their_station_and_the_silent_removed() {
     let mut r = knowing();
-    r.neighbors.configure(true, NeighborConfig { age: 100, confirm: 0, ..NeighborConfig::default() });
+    r.neighbors
+        .configure(true, NeighborConfig { age: 100, confirm: 0, ..NeighborConfig::default() });
     let other = "2001:db8::8";
     r.receive(&solicitation(other, US, &link_option(NdOptionKind::SOURCE_LINK, OTHER)));
     // It answers us, so somebody sends to it.
@@ -93,9 +98,11 @@ fn the_old_are_asked_at_their_station_and_the_silent_removed() {
 fn what_is_wrong_is_dropped_by_name() {
     let mut r = rig();
     let na = (Icmp6Type::NEIGHBOR_ADVERTISEMENT, 0, OVERRIDE);
-    let with =
-        |target: &str, mac| [&ip(target).octets()[..], &link_option(NdOptionKind::TARGET_LINK, mac)].concat();
-    let to = |dst: &str, kind, behind: &[u8], hops| message((PEER, OWN), (HIM, dst), kind, behind, hops);
+    let with = |target: &str, mac| {
+        [&ip(target).octets()[..], &link_option(NdOptionKind::TARGET_LINK, mac)].concat()
+    };
+    let to =
+        |dst: &str, kind, behind: &[u8], hops| message((PEER, OWN), (HIM, dst), kind, behind, hops);
     let group = |kind, behind: &[u8]| {
         message((PEER, MacAddr([0x33, 0x33, 0, 0, 0, 1])), (HIM, "ff02::1"), kind, behind, 255)
     };

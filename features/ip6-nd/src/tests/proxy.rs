@@ -7,7 +7,10 @@ fn ask(r: &mut Rig, target: &str) -> Vec<(Ipv6Addr, u8)> {
     r.sent();
     r.receive(&solicitation(HIM, target, &link_option(NdOptionKind::SOURCE_LINK, PEER)));
     let answers = r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT);
-    answers.iter().map(|p| (Ipv6Addr::from(*p[48..].first_chunk().expect("a target")), p[44])).collect()
+    answers
+        .iter()
+        .map(|p| (Ipv6Addr::from(*p[48..].first_chunk().expect("a target")), p[44]))
+        .collect()
 }
 
 #[test]
@@ -19,7 +22,11 @@ fn a_host_that_is_named_is_answered_for_elsewhere() {
     r.bench.settle();
     assert_eq!(ask(&mut r, "2001:db8::77"), []);
     r.run("set ip6 nd proxy t1 2001:db8::77");
-    assert_eq!(ask(&mut r, "2001:db8::77"), [(ip("2001:db8::77"), 0x40)], "an answer that doesn't insist");
+    assert_eq!(
+        ask(&mut r, "2001:db8::77"),
+        [(ip("2001:db8::77"), 0x40)],
+        "an answer that doesn't insist"
+    );
     assert_eq!(ask(&mut r, "2001:db8::78"), []);
     // Packets to the host go to its link.
     let fib = r.bench.world.get::<net::fib::Fib<Ip6>>();
@@ -27,7 +34,8 @@ fn a_host_that_is_named_is_answered_for_elsewhere() {
     assert_eq!(route.prefix.to_string(), "2001:db8::77/128");
     // A host that knows our station solicits by unicast: that isn't routed.
     let kind = (Icmp6Type::NEIGHBOR_SOLICITATION, 0, 0);
-    let frame = message((PEER, OWN), (HIM, "2001:db8::77"), kind, &ip("2001:db8::77").octets(), 255);
+    let frame =
+        message((PEER, OWN), (HIM, "2001:db8::77"), kind, &ip("2001:db8::77").octets(), 255);
     r.receive(&frame);
     assert_eq!(r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT).len(), 1);
     let groups = r.json("show ip6 interface t0")[0]["groups"].clone();
@@ -51,7 +59,11 @@ fn a_host_that_is_named_is_answered_for_elsewhere() {
         ("set ip6 nd proxy t1 fe80::1", "another link"),
         ("set ip6 nd proxy local0 2001:db8::77", "no Ethernet"),
     ] {
-        let error = r.tree.execute(&r.bench.world, line).err().unwrap_or_else(|| panic!("{line} was taken"));
+        let error = r
+            .tree
+            .execute(&r.bench.world, line)
+            .err()
+            .unwrap_or_else(|| panic!("{line} was taken"));
         assert!(error.to_string().contains(part), "{line}: {error}");
     }
 }
@@ -109,7 +121,8 @@ fn all_that_are_routed_elsewhere_are_answered_for_where_that_is_enabled() {
     assert_eq!(r.json("show ip6 nd proxy")["interfaces"], serde_json::json!([]));
 }
 
-/// Proxies enabled, moved or removed later: the resulting answers don't depend on the order of settings.
+/// Proxies enabled, moved or removed later: the resulting answers don't depend on the order of
+/// settings.
 #[test]
 fn the_order_in_which_things_are_set_does_not_matter() {
     let mut r = rig();

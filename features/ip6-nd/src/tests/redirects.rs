@@ -18,7 +18,9 @@ fn routing() -> Rig {
     let mut r = rig();
     let world = r.bench.world.clone();
     r.run("set ip6 icmp redirect t0 enable");
-    for (who, mac) in [(ROUTER, ROUTER_MAC), (HIM, PEER), ("2001:db8::b", MacAddr([2, 0, 0, 0, 0, 0xb]))] {
+    for (who, mac) in
+        [(ROUTER, ROUTER_MAC), (HIM, PEER), ("2001:db8::b", MacAddr([2, 0, 0, 0, 0, 0xb]))]
+    {
         r.neighbors.set(&world, Neighbor::new(r.t0, ip(who).into(), mac)).expect("set");
     }
     let path = Path::new(PathKind::Neighbor { sw_if: r.t0, nexthop: ip(ROUTER).into() });
@@ -44,7 +46,10 @@ fn a_host_is_told_of_the_router_or_of_the_neighbour_itself() {
         assert_eq!(sent.len(), 2, "the packet itself goes on: {sent:02x?}");
         assert!(sent.iter().any(|f| f[..6] == mac.0 && f[20] == 17 && f[21] == 63));
         let told = sent.iter().find(|f| f[20] == 58).expect("a redirect");
-        assert_eq!((&told[..6], told[21], &told[22..38]), (&PEER.0[..], 255, &ip(US_LOCAL).octets()[..]));
+        assert_eq!(
+            (&told[..6], told[21], &told[22..38]),
+            (&PEER.0[..], 255, &ip(US_LOCAL).octets()[..])
+        );
         assert_eq!(wire::l4::verify(&told[14..]), Ok(wire::l4::Verdict::Valid));
         let (fixed, options) = Redirect::split(&told[54..]).expect("a redirect");
         assert_eq!(

@@ -81,11 +81,17 @@ fn hosts_that_ask_are_answered() {
     r.run("ip6 nd t0 ra-send-unicast");
     r.receive(&host_asks("::", &[]));
     let sent = r.sent();
-    assert_eq!((sent.len(), &sent[0][..6], &sent[0][38..54]), (1, &PEER.0[..], &ip("ff02::1").octets()[..]));
+    assert_eq!(
+        (sent.len(), &sent[0][..6], &sent[0][38..54]),
+        (1, &PEER.0[..], &ip("ff02::1").octets()[..])
+    );
     let node = "icmp6-router-solicitation";
     for (reason, frame) in [
         ("probe_link_address", host_asks("::", &link_option(NdOptionKind::SOURCE_LINK, PEER))),
-        ("link_address", host_asks(HIM_LOCAL, &link_option(NdOptionKind::SOURCE_LINK, MacAddr::ZERO))),
+        (
+            "link_address",
+            host_asks(HIM_LOCAL, &link_option(NdOptionKind::SOURCE_LINK, MacAddr::ZERO)),
+        ),
         ("own_frame", host_asks(HIM_LOCAL, &link_option(NdOptionKind::SOURCE_LINK, OWN))),
         ("router_solicitation_source_not_on_link", host_asks("2001:db8:9::9", &[])),
         ("options", host_asks(HIM_LOCAL, &[1, 0])),
@@ -94,11 +100,15 @@ fn hosts_that_ask_are_answered() {
     }
     r.run("ip6 nd t0 ra-suppress");
     assert_eq!(
-        r.drops(node, "router_solicitation_radv_not_config", |r| r.receive(&host_asks(HIM_LOCAL, &[]))),
+        r.drops(node, "router_solicitation_radv_not_config", |r| r
+            .receive(&host_asks(HIM_LOCAL, &[]))),
         1
     );
     let json = r.json("show ip6 ra t0");
-    assert_eq!((json[0]["solicitations"].as_u64(), json[0]["suppressed"].as_bool()), (Some(4), Some(true)));
+    assert_eq!(
+        (json[0]["solicitations"].as_u64(), json[0]["suppressed"].as_bool()),
+        (Some(4), Some(true))
+    );
 }
 
 #[test]
@@ -143,8 +153,8 @@ fn more_prefixes_than_a_packet_or_a_buffer_holds_are_all_advertised() {
     r.run("set interface mtu packet 1280 t0");
     let tree = Tree::new(PLUGINS.iter().flat_map(|p| p.cli)).expect("the commands are well-formed");
     let world = r.bench.world.clone();
-    let refused =
-        (70..3000).find_map(|i| tree.execute(&world, &format!("ip6 nd t0 prefix 2001:db8:{i:x}::/64")).err());
+    let refused = (70..3000)
+        .find_map(|i| tree.execute(&world, &format!("ip6 nd t0 prefix 2001:db8:{i:x}::/64")).err());
     assert!(refused.expect("a limit").to_string().contains("64 at most are sent"));
 }
 
@@ -170,8 +180,13 @@ fn messages_set_and_dump_what_is_advertised() {
         initial_count: 0,
         initial_interval: 0,
     };
-    let set =
-        SwInterfaceIp6ndRaConfig { managed: 1, ll_option: 1, max_interval: 100, lifetime: 900, ..none() };
+    let set = SwInterfaceIp6ndRaConfig {
+        managed: 1,
+        ll_option: 1,
+        max_interval: 100,
+        lifetime: 900,
+        ..none()
+    };
     assert_eq!(client.call(set), Ok(()));
     let prefix = SwInterfaceIp6ndRaPrefix {
         sw_if_index: t0,
@@ -190,10 +205,16 @@ fn messages_set_and_dump_what_is_advertised() {
     assert_eq!(all.len(), 1);
     let d = &all[0];
     assert_eq!((d.adv_managed_flag, d.adv_link_layer_address, d.send_radv), (true, false, true));
-    assert_eq!((d.max_radv_interval, d.min_radv_interval, d.adv_router_lifetime), (100.0, 75.0, 900));
+    assert_eq!(
+        (d.max_radv_interval, d.min_radv_interval, d.adv_router_lifetime),
+        (100.0, 75.0, 900)
+    );
     assert_eq!(d.prefixes.len(), 1);
     let p = d.prefixes[0];
-    assert_eq!((p.val_lifetime, p.pref_lifetime, p.onlink_flag, p.autonomous_flag), (1000, 500, true, false));
+    assert_eq!(
+        (p.val_lifetime, p.pref_lifetime, p.onlink_flag, p.autonomous_flag),
+        (1000, 500, true, false)
+    );
     r.sent();
     r.pass(17);
     let sent = r.sent_of(Icmp6Type::ROUTER_ADVERTISEMENT).pop().expect("one");
@@ -231,13 +252,19 @@ fn what_is_dumped_of_interfaces_that_advertise_nothing_and_something() {
     r.run("ip6 nd t0 no ra-suppress");
     r.run("ip6 nd t0 prefix 2001:db8:9::/64");
     // One with the router's own address, which stands behind the first though it is less.
-    let own = || SwInterfaceIp6ndRaPrefix { prefix: prefix_at("2001:db8::1/64"), ..prefix_of(d.sw_if_index) };
+    let own = || SwInterfaceIp6ndRaPrefix {
+        prefix: prefix_at("2001:db8::1/64"),
+        ..prefix_of(d.sw_if_index)
+    };
     assert_eq!(client.call(own()), Ok(()));
     r.pass(3);
     let d = dump(&mut client);
-    assert!(d.send_radv && d.last_multicast_time > 0.0 && d.next_multicast_time > d.last_multicast_time);
+    assert!(
+        d.send_radv && d.last_multicast_time > 0.0 && d.next_multicast_time > d.last_multicast_time
+    );
     assert_eq!((d.last_radv_time, d.n_solicitations_rcvd), (0.0, 0), "nobody has asked");
-    let prefixes = |d: &SwInterfaceIp6ndRaDetails| d.prefixes.iter().map(|p| p.prefix).collect::<Vec<_>>();
+    let prefixes =
+        |d: &SwInterfaceIp6ndRaDetails| d.prefixes.iter().map(|p| p.prefix).collect::<Vec<_>>();
     assert_eq!(prefixes(&d), [prefix_at("2001:db8:9::/64"), prefix_at("2001:db8::1/64")]);
     let sent = r.sent_of(Icmp6Type::ROUTER_ADVERTISEMENT).pop().expect("one");
     let (_, options) = RouterAdvertisement::split(&sent[40..]).expect("an advertisement");
@@ -250,7 +277,8 @@ fn what_is_dumped_of_interfaces_that_advertise_nothing_and_something() {
     assert_eq!(client.call(again), Ok(()));
     let d = dump(&mut client);
     assert_eq!(d.prefixes.iter().map(|p| p.val_lifetime).collect::<Vec<_>>(), [2_592_000, 90]);
-    let gone = SwInterfaceIp6ndRaPrefix { is_no: true, prefix: prefix_at("2001:db8::/64"), ..own() };
+    let gone =
+        SwInterfaceIp6ndRaPrefix { is_no: true, prefix: prefix_at("2001:db8::/64"), ..own() };
     assert_eq!(client.call(gone), Ok(()));
     assert_eq!(prefixes(&dump(&mut client)), [prefix_at("2001:db8:9::/64")]);
 }

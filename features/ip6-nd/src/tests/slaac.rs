@@ -84,11 +84,16 @@ fn the_router_that_is_preferred_counts_and_all_ends_when_it_is_disabled() {
     assert_eq!(default_route(&r), ["fe80::a"], "medium");
     // Advertised by the neighbour itself: it is a host now.
     let bare = (Icmp6Type::NEIGHBOR_ADVERTISEMENT, 0, 1 << 29);
-    let behind = [&ip("fe80::a").octets()[..], &link_option(NdOptionKind::TARGET_LINK, PEER)].concat();
+    let behind =
+        [&ip("fe80::a").octets()[..], &link_option(NdOptionKind::TARGET_LINK, PEER)].concat();
     r.receive(&message((PEER, OWN), ("fe80::a", US_LOCAL), bare, &behind, 255));
     assert_eq!(default_route(&r), ["fe80::c"]);
-    let config: Vec<String> = r.bench.world.running_config().iter().map(|l| l.text.clone()).collect();
-    assert!(config.contains(&"ip6 nd address autoconfig t0 default-route".to_string()), "{config:?}");
+    let config: Vec<String> =
+        r.bench.world.running_config().iter().map(|l| l.text.clone()).collect();
+    assert!(
+        config.contains(&"ip6 nd address autoconfig t0 default-route".to_string()),
+        "{config:?}"
+    );
     r.run("ip6 nd address autoconfig t0 disable");
     assert_eq!((addresses(&r), default_route(&r)), (vec![], vec![]));
 }
@@ -125,7 +130,14 @@ fn clients_hear_of_routers_and_let_them_be_asked() {
     let t0 = InterfaceIndex(r.t0.0);
     client.call(WantIp6RaEvents { enable: true, pid: 3 }).expect("wanted");
     r.sent();
-    let ask = |stop| Ip6ndSendRouterSolicitation { irt: 1, mrt: 2, mrc: 2, mrd: 0, sw_if_index: t0, stop };
+    let ask = |stop| Ip6ndSendRouterSolicitation {
+        irt: 1,
+        mrt: 2,
+        mrc: 2,
+        mrd: 0,
+        sw_if_index: t0,
+        stop,
+    };
     client.call(ask(false)).expect("asked");
     r.pass(10);
     assert_eq!(r.sent_of(Icmp6Type::ROUTER_SOLICITATION).len(), 2);
@@ -136,9 +148,13 @@ fn clients_hear_of_routers_and_let_them_be_asked() {
     let (pid, e) = &events[0];
     assert_eq!((*pid, e.sw_if_index, e.router_addr.0), (3, t0, ip(HIM_LOCAL).octets()));
     assert_eq!((e.router_lifetime_in_sec, e.flags, e.prefixes.len()), (1800, 0xc0, 1));
-    assert_eq!((e.prefixes[0].valid_time, e.prefixes[0].flags, e.prefixes[0].prefix.len), (7300, 0xc0, 64));
+    assert_eq!(
+        (e.prefixes[0].valid_time, e.prefixes[0].flags, e.prefixes[0].prefix.len),
+        (7300, 0xc0, 64)
+    );
     assert_eq!(addresses(&r), ["2001:db8::1/64"], "nobody wants addresses made");
-    let on = Ip6NdAddressAutoconfig { sw_if_index: t0, enable: true, install_default_routes: false };
+    let on =
+        Ip6NdAddressAutoconfig { sw_if_index: t0, enable: true, install_default_routes: false };
     client.call(on).expect("enabled");
     r.bench.settle();
     r.receive(&router(HIM_LOCAL, 1800, 0, 7300, "2001:db8:42::/64"));

@@ -62,7 +62,8 @@ fn the_silent_are_asked_three_times_and_the_sender_told() {
 fn a_route_over_a_router_asks_for_its_link_local_address() {
     let mut r = rig();
     let world = r.bench.world.clone();
-    let adj = world.get::<Adjacencies>().neighbor(&world, r.t0, ip(HIM_LOCAL).into()).expect("there");
+    let adj =
+        world.get::<Adjacencies>().neighbor(&world, r.t0, ip(HIM_LOCAL).into()).expect("there");
     let send = |r: &mut Rig| {
         r.bench.send("ip6-discover-neighbor", &packet("2001:db8:9::9", 7), |b| {
             b.set_scratch(IpMeta::of(adj, 0))
@@ -87,10 +88,14 @@ fn nobody_is_asked_by_an_address_that_is_not_sure() {
     r.add_address("2001:db8:5::1/64");
     r.sent();
     let world = r.bench.world.clone();
-    let glean = world.get::<Adjacencies>().glean(&world, r.t0, ip("2001:db8:5::1").into()).expect("there");
+    let glean =
+        world.get::<Adjacencies>().glean(&world, r.t0, ip("2001:db8:5::1").into()).expect("there");
     r.bench.send("ip6-glean", &packet("2001:db8:5::9", 1), |b| b.set_scratch(IpMeta::of(glean, 0)));
     let asked = r.sent_of(Icmp6Type::NEIGHBOR_SOLICITATION);
-    assert_eq!(asked.iter().map(|p| p[8..24].to_vec()).collect::<Vec<_>>(), [ip(US_LOCAL).octets().to_vec()]);
+    assert_eq!(
+        asked.iter().map(|p| p[8..24].to_vec()).collect::<Vec<_>>(),
+        [ip(US_LOCAL).octets().to_vec()]
+    );
 }
 
 #[test]

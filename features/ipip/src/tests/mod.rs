@@ -8,7 +8,8 @@ use wire::Ipv4Header;
 
 mod multipoint;
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &teib::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &teib::PLUGIN, &PLUGIN];
 
 fn rig(lines: &[&str]) -> Rig {
     let mut rig = Rig::new(PLUGINS, 3);
@@ -17,7 +18,8 @@ fn rig(lines: &[&str]) -> Rig {
     rig
 }
 
-/// A router whose `ipip0` goes over IPv4 and `ipip1` over IPv6, with routes of both protocols to each.
+/// A router whose `ipip0` goes over IPv4 and `ipip1` over IPv6, with routes of both protocols to
+/// each.
 fn two(flags: &str) -> Rig {
     rig(&[
         &format!("create ipip tunnel src 10.0.1.1 dst 10.0.1.2 {flags}"),
@@ -91,8 +93,9 @@ fn packets_of_both_protocols_go_in_packets_of_both() {
 
 #[test]
 fn outer_headers_take_over_what_flags_say() {
-    let mut rig =
-        two("encap-copy-dscp encap-copy-ecn encap-copy-df encap-copy-hop-limit encap-copy-flow-label");
+    let mut rig = two(
+        "encap-copy-dscp encap-copy-ecn encap-copy-df encap-copy-hop-limit encap-copy-flow-label",
+    );
     let four = inner4("20.0.0.1").df();
     let mut want = outer4(&hop(&four), 0xb9, 0, true);
     want[8] = 8;
@@ -253,7 +256,10 @@ fn path_mtus_below_1280() {
     let sized = |len| inner4("20.0.0.1").udp(1, 2000).payload_len(len).build();
     assert_eq!(rig.route(&sized(700)).iter().map(|(_, p)| p.len()).collect::<Vec<_>>(), [748]);
     let sent = rig.route(&sized(900));
-    assert!(sent.iter().all(|(_, p)| p.len() <= 800 && p[6] & 0x40 == 0) && sent.len() != 1, "{sent:?}");
+    assert!(
+        sent.iter().all(|(_, p)| p.len() <= 800 && p[6] & 0x40 == 0) && sent.len() != 1,
+        "{sent:?}"
+    );
 }
 
 /// With two paths to the other end, all packets take one, or each inner flow its own.
@@ -275,7 +281,8 @@ fn inner_flows_take_ways_of_their_own() {
     }
 }
 
-/// Packets larger than a link are fragmented; packets that may not be are answered by an error with an MTU that works.
+/// Packets larger than a link are fragmented; packets that may not be are answered by an error with
+/// an MTU that works.
 #[test]
 fn packets_larger_than_links() {
     let mut rig = two("");
@@ -327,8 +334,8 @@ fn super_packets_are_cut_before_they_get_headers() {
     assert_eq!(got, payload);
 }
 
-/// Super-packets that would become too many segments, and broken packets around broken packets, through tunnels of both modes: each is
-/// taken or dropped by name, and every buffer comes back.
+/// Super-packets that would become too many segments, and broken packets around broken packets,
+/// through tunnels of both modes: each is taken or dropped by name, and every buffer comes back.
 #[test]
 fn broken_packets_are_taken_or_dropped_by_name() {
     let mut rig = two("encap-copy-dscp encap-copy-flow-label decap-copy-ecn encap-inner-hash");
@@ -378,7 +385,8 @@ fn broken_packets_are_taken_or_dropped_by_name() {
     assert!(rig.count("ipip4-input", "packets decapsulated") > 1000 && sent > 5000, "{sent}");
     assert!(rig.count("ipip-encap", "bad_super") > 100 && rig.bench.drops() > 1000);
     let cut = rig.count("ipip-encap", "bad_super");
-    let huge = framed(pkt::ip4("10.0.0.9", "22.0.0.1").ttl(9).tcp(1, 2).payload(vec![7; 60_000]).build());
+    let huge =
+        framed(pkt::ip4("10.0.0.9", "22.0.0.1").ttl(9).tcp(1, 2).payload(vec![7; 60_000]).build());
     for (size, refused) in [(48, 0), (43, 1)] {
         let before = rig.count("ipip-encap", "encapsulated");
         rig.bench.send("ethernet-input", &huge, |b| {
@@ -417,8 +425,9 @@ fn wrong_ones_are_refused() {
     assert_eq!(rig.cli("create ipip tunnel src 10.0.1.1 dst 10.0.1.3"), "ipip0\n");
     let shown = rig.cli("show ipip tunnel");
     assert!(
-        shown
-            .starts_with("[4] instance 4 src 10.0.1.1 dst 10.0.1.2 table-ID 0 sw-if-idx 4 flags [] dscp 0\n"),
+        shown.starts_with(
+            "[4] instance 4 src 10.0.1.1 dst 10.0.1.2 table-ID 0 sw-if-idx 4 flags [] dscp 0\n"
+        ),
         "{shown}"
     );
 }

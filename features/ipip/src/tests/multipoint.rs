@@ -3,7 +3,8 @@
 
 use super::*;
 
-/// A tunnel with several other ends: nothing goes to a peer, and nothing is taken from where it is, before it is known.
+/// A tunnel with several other ends: nothing goes to a peer, and nothing is taken from where it is,
+/// before it is known.
 #[test]
 fn other_ends_come_and_go() {
     let mut rig = rig(&[
@@ -37,7 +38,10 @@ fn other_ends_come_and_go() {
     // Two peers at one place; each goes by itself.
     rig.cli("create teib ipip0 peer 10.9.0.3 nh 10.0.1.2");
     rig.cli("delete teib ipip0 peer 10.9.0.2");
-    assert_eq!((out(&mut rig, "10.9.0.3")[0].0, out(&mut rig, "20.0.0.1").len(), back(&mut rig)), (1, 0, 1));
+    assert_eq!(
+        (out(&mut rig, "10.9.0.3")[0].0, out(&mut rig, "20.0.0.1").len(), back(&mut rig)),
+        (1, 0, 1)
+    );
     rig.cli("delete teib ipip0 peer 10.9.0.3");
     assert_eq!((out(&mut rig, "10.9.0.3").len(), back(&mut rig)), (0, 0));
     // An end that another tunnel has, or of another protocol.
@@ -96,7 +100,10 @@ fn host_routes_of_peers() {
     let link_local = |rig: &Rig| {
         let interface = rig.bench.world.get::<net::Interfaces>();
         let sw_if = interface.find("ipip1").expect("there");
-        let table = interface.get(sw_if).expect("there").table_of("fe80::2".parse().expect("an address"))?;
+        let table = interface
+            .get(sw_if)
+            .expect("there")
+            .table_of("fe80::2".parse().expect("an address"))?;
         let fib = rig.bench.world.get::<net::Fib<wire::Ip6>>();
         Some(fib.route(table, "fe80::2/128".parse().expect("a prefix")).is_some())
     };

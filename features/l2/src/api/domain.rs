@@ -197,13 +197,19 @@ fn details(d: DomainInfo) -> BridgeDomainDetails {
     }
 }
 
-fn domains(w: &World, _: &Caller<'_, World>, r: BridgeDomainDump) -> Result<Vec<BridgeDomainDetails>> {
+fn domains(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: BridgeDomainDump,
+) -> Result<Vec<BridgeDomainDetails>> {
     let bridge = w.get::<Bridge>();
     let of = r.sw_if_index.given();
     let ids = bridge.domain_ids().into_iter().filter(|id| r.bd_id == u32::MAX || r.bd_id == *id);
     let all = ids.filter_map(|id| bridge.domain_info(w, id));
     let has = |d: &DomainInfo| {
-        of.is_none_or(|of| d.uu_fwd == Some(of) || d.members.iter().any(|member| member.sw_if == of))
+        of.is_none_or(|of| {
+            d.uu_fwd == Some(of) || d.members.iter().any(|member| member.sw_if == of)
+        })
     };
     Ok(all.filter(has).map(details).collect())
 }

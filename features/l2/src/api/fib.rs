@@ -15,7 +15,9 @@ pub fn messages(m: &mut Messages<World>) {
         w.get::<Bridge>().flush_all(w);
         Ok(())
     });
-    m.call(|w: &World, _: &Caller<'_, World>, r: L2fibFlushBd| w.get::<Bridge>().flush_domain(w, r.bd_id));
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2fibFlushBd| {
+        w.get::<Bridge>().flush_domain(w, r.bd_id)
+    });
     m.call(|w: &World, _: &Caller<'_, World>, r: L2fibFlushInt| -> Result<()> {
         w.get::<Bridge>().flush_interface(w, r.sw_if_index.existing(w)?);
         Ok(())
@@ -26,7 +28,8 @@ pub fn messages(m: &mut Messages<World>) {
     });
     m.dump(fib);
     m.call(|w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents| {
-        let WantL2MacsEvents { learn_limit, scan_delay, max_macs_in_event, enable_disable, pid } = r;
+        let WantL2MacsEvents { learn_limit, scan_delay, max_macs_in_event, enable_disable, pid } =
+            r;
         let r = WantL2MacsEvents2 { max_macs_in_event, enable_disable, pid };
         want(w, c, r, Some((learn_limit, scan_delay)))
     });
@@ -65,9 +68,11 @@ fn fib_add_del(w: &World, _: &Caller<'_, World>, r: L2fibAddDel) -> Result<()> {
     }
     let new = match r.filter_mac {
         true => NewEntry::Filter,
-        false => {
-            NewEntry::Port { sw_if: SwIfIndex(r.sw_if_index.0), is_static: r.static_mac, is_bvi: r.bvi_mac }
-        }
+        false => NewEntry::Port {
+            sw_if: SwIfIndex(r.sw_if_index.0),
+            is_static: r.static_mac,
+            is_bvi: r.bvi_mac,
+        },
     };
     bridge.add_entry(w, mac, r.bd_id, new)
 }
@@ -169,8 +174,8 @@ pub struct MacEntry {
     pub flags: u8,
 }
 
-/// Subscribes to events of MAC addresses that are learned, move and are forgotten, sets the learn limit of all domains, and flushes
-/// learned addresses.
+/// Subscribes to events of MAC addresses that are learned, move and are forgotten, sets the learn
+/// limit of all domains, and flushes learned addresses.
 #[derive(Message)]
 #[msg(events(L2MacsEvent))]
 pub struct WantL2MacsEvents {
@@ -190,7 +195,8 @@ pub struct WantL2MacsEvents {
     pub pid: u32,
 }
 
-/// Subscribes to events of MAC addresses that are learned, move and are forgotten, and flushes learned addresses.
+/// Subscribes to events of MAC addresses that are learned, move and are forgotten, and flushes
+/// learned addresses.
 #[derive(Message)]
 pub struct WantL2MacsEvents2 {
     /// Addresses that an event has at most, in tens.
@@ -219,9 +225,14 @@ pub struct L2fibSetScanDelay {
     pub scan_delay: u16,
 }
 
-/// Starts or ends events for a client; `limits`: the learn limit and the scan delay, which only the older
-/// message sets.
-fn want(w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents2, limits: Option<(u32, u8)>) -> Result<()> {
+/// Starts or ends events for a client; `limits`: the learn limit and the scan delay, which only the
+/// older message sets.
+fn want(
+    w: &World,
+    c: &Caller<'_, World>,
+    r: WantL2MacsEvents2,
+    limits: Option<(u32, u8)>,
+) -> Result<()> {
     let bridge = w.get::<Bridge>();
     if r.enable_disable {
         bridge.tell_macs(w, c.client, r.max_macs_in_event, limits)?;

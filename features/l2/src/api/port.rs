@@ -66,7 +66,8 @@ pub struct SwInterfaceSetL2Bridge {
     pub bd_id: u32,
     /// Role of the interface in the domain.
     pub port_type: L2PortType,
-    /// Split-horizon group: frames from a member don't go to members of the same group. 0 for none.
+    /// Split-horizon group: frames from a member don't go to members of the same group. 0 for
+    /// none.
     pub shg: u8,
     /// True for a member, false for a routed interface.
     pub enable: bool,
@@ -79,7 +80,11 @@ fn set_bridge(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetL2Bridge) -> Re
         L2PortType::Bvi => PortKind::Bvi,
         L2PortType::UuFwd => PortKind::UuFwd,
     };
-    if r.enable { bridge.set_bridge(w, sw_if, r.bd_id, kind, r.shg) } else { bridge.set_l3(w, sw_if) }
+    if r.enable {
+        bridge.set_bridge(w, sw_if, r.bd_id, kind, r.shg)
+    } else {
+        bridge.set_l3(w, sw_if)
+    }
 }
 
 /// Sends the frames that an interface receives to another one, or lets it route.
@@ -106,7 +111,8 @@ fn set_xconnect(w: &World, _: &Caller<'_, World>, r: SwInterfaceSetL2Xconnect) -
 pub struct L2InterfaceVlanTagRewrite {
     /// The interface.
     pub sw_if_index: InterfaceIndex,
-    /// 0 nothing; 1 and 2 push so many tags; 3 and 4 pop one and two; 5 to 8 replace one by one, one by two, two by one, two by two.
+    /// 0 nothing; 1 and 2 push so many tags; 3 and 4 pop one and two; 5 to 8 replace one by one,
+    /// one by two, two by one, two by two.
     pub vtr_op: u32,
     /// Not 0: the first tag that is pushed is a customer tag (802.1Q), else a service tag.
     pub push_dot1q: u32,
@@ -119,11 +125,13 @@ pub struct L2InterfaceVlanTagRewrite {
 fn tag_rewrite(w: &World, r: L2InterfaceVlanTagRewrite) -> Result<()> {
     let sw_if = r.sw_if_index.existing(w)?;
     let id = |tag: u32| u16::try_from(tag).unwrap_or(u16::MAX);
-    let wanted = TagRewrite { op: r.vtr_op, dot1q: r.push_dot1q != 0, tags: [id(r.tag1), id(r.tag2)] };
+    let wanted =
+        TagRewrite { op: r.vtr_op, dot1q: r.push_dot1q != 0, tags: [id(r.tag1), id(r.tag2)] };
     w.get::<Bridge>().set_tag_rewrite(w, sw_if, wanted)
 }
 
-/// Puts the header of a backbone bridge (IEEE 802.1Q 25) in front of an interface's frames while they are switched, or takes it off.
+/// Puts the header of a backbone bridge (IEEE 802.1Q 25) in front of an interface's frames while
+/// they are switched, or takes it off.
 #[derive(Message)]
 pub struct L2InterfacePbbTagRewrite {
     /// The interface.
@@ -177,7 +185,11 @@ pub struct L2XconnectDetails {
     pub tx_sw_if_index: InterfaceIndex,
 }
 
-fn xconnects(w: &World, _: &Caller<'_, World>, _: L2XconnectDump) -> Result<Vec<L2XconnectDetails>> {
+fn xconnects(
+    w: &World,
+    _: &Caller<'_, World>,
+    _: L2XconnectDump,
+) -> Result<Vec<L2XconnectDetails>> {
     let all = w.get::<Bridge>().modes().into_iter();
     let crossed = all.filter_map(|(sw_if, mode)| match mode {
         Mode::Xconnect(peer) => {
@@ -196,7 +208,8 @@ pub struct L2Flags {
     pub sw_if_index: InterfaceIndex,
     /// On, not off.
     pub is_set: bool,
-    /// The features to switch, by bit: learn 1, forward 2, flood 4, flood of unknown unicast 8, ARP termination 16.
+    /// The features to switch, by bit: learn 1, forward 2, flood 4, flood of unknown unicast 8,
+    /// ARP termination 16.
     pub feature_bitmap: u32,
 }
 
@@ -299,7 +312,9 @@ pub struct L2InterfaceFeatFlagsGetReply {
 fn feat_flags(w: &World, r: L2InterfaceFeatFlagsGet) -> Result<L2InterfaceFeatFlagsGetReply> {
     let features = w.get::<Bridge>().port_features(w, r.sw_if_index.existing(w)?)?;
     let on = FLAGS.into_iter().filter(|(_, feature)| features.has(*feature));
-    Ok(L2InterfaceFeatFlagsGetReply { flags: L2IntfFeatFlags(on.fold(0, |all, (bit, _)| all | bit)) })
+    Ok(L2InterfaceFeatFlagsGetReply {
+        flags: L2IntfFeatFlags(on.fold(0, |all, (bit, _)| all | bit)),
+    })
 }
 
 /// Creates an interface to be the routed one of a bridge domain.

@@ -10,7 +10,9 @@ use net::api::{Address, InterfaceIndex, MacAddress};
 
 pub fn messages(m: &mut Messages<World>) {
     m.call(add_del);
-    m.call(|w: &World, _: &Caller<'_, World>, r: BdIpMacFlush| w.get::<Bridge>().remove_hosts(w, r.bd_id));
+    m.call(|w: &World, _: &Caller<'_, World>, r: BdIpMacFlush| {
+        w.get::<Bridge>().remove_hosts(w, r.bd_id)
+    });
     m.dump(hosts);
     m.call(want);
     m.answer::<L2ArpTermEvent>();
@@ -72,7 +74,8 @@ fn hosts(
     _: &Caller<'_, World>,
     r: BdIpMacDump,
 ) -> Result<impl Iterator<Item = BdIpMacDetails> + use<>> {
-    let all = w.get::<Bridge>().known_hosts((r.bd_id != u32::MAX).then_some(r.bd_id), w.clock.now());
+    let all =
+        w.get::<Bridge>().known_hosts((r.bd_id != u32::MAX).then_some(r.bd_id), w.clock.now());
     Ok(all.map(|host| BdIpMacDetails {
         entry: BdIpMac { bd_id: host.id, ip: host.ip.into(), mac: host.mac.into() },
     }))
@@ -88,7 +91,8 @@ pub struct WantL2ArpTermEvents {
     pub pid: u32,
 }
 
-/// A host was detected by its ARP or ND message. The same sighting isn't reported again within 10 seconds.
+/// A host was detected by its ARP or ND message. The same sighting isn't reported again within 10
+/// seconds.
 #[derive(Message)]
 pub struct L2ArpTermEvent {
     /// Its IP address.
@@ -108,7 +112,11 @@ impl From<Sighting> for L2ArpTermEvent {
 fn want(w: &World, c: &Caller<'_, World>, r: WantL2ArpTermEvents) -> Result<()> {
     let asks = c.hub.wants::<L2ArpTermEvent>().iter().any(|(_, _, client)| *client == c.client);
     if asks == r.enable {
-        let why = if asks { "you have asked for these events" } else { "you haven't asked for these events" };
+        let why = if asks {
+            "you have asked for these events"
+        } else {
+            "you haven't asked for these events"
+        };
         return Err(Error::failed(why).retval(retval::INVALID_REGISTRATION));
     }
     c.hub.want::<L2ArpTermEvent>(c, r.pid, r.enable);

@@ -279,8 +279,9 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
         bridge.delete_domain(w, id).map_err(|e| e.at(m.span("id")))?;
         return Ok(Output::empty());
     }
-    let bit =
-        |name: &str, usual: bool| -> Result<bool> { Ok(m.opt::<u64>(name)?.map_or(usual, |bit| bit != 0)) };
+    let bit = |name: &str, usual: bool| -> Result<bool> {
+        Ok(m.opt::<u64>(name)?.map_or(usual, |bit| bit != 0))
+    };
     let usual = DomainConfig::default();
     let config = DomainConfig {
         learn: bit("learn", usual.learn)?,
@@ -314,7 +315,11 @@ fn host(w: &World, m: &Matches) -> Result<Output> {
         true => bridge.remove_hosts(w, id),
         false => {
             let (ip, mac) = (m.req("ip")?, m.req("mac")?);
-            if m.flag("del") { bridge.remove_host(w, id, ip, mac) } else { bridge.set_host(w, id, ip, mac) }
+            if m.flag("del") {
+                bridge.remove_host(w, id, ip, mac)
+            } else {
+                bridge.set_host(w, id, ip, mac)
+            }
         }
     };
     set.map_err(|e| e.at(m.span("id")))?;
@@ -323,7 +328,8 @@ fn host(w: &World, m: &Matches) -> Result<Output> {
 
 fn mac_age(w: &World, m: &Matches) -> Result<Output> {
     let minutes = m.req::<u8>("minutes")?;
-    let set = w.get::<Bridge>().configure_domain(w, m.req("id")?, |config| config.mac_age = minutes);
+    let set =
+        w.get::<Bridge>().configure_domain(w, m.req("id")?, |config| config.mac_age = minutes);
     set.map_err(|e| e.at(m.span("id")))?;
     Ok(Output::empty())
 }

@@ -58,7 +58,9 @@ fn tags(w: &World, sw_if: SwIfIndex) -> String {
     interface.map_or_else(
         |_| String::new(),
         |interface| match interface.backbone_rewrite {
-            Some(rewrite) if interface.tag_rewrite.op == TagRewrite::NONE => pbb::describe(&rewrite),
+            Some(rewrite) if interface.tag_rewrite.op == TagRewrite::NONE => {
+                pbb::describe(&rewrite)
+            }
             _ => vtr::describe(interface.tag_rewrite),
         },
     )
@@ -169,7 +171,12 @@ enum Part {
 fn parts(bridge: &Arc<Bridge>, id: u32, now: u64) -> impl Iterator<Item = Part> + use<> {
     let members = (0..=bridge.member_count(id)).map(Part::Member);
     let hosts = bridge.clone().known_hosts(Some(id), now).map(Part::Host);
-    [Part::Domain(id)].into_iter().chain(members).chain([Part::Hosts]).chain(hosts).chain([Part::End])
+    [Part::Domain(id)]
+        .into_iter()
+        .chain(members)
+        .chain([Part::Hosts])
+        .chain(hosts)
+        .chain([Part::End])
 }
 
 /// `show bridge-domain`.
@@ -326,7 +333,8 @@ pub fn fib(w: &World, m: &Matches) -> Result<Output> {
         return Ok(Output::both("no l2fib entries", none));
     }
     let table = || {
-        let table = Table::new().left("Mac-Address").right("BD-Idx").right("If-Idx").right("BSN-ISN");
+        let table =
+            Table::new().left("Mac-Address").right("BD-Idx").right("If-Idx").right("BSN-ISN");
         let table = table.right("Age(min)").left("static").left("filter").left("bvi");
         table.left("Interface-Name")
     };
@@ -381,7 +389,9 @@ pub fn modes(w: &World, m: &Matches) -> Result<Output> {
         let mode = w.get::<Bridge>().mode(sw_if);
         out.text(|text| match mode {
             None => writeln!(text, "l3 {}", interface.name),
-            Some(Mode::Xconnect(peer)) => writeln!(text, "l2 xconnect {} {}", interface.name, name(w, peer)),
+            Some(Mode::Xconnect(peer)) => {
+                writeln!(text, "l2 xconnect {} {}", interface.name, name(w, peer))
+            }
             Some(Mode::Bridge { id, kind, shg, .. }) => {
                 let bvi = if kind == PortKind::Bvi { " bvi" } else { "" };
                 writeln!(text, "l2 bridge {} bd_id {id}{bvi} shg {shg}", interface.name)

@@ -23,7 +23,8 @@ pub fn set(w: &World, m: &Matches) -> Result<Output> {
 
 /// `show l2 storm-control`.
 pub fn show(w: &World, _: &Matches) -> Result<Output> {
-    let table = Table::new().left("Interface").left("Class").right("Packets-per-second").right("Drops");
+    let table =
+        Table::new().left("Interface").left("Class").right("Packets-per-second").right("Drops");
     Ok(table.list(w.get::<Interfaces>().indices(), |w: &World, sw_if, out: &mut Writer| {
         let bridge = w.get::<Bridge>();
         for (class, rate) in Class::ALL.into_iter().zip(bridge.storms.rates(sw_if)) {

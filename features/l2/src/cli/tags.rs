@@ -34,7 +34,9 @@ fn wanted(m: &Matches) -> Result<TagRewrite> {
         None => pushed,
     };
     if asked != pushed {
-        return Err(Error::parse(format!("{asked} tags are pushed, and {pushed} named")).at(m.span("tag")));
+        return Err(
+            Error::parse(format!("{asked} tags are pushed, and {pushed} named")).at(m.span("tag"))
+        );
     }
     Ok(TagRewrite { op, dot1q: m.flag("dot1q"), tags: tags.map(Option::unwrap_or_default) })
 }
@@ -58,7 +60,8 @@ pub fn rewrite_backbone(w: &World, m: &Matches) -> Result<Output> {
     let missing = ["dmac", "smac", "service"].into_iter().find(|word| !m.has(word));
     if let Some(word) = missing.filter(|_| op != TagRewrite::NONE) {
         let word = if word == "service" { "s_id" } else { word };
-        let why = format!("`{word}' is missing: the header has addresses, a service instance and a VLAN");
+        let why =
+            format!("`{word}' is missing: the header has addresses, a service instance and a VLAN");
         return Err(Error::usage(why));
     }
     let wanted = BackboneRewrite {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A rate limit that threads share, without a write to shared memory for each frame.
 //!
-//! The bucket is one word: the time at which it will be full again (generic cell rate algorithm). A thread draws a lump of tokens from it
-//! by one compare-exchange, and spends them from a stock of its own. A refused frame writes nothing. So a port has its whole rate on any
-//! number of threads, and a thread accesses the word once a lump. Stocks are part of the burst: in `t` seconds all threads together pass
-//! at most `burst + rate × t` frames.
+//! The bucket is one word: the time at which it will be full again (generic cell rate algorithm). A
+//! thread draws a lump of tokens from it by one compare-exchange, and spends them from a stock of
+//! its own. A refused frame writes nothing. So a port has its whole rate on any number of threads,
+//! and a thread accesses the word once a lump. Stocks are part of the burst: in `t` seconds all
+//! threads together pass at most `burst + rate × t` frames.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -42,7 +43,8 @@ const fn burst(rate: u32) -> u32 {
 }
 
 impl Limiter {
-    /// Returns a limiter for `rate` frames a second, at least one, and this number of threads. The bucket is full.
+    /// Returns a limiter for `rate` frames a second, at least one, and this number of threads. The
+    /// bucket is full.
     pub fn new(rate: u32, threads: usize) -> Self {
         let (rate, burst, threads) = (rate.max(1), u64::from(burst(rate)), threads.max(1) as u64);
         // At least 15/16 of the burst stay in the bucket, whatever idle threads hold.
@@ -110,12 +112,17 @@ mod tests {
         assert!((100 - 100 / 16..=100).contains(&burst), "{burst}");
         assert_eq!(taken(&limiter, 0, 5 * SECOND + 999_999), 0);
         assert_eq!(taken(&limiter, 0, 5 * SECOND + 50_000_000), 50);
-        assert_eq!(taken(&limiter, 0, 900 * SECOND), burst, "a pause fills no more than the bucket");
+        assert_eq!(
+            taken(&limiter, 0, 900 * SECOND),
+            burst,
+            "a pause fills no more than the bucket"
+        );
         let slow = Limiter::new(1, 1);
         assert_eq!([taken(&slow, 0, SECOND), taken(&slow, 0, 3 * SECOND)], [10, 2]);
     }
 
-    /// A port whose frames are all at one thread has its whole rate, and tokens that another thread holds are held once.
+    /// A port whose frames are all at one thread has its whole rate, and tokens that another thread
+    /// holds are held once.
     #[test]
     fn one_thread_of_many_has_the_whole_rate() {
         for (rate, threads) in [(1, 2), (100, 16), (1000, 3), (100_000, 8), (14_880_952, 2)] {
@@ -128,7 +135,10 @@ mod tests {
                 passed += taken(&limiter, 0, now);
             }
             let want = u64::from(rate) * (now - SECOND) / SECOND;
-            assert!(passed <= want && passed + LUMP + want / 100 >= want, "{rate}: {passed} of {want}");
+            assert!(
+                passed <= want && passed + LUMP + want / 100 >= want,
+                "{rate}: {passed} of {want}"
+            );
         }
     }
 
@@ -161,7 +171,10 @@ mod tests {
                 threads.map(|thread| thread.join().expect("no panic")).iter().sum()
             });
             let burst = u64::from(burst(rate));
-            assert!(passed <= burst && passed + burst / 16 + 2 * LUMP >= burst, "{passed} of {burst}");
+            assert!(
+                passed <= burst && passed + burst / 16 + 2 * LUMP >= burst,
+                "{passed} of {burst}"
+            );
         }
     }
 

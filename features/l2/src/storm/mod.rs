@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Storm control: limits the frames per second that a port floods, by class. VPP has none.
 //!
-//! `l2-input` marks the frames of ports that have a limit, and `l2-flood` checks the mark: frames of other ports pass without a lookup.
-//! Only flooded frames are limited, not known unicast, frames to the unknown-unicast port and replies of ARP termination. The BVI is
-//! exempt: the router limits its own requests and errors, and a lost request would cut it off from a host.
+//! `l2-input` marks the frames of ports that have a limit, and `l2-flood` checks the mark: frames
+//! of other ports pass without a lookup. Only flooded frames are limited, not known unicast, frames
+//! to the unknown-unicast port and replies of ARP termination. The BVI is exempt: the router limits
+//! its own requests and errors, and a lost request would cut it off from a host.
 
 mod limiter;
 
@@ -56,7 +57,8 @@ impl Class {
 /// Limits in frames per second, by [`Class`].
 pub type Rates = [Option<u32>; 3];
 
-/// The limits of a port. Replaced as a whole by the main thread; unchanged limits keep their buckets.
+/// The limits of a port. Replaced as a whole by the main thread; unchanged limits keep their
+/// buckets.
 #[derive(Clone, Debug, Default)]
 pub struct Limits([Option<Arc<Limiter>>; 3]);
 
@@ -83,7 +85,8 @@ pub struct Storms {
 impl Storms {
     /// Returns the state without limits.
     pub fn new(world: &World) -> Self {
-        let drops = Class::ALL.map(|class| world.stats.simple(&format!("{COUNTERS}/{}", class.word())));
+        let drops =
+            Class::ALL.map(|class| world.stats.simple(&format!("{COUNTERS}/{}", class.word())));
         Self { limits: Slots::new(world.qsbr.clone()), drops }
     }
 
@@ -104,8 +107,9 @@ impl Storms {
 }
 
 impl Bridge {
-    /// Sets the frames per second that an interface may flood of each of these classes while it is a port of a bridge domain, or
-    /// removes the limit. At least one; after a pause a tenth of that at once, and at least 10.
+    /// Sets the frames per second that an interface may flood of each of these classes while it is
+    /// a port of a bridge domain, or removes the limit. At least one; after a pause a tenth of
+    /// that at once, and at least 10.
     ///
     /// # Errors
     /// An interface that isn't there (−2) or carries no Ethernet frames (−71).

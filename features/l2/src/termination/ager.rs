@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `l2-arp-snoop-ager`: forgets snooped hosts that weren't seen for long. Workers don't answer for such hosts meanwhile.
+//! `l2-arp-snoop-ager`: forgets snooped hosts that weren't seen for long. Workers don't answer for
+//! such hosts meanwhile.
 
 use crate::bridge::Bridge;
 use graph::{Process, Sleep, Wake, World};

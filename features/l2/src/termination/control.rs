@@ -24,7 +24,8 @@ pub struct HostInfo {
     pub ip: IpAddr,
     /// Its MAC address.
     pub mac: MacAddr,
-    /// The port that it was seen behind and nanoseconds since then; nothing for a host that is configured.
+    /// The port that it was seen behind and nanoseconds since then; nothing for a host that is
+    /// configured.
     pub snooped: Option<(SwIfIndex, u64)>,
 }
 
@@ -51,7 +52,8 @@ impl Bridge {
     /// A domain no longer answers for a host, configured or snooped.
     ///
     /// # Errors
-    /// Domain 0 (−121); one that isn't there (−6); a host that isn't there, or has another MAC address (−1).
+    /// Domain 0 (−121); one that isn't there (−6); a host that isn't there, or has another MAC
+    /// address (−1).
     pub fn remove_host(&self, world: &World, id: u32, ip: IpAddr, mac: MacAddr) -> Result<()> {
         let mut control = self.control();
         let domain = control.domain(id)?;
@@ -61,8 +63,10 @@ impl Bridge {
             return Ok(());
         }
         if domain.hosts.get(&ip) != Some(&mac) {
-            return Err(Error::not_found(format!("bridge domain {id} has no host {ip} with {mac}"))
-                .retval(retval::UNSPECIFIED));
+            return Err(Error::not_found(format!(
+                "bridge domain {id} has no host {ip} with {mac}"
+            ))
+            .retval(retval::UNSPECIFIED));
         }
         domain.hosts.remove(&ip);
         domain.published_hosts.set(ip, None);
@@ -86,23 +90,27 @@ impl Bridge {
         Ok(())
     }
 
-    /// Hosts that are configured, of one domain or of all, by domain id and address. They are read in slices.
+    /// Hosts that are configured, of one domain or of all, by domain id and address. They are read
+    /// in slices.
     pub fn hosts(self: Arc<Self>, of: Option<u32>) -> impl Iterator<Item = Host> + use<> {
         cli::pieces(move |last, n| self.hosts_behind(of, last, n), |(id, ip, _)| (*id, *ip))
     }
 
     /// Configured and snooped hosts, at a time in nanoseconds.
-    pub fn known_hosts(self: Arc<Self>, of: Option<u32>, now: u64) -> impl Iterator<Item = HostInfo> + use<> {
+    pub fn known_hosts(
+        self: Arc<Self>,
+        of: Option<u32>,
+        now: u64,
+    ) -> impl Iterator<Item = HostInfo> + use<> {
         cli::pieces(move |last, n| self.known_behind(of, last, n, now), |host| (host.id, host.ip))
     }
 
     /// Up to `n` hosts behind the last one that was read.
     fn hosts_behind(&self, of: Option<u32>, last: Option<(u32, IpAddr)>, n: usize) -> Vec<Host> {
         let control = self.control();
-        let hosts = control
-            .domains
-            .range(ids(of, last))
-            .flat_map(|(id, domain)| domain.hosts.range(behind(last, *id)).map(|(ip, mac)| (*id, *ip, *mac)));
+        let hosts = control.domains.range(ids(of, last)).flat_map(|(id, domain)| {
+            domain.hosts.range(behind(last, *id)).map(|(ip, mac)| (*id, *ip, *mac))
+        });
         hosts.take(n).collect()
     }
 
@@ -119,11 +127,13 @@ impl Bridge {
         let control = self.control();
         let snooped = control.domains.range(ids(of, last)).flat_map(|(id, domain)| {
             let hosts = domain.snooped.hosts().range(behind(last, *id));
-            hosts.filter(|(_, (_, snooped))| !snooped.is_old(now)).map(|(ip, (mac, snooped))| HostInfo {
-                id: *id,
-                ip: *ip,
-                mac: *mac,
-                snooped: Some((SwIfIndex(snooped.sw_if), snooped.age(now))),
+            hosts.filter(|(_, (_, snooped))| !snooped.is_old(now)).map(|(ip, (mac, snooped))| {
+                HostInfo {
+                    id: *id,
+                    ip: *ip,
+                    mac: *mac,
+                    snooped: Some((SwIfIndex(snooped.sw_if), snooped.age(now))),
+                }
             })
         });
         all.extend(snooped.take(n));

@@ -40,7 +40,8 @@ impl Snooped {
         Self { sw_if, seen: AtomicU64::new(now) }
     }
 
-    /// Records that the host is seen again: once a second, so threads don't compete for the cache line.
+    /// Records that the host is seen again: once a second, so threads don't compete for the cache
+    /// line.
     #[inline]
     pub fn touch(&self, now: u64) {
         if now >= self.seen.load(Ordering::Relaxed) + SECOND {
@@ -108,7 +109,8 @@ impl Hosts {
     pub fn retain(&self, keep: impl Fn(IpAddr, &Known) -> bool) {
         for part in 0..PARTS {
             let kept = self.parts.read(part, |hosts| {
-                let hosts = hosts.filter(|hosts| !hosts.iter().all(|(ip, known)| keep(*ip, known)))?;
+                let hosts =
+                    hosts.filter(|hosts| !hosts.iter().all(|(ip, known)| keep(*ip, known)))?;
                 let kept = hosts.iter().filter(|(ip, known)| keep(**ip, known));
                 Some(kept.map(|(ip, known)| (*ip, known.clone())).collect())
             });

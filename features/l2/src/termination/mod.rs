@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! ARP and ND termination: a bridge domain answers for configured or snooped hosts, instead of flooding the request.
+//! ARP and ND termination: a bridge domain answers for configured or snooped hosts, instead of
+//! flooding the request.
 
 mod ager;
 pub mod control;
@@ -20,7 +21,8 @@ use std::sync::{Arc, OnceLock};
 use sync::{Mailbox, Waker};
 use wire::MacAddr;
 
-/// Number of mailboxes to the main thread. Ports share them by their index, so a port that sends much fills one of them.
+/// Number of mailboxes to the main thread. Ports share them by their index, so a port that sends
+/// much fills one of them.
 const MAILBOXES: usize = 64;
 /// Maximum number of sightings that wait in a mailbox.
 const WAITING: usize = 64;
@@ -43,7 +45,8 @@ pub struct Report {
     pub sighting: Sighting,
     /// Index of the domain that learns it, if it is new to a domain that snoops.
     pub learn: Option<u16>,
-    /// True if it replaces another snooped MAC address. An advertisement without the Override flag doesn't (RFC 4861 7.2.5).
+    /// True if it replaces another snooped MAC address. An advertisement without the Override flag
+    /// doesn't (RFC 4861 7.2.5).
     pub overrides: bool,
 }
 
@@ -96,7 +99,8 @@ impl Sightings {
         posted
     }
 
-    /// Main thread: takes a waiting sighting. `next` is the mailbox that was read last: mailboxes are read round robin.
+    /// Main thread: takes a waiting sighting. `next` is the mailbox that was read last: mailboxes
+    /// are read round robin.
     pub fn take(&self, next: &mut usize) -> Option<Report> {
         let mailboxes = self.mailboxes.get()?;
         (0..MAILBOXES).find_map(|_| {

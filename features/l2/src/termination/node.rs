@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `arp-term-l2bd`: answers requests for configured or snooped hosts (RFC 826, RFC 4861 7.2), and reports detected hosts.
+//! `arp-term-l2bd`: answers requests for configured or snooped hosts (RFC 826, RFC 4861 7.2), and
+//! reports detected hosts.
 
 use super::snoop::is_learnable;
 use super::{Report, Sighting};
@@ -16,7 +17,9 @@ use std::sync::Arc;
 use wire::describe::{Layer, describe};
 use wire::l4::{self, Verdict};
 use wire::nd::{HOP_LIMIT, LinkOption, NdOptionKind, NdOptions, NeighborMessage};
-use wire::{Arp, ArpOp, EtherType, Ethernet, Header, Icmp6Type, IpHeader, IpProtocol, Ipv6Header, MacAddr};
+use wire::{
+    Arp, ArpOp, EtherType, Ethernet, Header, Icmp6Type, IpHeader, IpProtocol, Ipv6Header, MacAddr,
+};
 
 pub struct ArpTerm {
     bridge: Arc<Bridge>,
@@ -110,7 +113,8 @@ enum Found {
     Bad(To),
 }
 
-/// First five bytes of the MAC addresses of virtual routers, whose frames have other sources (RFC 9568 7.3).
+/// First five bytes of the MAC addresses of virtual routers, whose frames have other sources (RFC
+/// 9568 7.3).
 const VIRTUAL_ROUTER: [u8; 5] = [0, 0, 0x5e, 0, 1];
 /// First five bytes for IPv6 virtual routers.
 const VIRTUAL_ROUTER6: [u8; 5] = [0, 0, 0x5e, 0, 2];
@@ -146,13 +150,15 @@ fn read_arp(packet: &[u8], source: MacAddr) -> Found {
     Found::Other((!sender.0.is_unspecified()).then(|| sender.into()))
 }
 
-/// Parses a neighbour discovery message. A malformed one continues: hosts check it themselves (RFC 4861 7.1).
+/// Parses a neighbour discovery message. A malformed one continues: hosts check it themselves (RFC
+/// 4861 7.1).
 fn read_nd(packet: &[u8], is_checked: bool) -> Option<Found> {
     let (ip, rest) = Ipv6Header::split(packet)?;
     if ip.next_header != IpProtocol::ICMP6 || ip.hop_limit != HOP_LIMIT {
         return None;
     }
-    let (message, options) = NeighborMessage::split(rest.get(..usize::from(ip.payload_len.get()))?)?;
+    let (message, options) =
+        NeighborMessage::split(rest.get(..usize::from(ip.payload_len.get()))?)?;
     let target = message.target();
     if message.code != 0 || target.is_multicast() {
         return None;
@@ -161,10 +167,15 @@ fn read_nd(packet: &[u8], is_checked: bool) -> Option<Found> {
         return None;
     }
     match Icmp6Type(message.kind) {
-        Icmp6Type::NEIGHBOR_SOLICITATION if !ip.src().is_unspecified() && !ip.src().is_multicast() => {
+        Icmp6Type::NEIGHBOR_SOLICITATION
+            if !ip.src().is_unspecified() && !ip.src().is_multicast() =>
+        {
             let link = LinkOption::view(options)?;
             let is_source = link.kind == NdOptionKind::SOURCE_LINK.0 && link.len == 1;
-            is_source.then(|| Found::Question { sender: (ip.src().into(), link.mac), target: target.into() })
+            is_source.then(|| Found::Question {
+                sender: (ip.src().into(), link.mac),
+                target: target.into(),
+            })
         }
         Icmp6Type::NEIGHBOR_ADVERTISEMENT => {
             let link = NdOptions::new(options).link_address(NdOptionKind::TARGET_LINK).ok()??;
@@ -245,13 +256,21 @@ impl ArpTerm {
     }
 }
 
-/// Returns true if a host that sends from `source` may claim the address `mac`: its own, or that of a virtual router.
+/// Returns true if a host that sends from `source` may claim the address `mac`: its own, or that of
+/// a virtual router.
 fn is_own(mac: MacAddr, source: MacAddr) -> bool {
-    mac == source || [VIRTUAL_ROUTER, VIRTUAL_ROUTER6].iter().any(|prefix| mac.octets().starts_with(prefix))
+    mac == source
+        || [VIRTUAL_ROUTER, VIRTUAL_ROUTER6].iter().any(|prefix| mac.octets().starts_with(prefix))
 }
 
-/// Returns true if a domain learns from a host's message. If the host is where it was, records that it was seen.
-fn is_news<const TRACED: bool>(domain: &Domain, told: Told, sw_if: u32, cx: &mut Cx<'_, TRACED>) -> bool {
+/// Returns true if a domain learns from a host's message. If the host is where it was, records that
+/// it was seen.
+fn is_news<const TRACED: bool>(
+    domain: &Domain,
+    told: Told,
+    sw_if: u32,
+    cx: &mut Cx<'_, TRACED>,
+) -> bool {
     let (Told { ip, mac, overrides }, now) = (told, cx.now());
     let known = domain.hosts.as_ref().and_then(|hosts| hosts.get(ip, cx.turn));
     match known.map(|known| (known.mac, known.snooped.as_ref())) {
@@ -281,18 +300,22 @@ impl Node for ArpTerm {
         meta.features = features.0;
         b.set_scratch(meta);
         let pass = features.next().into();
-        // Frames of a split-horizon group came over a tunnel or the like: the other end has answered what it could.
+        // Frames of a split-horizon group came over a tunnel or the like: the other end has
+        // answered what it could.
         if meta.shg() != 0 {
             return pass;
         }
-        let (Some(ethernet), Some((at, ethertype))) = (Ethernet::view(b.data()), Ethernet::l3_at(b.data()))
+        let (Some(ethernet), Some((at, ethertype))) =
+            (Ethernet::view(b.data()), Ethernet::l3_at(b.data()))
         else {
             return pass;
         };
         let packet = &b.data()[at..];
         let found = match ethertype {
             EtherType::ARP => read_arp(packet, ethernet.src),
-            EtherType::IP6 => read_nd(packet, b.flags.has(Flags::L4_CSUM_OK)).unwrap_or(Found::Other(None)),
+            EtherType::IP6 => {
+                read_nd(packet, b.flags.has(Flags::L4_CSUM_OK)).unwrap_or(Found::Other(None))
+            }
             _ => Found::Other(None),
         };
         let domain = self.bridge.domains.get(meta.domain().into(), cx.turn);
@@ -315,13 +338,16 @@ impl Node for ArpTerm {
             self.report(sender.into(), from, place, cx);
         }
         let known = domain.and_then(|domain| domain.hosts.as_ref()?.get(target, cx.turn));
-        // A probe for a snooped host is the host's own to answer: the snooped entry may be outdated (RFC 5227 2.4).
+        // A probe for a snooped host is the host's own to answer: the snooped entry may be outdated
+        // (RFC 5227 2.4).
         let known = known.filter(|known| match &known.snooped {
             Some(snooped) => !is_probe && !snooped.is_old(cx.now()),
             None => true,
         });
         // A host that probes its own address would take an answer for a conflict (RFC 5227 2.1.1).
-        let Some(mac) = known.map(|known| known.mac).filter(|mac| *mac != sender.1) else { return pass };
+        let Some(mac) = known.map(|known| known.mac).filter(|mac| *mac != sender.1) else {
+            return pass;
+        };
         if !answer(b, at, sender, (target, mac)) {
             return pass;
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `l2-arp-term-publisher`: notifies clients of hosts that workers have detected, and lets domains learn them.
+//! `l2-arp-term-publisher`: notifies clients of hosts that workers have detected, and lets domains
+//! learn them.
 
 use super::Sighting;
 use crate::api::L2ArpTermEvent;
@@ -70,5 +71,7 @@ impl Process for Publisher {
 pub fn start(world: &World) {
     let bridge = world.get::<Bridge>();
     let signal = bridge.sightings.signal.clone();
-    world.processes.spawn(Box::new(Publisher { bridge, told: HashMap::new(), mailbox: 0 }), &signal);
+    world
+        .processes
+        .spawn(Box::new(Publisher { bridge, told: HashMap::new(), mailbox: 0 }), &signal);
 }

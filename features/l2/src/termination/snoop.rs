@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Hosts that domains learn from ARP and ND messages: the main thread's part.
 //!
-//! A domain learns the addresses that ARP termination parses: senders of ARP packets and solicitations, and targets of advertisements.
-//! Not learned are probes (RFC 5227 2.1.1) and solicitations from the unspecified address, whose sender doesn't have the address yet;
-//! addresses of more than one host; IPv6 link-local addresses, as in events: they identify routers, and a reply of the domain couldn't
-//! say that the host is a router. A domain floods probes for snooped hosts: only the host itself may defend its address (RFC 5227 2.4).
+//! A domain learns the addresses that ARP termination parses: senders of ARP packets and
+//! solicitations, and targets of advertisements. Not learned are probes (RFC 5227 2.1.1) and
+//! solicitations from the unspecified address, whose sender doesn't have the address yet; addresses
+//! of more than one host; IPv6 link-local addresses, as in events: they identify routers, and a
+//! reply of the domain couldn't say that the host is a router. A domain floods probes for snooped
+//! hosts: only the host itself may defend its address (RFC 5227 2.4).
 //!
-//! The limit of a domain is shared as that of learned MAC addresses is: a port has as many hosts as it leaves room for others.
+//! The limit of a domain is shared as that of learned MAC addresses is: a port has as many hosts as
+//! it leaves room for others.
 
 use super::{Known, Report, Snooped};
 use crate::bridge::{Bridge, Control};
@@ -98,13 +101,16 @@ impl Control {
     /// Returns the domain with an index, if it learns hosts at a port now.
     fn snooping(&mut self, index: u16, sw_if: SwIfIndex) -> Option<&mut DomainState> {
         let id = self.ids.get(usize::from(index)).copied().flatten()?;
-        // Since the worker saw the host, the port may have left the domain, or its termination been switched off.
+        // Since the worker saw the host, the port may have left the domain, or its termination been
+        // switched off.
         let is_asked = |mode: &Mode| match mode {
             Mode::Bridge { id: of, features, .. } => *of == id && features.has(Features::ARP_TERM),
             Mode::Xconnect(_) => false,
         };
         let is_asked = self.modes.get(&sw_if).is_some_and(is_asked);
-        self.domains.get_mut(&id).filter(|domain| is_asked && domain.index == index && domain.snoops())
+        self.domains
+            .get_mut(&id)
+            .filter(|domain| is_asked && domain.index == index && domain.snoops())
     }
 
     /// Forgets a snooped host of a domain.
@@ -128,7 +134,9 @@ impl Control {
         gone.into_iter().for_each(|ip| _ = domain.snooped.remove(ip));
         // By the same list, not by `keep`: a worker may have seen an old host again meanwhile.
         let left = &domain.snooped.hosts;
-        domain.published_hosts.retain(|ip, known| known.snooped.is_none() || left.contains_key(&ip));
+        domain
+            .published_hosts
+            .retain(|ip, known| known.snooped.is_none() || left.contains_key(&ip));
     }
 
     /// Learns a host, or its new port. Configured hosts stay.
@@ -136,7 +144,9 @@ impl Control {
         let Report { sighting, learn, overrides } = report;
         let (ip, mac, sw_if) = (sighting.ip, sighting.mac, sighting.sw_if);
         let (limits, all) = (self.snoop_limits, self.snooped);
-        let Some(domain) = learn.and_then(|index| self.snooping(index, SwIfIndex(sw_if))) else { return };
+        let Some(domain) = learn.and_then(|index| self.snooping(index, SwIfIndex(sw_if))) else {
+            return;
+        };
         if domain.hosts.contains_key(&ip) || !is_learnable(ip, mac) {
             return;
         }
@@ -144,11 +154,13 @@ impl Control {
         if before.is_some_and(|(known, _)| *known != mac && !overrides) {
             return;
         }
-        if let Some((_, snooped)) = before.filter(|(known, snooped)| *known == mac && snooped.sw_if == sw_if)
+        if let Some((_, snooped)) =
+            before.filter(|(known, snooped)| *known == mac && snooped.sw_if == sw_if)
         {
             return snooped.touch(now);
         }
-        // A moved host is forgotten even if there is no room at the new port: requests for it are flooded then.
+        // A moved host is forgotten even if there is no room at the new port: requests for it are
+        // flooded then.
         let was = domain.snooped.remove(ip);
         let stays = was.as_ref().is_some_and(|(_, snooped)| snooped.sw_if == sw_if);
         let (count, all) = (domain.snooped.hosts.len(), all - usize::from(was.is_some()));
@@ -195,7 +207,8 @@ impl Bridge {
         self.control().domains.values().any(DomainState::snoops)
     }
 
-    /// Enables learning of hosts in a domain from ARP and ND messages while it terminates them, or disables it and forgets them.
+    /// Enables learning of hosts in a domain from ARP and ND messages while it terminates them, or
+    /// disables it and forgets them.
     ///
     /// # Errors
     /// Domain 0 (−121); one that isn't there (−6).

@@ -22,8 +22,17 @@ fn add(bd_id: u32) -> BridgeDomainAddDel {
 }
 
 fn v2(bd_id: u32, is_add: bool) -> BridgeDomainAddDelV2 {
-    let BridgeDomainAddDel { flood, uu_flood, forward, learn, arp_term, arp_ufwd, mac_age, bd_tag, .. } =
-        add(0);
+    let BridgeDomainAddDel {
+        flood,
+        uu_flood,
+        forward,
+        learn,
+        arp_term,
+        arp_ufwd,
+        mac_age,
+        bd_tag,
+        ..
+    } = add(0);
     BridgeDomainAddDelV2 {
         bd_id,
         flood,
@@ -45,7 +54,10 @@ fn join(sw_if: SwIfIndex, bd_id: u32, port_type: L2PortType) -> SwInterfaceSetL2
 #[test]
 fn messages_are_as_published() {
     let rig = rig(0);
-    assert_eq!(msg::published::read().differences(rig.bench.world.api.table()), Vec::<String>::new());
+    assert_eq!(
+        msg::published::read().differences(rig.bench.world.api.table()),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
@@ -76,7 +88,10 @@ fn clients_create_and_change_domains() {
     assert!(!bits.has(Features::LEARN) && !bits.has(Features::UU_FLOOD) && bits.has(Features::FWD));
     let now = client.call(flags(true, BdFlags::ARP_TERM)).expect("set");
     assert!(Features(now.resulting_feature_bitmap).has(Features::ARP_TERM));
-    assert_eq!(client.call(BridgeFlags { bd_id: 6, ..flags(true, BdFlags::LEARN) }).err(), Some(-6));
+    assert_eq!(
+        client.call(BridgeFlags { bd_id: 6, ..flags(true, BdFlags::LEARN) }).err(),
+        Some(-6)
+    );
     let dump = |client: &mut msg::Loopback<'_, World>, bd_id, sw_if_index| {
         client.dump(BridgeDomainDump { bd_id, sw_if_index })
     };
@@ -85,10 +100,14 @@ fn clients_create_and_change_domains() {
     let one = dump(&mut client, u32::MAX, rig.ports[0].into());
     let [d] = &one[..] else { panic!("{} domains", one.len()) };
     assert_eq!((d.bd_id, d.mac_age, d.learn, d.bd_tag.as_str()), (5, 7, false, "note"));
-    assert_eq!((d.uu_fwd_sw_if_index, d.bvi_sw_if_index), (rig.ports[1].into(), InterfaceIndex::NONE));
+    assert_eq!(
+        (d.uu_fwd_sw_if_index, d.bvi_sw_if_index),
+        (rig.ports[1].into(), InterfaceIndex::NONE)
+    );
     let member = BridgeDomainSwIf { context: 0, sw_if_index: rig.ports[0].into(), shg: 2 };
     assert_eq!(d.sw_if_details, [member]);
-    let off = |sw_if| SwInterfaceSetL2Bridge { enable: false, ..join(sw_if, 5, L2PortType::Normal) };
+    let off =
+        |sw_if| SwInterfaceSetL2Bridge { enable: false, ..join(sw_if, 5, L2PortType::Normal) };
     assert_eq!(client.call(off(rig.ports[0])), Ok(()));
     assert_eq!(
         client.call(BridgeDomainAddDel { is_add: false, ..add(5) }),
@@ -113,13 +132,18 @@ fn clients_add_and_read_entries() {
     };
     assert_eq!(client.call(entry(1, rig.ports[0])), Ok(()));
     assert_eq!(client.call(L2fibAddDel { static_mac: true, ..entry(2, rig.ports[1]) }), Ok(()));
-    assert_eq!(client.call(L2fibAddDel { filter_mac: true, ..entry(3, SwIfIndex(u32::MAX)) }), Ok(()));
+    assert_eq!(
+        client.call(L2fibAddDel { filter_mac: true, ..entry(3, SwIfIndex(u32::MAX)) }),
+        Ok(())
+    );
     assert_eq!(client.call(L2fibAddDel { bd_id: 7, ..entry(1, rig.ports[0]) }), Err(-6));
     assert_eq!(client.call(entry(1, SwIfIndex(0))), Err(-2));
     let dump = |client: &mut msg::Loopback<'_, World>, bd_id| {
         let mut all = client.dump(L2FibTableDump { bd_id });
         all.sort_by_key(|e| e.mac.0);
-        all.into_iter().map(|e| (e.mac.0[5], e.sw_if_index.0, e.static_mac, e.filter_mac)).collect::<Vec<_>>()
+        all.into_iter()
+            .map(|e| (e.mac.0[5], e.sw_if_index.0, e.static_mac, e.filter_mac))
+            .collect::<Vec<_>>()
     };
     let (p0, p1) = (rig.ports[0].0, rig.ports[1].0);
     let want = [(1, p0, false, false), (2, p1, true, false), (3, u32::MAX, true, true)];

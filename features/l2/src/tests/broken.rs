@@ -5,7 +5,8 @@ use super::*;
 use testkit::mutate::Mutator;
 use testkit::pkt;
 
-/// Mutated frames never panic, no buffer is lost, and every copy that is sent has the bytes of the frame that came in.
+/// Mutated frames never panic, no buffer is lost, and every copy that is sent has the bytes of the
+/// frame that came in.
 #[test]
 fn mutated_frames_are_switched_as_they_are() {
     let mut rig = bridged(3);
@@ -29,7 +30,11 @@ fn mutated_frames_are_switched_as_they_are() {
         frame_to(host(1), MacAddr::BROADCAST, 3),
         tagged,
         pkt::arp_request(host(1), "10.0.0.5", "10.0.0.1").pad_to(60).build(),
-        pkt::ether(host(1), bvi).ip4("10.0.0.5", "10.0.0.1").icmp_echo(7, 9).payload_len(500).build(),
+        pkt::ether(host(1), bvi)
+            .ip4("10.0.0.5", "10.0.0.1")
+            .icmp_echo(7, 9)
+            .payload_len(500)
+            .build(),
     ];
     let mut mutator = Mutator::new(11);
     rig.sent();
@@ -47,7 +52,8 @@ fn mutated_frames_are_switched_as_they_are() {
     }
 }
 
-/// Each received frame is sent, flooded or dropped with a reason: the sums of a vector of unicast frames agree.
+/// Each received frame is sent, flooded or dropped with a reason: the sums of a vector of unicast
+/// frames agree.
 #[test]
 fn every_frame_is_sent_or_counted() {
     let mut rig = bridged(2);
@@ -63,6 +69,10 @@ fn every_frame_is_sent_or_counted() {
         rig.receive_all(0, &frames);
         sent += rig.sent().len() as u64;
     }
-    assert_eq!(received, sent + rig.bench.drops(), "with one other port, a frame is sent at most once");
+    assert_eq!(
+        received,
+        sent + rig.bench.drops(),
+        "with one other port, a frame is sent at most once"
+    );
     assert!(sent > 100 && rig.bench.drops() > 100);
 }

@@ -29,13 +29,18 @@ fn routed() -> (Rig, SwIfIndex) {
     (rig, bvi)
 }
 
-/// A host asks for the router and pings it; the router asks for a host that it doesn't know, and forwards to it.
+/// A host asks for the router and pings it; the router asks for a host that it doesn't know, and
+/// forwards to it.
 #[test]
 fn hosts_and_the_router_reach_each_other() {
     let (mut rig, bvi) = routed();
     let ask = pkt::arp_request(host(1), "10.0.0.5", "10.0.0.1").pad_to(60).build();
     let sent = rig.pass(0, &ask);
-    assert_eq!(sent.iter().filter(|(port, _)| *port == 1).collect::<Vec<_>>(), [&(1, ask)], "flooded");
+    assert_eq!(
+        sent.iter().filter(|(port, _)| *port == 1).collect::<Vec<_>>(),
+        [&(1, ask)],
+        "flooded"
+    );
     let answers: Vec<_> = sent.iter().filter(|(port, _)| *port == 0).collect();
     assert_eq!(answers.len(), 1, "{sent:?}");
     let answer = &answers[0].1;
@@ -56,7 +61,10 @@ fn hosts_and_the_router_reach_each_other() {
     let sent = rig.pass(0, &ping);
     let [(0, reply)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!((&reply[..6], &reply[6..12]), (&host(1).octets()[..], &BVI.octets()[..]));
-    assert_eq!((&reply[26..30], &reply[30..34], reply[34]), (&[10, 0, 0, 1][..], &[10, 0, 0, 5][..], 0));
+    assert_eq!(
+        (&reply[26..30], &reply[30..34], reply[34]),
+        (&[10, 0, 0, 1][..], &[10, 0, 0, 5][..], 0)
+    );
     assert!(reply.ends_with(b"over the bridge"));
     assert!(rig.packets(bvi).0 >= 2, "counted as received on the BVI");
 
@@ -89,8 +97,12 @@ fn hosts_and_the_router_reach_each_other() {
         assert_eq!(bytes[34..], to_host[34..], "only to the host's port, payload as it was");
     }
     // And back.
-    let back =
-        pkt::ether(host(6), BVI).ip4("10.0.0.6", "10.0.2.2").ttl(5).udp(2, 1).payload(b"and back").build();
+    let back = pkt::ether(host(6), BVI)
+        .ip4("10.0.0.6", "10.0.2.2")
+        .ttl(5)
+        .udp(2, 1)
+        .payload(b"and back")
+        .build();
     let sent = rig.pass(1, &back);
     let [(2, routed)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!((&routed[..6], routed[22]), (&host(22).octets()[..], 4));
@@ -101,7 +113,8 @@ fn hosts_and_the_router_reach_each_other() {
 fn a_flood_reaches_the_bvi_and_ports_with_the_same_bytes() {
     let (mut rig, bvi) = routed();
     let before = rig.packets(bvi).0;
-    let mut long = pkt::ether(host(1), MacAddr::BROADCAST).ip4("10.0.0.5", "255.255.255.255").udp(68, 67);
+    let mut long =
+        pkt::ether(host(1), MacAddr::BROADCAST).ip4("10.0.0.5", "255.255.255.255").udp(68, 67);
     long = long.payload_len(1400);
     let frame = long.build();
     let sent = rig.pass(0, &frame);
@@ -117,8 +130,11 @@ fn a_flood_reaches_the_bvi_and_ports_with_the_same_bytes() {
 fn all_tags_are_taken_off_for_the_bvi() {
     let (mut rig, _) = routed();
     rig.pass(0, &pkt::arp_request(host(1), "10.0.0.5", "10.0.0.1").pad_to(60).build());
-    let mut ping =
-        pkt::ether(host(1), BVI).ip4("10.0.0.5", "10.0.0.1").icmp_echo(7, 9).payload(b"tagged").build();
+    let mut ping = pkt::ether(host(1), BVI)
+        .ip4("10.0.0.5", "10.0.0.1")
+        .icmp_echo(7, 9)
+        .payload(b"tagged")
+        .build();
     ping.splice(12..12, [0x88, 0xa8, 0, 5, 0x81, 0, 0, 9]);
     let sent = rig.pass(0, &ping);
     let [(0, reply)] = &sent[..] else { panic!("{sent:?}") };

@@ -11,14 +11,16 @@ fn domains_are_created_shown_and_deleted() {
     rig.cli("create bridge-domain 7 learn 0 uu-flood 0 mac-age 5 bd-tag \"my domain\"");
     rig.cli("set interface l2 bridge p0 7 3");
     let shown = rig.cli("show bridge-domain");
-    let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    let lines: Vec<Vec<&str>> =
+        shown.lines().map(|line| line.split_whitespace().collect()).collect();
     let head = "BD-ID Index BSN Age(min) Learning U-Forwrd UU-Flood Flooding ARP-Term arp-ufwd Learn-count Learn-limit BVI-Intf";
     assert_eq!(lines[0].join(" "), head);
     assert_eq!(lines[1].join(" "), "7 1 0 5 off on drop on off off 0 16777216 N/A");
     let detail = rig.cli("show bridge-domain 7 detail");
     assert!(detail.contains("BD-Tag: my domain"), "{detail}");
     let member = format!("p0 {} 0 3 - * none", rig.ports[0]);
-    let lines: Vec<_> = detail.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let lines: Vec<_> =
+        detail.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert!(lines.contains(&member), "{detail}");
     let json: serde_json::Value =
         serde_json::from_str(&rig.cli("show bridge-domain 7 detail -j")).expect("JSON");
@@ -39,7 +41,8 @@ fn domains_are_created_shown_and_deleted() {
     assert_eq!(rig.cli("show bridge-domain"), "no bridge-domains in use\n");
 }
 
-/// An index is used again only when no worker can learn in the domain that had it, and that domain's entries are gone.
+/// An index is used again only when no worker can learn in the domain that had it, and that
+/// domain's entries are gone.
 #[test]
 fn a_new_domain_knows_nothing_of_the_one_before() {
     let mut rig = bridged(2);

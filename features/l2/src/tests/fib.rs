@@ -67,7 +67,8 @@ fn a_flush_is_effective_for_the_next_frame() {
     assert_eq!(rig.pass(1, &to), at(&[0], &to));
 }
 
-/// A worker that learns with the numbers of before a flush makes an entry that isn't used, and the scan removes it.
+/// A worker that learns with the numbers of before a flush makes an entry that isn't used, and the
+/// scan removes it.
 #[test]
 fn an_entry_of_before_a_flush_is_not_used() {
     let mut rig = bridged(3);
@@ -91,7 +92,8 @@ fn an_entry_of_before_a_flush_is_not_used() {
     }
 }
 
-/// Generation numbers have 8 bits. An entry stays flushed when they come round before the ager has removed it.
+/// Generation numbers have 8 bits. An entry stays flushed when they come round before the ager has
+/// removed it.
 #[test]
 fn no_number_of_flushes_brings_an_entry_back() {
     let mut rig = bridged(3);
@@ -135,7 +137,8 @@ fn entries_are_shown_as_text_and_json() {
     rig.pass(0, &frame(1, 99, 0));
     rig.cli(&format!("l2fib add {} 1 filter", host(3)));
     let shown = rig.cli("show l2fib all");
-    let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    let lines: Vec<Vec<&str>> =
+        shown.lines().map(|line| line.split_whitespace().collect()).collect();
     let head = "Mac-Address BD-Idx If-Idx BSN-ISN Age(min) static filter bvi Interface-Name";
     assert_eq!(lines[0].join(" "), head);
     let sw_if = rig.ports[0].to_string();
@@ -143,7 +146,8 @@ fn entries_are_shown_as_text_and_json() {
     let filter = ["02:aa:00:00:00:03", "1", "N/A", "0/0", "no", "*", "*", "-", "N/A"];
     assert!(lines.contains(&learned.to_vec()) && lines.contains(&filter.to_vec()), "{shown}");
     assert!(shown.contains("total/learned entries: 2/1  Last scan time: "), "{shown}");
-    let json: serde_json::Value = serde_json::from_str(&rig.cli("show l2fib all -j")).expect("JSON");
+    let json: serde_json::Value =
+        serde_json::from_str(&rig.cli("show l2fib all -j")).expect("JSON");
     assert_eq!(json["total"], 2);
     assert_eq!(json["entries"].as_array().map(Vec::len), Some(2));
     assert!(rig.cli("show l2fib bd_id 9").contains("L2FIB total"));

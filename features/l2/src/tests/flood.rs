@@ -24,7 +24,8 @@ fn each_copy_of_a_group_frame_has_all_bytes() {
     assert_eq!(rig.bench.drops(), 0);
 }
 
-/// A sender on this host may leave the checksum to the device. The copies share the bytes behind their head, so it is finished before.
+/// A sender on this host may leave the checksum to the device. The copies share the bytes behind
+/// their head, so it is finished before.
 #[test]
 fn copies_of_a_frame_with_a_partial_checksum_have_the_right_one() {
     let mut rig = bridged(4);
@@ -44,7 +45,8 @@ fn copies_of_a_frame_with_a_partial_checksum_have_the_right_one() {
     assert_eq!(rig.sent(), at(&[0, 2, 3], &want));
 }
 
-/// A vector of broadcasts to many ports makes more copies than are made at once. None is lost as long as there are buffers.
+/// A vector of broadcasts to many ports makes more copies than are made at once. None is lost as
+/// long as there are buffers.
 #[test]
 fn many_copies_are_made_in_portions() {
     let mut rig = bridged(30);
@@ -112,7 +114,11 @@ fn unknown_unicast_goes_to_its_port_alone() {
     rig.cli("set bridge-domain uu-flood 1 disable");
     assert_eq!(rig.pass(0, &unknown), at(&[3], &unknown));
     rig.cli("set bridge-domain uu-flood 1");
-    assert_eq!(rig.pass(3, &frame(9, 8, 0)), at(&[0, 1, 2], &frame(9, 8, 0)), "from there it is flooded");
+    assert_eq!(
+        rig.pass(3, &frame(9, 8, 0)),
+        at(&[0, 1, 2], &frame(9, 8, 0)),
+        "from there it is flooded"
+    );
     let group = frame_to(host(1), GROUP, 0);
     assert_eq!(rig.pass(0, &group), at(&[1, 2], &group), "groups don't go there");
     let back = frame(5, 9, 0);
@@ -124,7 +130,8 @@ fn unknown_unicast_goes_to_its_port_alone() {
 #[test]
 fn arp_requests_can_go_to_the_unknown_unicast_port_alone() {
     let mut rig = bridged(3);
-    let arp = testkit::pkt::arp_request("02:aa:00:00:00:01", "10.0.0.1", "10.0.0.2").pad_to(60).build();
+    let arp =
+        testkit::pkt::arp_request("02:aa:00:00:00:01", "10.0.0.1", "10.0.0.2").pad_to(60).build();
     rig.cli("set bridge-domain arp-ufwd 1");
     assert_eq!(rig.pass(0, &arp), at(&[1, 2], &arp), "there is no such port");
     rig.cli("set interface l2 bridge p2 1 uu-fwd");

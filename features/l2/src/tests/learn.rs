@@ -12,7 +12,10 @@ fn unknown_unicast_is_flooded_and_known_unicast_goes_to_one_port() {
     assert_eq!(rig.pass(2, &back), at(&[0], &back), "1 was learned");
     let again = frame(1, 2, 3);
     assert_eq!(rig.pass(0, &again), at(&[2], &again), "2 was learned");
-    assert_eq!((rig.count("l2-learn", "L2 learn misses"), rig.count("l2-fwd", "L2 forward hits")), (2, 2));
+    assert_eq!(
+        (rig.count("l2-learn", "L2 learn misses"), rig.count("l2-fwd", "L2 forward hits")),
+        (2, 2)
+    );
     assert_eq!(rig.count("l2-fwd", "L2 forward packets"), 3);
     assert_eq!(rig.bench.drops(), 0);
 }
@@ -52,7 +55,10 @@ fn a_move_is_learned_at_once() {
     assert_eq!(rig.pass(2, &to), at(&[1], &to));
     assert_eq!(rig.count("l2-learn", "L2 mac moves"), 1);
     let entry = rig.world().get::<crate::Bridge>().entry(1, host(1), 0).expect("learned");
-    assert_eq!((entry.sw_if, entry.is_static, entry.is_provisioned), (Some(rig.ports[1]), false, false));
+    assert_eq!(
+        (entry.sw_if, entry.is_static, entry.is_provisioned),
+        (Some(rig.ports[1]), false, false)
+    );
 }
 
 #[test]
@@ -147,7 +153,10 @@ fn a_port_with_many_addresses_leaves_room_for_others() {
     for n in 1..=40 {
         rig.pass(0, &frame(n, 99, n));
     }
-    assert_eq!((bridge.learned().0, rig.count("l2-learn", "L2 not learned due to limit")), (10, 30));
+    assert_eq!(
+        (bridge.learned().0, rig.count("l2-learn", "L2 not learned due to limit")),
+        (10, 30)
+    );
     rig.pass(1, &frame(200, 99, 0));
     let to = frame(201, 200, 0);
     assert_eq!(rig.pass(2, &to), at(&[1], &to), "learned on another port");
@@ -192,7 +201,8 @@ fn the_same_address_is_another_one_in_another_domain() {
     assert_eq!(rig.pass(3, &to), at(&[2], &to));
 }
 
-/// A table that has no room grows at once, not when control looks at it next: half a million addresses are learned in no time.
+/// A table that has no room grows at once, not when control looks at it next: half a million
+/// addresses are learned in no time.
 #[test]
 fn the_table_grows_while_addresses_come_fast() {
     let mut rig = bridged(2);
@@ -207,7 +217,8 @@ fn the_table_grows_while_addresses_come_fast() {
     // Vectors that came before control had seen that there is no room.
     let mut late = 0;
     for first in (0..ALL).step_by(2048) {
-        let frames: Vec<_> = (first..first + 2048).map(|n| frame_to(source(n), host(1), 0)).collect();
+        let frames: Vec<_> =
+            (first..first + 2048).map(|n| frame_to(source(n), host(1), 0)).collect();
         rig.receive_all(0, &frames);
         while bridge.entry_count() < (first + 2048) as usize {
             late += 1;

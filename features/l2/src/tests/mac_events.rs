@@ -20,7 +20,8 @@ fn told(
         rig.bench.settle();
     }
     let world = rig.world();
-    let mut client = msg::Loopback::resume(&*world, &world.api, suspended.take().expect("connected"));
+    let mut client =
+        msg::Loopback::resume(&*world, &world.api, suspended.take().expect("connected"));
     let events = client.events::<L2MacsEvent>().into_iter().map(|(pid, event)| {
         assert_eq!(pid, 7);
         event.mac.iter().map(|mac| (mac.action, mac.mac_addr.into(), mac.sw_if_index.0)).collect()
@@ -69,7 +70,8 @@ fn a_client_hears_what_is_learned_moves_and_is_forgotten() {
     assert_eq!(told(&mut rig, &mut suspended), [vec![(MacEventAction::Move, host(3), p[1].0)]]);
     rig.cli("l2fib flush-mac interface p1");
     assert_eq!(told(&mut rig, &mut suspended), [vec![(MacEventAction::Delete, host(3), p[1].0)]]);
-    // An address that moves before it was reported is reported as new at the new port; one removed before that isn't reported.
+    // An address that moves before it was reported is reported as new at the new port; one removed
+    // before that isn't reported.
     rig.pass(0, &frame(30, 98, 0));
     rig.pass(1, &frame(30, 98, 0));
     rig.pass(0, &frame(31, 98, 0));
@@ -78,7 +80,8 @@ fn a_client_hears_what_is_learned_moves_and_is_forgotten() {
     all.retain(|(action, ..)| *action == MacEventAction::Add);
     assert_eq!(all, [(MacEventAction::Add, host(30), p[1].0)]);
     let world = rig.world();
-    let mut client = msg::Loopback::resume(&*world, &world.api, suspended.take().expect("connected"));
+    let mut client =
+        msg::Loopback::resume(&*world, &world.api, suspended.take().expect("connected"));
     assert_eq!(client.call(want(1, 1, false)), Ok(()));
     assert_eq!(bridge.learned().1, 1 << 24);
     let mut suspended = Some(client.suspend());
@@ -92,7 +95,10 @@ fn the_limit_of_startup_conf_comes_back() {
     let source = Source::file("startup.conf", "{ limit 7 }");
     let tokens = tokens(&source).expect("braces in pairs");
     let mut startup = startup::Values::new(PLUGIN.startup);
-    startup.read("l2learn", &mut startup::Cursor::new(&source, &tokens)).expect("declared").expect("right");
+    startup
+        .read("l2learn", &mut startup::Cursor::new(&source, &tokens))
+        .expect("declared")
+        .expect("right");
     let bench = Bench::configured(&graph::WorldConfig { startup, ..Default::default() }, PLUGINS);
     let bridge = bench.world.get::<crate::Bridge>();
     assert_eq!(bridge.learned(), (0, 7));

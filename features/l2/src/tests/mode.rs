@@ -54,7 +54,10 @@ fn a_new_mode_ends_the_old_one() {
     let shown = rig.cli("show mode");
     assert!(shown.ends_with("l3 p0\nl2 xconnect p1 p2\nl2 bridge p2 bd_id 1 shg 0\n"), "{shown}");
     let json: serde_json::Value = serde_json::from_str(&rig.cli("show mode p1 -j")).expect("JSON");
-    assert_eq!(json, serde_json::json!([{ "interface": "p1", "mode": "l2 xconnect", "peer": "p2" }]));
+    assert_eq!(
+        json,
+        serde_json::json!([{ "interface": "p1", "mode": "l2 xconnect", "peer": "p2" }])
+    );
 }
 
 #[test]
@@ -79,7 +82,8 @@ fn output_to_an_interface_that_is_not_switched_is_dropped_by_name() {
     assert_eq!(rig.count(left.0, left.1), 2);
 }
 
-/// Packets of an interface that is switched are never routed, although it has an address and a route.
+/// Packets of an interface that is switched are never routed, although it has an address and a
+/// route.
 #[test]
 fn nothing_is_routed_from_a_switched_interface() {
     let mut rig = rig(3);
@@ -101,7 +105,10 @@ fn nothing_is_routed_from_a_switched_interface() {
         rig.receive_all(0, &vec![packet(); n]);
         let routed = rig.sent();
         assert_eq!(routed.len(), n);
-        assert!(routed.iter().all(|(port, bytes)| *port == 1 && bytes[22] == 8), "TTL is less by one");
+        assert!(
+            routed.iter().all(|(port, bytes)| *port == 1 && bytes[22] == 8),
+            "TTL is less by one"
+        );
     }
     rig.cli("set interface l2 bridge p0 1");
     rig.cli("set interface l2 bridge p2 1");

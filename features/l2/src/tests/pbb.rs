@@ -31,7 +31,8 @@ fn received_frames_get_the_header_and_sent_ones_lose_it() {
         }
         // A vector, in which frames differ.
         let frames: Vec<_> = (0..200).map(|n| frame(1, 2, n)).collect();
-        let mut want: Vec<_> = frames.iter().flat_map(|frame| at(&[outer], &behind(frame))).collect();
+        let mut want: Vec<_> =
+            frames.iter().flat_map(|frame| at(&[outer], &behind(frame))).collect();
         want.sort();
         assert_eq!(rig.pass_all(inner, &frames), want);
         rig.cli("set interface l2 pbb-tag-rewrite p0 disable");
@@ -64,7 +65,14 @@ fn frames_without_the_header_are_dropped_by_name() {
         frame
     };
     // Other types of the tags, and frames that end before the inner Ethernet header does.
-    let bad = [frame(1, 2, 3), with(12, 0x81), with(13, 0), with(16, 0x81), with(17, 0), good[..35].to_vec()];
+    let bad = [
+        frame(1, 2, 3),
+        with(12, 0x81),
+        with(13, 0),
+        with(16, 0x81),
+        with(17, 0),
+        good[..35].to_vec(),
+    ];
     for (op, port, node, counter) in [
         ("pop", 0, "l2-input-vtr", "L2 input tag rewrite drops"),
         ("push", 1, "l2-output", "L2 output tag rewrite drops"),
@@ -106,7 +114,9 @@ fn tag_rewriting_takes_precedence() {
 #[test]
 fn rewrites_that_cant_be_are_refused() {
     let mut rig = rig(1);
-    for line in ["p0 push", "p0 pop dmac 02:b0:00:00:00:01 smac 02:b0:00:00:00:02", "p0 push s_id 5"] {
+    for line in
+        ["p0 push", "p0 pop dmac 02:b0:00:00:00:01 smac 02:b0:00:00:00:02", "p0 push s_id 5"]
+    {
         let (_, why) = rig.refused(&format!("set interface l2 pbb-tag-rewrite {line}"));
         assert!(why.contains("is missing"), "{why}");
     }

@@ -42,16 +42,18 @@ fn announce(rig: &mut Rig, port: usize, n: u8) {
     rig.pass(port, &advertisement((host(n), ip6(n.into())), (MacAddr::BROADCAST, ALL_NODES)));
 }
 
-/// Host 9 behind p2 asks for host `n`: the domain answers with this address, or floods the question as it is.
+/// Host 9 behind p2 asks for host `n`: the domain answers with this address, or floods the question
+/// as it is.
 #[track_caller]
 fn asks(rig: &mut Rig, n: u8, answer: Option<MacAddr>) {
     let asker = (host(9), ip(9));
     let asker6 = (host(9), ip6(9));
     let (ask, ask6) = (request(asker, ip(n)), solicitation(asker6, ip6(n.into())));
     let (want, want6) = match answer {
-        Some(mac) => {
-            (at(&[2], &reply((mac, ip(n)), asker)), at(&[2], &advertisement((mac, ip6(n.into())), asker6)))
-        }
+        Some(mac) => (
+            at(&[2], &reply((mac, ip(n)), asker)),
+            at(&[2], &advertisement((mac, ip6(n.into())), asker6)),
+        ),
         None => (at(&[0, 1], &ask), at(&[0, 1], &ask6)),
     };
     assert_eq!(rig.pass(2, &ask), want, "IPv4");
@@ -175,7 +177,8 @@ fn what_is_configured_wins() {
     }
     announce(&mut rig, 0, 1);
     asks(&mut rig, 1, Some(host(77)));
-    // It also replaces what was learned before, and nothing takes its place until the host is seen again.
+    // It also replaces what was learned before, and nothing takes its place until the host is seen
+    // again.
     announce(&mut rig, 0, 2);
     for ip in [IpAddr::V4(ip(2)), ip6(2).into()] {
         let line = format!("set bridge-domain arp entry 1 {ip} {}", host(78));
@@ -230,7 +233,8 @@ fn what_is_no_hosts_address_is_not_learned() {
     assert_eq!(snooped(&rig), [(ip(1).into(), router, rig.ports[0])]);
 }
 
-/// A probe for an address that was snooped is the host's own to answer: it may have gone. That of a configured one is answered.
+/// A probe for an address that was snooped is the host's own to answer: it may have gone. That of a
+/// configured one is answered.
 #[test]
 fn probes_reach_the_host() {
     let mut rig = snooping();
@@ -262,11 +266,15 @@ fn a_noisy_port_leaves_room_for_others() {
         assert_eq!([at_port(&rig, 0), at_port(&rig, 1)], [10, 0]);
         let json: serde_json::Value =
             serde_json::from_str(&rig.cli("show bridge-domain 1 -j")).expect("JSON");
-        assert_eq!((json[0]["snooped"].as_u64(), json[0]["snoop_refused"].as_u64()), (Some(10), Some(30)));
+        assert_eq!(
+            (json[0]["snooped"].as_u64(), json[0]["snoop_refused"].as_u64()),
+            (Some(10), Some(30))
+        );
         announce(&mut rig, 1, 1);
         asks(&mut rig, 1, Some(host(1)));
         asks(&mut rig, 130, None);
-        // A host that moves to the full port is forgotten at the old one: no requests are answered for it.
+        // A host that moves to the full port is forgotten at the old one: no requests are answered
+        // for it.
         rig.pass(0, &request((host(1), ip(1)), ip(2)));
         assert_eq!(rig.pass(2, &request((host(9), ip(9)), ip(1))).len(), 2);
         // Of its own hosts, it may change the addresses.
@@ -309,7 +317,8 @@ fn snooped_hosts_are_shown_dumped_and_not_saved() {
     assert!(shown.contains(&format!("10.0.0.1 => {} snooped at p0 ", host(1))), "{shown}");
     assert!(shown.contains(&format!("10.0.0.5 => {}\n", host(5))), "{shown}");
     assert!(shown.contains("ARP-Snoop: 2 hosts, 16384 at most, 0 refused"), "{shown}");
-    let json: serde_json::Value = serde_json::from_str(&rig.cli("show bridge-domain 1 -j")).expect("JSON");
+    let json: serde_json::Value =
+        serde_json::from_str(&rig.cli("show bridge-domain 1 -j")).expect("JSON");
     let hosts = &json[0]["hosts"];
     assert_eq!((hosts[0]["interface"].as_str(), &hosts[0]["snooped"]), (Some("p0"), &true.into()));
     assert_eq!((hosts[1]["interface"].as_str(), &hosts[1]["snooped"]), (None, &false.into()));
@@ -353,8 +362,11 @@ fn the_router_is_learned_and_forgotten_with_its_address() {
     let bvi = world.get::<Interfaces>().find("bvi1").expect("made");
     let mac = world.get::<Interfaces>().get(bvi).expect("there").mac;
     // It asks for the host that a packet is for.
-    let packet =
-        testkit::pkt::ether(host(7), mac).ip4("10.0.0.7", "10.0.0.1").udp(1, 2).payload_len(30).build();
+    let packet = testkit::pkt::ether(host(7), mac)
+        .ip4("10.0.0.7", "10.0.0.1")
+        .udp(1, 2)
+        .payload_len(30)
+        .build();
     rig.pass(0, &packet);
     assert_eq!(snooped(&rig), [(ip(254).into(), mac, bvi)]);
     let asker = (host(9), ip(9));

@@ -8,8 +8,11 @@ use crate::storm::Class;
 const GROUP: MacAddr = MacAddr([1, 0, 0x5e, 1, 2, 3]);
 /// Frames that pass at once at low rates.
 const BURST: u64 = 10;
-const DROPS: [&str; 3] =
-    ["broadcast storm control drops", "multicast storm control drops", "unknown unicast storm control drops"];
+const DROPS: [&str; 3] = [
+    "broadcast storm control drops",
+    "multicast storm control drops",
+    "unknown unicast storm control drops",
+];
 
 /// Frames of one class from host 7, each with a payload of its own.
 fn storm(class: Class, n: u8) -> Vec<Vec<u8>> {
@@ -21,7 +24,8 @@ fn storm(class: Class, n: u8) -> Vec<Vec<u8>> {
     (0..n).map(|n| frame_to(host(7), to, n)).collect()
 }
 
-/// Receives frames on a port with a limit of one a second: some of the first pass, whole, to all others. Returns how many.
+/// Receives frames on a port with a limit of one a second: some of the first pass, whole, to all
+/// others. Returns how many.
 #[track_caller]
 fn limited(rig: &mut Rig, port: usize, others: &[usize], frames: &[Vec<u8>]) -> u64 {
     let start = rig.bench.world.clock.now();
@@ -43,7 +47,10 @@ fn drops(rig: &Rig) -> [u64; 3] {
 fn each_class_has_a_limit_of_its_own() {
     for (i, class) in Class::ALL.into_iter().enumerate() {
         let mut rig = bridged(3);
-        rig.cli(&format!("set interface l2 storm-control p0 {} packets-per-second 1", class.word()));
+        rig.cli(&format!(
+            "set interface l2 storm-control p0 {} packets-per-second 1",
+            class.word()
+        ));
         let frames = storm(class, 40);
         let lost = frames.len() as u64 - limited(&mut rig, 0, &[1, 2], &frames);
         let mut want = [0; 3];
@@ -86,7 +93,8 @@ fn known_unicast_and_answers_are_not_limited() {
     let mut all: Vec<_> = known.iter().flat_map(|frame| at(&[1], frame)).collect();
     all.sort();
     assert_eq!(rig.pass_all(0, &known), all);
-    let ask = testkit::pkt::arp_request("02:aa:00:00:00:07", "10.0.0.7", "10.0.0.1").pad_to(60).build();
+    let ask =
+        testkit::pkt::arp_request("02:aa:00:00:00:07", "10.0.0.7", "10.0.0.1").pad_to(60).build();
     for _ in 0..60 {
         assert!(matches!(&rig.pass(0, &ask)[..], [(0, answer)] if answer[..6] == host(7).octets()));
     }
@@ -144,10 +152,17 @@ fn limits_begin_end_and_go_with_the_interface() {
     assert_eq!(rig.pass_all(0, &frames), all, "off by default");
     rig.cli("set interface l2 storm-control p0 all packets-per-second 1");
     limited(&mut rig, 0, &[1, 2], &frames);
-    let json: serde_json::Value = serde_json::from_str(&rig.cli("show l2 storm-control -j")).expect("JSON");
+    let json: serde_json::Value =
+        serde_json::from_str(&rig.cli("show l2 storm-control -j")).expect("JSON");
     let lost = drops(&rig)[1];
-    assert_eq!((json[1]["interface"].as_str(), json[1]["class"].as_str()), (Some("p0"), Some("multicast")));
-    assert_eq!((json[1]["packets_per_second"].as_u64(), json[1]["drops"].as_u64()), (Some(1), Some(lost)));
+    assert_eq!(
+        (json[1]["interface"].as_str(), json[1]["class"].as_str()),
+        (Some("p0"), Some("multicast"))
+    );
+    assert_eq!(
+        (json[1]["packets_per_second"].as_u64(), json[1]["drops"].as_u64()),
+        (Some(1), Some(lost))
+    );
     // The same limit again gives no second burst, nor does the limit of another class.
     rig.cli("set interface l2 storm-control p0 all packets-per-second 1");
     rig.cli("set interface l2 storm-control p0 broadcast packets-per-second 9");

@@ -31,7 +31,8 @@ fn is_used(rig: &Rig, port: usize) -> bool {
     rig.bench.world.is_feature_set("device-input", "l2-super-path", rig.ports[port]) == Ok(true)
 }
 
-/// Domain 1 with five ports, and two ports that are cross-connected, one of which has a sub-interface in the domain.
+/// Domain 1 with five ports, and two ports that are cross-connected, one of which has a
+/// sub-interface in the domain.
 fn set_up(rig: &mut Rig) {
     rig.cli("create bridge-domain 1");
     rig.cli("create sub-interfaces p6 7");
@@ -81,7 +82,8 @@ fn frames(rng: &mut Rng, mutator: &mut Mutator) -> (usize, Vec<Vec<u8>>) {
     let (port, n) = (rng.below(7), 1 + rng.below(200));
     let one = |_| {
         let station = |rng: &mut Rng| host((rng.below(7) * 6 + rng.below(6)) as u8);
-        let source = if rng.one_in(8) { station(rng) } else { host((port * 6 + rng.below(6)) as u8) };
+        let source =
+            if rng.one_in(8) { station(rng) } else { host((port * 6 + rng.below(6)) as u8) };
         let destination = if rng.one_in(20) { MacAddr::BROADCAST } else { station(rng) };
         let mut frame = frame_to(source, destination, rng.below(256) as u8);
         if rng.one_in(4) {
@@ -94,7 +96,8 @@ fn frames(rng: &mut Rng, mutator: &mut Mutator) -> (usize, Vec<Vec<u8>>) {
         frame
     };
     let mut frames: Vec<Vec<u8>> = (0..n).map(one).collect();
-    // Of frames to a station that moves in the same vector, the graph sends all to where it is at the end.
+    // Of frames to a station that moves in the same vector, the graph sends all to where it is at
+    // the end.
     let moved: BTreeSet<Vec<u8>> = frames
         .iter()
         .filter_map(|frame| frame.get(6..12))
@@ -105,7 +108,8 @@ fn frames(rng: &mut Rng, mutator: &mut Mutator) -> (usize, Vec<Vec<u8>>) {
     (port, frames)
 }
 
-/// The same frames at the same ports, the same counters of nodes and interfaces, whatever is configured meanwhile.
+/// The same frames at the same ports, the same counters of nodes and interfaces, whatever is
+/// configured meanwhile.
 #[test]
 fn it_switches_as_the_graph_does() {
     let mut rigs = [rig(7), rig(7)];
@@ -114,7 +118,9 @@ fn it_switches_as_the_graph_does() {
     }
     let world = rigs[1].world();
     world.get::<SuperPaths>().set(&world, false).expect("off");
-    assert!((0..7).all(|port| is_used(&rigs[0], port)) && !(0..7).any(|port| is_used(&rigs[1], port)));
+    assert!(
+        (0..7).all(|port| is_used(&rigs[0], port)) && !(0..7).any(|port| is_used(&rigs[1], port))
+    );
     let (mut rng, mut mutator) = (Rng::new(5), Mutator::new(6));
     for round in 0..3_000 {
         if rng.one_in(10) {
@@ -135,7 +141,8 @@ fn it_switches_as_the_graph_does() {
         assert!(fast == graph, "{round}: {} frames of port {port}: {differ:?}", frames.len());
     }
     let [fast, graph] = [&rigs[0], &rigs[1]].map(counters);
-    let differ: Vec<_> = fast.keys().chain(graph.keys()).filter(|k| fast.get(*k) != graph.get(*k)).collect();
+    let differ: Vec<_> =
+        fast.keys().chain(graph.keys()).filter(|k| fast.get(*k) != graph.get(*k)).collect();
     assert!(
         differ.is_empty(),
         "{:?}",
@@ -160,10 +167,14 @@ fn a_single_frame_takes_it() {
     rig.cli("set interface l2 xconnect p2 p0");
     assert_eq!(rig.pass(2, &one), at(&[0], &one));
     assert_eq!(vectors(&rig, "ethernet-input"), before);
-    assert_eq!((rig.count("l2-fwd", "L2 forward hits"), rig.count("l2-output", "L2 output packets")), (2, 5));
+    assert_eq!(
+        (rig.count("l2-fwd", "L2 forward hits"), rig.count("l2-output", "L2 output packets")),
+        (2, 5)
+    );
 }
 
-/// Frames behind one by which a station moves are forwarded to the new port, in vectors of few and of many frames.
+/// Frames behind one by which a station moves are forwarded to the new port, in vectors of few and
+/// of many frames.
 #[test]
 fn frames_behind_a_move_follow_it() {
     for others in [0, 40] {

@@ -57,12 +57,21 @@ fn vlans_meet_through_rewrites() {
     }
     let plain = frame(1, 2, 5);
     let came = tagged(&[(Q, 100)], &plain);
-    let want =
-        vec![(1, tagged(&[(Q, 200)], &plain)), (2, tagged(&[(AD, 300), (Q, 8)], &plain)), (3, plain.clone())];
+    let want = vec![
+        (1, tagged(&[(Q, 200)], &plain)),
+        (2, tagged(&[(AD, 300), (Q, 8)], &plain)),
+        (3, plain.clone()),
+    ];
     assert_eq!(rig.pass(0, &came), want);
     let back = frame(2, 1, 9);
-    assert_eq!(rig.pass(2, &tagged(&[(AD, 300), (Q, 8)], &back)), at(&[0], &tagged(&[(Q, 100)], &back)));
-    assert_eq!(rig.pass(3, &frame(4, 2, 3)), at(&[2], &tagged(&[(AD, 300), (Q, 8)], &frame(4, 2, 3))));
+    assert_eq!(
+        rig.pass(2, &tagged(&[(AD, 300), (Q, 8)], &back)),
+        at(&[0], &tagged(&[(Q, 100)], &back))
+    );
+    assert_eq!(
+        rig.pass(3, &frame(4, 2, 3)),
+        at(&[2], &tagged(&[(AD, 300), (Q, 8)], &frame(4, 2, 3)))
+    );
     let detail = rig.cli("show bridge-domain 1 detail");
     assert!(detail.contains("pop-2"), "{detail}");
     rig.cli("set interface l2 tag-rewrite p0.100 disable");
@@ -82,7 +91,8 @@ fn the_interface_itself_can_push() {
         at(&[0], &back),
         "whatever they say, two tags go"
     );
-    for short in [back.clone(), tagged(&[(Q, 10)], &back), tagged(&[(Q, 10)], &back)[..15].to_vec()] {
+    for short in [back.clone(), tagged(&[(Q, 10)], &back), tagged(&[(Q, 10)], &back)[..15].to_vec()]
+    {
         assert_eq!(rig.pass(1, &short), []);
     }
     assert_eq!(rig.count("l2-output", "L2 output tag rewrite drops"), 3);

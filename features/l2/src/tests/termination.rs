@@ -196,7 +196,9 @@ fn questions_behind_tags_are_answered_behind_tags() {
     };
     rig.ports.push(sub);
     let answer = tagged(reply((host(1), KNOWN), asker));
-    for line in ["set interface l2 tag-rewrite p0.7 disable", "set interface l2 tag-rewrite p0.7 pop 1"] {
+    for line in
+        ["set interface l2 tag-rewrite p0.7 disable", "set interface l2 tag-rewrite p0.7 pop 1"]
+    {
         rig.cli(line);
         rig.receive_all(0, &[tagged(request(asker, KNOWN))]);
         let sent: Vec<_> = rig.sent().into_iter().map(|(_, bytes)| bytes).collect();
@@ -221,7 +223,8 @@ fn clients_set_hosts_and_hear_of_them() {
     assert_eq!(client.call(add(entry(2, "10.0.0.1", 1))), Err(-6));
     assert_eq!(client.call(add(entry(0, "10.0.0.1", 1))), Err(-121));
     assert_eq!(client.call(add(entry(1, "224.0.0.1", 1))), Err(-7));
-    let all: Vec<_> = client.dump(BdIpMacDump { bd_id: u32::MAX }).into_iter().map(|d| d.entry).collect();
+    let all: Vec<_> =
+        client.dump(BdIpMacDump { bd_id: u32::MAX }).into_iter().map(|d| d.entry).collect();
     assert_eq!(all, [entry(1, "10.0.0.1", 2), entry(1, "2001:db8::1", 3)]);
     assert_eq!(client.dump(BdIpMacDump { bd_id: 2 }).len(), 0);
     assert_eq!(client.call(del(entry(1, "10.0.0.1", 1))), Err(-1), "another MAC address");
@@ -306,7 +309,8 @@ fn a_domains_own_router_is_answered_too() {
         .get(world.get::<Interfaces>().find("bvi1").expect("made"))
         .expect("there")
         .mac;
-    let packet = pkt::ether(host(7), mac).ip4("10.0.0.7", "10.0.0.1").udp(1, 2).payload_len(30).build();
+    let packet =
+        pkt::ether(host(7), mac).ip4("10.0.0.7", "10.0.0.1").udp(1, 2).payload_len(30).build();
     rig.sent();
     let sent = rig.pass(0, &packet);
     assert!(
@@ -314,7 +318,12 @@ fn a_domains_own_router_is_answered_too() {
         "{}",
         rig.cli("show ip neighbors")
     );
-    let want = pkt::ether(mac, host(1)).ip4("10.0.0.7", "10.0.0.1").ttl(63).udp(1, 2).payload_len(30).build();
+    let want = pkt::ether(mac, host(1))
+        .ip4("10.0.0.7", "10.0.0.1")
+        .ttl(63)
+        .udp(1, 2)
+        .payload_len(30)
+        .build();
     assert!(sent.iter().any(|(_, bytes)| *bytes == want), "{sent:02x?}");
     let arp = |bytes: &Vec<u8>| bytes[12..14] == [8, 6];
     assert!(!sent.iter().any(|(_, bytes)| arp(bytes)), "the question isn't flooded");
@@ -325,7 +334,8 @@ fn hosts_are_shown() {
     let mut rig = terminating();
     let shown = rig.cli("show bridge-domain 1 arp");
     assert!(shown.contains(&format!("10.0.0.1 => {}", host(1))), "{shown}");
-    let json: serde_json::Value = serde_json::from_str(&rig.cli("show bridge-domain 1 -j")).expect("JSON");
+    let json: serde_json::Value =
+        serde_json::from_str(&rig.cli("show bridge-domain 1 -j")).expect("JSON");
     assert_eq!(json[0]["hosts"][1]["ip"], "2001:db8::1");
     assert_eq!(json[0]["arp_term"], true);
     rig.cli("set bridge-domain arp entry 1 del-all");

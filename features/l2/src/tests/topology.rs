@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random topologies of ports, VLANs, domains and stations, against a plain model of a bridge (IEEE 802.1Q 8.6 to 8.8).
+//! Random topologies of ports, VLANs, domains and stations, against a plain model of a bridge (IEEE
+//! 802.1Q 8.6 to 8.8).
 
 use super::*;
 use proptest::prelude::*;
@@ -80,7 +81,8 @@ impl Model {
         }
     }
 
-    /// The member that takes a frame: the sub-interface of its VLAN, else the port itself. `made` are all sub-interfaces that there are.
+    /// The member that takes a frame: the sub-interface of its VLAN, else the port itself. `made`
+    /// are all sub-interfaces that there are.
     fn taker(&self, made: &[Member], port: usize, vlan: Option<u16>) -> Option<usize> {
         let exists = made.iter().any(|m| m.place == Place { port, vlan });
         let place = Place { port, vlan: vlan.filter(|_| exists) };
@@ -105,8 +107,9 @@ impl Model {
         if domain.learn {
             domain.stations.insert(source, at);
         }
-        let others =
-            |m: &Member| m.domain == rx.domain && m.place != rx.place && (rx.shg == 0 || m.shg != rx.shg);
+        let others = |m: &Member| {
+            m.domain == rx.domain && m.place != rx.place && (rx.shg == 0 || m.shg != rx.shg)
+        };
         let all = self.members.iter().flatten().filter(|m| others(m)).copied().collect::<Vec<_>>();
         let known = destination.filter(|_| domain.forward);
         // Where destinations aren't looked up, unicast is flooded as groups are.
@@ -136,7 +139,10 @@ impl Model {
             let own = m.place.vlan.filter(|_| m.pops);
             (
                 m.place.port,
-                own.into_iter().chain(tags).rev().fold(inner.to_vec(), |frame, id| tagged(id, &frame)),
+                own.into_iter()
+                    .chain(tags)
+                    .rev()
+                    .fold(inner.to_vec(), |frame, id| tagged(id, &frame)),
             )
         });
         let mut sent: Vec<_> = sent.collect();
@@ -173,16 +179,21 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     let vlan = prop_oneof![Just(None), (10..14u16).prop_map(Some)];
     let to = prop_oneof![1 => Just(None), 4 => (0..STATIONS).prop_map(Some)];
     let send = (0..PORTS, vlan, 0..STATIONS, to);
-    let send =
-        send.prop_map(|(port, vlan, source, destination)| Op::Send { port, vlan, source, destination });
-    let what = prop_oneof![Just(What::Learn), Just(What::Forward), Just(What::Flood), Just(What::UuFlood)];
-    let switch =
-        (1..=DOMAINS, what, any::<bool>()).prop_map(|(domain, what, on)| Op::Switch { domain, what, on });
-    let filter = (1..=DOMAINS, 0..STATIONS, any::<bool>()).prop_map(|(domain, station, on)| Op::Filter {
+    let send = send.prop_map(|(port, vlan, source, destination)| Op::Send {
+        port,
+        vlan,
+        source,
+        destination,
+    });
+    let what =
+        prop_oneof![Just(What::Learn), Just(What::Forward), Just(What::Flood), Just(What::UuFlood)];
+    let switch = (1..=DOMAINS, what, any::<bool>()).prop_map(|(domain, what, on)| Op::Switch {
         domain,
-        station,
+        what,
         on,
     });
+    let filter = (1..=DOMAINS, 0..STATIONS, any::<bool>())
+        .prop_map(|(domain, station, on)| Op::Filter { domain, station, on });
     let op = prop_oneof![
         20 => send,
         1 => switch,

@@ -25,7 +25,8 @@ pub fn unit(actor: Party) -> Vec<u8> {
 }
 
 pub fn marker() -> Vec<u8> {
-    let mut marker = [&pdu::GROUP.octets()[..], &PEER.octets(), &[0x88, 9, 2, 1, 1, 16, 0, 9]].concat();
+    let mut marker =
+        [&pdu::GROUP.octets()[..], &PEER.octets(), &[0x88, 9, 2, 1, 1, 16, 0, 9]].concat();
     marker.extend([2, 0xbb, 0, 0, 0, 1, 0xde, 0xad, 0xbe, 0xef, 0, 0, 0, 0]);
     marker.resize(124, 0);
     marker
@@ -105,9 +106,16 @@ fn commands_say_what_is_wrong() {
     rig.cli("debug lacp p0 on");
     rig.cli("debug lacp p0 off");
     assert_eq!(rig.refused("show lacp p9").0, -2);
-    let json: serde_json::Value = serde_json::from_str(&rig.cli("show lacp p0 details -j")).expect("JSON");
-    assert_eq!(json[0]["actor"]["state_bits"], serde_json::json!(["exp", "def", "agg", "tim", "act"]));
-    assert_eq!(msg::published::read().differences(rig.bench.world.api.table()), Vec::<String>::new());
+    let json: serde_json::Value =
+        serde_json::from_str(&rig.cli("show lacp p0 details -j")).expect("JSON");
+    assert_eq!(
+        json[0]["actor"]["state_bits"],
+        serde_json::json!(["exp", "def", "agg", "tim", "act"])
+    );
+    assert_eq!(
+        msg::published::read().differences(rig.bench.world.api.table()),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
@@ -119,7 +127,8 @@ fn traces_show_both_ends_and_markers() {
         rig.bench.arrive_as(port, &frame, |b| graph::drive::Bench::trace(b, id));
         rig.bench.settle();
     }
-    let text = rig.bench.rt.trace().records().map(|record| record.to_string() + "\n").collect::<String>();
+    let text =
+        rig.bench.rt.trace().records().map(|record| record.to_string() + "\n").collect::<String>();
     for part in [
         "Actor Information TLV: system 02:bb:00:00:00:01 priority 32768, key 17, port 3 priority 128, state 0x47",
         "Marker Information TLV:",

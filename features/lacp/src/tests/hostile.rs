@@ -28,7 +28,8 @@ fn each_broken_frame_is_read_answered_or_dropped_by_name() {
         let (drops, [good, markers]) = (rig.bench.drops(), counted(&rig));
         let port = i % 3;
         rig.receive_all(port, std::slice::from_ref(&frame));
-        let (units, sent): (Vec<_>, Vec<_>) = rig.sent().into_iter().partition(|(_, b)| is_own_unit(b));
+        let (units, sent): (Vec<_>, Vec<_>) =
+            rig.sent().into_iter().partition(|(_, b)| is_own_unit(b));
         for (_, bytes) in units {
             assert!(bytes.len() == 124 && pdu::read(&bytes[14..]).is_ok(), "{bytes:02x?}");
         }
@@ -49,7 +50,8 @@ fn each_broken_frame_is_read_answered_or_dropped_by_name() {
     assert_eq!(u64::from(read), counted(&rig)[0]);
 }
 
-/// However much one member receives, control reads 10 data units of it in a second, and another member's are all read.
+/// However much one member receives, control reads 10 data units of it in a second, and another
+/// member's are all read.
 #[test]
 fn a_flood_takes_nothing_from_others() {
     const SECONDS: u64 = 20;

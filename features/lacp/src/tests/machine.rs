@@ -43,7 +43,8 @@ fn up(actor: Party) -> (Port, u64) {
 
 #[test]
 fn a_data_unit_byte_by_byte() {
-    let frame = pdu::frame(MacAddr([2, 0, 0, 0, 0, 9]), &Pdu { actor: US, partner: peer(0x1234, 0x3d) });
+    let frame =
+        pdu::frame(MacAddr([2, 0, 0, 0, 0, 9]), &Pdu { actor: US, partner: peer(0x1234, 0x3d) });
     let mut want = vec![1, 0x80, 0xc2, 0, 0, 2, 2, 0, 0, 0, 0, 9, 0x88, 0x09, 1, 1];
     want.extend([1, 20, 0xff, 0xff, 2, 0xfe, 1, 2, 3, 4, 0, 5, 0, 0xff, 0, 1, 7, 0, 0, 0]);
     want.extend([2, 20, 0x80, 0, 2, 0xbb, 0, 0, 0, 1, 0, 17, 0, 128, 0x12, 0x34, 0x3d, 0, 0, 0]);
@@ -62,7 +63,10 @@ fn a_link_comes_up() {
     assert_eq!((port.rx, port.periodic), (Rx::PortDisabled, Periodic::None));
     port.set_enabled(true, SECOND);
     let first = step(&mut port, SECOND).expect("at once");
-    assert_eq!(first.actor.state.0, 0xc7, "expired, defaulted, aggregation, short timeout, activity");
+    assert_eq!(
+        first.actor.state.0, 0xc7,
+        "expired, defaulted, aggregation, short timeout, activity"
+    );
     assert_eq!((port.rx, port.mux, port.periodic), (Rx::Expired, Mux::Detached, Periodic::Fast));
     // The partner doesn't know us yet.
     port.receive(&Pdu { actor: peer(9, 0x47), partner: Party::default() }, SECOND);

@@ -32,5 +32,12 @@ const PEER: MacAddr = MacAddr([2, 0xbb, 0, 0, 0, 1]);
 
 /// The other end of a link, in this state.
 fn peer(port: u16, state: u8) -> Party {
-    Party { system_priority: 0x8000, system: PEER, key: 17, port_priority: 128, port, state: State(state) }
+    Party {
+        system_priority: 0x8000,
+        system: PEER,
+        key: 17,
+        port_priority: 128,
+        port,
+        state: State(state),
+    }
 }

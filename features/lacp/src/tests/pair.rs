@@ -23,7 +23,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// `BondEthernet0` of ports 0 and 1 with 10.0.0.1/24 in its table, `BondEthernet1` of ports 2 and 3 in table 7.
+    /// `BondEthernet0` of ports 0 and 1 with 10.0.0.1/24 in its table, `BondEthernet1` of ports 2
+    /// and 3 in table 7.
     fn new(words: [&str; 2]) -> Self {
         let mut rig = Rig::new(PLUGINS, 4);
         for (bond, words) in words.iter().enumerate() {
@@ -101,8 +102,9 @@ fn two_bonds_come_up_and_survive_a_link() {
 
     // A dump, byte by byte.
     let dump = pair.rig.bench.api().dump(SwInterfaceLacpDump {});
-    let [bond0, bond1] = [0, 1]
-        .map(|n| pair.rig.world().get::<Interfaces>().find(&format!("BondEthernet{n}")).expect("there"));
+    let [bond0, bond1] = [0, 1].map(|n| {
+        pair.rig.world().get::<Interfaces>().find(&format!("BondEthernet{n}")).expect("there")
+    });
     let want = SwInterfaceLacpDetails {
         sw_if_index: pair.rig.ports[1].into(),
         interface_name: "p1".into(),
@@ -147,13 +149,15 @@ fn two_bonds_come_up_and_survive_a_link() {
     assert!(shown.contains("  LAG ID: [(ffff,02-fe-00-00-00-00,"), "{shown}");
     assert!(shown.contains("  RX-state: CURRENT, TX-state: TRANSMIT, MUX-state: COLLECTING_DISTRIBUTING, PTX-state: FAST_PERIODIC\n"), "{shown}");
     assert!(!shown.contains("p0 "), "{shown}");
-    let json: serde_json::Value = serde_json::from_str(&pair.rig.cli("show lacp -j")).expect("JSON");
+    let json: serde_json::Value =
+        serde_json::from_str(&pair.rig.cli("show lacp -j")).expect("JSON");
     assert_eq!(
         (json.as_array().map(Vec::len), &json[2]["mux_state"]),
         (Some(4), &"COLLECTING_DISTRIBUTING".into())
     );
 
-    // A link goes down at one end: the other end notices within the time out, and both use the other link.
+    // A link goes down at one end: the other end notices within the time out, and both use the
+    // other link.
     pair.rig.cli("set interface state p0 down");
     assert_eq!(pair.active(), [1, 2], "at once");
     pair.cut = vec![0];
@@ -217,14 +221,18 @@ fn traffic_passes_both_ways() {
     pair.seconds(1);
     pair.rig.receive_all(0, &flows);
     pair.carry();
-    let replies: Vec<_> = pair.traffic.iter().filter(|(_, b)| b[12..14] == [8, 0] && b[34] == 0).collect();
+    let replies: Vec<_> =
+        pair.traffic.iter().filter(|(_, b)| b[12..14] == [8, 0] && b[34] == 0).collect();
     let mut answered = std::collections::BTreeSet::new();
     for (port, reply) in &replies {
         let number = u16::from_be_bytes([reply[38], reply[39]]);
         assert_eq!(reply[42..], number.to_be_bytes().repeat(10), "the payload of the request");
         answered.insert(number);
         assert!(*port < 2);
-        assert_eq!((&reply[..6], &reply[6..12]), (&port_mac(2).octets()[..], &port_mac(0).octets()[..]));
+        assert_eq!(
+            (&reply[..6], &reply[6..12]),
+            (&port_mac(2).octets()[..], &port_mac(0).octets()[..])
+        );
         assert_eq!((&reply[26..30], &reply[30..34]), (&[10, 0, 0, 1][..], &[10, 0, 0, 2][..]));
     }
     assert_eq!(answered, (0..32).collect());

@@ -15,7 +15,8 @@ const ROUTE: &str = "[add|del] [table <table:u32>] {<prefix:prefix> | <first:ip>
      [Accept] [Forward] [Negate-Signal] [Dont-Preserve]]...";
 
 const MFIB: &str = "[summary] [table <table:u32>] [index <index:u32>] [{<prefix:prefix> | <first:ip> [<second:ip>]}] [summary]";
-const MFIB_HELP: &str = "Multicast routes; with a group, or a sender and a group, what packets take";
+const MFIB_HELP: &str =
+    "Multicast routes; with a group, or a sender and a group, what packets take";
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {

@@ -36,14 +36,17 @@ fn path(w: &World, m: &Matches) -> Result<Mpath> {
     if m.flag("local") {
         return Ok(Mpath { kind: MpathKind::Local, flags });
     }
-    let sw_if = w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let sw_if =
+        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
     Ok(Mpath { kind: MpathKind::Interface { sw_if, nexthop: m.opt("nexthop")? }, flags })
 }
 
 pub fn run(w: &World, m: &Matches) -> Result<Output> {
     let of = if m.has("prefix") { "prefix" } else { "first" };
     match m.arg(of).map(|arg| arg.value) {
-        Some(cli::Value::Prefix(addr, _) | cli::Value::Ip(addr)) if addr.is_ipv6() => run_of::<Ip6>(w, m),
+        Some(cli::Value::Prefix(addr, _) | cli::Value::Ip(addr)) if addr.is_ipv6() => {
+            run_of::<Ip6>(w, m)
+        }
         _ => run_of::<Ip4>(w, m),
     }
 }

@@ -36,8 +36,10 @@ pub fn mfib<F: Net>(w: &World, m: &Matches) -> Result<Output> {
         } else {
             mfib.best(table.index, group.addr, group.source)
         };
-        let none =
-            || Error::not_found(format!("there is no multicast route {group}")).retval(retval::NO_SUCH_ENTRY);
+        let none = || {
+            Error::not_found(format!("there is no multicast route {group}"))
+                .retval(retval::NO_SUCH_ENTRY)
+        };
         found = Some(route.ok_or_else(none)?);
     }
     let summary = m.flag("summary");
@@ -89,7 +91,10 @@ enum Part<F: Net> {
 }
 
 /// The routes of a table, each read when it is printed.
-fn routes<F: Net>(mfib: &Arc<Mfib<F>>, table: TableIndex) -> impl Iterator<Item = MrouteInfo<F>> + use<F> {
+fn routes<F: Net>(
+    mfib: &Arc<Mfib<F>>,
+    table: TableIndex,
+) -> impl Iterator<Item = MrouteInfo<F>> + use<F> {
     let mfib = mfib.clone();
     cli::pieces(move |after, n| mfib.list(table, after, n), |route| route.group)
 }
@@ -110,11 +115,14 @@ fn output_text(w: &World, index: AdjIndex) -> String {
     let Some(info) = w.get::<Adjacencies>().info(index) else { return "dpo-drop".into() };
     match (info.adj.kind, info.sw_if()) {
         (AdjKind::Multicast, Some(sw_if)) => {
-            let bytes: String = info.adj.rewrite().iter().map(|byte| format!("{byte:02x}")).collect();
+            let bytes: String =
+                info.adj.rewrite().iter().map(|byte| format!("{byte:02x}")).collect();
             format!("mcast: {} mtu:{} {bytes}", w.get::<Interfaces>().name(sw_if), info.adj.mtu)
         }
         (AdjKind::Receive, _) => "dpo-receive".into(),
-        (AdjKind::Rewrite | AdjKind::Incomplete, _) => ip::describe_adjacency(w, &info, info.adj.link),
+        (AdjKind::Rewrite | AdjKind::Incomplete, _) => {
+            ip::describe_adjacency(w, &info, info.adj.link)
+        }
         _ => "dpo-drop".into(),
     }
 }
@@ -136,7 +144,8 @@ fn replicates<F: Net>(w: &World, route: &MrouteInfo<F>, text: &mut String) {
 fn detail<F: Net>(w: &World, route: &MrouteInfo<F>, text: &mut String) {
     let _ = writeln!(text, "{}: flags:{}", route.group, route.flags());
     for source in &route.sources {
-        let _ = write!(text, "  src:{} flags:{}", w.get::<Sources>().name(source.source), source.flags);
+        let _ =
+            write!(text, "  src:{} flags:{}", w.get::<Sources>().name(source.source), source.flags);
         if source.rpf_id != net::mfib::NO_RPF_ID {
             let _ = write!(text, " rpf-id:{}", source.rpf_id);
         }
@@ -236,8 +245,16 @@ pub fn entries(w: &World, _: &Matches) -> Result<Output> {
 }
 
 pub fn interfaces(w: &World, m: &Matches) -> Result<Output> {
-    fn rows<F: Net>(w: &World, table: u32, route: &MrouteInfo<F>, only: Option<SwIfIndex>, out: &mut Writer) {
-        for (sw_if, flags) in route.interfaces.iter().filter(|(i, _)| only.is_none_or(|only| only == *i)) {
+    fn rows<F: Net>(
+        w: &World,
+        table: u32,
+        route: &MrouteInfo<F>,
+        only: Option<SwIfIndex>,
+        out: &mut Writer,
+    ) {
+        for (sw_if, flags) in
+            route.interfaces.iter().filter(|(i, _)| only.is_none_or(|only| only == *i))
+        {
             out.row([
                 w.get::<Interfaces>().name(*sw_if).into(),
                 table.into(),
@@ -246,7 +263,8 @@ pub fn interfaces(w: &World, m: &Matches) -> Result<Output> {
             ]);
         }
     }
-    let find = || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
+    let find =
+        || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
     let only = m.has("interface").then(find).transpose()?;
     let table = Table::new().left("interface").right("table").left("group").left("flags");
     Ok(table.list(all(w), move |w: &World, route, out: &mut Writer| {
@@ -267,7 +285,8 @@ pub fn replicate(w: &World, m: &Matches) -> Result<Output> {
             replicates(w, route, text);
         });
         out.value(|| {
-            let outputs = route.outputs.iter().map(|output| output_text(w, *output)).collect::<Vec<_>>();
+            let outputs =
+                route.outputs.iter().map(|output| output_text(w, *output)).collect::<Vec<_>>();
             json!({ "index": index, "group": route.group.to_string(), "outputs": outputs })
         });
     }
@@ -278,7 +297,8 @@ pub fn replicate(w: &World, m: &Matches) -> Result<Output> {
     });
     // Routes that all tables have come once for each table.
     let mut seen = BTreeSet::new();
-    let mut new = move |v6, index| only.is_none_or(|only| only == index) && seen.insert((v6, index));
+    let mut new =
+        move |v6, index| only.is_none_or(|only| only == index) && seen.insert((v6, index));
     let mut found = false;
     Ok(Output::list(all(w), move |w: &World, route, out: &mut Writer| {
         match route {

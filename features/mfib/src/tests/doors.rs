@@ -48,7 +48,13 @@ fn a_table_lists_what_vpp_lists_and_hears_more() {
         groups.iter().map(|(addr, len)| (addr.parse().expect("a group"), *len)).collect()
     };
     let four = all(&[("0.0.0.0", 0), ("224.0.0.1", 32), ("224.0.0.2", 32)]);
-    let six = [("ff00::", 8), ("ff02::1", 128), ("ff02::2", 128), ("ff02::16", 128), ("ff02::1:ff00:0", 104)];
+    let six = [
+        ("ff00::", 8),
+        ("ff02::1", 128),
+        ("ff02::2", 128),
+        ("ff02::16", 128),
+        ("ff02::1:ff00:0", 104),
+    ];
     assert_eq!((listed(&bench, false), listed(&bench, true)), (four.clone(), all(&six)));
     let taken = |bench: &mut Bench, group: &str, source: &str| {
         let ip = if group.contains(':') { "ip6" } else { "ip4" };
@@ -56,7 +62,9 @@ fn a_table_lists_what_vpp_lists_and_hears_more() {
         ways(bench, 1, &packet(source, group).udp(1, 2).build());
         bench.count(&format!("{ip}-input"), "rpf_failure") == before
     };
-    for (group, source) in [("224.0.0.5", "10.0.1.9"), ("ff02::5", "fe80::9"), ("ff05::2", "2001:db8:1::9")] {
+    for (group, source) in
+        [("224.0.0.5", "10.0.1.9"), ("ff02::5", "fe80::9"), ("ff05::2", "2001:db8:1::9")]
+    {
         assert!(taken(&mut bench, group, source), "{group}: a routing protocol hears it");
     }
     run(&mut bench, "ip mroute add 224.0.0.0/24 Drop");
@@ -83,7 +91,10 @@ fn clients_set_and_read_routes() {
     let index = call(&bench, add).expect("added").stats_index;
     let frame = packet("10.0.1.9", "239.1.1.1").udp(1, 2).build();
     assert_eq!(ways(&mut bench, 1, &frame), [2]);
-    assert_eq!(bench.world.get::<Mroutes>().counters.sum(index as usize), (1, frame.len() as u64 - 14));
+    assert_eq!(
+        bench.world.get::<Mroutes>().counters.sum(index as usize),
+        (1, frame.len() as u64 - 14)
+    );
     let read = dump(&bench, false).into_iter().find(|r| r.prefix == group).expect("there");
     // The report that waits is seen too.
     assert_eq!((read.entry_flags.0, read.rpf_id, read.paths.len()), (1, u32::MAX, 3));
@@ -116,9 +127,16 @@ fn clients_set_and_read_routes() {
     assert_eq!(ways(&mut bench, 1, &packet("2001:db8:1::9", "ff0e::1").udp(1, 2).build()), [3]);
     let refused = |request| call(&bench, request).err();
     assert_eq!(refused(add_del(true, group, 0, &[to(9, 2)])), Some(-2));
-    assert_eq!(refused(add_del(true, mprefix("10.0.0.1", 32), 0, &[])), None, "kept, and found by no packet");
+    assert_eq!(
+        refused(add_del(true, mprefix("10.0.0.1", 32), 0, &[])),
+        None,
+        "kept, and found by no packet"
+    );
     assert_eq!(refused(add_del(false, mprefix("10.0.0.1", 32), 0, &[])), None);
-    assert_eq!(refused(add_del(true, Mprefix { grp_address_length: 33, ..group }, 0, &[])), Some(-7));
+    assert_eq!(
+        refused(add_del(true, Mprefix { grp_address_length: 33, ..group }, 0, &[])),
+        Some(-7)
+    );
     let mut drop = to(u32::MAX, 4);
     drop.path.kind = FibPathType::BierImp;
     assert_eq!(refused(add_del(true, group, 0, &[drop])), Some(-9));
@@ -126,8 +144,12 @@ fn clients_set_and_read_routes() {
     elsewhere.route.table_id = 5;
     assert_eq!(refused(elsewhere), Some(-3));
     run(&mut bench, "ip6 table add 9");
-    let tables: Vec<_> =
-        bench.api().dump(IpMtableDump {}).into_iter().map(|d| (d.table.table_id, d.table.is_ip6)).collect();
+    let tables: Vec<_> = bench
+        .api()
+        .dump(IpMtableDump {})
+        .into_iter()
+        .map(|d| (d.table.table_id, d.table.is_ip6))
+        .collect();
     assert_eq!(tables, [(0, false), (0, true), (9, true)]);
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
 }

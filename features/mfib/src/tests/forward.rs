@@ -8,7 +8,10 @@ const BOTH: [(&str, &str, usize); 2] =
 
 fn routed(group: &str) -> Bench {
     let mut bench = bench(4);
-    run(&mut bench, &format!("ip mroute add {group} via t1 Accept via t2 Forward via t3 Forward Accept"));
+    run(
+        &mut bench,
+        &format!("ip mroute add {group} via t1 Accept via t2 Forward via t3 Forward Accept"),
+    );
     bench
 }
 
@@ -45,7 +48,8 @@ fn what_may_not_come_in_is_dropped_by_name() {
     for (group, source, _) in BOTH {
         let mut bench = routed(group);
         let ip = if group.contains(':') { "ip6" } else { "ip4" };
-        let count = |bench: &Bench, node: &str, why: &str| bench.count(&format!("{ip}-{node}"), why);
+        let count =
+            |bench: &Bench, node: &str, why: &str| bench.count(&format!("{ip}-{node}"), why);
         let udp = |packet: Packet| packet.udp(1, 2).payload_len(300).build();
         for rx_if in [2, 4] {
             assert_eq!(ways(&mut bench, rx_if, &udp(packet(source, group))), [0; 0]);
@@ -91,14 +95,18 @@ fn what_belongs_to_a_link_stays_there() {
     let groups = [("224.0.0.5", "10.0.1.9"), ("ff02::5", "fe80::9"), ("ff12::5", "2001:db8:1::9")];
     let (mut here, mut before) = (bench(2), [0, 0]);
     for (group, source) in groups {
-        run(&mut here, &format!("ip mroute add {group} via t1 Accept via t2 Forward via local Forward"));
+        run(
+            &mut here,
+            &format!("ip mroute add {group} via t1 Accept via t2 Forward via local Forward"),
+        );
         let frame = packet(source, group).udp(1, 2).build();
         assert_eq!(ways(&mut here, 1, &frame), [0; 0], "{group}");
         let now = ["ip4-local", "ip6-local"].map(|node| seen(&here, node));
         assert_eq!(now.iter().sum::<u64>(), before.iter().sum::<u64>() + 1, "{group}");
         before = now;
     }
-    // Without a local receiver the packet is dropped with a reason; so is one from a link-local source to a global group.
+    // Without a local receiver the packet is dropped with a reason; so is one from a link-local
+    // source to a global group.
     run(&mut here, "ip mroute del 224.0.0.5 via local");
     assert_eq!(ways(&mut here, 1, &packet("10.0.1.9", "224.0.0.5").udp(1, 2).build()), [0; 0]);
     assert_eq!(here.count("ip4-replicate", "confined"), 1);
@@ -107,7 +115,8 @@ fn what_belongs_to_a_link_stays_there() {
     assert_eq!(here.count("ip6-replicate", "confined"), 1);
     // Without entries: what every router hears is for us, on interfaces that have the protocol.
     let mut fresh = bench(1);
-    for (group, source) in [("224.0.0.22", "10.0.1.9"), ("ff02::1", "fe80::9"), ("ff05::2", "2001:db8:1::9")]
+    for (group, source) in
+        [("224.0.0.22", "10.0.1.9"), ("ff02::1", "fe80::9"), ("ff05::2", "2001:db8:1::9")]
     {
         assert_eq!(ways(&mut fresh, 1, &packet(source, group).udp(1, 2).build()), [0; 0]);
     }
@@ -117,7 +126,8 @@ fn what_belongs_to_a_link_stays_there() {
     assert_eq!((seen(&fresh, "ip4-local"), fresh.count("ip4-not-enabled", "not_enabled")), (1, 1));
 }
 
-/// RFC 4291 2.7, erratum 3480: packets from others to groups of a node are dropped, unless configured otherwise, as in VPP.
+/// RFC 4291 2.7, erratum 3480: packets from others to groups of a node are dropped, unless
+/// configured otherwise, as in VPP.
 #[test]
 fn groups_of_a_node_are_forwarded_by_entries_for_their_scope() {
     let mut bench = bench(3);
@@ -134,7 +144,10 @@ fn groups_of_a_node_are_forwarded_by_entries_for_their_scope() {
     assert_eq!((ways(&mut bench, 1, &ip6("ff01::2")), dropped(&bench)), (vec![3], 3));
     // Scope 0 is reserved.
     run(&mut bench, "ip mroute add ff00::1 via t1 Accept via t3 Forward");
-    assert_eq!((ways(&mut bench, 1, &ip6("ff00::1")), bench.count("ip6-input", "group_scope")), (vec![], 1));
+    assert_eq!(
+        (ways(&mut bench, 1, &ip6("ff00::1")), bench.count("ip6-input", "group_scope")),
+        (vec![], 1)
+    );
 }
 
 /// A path with a next hop leads to that neighbour alone, by its own MAC address.
@@ -159,7 +172,9 @@ fn a_path_with_a_next_hop_leads_to_that_neighbour() {
         let ttl = if hop.contains(':') { 21 } else { 22 };
         assert_eq!(got[0].1[ttl], frame[ttl] - 1, "{group}");
         let adjacencies = world.get::<net::Adjacencies>();
-        let adj = adjacencies.find_neighbor(SwIfIndex(2), hop.parse().expect("an address")).expect("held");
+        let adj = adjacencies
+            .find_neighbor(SwIfIndex(2), hop.parse().expect("an address"))
+            .expect("held");
         assert_eq!(adjacencies.counters.sum(adj.at()), (1, frame.len() as u64 - 14));
         // To the group as well: the neighbour hears that.
         run(&mut bench, &format!("ip mroute add {group} via t2 Forward"));

@@ -33,7 +33,8 @@ fn inject(bench: &mut Bench, packets: u16, len: usize) {
     let node = bench.index("ip4-mfib-forward-lookup");
     bench.rt.receive();
     for number in 0..packets {
-        let frame = packet("10.0.1.9", GROUP).id(number).udp(1, 2).payload(payload(number, len)).build();
+        let frame =
+            packet("10.0.1.9", GROUP).id(number).udp(1, 2).payload(payload(number, len)).build();
         let mut b = bench.buffer(&frame[ETHERNET..]);
         b.rx_if = 1;
         bench.rt.inject(node, b);
@@ -41,7 +42,8 @@ fn inject(bench: &mut Bench, packets: u16, len: usize) {
     bench.settle();
 }
 
-/// The numbers of the packets that an interface has sent whole, byte by byte, and their fragments by number and offset.
+/// The numbers of the packets that an interface has sent whole, byte by byte, and their fragments
+/// by number and offset.
 #[derive(Default)]
 struct Seen {
     whole: Vec<u16>,
@@ -90,8 +92,8 @@ fn many_copies_of_many_packets() {
     assert!(bench.count("ip4-replicate", "again") > 0);
 }
 
-/// Buffers are allocated while copies wait: none of them is one that the copies share. Frames of usual sizes, some packets wholly in
-/// the copies' heads, some in one segment, some in chains.
+/// Buffers are allocated while copies wait: none of them is one that the copies share. Frames of
+/// usual sizes, some packets wholly in the copies' heads, some in one segment, some in chains.
 #[test]
 fn fragments_beside_copies() {
     for (packets, len) in [(128, 1000), (256, 1000), (256, 100), (128, 5000)] {
@@ -114,7 +116,11 @@ fn fragments_beside_copies() {
                 for number in numbers {
                     let parts = seen.parts.range((number, 0)..=(number, u16::MAX));
                     let end = parts.fold(0, |end, ((_, at), n)| {
-                        assert_eq!(usize::from(*at), end, "a fragment of packet {number} is missing");
+                        assert_eq!(
+                            usize::from(*at),
+                            end,
+                            "a fragment of packet {number} is missing"
+                        );
                         end + n
                     });
                     assert_eq!(end, len + 8, "packet {number} by {tx_if}");

@@ -27,13 +27,17 @@ fn punted_packets_are_redirected() {
     assert!(rig.call(v2(true, &[path])).is_ok());
     assert_eq!(rig.call(v2(true, &[path, path])).err(), Some(-126));
     let dump = |rig: &Rig, sw_if| {
-        let request = IpPuntRedirectV2Dump { sw_if_index: InterfaceIndex(sw_if), af: AddressFamily::Ip4 };
+        let request =
+            IpPuntRedirectV2Dump { sw_if_index: InterfaceIndex(sw_if), af: AddressFamily::Ip4 };
         let all = rig.bench.api().dump(request).into_iter();
         all.map(|d| (d.punt.rx_sw_if_index.0, d.punt.paths[0].sw_if_index)).collect::<Vec<_>>()
     };
     assert_eq!(dump(&rig, u32::MAX), [(u32::MAX, 2), (1, 2)]);
     assert_eq!(dump(&rig, 1), [(1, 2)]);
-    let old = rig.bench.api().dump(IpPuntRedirectDump { sw_if_index: InterfaceIndex::NONE, is_ipv6: false });
+    let old = rig
+        .bench
+        .api()
+        .dump(IpPuntRedirectDump { sw_if_index: InterfaceIndex::NONE, is_ipv6: false });
     assert_eq!((old.len(), old[0].punt.tx_sw_if_index.0), (2, 2));
     assert_eq!(
         rig.lines(),
@@ -81,7 +85,11 @@ fn a_redirect_without_a_path_drops() {
 }
 
 fn tcp6(port: u16) -> Vec<u8> {
-    pkt::ether(HOST, ROUTER).ip6("2001:db8::9", "2001:db8::1").tcp(1000, port).payload_len(9).build()
+    pkt::ether(HOST, ROUTER)
+        .ip6("2001:db8::9", "2001:db8::1")
+        .tcp(1000, port)
+        .payload_len(9)
+        .build()
 }
 
 /// A frame of IPv4 that `t1` sends on to its neighbour, otherwise as it came.
@@ -111,7 +119,8 @@ fn what_nobody_takes_goes_where_punted_packets_are_redirected() {
         rig.receive(&frame);
         assert_eq!(rig.sent(), [on_by_t1(&frame)], "as it came");
     }
-    // A UDP port goes there if it is punted, as in VPP; and a listener of ours keeps what is its own.
+    // A UDP port goes there if it is punted, as in VPP; and a listener of ours keeps what is its
+    // own.
     assert!(answered(&mut rig, &udp(80)), "port unreachable");
     rig.register(Key::Tcp { v6: false, port: Some(179) }).expect("registered");
     rig.receive(&tcp(179));

@@ -93,7 +93,8 @@ fn messages_set_and_dump() {
         (set(a, b, 4, false), Err(-9)),
         (set(a, b, u32::MAX, false), Err(-9)),
     ] {
-        let what = format!("{:?}", (request.sw_if_index_from, request.sw_if_index_to, request.state.0));
+        let what =
+            format!("{:?}", (request.sw_if_index_from, request.sw_if_index_to, request.state.0));
         assert_eq!(client.call(request), want, "{what}");
     }
     let dump = |is_l2| SwInterfaceSpanDump { is_l2 };
@@ -105,7 +106,10 @@ fn messages_set_and_dump() {
     assert_eq!(client.dump(dump(true)), [details(sub, b, 1, true)]);
     assert_eq!(client.dump(dump(false)), [details(a, b, 2, false)]);
     drop(client);
-    assert_eq!(msg::published::read().differences(rig.bench.world.api.table()), Vec::<String>::new());
+    assert_eq!(
+        msg::published::read().differences(rig.bench.world.api.table()),
+        Vec::<String>::new()
+    );
 }
 
 /// An interface takes its mirrors with it, and a new one with its index has none.
@@ -125,7 +129,10 @@ fn mirrors_go_with_either_interface() {
         let left = if gone == 0 { "" } else { "p0      p3           rx      none\n" };
         assert_eq!(rig.cli("show interface span"), format!("{NOTHING}{left}"));
         if gone == 2 {
-            assert_eq!((rig.pass(0, &frame), rig.pass(1, &frame)), (at(&[1, 3], &frame), at(&[0], &frame)));
+            assert_eq!(
+                (rig.pass(0, &frame), rig.pass(1, &frame)),
+                (at(&[1, 3], &frame), at(&[0], &frame))
+            );
         }
         rig.add_port(gone);
         rig.cli("set interface l2 xconnect p0 p1");

@@ -25,8 +25,16 @@ fn copies_of_received_and_sent_frames_have_all_bytes() {
         for (n, len) in [14, 60, 255, 257, 1514, 2049, 5000, 9018].into_iter().enumerate() {
             let frame = frame(len, n as u8);
             let ports = |other, copied| if copied { vec![other, 2] } else { vec![other] };
-            assert_eq!(rig.pass(0, &frame), at(&ports(1, received), &frame), "{word}: {len} bytes received");
-            assert_eq!(rig.pass(1, &frame), at(&ports(0, sent), &frame), "{word}: {len} bytes sent");
+            assert_eq!(
+                rig.pass(0, &frame),
+                at(&ports(1, received), &frame),
+                "{word}: {len} bytes received"
+            );
+            assert_eq!(
+                rig.pass(1, &frame),
+                at(&ports(0, sent), &frame),
+                "{word}: {len} bytes sent"
+            );
         }
     }
     assert_eq!((mirrored(&rig, "span-input"), mirrored(&rig, "span-output")), (24, 24));
@@ -36,12 +44,17 @@ fn copies_of_received_and_sent_frames_have_all_bytes() {
     assert_eq!(rig.bench.drops(), 0);
 }
 
-/// A vector of frames, of which each goes to several destinations, and destinations of several sources.
+/// A vector of frames, of which each goes to several destinations, and destinations of several
+/// sources.
 #[test]
 fn sources_and_destinations_are_many_to_many() {
     let mut rig = crossed(5);
-    for line in ["p0 destination p2", "p0 destination p3 rx", "p0 destination p4 tx", "p1 destination p3 rx"]
-    {
+    for line in [
+        "p0 destination p2",
+        "p0 destination p3 rx",
+        "p0 destination p4 tx",
+        "p1 destination p3 rx",
+    ] {
         rig.cli(&format!("set interface span {line}"));
     }
     let frames: Vec<_> = (0..200).map(|n| frame(300, n)).collect();
@@ -59,10 +72,12 @@ fn sources_and_destinations_are_many_to_many() {
 #[test]
 fn copies_are_not_copied_again() {
     let mut rig = crossed(4);
-    for line in ["p0 destination p1", "p1 destination p0", "p1 destination p2", "p2 destination p3"] {
+    for line in ["p0 destination p1", "p1 destination p0", "p1 destination p2", "p2 destination p3"]
+    {
         rig.cli(&format!("set interface span {line}"));
     }
-    // p1 sends the frame, which is copied to p0 and p2, and the copy of what p0 received, which isn't.
+    // p1 sends the frame, which is copied to p0 and p2, and the copy of what p0 received, which
+    // isn't.
     let frame = frame(100, 0);
     assert_eq!(rig.pass(0, &frame), at(&[0, 1, 1, 2], &frame));
 }
@@ -96,7 +111,10 @@ fn copies_can_leave_in_a_vlan() {
     sub(&mut rig, "p2 9");
     rig.cli("set interface span p0 destination p2.9 rx");
     let frame = frame(100, 1);
-    assert_eq!(rig.pass(0, &frame), [at(&[1], &frame), at(&[2], &tagged(&[(Q, 9)], &frame))].concat());
+    assert_eq!(
+        rig.pass(0, &frame),
+        [at(&[1], &frame), at(&[2], &tagged(&[(Q, 9)], &frame))].concat()
+    );
 }
 
 #[test]
@@ -128,8 +146,8 @@ fn routed_packets_are_copied_with_the_super_path_and_without_it() {
     assert!(shown.contains("interface-output: span-output"), "{shown}");
 }
 
-/// A sender on this host may leave the checksum to the device. Long copies share the bytes that it is of, so it is finished before;
-/// short ones leave it to their own device.
+/// A sender on this host may leave the checksum to the device. Long copies share the bytes that it
+/// is of, so it is finished before; short ones leave it to their own device.
 #[test]
 fn a_partial_checksum_is_finished_before_bytes_are_shared() {
     for (len, is_finished) in [(1000, false), (4000, true)] {
@@ -178,7 +196,8 @@ fn frames_are_forwarded_without_a_buffer_for_a_copy() {
     held.into_iter().for_each(|b| cache.free(b));
 }
 
-/// Copies of a whole vector would need more buffers than there are: they are made in turns, and none is missing.
+/// Copies of a whole vector would need more buffers than there are: they are made in turns, and
+/// none is missing.
 #[test]
 fn many_destinations_take_no_more_buffers_than_there_are() {
     let mut rig = crossed(102);
@@ -186,7 +205,10 @@ fn many_destinations_take_no_more_buffers_than_there_are() {
     assert!(rig.world().pool.limit() < usize::from(frames) * copies);
     for word in ["rx", "tx"] {
         for port in 2..102 {
-            rig.cli(&format!("set interface span p{} destination p{port} {word}", u8::from(word == "tx")));
+            rig.cli(&format!(
+                "set interface span p{} destination p{port} {word}",
+                u8::from(word == "tx")
+            ));
         }
         let came: Vec<_> = (0..frames).map(|n| frame(300, n)).collect();
         for frame in &came {
@@ -198,7 +220,11 @@ fn many_destinations_take_no_more_buffers_than_there_are() {
         want.sort();
         assert!(rig.sent() == want, "{word}");
         let node = if word == "rx" { "span-input" } else { "span-output" };
-        assert_eq!((rig.count(node, "no_buffer"), rig.count(node, "again") > 0), (0, true), "{word}");
+        assert_eq!(
+            (rig.count(node, "no_buffer"), rig.count(node, "again") > 0),
+            (0, true),
+            "{word}"
+        );
         rig.cli("set interface span p0 disable");
         rig.cli("set interface span p1 disable");
     }

@@ -21,8 +21,16 @@ fn received_and_sent_frames_are_copied_to_a_switched_interface() {
         for (n, len) in [14, 255, 257, 1514, 5000].into_iter().enumerate() {
             let frame = tagged(&[(Q, 100)], &frame(len, n as u8));
             let ports = |other, copied| if copied { vec![other, 2] } else { vec![other] };
-            assert_eq!(rig.pass(0, &frame), at(&ports(1, received), &frame), "{word}: {len} bytes received");
-            assert_eq!(rig.pass(1, &frame), at(&ports(0, sent), &frame), "{word}: {len} bytes sent");
+            assert_eq!(
+                rig.pass(0, &frame),
+                at(&ports(1, received), &frame),
+                "{word}: {len} bytes received"
+            );
+            assert_eq!(
+                rig.pass(1, &frame),
+                at(&ports(0, sent), &frame),
+                "{word}: {len} bytes sent"
+            );
         }
     }
     assert_eq!((mirrored(&rig, "span-l2-input"), mirrored(&rig, "span-l2-output")), (10, 10));
@@ -46,14 +54,20 @@ fn many_destinations_take_no_more_buffers_than_there_are() {
     }
     let ports: Vec<_> = (2..102).collect();
     for (from, to, node) in [(0, 1, "span-l2-input"), (1, 0, "span-l2-output")] {
-        let mut want: Vec<_> = frames.iter().flat_map(|f| [at(&[to], f), at(&ports, f)].concat()).collect();
+        let mut want: Vec<_> =
+            frames.iter().flat_map(|f| [at(&[to], f), at(&ports, f)].concat()).collect();
         want.sort();
         assert!(rig.pass_all(from, &frames) == want, "{node}");
-        assert_eq!((rig.count(node, "no_buffer"), rig.count(node, "again") > 0), (0, true), "{node}");
+        assert_eq!(
+            (rig.count(node, "no_buffer"), rig.count(node, "again") > 0),
+            (0, true),
+            "{node}"
+        );
     }
 }
 
-/// Received frames are copied as they came in, sent ones as they leave. The destination rewrites tags of both.
+/// Received frames are copied as they came in, sent ones as they leave. The destination rewrites
+/// tags of both.
 #[test]
 fn tags_are_rewritten_for_the_port_and_for_the_destination() {
     let mut rig = crossed(3);
@@ -76,7 +90,8 @@ fn tags_are_rewritten_for_the_port_and_for_the_destination() {
     assert_eq!(rig.pass(1, &plain), want);
 }
 
-/// Received frames are copied whether they are forwarded or not; sent ones only if the EFP filter lets them leave.
+/// Received frames are copied whether they are forwarded or not; sent ones only if the EFP filter
+/// lets them leave.
 #[test]
 fn frames_are_copied_in_front_of_the_input_features_and_behind_the_filter() {
     let mut rig = crossed(3);
@@ -131,7 +146,8 @@ fn feature_bitmaps_have_the_bits_of_mirroring() {
     let mut rig = crossed(3);
     let world = rig.world();
     let (bridge, port) = (world.get::<l2::Bridge>(), rig.ports[1]);
-    let bits = || bridge.bitmaps(&world, port).map(|(input, output)| (input.0, output)).expect("switched");
+    let bits =
+        || bridge.bitmaps(&world, port).map(|(input, output)| (input.0, output)).expect("switched");
     for (word, want) in
         [("rx", (1 << 19 | 2, 1)), ("tx", (2, 3)), ("both", (1 << 19 | 2, 3)), ("disable", (2, 1))]
     {
@@ -148,7 +164,10 @@ fn mirroring_outlives_the_mode_of_both_ends() {
     rig.cli("set interface span p0.100 l2 destination p2");
     let frame = tagged(&[(Q, 100)], &frame(100, 0));
     assert_eq!(rig.pass(0, &frame), at(&[1], &frame));
-    assert_eq!(rig.bench.count("l2-output-bad-intf", "L2 output to interface not in L2 mode or deleted"), 1);
+    assert_eq!(
+        rig.bench.count("l2-output-bad-intf", "L2 output to interface not in L2 mode or deleted"),
+        1
+    );
     rig.cli("set interface l2 xconnect p2 p1");
     assert_eq!(rig.pass(0, &frame), at(&[1, 2], &frame));
     rig.cli("set interface l3 p0.100");

@@ -47,7 +47,8 @@ pub struct PcapTraceOn {
     pub sw_if_index: InterfaceIndex,
     /// Of dropped packets, those of this reason only: `{node}.{reason}`.
     pub error: Str<128>,
-    /// The file; a bare name lies in /tmp. An earlier capture of ours is replaced, anything else isn't.
+    /// The file; a bare name lies in /tmp. An earlier capture of ours is replaced, anything else
+    /// isn't.
     pub filename: Str<64>,
 }
 
@@ -58,7 +59,8 @@ pub struct PcapSetFilterFunction {
     pub filter_function_name: String,
 }
 
-/// Ends the capture: the answer comes when the file is complete. Without a packet there is none (−6).
+/// Ends the capture: the answer comes when the file is complete. Without a packet there is none
+/// (−6).
 #[derive(Message)]
 pub struct PcapTraceOff {}
 
@@ -67,7 +69,8 @@ fn start(w: &World, _: &Caller<'_, World>, r: PcapTraceOn) -> Result<()> {
     if r.filename.as_str().is_empty() {
         return Err(Error::usage("a capture needs a file").retval(retval::INVALID_VALUE));
     }
-    let on = Directions { rx: r.capture_rx, tx: r.capture_tx, drop: r.capture_drop, dispatch: false };
+    let on =
+        Directions { rx: r.capture_rx, tx: r.capture_tx, drop: r.capture_drop, dispatch: false };
     let interface = match r.sw_if_index {
         InterfaceIndex(0) => None,
         one => one.existing_or_all(w)?,
@@ -75,7 +78,11 @@ fn start(w: &World, _: &Caller<'_, World>, r: PcapTraceOn) -> Result<()> {
     let usual = Limits::default();
     let limits = Limits {
         packets: if r.max_packets == 0 { usual.packets } else { r.max_packets.into() },
-        bytes: if r.max_bytes_per_packet == 0 { usual.bytes } else { r.max_bytes_per_packet as usize },
+        bytes: if r.max_bytes_per_packet == 0 {
+            usual.bytes
+        } else {
+            r.max_bytes_per_packet as usize
+        },
     };
     let reason = Some(r.error.as_str()).filter(|name| !name.is_empty()).map(String::from);
     let file = Some(r.filename.as_str().into());

@@ -9,8 +9,13 @@ use graph::World;
 use msg::{Caller, Message, Messages, Module};
 
 /// The module of expressions.
-pub static BPF: Module<World> =
-    Module { name: "bpf_trace_filter", version: "0.1.0", crc: 0xb682_a79a, core: false, messages: bpf };
+pub static BPF: Module<World> = Module {
+    name: "bpf_trace_filter",
+    version: "0.1.0",
+    crc: 0xb682_a79a,
+    core: false,
+    messages: bpf,
+};
 
 /// Messages of `tracedump` that are about filter functions.
 pub fn messages(m: &mut Messages<World>) {
@@ -19,13 +24,18 @@ pub fn messages(m: &mut Messages<World>) {
     });
     m.dump(|w: &World, _: &Caller<'_, World>, _: TraceFilterFunctionDump| {
         let chosen = w.get::<Filters>().get().function;
-        Ok(Function::ALL.map(|f| TraceFilterFunctionDetails { selected: f == chosen, name: f.name().into() }))
+        Ok(Function::ALL
+            .map(|f| TraceFilterFunctionDetails { selected: f == chosen, name: f.name().into() }))
     });
 }
 
 fn bpf(m: &mut Messages<World>) {
-    m.call(|w: &World, _: &Caller<'_, World>, r: BpfTraceFilterSet| set(w, r.is_add, true, r.filter));
-    m.call(|w: &World, _: &Caller<'_, World>, r: BpfTraceFilterSetV2| set(w, r.is_add, r.optimize, r.filter));
+    m.call(|w: &World, _: &Caller<'_, World>, r: BpfTraceFilterSet| {
+        set(w, r.is_add, true, r.filter)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: BpfTraceFilterSetV2| {
+        set(w, r.is_add, r.optimize, r.filter)
+    });
 }
 
 fn set(w: &World, is_add: bool, optimize: bool, text: String) -> Result<()> {

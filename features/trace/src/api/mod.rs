@@ -19,7 +19,8 @@ fn messages(m: &mut Messages<World>) {
     m.call(set_filters);
     m.call_later(|w: &World, _: &Caller<'_, World>, r: TraceCapturePackets| {
         let node = nodes::by_number(w, r.node_index)?;
-        let forgotten = control::start(w, &node.name, r.max_packets, r.use_filter, r.pre_capture_clear)?;
+        let forgotten =
+            control::start(w, &node.name, r.max_packets, r.use_filter, r.pre_capture_clear)?;
         Ok(forgotten.reply(|_| Ok(())))
     });
     m.call_later(|w: &World, _: &Caller<'_, World>, _: TraceClearCapture| {
@@ -69,9 +70,11 @@ fn set_filters(w: &World, _: &Caller<'_, World>, r: TraceSetFilters) -> Result<(
         TraceFilterFlag::IncludeNode => true,
         TraceFilterFlag::ExcludeNode => false,
         TraceFilterFlag::IncludeClassifier | TraceFilterFlag::ExcludeClassifier => {
-            return Err(Error::unsupported("traces that were made can't be chosen by a classifier")
-                .hint("`trace add … filter' lets the classifier decide which packets are traced")
-                .retval(retval::UNIMPLEMENTED));
+            return Err(Error::unsupported(
+                "traces that were made can't be chosen by a classifier",
+            )
+            .hint("`trace add … filter' lets the classifier decide which packets are traced")
+            .retval(retval::UNIMPLEMENTED));
         }
     };
     let node = nodes::by_number(w, r.node_index)?.index;
@@ -86,7 +89,8 @@ pub struct TraceCapturePackets {
     pub node_index: u32,
     /// So many.
     pub max_packets: u32,
-    /// Only those that the classifier accepts, if no expression decides; other filters count in any case.
+    /// Only those that the classifier accepts, if no expression decides; other filters count in
+    /// any case.
     pub use_filter: bool,
     /// Accepted: traces tell everything in any case.
     pub verbose: bool,
@@ -102,7 +106,8 @@ pub struct TraceClearCapture {}
 #[derive(Message)]
 pub struct TraceClearCache {}
 
-/// Asks for traces from a place on; all bits set in both for none. A trace keeps its place until traces are forgotten.
+/// Asks for traces from a place on; all bits set in both for none. A trace keeps its place until
+/// traces are forgotten.
 #[derive(Message)]
 #[msg(reply, details = TraceDetails)]
 pub struct TraceDump {
@@ -156,15 +161,20 @@ pub struct TraceDumpReply {
 type Stream<I, R> = Box<dyn Pending<World, (I, R)>>;
 type AllDetails = Box<dyn Iterator<Item = TraceDetails>>;
 
-fn dump(w: &World, _: &Caller<'_, World>, r: TraceDump) -> Result<Stream<AllDetails, TraceDumpReply>> {
+fn dump(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: TraceDump,
+) -> Result<Stream<AllDetails, TraceDumpReply>> {
     Ok(Traces::ask(w, move |traces| {
         let counts = traces.counts();
         let none = (r.thread_id, r.position) == (u32::MAX, u32::MAX);
         // Behind the thread that was named, from the first packet on.
-        let all = counts.iter().enumerate().skip(r.thread_id as usize).flat_map(|(thread, count)| {
-            let first = if thread == r.thread_id as usize { r.position as usize } else { 0 };
-            (first..*count).map(move |position| (thread, position))
-        });
+        let all =
+            counts.iter().enumerate().skip(r.thread_id as usize).flat_map(|(thread, count)| {
+                let first = if thread == r.thread_id as usize { r.position as usize } else { 0 };
+                (first..*count).map(move |position| (thread, position))
+            });
         let left: Vec<_> = all.collect();
         let shown = left.len().min(r.max_records as usize);
         let Some((thread, position)) = left[..shown].last().copied() else {
@@ -177,7 +187,11 @@ fn dump(w: &World, _: &Caller<'_, World>, r: TraceDump) -> Result<Stream<AllDeta
                 done: none.into(),
             };
             let nothing = Error::not_found("there are no traces").retval(retval::NO_SUCH_ENTRY);
-            return if none { Ok((Box::new(std::iter::empty()) as AllDetails, reply)) } else { Err(nothing) };
+            return if none {
+                Ok((Box::new(std::iter::empty()) as AllDetails, reply))
+            } else {
+                Err(nothing)
+            };
         };
         let more = |here: bool| left[shown..].iter().any(|(t, _)| (*t == thread) == here).into();
         let reply = TraceDumpReply {
@@ -189,18 +203,19 @@ fn dump(w: &World, _: &Caller<'_, World>, r: TraceDump) -> Result<Stream<AllDeta
             done: u8::from(shown == left.len()),
         };
         let TraceDumpReply { more_this_thread, more_threads, done, .. } = reply;
-        let details = left.into_iter().take(shown).enumerate().map(move |(i, (thread, position))| {
-            let last = |flag: u8| if i + 1 == shown { flag } else { 0 };
-            TraceDetails {
-                thread_id: thread as u32,
-                position: position as u32,
-                more_this_thread: last(more_this_thread),
-                more_threads: last(more_threads),
-                done: last(done),
-                packet_number: position as u32,
-                trace_data: traces.text(thread, position),
-            }
-        });
+        let details =
+            left.into_iter().take(shown).enumerate().map(move |(i, (thread, position))| {
+                let last = |flag: u8| if i + 1 == shown { flag } else { 0 };
+                TraceDetails {
+                    thread_id: thread as u32,
+                    position: position as u32,
+                    more_this_thread: last(more_this_thread),
+                    more_threads: last(more_threads),
+                    done: last(done),
+                    packet_number: position as u32,
+                    trace_data: traces.text(thread, position),
+                }
+            });
         Ok((Box::new(details) as AllDetails, reply))
     }))
 }
@@ -243,9 +258,13 @@ fn dump_v2(
 ) -> Result<Box<dyn Pending<World, AllV2Details>>> {
     Ok(Traces::ask(w, move |traces| {
         let threads = traces.counts().into_iter().enumerate();
-        let wanted = threads.filter(move |(t, _)| r.thread_id == u32::MAX || *t == r.thread_id as usize);
+        let wanted =
+            threads.filter(move |(t, _)| r.thread_id == u32::MAX || *t == r.thread_id as usize);
         let places = wanted.flat_map(move |(thread, count)| {
-            (0..count).skip(r.position as usize).take(r.max as usize).map(move |p| (thread, p, p + 1 < count))
+            (0..count)
+                .skip(r.position as usize)
+                .take(r.max as usize)
+                .map(move |p| (thread, p, p + 1 < count))
         });
         Ok(Box::new(places.map(move |(thread, position, more)| TraceV2Details {
             thread_id: thread as u32,

@@ -22,7 +22,8 @@ pub struct Header {
     pub ip: bool,
     /// It is traced. Known of packets in front of a node only.
     pub traced: bool,
-    /// The reason of a drop, an index of the instance's error table; or the node that is about to process it.
+    /// The reason of a drop, an index of the instance's error table; or the node that is about to
+    /// process it.
     pub at: u32,
     /// Bytes of the whole packet.
     pub length: u32,
@@ -31,7 +32,9 @@ pub struct Header {
 }
 
 /// Where a packet was captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, TryFromBytes, IntoBytes, Immutable)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, TryFromBytes, IntoBytes, Immutable,
+)]
 #[repr(u8)]
 pub enum Direction {
     /// As it came in.

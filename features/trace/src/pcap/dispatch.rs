@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `pcap dispatch trace`: each packet in front of each node, in the format that Wireshark shows as "VPP Dispatch Trace"
-//! (LINKTYPE_VPP_DISPATCH of tcpdump.org's list).
+//! `pcap dispatch trace`: each packet in front of each node, in the format that Wireshark shows as
+//! "VPP Dispatch Trace" (LINKTYPE_VPP_DISPATCH of tcpdump.org's list).
 
 use super::chunk::{Direction, Header};
 use super::node::Tap;
@@ -30,12 +30,14 @@ impl Observer for Tap {
 
 /// Version of the format, major and minor.
 const VERSION: [u8; 2] = [1, 0];
-/// Numbers of the format for the protocol that the packet begins with; 0 lets the dissector decide by the node's name.
+/// Numbers of the format for the protocol that the packet begins with; 0 lets the dissector decide
+/// by the node's name.
 const HINTS: [(Layer, u8); 3] = [(Layer::Ethernet, 1), (Layer::Ip4, 2), (Layer::Ip6, 3)];
 
-/// The header in front of a packet: version, number of strings, protocol hint, index of the buffer (in network byte order; ours have
-/// none that means anything outside), then the strings, each with a zero behind it: the node's name, a description of the packet, and
-/// two for fields of nodes, which are empty.
+/// The header in front of a packet: version, number of strings, protocol hint, index of the buffer
+/// (in network byte order; ours have none that means anything outside), then the strings, each with
+/// a zero behind it: the node's name, a description of the packet, and two for fields of nodes,
+/// which are empty.
 pub fn head(header: &Header, node: &str, received: &str) -> Vec<u8> {
     let layer = layer(node);
     let hint = HINTS.iter().find(|(known, _)| *known == layer).map_or(0, |(_, hint)| *hint);

@@ -41,7 +41,8 @@ pub enum Test {
 }
 
 impl Test {
-    /// Returns true if a packet matches; it begins with an IP header if `ip`, else with an Ethernet header.
+    /// Returns true if a packet matches; it begins with an IP header if `ip`, else with an Ethernet
+    /// header.
     pub fn accepts(&self, b: &Buffer, ip: bool, turn: &Turn<'_>) -> bool {
         match self {
             Self::Program(program) => program.matches(b.data(), ip),
@@ -60,8 +61,8 @@ pub fn set_function(world: &World, function: Function) {
     world.get::<Captures>().inner().function = function;
 }
 
-/// Filter of a capture with a bare `filter`: the expression of traces, if that is the function; without one, all packets are
-/// taken.
+/// Filter of a capture with a bare `filter`: the expression of traces, if that is the function;
+/// without one, all packets are taken.
 ///
 /// # Errors
 /// The classifier is the function, and there is none (−9).

@@ -15,7 +15,8 @@ use cli::{Error, Output};
 pub use ended::Ended;
 pub use function::{Wanted, chosen_filter, function, set_function};
 use graph::{
-    Asked, NodeIndex, Observer, Process, Reason, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World,
+    Asked, NodeIndex, Observer, Process, Reason, Shared, Signal, Sleep, SwIfIndex, ThreadIndex,
+    Wake, World,
 };
 use msg::retval;
 use net::{IfEvent, Interface, Interfaces};
@@ -47,7 +48,8 @@ struct Running {
     /// The reason of drops that is captured alone, with its error index.
     reason: Option<(u32, Reason)>,
     path: PathBuf,
-    /// Of the interfaces that the node was ever put on: packets are written later, when one may be gone.
+    /// Of the interfaces that the node was ever put on: packets are written later, when one may be
+    /// gone.
     names: HashMap<SwIfIndex, String>,
     writer: Writer,
     pipes: Vec<Pipe>,
@@ -122,8 +124,9 @@ pub fn init(world: &World) {
 /// Starts a capture. Returns a text with its file.
 ///
 /// # Errors
-/// As [`Plan::check`], [`Plan::reason`] and [`Plan::path`]; one that runs already; an expression that can't be compiled; a file that
-/// exists and isn't an earlier capture of ours, or can't be made.
+/// As [`Plan::check`], [`Plan::reason`] and [`Plan::path`]; one that runs already; an expression
+/// that can't be compiled; a file that exists and isn't an earlier capture of ours, or can't be
+/// made.
 pub fn start(world: &World, plan: Plan) -> Result<String, Error> {
     plan.check(world)?;
     let (reason, limits) = (plan.reason(world)?, plan.limits);
@@ -135,7 +138,9 @@ pub fn start(world: &World, plan: Plan) -> Result<String, Error> {
     }
     let mut filters = Vec::new();
     for _ in 0..world.threads() {
-        filters.push(plan.filter.as_ref().map(|filter| filter.compile(world, plan.interface)).transpose()?);
+        filters.push(
+            plan.filter.as_ref().map(|filter| filter.compile(world, plan.interface)).transpose()?,
+        );
     }
     let path = plan.path()?;
     let writer = Writer::create(&path, limits.bytes, world.clock.start_time()).map_err(|e| {
@@ -145,7 +150,8 @@ pub fn start(world: &World, plan: Plan) -> Result<String, Error> {
     let meter = Arc::new(Meter::default());
     meter.left.store(limits.packets, Ordering::Relaxed);
     let bytes = limits.packets.saturating_mul((chunk::HEADER + limits.bytes) as u64);
-    let chunks = ((bytes / chunk::SIZE as u64).min(1000) as usize + 2).clamp(*CHUNKS.start(), *CHUNKS.end());
+    let chunks =
+        ((bytes / chunk::SIZE as u64).min(1000) as usize + 2).clamp(*CHUNKS.start(), *CHUNKS.end());
     let node = world.node(NODE).unwrap_or_default();
     let mut pipes = Vec::new();
     for (thread, filter) in filters.into_iter().enumerate() {
@@ -180,7 +186,9 @@ pub fn start(world: &World, plan: Plan) -> Result<String, Error> {
     let (names, ending, ended) = (HashMap::new(), None, None);
     let mut running = Running { plan, reason, path, names, writer, pipes, meter, ending, ended };
     let only = running.plan.interface;
-    for i in world.get::<Interfaces>().list().iter().filter(|i| only.is_none_or(|only| only == i.sw_if)) {
+    for i in
+        world.get::<Interfaces>().list().iter().filter(|i| only.is_none_or(|only| only == i.sw_if))
+    {
         running.hook(world, i.sw_if, true)?;
     }
     inner.running = Some(running);
@@ -208,11 +216,14 @@ pub fn stop(world: &World) -> Result<Ended, Error> {
 }
 
 impl Running {
-    /// Returns true if all packets come from this interface, or are dropped by a node that goes with it. The interface and the error
-    /// index may be another's afterwards.
+    /// Returns true if all packets come from this interface, or are dropped by a node that goes
+    /// with it. The interface and the error index may be another's afterwards.
     fn is_of(&self, world: &World, interface: SwIfIndex) -> bool {
-        let Ok(Interface { output, tx, .. }) = world.get::<Interfaces>().get(interface) else { return false };
-        let drops = |reason: &Reason| [output, tx].iter().any(|node| world.node_name(*node) == reason.node);
+        let Ok(Interface { output, tx, .. }) = world.get::<Interfaces>().get(interface) else {
+            return false;
+        };
+        let drops =
+            |reason: &Reason| [output, tx].iter().any(|node| world.node_name(*node) == reason.node);
         self.plan.interface == Some(interface)
             || self.reason.as_ref().is_some_and(|(_, reason)| drops(reason))
     }
@@ -239,11 +250,13 @@ impl Running {
             let _ = self.hook(world, i.sw_if, false);
         }
         let (node, dispatch) = (world.node(NODE).unwrap_or_default(), self.plan.on.dispatch);
-        self.ending = Some(world.ask(move |rt| match dispatch {
-            true => {
-                rt.observe(None).and_then(|seen: Box<dyn Observer>| (seen as Box<dyn Any>).downcast().ok())
+        self.ending = Some(world.ask(move |rt| {
+            match dispatch {
+                true => rt
+                    .observe(None)
+                    .and_then(|seen: Box<dyn Observer>| (seen as Box<dyn Any>).downcast().ok()),
+                false => rt.node_mut::<Capture>(node).and_then(|node| node.tap.take()),
             }
-            false => rt.node_mut::<Capture>(node).and_then(|node| node.tap.take()),
         }));
     }
 
@@ -383,7 +396,10 @@ pub fn status(world: &World) -> Output {
     let last = inner.last.as_ref().map(Summary::json);
     let Some(running) = &inner.running else {
         let text = inner.last.as_ref().map_or(String::new(), |last| format!("last: {last}\n"));
-        return Output::both(format!("No capture runs\n{text}"), json!({ "running": null, "last": last }));
+        return Output::both(
+            format!("No capture runs\n{text}"),
+            json!({ "running": null, "last": last }),
+        );
     };
     let left = running.meter.left.load(Ordering::Relaxed);
     let (plan, max) = (&running.plan, running.plan.limits.packets);

@@ -91,7 +91,9 @@ impl Build for Capture {
 /// Returns true if packets still have the Ethernet header in front where this node drops them.
 fn sees_ethernet(node: &str) -> bool {
     let layer2 = ["ethernet-", "l2-", "bond-", "lacp-", "span-", "bvi-"];
-    layer2.iter().any(|prefix| node.starts_with(prefix)) || node.ends_with("-output") || node.ends_with("-tx")
+    layer2.iter().any(|prefix| node.starts_with(prefix))
+        || node.ends_with("-output")
+        || node.ends_with("-tx")
 }
 
 impl Capture {
@@ -106,7 +108,8 @@ impl Capture {
         let interface = if direction == Direction::Tx { b.tx_if } else { b.rx_if };
         let view = self.interfaces.views(cx.turn).get(interface as usize);
         let mut ip = view.is_some_and(|v| v.flags.has(IfFlags::IP_MODE));
-        // Nodes behind ethernet-input see packets from the IP header on; the Ethernet header is still in front of it in the buffer.
+        // Nodes behind ethernet-input see packets from the IP header on; the Ethernet header is
+        // still in front of it in the buffer.
         let mut uncovered = 0;
         if direction == Direction::Drop && !ip {
             let node = cx.reason(b.error()).map_or("", |reason| &*reason.node);

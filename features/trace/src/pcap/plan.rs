@@ -43,7 +43,8 @@ impl Directions {
 
     /// The words of the command.
     pub fn words(self) -> Vec<&'static str> {
-        let all = [(self.rx, "rx"), (self.tx, "tx"), (self.drop, "drop"), (self.dispatch, "dispatch")];
+        let all =
+            [(self.rx, "rx"), (self.tx, "tx"), (self.drop, "drop"), (self.dispatch, "dispatch")];
         all.into_iter().filter(|(on, _)| *on).map(|(_, word)| word).collect()
     }
 }
@@ -74,7 +75,8 @@ pub struct Plan {
     pub limits: Limits,
     /// Only packets that this accepts.
     pub filter: Option<Wanted>,
-    /// Of dropped packets, only those that were dropped for this reason: `{node}.{reason}`, or `node.reason`.
+    /// Of dropped packets, only those that were dropped for this reason: `{node}.{reason}`, or
+    /// `node.reason`.
     pub reason: Option<String>,
     /// The file; without one, a name in /tmp that is free.
     pub file: Option<String>,
@@ -84,15 +86,19 @@ impl Plan {
     /// Checks that the capture is possible.
     ///
     /// # Errors
-    /// No direction; limits that can't be; a reason without dropped packets; an interface that brings nothing in that could be captured.
+    /// No direction; limits that can't be; a reason without dropped packets; an interface that
+    /// brings nothing in that could be captured.
     pub fn check(&self, world: &World) -> Result<(), Error> {
         let Self { on, limits, .. } = self;
         if !on.any() {
-            return Err(Error::usage("choose rx, tx or drop, or several of them; or off, or status")
-                .retval(retval::INVALID_VALUE));
+            return Err(Error::usage(
+                "choose rx, tx or drop, or several of them; or off, or status",
+            )
+            .retval(retval::INVALID_VALUE));
         }
         if !BYTES.contains(&limits.bytes) {
-            let error = format!("{} bytes of a packet: {} to {}", limits.bytes, BYTES.start(), BYTES.end());
+            let error =
+                format!("{} bytes of a packet: {} to {}", limits.bytes, BYTES.start(), BYTES.end());
             return Err(Error::limit(error).retval(retval::INVALID_MEMORY_SIZE));
         }
         if self.reason.is_some() && !on.drop {
@@ -133,18 +139,20 @@ fn place(on: Directions, file: Option<&str>) -> Result<PathBuf, Error> {
     let Some(file) = file else {
         // The name is generated, so another one will do.
         let stem = on.words().concat();
-        let names = (1..1000)
-            .map(|n| if n == 1 { format!("/tmp/{stem}.pcap") } else { format!("/tmp/{stem}-{n}.pcap") });
+        let names = (1..1000).map(|n| {
+            if n == 1 { format!("/tmp/{stem}.pcap") } else { format!("/tmp/{stem}-{n}.pcap") }
+        });
         let free = names.map(PathBuf::from).find(|path| path.symlink_metadata().is_err());
-        return free
-            .ok_or_else(|| Error::limit(format!("/tmp holds 999 captures named {stem}; give a file")));
+        return free.ok_or_else(|| {
+            Error::limit(format!("/tmp holds 999 captures named {stem}; give a file"))
+        });
     };
     let path = Path::new(file);
     match (path.is_absolute(), file.contains('/') || file == ".." || file == ".") {
         (true, _) => Ok(path.into()),
-        (false, true) => {
-            Err(Error::parse(format!("`{file}' is neither a bare name, for /tmp, nor an absolute path")))
-        }
+        (false, true) => Err(Error::parse(format!(
+            "`{file}' is neither a bare name, for /tmp, nor an absolute path"
+        ))),
         (false, false) => Ok(Path::new("/tmp").join(file)),
     }
 }

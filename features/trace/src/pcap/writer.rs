@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The pcapng file: interfaces by name, packets with direction and, if they were dropped, the reason.
+//! The pcapng file: interfaces by name, packets with direction and, if they were dropped, the
+//! reason.
 
 use super::chunk::{Direction, Header};
 use graph::{Reason, SwIfIndex};
@@ -27,8 +28,9 @@ macro_rules! application {
 /// Bytes of a section header in front of its first option's text.
 const SECTION: usize = 28;
 
-/// The file is a capture that an earlier one of ours wrote: a file of this user's, no link, that begins as ours do. In a directory
-/// that others write to, none of them can change what a name of ours stands for (`/tmp` is sticky); and what is removed is the name.
+/// The file is a capture that an earlier one of ours wrote: a file of this user's, no link, that
+/// begins as ours do. In a directory that others write to, none of them can change what a name of
+/// ours stands for (`/tmp` is sticky); and what is removed is the name.
 fn is_ours(path: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else { return false };
@@ -122,8 +124,13 @@ impl Writer {
         Ok(())
     }
 
-    /// The number of the packet's interface in the file; the first packet of an interface describes it.
-    fn interface(&mut self, header: &Header, name: impl FnOnce(SwIfIndex) -> String) -> io::Result<u32> {
+    /// The number of the packet's interface in the file; the first packet of an interface describes
+    /// it.
+    fn interface(
+        &mut self,
+        header: &Header,
+        name: impl FnOnce(SwIfIndex) -> String,
+    ) -> io::Result<u32> {
         let (interface, linktype) = match header.direction {
             Direction::Dispatch => (SwIfIndex(u32::MAX), DataLink::VPP_DISPATCH),
             _ => (header.interface, if header.ip { DataLink::RAW } else { DataLink::ETHERNET }),

@@ -15,17 +15,32 @@ fn client(world: &Arc<World>) -> Loopback<'_, World> {
     Loopback::new(&**world, &world.api)
 }
 
-fn capture(bench: &mut Bench, node: &str, max_packets: u32, pre_capture_clear: bool) -> Result<(), i32> {
+fn capture(
+    bench: &mut Bench,
+    node: &str,
+    max_packets: u32,
+    pre_capture_clear: bool,
+) -> Result<(), i32> {
     let node_index = bench.world.node(node).map_or(60_000, |n| n.at() as u32);
     let world = bench.world.clone();
-    let request =
-        TraceCapturePackets { node_index, max_packets, use_filter: false, verbose: false, pre_capture_clear };
+    let request = TraceCapturePackets {
+        node_index,
+        max_packets,
+        use_filter: false,
+        verbose: false,
+        pre_capture_clear,
+    };
     client(&world).call_while(request, || bench.settle())
 }
 
 fn filter(bench: &mut Bench, flag: TraceFilterFlag, node: &str) -> Result<(), i32> {
     let node_index = bench.world.node(node).map_or(60_000, |n| n.at() as u32);
-    let result = bench.api().call(TraceSetFilters { flag, count: 10, node_index, classifier_table_index: 0 });
+    let result = bench.api().call(TraceSetFilters {
+        flag,
+        count: 10,
+        node_index,
+        classifier_table_index: 0,
+    });
     bench.settle();
     result
 }
@@ -43,7 +58,10 @@ fn dump(
     let request = TraceDump { clear_cache: 0, thread_id, position, max_records };
     let reply = client.call_while(request, || bench.settle());
     let row = |d: TraceDetails| {
-        assert!(d.trace_data.contains("ethernet-input") && d.trace_data.contains("test-input"), "{d:?}");
+        assert!(
+            d.trace_data.contains("ethernet-input") && d.trace_data.contains("test-input"),
+            "{d:?}"
+        );
         (d.thread_id, d.position, [d.more_this_thread, d.more_threads, d.done])
     };
     (client.details::<TraceDump>().into_iter().map(row).collect(), reply)
@@ -67,9 +85,19 @@ fn traces_are_asked_for_and_dumped_page_by_page() {
     assert_eq!(shown(&mut bench).len(), 3);
     let reply = |last_position, more_this_thread, done| {
         let (last_thread_id, more_threads, flush_only) = (0, 0, 0);
-        Ok(TraceDumpReply { last_thread_id, last_position, more_this_thread, more_threads, flush_only, done })
+        Ok(TraceDumpReply {
+            last_thread_id,
+            last_position,
+            more_this_thread,
+            more_threads,
+            flush_only,
+            done,
+        })
     };
-    assert_eq!(dump(&mut bench, (0, 0), 2), (vec![(0, 0, [0; 3]), (0, 1, [1, 0, 0])], reply(1, 1, 0)));
+    assert_eq!(
+        dump(&mut bench, (0, 0), 2),
+        (vec![(0, 0, [0; 3]), (0, 1, [1, 0, 0])], reply(1, 1, 0))
+    );
     assert_eq!(dump(&mut bench, (0, 2), 2), (vec![(0, 2, [0, 0, 1])], reply(2, 0, 1)));
     assert_eq!(dump(&mut bench, (0, 3), 2), (vec![], Err(-6)));
     assert_eq!(dump(&mut bench, (9, 0), 2), (vec![], Err(-6)));
@@ -85,12 +113,18 @@ fn traces_are_asked_for_and_dumped_page_by_page() {
     assert_eq!(bench.api().call(TraceClearCache {}), Ok(()));
     assert_eq!(capture(&mut bench, "test-input", 1, true), Ok(()));
     receive(&mut bench, 0, [ping(OWN)]);
-    assert_eq!(dump_v2(&mut bench, NONE, 0, 50), [(0, 0, false)], "the others were forgotten before");
+    assert_eq!(
+        dump_v2(&mut bench, NONE, 0, 50),
+        [(0, 0, false)],
+        "the others were forgotten before"
+    );
     let world = bench.world.clone();
     assert_eq!(client(&world).call_while(TraceClearCapture {}, || bench.settle()), Ok(()));
     assert_eq!(shown(&mut bench), [[""; 0]; 0]);
 
-    for (node, n, retval) in [("nowhere", 1, -63), ("ethernet-input", 1, -63), ("test-input", 0, -7)] {
+    for (node, n, retval) in
+        [("nowhere", 1, -63), ("ethernet-input", 1, -63), ("test-input", 0, -7)]
+    {
         assert_eq!(capture(&mut bench, node, n, true), Err(retval), "{node} {n}");
     }
 }
@@ -127,8 +161,9 @@ fn functions_and_expressions_are_chosen() {
     };
     assert_eq!((set(true, "udp prot 5").err(), set(true, "tcp").err()), (Some(-7), None));
     assert_eq!(list(), [(bpf.clone(), true), (traced.clone(), false)]);
-    let choose =
-        |name: &str| bench.api().call(TraceSetFilterFunction { filter_function_name: name.into() }).err();
+    let choose = |name: &str| {
+        bench.api().call(TraceSetFilterFunction { filter_function_name: name.into() }).err()
+    };
     assert_eq!((choose(&traced), choose("nobody")), (None, Some(-6)));
     assert_eq!(list(), [(bpf, false), (traced, true)]);
     assert!(bench.api().call(BpfTraceFilterSet { is_add: false, filter: String::new() }).is_ok());
@@ -150,13 +185,18 @@ fn nodes_are_told_by_name_number_and_flags() {
         let reply = client.call(request);
         let all = client.details::<GraphNodeGet>();
         assert!(reply.as_ref().map_or(true, |r| r.cursor == u32::MAX));
-        reply.map(|_| all.into_iter().map(|n| (n.index, n.name.as_str().to_string())).collect::<Vec<_>>())
+        reply.map(|_| {
+            all.into_iter().map(|n| (n.index, n.name.as_str().to_string())).collect::<Vec<_>>()
+        })
     };
     let input = bench.index("test-input").0;
     let want = vec![(input, "test-input".to_string())];
     assert_eq!(get(u32::MAX, "test-input", 0), Ok(want.clone()));
     assert_eq!(get(input, "", 0), Ok(want.clone()));
-    assert_eq!((get(u32::MAX, "nobody", 0).err(), get(60_000, "", 0).err()), (Some(-63), Some(-63)));
+    assert_eq!(
+        (get(u32::MAX, "nobody", 0).err(), get(60_000, "", 0).err()),
+        (Some(-63), Some(-63))
+    );
     assert_eq!(get(65_536 + input, "", 0).err(), Some(-63), "nodes' numbers have 16 bits");
     let inputs = get(u32::MAX, "", NodeFlag::TRACE_SUPPORTED.0).expect("a list");
     assert!(inputs.contains(&want[0]) && inputs.iter().all(|(_, name)| !name.ends_with("drop")));
@@ -189,14 +229,28 @@ fn captures_are_switched() {
     };
     assert_eq!(off(&mut bench, &mut client), Err(-81));
     assert_eq!(client.call(on(false, "x")), Err(-7));
-    assert_eq!(client.call(PcapTraceOn { filter: true, ..on(true, "x") }), Err(-9), "no classifier");
-    assert_eq!(client.call(PcapTraceOn { error: "x".into(), ..on(true, "x") }), Err(-7), "not of drops");
+    assert_eq!(
+        client.call(PcapTraceOn { filter: true, ..on(true, "x") }),
+        Err(-9),
+        "no classifier"
+    );
+    assert_eq!(
+        client.call(PcapTraceOn { error: "x".into(), ..on(true, "x") }),
+        Err(-7),
+        "not of drops"
+    );
     let drops = PcapTraceOn { capture_drop: true, error: "{a}.{b}".into(), ..on(true, "x") };
     assert_eq!(client.call(drops), Err(-6), "no such reason");
     assert_eq!(client.call(PcapTraceOn { filename: "".into(), ..on(true, "x") }), Err(-7));
     assert_eq!(client.call(PcapTraceOn { max_bytes_per_packet: 9, ..on(true, "x") }), Err(-70));
-    assert_eq!(client.call(PcapTraceOn { sw_if_index: InterfaceIndex(77), ..on(true, "x") }), Err(-2));
-    assert_eq!(client.call(PcapTraceOn { sw_if_index: InterfaceIndex(1), ..on(true, "rx") }), Ok(()));
+    assert_eq!(
+        client.call(PcapTraceOn { sw_if_index: InterfaceIndex(77), ..on(true, "x") }),
+        Err(-2)
+    );
+    assert_eq!(
+        client.call(PcapTraceOn { sw_if_index: InterfaceIndex(1), ..on(true, "rx") }),
+        Ok(())
+    );
     assert_eq!(client.call(on(true, "y")), Err(-7));
     assert!(run(&mut bench, "pcap trace status").contains("0 of 1000 packets, 512 bytes"));
     receive(&mut bench, 0, [ping(OWN), ping(OTHER)]);
@@ -214,7 +268,9 @@ fn captures_are_switched() {
     assert_eq!(choose(&mut client, "nobody"), Err(-6));
     assert_eq!(choose(&mut client, "bpf_trace_filter"), Ok(()));
     assert!(run(&mut bench, "show pcap filter function").contains("(*) name:bpf_trace_filter"));
-    assert!(run(&mut bench, "show trace filter function").contains("(*) name:vnet_is_packet_traced"));
+    assert!(
+        run(&mut bench, "show trace filter function").contains("(*) name:vnet_is_packet_traced")
+    );
     run(&mut bench, "set bpf trace filter {{tcp}}");
     for file in ["none", "rx"] {
         assert_eq!(client.call(PcapTraceOn { filter: true, ..on(true, file) }), Ok(()));

@@ -26,15 +26,23 @@ pub fn read(path: &Path) -> Capture {
                 interfaces.push((name.expect("a name"), b.linktype));
             }
             Block::EnhancedPacket(b) => {
-                let flags = b
-                    .options
-                    .iter()
-                    .find_map(|o| if let EnhancedPacketOption::Flags(f) = o { Some(*f) } else { None });
+                let flags = b.options.iter().find_map(|o| {
+                    if let EnhancedPacketOption::Flags(f) = o { Some(*f) } else { None }
+                });
                 let comment = b.options.iter().find_map(|o| {
-                    if let EnhancedPacketOption::Comment(c) = o { Some(c.to_string()) } else { None }
+                    if let EnhancedPacketOption::Comment(c) = o {
+                        Some(c.to_string())
+                    } else {
+                        None
+                    }
                 });
                 assert!(b.timestamp.as_secs() > 1_600_000_000, "{:?}", b.timestamp);
-                packets.push((b.interface_id, flags.expect("a direction"), comment, b.data.to_vec()));
+                packets.push((
+                    b.interface_id,
+                    flags.expect("a direction"),
+                    comment,
+                    b.data.to_vec(),
+                ));
             }
             other => panic!("{other:?}"),
         }
@@ -52,7 +60,9 @@ fn a_capture_has_names_directions_and_reasons() {
     bench.send("loop1-output", &dns(), |b| b.rx_if = 0);
     bench.settle();
     assert!(run(&mut bench, "pcap trace status").contains("4 of 10 packets"));
-    assert!(bench.cli("pcap trace rx").expect_err("one at a time").to_string().contains("runs already"));
+    assert!(
+        bench.cli("pcap trace rx").expect_err("one at a time").to_string().contains("runs already")
+    );
     let said = run(&mut bench, "pcap trace off");
     assert!(said.starts_with("4 packets in /"), "{said}");
     let (interfaces, packets) = read(&path);
@@ -66,7 +76,8 @@ fn a_capture_has_names_directions_and_reasons() {
     assert_eq!(packets[2], (1, 2, None, dns()));
     assert_eq!(packets[3], (1, 1, why, dns()));
     // Nothing is left on the arcs.
-    let before = bench.world.stats.simple(graph::counters::CALLS).sum(bench.index("pcap-capture").at());
+    let before =
+        bench.world.stats.simple(graph::counters::CALLS).sum(bench.index("pcap-capture").at());
     receive(&mut bench, 0, [ping(OWN)]);
     assert_eq!(
         bench.world.stats.simple(graph::counters::CALLS).sum(bench.index("pcap-capture").at()),
@@ -104,13 +115,18 @@ fn packets_are_captured_in_front_of_each_node() {
     let (interfaces, packets) = read(&path);
     assert_eq!(interfaces, [("dispatch".to_string(), DataLink::VPP_DISPATCH)]);
     let seen: Vec<_> = packets.iter().map(|(.., bytes)| (bytes[3], dispatched(bytes))).collect();
-    let front: Vec<_> = seen.iter().filter(|(_, (texts, _))| texts[0] == "ethernet-input").collect();
+    let front: Vec<_> =
+        seen.iter().filter(|(_, (texts, _))| texts[0] == "ethernet-input").collect();
     assert_eq!(front.len(), 2);
-    for ((hint, (texts, bytes)), (traced, want)) in front.into_iter().zip([(true, ping(OWN)), (false, dns())])
+    for ((hint, (texts, bytes)), (traced, want)) in
+        front.into_iter().zip([(true, ping(OWN)), (false, dns())])
     {
         assert_eq!((*hint, *bytes), (1, &want[..]));
-        let about =
-            format!("received on loop0, {} bytes{}", want.len(), if traced { ", traced" } else { "" });
+        let about = format!(
+            "received on loop0, {} bytes{}",
+            want.len(),
+            if traced { ", traced" } else { "" }
+        );
         assert_eq!(texts[1..], [&*about, "", ""]);
     }
     assert!(seen.iter().any(|(_, (texts, _))| texts[0] == "error-drop"), "{seen:?}");
@@ -125,14 +141,21 @@ fn drops_are_captured_by_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let why = "no feature takes this Ethernet type";
     let reasons = bench.world.reasons();
-    let name = reasons.iter().find(|r| &*r.node == "ethernet-input" && r.text == why).expect("one").reason;
+    let name =
+        reasons.iter().find(|r| &*r.node == "ethernet-input" && r.text == why).expect("one").reason;
     let forms = [format!("{{ethernet-input}}.{{{name}}}"), format!("ethernet-input.{name}")];
     for (n, form) in forms.iter().enumerate() {
         let path = folder.path().join(n.to_string());
-        run(&mut bench, &format!("pcap trace drop error {} file {}", cli::quote(form), path.display()));
+        run(
+            &mut bench,
+            &format!("pcap trace drop error {} file {}", cli::quote(form), path.display()),
+        );
         assert!(run(&mut bench, "pcap trace status").contains(&format!("drop by {form} of any")));
         receive(&mut bench, 0, [ping(OWN), vec![2; 9], ping(OTHER), ping(OWN)]);
-        assert!(run(&mut bench, "pcap trace off").starts_with("2 packets"), "the others have other reasons");
+        assert!(
+            run(&mut bench, "pcap trace off").starts_with("2 packets"),
+            "the others have other reasons"
+        );
         let (_, packets) = read(&path);
         let comment = Some(format!("dropped: ethernet-input: {why}"));
         assert_eq!(packets, [(0, 1, comment.clone(), ping(OWN)), (0, 1, comment, ping(OWN))]);
@@ -155,7 +178,9 @@ fn a_capture_ends_by_itself_and_keeps_what_was_asked_for() {
     let file = path.display();
     run(
         &mut bench,
-        &format!("pcap trace rx intfc loop0 max 2 max-bytes-per-pkt 40 filter {{icmp}} file {file}"),
+        &format!(
+            "pcap trace rx intfc loop0 max 2 max-bytes-per-pkt 40 filter {{icmp}} file {file}"
+        ),
     );
     receive(&mut bench, 1, [ping(OWN)]);
     receive(&mut bench, 0, [dns(), ping(OWN), ping(OTHER), ping(OWN)]);
@@ -172,8 +197,16 @@ fn a_capture_ends_by_itself_and_keeps_what_was_asked_for() {
     let bytes: Vec<_> = packets.into_iter().map(|(.., bytes)| bytes).collect();
     assert_eq!(bytes, [&ping(OWN)[..40], &ping(OTHER)[..40]]);
     assert!(bench.cli("pcap trace rx file ../x").is_err());
-    assert!(bench.cli("pcap trace max 3").expect_err("what?").to_string().contains("choose rx, tx or drop"));
-    assert!(bench.cli("pcap trace rx intfc loop7").expect_err("none").to_string().contains("loop7"));
+    assert!(
+        bench
+            .cli("pcap trace max 3")
+            .expect_err("what?")
+            .to_string()
+            .contains("choose rx, tx or drop")
+    );
+    assert!(
+        bench.cli("pcap trace rx intfc loop7").expect_err("none").to_string().contains("loop7")
+    );
 }
 
 #[test]
@@ -216,7 +249,8 @@ fn what_stood_before_an_ip_packet_is_captured_with_its_drop() {
         b.rx_if = 1;
         b.mark_l2();
     });
-    // As a feature would where packets leave: another Ethernet header, whose first byte could begin an IP header, stands there.
+    // As a feature would where packets leave: another Ethernet header, whose first byte could begin
+    // an IP header, stands there.
     let leaving = ping("45:00:00:00:00:01");
     bench.send("error-drop", &leaving, |b| {
         b.rx_if = 1;
@@ -257,18 +291,31 @@ fn a_capture_ends_with_its_interface() {
     run(&mut bench, &format!("pcap trace rx drop intfc loop1 file {}", path.display()));
     receive(&mut bench, 1, [ping(OWN)]);
     run(&mut bench, "delete loopback interface intfc loop0");
-    assert!(run(&mut bench, "pcap trace status").contains("2 of 1000 packets"), "it isn't of loop0");
+    assert!(
+        run(&mut bench, "pcap trace status").contains("2 of 1000 packets"),
+        "it isn't of loop0"
+    );
     run(&mut bench, "delete loopback interface intfc loop1");
     // Its index goes to another one, which isn't captured.
     run(&mut bench, &format!("create loopback interface mac {OWN}"));
     run(&mut bench, &format!("create loopback interface mac {OWN}"));
     let last = ended(&mut bench);
-    assert_eq!((&last["ended"], &last["packets"]), (&"loop1 was deleted".into(), &2.into()), "{last}");
+    assert_eq!(
+        (&last["ended"], &last["packets"]),
+        (&"loop1 was deleted".into(), &2.into()),
+        "{last}"
+    );
     let status = run(&mut bench, "pcap trace status");
-    assert!(status.contains("last: 2 packets in ") && status.ends_with(", ended since loop1 was deleted\n"));
+    assert!(
+        status.contains("last: 2 packets in ")
+            && status.ends_with(", ended since loop1 was deleted\n")
+    );
     let (interfaces, packets) = read(&path);
     assert_eq!(interfaces, [("loop1".to_string(), DataLink::ETHERNET)]);
-    assert_eq!(packets.into_iter().map(|(.., bytes)| bytes).collect::<Vec<_>>(), [ping(OWN), ping(OWN)]);
+    assert_eq!(
+        packets.into_iter().map(|(.., bytes)| bytes).collect::<Vec<_>>(),
+        [ping(OWN), ping(OWN)]
+    );
     let arc = bench.world.arc("device-input").expect("there");
     for i in bench.world.get::<Interfaces>().list() {
         assert!(bench.world.features_of(arc, i.sw_if).is_empty(), "{}", i.name);
@@ -277,7 +324,8 @@ fn a_capture_ends_with_its_interface() {
     assert!(error.contains("no capture runs"), "{error}");
 }
 
-/// The error indices of an interface's nodes go to other nodes, whose drops are none of the capture's.
+/// The error indices of an interface's nodes go to other nodes, whose drops are none of the
+/// capture's.
 #[test]
 fn a_capture_of_a_reason_ends_with_the_interface_whose_node_gives_it() {
     let mut bench = bench();
@@ -286,7 +334,10 @@ fn a_capture_of_a_reason_ends_with_the_interface_whose_node_gives_it() {
     let reasons = bench.world.reasons();
     let down = reasons.iter().find(|r| &*r.node == "loop1-output" && r.drop).expect("one");
     let name = format!("loop1-output.{}", down.reason);
-    run(&mut bench, &format!("pcap trace drop error {} file {}", cli::quote(&name), path.display()));
+    run(
+        &mut bench,
+        &format!("pcap trace drop error {} file {}", cli::quote(&name), path.display()),
+    );
     run(&mut bench, "set interface state loop1 down");
     bench.send("loop1-output", &dns(), |b| b.rx_if = 1);
     bench.settle();

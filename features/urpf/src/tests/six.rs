@@ -8,13 +8,15 @@ fn ip6(text: &str) -> Ipv6Addr {
     text.parse().expect("an address")
 }
 
-/// Interfaces with 2001:db8:0::1/64 and 2001:db8:1::1/64, each with a neighbour ::2 that is known, and routes of all kinds.
+/// Interfaces with 2001:db8:0::1/64 and 2001:db8:1::1/64, each with a neighbour ::2 that is known,
+/// and routes of all kinds.
 fn bench6() -> Bench {
     let mut bench = bench();
     for i in 0..2 {
         run(&mut bench, &format!("set interface ip address t{i} 2001:db8:{i}::1/64"));
         let neighbor: Ipv6Addr = ip6(&format!("2001:db8:{i}::2"));
-        let known = Neighbor::new(SwIfIndex(i + 1), neighbor.into(), MacAddr([2, 0, 0, 0, 1, i as u8]));
+        let known =
+            Neighbor::new(SwIfIndex(i + 1), neighbor.into(), MacAddr([2, 0, 0, 0, 1, i as u8]));
         bench.world.get::<Neighbors>().set(&bench.world, known).expect("set");
     }
     run(&mut bench, "ip6 table add 7");
@@ -57,14 +59,16 @@ const CASES6: [(&str, bool, bool, bool); 16] = [
 /// Returns for each source whether it passes on an interface, packets together and one by one.
 fn passes6(bench: &mut Bench, sw_if: SwIfIndex, sources: &[Ipv6Addr]) -> Vec<bool> {
     let source = |o: &Outcome| Ipv6Addr::from(*o.bytes[8..].first_chunk::<16>().expect("a header"));
-    let packets: Vec<_> = sources.iter().map(|s| pkt::ip6(*s, "2001:db8:0::77").udp(1, 2).build()).collect();
+    let packets: Vec<_> =
+        sources.iter().map(|s| pkt::ip6(*s, "2001:db8:0::77").udp(1, 2).build()).collect();
     let passed = |out: Vec<Outcome>| -> Vec<Ipv6Addr> {
         out.iter().filter(|o| o.reason.is_none()).map(source).collect()
     };
     let together = passed(bench.feature("ip6-unicast", sw_if, &packets));
     let one = |p| passed(bench.feature("ip6-unicast", sw_if, std::slice::from_ref(p)));
     let alone: Vec<_> = packets.iter().flat_map(one).collect();
-    let answer = |all: &[Ipv6Addr]| -> Vec<bool> { sources.iter().map(|s| all.contains(s)).collect() };
+    let answer =
+        |all: &[Ipv6Addr]| -> Vec<bool> { sources.iter().map(|s| all.contains(s)).collect() };
     assert_eq!(answer(&together), answer(&alone));
     answer(&alone)
 }
@@ -135,6 +139,7 @@ fn the_default_route_counts_unless_it_is_denied() {
     run(&mut bench, "set urpf rx loose deny-default t0");
     run(&mut bench, "set urpf-accept 8.0.0.0/8");
     assert_eq!(passes(&mut bench, T0, &four), [true, true, true]);
-    let said: Vec<String> = bench.world.running_config().into_iter().map(|line| line.text).collect();
+    let said: Vec<String> =
+        bench.world.running_config().into_iter().map(|line| line.text).collect();
     assert!(said.iter().any(|line| line == "set urpf ip4 rx loose deny-default t0"), "{said:#?}");
 }

@@ -45,9 +45,14 @@ fn versions_are_kept_and_the_oldest_goes() {
         assert_eq!(store.save(&body, "again"), Ok(false), "nothing has changed");
     }
     let versions = versions(&store);
-    let found: Vec<_> = versions.iter().map(|v| (v.number, v.by.as_str(), v.lines.clone())).collect();
-    let expected =
-        [(0, "me 5", "echo 5"), (1, "me 4", "echo 4"), (2, "me 3", "echo 3"), (3, "me 2", "echo 2")];
+    let found: Vec<_> =
+        versions.iter().map(|v| (v.number, v.by.as_str(), v.lines.clone())).collect();
+    let expected = [
+        (0, "me 5", "echo 5"),
+        (1, "me 4", "echo 4"),
+        (2, "me 3", "echo 3"),
+        (3, "me 2", "echo 2"),
+    ];
     assert_eq!(found, expected.map(|(n, by, line)| (n, by, vec![line.to_string()])));
     assert!(versions[0].date.ends_with("GMT"), "{versions:?}");
     assert!(store.read(4).unwrap_err().message().contains("no version 4"));
@@ -80,7 +85,9 @@ fn a_long_version_is_read_in_pieces() {
         assert!(read == text && pieces == text.len() / PIECE + 1, "{length}: {} bytes", read.len());
     }
     std::fs::write(store.file(), [b'#', 0xff]).unwrap();
-    assert!(store.reading(0).unwrap().step().unwrap_err().message().contains("conf: invalid utf-8"));
+    assert!(
+        store.reading(0).unwrap().step().unwrap_err().message().contains("conf: invalid utf-8")
+    );
     assert!(store.reading(1).map(drop).unwrap_err().message().contains("no version 1"));
 }
 
@@ -201,8 +208,12 @@ fn memory() -> tempfile::TempDir {
 fn survives(history: u32, saved: usize, fault: Fault, at: usize) -> bool {
     let dir = memory();
     let (store, before) = filled(dir.path(), history, saved);
-    let after: Vec<String> =
-        ["echo new"].into_iter().map(String::from).chain(before.clone()).take(history as usize + 1).collect();
+    let after: Vec<String> = ["echo new"]
+        .into_iter()
+        .map(String::from)
+        .chain(before.clone())
+        .take(history as usize + 1)
+        .collect();
     let disk = Faulty::new(at, fault);
     let result = store.save_by(&disk, "echo new", "me");
     let what = format!("{fault:?} at {at}, history {history}, {saved} saved: {result:?}");
@@ -213,7 +224,8 @@ fn survives(history: u32, saved: usize, fault: Fault, at: usize) -> bool {
         match &result {
             Ok(saved) => assert!(*saved && now == after, "{what}: {now:?}"),
             Err(e) if e.message().contains("may not survive") => assert_eq!(now, after, "{what}"),
-            // A disk on which nothing works any more can't be tidied either: all are there, some under other numbers.
+            // A disk on which nothing works any more can't be tidied either: all are there, some
+            // under other numbers.
             Err(_) if matches!(fault, Fault::Broken) => {
                 assert!(before.iter().all(|body| all.contains(body)), "{what}: {all:?}");
             }

@@ -23,7 +23,8 @@ fn a_million_recursive_routes_move_by_as_few_stores_as_ten() {
         for i in 0..n {
             fib.set(world, t, Prefix::host(host(i)), Source::Api, &far).expect("set");
         }
-        let all_go_to = |end: End| (0..n).step_by(997).all(|i| ends(&bench, t, host(i)) == [end].into());
+        let all_go_to =
+            |end: End| (0..n).step_by(997).all(|i| ends(&bench, t, host(i)) == [end].into());
         assert!(all_go_to(End::Neighbor(a.0, ip("10.0.0.1").into())));
         let before = adjs.stores();
         world.get::<Interfaces>().set_link(world, a, false).expect("down");
@@ -31,7 +32,10 @@ fn a_million_recursive_routes_move_by_as_few_stores_as_ten() {
         assert!(all_go_to(End::Neighbor(b.0, ip("10.0.1.1").into())));
         fib.set(world, t, p("9.9.9.9/32"), Source::Cli, &near[1..]).expect("set");
         let other = adjs.stores() - before - down;
-        assert_eq!(fib.route(t, Prefix::host(host(7))).expect("there").sources[0].shared, n as usize);
+        assert_eq!(
+            fib.route(t, Prefix::host(host(7))).expect("there").sources[0].shared,
+            n as usize
+        );
         (down, other)
     });
     assert_eq!(stores[0], stores[1]);
@@ -42,8 +46,8 @@ fn a_million_recursive_routes_move_by_as_few_stores_as_ten() {
     );
 }
 
-/// A link with 500 known neighbours fails: routes have moved before the first neighbour is removed, and the list that most routes
-/// follow has moved first.
+/// A link with 500 known neighbours fails: routes have moved before the first neighbour is removed,
+/// and the list that most routes follow has moved first.
 #[test]
 fn routes_turn_before_neighbours_are_forgotten() {
     const NEIGHBORS: u32 = 500;
@@ -60,7 +64,8 @@ fn routes_turn_before_neighbours_are_forgotten() {
     }
     let hop = |net: u32, i: u32| Ipv4Addr::from_bits(0x0a00_0002 + (net << 16) + i);
     let via = |sw_if, hop: Ipv4Addr| Path::new(Kind::Neighbor { sw_if, nexthop: hop.into() });
-    // Some routes have a pair of next hops of their own; the common next hop of all others is made last.
+    // Some routes have a pair of next hops of their own; the common next hop of all others is made
+    // last.
     for i in 0..NEIGHBORS {
         for (net, sw_if) in [(0, a), (1, b)] {
             let n = Neighbor::new(sw_if, hop(net, i).into(), MacAddr([2, 0, 0, 0, 1, 1]));
@@ -100,7 +105,11 @@ fn routes_turn_before_neighbours_are_forgotten() {
     let pairs: BTreeSet<AdjIndex> =
         (0..NEIGHBORS).map(|i| leads(Prefix::host(Ipv4Addr::from_bits(0x1e00_0000 + i)))).collect();
     let turned: BTreeSet<usize> = pairs.iter().map(|adj| place(*adj)).collect();
-    assert_eq!(turned, (3..3 + NEIGHBORS as usize).collect(), "each once, and nothing between them");
+    assert_eq!(
+        turned,
+        (3..3 + NEIGHBORS as usize).collect(),
+        "each once, and nothing between them"
+    );
     assert_eq!(far_ends(&bench), [End::Neighbor(b.0, hop(1, 7).into())].into());
     assert_eq!(neighbors.list(false, Some(a)), []);
 }
@@ -121,19 +130,24 @@ fn ip4_packets_may_go_to_a_next_hop_of_ip6() {
         let index = adjs.find_neighbor_for(Link::Ip4, a, router).expect("held by the route");
         adjs.info(index).expect("there").adj
     };
-    let header = |dst: MacAddr| [&dst.0[..], &[2, 0, 0, 0, 0, 1], &EtherType::IP4.0.to_be_bytes()].concat();
+    let header =
+        |dst: MacAddr| [&dst.0[..], &[2, 0, 0, 0, 0, 1], &EtherType::IP4.0.to_be_bytes()].concat();
     // First the route and then the neighbour, and in reverse order.
     fib.set(world, t, p("20.0.0.0/8"), Source::Cli, &via).expect("set");
     assert_eq!(ends(&bench, t, ip("20.1.1.1")), [End::Neighbor(a.0, router)].into());
     assert_eq!((seen().kind, seen().link), (AdjKind::Incomplete, Link::Ip4));
-    neighbors.set(world, Neighbor { is_static: true, ..Neighbor::new(a, router, mac) }).expect("set");
+    neighbors
+        .set(world, Neighbor { is_static: true, ..Neighbor::new(a, router, mac) })
+        .expect("set");
     assert_eq!((seen().kind, seen().rewrite().to_vec()), (AdjKind::Rewrite, header(mac)));
     fib.remove(world, t, p("20.0.0.0/8"), Source::Cli, &[]).expect("removed");
     assert_eq!(adjs.find_neighbor_for(Link::Ip4, a, router), None);
     fib.set(world, t, p("20.0.0.0/8"), Source::Cli, &via).expect("set");
     assert_eq!((seen().kind, seen().rewrite().to_vec()), (AdjKind::Rewrite, header(mac)));
     let moved = MacAddr([2, 0, 0, 0, 0, 7]);
-    neighbors.set(world, Neighbor { is_static: true, ..Neighbor::new(a, router, moved) }).expect("set");
+    neighbors
+        .set(world, Neighbor { is_static: true, ..Neighbor::new(a, router, moved) })
+        .expect("set");
     assert_eq!(seen().rewrite().to_vec(), header(moved));
     neighbors.remove(world, a, router).expect("removed");
     assert_eq!((seen().kind, seen().rewrite_len), (AdjKind::Incomplete, 0));
@@ -144,10 +158,14 @@ fn ip4_packets_may_go_to_a_next_hop_of_ip6() {
     world.get::<Fib<wire::Ip6>>().set(world, t, net, Source::Cli, &via).expect("set");
     let six = || {
         let adjs = world.get::<Adjacencies>();
-        adjs.info(adjs.find_neighbor_for(Link::Ip6, a, hop).expect("held by the route")).expect("there").adj
+        adjs.info(adjs.find_neighbor_for(Link::Ip6, a, hop).expect("held by the route"))
+            .expect("there")
+            .adj
     };
     assert_eq!(six().kind, AdjKind::Incomplete);
-    neighbors.set(world, Neighbor { is_static: true, ..Neighbor::new(a, hop, moved) }).expect("set");
+    neighbors
+        .set(world, Neighbor { is_static: true, ..Neighbor::new(a, hop, moved) })
+        .expect("set");
     assert_eq!(six().rewrite().len(), 14);
     assert_eq!((&six().rewrite()[..6], &six().rewrite()[12..]), (&moved.0[..], &[0x86, 0xdd][..]));
 }

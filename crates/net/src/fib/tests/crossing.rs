@@ -45,12 +45,16 @@ fn next_hops_of_the_other_protocol_are_reached_by_its_routes() {
     let over = [Path::new(Kind6::RecursiveOther { table: t, nexthop: via4 })];
     let route = six.set(world, t, p6("3001::/16"), Source::Api, &over).expect("set");
     let adj = world.get::<Adjacencies>();
-    let leads = || adj.info(six.route(t, p6("3001::/16")).expect("there").sources[0].adj).expect("there").adj;
+    let leads = || {
+        adj.info(six.route(t, p6("3001::/16")).expect("there").sources[0].adj).expect("there").adj
+    };
     assert_eq!((leads().nexthop(), leads().link, leads().tx_if), (via4, crate::Link::Ip6, a.0));
     assert_ne!(route, RouteIndex(0));
     // A route that crosses can't be followed across again, so there are no circles.
-    let circle =
-        [Path::new(Kind::RecursiveOther { table: t, nexthop: "3001::1".parse().expect("an address") })];
+    let circle = [Path::new(Kind::RecursiveOther {
+        table: t,
+        nexthop: "3001::1".parse().expect("an address"),
+    })];
     four.set(world, t, p("30.0.0.0/8"), Source::Api, &circle).expect("set");
     assert_eq!(at("30.0.0.1"), [End::Unreach]);
     four.remove(world, t, p("20.0.0.0/8"), Source::Api, &[]).expect("removed");
@@ -63,7 +67,8 @@ fn buckets(bench: &Bench, addr: Ipv4Addr) -> BTreeMap<IpAddr, usize> {
     let adjs = bench.world.get::<Adjacencies>();
     let mut reader = bench.world.qsbr.register();
     let turn = reader.turn();
-    let adj = bench.world.get::<Fib<Ip4>>().adj(TableIndex::DEFAULT, addr, &turn).expect("the table");
+    let adj =
+        bench.world.get::<Fib<Ip4>>().adj(TableIndex::DEFAULT, addr, &turn).expect("the table");
     let adj = adjs.get(adj, &turn).expect("an adjacency");
     let mut all = BTreeMap::new();
     for &bucket in adjs.buckets(adj, &turn) {
@@ -83,7 +88,8 @@ fn weights_of_the_other_protocol_count() {
     let weighed = [Path { weight: 3, ..via("fd00::1") }, via("fd00::2")];
     six.set(world, t, p6("2001:db8:1::/48"), Source::Api, &weighed).expect("set");
     // Half of the packets take the route above, to both of its next hops.
-    let half = [Path::new(Kind6::Recursive { table: t, nexthop: ip6("2001:db8:1::1") }), via("fd00::3")];
+    let half =
+        [Path::new(Kind6::Recursive { table: t, nexthop: ip6("2001:db8:1::1") }), via("fd00::3")];
     six.set(world, t, p6("2001:db8:2::/48"), Source::Api, &half).expect("set");
     for (net, nexthop, want) in [
         ("20.0.0.0/8", "2001:db8:1::9", &[("fd00::1", 3), ("fd00::2", 1)][..]),
@@ -96,7 +102,8 @@ fn weights_of_the_other_protocol_count() {
     }
 }
 
-/// Four paths from each of fifteen lists to the next make 2³⁰ paths in all; and a longer prefix takes over a next hop.
+/// Four paths from each of fifteen lists to the next make 2³⁰ paths in all; and a longer prefix
+/// takes over a next hop.
 #[test]
 fn many_levels_are_walked_once_each() {
     let bench = Bench::new(STATEFUL);
@@ -110,7 +117,8 @@ fn many_levels_are_walked_once_each() {
         let next = |n| ip6(&format!("2001:db8:{:x}::{n}", level + 1));
         let ways: Vec<_> =
             (1..5).map(|n| Path::new(Kind6::Recursive { table: t, nexthop: next(n) })).collect();
-        six.set(world, t, p6(&format!("2001:db8:{level:x}::/48")), Source::Api, &ways).expect("set");
+        six.set(world, t, p6(&format!("2001:db8:{level:x}::/48")), Source::Api, &ways)
+            .expect("set");
     }
     let over = [Path::new(Kind::RecursiveOther { table: t, nexthop: ip6("2001:db8::1").into() })];
     four.set(world, t, p("20.0.0.0/8"), Source::Api, &over).expect("set");
@@ -131,8 +139,10 @@ fn a_neighbour_of_the_other_protocol_is_a_next_hop() {
     let a = up(&bench, "a");
     let (four, six) = (world.get::<Fib<Ip4>>(), world.get::<Fib<Ip6>>());
     let t = TableIndex::DEFAULT;
-    let (v4, v6) =
-        (NextHop { sw_if: a, ip: ip("10.0.0.2").into() }, NextHop { sw_if: a, ip: ip6("fd00::2").into() });
+    let (v4, v6) = (
+        NextHop { sw_if: a, ip: ip("10.0.0.2").into() },
+        NextHop { sw_if: a, ip: ip6("fd00::2").into() },
+    );
     four.set(
         world,
         t,
@@ -162,7 +172,8 @@ fn a_choice_of_routes_of_the_other_protocol_is_refused() {
     let path = Path::new(Kind::RecursiveOther { table: t, nexthop: ip6("2001:db8::1").into() });
     for follows in [Follows::Host, Follows::Attached] {
         let fib = bench.world.get::<Fib<Ip4>>();
-        let error = fib.set(&bench.world, t, p("20.0.0.0/8"), Source::Api, &[Path { follows, ..path }]);
+        let error =
+            fib.set(&bench.world, t, p("20.0.0.0/8"), Source::Api, &[Path { follows, ..path }]);
         assert_eq!(error.expect_err("refused").code(), -9);
     }
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Recursive paths that only some routes may resolve: host routes, or connected networks and their neighbours.
+//! Recursive paths that only some routes may resolve: host routes, or connected networks and their
+//! neighbours.
 
 use super::*;
 
-/// 20.0.0.0/8 takes host routes to 9.0.0.9, 21.0.0.0/8 attached ones, 23.0.0.0/8 any; 22.0.0.0/8 takes attached ones to 10.0.0.7.
+/// 20.0.0.0/8 takes host routes to 9.0.0.9, 21.0.0.0/8 attached ones, 23.0.0.0/8 any; 22.0.0.0/8
+/// takes attached ones to 10.0.0.7.
 struct Rig {
     bench: Bench,
     a: SwIfIndex,
@@ -43,7 +45,8 @@ impl Rig {
         fib.remove(&self.bench.world, T, p(prefix), Source::Cli, &[]).expect("it was set");
     }
 
-    /// Checks the results for packets to 20/8, 21/8 and 23/8: this neighbour, or unreachable (`None`).
+    /// Checks the results for packets to 20/8, 21/8 and 23/8: this neighbour, or unreachable
+    /// (`None`).
     fn expect(&self, ends: [Option<(SwIfIndex, &str)>; 3], when: &str) {
         for (net, end) in [20, 21, 23].into_iter().zip(ends) {
             self.expect_at(net, end, when);
@@ -114,7 +117,8 @@ fn a_path_over_attached_routes_follows_addresses_and_neighbours() {
     rig.expect_at(22, None, "the address has gone");
 }
 
-/// A host that a feature follows has an entry of its own: the route that covers it, while it is followed.
+/// A host that a feature follows has an entry of its own: the route that covers it, while it is
+/// followed.
 #[test]
 fn a_followed_host_is_found_exactly() {
     let bench = Bench::new(STATEFUL);

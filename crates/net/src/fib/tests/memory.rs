@@ -25,9 +25,13 @@ fn rounds<F: Net>(host: fn(u32) -> F::Addr) {
         let (full, [loaded, ..], _) = usage();
         assert_eq!(full.routes, tables.routes + n);
         assert_eq!(loaded.used, entries.used + n);
-        // The lowest indices are reused: no more is allocated than for the routes that existed at once.
+        // The lowest indices are reused: no more is allocated than for the routes that existed at
+        // once.
         assert!(loaded.allocated < 2 * (n + 100), "{round}: {loaded:?}");
-        assert!(routes.adj(RouteIndex(MANY + 100)) == AdjIndex::default(), "{round}: a number beyond");
+        assert!(
+            routes.adj(RouteIndex(MANY + 100)) == AdjIndex::default(),
+            "{round}: a number beyond"
+        );
         assert!(!routes.settle(), "nothing has gone");
         if round % 2 == 0 {
             fib.flush(world, t, Source::Cli).expect("the table");

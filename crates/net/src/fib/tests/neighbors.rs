@@ -28,7 +28,8 @@ fn a_neighbour_on_a_link_without_its_network_takes_no_route_from_another() {
     assert_eq!(at("10.0.0.2"), [End::Glean(a.0)]);
 }
 
-/// A connected network from a client: its neighbours' host routes are in the table as long as the network is.
+/// A connected network from a client: its neighbours' host routes are in the table as long as the
+/// network is.
 #[test]
 fn host_routes_go_with_the_network_that_a_client_says() {
     let bench = Bench::new(STATEFUL);
@@ -43,7 +44,8 @@ fn host_routes_go_with_the_network_that_a_client_says() {
         let n = Neighbor::new(a, ip(host).into(), MacAddr([2, 0, 0, 0, 0, 9]));
         world.get::<Neighbors>().set(world, n).expect("set");
     }
-    let hosts = || ["10.0.0.2", "10.0.1.2"].map(|host| fib.route(t, Prefix::host(ip(host))).is_some());
+    let hosts =
+        || ["10.0.0.2", "10.0.1.2"].map(|host| fib.route(t, Prefix::host(ip(host))).is_some());
     let say = |paths: &[Path<Ipv4Addr>]| {
         fib.set(world, t, p("10.0.0.0/24"), Source::Api, paths).expect("set");
     };
@@ -59,11 +61,15 @@ fn host_routes_go_with_the_network_that_a_client_says() {
     assert_eq!(hosts(), [true, false]);
     fib.replace_end(world, t, Source::Api).expect("ended");
     assert_eq!(hosts(), [false; 2], "not said again");
-    assert_eq!(fib.add_all(world, t, Source::Api, [(p("10.0.1.0/24"), &attached[..])]), (1, Ok(())));
+    assert_eq!(
+        fib.add_all(world, t, Source::Api, [(p("10.0.1.0/24"), &attached[..])]),
+        (1, Ok(()))
+    );
     assert_eq!(hosts(), [false, true]);
 }
 
-/// Links that share a network by borrowed addresses: packets go to the link where a host was set last, and back when it is removed there.
+/// Links that share a network by borrowed addresses: packets go to the link where a host was set
+/// last, and back when it is removed there.
 #[test]
 fn a_host_moves_between_links_that_share_a_network() {
     let bench = Bench::new(STATEFUL);

@@ -29,7 +29,8 @@ impl Rig {
 
     fn route(&self, prefix: &str, paths: &[Path<Ipv4Addr>]) {
         let fib = self.bench.world.get::<Fib<Ip4>>();
-        fib.set(&self.bench.world, TableIndex::DEFAULT, p(prefix), Source::Cli, paths).expect("set");
+        fib.set(&self.bench.world, TableIndex::DEFAULT, p(prefix), Source::Cli, paths)
+            .expect("set");
     }
 
     fn say(&self, hops: &[usize], up: bool) {
@@ -59,7 +60,8 @@ fn others_take_over_while_there_are_some() {
     assert_eq!(r.takers(FAR), [1]);
     assert_eq!(r.states("20.0.0.0/8"), [PathState::Down, PathState::Resolved, PathState::Resolved]);
     let adjs = r.bench.world.get::<Adjacencies>();
-    let held = |i: usize| adjs.info(adjs.find_neighbor(r.ifs[i], r.hop(i).ip)?).map(|info| info.refs);
+    let held =
+        |i: usize| adjs.info(adjs.find_neighbor(r.ifs[i], r.hop(i).ip)?).map(|info| info.refs);
     assert_eq!((held(0), held(1)), (Some(1), Some(1)), "it is still to be seen");
     r.say(&[1], false);
     assert_eq!(r.takers(FAR), [2], "of the next preference");
@@ -75,13 +77,15 @@ fn others_take_over_while_there_are_some() {
     r.route("20.0.0.0/8", &[r.via(0, 1, 0), drop]);
     r.say(&[0], false);
     assert_eq!(r.takers(FAR), [0]);
-    // A path list made while a next hop is down leaves it out too; but a path over an interface that is down is worse.
+    // A path list made while a next hop is down leaves it out too; but a path over an interface
+    // that is down is worse.
     r.route("20.0.0.0/8", &[r.via(0, 1, 0), r.via(1, 1, 0)]);
     assert_eq!(r.takers(FAR), [1]);
     r.bench.world.get::<Interfaces>().set_link(&r.bench.world, r.ifs[1], false).expect("set");
     assert_eq!(r.takers(FAR), [0]);
     let fib = r.bench.world.get::<Fib<Ip4>>();
-    fib.remove(&r.bench.world, TableIndex::DEFAULT, p("20.0.0.0/8"), Source::Cli, &[]).expect("removed");
+    fib.remove(&r.bench.world, TableIndex::DEFAULT, p("20.0.0.0/8"), Source::Cli, &[])
+        .expect("removed");
     assert_eq!([0, 1, 2].map(held), [None; 3]);
 }
 
@@ -164,7 +168,9 @@ fn several_may_watch_a_next_hop() {
     let hops = world.get::<NextHops>();
     let told = Arc::new(Mutex::new(Vec::new()));
     let log = told.clone();
-    hops.subscribe(move |_, hops, up| log.lock().expect("no panic inside").push((hops.to_vec(), up)));
+    hops.subscribe(move |_, hops, up| {
+        log.lock().expect("no panic inside").push((hops.to_vec(), up))
+    });
     let told = || std::mem::take(&mut *told.lock().expect("no panic inside"));
     let (a, b) = (r.hop(0), r.hop(1));
     hops.set(world, &[a], "one", true);
@@ -174,8 +180,11 @@ fn several_may_watch_a_next_hop() {
     hops.set(world, &[a], "other", false);
     hops.set(world, &[a, b], "one", true);
     assert_eq!(told(), [(vec![b], true)]);
-    let down: Vec<_> =
-        hops.list().into_iter().map(|(hop, by)| (hop, by.into_keys().collect::<Vec<_>>())).collect();
+    let down: Vec<_> = hops
+        .list()
+        .into_iter()
+        .map(|(hop, by)| (hop, by.into_keys().collect::<Vec<_>>()))
+        .collect();
     assert_eq!(down, [(a, vec!["other"])]);
     hops.set(world, &[a], "other", true);
     assert_eq!((told(), hops.is_down(a)), (vec![(vec![a], true)], false));

@@ -18,7 +18,8 @@ fn tables_are_apart_and_go_when_nothing_uses_them() {
     assert_eq!(ends(&bench, ten, ip("10.0.0.9")), [End::Glean(a.0)].into());
     assert_eq!(ends(&bench, TableIndex::DEFAULT, ip("10.0.0.9")), [End::NoRoute].into());
     assert_eq!(addresses.set_table(world, a, 0).expect_err("it has an address").code(), -114);
-    // An owner that leaves takes its own routes along; the table stays while an interface is bound to it.
+    // An owner that leaves takes its own routes along; the table stays while an interface is bound
+    // to it.
     let drop = [Path::new(Kind::Fixed(AdjIndex::DROP))];
     fib.set(world, ten, p("30.0.0.0/8"), Source::Cli, &drop).expect("set");
     fib.set(world, ten, p("31.0.0.0/8"), Source::Api, &drop).expect("set");
@@ -60,7 +61,8 @@ fn a_source_decides_and_a_table_of_its_own_says_where_to() {
     assert_eq!(fib.delete_table(world, 10, Source::Cli), Ok(false), "a route leads to it");
 }
 
-/// A table is removed at once with its last user, of whatever kind, not with the next change of a route.
+/// A table is removed at once with its last user, of whatever kind, not with the next change of a
+/// route.
 #[test]
 fn a_table_goes_with_its_last_user() {
     let bench = Bench::new(STATEFUL);

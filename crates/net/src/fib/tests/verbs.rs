@@ -32,7 +32,10 @@ fn what_is_not_told_again_goes() {
     assert_eq!(fib.set(world, t, p("1.0.0.0/8"), Source::Api, &[x]).expect("set"), kept);
     // Paths are added to paths set since the begin only.
     fib.add(world, t, p("3.0.0.0/8"), Source::Api, &[y]).expect("added");
-    assert_eq!(fib.remove(world, t, p("4.0.0.0/8"), Source::Api, &[x]).expect_err("not yet").code(), -6);
+    assert_eq!(
+        fib.remove(world, t, p("4.0.0.0/8"), Source::Api, &[x]).expect_err("not yet").code(),
+        -6
+    );
     assert_eq!(
         ends(&bench, t, ip("4.1.1.1")),
         [End::Neighbor(a.0, ip("1.0.0.1").into())].into(),
@@ -52,7 +55,10 @@ fn what_is_not_told_again_goes() {
     assert_eq!(fib.flush(world, none, Source::Api).expect_err("no table").code(), -3);
     assert_eq!(fib.replace_begin(none, Source::Api).expect_err("no table").code(), -3);
     assert_eq!(fib.replace_end(world, none, Source::Api).expect_err("no table").code(), -3);
-    assert_eq!(fib.lookup(none, p("4.0.0.0/8"), false).map(|r| r.index).expect_err("no table").code(), -3);
+    assert_eq!(
+        fib.lookup(none, p("4.0.0.0/8"), false).map(|r| r.index).expect_err("no table").code(),
+        -3
+    );
     assert_eq!(fib.flow_hash(none).expect_err("no table").code(), -3);
     assert_eq!(fib.set_flow_hash(none, FlowHash::SRC).expect_err("no table").code(), -3);
 }
@@ -73,9 +79,18 @@ fn exact_or_longest() {
     assert_eq!(found("9.1.1.0/23", false), Ok(p("9.1.0.0/16")), "a longer one doesn't cover it");
     assert_eq!(found("9.1.1.7/32", false), Ok(p("9.1.1.0/24")));
     assert_eq!(found("10.0.0.0/8", false), Ok(p("0.0.0.0/0")));
-    assert_eq!(fib.remove(world, t, p("9.1.0.0/17"), Source::Api, &[]).expect_err("none").code(), -6);
-    assert_eq!(fib.remove(world, t, p("9.1.0.0/16"), Source::Cli, &[]).expect_err("not his").code(), -6);
-    assert_eq!(fib.set(world, t, p("9.0.0.0/8"), Source::Api, &[]).expect_err("no path").code(), -52);
+    assert_eq!(
+        fib.remove(world, t, p("9.1.0.0/17"), Source::Api, &[]).expect_err("none").code(),
+        -6
+    );
+    assert_eq!(
+        fib.remove(world, t, p("9.1.0.0/16"), Source::Cli, &[]).expect_err("not his").code(),
+        -6
+    );
+    assert_eq!(
+        fib.set(world, t, p("9.0.0.0/8"), Source::Api, &[]).expect_err("no path").code(),
+        -52
+    );
 }
 
 #[test]
@@ -86,7 +101,8 @@ fn a_walk_goes_on_while_routes_come_and_go() {
     let fib = world.get::<Fib<Ip4>>();
     let t = fib.add_table(world, 5, "five", Source::Cli).expect("made");
     let own = all(&fib, t).len();
-    let net = |i: u32| Prefix::new(Ipv4Addr::from_bits(0x0900_0000 + (i << 8)), 24).expect("a length");
+    let net =
+        |i: u32| Prefix::new(Ipv4Addr::from_bits(0x0900_0000 + (i << 8)), 24).expect("a length");
     for i in 0..100 {
         fib.set(world, t, net(i), Source::Api, &[hop(a, "1.0.0.1")]).expect("set");
     }
@@ -125,7 +141,8 @@ fn a_table_is_found_an_id() {
     let both = FlowHash::SRC | FlowHash::SYMMETRIC;
     fib.set_flow_hash(three, both).expect("set");
     assert_eq!(fib.flow_hash(three).expect("there").names(), ["src", "symmetric"]);
-    let refused = [0x180, 0x100, 0x200].map(|bits| FlowHash::from_bits(bits).expect_err("refused").code());
+    let refused =
+        [0x180, 0x100, 0x200].map(|bits| FlowHash::from_bits(bits).expect_err("refused").code());
     assert_eq!(refused, [-9, -9, -7]);
 }
 

@@ -42,7 +42,8 @@ struct Open {
 }
 
 impl<const PER: u32> Bits<PER> {
-    /// Changes in order of their keys: changes in the same node are made to a copy of it, which is written once.
+    /// Changes in order of their keys: changes in the same node are made to a copy of it, which is
+    /// written once.
     pub(super) fn change_all(&self, changes: &[Change<u32>]) -> Result<(), (usize, Refused)> {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let mut open = None::<Open>;
@@ -82,7 +83,8 @@ impl<const PER: u32> Bits<PER> {
         Ok(())
     }
 
-    /// Returns true if boundaries may be added for a change. Refuses a hop that is too wide, and a change that has no room.
+    /// Returns true if boundaries may be added for a change. Refuses a hop that is too wide, and a
+    /// change that has no room.
     fn may(control: &Control, change: &Change<u32>) -> Result<bool, Refused> {
         if let Brush::UpTo(_, cell) | Brush::All(cell) = change.brush
             && cell as u32 >= Self::TOP
@@ -119,7 +121,8 @@ impl<const PER: u32> Bits<PER> {
         change: &Change<u32>,
     ) -> Result<(), Refused> {
         let Change { key, len, brush, .. } = *change;
-        let (node, last) = ((key >> 14) as usize, key | u32::MAX.checked_shr(len.into()).unwrap_or(0));
+        let (node, last) =
+            ((key >> 14) as usize, key | u32::MAX.checked_shr(len.into()).unwrap_or(0));
         if len <= 24 {
             let plan = Plan::new(&run.content, run.bounds(), part(key), part(last), brush);
             self.paint_below(control, &run.content.cells[plan.lo..=plan.hi], brush);
@@ -133,7 +136,9 @@ impl<const PER: u32> Bits<PER> {
         let cell = run.content.cell(run.content.find(part(key)));
         let number = (cell & DOWN != 0).then_some((cell & (DOWN - 1)) as u32);
         let deep = match number {
-            Some(number) => self.read(control, self.deep[number as usize].load(Ordering::Relaxed), DEEP),
+            Some(number) => {
+                self.read(control, self.deep[number as usize].load(Ordering::Relaxed), DEEP)
+            }
             None => Run::new(control.blank(), cell, DEEP),
         };
         let address = |key: u32| u64::from(key & 255);
@@ -312,8 +317,9 @@ impl<const PER: u32> Bits<PER> {
         }
         let leaf = ((first + bits) * PER) as usize;
         for (i, cells) in content.cells.chunks(PER as usize).enumerate() {
-            let pack =
-                |word, (at, cell): (usize, &u64)| word | Self::packed(*cell) << (at as u32 * Self::BITS);
+            let pack = |word, (at, cell): (usize, &u64)| {
+                word | Self::packed(*cell) << (at as u32 * Self::BITS)
+            };
             let word = cells.iter().enumerate().fold(0, pack);
             self.words[(first + bits) as usize + i].store(word, Ordering::Relaxed);
         }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Lines of intervals: their separators in the first half or less, their cells or hops in the rest.
 //!
-//! Lookups of routes need the whole cell of an interval, 64 bits: five fit into a line. Of the intervals for hops alone eight fit, and
-//! there are fewer of them, since neighbours with one hop become one.
+//! Lookups of routes need the whole cell of an interval, 64 bits: five fit into a line. Of the
+//! intervals for hops alone eight fit, and there are fewer of them, since neighbours with one hop
+//! become one.
 
 use super::Line;
 use crate::lpm::Wanted;
@@ -44,7 +45,8 @@ pub fn separators(ends: impl Iterator<Item = u32>) -> [u64; 8] {
     words
 }
 
-/// The words of a line of intervals; each has the last key that it covers, and what is [`kept`] of its cell.
+/// The words of a line of intervals; each has the last key that it covers, and what is [`kept`] of
+/// its cell.
 pub fn line(wanted: Wanted, intervals: &[(u32, u64)]) -> [u64; 8] {
     let mut words = separators(intervals[..intervals.len() - 1].iter().map(|(end, _)| *end));
     match wanted {

@@ -44,7 +44,11 @@ impl Control {
 
     /// Records the lines of a slot's cut up /56s, and takes back their old ones.
     fn lead_to_finer(&mut self, slot: u32, lines: Vec<u32>) {
-        let had = if lines.is_empty() { self.finer.remove(&slot) } else { self.finer.insert(slot, lines) };
+        let had = if lines.is_empty() {
+            self.finer.remove(&slot)
+        } else {
+            self.finer.insert(slot, lines)
+        };
         had.into_iter().flatten().for_each(|line| self.give(line, 1));
     }
 
@@ -103,7 +107,10 @@ pub(super) fn slots(first: u64, last: u64) -> Option<(u32, u32)> {
 /// Number of separators of a line.
 fn width(line: &Line) -> u32 {
     let used = |half: u64| u32::from(half as u32 != u32::MAX);
-    line.iter().map(|word| word.load(Ordering::Relaxed)).map(|word| used(word) + used(word >> 32)).sum()
+    line.iter()
+        .map(|word| word.load(Ordering::Relaxed))
+        .map(|word| used(word) + used(word >> 32))
+        .sum()
 }
 
 impl Indexed {
@@ -169,7 +176,8 @@ impl Indexed {
         row.next = end + 1;
     }
 
-    /// Writes the line of a /56 that is cut up, and returns what leads to it. What doesn't fit, the tree is asked.
+    /// Writes the line of a /56 that is cut up, and returns what leads to it. What doesn't fit, the
+    /// tree is asked.
     fn lay_finer(&self, control: &mut Control, row: &mut Row) -> u64 {
         let kept = match *row.finer {
             [(_, kept)] => kept,
@@ -279,7 +287,8 @@ impl Indexed {
         let line = |at: u32| &self.lines[at as usize];
         let lines = if entry.0 & Entry::SHARED != 0 {
             let kept = leaves::kept_of::<simd::V1>(self.wanted, line(first), 0);
-            let (_, left) = control.shared.get_mut(&kept).expect("a shared line is known by what it has");
+            let (_, left) =
+                control.shared.get_mut(&kept).expect("a shared line is known by what it has");
             *left -= slots;
             if *left > 0 {
                 return;

@@ -34,7 +34,9 @@ fn an_index_for_who_wants_hops_alone_is_smaller() {
     let table: Lpm6 = table(&domain, LARGE);
     let net = |i: u32| 0x2a00 << 112 | u128::from(i) << 96;
     // A /56 here and there is cut up, some into more than a line holds.
-    let long = |i: u32| (0..i % 12 * 2).map(move |j| (net(i) | u128::from(2 * j + 1) << 64, 64, j % 2 + 1));
+    let long = |i: u32| {
+        (0..i % 12 * 2).map(move |j| (net(i) | u128::from(2 * j + 1) << 64, 64, j % 2 + 1))
+    };
     let shape = (0..6000).flat_map(|i| {
         let long = long(i).filter(move |_| i % 93 == 0);
         std::iter::once((net(i), 32, i / 16)).chain(long)
@@ -42,7 +44,8 @@ fn an_index_for_who_wants_hops_alone_is_smaller() {
     let leaf = |(route, (key, len, hop))| Route { key, len, leaf: Leaf { hop, route } };
     let routes: Vec<_> = (1..).zip(shape).map(leaf).collect();
     table.insert_all(&routes);
-    let ends = |route: &Route<u128>| [route.key, route.key.last(route.len), route.key.last(route.len) + 1];
+    let ends =
+        |route: &Route<u128>| [route.key, route.key.last(route.len), route.key.last(route.len) + 1];
     let keys: Vec<u128> = routes.iter().flat_map(ends).collect();
     let right = |key: &u128| table.covering(*key, 128).map_or(Leaf::NONE, |route| route.leaf);
     let (right, memory) = (keys.iter().map(right).collect::<Vec<_>>(), table.memory());
@@ -53,7 +56,11 @@ fn an_index_for_who_wants_hops_alone_is_smaller() {
         assert_eq!(table.kind(), Kind6::Indexed(wanted));
         assert_eq!(answers(&table, &keys, &reader.turn()), right);
         // One line more for the slots without routes, which none has led anywhere before.
-        assert!(table.memory() + lines * 64 <= memory + 64, "{wanted:?}: {} after {memory}", table.memory());
+        assert!(
+            table.memory() + lines * 64 <= memory + 64,
+            "{wanted:?}: {} after {memory}",
+            table.memory()
+        );
     }
 }
 
@@ -92,7 +99,8 @@ fn what_a_slot_had_is_given_back() {
         let mut reader = domain.register();
         let table: Lpm6 = table(&domain, LARGE);
         table.set_wanted(wanted);
-        let all: Vec<_> = (0..MOST).map(|i| Route { key: net(i), len: 48, leaf: at(i + 1) }).collect();
+        let all: Vec<_> =
+            (0..MOST).map(|i| Route { key: net(i), len: 48, leaf: at(i + 1) }).collect();
         // The memory that stays: the line of slots without routes.
         table.insert_all(&all[..1]);
         table.remove(net(0), 48).unwrap();

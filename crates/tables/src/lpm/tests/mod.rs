@@ -13,7 +13,8 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use sync::{Qsbr, Turn};
 
-/// Sizes for the ways a table is built: as it comes, always by one structure, or changing all the time.
+/// Sizes for the ways a table is built: as it comes, always by one structure, or changing all the
+/// time.
 const AS_IT_COMES: Sizes = Engine4::SIZES;
 /// The bitmap trie, or the index.
 const LARGE: Sizes = Sizes { small: 0, large: 0 };
@@ -100,12 +101,19 @@ fn the_longest_prefix_wins_at_every_level() {
         }
         let keys = ["9.9.9.9", "10.9.9.9", "10.1.9.9", "10.1.2.9", "10.1.2.3"].map(ip);
         assert_eq!(answers(&table, &keys, &turn), [1, 2, 5, 3, 4].map(at));
-        assert_eq!(table.insert(ip("10.1.2.99"), 24, at(6)), Ok(Some(at(3))), "host bits don't count");
+        assert_eq!(
+            table.insert(ip("10.1.2.99"), 24, at(6)),
+            Ok(Some(at(3))),
+            "host bits don't count"
+        );
         assert_eq!(table.remove(ip("10.1.0.0"), 16), Some(at(5)));
         assert_eq!(answers(&table, &keys, &turn), [1, 2, 2, 6, 4].map(at));
         let covering = table.covering(ip("10.1.2.3"), 31);
         assert_eq!(covering, Some(Route { key: ip("10.1.2.0"), len: 24, leaf: at(6) }));
-        assert_eq!((table.get(ip("10.1.2.3"), 32), table.get(ip("10.1.2.3"), 31)), (Some(at(4)), None));
+        assert_eq!(
+            (table.get(ip("10.1.2.3"), 32), table.get(ip("10.1.2.3"), 31)),
+            (Some(at(4)), None)
+        );
         assert_eq!(table.remove(ip("10.1.2.3"), 31), None);
     }
 }
@@ -153,7 +161,8 @@ fn more_long_prefixes_than_narrow_leaves_can_name() {
     }
     assert_eq!(table.kind(), Kind4::Wide);
     let keys: Vec<u32> = (0..N).flat_map(|i| [host(i), host(i) - 1, host(i) + 1]).collect();
-    let right = |i: usize| if i.is_multiple_of(3) { at(i as u32 / 3 % 1000 + 1) } else { Leaf::NONE };
+    let right =
+        |i: usize| if i.is_multiple_of(3) { at(i as u32 / 3 % 1000 + 1) } else { Leaf::NONE };
     let turn = reader.turn();
     assert!(answers(&table, &keys, &turn).iter().enumerate().all(|(i, leaf)| *leaf == right(i)));
     println!("{} bytes a host alone in its /24", table.memory() / N as usize);
@@ -229,7 +238,8 @@ fn prefix<K: Key + Edges>() -> impl Strategy<Value = (K, u8)> {
 fn ops<K: Key + Edges>() -> impl Strategy<Value = Vec<Op<K>>> {
     let hop = prop_oneof![8 => 1u32..4, 1 => 0u32..1 << 31];
     let leaf = (hop, 1u32..1 << 24).prop_map(|(hop, route)| Leaf { hop, route });
-    let route = (prefix::<K>(), leaf.clone()).prop_map(|((key, len), leaf)| Route { key, len, leaf });
+    let route =
+        (prefix::<K>(), leaf.clone()).prop_map(|((key, len), leaf)| Route { key, len, leaf });
     let some = prop::collection::vec(route, 0..20).prop_flat_map(|mut some| {
         some.sort_unstable_by_key(|route| (route.key.network(route.len), route.len));
         prop_oneof![2 => Just(some.clone()), 1 => Just(some).prop_shuffle()]
@@ -282,12 +292,16 @@ macro_rules! edges {
 edges!(u32);
 edges!(u128);
 
-fn agrees_with_the_oracle<K: Key + Edges>(sizes: Sizes, ops: Vec<Op<K>>) -> Result<(), TestCaseError> {
+fn agrees_with_the_oracle<K: Key + Edges>(
+    sizes: Sizes,
+    ops: Vec<Op<K>>,
+) -> Result<(), TestCaseError> {
     let domain = Qsbr::new();
     let mut reader = domain.register();
     let (table, mut oracle) = (table::<K>(&domain, sizes), OracleLpm::new());
     let (keys, zero) = (edges(&ops), K::of(&[0; 16][..usize::from(K::BITS) / 8]));
-    let right = |oracle: &OracleLpm<K>| keys.iter().map(|key| oracle.lookup(*key)).collect::<Vec<_>>();
+    let right =
+        |oracle: &OracleLpm<K>| keys.iter().map(|key| oracle.lookup(*key)).collect::<Vec<_>>();
     for op in ops {
         let (key, len) = match op {
             Op::Insert(key, len, leaf) => {
@@ -349,10 +363,12 @@ proptest! {
     }
 }
 
-/// The same among global unicast addresses, which an index holds; with prefixes that cover all of them, and others too.
+/// The same among global unicast addresses, which an index holds; with prefixes that cover all of
+/// them, and others too.
 fn global(ops: Vec<Op<u128>>) -> Vec<Op<u128>> {
-    let into =
-        |key: u128, len: u8| if len < 3 { (key, len) } else { (key >> 3 | 1 << 125, (len + 3).min(128)) };
+    let into = |key: u128, len: u8| {
+        if len < 3 { (key, len) } else { (key >> 3 | 1 << 125, (len + 3).min(128)) }
+    };
     let route = |Route { key, len, leaf }| {
         let (key, len) = into(key, len);
         Route { key, len, leaf }

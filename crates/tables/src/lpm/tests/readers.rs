@@ -31,8 +31,9 @@ fn wanted_at(turn: usize) -> Wanted {
     if turn.is_multiple_of(2) { Wanted::Hops } else { Wanted::Routes }
 }
 
-/// Adds, replaces and removes routes at random, and asks after each few whether lookups find what the map of the routes
-/// says. `widen` makes a key of 32 bits one of the table's, with `extra` bits in front.
+/// Adds, replaces and removes routes at random, and asks after each few whether lookups find what
+/// the map of the routes says. `widen` makes a key of 32 bits one of the table's, with `extra` bits
+/// in front.
 fn long_history<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) {
     const OPS: usize = 60_000;
     let domain = Qsbr::new();
@@ -52,7 +53,11 @@ fn long_history<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) {
         } else if there.is_empty() || (r % 8 < 6) == growing {
             let bits = len(r >> 8);
             // Half of them close together.
-            let key = if r >> 63 == 0 { (r >> 24) as u32 } else { (r >> 24) as u32 & 0x3ffff | 0x0a00_0000 };
+            let key = if r >> 63 == 0 {
+                (r >> 24) as u32
+            } else {
+                (r >> 24) as u32 & 0x3ffff | 0x0a00_0000
+            };
             (widen(key).network(bits + extra), bits + extra)
         } else {
             there[(r >> 8) as usize % there.len()]
@@ -66,7 +71,13 @@ fn long_history<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) {
             let at = there.iter().position(|route| *route == (key, bits)).unwrap();
             there.swap_remove(at);
         }
-        touched.extend([key, key.last(bits), key.step(false), key.last(bits).step(true), widen(r as u32)]);
+        touched.extend([
+            key,
+            key.last(bits),
+            key.step(false),
+            key.last(bits).step(true),
+            widen(r as u32),
+        ]);
         if touched.len() >= 1000 || op == OPS - 1 {
             let found = answers(&table, &touched, &reader.turn());
             for (key, leaf) in touched.drain(..).zip(found) {
@@ -135,7 +146,8 @@ fn a_long_history_of_an_index() {
     long_history::<u128>(LARGE, around_64, 48);
 }
 
-/// Routes added many at a time, in order, into a table that has others, give what they give one by one.
+/// Routes added many at a time, in order, into a table that has others, give what they give one by
+/// one.
 fn added_together<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -144,7 +156,8 @@ fn added_together<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) 
     for (round, at_once) in [1, 7, 100, 2048, 5000].into_iter().enumerate() {
         together.set_wanted(wanted_at(round));
         let random = |r: u64| {
-            let (key, bits) = (widen((r >> 24) as u32 & 0xff_ffff | 0x0a00_0000), len(r >> 8) + extra);
+            let (key, bits) =
+                (widen((r >> 24) as u32 & 0xff_ffff | 0x0a00_0000), len(r >> 8) + extra);
             let leaf = Leaf { hop: (r >> 40) as u32 % 500, route: (r >> 20) as u32 % 30_000 + 1 };
             Route { key: key.network(bits), len: bits, leaf }
         };
@@ -157,8 +170,9 @@ fn added_together<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) 
             single.insert(*key, *len, *leaf).unwrap();
         }
         assert!(routes(&together) == routes(&single));
-        let ends =
-            |route: &Route<K>| [route.key, route.key.step(false), route.key.last(route.len).step(true)];
+        let ends = |route: &Route<K>| {
+            [route.key, route.key.step(false), route.key.last(route.len).step(true)]
+        };
         let keys: Vec<K> = new.iter().flat_map(ends).collect();
         let turn = reader.turn();
         assert!(answers(&together, &keys, &turn) == answers(&single, &keys, &turn));
@@ -188,8 +202,8 @@ fn routes_added_together_give_what_they_give_one_by_one() {
     added_together::<u128>(LARGE, around_56, 36);
 }
 
-/// Control works through a list of changes while readers look up. What they find must have been right at some moment
-/// between the begin and the end of the lookup.
+/// Control works through a list of changes while readers look up. What they find must have been
+/// right at some moment between the begin and the end of the lookup.
 fn readers_look_on<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) {
     const CHANGES: usize = 6_000;
     const BACKGROUND: u32 = 3000;
@@ -232,9 +246,11 @@ fn readers_look_on<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8)
     std::thread::scope(|scope| {
         for seed in 0..2 {
             let mut reader = domain.register();
-            let (table, probes, right, begun, done, seen) = (&table, &probes, &right, &begun, &done, &seen);
+            let (table, probes, right, begun, done, seen) =
+                (&table, &probes, &right, &begun, &done, &seen);
             scope.spawn(move || {
-                let (mut state, keys) = (seed, probes.iter().map(|probe| widen(*probe)).collect::<Vec<_>>());
+                let (mut state, keys) =
+                    (seed, probes.iter().map(|probe| widen(*probe)).collect::<Vec<_>>());
                 let (mut found, mut numbers) = (vec![0; keys.len()], vec![0; keys.len()]);
                 while done.load(Ordering::Acquire) < CHANGES || seen.load(Ordering::Relaxed) < 100 {
                     // One, a few or all, by every way there is.
@@ -262,10 +278,15 @@ fn readers_look_on<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8)
                     let after = begun.load(Ordering::Acquire);
                     drop(turn);
                     let routes = if n == 8 { &numbers[..n] } else { &found[..n] };
-                    for (i, found) in found[..n].iter().enumerate().chain(routes.iter().enumerate()) {
+                    for (i, found) in found[..n].iter().enumerate().chain(routes.iter().enumerate())
+                    {
                         let probe = from + i;
                         let some = (before..=after).any(|change| *found == right[change][probe]);
-                        assert!(some, "{found:#x} for {:#x} from {before} to {after}", probes[probe]);
+                        assert!(
+                            some,
+                            "{found:#x} for {:#x} from {before} to {after}",
+                            probes[probe]
+                        );
                     }
                     seen.fetch_add(1, Ordering::Relaxed);
                 }
@@ -328,7 +349,8 @@ fn tables_are_shared_by_threads() {
 fn ten_thousand_small_tables() {
     let domain = Qsbr::new();
     let forest = Forest::new(domain.clone()).unwrap();
-    let special = [(0, 0), (0, 8), (0x7f00_0000, 8), (0xe000_0000, 4), (0xf000_0000, 4), (u32::MAX, 32)];
+    let special =
+        [(0, 0), (0, 8), (0x7f00_0000, 8), (0xe000_0000, 4), (0xf000_0000, 4), (u32::MAX, 32)];
     let tables: Vec<Lpm4> = (0..10_000)
         .map(|i| {
             let table = Lpm::new(&forest).unwrap();
@@ -343,5 +365,9 @@ fn ten_thousand_small_tables() {
     assert!(each <= 256, "{each}");
     let mut reader = domain.register();
     let turn = reader.turn();
-    assert!((0..).zip(&tables).all(|(i, table)| table.lookup(u32::MAX, &turn) == Leaf { hop: i, route: 6 }));
+    assert!(
+        (0..)
+            .zip(&tables)
+            .all(|(i, table)| table.lookup(u32::MAX, &turn) == Leaf { hop: i, route: 6 })
+    );
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many changes in order of their keys: changes to the same block are made to a draft of it, which is written once.
+//! Many changes in order of their keys: changes to the same block are made to a draft of it, which
+//! is written once.
 
 use super::{Edit, Halves, MAX, Open, Stroke, Tree, last, top};
 use crate::lpm::engine::{Change, Refused};
@@ -15,7 +16,10 @@ impl Edit<'_> {
 
 impl Tree {
     /// See [`Engine::paint_all`](crate::lpm::engine::Engine::paint_all).
-    pub(super) fn paint_sorted<K: Halves>(&self, changes: &[Change<K>]) -> Result<(), (usize, Refused)> {
+    pub(super) fn paint_sorted<K: Halves>(
+        &self,
+        changes: &[Change<K>],
+    ) -> Result<(), (usize, Refused)> {
         let mut control = self.forest.control();
         let mut edit = Edit { lines: self.forest.lines.as_slice(), control: &mut control };
         let mut scratch = std::mem::take(&mut edit.control.scratch);

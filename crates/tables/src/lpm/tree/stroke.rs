@@ -29,7 +29,8 @@ pub(super) struct Open {
 impl Scratch {
     /// The trees below what a plan paints.
     pub(super) fn below(&self, plan: &Plan, brush: Brush) -> impl Iterator<Item = u32> {
-        let cells = if matches!(brush, Brush::UpTo(..)) { &self.row.cells[plan.lo..=plan.hi] } else { &[] };
+        let cells =
+            if matches!(brush, Brush::UpTo(..)) { &self.row.cells[plan.lo..=plan.hi] } else { &[] };
         cells.iter().copied().filter(|cell| cell & DOWN != 0).map(down)
     }
 

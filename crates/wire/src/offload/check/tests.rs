@@ -16,7 +16,8 @@ fn upper(protocol: IpProtocol, options: usize, payload: usize) -> Vec<u8> {
 }
 
 fn ip4(protocol: IpProtocol, upper: &[u8]) -> Vec<u8> {
-    let header = Ipv4Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), protocol, upper.len() as u16);
+    let header =
+        Ipv4Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), protocol, upper.len() as u16);
     let mut packet = [header.as_bytes(), upper].concat();
     Ipv4Header::set_checksum_at(&mut packet);
     // Neither ICMP nor others have the sum of a pseudo-header.
@@ -75,7 +76,8 @@ fn what_linux_hands_over_passes() {
         // 128 bytes that came one by one.
         let typed = four(&upper(IpProtocol::TCP, 0, 128), IpProtocol::TCP);
         assert_eq!(check(segments(GsoKind::TcpV4, l3 + 20, 16, 1), &typed), Ok(()));
-        // A TCP segment in a tunnel over UDP, its checksum partial; ICMP; an unknown protocol; MPLS.
+        // A TCP segment in a tunnel over UDP, its checksum partial; ICMP; an unknown protocol;
+        // MPLS.
         assert_eq!(check(partial(l3 + 28 + 50, 16), &udp4), Ok(()));
         assert_eq!(check(partial(l3 + 20, 2), &four(&[0; 40], IpProtocol::ICMP)), Ok(()));
         assert_eq!(check(partial(l3 + 20, 4), &four(&[0; 40], IpProtocol::GRE)), Ok(()));
@@ -84,7 +86,10 @@ fn what_linux_hands_over_passes() {
     let packet = ip6(IpProtocol::TCP, &upper(IpProtocol::TCP, 0, 3000));
     assert_eq!(segments(GsoKind::TcpV6, 48, 16, 1428).check(&packet, packet.len(), true), Ok(()));
     // The first buffer of a chain is enough.
-    assert_eq!(segments(GsoKind::TcpV6, 48, 16, 1428).check(&packet[..68], packet.len(), true), Ok(()));
+    assert_eq!(
+        segments(GsoKind::TcpV6, 48, 16, 1428).check(&packet[..68], packet.len(), true),
+        Ok(())
+    );
     assert_eq!(Offload::NONE.check(&[], 0, false), Ok(()));
 }
 
@@ -107,7 +112,11 @@ fn checksums_elsewhere_are_refused() {
         (34, 0xffff),
     ];
     for (start, offset) in bad {
-        assert_eq!(check(partial(start, offset), &tcp), Err(OffloadError::Checksum), "{start}+{offset}");
+        assert_eq!(
+            check(partial(start, offset), &tcp),
+            Err(OffloadError::Checksum),
+            "{start}+{offset}"
+        );
     }
     let udp = ip4(IpProtocol::UDP, &upper(IpProtocol::UDP, 0, 100));
     assert_eq!(partial(20, 2).check(&udp, udp.len(), true), Err(OffloadError::Checksum), "a port");
@@ -127,8 +136,14 @@ fn checksums_elsewhere_are_refused() {
     fragment[6] = 0x20;
     assert_eq!(partial(20, 6).check(&fragment, fragment.len(), true), Err(OffloadError::Checksum));
     assert_eq!(partial(20, 6).check(&[0x45; 10], 10, true), Err(OffloadError::Checksum));
-    assert_eq!(check(partial(12, 0), &link(EtherType(0x8847), 0, &[0; 60])), Err(OffloadError::Checksum));
-    assert_eq!(check(partial(34, 16), &link(EtherType::IP4, 3, &[0; 60])), Err(OffloadError::Checksum));
+    assert_eq!(
+        check(partial(12, 0), &link(EtherType(0x8847), 0, &[0; 60])),
+        Err(OffloadError::Checksum)
+    );
+    assert_eq!(
+        check(partial(34, 16), &link(EtherType::IP4, 3, &[0; 60])),
+        Err(OffloadError::Checksum)
+    );
 }
 
 #[test]
@@ -142,7 +157,10 @@ fn segmentation_that_makes_no_sense_is_refused() {
     assert_eq!(with(GsoKind::UdpL4, 1448), Err(OffloadError::Headers));
     assert_eq!(check(segments(GsoKind::TcpV4, 54, 0, 1448), &tcp), Err(OffloadError::Checksum));
     let udp = ip4(IpProtocol::UDP, &upper(IpProtocol::UDP, 0, 1290));
-    assert_eq!(segments(GsoKind::UdpL4, 20, 6, 10).check(&udp, udp.len(), true), Err(OffloadError::Size));
+    assert_eq!(
+        segments(GsoKind::UdpL4, 20, 6, 10).check(&udp, udp.len(), true),
+        Err(OffloadError::Size)
+    );
     assert_eq!(segments(GsoKind::UdpL4, 20, 6, 11).check(&udp, udp.len(), true), Ok(()));
     let mut changed = tcp.clone();
     changed[46] = 0x40;

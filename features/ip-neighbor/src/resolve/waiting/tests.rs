@@ -97,7 +97,11 @@ fn a_question_that_differs_need_not_wait() {
     w.asked(at, None, true, 2 * INTERVAL + 1);
     assert!(!w.may_ask(at, None, 2 * INTERVAL + 2));
     assert!(w.may_ask(at, None, 2 * INTERVAL + 1 + EXTRA_INTERVAL), "it may be another station");
-    assert_eq!(w.due(at, 3 * INTERVAL), Some(Due::GiveUp(target(1))), "the end comes when it would have");
+    assert_eq!(
+        w.due(at, 3 * INTERVAL),
+        Some(Due::GiveUp(target(1))),
+        "the end comes when it would have"
+    );
 }
 
 #[test]
@@ -127,7 +131,11 @@ fn packets_that_keep_coming_do_not_put_off_the_end() {
     let end = (Due::GiveUp(target(1)), u64::from(QUESTIONS) * INTERVAL);
     assert_eq!(given_up, [end]);
     // All three of EXTRA in the first second, and twice more for those that came afterwards.
-    assert_eq!(asked, (QUESTIONS + EXTRA) + (1 + EXTRA), "and again for those that came afterwards");
+    assert_eq!(
+        asked,
+        (QUESTIONS + EXTRA) + (1 + EXTRA),
+        "and again for those that came afterwards"
+    );
     // Routes of two tables, each with its own source; the timer comes once a second.
     let (_, given_up) = ends(&[None, Some(Ipv6Addr::LOCALHOST)], 10);
     assert_eq!(given_up, [end]);
@@ -161,9 +169,13 @@ fn a_scan_displaces_its_own_oldest() {
         assert!(came(&mut w, on(2, n), n, true, &mut displaced));
     }
     for n in 0..100_000 {
-        assert!(came(&mut w, on(1, n), 1000 + n, true, &mut displaced), "{n}: the youngest has a place");
+        assert!(
+            came(&mut w, on(1, n), 1000 + n, true, &mut displaced),
+            "{n}: the youngest has a place"
+        );
         if n % 1000 == 999 {
-            // The packets of a neighbour on another interface find places, though none of them causes a request.
+            // The packets of a neighbour on another interface find places, though none of them
+            // causes a request.
             assert!(came(&mut w, on(3, 7), n, false, &mut displaced) || n / 1000 >= 32);
         }
     }
@@ -175,7 +187,8 @@ fn a_scan_displaces_its_own_oldest() {
         assert_eq!(out, [n]);
     }
     // Neighbours requested in the last second are known, and aren't requested again.
-    let recent = (100_000 - SLOTS as u32 + 200..100_000).filter(|n| w.find(on(1, *n)).is_none()).count();
+    let recent =
+        (100_000 - SLOTS as u32 + 200..100_000).filter(|n| w.find(on(1, *n)).is_none()).count();
     assert_eq!(recent, 0);
 }
 

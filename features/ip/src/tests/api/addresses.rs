@@ -5,7 +5,10 @@ use super::*;
 
 fn address(bench: &Bench, is_add: bool, sw_if: SwIfIndex, text: &str) -> Result<(), i32> {
     let prefix = AddressWithPrefix(dest(text));
-    call(bench, SwInterfaceAddDelAddress { sw_if_index: sw_if.into(), is_add, del_all: false, prefix })
+    call(
+        bench,
+        SwInterfaceAddDelAddress { sw_if_index: sw_if.into(), is_add, del_all: false, prefix },
+    )
 }
 
 fn addresses(bench: &Bench, sw_if: SwIfIndex) -> Vec<Prefix> {
@@ -45,17 +48,29 @@ fn addresses_come_and_go_by_the_api() {
         Err(-127),
         "there already"
     );
-    assert_eq!(bench.api().dump(IpAddressDump { sw_if_index: T1.into(), is_ipv6: true })[0].prefix, six);
-    assert_eq!(call(&bench, SwInterfaceAddDelAddress { del_all: true, is_add: false, ..change(24) }), Ok(()));
+    assert_eq!(
+        bench.api().dump(IpAddressDump { sw_if_index: T1.into(), is_ipv6: true })[0].prefix,
+        six
+    );
+    assert_eq!(
+        call(&bench, SwInterfaceAddDelAddress { del_all: true, is_add: false, ..change(24) }),
+        Ok(())
+    );
     assert_eq!(addresses(&bench, T1), []);
     assert_eq!(goes(&mut bench, "11.0.0.1"), "ip4-icmp-error");
 
-    let interfaces =
-        |is_ipv6| bench.api().dump(IpDump { is_ipv6 }).iter().map(|d| d.sw_if_index.0).collect::<Vec<_>>();
+    let interfaces = |is_ipv6| {
+        bench.api().dump(IpDump { is_ipv6 }).iter().map(|d| d.sw_if_index.0).collect::<Vec<_>>()
+    };
     assert_eq!(interfaces(false), [0, 1, 2]);
     assert_eq!(interfaces(true), [0, 1, 2]);
     assert!(bench.api().dump(IpAddressDump { sw_if_index: T2.into(), is_ipv6: true }).is_empty());
-    assert!(bench.api().dump(IpAddressDump { sw_if_index: InterfaceIndex(77), is_ipv6: false }).is_empty());
+    assert!(
+        bench
+            .api()
+            .dump(IpAddressDump { sw_if_index: InterfaceIndex(77), is_ipv6: false })
+            .is_empty()
+    );
 
     let enable = |enable| SwInterfaceIp4EnableDisable { sw_if_index: T1.into(), enable };
     let out = bench.node("ip4-input", &[udp("20.1.2.3").build()], |b| b.rx_if = T1.0);
