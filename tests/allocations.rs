@@ -18,7 +18,8 @@ struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    /// Bytes that this thread took and hasn't given back, and the most since the last [`peak`] began.
+    /// Bytes that this thread took and hasn't given back, and the most since the last [`peak`]
+    /// began.
     static BYTES: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
     /// Bytes that this thread took, whether it gave them back or not.
     static TAKEN: Cell<i64> = const { Cell::new(0) };

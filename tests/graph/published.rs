@@ -91,8 +91,8 @@ impl Walk {
         all.into_iter().map(|stat| (stat.name, stat.value)).collect()
     }
 
-    /// Notes the counters that have moved since the last call. A new counter has moved if it isn't
-    /// 0.
+    /// Notes the counters that have moved since the last call. A new counter has moved if it
+    /// isn't 0.
     fn look(&mut self) {
         let now = self.values();
         for (name, value) in &now {

@@ -76,6 +76,9 @@ fn check(path: &str, content: &str) -> Findings {
     found.faults.extend(comments::vague(content).into_iter().map(|(line, word)| {
         format!("{path}:{line}: a comment begins with `{word}`: begin with what the item is or does (CONTRIBUTING.md, \"Words\")")
     }));
+    found.faults.extend(comments::wide(content).into_iter().map(|line| {
+        format!("{path}:{line}: a comment is wider than {} columns: wrap it", comments::COLUMNS)
+    }));
     let lines = content.lines().count();
     if lines > LONG && !head().any(|l| l.contains("@generated")) {
         if lines > TOO_LONG {

@@ -32,8 +32,8 @@ const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
 impl From<SystemTime> for Date {
     /// Days to civil date after Howard Hinnant, "chrono-compatible low-level date algorithms":
-    /// years begin in March so that the leap day comes last. Times before 1970 are shown as
-    /// 1970.
+    /// years begin in March so that the leap day comes last. Times before 1970 are shown
+    /// as 1970.
     fn from(time: SystemTime) -> Date {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let secs = since.as_secs();

@@ -152,7 +152,10 @@ fn way_out(variant: &Variant) -> syn::Result<Way> {
                     Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => node = Some(text.value()),
                     Expr::Path(path) if path.path.is_ident("count") => count = true,
                     other => {
-                        return Err(Error::new_spanned(other, "expected a node's name, or `count`"));
+                        return Err(Error::new_spanned(
+                            other,
+                            "expected a node's name, or `count`",
+                        ));
                     }
                 }
             }

@@ -219,7 +219,8 @@ impl Core {
 }
 
 simd::variants! {
-    /// [`Core::partition`], once for all nodes: inlined, it would be most of the code of a small node.
+    /// [`Core::partition`], once for all nodes: inlined, it would be most of the code of a small
+    /// node.
     fn partition<I: Isa>(
         core: &mut Core,
         node: &NodeRuntime,

@@ -5,16 +5,19 @@ use crate::AdjIndex;
 use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 buffer::scratch! {
-    /// Valid from a lookup to the node that its adjacency names, for local delivery up to the node of the packet's
+    /// Valid from a lookup to the node that its adjacency names, for local delivery up to the node
+    /// of the packet's
     /// protocol, and on the edge to `ip4-icmp-error` or `ip6-icmp-error`.
     pub struct IpMeta {
         /// The adjacency that the lookup found; a packet that was not looked up has 0.
         pub adj: u32,
         /// Index of the table of the lookup.
         pub fib: u32,
-        /// For an ICMP error: type in bits 8 to 15, code in bits 0 to 7; bit 16: see [`IpMeta::on_the_way`].
+        /// For an ICMP error: type in bits 8 to 15, code in bits 0 to 7; bit 16: see
+        /// [`IpMeta::on_the_way`].
         pub icmp: u32,
-        /// For an ICMP error: the last word of its header: gateway, MTU, pointer (in the upper byte).
+        /// For an ICMP error: the last word of its header: gateway, MTU, pointer (in the upper
+        /// byte).
         pub icmp_rest: u32,
     }
 }

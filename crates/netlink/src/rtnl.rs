@@ -161,8 +161,8 @@ impl Rtnl {
     }
 
     /// Adds, or replaces, a unicast route of the main table to `prefix`/`prefix_len` through
-    /// `gateway` out of the interface. A default route has the unspecified address and length
-    /// 0.
+    /// `gateway` out of the interface. A default route has the unspecified address and
+    /// length 0.
     pub fn set_route(
         &mut self,
         index: u32,

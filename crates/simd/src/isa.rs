@@ -248,7 +248,8 @@ macro_rules! variants {
             fn v3<$($decl)*>($($arg: $ty),*) $($ret)* {
                 #[derive(Clone, Copy, Default)]
                 struct Here;
-                // SAFETY: no one but this function can name it, and `Variants` hands the function out only on a processor
+                // SAFETY: no one but this function can name it, and `Variants` hands the function
+                // out only on a processor
                 // that has the level.
                 unsafe impl $crate::__isa::Witness for Here {}
                 type $isa = $crate::__isa::V3<Here>;
@@ -261,7 +262,8 @@ macro_rules! variants {
             fn v4<$($decl)*>($($arg: $ty),*) $($ret)* {
                 #[derive(Clone, Copy, Default)]
                 struct Here;
-                // SAFETY: no one but this function can name it, and `Variants` hands the function out only on a processor
+                // SAFETY: no one but this function can name it, and `Variants` hands the function
+                // out only on a processor
                 // that has the level.
                 unsafe impl $crate::__isa::Witness for Here {}
                 type $isa = $crate::__isa::V4<Here>;
@@ -272,8 +274,10 @@ macro_rules! variants {
 
             let v3: unsafe fn($($ty),*) $($ret)* = v3::<$($g),*>;
             let v4: unsafe fn($($ty),*) $($ret)* = v4::<$($g),*>;
-            // SAFETY: a function pointer keeps its layout when it becomes a safe one. `v3` and `v4` need the
-            // processor features of their level and nothing else, and `Variants` hands them out only on a
+            // SAFETY: a function pointer keeps its layout when it becomes a safe one. `v3` and `v4`
+            // need the
+            // processor features of their level and nothing else, and `Variants` hands them out
+            // only on a
             // processor that has them.
             unsafe {
                 $crate::Variants::new([v1::<$($g),*>, ::core::mem::transmute(v3), ::core::mem::transmute(v4)])

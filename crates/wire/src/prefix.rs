@@ -87,8 +87,8 @@ impl<A: Address> Prefix<A> {
         self.len <= other.len && self.contains(other.addr)
     }
 
-    /// The highest address of the network; for IPv4 its broadcast address, if the length is below
-    /// 31.
+    /// The highest address of the network; for IPv4 its broadcast address, if the length is
+    /// below 31.
     #[inline(always)]
     pub fn last(&self) -> A {
         self.addr | !self.mask()

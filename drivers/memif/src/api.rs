@@ -121,7 +121,8 @@ create! {
 }
 
 create! {
-    /// Makes an interface whose other end is another program on this host; `memif_create_v2` is newer.
+    /// Makes an interface whose other end is another program on this host; `memif_create_v2` is
+    /// newer.
     MemifCreate {}
 }
 

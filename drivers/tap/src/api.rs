@@ -104,7 +104,8 @@ macro_rules! create {
             pub host_ip6_gw_set: bool,
             /// The host's IPv6 gateway.
             pub host_ip6_gw: Ip6Address,
-            /// Its options. Coalescing and consistent pairs of queues are refused: they aren't built.
+            /// Its options. Coalescing and consistent pairs of queues are refused: they aren't
+            /// built.
             pub tap_flags: TapFlags,
             /// The network namespace of the host's end is given.
             pub host_namespace_set: bool,

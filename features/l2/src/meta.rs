@@ -25,7 +25,8 @@ buffer::scratch! {
     pub struct L2Meta {
         /// The features that follow: [`Features`].
         pub features: u32,
-        /// Bits 0 to 15: the domain's index, [`NO_DOMAIN`] in a cross-connect. Bits 16 to 23: the split-horizon group, 0 for none.
+        /// Bits 0 to 15: the domain's index, [`NO_DOMAIN`] in a cross-connect. Bits 16 to 23: the
+        /// split-horizon group, 0 for none.
         /// [`LIMITED`]: storm control has yet to pass the frame if it is flooded.
         pub place: u32,
         /// Generation numbers of the domain (bits 8 to 15) and of the receiving port (bits 0 to 7).

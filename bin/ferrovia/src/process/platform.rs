@@ -9,8 +9,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 /// Tells the process that was started from the shell how the start went.
 ///
 /// Until then the background process still has the shell's standard error, so that errors of the
-/// start are seen. Dropped without [`Starter::ready`], it lets the shell's process end with status
-/// 1.
+/// start are seen. Dropped without [`Starter::ready`], it lets the shell's process end with
+/// status 1.
 #[derive(Debug)]
 pub struct Starter(File);
 

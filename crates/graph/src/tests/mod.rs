@@ -146,7 +146,8 @@ fn expected(first: u8, base: u32, names: &[String]) -> Option<String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-    /// Whatever the edges and the length: every packet arrives where it was sent, in order, at every level.
+    /// Whatever the edges and the length: every packet arrives where it was sent, in order, at
+    /// every level.
     #[test]
     fn packets_arrive_where_they_were_sent(firsts in prop_oneof![
         prop::collection::vec(0u8..12, 0..600),

@@ -344,7 +344,8 @@ fn paths() -> impl Strategy<Value = Vec<Path<Ipv4Addr>>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
-    /// Random changes, with interfaces going down and circular routes: lookups agree with the reference model.
+    /// Random changes, with interfaces going down and circular routes: lookups agree with the
+    /// reference model.
     #[test]
     fn as_the_definition_says(ops in prop::collection::vec(prop_oneof![
         6 => (prefixes(), paths()).prop_map(|(p, l)| Op::Set(p, l)),

@@ -82,7 +82,8 @@ impl TagRewrite {
 /// of whole frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BackboneRewrite {
-    /// [`TagRewrite::PUSH_2`]: received frames get the header; [`TagRewrite::POP_2`]: it is removed from them.
+    /// [`TagRewrite::PUSH_2`]: received frames get the header; [`TagRewrite::POP_2`]: it is removed
+    /// from them.
     pub op: u32,
     /// The backbone destination address.
     pub destination: MacAddr,

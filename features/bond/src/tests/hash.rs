@@ -65,7 +65,8 @@ fn packet(v6: bool, tags: u8, n: [u8; 4]) -> Packet {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Frames with the same key have the same hash, others nearly never: checked over many pairs of frames that differ in little.
+    /// Frames with the same key have the same hash, others nearly never: checked over many pairs of
+    /// frames that differ in little.
     #[test]
     fn the_hash_depends_on_the_key_and_on_nothing_else(
         fields in prop::collection::vec((any::<bool>(), 0u8..4, [0u8..2, 0..2, 0..2, 0..2], 0usize..80, any::<u8>(), 0usize..110), 2..24)

@@ -89,8 +89,8 @@ impl<A: Address> Queue<A> {
     #[inline(always)]
     fn post(&self, note: Note<A>) -> bool {
         let held = &self.held[note.target().share()];
-        // As many as there are free places: n interfaces that bring too many leave one part of n +
-        // 1.
+        // As many as there are free places: n interfaces that bring too many leave one part of
+        // n + 1.
         if held.fetch_add(1, Ordering::Relaxed) < NOTES.saturating_sub(self.mailbox.len())
             && self.mailbox.post(note).is_ok()
         {

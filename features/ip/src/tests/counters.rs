@@ -207,7 +207,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Routes come and go and get each other's numbers: each counts its own packets, from when it came.
+    /// Routes come and go and get each other's numbers: each counts its own packets, from when it
+    /// came.
     #[test]
     fn every_route_counts_its_own_packets(ops in ops()) {
         let mut bench = router();

@@ -179,7 +179,8 @@ mod tests {
     }
 
     proptest! {
-        /// In no window do all threads together pass more than the burst and what the rate gives in it.
+        /// In no window do all threads together pass more than the burst and what the rate gives in
+        /// it.
         #[test]
         fn never_more_than_promised(
             rate in prop_oneof![1u32..200, 1u32..2_000_000, Just(u32::MAX)],

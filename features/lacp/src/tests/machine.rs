@@ -238,7 +238,8 @@ fn bad_data_units_are_named() {
 }
 
 proptest! {
-    /// After random data units, link events and pauses, a member collects only while its partner is current and in sync, and its next
+    /// After random data units, link events and pauses, a member collects only while its partner is
+    /// current and in sync, and its next
     /// timer is in the future.
     #[test]
     fn members_keep_their_word(events in prop::collection::vec((0u8..6, any::<u8>(), 0u64..4000), 1..80)) {

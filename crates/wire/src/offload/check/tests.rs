@@ -194,7 +194,8 @@ fn segmentation_that_makes_no_sense_is_refused() {
 }
 
 proptest! {
-    /// Whatever a peer says: nothing in front of the upper layer changes, nor ports, and there aren't many segments of few bytes.
+    /// Whatever a peer says: nothing in front of the upper layer changes, nor ports, and there
+    /// aren't many segments of few bytes.
     #[test]
     fn what_passes_does_no_harm(
         v6: bool, tcp: bool, payload in 0usize..4000, start: u16, near in 0usize..80, offset in 0u16..60, size in 1u16..200,

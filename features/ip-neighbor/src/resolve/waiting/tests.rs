@@ -239,7 +239,8 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
-    /// In any order of arrival, each item is waiting, was displaced, or was rejected; counts and lists hold.
+    /// In any order of arrival, each item is waiting, was displaced, or was rejected; counts and
+    /// lists hold.
     #[test]
     fn things_are_displaced_once(steps in prop::collection::vec((0u32..3, 0u32..9000, any::<bool>()), 1..20_000)) {
         let (mut w, mut out, mut inside) = (Items::default(), Vec::new(), 0usize);
