@@ -19,6 +19,7 @@
 mod addr;
 pub mod adj;
 pub mod api;
+pub mod args;
 mod check;
 mod counters;
 mod device;
@@ -31,6 +32,7 @@ mod meta;
 pub mod mfib;
 mod neighbor;
 mod nexthop;
+mod path_mtu;
 mod state;
 mod super_path;
 mod tags;
@@ -67,6 +69,7 @@ pub use neighbor::{
     Prober, Refusal,
 };
 pub use nexthop::{Down, NextHop, NextHops};
+pub use path_mtu::{KnownMtus, LearnedMtu, PathMtus, TooBig};
 pub use state::{COUNTERS, STATE};
 pub use super_path::{Exit, Exits, Outlet, SuperPaths};
 pub use tags::{SentTags, TAG, Tagged, count_tags, retag};

@@ -6,7 +6,7 @@ use crate::fib::Crossing;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
     Addresses, Adjacencies, Checks, Extensions, Fib, FlowRouterId, Interfaces, LinkLocals, Mfib,
-    Neighbors, NextHops, Routes, Sources, SuperPaths,
+    Neighbors, NextHops, PathMtus, Routes, Sources, SuperPaths,
 };
 use graph::StateDef;
 use stats::Space;
@@ -34,6 +34,8 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<FlowRouterId>(),
     StateDef::of::<Fib<Ip4>>(),
     StateDef::of::<Fib<Ip6>>(),
+    StateDef::of::<PathMtus<Ip4>>(),
+    StateDef::of::<PathMtus<Ip6>>(),
     StateDef::of::<Neighbors>(),
     StateDef::of::<LinkLocals>(),
     StateDef::of::<Addresses<Ip4>>(),

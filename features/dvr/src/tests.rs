@@ -13,7 +13,9 @@ use wire::MacAddr;
 static PLUGINS: &[&Plugin] = &[
     &interface::PLUGIN,
     &ethernet::PLUGIN,
+    &fib::PLUGIN,
     &ip::PLUGIN,
+    &::super_path::PLUGIN,
     &icmp::PLUGIN,
     &l2::PLUGIN,
     &trace::PLUGIN,

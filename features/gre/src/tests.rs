@@ -8,8 +8,15 @@ use testkit::pkt::{self, Packet};
 use wire::Ipv4Header;
 use wire::checksum::Sum;
 
-static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &teib::PLUGIN, &l2::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &teib::PLUGIN,
+    &l2::PLUGIN,
+    &PLUGIN,
+];
 
 fn rig(lines: &[&str]) -> Rig {
     let mut rig = Rig::new(PLUGINS, 3);

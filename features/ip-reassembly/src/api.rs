@@ -6,11 +6,10 @@ use crate::state::{Kind, Settings};
 use cli::Result;
 use graph::World;
 use msg::{Caller, Message, Messages, Module, Wire};
-use net::api::InterfaceIndex;
+use net::api::{InterfaceIndex, ip_module};
 
 /// This feature's part of the module.
-pub static API: Module<World> =
-    Module { name: "ip", version: "3.2.0", crc: 0xc55a_ec44, core: true, messages };
+pub static API: Module<World> = ip_module(messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(set);

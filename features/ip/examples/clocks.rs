@@ -61,7 +61,14 @@ impl Input for Generator {
 
 static GENERATOR: Plugin =
     Plugin { name: "bench", nodes: &[NodeDef::input::<Generator>()], ..Plugin::EMPTY };
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &GENERATOR];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &super_path::PLUGIN,
+    &GENERATOR,
+];
 
 fn main() {
     let mut args = std::env::args().skip(1).map(|a| a.parse::<usize>().expect("a number"));

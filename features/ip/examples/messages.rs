@@ -4,9 +4,9 @@
 //!
 //! `cargo run --release -p ferrovia-ip --example messages -- [routes=100000]`
 
+use fib::api::route::{IpRoute, IpRouteAddDel, IpRouteDump};
+use fib::api::table::IpTable;
 use graph::{Plugin, World, WorldConfig};
-use ip::api::route::{IpRoute, IpRouteAddDel, IpRouteDump};
-use ip::api::table::IpTable;
 use msg::{Head, Message, Out, Session};
 use net::api::{Address, FibPath, Prefix};
 use net::drive::{Tx, ethernet};

@@ -10,7 +10,7 @@ const MOST: usize = 16;
 
 /// Requests in the options of a header.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Asked {
+pub struct HopOptions {
     /// Value of the router alert option, which asks routers to examine the packet (RFC 2711).
     pub router_alert: Option<u16>,
 }
@@ -20,8 +20,8 @@ pub struct Asked {
 /// # Errors
 /// The action for an unknown option by its type (RFC 8200 4.2), or the offset of an error in the
 /// header.
-pub fn options(header: &ExtHeader<'_>, to_group: bool) -> Result<Asked, Refusal> {
-    let mut asked = Asked::default();
+pub fn options(header: &ExtHeader<'_>, to_group: bool) -> Result<HopOptions, Refusal> {
+    let mut asked = HopOptions::default();
     let problem = |code, at: usize| Err(Refusal::Problem(code, (header.offset + at) as u32));
     for (i, option) in Ip6Options::new(header.bytes).enumerate() {
         let option = match option {
@@ -106,7 +106,7 @@ mod tests {
         packet
     }
 
-    fn asked(body: &[u8], to_group: bool) -> Result<Asked, Refusal> {
+    fn asked(body: &[u8], to_group: bool) -> Result<HopOptions, Refusal> {
         let bytes = [&[17, (body.len() / 8) as u8][..], body].concat();
         assert_eq!(bytes.len() % 8, 0);
         options(
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn what_unknown_options_say() {
-        assert_eq!(asked(&[5, 2, 0, 1, 1, 0], false), Ok(Asked { router_alert: Some(1) }));
-        assert_eq!(asked(&[0x1e, 2, 0, 1, 1, 0], false), Ok(Asked::default()));
+        assert_eq!(asked(&[5, 2, 0, 1, 1, 0], false), Ok(HopOptions { router_alert: Some(1) }));
+        assert_eq!(asked(&[0x1e, 2, 0, 1, 1, 0], false), Ok(HopOptions::default()));
         assert_eq!(asked(&[0x5e, 2, 0, 1, 1, 0], false), Err(Refusal::Discard));
         assert_eq!(asked(&[1, 0, 0x9e, 1, 0, 0], true), Err(Refusal::Problem(2, 44)));
         assert_eq!(asked(&[0xde, 2, 0, 1, 1, 0], false), Err(Refusal::Problem(2, 42)));

@@ -13,25 +13,25 @@ use std::marker::PhantomData;
 use wire::describe::{Layer, describe};
 
 /// Type and code of an ICMP error.
-pub type Says = (u8, u8);
+pub type ErrorCode = (u8, u8);
 
 /// The ICMP errors of a version.
 #[derive(Clone, Copy)]
 pub struct Errors {
     /// No route.
-    pub no_route: Says,
+    pub no_route: ErrorCode,
     /// The route's path is "unreachable".
-    pub unreachable: Says,
+    pub unreachable: ErrorCode,
     /// The route's path is "prohibited".
-    pub prohibited: Says,
+    pub prohibited: ErrorCode,
     /// No node takes the protocol; in IPv6 the last word points at its number.
-    pub unknown_protocol: Says,
+    pub unknown_protocol: ErrorCode,
     /// No node takes the port.
-    pub port_unreachable: Says,
+    pub port_unreachable: ErrorCode,
     /// TTL or hop limit ran out.
-    pub expired: Says,
+    pub expired: ErrorCode,
     /// Larger than the link, and not to be fragmented here; the last word is the MTU.
-    pub too_big: Says,
+    pub too_big: ErrorCode,
 }
 
 /// The first 16 bytes of a header as little-endian words, and the first word of the destination.
@@ -62,7 +62,7 @@ pub enum Class {
 }
 
 /// The next nodes of an input node.
-pub trait Ways: Next + PartialEq {
+pub trait InputEdges: Next + PartialEq {
     /// To the lookup.
     const LOOKUP: Self;
     /// To the lookup of groups.
@@ -82,7 +82,7 @@ pub trait Ip: Net {
     /// Its ICMP errors.
     const ERRORS: Errors;
     /// The next nodes of its input node.
-    type Input: Ways;
+    type Input: InputEdges;
     /// Header template of fragments.
     type Template: Template;
 
@@ -139,8 +139,8 @@ pub fn arc<F: Ip>(world: &World, name: &str) -> ArcIndex {
 }
 
 /// Metadata of a packet that causes an ICMP error, with the last word of the error's header.
-pub fn error(says: Says, rest: u32) -> IpMeta {
-    IpMeta::error(says.0, says.1, rest)
+pub fn error(code: ErrorCode, rest: u32) -> IpMeta {
+    IpMeta::error(code.0, code.1, rest)
 }
 
 /// The packet's headers.

@@ -77,7 +77,7 @@ impl<F: Ip> Build for Fragment<F> {
 }
 
 /// The part of a packet that is cut into fragments.
-pub struct Whole {
+pub struct Layout {
     /// Offset of the first byte that is cut.
     header: usize,
     /// Offset behind the last one.
@@ -91,7 +91,7 @@ pub struct Whole {
 /// The header of fragments: length, offset and checksum are still to be set.
 pub trait Template: Sized {
     /// Returns the part of a packet to be cut; `None` if it is malformed.
-    fn whole(packet: &[u8]) -> Option<Whole>;
+    fn whole(packet: &[u8]) -> Option<Layout>;
     /// Creates the header of the first fragment or of the others; all of one packet have one `id`.
     fn new(packet: &[u8], first: bool, id: u32) -> Option<Self>;
     /// Bytes of the header.
@@ -110,10 +110,10 @@ pub struct Template4 {
 }
 
 impl Template for Template4 {
-    fn whole(packet: &[u8]) -> Option<Whole> {
+    fn whole(packet: &[u8]) -> Option<Layout> {
         let ip = Ipv4Header::view(packet)?;
         let (header, total) = (ip.header_len(), ip.packet_len());
-        (header >= 20 && total >= header).then_some(Whole {
+        (header >= 20 && total >= header).then_some(Layout {
             header,
             total,
             base: ip.fragment_offset(),
@@ -192,10 +192,10 @@ impl Template6 {
 }
 
 impl Template for Template6 {
-    fn whole(packet: &[u8]) -> Option<Whole> {
+    fn whole(packet: &[u8]) -> Option<Layout> {
         let total = Ipv6Header::view(packet)?.packet_len();
         let (header, _) = Self::split_at(packet)?;
-        (total >= header).then_some(Whole { header, total, base: 0, more: false })
+        (total >= header).then_some(Layout { header, total, base: 0, more: false })
     }
 
     fn new(packet: &[u8], _: bool, id: u32) -> Option<Self> {
@@ -242,7 +242,7 @@ impl<F: Ip> Fragment<F> {
         cx: &mut Cx<'_, TRACED>,
     ) -> Result<Sent, To> {
         finish_checksum(b);
-        let Whole { header, total, base, more } =
+        let Layout { header, total, base, more } =
             F::Template::whole(b.data()).ok_or(To::Malformed)?;
         if total > b.packet_len() {
             return Err(To::Malformed);

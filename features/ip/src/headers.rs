@@ -12,7 +12,7 @@ const LANES: usize = 16;
 
 /// Results over all packets.
 #[derive(Clone, Copy)]
-pub struct Found {
+pub struct Findings {
     /// Some header needs a closer look.
     pub wrong: bool,
     /// Some frame is longer than its packet.
@@ -47,13 +47,13 @@ pub struct Headers<F> {
 }
 
 /// The slot of one header.
-pub struct Place<'a> {
+pub struct Slot<'a> {
     row: &'a mut [u32; 4],
     destination: &'a mut u32,
     have: &'a mut u32,
 }
 
-impl Place<'_> {
+impl Slot<'_> {
     /// Stores the header of a packet of so many bytes.
     #[inline(always)]
     pub fn put(self, words: Words, have: u32) {
@@ -85,24 +85,24 @@ impl<F: Ip> Headers<F> {
         packets: impl Iterator<Item = &'b mut Buffer>,
         mut also: impl FnMut(&Buffer),
     ) {
-        for (place, b) in self.places().zip(packets) {
-            place.put(F::words(b), b.packet_len() as u32);
+        for (slot, b) in self.slots().zip(packets) {
+            slot.put(F::words(b), b.packet_len() as u32);
             also(b);
         }
     }
 
     /// The slots of headers in order.
     #[inline(always)]
-    pub fn places(&mut self) -> impl Iterator<Item = Place<'_>> {
+    pub fn slots(&mut self) -> impl Iterator<Item = Slot<'_>> {
         let columns = self.rows.iter_mut().zip(&mut self.destination).zip(&mut self.have);
-        columns.map(|((row, destination), have)| Place { row, destination, have })
+        columns.map(|((row, destination), have)| Slot { row, destination, have })
     }
 
     /// The slot of header `i`, below [`BLOCK`].
     #[inline(always)]
-    pub fn place(&mut self, i: usize) -> Place<'_> {
+    pub fn slot(&mut self, i: usize) -> Slot<'_> {
         let i = i % BLOCK;
-        Place {
+        Slot {
             row: &mut self.rows[i],
             destination: &mut self.destination[i],
             have: &mut self.have[i],
@@ -156,7 +156,7 @@ impl<F: Ip> Headers<F> {
     /// packets that can't be forwarded need one too. Slots behind the last of `n` packets hold
     /// headers of an earlier block.
     #[inline(always)]
-    pub fn judge<const VERIFY: bool, const ONWARD: bool>(&mut self, n: usize) -> Found {
+    pub fn judge<const VERIFY: bool, const ONWARD: bool>(&mut self, n: usize) -> Findings {
         let mut padded = [0; LANES];
         let groups = n.div_ceil(LANES).min(BLOCK / LANES);
         let rows = self.rows.as_chunks().0;
@@ -171,7 +171,7 @@ impl<F: Ip> Headers<F> {
             }
         }
         let wrong = wrong[..groups].iter().any(|lanes| *lanes != [0; LANES]);
-        Found { wrong, padded: padded != [0; LANES] }
+        Findings { wrong, padded: padded != [0; LANES] }
     }
 
     /// [`Onward::total`] of the first `n` packets.

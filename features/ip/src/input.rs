@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-input`, `ip4-input-no-checksum`, `ip6-input`: is this a packet that a router may handle?
 
-use crate::family::{Class, Ip, IpTrace, Ways, arc};
+use crate::family::{Class, InputEdges, Ip, IpTrace, arc};
 use crate::headers::{BLOCK, Headers};
 use buffer::{Buffer, Cache};
 use graph::{ArcIndex, Build, Cx, Node, NodeIndex, ThreadIndex, Vector, World};

@@ -41,76 +41,58 @@ pub mod api;
 mod broadcast;
 mod cli;
 mod config;
-mod container;
 mod control;
 mod drop;
 mod examples;
 mod extension;
 mod family;
-mod flow;
+pub mod flow;
 mod frag;
-mod headers;
+pub mod headers;
 mod hop_by_hop;
 mod input;
 mod interface_rx;
 mod link_local;
 mod local;
 mod lookup;
-mod metrics;
 mod not_enabled;
 mod options;
-mod path_mtu;
-pub mod paths;
 mod protocols;
 mod rewrite;
 mod route_counts;
-mod startup_conf;
-mod super_path;
 #[cfg(test)]
 mod tests;
 mod udp;
 mod version4;
 mod version6;
-mod walk;
 
-pub use cli::describe_adjacency;
-pub use family::{Ip, IpTrace, Says, arc};
+pub use family::{ErrorCode, Ip, IpTrace, Words, arc, words};
 pub use flow::hash as flow_hash;
 pub use frag::finish_checksum;
 pub use lookup::{Onward, table_of};
-pub use path_mtu::{Learner, TooBig};
 pub use protocols::{
     Protocols, register_otherwise, register_protocol, register_udp_port, set_fragments,
     set_udp_rest, unregister_protocol, unregister_udp_port,
 };
 pub use rewrite::{RewriteTrace, segment_len};
+pub use route_counts::RouteCounts;
 
 use ethernet::{register_ethertype, register_ethertype_verified};
 use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled};
-use net::{Extension, Extensions, IfEvent, Interfaces, SuperPaths};
-use startup::StartupDef;
-use startup_conf::Startup;
+use net::{Extension, Extensions, IfEvent, Interfaces};
 use std::sync::Arc;
 use wire::{EtherType, Ip4, Ip6, IpProtocol};
 
 /// IPv4 and IPv6.
 pub static PLUGIN: Plugin = Plugin {
     name: "ip",
-    about: "IPv4 and IPv6: input, lookup, rewrite, local delivery, routes",
-    startup: &[StartupDef::of::<Startup>()],
+    about: "IPv4 and IPv6: input, lookup, rewrite, local delivery",
     state: &[
         StateDef::of::<protocols::Protocols<Ip4>>(),
         StateDef::of::<protocols::Protocols<Ip6>>(),
-        StateDef::of::<path_mtu::PathMtus<Ip4>>(),
-        StateDef::of::<path_mtu::PathMtus<Ip6>>(),
-        StateDef::of::<path_mtu::Learner<Ip4>>(),
-        StateDef::of::<path_mtu::Learner<Ip6>>(),
-        StateDef::of::<container::Containers<Ip4>>(),
-        StateDef::of::<container::Containers<Ip6>>(),
         StateDef::of::<control::Sweep<Ip4>>(),
         StateDef::of::<control::Sweep<Ip6>>(),
         StateDef::of::<broadcast::DirectedBroadcast>(),
-        StateDef::of::<super_path::OpenSubs>(),
     ],
     nodes: &[
         NodeDef::of::<input::Input<Ip4, true>>(),
@@ -135,7 +117,6 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<local::EndOfArc<Ip6>>(),
         NodeDef::of::<udp::UdpLookup<Ip4>>(),
         NodeDef::of::<udp::UdpLookup<Ip6>>(),
-        NodeDef::of::<super_path::SuperPath>(),
         NodeDef::of::<drop::Drop<Ip4>>(),
         NodeDef::of::<drop::Drop<Ip6>>(),
         NodeDef::of::<drop::Punt<Ip4>>(),
@@ -176,7 +157,6 @@ pub static PLUGIN: Plugin = Plugin {
         ArcDef { name: "ip6-punt", starts: &["ip6-punt"], end: "error-punt" },
     ],
     features: &[
-        Feature { arc: "device-input", node: "super-path", before: &[], after: &["pcap-capture"] },
         Feature { arc: "ip4-unicast", node: "ip4-not-enabled", before: &[], after: &[] },
         Feature { arc: "ip4-multicast", node: "ip4-not-enabled", before: &[], after: &[] },
         Feature { arc: "ip6-unicast", node: "ip6-not-enabled", before: &[], after: &[] },
@@ -184,9 +164,7 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     cli: cli::COMMANDS,
     config: config::write_config,
-    metrics: metrics::METRICS,
     examples: examples::EXAMPLES,
-    transient: &[("adjacency counters", "is always enabled")],
     api: api::MODULES,
     start,
     ..Plugin::EMPTY
@@ -197,12 +175,7 @@ fn start(world: &Arc<World>) -> Result<(), String> {
     register_ethertype(world, EtherType::IP6, "ip6-input")?;
     register_protocol::<Ip4>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
     register_protocol::<Ip6>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
-    Learner::<Ip4>::start(world);
-    Learner::<Ip6>::start(world);
     world.get::<Extensions>().register(Extension::InterfaceRx, &interface_rx::INTERFACE_RX);
-    super_path::check_last(world)?;
-    world.get::<SuperPaths>().register("super-path", super_path::apply);
-    world.watch_features(super_path::follow_features);
     let interfaces = world.get::<Interfaces>();
     for interface in interfaces.list() {
         follow(world, IfEvent::Added(interface.sw_if))?;
@@ -216,7 +189,6 @@ fn start(world: &Arc<World>) -> Result<(), String> {
 
 /// Interfaces start without IP, and `ip4-output` and `ip6-output` end at their output node.
 fn follow(world: &World, event: IfEvent) -> Result<(), String> {
-    super_path::follow(world, event)?;
     match event {
         IfEvent::Added(sw_if) => {
             if let Ok(interface) = world.get::<Interfaces>().get(sw_if) {

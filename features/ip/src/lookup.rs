@@ -127,7 +127,7 @@ pub fn table_of<F: Ip>(b: &Buffer, views: Views<'_>) -> TableIndex {
 
 /// Result of a lookup: an adjacency that is no load-balance or further lookup, and the table of the
 /// last lookup.
-struct Found<'t> {
+struct Match<'t> {
     index: AdjIndex,
     adj: &'t Adj,
     fib: TableIndex,
@@ -145,23 +145,23 @@ impl<F: Ip> Lookup<F> {
         fib: TableIndex,
         flow: Option<u32>,
         turn: &'t Turn<'_>,
-    ) -> Option<Found<'t>> {
+    ) -> Option<Match<'t>> {
         let adj = self.adjacencies.get(index, turn)?;
         self.count_via(adj, 1, b.packet_len() as u64, turn);
         if matches!(adj.kind, AdjKind::LoadBalance | AdjKind::Lookup | AdjKind::LookupSource) {
-            return self.choose(b, Found { index, adj, fib }, flow, turn);
+            return self.choose(b, Match { index, adj, fib }, flow, turn);
         }
-        Some(Found { index, adj, fib })
+        Some(Match { index, adj, fib })
     }
 
     #[inline(always)]
     fn choose<'t>(
         &'t self,
         b: &mut Buffer,
-        mut at: Found<'t>,
+        mut at: Match<'t>,
         flow: Option<u32>,
         turn: &'t Turn<'_>,
-    ) -> Option<Found<'t>> {
+    ) -> Option<Match<'t>> {
         let hash = flow.unwrap_or_else(|| flow::hash::<F>(b, 0, self.fib.flow(at.fib, turn)));
         b.flow_hash = hash;
         let bytes = b.packet_len() as u64;
@@ -207,7 +207,7 @@ impl<F: Ip> Lookup<F> {
 
     /// Stores the result in the packet's metadata, and returns its next node.
     #[inline(always)]
-    fn apply(&self, b: &mut Buffer, Found { index, adj, fib }: Found<'_>) -> To {
+    fn apply(&self, b: &mut Buffer, Match { index, adj, fib }: Match<'_>) -> To {
         self.counters.add(adj.counter as usize, 1, b.packet_len() as u64);
         if adj.kind.forwards() {
             b.set_scratch(IpMeta::of(index, fib.0));

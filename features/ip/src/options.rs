@@ -71,7 +71,7 @@ struct Slot {
 
 /// The options of a packet that are acted on.
 #[derive(Default)]
-struct Found {
+struct ParsedOptions {
     slots: [Slot; MOST],
     used: usize,
     alert: bool,
@@ -83,8 +83,8 @@ struct Found {
 /// # Errors
 /// Offset of the error from the packet's first byte, for the pointer of an ICMP "parameter
 /// problem".
-fn read(packet: &[u8]) -> Result<Found, u8> {
-    let mut found = Found::default();
+fn read(packet: &[u8]) -> Result<ParsedOptions, u8> {
+    let mut found = ParsedOptions::default();
     for option in Ipv4Header::options(packet) {
         let option = option.map_err(|e| (20 + e.offset) as u8)?;
         let (at, len) = (20 + option.offset, option.data.len() + 2);
@@ -229,7 +229,7 @@ impl Options {
 }
 
 /// Writes addresses and times into the options, and recomputes the checksum.
-fn write(packet: &mut [u8], found: &Found, address: Ipv4Addr) -> Result<(), u8> {
+fn write(packet: &mut [u8], found: &ParsedOptions, address: Ipv4Addr) -> Result<(), u8> {
     for slot in &found.slots[..found.used] {
         let Some(option) = packet.get_mut(slot.at..slot.at + slot.len) else {
             return Err(slot.at as u8);

@@ -2,9 +2,9 @@
 //! `ip4-rewrite`, `ip6-rewrite`: the packet gets its layer-2 header and leaves.
 
 use crate::family::{Ip, arc, error};
-use crate::path_mtu::PathMtus;
 use buffer::{Buffer, Flags};
 use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
+use net::PathMtus;
 use net::{Addresses, Adj, AdjIndex, AdjKind, Adjacencies, IfFlags, Interfaces, IpMeta};
 use simd::Isa;
 use std::fmt;
@@ -112,7 +112,7 @@ const ASIDE: Flags =
 /// State common to all packets over one adjacency with an ordinary header, on an interface without
 /// features. By value: fields behind a reference are read again after every store to a packet.
 #[derive(Clone, Copy)]
-struct Way {
+struct NextHop {
     tx_if: u32,
     mtu: usize,
     /// First and last bytes of the layer-2 header.
@@ -121,7 +121,7 @@ struct Way {
     to: To,
 }
 
-impl Way {
+impl NextHop {
     #[inline(always)]
     fn of(adj: &Adj, least: usize) -> Option<Self> {
         let header_len = usize::from(adj.rewrite_len);
@@ -354,7 +354,7 @@ impl<F: Ip> Node for Rewrite<F> {
         let first = v.get(0).scratch::<IpMeta>().adj();
         let adj = self.adj(first, cx.turn).filter(|adj| !cx.has_arc(self.output, adj.tx_if));
         let least = self.path_mtus.known(cx.turn).least();
-        let way = adj.and_then(|adj| Way::of(adj, least));
+        let way = adj.and_then(|adj| NextHop::of(adj, least));
         let mut packets = v.packets();
         if let Some(way) = way {
             for (b, out) in packets.by_ref() {

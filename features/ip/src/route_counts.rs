@@ -20,6 +20,7 @@ pub struct RouteCounts {
 }
 
 impl RouteCounts {
+    /// The counters of one thread.
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
         let routes = world.get::<Routes>();
         let (to, via) = (routes.to.lane(thread.at()), routes.via.lane(thread.at()));

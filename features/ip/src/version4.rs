@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IPv4, in what it differs from IPv6.
 
-use crate::family::{Class, Errors, Ip, Ways, Words, words};
+use crate::family::{Class, Errors, InputEdges, Ip, Words, words};
 use crate::flow::{self, Fields};
 use crate::frag::Template4;
 use crate::headers::bit;
@@ -63,7 +63,7 @@ pub enum Input4 {
     NoBuffer,
 }
 
-impl Ways for Input4 {
+impl InputEdges for Input4 {
     const LOOKUP: Self = Self::Lookup;
     const MULTICAST: Self = Self::Multicast;
     const OPTIONS: Self = Self::Options;

@@ -2,7 +2,7 @@
 //! IPv6, in what it differs from IPv4.
 
 use crate::extension;
-use crate::family::{Class, Errors, Ip, Ways, Words, words};
+use crate::family::{Class, Errors, InputEdges, Ip, Words, words};
 use crate::flow::{self, Fields};
 use crate::frag::Template6;
 use crate::headers::bit;
@@ -54,7 +54,7 @@ pub enum Input6 {
     NoBuffer,
 }
 
-impl Ways for Input6 {
+impl InputEdges for Input6 {
     const LOOKUP: Self = Self::Lookup;
     const MULTICAST: Self = Self::Multicast;
     const OPTIONS: Self = Self::HopByHop;

@@ -13,6 +13,7 @@ use wire::MacAddr;
 static PLUGINS: &[&Plugin] = &[
     &interface::PLUGIN,
     &ethernet::PLUGIN,
+    &fib::PLUGIN,
     &ip::PLUGIN,
     &icmp::PLUGIN,
     &ip_neighbor::PLUGIN,

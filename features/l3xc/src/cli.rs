@@ -3,8 +3,9 @@
 
 use crate::control::CrossConnects;
 use cli::{Command, Matches, Output, Result, Table, Writer};
+use fib::paths;
 use graph::{SwIfIndex, World};
-use ip::{Ip, paths};
+use ip::Ip;
 use net::{Interfaces, TableIndex};
 use std::net::IpAddr;
 use wire::{Ip4, Ip6};
@@ -12,7 +13,7 @@ use wire::{Ip4, Ip6};
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "l3xc",
-        usage: concat!("[add|del] <source:interface> [ip4|ip6] [{", ip::path_usage!(), "}...]"),
+        usage: concat!("[add|del] <source:interface> [ip4|ip6] [{", fib::path_usage!(), "}...]"),
         help: "Send all unicast packets that an interface receives by these paths, or let them be routed again",
         run,
     },

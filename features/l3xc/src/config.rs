@@ -3,8 +3,9 @@
 
 use crate::control::CrossConnects;
 use cli::quote;
+use fib::paths;
 use graph::{Phase, RunningConfig, Script, World};
-use ip::{Ip, paths};
+use ip::Ip;
 use net::{Interfaces, TableIndex};
 use wire::{Ip4, Ip6};
 

@@ -10,8 +10,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use testkit::pkt;
 use wire::MacAddr;
 
-static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &::ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &::ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &::super_path::PLUGIN,
+    &icmp::PLUGIN,
+    &PLUGIN,
+];
 
 fn neighbor(i: usize) -> MacAddr {
     MacAddr([2, 0xaa, 0, 0, 0, i as u8])

@@ -2,11 +2,12 @@
 //! The multicast messages of the module `ip`.
 
 use cli::{Error, Result};
+use fib::api::table::IpTable;
 use graph::{SwIfIndex, World};
-use ip::api::table::IpTable;
 use msg::{Caller, Message, Messages, Module, Wire, retval};
 use net::api::{
     AddressFamily, AddressUnion, FibPath, FibPathNhProto, FibPathType, InterfaceIndex, NO_INDEX,
+    ip_module,
 };
 use net::mfib::{
     Change, EntryFlags, Group, ItfFlags, Mpath, MpathKind, MrouteInfo, SIGNAL_BYTES, Signal,
@@ -17,8 +18,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use wire::{Address, Ip4, Ip6, Prefix};
 
-pub const API: Module<World> =
-    Module { name: "ip", version: "3.2.0", crc: 0xc55a_ec44, core: true, messages };
+pub const API: Module<World> = ip_module(messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(add_del);

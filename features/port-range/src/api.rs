@@ -5,12 +5,11 @@ use crate::control::{self, Range};
 use cli::{Error, Result};
 use graph::World;
 use msg::{Caller, Message, Messages, Module, retval};
-use net::api::{InterfaceIndex, Prefix};
+use net::api::{InterfaceIndex, Prefix, ip_module};
 use wire::Ip4;
 
 /// This feature's part of the module.
-pub static API: Module<World> =
-    Module { name: "ip", version: "3.2.0", crc: 0xc55a_ec44, core: true, messages };
+pub static API: Module<World> = ip_module(messages);
 
 fn messages(m: &mut Messages<World>) {
     m.call(allow);

@@ -14,8 +14,14 @@ use tables::Forest;
 use testkit::pkt;
 use wire::Ip4Prefix;
 
-static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &ip_reassembly::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &ip_reassembly::PLUGIN,
+    &PLUGIN,
+];
 
 const T0: SwIfIndex = SwIfIndex(1);
 const RX: &str = "ip4-source-and-port-range-check-rx";

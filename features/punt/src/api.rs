@@ -11,6 +11,7 @@ use msg::{
 };
 use net::api::{
     Address, AddressFamily, FibPath, FibPathNh, FibPathNhProto, FibPathType, InterfaceIndex,
+    ip_module,
 };
 use std::net::IpAddr;
 use std::path::Path;
@@ -18,7 +19,7 @@ use std::path::Path;
 /// The modules.
 pub static MODULES: &[Module<World>] = &[
     Module { name: "punt", version: "2.2.1", crc: 0x24d1_1934, core: true, messages },
-    Module { name: "ip", version: "3.2.0", crc: 0xc55a_ec44, core: true, messages: redirects },
+    ip_module(redirects),
 ];
 
 type Client<'a> = Caller<'a, World>;

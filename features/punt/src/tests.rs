@@ -20,8 +20,15 @@ use wire::{Ip4, Ip6, MacAddr};
 
 mod redirect;
 
-static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &tcp::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &icmp::PLUGIN,
+    &tcp::PLUGIN,
+    &PLUGIN,
+];
 
 /// Frames sent by interfaces, each with its interface.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use net::drive::{Rig, at};
 use wire::MacAddr;
 
 static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &l2::PLUGIN, &PLUGIN];
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &l2::PLUGIN, &PLUGIN];
 
 const Q: u16 = 0x8100;
 const AD: u16 = 0x88a8;

@@ -9,7 +9,7 @@ use wire::l4::{self, Verdict};
 use wire::{Header, Ipv4Header, MacAddr, TcpFlags, TcpHeader, UpperLayer};
 
 static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
 const T0: SwIfIndex = SwIfIndex(1);
 
 fn bench() -> Bench {

@@ -7,7 +7,8 @@ use net::Interfaces;
 use net::api::InterfaceIndex;
 use std::net::IpAddr;
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &PLUGIN];
 
 fn addr(text: &str) -> IpAddr {
     text.parse().expect("an address")

@@ -11,7 +11,8 @@ use testkit::mutate::Mutator;
 use testkit::pkt::{self, Checksum, Packet};
 use wire::{Ip4, MacAddr, l4};
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &PLUGIN];
 
 /// Interfaces t0 to t2 with 10.0.N.1/24 and 2001:db8:N::1/64, and a neighbour .2 on each.
 fn router() -> Bench {

@@ -8,8 +8,15 @@ use stats::{Reader, Value};
 use testkit::pkt;
 use wire::MacAddr;
 
-static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &punt::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &icmp::PLUGIN,
+    &punt::PLUGIN,
+    &PLUGIN,
+];
 
 #[test]
 fn a_link_goes_down_and_comes_back() {

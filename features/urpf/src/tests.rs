@@ -13,7 +13,8 @@ use std::net::Ipv4Addr;
 use testkit::pkt;
 use wire::MacAddr;
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &PLUGIN];
 
 const T0: SwIfIndex = SwIfIndex(1);
 const T1: SwIfIndex = SwIfIndex(2);

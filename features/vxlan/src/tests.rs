@@ -9,8 +9,15 @@ use testkit::mutate::Mutator;
 use testkit::pkt::{self, Checksum};
 use wire::l4;
 
-static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &mfib::PLUGIN, &l2::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &mfib::PLUGIN,
+    &l2::PLUGIN,
+    &PLUGIN,
+];
 
 /// Ports p0 to p2 route; p3 and p4 are in bridge domain 7.
 fn rig(lines: &[&str]) -> Rig {

@@ -10,8 +10,15 @@ use testkit::mutate::Mutator;
 use testkit::pkt;
 use wire::MacAddr;
 
-static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &l2::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &icmp::PLUGIN,
+    &l2::PLUGIN,
+    &PLUGIN,
+];
 
 const NEIGHBOR: MacAddr = MacAddr([2, 0xaa, 0, 0, 0, 9]);
 const NONE: &str = "no cross-connects with rewrite";

@@ -22,6 +22,19 @@ pub const fn interface_module(messages: fn(&mut Messages<World>)) -> Module<Worl
     Module { name: "interface", version: "3.2.4", crc: 0xcf70_04cc, core: true, messages }
 }
 
+/// A part of the module `ip`, to which several features contribute messages.
+pub const fn ip_module(messages: fn(&mut Messages<World>)) -> Module<World> {
+    Module { name: "ip", version: "3.2.0", crc: 0xc55a_ec44, core: true, messages }
+}
+
+/// Calls a function for the IP version that a request names.
+#[macro_export]
+macro_rules! by_version {
+    ($is_ip6:expr, $f:ident($($arg:expr),* $(,)?)) => {
+        if $is_ip6 { $f::<wire::Ip6>($($arg),*) } else { $f::<wire::Ip4>($($arg),*) }
+    };
+}
+
 /// An interface. All bits set is no interface, or all of them.
 #[derive(Wire, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceIndex(pub u32);

@@ -15,7 +15,9 @@ use wire::MacAddr;
 static PLUGINS: &[&Plugin] = &[
     &interface::PLUGIN,
     &ethernet::PLUGIN,
+    &fib::PLUGIN,
     &ip::PLUGIN,
+    &::super_path::PLUGIN,
     &icmp::PLUGIN,
     &lldp::PLUGIN,
     &ip_neighbor::PLUGIN,

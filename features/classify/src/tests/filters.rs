@@ -149,6 +149,7 @@ static FEED: Plugin = Plugin {
 static FED: &[&Plugin] = &[
     &interface::PLUGIN,
     &::ethernet::PLUGIN,
+    &fib::PLUGIN,
     &ip::PLUGIN,
     &l2::PLUGIN,
     &::trace::PLUGIN,

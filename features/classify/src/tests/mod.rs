@@ -21,6 +21,7 @@ use wire::MacAddr;
 static PLUGINS: &[&Plugin] = &[
     &interface::PLUGIN,
     &::ethernet::PLUGIN,
+    &fib::PLUGIN,
     &ip::PLUGIN,
     &icmp::PLUGIN,
     &punt::PLUGIN,

@@ -2,8 +2,8 @@
 //! Commands, messages, deletion.
 
 use super::*;
-use ip::api::route::{IpRoute, IpRouteAddDel, IpRouteDump};
-use ip::api::table::IpTable;
+use fib::api::route::{IpRoute, IpRouteAddDel, IpRouteDump};
+use fib::api::table::IpTable;
 use net::Interfaces;
 use net::api::{FibPath, FibPathNhProto, FibPathType, Prefix};
 

@@ -17,7 +17,7 @@ use wire::checksum::Sum;
 use wire::{Header, IcmpHeader, Ip4, IpHeader, IpProtocol, Ipv4Header, MacAddr};
 
 static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &mfib::PLUGIN, &PLUGIN];
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &mfib::PLUGIN, &PLUGIN];
 
 /// An instance with an interface that has 10.0.0.1/24 and 192.0.2.1/28, and one without an address.
 fn bench() -> (Bench, SwIfIndex, SwIfIndex) {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use wire::{Header, Ip4, Ip6, IpHeader, Ipv4Header, MacAddr, U16};
 
 static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
 
 /// An instance with an interface that has 10.0.0.1/24 and 2001:db8::1/64.
 fn bench() -> (Bench, SwIfIndex) {

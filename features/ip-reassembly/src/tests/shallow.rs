@@ -60,8 +60,15 @@ static READER: Plugin = Plugin {
     ],
     ..Plugin::EMPTY
 };
-static ALL: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN, &READER];
+static ALL: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &icmp::PLUGIN,
+    &PLUGIN,
+    &READER,
+];
 
 struct Rig {
     bench: Bench,

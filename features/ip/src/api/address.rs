@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Addresses of interfaces.
 
-use super::by_version;
 use crate::control;
 use cli::Result;
 use graph::{SwIfIndex, World};
@@ -51,7 +50,7 @@ fn address_dump(
     r: IpAddressDump,
 ) -> Result<Vec<IpAddressDetails>> {
     let sw_if = r.sw_if_index.existing(w)?;
-    Ok(by_version!(r.is_ipv6, addresses_of(w, sw_if)))
+    Ok(net::by_version!(r.is_ipv6, addresses_of(w, sw_if)))
 }
 
 fn addresses_of<F: Net>(w: &World, sw_if: SwIfIndex) -> Vec<IpAddressDetails> {
@@ -112,7 +111,7 @@ pub struct IpDetails {
 }
 
 fn dump(w: &World, _: &Caller<'_, World>, r: IpDump) -> Result<Vec<IpDetails>> {
-    let numbered = by_version!(r.is_ipv6, numbered(w));
+    let numbered = net::by_version!(r.is_ipv6, numbered(w));
     let details = |sw_if: SwIfIndex| IpDetails { sw_if_index: sw_if.into(), is_ipv6: r.is_ipv6 };
     Ok(numbered.into_iter().map(details).collect())
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The part of the module `interface` that is about IP.
 
-use super::by_version;
 use crate::broadcast::DirectedBroadcast;
 use crate::control;
 use cli::{Error, Result};
@@ -115,7 +114,7 @@ fn get_table(
     r: SwInterfaceGetTable,
 ) -> Result<SwInterfaceGetTableReply> {
     let sw_if = r.sw_if_index.existing(w)?;
-    let vrf_id = by_version!(r.is_ipv6, table_of(w, sw_if))?;
+    let vrf_id = net::by_version!(r.is_ipv6, table_of(w, sw_if))?;
     Ok(SwInterfaceGetTableReply { vrf_id })
 }
 

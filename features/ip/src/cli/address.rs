@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `set interface ip …`, `set interface unnumbered`.
 
-use super::{interface, interface_of, is_v6, route::prefix};
 use crate::control;
 use cli::{Error, Matches, Output};
 use graph::{SwIfIndex, World};
+use net::args::{interface, is_v6, prefix};
 use net::{Addresses, LinkLocals, Net};
 use wire::{Ip4, Ip6};
 
 pub fn set(w: &World, m: &Matches) -> Result<Output, Error> {
-    let sw_if = interface(w, m)?;
+    let sw_if = interface(w, m, "interface")?;
     if m.flag("all") {
         w.get::<Addresses<Ip4>>().clear(w, sw_if)?;
         w.get::<Addresses<Ip6>>().clear(w, sw_if)?;
@@ -30,7 +30,7 @@ fn change<F: Net>(w: &World, m: &Matches, sw_if: SwIfIndex) -> Result<Output, Er
 }
 
 pub fn link_local(w: &World, m: &Matches) -> Result<Output, Error> {
-    let (sw_if, address) = (interface(w, m)?, m.req("address")?);
+    let (sw_if, address) = (interface(w, m, "interface")?, m.req("address")?);
     let done = if m.flag("del") {
         w.get::<LinkLocals>().set(w, sw_if, None)
     } else {
@@ -41,22 +41,22 @@ pub fn link_local(w: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 pub fn table<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
-    w.get::<Addresses<F>>().set_table(w, interface(w, m)?, m.req("table")?)?;
+    w.get::<Addresses<F>>().set_table(w, interface(w, m, "interface")?, m.req("table")?)?;
     Ok(Output::empty())
 }
 
 pub fn enable<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
-    w.get::<Addresses<F>>().enable(w, interface(w, m)?, true)?;
+    w.get::<Addresses<F>>().enable(w, interface(w, m, "interface")?, true)?;
     Ok(Output::empty())
 }
 
 pub fn disable<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
-    w.get::<Addresses<F>>().enable(w, interface(w, m)?, false)?;
+    w.get::<Addresses<F>>().enable(w, interface(w, m, "interface")?, false)?;
     Ok(Output::empty())
 }
 
 pub fn unnumbered(w: &World, m: &Matches) -> Result<Output, Error> {
-    let lender = if m.flag("del") { None } else { Some(interface_of(w, m, "lender")?) };
-    control::set_unnumbered(w, interface(w, m)?, lender)?;
+    let lender = if m.flag("del") { None } else { Some(interface(w, m, "lender")?) };
+    control::set_unnumbered(w, interface(w, m, "interface")?, lender)?;
     Ok(Output::empty())
 }

@@ -4,7 +4,8 @@
 mod addresses;
 
 use super::*;
-use crate::api::{address::*, flow::*, interface::*, route::*, source::*, table::*};
+use crate::api::{address::*, interface::*};
+use fib::api::{flow::*, route::*, source::*, table::*};
 use msg::Call;
 use net::api::{
     Address, AddressFamily, AddressWithPrefix, FibPath, FibPathNhProto, FibPathType,

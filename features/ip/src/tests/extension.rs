@@ -2,7 +2,7 @@
 //! Paths that features take, and paths that lead back.
 
 use super::*;
-use crate::api::route::*;
+use fib::api::route::*;
 use net::api::{FibPath, FibPathType};
 
 #[test]

@@ -2,8 +2,8 @@
 //! Routes to objects other than neighbours, and the built-in routes that clients see.
 
 use super::*;
-use crate::api::route::*;
-use crate::api::table::IpTable;
+use fib::api::route::*;
+use fib::api::table::IpTable;
 use net::AdjIndex;
 use net::api::Prefix;
 use std::collections::{BTreeMap, BTreeSet};

@@ -24,7 +24,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use testkit::pkt::{self, Packet};
 use wire::{Ip4, Ip4Prefix, Ip6, MacAddr};
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &::path_mtu::PLUGIN,
+    &PLUGIN,
+    &ip_container::PLUGIN,
+];
 
 /// The interfaces: `t1` is 10.0.1.1/24, `t2` is 10.0.2.1/24; 10.0.2.2 is a known neighbour.
 pub const T1: SwIfIndex = SwIfIndex(1);

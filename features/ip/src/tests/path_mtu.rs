@@ -2,7 +2,7 @@
 //! Packets larger than their path, and directed broadcasts.
 
 use super::*;
-use crate::api::path_mtu::*;
+use ::path_mtu::api::*;
 use net::IpMeta;
 
 /// Where packets of this many bytes behind UDP go from the rewrite, and how long what comes there

@@ -2,7 +2,7 @@
 //! Sources of routes in the binary API.
 
 use super::*;
-use crate::api::{route::*, source::*};
+use fib::api::{route::*, source::*};
 use net::api::{FibPath, FibPathType};
 
 #[test]

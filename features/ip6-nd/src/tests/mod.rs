@@ -71,6 +71,7 @@ static GONE: Plugin = Plugin { name: "gone", state: &[StateDef::of::<Gone>()], .
 static PLUGINS: &[&Plugin] = &[
     &interface::PLUGIN,
     &ethernet::PLUGIN,
+    &fib::PLUGIN,
     &ip::PLUGIN,
     &mfib::PLUGIN,
     &icmp::PLUGIN,

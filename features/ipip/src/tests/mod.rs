@@ -9,7 +9,7 @@ use wire::Ipv4Header;
 mod multipoint;
 
 static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &teib::PLUGIN, &PLUGIN];
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &teib::PLUGIN, &PLUGIN];
 
 fn rig(lines: &[&str]) -> Rig {
     let mut rig = Rig::new(PLUGINS, 3);

@@ -29,7 +29,9 @@ const SECOND: u64 = 1_000_000_000;
 static PLUGINS: &[&Plugin] = &[
     &interface::PLUGIN,
     &ethernet::PLUGIN,
+    &::fib::PLUGIN,
     &ip::PLUGIN,
+    &::super_path::PLUGIN,
     &icmp::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,

@@ -121,7 +121,7 @@ fn output_text(w: &World, index: AdjIndex) -> String {
         }
         (AdjKind::Receive, _) => "dpo-receive".into(),
         (AdjKind::Rewrite | AdjKind::Incomplete, _) => {
-            ip::describe_adjacency(w, &info, info.adj.link)
+            fib::describe_adjacency(w, &info, info.adj.link)
         }
         _ => "dpo-drop".into(),
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
 use crate::api::*;
-use ip::api::table::IpTable;
+use fib::api::table::IpTable;
 use msg::Call;
 use net::api::{AddressFamily, FibPath, FibPathNhProto, FibPathType};
 use net::mfib::{Group, Mroutes};

@@ -13,7 +13,8 @@ use net::drive::{Recorded, Recorder, ethernet};
 use testkit::pkt::{self, Packet};
 use wire::MacAddr;
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &ip::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] =
+    &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &PLUGIN];
 
 fn run(bench: &mut Bench, line: &str) -> String {
     bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"))

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Arguments of commands that name objects of this crate. Errors point at the argument's words.
+
+use crate::{Fib, Interfaces, Net, TableIndex};
+use cli::{Error, Matches, Result, Value};
+use graph::{SwIfIndex, World};
+use wire::Prefix;
+
+/// The interface whose name was given for a placeholder.
+///
+/// # Errors
+/// No such interface (−2).
+pub fn interface(w: &World, m: &Matches, name: &str) -> Result<SwIfIndex> {
+    w.get::<Interfaces>().find(m.str(name)).map_err(|e| e.at(m.span(name)))
+}
+
+/// The route table whose id was given for a placeholder; the default one without it.
+///
+/// # Errors
+/// No such table (−3).
+pub fn table<F: Net>(w: &World, m: &Matches, name: &str) -> Result<TableIndex> {
+    match m.opt::<u32>(name)? {
+        None => Ok(TableIndex::DEFAULT),
+        Some(id) => w.get::<Fib<F>>().find_table(id).map_err(|e| e.at(m.span(name))),
+    }
+}
+
+/// Error for an address or prefix of the other IP version.
+pub fn other_version<F: Net>(m: &Matches, name: &str) -> Error {
+    let wrong = format!("{} is no IPv{} address", m.str(name), F::VERSION);
+    Error::parse(wrong).at(m.span(name))
+}
+
+/// True if an IPv6 address or prefix was given for a placeholder.
+pub fn is_v6(m: &Matches, name: &str) -> bool {
+    match m.arg(name).map(|arg| arg.value) {
+        Some(Value::Prefix(addr, _) | Value::Ip(addr)) => addr.is_ipv6(),
+        _ => false,
+    }
+}
+
+/// The prefix that was given for a placeholder.
+///
+/// # Errors
+/// A prefix of the other IP version.
+pub fn prefix<F: Net>(m: &Matches, name: &str) -> Result<Prefix<F::Addr>> {
+    let bad = || Error::usage(format!("<{name}> is missing"));
+    let arg = m.arg(name).ok_or_else(bad)?;
+    match arg.value {
+        Value::Prefix(addr, len) => {
+            let addr = F::of_ip(addr).ok_or_else(|| other_version::<F>(m, name))?;
+            Prefix::new(addr, len).ok_or_else(bad)
+        }
+        _ => Err(bad()),
+    }
+}

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Routes.
+
+use super::table::IpTable;
+use super::{again, source};
+use cli::{Error, Result};
+use graph::World;
+use msg::{Caller, Message, Messages, Wire, retval};
+use net::api::{FibPath, Prefix, path_of, path_to};
+use net::fib::RouteInfo;
+use net::{Fib, Net, Source, TableIndex};
+use std::sync::Arc;
+use wire::{Ip4, Ip6};
+
+pub(super) fn messages(m: &mut Messages<World>) {
+    m.call(add_del);
+    m.call(add_del_v2);
+    m.dump(dump);
+    m.dump(dump_v2);
+    m.call(lookup);
+    m.call(lookup_v2);
+}
+
+/// A route.
+#[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
+pub struct IpRoute {
+    /// Its table.
+    pub table_id: u32,
+    /// Where its counters are: index in `/net/route/to` and `/net/route/via`. Of no meaning in
+    /// requests.
+    pub stats_index: u32,
+    /// Its prefix.
+    pub prefix: Prefix,
+    /// Its paths.
+    #[count(n_paths: u8)]
+    pub paths: Vec<FibPath>,
+}
+
+/// A route and its source.
+#[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
+pub struct IpRouteV2 {
+    /// Its table.
+    pub table_id: u32,
+    /// Where its counters are: index in `/net/route/to` and `/net/route/via`. Of no meaning in
+    /// requests.
+    pub stats_index: u32,
+    /// Its prefix.
+    pub prefix: Prefix,
+    /// Its source: a number of `fib_source_dump`; 0 is the binary API.
+    pub src: u8,
+    /// Its paths.
+    #[count(n_paths: u8, before = src)]
+    pub paths: Vec<FibPath>,
+}
+
+impl IpRouteV2 {
+    fn of<F: Net>(
+        fib: &Fib<F>,
+        other: &Fib<F::Other>,
+        table_id: u32,
+        route: &RouteInfo<F>,
+    ) -> Self {
+        // Only paths of the best source, which packets take.
+        let best = route.sources.first();
+        let paths = best.map_or(&[][..], |s| &s.paths);
+        Self {
+            table_id,
+            stats_index: route.index.0,
+            prefix: route.prefix.into(),
+            src: best.map_or(0, |s| source::id(s.source)),
+            paths: paths.iter().map(|(path, _)| path_to(fib, other, path)).collect(),
+        }
+    }
+}
+
+impl From<IpRouteV2> for IpRoute {
+    fn from(IpRouteV2 { table_id, stats_index, prefix, src: _, paths }: IpRouteV2) -> Self {
+        Self { table_id, stats_index, prefix, paths }
+    }
+}
+
+/// Adds or removes a route of the binary API, or paths of it.
+#[derive(Message)]
+#[msg(reply)]
+pub struct IpRouteAddDel {
+    /// Add, not remove.
+    #[wire(default = "true")]
+    pub is_add: bool,
+    /// Paths are added to the existing ones, or removed from them; without it they replace them,
+    /// or the whole route goes.
+    pub is_multipath: bool,
+    /// The route.
+    pub route: IpRoute,
+}
+
+/// Where its counters are.
+#[derive(Message)]
+pub struct IpRouteAddDelReply {
+    /// Index in `/net/route/to` and `/net/route/via`; all bits set if it was removed.
+    pub stats_index: u32,
+}
+
+/// Adds or removes a route of any source, or paths of it.
+#[derive(Message)]
+#[msg(reply)]
+pub struct IpRouteAddDelV2 {
+    /// Add, not remove.
+    #[wire(default = "true")]
+    pub is_add: bool,
+    /// Paths are added to the existing ones, or removed from them; without it they replace them,
+    /// or the whole route goes.
+    pub is_multipath: bool,
+    /// The route.
+    pub route: IpRouteV2,
+}
+
+/// Where its counters are.
+#[derive(Message)]
+pub struct IpRouteAddDelV2Reply {
+    /// Index in `/net/route/to` and `/net/route/via`; all bits set if it was removed.
+    pub stats_index: u32,
+}
+
+fn add_del(w: &World, _: &Caller<'_, World>, r: IpRouteAddDel) -> Result<IpRouteAddDelReply> {
+    let change = Change { is_add: r.is_add, is_multipath: r.is_multipath, source: Source::Api };
+    let stats_index = change.make(w, r.route.table_id, &r.route.prefix, &r.route.paths)?;
+    Ok(IpRouteAddDelReply { stats_index })
+}
+
+fn add_del_v2(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: IpRouteAddDelV2,
+) -> Result<IpRouteAddDelV2Reply> {
+    let source = source::to_add(w, r.route.src)?;
+    let change = Change { is_add: r.is_add, is_multipath: r.is_multipath, source };
+    let stats_index = change.make(w, r.route.table_id, &r.route.prefix, &r.route.paths)?;
+    Ok(IpRouteAddDelV2Reply { stats_index })
+}
+
+struct Change {
+    is_add: bool,
+    is_multipath: bool,
+    source: Source,
+}
+
+impl Change {
+    /// The route's number, if it was added.
+    fn make(&self, w: &World, table: u32, prefix: &Prefix, paths: &[FibPath]) -> Result<u32> {
+        if let Some(prefix) = prefix.of::<Ip4>()? {
+            return self.make_of::<Ip4>(w, table, prefix, paths);
+        }
+        prefix
+            .of::<Ip6>()?
+            .map_or(Ok(u32::MAX), |prefix| self.make_of::<Ip6>(w, table, prefix, paths))
+    }
+
+    fn make_of<F: Net>(
+        &self,
+        w: &World,
+        table: u32,
+        prefix: wire::Prefix<F::Addr>,
+        paths: &[FibPath],
+    ) -> Result<u32> {
+        let (fib, other) = (w.get::<Fib<F>>(), w.get::<Fib<F::Other>>());
+        let table = fib.find_table(table)?;
+        let source = self.source;
+        let paths =
+            paths.iter().map(|path| path_of(&fib, &other, path)).collect::<Result<Vec<_>>>()?;
+        let removed = |gone| again(gone, retval::NO_SUCH_ENTRY, ()).map(|()| u32::MAX);
+        match (self.is_add, self.is_multipath) {
+            (true, true) => Ok(fib.add(w, table, prefix, source, &paths)?.0),
+            (true, false) => Ok(fib.set(w, table, prefix, source, &paths)?.0),
+            (false, true) if paths.is_empty() => {
+                Err(Error::usage("which paths?").retval(retval::NO_PATHS_IN_ROUTE))
+            }
+            (false, true) => removed(fib.remove(w, table, prefix, source, &paths)),
+            (false, false) => removed(fib.remove(w, table, prefix, source, &[])),
+        }
+    }
+}
+
+/// Routes read at once.
+const CHUNK: usize = 256;
+
+/// The routes of a table as they are when their turn comes: the table may change meanwhile.
+struct Walk<F: Net> {
+    fib: Arc<Fib<F>>,
+    other: Arc<Fib<F::Other>>,
+    table: TableIndex,
+    id: u32,
+    /// The next ones.
+    chunk: std::vec::IntoIter<RouteInfo<F>>,
+    /// The last one that was read.
+    last: Option<wire::Prefix<F::Addr>>,
+}
+
+/// The routes of a table of either version.
+fn walk(w: &World, table: &IpTable) -> Result<Box<dyn Iterator<Item = IpRouteV2>>> {
+    net::by_version!(table.is_ip6, walk_of(w, table.table_id))
+}
+
+fn walk_of<F: Net>(w: &World, id: u32) -> Result<Box<dyn Iterator<Item = IpRouteV2>>> {
+    let fib = w.get::<Fib<F>>();
+    let table = fib.find_table(id)?;
+    Ok(Box::new(Walk { fib, other: w.get(), table, id, chunk: Vec::new().into_iter(), last: None }))
+}
+
+impl<F: Net> Iterator for Walk<F> {
+    type Item = IpRouteV2;
+
+    fn next(&mut self) -> Option<IpRouteV2> {
+        if self.chunk.as_slice().is_empty() {
+            // The index may be another table's meanwhile.
+            self.fib.table_id(self.table).filter(|id| *id == self.id)?;
+            let chunk = self.fib.routes_from(self.table, self.last, CHUNK);
+            self.last = chunk.last().map_or(self.last, |route| Some(route.prefix));
+            self.chunk = chunk.into_iter();
+        }
+        self.chunk.next().map(|route| IpRouteV2::of(&self.fib, &self.other, self.id, &route))
+    }
+}
+
+/// Asks for all routes of a table.
+#[derive(Message)]
+#[msg(details)]
+pub struct IpRouteDump {
+    /// The table.
+    pub table: IpTable,
+}
+
+/// A route.
+#[derive(Message)]
+pub struct IpRouteDetails {
+    /// The route.
+    pub route: IpRoute,
+}
+
+fn dump(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: IpRouteDump,
+) -> Result<impl Iterator<Item = IpRouteDetails> + use<>> {
+    Ok(walk(w, &r.table)?.map(|route| IpRouteDetails { route: route.into() }))
+}
+
+/// Asks for the routes of a table that are from a source.
+#[derive(Message)]
+#[msg(details = IpRouteV2Details)]
+pub struct IpRouteV2Dump {
+    /// Source of the routes: a number of `fib_source_dump`; 0 for all.
+    pub src: u8,
+    /// The table.
+    pub table: IpTable,
+}
+
+/// A route and its source.
+#[derive(Message)]
+pub struct IpRouteV2Details {
+    /// The route.
+    pub route: IpRouteV2,
+}
+
+fn dump_v2(
+    w: &World,
+    _: &Caller<'_, World>,
+    r: IpRouteV2Dump,
+) -> Result<impl Iterator<Item = IpRouteV2Details> + use<>> {
+    Ok(walk(w, &r.table)?
+        .filter(move |route| r.src == 0 || route.src == r.src)
+        .map(|route| IpRouteV2Details { route }))
+}
+
+/// Asks for the route of exactly this prefix, or the one that packets to it take.
+#[derive(Message)]
+#[msg(reply)]
+pub struct IpRouteLookup {
+    /// The table.
+    pub table_id: u32,
+    /// Exactly this prefix.
+    pub exact: u8,
+    /// The prefix.
+    pub prefix: Prefix,
+}
+
+/// A route.
+#[derive(Message)]
+pub struct IpRouteLookupReply {
+    /// The route.
+    pub route: IpRoute,
+}
+
+/// Asks for the route of exactly this prefix, or the one that packets to it take.
+#[derive(Message)]
+#[msg(reply)]
+pub struct IpRouteLookupV2 {
+    /// The table.
+    pub table_id: u32,
+    /// Exactly this prefix.
+    pub exact: u8,
+    /// The prefix.
+    pub prefix: Prefix,
+}
+
+/// A route and its source.
+#[derive(Message)]
+pub struct IpRouteLookupV2Reply {
+    /// The route.
+    pub route: IpRouteV2,
+}
+
+fn find(w: &World, table_id: u32, exact: bool, prefix: &Prefix) -> Result<IpRouteV2> {
+    if let Some(prefix) = prefix.of::<Ip4>()? {
+        return find_of::<Ip4>(w, table_id, exact, prefix);
+    }
+    let none = || Error::not_found("there is no such route").retval(retval::NO_SUCH_ENTRY);
+    find_of::<Ip6>(w, table_id, exact, prefix.of::<Ip6>()?.ok_or_else(none)?)
+}
+
+fn find_of<F: Net>(
+    w: &World,
+    table_id: u32,
+    exact: bool,
+    prefix: wire::Prefix<F::Addr>,
+) -> Result<IpRouteV2> {
+    let fib = w.get::<Fib<F>>();
+    let route = fib.lookup(fib.find_table(table_id)?, prefix, exact)?;
+    Ok(IpRouteV2::of(&fib, &w.get(), table_id, &route))
+}
+
+fn lookup(w: &World, _: &Caller<'_, World>, r: IpRouteLookup) -> Result<IpRouteLookupReply> {
+    let route = find(w, r.table_id, r.exact != 0, &r.prefix)?;
+    Ok(IpRouteLookupReply { route: route.into() })
+}
+
+fn lookup_v2(w: &World, _: &Caller<'_, World>, r: IpRouteLookupV2) -> Result<IpRouteLookupV2Reply> {
+    find(w, r.table_id, r.exact != 0, &r.prefix).map(|route| IpRouteLookupV2Reply { route })
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables.
+
+use super::again;
+use cli::Result;
+use graph::World;
+use msg::{Caller, Message, Messages, Str, Wire, retval};
+use net::fib::TableInfo;
+use net::{Fib, Net, Source};
+use wire::{Ip4, Ip6};
+
+pub(super) fn messages(m: &mut Messages<World>) {
+    m.call(|w: &World, _: &Caller<'_, World>, r: IpTableAddDel| add_del(w, r.is_add, &r.table));
+    m.call(|w: &World, _: &Caller<'_, World>, r: IpTableAddDelV2| add_del(w, r.is_add, &r.table));
+    m.call(allocate);
+    m.dump(dump);
+    m.call(flush);
+    m.call(replace_begin);
+    m.call(replace_end);
+}
+
+/// A table.
+#[derive(Wire, Clone, Debug, Default, PartialEq, Eq)]
+pub struct IpTable {
+    /// Its number, as operators know it.
+    pub table_id: u32,
+    /// Of IPv6.
+    pub is_ip6: bool,
+    /// Its name.
+    pub name: Str<64>,
+}
+
+/// Makes a table, or deletes it with the routes that came by the binary API. It is there as long as
+/// an operator needs it, an interface is in it, or routes of other tables lead to it. The default
+/// table, number 0, is always there.
+#[derive(Message)]
+pub struct IpTableAddDel {
+    /// Make, not delete.
+    #[wire(default = "true")]
+    pub is_add: bool,
+    /// The table.
+    pub table: IpTable,
+}
+
+/// Makes a table, or deletes it with its routes. The default table, number 0, is always there.
+#[derive(Message)]
+pub struct IpTableAddDelV2 {
+    /// The table.
+    pub table: IpTable,
+    /// Of no meaning: each has one for groups beside it.
+    #[wire(default = "true")]
+    pub create_mfib: bool,
+    /// Make, not delete.
+    #[wire(default = "true")]
+    pub is_add: bool,
+}
+
+fn add_del(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
+    net::by_version!(table.is_ip6, add_del_of(w, is_add, table))
+}
+
+fn add_del_of<F: Net>(w: &World, is_add: bool, table: &IpTable) -> Result<()> {
+    match (table.table_id, is_add) {
+        (0, _) => Ok(()),
+        (id, true) => {
+            w.get::<Fib<F>>().add_table(w, id, table.name.as_str(), Source::Api).map(drop)
+        }
+        (id, false) => again(
+            w.get::<Fib<F>>().delete_table(w, id, Source::Api).map(drop),
+            retval::NO_SUCH_FIB,
+            (),
+        ),
+    }
+}
+
+/// Makes a table of the number that is given, or of a free one if all bits are set.
+#[derive(Message)]
+#[msg(reply)]
+pub struct IpTableAllocate {
+    /// The table.
+    pub table: IpTable,
+}
+
+/// The table.
+#[derive(Message)]
+pub struct IpTableAllocateReply {
+    /// The table.
+    pub table: IpTable,
+}
+
+fn allocate(w: &World, _: &Caller<'_, World>, r: IpTableAllocate) -> Result<IpTableAllocateReply> {
+    let mut table = r.table;
+    if table.table_id == u32::MAX {
+        table.table_id = net::by_version!(table.is_ip6, free_id(w));
+    }
+    add_del(w, true, &table)?;
+    Ok(IpTableAllocateReply { table })
+}
+
+fn free_id<F: Net>(w: &World) -> u32 {
+    w.get::<Fib<F>>().free_table_id()
+}
+
+/// Asks for all tables.
+#[derive(Message)]
+#[msg(details)]
+pub struct IpTableDump {}
+
+/// A table.
+#[derive(Message)]
+pub struct IpTableDetails {
+    /// The table.
+    pub table: IpTable,
+}
+
+fn dump(w: &World, _: &Caller<'_, World>, _: IpTableDump) -> Result<Vec<IpTableDetails>> {
+    Ok([all::<Ip4>(w), all::<Ip6>(w)]
+        .concat()
+        .into_iter()
+        .map(|table| IpTableDetails { table })
+        .collect())
+}
+
+fn all<F: Net>(w: &World) -> Vec<IpTable> {
+    let table = |t: TableInfo| IpTable { table_id: t.id, is_ip6: F::IS_V6, name: t.name.into() };
+    w.get::<Fib<F>>().list_tables().into_iter().map(table).collect()
+}
+
+/// Removes all routes of a table that came by the binary API.
+#[derive(Message)]
+pub struct IpTableFlush {
+    /// The table.
+    pub table: IpTable,
+}
+
+fn flush(w: &World, _: &Caller<'_, World>, r: IpTableFlush) -> Result<()> {
+    net::by_version!(r.table.is_ip6, flush_of(w, r.table.table_id))
+}
+
+fn flush_of<F: Net>(w: &World, id: u32) -> Result<()> {
+    let fib = w.get::<Fib<F>>();
+    fib.flush(w, fib.find_table(id)?, Source::Api).map(drop)
+}
+
+/// Marks all routes of a table that came by the binary API: `ip_table_replace_end` removes the ones
+/// not added again by then.
+#[derive(Message)]
+pub struct IpTableReplaceBegin {
+    /// The table.
+    pub table: IpTable,
+}
+
+fn replace_begin(w: &World, _: &Caller<'_, World>, r: IpTableReplaceBegin) -> Result<()> {
+    net::by_version!(r.table.is_ip6, replace_begin_of(w, r.table.table_id))
+}
+
+fn replace_begin_of<F: Net>(w: &World, id: u32) -> Result<()> {
+    let fib = w.get::<Fib<F>>();
+    fib.replace_begin(fib.find_table(id)?, Source::Api)
+}
+
+/// Removes the routes of a table that are still marked.
+#[derive(Message)]
+pub struct IpTableReplaceEnd {
+    /// The table.
+    pub table: IpTable,
+}
+
+fn replace_end(w: &World, _: &Caller<'_, World>, r: IpTableReplaceEnd) -> Result<()> {
+    net::by_version!(r.table.is_ip6, replace_end_of(w, r.table.table_id))
+}
+
+fn replace_end_of<F: Net>(w: &World, id: u32) -> Result<()> {
+    let fib = w.get::<Fib<F>>();
+    fib.replace_end(w, fib.find_table(id)?, Source::Api).map(drop)
+}

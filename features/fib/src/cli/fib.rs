@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `show ip fib`, `show ip table`.
+
+use super::adjacency::{describe, next_number, write_adjacency};
+use crate::walk::{prefixes, routes};
+use cli::{Cell, Error, Matches, Output, Table, Writer, retval};
+use graph::{SwIfIndex, World};
+use net::args::{interface, other_version, prefix, table as table_of};
+use net::fib::{RouteInfo, TableInfo};
+use net::{
+    AdjIndex, AdjKind, Adjacencies, Extension, Fib, FlowRouterId, Interfaces, LinkLocals, Net,
+    Path, PathKind, PathState, Routes, Sources, TableIndex,
+};
+use serde_json::json;
+use std::fmt::Write;
+use std::net::IpAddr;
+use std::sync::Arc;
+use wire::{Ip6, Prefix};
+
+pub fn tables<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
+    let only: Option<u32> = m.opt("table")?;
+    let table = Table::new()
+        .right("Table")
+        .left("Name")
+        .right("FIB index")
+        .right("Routes")
+        .left("Flow hash");
+    let fib = w.get::<Fib<F>>();
+    Ok(table.list(fib.list_tables(), move |_: &World, t: TableInfo, out: &mut Writer| {
+        if only.is_none_or(|only| only == t.id) {
+            let hash = flow(&fib, t.index);
+            let hash = Cell::new(hash.join(" "), hash);
+            out.row([t.id.into(), t.name.into(), t.index.0.into(), Cell::from(t.routes), hash]);
+        }
+        Ok(())
+    }))
+}
+
+fn head<F: Net>(w: &World, fib: &Fib<F>, table: &TableInfo) -> String {
+    let TableInfo { id, index, .. } = table;
+    let router = match w.get::<FlowRouterId>().get() {
+        0 => String::new(),
+        id => format!(" router-id:{id}"),
+    };
+    let (flow, version) = (flow(fib, *index).join(" "), F::VERSION);
+    let lock = |(name, count)| format!("{name}:{count}, ");
+    let locks: String = locks(w, fib, table).into_iter().map(lock).collect();
+    format!(
+        "ipv{version}-VRF:{id}, fib_index:{index}, flow hash:[{flow} ] epoch:0 flags:none locks:[{locks}]{router}\n"
+    )
+}
+
+/// Returns a table's locks: its sources, and the number of interfaces bound to it.
+fn locks<F: Net>(w: &World, fib: &Fib<F>, table: &TableInfo) -> Vec<(String, usize)> {
+    let name = |source| (w.get::<Sources>().name(source), 1);
+    let mut locks: Vec<_> = fib.owners(table.index).into_iter().map(name).collect();
+    let here = |i: &net::Interface| if F::IS_V6 { i.fib6 } else { i.fib4 } == table.index.0;
+    let bound = w.get::<Interfaces>().list().iter().filter(|i| here(i)).count();
+    if bound > 0 && table.index != TableIndex::DEFAULT {
+        locks.push(("interface".into(), bound));
+    }
+    locks
+}
+
+/// Names of the packet fields in a table's flow hash.
+fn flow<F: Net>(fib: &Fib<F>, table: TableIndex) -> Vec<&'static str> {
+    fib.flow_hash(table).unwrap_or_default().names()
+}
+
+pub fn show<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
+    let fib = w.get::<Fib<F>>();
+    let mut chosen = fib.list_tables();
+    let one = m.has("prefix") || m.has("address");
+    if m.has("table") || one && !m.has("index") {
+        let index = table_of::<F>(w, m, "table")?;
+        chosen.retain(|t| t.index == index);
+    }
+    if let Some(index) = m.opt::<u32>("index")? {
+        chosen.retain(|t| t.index.0 == index);
+        if chosen.is_empty() {
+            let error = Error::not_found(format!("there is no table of index {index}"));
+            return Err(error.at(m.span("index")).retval(retval::NO_SUCH_FIB));
+        }
+    }
+    if m.flag("mtrie") || m.flag("memory") {
+        return Ok(lookup_memory(w, fib, chosen));
+    }
+    let (summary, detailed) = (m.flag("summary"), m.flag("detail"));
+    let mut only = match chosen.first() {
+        Some(table) if one && !summary => Some(one_route(&fib, m, table.index)?),
+        _ => None,
+    };
+    let detailed = detailed || only.is_some();
+    let of = fib.clone();
+    let parts = chosen.into_iter().flat_map(move |table| {
+        let parts: Box<dyn Iterator<Item = Part<F>>> = match only.take() {
+            Some(route) => Box::new([Part::Route(route)].into_iter()),
+            None if summary => {
+                Box::new(prefixes(&of, table.index).map(Part::Prefixes).chain([Part::Lengths]))
+            }
+            None => Box::new(routes(&of, table.index).map(Part::Route)),
+        };
+        [Part::Table(table)].into_iter().chain(parts).chain([Part::End])
+    });
+    let (mut index, mut lengths) = (TableIndex::DEFAULT, [0usize; 129]);
+    Ok(Output::list(parts, move |w: &World, part: Part<F>, out: &mut Writer| {
+        match part {
+            Part::Table(table) => {
+                index = table.index;
+                out.text(|text| *text += &head(w, &fib, &table));
+                out.object();
+                out.field("table", table.id);
+                out.field("fib_index", index.0);
+                out.field("flow_hash", flow(&fib, index));
+                out.field("flow_router_id", w.get::<FlowRouterId>().get());
+                out.object_in("locks");
+                for (name, count) in locks(w, &fib, &table) {
+                    let name = name.to_lowercase().replace('-', "_");
+                    out.field(&name, count);
+                }
+                out.end();
+                out.array("routes");
+            }
+            Part::Route(route) => {
+                out.text(|text| {
+                    if detailed { detail(w, &route, index, text) } else { brief(w, &route, text) }
+                });
+                write_route(w, &route, out);
+            }
+            Part::Prefixes(some) => {
+                some.iter().for_each(|prefix| lengths[usize::from(prefix.len())] += 1)
+            }
+            Part::Lengths => write_lengths(std::mem::replace(&mut lengths, [0; 129]), out),
+            Part::End => {
+                out.end();
+                out.end();
+            }
+        }
+        Ok(())
+    }))
+}
+
+/// Memory of the lookup structures.
+fn lookup_memory<F: Net>(_: &World, fib: Arc<Fib<F>>, chosen: Vec<TableInfo>) -> Output {
+    Output::list(chosen, move |w: &World, table: TableInfo, out: &mut Writer| {
+        let usage = fib.usage_of(table.index).unwrap_or_default();
+        out.text(|text| {
+            *text += &head(w, &fib, &table);
+            writeln!(
+                text,
+                "  {} routes, {} bytes for lookups, {} bytes for prefixes",
+                usage.routes, usage.lookup, usage.prefixes
+            )
+        });
+        out.value(|| {
+            json!({ "table": table.id, "fib_index": table.index.0, "routes": usage.routes,
+                "lookup_bytes": usage.lookup, "prefix_bytes": usage.prefixes })
+        });
+        Ok(())
+    })
+}
+
+/// Part of the output of `show ip fib`.
+enum Part<F: Net> {
+    Table(TableInfo),
+    Route(RouteInfo<F>),
+    /// Some prefixes, which are counted by length.
+    Prefixes(Vec<Prefix<F::Addr>>),
+    Lengths,
+    End,
+}
+
+/// The tables of links' link-local addresses.
+pub fn links(w: &World, m: &Matches) -> Result<Output, Error> {
+    enum Part {
+        Link(SwIfIndex, TableIndex),
+        Route(RouteInfo<Ip6>),
+        End,
+    }
+    let only = if m.has("interface") { Some(interface(w, m, "interface")?) } else { None };
+    let (fib, links) = (w.get::<Fib<Ip6>>(), w.get::<LinkLocals>());
+    let chosen = w.get::<Interfaces>().indices().flat_map(move |sw_if| {
+        let table = links.table(sw_if).filter(|_| only.is_none_or(|only| only == sw_if));
+        let parts = table.map(|table| {
+            let link = [Part::Link(sw_if, table)].into_iter();
+            link.chain(routes(&fib, table).map(Part::Route)).chain([Part::End])
+        });
+        parts.into_iter().flatten()
+    });
+    Ok(Output::list(chosen, |w: &World, part, out: &mut Writer| {
+        match part {
+            Part::Link(sw_if, table) => {
+                let name = w.get::<Interfaces>().name(sw_if);
+                out.text(|text| writeln!(text, "{name} fib_index:{table}"));
+                out.object();
+                out.field("interface", name);
+                out.field("fib_index", table.0);
+                out.array("routes");
+            }
+            Part::Route(route) => {
+                out.text(|text| brief(w, &route, text));
+                write_route(w, &route, out);
+            }
+            Part::End => {
+                out.end();
+                out.end();
+            }
+        }
+        Ok(())
+    }))
+}
+
+fn write_lengths(lengths: [usize; 129], out: &mut Writer) {
+    out.text(|text| writeln!(text, "{:>20}{:>16}", "Prefix length", "Count"));
+    for (len, count) in lengths.into_iter().enumerate().filter(|(_, count)| *count > 0) {
+        out.text(|text| writeln!(text, "{len:>20}{count:>16}"));
+        out.value(|| json!({ "prefix_length": len, "count": count }));
+    }
+}
+
+/// The route of exactly this prefix, or the one that an address takes.
+fn one_route<F: Net>(fib: &Fib<F>, m: &Matches, table: TableIndex) -> Result<RouteInfo<F>, Error> {
+    let (name, found) = if m.has("prefix") {
+        ("prefix", fib.route(table, prefix::<F>(m, "prefix")?))
+    } else {
+        let addr = F::of_ip(m.req::<IpAddr>("address")?)
+            .ok_or_else(|| other_version::<F>(m, "address"))?;
+        ("address", fib.covering(table, addr))
+    };
+    let none = || Error::not_found(format!("there is no route {}", m.str(name)));
+    found.ok_or_else(|| none().at(m.span(name)).retval(retval::NO_SUCH_ENTRY))
+}
+
+fn brief<F: Net>(w: &World, route: &RouteInfo<F>, text: &mut String) {
+    let _ = writeln!(text, "{}\n  unicast-{}-chain", route.prefix, F::NAME);
+    forwarding(w, route, text);
+}
+
+/// A path and its state, for `show`.
+pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, state: PathState) -> String {
+    let name = |sw_if| w.get::<Interfaces>().name(sw_if);
+    let table = |index| w.get::<Fib<F>>().table_id(index).unwrap_or(u32::MAX);
+    let what = match path.kind {
+        PathKind::Attached { sw_if, .. } => format!("attached: {}", name(sw_if)),
+        PathKind::Neighbor { sw_if, nexthop } => {
+            format!("attached-nexthop: {nexthop} {}", name(sw_if))
+        }
+        PathKind::Recursive { table: t, nexthop } => {
+            format!("recursive: via {nexthop} in table {}", table(t))
+        }
+        PathKind::RecursiveOther { table, nexthop } => {
+            let table = w.get::<Fib<F::Other>>().table_id(table).unwrap_or(u32::MAX);
+            format!("recursive: via {nexthop} in table {table}")
+        }
+        PathKind::Receive { sw_if, address } => format!("receive: {address} {}", name(sw_if)),
+        PathKind::Lookup(t) => format!("lookup in table {}", table(t)),
+        PathKind::SourceLookup(t) => format!("source lookup in table {}", table(t)),
+        PathKind::Fixed(_) => "special:".into(),
+        PathKind::Extension(kind @ (Extension::InterfaceRx | Extension::Dvr), sw_if) => {
+            format!("{}: {}", kind.name(), name(SwIfIndex(sw_if)))
+        }
+        PathKind::Extension(kind, object) => format!("{}: {object}", kind.name()),
+    };
+    let state = match state {
+        PathState::Resolved => "",
+        PathState::Looped => " unresolved, looped",
+        PathState::Unresolved => " unresolved",
+        PathState::Down => " next-hop down",
+    };
+    format!(
+        "path: {} weight={} pref={} {what}{state}",
+        F::NAME,
+        path.weight.max(1),
+        path.preference
+    )
+}
+
+pub fn detail<F: Net>(w: &World, route: &RouteInfo<F>, table: TableIndex, text: &mut String) {
+    let _ = writeln!(text, "{} fib:{table}", route.prefix);
+    for (i, source) in route.sources.iter().enumerate() {
+        let active =
+            if i == 0 { "src-flags:added,contributing,active," } else { "src-flags:added," };
+        let _ = writeln!(text, "  {} {active}", w.get::<Sources>().name(source.source));
+        let _ = writeln!(text, "    path-list:[{}] locks:{}", source.list, source.shared);
+        for ((path, _), state) in source.paths.iter().zip(&source.states) {
+            let _ = writeln!(text, "      {}", path_text::<F>(w, path, *state));
+        }
+    }
+    let _ = writeln!(text, " forwarding:   unicast-{}-chain", F::NAME);
+    forwarding(w, route, text);
+}
+
+/// The buckets of a load-balance; any other adjacency itself.
+fn buckets(w: &World, index: AdjIndex) -> Vec<AdjIndex> {
+    let adjacencies = w.get::<Adjacencies>();
+    match adjacencies.info(index) {
+        Some(info) if info.adj.kind == AdjKind::LoadBalance => {
+            adjacencies.buckets_of(AdjIndex(info.adj.counter))
+        }
+        _ => vec![index],
+    }
+}
+
+fn forwarding<F: Net>(w: &World, route: &RouteInfo<F>, text: &mut String) {
+    let adjacencies = w.get::<Adjacencies>();
+    let Some((adj, list)) = route.sources.first().map(|s| (s.adj, s.list)) else { return };
+    let buckets = buckets(w, adj);
+    let (index, n) = (route.index, buckets.len());
+    let [(packets, bytes), via] = counters(w, route);
+    let _ = write!(
+        text,
+        "  [@0]: dpo-load-balance: [proto:{} index:{index} buckets:{n} uRPF:{list} to:[{packets}:{bytes}]",
+        F::NAME
+    );
+    if let (packets @ 1.., bytes) = via {
+        let _ = write!(text, " via:[{packets}:{bytes}]");
+    }
+    text.push_str("]\n");
+    for (i, bucket) in buckets.iter().enumerate() {
+        if let Some(info) = adjacencies.info(*bucket) {
+            let (number, what) = (next_number(info.adj.kind), describe(w, &info, F::LINK));
+            let _ = writeln!(text, "    [{i}] [@{number}]: {what}");
+        }
+    }
+}
+
+/// Packets and bytes that took the route, and of recursive routes that follow it.
+fn counters<F: Net>(w: &World, route: &RouteInfo<F>) -> [(u64, u64); 2] {
+    let routes = w.get::<Routes>();
+    [&routes.to, &routes.via].map(|counter| counter.sum(route.index.at()))
+}
+
+/// A route for programs. Nothing in text.
+pub fn write_route<F: Net>(w: &World, route: &RouteInfo<F>, out: &mut Writer) {
+    if !out.is_json() {
+        return;
+    }
+    let adjacencies = w.get::<Adjacencies>();
+    out.object();
+    out.field("prefix", route.prefix.to_string());
+    out.field("stats_index", route.index.0);
+    for (key, (packets, bytes)) in ["to", "via"].into_iter().zip(counters(w, route)) {
+        out.object_in(key);
+        out.field("packets", packets);
+        out.field("bytes", bytes);
+        out.end();
+    }
+    out.array("sources");
+    for source in &route.sources {
+        out.object();
+        out.field("source", w.get::<Sources>().name(source.source));
+        out.field("path_list", source.list);
+        out.field("locks", source.shared);
+        out.array("paths");
+        for ((path, found), state) in source.paths.iter().zip(&source.states) {
+            out.object();
+            out.field("path", path_text::<F>(w, path, *state));
+            out.field("looped", *state == PathState::Looped);
+            out.field("next_hop_down", *state == PathState::Down);
+            out.field("weight", path.weight.max(1));
+            out.field("preference", path.preference);
+            out.field("resolved", found.is_some());
+            out.end();
+        }
+        out.end();
+        out.end();
+    }
+    out.end();
+    out.array("forwarding");
+    let buckets = route.sources.first().map(|s| buckets(w, s.adj)).unwrap_or_default();
+    for info in buckets.into_iter().filter_map(|bucket| adjacencies.info(bucket)) {
+        out.object();
+        write_adjacency(w, &info, out);
+        out.end();
+    }
+    out.end();
+    out.end();
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables and routes that were set, as commands.
+
+use crate::walk::of_tables;
+use cli::quote;
+use graph::{Phase, RunningConfig, SwIfIndex, World};
+use net::fib::Follows;
+use net::{
+    AdjIndex, Extension, Fib, FlowHash, FlowRouterId, Interfaces, Net, Path, PathKind, Routes,
+    Source, TableIndex,
+};
+use std::collections::BTreeMap;
+use wire::{Ip4, Ip6};
+
+/// Writes the configuration.
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    tables::<Ip4>(world, config);
+    tables::<Ip6>(world, config);
+    routes::<Ip4>(world, config);
+    routes::<Ip6>(world, config);
+    let id = world.get::<FlowRouterId>().get();
+    if id != 0 {
+        let line = "set ip flow-hash router-id";
+        config.push(Phase::TABLES, format!("{line} {id}"), format!("{line} 0"));
+    }
+    if !world.get::<Routes>().counting() {
+        let line = "set ip route-counters";
+        config.push(Phase::TABLES, format!("{line} off"), format!("{line} on"));
+    }
+}
+
+fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
+    let (fib, ip) = (world.get::<Fib<F>>(), if F::IS_V6 { "ip6" } else { "ip" });
+    config.list(Phase::TABLES, fib.list_tables(), move |_, table, lines| {
+        let id = table.id;
+        if table.index != TableIndex::DEFAULT {
+            let own = table.name != Fib::<F>::usual_name(id);
+            let name = if own { format!(" name {}", quote(&table.name)) } else { String::new() };
+            lines.push(format!("{ip} table add {id}{name}"), format!("{ip} table del {id}"));
+        }
+        let flow = fib.flow_hash(table.index).unwrap_or_default();
+        if flow != FlowHash::default() {
+            let line = |flow: FlowHash| {
+                let words = [format!("set {ip} flow-hash table {id}")];
+                words
+                    .into_iter()
+                    .chain(flow.names().into_iter().map(String::from))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            lines.push(line(flow), line(FlowHash::default()));
+        }
+    });
+}
+
+/// One line for each path: what is added to a route doesn't disturb its other paths.
+fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
+    let tables = world.get::<Fib<F>>().list_tables();
+    let ids = Ids::new::<F>(world);
+    let interfaces = world.get::<Interfaces>();
+    config.list(
+        Phase::ROUTES,
+        of_tables(&world.get::<Fib<F>>(), tables),
+        move |_, (table, route), lines| {
+            let set =
+                route.sources.iter().filter(|s| matches!(s.source, Source::Cli | Source::Api));
+            let mut of = String::new();
+            if table.index != TableIndex::DEFAULT {
+                of = format!(" table {}", table.id);
+            }
+            for (path, _) in set.flat_map(|s| &s.paths) {
+                let rest = format!(
+                    "{}{of} {}",
+                    route.prefix,
+                    via::<F>(&interfaces, &ids, table.index, path)
+                );
+                lines.push(format!("ip route add {rest}"), format!("ip route del {rest}"));
+            }
+        },
+    );
+}
+
+/// The numbers of the tables of a protocol, and of the other.
+pub struct Ids {
+    own: BTreeMap<TableIndex, u32>,
+    other: BTreeMap<TableIndex, u32>,
+}
+
+impl Ids {
+    /// Of all tables that exist now.
+    pub fn new<F: Net>(world: &World) -> Self {
+        fn of<F: Net>(world: &World) -> BTreeMap<TableIndex, u32> {
+            world.get::<Fib<F>>().list_tables().iter().map(|t| (t.index, t.id)).collect()
+        }
+        Self { own: of::<F>(world), other: of::<F::Other>(world) }
+    }
+}
+
+/// A path of a route in `table`, as commands have it.
+pub fn via<F: Net>(
+    interfaces: &Interfaces,
+    ids: &Ids,
+    table: TableIndex,
+    path: &Path<F::Addr>,
+) -> String {
+    let name = |sw_if| quote(&interfaces.name(sw_if));
+    let id = |table: TableIndex| ids.own.get(&table).copied().unwrap_or(u32::MAX);
+    let mut text = match path.kind {
+        PathKind::Neighbor { sw_if, nexthop } => format!("via {nexthop} {}", name(sw_if)),
+        PathKind::Recursive { table: t, nexthop } if t == table => format!("via {nexthop}"),
+        PathKind::Recursive { table: t, nexthop } => {
+            format!("via {nexthop} next-hop-table {}", id(t))
+        }
+        PathKind::RecursiveOther { table: t, nexthop } => {
+            let id = ids.other.get(&t).copied().unwrap_or(u32::MAX);
+            format!("via {nexthop} next-hop-table {id}")
+        }
+        PathKind::Attached { sw_if, .. } => format!("via {}", name(sw_if)),
+        PathKind::Lookup(t) => format!("via {}-lookup-in-table {}", F::NAME, id(t)),
+        PathKind::SourceLookup(t) => format!("via {}-source-lookup-in-table {}", F::NAME, id(t)),
+        PathKind::Receive { .. } | PathKind::Fixed(AdjIndex::RECEIVE) => "via local".into(),
+        PathKind::Fixed(AdjIndex::PUNT) => "via punt".into(),
+        PathKind::Fixed(AdjIndex::UNREACH) => "via unreach".into(),
+        PathKind::Fixed(AdjIndex::PROHIBIT) => "via prohibit".into(),
+        PathKind::Fixed(_) => "via drop".into(),
+        PathKind::Extension(Extension::InterfaceRx, sw_if) => {
+            format!("via rx-{} {}", F::NAME, name(SwIfIndex(sw_if)))
+        }
+        PathKind::Extension(Extension::Dvr, sw_if) => format!("via dvr {}", name(SwIfIndex(sw_if))),
+        PathKind::Extension(Extension::UdpEncap, object) => format!("via udp-encap {object}"),
+        // Refused as long as no feature takes them, and set by clients only.
+        PathKind::Extension(..) => "via drop".into(),
+    };
+    if path.weight > 1 {
+        text += &format!(" weight {}", path.weight);
+    }
+    if path.preference != 0 {
+        text += &format!(" preference {}", path.preference);
+    }
+    text += match path.follows {
+        Follows::Any => "",
+        Follows::Host => " resolve-via-host",
+        Follows::Attached => " resolve-via-attached",
+    };
+    text
+}

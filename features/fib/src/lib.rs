@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Route tables for operators and clients: tables (VRFs), routes, path lists, load-balances and
+//! adjacencies, by commands and messages; files of routes; their running configuration and metrics.
+//!
+//! The structures are in [`net::fib`]. This plugin has no node and doesn't depend on the one that
+//! forwards IP packets, so a feature that only uses routes, such as a forwarder of labelled
+//! packets, needs no more than this.
+
+pub mod api;
+mod cli;
+mod config;
+mod examples;
+mod metrics;
+pub mod paths;
+mod startup_conf;
+mod walk;
+
+pub use cli::adjacency::describe as describe_adjacency;
+
+use graph::Plugin;
+use startup::StartupDef;
+use startup_conf::Startup;
+
+/// Route tables.
+pub static PLUGIN: Plugin = Plugin {
+    name: "fib",
+    about: "Route tables, routes, path lists and adjacencies",
+    startup: &[StartupDef::of::<Startup>()],
+    cli: cli::COMMANDS,
+    config: config::write_config,
+    metrics: metrics::METRICS,
+    examples: examples::EXAMPLES,
+    transient: &[("adjacency counters", "is always enabled")],
+    api: api::MODULES,
+    ..Plugin::EMPTY
+};

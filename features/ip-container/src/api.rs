@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages of the module `ip` about containers.
+
+use crate::Containers;
+use cli::Result;
+use graph::World;
+use msg::{Caller, Message, Messages};
+use net::Net;
+use net::api::{InterfaceIndex, Prefix};
+use wire::{Ip4, Ip6};
+
+pub(super) fn messages(m: &mut Messages<World>) {
+    m.call(add_del);
+    m.dump(dump);
+}
+
+/// Delivers packets to a container's addresses here, or no longer.
+#[derive(Message)]
+pub struct IpContainerProxyAddDel {
+    /// Its addresses.
+    pub pfx: Prefix,
+    /// The interface that it is behind.
+    pub sw_if_index: InterfaceIndex,
+    /// Add, not remove.
+    #[wire(default = "true")]
+    pub is_add: bool,
+}
+
+fn add_del(w: &World, _: &Caller<'_, World>, r: IpContainerProxyAddDel) -> Result<()> {
+    let sw_if = r.sw_if_index.existing(w)?;
+    match (r.pfx.of::<Ip4>()?, r.pfx.of::<Ip6>()?) {
+        (Some(prefix), _) => w.get::<Containers<Ip4>>().set(w, prefix, sw_if, r.is_add),
+        (_, Some(prefix)) => w.get::<Containers<Ip6>>().set(w, prefix, sw_if, r.is_add),
+        _ => Ok(()),
+    }
+}
+
+/// Asks for containers.
+#[derive(Message)]
+#[msg(details)]
+pub struct IpContainerProxyDump {}
+
+/// A container.
+#[derive(Message)]
+pub struct IpContainerProxyDetails {
+    /// The interface that it is behind.
+    pub sw_if_index: InterfaceIndex,
+    /// Its addresses.
+    pub prefix: Prefix,
+}
+
+fn dump(
+    w: &World,
+    _: &Caller<'_, World>,
+    _: IpContainerProxyDump,
+) -> Result<Vec<IpContainerProxyDetails>> {
+    fn of<F: Net>(w: &World) -> impl Iterator<Item = IpContainerProxyDetails> {
+        let all = w.get::<Containers<F>>().list().into_iter();
+        all.map(|(prefix, sw_if)| IpContainerProxyDetails {
+            sw_if_index: sw_if.into(),
+            prefix: prefix.into(),
+        })
+    }
+    Ok(of::<Ip4>(w).chain(of::<Ip6>(w)).collect())
+}

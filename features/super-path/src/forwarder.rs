@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a destination to a [`NextHop`]: lookups, in steps.
+
+use crate::exits::{Exits, Out, Outward};
+use crate::gate::{Gate, Open};
+use crate::next_hop::{Ends, NextHop, Protocol};
+use crate::plan::Plan;
+use crate::rx::Rx;
+use crate::{ETHERNET, To};
+use buffer::Buffer;
+use graph::{Cx, ThreadIndex, World};
+use ip::RouteCounts;
+use ip::headers::Onward;
+use net::PathMtus;
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Arrivals, Fib, Ordinary, TAG, TableIndex, Views};
+use simd::Isa;
+use stats::{CombinedLane, Lane};
+use std::sync::Arc;
+use sync::Turn;
+use tables::Steps;
+
+/// Routes of one protocol, and their counters.
+pub struct Forwarder<F: Protocol> {
+    pub(super) fib: Arc<Fib<F>>,
+    pub(super) adjacencies: Arc<Adjacencies>,
+    path_mtus: Arc<PathMtus<F>>,
+    pub(super) outward: Outward,
+    pub(super) received: Lane,
+    /// By adjacency.
+    pub(super) counters: CombinedLane,
+    pub(super) routes: RouteCounts,
+}
+
+impl<F: Protocol> Forwarder<F> {
+    pub fn new(world: &World, thread: ThreadIndex, received: Lane) -> Self {
+        let adjacencies = world.get::<Adjacencies>();
+        Self {
+            fib: world.get(),
+            path_mtus: world.get(),
+            outward: Outward::new::<F>(world, thread),
+            received,
+            counters: adjacencies.counters.lane(thread.at()),
+            routes: RouteCounts::new(world, thread),
+            adjacencies,
+        }
+    }
+
+    /// Returns true if packets are counted for routes.
+    #[inline(always)]
+    pub fn counting(&self) -> bool {
+        self.routes.counting()
+    }
+
+    /// The least path MTU: a larger packet may not fit on its whole path.
+    #[inline(always)]
+    pub(super) fn least<const TRACED: bool>(&self, cx: &Cx<'_, TRACED>) -> usize {
+        self.path_mtus.known(cx.turn).least()
+    }
+
+    /// Returns the [`NextHop`] of packets over an adjacency that is no load-balance; `None` if the
+    /// graph handles them.
+    #[inline(always)]
+    pub(super) fn next_hop<const TRACED: bool>(
+        &self,
+        adj: &Adj,
+        exits: &mut Exits,
+        views: Views<'_>,
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<NextHop> {
+        if adj.kind != AdjKind::Rewrite {
+            return None;
+        }
+        let exit = self.outward.find(exits, (adj.tx_if, adj.output), views, cx)?;
+        self.next_hop_by(adj, exit.to, cx)
+    }
+
+    /// The same, if the exit of the interface is known.
+    #[inline(always)]
+    fn next_hop_by<const TRACED: bool>(
+        &self,
+        adj: &Adj,
+        out: Out,
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<NextHop> {
+        let ends = adj.short_rewrite()?;
+        let (tags, header_len) = (out.tags, usize::from(adj.rewrite_len));
+        // Output counts multicast frames separately. Tags are put into Ethernet headers alone.
+        if ends[0][0] & 1 != 0 || tags.count() != 0 && header_len != ETHERNET {
+            return None;
+        }
+        Some(NextHop {
+            to: To::Tx(out.tx),
+            tx_if: adj.tx_if,
+            mtu: usize::from(adj.mtu).min(self.least(cx)) as u32,
+            counter: adj.counter,
+            via: adj.via,
+            ends: Ends::of(ends),
+            header_len: header_len + TAG * tags.count(),
+            tags,
+            parent: out.parent,
+        })
+    }
+
+    /// The same for most adjacencies, without looking at [`Self::least`].
+    #[inline(always)]
+    pub(super) fn short_next_hop(adj: Ordinary, out: Out) -> NextHop {
+        NextHop {
+            to: To::Tx(out.tx),
+            tx_if: adj.tx_if.into(),
+            mtu: adj.mtu.into(),
+            counter: adj.counter,
+            via: adj.via,
+            ends: Ends::of(adj.ends),
+            header_len: ETHERNET + TAG * out.tags.count(),
+            tags: out.tags,
+            parent: out.parent,
+        }
+    }
+
+    /// Returns the adjacency that a route leads to, for a packet of so many bytes: the flow selects
+    /// a member of a load-balance; and the route that was followed to the load-balance
+    /// ([`Adj::via`]).
+    #[inline(always)]
+    pub(super) fn adj<'t, const TRACED: bool>(
+        &'t self,
+        b: &mut Buffer,
+        hop: AdjIndex,
+        total: u32,
+        table: u32,
+        cx: &Cx<'t, TRACED>,
+    ) -> Option<(&'t Adj, u32)> {
+        let adj = self.adjacencies.get(hop, cx.turn)?;
+        if adj.kind != AdjKind::LoadBalance {
+            return Some((adj, 0));
+        }
+        let hash = Self::hash(b, total, self.fib.flow(TableIndex(table), cx.turn));
+        let (member, via) = self.member(hop, hash, cx)?;
+        Some((self.adjacencies.get(member, cx.turn)?, via))
+    }
+
+    /// Sends one packet; `None` if the graph handles it.
+    #[inline(always)]
+    pub fn one<const TRACED: bool>(
+        &self,
+        b: &mut Buffer,
+        rx: &Rx,
+        gate: &Gate<F>,
+        views: Views<'_>,
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<To> {
+        let (words, key) = F::look(b)?;
+        let (word, stays) = F::onward(words.0);
+        if F::wrong::<true>(words, (b.len() - ETHERNET) as u32) | stays != 0 {
+            return None;
+        }
+        let (total, table) = (F::total(words.0), rx.table::<F>());
+        if rx.open::<F>() == Open::Checked {
+            let (sources, lengths) = (&[F::frame_source(words.0, b)], &[total]);
+            if gate.passing(&Arrivals { rx_if: b.rx_if, table, sources, lengths }, cx) & 1 == 0 {
+                return None;
+            }
+        }
+        let leaf = self.fib.table(table, cx.turn)?.lookup(key, cx.turn);
+        let (adj, via) = self.adj(b, AdjIndex(leaf.hop), total, table.0, cx)?;
+        if adj.kind != AdjKind::Rewrite {
+            return None;
+        }
+        let out = self.outward.look(adj.tx_if, adj.output, views, cx)?;
+        let next_hop = self.next_hop_by(adj, out, cx)?;
+        next_hop.take::<F>(b, b.rx_if, Onward { word, total })?;
+        self.received.add(b.rx_if as usize, 1);
+        self.count_over(&next_hop, 1, total.into());
+        if self.counting() {
+            self.routes.to(leaf.route, 1, total.into());
+            self.count_via(via, 1, total.into(), cx);
+            self.count_via(next_hop.via, 1, total.into(), cx);
+        }
+        Some(next_hop.to)
+    }
+
+    /// Split-phase lookups in a table.
+    #[inline(always)]
+    pub fn steps<'t>(&'t self, table: u32, turn: &'t Turn<'_>) -> Option<Steps<'t, F::Key>> {
+        Some(self.fib.table(TableIndex(table), turn)?.steps(turn))
+    }
+
+    /// Prefetches the first memory that the lookups for a plan read.
+    #[inline(always)]
+    pub fn touch(&self, plan: &Plan<F>, steps: Option<Steps<'_, F::Key>>) {
+        if let Some(steps) = steps {
+            steps.touch(plan.keys());
+        }
+    }
+
+    /// Begins the lookups for a plan, and completes the simple ones.
+    #[inline(always)]
+    pub fn approach<I: Isa>(&self, plan: &mut Plan<F>, steps: Option<Steps<'_, F::Key>>) {
+        let Some(steps) = steps else { return plan.clear() };
+        let (keys, hops, routes) = plan.columns();
+        if keys.first() == keys.last()
+            && keys.iter().fold(true, |same, key| same & (*key == keys[0]))
+        {
+            // One destination, or none. With several, the first and the last mostly differ.
+            if let Some(key) = keys.first() {
+                let leaf = steps.lookup(*key);
+                hops.fill(leaf.hop);
+                routes.fill(leaf.route);
+            }
+        } else {
+            steps.approach::<I>(keys, hops);
+            plan.stepping = true;
+        }
+    }
+
+    /// Completes the lookups; with `counting`, all but the part of [`Steps::resolve`].
+    #[inline(always)]
+    pub fn arrive<I: Isa>(
+        &self,
+        plan: &mut Plan<F>,
+        steps: Option<Steps<'_, F::Key>>,
+        counting: bool,
+    ) {
+        let (true, Some(steps)) = (plan.stepping, steps) else { return };
+        let (keys, hops, routes) = plan.columns();
+        if counting {
+            steps.arrive::<I, true>(keys, hops, routes);
+        } else {
+            steps.arrive::<I, false>(keys, hops, &mut []);
+        }
+    }
+
+    /// Counts for the adjacency, and for the interface that packets leave by and its parent.
+    #[inline(always)]
+    pub(super) fn count_over(&self, next_hop: &NextHop, packets: u64, bytes: u64) {
+        self.counters.add(next_hop.counter as usize, packets, bytes);
+        let bytes = bytes + packets * next_hop.header_len as u64;
+        self.outward.lanes.tx.unicast(next_hop.tx_if as usize, packets, bytes);
+        if next_hop.parent != 0 {
+            self.outward.lanes.tx.unicast(next_hop.parent as usize, packets, bytes);
+        }
+    }
+
+    /// Counts for the route that was followed, if there is one, and for the routes that it follows.
+    #[inline(always)]
+    pub(super) fn count_via<const TRACED: bool>(
+        &self,
+        via: u32,
+        packets: u64,
+        bytes: u64,
+        cx: &Cx<'_, TRACED>,
+    ) {
+        if via != 0 {
+            self.routes.via(via, packets, bytes, cx.turn);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! `super-path`: Ethernet, validation, lookup, rewrite and output of the ordinary packet in one
+//! node.
+//!
+//! It stands last on the arc `device-input` of Ethernet interfaces that carry IP. An ordinary
+//! packet is one that was received in one piece for our MAC address, whose headers are usual, which
+//! all features on its path let pass, and whose route leads to a resolved neighbour over a link
+//! that takes it. It goes straight to the driver's transmit node. Any other packet goes on to
+//! `ethernet-input` untouched and uncounted: the graph is complete, and always right; this node
+//! gives the same results, sooner. Traced packets take the graph, so a trace shows every step.
+//!
+//! A feature of received packets with a [`net::Check`] is evaluated here, for a block of packets at
+//! once. Interfaces with other features of received packets don't have this node. Packets that
+//! leave by an interface with features take the graph.
+
+mod choice;
+mod deferred;
+mod exits;
+mod forwarder;
+mod gate;
+mod next_hop;
+mod node;
+mod plan;
+mod protocol;
+mod rx;
+mod send;
+mod switch;
+mod tags;
+
+pub use node::SuperPath;
+
+use buffer::Flags;
+use cli::Command;
+use graph::{Feature, Next, Node, NodeDef, NodeIndex, Plugin, Script, StateDef, World};
+use ip::headers::BLOCK;
+use net::{IfEvent, Interfaces, SuperPaths};
+use std::sync::Arc;
+
+/// The super-path of IPv4 and IPv6.
+pub static PLUGIN: Plugin = Plugin {
+    name: "super-path",
+    about: "Ordinary IP packets, from Ethernet to Ethernet in one node",
+    state: &[StateDef::of::<switch::OpenSubs>()],
+    nodes: &[NodeDef::of::<SuperPath>()],
+    features: &[Feature {
+        arc: SuperPaths::ARC,
+        node: SuperPath::NAME,
+        before: &[],
+        after: &["pcap-capture"],
+    }],
+    cli: COMMANDS,
+    config: switch::write_config,
+    examples: &[Script::here("super-path", "set super-path off")],
+    start,
+    ..Plugin::EMPTY
+};
+
+const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "set super-path",
+        usage: "{on|off}",
+        help: "Take ordinary packets from Ethernet to Ethernet in one node (the default), or every packet through the graph",
+        run: switch::set,
+    },
+    Command {
+        path: "show super-path",
+        usage: "",
+        help: "Interfaces whose ordinary packets take one node, and the features that need the graph",
+        run: switch::show,
+    },
+];
+
+fn start(world: &Arc<World>) -> Result<(), String> {
+    switch::check_last(world)?;
+    world.get::<SuperPaths>().register(SuperPath::NAME, switch::apply);
+    world.watch_features(switch::follow_features);
+    let interfaces = world.get::<Interfaces>();
+    for interface in interfaces.list() {
+        switch::follow(world, IfEvent::Added(interface.sw_if))?;
+    }
+    interfaces.subscribe(|world, event| {
+        let followed = switch::follow(world, event);
+        debug_assert_eq!(followed, Ok(()), "the arc is this plugin's own");
+    });
+    Ok(())
+}
+
+/// Bytes of the Ethernet header.
+const ETHERNET: usize = 14;
+
+/// Packets that take the graph whatever their bytes are.
+const ASIDE: Flags = Flags::TRACED
+    .with(Flags::LOCAL)
+    .with(Flags::GSO)
+    .with(Flags::TABLE)
+    .with(Flags::L2_BROADCAST)
+    .with(Flags::L2_MULTICAST);
+
+/// The next nodes of a packet.
+#[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    /// To a driver's transmit node.
+    #[dynamic]
+    Tx(NodeIndex),
+    /// Along the arc: a packet that the graph handles.
+    #[next_feature]
+    Aside,
+}
+
+/// The numbers of the bits that are set, from the lowest.
+struct Bits(u64);
+
+impl Iterator for Bits {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let bit = first(self.0);
+        self.0 &= self.0 - 1;
+        Some(bit)
+    }
+}
+
+/// Number of the lowest set bit; 0 if none is set.
+#[inline(always)]
+fn first(bits: u64) -> usize {
+    bits.trailing_zeros() as usize % BLOCK
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The interfaces that packets come in by.
+
+use crate::gate::{Gate, Open};
+use crate::tags::Parsed;
+use buffer::Buffer;
+use graph::{Cx, World};
+use ip::Ip;
+use net::{IfFlags, IfView, Interfaces, TableIndex, Tagged, Views};
+use wire::{Ip4, Ip6, MacAddr};
+
+/// State that is looked up once for a run of frames from one interface.
+#[derive(Clone, Copy)]
+pub struct Rx {
+    /// The device that frames come in by.
+    pub device: u32,
+    /// The interface that packets are received by: the device, or a sub-interface of it.
+    pub rx_if: u32,
+    /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read,
+    /// little-endian, and shifted.
+    pub own: u64,
+    /// The condition for taking packets: IPv4, IPv6.
+    open: [Open; 2],
+    /// Indices of the route tables: IPv4, IPv6.
+    pub tables: [u32; 2],
+    /// The device has sub-interfaces.
+    pub has_subs: bool,
+    /// The tags of the frames. With none, frames with tags need the graph.
+    pub tags: Parsed,
+}
+
+/// The features of received packets of both protocols.
+pub struct Gates {
+    pub ip4: Gate<Ip4>,
+    pub ip6: Gate<Ip6>,
+}
+
+impl Gates {
+    pub fn new(world: &World) -> Self {
+        Self { ip4: Gate::new(world), ip6: Gate::new(world) }
+    }
+
+    #[inline(always)]
+    fn open<const TRACED: bool>(&self, view: IfView, rx_if: u32, cx: &Cx<'_, TRACED>) -> [Open; 2] {
+        if view.flags.has(IfFlags::ADMIN) && !view.flags.has(IfFlags::L2) {
+            [self.ip4.open(rx_if, cx), self.ip6.open(rx_if, cx)]
+        } else {
+            [Open::No; 2]
+        }
+    }
+}
+
+impl Rx {
+    /// Returns the condition for taking packets of a protocol.
+    #[inline(always)]
+    pub fn open<F: Ip>(&self) -> Open {
+        self.open[usize::from(F::IS_V6)]
+    }
+
+    /// The route table of a protocol.
+    #[inline(always)]
+    pub fn table<F: Ip>(&self) -> TableIndex {
+        TableIndex(self.tables[usize::from(F::IS_V6)])
+    }
+
+    /// State for frames without tags that come in by a device.
+    #[inline(always)]
+    pub fn new<const TRACED: bool>(
+        device: u32,
+        gates: &Gates,
+        views: Views<'_>,
+        cx: &Cx<'_, TRACED>,
+    ) -> Self {
+        let view = views.get(device as usize).unwrap_or_default();
+        let MacAddr([a, b, c, d, e, f]) = view.mac;
+        Self {
+            device,
+            rx_if: device,
+            own: u64::from_le_bytes([0, 0, a, b, c, d, e, f]),
+            open: gates.open(view, device, cx),
+            tables: [view.fib4, view.fib6],
+            has_subs: view.flags.has(IfFlags::HAS_SUBS),
+            tags: Parsed::NONE,
+        }
+    }
+
+    /// State for frames with the tags of this frame, or without tags if `tags` is none.
+    #[inline(never)]
+    pub fn of_run<const TRACED: bool>(
+        first: &Buffer,
+        tags: Parsed,
+        gates: &Gates,
+        interfaces: &Interfaces,
+        cx: &Cx<'_, TRACED>,
+    ) -> Self {
+        let views = interfaces.views(cx.turn);
+        let rx = Self::new(first.rx_if, gates, views, cx);
+        if tags == Parsed::NONE {
+            return rx;
+        }
+        let closed = Self { open: [Open::No; 2], tags, ..rx };
+        let device = views.get(rx.device as usize).unwrap_or_default();
+        let is_routed = device.flags.has(IfFlags::ADMIN) && !device.flags.has(IfFlags::L2);
+        let Some(tagged) = Tagged::of(first).filter(|_| is_routed) else { return closed };
+        // A frame with only a priority is of the device itself, unless a sub-interface takes all
+        // frames. It needs the graph.
+        let Some(sub) = interfaces.sub_of(rx.device, tagged.tags, cx.turn) else { return closed };
+        let view = views.get(sub as usize).unwrap_or_default();
+        Self {
+            rx_if: sub,
+            open: gates.open(view, sub, cx),
+            tables: [view.fib4, view.fib6],
+            ..closed
+        }
+    }
+}

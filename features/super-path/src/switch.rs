@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where the super-path is in use.
+
+use crate::SuperPath;
+use cli::{Error, Matches, Output, Table, Writer};
+use graph::{ArcIndex, Deleted, Node, Phase, RunningConfig, Shared, SwIfIndex, World};
+use ip::{Ip, arc};
+use net::{Checks, IfEvent, IfKind, Interface, Interfaces, L2Role, SuperPaths};
+use serde_json::json;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard};
+use wire::{Ip4, Ip6};
+
+const ARC: &str = SuperPaths::ARC;
+/// Arcs of packets that leave.
+const OUTPUT: [&str; 3] = ["ip4-output", "ip6-output", "interface-output"];
+
+/// Sub-interfaces whose packets may take the super-path, by the device that these come in by.
+#[derive(Default)]
+pub struct OpenSubs(Mutex<HashMap<SwIfIndex, BTreeSet<SwIfIndex>>>);
+
+impl Shared for OpenSubs {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        if let Some(sw_if) = deleted.of::<SwIfIndex>() {
+            self.all().remove(sw_if);
+        }
+    }
+}
+
+impl OpenSubs {
+    fn all(&self) -> MutexGuard<'_, HashMap<SwIfIndex, BTreeSet<SwIfIndex>>> {
+        self.0.lock().expect("no panic inside")
+    }
+
+    fn set(&self, parent: SwIfIndex, sub: SwIfIndex, open: bool) {
+        let mut all = self.all();
+        let subs = all.entry(parent).or_default();
+        if open {
+            subs.insert(sub);
+        } else {
+            subs.remove(&sub);
+        }
+        if subs.is_empty() {
+            all.remove(&parent);
+        }
+    }
+
+    fn any(&self, parent: SwIfIndex) -> bool {
+        self.all().contains_key(&parent)
+    }
+}
+
+/// True if packets of IPv4 or IPv6 may be received by an interface, or a sub-interface of it, and
+/// need no feature of the graph there.
+fn is_open(world: &World, interface: &Interface) -> bool {
+    let [ip4, ip6] = interface.ip_enabled;
+    let open = ip4 && needs_graph::<Ip4>(world, interface.sw_if).is_empty()
+        || ip6 && needs_graph::<Ip6>(world, interface.sw_if).is_empty();
+    open && interface.kind == IfKind::Ethernet && interface.l2 != L2Role::Port
+}
+
+/// Enables the node on an Ethernet interface that routes if it or a sub-interface of it is open. A
+/// sub-interface has no such node: its frames come in by its parent.
+///
+/// # Errors
+/// None that a configuration can bring about.
+pub fn apply(world: &World, interface: &Interface) -> Result<(), String> {
+    let (subs, parent) = (world.get::<OpenSubs>(), interface.parent);
+    let device = if interface.sub.is_some() {
+        subs.set(parent, interface.sw_if, is_open(world, interface));
+        match world.get::<Interfaces>().get(parent) {
+            Ok(device) => device,
+            Err(_) => return Ok(()),
+        }
+    } else {
+        interface.clone()
+    };
+    let routed = device.kind == IfKind::Ethernet && device.l2 != L2Role::Port;
+    let open = routed && (subs.any(parent) || is_open(world, &device));
+    SuperPaths::enable(world, SuperPath::NAME, &device, open)
+}
+
+/// Follows a change of an interface's features.
+pub fn follow_features(world: &World, changed: ArcIndex, sw_if: SwIfIndex) {
+    if ![unicast::<Ip4>(world), unicast::<Ip6>(world)].contains(&changed) {
+        return;
+    }
+    if let Ok(interface) = world.get::<Interfaces>().get(sw_if) {
+        let applied = apply(world, &interface);
+        debug_assert_eq!(applied, Ok(()), "the arc is this plugin's own");
+    }
+}
+
+fn unicast<F: Ip>(world: &World) -> ArcIndex {
+    arc::<F>(world, "{ip}-unicast")
+}
+
+/// The features of received packets on an interface that have no check.
+fn needs_graph<F: Ip>(world: &World, sw_if: SwIfIndex) -> Vec<&'static str> {
+    let checks = world.get::<Checks<F>>();
+    let has_check = |feature: &str| world.node(feature).is_some_and(|node| checks.has(node));
+    let features = world.features_of(unicast::<F>(world), sw_if);
+    features.into_iter().filter(|feature| !has_check(feature)).collect()
+}
+
+/// Checks that no feature of `device-input` stands behind the super-path: packets that it takes
+/// would miss that feature.
+///
+/// # Errors
+/// The feature, and how to mend it.
+pub fn check_last(world: &World) -> Result<(), String> {
+    let all = world
+        .arc_list()
+        .into_iter()
+        .find(|(name, _)| *name == ARC)
+        .map_or(Vec::new(), |(_, all)| all);
+    match all.last() {
+        Some(last) if *last != SuperPath::NAME => Err(format!(
+            "feature {last}: on {ARC} it must come before {0}: add before: &[\"{0}\"]",
+            SuperPath::NAME
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Interfaces come to carry IP, or no longer. A sub-interface that is deleted loses its addresses
+/// first, which closes it.
+pub fn follow(world: &World, event: IfEvent) -> Result<(), String> {
+    match event {
+        IfEvent::Added(sw_if) | IfEvent::Ip(sw_if, ..) | IfEvent::L2(sw_if) => {
+            match world.get::<Interfaces>().get(sw_if) {
+                Ok(interface) => apply(world, &interface),
+                Err(_) => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the configuration.
+pub fn write_config(world: &World, config: &mut RunningConfig) {
+    if !world.get::<SuperPaths>().on() {
+        config.push(Phase::SETTINGS, "set super-path off", "set super-path on");
+    }
+}
+
+/// `set super-path`.
+pub fn set(w: &World, m: &Matches) -> Result<Output, Error> {
+    w.get::<SuperPaths>().set(w, m.flag("on")).map_err(Error::failed)?;
+    Ok(Output::empty())
+}
+
+/// `show super-path`.
+pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
+    let (arc, interfaces) = (w.arc(ARC), w.get::<Interfaces>());
+    let items = [None].into_iter().chain(interfaces.indices().map(Some));
+    Ok(Output::record(items, move |w: &World, sw_if, out: &mut Writer| {
+        let Some(sw_if) = sw_if else {
+            let on = w.get::<SuperPaths>().on();
+            out.text(|text| *text += if on { "super-path is on\n" } else { "super-path is off\n" });
+            out.table(
+                &Table::new().left("Interface").left("In use").left("Features that need the graph"),
+            );
+            out.field("on", on);
+            out.array("interfaces");
+            return Ok(());
+        };
+        let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
+        let features = arc.map(|arc| w.features_of(arc, sw_if)).unwrap_or_default();
+        let mut used = w.get::<SuperPaths>().any_of(&features);
+        let received = [
+            ("ip4-unicast", needs_graph::<Ip4>(w, sw_if)),
+            ("ip6-unicast", needs_graph::<Ip6>(w, sw_if)),
+        ];
+        let output = OUTPUT.map(|name| {
+            (name, w.arc(name).map(|arc| w.features_of(arc, sw_if)).unwrap_or_default())
+        });
+        // Switched frames pass no feature of received IP packets.
+        let received = received.into_iter().filter(|_| interface.l2 != L2Role::Port);
+        let on_arcs = received.chain(output);
+        let mut others: Vec<_> = on_arcs
+            .flat_map(|(arc, all)| all.into_iter().map(move |node| format!("{arc}: {node}")))
+            .collect();
+        if interface.sub.is_some() {
+            let of_parent = arc.map(|arc| w.features_of(arc, interface.parent)).unwrap_or_default();
+            let taken = of_parent.contains(&SuperPath::NAME);
+            used = taken && is_open(w, &interface);
+            if interface.l2 == L2Role::Port {
+                others.push("l2-input: tagged frames".into());
+            } else if !taken {
+                others.push(format!("{ARC}: not in use on {}", interfaces.name(interface.parent)));
+            }
+        }
+        out.text_row(|| [interface.name.as_str().into(), used.into(), others.join(", ").into()]);
+        out.value(|| json!({ "interface": interface.name, "in_use": used, "features": others }));
+        Ok(())
+    }))
+}
