@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufReader, Seek as _, Write as _};
 use std::time::Duration;
 
-use cli::{Runner, Said, Tree};
+use cli::{OutputPiece, Runner, Tree};
 use daemon::{commands, plugins, store};
 use graph::World;
 use graph::drive::Bench;
@@ -148,7 +148,11 @@ impl Loaded {
         self.bench.rt.turn(true);
     }
 
-    fn turn(&mut self, runner: &mut Runner, said: &mut Vec<Said>) -> Option<cli::Result<()>> {
+    fn turn(
+        &mut self,
+        runner: &mut Runner,
+        said: &mut Vec<OutputPiece>,
+    ) -> Option<cli::Result<()>> {
         let now = Duration::from_nanos(self.bench.world.clock.now());
         let poll = || runner.poll(&self.tree, &self.bench.world, now, said);
         let (ended, work) = super::allocations(poll);
@@ -194,7 +198,7 @@ impl Loaded {
         (_, self.most) = super::allocations(begin);
         loop {
             let ended = self.turn(&mut runner, &mut said);
-            for Said::Answer(text) | Said::Chunk(text) in said.drain(..) {
+            for OutputPiece::Answer(text) | OutputPiece::Chunk(text) in said.drain(..) {
                 pieces += 1;
                 assert!(text.len() <= PIECE, "{line}: a piece of {} bytes", text.len());
                 file.write_all(text.as_bytes()).expect("room for a file");
@@ -306,7 +310,7 @@ fn routes_that_stay_are_shown_once_whatever_comes_and_goes() {
     runner.line(&loaded.tree, &loaded.bench.world, "show ip fib table 0", false, &mut said);
     for i in 0.. {
         let ended = loaded.turn(&mut runner, &mut said);
-        text.extend(said.drain(..).map(|(Said::Answer(t) | Said::Chunk(t))| t));
+        text.extend(said.drain(..).map(|(OutputPiece::Answer(t) | OutputPiece::Chunk(t))| t));
         if let Some(result) = ended {
             result.expect("it ends well");
             break;

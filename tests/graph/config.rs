@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The configuration of an instance can be written as a script that makes it again.
 
-use cli::{Command, Output, Runner, Said, Tree};
+use cli::{Command, Output, OutputPiece, Runner, Tree};
 use daemon::store::{change::Change, script};
 use daemon::{plugins, store};
 use fixture::{scripts, transient};
@@ -50,7 +50,8 @@ impl Instance {
         loop {
             let now = Duration::from_nanos(self.bench.world.clock.now());
             if let Some(result) = runner.poll(&self.tree, &self.bench.world, now, &mut said) {
-                let text = said.into_iter().map(|(Said::Answer(t) | Said::Chunk(t))| t);
+                let text =
+                    said.into_iter().map(|(OutputPiece::Answer(t) | OutputPiece::Chunk(t))| t);
                 self.bench.settle();
                 return result.map(|()| text.collect());
             }

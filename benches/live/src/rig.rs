@@ -2,7 +2,7 @@
 //! A router with one worker, and packets that come whether it is ready or not.
 
 use crate::tables::{address, hop, packet};
-use cli::{Runner, Said, Tree};
+use cli::{OutputPiece, Runner, Tree};
 use graph::{
     Runtime, SwIfIndex, ThreadIndex, ThreadPlan, Threads, World, WorldConfig, usable_cores,
 };
@@ -140,7 +140,7 @@ impl Rig {
     /// Runs a command to its end, as the control loop does. Gives the time of its longest turn.
     pub fn run(&self, line: &str) -> Result<Duration, String> {
         let (mut runner, mut said, mut longest) =
-            (Runner::default(), Vec::<Said>::new(), Duration::ZERO);
+            (Runner::default(), Vec::<OutputPiece>::new(), Duration::ZERO);
         let mut start = Instant::now();
         runner.line(&self.tree, &self.world, line, false, &mut said);
         loop {

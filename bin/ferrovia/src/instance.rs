@@ -28,7 +28,7 @@ impl run::World for World {
     fn advance(&self, by: Duration) -> Output {
         self.clock.adjust(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX));
         let _ = self.processes.run(self);
-        self.ask(Runtime::tick_now).then(|_| Ok(Output::empty()))
+        self.query(Runtime::tick_now).then(|_| Ok(Output::empty()))
     }
 
     fn running_config(&self) -> Vec<ConfigLine> {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cli::{Command, Output, Runner, Said, Tree};
+use cli::{Command, Output, OutputPiece, Runner, Tree};
 use rustix::net::SocketType;
 
 use crate::api;
@@ -435,7 +435,7 @@ fn startup<W: World>(
             server::set_starting(true);
             let done = runner.poll(&control.tree, &control.world, control.world.now(), &mut said);
             server::set_starting(false);
-            for Said::Answer(text) | Said::Chunk(text) in said.drain(..) {
+            for OutputPiece::Answer(text) | OutputPiece::Chunk(text) in said.drain(..) {
                 text.lines().for_each(|line| log::info!(target: "cli", "{name}: {line}"));
             }
             match done {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A thread's own stack of free buffers.
 
+use crate::debug_state::State;
 use crate::frame::{FRAME_SIZE, Frame};
 use crate::header::{Buffer, BufferIndex};
 use crate::pool::{MAGAZINE, Magazine, Owned, Pool, end_segments, release_segments};
-use crate::watch::State;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 

@@ -31,7 +31,7 @@ const CELL: usize = FIELD_BYTES / u16::BITS as usize;
 /// #[derive(Clone, Copy, Default, PartialEq, Debug, FromBytes, IntoBytes, Immutable)]
 /// #[repr(transparent)]
 /// struct Bridge(u32);
-/// impl buffer::Kept for Bridge {}
+/// impl buffer::FieldValue for Bridge {}
 ///
 /// let pool = buffer::Pool::new(63).unwrap();
 /// pool.reserve_field::<Bridge>("l2").unwrap();
@@ -50,7 +50,7 @@ const CELL: usize = FIELD_BYTES / u16::BITS as usize;
 /// ```compile_fail,E0277
 /// #[derive(Clone, Copy, Default)]
 /// struct Name(&'static str);
-/// impl buffer::Kept for Name {}
+/// impl buffer::FieldValue for Name {}
 /// ```
 ///
 /// and no longer than all fields together may be:
@@ -60,11 +60,11 @@ const CELL: usize = FIELD_BYTES / u16::BITS as usize;
 /// #[derive(Clone, Copy, Default, FromBytes, IntoBytes, Immutable)]
 /// #[repr(C)]
 /// struct Large([u32; 17]);
-/// impl buffer::Kept for Large {}
+/// impl buffer::FieldValue for Large {}
 /// # let pool = buffer::Pool::new(63).unwrap();
 /// pool.reserve_field::<Large>("large");
 /// ```
-pub trait Kept: Plain {}
+pub trait FieldValue: Plain {}
 
 /// Where every buffer of a pool keeps a value of type `T`: see [`Pool::reserve_field`].
 pub struct Field<T> {
@@ -81,7 +81,7 @@ impl<T> Clone for Field<T> {
 
 impl<T> Copy for Field<T> {}
 
-impl<T: Kept> Field<T> {
+impl<T: FieldValue> Field<T> {
     /// Cells that it takes: a type without bytes has one, whose bit is its value.
     const CELLS: usize = {
         assert!(size_of::<T>() <= FIELD_BYTES, "a field has at most 64 bytes");
@@ -112,27 +112,27 @@ impl Buffer {
     /// # Panics
     /// In debug builds, if it wasn't written since the buffer was allocated.
     #[inline(always)]
-    pub fn field<T: Kept>(&self, field: Field<T>) -> T {
+    pub fn field<T: FieldValue>(&self, field: Field<T>) -> T {
         debug_assert!(self.fields_set & field.bit() != 0, "{} was not written", type_name::<T>());
         T::load(&self.fields[field.at()..])
     }
 
     /// The value that an earlier node wrote, if one did. Touches the line of fields only then.
     #[inline(always)]
-    pub fn find_field<T: Kept>(&self, field: Field<T>) -> Option<T> {
+    pub fn find_field<T: FieldValue>(&self, field: Field<T>) -> Option<T> {
         (self.fields_set & field.bit() != 0).then(|| T::load(&self.fields[field.at()..]))
     }
 
     /// Keeps a value until the packet is freed, in copies too.
     #[inline(always)]
-    pub fn set_field<T: Kept>(&mut self, field: Field<T>, value: T) {
+    pub fn set_field<T: FieldValue>(&mut self, field: Field<T>, value: T) {
         self.fields_set |= field.bit();
         value.store(&mut self.fields[field.at()..]);
     }
 
     /// Forgets the value: what it says isn't true of the packet any more.
     #[inline(always)]
-    pub fn clear_field<T: Kept>(&mut self, field: Field<T>) {
+    pub fn clear_field<T: FieldValue>(&mut self, field: Field<T>) {
         self.fields_set &= !field.bit();
     }
 
@@ -178,7 +178,7 @@ impl Pool {
     ///
     /// # Errors
     /// Too few bytes are left; says which plugin has how many.
-    pub fn reserve_field<T: Kept>(&self, owner: &'static str) -> Result<(), String> {
+    pub fn reserve_field<T: FieldValue>(&self, owner: &'static str) -> Result<(), String> {
         let mut all = self.fields.all();
         if all.iter().any(|(id, _)| *id == TypeId::of::<T>()) {
             return Ok(());
@@ -201,7 +201,7 @@ impl Pool {
     }
 
     /// The field for values of this type, if it was reserved.
-    pub fn field<T: Kept>(&self) -> Option<Field<T>> {
+    pub fn field<T: FieldValue>(&self) -> Option<Field<T>> {
         let all = self.fields.all();
         let (_, info) = all.iter().find(|(id, _)| *id == TypeId::of::<T>())?;
         Some(Field { cell: (info.bytes.start / CELL) as u8, value: PhantomData })

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A frame: the vector of packets that a node works on.
 
+use crate::debug_state::State;
 use crate::header::{Buffer, BufferIndex};
 use crate::pool::{Owned, Pool};
-use crate::watch::State;
 use std::ptr::NonNull;
 
 /// Packets of a frame at most.

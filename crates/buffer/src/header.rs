@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The buffer itself: metadata of three cache lines, then headroom and data.
 
+use crate::debug_state::{DebugValue, State};
 use crate::field::FIELD_BYTES;
 use crate::meta::{Flags, Offload};
-use crate::watch::{State, Watched};
 use std::fmt;
 use std::ptr::NonNull;
 
@@ -85,8 +85,8 @@ pub struct Buffer {
     pub offload: Offload,
     pub(crate) refs: std::sync::atomic::AtomicU32,
     pub(crate) pool_id: u32,
-    scratch_tag: Watched<u32>,
-    pub(crate) state: Watched<State>,
+    scratch_tag: DebugValue<u32>,
+    pub(crate) state: DebugValue<State>,
     _cold: [u8; 31],
     // -- line of fields, untouched in packets that have none
     pub(crate) fields: [u8; FIELD_BYTES],

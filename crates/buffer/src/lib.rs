@@ -32,6 +32,7 @@
 mod asan;
 mod cache;
 mod chain;
+mod debug_state;
 mod field;
 mod frame;
 mod header;
@@ -43,17 +44,16 @@ mod refused;
 mod share;
 #[cfg(test)]
 mod tests;
-mod watch;
 
 pub use cache::Cache;
 pub use chain::{MAX_PACKET, Segments};
-pub use field::{FIELD_BYTES, Field, FieldInfo, Kept};
+pub use field::{FIELD_BYTES, Field, FieldInfo, FieldValue};
 pub use frame::{FRAME_SIZE, Frame};
 pub use header::{Buffer, DATA_SIZE, HEADROOM, PACKET_OFFSET, Scratch};
 pub use meta::{Flags, Offload};
 pub use original::Original;
 pub use pool::{Owned, Pool, PoolStats, SLOT_SIZE};
-pub use share::{Holder, Part, Share, ShareStats};
+pub use share::{Quota, Reservation, Share, ShareStats};
 
 /// FNV-1a of a name, never 0: tells [`Scratch`] types apart in debug builds.
 #[doc(hidden)]

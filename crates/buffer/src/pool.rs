@@ -2,10 +2,10 @@
 //! The pool: one region of slots, carved as they are needed, up to a limit.
 
 use crate::asan;
+use crate::debug_state::State;
 use crate::field::Fields;
 use crate::header::{Buffer, BufferIndex};
 use crate::share::Shares;
-use crate::watch::State;
 use crossbeam_queue::ArrayQueue;
 use mem::Region;
 use std::io;

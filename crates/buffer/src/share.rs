@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Shares of the pool: limits and counts of the buffers that are held for longer than the turn in
-//! which they came, by holder.
+//! which they came, by purpose.
 //!
 //! A packet that is forwarded leaves in the turn in which it came, and isn't counted here. Whatever
 //! keeps packets (fragments that wait for others, packets that wait for a neighbour's answer,
 //! queues) takes its buffers from a [`Share`] first: a fixed part of the pool's limit,
 //! divided among the threads. All shares together are three quarters of the pool; so however many
 //! packets are held, a quarter is left for packets on their way and for free buffers in the
-//! threads' caches. Several users of one share (nodes, queues of interfaces) have a [`Part`] each,
+//! threads' caches. Several users of one share (nodes, queues of interfaces) have a [`Quota`] each,
 //! which may hold as much as is left for the others.
 
 use crate::chain::Segments;
@@ -16,16 +16,16 @@ use crate::pool::Pool;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
-/// A holder of packets, and its part of the pool.
+/// A reservation: buffers of the pool for packets that wait for one purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Holder {
+pub struct Reservation {
     /// As `show buffers verbose` names it.
     pub name: &'static str,
     /// Parts of the pool, in 64ths.
     parts: usize,
 }
 
-impl Holder {
+impl Reservation {
     /// Fragments that wait for others.
     pub const REASSEMBLY: Self = Self { name: "reassembly", parts: 16 };
     /// Packets that wait for a neighbour's answer.
@@ -56,17 +56,17 @@ impl Holder {
 const WHOLE: usize = 64;
 const _: () = {
     let (mut i, mut sum) = (0, 0);
-    while i < Holder::ALL.len() {
-        sum += Holder::ALL[i].parts;
+    while i < Reservation::ALL.len() {
+        sum += Reservation::ALL[i].parts;
         i += 1;
     }
     assert!(sum <= WHOLE * 3 / 4, "a quarter of the pool is held by nobody");
 };
 
-/// A holder's share of the pool, on one thread or on all together: its limit and its current use.
+/// The share of a reservation, on one thread or on all together: its limit and its current use.
 #[derive(Debug)]
 pub struct Share {
-    holder: Holder,
+    reservation: Reservation,
     thread: Option<u16>,
     limit: u32,
     held: AtomicU32,
@@ -77,7 +77,7 @@ pub struct Share {
 /// State of a share as [`Pool::shares`] reports it; in buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShareStats {
-    /// Name of the [`Holder`].
+    /// Name of the [`Reservation`].
     pub name: &'static str,
     /// The thread that holds them; `None` for a share that serves all threads.
     pub thread: Option<u16>,
@@ -96,33 +96,38 @@ pub struct ShareStats {
 pub(crate) struct Shares(Mutex<Vec<Weak<Share>>>);
 
 impl Pool {
-    /// The share of a holder on one of `threads` threads; the same one for all callers.
+    /// The share of a reservation on one of `threads` threads; the same one for all callers.
     ///
     /// # Panics
     /// Never: nothing panics while the list is locked.
-    pub fn share(&self, holder: Holder, thread: u16, threads: usize) -> Arc<Share> {
-        self.find_share(holder, Some(thread), threads)
+    pub fn share(&self, reservation: Reservation, thread: u16, threads: usize) -> Arc<Share> {
+        self.find_share(reservation, Some(thread), threads)
     }
 
-    /// The share of a holder that serves all threads.
+    /// The share of a reservation that serves all threads.
     ///
     /// # Panics
     /// Never, as [`Self::share`].
-    pub fn common_share(&self, holder: Holder) -> Arc<Share> {
-        self.find_share(holder, None, 1)
+    pub fn common_share(&self, reservation: Reservation) -> Arc<Share> {
+        self.find_share(reservation, None, 1)
     }
 
-    fn find_share(&self, holder: Holder, thread: Option<u16>, threads: usize) -> Arc<Share> {
+    fn find_share(
+        &self,
+        reservation: Reservation,
+        thread: Option<u16>,
+        threads: usize,
+    ) -> Arc<Share> {
         let mut shares = self.shares.0.lock().expect("no panic inside");
         shares.retain(|share| share.strong_count() > 0);
         let there = shares
             .iter()
             .filter_map(Weak::upgrade)
-            .find(|s| s.holder == holder && s.thread == thread);
+            .find(|s| s.reservation == reservation && s.thread == thread);
         there.unwrap_or_else(|| {
-            let limit = (self.limit() * holder.parts / (WHOLE * threads.max(1))).max(1) as u32;
+            let limit = (self.limit() * reservation.parts / (WHOLE * threads.max(1))).max(1) as u32;
             let (held, most, refused) = Default::default();
-            let share = Arc::new(Share { holder, thread, limit, held, most, refused });
+            let share = Arc::new(Share { reservation, thread, limit, held, most, refused });
             shares.push(Arc::downgrade(&share));
             share
         })
@@ -182,9 +187,9 @@ impl Share {
         self.held.load(Relaxed) as usize
     }
 
-    /// A part for one of several users.
-    pub fn part(self: &Arc<Self>) -> Part {
-        Part { share: self.clone(), held: 0 }
+    /// The quota of one of several users.
+    pub fn quota(self: &Arc<Self>) -> Quota {
+        Quota { share: self.clone(), held: 0 }
     }
 
     fn note(&self, held: u32) {
@@ -195,7 +200,7 @@ impl Share {
 
     fn stats(&self) -> ShareStats {
         ShareStats {
-            name: self.holder.name,
+            name: self.reservation.name,
             thread: self.thread,
             held: self.held.load(Relaxed),
             most: self.most.load(Relaxed),
@@ -205,15 +210,15 @@ impl Share {
     }
 }
 
-/// The part of a share that one of several users has: never more than is left for the others, so
-/// one alone gets half, and each new one always finds some.
+/// The quota of one of several users of a share: never more than is left for the others, so one
+/// alone gets half, and each new one always finds some.
 #[derive(Debug)]
-pub struct Part {
+pub struct Quota {
     share: Arc<Share>,
     held: u32,
 }
 
-impl Part {
+impl Quota {
     /// Takes room for a packet of so many buffers; false if there isn't enough.
     #[must_use = "without room the packet is dropped"]
     pub fn take(&mut self, n: usize) -> bool {
@@ -269,7 +274,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for Quota {
     fn drop(&mut self) {
         self.share.give(self.held as usize);
     }
@@ -293,11 +298,11 @@ mod tests {
     fn shares_are_parts_of_the_limit() {
         let pool = Pool::new(6363).expect("a small pool");
         let limit = pool.limit();
-        let share = pool.share(Holder::REASSEMBLY, 1, 2);
+        let share = pool.share(Reservation::REASSEMBLY, 1, 2);
         assert_eq!(share.limit(), limit / 8);
-        assert!(Arc::ptr_eq(&share, &pool.share(Holder::REASSEMBLY, 1, 2)), "one for all");
-        assert!(!Arc::ptr_eq(&share, &pool.share(Holder::REASSEMBLY, 0, 2)));
-        let punt = pool.common_share(Holder::PUNT);
+        assert!(Arc::ptr_eq(&share, &pool.share(Reservation::REASSEMBLY, 1, 2)), "one for all");
+        assert!(!Arc::ptr_eq(&share, &pool.share(Reservation::REASSEMBLY, 0, 2)));
+        let punt = pool.common_share(Reservation::PUNT);
         assert!(punt.take(punt.limit()) && !punt.take(1));
         punt.give(10);
         assert!(!punt.take(11) && punt.take(10));
@@ -322,13 +327,13 @@ mod tests {
     #[test]
     fn one_part_leaves_room_for_others() {
         let pool = Pool::new(6363).expect("a small pool");
-        let share = pool.common_share(Holder::CAPTURE);
-        let mut parts: Vec<_> = (0..10).map(|_| share.part()).collect();
+        let share = pool.common_share(Reservation::CAPTURE);
+        let mut parts: Vec<_> = (0..10).map(|_| share.quota()).collect();
         let mut last = usize::MAX;
-        for part in &mut parts {
-            while part.take(1) {}
-            assert!(part.held() > 0 && part.held() <= last, "{}", part.held());
-            last = part.held();
+        for quota in &mut parts {
+            while quota.take(1) {}
+            assert!(quota.held() > 0 && quota.held() <= last, "{}", quota.held());
+            last = quota.held();
         }
         assert_eq!(parts[0].held(), share.limit() / 2);
         parts[0].charge(32);

@@ -2,8 +2,8 @@
 //! One client of the CLI, served: a session, and the commands that run for it.
 
 use crate::session::{Config, Event, Session, SessionKind};
-use crate::terminal::{self, Terminal, Wish};
-use crate::{Error, Live, Runner, Said, Tree};
+use crate::terminal::{self, SessionChange, Terminal};
+use crate::{Error, Live, OutputPiece, Runner, Tree};
 use std::time::Duration;
 
 /// A client that has sent nothing for this long, and no telnet, gets a prompt.
@@ -181,7 +181,13 @@ impl Console {
         self.more = true;
     }
 
-    fn event<W: Live>(&mut self, tree: &Tree<W>, world: &W, event: Event, said: &mut Vec<Said>) {
+    fn event<W: Live>(
+        &mut self,
+        tree: &Tree<W>,
+        world: &W,
+        event: Event,
+        said: &mut Vec<OutputPiece>,
+    ) {
         match event {
             Event::Run { line, json } => {
                 let line = match tree.expand(&line) {
@@ -254,13 +260,13 @@ impl Console {
         let result = self.local.execute(&terminal, line).map(|o| {
             let text = o.output.show(o.json);
             if !text.is_empty() {
-                self.session.say(Said::Answer(text));
+                self.session.say(OutputPiece::Answer(text));
             }
         });
-        for wish in terminal.wishes.take() {
-            match wish {
-                Wish::Pager(on) => self.session.set_pager(on),
-                Wish::History(lines) => self.session.set_history(lines),
+        for change in terminal.changes.take() {
+            match change {
+                SessionChange::Pager(on) => self.session.set_pager(on),
+                SessionChange::History(lines) => self.session.set_history(lines),
             }
         }
         self.session.done(result, self.json);

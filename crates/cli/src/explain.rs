@@ -4,7 +4,7 @@
 
 use crate::kind::Kind;
 use crate::lex::{Shape, Token};
-use crate::matcher::{Ended, Expected, Machine};
+use crate::matcher::{Expected, Machine, MatchResult};
 use crate::program::Op;
 use crate::tree::{Branch, Entry, Tree};
 use crate::{Error, nearest};
@@ -23,7 +23,7 @@ pub(crate) fn mismatch<W>(
         return not_built(line, words, depth, last);
     }
     // Of all commands on the path, the one that parsed most of the line; the deepest among equals.
-    let mut best: Option<(usize, &Entry<W>, Expected, Ended)> = None;
+    let mut best: Option<(usize, &Entry<W>, Expected, MatchResult)> = None;
     for (n, branch) in walk.steps.iter().enumerate().rev() {
         let Some(entry) = tree.branches[*branch].entry.map(|e| &tree.entries[e]) else { continue };
         let (ended, expected) = machine.explain(&entry.program, line, &words[n..]);
@@ -33,7 +33,7 @@ pub(crate) fn mismatch<W>(
     }
     match best {
         Some((at, entry, expected, ended)) if at > depth || last.entry.is_some() => {
-            let error = if ended == Ended::GaveUp {
+            let error = if ended == MatchResult::GaveUp {
                 Error::usage("the line is too ambiguous to be understood")
             } else {
                 unexpected(line, words, at, entry, &expected)

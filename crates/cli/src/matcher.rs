@@ -10,13 +10,13 @@ use crate::program::{Branch, Op, Program};
 pub(crate) struct Capture {
     /// Name of the placeholder, or the literal.
     pub name: &'static str,
-    pub what: What,
+    pub kind: CaptureKind,
     pub start: u32,
     pub end: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum What {
+pub(crate) enum CaptureKind {
     Literal,
     Arg(Value),
     Open,
@@ -55,7 +55,7 @@ fn same(a: &Op, b: &Op) -> bool {
 
 /// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum MatchResult {
     Matched,
     No,
     /// Too many paths: the grammar is ambiguous beyond reason for this line.
@@ -65,7 +65,7 @@ pub(crate) enum Ended {
 /// Instructions executed before a run gives up.
 const BUDGET: usize = 100_000;
 
-struct Back {
+struct Backtrack {
     pc: usize,
     at: usize,
     captures: usize,
@@ -80,19 +80,24 @@ pub(crate) struct Machine {
     pub captures: Vec<Capture>,
     registers: Vec<u64>,
     trail: Vec<(usize, u64)>,
-    back: Vec<Back>,
+    backtrack: Vec<Backtrack>,
 }
 
 impl Machine {
-    /// Runs the program over `words`, which point into `line`; `Ended::Matched` if they fit its
-    /// grammar.
-    pub fn run(&mut self, program: &Program, line: &str, words: &[Token]) -> Ended {
+    /// Runs the program over `words`, which point into `line`; `MatchResult::Matched`
+    /// if they fit its grammar.
+    pub fn run(&mut self, program: &Program, line: &str, words: &[Token]) -> MatchResult {
         self.walk::<false>(program, line, words, &mut Expected::default())
     }
 
     /// Like `run` over all paths; also returns what was expected at the furthest word that any
     /// reached.
-    pub fn explain(&mut self, program: &Program, line: &str, words: &[Token]) -> (Ended, Expected) {
+    pub fn explain(
+        &mut self,
+        program: &Program,
+        line: &str,
+        words: &[Token],
+    ) -> (MatchResult, Expected) {
         let mut expected = Expected::default();
         let ended = self.walk::<true>(program, line, words, &mut expected);
         (ended, expected)
@@ -109,14 +114,14 @@ impl Machine {
         line: &str,
         words: &[Token],
         expected: &mut Expected,
-    ) -> Ended {
+    ) -> MatchResult {
         self.captures.clear();
         self.trail.clear();
-        self.back.clear();
+        self.backtrack.clear();
         self.registers.clear();
         self.registers.resize(program.registers, 0);
         let (mut pc, mut at) = (0, 0);
-        let mut ended = Ended::No;
+        let mut ended = MatchResult::No;
         for _ in 0..BUDGET {
             let op = &program.ops[pc];
             let go_on = match op {
@@ -128,7 +133,7 @@ impl Machine {
                         expected.note(at, pc, &program.ops);
                     }
                     if fits {
-                        self.take(word, What::Literal, words[at].start, words[at].end);
+                        self.take(word, CaptureKind::Literal, words[at].start, words[at].end);
                         at += 1;
                     }
                     fits
@@ -139,7 +144,7 @@ impl Machine {
                         expected.note(at, pc, &program.ops);
                     }
                     if let Some((value, start, end)) = taken {
-                        self.take(name, What::Arg(value), start, end);
+                        self.take(name, CaptureKind::Arg(value), start, end);
                         at = if *kind == Kind::Rest { words.len() } else { at + 1 };
                     }
                     taken.is_some()
@@ -169,7 +174,7 @@ impl Machine {
                 Op::Open | Op::Close => {
                     self.take(
                         "",
-                        if matches!(op, Op::Open) { What::Open } else { What::Close },
+                        if matches!(op, Op::Open) { CaptureKind::Open } else { CaptureKind::Close },
                         0,
                         0,
                     );
@@ -178,9 +183,9 @@ impl Machine {
                 Op::End => {
                     if at == words.len() {
                         if !NOTE {
-                            return Ended::Matched;
+                            return MatchResult::Matched;
                         }
-                        ended = Ended::Matched;
+                        ended = MatchResult::Matched;
                     }
                     if NOTE {
                         expected.note(at, pc, &program.ops);
@@ -192,21 +197,21 @@ impl Machine {
                 pc += 1;
                 continue;
             }
-            let Some(back) = self.back.pop() else { return ended };
-            for (register, value) in self.trail.drain(back.trail..).rev() {
+            let Some(backtrack) = self.backtrack.pop() else { return ended };
+            for (register, value) in self.trail.drain(backtrack.trail..).rev() {
                 self.registers[register] = value;
             }
-            self.captures.truncate(back.captures);
-            if back.bit != 0 {
-                self.set(back.register, self.registers[back.register] | back.bit);
+            self.captures.truncate(backtrack.captures);
+            if backtrack.bit != 0 {
+                self.set(backtrack.register, self.registers[backtrack.register] | backtrack.bit);
             }
-            (pc, at) = (back.pc, back.at);
+            (pc, at) = (backtrack.pc, backtrack.at);
         }
-        if NOTE && ended == Ended::Matched { ended } else { Ended::GaveUp }
+        if NOTE && ended == MatchResult::Matched { ended } else { MatchResult::GaveUp }
     }
 
-    fn take(&mut self, name: &'static str, what: What, start: u32, end: u32) {
-        self.captures.push(Capture { name, what, start, end });
+    fn take(&mut self, name: &'static str, kind: CaptureKind, start: u32, end: u32) {
+        self.captures.push(Capture { name, kind, start, end });
     }
 
     /// Pushes all branches but the best on the stack for later, and returns the target of the best.
@@ -227,11 +232,18 @@ impl Machine {
         // Later in the list, earlier on the stack: the last pushed is the first tried.
         for wanted in [false, true] {
             for w in ways.iter().rev().filter(|w| w.bit & taken == 0 && named(w) == wanted) {
-                self.back.push(Back { pc: w.to, at, captures, trail, register, bit: w.bit });
+                self.backtrack.push(Backtrack {
+                    pc: w.to,
+                    at,
+                    captures,
+                    trail,
+                    register,
+                    bit: w.bit,
+                });
             }
         }
         // The branch that skips has no bit, so there always is one.
-        let best = self.back.pop().expect("a way that is always open");
+        let best = self.backtrack.pop().expect("a way that is always open");
         if best.bit != 0 {
             self.set(register, taken | best.bit);
         }

@@ -2,7 +2,7 @@
 //! The words of a line as matched by a command's grammar, and their conversion to values.
 
 use crate::kind::{self, Kind, Value};
-use crate::matcher::{Capture, What};
+use crate::matcher::{Capture, CaptureKind};
 use crate::{Error, Result};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::{Range, RangeInclusive};
@@ -30,7 +30,7 @@ pub struct Matches<'a> {
 impl<'a> Matches<'a> {
     /// Returns true if the literal stood in the line.
     pub fn flag(&self, literal: &str) -> bool {
-        self.captures.iter().any(|c| c.what == What::Literal && c.name == literal)
+        self.captures.iter().any(|c| c.kind == CaptureKind::Literal && c.name == literal)
     }
 
     /// Returns true if the placeholder or the literal was given.
@@ -78,7 +78,7 @@ impl<'a> Matches<'a> {
     /// The texts of all placeholders, in the order of the line.
     pub fn texts(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let line = self.line;
-        let args = self.captures.iter().filter(|c| matches!(c.what, What::Arg(_)));
+        let args = self.captures.iter().filter(|c| matches!(c.kind, CaptureKind::Arg(_)));
         args.map(move |c| &line[c.start as usize..c.end as usize])
     }
 
@@ -88,8 +88,8 @@ impl<'a> Matches<'a> {
         name: &'n str,
     ) -> impl Iterator<Item = (Arg<'a>, Range<usize>)> + use<'a, 'n> {
         let line = self.line;
-        self.captures.iter().filter_map(move |c| match c.what {
-            What::Arg(value) if c.name == name => {
+        self.captures.iter().filter_map(move |c| match c.kind {
+            CaptureKind::Arg(value) if c.name == name => {
                 let span = c.start as usize..c.end as usize;
                 Some((Arg { text: &line[span.clone()], value }, span))
             }
@@ -107,12 +107,12 @@ impl<'a> Matches<'a> {
     pub fn turns(&self) -> impl Iterator<Item = Matches<'a>> + use<'a> {
         let (line, mut rest) = (self.line, self.captures);
         std::iter::from_fn(move || {
-            let open = rest.iter().position(|c| c.what == What::Open)?;
+            let open = rest.iter().position(|c| c.kind == CaptureKind::Open)?;
             let mut depth = 0usize;
             let close = rest[open..].iter().position(|c| {
-                match c.what {
-                    What::Open => depth += 1,
-                    What::Close => depth -= 1,
+                match c.kind {
+                    CaptureKind::Open => depth += 1,
+                    CaptureKind::Close => depth -= 1,
                     _ => {}
                 }
                 depth == 0
@@ -135,7 +135,7 @@ impl<'a> Matches<'a> {
 }
 
 fn named(c: &Capture, name: &str) -> bool {
-    c.name == name && matches!(c.what, What::Literal | What::Arg(_))
+    c.name == name && matches!(c.kind, CaptureKind::Literal | CaptureKind::Arg(_))
 }
 
 fn read<T: FromArg>(name: &str, arg: Arg<'_>, span: Range<usize>) -> Result<T> {
@@ -146,11 +146,11 @@ impl std::fmt::Debug for Matches<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = |c: &Capture| &self.line[c.start as usize..c.end as usize];
         f.debug_list()
-            .entries(self.captures.iter().map(|c| match c.what {
-                What::Literal => c.name.to_string(),
-                What::Arg(_) => format!("<{}>={}", c.name, text(c)),
-                What::Open => "{".into(),
-                What::Close => "}".into(),
+            .entries(self.captures.iter().map(|c| match c.kind {
+                CaptureKind::Literal => c.name.to_string(),
+                CaptureKind::Arg(_) => format!("<{}>={}", c.name, text(c)),
+                CaptureKind::Open => "{".into(),
+                CaptureKind::Close => "}".into(),
             }))
             .finish()
     }

@@ -111,7 +111,7 @@ impl Program {
                 let mut ways = Vec::new();
                 let mut jumps = Vec::new();
                 for n in nodes {
-                    ways.push(way(self.ops.len(), 0));
+                    ways.push(branch_to(self.ops.len(), 0));
                     self.node(n);
                     jumps.push(self.push(Op::Jump(0)));
                 }
@@ -126,7 +126,7 @@ impl Program {
                 self.group(body);
                 self.push(Op::Moved(moved));
                 let after = self.ops.len() + 1;
-                self.push(Op::Split([way(start, 0), way(after, 0)].into()));
+                self.push(Op::Split([branch_to(start, 0), branch_to(after, 0)].into()));
             }
         }
     }
@@ -137,7 +137,7 @@ impl Program {
         let choose = self.push(Op::Options(taken, [].into()));
         let mut ways = Vec::new();
         for (i, part) in parts.iter().enumerate() {
-            ways.push(way(self.ops.len(), if part.repeats { 0 } else { 1 << i }));
+            ways.push(branch_to(self.ops.len(), if part.repeats { 0 } else { 1 << i }));
             let moved = self.register();
             self.push(Op::Mark(moved));
             if part.repeats {
@@ -148,7 +148,7 @@ impl Program {
             self.push(Op::Moved(moved));
             self.push(Op::Jump(choose));
         }
-        ways.push(way(self.ops.len(), 0));
+        ways.push(branch_to(self.ops.len(), 0));
         let needed = parts.iter().enumerate().filter(|(_, part)| part.required);
         let needed = needed.fold(0, |bits, (i, _)| bits | 1 << i);
         if needed != 0 {
@@ -176,7 +176,7 @@ impl Program {
             let skips = !matches!(&self.ops[at], Op::Split(w) if w[0].to == at + 1);
             let mut ranked: Vec<(u8, Branch)> = Vec::with_capacity(ways.len());
             for (i, w) in ways.iter().enumerate() {
-                let mut first = First::default();
+                let mut first = FirstSet::default();
                 self.first(w.to, &mut first);
                 let rank = if skips && i + 1 == ways.len() { u8::MAX } else { first.rank };
                 ranked.push((rank, Branch { literals: first.literals.into(), ..w.clone() }));
@@ -191,7 +191,7 @@ impl Program {
     }
 
     /// Finds the words and the highest rank that can stand first on a path from `at`.
-    fn first(&self, at: usize, found: &mut First) {
+    fn first(&self, at: usize, found: &mut FirstSet) {
         let mut todo = vec![at];
         while let Some(pc) = todo.pop() {
             if std::mem::replace(&mut found.seen(self.ops.len())[pc], true) {
@@ -215,19 +215,19 @@ impl Program {
 }
 
 #[derive(Default)]
-struct First {
+struct FirstSet {
     literals: Vec<&'static str>,
     rank: u8,
     seen: Vec<bool>,
 }
 
-impl First {
+impl FirstSet {
     fn seen(&mut self, ops: usize) -> &mut Vec<bool> {
         self.seen.resize(ops, false);
         &mut self.seen
     }
 }
 
-fn way(to: usize, bit: u64) -> Branch {
+fn branch_to(to: usize, bit: u64) -> Branch {
     Branch { to, literals: [].into(), bit }
 }

@@ -4,7 +4,7 @@
 
 use crate::list::Listing;
 use crate::output::pretty;
-use crate::script::{Script, Turn};
+use crate::script::{Script, TurnResult};
 use crate::{Error, Outcome, Output, Result, Sequence, Step, Task, TaskState, Tree};
 use std::any::Any;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use std::time::Duration;
 /// `exec` within `exec` goes no deeper.
 const MAX_DEPTH: usize = 16;
 
-/// One piece of an answer.
+/// One piece of a command's output.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum OutputPiece {
     /// An answer, or a piece of one, in whole lines; a pager may hold it back.
     Answer(String),
     /// Output of a task so far, to be shown at once.
@@ -36,16 +36,16 @@ struct Running {
 /// A script or sequence under way between the operator and the current command.
 enum Frame {
     Script(Script),
-    Sequence(Within),
+    Sequence(ActiveSequence),
 }
 
 /// A sequence, and the results of the line it is waiting for.
-struct Within {
+struct ActiveSequence {
     /// A `Box<dyn Sequence<W>>`.
     sequence: Box<dyn Any>,
     json: bool,
     started: bool,
-    said: Vec<Said>,
+    pieces: Vec<OutputPiece>,
     error: Option<Error>,
 }
 
@@ -67,7 +67,7 @@ struct Within {
 ///         break result;
 ///     }
 /// };
-/// assert_eq!((result, out), (Ok(()), vec![cli::Said::Answer("Time now 1\n".into())]));
+/// assert_eq!((result, out), (Ok(()), vec![cli::OutputPiece::Answer("Time now 1\n".into())]));
 /// ```
 #[derive(Default)]
 pub struct Runner {
@@ -99,7 +99,7 @@ impl Runner {
         world: &W,
         line: &str,
         json: bool,
-        out: &mut Vec<Said>,
+        out: &mut Vec<OutputPiece>,
     ) {
         (self.json, self.cancelled) = (json, false);
         let started = tree.execute(world, line).and_then(|o| self.outcome(o, out));
@@ -117,11 +117,11 @@ impl Runner {
         (self.json, self.cancelled) = (false, false);
         let boxed: Box<dyn Sequence<W>> = Box::new(sequence);
         let (sequence, json) = (Box::new(boxed), false);
-        self.frames.push(Frame::Sequence(Within {
+        self.frames.push(Frame::Sequence(ActiveSequence {
             sequence,
             json,
             started: false,
-            said: Vec::new(),
+            pieces: Vec::new(),
             error: None,
         }));
     }
@@ -162,7 +162,7 @@ impl Runner {
         tree: &Tree<W>,
         world: &W,
         now: Duration,
-        out: &mut Vec<Said>,
+        out: &mut Vec<OutputPiece>,
     ) -> Option<Result<()>> {
         let result = match self.ended.take() {
             Some(result) => result,
@@ -182,15 +182,15 @@ impl Runner {
         tree: &Tree<W>,
         world: &W,
         now: Duration,
-        out: &mut Vec<Said>,
+        out: &mut Vec<OutputPiece>,
     ) -> Result<()> {
         let Err(error) = self.go_on(tree, world, now, out) else { return Ok(()) };
         (self.task, self.list) = (None, None);
         let outer = self.frames.iter().rposition(|f| matches!(f, Frame::Sequence(_)));
         self.frames.truncate(outer.map_or(0, |at| at + 1));
         match self.frames.last_mut() {
-            Some(Frame::Sequence(within)) => {
-                within.error = Some(error);
+            Some(Frame::Sequence(active)) => {
+                active.error = Some(error);
                 Ok(())
             }
             _ => Err(error),
@@ -202,14 +202,14 @@ impl Runner {
         tree: &Tree<W>,
         world: &W,
         now: Duration,
-        out: &mut Vec<Said>,
+        out: &mut Vec<OutputPiece>,
     ) -> Result<()> {
         if let Some(running) = &mut self.task {
             running.begun = true;
             match running.task.poll(now) {
                 TaskState::Pending => {}
                 TaskState::Chunk(text) if running.json => running.chunks += &text,
-                TaskState::Chunk(text) => self.say(Said::Chunk(text), out),
+                TaskState::Chunk(text) => self.emit(OutputPiece::Chunk(text), out),
                 TaskState::Failed(e) => return Err(self.placed(e)),
                 TaskState::Done(output) => {
                     let Running { json, chunks, .. } =
@@ -226,7 +226,7 @@ impl Runner {
         if let Some(list) = &mut self.list {
             let (text, ended) = list.slice(world, self.cancelled);
             if !text.is_empty() {
-                self.say(Said::Answer(text), out);
+                self.emit(OutputPiece::Answer(text), out);
             }
             let Some(result) = ended else { return Ok(()) };
             self.list = None;
@@ -238,22 +238,22 @@ impl Runner {
                 Err(Error::failed(format!("{}: cancelled after this line", script.place())))
             }
             Some(Frame::Script(script)) => match script.turn(tree, world)? {
-                Turn::More => Ok(()),
-                Turn::Answer(outcome) => self.outcome(outcome, out),
-                Turn::Done => {
+                TurnResult::More => Ok(()),
+                TurnResult::Answer(outcome) => self.outcome(outcome, out),
+                TurnResult::Done => {
                     self.frames.pop();
                     Ok(())
                 }
             },
-            Some(Frame::Sequence(within)) => {
-                let json = within.json;
-                let step = match within.sequence.downcast_mut::<Box<dyn Sequence<W>>>() {
+            Some(Frame::Sequence(active)) => {
+                let json = active.json;
+                let step = match active.sequence.downcast_mut::<Box<dyn Sequence<W>>>() {
                     None => Step::Failed(Error::failed("a sequence of commands for another world")),
                     Some(sequence) if self.cancelled => Step::Failed(sequence.cancel()),
                     Some(sequence) => {
-                        let said = std::mem::take(&mut within.said);
-                        let ended = within.error.take().map_or(Ok(said), Err);
-                        let last = std::mem::replace(&mut within.started, true).then_some(ended);
+                        let pieces = std::mem::take(&mut active.pieces);
+                        let ended = active.error.take().map_or(Ok(pieces), Err);
+                        let last = std::mem::replace(&mut active.started, true).then_some(ended);
                         sequence.next(tree, world, last)
                     }
                 };
@@ -281,7 +281,7 @@ impl Runner {
                             self.frames.iter().filter(|f| matches!(f, Frame::Sequence(_))).count()
                                 == 1;
                         if alone && !json && !text.is_empty() {
-                            out.push(Said::Chunk(text));
+                            out.push(OutputPiece::Chunk(text));
                         }
                         Ok(())
                     }
@@ -307,20 +307,20 @@ impl Runner {
     }
 
     /// Gives output to the sequence that ran the command, or else to the operator.
-    fn say(&mut self, said: Said, out: &mut Vec<Said>) {
+    fn emit(&mut self, piece: OutputPiece, out: &mut Vec<OutputPiece>) {
         let sequence = self.frames.iter_mut().rev().find_map(|f| match f {
-            Frame::Sequence(within) => Some(&mut within.said),
+            Frame::Sequence(active) => Some(&mut active.pieces),
             Frame::Script(_) => None,
         });
-        sequence.unwrap_or(out).push(said);
+        sequence.unwrap_or(out).push(piece);
     }
 
-    fn outcome(&mut self, outcome: Outcome, out: &mut Vec<Said>) -> Result<()> {
+    fn outcome(&mut self, outcome: Outcome, out: &mut Vec<OutputPiece>) -> Result<()> {
         let json = outcome.json || self.json;
         self.answer(outcome.output, json, out)
     }
 
-    fn answer(&mut self, output: Output, json: bool, out: &mut Vec<Said>) -> Result<()> {
+    fn answer(&mut self, output: Output, json: bool, out: &mut Vec<OutputPiece>) -> Result<()> {
         match output {
             Output::List(list) => self.list = Some(Listing::new(list, json, self.most.take())),
             Output::Task(task) => {
@@ -333,14 +333,19 @@ impl Runner {
             }
             Output::Sequence(sequence) => {
                 self.check_depth("a sequence of commands")?;
-                let within =
-                    Within { sequence, json, started: false, said: Vec::new(), error: None };
-                self.frames.push(Frame::Sequence(within));
+                let active = ActiveSequence {
+                    sequence,
+                    json,
+                    started: false,
+                    pieces: Vec::new(),
+                    error: None,
+                };
+                self.frames.push(Frame::Sequence(active));
             }
             output => {
                 let text = if json { pretty(&output.to_json()) } else { output.to_text() };
                 if !text.is_empty() {
-                    self.say(Said::Answer(text), out);
+                    self.emit(OutputPiece::Answer(text), out);
                 }
             }
         }
@@ -375,7 +380,7 @@ mod tests {
             if let Some(result) = runner.poll(&tree, &world, Duration::ZERO, &mut out) {
                 assert!(!runner.is_busy());
                 let text = out.into_iter().map(|s| match s {
-                    Said::Answer(t) | Said::Chunk(t) => t,
+                    OutputPiece::Answer(t) | OutputPiece::Chunk(t) => t,
                 });
                 return (result, text.collect(), turn);
             }
@@ -392,8 +397,8 @@ mod tests {
         assert_eq!(run("count 2", false, NEVER), (Ok(()), "2\n1\nlift-off\n".into(), 2));
         assert_eq!(run("count 2 -j", false, NEVER).1, "{\n  \"left\": 0\n}\n");
         assert_eq!(run("count 9", false, 3).1, "9\n8\n7\ncancelled\n");
-        let (r, said, _) = run("exec 'count 1;show version;count 1'", false, NEVER);
-        assert_eq!((r, said.as_str()), (Ok(()), "1\nlift-off\ntoy 1\n1\nlift-off\n"));
+        let (r, pieces, _) = run("exec 'count 1;show version;count 1'", false, NEVER);
+        assert_eq!((r, pieces.as_str()), (Ok(()), "1\nlift-off\ntoy 1\n1\nlift-off\n"));
         assert_eq!(
             run("exec 'show version;show version'", true, NEVER)
                 .1
@@ -405,12 +410,12 @@ mod tests {
 
     #[test]
     fn errors_end_everything() {
-        let (r, said, _) = run("exec 'echo a;fail -3;echo b'", false, NEVER);
+        let (r, pieces, _) = run("exec 'echo a;fail -3;echo b'", false, NEVER);
         let e = r.unwrap_err();
-        assert_eq!((e.message(), e.code(), said.as_str()), ("text:2:1: it failed", -3, "a\n"));
-        let (r, said, _) = run("exec 'echo a;foo'", false, NEVER);
+        assert_eq!((e.message(), e.code(), pieces.as_str()), ("text:2:1: it failed", -3, "a\n"));
+        let (r, pieces, _) = run("exec 'echo a;foo'", false, NEVER);
         assert_eq!(
-            (r.unwrap_err().message(), said.as_str()),
+            (r.unwrap_err().message(), pieces.as_str()),
             ("text:2:1: unknown input `foo'\ntext: 1 error, nothing was run", "")
         );
         assert_eq!(
@@ -425,7 +430,7 @@ mod tests {
     struct Three(usize, String);
 
     impl Sequence<Toy> for Three {
-        fn next(&mut self, _: &Tree<Toy>, _: &Toy, last: Option<Result<Vec<Said>>>) -> Step {
+        fn next(&mut self, _: &Tree<Toy>, _: &Toy, last: Option<Result<Vec<OutputPiece>>>) -> Step {
             self.1 += &format!("{last:?} ");
             self.0 += 1;
             match self.0 {
@@ -471,7 +476,7 @@ mod tests {
         };
         let (result, out) = run("three", NEVER);
         assert_eq!(result, Ok(()));
-        let [Said::Answer(heard)] = &out[..] else { panic!("{out:?}") };
+        let [OutputPiece::Answer(heard)] = &out[..] else { panic!("{out:?}") };
         for part in [
             "None Some(Ok([Chunk(\"1\\n\"), Answer(\"lift-off\\n\")]))",
             "text:2:1: it failed",

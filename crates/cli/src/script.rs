@@ -156,7 +156,7 @@ pub struct Script {
 
 /// The result of one turn of a script.
 #[derive(Debug)]
-pub enum Turn {
+pub enum TurnResult {
     /// Call again.
     More,
     /// A command was run and has output.
@@ -205,17 +205,17 @@ impl Script {
 
     /// Runs one slice. An error ends the script: either lines that can't be parsed (nothing was
     /// run), or the command that failed (the commands before it are done).
-    pub fn turn<W>(&mut self, tree: &Tree<W>, world: &W) -> Result<Turn> {
+    pub fn turn<W>(&mut self, tree: &Tree<W>, world: &W) -> Result<TurnResult> {
         let mut lines = Lines { text: &self.text, at: self.at, number: self.number };
         for _ in 0..SLICE {
             let Some(line) =
                 lines.next().filter(|l| !matches!(l.text.trim(), "quit" | "exit" | "q"))
             else {
                 if self.checked {
-                    return Ok(Turn::Done);
+                    return Ok(TurnResult::Done);
                 }
                 (self.checked, self.at, self.number) = (true, 0, 1);
-                return self.verdict().map(|()| Turn::More);
+                return self.verdict().map(|()| TurnResult::More);
             };
             if !self.checked {
                 if let Err(error) = tree.find(line.text, &mut self.scratch) {
@@ -230,7 +230,7 @@ impl Script {
             (self.at, self.number, self.current) = (lines.at, lines.number, line.number);
             match outcome {
                 Ok(o) if matches!(o.output, crate::Output::Empty) => {}
-                Ok(o) => return Ok(Turn::Answer(o)),
+                Ok(o) => return Ok(TurnResult::Answer(o)),
                 Err(e) => {
                     let e = locate(&self.text, line, e);
                     return Err(self.located(&e));
@@ -238,7 +238,7 @@ impl Script {
             }
         }
         (self.at, self.number) = (lines.at, lines.number);
-        Ok(Turn::More)
+        Ok(TurnResult::More)
     }
 
     /// The errors of all lines as one.
@@ -317,7 +317,7 @@ mod tests {
         let mut script = Script::new("s", text);
         loop {
             match script.turn(&tree, &world) {
-                Ok(Turn::Done) => return (Ok(()), world.said()),
+                Ok(TurnResult::Done) => return (Ok(()), world.said()),
                 Ok(_) => {}
                 Err(e) => return (Err(e), world.said()),
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Commands that are made of other commands, one after the other.
 
-use crate::{Error, Outcome, Output, Result, Said, Tree};
+use crate::{Error, Outcome, Output, OutputPiece, Result, Tree};
 
 /// The next step of a [`Sequence`].
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub enum Step {
 pub trait Sequence<W: 'static> {
     /// Returns the next step. `last` is the result and output of the last step's line; `None` at
     /// the start.
-    fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<Said>>>) -> Step;
+    fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<OutputPiece>>>) -> Step;
 
     /// Called at the operator's ^C: the current line has ended, and none follows. Returns the error
     /// to report.

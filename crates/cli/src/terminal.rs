@@ -13,12 +13,12 @@ pub(crate) struct Terminal {
     /// Lines of history kept.
     pub lines: usize,
     pub history: Vec<String>,
-    pub wishes: RefCell<Vec<Wish>>,
+    pub changes: RefCell<Vec<SessionChange>>,
 }
 
 /// A change of the session that a command asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum SessionChange {
     Pager(bool),
     History(usize),
 }
@@ -30,8 +30,8 @@ impl Live for Terminal {
 }
 
 impl Terminal {
-    fn wish(&self, wish: Wish) -> crate::Result<Output> {
-        self.wishes.borrow_mut().push(wish);
+    fn change(&self, change: SessionChange) -> crate::Result<Output> {
+        self.changes.borrow_mut().push(change);
         Ok(Output::empty())
     }
 }
@@ -81,15 +81,15 @@ static TERMINAL: &[Command<Terminal>] = &[
         path: "set terminal pager",
         usage: "[on|off] [limit <lines:u32>]",
         help: "Page long output of this session, of any length",
-        run: |t, m| t.wish(Wish::Pager(!m.flag("off"))),
+        run: |t, m| t.change(SessionChange::Pager(!m.flag("off"))),
     },
     Command {
         path: "set terminal history",
         usage: "[on|off] [limit <lines:0-10000>]",
         help: "Lines of history this session keeps",
         run: |t, m| match m.flag("off") {
-            true => t.wish(Wish::History(0)),
-            false => t.wish(Wish::History(m.get("lines").unwrap_or(DEFAULT_HISTORY))),
+            true => t.change(SessionChange::History(0)),
+            false => t.change(SessionChange::History(m.get("lines").unwrap_or(DEFAULT_HISTORY))),
         },
     },
 ];

@@ -2,9 +2,9 @@
 //! The command tree: finds the command that a line means, and runs it.
 
 use crate::lex::{self, Shape, Token};
-use crate::matcher::{Capture, Ended, Machine};
+use crate::matcher::{Capture, Machine, MatchResult};
 use crate::program::Program;
-use crate::{Error, Matches, Output, Result, Runner, Said, explain, grammar};
+use crate::{Error, Matches, Output, OutputPiece, Result, Runner, explain, grammar};
 use std::borrow::Cow;
 use std::time::Instant;
 
@@ -88,12 +88,12 @@ impl Branch {
 pub struct Tree<W: 'static> {
     pub(crate) branches: Vec<Branch>,
     pub(crate) entries: Vec<Entry<W>>,
-    watch: Option<Watch>,
+    watch: Option<CommandHook>,
     expand: Option<Expand>,
 }
 
 /// Callback before each command: gets the command's path, and its line with secrets hidden.
-pub type Watch = fn(path: &'static str, line: &str);
+pub type CommandHook = fn(path: &'static str, line: &str);
 
 /// Replaces macros in a text. The error is a line number, from 1, and a message.
 pub type Expand = fn(text: &str) -> std::result::Result<Cow<'_, str>, (usize, String)>;
@@ -197,7 +197,7 @@ impl<W> Tree<W> {
     }
 
     /// Calls `watch` with each command before it runs, as for a log of commands.
-    pub fn watch(&mut self, watch: Watch) {
+    pub fn watch(&mut self, watch: CommandHook) {
         self.watch = Some(watch);
     }
 
@@ -282,7 +282,9 @@ impl<W> Tree<W> {
         loop {
             if let Some(result) = runner.poll(self, world, start.elapsed(), &mut said) {
                 return result.map(|()| {
-                    said.into_iter().map(|(Said::Answer(t) | Said::Chunk(t))| t).collect()
+                    said.into_iter()
+                        .map(|(OutputPiece::Answer(t) | OutputPiece::Chunk(t))| t)
+                        .collect()
                 });
             }
         }
@@ -377,7 +379,8 @@ impl<W> Tree<W> {
         let walk = self.walk(line, words);
         walk.steps.iter().enumerate().rev().find_map(|(n, branch)| {
             let entry = &self.entries[self.branches[*branch].entry?];
-            (machine.run(&entry.program, line, &words[n..]) == Ended::Matched).then_some(entry)
+            (machine.run(&entry.program, line, &words[n..]) == MatchResult::Matched)
+                .then_some(entry)
         })
     }
 

@@ -3,8 +3,8 @@
 //! that are placed there.
 
 use crate::burst::{Burst, Frames, refusal};
-use crate::queues::Wish;
-use buffer::{Frame, Holder, Owned, Part};
+use crate::queues::QueueRequest;
+use buffer::{Frame, Owned, Quota, Reservation};
 use graph::{ArcIndex, Build, Cx, Input, InputMode, Next, ThreadIndex, World};
 use net::{IfLanes, is_group};
 use std::os::fd::AsFd;
@@ -55,7 +55,7 @@ pub trait RxQueue: AsFd + Send + 'static {
 pub(crate) struct Slot<Q> {
     pub queue: Q,
     /// Its state that control requests.
-    pub wish: Arc<Wish>,
+    pub request: Arc<QueueRequest>,
     /// True if it is polled.
     pub up: bool,
     /// True if its descriptor wakes the thread.
@@ -68,7 +68,7 @@ pub struct PollInput<Q> {
     frames: Frames,
     spare: Vec<Owned>,
     /// Number of buffers in `spare`, as of the last second.
-    held: Part,
+    held: Quota,
     lanes: Arc<IfLanes>,
     device_input: Option<ArcIndex>,
     /// Polls since the last packet.
@@ -119,7 +119,7 @@ impl<Q: RxQueue> Build for PollInput<Q> {
             slots: Vec::new(),
             frames: std::array::from_fn(|_| Frame::new(world.pool)),
             spare: Vec::with_capacity(64),
-            held: world.pool.share(Holder::RECEIVE, thread.0, world.threads()).part(),
+            held: world.pool.share(Reservation::RECEIVE, thread.0, world.threads()).quota(),
             lanes: IfLanes::of(world, thread),
             device_input: world.arc("device-input"),
             idle: 0,
@@ -137,7 +137,7 @@ impl<Q: RxQueue> PollInput<Q> {
             InputMode::Adaptive => 2,
             InputMode::Polling => 3,
         };
-        let modes = self.slots.iter().filter(|slot| slot.up).map(|slot| slot.wish.mode());
+        let modes = self.slots.iter().filter(|slot| slot.up).map(|slot| slot.request.mode());
         modes.max_by_key(rank).unwrap_or_default()
     }
 
@@ -147,7 +147,7 @@ impl<Q: RxQueue> PollInput<Q> {
         if !slot.up {
             return 0;
         }
-        let Wish { sw_if, ip, .. } = *slot.wish;
+        let QueueRequest { sw_if, ip, .. } = *slot.request;
         let mut burst = Burst {
             cache: cx.cache(),
             frames: &mut self.frames,
@@ -207,8 +207,8 @@ impl<Q: RxQueue> PollInput<Q> {
         self.held.set(self.spare.len());
         for slot in self.slots.iter_mut().filter(|slot| slot.up) {
             let Losses { missed, errors, unknown_offload, bad_desc } = slot.queue.losses();
-            self.lanes.rx_miss.add(slot.wish.sw_if.at(), missed);
-            self.lanes.rx_error.add(slot.wish.sw_if.at(), errors + unknown_offload + bad_desc);
+            self.lanes.rx_miss.add(slot.request.sw_if.at(), missed);
+            self.lanes.rx_error.add(slot.request.sw_if.at(), errors + unknown_offload + bad_desc);
             cx.count(InputTo::UnknownSegmentation, unknown_offload);
             cx.count(InputTo::BadDesc, bad_desc);
         }

@@ -8,8 +8,8 @@
 //! - [`RxQueues`], the control side of an interface's queues: which thread polls which, and how.
 //! - [`Tx`] and [`TxQueues`], the interface's transmit node: a queue for each thread, one call of
 //!   the device for a vector.
-//! - [`Takes`]: the work (checksums, segmentation) that a device takes over; what it doesn't is
-//!   done by the processor.
+//! - [`TxOffloads`]: the work (checksums, segmentation) that a device takes over; what it doesn't
+//!   is done by the processor.
 //! - [`Links`]: the state of the host's links that interfaces depend on.
 //!
 //! A queue belongs to one thread, so there is no lock in the packet path. Control gives orders that
@@ -17,25 +17,25 @@
 //! because closing takes time.
 
 mod burst;
-mod hold;
-mod home;
 mod input;
 mod links;
 mod mac;
 mod offload;
 mod queues;
 pub mod rig;
+mod segment_queue;
 mod software;
 #[cfg(test)]
 mod tests;
 mod tx;
+mod world_ref;
 
 pub use burst::Burst;
-pub use home::{STATE, start};
 pub use input::{InputTo, Losses, PollInput, RxQueue};
-pub use links::{LinkNews, LinkUser, Links};
+pub use links::{LinkChange, LinkUser, Links};
 pub use mac::own_mac;
-pub use offload::{Takes, left, note};
+pub use offload::{TxOffloads, left, note};
 pub use queues::RxQueues;
-pub use software::{Cut, Range, finish_checksum};
+pub use software::{Range, Segmenter, finish_checksum};
 pub use tx::{Loss, Pieces, Tx, TxQueue, TxQueues, TxTo};
+pub use world_ref::{STATE, start};

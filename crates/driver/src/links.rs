@@ -2,15 +2,15 @@
 //! The host's links that interfaces depend on: one process follows the kernel's notifications for
 //! all of them.
 
-use crate::home::Trash;
+use crate::world_ref::DropQueue;
 use graph::{Process, Shared, Sleep, SwIfIndex, Wake, World};
 use netlink::{Ethtool, Link, LinkEvent, Monitor, Namespace, Rtnl};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// An event of a link that is followed.
+/// A change of a link that is followed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum LinkNews {
+pub enum LinkChange {
     /// Present state, MTU, name and so on: after a change, and as the first event after
     /// [`Links::follow`].
     Is(Link),
@@ -20,14 +20,14 @@ pub enum LinkNews {
     Back(Link),
 }
 
-/// Receives the events of a link, on the control thread.
+/// Receives the changes of a link, on the control thread.
 pub trait LinkUser: Send + Sync {
-    /// Handles an event.
-    fn news(&self, world: &World, sw_if: SwIfIndex, news: LinkNews);
+    /// Handles a change.
+    fn link_changed(&self, world: &World, sw_if: SwIfIndex, change: LinkChange);
 }
 
-/// One namespace of the host in which links are followed.
-struct Place {
+/// A namespace of the host in which links are followed.
+struct WatchedNamespace {
     /// Device and inode of the namespace.
     id: (u64, u64),
     monitor: Monitor,
@@ -36,15 +36,15 @@ struct Place {
     ethtool: Option<Ethtool>,
 }
 
-impl Place {
+impl WatchedNamespace {
     /// Adds the speed, which rtnetlink doesn't report.
     fn complete(&mut self, link: &mut Link) {
         link.speed = self.ethtool.as_mut().and_then(|ethtool| ethtool.speed(link));
     }
 }
 
-struct Followed {
-    place: (u64, u64),
+struct FollowedLink {
+    namespace: (u64, u64),
     sw_if: SwIfIndex,
     name: String,
     /// State that was reported last; `None` while the link is gone.
@@ -57,8 +57,8 @@ pub struct Links(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    places: Vec<Place>,
-    followed: Vec<Followed>,
+    namespaces: Vec<WatchedNamespace>,
+    followed: Vec<FollowedLink>,
 }
 
 impl Shared for Links {
@@ -67,7 +67,7 @@ impl Shared for Links {
     }
 }
 
-type News = Vec<(Arc<dyn LinkUser>, SwIfIndex, LinkNews)>;
+type LinkChanges = Vec<(Arc<dyn LinkUser>, SwIfIndex, LinkChange)>;
 
 impl Links {
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -91,7 +91,7 @@ impl Links {
             let link = rtnl.link_by_index(index)?;
             Ok((link.name.clone(), Some(link)))
         })?;
-        link.into_iter().for_each(|link| user.news(world, sw_if, LinkNews::Is(link)));
+        link.into_iter().for_each(|link| user.link_changed(world, sw_if, LinkChange::Is(link)));
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl Links {
             let there = rtnl.links()?.into_iter().find(|link| link.name == name);
             Ok((name.to_string(), there))
         })?;
-        link.into_iter().for_each(|link| user.news(world, sw_if, LinkNews::Back(link)));
+        link.into_iter().for_each(|link| user.link_changed(world, sw_if, LinkChange::Back(link)));
         Ok(())
     }
 
@@ -131,19 +131,20 @@ impl Links {
         }?;
         let id = (stat.st_dev, stat.st_ino);
         let mut inner = self.inner();
-        if !inner.places.iter().any(|p| p.id == id) {
+        if !inner.namespaces.iter().any(|p| p.id == id) {
             let make = || Ok((Monitor::new()?, Rtnl::new()?, Ethtool::new().ok()));
             // To enter a namespace takes a privilege, even for one's own.
             let (monitor, rtnl, ethtool) =
                 namespace.map_or_else(make, |namespace| namespace.run(make))?;
-            world.processes.watch(&monitor, &world.get::<Trash>().signal)?;
-            inner.places.push(Place { id, monitor, rtnl, ethtool });
+            world.processes.watch(&monitor, &world.get::<DropQueue>().signal)?;
+            inner.namespaces.push(WatchedNamespace { id, monitor, rtnl, ethtool });
         }
-        let place = inner.places.iter_mut().find(|p| p.id == id).ok_or(io::ErrorKind::NotFound)?;
+        let namespace =
+            inner.namespaces.iter_mut().find(|p| p.id == id).ok_or(io::ErrorKind::NotFound)?;
         // The monitor is there already: nothing can happen unseen behind this.
-        let (name, mut last) = find(&mut place.rtnl)?;
-        last.iter_mut().for_each(|link| place.complete(link));
-        inner.followed.push(Followed { place: id, sw_if, name, last: last.clone(), user });
+        let (name, mut last) = find(&mut namespace.rtnl)?;
+        last.iter_mut().for_each(|link| namespace.complete(link));
+        inner.followed.push(FollowedLink { namespace: id, sw_if, name, last: last.clone(), user });
         Ok(last)
     }
 
@@ -153,42 +154,44 @@ impl Links {
         inner.followed.retain(|f| f.sw_if != sw_if);
         let followed = &inner.followed;
         // With its last link a namespace is let go.
-        inner.places.retain(|p| followed.iter().any(|f| f.place == p.id));
+        inner.namespaces.retain(|p| followed.iter().any(|f| f.namespace == p.id));
     }
 
     /// Reads the kernel's pending notifications.
-    fn read(&self) -> News {
-        let mut news = News::new();
-        let Inner { places, followed } = &mut *self.inner();
-        for place in places {
+    fn read(&self) -> LinkChanges {
+        let mut changes = LinkChanges::new();
+        let Inner { namespaces, followed } = &mut *self.inner();
+        for namespace in namespaces {
             let mut events = Vec::new();
-            if let Err(error) = place.monitor.read(|event| events.push(event)) {
+            if let Err(error) = namespace.monitor.read(|event| events.push(event)) {
                 log::error!(target: "driver", "news of the host's links: {error}");
             }
             if events.contains(&LinkEvent::Lost) {
-                match place.rtnl.links() {
-                    Ok(links) => events = caught_up(&links, place.id, followed),
+                match namespace.rtnl.links() {
+                    Ok(links) => events = caught_up(&links, namespace.id, followed),
                     Err(error) => log::error!(target: "driver", "the host's links: {error}"),
                 }
             }
             for mut event in events {
                 if let LinkEvent::Changed(link) = &mut event
-                    && followed.iter().any(|f| f.place == place.id && f.is_about(link))
+                    && followed.iter().any(|f| f.namespace == namespace.id && f.is_about(link))
                 {
-                    place.complete(link);
+                    namespace.complete(link);
                 }
-                for f in followed.iter_mut().filter(|f| f.place == place.id) {
-                    news.extend(f.hear(&event).map(|news| (f.user.clone(), f.sw_if, news)));
+                for f in followed.iter_mut().filter(|f| f.namespace == namespace.id) {
+                    changes
+                        .extend(f.apply(&event).map(|changes| (f.user.clone(), f.sw_if, changes)));
                 }
             }
         }
-        news
+        changes
     }
 }
 
 /// Events that lead from the state reported last to the present state.
-fn caught_up(links: &[Link], place: (u64, u64), followed: &[Followed]) -> Vec<LinkEvent> {
-    let known = followed.iter().filter(|f| f.place == place).filter_map(|f| f.last.as_ref());
+fn caught_up(links: &[Link], namespace: (u64, u64), followed: &[FollowedLink]) -> Vec<LinkEvent> {
+    let known =
+        followed.iter().filter(|f| f.namespace == namespace).filter_map(|f| f.last.as_ref());
     let gone = known
         .filter(|l| links.iter().all(|now| now.index != l.index))
         .cloned()
@@ -196,12 +199,12 @@ fn caught_up(links: &[Link], place: (u64, u64), followed: &[Followed]) -> Vec<Li
     gone.chain(links.iter().cloned().map(LinkEvent::Changed)).collect()
 }
 
-impl Followed {
+impl FollowedLink {
     fn is_about(&self, link: &Link) -> bool {
         self.last.as_ref().map_or(link.name == self.name, |last| last.index == link.index)
     }
 
-    fn hear(&mut self, event: &LinkEvent) -> Option<LinkNews> {
+    fn apply(&mut self, event: &LinkEvent) -> Option<LinkChange> {
         match (event, &self.last) {
             (LinkEvent::Changed(link), Some(last)) if link.index == last.index => {
                 if link == last {
@@ -209,15 +212,15 @@ impl Followed {
                 }
                 self.name.clone_from(&link.name);
                 self.last = Some(link.clone());
-                Some(LinkNews::Is(link.clone()))
+                Some(LinkChange::Is(link.clone()))
             }
             (LinkEvent::Gone(link), Some(last)) if link.index == last.index => {
                 self.last = None;
-                Some(LinkNews::Gone)
+                Some(LinkChange::Gone)
             }
             (LinkEvent::Changed(link), None) if link.name == self.name => {
                 self.last = Some(link.clone());
-                Some(LinkNews::Back(link.clone()))
+                Some(LinkChange::Back(link.clone()))
             }
             _ => None,
         }
@@ -233,9 +236,9 @@ impl Process for LinkMonitor {
     }
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
-        world.get::<Trash>().empty();
-        for (user, sw_if, news) in world.get::<Links>().read() {
-            user.news(world, sw_if, news);
+        world.get::<DropQueue>().empty();
+        for (user, sw_if, changes) in world.get::<Links>().read() {
+            user.link_changed(world, sw_if, changes);
         }
         Sleep::Event
     }
@@ -251,13 +254,13 @@ mod tests {
 
     struct Nobody;
     impl LinkUser for Nobody {
-        fn news(&self, _: &World, _: SwIfIndex, _: LinkNews) {}
+        fn link_changed(&self, _: &World, _: SwIfIndex, _: LinkChange) {}
     }
 
-    fn followed(last: Link) -> Followed {
+    fn followed(last: Link) -> FollowedLink {
         let name = last.name.clone();
-        Followed {
-            place: (0, 0),
+        FollowedLink {
+            namespace: (0, 0),
             sw_if: SwIfIndex(1),
             name,
             last: Some(last),
@@ -268,15 +271,15 @@ mod tests {
     #[test]
     fn news_are_told_once_and_only_of_the_own_link() {
         let mut f = followed(link(3, "eth0", 1500));
-        assert_eq!(f.hear(&LinkEvent::Changed(link(3, "eth0", 1500))), None);
-        assert_eq!(f.hear(&LinkEvent::Changed(link(4, "eth1", 1400))), None);
+        assert_eq!(f.apply(&LinkEvent::Changed(link(3, "eth0", 1500))), None);
+        assert_eq!(f.apply(&LinkEvent::Changed(link(4, "eth1", 1400))), None);
         let renamed = link(3, "wan", 9000);
-        assert_eq!(f.hear(&LinkEvent::Changed(renamed.clone())), Some(LinkNews::Is(renamed)));
-        assert_eq!(f.hear(&LinkEvent::Gone(link(4, "eth1", 1400))), None);
-        assert_eq!(f.hear(&LinkEvent::Gone(link(3, "wan", 9000))), Some(LinkNews::Gone));
-        assert_eq!(f.hear(&LinkEvent::Changed(link(7, "eth0", 1500))), None, "it was renamed");
+        assert_eq!(f.apply(&LinkEvent::Changed(renamed.clone())), Some(LinkChange::Is(renamed)));
+        assert_eq!(f.apply(&LinkEvent::Gone(link(4, "eth1", 1400))), None);
+        assert_eq!(f.apply(&LinkEvent::Gone(link(3, "wan", 9000))), Some(LinkChange::Gone));
+        assert_eq!(f.apply(&LinkEvent::Changed(link(7, "eth0", 1500))), None, "it was renamed");
         let back = link(7, "wan", 1500);
-        assert_eq!(f.hear(&LinkEvent::Changed(back.clone())), Some(LinkNews::Back(back)));
+        assert_eq!(f.apply(&LinkEvent::Changed(back.clone())), Some(LinkChange::Back(back)));
     }
 
     #[test]
@@ -285,11 +288,12 @@ mod tests {
         let mut all = [a, b];
         let now = [link(4, "b", 2), link(9, "a", 1)];
         let events = caught_up(&now, (0, 0), &all);
-        let news: Vec<_> = events
+        let changes: Vec<_> = events
             .iter()
-            .flat_map(|e| all.iter_mut().filter_map(|f| f.hear(e)).collect::<Vec<_>>())
+            .flat_map(|e| all.iter_mut().filter_map(|f| f.apply(e)).collect::<Vec<_>>())
             .collect();
-        let want = [LinkNews::Gone, LinkNews::Is(now[0].clone()), LinkNews::Back(now[1].clone())];
-        assert_eq!(news, want);
+        let want =
+            [LinkChange::Gone, LinkChange::Is(now[0].clone()), LinkChange::Back(now[1].clone())];
+        assert_eq!(changes, want);
     }
 }

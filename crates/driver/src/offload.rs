@@ -6,14 +6,14 @@ use wire::offload::{Csum, Gso, GsoKind, Offload};
 
 /// Offloads that a device does for packets that it sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Takes {
+pub struct TxOffloads {
     /// Completes partial checksums.
     pub csum: bool,
     /// Cuts super-packets into segments, checksums included.
     pub gso: bool,
 }
 
-impl Takes {
+impl TxOffloads {
     /// All of it.
     pub const ALL: Self = Self { csum: true, gso: true };
 

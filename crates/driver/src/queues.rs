@@ -5,16 +5,16 @@
 //! queue follows: polls it or not, hands it on to another thread, gives it back. So no thread waits
 //! for another, and orders that cross end well.
 
-use crate::home::{Home, Trash};
 use crate::input::{PollInput, RxQueue, Slot};
+use crate::world_ref::{DropQueue, WorldRef};
 use cli::Error;
 use graph::{InputMode, NodeIndex, Runtime, Shared, SwIfIndex, ThreadIndex, World};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The state of a queue that control requests.
-pub(crate) struct Wish {
+/// The state of a queue that control has requested.
+pub(crate) struct QueueRequest {
     pub sw_if: SwIfIndex,
     /// Packets begin with an IP header.
     pub ip: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Wish {
 const MODES: [InputMode; 4] =
     [InputMode::Disabled, InputMode::Polling, InputMode::Interrupt, InputMode::Adaptive];
 
-impl Wish {
+impl QueueRequest {
     pub fn mode(&self) -> InputMode {
         MODES.get(usize::from(self.mode.load(Ordering::Acquire))).copied().unwrap_or_default()
     }
@@ -64,13 +64,13 @@ fn next_thread(world: &World) -> u16 {
 
 /// The receive queues of one interface.
 pub struct RxQueues<Q> {
-    wishes: Mutex<Vec<Arc<Wish>>>,
+    requests: Mutex<Vec<Arc<QueueRequest>>>,
     queue: PhantomData<fn() -> Q>,
 }
 
 impl<Q> Default for RxQueues<Q> {
     fn default() -> Self {
-        Self { wishes: Mutex::default(), queue: PhantomData }
+        Self { requests: Mutex::default(), queue: PhantomData }
     }
 }
 
@@ -96,12 +96,12 @@ impl<Q: RxQueue> RxQueues<Q> {
         let node = Self::node(world)?;
         let before = self.list();
         let mode = world.get::<net::Interfaces>().default_rx_mode();
-        let mut wishes = Vec::new();
+        let mut requests = Vec::new();
         for (number, mut queue) in (0..).zip(queues) {
             queue.discard();
             let place = before.iter().find(|q| q.queue == number);
             let thread = place.map_or_else(|| next_thread(world), |q| q.thread.0);
-            let wish = Arc::new(Wish {
+            let request = Arc::new(QueueRequest {
                 sw_if,
                 ip,
                 number,
@@ -110,13 +110,13 @@ impl<Q: RxQueue> RxQueues<Q> {
                 up: AtomicBool::new(false),
                 gone: AtomicBool::new(false),
             });
-            wish.set_mode(place.map_or(mode, |q| q.mode));
-            wishes.push(wish.clone());
-            let (home, slot) =
-                (world.get::<Home>(), Slot { queue, wish, up: false, watched: false });
-            world.on_thread(ThreadIndex(thread), move |rt| arrive(rt, node, &home, slot));
+            request.set_mode(place.map_or(mode, |q| q.mode));
+            requests.push(request.clone());
+            let (world_ref, slot) =
+                (world.get::<WorldRef>(), Slot { queue, request, up: false, watched: false });
+            world.on_thread(ThreadIndex(thread), move |rt| arrive(rt, node, &world_ref, slot));
         }
-        *self.wishes.lock().expect("no panic inside") = wishes;
+        *self.requests.lock().expect("no panic inside") = requests;
         Ok(())
     }
 
@@ -124,22 +124,26 @@ impl<Q: RxQueue> RxQueues<Q> {
     /// come once the device is there.
     pub fn reserve(&self, world: &World, sw_if: SwIfIndex, ip: bool, count: u16) {
         let mode = world.get::<net::Interfaces>().default_rx_mode();
-        let wish = |number| {
+        let request = |number| {
             let thread = AtomicU16::new(next_thread(world));
             let (up, gone) = (AtomicBool::new(false), AtomicBool::new(true));
-            let wish = Wish { sw_if, ip, number, thread, mode: AtomicU8::new(0), up, gone };
-            wish.set_mode(mode);
-            Arc::new(wish)
+            let request =
+                QueueRequest { sw_if, ip, number, thread, mode: AtomicU8::new(0), up, gone };
+            request.set_mode(mode);
+            Arc::new(request)
         };
-        *self.wishes.lock().expect("no panic inside") = (0..count).map(wish).collect();
+        *self.requests.lock().expect("no panic inside") = (0..count).map(request).collect();
     }
 
     /// The queues and where they are.
     pub fn list(&self) -> Vec<net::RxQueue> {
-        let wishes = self.wishes.lock().expect("no panic inside");
-        let queue =
-            |w: &Arc<Wish>| net::RxQueue { queue: w.number, thread: w.thread(), mode: w.mode() };
-        wishes.iter().map(queue).collect()
+        let requests = self.requests.lock().expect("no panic inside");
+        let queue = |w: &Arc<QueueRequest>| net::RxQueue {
+            queue: w.number,
+            thread: w.thread(),
+            mode: w.mode(),
+        };
+        requests.iter().map(queue).collect()
     }
 
     /// Moves a queue to another thread, or changes how it is polled.
@@ -151,14 +155,14 @@ impl<Q: RxQueue> RxQueues<Q> {
             return Err(Error::not_found(format!("there is no thread {}", place.thread))
                 .retval(msg::retval::INVALID_WORKER));
         }
-        let wish =
-            self.wishes.lock().expect("no panic inside").get(usize::from(place.queue)).cloned();
-        let wish = wish.ok_or_else(|| {
+        let request =
+            self.requests.lock().expect("no panic inside").get(usize::from(place.queue)).cloned();
+        let request = request.ok_or_else(|| {
             Error::not_found(format!("no receive queue {}", place.queue))
                 .retval(msg::retval::INVALID_QUEUE)
         })?;
-        wish.set_mode(place.mode);
-        wish.thread.store(place.thread.0, Ordering::Release);
+        request.set_mode(place.mode);
+        request.thread.store(place.thread.0, Ordering::Release);
         Self::tell(world)
     }
 
@@ -168,7 +172,7 @@ impl<Q: RxQueue> RxQueues<Q> {
     /// # Errors
     /// The driver's input node is missing.
     pub fn set_up(&self, world: &World, up: bool) -> Result<(), Error> {
-        self.wishes
+        self.requests
             .lock()
             .expect("no panic inside")
             .iter()
@@ -178,7 +182,7 @@ impl<Q: RxQueue> RxQueues<Q> {
 
     /// Takes the queues from their threads and closes them; their places are kept.
     pub fn close(&self, world: &World) {
-        self.wishes
+        self.requests
             .lock()
             .expect("no panic inside")
             .iter()
@@ -188,28 +192,28 @@ impl<Q: RxQueue> RxQueues<Q> {
     }
 
     fn tell(world: &World) -> Result<(), Error> {
-        let (node, home) = (Self::node(world)?, world.get::<Home>());
-        world.on_threads(move |rt| follow::<Q>(rt, node, &home));
+        let (node, world_ref) = (Self::node(world)?, world.get::<WorldRef>());
+        world.on_threads(move |rt| follow::<Q>(rt, node, &world_ref));
         Ok(())
     }
 }
 
-fn arrive<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, home: &Arc<Home>, slot: Slot<Q>) {
+fn arrive<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, world_ref: &Arc<WorldRef>, slot: Slot<Q>) {
     if let Some(input) = rt.input_mut::<PollInput<Q>>(node) {
         input.slots.push(slot);
-        follow::<Q>(rt, node, home);
+        follow::<Q>(rt, node, world_ref);
     }
 }
 
 /// Applies the state that control requests to the queues on this thread.
-fn follow<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, home: &Arc<Home>) {
+fn follow<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, world_ref: &Arc<WorldRef>) {
     let here = rt.thread();
     let Some(input) = rt.input_mut::<PollInput<Q>>(node) else { return };
     let mut stay = Vec::with_capacity(input.slots.len() + 1);
     for mut slot in std::mem::take(&mut input.slots) {
-        let (wish, gone) = (slot.wish.clone(), slot.wish.gone.load(Ordering::Acquire));
-        let leaves = gone || wish.thread() != here;
-        let up = wish.up.load(Ordering::Acquire) && !gone;
+        let (request, gone) = (slot.request.clone(), slot.request.gone.load(Ordering::Acquire));
+        let leaves = gone || request.thread() != here;
+        let up = request.up.load(Ordering::Acquire) && !gone;
         if slot.up && !up {
             // The device sends nothing more; what it has sent is not for later.
             slot.queue.discard();
@@ -219,19 +223,19 @@ fn follow<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, home: &Arc<Home>) {
         }
         slot.up = up;
         if !gone {
-            slot.queue.set_mode(wish.mode());
+            slot.queue.set_mode(request.mode());
         }
         watch(rt, &mut slot, up && !leaves);
         if !leaves {
             stay.push(slot);
             continue;
         }
-        let Some(world) = home.world() else { continue };
+        let Some(world) = world_ref.world() else { continue };
         if gone {
-            world.get::<Trash>().put(slot);
+            world.get::<DropQueue>().put(slot);
         } else {
-            let home = home.clone();
-            world.on_thread(wish.thread(), move |rt| arrive(rt, node, &home, slot));
+            let world_ref = world_ref.clone();
+            world.on_thread(request.thread(), move |rt| arrive(rt, node, &world_ref, slot));
         }
     }
     let Some(input) = rt.input_mut::<PollInput<Q>>(node) else { return };

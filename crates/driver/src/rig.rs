@@ -239,7 +239,7 @@ fn run(world: &World, line: &str) -> Result<String, cli::Error> {
         let now = Duration::from_nanos(world.clock.now());
         if let Some(result) = runner.poll(&tree, world, now, &mut said) {
             let texts = said.into_iter().map(|s| match s {
-                cli::Said::Answer(text) | cli::Said::Chunk(text) => text,
+                cli::OutputPiece::Answer(text) | cli::OutputPiece::Chunk(text) => text,
             });
             return result.map(|()| texts.collect());
         }

@@ -23,11 +23,10 @@ pub fn finish_checksum(b: &mut Buffer) -> bool {
     true
 }
 
-/// A super-packet as the packets that it stands for, one after the other. Their payload stays where
-/// it is, and the place in the chain of buffers is kept, so that all together take time in
-/// proportion to their bytes.
+/// Iterator over the segments of a super-packet. Their payload stays where it is, and the position
+/// in the chain of buffers is kept, so that all together take time in proportion to their bytes.
 #[derive(Clone)]
-pub struct Cut<'a> {
+pub struct Segmenter<'a> {
     plan: Plan<'a>,
     /// Index of the next packet.
     index: usize,
@@ -35,7 +34,7 @@ pub struct Cut<'a> {
     rest: Range<'a>,
 }
 
-impl<'a> Cut<'a> {
+impl<'a> Segmenter<'a> {
     /// Plans how to cut a packet whose IP header stands at `l3`. The first segment has to hold all
     /// headers.
     ///
@@ -206,10 +205,10 @@ mod tests {
             let mut want = Vec::new();
             gso::segment(&bytes, l3, size, |headers, payload| want.push([headers, payload].concat())).expect("cut");
             // From the start, and taken up again at any packet.
-            let mut from = Cut::new(&packet, l3).expect("cut");
+            let mut from = Segmenter::new(&packet, l3).expect("cut");
             prop_assert_eq!(from.count(), want.len());
             for at in [0, 1, stop] {
-                let mut cut = if at == 0 { from.clone() } else { Cut::resume(&packet, l3, at).expect("cut") };
+                let mut cut = if at == 0 { from.clone() } else { Segmenter::resume(&packet, l3, at).expect("cut") };
                 let mut headers = [0; MAX_HEADERS];
                 let got: Vec<_> = std::iter::from_fn(|| {
                     let (len, payload) = cut.next(&mut headers)?;

@@ -210,14 +210,14 @@ struct Fake {
     sw_if: SwIfIndex,
 }
 
-fn fake(world: &World, ip: bool, takes: Takes) -> Result<Fake, Error> {
+fn fake(world: &World, ip: bool, tx_offloads: TxOffloads) -> Result<Fake, Error> {
     let (rx, tx) = (Arc::new(Wire::default()), Arc::new(Wire::default()));
     let kind = if ip { IfKind::Ip } else { IfKind::Ethernet };
     let (mac, device) = (MacAddr([2, 0, 0, 0, 0, 1]), Arc::new(Nothing));
     let new = NewInterface { name: "f0".into(), kind, device, mac, mtu: 1500, link_up: true };
     let queues = (0..world.threads()).map(|_| FakeTx(tx.clone())).collect();
     let interfaces: Arc<Interfaces> = world.get();
-    let sw_if = interfaces.create(world, new, TxQueues::make(queues, ip, takes))?;
+    let sw_if = interfaces.create(world, new, TxQueues::make(queues, ip, tx_offloads))?;
     let txq = TxQueues::default();
     txq.set_node(interfaces.get(sw_if)?.tx);
     let bell = eventfd(0, EventfdFlags::NONBLOCK).expect("an eventfd");
@@ -227,9 +227,9 @@ fn fake(world: &World, ip: bool, takes: Takes) -> Result<Fake, Error> {
     Ok(Fake { rx, bell, tx, rxq, txq, sw_if })
 }
 
-fn rig(ip: bool, takes: Takes) -> (Bench, Fake) {
+fn rig(ip: bool, tx_offloads: TxOffloads) -> (Bench, Fake) {
     let mut bench = Bench::new(PLUGINS);
-    let fake = fake(&bench.world, ip, takes).expect("created");
+    let fake = fake(&bench.world, ip, tx_offloads).expect("created");
     bench.settle();
     (bench, fake)
 }

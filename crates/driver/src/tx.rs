@@ -4,10 +4,10 @@
 //! Packets are lent to the device for one call, which takes the whole vector: nothing is copied
 //! here, and no packet is freed while the device still reads it.
 
-use crate::hold::{Hold, l3_of};
-use crate::home::Trash;
-use crate::offload::{self, Takes};
-use crate::software::{Cut, Range, finish_checksum, pieces};
+use crate::offload::{self, TxOffloads};
+use crate::segment_queue::{SegmentQueue, l3_of};
+use crate::software::{Range, Segmenter, finish_checksum, pieces};
+use crate::world_ref::DropQueue;
 use buffer::{Buffer, FRAME_SIZE, Flags, Owned};
 use graph::{Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, Trace, Vector, World};
 use net::IfLanes;
@@ -125,10 +125,10 @@ pub struct Tx<Q> {
     sw_if: SwIfIndex,
     /// Packets begin with an IP header.
     ip: bool,
-    takes: Takes,
+    tx_offloads: TxOffloads,
     lanes: Arc<IfLanes>,
     headers: Box<Headers>,
-    hold: Hold,
+    hold: SegmentQueue,
     queue: Option<Q>,
 }
 
@@ -139,14 +139,14 @@ impl<Q: TxQueue> Tx<Q> {
     fn prepare(&self, b: &mut Buffer) -> bool {
         // Cutting into segments, later, computes every checksum.
         let undone = b.flags.has(Flags::CSUM_PARTIAL) && !b.flags.has(Flags::GSO);
-        !undone || self.takes.csum || finish_checksum(b)
+        !undone || self.tx_offloads.csum || finish_checksum(b)
     }
 
     /// Returns true if packets may have to wait: super-packets if the device doesn't cut them, or,
     /// if it didn't until now, packets behind others that still wait.
     #[inline(always)]
     fn cuts(&self) -> bool {
-        self.queue.is_some() && !(self.takes.gso && self.hold.is_idle())
+        self.queue.is_some() && !(self.tx_offloads.gso && self.hold.is_idle())
     }
 
     /// Sends packets and stores the outcome of each. Packets with an outcome other than `Sent` are
@@ -200,7 +200,7 @@ impl<Q: TxQueue> Tx<Q> {
             return 1;
         };
         let (mut losses, mut any) = ([None; FRAME_SIZE], false);
-        let mut feed = CutFeed {
+        let mut feed = SegmentFeed {
             hold: &self.hold,
             headers: self.headers.iter_mut().take(max),
             entry: 0,
@@ -215,7 +215,7 @@ impl<Q: TxQueue> Tx<Q> {
                 (*entry, any) = (Some(loss), true);
             }
         });
-        let CutFeed { entry, next, owners, frames, .. } = feed;
+        let SegmentFeed { entry, next, owners, frames, .. } = feed;
         if any {
             for (owner, loss) in owners[..frames].iter().zip(losses) {
                 if let (Some(loss), Some(held)) =
@@ -294,21 +294,21 @@ impl<F> Feed<'_, F> {
 }
 
 /// The frames of one call for packets that wait: segments, and packets behind them.
-struct CutFeed<'d, H> {
-    hold: &'d Hold,
+struct SegmentFeed<'d, H> {
+    hold: &'d SegmentQueue,
     headers: H,
     /// Number of packets that are done.
     entry: usize,
     /// Index of the next segment of the current packet.
     next: usize,
-    cut: Option<Cut<'d>>,
+    cut: Option<Segmenter<'d>>,
     /// Index of the packet of each frame.
     owners: [u8; FRAME_SIZE],
     frames: usize,
     ip: bool,
 }
 
-impl<'d, H: Iterator<Item = &'d mut [u8; MAX_HEADERS]>> Iterator for CutFeed<'d, H> {
+impl<'d, H: Iterator<Item = &'d mut [u8; MAX_HEADERS]>> Iterator for SegmentFeed<'d, H> {
     type Item = (Offload, Pieces<'d>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -317,7 +317,7 @@ impl<'d, H: Iterator<Item = &'d mut [u8; MAX_HEADERS]>> Iterator for CutFeed<'d,
         let b: &'d Buffer = &held.packet;
         let frame = if held.cut.is_some() {
             if self.cut.is_none() {
-                self.cut = Cut::resume(b, l3_of(b, self.ip)?, self.next).ok();
+                self.cut = Segmenter::resume(b, l3_of(b, self.ip)?, self.next).ok();
             }
             let (len, rest) = self.cut.as_mut()?.next(headers)?;
             (Offload::NONE, Pieces { headers: Some(&headers[..len]), rest })
@@ -376,7 +376,7 @@ impl<Q: TxQueue> Node for Tx<Q> {
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, TxTo>, _: &mut Cx<'_, false>) {
         let n = v.len();
         let mut fates = [TxTo::Sent; FRAME_SIZE];
-        if !self.takes.csum {
+        if !self.tx_offloads.csum {
             for (i, fate) in fates[..n].iter_mut().enumerate() {
                 if !self.prepare(v.get_mut(i)) {
                     *fate = TxTo::BadOffload;
@@ -428,16 +428,16 @@ impl<Q: TxQueue> TxQueues<Q> {
     pub fn make(
         queues: Vec<Q>,
         ip: bool,
-        takes: Takes,
+        tx_offloads: TxOffloads,
     ) -> impl Fn(&World, ThreadIndex, SwIfIndex) -> Tx<Q> {
         let queues = Mutex::new(queues.into_iter().map(Some).collect::<Vec<_>>());
         move |world, thread, sw_if| Tx {
             sw_if,
             ip,
-            takes: takes.sane(),
+            tx_offloads: tx_offloads.sane(),
             lanes: IfLanes::of(world, thread),
             headers: vec![[0; MAX_HEADERS]; FRAME_SIZE].into(),
-            hold: Hold::new(world, thread),
+            hold: SegmentQueue::new(world, thread),
             queue: queues
                 .lock()
                 .expect("no panic inside")
@@ -462,17 +462,17 @@ impl<Q: TxQueue> TxQueues<Q> {
     }
 
     /// Sets the offloads that are left to the device.
-    pub fn set_takes(&self, world: &World, takes: Takes) {
-        self.tell(world, move |tx| tx.takes = takes.sane());
+    pub fn set_tx_offloads(&self, world: &World, tx_offloads: TxOffloads) {
+        self.tell(world, move |tx| tx.tx_offloads = tx_offloads.sane());
     }
 
     /// Takes the queues from their threads and closes them. Packets are dropped by name from now
     /// on.
     pub fn close(&self, world: &World) {
-        let trash = world.get::<Trash>();
+        let drop_queue = world.get::<DropQueue>();
         self.tell(world, move |tx| {
             if let Some(queue) = tx.queue.take() {
-                trash.put(queue);
+                drop_queue.put(queue);
             }
         });
     }
@@ -481,14 +481,14 @@ impl<Q: TxQueue> TxQueues<Q> {
     pub fn open(&self, world: &World, queues: Vec<Q>) {
         let Some(&node) = self.node.get() else { return };
         for (thread, queue) in (0..).zip(queues).take(world.threads()) {
-            let trash = world.get::<Trash>();
+            let drop_queue = world.get::<DropQueue>();
             world.on_thread(ThreadIndex(thread), move |rt| {
                 let before = match rt.node_mut::<Tx<Q>>(node) {
                     Some(tx) => tx.queue.replace(queue),
                     None => Some(queue),
                 };
                 if let Some(queue) = before {
-                    trash.put(queue);
+                    drop_queue.put(queue);
                 }
             });
         }

@@ -54,8 +54,8 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     let mut counters: HashMap<String, ((String, bool, String), u32)> = HashMap::new();
     for variant in &body.variants {
         let ident = &variant.ident;
-        let way = way_out(variant)?;
-        if let Way::Dynamic = way {
+        let attribute = edge_attribute(variant)?;
+        if let EdgeAttribute::Dynamic = attribute {
             arms.push(quote! { #name::#ident(node) => ::graph::dynamic_code(node) });
             continue;
         }
@@ -69,7 +69,13 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             Some(of) => quote! { ::core::option::Option::Some(#of) },
             None => quote! { ::core::option::Option::None },
         };
-        let counted = matches!(way, Way::Drop | Way::Punt | Way::Count | Way::Node(_, true));
+        let counted = matches!(
+            attribute,
+            EdgeAttribute::Drop
+                | EdgeAttribute::Punt
+                | EdgeAttribute::Count
+                | EdgeAttribute::Node(_, true)
+        );
         if counted && text.is_none() {
             return Err(Error::new_spanned(
                 variant,
@@ -77,17 +83,17 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             ));
         }
         let text = text.unwrap_or_default();
-        let target = match &way {
-            Way::Node(node, _) => quote! { ::graph::Target::Node(#node) },
-            Way::Feature => {
+        let target = match &attribute {
+            EdgeAttribute::Node(node, _) => quote! { ::graph::Target::Node(#node) },
+            EdgeAttribute::Feature => {
                 feature = true;
                 quote! { ::graph::Target::NextFeature }
             }
-            Way::Drop => quote! { ::graph::Target::Drop },
-            Way::Punt => quote! { ::graph::Target::Punt },
-            Way::Free | Way::Count => quote! { ::graph::Target::Free },
-            Way::Keep => quote! { ::graph::Target::Keep },
-            Way::Dynamic => unreachable!("handled above"),
+            EdgeAttribute::Drop => quote! { ::graph::Target::Drop },
+            EdgeAttribute::Punt => quote! { ::graph::Target::Punt },
+            EdgeAttribute::Free | EdgeAttribute::Count => quote! { ::graph::Target::Free },
+            EdgeAttribute::Keep => quote! { ::graph::Target::Keep },
+            EdgeAttribute::Dynamic => unreachable!("handled above"),
         };
         let code = u32::try_from(edges.len()).expect("a node's ways out can be counted");
         if counted {
@@ -109,8 +115,8 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
         edges.push(
             quote! { ::graph::Edge { reason: #reason, of: #of, text: #text, target: #target, counted: #counted } },
         );
-        arms.push(match &way {
-            Way::Feature => quote! { #name::#ident => ::graph::FEATURE_CODE },
+        arms.push(match &attribute {
+            EdgeAttribute::Feature => quote! { #name::#ident => ::graph::FEATURE_CODE },
             _ => quote! { #name::#ident => #code },
         });
     }
@@ -127,7 +133,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     })
 }
 
-enum Way {
+enum EdgeAttribute {
     Node(String, bool),
     Feature,
     Dynamic,
@@ -138,11 +144,11 @@ enum Way {
     Count,
 }
 
-fn way_out(variant: &Variant) -> syn::Result<Way> {
+fn edge_attribute(variant: &Variant) -> syn::Result<EdgeAttribute> {
     let mut found = None;
     for attr in &variant.attrs {
         let path = attr.path();
-        let way = if path.is_ident("next") {
+        let attribute = if path.is_ident("next") {
             let (mut node, mut count) = (None, false);
             let args = attr.parse_args_with(
                 syn::punctuated::Punctuated::<Expr, syn::Token![,]>::parse_terminated,
@@ -161,25 +167,25 @@ fn way_out(variant: &Variant) -> syn::Result<Way> {
             }
             let node =
                 node.ok_or_else(|| Error::new_spanned(attr, "expected #[next(\"node-name\")]"))?;
-            Way::Node(node, count)
+            EdgeAttribute::Node(node, count)
         } else if path.is_ident("next_feature") {
-            Way::Feature
+            EdgeAttribute::Feature
         } else if path.is_ident("dynamic") {
-            Way::Dynamic
+            EdgeAttribute::Dynamic
         } else if path.is_ident("drop") {
-            Way::Drop
+            EdgeAttribute::Drop
         } else if path.is_ident("punt") {
-            Way::Punt
+            EdgeAttribute::Punt
         } else if path.is_ident("free") {
-            Way::Free
+            EdgeAttribute::Free
         } else if path.is_ident("keep") {
-            Way::Keep
+            EdgeAttribute::Keep
         } else if path.is_ident("count") {
-            Way::Count
+            EdgeAttribute::Count
         } else {
             continue;
         };
-        if found.replace(way).is_some() {
+        if found.replace(attribute).is_some() {
             return Err(Error::new_spanned(variant, "a packet leaves one way"));
         }
     }

@@ -7,7 +7,7 @@
 //! only ever added, never changed: a packet that is held, or handed off to another thread, keeps a
 //! valid position, and the configuration that stands there. Equal chains are stored once.
 
-use crate::config::{Words, words_of};
+use crate::config::{ConfigWords, words_of};
 use crate::order::{order_of_arc, sorted};
 use crate::{ArcIndex, NodeIndex, SwIfIndex};
 use mem::{Plain, Reserve};
@@ -47,7 +47,7 @@ struct Step {
     /// The node that the packet goes to.
     node: NodeIndex,
     /// The feature's configuration on the interface.
-    config: Words,
+    config: ConfigWords,
 }
 
 /// Interfaces that there is room for.
@@ -64,7 +64,7 @@ pub struct ArcTable {
     starts: Reserve<AtomicU32>,
     /// The node plus one, 0 for a step that isn't there; behind it the configuration. A step is a
     /// quarter of a cache line.
-    steps: Reserve<[AtomicU32; 1 + size_of::<Words>() / 4]>,
+    steps: Reserve<[AtomicU32; 1 + size_of::<ConfigWords>() / 4]>,
 }
 
 impl ArcTable {
@@ -105,7 +105,7 @@ impl ArcTable {
         let Some([_, config @ ..]) = self.steps.as_slice().get(at as usize) else {
             return C::default();
         };
-        let mut words = Words::default();
+        let mut words = ConfigWords::default();
         for (word, cell) in words.iter_mut().zip(config).take(const { words_of::<C>() }) {
             *word = cell.load(Ordering::Relaxed);
         }
@@ -120,10 +120,10 @@ pub(crate) struct Arc {
     pub features: Vec<(Feature, NodeIndex)>,
     /// Features that their owners have enabled on each interface, as (position in `features`,
     /// configuration), by position.
-    enabled: HashMap<SwIfIndex, Vec<(usize, Words)>>,
+    enabled: HashMap<SwIfIndex, Vec<(usize, ConfigWords)>>,
     /// Features that an operator has switched on, with this configuration, or off on each
     /// interface against their owners.
-    chosen: HashMap<SwIfIndex, Vec<(usize, Option<Words>)>>,
+    chosen: HashMap<SwIfIndex, Vec<(usize, Option<ConfigWords>)>>,
     /// Interfaces whose chains end elsewhere.
     ends: HashMap<SwIfIndex, NodeIndex>,
 }
@@ -139,7 +139,7 @@ impl Arc {
     }
 
     /// The features in force on an interface with their configuration, by position.
-    fn in_force(&self, sw_if: SwIfIndex) -> Vec<(usize, Words)> {
+    fn in_force(&self, sw_if: SwIfIndex) -> Vec<(usize, ConfigWords)> {
         let mut list = self.enabled.get(&sw_if).cloned().unwrap_or_default();
         for (feature, on) in self.chosen.get(&sw_if).into_iter().flatten() {
             match on {
@@ -217,7 +217,7 @@ impl Arcs {
         arc: ArcIndex,
         feature: usize,
         sw_if: SwIfIndex,
-        config: Option<Words>,
+        config: Option<ConfigWords>,
     ) -> Result<(), String> {
         self.all[arc.at()].unchoose(feature, sw_if);
         let enabled = &mut self.all[arc.at()].enabled;
@@ -244,7 +244,7 @@ impl Arcs {
         arc: ArcIndex,
         feature: usize,
         sw_if: SwIfIndex,
-        on: Option<Words>,
+        on: Option<ConfigWords>,
     ) -> Result<(), String> {
         self.all[arc.at()].unchoose(feature, sw_if);
         if on.is_some() != self.is_set(arc, feature, sw_if) {
@@ -304,7 +304,7 @@ impl Arcs {
     }
 
     /// Features enabled on an interface, in order, with their configuration.
-    pub fn enabled(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Vec<(&'static str, Words)> {
+    pub fn enabled(&self, arc: ArcIndex, sw_if: SwIfIndex) -> Vec<(&'static str, ConfigWords)> {
         let arc = &self.all[arc.at()];
         arc.in_force(sw_if)
             .into_iter()
@@ -330,7 +330,7 @@ impl Arcs {
                 .collect();
             chain.push(Step {
                 node: arc.ends.get(&sw_if).copied().unwrap_or(arc.end),
-                config: Words::default(),
+                config: ConfigWords::default(),
             });
             match self.known.get(&chain) {
                 Some(start) => *start,
@@ -366,8 +366,8 @@ impl Arcs {
 mod tests {
     use super::*;
 
-    const NONE: Words = [0; 3];
-    const SEVEN: Words = [7, 1, u32::MAX];
+    const NONE: ConfigWords = [0; 3];
+    const SEVEN: ConfigWords = [7, 1, u32::MAX];
 
     #[test]
     fn chains_start_end_and_are_shared() {

@@ -6,8 +6,8 @@ use mem::Plain;
 use std::any::{TypeId, type_name};
 use zerocopy::IntoBytes;
 
-/// A configuration as a step of a chain holds it.
-pub(crate) type Words = [u32; 3];
+/// The configuration of a feature, as a step of a chain holds it.
+pub(crate) type ConfigWords = [u32; 3];
 
 /// The node of a feature that has a configuration on each interface. A plugin lists it with
 /// [`NodeDef::configured`](crate::NodeDef::configured), control sets it with
@@ -22,14 +22,17 @@ pub trait Configured: Node {
 
 /// Words that a configuration of this type takes.
 pub(crate) const fn words_of<C: Plain>() -> usize {
-    assert!(size_of::<C>() <= size_of::<Words>(), "a feature's configuration has at most 12 bytes");
+    assert!(
+        size_of::<C>() <= size_of::<ConfigWords>(),
+        "a feature's configuration has at most 12 bytes"
+    );
     size_of::<C>().div_ceil(4)
 }
 
 /// A configuration as words.
-pub(crate) fn to_words<C: Plain>(config: C) -> Words {
+pub(crate) fn to_words<C: Plain>(config: C) -> ConfigWords {
     const { words_of::<C>() };
-    let mut words = Words::default();
+    let mut words = ConfigWords::default();
     config.store(words.as_mut_bytes());
     words
 }
@@ -40,7 +43,7 @@ pub(crate) struct ConfigType {
     id: TypeId,
     name: &'static str,
     /// The default value.
-    pub default: Words,
+    pub default: ConfigWords,
 }
 
 impl ConfigType {

@@ -132,11 +132,11 @@ fn run_raw<I: Isa, N: Node>(
     run::<N, I>(unsafe { &mut *data.0.cast::<N>() }, node, core, turn, arcs, frame);
 }
 
-struct Has<N>(PhantomData<N>);
+struct Keeps<N>(PhantomData<N>);
 
-impl<N: Next> Has<N> {
+impl<N: Next> Keeps<N> {
     /// True if some edge keeps the packet.
-    const KEEP: bool = {
+    const ANY: bool = {
         let (mut i, mut found) = (0, false);
         while i < N::EDGES.len() {
             found |= matches!(N::EDGES[i].target, Target::Keep);
@@ -183,7 +183,7 @@ fn run<N: Node, I: Isa>(
         this.end(&mut cx);
         core.enqueue::<I>(node, frame, &codes);
     }
-    if Has::<N::Next>::KEEP && !core.kept.is_empty() {
+    if Keeps::<N::Next>::ANY && !core.kept.is_empty() {
         keep(this, node, core, turn, arcs);
     }
 }

@@ -52,11 +52,11 @@ pub struct Picture {
     families: BTreeMap<String, Vec<usize>>,
     /// Positions of the nodes that packets come in by, and of the last ones where they end.
     ranks: [Vec<usize>; 2],
-    at: At,
+    at: Position,
 }
 
 /// Position in the text.
-enum At {
+enum Position {
     /// Indices of the nodes that aren't read yet. All nodes are read before the first line is
     /// written.
     Read(Box<dyn Iterator<Item = NodeIndex>>),
@@ -77,7 +77,7 @@ impl Picture {
         indices: impl Iterator<Item = NodeIndex> + 'static,
     ) -> Self {
         let (nodes, families, ranks) = (Vec::new(), BTreeMap::new(), [Vec::new(), Vec::new()]);
-        Self { hidden, nodes, families, ranks, at: At::Read(Box::new(indices)) }
+        Self { hidden, nodes, families, ranks, at: Position::Read(Box::new(indices)) }
     }
 
     fn add(&mut self, mut node: NodeInfo) {
@@ -99,52 +99,52 @@ impl Picture {
 
     /// Reads a node, or adds the next line. False if there is nothing more.
     pub fn step(&mut self, world: &World, out: &mut String) -> bool {
-        if let At::Read(indices) = &mut self.at {
+        if let Position::Read(indices) = &mut self.at {
             match indices.next() {
                 Some(node) => world.node_info(node).into_iter().for_each(|node| self.add(node)),
                 None => {
                     out.push_str(HEAD);
-                    self.at = At::Family(0);
+                    self.at = Position::Family(0);
                 }
             }
             return true;
         }
         // Writing to a String can't fail.
         let _ = self.write(out);
-        !matches!(self.at, At::Done)
+        !matches!(self.at, Position::Done)
     }
 
     fn write(&mut self, out: &mut String) -> fmt::Result {
         let nodes = &self.nodes;
-        match std::mem::replace(&mut self.at, At::Done) {
-            At::Read(_) | At::Done => {}
-            At::Family(number) => match self.families.pop_first() {
+        match std::mem::replace(&mut self.at, Position::Done) {
+            Position::Read(_) | Position::Done => {}
+            Position::Family(number) => match self.families.pop_first() {
                 Some((family, members)) => {
                     let framed = !family.is_empty() && members.len() > 1;
                     if framed {
                         let label = format!("labelloc=t; label=\"{family}\";");
                         writeln!(out, "  subgraph cluster_{number} {{\n    {label}")?;
                     }
-                    self.at = At::Member(number, members, 0, framed);
+                    self.at = Position::Member(number, members, 0, framed);
                 }
-                None => self.at = At::Rank(0, 0),
+                None => self.at = Position::Rank(0, 0),
             },
-            At::Member(number, members, at, framed) => {
+            Position::Member(number, members, at, framed) => {
                 match members.get(at).map(|at| &nodes[*at]) {
                     Some(node) => {
                         let indent = if framed { "    " } else { "  " };
                         writeln!(out, "{indent}\"{}\"{};", node.name, look(node))?;
-                        self.at = At::Member(number, members, at + 1, framed);
+                        self.at = Position::Member(number, members, at + 1, framed);
                     }
                     None => {
                         if framed {
                             out.push_str("  }\n");
                         }
-                        self.at = At::Family(number + 1);
+                        self.at = Position::Family(number + 1);
                     }
                 }
             }
-            At::Rank(rank, at) => match self.ranks.get(rank) {
+            Position::Rank(rank, at) => match self.ranks.get(rank) {
                 Some(all) => {
                     let end = all.len().min(at + NAMES);
                     let names: Vec<_> =
@@ -157,19 +157,20 @@ impl Picture {
                     out.push_str(&names.join("; "));
                     let more = end < all.len();
                     out.push_str(if more { ";\n" } else { " }\n" });
-                    self.at = if more { At::Rank(rank, end) } else { At::Rank(rank + 1, 0) };
+                    self.at =
+                        if more { Position::Rank(rank, end) } else { Position::Rank(rank + 1, 0) };
                 }
-                None => self.at = At::Edge(0, 0),
+                None => self.at = Position::Edge(0, 0),
             },
-            At::Edge(at, edge) => match nodes.get(at) {
+            Position::Edge(at, edge) => match nodes.get(at) {
                 Some(node) => match node.next.get(edge) {
                     Some(next) => {
                         if is_end(&node.name) || !is_end(next) {
                             writeln!(out, "  \"{}\" -> \"{next}\";", node.name)?;
                         }
-                        self.at = At::Edge(at, edge + 1);
+                        self.at = Position::Edge(at, edge + 1);
                     }
-                    None => self.at = At::Edge(at + 1, 0),
+                    None => self.at = Position::Edge(at + 1, 0),
                 },
                 None => out.push_str("}\n"),
             },
@@ -207,9 +208,9 @@ mod tests {
         ];
         let mut picture = Picture::new(BTreeSet::from(["capture"]), std::iter::empty());
         nodes.into_iter().for_each(|node| picture.add(node));
-        picture.at = At::Family(0);
+        picture.at = Position::Family(0);
         let mut text = String::from(HEAD);
-        while !matches!(picture.at, At::Done) {
+        while !matches!(picture.at, Position::Done) {
             let before = text.len();
             picture.write(&mut text).expect("memory");
             assert!(

@@ -243,7 +243,7 @@ impl Bench {
             let now = std::time::Duration::from_nanos(self.world.clock.now());
             if let Some(result) = runner.poll(&tree, &self.world, now, &mut said) {
                 let texts = said.into_iter().map(|s| match s {
-                    cli::Said::Answer(text) | cli::Said::Chunk(text) => text,
+                    cli::OutputPiece::Answer(text) | cli::OutputPiece::Chunk(text) => text,
                 });
                 return result.map(|()| texts.collect());
             }

@@ -12,7 +12,7 @@
 use crate::NodeIndex;
 use crate::core::Core;
 use crate::node::as_dynamic;
-use crate::slot::{NodeRuntime, Way};
+use crate::slot::{EdgeTarget, NodeRuntime};
 use buffer::{FRAME_SIZE, Flags, Frame, Owned};
 use simd::Isa;
 
@@ -100,8 +100,8 @@ impl Core {
     /// Moves one packet of the frame to where its code leads.
     #[inline(always)]
     fn distribute(&mut self, node: &NodeRuntime, code: u32, frame: &Frame, i: usize) {
-        let way = node.way(code);
-        if let Way::Node { node: to, error: 0 } = way
+        let target = node.target(code);
+        if let EdgeTarget::Node { node: to, error: 0 } = target
             && let Some(open) = self.open.get_mut(to.at())
             && let Some(waiting) = &mut open.frame
             && waiting.room() > 0
@@ -141,17 +141,17 @@ impl Core {
         if let Some(to) = as_dynamic(code) {
             return self.send_frame(to, frame);
         }
-        match node.way(code) {
-            Way::Node { node: to, error } => {
+        match node.target(code) {
+            EdgeTarget::Node { node: to, error } => {
                 if error != 0 {
                     self.errors.add(error as usize, frame.len() as u64);
                 }
                 self.send_frame(to, frame);
             }
-            Way::Free => self.cache.free_frame(frame),
-            Way::Keep => self.kept.append(frame),
-            Way::Reason { node: to, error } => self.send_for_reason(to, error, frame),
-            Way::Unset => {
+            EdgeTarget::Free => self.cache.free_frame(frame),
+            EdgeTarget::Keep => self.kept.append(frame),
+            EdgeTarget::Reason { node: to, error } => self.send_for_reason(to, error, frame),
+            EdgeTarget::Unset => {
                 debug_assert!(false, "node {} said no way out for a packet", node.name);
                 self.send_for_reason(node.drop, 0, frame);
             }

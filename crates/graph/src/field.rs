@@ -2,7 +2,7 @@
 //! Fields of the packet's metadata that plugins reserve.
 
 use crate::World;
-use buffer::{Field, Kept, Pool};
+use buffer::{Field, FieldValue, Pool};
 
 /// A plugin's declaration that its nodes keep values of a type with packets.
 #[derive(Clone, Copy)]
@@ -12,7 +12,7 @@ pub struct FieldDef {
 
 impl FieldDef {
     /// Values of this type. Plugins that declare the same type share its field.
-    pub const fn of<T: Kept>() -> Self {
+    pub const fn of<T: FieldValue>() -> Self {
         Self { reserve: Pool::reserve_field::<T> }
     }
 }
@@ -23,7 +23,7 @@ impl World {
     ///
     /// # Panics
     /// If none does.
-    pub fn field<T: Kept>(&self) -> Field<T> {
+    pub fn field<T: FieldValue>(&self) -> Field<T> {
         let name = std::any::type_name::<T>();
         self.pool.field().unwrap_or_else(|| panic!("no plugin declares a field for {name}"))
     }

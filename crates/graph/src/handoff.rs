@@ -4,7 +4,7 @@
 use crate::core::Core;
 use crate::counters::{CONGESTION, HANDED};
 use crate::{NodeIndex, ThreadIndex};
-use buffer::{Holder, Owned, Pool, Share};
+use buffer::{Owned, Pool, Reservation, Share};
 use stats::{Lane, Registry};
 use std::sync::Arc;
 use sync::Waker;
@@ -13,14 +13,14 @@ use sync::spsc::{Consumer, Producer, ring};
 /// Packets that a ring holds.
 const RING: usize = 1024;
 
-type Parcel = (NodeIndex, Owned);
+type Handoff = (NodeIndex, Owned);
 
 /// One thread's ends of the rings.
 pub(crate) struct Handoffs {
     /// By thread; none to itself.
-    to: Vec<Option<(Producer<Parcel>, Arc<Waker>)>>,
+    to: Vec<Option<(Producer<Handoff>, Arc<Waker>)>>,
     /// With the shares of the threads that they are from.
-    from: Vec<(Consumer<Parcel>, Arc<Share>)>,
+    from: Vec<(Consumer<Handoff>, Arc<Share>)>,
     /// The share of the pool for packets that this thread hands over.
     share: Arc<Share>,
     congestion: Lane,
@@ -32,7 +32,7 @@ pub(crate) struct Handoffs {
 /// The rings between all pairs of these threads.
 pub(crate) fn rings(wakers: &[Arc<Waker>], stats: &Registry, pool: &Pool) -> Vec<Handoffs> {
     let n = wakers.len();
-    let share = |thread: usize| pool.share(Holder::HANDOFF, thread as u16, n);
+    let share = |thread: usize| pool.share(Reservation::HANDOFF, thread as u16, n);
     let mut all: Vec<Handoffs> = (0..n)
         .map(|thread| Handoffs {
             to: (0..n).map(|_| None).collect(),

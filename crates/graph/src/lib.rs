@@ -6,8 +6,8 @@
 //! ([`Next`]) that also names the reasons of drops; the framework does the rest: the loop,
 //! prefetching, tracing, counting, enqueueing, instruction sets.
 //!
-//! - [`World`] is an instance: the names, the shared state, the doors to its threads. Control verbs
-//!   work on it.
+//! - [`World`] is an instance: the names, the shared state, the handles of its threads. Control
+//!   verbs work on it.
 //! - [`Runtime`] is one thread's graph: its own instance of every node, its frames, its free
 //!   buffers.
 //! - [`Plugin`] is what a feature brings: nodes, arcs, features, commands.
@@ -19,7 +19,6 @@
 extern crate self as graph;
 
 mod arcs;
-mod ask;
 mod clock;
 mod config;
 mod copies;
@@ -37,13 +36,14 @@ mod ids;
 mod input;
 mod listed;
 mod live;
-mod longest;
+mod longest_call;
 mod node;
 mod observe;
 mod order;
 mod phase;
 mod plugin;
 mod process;
+mod query;
 mod registry;
 mod running;
 mod runtime;
@@ -53,12 +53,11 @@ mod slot;
 mod tests;
 mod threads;
 mod trace;
-mod watch;
+mod watchdog;
 mod words;
 mod world;
 
 pub use arcs::{ArcDef, Feature};
-pub use ask::Asked;
 pub use clock::Clock;
 pub use config::Configured;
 pub use copies::{Copied, Copies, copy_to_each};
@@ -69,7 +68,7 @@ pub use field::FieldDef;
 pub use graph_derive::Next;
 pub use ids::{ArcIndex, ErrorIndex, NodeIndex, SwIfIndex, ThreadIndex};
 pub use input::{Input, InputMode};
-pub use longest::Longest;
+pub use longest_call::LongestCall;
 pub use node::{
     Build, Edge, FEATURE_CODE, MAX_NODES, Next, Node, NodeDef, Out, Prefetch, Target, Vector,
     dynamic_code, name_of,
@@ -79,6 +78,7 @@ pub use order::check_order;
 pub use phase::Phase;
 pub use plugin::{Needs, Plugin, Script};
 pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
+pub use query::Replies;
 pub use registry::{NodeInfo, Reason};
 pub use running::{ConfigLine, ConfigLines, RunningConfig, Section};
 pub use runtime::Runtime;

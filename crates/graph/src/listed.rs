@@ -2,7 +2,7 @@
 //! The graph's part of the stats directory: names of nodes and of their edges, and counters set to
 //! zero.
 
-use crate::{Asked, NodeIndex, World, counters};
+use crate::{NodeIndex, Replies, World, counters};
 use stats::{Space, Vector, escape};
 use std::ops::Range;
 use std::sync::Arc;
@@ -71,9 +71,13 @@ impl World {
 
     /// Sets counters to zero, one cell of each or all: control its own now, every thread its own at
     /// its next turn, since no other thread may write them.
-    pub fn zero_counters(&self, counters: Vec<Arc<dyn Vector>>, index: Option<usize>) -> Asked<()> {
+    pub fn zero_counters(
+        &self,
+        counters: Vec<Arc<dyn Vector>>,
+        index: Option<usize>,
+    ) -> Replies<()> {
         counters.iter().for_each(|counter| counter.zero_control(index));
-        self.ask(move |rt| {
+        self.query(move |rt| {
             counters.iter().for_each(|counter| counter.zero(rt.thread().at(), index))
         })
     }

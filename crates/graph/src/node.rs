@@ -271,12 +271,12 @@ impl<N: Next> Out<'_, N> {
 type MakeNode = Box<dyn Fn(&World, ThreadIndex) -> ErasedNode + Send + Sync>;
 type MakeInput = Box<dyn Fn(&World, ThreadIndex) -> InputBox + Send + Sync>;
 
-pub(crate) enum Make {
+pub(crate) enum Factory {
     Node(MakeNode),
     Input(MakeInput),
 }
 
-impl Make {
+impl Factory {
     pub fn kind(&self) -> Kind {
         match self {
             Self::Node(_) => Kind::Node,
@@ -285,8 +285,8 @@ impl Make {
     }
 }
 
-/// A node's edges, and the enum that they are variants of.
-pub(crate) struct Ways {
+/// The type of a node: its edges, and the enum that they are variants of.
+pub(crate) struct NodeType {
     pub edges: Vec<Edge>,
     /// The type of the node; `()` for one that is only named so far.
     pub node: TypeId,
@@ -299,7 +299,7 @@ pub(crate) struct Ways {
     pub hot: bool,
 }
 
-impl Ways {
+impl NodeType {
     pub fn of<N: Node>() -> Self {
         let node = TypeId::of::<N>();
         let (drop, punt) = (fill(N::DROP, N::V6), fill(N::PUNT, N::V6));
@@ -339,8 +339,8 @@ impl Ways {
 pub struct NodeDef {
     pub(crate) name: &'static str,
     pub(crate) v6: Option<bool>,
-    pub(crate) ways: fn() -> Ways,
-    pub(crate) make: fn() -> Make,
+    pub(crate) node_type: fn() -> NodeType,
+    pub(crate) make: fn() -> Factory,
 }
 
 impl NodeDef {
@@ -349,14 +349,16 @@ impl NodeDef {
         Self {
             name: N::NAME,
             v6: N::V6,
-            ways: Ways::of::<N>,
-            make: || Make::Node(Box::new(|world, thread| ErasedNode::new(N::build(world, thread)))),
+            node_type: NodeType::of::<N>,
+            make: || {
+                Factory::Node(Box::new(|world, thread| ErasedNode::new(N::build(world, thread))))
+            },
         }
     }
 
     /// The node of a feature that has a configuration on each interface, for a plugin's list.
     pub const fn configured<N: Configured + Build>() -> Self {
-        Self { ways: Ways::configured::<N>, ..Self::of::<N>() }
+        Self { node_type: NodeType::configured::<N>, ..Self::of::<N>() }
     }
 
     /// The node's name.
@@ -369,9 +371,9 @@ impl NodeDef {
         Self {
             name: N::NAME,
             v6: None,
-            ways: Ways::of_input::<N>,
+            node_type: NodeType::of_input::<N>,
             make: || {
-                Make::Input(Box::new(|world, thread| {
+                Factory::Input(Box::new(|world, thread| {
                     <dyn ErasedInput>::boxed(N::build(world, thread))
                 }))
             },

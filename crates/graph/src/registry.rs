@@ -3,8 +3,8 @@
 
 use crate::arcs::{ArcDef, ArcTable, Arcs, Feature};
 use crate::config::ConfigType;
-use crate::node::{MAX_NODES, Target, Ways};
-use crate::slot::{NodeRuntime, NodeSlot, Removed, ResolvedEdge, Way};
+use crate::node::{MAX_NODES, NodeType, Target};
+use crate::slot::{EdgeTarget, NodeRuntime, NodeSlot, Removed, ResolvedEdge};
 use crate::{ArcIndex, ErrorIndex, NodeIndex};
 use cli::Error;
 use msg::retval;
@@ -98,7 +98,7 @@ pub(crate) struct NodeEntry {
     pub name: Arc<str>,
     pub kind: Kind,
     /// One for all nodes of a type.
-    pub ways: Arc<Ways>,
+    pub node_type: Arc<NodeType>,
     /// Its counted edges, as error indices.
     errors: Range<u32>,
     /// Set by hand; else the instance's.
@@ -112,12 +112,12 @@ pub(crate) struct NodeEntry {
 impl NodeEntry {
     /// Returns true if there is a loop for each instruction set, of which one is chosen.
     pub fn has_variants(&self) -> bool {
-        self.kind == Kind::Node && self.ways.hot
+        self.kind == Kind::Node && self.node_type.hot
     }
 }
 
 /// A node that threads are giving back.
-struct Leaving {
+struct Retiring {
     index: NodeIndex,
     removed: Arc<Removed>,
 }
@@ -132,7 +132,7 @@ pub(crate) struct Unlisted {
 pub(crate) struct Registry {
     nodes: Vec<NodeEntry>,
     names: HashMap<Arc<str>, NodeIndex>,
-    ways: HashMap<TypeId, Arc<Ways>>,
+    node_type: HashMap<TypeId, Arc<NodeType>>,
     /// By error index. Indices of nodes that have gone are used again.
     pub reasons: Arc<Slots<Reason>>,
     /// Error indices that were ever used.
@@ -140,7 +140,7 @@ pub(crate) struct Registry {
     /// Error indices that are free, by how many follow each other.
     free_errors: BTreeMap<u32, Vec<u32>>,
     free: Vec<NodeIndex>,
-    leaving: VecDeque<Leaving>,
+    retiring: VecDeque<Retiring>,
     /// Threads have no place for their packets yet.
     pub unplaced: Vec<NodeIndex>,
     pub unlisted: Unlisted,
@@ -167,12 +167,12 @@ impl Registry {
         Self {
             nodes: Vec::new(),
             names: HashMap::new(),
-            ways: HashMap::new(),
+            node_type: HashMap::new(),
             reasons,
             errors: NO_NODE + 1,
             free_errors: BTreeMap::new(),
             free: Vec::new(),
-            leaving: VecDeque::new(),
+            retiring: VecDeque::new(),
             unplaced: Vec::new(),
             unlisted: Unlisted { nodes: Vec::new(), errors: Vec::from([no_nodes]) },
             arcs: Arcs::new(arcs),
@@ -222,7 +222,11 @@ impl Registry {
         let entry = NodeEntry {
             name: name.clone(),
             kind: Kind::Named,
-            ways: self.ways.entry(none).or_insert_with(|| Arc::new(Ways::none())).clone(),
+            node_type: self
+                .node_type
+                .entry(none)
+                .or_insert_with(|| Arc::new(NodeType::none()))
+                .clone(),
             errors: 0..0,
             level: None,
             dynamic: BTreeSet::new(),
@@ -270,14 +274,15 @@ impl Registry {
     ///
     /// # Errors
     /// Too many nodes, or too many reasons; nothing has changed then.
-    pub fn add(&mut self, name: &str, kind: Kind, ways: Ways) -> Result<NodeIndex, Error> {
-        let ways = self.ways.entry(ways.node).or_insert_with(|| Arc::new(ways)).clone();
+    pub fn add(&mut self, name: &str, kind: Kind, node_type: NodeType) -> Result<NodeIndex, Error> {
+        let node_type =
+            self.node_type.entry(node_type.node).or_insert_with(|| Arc::new(node_type)).clone();
         let mut named: Vec<&str> = vec![name];
-        for edge in &ways.edges {
+        for edge in &node_type.edges {
             named.push(match edge.target {
                 Target::Node(next) => next,
-                Target::Drop => ways.drop,
-                Target::Punt => ways.punt,
+                Target::Drop => node_type.drop,
+                Target::Punt => node_type.punt,
                 _ => continue,
             });
         }
@@ -287,10 +292,11 @@ impl Registry {
         if named.len() > self.free.len() + MAX_NODES - self.nodes.len() {
             return Err(too_many("nodes", MAX_NODES));
         }
-        let counted = ways.edges.iter().filter(|e| e.counted);
+        let counted = node_type.edges.iter().filter(|e| e.counted);
         let known = self.find(name).and_then(|index| self.get(index));
-        let again =
-            known.filter(|entry| entry.ways.of == ways.of).map(|entry| entry.errors.clone());
+        let again = known
+            .filter(|entry| entry.node_type.of == node_type.of)
+            .map(|entry| entry.errors.clone());
         let errors = match again {
             Some(errors) => errors,
             None => {
@@ -304,7 +310,7 @@ impl Registry {
         let index = self.entry(name)?;
         named.into_iter().try_for_each(|name| self.entry(name).map(drop))?;
         let entry = &mut self.nodes[index.at()];
-        (entry.kind, entry.ways, entry.errors) = (kind, ways.clone(), errors.clone());
+        (entry.kind, entry.node_type, entry.errors) = (kind, node_type.clone(), errors.clone());
         let node = entry.name.clone();
         for (index, edge) in errors.zip(counted) {
             let (drop, punt) = (edge.target == Target::Drop, edge.target == Target::Punt);
@@ -341,7 +347,7 @@ impl Registry {
         }
         self.names.remove(&name);
         let removed = Arc::new(Removed { errors, slots: Mutex::default() });
-        self.leaving.push_back(Leaving { index, removed: removed.clone() });
+        self.retiring.push_back(Retiring { index, removed: removed.clone() });
         Some((name, removed))
     }
 
@@ -350,7 +356,7 @@ impl Registry {
     #[must_use]
     pub fn reap(&mut self) -> Vec<NodeSlot> {
         let mut bodies = Vec::new();
-        while let Some(Leaving { index, removed }) = self.leaving.pop_front() {
+        while let Some(Retiring { index, removed }) = self.retiring.pop_front() {
             match Arc::try_unwrap(removed) {
                 Ok(Removed { errors, slots }) => {
                     bodies.extend(slots.into_inner().into_iter().flatten());
@@ -364,7 +370,7 @@ impl Registry {
                 }
                 // Nodes are freed in the order in which they were removed.
                 Err(removed) => {
-                    self.leaving.push_front(Leaving { index, removed });
+                    self.retiring.push_front(Retiring { index, removed });
                     break;
                 }
             }
@@ -384,30 +390,34 @@ impl Registry {
         let find = |name: &str| self.find(name).unwrap_or(NodeIndex(0));
         let mut error = entry.errors.start;
         let edges = entry
-            .ways
+            .node_type
             .edges
             .iter()
             .map(|edge| {
                 let this = if edge.counted { error } else { 0 };
                 error += u32::from(edge.counted);
-                let way = match edge.target {
-                    Target::Node(name) => Way::Node { node: find(name), error: this },
-                    Target::Drop => Way::Reason { node: find(entry.ways.drop), error: this },
-                    Target::Punt => Way::Reason { node: find(entry.ways.punt), error: this },
-                    Target::Free => Way::Free,
-                    Target::Keep => Way::Keep,
-                    Target::NextFeature => Way::Unset,
+                let target = match edge.target {
+                    Target::Node(name) => EdgeTarget::Node { node: find(name), error: this },
+                    Target::Drop => {
+                        EdgeTarget::Reason { node: find(entry.node_type.drop), error: this }
+                    }
+                    Target::Punt => {
+                        EdgeTarget::Reason { node: find(entry.node_type.punt), error: this }
+                    }
+                    Target::Free => EdgeTarget::Free,
+                    Target::Keep => EdgeTarget::Keep,
+                    Target::NextFeature => EdgeTarget::Unset,
                 };
-                ResolvedEdge { way, error: ErrorIndex(this) }
+                ResolvedEdge { target, error: ErrorIndex(this) }
             })
             .collect();
         NodeRuntime {
             index,
             name: entry.name.clone(),
             edges,
-            drop: find(entry.ways.drop),
-            declared: entry.ways.of,
-            config: entry.ways.config,
+            drop: find(entry.node_type.drop),
+            declared: entry.node_type.of,
+            config: entry.node_type.config,
         }
     }
 
@@ -441,7 +451,7 @@ impl Registry {
     /// Configuration type of the feature at a position of an arc.
     pub fn feature_config_type(&self, arc: ArcIndex, place: usize) -> ConfigType {
         let (_, node) = self.arcs.all[arc.at()].features[place];
-        self.nodes[node.at()].ways.config
+        self.nodes[node.at()].node_type.config
     }
 
     /// Every node, with the nodes that it can send to: by its declaration, by registration, by
@@ -483,18 +493,18 @@ impl Registry {
     fn info(&self, index: NodeIndex, entry: &NodeEntry, level: Level) -> NodeInfo {
         let mut next: Vec<Arc<str>> =
             entry.dynamic.iter().map(|n| self.nodes[n.at()].name.clone()).collect();
-        for edge in &entry.ways.edges {
+        for edge in &entry.node_type.edges {
             match edge.target {
                 Target::Node(name) => next.push(name.into()),
-                Target::Drop => next.push(entry.ways.drop.into()),
-                Target::Punt => next.push(entry.ways.punt.into()),
+                Target::Drop => next.push(entry.node_type.drop.into()),
+                Target::Punt => next.push(entry.node_type.punt.into()),
                 _ => {}
             }
         }
         NodeInfo {
             index,
             name: entry.name.clone(),
-            feature: entry.ways.edges.iter().any(|edge| edge.target == Target::NextFeature),
+            feature: entry.node_type.edges.iter().any(|edge| edge.target == Target::NextFeature),
             input: entry.kind == Kind::Input,
             next,
             missing: entry.kind == Kind::Named,

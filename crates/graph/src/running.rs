@@ -28,13 +28,13 @@ pub struct ConfigLine {
 /// one.
 type Lines = Box<dyn FnMut(&World, &mut VecDeque<ConfigLine>) -> bool>;
 
-/// Adds the lines of an interface.
-type Say = Box<dyn FnMut(&World, SwIfIndex, &mut Section<'_>)>;
+/// Adds the lines of an interface to the configuration.
+type WriteInterface = Box<dyn FnMut(&World, SwIfIndex, &mut Section<'_>)>;
 
 enum Part {
     Line(ConfigLine),
     List(Phase, Lines),
-    Interfaces(Vec<Makers>),
+    Interfaces(Vec<DriverInterfaces>),
 }
 
 impl Part {
@@ -49,12 +49,12 @@ impl Part {
 
 /// The interfaces of a driver that are still to be written, by index, and the function that writes
 /// the lines of one.
-struct Makers {
+struct DriverInterfaces {
     left: Peekable<Box<dyn Iterator<Item = SwIfIndex>>>,
-    say: Say,
+    write: WriteInterface,
 }
 
-impl Makers {
+impl DriverInterfaces {
     /// Adds the lines of the interface with the lowest index of all, and returns whether there was
     /// one.
     fn next(all: &mut [Self], world: &World, lines: &mut VecDeque<ConfigLine>) -> bool {
@@ -62,9 +62,9 @@ impl Makers {
             .iter_mut()
             .filter_map(|m| Some((*m.left.peek()?, m)))
             .min_by_key(|(sw_if, _)| *sw_if);
-        let Some((sw_if, makers)) = first else { return false };
-        makers.left.next();
-        (makers.say)(world, sw_if, &mut Section { phase: Phase::INTERFACES, lines });
+        let Some((sw_if, interfaces)) = first else { return false };
+        interfaces.left.next();
+        (interfaces.write)(world, sw_if, &mut Section { phase: Phase::INTERFACES, lines });
         true
     }
 }
@@ -116,39 +116,39 @@ impl RunningConfig {
         }));
     }
 
-    /// Adds the lines of a table that grows: `say` is called for an item when its turn comes, and
+    /// Adds the lines of a table that grows: `write` is called for an item when its turn comes, and
     /// everything else goes on in between. Items are as those of [`cli::Output::list`].
     pub fn list<T>(
         &mut self,
         phase: Phase,
         items: impl IntoIterator<Item = T, IntoIter: 'static>,
-        mut say: impl FnMut(&World, T, &mut Section<'_>) + 'static,
+        mut write: impl FnMut(&World, T, &mut Section<'_>) + 'static,
     ) {
         let mut items = items.into_iter();
         let next = move |world: &World, lines: &mut VecDeque<ConfigLine>| {
             let item = items.next();
-            item.map(|item| say(world, item, &mut Section { phase, lines })).is_some()
+            item.map(|item| write(world, item, &mut Section { phase, lines })).is_some()
         };
         self.0.push(Part::List(phase, Box::new(next)));
     }
 
-    /// Adds the lines that make a driver's interfaces, given by ascending index: `say` is called
+    /// Adds the lines that make a driver's interfaces, given by ascending index: `write` is called
     /// for one when its turn comes. Interfaces are made in the order of their indices, whatever
     /// their drivers.
     pub fn interfaces(
         &mut self,
         all: impl IntoIterator<Item = SwIfIndex, IntoIter: 'static>,
-        say: impl FnMut(&World, SwIfIndex, &mut Section<'_>) + 'static,
+        write: impl FnMut(&World, SwIfIndex, &mut Section<'_>) + 'static,
     ) {
         let all: Box<dyn Iterator<Item = SwIfIndex>> = Box::new(all.into_iter());
-        let makers = Makers { left: all.peekable(), say: Box::new(say) };
+        let interfaces = DriverInterfaces { left: all.peekable(), write: Box::new(write) };
         let part = self.0.iter_mut().find_map(|part| match part {
-            Part::Interfaces(makers) => Some(makers),
+            Part::Interfaces(interfaces) => Some(interfaces),
             _ => None,
         });
         match part {
-            Some(others) => others.push(makers),
-            None => self.0.push(Part::Interfaces(vec![makers])),
+            Some(others) => others.push(interfaces),
+            None => self.0.push(Part::Interfaces(vec![interfaces])),
         }
     }
 
@@ -200,7 +200,7 @@ impl ConfigLines {
                     }
                 }
                 Some(Part::Interfaces(mut all)) => {
-                    if Makers::next(&mut all, world, &mut self.ready) {
+                    if DriverInterfaces::next(&mut all, world, &mut self.ready) {
                         self.parts.push_front(Part::Interfaces(all));
                     }
                 }

@@ -4,7 +4,7 @@
 use crate::arcs::ArcTable;
 use crate::core::{Core, Open};
 use crate::crash;
-use crate::longest::Longest;
+use crate::longest_call::LongestCall;
 use crate::node::Node;
 use crate::observe;
 use crate::slot::{InputSlot, NodeSlot, Removed};
@@ -140,15 +140,15 @@ impl Runtime {
     }
 
     /// The longest call of each node of this thread.
-    pub fn longest_calls(&self) -> impl Iterator<Item = (NodeIndex, Longest)> {
+    pub fn longest_calls(&self) -> impl Iterator<Item = (NodeIndex, LongestCall)> {
         let inputs = self.inputs.iter().map(|i| (i.rt.index, i.longest));
         self.nodes.iter().flatten().map(|n| (n.rt.index, n.longest)).chain(inputs)
     }
 
     /// Forgets the longest calls.
     pub fn clear_longest_calls(&mut self) {
-        self.nodes.iter_mut().flatten().for_each(|n| n.longest = Longest::default());
-        self.inputs.iter_mut().for_each(|i| i.longest = Longest::default());
+        self.nodes.iter_mut().flatten().for_each(|n| n.longest = LongestCall::default());
+        self.inputs.iter_mut().for_each(|i| i.longest = LongestCall::default());
     }
 
     /// Selects the node's loop for a level; false if the processor hasn't got it.

@@ -4,16 +4,16 @@
 use crate::config::ConfigType;
 use crate::dispatch::{ErasedNode, Run};
 use crate::input::InputBox;
-use crate::longest::Longest;
+use crate::longest_call::LongestCall;
 use crate::node::as_dynamic;
 use crate::{InputMode, Next, NodeIndex};
 use std::any::TypeId;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// Where an edge leads, by index.
+/// The target of an edge, by index.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Way {
+pub(crate) enum EdgeTarget {
     /// To a node, counted by `error`; 0 isn't counted.
     Node { node: NodeIndex, error: u32 },
     /// To a node that drops or punts; the packet carries the reason `error` there.
@@ -29,7 +29,7 @@ pub(crate) enum Way {
 /// An edge of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResolvedEdge {
-    pub way: Way,
+    pub target: EdgeTarget,
     pub error: crate::ErrorIndex,
 }
 
@@ -48,17 +48,18 @@ pub(crate) struct NodeRuntime {
 
 impl NodeRuntime {
     #[inline(always)]
-    pub fn way(&self, code: u32) -> Way {
+    pub fn target(&self, code: u32) -> EdgeTarget {
         match self.edges.get(code as usize) {
-            Some(edge) => edge.way,
-            None => Way::Unset,
+            Some(edge) => edge.target,
+            None => EdgeTarget::Unset,
         }
     }
 
     /// The node that an edge leads to; this node itself where that isn't fixed.
     pub fn to(&self, code: u32) -> NodeIndex {
-        match (as_dynamic(code), self.way(code)) {
-            (Some(node), _) | (None, Way::Node { node, .. } | Way::Reason { node, .. }) => node,
+        match (as_dynamic(code), self.target(code)) {
+            (Some(node), _)
+            | (None, EdgeTarget::Node { node, .. } | EdgeTarget::Reason { node, .. }) => node,
             _ => self.index,
         }
     }
@@ -73,7 +74,7 @@ pub(crate) struct NodeSlot {
     pub rt: NodeRuntime,
     pub node: ErasedNode,
     pub run: Run,
-    pub longest: Longest,
+    pub longest: LongestCall,
 }
 
 /// An input of a thread, with its body.
@@ -81,7 +82,7 @@ pub(crate) struct InputSlot {
     pub rt: NodeRuntime,
     pub input: InputBox,
     pub mode: InputMode,
-    pub longest: Longest,
+    pub longest: LongestCall,
 }
 
 /// A node that threads are giving back.

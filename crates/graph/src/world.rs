@@ -11,8 +11,8 @@ use crate::dot::Picture;
 use crate::handoff;
 use crate::input::InputMode;
 use crate::live::LiveNames;
-use crate::longest::Longest;
-use crate::node::{Make, Ways};
+use crate::longest_call::LongestCall;
+use crate::node::{Factory, NodeType};
 use crate::process::Processes;
 use crate::registry::{Kind, NodeEntry, NodeInfo, Registry};
 use crate::running::ConfigState;
@@ -20,7 +20,7 @@ use crate::runtime::{Message, Runtime};
 use crate::shared::States;
 use crate::slot::{InputSlot, NodeSlot};
 use crate::threads::Gauges;
-use crate::watch::Watch;
+use crate::watchdog::Watchdog;
 use crate::{Clock, Node, NodeIndex, Phase, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters};
 use buffer::{Owned, Pool};
 use cli::Error;
@@ -66,7 +66,7 @@ impl Default for WorldConfig {
 }
 
 /// Control's handle on a thread.
-pub(crate) struct ThreadDoor {
+pub(crate) struct ThreadHandle {
     /// Without a bound: control never waits for a thread.
     pub mailbox: Arc<Queue<Message>>,
     waker: Arc<Waker>,
@@ -92,14 +92,14 @@ pub struct World {
     startup: startup::Values,
     runtime_dir: PathBuf,
     pub(crate) config: ConfigState,
-    doors: Vec<ThreadDoor>,
+    handles: Vec<ThreadHandle>,
     level: AtomicU8,
     plugins: &'static [&'static Plugin],
     pub(crate) feature_watchers: Mutex<Vec<features::FeatureWatcher>>,
     /// Phases of the configuration, in their order.
     pub(crate) phases: Vec<Phase>,
     pub(crate) live: Mutex<HashMap<&'static str, LiveNames>>,
-    pub(crate) watch: Watch,
+    pub(crate) watchdog: Watchdog,
 }
 
 /// Packets of control's own that may wait for a thread; further ones are dropped. What waits there
@@ -123,11 +123,11 @@ impl World {
         let qsbr = Qsbr::new();
         let waker = || Waker::new().map(Arc::new).map_err(|e| format!("eventfd: {e}"));
         let control = Waker::watching().map(Arc::new).map_err(|e| format!("epoll: {e}"))?;
-        let doors = (0..threads)
+        let handles = (0..threads)
             .map(|_| {
                 let waker = waker()?;
                 let mailbox = Arc::new(Queue::new(waker.clone()));
-                Ok(ThreadDoor { mailbox, waker, gauges: Arc::new(Gauges::new()) })
+                Ok(ThreadHandle { mailbox, waker, gauges: Arc::new(Gauges::new()) })
             })
             .collect::<Result<Vec<_>, String>>()?;
         let arcs = Arc::new(ArcTable::new().map_err(|e| format!("feature arcs: {e}"))?);
@@ -145,13 +145,13 @@ impl World {
             startup: config.startup.clone(),
             runtime_dir: config.runtime_dir.clone(),
             config: ConfigState::default(),
-            doors,
+            handles,
             level: AtomicU8::new(config.level.min(Level::detect()) as u8),
             plugins,
             feature_watchers: Mutex::default(),
             phases: Phase::in_order(plugins)?,
             live: Mutex::default(),
-            watch: Watch::new(threads),
+            watchdog: Watchdog::new(threads),
         });
         if !config.node_counters {
             world.stats.hide("/sys/node/");
@@ -163,12 +163,12 @@ impl World {
         for name in [counters::HANDED, counters::CONGESTION] {
             (0..threads).for_each(|to| world.stats.simple(name).start(to));
         }
-        let wakers: Vec<_> = world.doors.iter().map(|d| d.waker.clone()).collect();
+        let wakers: Vec<_> = world.handles.iter().map(|d| d.waker.clone()).collect();
         let mut runtimes = handoff::rings(&wakers, &world.stats, pool)
             .into_iter()
-            .zip(&world.doors)
+            .zip(&world.handles)
             .enumerate()
-            .map(|(thread, (handoffs, door))| {
+            .map(|(thread, (handoffs, handle))| {
                 let core = Core::new(
                     ThreadIndex(thread as u16),
                     pool,
@@ -181,8 +181,8 @@ impl World {
                     core,
                     world.qsbr.register(),
                     arcs.clone(),
-                    door.mailbox.clone(),
-                    door.gauges.clone(),
+                    handle.mailbox.clone(),
+                    handle.gauges.clone(),
                 )
             })
             .collect::<Result<Vec<_>, _>>()
@@ -215,8 +215,9 @@ impl World {
                     ));
                 }
                 let make = (def.make)();
-                let index =
-                    registry.add(name, make.kind(), (def.ways)()).map_err(|e| e.to_string())?;
+                let index = registry
+                    .add(name, make.kind(), (def.node_type)())
+                    .map_err(|e| e.to_string())?;
                 indices.push((index, make));
             }
         }
@@ -253,7 +254,7 @@ impl World {
         };
         missing.sort_unstable();
         for index in missing {
-            for thread in 0..self.doors.len() {
+            for thread in 0..self.handles.len() {
                 self.post(ThreadIndex(thread as u16), Message::AddMissing(index));
             }
         }
@@ -261,15 +262,15 @@ impl World {
 
     /// Makes the node for every thread and sends it there. It is there before any packet that
     /// control lets go to it.
-    fn install(&self, index: NodeIndex, make: &Make) {
+    fn install(&self, index: NodeIndex, make: &Factory) {
         self.list_counters();
         let level =
             self.registry().get(index).and_then(|entry| entry.level).unwrap_or(self.level());
-        for thread in 0..self.doors.len() {
+        for thread in 0..self.handles.len() {
             let id = ThreadIndex(thread as u16);
             let rt = self.registry().resolve(index);
             let message = match make {
-                Make::Node(make) => {
+                Factory::Node(make) => {
                     let node: ErasedNode = make(self, id);
                     let Some(run) = node.variant(level).or_else(|| node.variant(Level::V1)) else {
                         continue;
@@ -278,16 +279,16 @@ impl World {
                         rt,
                         node,
                         run,
-                        longest: Longest::default(),
+                        longest: LongestCall::default(),
                     }))
                 }
-                Make::Input(make) => {
+                Factory::Input(make) => {
                     let (input, mode) = (make(self, id), InputMode::Disabled);
                     Message::AddInput(Box::new(InputSlot {
                         rt,
                         input,
                         mode,
-                        longest: Longest::default(),
+                        longest: LongestCall::default(),
                     }))
                 }
             };
@@ -299,7 +300,7 @@ impl World {
     /// Sends a thread something, in order. Never waits: a thread that is busy or stuck takes it
     /// when it can.
     fn post(&self, thread: ThreadIndex, message: Message) {
-        self.doors[thread.at()].mailbox.post(message);
+        self.handles[thread.at()].mailbox.post(message);
     }
 
     /// The plugins of this instance.
@@ -309,22 +310,22 @@ impl World {
 
     /// Number of threads that run the graph.
     pub fn threads(&self) -> usize {
-        self.doors.len()
+        self.handles.len()
     }
 
     /// The waker of a thread, which sleeps on its descriptor.
     pub fn waker(&self, thread: ThreadIndex) -> Arc<Waker> {
-        self.doors[thread.at()].waker.clone()
+        self.handles[thread.at()].waker.clone()
     }
 
     /// One line for each thread that runs the graph.
     pub fn thread_list(&self) -> Vec<ThreadInfo> {
-        let info = |(i, door): (usize, &ThreadDoor)| {
-            let mut info = door.gauges.info(i);
-            self.watch.fill(i, door, &mut info);
+        let info = |(i, handle): (usize, &ThreadHandle)| {
+            let mut info = handle.gauges.info(i);
+            self.watchdog.fill(i, handle, &mut info);
             info
         };
-        self.doors.iter().enumerate().map(info).collect()
+        self.handles.iter().enumerate().map(info).collect()
     }
 
     /// The instruction-set level of the nodes that have none of their own.
@@ -388,7 +389,7 @@ impl World {
     /// Runs something on every thread, at its next turn.
     pub fn on_threads(&self, call: impl Fn(&mut Runtime) + Send + Sync + 'static) {
         let call = Arc::new(call);
-        for thread in 0..self.doors.len() {
+        for thread in 0..self.handles.len() {
             let call = call.clone();
             self.on_thread(ThreadIndex(thread as u16), move |rt| call(rt));
         }
@@ -397,7 +398,7 @@ impl World {
     /// Sends a packet to a node, on the main thread. While that takes nothing, packets beyond a
     /// number are dropped and counted: each that waits holds a buffer.
     pub fn inject(&self, node: NodeIndex, buffer: Owned) {
-        let injected = &self.doors[0].gauges.injected;
+        let injected = &self.handles[0].gauges.injected;
         if injected.fetch_add(1, Ordering::Relaxed) >= INJECTED {
             injected.fetch_sub(1, Ordering::Relaxed);
             self.stats.simple(counters::REFUSED).control().add(0, 1);
@@ -409,12 +410,12 @@ impl World {
     /// Names threads that take nothing of what control sends them; control's loop calls it by
     /// [`Processes::run`]. Gives when to look again, if anything waits.
     pub(crate) fn watch_threads(&self) -> Option<u64> {
-        self.watch.look(&self.doors, self.clock.now())
+        self.watchdog.look(&self.handles, self.clock.now())
     }
 
     /// Asks every thread to end after its turn.
     pub fn stop(&self) {
-        for thread in 0..self.doors.len() {
+        for thread in 0..self.handles.len() {
             self.post(ThreadIndex(thread as u16), Message::Stop);
         }
     }
@@ -439,9 +440,10 @@ impl World {
         name: &str,
         make: impl Fn(&World, ThreadIndex) -> N + Send + Sync + 'static,
     ) -> Result<NodeIndex, Error> {
-        let make = Make::Node(Box::new(move |world, thread| ErasedNode::new(make(world, thread))));
+        let make =
+            Factory::Node(Box::new(move |world, thread| ErasedNode::new(make(world, thread))));
         self.reap();
-        let index = self.registry().add(name, make.kind(), Ways::of::<N>())?;
+        let index = self.registry().add(name, make.kind(), NodeType::of::<N>())?;
         self.install(index, &make);
         Ok(index)
     }
@@ -452,7 +454,7 @@ impl World {
     pub fn remove_node(&self, index: NodeIndex) {
         let Some((name, removed)) = self.registry().remove(index) else { return };
         self.unlist_counters(index, &name, &removed.errors);
-        for thread in 0..self.doors.len() {
+        for thread in 0..self.handles.len() {
             self.post(ThreadIndex(thread as u16), Message::RemoveNode(index, removed.clone()));
         }
         drop(removed);
@@ -534,6 +536,6 @@ impl World {
 
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("World").field("threads", &self.doors.len()).finish_non_exhaustive()
+        f.debug_struct("World").field("threads", &self.handles.len()).finish_non_exhaustive()
     }
 }

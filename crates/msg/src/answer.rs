@@ -2,7 +2,7 @@
 //! Answers to requests: at once, later, or one by one as the client reads.
 
 use crate::message::{Call, Dump, Head, Message, Reply};
-use crate::out::Out;
+use crate::out::SendBuffer;
 use crate::table::Caller;
 use cli::Result;
 use std::time::Duration;
@@ -23,13 +23,13 @@ pub trait Pending<W, R> {
 pub enum Flow<W> {
     Done,
     /// Adds messages until it returns false: there are no more.
-    Stream(Box<dyn FnMut(&mut Out) -> bool>),
-    Later(Box<dyn Work<W>>),
+    Stream(Box<dyn FnMut(&mut SendBuffer) -> bool>),
+    Pending(Box<dyn PendingReply<W>>),
 }
 
 /// [`Pending`], with the reply's type erased. It ends with the rest of the answer.
-pub trait Work<W> {
-    fn poll(&mut self, world: &W, now: Duration, out: &mut Out) -> Option<Flow<W>>;
+pub trait PendingReply<W> {
+    fn poll(&mut self, world: &W, now: Duration, out: &mut SendBuffer) -> Option<Flow<W>>;
     fn wake_at(&self) -> Option<Duration>;
     fn cancel(&mut self);
 }
@@ -41,17 +41,17 @@ pub struct Ids {
     pub details: u16,
 }
 
-/// The destination of answers.
+/// The destination of replies.
 #[derive(Clone, Copy)]
-pub struct To {
+pub struct ReplyTo {
     client: u32,
     context: u32,
     ids: Ids,
 }
 
-impl To {
+impl ReplyTo {
     pub fn new<W>(caller: &Caller<'_, W>, ids: &Ids) -> Self {
-        To { client: caller.client, context: caller.context, ids: *ids }
+        ReplyTo { client: caller.client, context: caller.context, ids: *ids }
     }
 
     fn head(&self, retval: i32) -> Head {
@@ -59,7 +59,7 @@ impl To {
     }
 }
 
-pub fn put_reply<R: Call>(reply: Result<R::Reply>, to: &To, out: &mut Out) {
+pub fn put_reply<R: Call>(reply: Result<R::Reply>, to: &ReplyTo, out: &mut SendBuffer) {
     let (retval, reply) = match reply {
         Ok(reply) => (0, Some(reply)),
         Err(error) => {
@@ -72,7 +72,7 @@ pub fn put_reply<R: Call>(reply: Result<R::Reply>, to: &To, out: &mut Out) {
     });
 }
 
-pub fn dumped<R: Dump, W, I>(answers: Result<I>, to: To) -> Flow<W>
+pub fn dumped<R: Dump, W, I>(answers: Result<I>, to: ReplyTo) -> Flow<W>
 where
     I: IntoIterator<Item = R::Details>,
     I::IntoIter: 'static,
@@ -89,8 +89,8 @@ where
 
 pub fn streamed<R: Dump + Call, W, I>(
     answers: Result<(I, R::Reply)>,
-    to: To,
-    out: &mut Out,
+    to: ReplyTo,
+    out: &mut SendBuffer,
 ) -> Flow<W>
 where
     I: IntoIterator<Item = R::Details>,
@@ -114,8 +114,8 @@ where
 
 fn details<R: Dump, W>(
     mut answers: impl Iterator<Item = R::Details> + 'static,
-    to: To,
-    mut end: impl FnMut(&mut Out) + 'static,
+    to: ReplyTo,
+    mut end: impl FnMut(&mut SendBuffer) + 'static,
 ) -> Flow<W> {
     let head = to.head(0);
     Flow::Stream(Box::new(move |out| match answers.next() {
@@ -135,22 +135,24 @@ fn details<R: Dump, W>(
 /// Waits for `pending`; `end` makes the rest of the answer of it.
 pub fn later<W: 'static, T: 'static>(
     pending: Result<Box<dyn Pending<W, T>>>,
-    out: &mut Out,
-    end: impl FnOnce(Result<T>, &mut Out) -> Flow<W> + 'static,
+    out: &mut SendBuffer,
+    end: impl FnOnce(Result<T>, &mut SendBuffer) -> Flow<W> + 'static,
 ) -> Flow<W> {
     match pending {
-        Ok(pending) => Flow::Later(Box::new(Later { pending, end: Some(end) })),
+        Ok(pending) => Flow::Pending(Box::new(ErasedPending { pending, end: Some(end) })),
         Err(error) => end(Err(error), out),
     }
 }
 
-struct Later<W, T, F> {
+struct ErasedPending<W, T, F> {
     pending: Box<dyn Pending<W, T>>,
     end: Option<F>,
 }
 
-impl<W, T, F: FnOnce(Result<T>, &mut Out) -> Flow<W>> Work<W> for Later<W, T, F> {
-    fn poll(&mut self, world: &W, now: Duration, out: &mut Out) -> Option<Flow<W>> {
+impl<W, T, F: FnOnce(Result<T>, &mut SendBuffer) -> Flow<W>> PendingReply<W>
+    for ErasedPending<W, T, F>
+{
+    fn poll(&mut self, world: &W, now: Duration, out: &mut SendBuffer) -> Option<Flow<W>> {
         let answer = self.pending.poll(world, now)?;
         self.end.take().map(|end| end(answer, out))
     }

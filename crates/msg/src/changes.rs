@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Receives a client's name and a line about one or more of its requests.
-pub type Watch = fn(client: &str, line: &str);
+pub type RequestHook = fn(client: &str, line: &str);
 
 /// Number of requests of a burst that get a line each.
 const SINGLE: u32 = 20;
@@ -26,7 +26,7 @@ pub fn is_change(name: &str) -> bool {
 }
 
 /// Requests of one name that wait for the summary.
-struct More {
+struct PendingSummary {
     name: &'static str,
     count: u64,
     failed: u64,
@@ -39,7 +39,7 @@ struct Burst {
     last: Duration,
     /// Reported one by one so far.
     single: u32,
-    more: Vec<More>,
+    more: Vec<PendingSummary>,
 }
 
 /// The requests of one client.
@@ -65,7 +65,7 @@ impl Changes {
             });
         }
         let at = burst.more.iter().position(|more| more.name == name).unwrap_or_else(|| {
-            burst.more.push(More { name, count: 0, failed: 0, retval: 0 });
+            burst.more.push(PendingSummary { name, count: 0, failed: 0, retval: 0 });
             burst.more.len() - 1
         });
         let more = &mut burst.more[at];
@@ -109,7 +109,7 @@ impl Burst {
             return None;
         }
         let mut line = format!("{all} more in {:.1} s", (self.last - self.since).as_secs_f64());
-        for (i, More { name, count, failed, retval }) in self.more.iter().enumerate() {
+        for (i, PendingSummary { name, count, failed, retval }) in self.more.iter().enumerate() {
             // Writing to a String doesn't fail.
             let _ = write!(line, "{} {name} {count}", if i == 0 { ":" } else { "," });
             if *failed > 0 {

@@ -122,7 +122,7 @@ pub(crate) fn scalar(name: &str) -> usize {
 
 /// The number of elements of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Many {
+pub enum Multiplicity {
     /// Once.
     One,
     /// This number.
@@ -143,7 +143,7 @@ pub struct Field {
     /// The type of one.
     pub kind: Type,
     /// Number of elements.
-    pub many: Many,
+    pub multiplicity: Multiplicity,
     /// Default value that clients send, as JSON.
     pub default: Option<&'static str>,
 }
@@ -151,21 +151,27 @@ pub struct Field {
 impl Field {
     /// A field that holds a `T`.
     pub fn one<T: Wire>(name: &'static str, doc: &'static str) -> Field {
-        let (kind, many) = match T::describe() {
-            Type { shape: Shape::Fixed(of, n), .. } => (*of, Many::Fixed(n)),
-            text @ Type { shape: Shape::Text(0), .. } => (text, Many::Text),
+        let (kind, multiplicity) = match T::describe() {
+            Type { shape: Shape::Fixed(of, n), .. } => (*of, Multiplicity::Fixed(n)),
+            text @ Type { shape: Shape::Text(0), .. } => (text, Multiplicity::Text),
             text @ Type { shape: Shape::Text(_), .. } => {
                 let Shape::Text(n) = text.shape else { unreachable!("just seen") };
-                (text, Many::Fixed(n))
+                (text, Multiplicity::Fixed(n))
             }
-            kind => (kind, Many::One),
+            kind => (kind, Multiplicity::One),
         };
-        Field { name, doc, kind, many, default: None }
+        Field { name, doc, kind, multiplicity, default: None }
     }
 
     /// A field with as many elements as the field `count` says.
     pub fn counted<T: Wire>(name: &'static str, count: &'static str, doc: &'static str) -> Field {
-        Field { name, doc, kind: T::describe(), many: Many::Counted(count), default: None }
+        Field {
+            name,
+            doc,
+            kind: T::describe(),
+            multiplicity: Multiplicity::Counted(count),
+            default: None,
+        }
     }
 
     /// With a default value that clients send, as JSON.
@@ -176,23 +182,23 @@ impl Field {
 
     /// Bytes that it takes at least: with counted arrays and texts empty.
     pub fn least(&self) -> usize {
-        match &self.many {
-            Many::One => self.kind.least(),
-            Many::Fixed(n) if matches!(self.kind.shape, Shape::Text(_)) => *n,
-            Many::Fixed(n) => n * self.kind.least(),
-            Many::Counted(_) => 0,
-            Many::Text => 4,
+        match &self.multiplicity {
+            Multiplicity::One => self.kind.least(),
+            Multiplicity::Fixed(n) if matches!(self.kind.shape, Shape::Text(_)) => *n,
+            Multiplicity::Fixed(n) => n * self.kind.least(),
+            Multiplicity::Counted(_) => 0,
+            Multiplicity::Text => 4,
         }
     }
 
     /// As in the text that a CRC is taken of.
     fn canonical(&self) -> String {
         let (kind, name) = (self.kind.wire_name(), self.name);
-        match &self.many {
-            Many::One => format!("['{kind}', '{name}']"),
-            Many::Fixed(n) => format!("['{kind}', '{name}', {n}, None]"),
-            Many::Counted(count) => format!("['{kind}', '{name}', 0, '{count}']"),
-            Many::Text => format!("['{kind}', '{name}', 0, None]"),
+        match &self.multiplicity {
+            Multiplicity::One => format!("['{kind}', '{name}']"),
+            Multiplicity::Fixed(n) => format!("['{kind}', '{name}', {n}, None]"),
+            Multiplicity::Counted(count) => format!("['{kind}', '{name}', 0, '{count}']"),
+            Multiplicity::Text => format!("['{kind}', '{name}', 0, None]"),
         }
     }
 
@@ -200,11 +206,11 @@ impl Field {
     /// x[]`.
     pub fn layout(&self) -> String {
         let (kind, name) = (self.kind.wire_name(), self.name);
-        match &self.many {
-            Many::One => format!("{kind} {name}"),
-            Many::Fixed(n) => format!("{kind} {name}[{n}]"),
-            Many::Counted(count) => format!("{kind} {name}[{count}]"),
-            Many::Text => format!("{kind} {name}[]"),
+        match &self.multiplicity {
+            Multiplicity::One => format!("{kind} {name}"),
+            Multiplicity::Fixed(n) => format!("{kind} {name}[{n}]"),
+            Multiplicity::Counted(count) => format!("{kind} {name}[{count}]"),
+            Multiplicity::Text => format!("{kind} {name}[]"),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! A message's bytes from JSON, by its description: what [`show`](crate::show) writes, and VPP's
 //! tools.
 
-use crate::describe::{Field, Many, Shape, Type};
+use crate::describe::{Field, Multiplicity, Shape, Type};
 use serde_json::{Map, Value};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -23,7 +23,7 @@ pub fn fields(all: &[Field], object: &Map<String, Value>) -> Result<Vec<u8>, Fau
 fn put_fields(all: &[Field], object: &Map<String, Value>, out: &mut Vec<u8>) -> Result<(), Fault> {
     for field in all {
         let name = field.name;
-        let counted = |f: &&Field| f.many == Many::Counted(name);
+        let counted = |f: &&Field| f.multiplicity == Multiplicity::Counted(name);
         let implied = all.iter().find(counted).and_then(|f| Some(elements(object.get(f.name)?)));
         let value = match (object.get(name), implied, name) {
             (_, Some(n), _) => Value::from(n),
@@ -31,11 +31,11 @@ fn put_fields(all: &[Field], object: &Map<String, Value>, out: &mut Vec<u8>) -> 
             (None, _, "client_index" | "context") => Value::from(0),
             (None, ..) => return Err(format!("{name} is missing")),
         };
-        let put = match &field.many {
-            Many::One => put(&field.kind, &value, out),
-            Many::Text => put_text(&value, out),
-            Many::Fixed(n) => put_several(&field.kind, Some(*n), &value, out),
-            Many::Counted(_) => put_several(&field.kind, None, &value, out),
+        let put = match &field.multiplicity {
+            Multiplicity::One => put(&field.kind, &value, out),
+            Multiplicity::Text => put_text(&value, out),
+            Multiplicity::Fixed(n) => put_several(&field.kind, Some(*n), &value, out),
+            Multiplicity::Counted(_) => put_several(&field.kind, None, &value, out),
         };
         put.map_err(|fault| format!("{name}: {fault}"))?;
     }

@@ -2,11 +2,11 @@
 //! The server's shared side: the message table, connected clients, event subscriptions, the API
 //! trace.
 
-use crate::changes::Watch;
+use crate::changes::RequestHook;
 use crate::json;
 use crate::memclnt;
 use crate::message::{Head, Message};
-use crate::out::{HEADER, Out};
+use crate::out::{HEADER, SendBuffer};
 use crate::table::{Caller, Module, Table};
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -35,7 +35,7 @@ pub struct Hub<W: 'static> {
     tracing_answers: AtomicBool,
     gone: Arc<Mutex<Vec<u32>>>,
     /// Called with a line about each change that a client makes.
-    changes: OnceLock<Watch>,
+    changes: OnceLock<RequestHook>,
     /// API traces: of requests, and of replies.
     trace: [Mutex<Trace>; 2],
     /// Requests that the trace keeps.
@@ -46,21 +46,21 @@ pub struct Hub<W: 'static> {
 struct Clients {
     next: u32,
     all: BTreeMap<u32, Client>,
-    wants: Vec<Want>,
+    subscriptions: Vec<Subscription>,
 }
 
 struct Client {
     name: String,
     since: SystemTime,
     requests: u64,
-    events: Out,
+    events: SendBuffer,
     /// True if more than [`EVENTS`] bytes of events waited.
     slow: bool,
 }
 
 type Filter = dyn Fn(&dyn Any) -> bool + Send;
 
-struct Want {
+struct Subscription {
     client: u32,
     pid: u32,
     event: &'static str,
@@ -159,7 +159,7 @@ impl<W: 'static> Hub<W> {
             name,
             since: SystemTime::now(),
             requests: 0,
-            events: Out::default(),
+            events: SendBuffer::default(),
             slow: false,
         };
         clients.all.insert(index, client);
@@ -175,12 +175,12 @@ impl<W: 'static> Hub<W> {
     pub(crate) fn leave(&self, index: u32) {
         let mut clients = self.clients();
         clients.all.remove(&index);
-        clients.wants.retain(|w| w.client != index);
+        clients.subscriptions.retain(|w| w.client != index);
     }
 
     /// Calls `watch` with lines about the changes that clients make, as for a log; the first call
     /// counts.
-    pub fn watch_changes(&self, watch: Watch) {
+    pub fn watch_changes(&self, watch: RequestHook) {
         let _ = self.changes.set(watch);
     }
 
@@ -219,7 +219,7 @@ impl<W: 'static> Hub<W> {
 
     /// Returns true if this client has subscribed to events.
     pub fn wants_events(&self, index: u32) -> bool {
-        self.clients().wants.iter().any(|w| w.client == index)
+        self.clients().subscriptions.iter().any(|w| w.client == index)
     }
 
     /// Returns the connected clients.
@@ -230,7 +230,12 @@ impl<W: 'static> Hub<W> {
             name: client.name.clone(),
             since: client.since,
             requests: client.requests,
-            events: clients.wants.iter().filter(|w| w.client == *index).map(|w| w.event).collect(),
+            events: clients
+                .subscriptions
+                .iter()
+                .filter(|w| w.client == *index)
+                .map(|w| w.event)
+                .collect(),
         };
         clients.all.iter().map(info).collect()
     }
@@ -265,9 +270,9 @@ impl<W: 'static> Hub<W> {
         filter: Option<Box<Filter>>,
     ) {
         let mut clients = self.clients();
-        clients.wants.retain(|w| !(w.client == client && w.event == event && w.key == key));
+        clients.subscriptions.retain(|w| !(w.client == client && w.event == event && w.key == key));
         if on {
-            clients.wants.push(Want { client, pid, event, key, filter });
+            clients.subscriptions.push(Subscription { client, pid, event, key, filter });
         }
     }
 
@@ -275,25 +280,29 @@ impl<W: 'static> Hub<W> {
     /// index.
     pub fn wants<E: Message>(&self) -> Vec<(String, u32, u32)> {
         let clients = self.clients();
-        let of = clients.wants.iter().filter(|w| w.event == E::NAME);
+        let of = clients.subscriptions.iter().filter(|w| w.event == E::NAME);
         of.map(|w| (w.key.clone(), w.pid, w.client)).collect()
     }
 
     /// Returns true if a client has subscribed to events of this kind: otherwise none need be made.
     pub fn wanted<E: Message>(&self) -> bool {
-        self.clients().wants.iter().any(|w| w.event == E::NAME)
+        self.clients().subscriptions.iter().any(|w| w.event == E::NAME)
     }
 
     /// Sends an event to every client that has subscribed to it.
     pub fn publish<E: Message>(&self, event: &E) {
         let Some(id) = self.table.find(E::NAME) else { return };
-        let Clients { all, wants, .. } = &mut *self.clients();
-        for want in wants.iter().filter(|w| w.event == E::NAME) {
-            let Some(client) = all.get_mut(&want.client) else { continue };
-            if client.slow || want.filter.as_ref().is_some_and(|f| !f(event)) {
+        let Clients { all, subscriptions, .. } = &mut *self.clients();
+        for subscription in subscriptions.iter().filter(|w| w.event == E::NAME) {
+            let Some(client) = all.get_mut(&subscription.client) else { continue };
+            if client.slow || subscription.filter.as_ref().is_some_and(|f| !f(event)) {
                 continue;
             }
-            let head = Head { client_index: want.client, pid: want.pid, ..Head::default() };
+            let head = Head {
+                client_index: subscription.client,
+                pid: subscription.pid,
+                ..Head::default()
+            };
             client.events.message(id, E::HEAD, &head, |bytes| event.put(bytes));
             self.news.store(true, Ordering::Relaxed);
             if client.events.waiting().len() > EVENTS {
@@ -322,7 +331,7 @@ impl<W: 'static> Hub<W> {
     ///
     /// # Errors
     /// The client is too slow for its events.
-    pub(crate) fn take_events(&self, index: u32, out: &mut Out) -> Result<(), ()> {
+    pub(crate) fn take_events(&self, index: u32, out: &mut SendBuffer) -> Result<(), ()> {
         match self.clients().all.get_mut(&index) {
             Some(client) if client.slow => Err(()),
             Some(client) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The `.api.json` files that clients read, in VPP's form.
 
-use crate::describe::{Field, Many, Shape, Type};
+use crate::describe::{Field, Multiplicity, Shape, Type};
 use crate::published;
 use crate::table::{Entry, ModuleInfo, Service, Table};
 use serde_json::{Map, Value, json};
@@ -140,11 +140,11 @@ fn message<W>(entry: &Entry<W>) -> Value {
 
 fn field(field: &Field) -> Value {
     let mut parts = vec![json!(field.kind.wire_name()), json!(field.name)];
-    match &field.many {
-        Many::One => {}
-        Many::Fixed(n) => parts.push(json!(n)),
-        Many::Counted(count) => parts.extend([json!(0), json!(count)]),
-        Many::Text => parts.push(json!(0)),
+    match &field.multiplicity {
+        Multiplicity::One => {}
+        Multiplicity::Fixed(n) => parts.push(json!(n)),
+        Multiplicity::Counted(count) => parts.extend([json!(0), json!(count)]),
+        Multiplicity::Text => parts.push(json!(0)),
     }
     if let Some(default) = field.default {
         let value = serde_json::from_str(default).unwrap_or_else(|_| json!(default));

@@ -55,15 +55,15 @@ mod wire;
 
 pub use answer::Pending;
 pub use cli::retval;
-pub use describe::{Field, Many, Shape, Type, crc};
+pub use describe::{Field, Multiplicity, Shape, Type, crc};
 pub use encode::fields as encode_fields;
 pub use hub::{ClientInfo, Hub, Traced};
 pub use json::{module as api_json, shared as api_json_shared, whole as api_json_whole};
 pub use loopback::{Loopback, Suspended};
 pub use message::{Call, Dump, Head, HeadField, Message, Reply};
 pub use msg_derive::{Message, Wire};
-pub use out::Out;
-pub use session::{Fault, Session, Turn};
+pub use out::SendBuffer;
+pub use session::{Fault, Session, TurnResult};
 pub use show::fields as show_fields;
 pub use table::{Caller, Counts, Entry, Kind, Messages, Module, ModuleInfo, Service, Table};
 pub use wire::{Length, Malformed, Reader, Str, Wire, get_all, length, put_all};

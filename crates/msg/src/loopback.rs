@@ -4,10 +4,10 @@
 
 use crate::memclnt::{ControlPing, ControlPingReply, SockclntCreate};
 use crate::message::{Call, Dump, Head, Message, Reply};
-use crate::out::{HEADER, Out};
+use crate::out::{HEADER, SendBuffer};
 use crate::session::Fault;
 use crate::wire::Reader;
-use crate::{Hub, Session, Turn};
+use crate::{Hub, Session, TurnResult};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -84,16 +84,16 @@ impl<'a, W: 'static> Loopback<'a, W> {
     }
 
     fn frame(&mut self, id: u16, body: impl FnOnce(&mut Vec<u8>)) -> Result<(), Fault> {
-        let mut out = Out::default();
+        let mut out = SendBuffer::default();
         out.message(id, &[], &Head::default(), body);
         self.session.receive(out.waiting())
     }
 
-    fn turn(&mut self) -> Turn {
+    fn turn(&mut self) -> TurnResult {
         self.try_turn().expect("a session that goes on")
     }
 
-    fn try_turn(&mut self) -> Result<Turn, Fault> {
+    fn try_turn(&mut self) -> Result<TurnResult, Fault> {
         let turn = self.session.run(self.world, self.hub, self.start.elapsed(), 1000)?;
         let mut bytes = self.session.output();
         while let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() {

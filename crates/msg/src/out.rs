@@ -8,13 +8,13 @@ pub const HEADER: usize = 16;
 
 /// Framed messages, one behind the other.
 #[derive(Debug, Default)]
-pub struct Out {
+pub struct SendBuffer {
     bytes: Vec<u8>,
     /// Number of bytes already sent.
     sent: usize,
 }
 
-impl Out {
+impl SendBuffer {
     /// Adds a message: id, head, and what `body` appends.
     pub fn message(
         &mut self,
@@ -34,7 +34,7 @@ impl Out {
     }
 
     /// Appends the waiting bytes of another one, and empties that.
-    pub fn append(&mut self, other: &mut Out) {
+    pub fn append(&mut self, other: &mut SendBuffer) {
         self.bytes.extend_from_slice(other.waiting());
         other.clear();
     }

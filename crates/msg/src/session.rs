@@ -2,13 +2,13 @@
 //! One connection's protocol: bytes in, bytes out. The socket is the caller's.
 
 use crate::Hub;
-use crate::answer::{Flow, Work};
+use crate::answer::{Flow, PendingReply};
 use crate::changes::Changes;
 use crate::memclnt::{
     MessageTableEntry, SockclntCreate, SockclntCreateReply, SockclntDelete, SockclntDeleteReply,
 };
 use crate::message::{Head, Message};
-use crate::out::{HEADER, Out};
+use crate::out::{HEADER, SendBuffer};
 
 use crate::wire::Reader;
 use std::fmt;
@@ -55,7 +55,7 @@ impl fmt::Display for Fault {
 
 /// State of a session after a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turn {
+pub struct TurnResult {
     /// True if there is more to do at once.
     pub more: bool,
     /// True if there may be more to do once the waiting bytes are sent, which may be at once.
@@ -68,8 +68,8 @@ pub struct Turn {
 
 enum State<W> {
     Idle,
-    Stream(Box<dyn FnMut(&mut Out) -> bool>),
-    Later(Box<dyn Work<W>>),
+    Stream(Box<dyn FnMut(&mut SendBuffer) -> bool>),
+    Pending(Box<dyn PendingReply<W>>),
 }
 
 impl<W> From<Flow<W>> for State<W> {
@@ -77,7 +77,7 @@ impl<W> From<Flow<W>> for State<W> {
         match flow {
             Flow::Done => State::Idle,
             Flow::Stream(next) => State::Stream(next),
-            Flow::Later(work) => State::Later(work),
+            Flow::Pending(reply) => State::Pending(reply),
         }
     }
 }
@@ -87,7 +87,7 @@ pub struct Session<W: 'static> {
     input: Vec<u8>,
     /// Number of bytes already taken.
     taken: usize,
-    out: Out,
+    out: SendBuffer,
     state: State<W>,
     /// Index of the client, once it has greeted.
     client: Option<u32>,
@@ -103,7 +103,7 @@ impl<W: 'static> Default for Session<W> {
         Session {
             input: Vec::new(),
             taken: 0,
-            out: Out::default(),
+            out: SendBuffer::default(),
             state: State::Idle,
             client: None,
             strange: 0,
@@ -182,7 +182,7 @@ impl<W: 'static> Session<W> {
         hub: &Hub<W>,
         now: Duration,
         budget: usize,
-    ) -> Result<Turn, Fault> {
+    ) -> Result<TurnResult, Fault> {
         let before = self.out.waiting().len();
         let turn = self.steps(world, hub, now, budget);
         let client = self.client.unwrap_or(0);
@@ -219,13 +219,13 @@ impl<W: 'static> Session<W> {
         hub: &Hub<W>,
         now: Duration,
         budget: usize,
-    ) -> Result<Turn, Fault> {
+    ) -> Result<TurnResult, Fault> {
         if let Some(client) = self.client {
             hub.take_events(client, &mut self.out).map_err(|()| Fault::Slow)?;
         }
         for _ in 0..budget {
             if self.out.waiting().len() >= WAITING {
-                return Ok(Turn { full: true, ..Turn::default() });
+                return Ok(TurnResult { full: true, ..TurnResult::default() });
             }
             match &mut self.state {
                 State::Stream(next) => {
@@ -233,29 +233,36 @@ impl<W: 'static> Session<W> {
                         self.state = State::Idle;
                     }
                 }
-                State::Later(work) => {
+                State::Pending(reply) => {
                     let before = self.out.waiting().len();
-                    match work.poll(world, now, &mut self.out) {
+                    match reply.poll(world, now, &mut self.out) {
                         Some(flow) => self.state = flow.into(),
-                        None => return Ok(Turn { wake_at: work.wake_at(), ..Turn::default() }),
+                        None => {
+                            return Ok(TurnResult {
+                                wake_at: reply.wake_at(),
+                                ..TurnResult::default()
+                            });
+                        }
                     }
                     if let Some(id) = self.changing.take() {
                         self.changed(hub, now, id, before);
                     }
                 }
-                State::Idle if self.closing => return Ok(Turn { close: true, ..Turn::default() }),
+                State::Idle if self.closing => {
+                    return Ok(TurnResult { close: true, ..TurnResult::default() });
+                }
                 State::Idle => {
                     let Some(length) = self.next()? else {
                         self.input.drain(..self.taken);
                         self.input.shrink_to(64 << 10);
                         self.taken = 0;
-                        return Ok(Turn::default());
+                        return Ok(TurnResult::default());
                     };
                     self.message(world, hub, now, length)?;
                 }
             }
         }
-        Ok(Turn { more: true, ..Turn::default() })
+        Ok(TurnResult { more: true, ..TurnResult::default() })
     }
 
     fn message(
@@ -288,7 +295,7 @@ impl<W: 'static> Session<W> {
                 self.state = flow.into();
                 match &self.state {
                     _ if !changes => {}
-                    State::Later(_) => self.changing = Some(id),
+                    State::Pending(_) => self.changing = Some(id),
                     _ => self.changed(hub, now, id, before),
                 }
             }
@@ -340,8 +347,8 @@ impl<W: 'static> Session<W> {
 
     /// The connection is gone.
     pub fn end(&mut self, hub: &Hub<W>) {
-        if let State::Later(work) = &mut self.state {
-            work.cancel();
+        if let State::Pending(reply) = &mut self.state {
+            reply.cancel();
         }
         self.state = State::Idle;
         if let Some(client) = self.client.take() {

@@ -2,7 +2,7 @@
 //! A message's bytes as JSON, by its description: for traces. Addresses and prefixes are texts,
 //! bytes are hexadecimal, as VPP has it.
 
-use crate::describe::{Field, Many, Shape, Type};
+use crate::describe::{Field, Multiplicity, Shape, Type};
 use crate::encode::put_special;
 use crate::wire::{Malformed, Reader, Wire, text_of};
 use serde_json::{Map, Value, json};
@@ -15,11 +15,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub fn fields(fields: &[Field], r: &mut Reader<'_>) -> Result<Map<String, Value>, Malformed> {
     let mut all = Map::new();
     for field in fields {
-        let value = match &field.many {
-            Many::One => value(&field.kind, r)?,
-            Many::Text => json!(String::get(r)?),
-            Many::Fixed(n) => several(&field.kind, *n, r)?,
-            Many::Counted(count) => {
+        let value = match &field.multiplicity {
+            Multiplicity::One => value(&field.kind, r)?,
+            Multiplicity::Text => json!(String::get(r)?),
+            Multiplicity::Fixed(n) => several(&field.kind, *n, r)?,
+            Multiplicity::Counted(count) => {
                 let n = all.get(*count).and_then(Value::as_u64).unwrap_or(0) as usize;
                 if n > r.rest().len() {
                     return Err(Malformed::Short);

@@ -2,11 +2,11 @@
 //! The message table: every message of every module, with its number and its handler.
 
 use crate::Hub;
-use crate::answer::{Flow, Ids, Pending, To, dumped, later, put_reply, streamed};
+use crate::answer::{Flow, Ids, Pending, ReplyTo, dumped, later, put_reply, streamed};
 use crate::changes;
 use crate::describe::{self, Field};
 use crate::message::{Call, Dump, Head, HeadField, Message, Reply};
-use crate::out::Out;
+use crate::out::SendBuffer;
 use crate::wire::{Malformed, Reader};
 use cli::Result;
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ pub struct Caller<'a, W: 'static> {
     pub context: u32,
 }
 
-type Answer<W> = dyn Fn(&W, &Caller<'_, W>, &Ids, &mut Reader<'_>, &mut Out) -> Result<Flow<W>, Malformed>
+type Handler<W> = dyn Fn(&W, &Caller<'_, W>, &Ids, &mut Reader<'_>, &mut SendBuffer) -> Result<Flow<W>, Malformed>
     + Send
     + Sync;
 
@@ -87,12 +87,12 @@ pub struct Entry<W: 'static> {
     pub counts: Counts,
     head: &'static [HeadField],
     ids: Ids,
-    answer: Option<Box<Answer<W>>>,
-    again: Again,
+    handler: Option<Box<Handler<W>>>,
+    reencode: Reencode,
 }
 
-/// Reads a message's own fields, and writes what was read.
-type Again = fn(&mut Reader<'_>) -> Result<Vec<u8>, Malformed>;
+/// Decodes a message's own fields and encodes them again.
+type Reencode = fn(&mut Reader<'_>) -> Result<Vec<u8>, Malformed>;
 
 impl<W: 'static> Entry<W> {
     /// Reads the bytes behind a message's number, and writes what was read: for tests of the codec.
@@ -103,7 +103,7 @@ impl<W: 'static> Entry<W> {
         let mut r = Reader::new(bytes);
         let mut out = Vec::new();
         Head::get(self.head, &mut r)?.put(self.head, &mut out);
-        out.extend((self.again)(&mut r)?);
+        out.extend((self.reencode)(&mut r)?);
         Ok(out)
     }
 
@@ -251,9 +251,10 @@ impl<W: 'static> Table<W> {
         client: u32,
         id: u16,
         bytes: &[u8],
-        out: &mut Out,
+        out: &mut SendBuffer,
     ) -> Flow<W> {
-        let Some((entry, answer)) = self.get(id).and_then(|e| Some((e, e.answer.as_ref()?))) else {
+        let Some((entry, answer)) = self.get(id).and_then(|e| Some((e, e.handler.as_ref()?)))
+        else {
             hub.count_unknown();
             log::debug!(target: "api", "client {client:#x} sent message {id}, which nobody answers");
             return Flow::Done;
@@ -306,7 +307,7 @@ impl<W: 'static> Messages<W> {
     ) {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
             let reply = f(world, caller, R::get(r)?);
-            put_reply::<R>(reply, &To::new(caller, ids), out);
+            put_reply::<R>(reply, &ReplyTo::new(caller, ids), out);
             Ok(Flow::Done)
         }));
         self.called::<R>();
@@ -321,7 +322,7 @@ impl<W: 'static> Messages<W> {
         + 'static,
     ) {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
-            let to = To::new(caller, ids);
+            let to = ReplyTo::new(caller, ids);
             Ok(later(f(world, caller, R::get(r)?), out, move |reply, out| {
                 put_reply::<R>(reply, &to, out);
                 Flow::Done
@@ -340,7 +341,7 @@ impl<W: 'static> Messages<W> {
         I::IntoIter: 'static,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, _| {
-            Ok(dumped::<R, W, I>(f(world, caller, R::get(r)?), To::new(caller, ids)))
+            Ok(dumped::<R, W, I>(f(world, caller, R::get(r)?), ReplyTo::new(caller, ids)))
         }));
         self.dumps::<R>();
     }
@@ -354,7 +355,7 @@ impl<W: 'static> Messages<W> {
         I::IntoIter: 'static,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
-            let to = To::new(caller, ids);
+            let to = ReplyTo::new(caller, ids);
             Ok(later(f(world, caller, R::get(r)?), out, move |answers, _| {
                 dumped::<R, W, I>(answers, to)
             }))
@@ -372,7 +373,7 @@ impl<W: 'static> Messages<W> {
         I::IntoIter: 'static,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
-            Ok(streamed::<R, W, I>(f(world, caller, R::get(r)?), To::new(caller, ids), out))
+            Ok(streamed::<R, W, I>(f(world, caller, R::get(r)?), ReplyTo::new(caller, ids), out))
         }));
         self.streams::<R>();
     }
@@ -389,7 +390,7 @@ impl<W: 'static> Messages<W> {
         I::IntoIter: 'static,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
-            let to = To::new(caller, ids);
+            let to = ReplyTo::new(caller, ids);
             let answers = f(world, caller, R::get(r)?);
             Ok(later(answers, out, move |answers, out| streamed::<R, W, I>(answers, to, out)))
         }));
@@ -432,13 +433,13 @@ impl<W: 'static> Messages<W> {
     /// is once.
     pub fn answer<M: Message>(&mut self) {
         if self.entries.iter().all(|e| e.name != M::NAME) {
-            self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Role::Answer, again::<M>);
+            self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Role::Answer, reencode::<M>);
         }
     }
 
     /// A message that is there for its number only.
     pub fn unserved<M: Message>(&mut self) {
-        self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Role::Unserved, again::<M>);
+        self.add(M::NAME, M::DOC, M::HEAD, M::all_fields(), Role::Unserved, reencode::<M>);
     }
 
     /// A request that the session itself answers, and its answer.
@@ -459,13 +460,13 @@ impl<W: 'static> Messages<W> {
                 R::Reply::HEAD,
                 fields,
                 Role::Answer,
-                again_reply::<R::Reply>,
+                reencode_reply::<R::Reply>,
             );
         }
     }
 
-    fn request<R: Message>(&mut self, answer: Box<Answer<W>>) {
-        self.add(R::NAME, R::DOC, R::HEAD, R::all_fields(), Role::Request(answer), again::<R>);
+    fn request<R: Message>(&mut self, handler: Box<Handler<W>>) {
+        self.add(R::NAME, R::DOC, R::HEAD, R::all_fields(), Role::Request(handler), reencode::<R>);
     }
 
     fn add(
@@ -475,10 +476,10 @@ impl<W: 'static> Messages<W> {
         head: &'static [HeadField],
         fields: Vec<Field>,
         role: Role<W>,
-        again: Again,
+        reencode: Reencode,
     ) {
-        let (kind, answer) = match role {
-            Role::Request(answer) => (Kind::Request, Some(answer)),
+        let (kind, handler) = match role {
+            Role::Request(handler) => (Kind::Request, Some(handler)),
             Role::Answer => (Kind::Answer, None),
             Role::Unserved => (Kind::Unserved, None),
         };
@@ -495,26 +496,26 @@ impl<W: 'static> Messages<W> {
             counts,
             head,
             ids,
-            answer,
-            again,
+            handler,
+            reencode,
         });
     }
 }
 
 /// A message's [`Kind`], with what answers a request.
 enum Role<W: 'static> {
-    Request(Box<Answer<W>>),
+    Request(Box<Handler<W>>),
     Answer,
     Unserved,
 }
 
-fn again<M: Message>(r: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
+fn reencode<M: Message>(r: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
     let (mut out, message) = (Vec::new(), M::get(r)?);
     message.put(&mut out);
     Ok(out)
 }
 
-fn again_reply<R: Reply>(r: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
+fn reencode_reply<R: Reply>(r: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
     let (mut out, reply) = (Vec::new(), R::read(r)?);
     R::write(Some(&reply), &mut out);
     Ok(out)

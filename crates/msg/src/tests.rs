@@ -299,7 +299,7 @@ fn a_long_answer_waits_for_its_reader() {
     assert!(!client.session.wants_input());
     client.session.sent(1);
     let turn = client.session.run(&Lamp, &client.hub, Duration::ZERO, 100);
-    assert_eq!(turn, Ok(Turn { full: true, ..Turn::default() }));
+    assert_eq!(turn, Ok(TurnResult { full: true, ..TurnResult::default() }));
 }
 
 #[test]

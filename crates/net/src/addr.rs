@@ -6,7 +6,7 @@ mod networks;
 mod routes;
 mod unnumbered;
 
-pub use held::Hold;
+pub use held::HoldReason;
 pub(crate) use held::route;
 
 use crate::fib::{Fib, Net, TableIndex};
@@ -14,23 +14,23 @@ use crate::{IfEvent, IfKind, Interfaces, LinkLocals};
 use cli::Error;
 use graph::{Deleted, Shared, SwIfIndex, World};
 use msg::retval;
-use networks::{Networks, Taken};
+use networks::{AddressConflict, Networks};
 use routes::Route;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
-use unnumbered::Lent;
+use unnumbered::Borrowers;
 use wire::{Address, Prefix};
 
 /// The addresses of one interface, of one protocol.
-struct Here<A> {
+struct InterfaceAddresses<A> {
     /// In the order of adding; the first is the source address of packets that we send.
     addresses: Vec<Prefix<A>>,
     /// The subset of `addresses` that was learned from routers, not configured.
     learned: Vec<Prefix<A>>,
     /// The subset of `addresses` that must not be used, each with the reason.
-    held: Vec<(A, Hold)>,
+    held: Vec<(A, HoldReason)>,
     /// The routes of these addresses that are in the table.
     routes: Vec<Route<A>>,
     /// True if the protocol was enabled explicitly, so that it needs no address.
@@ -39,7 +39,7 @@ struct Here<A> {
     lender: Option<SwIfIndex>,
 }
 
-impl<A> Default for Here<A> {
+impl<A> Default for InterfaceAddresses<A> {
     fn default() -> Self {
         Self {
             addresses: Vec::new(),
@@ -54,9 +54,9 @@ impl<A> Default for Here<A> {
 
 /// The addresses of all interfaces, of one protocol.
 pub struct Addresses<F: Net> {
-    all: Mutex<BTreeMap<SwIfIndex, Here<F::Addr>>>,
+    all: Mutex<BTreeMap<SwIfIndex, InterfaceAddresses<F::Addr>>>,
     networks: Mutex<Networks<F::Addr>>,
-    lent: Mutex<Lent>,
+    lent: Mutex<Borrowers>,
     slots: Slots<Vec<Prefix<F::Addr>>>,
     fib: Arc<Fib<F>>,
     interfaces: Arc<Interfaces>,
@@ -112,7 +112,7 @@ pub fn is_nominal<A: Address>(address: A) -> bool {
 }
 
 impl<F: Net> Addresses<F> {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, Here<F::Addr>>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, InterfaceAddresses<F::Addr>>> {
         self.all.lock().expect("no panic inside")
     }
 
@@ -297,10 +297,10 @@ impl<F: Net> Addresses<F> {
         // addresses only.
         let Some(taken) = self.networks().taken(table, new, sw_if) else { return Ok(()) };
         let why = match taken {
-            Taken::Same(old, other) => {
+            AddressConflict::Same(old, other) => {
                 format!("{} has the address {old} already", self.interfaces.name(other))
             }
-            Taken::Overlap(old, other) => {
+            AddressConflict::Overlap(old, other) => {
                 format!("{new} overlaps with {old} of {}", self.interfaces.name(other))
             }
         };

@@ -9,7 +9,7 @@ use sync::{Snapshot, Turn};
 
 /// At most 64 packets of one interface, in columns.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrivals<'a, F: Net> {
+pub struct PacketColumns<'a, F: Net> {
     /// The index of the receiving interface.
     pub rx_if: u32,
     /// The table of that interface.
@@ -20,7 +20,7 @@ pub struct Arrivals<'a, F: Net> {
     pub lengths: &'a [u32],
 }
 
-impl<F: Net> Arrivals<'_, F> {
+impl<F: Net> PacketColumns<'_, F> {
     /// A mask whose bit `i` is `passes(i)`.
     #[inline(always)]
     pub fn mask(&self, passes: impl Fn(usize) -> bool) -> u64 {
@@ -35,7 +35,7 @@ pub trait Check<F: Net>: Send + Sync {
     /// A mask. Bit `i` is set if the node would send packet `i` to the next feature without
     /// counting anything. The node decides about all other packets. Bits beyond the last packet
     /// are ignored. `step` has the feature's configuration on the interface.
-    fn passing(&self, packets: &Arrivals<'_, F>, step: ChainStep<'_>, turn: &Turn<'_>) -> u64;
+    fn passing(&self, packets: &PacketColumns<'_, F>, step: ChainStep<'_>, turn: &Turn<'_>) -> u64;
 }
 
 /// The checks of all features, by node.

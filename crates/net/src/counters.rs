@@ -2,7 +2,7 @@
 //! Counters of each interface, under VPP's names.
 
 use buffer::Buffer;
-use graph::{Asked, Shared, SwIfIndex, ThreadIndex, World};
+use graph::{Replies, Shared, SwIfIndex, ThreadIndex, World};
 use stats::{Combined, CombinedLane, Lane, Names, Simple, Space, escape};
 use std::sync::{Arc, OnceLock};
 
@@ -107,7 +107,7 @@ impl IfCounters {
 
     /// Sets all counters of an interface, or of all interfaces, to zero. Threads do it at their
     /// next turn.
-    pub fn clear(&self, world: &World, sw_if: Option<SwIfIndex>) -> Asked<()> {
+    pub fn clear(&self, world: &World, sw_if: Option<SwIfIndex>) -> Replies<()> {
         let simple = self.simple().map(|(_, c)| c.vector());
         world.zero_counters(
             simple.into_iter().chain(self.combined().map(|(_, c)| c.vector())).collect(),
@@ -116,7 +116,7 @@ impl IfCounters {
     }
 
     /// Sets the drivers' counters of these interfaces, or of all if `only` is empty, to zero.
-    pub fn clear_device(&self, world: &World, only: &[SwIfIndex]) -> Asked<()> {
+    pub fn clear_device(&self, world: &World, only: &[SwIfIndex]) -> Replies<()> {
         let counters =
             [&self.rx_no_buf, &self.rx_miss, &self.rx_error, &self.tx_error].map(|c| c.vector());
         let indices: Vec<Option<usize>> = if only.is_empty() {
@@ -130,7 +130,7 @@ impl IfCounters {
                 .for_each(|counter| indices.iter().for_each(|index| f(&**counter, *index)));
         };
         each(&|counter, index| counter.zero_control(index));
-        world.ask(move |rt| each(&|counter, index| counter.zero(rt.thread().at(), index)))
+        world.query(move |rt| each(&|counter, index| counter.zero(rt.thread().at(), index)))
     }
 
     /// Makes room for an interface, before anything can count for it.

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use wire::MacAddr;
 
 /// A device without a driver.
-pub struct Nowhere;
+pub struct NullDevice;
 
-impl Device for Nowhere {
+impl Device for NullDevice {
     fn driver(&self) -> &'static str {
         "test"
     }
@@ -24,7 +24,7 @@ pub fn ethernet(name: impl Into<String>, mac: MacAddr) -> NewInterface {
     NewInterface {
         name: name.into(),
         kind: IfKind::Ethernet,
-        device: Arc::new(Nowhere),
+        device: Arc::new(NullDevice),
         mac,
         mtu: 1500,
         link_up: true,

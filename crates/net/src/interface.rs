@@ -26,10 +26,10 @@ mod sub;
 mod vlan;
 
 pub use model::{
-    BackboneRewrite, IfKind, Interface, L2Role, Made, Membership, MtuKind, NewInterface,
-    SubInterface, TagRewrite,
+    BackboneRewrite, IfKind, Interface, L2Role, Membership, MtuKind, NewInterface,
+    OriginalSettings, SubInterface, TagRewrite,
 };
-pub use rx::RxChoice;
+pub use rx::RxQueueConfig;
 pub use sub::{SentBy, SubOf};
 pub use vlan::{FrameTags, SubFrames, Tags, Vlan, tag_bytes};
 
@@ -359,7 +359,7 @@ impl Interfaces {
         {
             let mut inner = self.inner();
             inner.names.remove(&interface.name);
-            inner.made.remove(&interface.made.name);
+            inner.made.remove(&interface.original.name);
             inner.all[sw_if.at()] = None;
             self.publish(&inner, sw_if);
         }
@@ -482,8 +482,8 @@ impl Interfaces {
     pub fn renamed(&self) -> Vec<(String, String)> {
         let inner = self.inner();
         let renamed =
-            inner.all.iter().flatten().filter(|i| i.sub.is_none() && i.name != i.made.name);
-        renamed.map(|i| (i.made.name.clone(), i.name.clone())).collect()
+            inner.all.iter().flatten().filter(|i| i.sub.is_none() && i.name != i.original.name);
+        renamed.map(|i| (i.original.name.clone(), i.name.clone())).collect()
     }
 
     /// Number of indices ever used, for the length of counter vectors.

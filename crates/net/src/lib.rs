@@ -43,12 +43,12 @@ mod transmit;
 mod usage;
 mod view;
 
-pub use addr::{Addresses, Hold, is_nominal};
+pub use addr::{Addresses, HoldReason, is_nominal};
 pub use adj::{
-    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Choice, Link, ObjectType, Ordinaries, Ordinary,
-    Rewrite, ethernet_rewrite,
+    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, ObjectType, Ordinaries, Ordinary, Rewrite,
+    SmallLoadBalance, ethernet_rewrite,
 };
-pub use check::{Arrivals, Check, Checks};
+pub use check::{Check, Checks, PacketColumns};
 pub use counters::{CastLanes, IfCounters, IfLanes, is_group};
 pub use device::{Device, FloodRole, RxQueue};
 pub use event::IfEvent;
@@ -57,16 +57,16 @@ pub use fib::{
     PathState, RouteIndex, Routes, Source, Sources, TableIndex, Tracked,
 };
 pub use interface::{
-    BackboneRewrite, FrameTags, IfKind, Interface, Interfaces, L2Role, Made, Membership, MtuKind,
-    NewInterface, NewOutput, RxChoice, SentBy, SubFrames, SubInterface, SubOf, TagRewrite, Tags,
-    Vlan, tag_bytes,
+    BackboneRewrite, FrameTags, IfKind, Interface, Interfaces, L2Role, Membership, MtuKind,
+    NewInterface, NewOutput, OriginalSettings, RxQueueConfig, SentBy, SubFrames, SubInterface,
+    SubOf, TagRewrite, Tags, Vlan, tag_bytes,
 };
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};
 pub use mfib::Mfib;
 pub use neighbor::{
-    Evidence, Gone, Learned, Neighbor, NeighborConfig, NeighborEvent, NeighborState, Neighbors,
-    Prober, Refusal,
+    Evidence, LearnResult, Neighbor, NeighborConfig, NeighborEvent, NeighborState, Neighbors,
+    Prober, Refusal, RemovalReason,
 };
 pub use nexthop::{Down, NextHop, NextHops};
 pub use path_mtu::{KnownMtus, LearnedMtu, PathMtus, TooBig};

@@ -3,7 +3,7 @@
 //! link has a table for them: routes of the other tables lead there
 //! ([`AdjIndex::LINK_LOCAL`](crate::AdjIndex::LINK_LOCAL)).
 
-use crate::addr::{Hold, route};
+use crate::addr::{HoldReason, route};
 use crate::fib::{Fib, Path, PathKind, Source, TableIndex};
 use crate::{IfEvent, IfKind, Interface, Interfaces};
 use cli::Error;
@@ -17,19 +17,19 @@ use wire::{Ip6, Ip6Prefix, MacAddr, Prefix};
 
 /// The link-local address of one interface.
 #[derive(Clone, Copy)]
-struct Here {
+struct LinkLocal {
     address: Ipv6Addr,
     /// The table of the link, while IPv6 is enabled.
     table: Option<TableIndex>,
     /// True if it is configured: it doesn't follow the MAC address.
     is_set: bool,
     /// Set if the address must not be used, with the reason.
-    hold: Option<Hold>,
+    hold: Option<HoldReason>,
 }
 
 /// The link-local addresses of all interfaces with IPv6.
 pub struct LinkLocals {
-    all: Mutex<BTreeMap<SwIfIndex, Here>>,
+    all: Mutex<BTreeMap<SwIfIndex, LinkLocal>>,
     slots: Slots<Ipv6Addr>,
     fib: Arc<Fib<Ip6>>,
     interfaces: Arc<Interfaces>,
@@ -86,11 +86,11 @@ fn usual(interface: &Interface) -> Ipv6Addr {
 }
 
 impl LinkLocals {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, Here>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, LinkLocal>> {
         self.all.lock().expect("no panic inside")
     }
 
-    fn here(&self, sw_if: SwIfIndex) -> Option<Here> {
+    fn here(&self, sw_if: SwIfIndex) -> Option<LinkLocal> {
         self.all().get(&sw_if).copied()
     }
 
@@ -111,10 +111,10 @@ impl LinkLocals {
     }
 
     /// Holds back the link-local address of an interface, or ends that (`None`).
-    pub fn hold_back(&self, world: &World, sw_if: SwIfIndex, hold: Option<Hold>) {
+    pub fn hold_back(&self, world: &World, sw_if: SwIfIndex, hold: Option<HoldReason>) {
         let Some(here) = self.here(sw_if).filter(|here| here.hold != hold) else { return };
         let Some(table) = here.table else { return };
-        self.all().insert(sw_if, Here { hold, ..here });
+        self.all().insert(sw_if, LinkLocal { hold, ..here });
         if hold.is_none() {
             self.slots.set(sw_if.0, here.address);
         } else {
@@ -157,7 +157,7 @@ impl LinkLocals {
             return Err(Error::parse(why).retval(retval::INVALID_VALUE));
         }
         let table = self.table(sw_if);
-        let new = Here {
+        let new = LinkLocal {
             address: address.unwrap_or_else(|| usual(&interface)),
             table,
             is_set: address.is_some(),
@@ -166,7 +166,7 @@ impl LinkLocals {
         self.replace(world, sw_if, new)
     }
 
-    fn replace(&self, world: &World, sw_if: SwIfIndex, new: Here) -> Result<(), Error> {
+    fn replace(&self, world: &World, sw_if: SwIfIndex, new: LinkLocal) -> Result<(), Error> {
         let old = self.all().insert(sw_if, new);
         let Some(table) = new.table else { return Ok(()) };
         if let Some(old) = old.filter(|old| old.address != new.address) {
@@ -201,8 +201,11 @@ impl LinkLocals {
         let Ok(interface) = self.interfaces.get(sw_if) else { return };
         if usual(&interface) != here.address {
             // Only a full table refuses.
-            let _ =
-                self.replace(world, sw_if, Here { address: usual(&interface), hold: None, ..here });
+            let _ = self.replace(
+                world,
+                sw_if,
+                LinkLocal { address: usual(&interface), hold: None, ..here },
+            );
         }
     }
 
@@ -225,7 +228,7 @@ impl LinkLocals {
         let table = self.fib.add_link_table(world, sw_if, &format!("ip6-ll:{}", interface.name))?;
         let (address, is_set) =
             here.map_or_else(|| (usual(&interface), false), |here| (here.address, here.is_set));
-        self.all().insert(sw_if, Here { address, table: Some(table), is_set, hold: None });
+        self.all().insert(sw_if, LinkLocal { address, table: Some(table), is_set, hold: None });
         self.routes(world, sw_if, table, address)?;
         self.interfaces.set_link_table(sw_if, table.0);
         self.slots.set(sw_if.0, address);

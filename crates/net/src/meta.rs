@@ -97,4 +97,4 @@ pub struct L4 {
     pub later: bool,
 }
 
-impl buffer::Kept for L4 {}
+impl buffer::FieldValue for L4 {}

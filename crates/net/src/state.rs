@@ -2,7 +2,7 @@
 //! The shared state of this crate.
 
 use crate::counters::IfCounters;
-use crate::fib::Crossing;
+use crate::fib::CrossFamily;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
     Addresses, Adjacencies, Checks, Extensions, Fib, FlowRouterId, Interfaces, LinkLocals, Mfib,
@@ -30,7 +30,7 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Mroutes>(),
     StateDef::of::<Mfib<Ip4>>(),
     StateDef::of::<Mfib<Ip6>>(),
-    StateDef::of::<Crossing>(),
+    StateDef::of::<CrossFamily>(),
     StateDef::of::<FlowRouterId>(),
     StateDef::of::<Fib<Ip4>>(),
     StateDef::of::<Fib<Ip6>>(),

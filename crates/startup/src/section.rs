@@ -11,26 +11,26 @@ use crate::value::{Size, Value};
 enum Target<C> {
     /// Into a field.
     Field(fn(&mut C) -> &mut dyn Slot),
-    /// Nowhere: accepted for VPP's sake, and noted.
+    /// Accepted for VPP's sake, ignored, and noted.
     Unused {
-        takes: Takes,
+        takes: IgnoredValue,
         /// The reason why it isn't needed.
         why: &'static str,
     },
 }
 
-/// The value of a word that goes nowhere: its syntax and its reader.
-pub type Takes = (&'static str, fn(&mut Cursor) -> Result<(), Error>);
+/// The value of a word that is accepted and ignored: its syntax and its reader.
+pub type IgnoredValue = (&'static str, fn(&mut Cursor) -> Result<(), Error>);
 /// Nothing.
-pub const NOTHING: Takes = ("", |_| Ok(()));
+pub const NOTHING: IgnoredValue = ("", |_| Ok(()));
 /// A size in bytes.
-pub const SIZE: Takes = (Size::SYNTAX, |c| c.value::<Size>().map(drop));
+pub const SIZE: IgnoredValue = (Size::SYNTAX, |c| c.value::<Size>().map(drop));
 /// A number.
-pub const NUMBER: Takes = (u64::SYNTAX, |c| c.value::<u64>().map(drop));
+pub const NUMBER: IgnoredValue = (u64::SYNTAX, |c| c.value::<u64>().map(drop));
 /// One word.
-pub const TEXT: Takes = (String::SYNTAX, |c| c.value::<String>().map(drop));
+pub const TEXT: IgnoredValue = (String::SYNTAX, |c| c.value::<String>().map(drop));
 
-/// The reason why sizes of heaps and tables go nowhere.
+/// The reason why sizes of heaps and tables are ignored.
 pub const GROWS: &str = "not needed: memory grows as it is used";
 
 /// A word of a section.
@@ -57,7 +57,7 @@ impl<C> Word<C> {
     }
 
     /// A word that VPP needs and Ferrovia doesn't: it is read, and noted with the reason.
-    pub const fn unused(name: &'static str, takes: Takes, why: &'static str) -> Word<C> {
+    pub const fn unused(name: &'static str, takes: IgnoredValue, why: &'static str) -> Word<C> {
         let target = Target::Unused { takes, why };
         Word {
             name,

@@ -16,24 +16,24 @@ use crate::platform::{AtomicBool, Ordering, fence};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The bell of one receiving thread; senders share it.
+/// The wake-up of one receiving thread; senders share it.
 #[derive(Debug)]
 pub struct Waker {
     sleeping: AtomicBool,
-    bell: Bell,
+    eventfd: EventFd,
 }
 
 impl Waker {
     /// An awake receiver. The error is the kernel's about `eventfd`.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { sleeping: AtomicBool::new(false), bell: Bell::new()? })
+        Ok(Self { sleeping: AtomicBool::new(false), eventfd: EventFd::new()? })
     }
 
     /// A receiver whose sleep also ends when one of the descriptors is readable that it
     /// [watches](Self::watch). The error is the kernel's about `eventfd` or `epoll`.
     #[cfg(not(loom))]
     pub fn watching() -> io::Result<Self> {
-        Ok(Self { sleeping: AtomicBool::new(false), bell: Bell::watching()? })
+        Ok(Self { sleeping: AtomicBool::new(false), eventfd: EventFd::watching()? })
     }
 
     /// Receiver: ends a sleep when `fd` is readable too; [`Self::ready`] reports which by `token`.
@@ -41,13 +41,13 @@ impl Waker {
     /// wasn't made by [`Self::watching`].
     #[cfg(not(loom))]
     pub fn watch(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
-        self.bell.watch(fd, token)
+        self.eventfd.watch(fd, token)
     }
 
     /// Receiver: calls `f` with the token of each watched descriptor that is readable.
     #[cfg(not(loom))]
     pub fn ready(&self, f: impl FnMut(u64)) {
-        self.bell.ready(f);
+        self.eventfd.ready(f);
     }
 
     /// Sender: wakes the receiver if it sleeps or is about to. Call it after the work is published;
@@ -62,7 +62,7 @@ impl Waker {
                 .compare_exchange(true, false, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok()
         {
-            self.bell.ring();
+            self.eventfd.ring();
         }
     }
 
@@ -82,17 +82,17 @@ impl Waker {
         // Not a plain store, so that each raising of the flag is taken down by exactly one: a
         // sender or us.
         self.sleeping.swap(false, Ordering::AcqRel);
-        self.bell.hush();
+        self.eventfd.hush();
     }
 
     /// The descriptor to wait on for readability.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.bell.fd()
+        self.eventfd.fd()
     }
 
     #[cfg(all(test, loom))]
     pub(crate) fn has_rung(&self) -> bool {
-        self.bell.rung.load(Ordering::Acquire)
+        self.eventfd.rung.load(Ordering::Acquire)
     }
 }
 
@@ -104,18 +104,18 @@ impl AsFd for Waker {
 
 #[cfg(not(loom))]
 #[derive(Debug)]
-struct Bell {
+struct EventFd {
     event: std::os::fd::OwnedFd,
     /// An epoll of `event` and what is watched beside it.
     all: Option<std::os::fd::OwnedFd>,
 }
 
-/// The token of the bell's own event.
+/// The token of the waker's own event.
 #[cfg(not(loom))]
 const RUNG: u64 = u64::MAX;
 
 #[cfg(not(loom))]
-impl Bell {
+impl EventFd {
     fn new() -> io::Result<Self> {
         use rustix::event::{EventfdFlags, eventfd};
         Ok(Self { event: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?, all: None })
@@ -165,15 +165,15 @@ impl Bell {
     }
 }
 
-/// The bell of the models: readable or not.
+/// The event descriptor of the models: readable or not.
 #[cfg(loom)]
 #[derive(Debug)]
-struct Bell {
+struct EventFd {
     rung: AtomicBool,
 }
 
 #[cfg(loom)]
-impl Bell {
+impl EventFd {
     fn new() -> io::Result<Self> {
         Ok(Self { rung: AtomicBool::new(false) })
     }

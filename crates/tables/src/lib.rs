@@ -17,6 +17,8 @@ pub mod mac;
 mod pool;
 
 pub use hash_index::{HashIndex, fold};
-pub use lpm::{Forest, Full, Key, Leaf, Lpm, Lpm4, Lpm6, OracleLpm, Route, Steps, Wanted};
+pub use lpm::{
+    Forest, Full, Key, Leaf, Lpm, Lpm4, Lpm6, OracleLpm, ResultKind, Route, SplitLookup,
+};
 pub use mac::MacTable;
 pub use pool::Pool;

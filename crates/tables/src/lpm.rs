@@ -10,16 +10,16 @@ mod index;
 mod intervals;
 mod oracle;
 mod packed;
-mod places;
+mod slot_alloc;
+mod structure;
 mod table;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod whole;
 
 pub use forest::Forest;
 pub use oracle::OracleLpm;
-pub use table::{Lpm, Steps};
+pub use table::{Lpm, SplitLookup};
 
 use std::error::Error;
 use std::fmt;
@@ -42,10 +42,10 @@ impl Leaf {
     pub const ROUTES: u32 = 1 << 24;
 }
 
-/// The kind of result that most lookups in a table ask for. Lookups get what they ask for in any
-/// case, if not as fast.
+/// The kind of result that most lookups in a table ask for. A lookup may ask for the other kind,
+/// which takes longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wanted {
+pub enum ResultKind {
     /// Hops alone.
     Hops,
     /// The routes, too.
@@ -60,7 +60,7 @@ pub trait Key: Copy + Ord + Hash + fmt::Debug + Send + Sync + 'static {
 
     /// The structure of a table of such keys.
     #[doc(hidden)]
-    type Engine: engine::Engine<Self> + whole::Whole;
+    type Engine: engine::Engine<Self> + structure::Structure;
 
     /// Clears all but the first `len` bits.
     fn network(self, len: u8) -> Self;
@@ -100,8 +100,8 @@ macro_rules! key {
         }
     };
 }
-key!(u32, whole::Engine4, 32, |key| key >> 14);
-key!(u128, whole::Engine6, index::FINEST, |key| index::slot((key >> 64) as u64));
+key!(u32, structure::Engine4, 32, |key| key >> 14);
+key!(u128, structure::Engine6, index::FINEST, |key| index::slot((key >> 64) as u64));
 
 /// A prefix and what its owner gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

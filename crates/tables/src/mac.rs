@@ -79,18 +79,18 @@ pub struct MacView<'t> {
     len: &'t AtomicUsize,
 }
 
-/// Where a [`MacView`] has a key, if it has it.
+/// Hash of a key in a [`MacView`]: its bucket, if the table has the key.
 #[derive(Clone, Copy, Debug)]
-pub struct MacPlace(u64);
+pub struct MacHash(u64);
 
-impl MacPlace {
-    /// A place of no key.
+impl MacHash {
+    /// The hash of no key.
     pub const NONE: Self = Self(0);
 }
 
-/// An entry that was found: what [`MacView::replace`] changes.
+/// The result of a lookup: an entry that [`MacView::replace`] can change.
 #[derive(Clone, Copy)]
-pub struct Found<'t> {
+pub struct MacHit<'t> {
     /// `None` for an entry of a previous level, which isn't changed in place.
     value: Option<&'t AtomicU64>,
     /// The entry when it was found.
@@ -99,39 +99,39 @@ pub struct Found<'t> {
 
 impl<'t> MacView<'t> {
     /// Prefetches the first bucket of a key: three of four keys are there, and nine of ten in a
-    /// table that has just grown. Returns the place for [`Self::find_at`].
+    /// table that has just grown. Returns the hash for [`Self::find_at`].
     #[inline(always)]
-    pub fn prefetch(self, key: MacKey) -> MacPlace {
+    pub fn prefetch(self, key: MacKey) -> MacHash {
         let hash = self.current.hash(key);
         simd::prefetch_read(self.current.first(hash));
-        MacPlace(hash)
+        MacHash(hash)
     }
 
     /// Looks a key up.
     #[inline(always)]
-    pub fn find(self, key: MacKey) -> Option<Found<'t>> {
-        self.find_at(key, MacPlace(self.current.hash(key)))
+    pub fn find(self, key: MacKey) -> Option<MacHit<'t>> {
+        self.find_at(key, MacHash(self.current.hash(key)))
     }
 
     /// Looks a key up whose bucket was prefetched.
     #[inline(always)]
-    pub fn find_at(self, key: MacKey, place: MacPlace) -> Option<Found<'t>> {
-        if let Some((value, entry)) = self.current.find_hashed(key, place.0) {
-            return Some(Found { value: Some(value), entry });
+    pub fn find_at(self, key: MacKey, hash: MacHash) -> Option<MacHit<'t>> {
+        if let Some((value, entry)) = self.current.find_hashed(key, hash.0) {
+            return Some(MacHit { value: Some(value), entry });
         }
         self.find_previous(key)
     }
 
     #[inline(always)]
-    fn find_previous(self, key: MacKey) -> Option<Found<'t>> {
+    fn find_previous(self, key: MacKey) -> Option<MacHit<'t>> {
         let (_, entry) = self.previous.iter().find_map(|level| level.find(key))?;
-        Some(Found { value: None, entry })
+        Some(MacHit { value: None, entry })
     }
 
     /// Replaces an entry by another and returns whether it did: not if the entry has changed since
     /// it was found, nor in the moment in which control copies it to a larger table.
     #[inline(always)]
-    pub fn replace(self, found: Found<'t>, new: MacEntry) -> bool {
+    pub fn replace(self, found: MacHit<'t>, new: MacEntry) -> bool {
         let old = found.entry.word();
         found.value.is_some_and(|value| {
             value.compare_exchange(old, new.word(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -166,8 +166,8 @@ pub struct MacTable {
     growth: std::sync::Mutex<Option<Growth>>,
 }
 
-/// The bucket and the way of an entry, and its key.
-type Place = (usize, usize, MacKey);
+/// The bucket and the position in it of an entry, and its key.
+type Slot = (usize, usize, MacKey);
 
 /// A growth that is going on.
 enum Growth {
@@ -429,7 +429,7 @@ impl MacTable {
         buckets: std::ops::Range<usize>,
         current: &Level,
         lost: &mut impl FnMut(MacKey, MacEntry),
-    ) -> Vec<Place> {
+    ) -> Vec<Slot> {
         let mut stuck = Vec::new();
         for at in buckets {
             for (way, key, entry) in previous.entries(at) {
@@ -446,7 +446,7 @@ impl MacTable {
     }
 
     /// Removes an entry of a previous level.
-    fn lose(&self, level: &Level, (at, way, key): Place, lost: &mut impl FnMut(MacKey, MacEntry)) {
+    fn lose(&self, level: &Level, (at, way, key): Slot, lost: &mut impl FnMut(MacKey, MacEntry)) {
         self.len.fetch_sub(1, Ordering::Relaxed);
         lost(key, level.kill(at, way));
     }

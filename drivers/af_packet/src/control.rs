@@ -4,7 +4,7 @@
 use crate::device::{HostDevice, failed};
 use crate::{Config, HostInterface, Mode};
 use cli::Error;
-use driver::{Links, Takes, TxQueues};
+use driver::{Links, TxOffloads, TxQueues};
 use graph::{Phase, RunningConfig, Shared, SwIfIndex, World};
 use msg::retval;
 use net::{IfKind, Interfaces, NewInterface};
@@ -100,16 +100,15 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
         Err(error) if error.kind() == ErrorKind::NotFound && world.is_restoring() => None,
         Err(error) => return Err(refused(&error)),
     };
-    let takes = if offloads { Takes::ALL } else { Takes::default() };
+    let tx_offloads = if offloads { TxOffloads::ALL } else { TxOffloads::default() };
     let link = open.as_ref().map(|open| open.link.clone());
     let kernels = link.as_ref().and_then(|link| link.mac);
     let (given, mac) = (mac, mac.unwrap_or_else(|| driver::own_mac(&host_name, kernels)));
     let (ip, queues) = (config.mode == Mode::Ip, config.rx_queues);
     let made = match open {
-        Some(open) => HostDevice::new(config, takes, (mac, given), open),
-        None => {
-            HostDevice::waiting(config, takes, (mac, given)).map(|device| (device, vec![], vec![]))
-        }
+        Some(open) => HostDevice::new(config, tx_offloads, (mac, given), open),
+        None => HostDevice::waiting(config, tx_offloads, (mac, given))
+            .map(|device| (device, vec![], vec![])),
     };
     let (device, rx, tx) = made.map_err(failed(&format!("host interface {host_name}")))?;
     let device = Arc::new(device);
@@ -122,7 +121,7 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
         link_up: link.as_ref().is_some_and(netlink::Link::is_link_up),
     };
     let interfaces = world.get::<Interfaces>();
-    let sw_if = interfaces.create(world, interface, TxQueues::make(tx, ip, takes))?;
+    let sw_if = interfaces.create(world, interface, TxQueues::make(tx, ip, tx_offloads))?;
     device.tx.set_node(interfaces.get(sw_if)?.tx);
     let news = failed("news of the host's links");
     let links = world.get::<Links>();
@@ -185,7 +184,7 @@ pub fn delete(world: &World, name: &str) -> Result<(), Error> {
 /// A host interface that isn't there.
 pub fn set_l4_checksum_offload(world: &World, name: &str, on: bool) -> Result<(), Error> {
     let (_, device) = world.get::<Hosts>().find(world, name)?;
-    device.set_takes(world, |takes| takes.csum = on);
+    device.set_tx_offloads(world, |tx_offloads| tx_offloads.csum = on);
     Ok(())
 }
 

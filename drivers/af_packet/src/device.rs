@@ -3,7 +3,7 @@
 
 use crate::{Config, Control, HostInterface, Membership, Mode, RxQueue, TxQueue, Version};
 use cli::{Error, retval};
-use driver::{LinkNews, LinkUser, RxQueues, Takes, TxQueues};
+use driver::{LinkChange, LinkUser, RxQueues, TxOffloads, TxQueues};
 use graph::{Section, SwIfIndex, World};
 use net::{Device, Interfaces};
 use netlink::{Link, Rtnl};
@@ -19,7 +19,7 @@ pub struct HostDevice {
 
 struct State {
     config: Config,
-    takes: Takes,
+    tx_offloads: TxOffloads,
     rtnl: Rtnl,
     link: Link,
     /// `None` while the kernel's interface is gone.
@@ -30,7 +30,7 @@ struct State {
     promiscuous: bool,
     mac: MacAddr,
     /// As it was made: the address if it was given, and what the kernel was to take.
-    made: (Option<MacAddr>, Takes),
+    made: (Option<MacAddr>, TxOffloads),
     /// The kernel's interface has never been there: its address and its MTU aren't known.
     unseen: bool,
 }
@@ -58,29 +58,29 @@ impl HostDevice {
     /// Takes over an interface that was just opened; its queues are returned.
     pub fn new(
         config: Config,
-        takes: Takes,
+        tx_offloads: TxOffloads,
         (mac, given): (MacAddr, Option<MacAddr>),
         open: HostInterface,
     ) -> io::Result<(Self, Vec<RxQueue>, Vec<TxQueue>)> {
         let HostInterface { link, rx, tx, control } = open;
         prepare(&control, config.mode, mac, false)?;
-        let this = Self::with(config, takes, (mac, given), link, Some(control))?;
+        let this = Self::with(config, tx_offloads, (mac, given), link, Some(control))?;
         Ok((this, rx, tx))
     }
 
     /// A device whose interface in the kernel isn't there yet.
     pub fn waiting(
         config: Config,
-        takes: Takes,
+        tx_offloads: TxOffloads,
         mac: (MacAddr, Option<MacAddr>),
     ) -> io::Result<Self> {
         let link = Link { name: config.name.clone(), ..Link::default() };
-        Self::with(config, takes, mac, link, None)
+        Self::with(config, tx_offloads, mac, link, None)
     }
 
     fn with(
         config: Config,
-        takes: Takes,
+        tx_offloads: TxOffloads,
         (mac, given): (MacAddr, Option<MacAddr>),
         link: Link,
         control: Option<Control>,
@@ -88,7 +88,7 @@ impl HostDevice {
         let state = State {
             senders: config.tx_queues.into(),
             config,
-            takes,
+            tx_offloads,
             rtnl: Rtnl::new()?,
             link,
             unseen: control.is_none(),
@@ -96,7 +96,7 @@ impl HostDevice {
             up: false,
             promiscuous: false,
             mac,
-            made: (given, takes),
+            made: (given, tx_offloads),
         };
         Ok(Self { rx: RxQueues::default(), tx: TxQueues::default(), state: Mutex::new(state) })
     }
@@ -105,10 +105,10 @@ impl HostDevice {
         self.state.lock().expect("no panic inside")
     }
 
-    pub fn set_takes(&self, world: &World, change: impl FnOnce(&mut Takes)) {
+    pub fn set_tx_offloads(&self, world: &World, change: impl FnOnce(&mut TxOffloads)) {
         let mut state = self.state();
-        change(&mut state.takes);
-        self.tx.set_takes(world, state.takes);
+        change(&mut state.tx_offloads);
+        self.tx.set_tx_offloads(world, state.tx_offloads);
     }
 
     pub fn set_qdisc_bypass(&self, bypass: bool) -> Result<(), Error> {
@@ -142,7 +142,7 @@ impl HostDevice {
         if *mode == Mode::Ip {
             line += " mode ip";
         }
-        if made == Takes::default() {
+        if made == TxOffloads::default() {
             line += " cksum-gso-disable";
         }
         lines.push(line, format!("delete host-interface name {name}"));
@@ -159,10 +159,10 @@ impl HostDevice {
         let state = self.state();
         let name = cli::quote(&state.config.name);
         let (_, made) = state.made;
-        if state.takes.csum != made.csum {
+        if state.tx_offloads.csum != made.csum {
             let line = format!("set host-interface l4-cksum-offload {name}");
             let word = |on| if on { "on" } else { "off" };
-            let (now, before) = (word(state.takes.csum), word(made.csum));
+            let (now, before) = (word(state.tx_offloads.csum), word(made.csum));
             lines.push(format!("{line} {now}"), format!("{line} {before}"));
         }
         if state.config.qdisc_bypass {
@@ -294,7 +294,7 @@ impl Device for HostDevice {
 
     fn details(&self) -> Vec<String> {
         let state = self.state();
-        let State { config, takes, link, control, senders, .. } = &*state;
+        let State { config, tx_offloads, link, control, senders, .. } = &*state;
         let on = |on: bool| if on { "on" } else { "off" };
         let version = match config.version {
             Version::V2 => 2,
@@ -312,8 +312,8 @@ impl Device for HostDevice {
             format!("receive: {} queues, ring version {version}", config.rx_queues),
             format!(
                 "transmit: {senders} queues, checksum offload {}, segmentation offload {}, queueing discipline {}",
-                on(takes.csum),
-                on(takes.csum && takes.gso),
+                on(tx_offloads.csum),
+                on(tx_offloads.csum && tx_offloads.gso),
                 if config.qdisc_bypass { "bypassed" } else { "kept" },
             ),
         ]
@@ -327,21 +327,21 @@ impl Device for HostDevice {
 }
 
 impl LinkUser for HostDevice {
-    fn news(&self, world: &World, sw_if: SwIfIndex, news: LinkNews) {
+    fn link_changed(&self, world: &World, sw_if: SwIfIndex, news: LinkChange) {
         let interfaces = world.get::<Interfaces>();
         let Ok(interface) = interfaces.get(sw_if) else { return };
         let name = &interface.name;
         // One that couldn't be opened when it came is tried again when something about it changes.
         let news = match news {
-            LinkNews::Is(link) if self.state().control.is_none() => LinkNews::Back(link),
+            LinkChange::Is(link) if self.state().control.is_none() => LinkChange::Back(link),
             news => news,
         };
         let link = match news {
-            LinkNews::Is(link) => {
+            LinkChange::Is(link) => {
                 self.state().link = link.clone();
                 link
             }
-            LinkNews::Gone => {
+            LinkChange::Gone => {
                 let before = {
                     let mut state = self.state();
                     state.control = None;
@@ -353,7 +353,7 @@ impl LinkUser for HostDevice {
                 let _ = interfaces.set_link(world, sw_if, false);
                 return;
             }
-            LinkNews::Back(mut link) => match self.reopen(world, sw_if, &mut link) {
+            LinkChange::Back(mut link) => match self.reopen(world, sw_if, &mut link) {
                 Ok(()) => {
                     log::info!(target: "af_packet", "{name}: the host's interface {} is there", link.name);
                     link

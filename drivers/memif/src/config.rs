@@ -6,7 +6,7 @@ use crate::device::Config;
 use crate::io::Role;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
-use net::{Interfaces, Made};
+use net::{Interfaces, OriginalSettings};
 
 /// Says which sockets and which interfaces there are.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
@@ -21,7 +21,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let (Some(device), Ok(interface)) = (device, world.get::<Interfaces>().get(sw_if)) else {
             return;
         };
-        let Made { name, mac, .. } = interface.made;
+        let OriginalSettings { name, mac, .. } = interface.original;
         let line = format!("create interface memif{} hw-addr {mac}", words(&device.config));
         lines.push(line, format!("delete interface memif {}", quote(&name)));
     });

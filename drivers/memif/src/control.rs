@@ -6,7 +6,7 @@ use crate::io::Role;
 use crate::proto::{Channel, Client, Message, Server};
 use crate::socket::Address;
 use cli::{Error, retval};
-use driver::{Takes, TxQueues};
+use driver::{TxOffloads, TxQueues};
 use graph::{Shared, Signal, SwIfIndex, World};
 use net::{IfKind, Interfaces, NewInterface};
 use rustix::event::epoll;
@@ -481,7 +481,7 @@ fn make(
     let sw_if = interfaces.create(
         world,
         interface,
-        TxQueues::<crate::io::SharedTx>::make(vec![], ip, Takes::default()),
+        TxQueues::<crate::io::SharedTx>::make(vec![], ip, TxOffloads::default()),
     )?;
     device.tx.set_node(interfaces.get(sw_if)?.tx);
     // It is set once, here.

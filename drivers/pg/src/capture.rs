@@ -3,9 +3,9 @@
 
 use crate::gro::Gro;
 use crate::offload::{Offloads, l3_of};
-use buffer::{Flags, Holder, Owned, Pool, Share};
+use buffer::{Flags, Owned, Pool, Reservation, Share};
 use cli::Error;
-use driver::{Cut, finish_checksum};
+use driver::{Segmenter, finish_checksum};
 use graph::SwIfIndex;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -35,7 +35,7 @@ const _: () = assert!(buffer::MAX_PACKET <= SNAPLEN as usize);
 
 impl Backlog {
     pub fn new(waker: Arc<Waker>, pool: &Pool) -> Self {
-        Self { queue: Mailbox::new(ROOM, waker), share: pool.common_share(Holder::CAPTURE) }
+        Self { queue: Mailbox::new(ROOM, waker), share: pool.common_share(Reservation::CAPTURE) }
     }
 
     /// Generators pause: what is in the graph already still fits.
@@ -207,7 +207,8 @@ impl Egress {
         }
         let Some(capture) = capture else { return };
         let mut headers = [0; MAX_HEADERS];
-        let segments = l3_of(b.data(), ip).filter(|_| cut).and_then(|l3| Cut::new(&b, l3).ok());
+        let segments =
+            l3_of(b.data(), ip).filter(|_| cut).and_then(|l3| Segmenter::new(&b, l3).ok());
         let Some(mut segments) = segments else {
             return capture.write(b.packet_len(), b.segments());
         };

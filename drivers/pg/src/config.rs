@@ -8,7 +8,7 @@ use crate::offload::Offloads;
 use crate::stream::StreamSpec;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
-use net::{Interfaces, Made};
+use net::{Interfaces, OriginalSettings};
 use std::collections::BTreeMap;
 
 /// Streams use interfaces and their features, and are there before the interfaces are up.
@@ -31,7 +31,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.interfaces(indices, move |world, sw_if, lines| {
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
         let (mode, offloads) = all[&sw_if];
-        let Made { name, mac, .. } = interface.made;
+        let OriginalSettings { name, mac, .. } = interface.original;
         let mut line = format!("create packet-generator interface {name}");
         if own_mac(&name) != Some(mac) {
             line += &format!(" hw-addr {mac}");

@@ -5,7 +5,7 @@
 use crate::control::Shared;
 use crate::offload::l3_of;
 use buffer::{Buffer, Flags, Owned};
-use driver::Cut;
+use driver::Segmenter;
 use graph::{Cx, Next, Node, SwIfIndex, World};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ impl PgTx {
     #[cold]
     fn is_sane(&self, b: &Buffer) -> bool {
         if b.flags.has(Flags::GSO) {
-            return l3_of(b.data(), self.ip).is_some_and(|l3| Cut::new(b, l3).is_ok());
+            return l3_of(b.data(), self.ip).is_some_and(|l3| Segmenter::new(b, l3).is_ok());
         }
         usize::from(b.offload.csum_start) + usize::from(b.offload.csum_offset) + 2 <= b.packet_len()
     }

@@ -6,7 +6,7 @@ use crate::device::kind_name;
 use crate::{Config, Kind};
 use cli::quote;
 use graph::{RunningConfig, World};
-use net::{Interfaces, Made};
+use net::{Interfaces, OriginalSettings};
 use std::collections::BTreeMap;
 
 /// Writes the taps. Their addresses are always written: addresses that aren't given are drawn by
@@ -29,7 +29,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let (Some((_, tap)), Ok(interface)) = (tap, world.get::<Interfaces>().get(sw_if)) else {
             return;
         };
-        let Made { name, mac, .. } = interface.made;
+        let OriginalSettings { name, mac, .. } = interface.original;
         let usual = format!("{}{id}", kind_name(kind));
         let mut line = format!("create tap id {id} hw-addr {mac}");
         if name != usual {

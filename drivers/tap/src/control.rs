@@ -4,7 +4,7 @@
 use crate::device::{TapDevice, failed, kind_name};
 use crate::{Config, Kind, Tap};
 use cli::{Error, Output, Task, TaskState};
-use driver::{Links, Takes, TxQueues};
+use driver::{Links, TxOffloads, TxQueues};
 use graph::{Shared, SwIfIndex, World};
 use msg::{Pending, retval};
 use net::{IfKind, Interfaces, NewInterface};
@@ -116,7 +116,7 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let link = open.link.clone();
     let mac = mac.unwrap_or_else(|| driver::own_mac(&config.host_name, link.mac));
     let ip = config.kind == Kind::Tun;
-    let takes = Takes { csum: config.csum_offload || config.gso, gso: config.gso };
+    let tx_offloads = TxOffloads { csum: config.csum_offload || config.gso, gso: config.gso };
     let (device, rx, tx) = TapDevice::new(config, open).map_err(failed(&doing))?;
     let device = Arc::new(device);
     // Threads share queues: the kernel takes frames for one from several at a time.
@@ -129,7 +129,7 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
         mtu: link.mtu.min(u16::MAX.into()) as u16,
         link_up: link.is_admin_up(),
     };
-    let sw_if = interfaces.create(world, interface, TxQueues::make(tx, ip, takes))?;
+    let sw_if = interfaces.create(world, interface, TxQueues::make(tx, ip, tx_offloads))?;
     device.tx.set_node(interfaces.get(sw_if)?.tx);
     let started = device.rx.open(world, sw_if, ip, rx).and_then(|()| {
         let namespace = device.config.host_namespace.as_deref().map(Namespace::open).transpose();

@@ -4,7 +4,7 @@
 use crate::input::{Longest, TapRx};
 use crate::{Config, Host, Kind, RxQueue, Tap, TxQueue};
 use cli::{Error, retval};
-use driver::{LinkNews, LinkUser, RxQueues, TxQueues};
+use driver::{LinkChange, LinkUser, RxQueues, TxQueues};
 use graph::{SwIfIndex, World};
 use net::{Device, Interfaces};
 use netlink::{Link, Rtnl};
@@ -172,12 +172,12 @@ pub fn kind_name(kind: Kind) -> &'static str {
 }
 
 impl LinkUser for TapDevice {
-    fn news(&self, world: &World, sw_if: SwIfIndex, news: LinkNews) {
+    fn link_changed(&self, world: &World, sw_if: SwIfIndex, news: LinkChange) {
         let interfaces = world.get::<Interfaces>();
         let Ok(interface) = interfaces.get(sw_if) else { return };
         let name = &interface.name;
         match news {
-            LinkNews::Is(link) => {
+            LinkChange::Is(link) => {
                 self.state().link = link.clone();
                 self.longest.set(self.config.gso, link.mtu);
                 let mtu = link.mtu.min(u16::MAX.into()) as u16;
@@ -188,14 +188,14 @@ impl LinkUser for TapDevice {
                 // interface is there: it was looked up above, on this thread.
                 let _ = interfaces.set_link(world, sw_if, link.is_admin_up());
             }
-            LinkNews::Gone => {
+            LinkChange::Gone => {
                 log::warn!(target: "tap", "{name}: the host's end {} is gone", self.config.host_name);
                 self.state().host = None;
                 self.rx.close(world);
                 self.tx.close(world);
                 let _ = interfaces.set_link(world, sw_if, false);
             }
-            LinkNews::Back(link) => {
+            LinkChange::Back(link) => {
                 log::warn!(target: "tap", "{name}: there is an interface {} on the host, but it isn't ours", link.name);
             }
         }

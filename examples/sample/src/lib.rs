@@ -17,7 +17,7 @@ use graph::{
     Build, ChainStep, Configured, Cx, Feature, Next, Node, NodeDef, Phase, Plugin, RunningConfig,
     Script, SwIfIndex, ThreadIndex, Trace, World,
 };
-use net::{Arrivals, Check, Checks, Interfaces};
+use net::{Check, Checks, Interfaces, PacketColumns};
 use sync::Turn;
 use wire::Ip4;
 
@@ -100,7 +100,7 @@ impl Node for Sample {
 /// The same decision for many packets at once. With it, packets of interfaces with a limit can take
 /// the super-path.
 impl Check<Ip4> for Sample {
-    fn passing(&self, packets: &Arrivals<'_, Ip4>, step: ChainStep<'_>, _: &Turn<'_>) -> u64 {
+    fn passing(&self, packets: &PacketColumns<'_, Ip4>, step: ChainStep<'_>, _: &Turn<'_>) -> u64 {
         let max = step.config::<Self>().into();
         packets.mask(|i| packets.lengths[i] <= max)
     }

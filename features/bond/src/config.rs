@@ -80,7 +80,7 @@ fn create(world: &World, bond: &BondInfo) -> String {
 /// The address of a member that has left, if the bond still has it.
 fn kept_mac(world: &World, bond: &BondInfo) -> Option<wire::MacAddr> {
     let interfaces = world.get::<Interfaces>();
-    let mac = interfaces.get(bond.sw_if).ok()?.made.mac;
+    let mac = interfaces.get(bond.sw_if).ok()?.original.mac;
     let usual = match bond.members.first() {
         Some(member) => interfaces.get(member.sw_if).ok()?.own_mac(),
         None => random_mac(bond.id),

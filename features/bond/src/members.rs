@@ -27,7 +27,7 @@ impl Bonds {
         };
         let interface = interfaces.get(sw_if)?;
         self.check_member(world, &interface)?;
-        let before = interfaces.get(bond)?.made;
+        let before = interfaces.get(bond)?.original;
         if info.members.is_empty() && info.made.mac.is_none() {
             // The first member's address, unless an operator has given the bond another one.
             interfaces.note_made(world, bond, interface.mac, natural_mtu(&interface))?;
@@ -160,7 +160,7 @@ impl Bonds {
         let Some(info) = self.get(bond) else { return Ok(()) };
         let of = |member: &MemberInfo| interfaces.get(member.sw_if).ok().map(|i| natural_mtu(&i));
         let natural = info.members.iter().filter_map(of).min().unwrap_or(MTU);
-        let made = interfaces.get(bond)?.made;
+        let made = interfaces.get(bond)?.original;
         if made.mtu == natural {
             Ok(())
         } else {
@@ -188,5 +188,5 @@ fn not_a_member(world: &World, sw_if: SwIfIndex) -> Error {
 
 /// The link's MTU that an interface has outside of a bond.
 fn natural_mtu(interface: &Interface) -> u16 {
-    interface.own_mtu.unwrap_or(interface.made.mtu)
+    interface.own_mtu.unwrap_or(interface.original.mtu)
 }

@@ -7,7 +7,7 @@ use crate::place::{Lead, Links, Numbers, Place};
 use crate::state::Classifier;
 use crate::table::{Action, Table, Verdict, walk};
 use crate::trace::AclTrace;
-use buffer::{Buffer, Field, Flags, HEADROOM, Kept};
+use buffer::{Buffer, Field, FieldValue, Flags, HEADROOM};
 use graph::{Build, Configured, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use ip::{Ip, table_of};
 use net::Interfaces;
@@ -26,7 +26,7 @@ pub struct Classified {
     pub metadata: u32,
 }
 
-impl Kept for Classified {}
+impl FieldValue for Classified {}
 
 /// Offset of the first byte that a driver delivers, from the packet's first byte on.
 #[inline(always)]

@@ -2,7 +2,7 @@
 //! `ip4-dvr-dpo`, `ip6-dvr-dpo`: puts the layer-2 header that a packet was received with in front
 //! again, and sends the packet along the output features of the interface.
 
-use buffer::{Buffer, Field, Flags, Kept};
+use buffer::{Buffer, Field, FieldValue, Flags};
 use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World, filled};
 use ip::Ip;
 use net::{Adjacencies, IpMeta, TAG};
@@ -25,7 +25,7 @@ pub struct Steered {
     pub on_arc: bool,
 }
 
-impl Kept for Steered {}
+impl FieldValue for Steered {}
 
 /// `ip4-dvr-dpo` or `ip6-dvr-dpo`.
 pub struct Dpo<F> {

@@ -7,7 +7,7 @@ use crate::types::Types;
 use buffer::Buffer;
 use cli::Error;
 use graph::{Cx, Next, Node, NodeIndex, RunningConfig, Shared, SwIfIndex, World};
-use net::{Device, IfFlags, IfKind, IfLanes, Interfaces, Made, NewInterface};
+use net::{Device, IfFlags, IfKind, IfLanes, Interfaces, NewInterface, OriginalSettings};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use wire::MacAddr;
@@ -189,7 +189,7 @@ fn create_kind(
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.interfaces(world.get::<Interfaces>().indices(), |world, sw_if, lines| {
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
-        let Made { name, mac, .. } = interface.made;
+        let OriginalSettings { name, mac, .. } = interface.original;
         let Some(kind) = LoopbackKind::of(interface.device.driver()) else { return };
         let Some(instance) = name.strip_prefix(kind.prefix()) else { return };
         let own = instance.parse().is_ok_and(|n| kind.own_mac(n) == mac);

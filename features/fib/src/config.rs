@@ -4,7 +4,7 @@
 use crate::walk::of_tables;
 use cli::quote;
 use graph::{Phase, RunningConfig, SwIfIndex, World};
-use net::fib::Follows;
+use net::fib::ResolveVia;
 use net::{
     AdjIndex, Extension, Fib, FlowHash, FlowRouterId, Interfaces, Net, Path, PathKind, Routes,
     Source, TableIndex,
@@ -137,10 +137,10 @@ pub fn via<F: Net>(
     if path.preference != 0 {
         text += &format!(" preference {}", path.preference);
     }
-    text += match path.follows {
-        Follows::Any => "",
-        Follows::Host => " resolve-via-host",
-        Follows::Attached => " resolve-via-attached",
+    text += match path.resolve_via {
+        ResolveVia::Any => "",
+        ResolveVia::Host => " resolve-via-host",
+        ResolveVia::Attached => " resolve-via-attached",
     };
     text
 }

@@ -58,9 +58,9 @@ fn device(i: &Interface, lines: &mut Section<'_>) {
             format!("clear interface tag {name}"),
         );
     }
-    if i.own_mac() != i.made.mac {
+    if i.own_mac() != i.original.mac {
         let line = format!("set interface mac address {name}");
-        push(format!("{line} {}", i.own_mac()), format!("{line} {}", i.made.mac));
+        push(format!("{line} {}", i.own_mac()), format!("{line} {}", i.original.mac));
     }
     let mtus = ["", "packet ", "ip4 ", "ip6 ", "mpls "].into_iter().zip(i.mtu).enumerate();
     for (at, (kind, mtu)) in mtus {

@@ -2,7 +2,7 @@
 //! Operations on interfaces, for commands and messages.
 
 use cli::{Error, Result};
-use graph::{Asked, InputMode, SwIfIndex, ThreadIndex, World};
+use graph::{InputMode, Replies, SwIfIndex, ThreadIndex, World};
 use msg::retval;
 use net::{IfCounters, Interface, Interfaces, MtuKind, RxQueue};
 use std::collections::BTreeSet;
@@ -53,12 +53,12 @@ pub fn set_tag(w: &World, sw_if: SwIfIndex, tag: Option<&str>) -> Result<()> {
 }
 
 /// Starts the counters of an interface, or of all, again at zero. Threads do it at their next turn.
-pub fn clear_counters(w: &World, sw_if: Option<SwIfIndex>) -> Asked<()> {
+pub fn clear_counters(w: &World, sw_if: Option<SwIfIndex>) -> Replies<()> {
     w.get::<IfCounters>().clear(w, sw_if)
 }
 
 /// Starts what drivers count for interfaces, or for all, again at zero.
-pub fn clear_device_counters(w: &World, only: &[SwIfIndex]) -> Asked<()> {
+pub fn clear_device_counters(w: &World, only: &[SwIfIndex]) -> Replies<()> {
     w.get::<IfCounters>().clear_device(w, only)
 }
 

@@ -3,7 +3,9 @@
 
 use crate::names::{by_name, chosen};
 use crate::set::named;
-use cli::{Error, Matches, Output, Result, Said, Sequence, Step, Table, Tree, Writer, quote};
+use cli::{
+    Error, Matches, Output, OutputPiece, Result, Sequence, Step, Table, Tree, Writer, quote,
+};
 use graph::{Section, SwIfIndex, World};
 use msg::retval;
 use net::{Interface, Interfaces, SubFrames, SubInterface, Tags, Vlan};
@@ -120,7 +122,12 @@ impl Many {
 }
 
 impl Sequence<World> for Many {
-    fn next(&mut self, _: &Tree<World>, world: &World, _: Option<Result<Vec<Said>>>) -> Step {
+    fn next(
+        &mut self,
+        _: &Tree<World>,
+        world: &World,
+        _: Option<Result<Vec<OutputPiece>>>,
+    ) -> Step {
         match self.make(world) {
             Ok(made) if self.ids.is_empty() => Step::Done(Output::text(made)),
             Ok(made) => Step::More(made),
@@ -161,9 +168,11 @@ fn words(frames: SubFrames) -> String {
 /// made with.
 pub fn write_config(w: &World, sw_if: SwIfIndex, lines: &mut Section<'_>) {
     let interfaces = w.get::<Interfaces>();
-    let Ok(Interface { sub: Some(sub), parent, made, .. }) = interfaces.get(sw_if) else { return };
+    let Ok(Interface { sub: Some(sub), parent, original, .. }) = interfaces.get(sw_if) else {
+        return;
+    };
     let Ok(parent) = interfaces.get(parent) else { return };
-    let (parent, name) = (quote(&parent.made.name), quote(&made.name));
+    let (parent, name) = (quote(&parent.original.name), quote(&original.name));
     lines.push(
         format!("create sub-interfaces {parent} {} {}", sub.id, words(sub.frames)),
         format!("delete sub-interface {name}"),

@@ -91,7 +91,7 @@ fn show(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
     if !m.flag("details") {
         return Ok(Output::both(limits(kind, v6, now, count), describe(kind, now, count)));
     }
-    Ok(control::ask(w, kind, v6).then(move |answers| {
+    Ok(control::query(w, kind, v6).then(move |answers| {
         let all = answers.into_iter().flatten().flatten();
         Ok(Output::record(
             [None].into_iter().chain(all.map(Some)),

@@ -8,8 +8,8 @@ use crate::state::{Kind, Reassembly, Settings};
 use crate::store::UnderWay;
 use cli::{Error, Result};
 use graph::{
-    Asked, NodeIndex, Process, Runtime, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake, World,
-    name_of,
+    NodeIndex, Process, Replies, Runtime, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake,
+    World, name_of,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -119,11 +119,11 @@ pub fn under_way(world: &World, kind: Kind, v6: bool) -> u32 {
 }
 
 /// Requests the list of datagrams under way from all threads.
-pub fn ask(world: &World, kind: Kind, v6: bool) -> Asked<Vec<UnderWay>> {
-    fn of<F: Fragments>(world: &World, kind: Kind) -> Asked<Vec<UnderWay>> {
+pub fn query(world: &World, kind: Kind, v6: bool) -> Replies<Vec<UnderWay>> {
+    fn of<F: Fragments>(world: &World, kind: Kind) -> Replies<Vec<UnderWay>> {
         let clock = world.clock.clone();
         let nodes = nodes::<F>(world, kind);
-        world.ask(move |rt| {
+        world.query(move |rt| {
             let now = clock.now();
             nodes.iter().flat_map(|(node, list)| list(rt, *node, now)).collect()
         })

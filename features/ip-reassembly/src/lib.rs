@@ -22,7 +22,7 @@
 //! 7112), atomic ones are whole (RFC 6946). With too many datagrams under way the oldest goes, so a
 //! flood of fragments can't block others for the length of a timeout. Kept fragments hold at most a
 //! quarter of the buffers, those of one node half of that, counted by segments; beyond it the
-//! oldest of the node go ([`buffer::Holder::REASSEMBLY`]).
+//! oldest of the node go ([`buffer::Reservation::REASSEMBLY`]).
 //!
 //! **Limits.** IPv6 headers in front of the fragment header have to be in the first 2 KiB. A router
 //! that reassembles what it forwards is against RFC 1812 5.2.6: the feature is for where middle

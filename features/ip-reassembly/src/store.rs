@@ -6,7 +6,7 @@ use crate::fragment::Fragments;
 use crate::place::Place;
 use crate::state::{Kind, Knobs, Reassembly};
 use crate::table::{Key, Table};
-use buffer::{Holder, Owned, Part};
+use buffer::{Owned, Quota, Reservation};
 use graph::{Cx, Next, ThreadIndex, World};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -83,14 +83,14 @@ pub struct Store<F: Fragments, D: Datagram> {
     /// Empty lists of ended datagrams, for new ones.
     spare: Vec<Vec<D::Part>>,
     /// Buffers of the fragments that wait here, counted against the thread's share for reassembly.
-    pub kept: Part,
+    pub kept: Quota,
 }
 
 impl<F: Fragments, D: Datagram> Store<F, D> {
     pub fn new(world: &World, thread: ThreadIndex, kind: Kind) -> Self {
         let place = Place::new(world, thread);
         let table = Table::new(place.seed);
-        let kept = world.pool.share(Holder::REASSEMBLY, thread.0, world.threads()).part();
+        let kept = world.pool.share(Reservation::REASSEMBLY, thread.0, world.threads()).quota();
         Self { place, table, reassembly: world.get(), kind, spare: Vec::new(), kept }
     }
 

@@ -7,7 +7,7 @@
 use fib::api::route::{IpRoute, IpRouteAddDel, IpRouteDump};
 use fib::api::table::IpTable;
 use graph::{Plugin, World, WorldConfig};
-use msg::{Head, Message, Out, Session};
+use msg::{Head, Message, SendBuffer, Session};
 use net::api::{Address, FibPath, Prefix};
 use net::drive::{Tx, ethernet};
 use net::{Addresses, Interfaces};
@@ -54,7 +54,7 @@ impl Client<'_> {
 
     fn measure<M: Message>(&mut self, what: &str, requests: &[M]) {
         let id = self.world.api.table().find(M::NAME).expect("a message");
-        let mut out = Out::default();
+        let mut out = SendBuffer::default();
         for (context, request) in (1..).zip(requests) {
             let head = Head { client_index: 1, context, ..Head::default() };
             out.message(id, M::HEAD, &head, |bytes| request.put(bytes));
@@ -96,7 +96,7 @@ fn main() {
 
     let mut client = Client { world: &world, session: Session::default(), start: Instant::now() };
     let greeting = world.api.table().find("sockclnt_create").expect("a message of the protocol");
-    let mut out = Out::default();
+    let mut out = SendBuffer::default();
     out.message(greeting, &[], &Head::default(), |bytes| bytes.resize(bytes.len() + 4 + 64, 0));
     client.exchange(out.waiting());
     assert!(client.session.client().is_some(), "it has greeted");

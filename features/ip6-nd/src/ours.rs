@@ -4,7 +4,7 @@
 use crate::dad::{self, Dad};
 use crate::proxy::Proxies;
 use graph::{Deleted, Shared, SwIfIndex, World};
-use net::{Addresses, Hold, Interfaces, LinkLocals, is_nominal};
+use net::{Addresses, HoldReason, Interfaces, LinkLocals, is_nominal};
 use std::net::Ipv6Addr;
 use sync::{Slots, Turn};
 use wire::{Ip6, Ip6Prefix, Prefix};
@@ -147,8 +147,8 @@ fn hold_back(world: &World, sw_if: SwIfIndex) {
     let all = world.get::<Dad>().of(sw_if).into_iter();
     let held: Vec<_> = all
         .map(|(ip, state)| match state {
-            dad::State::Tentative { .. } => (ip, Hold::Tentative),
-            dad::State::Duplicate => (ip, Hold::Duplicate),
+            dad::State::Tentative { .. } => (ip, HoldReason::Tentative),
+            dad::State::Duplicate => (ip, HoldReason::Duplicate),
         })
         .collect();
     world.get::<Addresses<Ip6>>().hold_back(world, sw_if, &held);

@@ -10,7 +10,7 @@ use buffer::Buffer;
 use graph::{Build, Cx, Node, ThreadIndex, Vector, World};
 use simd::Isa;
 use std::sync::Arc;
-use tables::mac::{Found, MacEntry, MacKey, MacView, NotInserted};
+use tables::mac::{MacEntry, MacHit, MacKey, MacView, NotInserted};
 
 pub struct L2Learn {
     bridge: Arc<Bridge>,
@@ -90,7 +90,7 @@ impl L2Learn {
     #[inline(never)]
     fn update<const TRACED: bool>(
         &self,
-        found: Found<'_>,
+        found: MacHit<'_>,
         macs: MacView<'_>,
         (mine, meta): (MacEntry, L2Meta),
         cx: &mut Cx<'_, TRACED>,

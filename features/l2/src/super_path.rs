@@ -25,7 +25,7 @@ use net::{Exit, IfFlags, IfKind, IfLanes, Interface, Interfaces, SuperPaths, Vie
 use simd::Isa;
 use std::sync::Arc;
 use sync::Turn;
-use tables::mac::{MacEntry, MacKey, MacPlace, MacView};
+use tables::mac::{MacEntry, MacHash, MacKey, MacView};
 use target::{Target, Targets};
 use wire::EtherType;
 
@@ -188,8 +188,8 @@ impl Origin {
 struct Block {
     len: usize,
     at: [u8; BLOCK],
-    destinations: [(MacKey, MacPlace); BLOCK],
-    sources: [(MacKey, MacPlace); BLOCK],
+    destinations: [(MacKey, MacHash); BLOCK],
+    sources: [(MacKey, MacHash); BLOCK],
 }
 
 /// Returns destination and source of a frame that doesn't need the graph.
@@ -207,7 +207,7 @@ fn addresses(b: &Buffer, origin: &Origin) -> Option<(MacKey, MacKey)> {
 
 impl Block {
     const fn new() -> Self {
-        let none = (MacKey::new([0; 6], 0), MacPlace::NONE);
+        let none = (MacKey::new([0; 6], 0), MacHash::NONE);
         Self { len: 0, at: [0; BLOCK], destinations: [none; BLOCK], sources: [none; BLOCK] }
     }
 

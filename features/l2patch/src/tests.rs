@@ -4,7 +4,7 @@ use crate::api::L2PatchAddDel;
 use graph::drive::Bench;
 use graph::{Plugin, World};
 use net::api::InterfaceIndex;
-use net::drive::{Nowhere, Recorder, Rig, at, port_mac};
+use net::drive::{NullDevice, Recorder, Rig, at, port_mac};
 use net::{Device, IfKind, Interfaces, NewInterface};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -146,7 +146,7 @@ struct Listening(Arc<AtomicBool>);
 
 impl Device for Listening {
     fn driver(&self) -> &'static str {
-        Nowhere.driver()
+        NullDevice.driver()
     }
 
     fn set_promiscuous(&self, _: &World, on: bool) -> Result<(), cli::Error> {
@@ -206,7 +206,7 @@ struct Refusing;
 
 impl Device for Refusing {
     fn driver(&self) -> &'static str {
-        Nowhere.driver()
+        NullDevice.driver()
     }
 
     fn set_promiscuous(&self, _: &World, on: bool) -> Result<(), cli::Error> {

@@ -352,7 +352,7 @@ fn a_cancelled_ping_sums_up() {
         bench.rt.turn(true);
         let _ = bench.world.processes.run(&bench.world);
     }
-    let Some(cli::Said::Answer(last)) = said.last() else { panic!("{said:?}") };
+    let Some(cli::OutputPiece::Answer(last)) = said.last() else { panic!("{said:?}") };
     assert!(last.contains("Statistics: ") && last.contains(" 0% packet loss"), "{last}");
     assert_eq!(bench.world.get::<Sessions>().count(), 0);
 }

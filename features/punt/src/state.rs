@@ -2,7 +2,7 @@
 //! Punt registrations: the main thread's table, and the parts that workers read.
 
 use crate::reasons::Reasons;
-use buffer::{Holder, Owned, Share};
+use buffer::{Owned, Reservation, Share};
 use graph::{Shared, Signal, World};
 use stats::Combined;
 use std::collections::BTreeMap;
@@ -151,7 +151,7 @@ impl Shared for Punt {
         Self {
             takers: Mutex::default(),
             queue: Mailbox::new(QUEUE, world.processes.waker().clone()),
-            share: world.pool.common_share(Holder::PUNT),
+            share: world.pool.common_share(Reservation::PUNT),
             signal: world.processes.signal(),
             reasons: Reasons::new(world),
             counters,

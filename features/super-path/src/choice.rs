@@ -9,7 +9,7 @@ use buffer::Buffer;
 use graph::{Cx, Vector};
 use ip::flow;
 use ip::headers::BLOCK;
-use net::{AdjIndex, AdjKind, Choice, Flow, TableIndex};
+use net::{AdjIndex, AdjKind, Flow, SmallLoadBalance, TableIndex};
 
 /// Adjacencies of a plan's packets, by their numbers, and the route that was followed there
 /// ([`net::Adj::via`]).
@@ -74,8 +74,10 @@ impl<F: Protocol> Forwarder<F> {
         hash: u32,
         cx: &Cx<'_, TRACED>,
     ) -> Option<(AdjIndex, u32)> {
-        match self.adjacencies.ordinaries().choice(hop) {
-            Some(Choice { members, via }) => Some((members[hash as usize % members.len()], via)),
+        match self.adjacencies.ordinaries().load_balance(hop) {
+            Some(SmallLoadBalance { members, via }) => {
+                Some((members[hash as usize % members.len()], via))
+            }
             None => self.member_of_many(hop, hash, cx),
         }
     }

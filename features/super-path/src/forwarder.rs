@@ -12,12 +12,14 @@ use graph::{Cx, ThreadIndex, World};
 use ip::RouteCounts;
 use ip::headers::Onward;
 use net::PathMtus;
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, Arrivals, Fib, Ordinary, TAG, TableIndex, Views};
+use net::{
+    Adj, AdjIndex, AdjKind, Adjacencies, Fib, Ordinary, PacketColumns, TAG, TableIndex, Views,
+};
 use simd::Isa;
 use stats::{CombinedLane, Lane};
 use std::sync::Arc;
 use sync::Turn;
-use tables::Steps;
+use tables::SplitLookup;
 
 /// Routes of one protocol, and their counters.
 pub struct Forwarder<F: Protocol> {
@@ -156,7 +158,8 @@ impl<F: Protocol> Forwarder<F> {
         let (total, table) = (F::total(words.0), rx.table::<F>());
         if rx.open::<F>() == Open::Checked {
             let (sources, lengths) = (&[F::frame_source(words.0, b)], &[total]);
-            if gate.passing(&Arrivals { rx_if: b.rx_if, table, sources, lengths }, cx) & 1 == 0 {
+            if gate.passing(&PacketColumns { rx_if: b.rx_if, table, sources, lengths }, cx) & 1 == 0
+            {
                 return None;
             }
         }
@@ -180,21 +183,21 @@ impl<F: Protocol> Forwarder<F> {
 
     /// Split-phase lookups in a table.
     #[inline(always)]
-    pub fn steps<'t>(&'t self, table: u32, turn: &'t Turn<'_>) -> Option<Steps<'t, F::Key>> {
+    pub fn steps<'t>(&'t self, table: u32, turn: &'t Turn<'_>) -> Option<SplitLookup<'t, F::Key>> {
         Some(self.fib.table(TableIndex(table), turn)?.steps(turn))
     }
 
     /// Prefetches the first memory that the lookups for a plan read.
     #[inline(always)]
-    pub fn touch(&self, plan: &Plan<F>, steps: Option<Steps<'_, F::Key>>) {
+    pub fn touch(&self, plan: &Plan<F>, steps: Option<SplitLookup<'_, F::Key>>) {
         if let Some(steps) = steps {
-            steps.touch(plan.keys());
+            steps.prefetch_nodes(plan.keys());
         }
     }
 
     /// Begins the lookups for a plan, and completes the simple ones.
     #[inline(always)]
-    pub fn approach<I: Isa>(&self, plan: &mut Plan<F>, steps: Option<Steps<'_, F::Key>>) {
+    pub fn approach<I: Isa>(&self, plan: &mut Plan<F>, steps: Option<SplitLookup<'_, F::Key>>) {
         let Some(steps) = steps else { return plan.clear() };
         let (keys, hops, routes) = plan.columns();
         if keys.first() == keys.last()
@@ -207,25 +210,25 @@ impl<F: Protocol> Forwarder<F> {
                 routes.fill(leaf.route);
             }
         } else {
-            steps.approach::<I>(keys, hops);
+            steps.locate::<I>(keys, hops);
             plan.stepping = true;
         }
     }
 
-    /// Completes the lookups; with `counting`, all but the part of [`Steps::resolve`].
+    /// Completes the lookups; with `counting`, all but the part of [`SplitLookup::resolve`].
     #[inline(always)]
     pub fn arrive<I: Isa>(
         &self,
         plan: &mut Plan<F>,
-        steps: Option<Steps<'_, F::Key>>,
+        steps: Option<SplitLookup<'_, F::Key>>,
         counting: bool,
     ) {
         let (true, Some(steps)) = (plan.stepping, steps) else { return };
         let (keys, hops, routes) = plan.columns();
         if counting {
-            steps.arrive::<I, true>(keys, hops, routes);
+            steps.read_leaves::<I, true>(keys, hops, routes);
         } else {
-            steps.arrive::<I, false>(keys, hops, &mut []);
+            steps.read_leaves::<I, false>(keys, hops, &mut []);
         }
     }
 

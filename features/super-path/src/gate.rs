@@ -4,7 +4,7 @@
 
 use graph::{ArcIndex, Cx, NodeIndex, World};
 use ip::{Ip, arc};
-use net::{Arrivals, Checks};
+use net::{Checks, PacketColumns};
 use std::sync::Arc;
 
 /// The condition on which the super-path may take packets that an interface receives.
@@ -56,7 +56,7 @@ impl<F: Ip> Gate<F> {
     #[inline(never)]
     pub fn passing<const TRACED: bool>(
         &self,
-        packets: &Arrivals<'_, F>,
+        packets: &PacketColumns<'_, F>,
         cx: &Cx<'_, TRACED>,
     ) -> u64 {
         let mut passing = u64::MAX;

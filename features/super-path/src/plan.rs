@@ -10,7 +10,7 @@ use buffer::Buffer;
 use graph::{Cx, Vector};
 use ip::Words;
 use ip::headers::{BLOCK, Headers, Onward};
-use net::{Arrivals, TableIndex};
+use net::{PacketColumns, TableIndex};
 use wire::{Address, Ip4, Ip6};
 
 /// Packets are prefetched so far ahead.
@@ -251,7 +251,7 @@ impl<F: Protocol> Plan<F> {
         }
         let (rx_if, table) = (self.rx_if, TableIndex(self.table));
         let (sources, lengths) = (&sources[..n], self.headers.totals(n));
-        let refused = !gate.passing(&Arrivals { rx_if, table, sources, lengths }, cx);
+        let refused = !gate.passing(&PacketColumns { rx_if, table, sources, lengths }, cx);
         let refused = refused & u64::MAX >> (BLOCK - n);
         for i in Bits(refused) {
             self.headers.set_wrong(i);

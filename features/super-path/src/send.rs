@@ -12,7 +12,7 @@ use graph::{Cx, Vector};
 use ip::headers::BLOCK;
 use net::{AdjIndex, AdjKind, TAG, Views};
 use simd::Isa;
-use tables::{Key, Steps};
+use tables::{Key, SplitLookup};
 
 /// Groups of less than one in so many of the packets left are not sent as groups.
 const SMALL_GROUP: u32 = 8;
@@ -54,13 +54,13 @@ impl SendState {
 /// The memory that the lookups of another block will read, prefetched while this one is sent: a few
 /// cache lines at a time, so that the prefetches don't wait for each other.
 pub struct Prefetcher<'a, 't, K: Key> {
-    steps: Option<Steps<'t, K>>,
+    steps: Option<SplitLookup<'t, K>>,
     places: std::slice::Iter<'a, u32>,
 }
 
 impl<'a, 't, K: Key> Prefetcher<'a, 't, K> {
     #[inline(always)]
-    pub fn new<F: Protocol<Key = K>>(plan: &'a Plan<F>, steps: Option<Steps<'t, K>>) -> Self {
+    pub fn new<F: Protocol<Key = K>>(plan: &'a Plan<F>, steps: Option<SplitLookup<'t, K>>) -> Self {
         Self { steps, places: plan.places().iter() }
     }
 
@@ -68,7 +68,7 @@ impl<'a, 't, K: Key> Prefetcher<'a, 't, K> {
     fn some(&mut self) {
         let Some(steps) = self.steps else { return };
         for place in self.places.by_ref().take(CHUNK) {
-            steps.fetch(*place);
+            steps.prefetch_leaf(*place);
         }
     }
 
@@ -91,7 +91,7 @@ impl<F: Protocol> Forwarder<F> {
     pub fn send<I: Isa>(
         &self,
         plan: &Plan<F>,
-        steps: Option<Steps<'_, F::Key>>,
+        steps: Option<SplitLookup<'_, F::Key>>,
         ahead: &mut Prefetcher<'_, '_, F::Key>,
         state: &mut SendState,
         v: &mut Vector<'_, To>,

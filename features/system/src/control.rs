@@ -2,7 +2,7 @@
 //! The verbs.
 
 use cli::{Error, retval};
-use graph::{Asked, Deleted, NodeInfo, Phase, RunningConfig, Shared, SwIfIndex, World, counters};
+use graph::{Deleted, NodeInfo, Phase, Replies, RunningConfig, Shared, SwIfIndex, World, counters};
 use net::Interfaces;
 use simd::{Level, rdtsc};
 use std::collections::BTreeMap;
@@ -33,16 +33,16 @@ impl Since {
 }
 
 /// Starts runtime statistics again at zero. Threads do it at their next turn.
-pub fn clear_runtime(world: &World) -> Asked<()> {
+pub fn clear_runtime(world: &World) -> Replies<()> {
     world.processes.clear();
     *world.get::<Since>().0.lock().expect("no panic inside") = (Instant::now(), rdtsc());
-    world.ask(graph::Runtime::clear_longest_calls);
+    world.query(graph::Runtime::clear_longest_calls);
     let all = [counters::CALLS, counters::VECTORS, counters::CLOCKS];
     world.zero_counters(all.map(|name| world.stats.simple(name).vector()).into(), None)
 }
 
 /// Resets the counters of next nodes and drops to zero. Threads do it at their next turn.
-pub fn clear_errors(world: &World) -> Asked<()> {
+pub fn clear_errors(world: &World) -> Replies<()> {
     world.zero_counters(vec![world.stats.simple(counters::ERRORS).vector()], None)
 }
 
@@ -105,7 +105,8 @@ impl Shared for Variants {
         if let Some(sw_if) = deleted.of::<SwIfIndex>()
             && let Ok(interface) = world.get::<Interfaces>().get(*sw_if)
         {
-            let gone = ["output", "tx"].map(|node| Some(format!("{}-{node}", interface.made.name)));
+            let gone =
+                ["output", "tx"].map(|node| Some(format!("{}-{node}", interface.original.name)));
             self.0.lock().expect("no panic inside").retain(|name, _| !gone.contains(name));
         }
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Frames of each thread: one that is in use while its command is answered is one that was
 /// forgotten.
 pub fn frames(world: &World, _: &Matches) -> Result<Output, Error> {
-    let asked = world.ask(|rt| rt.frames());
+    let asked = world.query(|rt| rt.frames());
     Ok(asked.then(|threads| {
         let mut table = Table::new()
             .right("Thread")

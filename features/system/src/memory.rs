@@ -10,7 +10,7 @@ use std::fs;
 pub fn buffers(world: &World, m: &Matches) -> Result<Output, Error> {
     let (pool, verbose) = (world.pool, m.flag("verbose") || m.flag("detail"));
     // The number of buffers in a thread's cache is known to that thread only.
-    Ok(world.ask(|rt| rt.cache().free_count()).then(move |answers| {
+    Ok(world.query(|rt| rt.cache().free_count()).then(move |answers| {
         let stats = pool.stats();
         let cached: usize = answers.into_iter().flatten().sum();
         let depot = stats.depot + stats.loose;

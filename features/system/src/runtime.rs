@@ -4,7 +4,7 @@
 use crate::control::Since;
 use crate::{Rate, Rates};
 use cli::{Cell, Error, Matches, Output, Table, Writer};
-use graph::{InputMode, Longest, NodeIndex, NodeInfo, ThreadInfo, World, counters};
+use graph::{InputMode, LongestCall, NodeIndex, NodeInfo, ThreadInfo, World, counters};
 use serde_json::json;
 use stats::Simple;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ struct Line {
     vectors: u64,
     suspends: u64,
     clocks: u64,
-    longest: Longest,
+    longest: LongestCall,
 }
 
 impl Line {
@@ -35,7 +35,7 @@ impl Line {
 
     /// Clocks for each packet of the longest call.
     fn longest_per_packet(&self) -> f64 {
-        let Longest { clocks, vectors } = self.longest;
+        let LongestCall { clocks, vectors } = self.longest;
         if vectors == 0 { 0.0 } else { clocks as f64 / vectors as f64 }
     }
 
@@ -59,7 +59,7 @@ struct Block {
     lcore: usize,
     seconds: f64,
     rate: Rate,
-    asked: Asked,
+    state: ThreadState,
     /// Calls, vectors, clocks.
     counters: [Arc<Simple>; 3],
     flow: Flow,
@@ -71,7 +71,7 @@ struct Block {
 }
 
 /// State read from a graph thread: the mode of its inputs, and the longest call of each node.
-type Asked = (Vec<(NodeIndex, InputMode)>, HashMap<NodeIndex, Longest>);
+type ThreadState = (Vec<(NodeIndex, InputMode)>, HashMap<NodeIndex, LongestCall>);
 
 /// The form of the output that the operator wants.
 struct Form {
@@ -91,12 +91,12 @@ pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
     // Nodes, and the processes of control with thread 0.
     let most = nodes().count() + world.processes.list().len();
     let nodes: Vec<NodeIndex> = nodes().collect();
-    let asked =
-        world.ask(|rt| -> Asked { (rt.input_modes().collect(), rt.longest_calls().collect()) });
-    Ok(asked.then(move |answers| {
+    let state = world
+        .query(|rt| -> ThreadState { (rt.input_modes().collect(), rt.longest_calls().collect()) });
+    Ok(state.then(move |answers| {
         let blocks = threads.into_iter().zip(answers).enumerate();
-        let parts = blocks.flat_map(move |(id, ((thread, rate), asked))| {
-            let begin = Part::Thread(id, thread, rate, asked.unwrap_or_default());
+        let parts = blocks.flat_map(move |(id, ((thread, rate), state))| {
+            let begin = Part::Thread(id, thread, rate, state.unwrap_or_default());
             // Its nodes are read first: the head says what they did together, and they stand in
             // order.
             let (read, lines) =
@@ -105,8 +105,8 @@ pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
         });
         let mut now = None;
         Ok(Output::list(parts, move |world: &World, part, out: &mut Writer| {
-            if let Part::Thread(id, thread, rate, asked) = part {
-                now = Some(Block::new(world, id, thread, rate, asked));
+            if let Part::Thread(id, thread, rate, state) = part {
+                now = Some(Block::new(world, id, thread, rate, state));
             } else if let Some(block) = &mut now {
                 block.part(world, part, &form, out);
             }
@@ -116,7 +116,7 @@ pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 enum Part {
-    Thread(usize, ThreadInfo, Rate, Asked),
+    Thread(usize, ThreadInfo, Rate, ThreadState),
     Read(NodeIndex),
     Head,
     Line(usize),
@@ -151,13 +151,13 @@ impl Flow {
 }
 
 impl Block {
-    fn new(world: &World, id: usize, thread: ThreadInfo, rate: Rate, asked: Asked) -> Self {
+    fn new(world: &World, id: usize, thread: ThreadInfo, rate: Rate, state: ThreadState) -> Self {
         let lcore = thread.core.or_else(|| crate::threads::processor(&thread)).unwrap_or(0);
         let (seconds, clocks) = world.get::<Since>().elapsed();
         let counters =
             [counters::CALLS, counters::VECTORS, counters::CLOCKS].map(|c| world.stats.simple(c));
         let (flow, lines) = (Flow::default(), Vec::new());
-        Self { id, thread, lcore, seconds, clocks, rate, asked, counters, flow, spent: 0, lines }
+        Self { id, thread, lcore, seconds, clocks, rate, state, counters, flow, spent: 0, lines }
     }
 
     fn part(&mut self, world: &World, part: Part, form: &Form, out: &mut Writer) {
@@ -191,13 +191,13 @@ impl Block {
         }
         self.flow.add(&node, vectors as f64 / self.seconds.max(1e-9));
         self.spent += clocks;
-        let mode = self.asked.0.iter().find(|(input, _)| *input == index);
+        let mode = self.state.0.iter().find(|(input, _)| *input == index);
         let state = match mode {
             Some((_, mode)) => state(*mode, self.thread.asleep),
             None if node.input => "disabled",
             None => "active",
         };
-        let longest = self.asked.1.get(&index).copied().unwrap_or_default();
+        let longest = self.state.1.get(&index).copied().unwrap_or_default();
         let line = Line {
             name: node.name.to_string(),
             state,
@@ -224,7 +224,7 @@ impl Block {
             vectors: 0,
             suspends: p.runs,
             clocks: p.clocks,
-            longest: Longest::default(),
+            longest: LongestCall::default(),
         });
         self.lines.extend(lines.filter(|line| form.verbose || line.ran()));
     }

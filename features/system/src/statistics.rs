@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show statistics segment`: the entries of the stats directory.
 
-use cli::{Cell, Error, Matches, Output, Said, Sequence, Step, Table, Tree, Writer};
+use cli::{Cell, Error, Matches, Output, OutputPiece, Sequence, Step, Table, Tree, Writer};
 use graph::World;
 use serde_json::{Value as Json, json};
 use stats::{Kind, Reader, RingRow, Value};
@@ -39,7 +39,12 @@ struct Gather {
 }
 
 impl Sequence<World> for Gather {
-    fn next(&mut self, _: &Tree<World>, world: &World, _: Option<cli::Result<Vec<Said>>>) -> Step {
+    fn next(
+        &mut self,
+        _: &Tree<World>,
+        world: &World,
+        _: Option<cli::Result<Vec<OutputPiece>>>,
+    ) -> Step {
         let Some(reader) = self.reader.take() else { return Step::Done(Output::empty()) };
         let indices = self.next..self.next + SLICE;
         self.next = indices.end;

@@ -467,7 +467,7 @@ fn threads_that_run_have_a_kernel_side() {
     let (world, runtimes) = World::new(&config, PLUGINS).expect("an instance");
     let threads = Threads::start(runtimes, &ThreadPlan::default()).expect("threads");
     let tree = cli::Tree::new(PLUGIN.cli).expect("the commands fit together");
-    world.ask(|_| ()).wait();
+    world.query(|_| ()).wait();
     let json = tree.answer(&world, "show threads -j").expect("an answer");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!((&json[0]["name"], &json[1]["name"]), (&"vpp_main".into(), &"vpp_wk_0".into()));

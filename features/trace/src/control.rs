@@ -5,7 +5,7 @@ use crate::classifier::{Purpose, classifier};
 use crate::filter::Expression;
 use crate::function::Function;
 use cli::Error;
-use graph::{Asked, NodeIndex, Record, Shared, SwIfIndex, ThreadIndex, TraceLog, World};
+use graph::{NodeIndex, Record, Replies, Shared, SwIfIndex, ThreadIndex, TraceLog, World};
 use msg::retval;
 use std::sync::{Arc, Mutex};
 use sync::Turn;
@@ -96,10 +96,10 @@ pub fn start(
     n: u32,
     filter: bool,
     forget: bool,
-) -> Result<Asked<Vec<Vec<Record>>>, Error> {
+) -> Result<Replies<Vec<Vec<Record>>>, Error> {
     let node = check(world, input, n)?;
     set_classified(world, filter)?;
-    let forgotten = if forget { clear(world) } else { world.ask(|_| Vec::new()) };
+    let forgotten = if forget { clear(world) } else { world.query(|_| Vec::new()) };
     order(world, node, n);
     Ok(forgotten)
 }
@@ -134,8 +134,8 @@ fn order(world: &World, node: NodeIndex, n: u32) {
 }
 
 /// Clears all traces, and the requests for them. Their records are freed on the control thread.
-pub fn clear(world: &World) -> Asked<Vec<Vec<Record>>> {
-    world.ask(|rt| rt.trace().take())
+pub fn clear(world: &World) -> Replies<Vec<Vec<Record>>> {
+    world.query(|rt| rt.trace().take())
 }
 
 /// Traces only packets that come in by this interface, or by any.

@@ -4,7 +4,7 @@
 use crate::control::{Filters, Passed, layer};
 use crate::function::{Format, Stamp};
 use cli::{Error, Matches, Output, Writer};
-use graph::{Asked, InputTrace, Record, TraceLog, World};
+use graph::{InputTrace, Record, Replies, TraceLog, World};
 use msg::Pending;
 use net::{IfKind, Interfaces};
 use serde_json::{Value, json};
@@ -55,8 +55,8 @@ impl View {
 }
 
 /// Asks all threads for their records.
-fn logs(world: &World) -> Asked<Log> {
-    world.ask(|rt| {
+fn logs(world: &World) -> Replies<Log> {
+    world.query(|rt| {
         let log = rt.trace();
         Log { records: log.records().copied().collect(), lost: log.lost() }
     })

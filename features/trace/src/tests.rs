@@ -314,7 +314,9 @@ fn a_packet_that_changes_threads_has_one_trace() {
             let now = std::time::Duration::from_nanos(world.clock.now());
             if let Some(result) = runner.poll(&tree, &world, now, &mut said) {
                 result.unwrap_or_else(|e| panic!("{line}: {e}"));
-                let [cli::Said::Answer(text)] = &said[..] else { panic!("{line}: {said:?}") };
+                let [cli::OutputPiece::Answer(text)] = &said[..] else {
+                    panic!("{line}: {said:?}")
+                };
                 break serde_json::from_str::<serde_json::Value>(text).expect("valid JSON");
             }
             std::thread::sleep(std::time::Duration::from_micros(100));

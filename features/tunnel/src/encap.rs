@@ -6,7 +6,7 @@ use crate::model::{Flags, Spec};
 use crate::route::Route;
 use crate::segment;
 use crate::state::{End, Tunnels};
-use buffer::{Buffer, Field, Flags as Marked, Kept, Owned};
+use buffer::{Buffer, Field, FieldValue, Flags as Marked, Owned};
 use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use ip::Onward;
 use net::{Fib, Flow, IfLanes, L4};
@@ -31,7 +31,7 @@ pub const MAX_NESTED: u8 = 8;
 #[repr(C)]
 pub struct Nested(pub u8);
 
-impl Kept for Nested {}
+impl FieldValue for Nested {}
 
 /// The part of a kind in encapsulation.
 pub trait Codec: Copy + Send + Sync + 'static {

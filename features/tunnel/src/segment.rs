@@ -4,7 +4,7 @@
 use crate::encap::To;
 use crate::inner::Inner;
 use buffer::{Buffer, Flags, Owned};
-use driver::Cut;
+use driver::Segmenter;
 use graph::Cx;
 use wire::gso::MAX_HEADERS;
 
@@ -32,7 +32,7 @@ pub fn cut(
     let l3 = if frames { Inner::of_frame(&b).at } else { lead };
     let mut missing = 0;
     let done = {
-        let Ok(mut cut) = Cut::new(&b, l3) else { return Err(b) };
+        let Ok(mut cut) = Segmenter::new(&b, l3) else { return Err(b) };
         let mut headers = [0; MAX_HEADERS];
         while let Some((len, payload)) = cut.next(&mut headers) {
             let Some(mut part) = cx.alloc() else {

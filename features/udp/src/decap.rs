@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `udp-decap-ip4`, `udp-decap-ip6`: the payload of a datagram becomes a packet that is received.
 
-use buffer::{Buffer, Field, Flags, Kept};
+use buffer::{Buffer, Field, FieldValue, Flags};
 use graph::{Build, Cx, Next, Node, ThreadIndex, World};
 use ip::{Ip, IpTrace};
 use net::L4;
@@ -13,7 +13,7 @@ use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 #[repr(C)]
 pub struct Decapsulated(u8);
 
-impl Kept for Decapsulated {}
+impl FieldValue for Decapsulated {}
 
 pub struct Decap<F> {
     l4: Field<L4>,

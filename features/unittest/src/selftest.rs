@@ -62,7 +62,7 @@ pub fn time(w: &World, m: &Matches) -> Result<Output, Error> {
     }
     let least = before + if jumps { JUMP } else { 0 };
     let (clock, after) = (w.clock.clone(), w.clock.clone());
-    let asked = w.ask(move |_| {
+    let asked = w.query(move |_| {
         let looks: Vec<u64> = (0..LOOKS).map(|_| clock.now()).collect();
         looks.is_sorted().then(|| (looks[0], looks[LOOKS - 1]))
     });

@@ -4,7 +4,7 @@
 use crate::check::{To, Urpf, exempt};
 use crate::control::Config;
 use graph::{ChainStep, Node, World};
-use net::{AdjIndex, Arrivals, Check, Checks, Net};
+use net::{AdjIndex, Check, Checks, Net, PacketColumns};
 use simd::{Isa, variants};
 use std::sync::Arc;
 use sync::Turn;
@@ -15,7 +15,7 @@ const MOST: usize = u64::BITS as usize;
 
 /// The function [`passing`], compiled for an instruction set.
 type Passing<F, const STRICT: bool> =
-    fn(&Urpf<F, false, STRICT>, &Arrivals<'_, F>, Config, &Turn<'_>) -> u64;
+    fn(&Urpf<F, false, STRICT>, &PacketColumns<'_, F>, Config, &Turn<'_>) -> u64;
 
 /// The check of `{ip}-rx-urpf-strict` or `{ip}-rx-urpf-loose`.
 struct Batch<F: Net, const STRICT: bool> {
@@ -24,7 +24,7 @@ struct Batch<F: Net, const STRICT: bool> {
 }
 
 impl<F: Net, const STRICT: bool> Check<F> for Batch<F, STRICT> {
-    fn passing(&self, packets: &Arrivals<'_, F>, step: ChainStep<'_>, turn: &Turn<'_>) -> u64 {
+    fn passing(&self, packets: &PacketColumns<'_, F>, step: ChainStep<'_>, turn: &Turn<'_>) -> u64 {
         (self.passing)(&self.urpf, packets, step.config::<Urpf<F, false, STRICT>>(), turn)
     }
 }
@@ -33,11 +33,11 @@ impl<F: Net, const STRICT: bool> Check<F> for Batch<F, STRICT> {
 #[inline(always)]
 fn passing<I: Isa, F: Net, const STRICT: bool>(
     urpf: &Urpf<F, false, STRICT>,
-    packets: &Arrivals<'_, F>,
+    packets: &PacketColumns<'_, F>,
     config: Config,
     turn: &Turn<'_>,
 ) -> u64 {
-    let &Arrivals { rx_if, table, sources, .. } = packets;
+    let &PacketColumns { rx_if, table, sources, .. } = packets;
     let fib = config.table().unwrap_or(table);
     if config.deny_default {
         let passes =
@@ -61,7 +61,7 @@ variants! {
     /// [`passing`].
     fn passing_variants<I: Isa, F: Net, const STRICT: bool>(
         urpf: &Urpf<F, false, STRICT>,
-        packets: &Arrivals<'_, F>,
+        packets: &PacketColumns<'_, F>,
         config: Config,
         turn: &Turn<'_>
     ) -> u64 = passing::<I, F, STRICT>;

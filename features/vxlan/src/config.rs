@@ -79,5 +79,5 @@ fn made_name(world: &World, sw_if: graph::SwIfIndex) -> String {
     world
         .get::<Interfaces>()
         .get(sw_if)
-        .map_or_else(|_| String::new(), |interface| interface.made.name)
+        .map_or_else(|_| String::new(), |interface| interface.original.name)
 }

@@ -36,7 +36,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let Some((from, one)) = by_sink.get(&sink) else { return };
         let Ok(interface) = world.get::<Interfaces>().get(*from) else { return };
         let CrossConnect { instance, rewrite: Rewrite { bytes, next, table }, .. } = one;
-        let of = format!("set interface l2 xcrw {}", quote(&interface.made.name));
+        let of = format!("set interface l2 xcrw {}", quote(&interface.original.name));
         let mut line = format!("{of} next {}", quote(&next.name(world)));
         if let Some(table) = table {
             let Some(id) = table_id(world, *table) else { return };

@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use ::cli::{Error, Matches, Output, Result, SLICE, Said, Sequence, Step, Tree, Writer};
+use ::cli::{Error, Matches, Output, OutputPiece, Result, SLICE, Sequence, Step, Tree, Writer};
 use graph::World;
 use msg::{Loopback, Reader, Suspended, Traced};
 use serde_json::{Value, json};
@@ -294,7 +294,7 @@ impl Replay {
 }
 
 impl Sequence<World> for Replay {
-    fn next(&mut self, _: &Tree<World>, w: &World, _: Option<Result<Vec<Said>>>) -> Step {
+    fn next(&mut self, _: &Tree<World>, w: &World, _: Option<Result<Vec<OutputPiece>>>) -> Step {
         let now = w.now();
         let mut client = match self.client.take() {
             Some(suspended) => Loopback::resume(w, &w.api, suspended),

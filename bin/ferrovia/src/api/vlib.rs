@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ::cli::{Error, Result, Runner, Said};
+use ::cli::{Error, OutputPiece, Result, Runner};
 use graph::{NodeIndex, World};
 use msg::{Caller, Message, Messages, Module, Pending, Str, Wire, retval};
 
@@ -86,7 +86,7 @@ const LONGEST: usize = 32 << 20;
 
 struct Inband {
     runner: Runner,
-    said: Vec<Said>,
+    said: Vec<OutputPiece>,
     text: String,
     wake: Option<Duration>,
 }
@@ -99,7 +99,7 @@ impl Pending<World, CliInbandReply> for Inband {
         };
         let now = Duration::from_nanos(world.clock.now());
         let done = self.runner.poll(tree, world, now, &mut self.said);
-        for Said::Answer(text) | Said::Chunk(text) in self.said.drain(..) {
+        for OutputPiece::Answer(text) | OutputPiece::Chunk(text) in self.said.drain(..) {
             self.text += &text;
         }
         if self.text.len() > LONGEST {

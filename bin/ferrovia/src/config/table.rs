@@ -2,7 +2,7 @@
 //! The sections of the process itself. Sections of features and drivers are declared by their
 //! plugins.
 
-use startup::section::{GROWS, NOTHING, NUMBER, SIZE, TEXT, Takes, positive, within};
+use startup::section::{GROWS, IgnoredValue, NOTHING, NUMBER, SIZE, TEXT, positive, within};
 use startup::value::Size;
 
 use super::model::Config;
@@ -10,7 +10,7 @@ use super::model::Config;
 type Section = startup::Section<Config>;
 type Word = startup::Word<Config>;
 
-const HEAP: Takes = ("[size] <n>[K|M|G]", |c| {
+const HEAP: IgnoredValue = ("[size] <n>[K|M|G]", |c| {
     if c.peek_word(0) == Some("size") {
         c.skip(1);
     }

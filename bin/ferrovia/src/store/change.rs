@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cli::script;
-use cli::{Error, Output, Result, SLICE, Said, Sequence, Step, Tree, Writer};
+use cli::{Error, Output, OutputPiece, Result, SLICE, Sequence, Step, Tree, Writer};
 use graph::{ConfigLine, ConfigLines};
 
 use super::by_line::ByLine;
@@ -353,7 +353,7 @@ impl<W> Drop for Change<W> {
 }
 
 impl<W: World> Sequence<W> for Change<W> {
-    fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<Said>>>) -> Step {
+    fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<OutputPiece>>>) -> Step {
         if let Some(failed) = self.now.take() {
             match last {
                 Some(Err(error)) => {

@@ -4,7 +4,9 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use cli::{Command, Error, Matches, Output, Result, Said, Sequence, Step, Table, Tree, Writer};
+use cli::{
+    Command, Error, Matches, Output, OutputPiece, Result, Sequence, Step, Table, Tree, Writer,
+};
 use graph::{ConfigLine, ConfigLines};
 use serde_json::json;
 
@@ -222,7 +224,7 @@ struct ShowPending {
 }
 
 impl<W: World> Sequence<W> for ShowPending {
-    fn next(&mut self, _: &Tree<W>, world: &W, _: Option<Result<Vec<Said>>>) -> Step {
+    fn next(&mut self, _: &Tree<W>, world: &W, _: Option<Result<Vec<OutputPiece>>>) -> Step {
         let (more, waiting) = pending::look(world, &mut self.lines);
         self.waiting.extend(waiting);
         if more { Step::More(String::new()) } else { Step::Done(self.show()) }

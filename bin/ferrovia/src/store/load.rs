@@ -4,7 +4,7 @@
 
 use std::marker::PhantomData;
 
-use cli::{Error, Output, Result, Said, Sequence, Step, Tree};
+use cli::{Error, Output, OutputPiece, Result, Sequence, Step, Tree};
 use graph::ConfigLines;
 
 use super::pending::{self, Pending, Rest};
@@ -132,10 +132,10 @@ pub fn idle() -> Result<()> {
 }
 
 impl<W: World> Sequence<W> for Load<W> {
-    fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<Said>>>) -> Step {
+    fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<OutputPiece>>>) -> Step {
         if let (Some(line), Some(ended)) = (self.now.take(), last) {
             let said = ended.map(|said| {
-                for Said::Answer(text) | Said::Chunk(text) in said {
+                for OutputPiece::Answer(text) | OutputPiece::Chunk(text) in said {
                     text.lines().for_each(|l| log::info!(target: "cli", "{}: {l}", self.file));
                 }
             });

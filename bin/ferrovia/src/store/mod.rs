@@ -22,7 +22,7 @@ pub mod tech;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use cli::{Error, Said};
+use cli::{Error, OutputPiece};
 use graph::{ConfigLine, Phase};
 
 use crate::config::Config;
@@ -114,7 +114,7 @@ pub fn poll<W: World>(control: &mut Control<W>) -> Option<Duration> {
             Some(Err(error)) => log::error!(target: "config", "{error}"),
             None => {}
         }
-        for Said::Answer(text) | Said::Chunk(text) in said {
+        for OutputPiece::Answer(text) | OutputPiece::Chunk(text) in said {
             text.lines().for_each(|line| log::info!(target: "config", "{line}"));
         }
     }

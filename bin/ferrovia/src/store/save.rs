@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use cli::{Error, Matches, Output, Result, Said, Sequence, Step, Task, TaskState, Tree};
+use cli::{Error, Matches, Output, OutputPiece, Result, Sequence, Step, Task, TaskState, Tree};
 use graph::{ConfigLine, ConfigLines};
 use serde_json::json;
 
@@ -147,7 +147,7 @@ impl Save {
 }
 
 impl<W: World> Sequence<W> for Save {
-    fn next(&mut self, _: &Tree<W>, world: &W, _: Option<Result<Vec<Said>>>) -> Step {
+    fn next(&mut self, _: &Tree<W>, world: &W, _: Option<Result<Vec<OutputPiece>>>) -> Step {
         let mut lines = Vec::new();
         let more = cli::slice(|| world.config_step(&mut self.lines, &mut lines));
         self.add(lines);

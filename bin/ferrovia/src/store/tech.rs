@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use cli::{Error, HIDDEN, Output, Result, Said, Sequence, Step, Tree};
+use cli::{Error, HIDDEN, Output, OutputPiece, Result, Sequence, Step, Tree};
 use graph::ConfigLines;
 use serde_json::json;
 
@@ -262,11 +262,14 @@ impl<W: World> Gather<W> {
         &mut self,
         tree: &Tree<W>,
         world: &W,
-        last: Option<Result<Vec<Said>>>,
+        last: Option<Result<Vec<OutputPiece>>>,
     ) -> io::Result<Option<Step>> {
         if let (Some(name), Some(ended)) = (self.now.take(), last) {
             let mut text: String = match ended {
-                Ok(said) => said.into_iter().map(|(Said::Answer(t) | Said::Chunk(t))| t).collect(),
+                Ok(said) => said
+                    .into_iter()
+                    .map(|(OutputPiece::Answer(t) | OutputPiece::Chunk(t))| t)
+                    .collect(),
                 Err(error) => format!("{error}\n"),
             };
             if text.len() > LONGEST {
@@ -315,7 +318,7 @@ fn saved() -> Option<String> {
 }
 
 impl<W: World> Sequence<W> for Gather<W> {
-    fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<Said>>>) -> Step {
+    fn next(&mut self, tree: &Tree<W>, world: &W, last: Option<Result<Vec<OutputPiece>>>) -> Step {
         let path = self.path.display().to_string();
         match self.go_on(tree, world, last) {
             Ok(Some(step)) => step,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-use crate::{Cache, FIELD_BYTES, Kept, Owned, Pool};
+use crate::{Cache, FIELD_BYTES, FieldValue, Owned, Pool};
 use std::collections::HashMap;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -14,7 +14,7 @@ impl<const N: usize> Default for Bytes<N> {
     }
 }
 
-impl<const N: usize> Kept for Bytes<N> {}
+impl<const N: usize> FieldValue for Bytes<N> {}
 
 fn pool() -> (&'static Pool, Cache) {
     let pool = Pool::new(63 * 2).expect("a small pool");

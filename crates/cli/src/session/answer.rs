@@ -6,22 +6,24 @@ use super::Event;
 use super::{Mode, Session, Waiting};
 use crate::complete::Completion;
 use crate::frames::Reply;
-use crate::{Error, Said};
+use crate::{Error, OutputPiece};
 
 /// Bytes of one frame.
 const PART: usize = 1 << 20;
 
 impl Session {
     /// Sends output of a command.
-    pub fn say(&mut self, said: Said) {
+    pub fn say(&mut self, said: OutputPiece) {
         match (self.mode, said) {
-            (Mode::Frames, Said::Answer(text)) => self.replies(&text, Reply::Out),
-            (Mode::Frames, Said::Chunk(text)) => self.replies(&text, Reply::More),
-            (Mode::Person, Said::Answer(text)) => self.pager.show(&text, &mut self.out),
-            (Mode::Person, Said::Chunk(text)) => {
+            (Mode::Frames, OutputPiece::Answer(text)) => self.replies(&text, Reply::Out),
+            (Mode::Frames, OutputPiece::Chunk(text)) => self.replies(&text, Reply::More),
+            (Mode::Person, OutputPiece::Answer(text)) => self.pager.show(&text, &mut self.out),
+            (Mode::Person, OutputPiece::Chunk(text)) => {
                 self.out.extend(text.replace('\n', "\r\n").as_bytes())
             }
-            (_, Said::Answer(text) | Said::Chunk(text)) => self.out.extend(text.as_bytes()),
+            (_, OutputPiece::Answer(text) | OutputPiece::Chunk(text)) => {
+                self.out.extend(text.as_bytes())
+            }
         }
     }
 
@@ -44,7 +46,7 @@ impl Session {
             let text = if json { crate::output::pretty(&e.to_json()) } else { format!("{e}\n") };
             match self.mode {
                 Mode::Frames => self.reply(&Reply::Error(text)),
-                _ => self.say(Said::Answer(text)),
+                _ => self.say(OutputPiece::Answer(text)),
             }
         }
         self.waiting = Waiting::No;

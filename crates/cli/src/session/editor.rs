@@ -215,7 +215,7 @@ mod tests {
 
     fn typed(editor: &mut Editor, bytes: &[u8]) -> (Vec<Edit>, String) {
         let (mut keys, mut out) = (Keys::default(), Vec::new());
-        let edits = bytes.iter().filter_map(|b| keys.hear(*b)).map(|k| editor.key(k, &mut out));
+        let edits = bytes.iter().filter_map(|b| keys.receive(*b)).map(|k| editor.key(k, &mut out));
         let edits = edits.filter(|e| *e != Edit::None).collect();
         (edits, String::from_utf8(out).unwrap())
     }

@@ -53,7 +53,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    pub fn hear(&mut self, byte: u8) -> Option<Key> {
+    pub fn receive(&mut self, byte: u8) -> Option<Key> {
         match std::mem::take(&mut self.state) {
             State::Cr if matches!(byte, b'\n' | 0) => None,
             State::Ground | State::Cr => self.ground(byte),
@@ -169,7 +169,7 @@ mod tests {
 
     fn keys(bytes: &[u8]) -> Vec<Key> {
         let mut k = Keys::default();
-        bytes.iter().filter_map(|b| k.hear(*b)).collect()
+        bytes.iter().filter_map(|b| k.receive(*b)).collect()
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod telnet;
 mod tests;
 mod types;
 
-use crate::Said;
+use crate::OutputPiece;
 use crate::frames::{self, Malformed, Reply, Request};
 use crate::lex::Braces;
 use crate::terminal::Terminal;
@@ -30,7 +30,7 @@ use editor::{Edit, Editor};
 use keys::Keys;
 use pager::Pager;
 use std::collections::VecDeque;
-use telnet::{Heard, Telnet};
+use telnet::{Telnet, TelnetEvent};
 pub use types::{Config, Event, SessionKind};
 
 /// The first bytes of every CLI connection.
@@ -150,14 +150,14 @@ impl Session {
     pub fn feed(&mut self, bytes: &[u8]) {
         for byte in bytes {
             let heard = match &mut self.telnet {
-                Some(t) => t.hear(*byte),
-                None => Heard::Data(*byte),
+                Some(t) => t.receive(*byte),
+                None => TelnetEvent::Data(*byte),
             };
             match heard {
-                Heard::Nothing => {}
-                Heard::Terminal(name) => self.introduced(name.as_deref()),
-                Heard::Window(columns, rows) => self.window(columns, rows),
-                Heard::Data(byte) => self.data(byte),
+                TelnetEvent::Nothing => {}
+                TelnetEvent::Terminal(name) => self.introduced(name.as_deref()),
+                TelnetEvent::Window(columns, rows) => self.window(columns, rows),
+                TelnetEvent::Data(byte) => self.data(byte),
             }
         }
         if self.mode == Mode::Frames && !self.malformed {
@@ -399,7 +399,7 @@ impl Session {
     }
 
     fn key(&mut self, byte: u8) -> Option<Event> {
-        let key = self.keys.hear(byte)?;
+        let key = self.keys.receive(byte)?;
         if self.pager.is_waiting() {
             self.pager.key(key, &mut self.out);
             // The rest of the answer needn't be made.
@@ -457,7 +457,7 @@ impl Session {
                     None
                 }
                 _ => {
-                    self.say(Said::Answer("line too long\n".into()));
+                    self.say(OutputPiece::Answer("line too long\n".into()));
                     self.closed = true;
                     None
                 }

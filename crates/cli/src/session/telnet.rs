@@ -29,7 +29,7 @@ const MAX_SUB: usize = 256;
 
 /// The meaning of a byte from the client.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum TelnetEvent {
     Nothing,
     Data(u8),
     /// The terminal's type; `None` if the client refuses to send it.
@@ -57,13 +57,13 @@ pub(crate) struct Telnet {
 }
 
 impl Telnet {
-    pub fn hear(&mut self, byte: u8) -> Heard {
+    pub fn receive(&mut self, byte: u8) -> TelnetEvent {
         match (&self.state, byte) {
             (State::Data, IAC) => self.state = State::Iac,
-            (State::Data, data) => return Heard::Data(data),
+            (State::Data, data) => return TelnetEvent::Data(data),
             (State::Iac, IAC) => {
                 self.state = State::Data;
-                return Heard::Data(IAC);
+                return TelnetEvent::Data(IAC);
             }
             (State::Iac, SB) => {
                 self.sub.clear();
@@ -75,7 +75,7 @@ impl Telnet {
                 let refused = *verb == WONT && option == TTYPE;
                 self.state = State::Data;
                 if refused {
-                    return Heard::Terminal(None);
+                    return TelnetEvent::Terminal(None);
                 }
             }
             (State::Sub, IAC) => self.state = State::SubIac,
@@ -91,18 +91,18 @@ impl Telnet {
                 }
             }
         }
-        Heard::Nothing
+        TelnetEvent::Nothing
     }
 
-    fn sub_done(&mut self) -> Heard {
+    fn sub_done(&mut self) -> TelnetEvent {
         match self.sub.as_slice() {
             [TTYPE, 0, name @ ..] => {
-                Heard::Terminal(Some(String::from_utf8_lossy(name).into_owned()))
+                TelnetEvent::Terminal(Some(String::from_utf8_lossy(name).into_owned()))
             }
             [NAWS, w1, w0, h1, h0] => {
-                Heard::Window(u16::from_be_bytes([*w1, *w0]), u16::from_be_bytes([*h1, *h0]))
+                TelnetEvent::Window(u16::from_be_bytes([*w1, *w0]), u16::from_be_bytes([*h1, *h0]))
             }
-            _ => Heard::Nothing,
+            _ => TelnetEvent::Nothing,
         }
     }
 }
@@ -119,9 +119,9 @@ pub(crate) fn terminal_type(name: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn hear(bytes: &[u8]) -> Vec<Heard> {
+    fn receive(bytes: &[u8]) -> Vec<TelnetEvent> {
         let mut t = Telnet::default();
-        bytes.iter().map(|b| t.hear(*b)).filter(|h| *h != Heard::Nothing).collect()
+        bytes.iter().map(|b| t.receive(*b)).filter(|h| *h != TelnetEvent::Nothing).collect()
     }
 
     #[test]
@@ -132,16 +132,16 @@ mod tests {
             IAC, SB, NAWS, 0, 80, IAC, IAC, 24, IAC, SE, b'c', IAC, 241, IAC, WONT, TTYPE, b'd',
         ]);
         assert_eq!(
-            hear(&stream),
+            receive(&stream),
             [
-                Heard::Data(b'a'),
-                Heard::Data(b'b'),
-                Heard::Data(IAC),
-                Heard::Terminal(Some("vppctl".into())),
-                Heard::Window(80, 0xff18),
-                Heard::Data(b'c'),
-                Heard::Terminal(None),
-                Heard::Data(b'd'),
+                TelnetEvent::Data(b'a'),
+                TelnetEvent::Data(b'b'),
+                TelnetEvent::Data(IAC),
+                TelnetEvent::Terminal(Some("vppctl".into())),
+                TelnetEvent::Window(80, 0xff18),
+                TelnetEvent::Data(b'c'),
+                TelnetEvent::Terminal(None),
+                TelnetEvent::Data(b'd'),
             ]
         );
     }
@@ -149,8 +149,8 @@ mod tests {
     #[test]
     fn endless_sub_negotiations_keep_no_memory() {
         let mut t = Telnet::default();
-        [IAC, SB].iter().for_each(|b| drop(t.hear(*b)));
-        (0..100_000).for_each(|_| drop(t.hear(b'x')));
+        [IAC, SB].iter().for_each(|b| drop(t.receive(*b)));
+        (0..100_000).for_each(|_| drop(t.receive(b'x')));
         assert_eq!(t.sub.len(), MAX_SUB);
     }
 

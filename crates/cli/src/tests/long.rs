@@ -3,7 +3,8 @@
 
 use crate::list::{SLICE, TIME};
 use crate::{
-    Command, Error, Output, Result, Runner, Said, Sequence, Step, Table, Tree, Writer, pieces,
+    Command, Error, Output, OutputPiece, Result, Runner, Sequence, Step, Table, Tree, Writer,
+    pieces,
 };
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
@@ -47,9 +48,12 @@ fn number(w: &World, n: u32, out: &mut Writer) -> Result<()> {
 struct Samples(u32, String);
 
 impl Sequence<World> for Samples {
-    fn next(&mut self, _: &Tree<World>, _: &World, last: Option<Result<Vec<Said>>>) -> Step {
+    fn next(&mut self, _: &Tree<World>, _: &World, last: Option<Result<Vec<OutputPiece>>>) -> Step {
         self.1.extend(
-            last.into_iter().flatten().flatten().map(|(Said::Answer(t) | Said::Chunk(t))| t),
+            last.into_iter()
+                .flatten()
+                .flatten()
+                .map(|(OutputPiece::Answer(t) | OutputPiece::Chunk(t))| t),
         );
         self.0 += 1;
         match self.0 {
@@ -228,7 +232,7 @@ fn run(
     for n in 0.. {
         turn(n, &mut runner);
         let ended = runner.poll(&tree, world, Duration::ZERO, &mut said);
-        pieces.extend(said.drain(..).map(|(Said::Answer(t) | Said::Chunk(t))| t));
+        pieces.extend(said.drain(..).map(|(OutputPiece::Answer(t) | OutputPiece::Chunk(t))| t));
         if let Some(result) = ended {
             return (pieces, result);
         }
@@ -428,7 +432,12 @@ fn a_long_string_is_written_in_pieces() {
                 runner.cancel();
             }
         }
-        (turns, said.into_iter().map(|(Said::Answer(t) | Said::Chunk(t))| t).collect::<String>())
+        (
+            turns,
+            said.into_iter()
+                .map(|(OutputPiece::Answer(t) | OutputPiece::Chunk(t))| t)
+                .collect::<String>(),
+        )
     };
     let (turns, text) = run("show text", false);
     assert!(turns >= 3 && text.lines().count() == 1000, "{turns} turns: {text}");

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn frames_come_in_whole_with_what_is_known_of_them() {
-    let (mut bench, f) = rig(false, Takes::ALL);
+    let (mut bench, f) = rig(false, TxOffloads::ALL);
     let long: Vec<u8> = (0..65_000u32).map(|n| n as u8).collect();
     let partial = Csum::Partial { start: 34, offset: 16 };
     let gso = Gso { kind: GsoKind::TcpV4, ecn: false, size: 1400, hdr_len: 54 };
@@ -59,7 +59,7 @@ fn frames_come_in_whole_with_what_is_known_of_them() {
 
 #[test]
 fn a_burst_is_bounded_and_buffers_may_run_out() {
-    let (mut bench, f) = rig(false, Takes::ALL);
+    let (mut bench, f) = rig(false, TxOffloads::ALL);
     f.rxq.set_up(&bench.world, true).expect("up");
     bench.settle();
     f.rx.put(&f.bell, vec![item(&[1; 60]); 300]);
@@ -80,7 +80,7 @@ fn a_burst_is_bounded_and_buffers_may_run_out() {
 
 #[test]
 fn work_that_makes_no_sense_is_refused_by_name() {
-    let (mut bench, f) = rig(false, Takes::ALL);
+    let (mut bench, f) = rig(false, TxOffloads::ALL);
     f.rxq.set_up(&bench.world, true).expect("up");
     bench.settle();
     let partial = |start, offset| Csum::Partial { start, offset };
@@ -126,7 +126,7 @@ fn work_that_makes_no_sense_is_refused_by_name() {
 
 #[test]
 fn packets_without_a_link_layer_go_by_version() {
-    let (mut bench, f) = rig(true, Takes::ALL);
+    let (mut bench, f) = rig(true, TxOffloads::ALL);
     f.rxq.set_up(&bench.world, true).expect("up");
     bench.settle();
     f.rx.put(&f.bell, [0x45, 0x60, 0x45, 0x12].map(|first| item(&[first; 40])));
@@ -142,14 +142,14 @@ fn queues_move_between_threads_that_run() {
     let config = WorldConfig { threads: 3, buffers: 4096, ..WorldConfig::default() };
     let (world, runtimes) = World::new(&config, PLUGINS).expect("an instance");
     let pool = world.pool;
-    let f = fake(&world, false, Takes::ALL).expect("created");
+    let f = fake(&world, false, TxOffloads::ALL).expect("created");
     let threads = Threads::start(runtimes, &ThreadPlan::default()).expect("threads");
     f.rxq.set_up(&world, true).expect("up");
     assert_eq!(
         f.rxq.list(),
         [net::RxQueue { queue: 0, thread: ThreadIndex(1), mode: InputMode::Adaptive }]
     );
-    world.ask(|_| ()).wait();
+    world.query(|_| ()).wait();
     let mut used = [0; 3];
     for turn in 0..60u16 {
         let mode = [InputMode::Adaptive, InputMode::Interrupt, InputMode::Polling]
@@ -193,13 +193,13 @@ fn queues_move_between_threads_that_run() {
     f.rxq.close(&world);
     for _ in 0..3 {
         // The thread that has it at last gives it back.
-        world.ask(|_| ()).wait();
+        world.query(|_| ()).wait();
     }
     assert_eq!(f.rx.closed.load(Ordering::Relaxed), 0, "control closes it");
     world.processes.run(&world);
     assert_eq!(f.rx.closed.load(Ordering::Relaxed), 1);
     let modes =
-        world.ask(|rt| rt.input_modes().all(|(_, mode)| mode == InputMode::Disabled)).wait();
+        world.query(|rt| rt.input_modes().all(|(_, mode)| mode == InputMode::Disabled)).wait();
     assert_eq!(modes, [Some(true); 3], "nobody polls");
     drop(threads.stop(&world));
     drop((threads, f, world));

@@ -45,7 +45,7 @@ fn devices_get_packets_with_the_work_that_they_take() {
     let packets: Vec<_> = sizes.map(tcp).to_vec();
     let is_valid = |i: &Item| wire::l4::verify(&i.bytes[14..]) == Ok(wire::l4::Verdict::Valid);
     for traced in [false, true] {
-        let (mut bench, f) = rig(false, Takes::ALL);
+        let (mut bench, f) = rig(false, TxOffloads::ALL);
         let prepare = |b: &mut Buffer| {
             super_packet(b);
             if traced {
@@ -59,7 +59,7 @@ fn devices_get_packets_with_the_work_that_they_take() {
         assert_eq!(sent, packets.iter().map(|p| Item { offload, ..item(p) }).collect::<Vec<_>>());
 
         // Without segmentation: some 380 segments, in order.
-        f.txq.set_takes(&bench.world, Takes { csum: true, gso: false });
+        f.txq.set_tx_offloads(&bench.world, TxOffloads { csum: true, gso: false });
         assert!(bench.node("f0-tx", &packets, prepare).is_empty());
         let sent = f.tx.take();
         assert_eq!(sent.len(), sizes.iter().map(|s| s.div_ceil(1000)).sum::<usize>());
@@ -71,7 +71,7 @@ fn devices_get_packets_with_the_work_that_they_take() {
         assert_eq!(all, packets.iter().flat_map(|p| payload(p)).collect::<Vec<_>>());
 
         // Without checksums either, and no super-packets.
-        f.txq.set_takes(&bench.world, Takes { csum: false, gso: true });
+        f.txq.set_tx_offloads(&bench.world, TxOffloads { csum: false, gso: true });
         let short = bench.node("f0-tx", &packets[..3], |b| {
             prepare(b);
             b.flags.clear(Flags::GSO);
@@ -84,8 +84,8 @@ fn devices_get_packets_with_the_work_that_they_take() {
 
 #[test]
 fn what_is_not_sent_is_dropped_by_name() {
-    for takes in [Takes::ALL, Takes::default()] {
-        let (mut bench, f) = rig(false, takes);
+    for tx_offloads in [TxOffloads::ALL, TxOffloads::default()] {
+        let (mut bench, f) = rig(false, tx_offloads);
         let names = [
             "no free tx slots",
             "link is down",
@@ -106,12 +106,12 @@ fn what_is_not_sent_is_dropped_by_name() {
         packets[4][0] = 0xf0;
         let out = bench.node("f0-tx", &packets, super_packet);
         assert_eq!(out.iter().map(|o| o.reason).collect::<Vec<_>>(), [Some(names[0])]);
-        let each = if takes.gso { 1 } else { 62 };
+        let each = if tx_offloads.gso { 1 } else { 62 };
         assert_eq!(f.tx.take().len(), 7 * each);
         let errors = bench.world.get::<IfCounters>().tx_error.sum(f.sw_if.at());
         assert_eq!(errors, 5);
     }
-    let (mut bench, f) = rig(false, Takes::default());
+    let (mut bench, f) = rig(false, TxOffloads::default());
     let out = bench.node("f0-tx", &[vec![1; 60], tcp(4000)], super_packet);
     assert_eq!(
         out.iter().map(|o| o.reason).collect::<Vec<_>>(),
@@ -128,7 +128,7 @@ fn what_is_not_sent_is_dropped_by_name() {
 
 #[test]
 fn a_trace_says_what_was_left_and_what_became_of_it() {
-    let (mut bench, f) = rig(false, Takes::ALL);
+    let (mut bench, f) = rig(false, TxOffloads::ALL);
     bench.rt.trace().order(graph::NodeIndex(999), 1, graph::TraceLog::room(4), 0);
     let mut refused = tcp(100);
     refused[0] = 0xf3;
@@ -184,7 +184,7 @@ fn inject(bench: &mut Bench, node: &str, packets: &[Vec<u8>], rx_if: u32) {
 
 #[test]
 fn segments_of_a_turn_are_bounded_and_other_packets_go_past() {
-    let (mut bench, f) = rig(false, Takes::default());
+    let (mut bench, f) = rig(false, TxOffloads::default());
     let long = from(7, 48 * 1200);
     let whole = |sender, n: u8| {
         let mut bytes = from(sender, 40 + usize::from(n));
@@ -223,7 +223,7 @@ fn segments_of_a_turn_are_bounded_and_other_packets_go_past() {
 
 #[test]
 fn one_source_of_super_packets_leaves_room_for_others() {
-    let (mut bench, f) = rig(false, Takes::default());
+    let (mut bench, f) = rig(false, TxOffloads::default());
     let (long, legitimate) = (from(7, 62_400), from(9, 62_400));
     // 1300 segments each: the segments of one interface take half of the room, whatever it sends.
     inject(&mut bench, "f0-tx", &vec![long; 20], 1);
@@ -243,7 +243,7 @@ fn one_source_of_super_packets_leaves_room_for_others() {
 
 #[test]
 fn what_waits_is_freed_with_the_device() {
-    let (mut bench, f) = rig(false, Takes::default());
+    let (mut bench, f) = rig(false, TxOffloads::default());
     inject(&mut bench, "f0-tx", &[from(7, 60_000), from(7, 60_000)], 1);
     bench.rt.turn(true);
     assert_eq!(f.tx.take().len(), 512);
@@ -345,13 +345,13 @@ mod as_the_kernel_does {
             };
             prop_assert_eq!(offload.check(&frame, frame.len(), false), Ok(()));
 
-            let (mut bench, f) = rig(false, Takes::ALL);
+            let (mut bench, f) = rig(false, TxOffloads::ALL);
             // The hint is a peer's, and isn't trusted.
             let wrong = Offload { gso: Some(Gso { hdr_len: 1, ..gso }), ..offload };
             prop_assert!(bench.node("f0-tx", std::slice::from_ref(&frame), |b| note(b, wrong)).is_empty());
             let passed = f.tx.take();
             prop_assert_eq!(&passed, &vec![Item { offload, ..item(&frame) }]);
-            f.txq.set_takes(&bench.world, Takes::default());
+            f.txq.set_tx_offloads(&bench.world, TxOffloads::default());
             prop_assert!(bench.node("f0-tx", &[frame], |b| note(b, offload)).is_empty());
             let sent: Vec<_> = f.tx.take().into_iter().map(|i| i.bytes).collect();
             prop_assert_eq!(sent, cut(&passed[0], l3));

@@ -3,7 +3,7 @@
 
 use crate::drive::Bench;
 use crate::*;
-use buffer::{Buffer, Field, Kept};
+use buffer::{Buffer, Field, FieldValue};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 #[derive(Clone, Copy, PartialEq, Default, Debug, FromBytes, IntoBytes, Immutable)]
@@ -12,12 +12,12 @@ struct Seen {
     length: u32,
     first: u32,
 }
-impl Kept for Seen {}
+impl FieldValue for Seen {}
 
 #[derive(Clone, Copy, PartialEq, Default, Debug, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Large([u32; 15]);
-impl Kept for Large {}
+impl FieldValue for Large {}
 
 /// Keeps what it sees of a packet; with `READS`, writes what was kept over it.
 struct Watcher<const READS: bool>(Field<Seen>);

@@ -119,7 +119,7 @@ fn a_stuck_thread_stops_neither_control_nor_the_order_of_changes() {
 
     gate.open();
     within(20, "thread 0 goes on", || world.thread_list()[0].waiting == 0);
-    drop(world.ask(|_| ()).wait());
+    drop(world.query(|_| ()).wait());
     for seen in &seen {
         assert!(seen.lock().expect("no panic").iter().copied().eq(0..CHANGES), "in order");
     }

@@ -2,7 +2,7 @@
 //! Configured or learned addresses that an interface must not use: tentative ones and duplicates
 //! (RFC 4862 5.4).
 
-use super::{Addresses, Here, is_nominal};
+use super::{Addresses, InterfaceAddresses, is_nominal};
 use crate::AdjIndex;
 use crate::fib::{Fib, Net, Path, PathKind, Source, TableIndex};
 use graph::{SwIfIndex, World};
@@ -10,7 +10,7 @@ use wire::{Address, Prefix};
 
 /// The reason why an address is held back: no packet is sent from it, and none is delivered to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Hold {
+pub enum HoldReason {
     /// Another node may have it: packets to it are dropped.
     Tentative,
     /// Another node has it: packets to it are sent to that node.
@@ -21,7 +21,7 @@ pub enum Hold {
 pub(crate) fn route<F: Net>(
     (fib, world): (&Fib<F>, &World),
     (table, sw_if, address): (TableIndex, SwIfIndex, F::Addr),
-    hold: Option<Hold>,
+    hold: Option<HoldReason>,
 ) {
     let host = Prefix::host(address);
     // The route being gone already is the wanted result; only a full table refuses.
@@ -33,15 +33,19 @@ pub(crate) fn route<F: Net>(
 
 /// The path of the host route for an interface's own address; `None` for an address that gets no
 /// route.
-pub(super) fn kind<A>(sw_if: SwIfIndex, address: A, hold: Option<Hold>) -> Option<PathKind<A>> {
+pub(super) fn kind<A>(
+    sw_if: SwIfIndex,
+    address: A,
+    hold: Option<HoldReason>,
+) -> Option<PathKind<A>> {
     match hold {
         None => Some(PathKind::Receive { sw_if, address }),
-        Some(Hold::Tentative) => Some(PathKind::Fixed(AdjIndex::DROP)),
-        Some(Hold::Duplicate) => None,
+        Some(HoldReason::Tentative) => Some(PathKind::Fixed(AdjIndex::DROP)),
+        Some(HoldReason::Duplicate) => None,
     }
 }
 
-impl<A: Address> Here<A> {
+impl<A: Address> InterfaceAddresses<A> {
     /// The addresses that may be used.
     pub(super) fn usable(&self) -> Vec<Prefix<A>> {
         let held = |p: &Prefix<A>| self.held.iter().any(|(address, _)| *address == p.addr());
@@ -54,11 +58,11 @@ impl<F: Net> Addresses<F> {
     pub fn usable(&self, sw_if: SwIfIndex) -> Vec<Prefix<F::Addr>> {
         let (lender, all) = (self.unnumbered(sw_if), self.all());
         let given = [Some(sw_if), lender].into_iter().flatten().filter_map(|sw_if| all.get(&sw_if));
-        given.flat_map(Here::usable).collect()
+        given.flat_map(InterfaceAddresses::usable).collect()
     }
 
     /// Sets which of an interface's addresses are held back; it may use all others.
-    pub fn hold_back(&self, world: &World, sw_if: SwIfIndex, held: &[(F::Addr, Hold)]) {
+    pub fn hold_back(&self, world: &World, sw_if: SwIfIndex, held: &[(F::Addr, HoldReason)]) {
         {
             let mut all = self.all();
             let Some(here) = all.get_mut(&sw_if) else { return };

@@ -17,7 +17,7 @@ type Key<A> = (TableIndex, A, u8, A, SwIfIndex);
 /// The reason why an address can't be given to an interface: the conflicting address, and its
 /// interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Taken<A: std::fmt::Display> {
+pub(super) enum AddressConflict<A: std::fmt::Display> {
     /// The same address.
     Same(Prefix<A>, SwIfIndex),
     /// The networks overlap, and aren't one network of one interface.
@@ -74,9 +74,14 @@ impl<A: Address> Networks<A> {
     }
 
     /// Returns the conflict of a new address, if there is one.
-    pub fn taken(&self, table: TableIndex, new: Prefix<A>, sw_if: SwIfIndex) -> Option<Taken<A>> {
+    pub fn taken(
+        &self,
+        table: TableIndex,
+        new: Prefix<A>,
+        sw_if: SwIfIndex,
+    ) -> Option<AddressConflict<A>> {
         if let Some((old, other)) = self.owner(table, new.addr()) {
-            return Some(Taken::Same(old, other));
+            return Some(AddressConflict::Same(old, other));
         }
         let first = new.network().addr();
         let within = (table, first, 0, A::ZERO, SwIfIndex(0))
@@ -85,7 +90,7 @@ impl<A: Address> Networks<A> {
             self.0.range(within).next().and_then(found).or_else(|| self.around(table, first))?;
         // An interface may have several addresses of one network.
         let ours = other.1 == sw_if && other.0.network() == new.network();
-        (!ours).then_some(Taken::Overlap(other.0, other.1))
+        (!ours).then_some(AddressConflict::Overlap(other.0, other.1))
     }
 }
 
@@ -125,12 +130,15 @@ mod tests {
                 let new = Prefix::new(addr, 22 + rng.below(11) as u8).expect("32 bits at most");
                 let taken = networks.taken(table, new, sw_if);
                 let expected = slow(&all, (table, new, sw_if));
-                let is_same = taken.map(|taken| matches!(taken, Taken::Same(..)));
+                let is_same = taken.map(|taken| matches!(taken, AddressConflict::Same(..)));
                 assert_eq!(
                     is_same, expected,
                     "seed {seed}: {new} in {table:?} of {sw_if:?}, there are {all:?}"
                 );
-                if let Some(Taken::Same(old, other) | Taken::Overlap(old, other)) = taken {
+                if let Some(
+                    AddressConflict::Same(old, other) | AddressConflict::Overlap(old, other),
+                ) = taken
+                {
                     assert!(
                         all.contains(&(table, old, other)),
                         "seed {seed}: {old} of {other:?}: {all:?}"

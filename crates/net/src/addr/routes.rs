@@ -2,7 +2,7 @@
 //! The routes of an interface's addresses. They are in the table while the interface is up, as in
 //! VPP: packets to an address of an interface that is down are routed as to any other address.
 
-use super::{Addresses, Here, held, is_nominal};
+use super::{Addresses, InterfaceAddresses, held, is_nominal};
 use crate::AdjIndex;
 use crate::fib::{Net, Path, PathKind, Source};
 use cli::Error;
@@ -18,7 +18,7 @@ pub(super) struct Route<A> {
     kind: PathKind<A>,
 }
 
-impl<A: Address> Here<A> {
+impl<A: Address> InterfaceAddresses<A> {
     /// The routes that the addresses require; of several with one prefix the first.
     fn routes<F: Net<Addr = A>>(&self, sw_if: SwIfIndex) -> Vec<Route<A>> {
         let addresses = || self.addresses.iter().copied().filter(|p| !is_nominal(p.addr()));

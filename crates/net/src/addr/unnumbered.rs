@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The interfaces that use each interface's addresses: changes of an interface look at its own
 /// borrowers only.
 #[derive(Default)]
-pub(super) struct Lent(BTreeMap<SwIfIndex, BTreeSet<SwIfIndex>>);
+pub(super) struct Borrowers(BTreeMap<SwIfIndex, BTreeSet<SwIfIndex>>);
 
-impl Lent {
+impl Borrowers {
     fn change(&mut self, borrower: SwIfIndex, from: Option<SwIfIndex>, to: Option<SwIfIndex>) {
         if let Some(from) = from
             && let Some(borrowers) = self.0.get_mut(&from)

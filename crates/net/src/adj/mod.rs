@@ -20,7 +20,7 @@ use buffer::Buffer;
 use graph::{NodeIndex, SwIfIndex};
 pub use make::ethernet_rewrite;
 pub use object::ObjectType;
-pub use ordinary::{Choice, Ordinaries, Ordinary};
+pub use ordinary::{Ordinaries, Ordinary, SmallLoadBalance};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};

@@ -69,14 +69,14 @@ impl Ordinary {
 
 /// A load-balance with 1, 2 or 4 buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct SmallLoadBalance {
     /// The bucket for each value of the lowest two bits of the flow hash.
     pub members: [AdjIndex; 4],
     /// See [`Adj::via`].
     pub via: u32,
 }
 
-impl Choice {
+impl SmallLoadBalance {
     fn of(adj: &Adj, buckets: &[AdjIndex]) -> Option<Self> {
         if adj.kind != AdjKind::LoadBalance
             || adj.via >= 1 << 24
@@ -116,7 +116,9 @@ impl Records {
             let over = u64::from(o.output.0) << 16 | u64::from(o.tx_if);
             let last = u64::from(o.via) << 24 | u64::from(o.counter);
             (ORDINARY, o.ends.map(u64::from_le_bytes), u64::from(o.mtu) << 32 | over, last)
-        } else if let Some(Choice { members: [a, b, c, d], via }) = Choice::of(adj, buckets) {
+        } else if let Some(SmallLoadBalance { members: [a, b, c, d], via }) =
+            SmallLoadBalance::of(adj, buckets)
+        {
             let pair = |a: AdjIndex, b: AdjIndex| u64::from(b.0) << 32 | u64::from(a.0);
             (CHOICE, [pair(a, b), pair(c, d)], 0, u64::from(via) << 24)
         } else {
@@ -160,10 +162,10 @@ impl Ordinaries<'_> {
     /// Reads the record of a small load-balance; `None` if there is no record, or it is being
     /// written.
     #[inline(always)]
-    pub fn choice(self, index: AdjIndex) -> Option<Choice> {
+    pub fn load_balance(self, index: AdjIndex) -> Option<SmallLoadBalance> {
         let ([ab, cd], _, last) = self.read(index, CHOICE)?;
         let members = [ab, ab >> 32, cd, cd >> 32].map(|member| AdjIndex(member as u32));
-        Some(Choice { members, via: (last >> 24) as u32 & 0xff_ffff })
+        Some(SmallLoadBalance { members, via: (last >> 24) as u32 & 0xff_ffff })
     }
 
     /// Reads the record of an ordinary adjacency; `None` if there is no record, or it is being
@@ -181,7 +183,7 @@ impl Ordinaries<'_> {
         })
     }
 
-    /// Prefetches the record that [`Self::get`] or [`Self::choice`] will read.
+    /// Prefetches the record that [`Self::get`] or [`Self::load_balance`] will read.
     #[inline(always)]
     pub fn prefetch(self, index: AdjIndex) {
         if let Some(record) = self.0.get(index.at()) {
@@ -246,7 +248,7 @@ mod tests {
             assert_eq!(records.view().get(index).as_ref().and_then(number), Some(7));
             records.set(index, &other, &[]);
             assert_eq!(records.view().get(index), None, "{other:?}");
-            assert_eq!(records.view().choice(index), None, "{other:?}");
+            assert_eq!(records.view().load_balance(index), None, "{other:?}");
         }
         let edge = Adj {
             counter: (1 << 24) - 1,
@@ -271,16 +273,16 @@ mod tests {
         for n in [1, 2, 4] {
             records.set(index, &balance, &members[..n]);
             assert_eq!(records.view().get(index), None);
-            let found = records.view().choice(index).expect("a choice");
+            let found = records.view().load_balance(index).expect("a choice");
             assert_eq!(found.via, balance.via);
             assert!((0..4).all(|hash| found.members[hash] == members[hash & (n - 1)]), "{found:?}");
             records.set(index, &adj(7), &[]);
-            assert_eq!(records.view().choice(index), None);
+            assert_eq!(records.view().load_balance(index), None);
         }
         for (other, n) in [(balance, 8), (Adj { via: 1 << 24, ..balance }, 2)] {
             records.set(index, &balance, &members);
             records.set(index, &other, &[AdjIndex(21); 8][..n]);
-            assert_eq!(records.view().choice(index), None);
+            assert_eq!(records.view().load_balance(index), None);
         }
     }
 
@@ -310,8 +312,8 @@ mod tests {
                             assert!(number(&ordinary).is_some(), "{ordinary:?}");
                             found += 1;
                         }
-                        if let Some(choice) = records.view().choice(index) {
-                            assert_eq!(choice.members, [AdjIndex(choice.via); 4]);
+                        if let Some(load_balance) = records.view().load_balance(index) {
+                            assert_eq!(load_balance.members, [AdjIndex(load_balance.via); 4]);
                             found += 1;
                         }
                     }

@@ -134,16 +134,19 @@ fn members_live_as_long_as_the_choice_among_them() {
     let a = add(&bench, "a").expect("added");
     let hold = || [2, 3].map(|i| adjs.neighbor(world, a, [10, 0, 0, i].into()).expect("there"));
     let [x, y] = hold();
-    let choice = adjs.load_balance(Link::Ip4, &[x, y, y, y]);
+    let load_balance = adjs.load_balance(Link::Ip4, &[x, y, y, y]);
     hold();
-    assert_eq!(adjs.load_balance(Link::Ip4, &[x, y, y, y]), choice);
-    assert_eq!(adjs.buckets_of(choice), [x, y, y, y]);
-    assert_eq!(seen(&bench, choice).map(|a| (a.kind, a.table)), Some((AdjKind::LoadBalance, 3)));
+    assert_eq!(adjs.load_balance(Link::Ip4, &[x, y, y, y]), load_balance);
+    assert_eq!(adjs.buckets_of(load_balance), [x, y, y, y]);
+    assert_eq!(
+        seen(&bench, load_balance).map(|a| (a.kind, a.table)),
+        Some((AdjKind::LoadBalance, 3))
+    );
     assert_eq!(adjs.info(x).map(|i| i.refs), Some(1));
-    adjs.release(choice);
+    adjs.release(load_balance);
     assert!(seen(&bench, y).is_some());
-    adjs.release(choice);
-    assert!(gone(&bench, choice) && gone(&bench, x) && gone(&bench, y));
+    adjs.release(load_balance);
+    assert!(gone(&bench, load_balance) && gone(&bench, x) && gone(&bench, y));
     adjs.release(AdjIndex::DROP);
     adjs.release(AdjIndex::DROP);
     assert!(seen(&bench, AdjIndex::DROP).is_some(), "those of every instance stay");

@@ -2,7 +2,7 @@
 //! Paths of routes on the wire.
 
 use super::{AddressFamily, AddressUnion};
-use crate::fib::{Follows, Labels};
+use crate::fib::{Labels, ResolveVia};
 use crate::{AdjIndex, Extension, Fib, Net, Path, PathKind, TableIndex};
 use cli::{Error, Result};
 use graph::SwIfIndex;
@@ -177,12 +177,12 @@ pub fn path_of<F: Net>(
         FibPathType::Dvr => PathKind::Extension(Extension::Dvr, path.sw_if_index),
         FibPathType::BierImp => return unsupported("paths of this type"),
     };
-    let follows = match path.flags {
-        flags if flags.has(FibPathFlags::RESOLVE_VIA_HOST) => Follows::Host,
-        flags if flags.has(FibPathFlags::RESOLVE_VIA_ATTACHED) => Follows::Attached,
-        _ => Follows::Any,
+    let resolve_via = match path.flags {
+        flags if flags.has(FibPathFlags::RESOLVE_VIA_HOST) => ResolveVia::Host,
+        flags if flags.has(FibPathFlags::RESOLVE_VIA_ATTACHED) => ResolveVia::Attached,
+        _ => ResolveVia::Any,
     };
-    Ok(Path { kind, weight: path.weight.max(1), preference: path.preference, follows, labels })
+    Ok(Path { kind, weight: path.weight.max(1), preference: path.preference, resolve_via, labels })
 }
 
 fn proto_of<F: Net>() -> FibPathNhProto {
@@ -197,10 +197,10 @@ pub fn path_to<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, path: &Path<F::Addr>
         weight: path.weight,
         preference: path.preference,
         proto: proto_of::<F>(),
-        flags: match path.follows {
-            Follows::Any => FibPathFlags::NONE,
-            Follows::Host => FibPathFlags::RESOLVE_VIA_HOST,
-            Follows::Attached => FibPathFlags::RESOLVE_VIA_ATTACHED,
+        flags: match path.resolve_via {
+            ResolveVia::Any => FibPathFlags::NONE,
+            ResolveVia::Host => FibPathFlags::RESOLVE_VIA_HOST,
+            ResolveVia::Attached => FibPathFlags::RESOLVE_VIA_ATTACHED,
         },
         ..FibPath::default()
     };

@@ -2,7 +2,7 @@
 //! Adding many routes: adjacent prefixes are written to the workers' table in one step.
 
 use super::control::{Cx, Inner, full};
-use super::entry::{Entry, Sourced};
+use super::entry::{Entry, SourcePaths};
 use super::{Fib, Net, Path, PathKind, RouteIndex, Source, TableIndex};
 use cli::Error;
 use graph::World;
@@ -11,10 +11,10 @@ use tables::{Leaf, Route};
 use wire::Prefix;
 
 /// Entries not yet in the workers' table, sorted by prefix.
-struct New<F: Net> {
+struct NewEntries<F: Net> {
     table: TableIndex,
     leaves: Vec<Route<F::Key>>,
-    said: Vec<Sourced>,
+    sources: Vec<SourcePaths>,
 }
 
 impl<F: Net> Fib<F> {
@@ -34,7 +34,7 @@ impl<F: Net> Fib<F> {
         let (mut inner, cx) = (self.inner(), self.cx(world));
         let mut attached = BTreeMap::new();
         let any = (table, Prefix::DEFAULT);
-        let mut new = New { table, leaves: Vec::new(), said: Vec::new() };
+        let mut new = NewEntries { table, leaves: Vec::new(), sources: Vec::new() };
         let mut done = 0;
         let mut add = |(prefix, paths)| {
             self.check(&inner, paths)?;
@@ -43,12 +43,12 @@ impl<F: Net> Fib<F> {
                     attached.insert(sw_if, *path);
                 }
             }
-            let place = inner.place(table, prefix)?;
+            let place = inner.prefix_entry(table, prefix)?;
             if place.route.is_none() && new.ascends(place.prefix) {
                 return inner.prepare(&cx, &mut new, place.prefix, source, paths);
             }
             inner.enter_all(&cx, &mut new, &mut done)?;
-            let place = inner.place(table, prefix)?;
+            let place = inner.prefix_entry(table, prefix)?;
             inner.join(&cx, &place, source, paths)?;
             done += 1;
             Ok(())
@@ -62,7 +62,7 @@ impl<F: Net> Fib<F> {
     }
 }
 
-impl<F: Net> New<F> {
+impl<F: Net> NewEntries<F> {
     /// Returns true if the prefix sorts after all of these entries.
     fn ascends(&self, prefix: Prefix<F::Addr>) -> bool {
         let last = self.leaves.last();
@@ -74,7 +74,7 @@ impl<F: Net> Inner<F> {
     fn prepare(
         &mut self,
         cx: &Cx<'_>,
-        new: &mut New<F>,
+        new: &mut NewEntries<F>,
         prefix: Prefix<F::Addr>,
         source: Source,
         paths: &[Path<F::Addr>],
@@ -85,28 +85,33 @@ impl<F: Net> Inner<F> {
         cx.routes.lead(route, adj);
         let leaf = Leaf { hop: adj.0, route: route.0 };
         new.leaves.push(Route { key: F::key(prefix.addr()), len: prefix.len(), leaf });
-        new.said.push(Sourced { source, list, stale: false });
+        new.sources.push(SourcePaths { source, list, stale: false });
         Ok(())
     }
 
     /// Writes the entries to the workers' table.
-    fn enter_all(&mut self, cx: &Cx<'_>, new: &mut New<F>, done: &mut usize) -> Result<(), Error> {
+    fn enter_all(
+        &mut self,
+        cx: &Cx<'_>,
+        new: &mut NewEntries<F>,
+        done: &mut usize,
+    ) -> Result<(), Error> {
         if new.leaves.is_empty() {
             return Ok(());
         }
         let n = self.table(new.table)?.lpm.insert_all(&new.leaves);
         let mut affected = BTreeSet::new();
-        for (i, said) in new.said.drain(..).enumerate() {
+        for (i, entry) in new.sources.drain(..).enumerate() {
             let Route { key, len, leaf } = new.leaves[i];
             let route = RouteIndex(leaf.route);
             if i >= n {
                 cx.routes.free(route);
-                self.let_go(cx, said.list);
+                self.let_go(cx, entry.list);
                 continue;
             }
-            self.entries.set(route, Some(Entry::new(said)));
+            self.entries.set(route, Some(Entry::new(entry)));
             if let Some(prefix) = Prefix::new(F::addr(key), len) {
-                self.note_moved(cx.crossing, new.table, prefix);
+                self.note_moved(cx.cross_family, new.table, prefix);
                 if !self.vias.is_empty() {
                     affected.append(&mut self.affected(new.table, prefix));
                 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Verbs of routes: set, add, remove; and the control side's tables.
 
-use super::cross::{Crossing, Moved};
-use super::entry::{Entries, Entry, Sourced};
+use super::cross::{CrossFamily, PendingChanges};
+use super::entry::{Entries, Entry, SourcePaths};
 use super::list::{ListId, PathList};
 use super::resolve::ROUNDS;
-use super::{Extension, Fib, Follows, Net, Path, PathKind, RouteIndex, Routes, Source, TableIndex};
+use super::{
+    Extension, Fib, Net, Path, PathKind, ResolveVia, RouteIndex, Routes, Source, TableIndex,
+};
 use crate::{AdjIndex, Adjacencies, IfEvent, Interfaces, NextHop, NextHops};
 use cli::{Error, retval};
 use graph::{SwIfIndex, World};
@@ -47,10 +49,10 @@ pub(super) struct Inner<F: Net> {
     /// Path lists with a path on this interface.
     pub by_if: BTreeMap<SwIfIndex, BTreeSet<ListId>>,
     /// Path lists with a recursive path over this next hop of the other protocol.
-    pub crossing: BTreeMap<(TableIndex, IpAddr), BTreeSet<ListId>>,
+    pub cross_family: BTreeMap<(TableIndex, IpAddr), BTreeSet<ListId>>,
     /// Path lists with a path to this object of a feature.
     pub objects: BTreeMap<(Extension, u32), BTreeSet<ListId>>,
-    pub moved: Moved<F>,
+    pub moved: PendingChanges<F>,
     /// Path lists of the other protocol to resolve again: a route that their objects send packets
     /// by has changed.
     pub watchers_due: BTreeSet<ListId>,
@@ -72,9 +74,9 @@ impl<F: Net> Default for Inner<F> {
             vias: BTreeMap::new(),
             hops: HashMap::new(),
             by_if: BTreeMap::new(),
-            crossing: BTreeMap::new(),
+            cross_family: BTreeMap::new(),
             objects: BTreeMap::new(),
-            moved: Moved::default(),
+            moved: PendingChanges::default(),
             watchers_due: BTreeSet::new(),
             attached: BTreeMap::new(),
             unowned: BTreeSet::new(),
@@ -89,18 +91,18 @@ pub(super) struct Cx<'a> {
     pub adjacencies: &'a Adjacencies,
     pub interfaces: &'a Interfaces,
     pub nexthops: &'a NextHops,
-    pub crossing: &'a Crossing,
+    pub cross_family: &'a CrossFamily,
 }
 
 /// A prefix in a table, and its entry if there is one.
-pub(super) struct Place<F: Net> {
+pub(super) struct PrefixEntry<F: Net> {
     pub table: TableIndex,
     pub prefix: Prefix<F::Addr>,
     pub lpm: Arc<Lpm<F::Key>>,
     pub route: Option<RouteIndex>,
 }
 
-impl<F: Net> Place<F> {
+impl<F: Net> PrefixEntry<F> {
     /// Makes packets to the prefix take this adjacency, and count for this route.
     fn lead(&self, cx: &Cx<'_>, route: RouteIndex, adj: AdjIndex) -> Result<(), Error> {
         let leaf = Leaf { hop: adj.0, route: route.0 };
@@ -133,21 +135,25 @@ impl<F: Net> Inner<F> {
     }
 
     /// Finds a prefix in a table, without its host bits.
-    pub fn place(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Result<Place<F>, Error> {
+    pub fn prefix_entry(
+        &self,
+        table: TableIndex,
+        prefix: Prefix<F::Addr>,
+    ) -> Result<PrefixEntry<F>, Error> {
         let prefix = prefix.network();
         let lpm = self.table(table)?.lpm.clone();
         let route = lpm.get(F::key(prefix.addr()), prefix.len()).map(|leaf| RouteIndex(leaf.route));
-        Ok(Place { table, prefix, lpm, route })
+        Ok(PrefixEntry { table, prefix, lpm, route })
     }
 
     /// Returns a source's path list of a prefix, unless it is stale.
-    pub fn said(&self, place: &Place<F>, source: Source) -> Option<&PathList<F>> {
+    pub fn paths_of(&self, place: &PrefixEntry<F>, source: Source) -> Option<&PathList<F>> {
         let sourced = self.entries.get(place.route?)?.of(source)?;
         self.lists.get(sourced.list).filter(|_| !sourced.stale)
     }
 
     /// Returns a source's path list of a prefix, stale or not.
-    fn said_of(&self, place: &Place<F>, source: Source) -> Option<&PathList<F>> {
+    fn all_paths_of(&self, place: &PrefixEntry<F>, source: Source) -> Option<&PathList<F>> {
         self.lists.get(self.entries.get(place.route?)?.of(source)?.list)
     }
 
@@ -159,12 +165,12 @@ impl<F: Net> Inner<F> {
     pub fn put(
         &mut self,
         cx: &Cx<'_>,
-        place: &Place<F>,
+        place: &PrefixEntry<F>,
         source: Source,
         paths: &[Path<F::Addr>],
     ) -> Result<RouteIndex, Error> {
         let list = self.intern(cx, paths);
-        let new = Sourced { source, list, stale: false };
+        let new = SourcePaths { source, list, stale: false };
         let Some(route) = place.route else {
             return self.enter(cx, place, new).inspect_err(|_| self.let_go(cx, list));
         };
@@ -193,11 +199,13 @@ impl<F: Net> Inner<F> {
     pub fn join(
         &mut self,
         cx: &Cx<'_>,
-        place: &Place<F>,
+        place: &PrefixEntry<F>,
         source: Source,
         paths: &[Path<F::Addr>],
     ) -> Result<RouteIndex, Error> {
-        let Some(old) = self.said(place, source) else { return self.put(cx, place, source, paths) };
+        let Some(old) = self.paths_of(place, source) else {
+            return self.put(cx, place, source, paths);
+        };
         let mut all = old.paths.to_vec();
         for path in paths {
             match all.iter_mut().find(|old| old.kind == path.kind) {
@@ -209,7 +217,7 @@ impl<F: Net> Inner<F> {
     }
 
     /// Restores a source's previous paths after a failure.
-    fn undo(&mut self, route: RouteIndex, new: Sourced, old: Option<Sourced>) {
+    fn undo(&mut self, route: RouteIndex, new: SourcePaths, old: Option<SourcePaths>) {
         let Some(entry) = self.entries.get_mut(route) else { return };
         match old {
             Some(old) => _ = entry.set(old),
@@ -217,7 +225,12 @@ impl<F: Net> Inner<F> {
         }
     }
 
-    fn enter(&mut self, cx: &Cx<'_>, place: &Place<F>, new: Sourced) -> Result<RouteIndex, Error> {
+    fn enter(
+        &mut self,
+        cx: &Cx<'_>,
+        place: &PrefixEntry<F>,
+        new: SourcePaths,
+    ) -> Result<RouteIndex, Error> {
         let route = cx.routes.allocate().ok_or_else(full)?;
         place.lead(cx, route, self.adj(new.list)).inspect_err(|_| cx.routes.free(route))?;
         self.entries.set(route, Some(Entry::new(new)));
@@ -235,7 +248,7 @@ impl<F: Net> Inner<F> {
     }
 
     /// Removes a source's paths to a prefix; false if it has none.
-    pub fn take(&mut self, cx: &Cx<'_>, place: &Place<F>, source: Source) -> bool {
+    pub fn take(&mut self, cx: &Cx<'_>, place: &PrefixEntry<F>, source: Source) -> bool {
         let Some(route) = place.route else { return false };
         let Some(entry) = self.entries.get_mut(route) else { return false };
         let Some(old) = entry.of(source) else { return false };
@@ -263,8 +276,8 @@ impl<F: Net> Inner<F> {
     }
 
     /// An entry was added, removed or leads elsewhere: resolves the path lists that follow it.
-    fn changed(&mut self, cx: &Cx<'_>, place: &Place<F>) {
-        self.note_moved(cx.crossing, place.table, place.prefix);
+    fn changed(&mut self, cx: &Cx<'_>, place: &PrefixEntry<F>) {
+        self.note_moved(cx.cross_family, place.table, place.prefix);
         if !self.vias.is_empty() {
             let affected = self.affected(place.table, place.prefix);
             self.refresh(cx, affected);
@@ -280,7 +293,7 @@ impl<F: Net> Fib<F> {
             adjacencies: &self.adjacencies,
             interfaces: &self.interfaces,
             nexthops: &self.nexthops,
-            crossing: &self.crossing,
+            cross_family: &self.cross_family,
         }
     }
 
@@ -299,7 +312,7 @@ impl<F: Net> Fib<F> {
                 );
             }
             match path.kind {
-                PathKind::RecursiveOther { .. } if path.follows != Follows::Any => {
+                PathKind::RecursiveOther { .. } if path.resolve_via != ResolveVia::Any => {
                     let why = "a choice of routes to a next hop of the other protocol";
                     return Err(Error::unsupported(why).retval(retval::UNIMPLEMENTED));
                 }
@@ -344,8 +357,8 @@ impl<F: Net> Fib<F> {
     ) -> Result<RouteIndex, Error> {
         let (route, old) = self.with(world, |inner, cx| {
             self.check(inner, paths)?;
-            let place = inner.place(table, prefix)?;
-            let old = inner.said_of(&place, source).map(|old| old.paths.clone());
+            let place = inner.prefix_entry(table, prefix)?;
+            let old = inner.all_paths_of(&place, source).map(|old| old.paths.clone());
             inner.put(cx, &place, source, paths).map(|route| (route, old))
         })?;
         self.import(
@@ -372,7 +385,7 @@ impl<F: Net> Fib<F> {
     ) -> Result<RouteIndex, Error> {
         self.with(world, |inner, cx| {
             self.check(inner, paths)?;
-            let place = inner.place(table, prefix)?;
+            let place = inner.prefix_entry(table, prefix)?;
             inner.join(cx, &place, source, paths)
         })
         .inspect(|_| self.import(world, (table, prefix), source, paths))
@@ -391,13 +404,17 @@ impl<F: Net> Fib<F> {
         paths: &[Path<F::Addr>],
     ) -> Result<(), Error> {
         let gone = self.with(world, |inner, cx| {
-            let place = inner.place(table, prefix)?;
+            let place = inner.prefix_entry(table, prefix)?;
             let none = || {
                 Error::not_found(format!("there is no route {} from the {source}", place.prefix))
                     .retval(retval::NO_SUCH_ENTRY)
             };
             let all = paths.is_empty();
-            let old = if all { inner.said_of(&place, source) } else { inner.said(&place, source) };
+            let old = if all {
+                inner.all_paths_of(&place, source)
+            } else {
+                inner.paths_of(&place, source)
+            };
             let old = old.ok_or_else(none)?.paths.clone();
             if !all {
                 let mut left = old.to_vec();
@@ -462,7 +479,7 @@ impl<F: Net> Fib<F> {
             self.tell_other(world);
         }
         // A removed table may have been the last user of another one.
-        while self.crossing.take_unused() {
+        while self.cross_family.take_unused() {
             self.reap(world);
             world.get::<Fib<F::Other>>().reap(world);
         }
@@ -487,8 +504,9 @@ impl<F: Net> Inner<F> {
                 true
             });
         }
-        for (table, prefix, Sourced { source, list, .. }) in all {
-            let (Some(list), Ok(place)) = (self.lists.get(list), self.place(table, prefix)) else {
+        for (table, prefix, SourcePaths { source, list, .. }) in all {
+            let (Some(list), Ok(place)) = (self.lists.get(list), self.prefix_entry(table, prefix))
+            else {
                 continue;
             };
             let left: Vec<_> =

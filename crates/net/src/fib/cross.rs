@@ -26,20 +26,20 @@ const MOVED: usize = 256;
 /// State shared by the IPv4 and the IPv6 route tables: routes of one whose next hop is of the
 /// other.
 #[derive(Default)]
-pub(crate) struct Crossing {
+pub(crate) struct CrossFamily {
     /// Per family, the number of next hops of the other family.
     nexthops: [AtomicUsize; 2],
     /// A table may have lost its last user.
     reap_due: AtomicBool,
 }
 
-impl Shared for Crossing {
+impl Shared for CrossFamily {
     fn make(_: &World) -> Self {
         Self::default()
     }
 }
 
-impl Crossing {
+impl CrossFamily {
     pub fn set<F: Net>(&self, nexthops: usize) {
         self.nexthops[usize::from(F::IS_V6)].store(nexthops, Ordering::Relaxed);
     }
@@ -59,14 +59,14 @@ impl Crossing {
 }
 
 /// Changes not yet reported to the other protocol's routes.
-pub(super) enum Moved<F: Net> {
+pub(super) enum PendingChanges<F: Net> {
     /// Entries of these prefixes were added, removed or lead elsewhere.
     Prefixes(Vec<(TableIndex, Prefix<F::Addr>)>),
     /// Many entries changed, or path lists did.
     All,
 }
 
-impl<F: Net> Default for Moved<F> {
+impl<F: Net> Default for PendingChanges<F> {
     fn default() -> Self {
         Self::Prefixes(Vec::new())
     }
@@ -74,22 +74,27 @@ impl<F: Net> Default for Moved<F> {
 
 impl<F: Net> Inner<F> {
     /// Notes that a prefix may lead elsewhere now.
-    pub fn note_moved(&mut self, crossing: &Crossing, table: TableIndex, prefix: Prefix<F::Addr>) {
-        if let Moved::Prefixes(all) = &mut self.moved
-            && crossing.any::<F::Other>()
+    pub fn note_moved(
+        &mut self,
+        cross_family: &CrossFamily,
+        table: TableIndex,
+        prefix: Prefix<F::Addr>,
+    ) {
+        if let PendingChanges::Prefixes(all) = &mut self.moved
+            && cross_family.any::<F::Other>()
         {
             if all.len() < MOVED {
                 all.push((table, prefix));
             } else {
-                self.moved = Moved::All;
+                self.moved = PendingChanges::All;
             }
         }
     }
 
     /// Notes that a path list resolves to something else now.
-    pub fn note_list_moved(&mut self, crossing: &Crossing) {
-        if crossing.any::<F::Other>() {
-            self.moved = Moved::All;
+    pub fn note_list_moved(&mut self, cross_family: &CrossFamily) {
+        if cross_family.any::<F::Other>() {
+            self.moved = PendingChanges::All;
         }
     }
 
@@ -150,8 +155,8 @@ impl<F: Net> Fib<F> {
 
     /// Returns true if a path of the other protocol's routes looks a next hop up in this table.
     pub(super) fn is_crossed_to(&self, world: &World, table: TableIndex) -> bool {
-        self.crossing.any::<F::Other>()
-            && world.get::<Fib<F::Other>>().inner().crossing.keys().any(|(at, _)| *at == table)
+        self.cross_family.any::<F::Other>()
+            && world.get::<Fib<F::Other>>().inner().cross_family.keys().any(|(at, _)| *at == table)
     }
 
     /// Refreshes the other protocol's path lists that follow changed routes. Not to be called while
@@ -161,22 +166,23 @@ impl<F: Net> Fib<F> {
             let mut inner = self.inner();
             (std::mem::take(&mut inner.moved), std::mem::take(&mut inner.watchers_due))
         };
-        if lists.is_empty() && !self.crossing.any::<F::Other>() {
+        if lists.is_empty() && !self.cross_family.any::<F::Other>() {
             return;
         }
         let other = world.get::<Fib<F::Other>>();
         let mut inner = other.inner();
-        let crossing: BTreeSet<ListId> = match moved {
-            Moved::All => inner.crossing.values().flatten().copied().collect(),
-            Moved::Prefixes(all) => {
+        let cross_family: BTreeSet<ListId> = match moved {
+            PendingChanges::All => inner.cross_family.values().flatten().copied().collect(),
+            PendingChanges::Prefixes(all) => {
                 let range = |(table, prefix): (_, Prefix<F::Addr>)| {
                     (table, prefix.network().addr().into())..=(table, prefix.last().into())
                 };
-                let within = all.into_iter().flat_map(|moved| inner.crossing.range(range(moved)));
+                let within =
+                    all.into_iter().flat_map(|moved| inner.cross_family.range(range(moved)));
                 within.flat_map(|(_, lists)| lists).copied().collect()
             }
         };
-        lists.extend(crossing);
+        lists.extend(cross_family);
         inner.refresh(&other.cx(world), lists);
     }
 }

@@ -8,7 +8,7 @@ use std::ops::Deref;
 use wire::Prefix;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Sourced {
+pub(super) struct SourcePaths {
     pub source: Source,
     /// The source replaces its routes (`replace_begin`), and hasn't set this one again yet.
     pub stale: bool,
@@ -19,13 +19,13 @@ const _: () = assert!(size_of::<Option<Entry>>() == 24);
 
 /// An entry's sources. Kept small, since there may be millions of entries.
 pub(super) struct Entry {
-    pub best: Sourced,
+    pub best: SourcePaths,
     /// The other sources, best first. Usually there are none, and an empty box takes no memory.
-    pub others: Box<[Sourced]>,
+    pub others: Box<[SourcePaths]>,
 }
 
 impl Entry {
-    pub fn new(best: Sourced) -> Self {
+    pub fn new(best: SourcePaths) -> Self {
         Self { best, others: Box::default() }
     }
 
@@ -34,11 +34,11 @@ impl Entry {
         self.best.source == Source::Implicit
     }
 
-    pub fn all(&self) -> impl Iterator<Item = Sourced> {
+    pub fn all(&self) -> impl Iterator<Item = SourcePaths> {
         std::iter::once(self.best).chain(self.others.iter().copied())
     }
 
-    pub fn of(&self, source: Source) -> Option<Sourced> {
+    pub fn of(&self, source: Source) -> Option<SourcePaths> {
         self.all().find(|s| s.source == source)
     }
 
@@ -49,7 +49,7 @@ impl Entry {
     }
 
     /// Sets a source's path list, and returns the previous one.
-    pub fn set(&mut self, new: Sourced) -> Option<Sourced> {
+    pub fn set(&mut self, new: SourcePaths) -> Option<SourcePaths> {
         if self.best.source == new.source {
             return Some(std::mem::replace(&mut self.best, new));
         }
@@ -72,7 +72,7 @@ impl Entry {
         some
     }
 
-    fn put(&mut self, mut all: Vec<Sourced>) {
+    fn put(&mut self, mut all: Vec<SourcePaths>) {
         if all.is_empty() {
             return;
         }

@@ -38,14 +38,14 @@ mod usage;
 pub use entry::{PathListInfo, RouteInfo, RouteSource};
 pub use extension::{Extension, Extensions, Labels, MAX_LABELS};
 pub use flow::{Flow, FlowHash, FlowRouterId};
-pub use model::{Follows, Net, Path, PathKind, PathState, TableIndex, TableInfo};
+pub use model::{Net, Path, PathKind, PathState, ResolveVia, TableIndex, TableInfo};
 pub use routes::{RouteIndex, Routes};
 pub use source::{Source, Sources};
 pub use track::Tracked;
 
 use crate::{AdjIndex, Adjacencies, Interfaces, Mfib, NextHops};
 use control::Inner;
-pub(crate) use cross::Crossing;
+pub(crate) use cross::CrossFamily;
 use graph::{Deleted, Shared, SwIfIndex, World};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicU32;
@@ -86,7 +86,7 @@ pub struct Fib<F: Net> {
     interfaces: Arc<Interfaces>,
     nexthops: Arc<NextHops>,
     extensions: Arc<Extensions>,
-    crossing: Arc<Crossing>,
+    cross_family: Arc<CrossFamily>,
 }
 
 impl<F: Net> Shared for Fib<F> {
@@ -103,7 +103,7 @@ impl<F: Net> Shared for Fib<F> {
             interfaces: world.get(),
             nexthops: world.get(),
             extensions: world.get(),
-            crossing: world.get(),
+            cross_family: world.get(),
         };
         this.add_table(world, 0, "default", Source::Default).expect("memory for the first table");
         this.interfaces

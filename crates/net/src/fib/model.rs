@@ -277,7 +277,7 @@ pub enum PathState {
 
 /// Constraint on the route that resolves a recursive path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Follows {
+pub enum ResolveVia {
     /// Any route.
     #[default]
     Any,
@@ -298,7 +298,7 @@ pub struct Path<A> {
     /// Preference: of the usable paths, those with the lowest value are used.
     pub preference: u8,
     /// Of a recursive path: the routes that may resolve it.
-    pub follows: Follows,
+    pub resolve_via: ResolveVia,
     /// MPLS labels to push. Paths with labels are refused: MPLS isn't built yet.
     pub labels: Labels,
 }
@@ -306,7 +306,7 @@ pub struct Path<A> {
 impl<A: Address> Path<A> {
     /// A path of weight 1 and preference 0.
     pub const fn new(kind: PathKind<A>) -> Self {
-        Self { kind, weight: 1, preference: 0, follows: Follows::Any, labels: Labels::NONE }
+        Self { kind, weight: 1, preference: 0, resolve_via: ResolveVia::Any, labels: Labels::NONE }
     }
 
     /// The interface that the path names.

@@ -64,7 +64,7 @@ impl<F: Net> Fib<F> {
         let inner = self.inner();
         let Some(lists) = inner.hops.get(&hop) else { return false };
         let own = |table: &TableIndex| {
-            let route = inner.place(*table, Prefix::host(host?)).ok()?.route?;
+            let route = inner.prefix_entry(*table, Prefix::host(host?)).ok()?.route?;
             Some(inner.entries.get(route)?.of(Source::Neighbor)?.list)
         };
         let own: Vec<ListId> = tables.iter().filter_map(own).collect();
@@ -124,14 +124,14 @@ impl<F: Net> Fib<F> {
                 let attached = links().any(|link| link == sw_if || Some(link) == lender);
                 sharing.extend(links());
                 // A removed table has no routes.
-                let Ok(place) = inner.place(table, host) else { continue };
+                let Ok(place) = inner.prefix_entry(table, host) else { continue };
                 if wanted && attached {
                     // If the table is full, packets take the network's route.
                     let _ = inner.put(cx, &place, Source::Neighbor, &[path]);
                     continue;
                 }
                 let ours = inner
-                    .said(&place, Source::Neighbor)
+                    .paths_of(&place, Source::Neighbor)
                     .is_some_and(|list| list.paths.contains(&path));
                 gone |= ours && inner.take(cx, &place, Source::Neighbor);
             }

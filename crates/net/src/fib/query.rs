@@ -2,7 +2,7 @@
 //! Queries of routes, for `show`, dumps and features.
 
 use super::control::Inner;
-use super::entry::{Entry, Sourced};
+use super::entry::{Entry, SourcePaths};
 use super::list::ListId;
 use super::{
     Fib, Net, Path, PathKind, PathListInfo, RouteIndex, RouteInfo, RouteSource, Source, TableIndex,
@@ -20,7 +20,7 @@ fn prefix_of<F: Net>(route: Route<F::Key>) -> Option<Prefix<F::Addr>> {
 
 impl<F: Net> Inner<F> {
     fn info(&self, prefix: Prefix<F::Addr>, index: RouteIndex, entry: &Entry) -> RouteInfo<F> {
-        let sources = entry.all().filter_map(|Sourced { source, list, .. }| {
+        let sources = entry.all().filter_map(|SourcePaths { source, list, .. }| {
             Some(RouteSource { source, path_list: self.lists.get(list)?.info(list) })
         });
         RouteInfo { prefix, index, sources: sources.collect() }
@@ -72,7 +72,7 @@ impl<F: Net> Fib<F> {
     /// The entry of exactly this prefix.
     pub fn route(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Option<RouteInfo<F>> {
         let inner = self.inner();
-        let place = inner.place(table, prefix).ok()?;
+        let place = inner.prefix_entry(table, prefix).ok()?;
         Some(inner.info(place.prefix, place.route?, inner.entries.get(place.route?)?))
     }
 

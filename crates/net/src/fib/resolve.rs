@@ -5,7 +5,7 @@ use super::control::{Cx, Inner};
 use super::list::{ListId, PathList, Resolved, State};
 use super::spread::spread;
 use super::{
-    Extension, Extensions, Fib, Follows, Net, Path, PathKind, PathState, TableIndex, Tracked,
+    Extension, Extensions, Fib, Net, Path, PathKind, PathState, ResolveVia, TableIndex, Tracked,
 };
 use crate::{AdjIndex, NextHop};
 use cli::Error;
@@ -22,9 +22,9 @@ pub(super) const ROUNDS: u8 = 64;
 /// The weight of a share of 1, where shares of packets become weights.
 const SHARE: f64 = 65536.0;
 
-/// A usable path's adjacency.
+/// The adjacency of a usable path.
 #[derive(Clone, Copy)]
-struct Way {
+struct PathAdjacency {
     adj: AdjIndex,
     /// State for recursive paths: they can follow the path, or not.
     state: State,
@@ -67,8 +67,8 @@ impl<F: Net> Inner<F> {
                     self.vias.entry((table, nexthop)).or_default().insert(id);
                 }
                 PathKind::RecursiveOther { table, nexthop } => {
-                    self.crossing.entry((table, nexthop)).or_default().insert(id);
-                    cx.crossing.set::<F>(self.crossing.len());
+                    self.cross_family.entry((table, nexthop)).or_default().insert(id);
+                    cx.cross_family.set::<F>(self.cross_family.len());
                 }
                 PathKind::Extension(kind, object) => {
                     let lists = self.objects.entry((kind, object)).or_default();
@@ -103,7 +103,7 @@ impl<F: Net> Inner<F> {
         let Some(list) = self.lists.get_mut(id) else { return };
         list.refs -= 1;
         if list.paths.iter().any(|path| path.table().is_some()) {
-            cx.crossing.note_unused();
+            cx.cross_family.note_unused();
         }
         if list.refs > 0 {
             return;
@@ -119,8 +119,8 @@ impl<F: Net> Inner<F> {
                     unlist(&mut self.vias, (table, nexthop), id)
                 }
                 PathKind::RecursiveOther { table, nexthop } => {
-                    unlist(&mut self.crossing, (table, nexthop), id);
-                    cx.crossing.set::<F>(self.crossing.len());
+                    unlist(&mut self.cross_family, (table, nexthop), id);
+                    cx.cross_family.set::<F>(self.cross_family.len());
                 }
                 PathKind::Extension(kind, object) => {
                     let key = (kind, object);
@@ -220,7 +220,7 @@ impl<F: Net> Inner<F> {
                 self.watchers_due.extend(&list.watchers);
             }
             if list.now != now {
-                self.note_list_moved(cx.crossing);
+                self.note_list_moved(cx.cross_family);
             }
             self.follow(id, now);
         }
@@ -239,7 +239,7 @@ impl<F: Net> Inner<F> {
     fn resolve(&self, cx: &Cx<'_>, id: ListId) -> Resolved {
         let Some(list) = self.lists.get(id) else { return Resolved::default() };
         let mut now = Resolved::default();
-        let mut members: Vec<(Way, Path<F::Addr>)> = Vec::new();
+        let mut members: Vec<(PathAdjacency, Path<F::Addr>)> = Vec::new();
         for path in list.paths.iter() {
             let way = self.resolve_path(cx, id, path, &mut now);
             now.found.push(way.ok().map(|way| way.adj));
@@ -255,7 +255,7 @@ impl<F: Net> Inner<F> {
         // Paths that are down are left out while another is usable.
         let leads_on = members.iter().any(|(way, _)| !way.down && way.state != State::Unusable);
         now.down = !leads_on && members.iter().any(|(way, _)| way.down);
-        let kept = |way: &Way| now.down || !way.down;
+        let kept = |way: &PathAdjacency| now.down || !way.down;
         let best =
             members.iter().filter(|(way, _)| kept(way)).map(|(_, path)| path.preference).min();
         let (mut members, others): (Vec<_>, Vec<_>) =
@@ -289,12 +289,12 @@ impl<F: Net> Inner<F> {
         id: ListId,
         path: &Path<F::Addr>,
         now: &mut Resolved,
-    ) -> Result<Way, PathState> {
+    ) -> Result<PathAdjacency, PathState> {
         let adjacencies = cx.adjacencies;
         let unresolved = |_: Error| PathState::Unresolved;
         let up =
             |sw_if| if cx.interfaces.is_up(sw_if) { Ok(()) } else { Err(PathState::Unresolved) };
-        let way = |adj, state| Ok(Way { adj, state, down: false });
+        let way = |adj, state| Ok(PathAdjacency { adj, state, down: false });
         match path.kind {
             PathKind::Attached { sw_if, address } => {
                 up(sw_if)?;
@@ -308,7 +308,7 @@ impl<F: Net> Inner<F> {
                 let adj = adjacencies
                     .neighbor_for(cx.world, F::LINK, sw_if, nexthop)
                     .map_err(unresolved)?;
-                Ok(Way { adj, state: State::Usable, down: cx.nexthops.is_down(hop) })
+                Ok(PathAdjacency { adj, state: State::Usable, down: cx.nexthops.is_down(hop) })
             }
             PathKind::Receive { sw_if, address } => {
                 let adj =
@@ -356,7 +356,7 @@ impl<F: Net> Inner<F> {
                         (list.adj, list.now.down)
                     }
                 };
-                Ok(Way { adj: adjacencies.via(route.0, adj), state: State::Usable, down })
+                Ok(PathAdjacency { adj: adjacencies.via(route.0, adj), state: State::Usable, down })
             }
             PathKind::RecursiveOther { table, nexthop } => {
                 let other = cx.world.get::<Fib<F::Other>>();
@@ -377,7 +377,7 @@ impl<F: Net> Inner<F> {
                     return Err(PathState::Unresolved);
                 }
                 let adj = together::<F>(cx, adjs.into_iter());
-                Ok(Way { adj: adjacencies.via(route.0, adj), state: State::Usable, down })
+                Ok(PathAdjacency { adj: adjacencies.via(route.0, adj), state: State::Usable, down })
             }
         }
     }
@@ -416,13 +416,13 @@ impl<F: Net> Inner<F> {
             PathKind::Neighbor { nexthop: neighbor, .. } => neighbor == nexthop.into(),
             _ => false,
         };
-        match path.follows {
-            Follows::Any => true,
-            Follows::Host => {
-                let host = self.place(table, Prefix::host(nexthop));
+        match path.resolve_via {
+            ResolveVia::Any => true,
+            ResolveVia::Host => {
+                let host = self.prefix_entry(table, Prefix::host(nexthop));
                 host.is_ok_and(|place| place.route.is_some())
             }
-            Follows::Attached => list.paths.iter().any(is_attached),
+            ResolveVia::Attached => list.paths.iter().any(is_attached),
         }
     }
 

@@ -2,7 +2,7 @@
 //! Operations on tables: make, delete, flush, replace.
 
 use super::control::Table;
-use super::entry::Sourced;
+use super::entry::SourcePaths;
 use super::{
     DeletedTable, Fib, FlowHash, Net, Path, PathKind, Published, RouteIndex, Source, TableIndex,
     TableInfo,
@@ -12,7 +12,7 @@ use cli::{Error, retval};
 use graph::{SwIfIndex, World};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use tables::{Lpm, Wanted};
+use tables::{Lpm, ResultKind};
 use wire::Prefix;
 
 /// Number of removed routes, and the prefix to continue after.
@@ -65,8 +65,8 @@ impl<F: Net> Fib<F> {
     }
 
     /// The result that lookups have to return: routes only if packets are counted by route.
-    fn wanted(&self) -> Wanted {
-        if self.routes.counting() { Wanted::Routes } else { Wanted::Hops }
+    fn wanted(&self) -> ResultKind {
+        if self.routes.counting() { ResultKind::Routes } else { ResultKind::Hops }
     }
 
     /// Rebuilds large tables after counting by route was turned on or off.
@@ -107,7 +107,7 @@ impl<F: Net> Fib<F> {
         let default = (Prefix::DEFAULT, Source::Default, AdjIndex::NO_ROUTE);
         let special = if of_link { Vec::new() } else { F::special() };
         let mut put = |(prefix, source, adj)| {
-            let place = inner.place(index, prefix)?;
+            let place = inner.prefix_entry(index, prefix)?;
             inner.put(&cx, &place, source, &[Path::new(PathKind::Fixed(adj))])
         };
         let default = put(default)?;
@@ -185,7 +185,7 @@ impl<F: Net> Fib<F> {
 
     /// Removes unused tables after an interface or an owner has left one.
     pub(crate) fn note_left(&self, world: &World) {
-        self.crossing.note_unused();
+        self.cross_family.note_unused();
         self.settle(world);
     }
 
@@ -293,7 +293,7 @@ impl<F: Net> Fib<F> {
         });
         let cx = self.cx(world);
         let mut attached = Vec::new();
-        for (prefix, Sourced { source, list, .. }) in &gone {
+        for (prefix, SourcePaths { source, list, .. }) in &gone {
             let paths = inner.lists.get(*list).map(|list| list.paths.clone());
             let is_attached = |path: &Path<F::Addr>| matches!(path.kind, PathKind::Attached { .. });
             attached.extend(
@@ -301,7 +301,7 @@ impl<F: Net> Fib<F> {
                     .filter(|paths| paths.iter().any(is_attached))
                     .map(|paths| (*prefix, *source, paths)),
             );
-            let place = inner.place(table, *prefix)?;
+            let place = inner.prefix_entry(table, *prefix)?;
             inner.take(&cx, &place, *source);
         }
         drop(inner);

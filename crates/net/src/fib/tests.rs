@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 mod addresses;
 mod convergence;
-mod crossing;
+mod cross_family;
 mod follows;
 mod memory;
 mod neighbors;

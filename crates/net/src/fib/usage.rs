@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Memory of routes, for `show`.
 
-use super::entry::{Entry, Sourced};
+use super::entry::{Entry, SourcePaths};
 use super::list::PathList;
 use super::{Fib, Net, Path, TableIndex};
 use crate::{TableUsage, Usage};
@@ -26,7 +26,7 @@ impl<F: Net> Fib<F> {
         entries.bytes += inner
             .entries
             .all()
-            .map(|entry| entry.others.len() * size_of::<Sourced>())
+            .map(|entry| entry.others.len() * size_of::<SourcePaths>())
             .sum::<usize>();
         let mut lists = Usage::new("path-list", size_of::<PathList<F>>());
         (lists.used, lists.allocated) = (inner.lists.len(), inner.lists.end() as usize);

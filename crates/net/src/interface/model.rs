@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control state of an interface, and the parameters of a new one.
 
-use super::{RxChoice, SubFrames};
+use super::{RxQueueConfig, SubFrames};
 use crate::device::Device;
 use crate::fib::TableIndex;
 use crate::view::{IfFlags, IfView};
@@ -121,7 +121,7 @@ pub enum MtuKind {
 
 /// The original settings of an interface, to which it returns when a setting is unset.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Made {
+pub struct OriginalSettings {
     /// Its name; its nodes keep this name when it is renamed.
     pub name: String,
     /// Its MAC address.
@@ -196,9 +196,9 @@ pub struct Interface {
     /// True if ICMP redirects are sent to IPv4 hosts, and true if they are sent to IPv6 hosts.
     pub redirects: [bool; 2],
     /// The settings that it was made with.
-    pub made: Made,
+    pub original: OriginalSettings,
     /// The configured placement of its receive queues, by queue number.
-    pub rx: BTreeMap<u16, RxChoice>,
+    pub rx: BTreeMap<u16, RxQueueConfig>,
 }
 
 impl Interface {
@@ -228,7 +228,7 @@ impl Interface {
         new: NewInterface,
         (output, tx): (NodeIndex, NodeIndex),
     ) -> Self {
-        let made = Made { name: new.name.clone(), mac: new.mac, mtu: new.mtu };
+        let original = OriginalSettings { name: new.name.clone(), mac: new.mac, mtu: new.mtu };
         Self {
             sw_if,
             name: new.name,
@@ -256,7 +256,7 @@ impl Interface {
             link6: 0,
             ip_enabled: [false; 2],
             redirects: [false; 2],
-            made,
+            original,
             rx: BTreeMap::new(),
         }
     }

@@ -8,7 +8,7 @@ use graph::{InputMode, SwIfIndex, ThreadIndex, World};
 
 /// The configuration of a receive queue; `None` leaves a setting to the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RxChoice {
+pub struct RxQueueConfig {
     /// The receive mode: polling, interrupt or adaptive.
     pub mode: Option<InputMode>,
     /// The thread that polls it.
@@ -39,7 +39,7 @@ impl Interfaces {
         queue: u16,
         mode: Option<InputMode>,
     ) -> Result<(), Error> {
-        self.choose(world, sw_if, queue, |choice| choice.mode = mode)
+        self.choose(world, sw_if, queue, |config| config.mode = mode)
     }
 
     /// Sets the thread that polls a receive queue; `None`: the thread that it was made with.
@@ -53,7 +53,7 @@ impl Interfaces {
         queue: u16,
         thread: Option<ThreadIndex>,
     ) -> Result<(), Error> {
-        self.choose(world, sw_if, queue, |choice| choice.thread = thread)
+        self.choose(world, sw_if, queue, |config| config.thread = thread)
     }
 
     fn choose(
@@ -61,7 +61,7 @@ impl Interfaces {
         world: &World,
         sw_if: SwIfIndex,
         queue: u16,
-        change: impl FnOnce(&mut RxChoice),
+        change: impl FnOnce(&mut RxQueueConfig),
     ) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         let now = interface.device.rx_queues().into_iter().find(|q| q.queue == queue);
@@ -70,9 +70,9 @@ impl Interfaces {
                 .retval(msg::retval::INVALID_QUEUE)
         })?;
         let before = interface.rx.get(&queue).copied();
-        let mut choice = before.unwrap_or(RxChoice { mode: None, thread: None, made });
-        change(&mut choice);
-        let RxChoice { mode, thread, made } = choice;
+        let mut config = before.unwrap_or(RxQueueConfig { mode: None, thread: None, made });
+        change(&mut config);
+        let RxQueueConfig { mode, thread, made } = config;
         let place = RxQueue {
             queue,
             mode: mode.unwrap_or(made.mode),
@@ -80,7 +80,7 @@ impl Interfaces {
         };
         interface.device.place(world, place)?;
         if let Some(Some(interface)) = self.inner().all.get_mut(sw_if.at()) {
-            interface.rx.insert(queue, choice);
+            interface.rx.insert(queue, config);
         }
         Ok(())
     }

@@ -116,7 +116,7 @@ impl Interfaces {
         if kind != MtuKind::Link {
             return self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu[kind as usize] = mtu);
         }
-        let link = if mtu == 0 { interface.made.mtu } else { mtu };
+        let link = if mtu == 0 { interface.original.mtu } else { mtu };
         self.device(sw_if, "the link's MTU")?.set_mtu(world, link)?;
         self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| {
             i.mtu[0] = link;
@@ -150,10 +150,10 @@ impl Interfaces {
             // A member of a bond goes on with the bond's address, and has the new one when it
             // leaves.
             let own = i.bond.as_mut().map_or(&mut i.mac, |membership| &mut membership.mac);
-            if *own == i.made.mac {
+            if *own == i.original.mac {
                 *own = mac;
             }
-            (i.made.mac, i.made.mtu) = (mac, mtu);
+            (i.original.mac, i.original.mtu) = (mac, mtu);
         })?;
         if chosen { Ok(()) } else { self.note_mtu(world, sw_if, mtu) }
     }

@@ -77,7 +77,7 @@ impl Interfaces {
         }
         check(sub.frames)?;
         let (name, made) =
-            (format!("{}.{}", over.name, sub.id), format!("{}.{}", over.made.name, sub.id));
+            (format!("{}.{}", over.name, sub.id), format!("{}.{}", over.original.name, sub.id));
         let sw_if = self.allot(world, &name, &made, Some(parent))?;
         let output = self.take_frames(parent, sub.frames, sw_if).and_then(|()| {
             let output = self.add_output(world, &made, sw_if, &over, sub.frames);
@@ -256,7 +256,7 @@ impl Interfaces {
             self.set_link(world, sub, over.admin_up && over.link_up)?;
             if mine.mac != over.mac {
                 self.change(world, sub, IfEvent::Mac(sub), |i| {
-                    (i.mac, i.made.mac) = (over.mac, over.mac)
+                    (i.mac, i.original.mac) = (over.mac, over.mac)
                 })?;
             }
             if mine.mtu[0] != over.mtu_of(MtuKind::L3) {

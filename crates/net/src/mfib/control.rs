@@ -2,7 +2,7 @@
 //! Operations on entries and tables.
 
 use super::mroutes::Numbers;
-use super::table::{Entry, Node, Nodes, Said, Table, full};
+use super::table::{Entry, Node, Nodes, SourceEntry, Table, full};
 use super::{
     Change, Group, ItfFlags, Mfib, Mpath, MpathKind, Mroute, MrouteIndex, MrouteInfo, MrouteOutput,
     MrouteSource, group,
@@ -79,14 +79,14 @@ impl<F: Net> Mfib<F> {
             self.insert(&mut inner, table, group, source)?;
         }
         let Some(entry) = inner.entry_mut(table, group) else { return Err(no_entry(group)) };
-        let said = entry.said.entry(source).or_default();
-        if std::mem::take(&mut said.stale) {
-            *said = Said::default();
+        let part = entry.sources.entry(source).or_default();
+        if std::mem::take(&mut part.stale) {
+            *part = SourceEntry::default();
         }
-        said.flags = change.flags.unwrap_or(said.flags);
-        said.rpf_id = change.rpf_id.unwrap_or(said.rpf_id);
+        part.flags = change.flags.unwrap_or(part.flags);
+        part.rpf_id = change.rpf_id.unwrap_or(part.rpf_id);
         for path in change.paths {
-            said.paths.insert(path.kind, path.flags.without(ItfFlags::SIGNAL_PRESENT));
+            part.paths.insert(path.kind, path.flags.without(ItfFlags::SIGNAL_PRESENT));
         }
         let index = entry.index;
         self.publish(world, table, group, entry);
@@ -117,7 +117,7 @@ impl<F: Net> Mfib<F> {
         let Some(table) = inner.tables.get_mut(&table) else { return Err(full()) };
         let entry = Entry {
             index: self.mroutes.allocate(),
-            said: BTreeMap::from([(source, Said::default())]),
+            sources: BTreeMap::from([(source, SourceEntry::default())]),
             waiting: BTreeMap::new(),
             outputs: Vec::new(),
         };
@@ -167,15 +167,15 @@ impl<F: Net> Mfib<F> {
         paths: &[MpathKind],
     ) -> Result<(), Error> {
         let mut inner = self.inner();
-        let said = inner.entry_mut(table, group).and_then(|entry| entry.said.get_mut(&source));
-        let said = said.ok_or_else(|| no_entry(group))?;
-        let before = said.paths.len();
-        said.paths.retain(|path, _| !paths.contains(path));
-        if !paths.is_empty() && said.paths.len() == before {
+        let part = inner.entry_mut(table, group).and_then(|entry| entry.sources.get_mut(&source));
+        let part = part.ok_or_else(|| no_entry(group))?;
+        let before = part.paths.len();
+        part.paths.retain(|path, _| !paths.contains(path));
+        if !paths.is_empty() && part.paths.len() == before {
             let why = format!("the multicast route {group} has no such path");
             return Err(Error::not_found(why).retval(retval::NO_SUCH_ENTRY));
         }
-        if paths.is_empty() || said.paths.is_empty() {
+        if paths.is_empty() || part.paths.is_empty() {
             self.forget_source(world, &mut inner, table, group, source);
         } else if let Some(entry) = inner.entry_mut(table, group) {
             self.publish(world, table, group, entry);
@@ -193,8 +193,8 @@ impl<F: Net> Mfib<F> {
         source: Source,
     ) {
         let Some(entry) = inner.entry_mut(table, group) else { return };
-        entry.said.remove(&source);
-        if !entry.said.is_empty() {
+        entry.sources.remove(&source);
+        if !entry.sources.is_empty() {
             return self.publish(world, table, group, entry);
         }
         let at = (group.addr, group.len);
@@ -227,7 +227,7 @@ impl<F: Net> Mfib<F> {
     fn select(
         inner: &Inner<F>,
         only: Option<TableIndex>,
-        which: impl Fn(Source, &Said) -> bool,
+        which: impl Fn(Source, &SourceEntry) -> bool,
     ) -> Vec<(TableIndex, Group<F::Addr>, Source)> {
         let mut all = Vec::new();
         for (index, table) in
@@ -236,8 +236,8 @@ impl<F: Net> Mfib<F> {
             for ((addr, len), node) in &table.nodes {
                 for (source, entry) in node.entries() {
                     let group = Group { addr: *addr, len: *len, source };
-                    let said = entry.said.iter().filter(|(source, said)| which(**source, said));
-                    all.extend(said.map(|(source, _)| (*index, group, *source)));
+                    let part = entry.sources.iter().filter(|(source, part)| which(**source, part));
+                    all.extend(part.map(|(source, _)| (*index, group, *source)));
                 }
             }
         }
@@ -248,7 +248,7 @@ impl<F: Net> Mfib<F> {
         &self,
         world: &World,
         table: TableIndex,
-        which: impl Fn(Source, &Said) -> bool,
+        which: impl Fn(Source, &SourceEntry) -> bool,
     ) {
         let mut inner = self.inner();
         for (table, group, source) in Self::select(&inner, Some(table), which) {
@@ -271,14 +271,15 @@ impl<F: Net> Mfib<F> {
     pub fn replace_begin(&self, table: TableIndex, source: Source) {
         let mut inner = self.inner();
         for (table, group, _) in Self::select(&inner, Some(table), |of, _| of == source) {
-            let said = inner.entry_mut(table, group).and_then(|entry| entry.said.get_mut(&source));
-            said.into_iter().for_each(|said| said.stale = true);
+            let part =
+                inner.entry_mut(table, group).and_then(|entry| entry.sources.get_mut(&source));
+            part.into_iter().for_each(|part| part.stale = true);
         }
     }
 
     /// Removes the source's entries that weren't set again since [`Self::replace_begin`].
     pub fn replace_end(&self, world: &World, table: TableIndex, source: Source) {
-        self.remove_where(world, table, |of, said| of == source && said.stale);
+        self.remove_where(world, table, |of, part| of == source && part.stale);
     }
 
     /// Publishes the entries with paths over an interface again. If the interface is being deleted,
@@ -286,12 +287,12 @@ impl<F: Net> Mfib<F> {
     pub(super) fn update_interface(&self, world: &World, sw_if: SwIfIndex, is_going: bool) {
         let names = |path: &MpathKind| path.sw_if() == Some(sw_if);
         let mut inner = self.inner();
-        let all = Self::select(&inner, None, |_, said| said.paths.keys().any(names));
+        let all = Self::select(&inner, None, |_, part| part.paths.keys().any(names));
         for (table, group, source) in all {
             let Some(entry) = inner.entry_mut(table, group) else { continue };
-            if is_going && let Some(said) = entry.said.get_mut(&source) {
-                said.paths.retain(|path, _| !names(path));
-                if said.paths.is_empty() {
+            if is_going && let Some(part) = entry.sources.get_mut(&source) {
+                part.paths.retain(|path, _| !names(path));
+                if part.paths.is_empty() {
                     self.forget_source(world, &mut inner, table, group, source);
                     continue;
                 }
@@ -350,7 +351,7 @@ impl<F: Net> Mfib<F> {
         for at @ (addr, len) in places {
             let own = own.and_then(|nodes| nodes.get(&at));
             let default = inner.defaults.get(&at).filter(|default| {
-                let is_listed = |entry: &Entry| !entry.said.contains_key(&Source::Implicit);
+                let is_listed = |entry: &Entry| !entry.sources.contains_key(&Source::Implicit);
                 default.own.as_ref().is_some_and(is_listed)
                     && own.is_none_or(|node| node.own.is_none())
             });
@@ -373,7 +374,7 @@ impl<F: Net> Mfib<F> {
         let mut entries = Usage::new("mfib-entry", size_of::<Entry>() + size_of::<Mroute>());
         let nodes = inner.tables.values().flat_map(|table| table.nodes.values());
         for (_, entry) in nodes.flat_map(Node::entries) {
-            let paths = entry.said.values().map(|said| said.paths.len()).sum::<usize>();
+            let paths = entry.sources.values().map(|part| part.paths.len()).sum::<usize>();
             entries.used += 1;
             entries.bytes += entries.size
                 + paths * size_of::<(MpathKind, ItfFlags)>()
@@ -394,17 +395,17 @@ impl<F: Net> Mfib<F> {
 }
 
 fn info<F: Net>(group: Group<F::Addr>, entry: &Entry) -> MrouteInfo<F> {
-    let source = |(source, said): (&Source, &Said)| MrouteSource {
+    let source = |(source, part): (&Source, &SourceEntry)| MrouteSource {
         source: *source,
-        flags: said.flags,
-        rpf_id: said.rpf_id,
-        paths: said
+        flags: part.flags,
+        rpf_id: part.rpf_id,
+        paths: part
             .paths
             .iter()
             .map(|(kind, flags)| Mpath { kind: *kind, flags: *flags })
             .collect(),
     };
-    let sources: Vec<_> = entry.said.iter().map(source).collect();
+    let sources: Vec<_> = entry.sources.iter().map(source).collect();
     let mut interfaces: BTreeMap<SwIfIndex, ItfFlags> = BTreeMap::new();
     for path in sources.first().map_or(&[][..], |best| &best.paths) {
         if let Some(sw_if) = path.kind.sw_if() {

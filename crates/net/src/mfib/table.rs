@@ -24,7 +24,7 @@ const OTHERS: u32 = u32::MAX;
 
 /// One source's part of an entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Said {
+pub struct SourceEntry {
     pub flags: EntryFlags,
     pub rpf_id: u32,
     pub paths: BTreeMap<MpathKind, ItfFlags>,
@@ -33,7 +33,7 @@ pub struct Said {
     pub stale: bool,
 }
 
-impl Default for Said {
+impl Default for SourceEntry {
     fn default() -> Self {
         Self { flags: EntryFlags::NONE, rpf_id: NO_RPF_ID, paths: BTreeMap::new(), stale: false }
     }
@@ -42,8 +42,8 @@ impl Default for Said {
 /// An entry.
 pub struct Entry {
     pub index: MrouteIndex,
-    /// The sources' parts, best first.
-    pub said: BTreeMap<Source, Said>,
+    /// The parts of its sources, best first.
+    pub sources: BTreeMap<Source, SourceEntry>,
     /// By interface, true while a report is pending.
     pub waiting: BTreeMap<u32, Arc<AtomicBool>>,
     /// The published outputs, with a reference on each one's adjacency.
@@ -149,7 +149,7 @@ impl<F: Net> Mfib<F> {
         group: Group<F::Addr>,
         entry: &mut Entry,
     ) {
-        let Some(best) = entry.said.values().next() else { return };
+        let Some(best) = entry.sources.values().next() else { return };
         let mut interfaces: BTreeMap<u32, ItfFlags> = BTreeMap::new();
         let mut forward = BTreeSet::new();
         let mut outputs = Vec::new();
@@ -255,8 +255,9 @@ impl<F: Net> Mfib<F> {
                 outputs: outputs.clone().into(),
             };
             self.mroutes.set(index, route);
-            let said = BTreeMap::from([(of, Said { flags, paths, ..Said::default() })]);
-            let entry = Entry { index, said, waiting: BTreeMap::new(), outputs };
+            let sources =
+                BTreeMap::from([(of, SourceEntry { flags, paths, ..SourceEntry::default() })]);
+            let entry = Entry { index, sources, waiting: BTreeMap::new(), outputs };
             inner.defaults.insert(at, Node { own: Some(entry), ..Node::default() });
         }
     }

@@ -43,7 +43,7 @@ const AT_ONCE: usize = 256;
 const PAUSE: u64 = 10_000_000;
 
 /// The neighbours of one family, and the process that ages them.
-struct Side {
+struct FamilyNeighbors {
     table: Mutex<Table>,
     signal: Signal,
     /// The time when the process wakes by itself.
@@ -54,7 +54,7 @@ struct Side {
 
 /// All neighbours of an instance.
 pub struct Neighbors {
-    sides: [Side; 2],
+    families: [FamilyNeighbors; 2],
     subscribers: Mutex<Vec<Subscriber>>,
     /// Packet counts of the adjacencies at the last check.
     used: Mutex<HashMap<AdjIndex, u64>>,
@@ -65,7 +65,7 @@ pub struct Neighbors {
 
 impl Shared for Neighbors {
     fn make(world: &World) -> Self {
-        let side = || Side {
+        let side = || FamilyNeighbors {
             table: Mutex::default(),
             signal: world.processes.signal(),
             wakes: Mutex::default(),
@@ -83,7 +83,7 @@ impl Shared for Neighbors {
         });
         let routes = [Fib::<Ip4>::follower(world), Fib::<Ip6>::follower(world)];
         Self {
-            sides: [side(), side()],
+            families: [side(), side()],
             subscribers: Mutex::new(routes.into()),
             used: Mutex::default(),
             interfaces,
@@ -101,8 +101,8 @@ impl Shared for Neighbors {
 }
 
 impl Neighbors {
-    fn side(&self, ip6: bool) -> &Side {
-        &self.sides[usize::from(ip6)]
+    fn side(&self, ip6: bool) -> &FamilyNeighbors {
+        &self.families[usize::from(ip6)]
     }
 
     fn table(&self, ip6: bool) -> MutexGuard<'_, Table> {
@@ -183,7 +183,7 @@ impl Neighbors {
             .retval(retval::LIMIT_EXCEEDED)
         })?;
         if let Some(gone) = gone {
-            self.forget(world, gone, Gone::Recycled);
+            self.forget(world, gone, RemovalReason::Recycled);
         }
         self.install(world, new, old);
         self.answered(world, new);
@@ -192,8 +192,8 @@ impl Neighbors {
     }
 
     /// Records that a protocol has solicited an address: an answer will be accepted.
-    pub fn ask(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr) {
-        self.table(ip.is_ipv6()).ask(Key { sw_if, ip }, world.clock.now());
+    pub fn note_solicitation(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr) {
+        self.table(ip.is_ipv6()).note_solicitation(Key { sw_if, ip }, world.clock.now());
     }
 
     /// Forgets the pending solicitations on an interface, and the next hops there that didn't
@@ -212,9 +212,9 @@ impl Neighbors {
         ip: IpAddr,
         mac: MacAddr,
         evidence: Evidence,
-    ) -> Learned {
+    ) -> LearnResult {
         if !self.interfaces.get(sw_if).is_ok_and(|i| i.admin_up && i.kind == IfKind::Ethernet) {
-            return Learned::Refused(Refusal::Down);
+            return LearnResult::Refused(Refusal::Down);
         }
         let key = Key { sw_if, ip };
         let old = self.get(sw_if, ip);
@@ -224,16 +224,16 @@ impl Neighbors {
         });
         let new = self.table(ip.is_ipv6()).get(key);
         match (learned, new) {
-            (Learned::Added { gone }, Some(new)) => {
+            (LearnResult::Added { gone }, Some(new)) => {
                 if let Some(gone) = gone {
-                    self.forget(world, gone, Gone::Recycled);
+                    self.forget(world, gone, RemovalReason::Recycled);
                 }
                 self.install(world, new, None);
             }
-            (Learned::Moved { from }, Some(new)) => {
+            (LearnResult::Moved { from }, Some(new)) => {
                 self.install(world, new, old.or(Some(Neighbor { mac: from, ..new })));
             }
-            (Learned::Confirmed { .. }, Some(new))
+            (LearnResult::Confirmed { .. }, Some(new))
                 if old.is_some_and(|old| old.router != new.router) =>
             {
                 self.tell(world, NeighborEvent::Set { new, old });
@@ -257,7 +257,7 @@ impl Neighbors {
             let name = self.interfaces.name(sw_if);
             Error::not_found(format!("{name} has no neighbour {ip}")).retval(retval::NO_SUCH_ENTRY)
         })?;
-        self.forget(world, gone, Gone::Removed);
+        self.forget(world, gone, RemovalReason::Removed);
         Ok(gone)
     }
 
@@ -267,7 +267,7 @@ impl Neighbors {
         for ip6 in [false, true] {
             let all = self.table(ip6).remove_if(&gone);
             n += all.len();
-            all.into_iter().for_each(|gone| self.forget(world, gone, Gone::Removed));
+            all.into_iter().for_each(|gone| self.forget(world, gone, RemovalReason::Removed));
         }
         n
     }
@@ -366,8 +366,8 @@ impl Neighbors {
         // First moves traffic away from silent next hops.
         let hops: Vec<Key> = lost.iter().map(Neighbor::key).collect();
         self.note_silent(world, &hops);
-        lost.into_iter().for_each(|n| self.forget(world, n, Gone::Unanswered));
-        aged.into_iter().for_each(|n| self.forget(world, n, Gone::Aged));
+        lost.into_iter().for_each(|n| self.forget(world, n, RemovalReason::Unanswered));
+        aged.into_iter().for_each(|n| self.forget(world, n, RemovalReason::Aged));
         probes.extend(self.seek(world, ip6));
         let more = self.take_fresh(world, ip6, &mut probes);
         if !probes.is_empty() {
@@ -414,7 +414,7 @@ impl Neighbors {
         self.tell(world, NeighborEvent::Set { new, old });
     }
 
-    fn forget(&self, world: &World, gone: Neighbor, why: Gone) {
+    fn forget(&self, world: &World, gone: Neighbor, why: RemovalReason) {
         if let Some(adj) = self.adjacencies.incomplete(world, gone.sw_if, gone.ip) {
             self.used.lock().expect("no panic inside").remove(&adj);
             self.adjacencies.release(adj);

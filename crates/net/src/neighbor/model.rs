@@ -209,7 +209,7 @@ impl Refusal {
 
 /// The result of [`Neighbors::learn`](super::Neighbors::learn).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Learned {
+pub enum LearnResult {
     /// A new entry was added; `gone` was removed for it.
     Added {
         /// The entry that was recycled.
@@ -231,7 +231,7 @@ pub enum Learned {
 
 /// The reason why an entry was removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Gone {
+pub enum RemovalReason {
     /// Removed by an operator, or with its interface or address.
     Removed,
     /// Recycled for another entry.
@@ -257,6 +257,6 @@ pub enum NeighborEvent {
         /// The removed entry.
         gone: Neighbor,
         /// The reason.
-        why: Gone,
+        why: RemovalReason,
     },
 }

@@ -2,7 +2,7 @@
 //! Compares the table with a slow reference model that scans all entries each time.
 
 use super::table::{Due, Key, PROBES, Table, Usage};
-use super::{Evidence, Learned, Neighbor, NeighborConfig, NeighborState, Refusal};
+use super::{Evidence, LearnResult, Neighbor, NeighborConfig, NeighborState, Refusal};
 use graph::SwIfIndex;
 use proptest::prelude::*;
 use wire::MacAddr;
@@ -87,14 +87,14 @@ impl Slow {
         }
     }
 
-    fn learn(&mut self, key: Key, mac: MacAddr, evidence: Evidence, now: u64) -> Learned {
+    fn learn(&mut self, key: Key, mac: MacAddr, evidence: Evidence, now: u64) -> LearnResult {
         let asked = self.asked.iter().any(|(k, until)| *k == key && *until > now);
         self.asked.retain(|(k, _)| *k != key);
         match self.at(key) {
             Some(i) => {
                 let old = self.entries[i].n;
                 if old.is_static {
-                    return Learned::Refused(Refusal::Static);
+                    return LearnResult::Refused(Refusal::Static);
                 }
                 let mut new = evidence.applied(old, true, mac, now);
                 let was_asked = asked || matches!(old.state, NeighborState::Probing(_));
@@ -108,12 +108,12 @@ impl Slow {
                     self.put(new, used, now);
                 }
                 if new.mac != mac {
-                    return Learned::Refused(Refusal::Kept);
+                    return LearnResult::Refused(Refusal::Kept);
                 }
                 if old.mac == mac {
-                    Learned::Confirmed { asked }
+                    LearnResult::Confirmed { asked }
                 } else {
-                    Learned::Moved { from: old.mac }
+                    LearnResult::Moved { from: old.mac }
                 }
             }
             None => {
@@ -123,7 +123,7 @@ impl Slow {
                     _ => None,
                 };
                 if let Some(refusal) = refused.filter(|_| !asked) {
-                    return Learned::Refused(refusal);
+                    return LearnResult::Refused(refusal);
                 }
                 match self.room(key, asked) {
                     Ok(gone) => {
@@ -134,9 +134,9 @@ impl Slow {
                             ..Neighbor::new(key.sw_if, key.ip, mac)
                         };
                         self.put(evidence.applied(new, false, mac, now), asked, now);
-                        Learned::Added { gone }
+                        LearnResult::Added { gone }
                     }
-                    Err(refusal) => Learned::Refused(refusal),
+                    Err(refusal) => LearnResult::Refused(refusal),
                 }
             }
         }
@@ -255,7 +255,7 @@ proptest! {
             now += 1;
             match step {
                 Step::Ask(k) => {
-                    table.ask(key(k), now);
+                    table.note_solicitation(key(k), now);
                     slow.asked.retain(|(other, _)| *other != key(k));
                     slow.asked.push((key(k), now + 5 * SECOND));
                 }
@@ -306,24 +306,24 @@ fn open_questions_are_bounded_and_end() {
     let mut table = Table::default();
     let key =
         |sw_if, i: u32| Key { sw_if: SwIfIndex(sw_if), ip: std::net::Ipv4Addr::from(i).into() };
-    table.ask(key(2, 1), 1);
+    table.note_solicitation(key(2, 1), 1);
     for i in 1..=20_000 {
-        table.ask(key(1, i), u64::from(i));
+        table.note_solicitation(key(1, i), u64::from(i));
     }
     let mut learn = |key, now| table.learn(key, mac(1), Evidence::Reply, now, USAGE);
     assert_eq!(
         learn(key(1, 1), 20_001),
-        Learned::Refused(Refusal::Unsolicited),
+        LearnResult::Refused(Refusal::Unsolicited),
         "made room for younger ones"
     );
     assert_eq!(
         learn(key(2, 1), 20_001),
-        Learned::Added { gone: None },
+        LearnResult::Added { gone: None },
         "another interface's stays"
     );
-    assert_eq!(learn(key(1, 20_000), 20_001), Learned::Added { gone: None });
+    assert_eq!(learn(key(1, 20_000), 20_001), LearnResult::Added { gone: None });
     let late = learn(key(1, 19_999), 19_999 + 5 * SECOND);
-    assert_eq!(late, Learned::Refused(Refusal::Unsolicited), "came too late");
+    assert_eq!(late, LearnResult::Refused(Refusal::Unsolicited), "came too late");
 }
 
 /// 128,000 senders on one link, twice: neighbours on other links, and solicited ones on the same
@@ -344,7 +344,7 @@ fn a_flood_of_senders_takes_no_room_that_others_need() {
         for i in 0..100 {
             assert_eq!(
                 table.learn(key(2, i), mac(2), hint, now, unused),
-                Learned::Added { gone: None }
+                LearnResult::Added { gone: None }
             );
         }
         for i in 0..256_000 {
@@ -354,13 +354,13 @@ fn a_flood_of_senders_takes_no_room_that_others_need() {
                 // A solicited neighbour on the same link, one on another link, and an unsolicited
                 // one on a third link.
                 for asked in [key(1, 200_000 + i), key(2, 200_000 + i)] {
-                    table.ask(asked, now);
+                    table.note_solicitation(asked, now);
                     let answer = table.learn(asked, mac(2), Evidence::Reply, now, unused);
-                    assert!(matches!(answer, Learned::Added { .. }), "{i}: {answer:?}");
+                    assert!(matches!(answer, LearnResult::Added { .. }), "{i}: {answer:?}");
                     wanted.push(asked);
                 }
                 let heard = table.learn(key(3, i), mac(2), hint, now, unused);
-                assert!(matches!(heard, Learned::Added { .. }), "{i}: {heard:?}");
+                assert!(matches!(heard, LearnResult::Added { .. }), "{i}: {heard:?}");
                 wanted.push(key(3, i));
             }
         }
@@ -396,12 +396,12 @@ fn a_table_of_used_entries_takes_what_was_asked_for() {
     }
     assert_eq!(
         table.learn(key(1000), mac(2), Evidence::Request, 1000, busy),
-        Learned::Refused(Refusal::Full)
+        LearnResult::Refused(Refusal::Full)
     );
     for i in 1001..3000 {
-        table.ask(key(i), u64::from(i));
+        table.note_solicitation(key(i), u64::from(i));
         let answer = table.learn(key(i), mac(2), Evidence::Reply, u64::from(i), busy);
-        assert!(matches!(answer, Learned::Added { gone: Some(_) }), "{i}: {answer:?}");
+        assert!(matches!(answer, LearnResult::Added { gone: Some(_) }), "{i}: {answer:?}");
     }
     assert!(table.get(nexthop).is_some());
     assert_eq!(table.len(), 1000);

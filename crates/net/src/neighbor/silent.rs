@@ -103,7 +103,7 @@ impl Neighbors {
         for Key { sw_if, ip } in keys {
             let is_wanted = !self.adjacencies.find_neighbors(sw_if, ip).is_empty();
             if is_wanted && self.get(sw_if, ip).is_none() && self.interfaces.is_up(sw_if) {
-                self.ask(world, sw_if, ip);
+                self.note_solicitation(world, sw_if, ip);
                 probes.push(Neighbor::new(sw_if, ip, MacAddr::BROADCAST));
             }
         }

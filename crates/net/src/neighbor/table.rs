@@ -3,7 +3,7 @@
 //! effects.
 
 use super::shares::{Rank, Shares, Times};
-use super::{Evidence, Learned, Neighbor, NeighborConfig, NeighborState, Refusal};
+use super::{Evidence, LearnResult, Neighbor, NeighborConfig, NeighborState, Refusal};
 use graph::SwIfIndex;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -62,7 +62,7 @@ pub(super) enum Claim {
     /// The neighbour sent an unsolicited message.
     Heard,
     /// The neighbour answers our own solicitation, or is configured.
-    Wanted,
+    ResultKind,
 }
 
 #[derive(Default)]
@@ -155,14 +155,14 @@ impl Table {
             && time <= now
         {
             self.silent.set(key, now + u64::from(self.config.retry.max(1)) * SECOND);
-            self.ask(key, now);
+            self.note_solicitation(key, now);
             all.push(key);
         }
         all
     }
 
     /// Records a pending solicitation of a neighbour.
-    pub fn ask(&mut self, key: Key, now: u64) {
+    pub fn note_solicitation(&mut self, key: Key, now: u64) {
         while let Some((until, old)) = self.asked.first(key.sw_if, Rank::Idle)
             && until <= now
         {
@@ -186,7 +186,7 @@ impl Table {
     pub fn set(&mut self, new: Neighbor, usage: Usage<'_>) -> Result<Option<Neighbor>, Refusal> {
         let key = new.key();
         let known = self.entries.contains_key(&key);
-        let gone = if known { None } else { self.make_room(key, Claim::Wanted, usage)? };
+        let gone = if known { None } else { self.make_room(key, Claim::ResultKind, usage)? };
         self.put(new, Rank::Used, new.updated);
         Ok(gone)
     }
@@ -199,25 +199,25 @@ impl Table {
         evidence: Evidence,
         now: u64,
         usage: Usage<'_>,
-    ) -> Learned {
+    ) -> LearnResult {
         let asked = self.asked.remove(key).is_some_and(|until| until > now);
         let Some(old) = self.get(key) else {
             if let Some(refusal) = evidence.refusal().filter(|_| !asked) {
-                return Learned::Refused(refusal);
+                return LearnResult::Refused(refusal);
             }
             let (claim, rank) =
-                if asked { (Claim::Wanted, Rank::Used) } else { (Claim::Heard, Rank::Idle) };
+                if asked { (Claim::ResultKind, Rank::Used) } else { (Claim::Heard, Rank::Idle) };
             let gone = match self.make_room(key, claim, usage) {
                 Ok(gone) => gone,
-                Err(refusal) => return Learned::Refused(refusal),
+                Err(refusal) => return LearnResult::Refused(refusal),
             };
             let answers = asked && evidence.is_answer();
             let new = Neighbor { updated: now, answers, ..Neighbor::new(key.sw_if, key.ip, mac) };
             self.put(evidence.applied(new, false, mac, now), rank, now);
-            return Learned::Added { gone };
+            return LearnResult::Added { gone };
         };
         if old.is_static {
-            return Learned::Refused(Refusal::Static);
+            return LearnResult::Refused(Refusal::Static);
         }
         let mut new = evidence.applied(old, true, mac, now);
         let expected = asked || matches!(old.state, NeighborState::Probing(_));
@@ -230,9 +230,9 @@ impl Table {
             self.put(new, rank, now);
         }
         match () {
-            () if new.mac != mac => Learned::Refused(Refusal::Kept),
-            () if new.mac != old.mac => Learned::Moved { from: old.mac },
-            () => Learned::Confirmed { asked },
+            () if new.mac != mac => LearnResult::Refused(Refusal::Kept),
+            () if new.mac != old.mac => LearnResult::Moved { from: old.mac },
+            () => LearnResult::Confirmed { asked },
         }
     }
 
@@ -334,7 +334,7 @@ impl Table {
     fn victim(&mut self, new: Key, claim: Claim, usage: Usage<'_>) -> Option<Key> {
         let largest = self.dynamic.largest()?;
         let below = self.dynamic.held(largest) > self.dynamic.held(new.sw_if) + 1;
-        let entitled = claim == Claim::Wanted || self.config.recycle;
+        let entitled = claim == Claim::ResultKind || self.config.recycle;
         if !entitled && !below {
             return None;
         }

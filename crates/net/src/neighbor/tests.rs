@@ -67,7 +67,7 @@ impl Rig {
         }
     }
 
-    fn learn(&self, ip: u8, mac: u8, evidence: Evidence) -> Learned {
+    fn learn(&self, ip: u8, mac: u8, evidence: Evidence) -> LearnResult {
         self.neighbors.learn(&self.bench.world, self.a, address(ip), station(mac), evidence)
     }
 
@@ -103,14 +103,14 @@ fn entries_complete_their_adjacency_and_let_it_go() {
     let adjs: Arc<Adjacencies> = world.get();
     let route = adjs.neighbor(world, r.a, address(2)).expect("a route's");
     assert_eq!(r.kind(2), Some(AdjKind::Incomplete));
-    assert_eq!(r.learn(2, 7, Evidence::Reply), Learned::Refused(Refusal::Unsolicited));
-    r.neighbors.ask(world, r.a, address(2));
-    assert_eq!(r.learn(2, 7, Evidence::Reply), Learned::Added { gone: None });
+    assert_eq!(r.learn(2, 7, Evidence::Reply), LearnResult::Refused(Refusal::Unsolicited));
+    r.neighbors.note_solicitation(world, r.a, address(2));
+    assert_eq!(r.learn(2, 7, Evidence::Reply), LearnResult::Added { gone: None });
     assert_eq!(r.kind(2), Some(AdjKind::Rewrite));
-    assert_eq!(r.learn(2, 7, Evidence::Reply), Learned::Confirmed { asked: false });
+    assert_eq!(r.learn(2, 7, Evidence::Reply), LearnResult::Confirmed { asked: false });
     assert_eq!(
         r.learn(2, 8, Evidence::Announcement { create: false }),
-        Learned::Moved { from: station(7) }
+        LearnResult::Moved { from: station(7) }
     );
     assert_eq!(adjs.info(route).map(|i| i.adj.rewrite()[..6] == station(8).0), Some(true));
     r.neighbors.remove(world, r.a, address(2)).expect("there");
@@ -137,7 +137,7 @@ fn what_is_set_by_hand_stays() {
     };
     r.neighbors.set(&world, new).expect("set");
     assert_eq!(r.neighbors.get(r.a, address(3)).map(|n| n.flags()), Some("SN".to_string()));
-    assert_eq!(r.learn(3, 9, Evidence::Request), Learned::Refused(Refusal::Static));
+    assert_eq!(r.learn(3, 9, Evidence::Request), LearnResult::Refused(Refusal::Static));
     r.neighbors.configure(false, NeighborConfig { age: 1, ..r.neighbors.config(false) });
     r.learn(4, 4, Evidence::Request);
     r.pass(10);
@@ -149,7 +149,7 @@ fn what_is_set_by_hand_stays() {
     r.learn(5, 5, Evidence::Request);
     ifs.set_admin(&world, r.a, false).expect("down");
     assert_eq!(r.neighbors.len(false), 1);
-    assert_eq!(r.learn(5, 5, Evidence::Request), Learned::Refused(Refusal::Down));
+    assert_eq!(r.learn(5, 5, Evidence::Request), LearnResult::Refused(Refusal::Down));
     ifs.delete(&world, r.a).expect("deleted");
     assert!(r.neighbors.is_empty(false));
     for bad in [
@@ -172,7 +172,7 @@ fn the_old_are_asked_and_the_silent_removed() {
     r.neighbors
         .configure(false, NeighborConfig { age: 20, confirm: 0, ..NeighborConfig::default() });
     for i in [2, 3] {
-        r.neighbors.ask(&r.bench.world, r.a, address(i));
+        r.neighbors.note_solicitation(&r.bench.world, r.a, address(i));
         r.learn(i, i, Evidence::Reply);
     }
     r.learn(4, 4, Evidence::Request);
@@ -181,8 +181,8 @@ fn the_old_are_asked_and_the_silent_removed() {
     r.pass(2);
     assert!(r.probes() >= 2);
     assert!(r.events().contains(&"-10.0.0.4 Aged".to_string()), "nothing was ever sent to it");
-    r.neighbors.ask(&r.bench.world, r.a, address(2));
-    assert_eq!(r.learn(2, 2, Evidence::Reply), Learned::Confirmed { asked: true });
+    r.neighbors.note_solicitation(&r.bench.world, r.a, address(2));
+    assert_eq!(r.learn(2, 2, Evidence::Reply), LearnResult::Confirmed { asked: true });
     r.pass(5);
     assert_eq!(
         r.neighbors.list(false, Some(r.a)).iter().map(|n| n.ip).collect::<Vec<_>>(),
@@ -196,7 +196,7 @@ fn the_old_are_asked_and_the_silent_removed() {
 fn those_in_use_are_asked_whether_they_are_still_there() {
     let mut r = rig();
     for i in [2, 3] {
-        r.neighbors.ask(&r.bench.world, r.a, address(i));
+        r.neighbors.note_solicitation(&r.bench.world, r.a, address(i));
         r.learn(i, i, Evidence::Reply);
     }
     r.pass(70);
@@ -221,7 +221,7 @@ fn silence_of_one_that_never_answered_says_nothing() {
     r.send_to(2);
     r.pass(30);
     assert_eq!(r.probes(), 1);
-    assert_eq!(r.learn(2, 2, Evidence::Reply), Learned::Confirmed { asked: false });
+    assert_eq!(r.learn(2, 2, Evidence::Reply), LearnResult::Confirmed { asked: false });
     // Now it is known to answer.
     r.send_to(2);
     r.pass(36);
@@ -243,12 +243,12 @@ fn a_full_table_refuses_or_recycles() {
     r.neighbors.configure(false, NeighborConfig { limit: 2, ..NeighborConfig::default() });
     r.learn(2, 2, Evidence::Request);
     r.learn(3, 3, Evidence::Request);
-    assert_eq!(r.learn(4, 4, Evidence::Request), Learned::Refused(Refusal::Full));
+    assert_eq!(r.learn(4, 4, Evidence::Request), LearnResult::Refused(Refusal::Full));
     // Solicited and configured neighbours displace entries to which no packet was sent.
     r.send_to(2);
-    r.neighbors.ask(world, r.a, address(4));
+    r.neighbors.note_solicitation(world, r.a, address(4));
     assert!(
-        matches!(r.learn(4, 4, Evidence::Reply), Learned::Added { gone: Some(n) } if n.ip == address(3))
+        matches!(r.learn(4, 4, Evidence::Reply), LearnResult::Added { gone: Some(n) } if n.ip == address(3))
     );
     let by_hand =
         |ip: u8| Neighbor { is_static: true, ..Neighbor::new(r.a, address(ip), station(ip)) };
@@ -256,13 +256,13 @@ fn a_full_table_refuses_or_recycles() {
     r.neighbors.set(world, by_hand(6)).expect("set");
     assert_eq!(r.known(), [address(5), address(6)]);
     assert_eq!(r.neighbors.set(world, by_hand(7)).expect_err("full").kind(), cli::ErrorKind::Limit);
-    r.neighbors.ask(world, r.a, address(7));
-    assert_eq!(r.learn(7, 7, Evidence::Reply), Learned::Refused(Refusal::Full));
+    r.neighbors.note_solicitation(world, r.a, address(7));
+    assert_eq!(r.learn(7, 7, Evidence::Reply), LearnResult::Refused(Refusal::Full));
     r.neighbors.remove(world, r.a, address(6)).expect("there");
     r.learn(2, 2, Evidence::Request);
     r.neighbors
         .configure(false, NeighborConfig { limit: 2, recycle: true, ..NeighborConfig::default() });
-    assert!(matches!(r.learn(3, 3, Evidence::Request), Learned::Added { gone: Some(_) }));
+    assert!(matches!(r.learn(3, 3, Evidence::Request), LearnResult::Added { gone: Some(_) }));
     assert_eq!(r.known(), [address(3), address(5)]);
     assert!(r.events().contains(&"-10.0.0.2 Recycled".to_string()));
     assert_eq!(r.neighbors.flush(world, false, None), 1);
@@ -306,7 +306,7 @@ fn a_next_hop_that_does_not_answer_is_down_until_it_does() {
     assert_eq!(r.probes(), 1);
     r.pass(10);
     assert_eq!(r.probes(), 2);
-    assert_eq!(r.learn(2, 2, Evidence::Reply), Learned::Added { gone: None });
+    assert_eq!(r.learn(2, 2, Evidence::Reply), LearnResult::Added { gone: None });
     assert_eq!(r.down(), [] as [IpAddr; 0]);
     r.pass(20);
     assert_eq!(r.probes(), 0);
@@ -329,7 +329,7 @@ fn a_next_hop_that_does_not_answer_is_down_until_it_does() {
     r.bench.settle();
     r.pass(1);
     assert_eq!(r.probes(), 1);
-    assert_eq!(r.learn(2, 2, Evidence::Reply), Learned::Confirmed { asked: true });
+    assert_eq!(r.learn(2, 2, Evidence::Reply), LearnResult::Confirmed { asked: true });
     assert_eq!(r.down(), [] as [IpAddr; 0]);
 }
 
@@ -410,7 +410,7 @@ fn the_silent_are_asked_at_a_bounded_rate() {
     // An answer to a solicitation is accepted, and there is one neighbour less to solicit.
     let usage = Usage { sent: &|_| false, leads: &|_| false };
     let answer = table.learn(key(3), station(3), Evidence::Reply, 11 * SECOND, usage);
-    assert_eq!(answer, Learned::Added { gone: None });
+    assert_eq!(answer, LearnResult::Added { gone: None });
     assert!(table.note_answer(key(3)) && !table.note_answer(key(3)));
     table.hurry(key(3), 11 * SECOND);
     table.hurry(key(4), 11 * SECOND);

@@ -58,11 +58,11 @@ pub fn ends<F: Net>(
 }
 
 /// Each source's paths of a prefix.
-type Said<F> = BTreeMap<Source, Vec<Path<<F as wire::Family>::Addr>>>;
+type SourcePaths<F> = BTreeMap<Source, Vec<Path<<F as wire::Family>::Addr>>>;
 
 /// Tables, and each source's paths of each prefix there.
 pub struct Model<F: Net> {
-    pub routes: HashMap<(TableIndex, Prefix<F::Addr>), Said<F>>,
+    pub routes: HashMap<(TableIndex, Prefix<F::Addr>), SourcePaths<F>>,
     /// The ids of the existing tables, by index.
     pub tables: BTreeMap<TableIndex, u32>,
 }

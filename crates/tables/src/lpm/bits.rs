@@ -17,9 +17,9 @@
 mod change;
 
 use super::block::CHUNK;
-use super::engine::{BATCH, Change, Engine, Grounds, Refused};
+use super::engine::{BATCH, Change, Engine, LookupArrays, Refused};
 use super::intervals::{DOWN, Intervals};
-use super::places::Places;
+use super::slot_alloc::SlotAllocator;
 use super::{Key, Leaf};
 use mem::Reserve;
 use simd::Isa;
@@ -57,7 +57,7 @@ pub struct Bits<const PER: u32> {
 
 /// State of control, which lookups don't need.
 pub(super) struct Control {
-    pub places: Places,
+    pub places: SlotAllocator,
     pub deep: Numbers,
     /// Kept for their memory.
     blank: Vec<Intervals>,
@@ -125,7 +125,7 @@ impl<const PER: u32> Bits<PER> {
     /// # Errors
     /// When address space is used up or limited: see [`Reserve::new`].
     pub fn new(domain: Arc<Qsbr>) -> io::Result<Self> {
-        let mut places = Places::new(domain.clone(), WORDS);
+        let mut places = SlotAllocator::new(domain.clone(), WORDS);
         places.take(2);
         let this = Self {
             nodes: Reserve::with_huge_pages(NODES)?,
@@ -186,12 +186,12 @@ impl<const PER: u32> Engine<u32> for Bits<PER> {
     }
 
     #[inline(always)]
-    fn grounds(&self) -> Grounds<'_> {
-        Grounds { nodes: self.nodes.as_slice(), words: self.words.as_slice() }
+    fn arrays(&self) -> LookupArrays<'_> {
+        LookupArrays { nodes: self.nodes.as_slice(), words: self.words.as_slice() }
     }
 
     #[inline(always)]
-    fn approach<I: Isa>(&self, keys: &[u32], places: &mut [u32]) {
+    fn locate<I: Isa>(&self, keys: &[u32], places: &mut [u32]) {
         let nodes = self.nodes.as_slice();
         for (place, key) in places.iter_mut().zip(keys) {
             *place = nodes[key.node()].load(Ordering::Acquire);
@@ -199,7 +199,7 @@ impl<const PER: u32> Engine<u32> for Bits<PER> {
     }
 
     #[inline(always)]
-    fn arrive<I: Isa, const ROUTES: bool>(
+    fn read_leaves<I: Isa, const ROUTES: bool>(
         &self,
         keys: &[u32],
         hops: &mut [u32],

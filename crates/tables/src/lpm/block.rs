@@ -10,7 +10,7 @@
 
 use super::intervals::Intervals;
 use super::packed::Packed;
-use super::places::{LINE, Places};
+use super::slot_alloc::{LINE, SlotAllocator};
 use simd::Isa;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -116,7 +116,7 @@ impl Block {
     }
 
     /// Fills a new directory, which no reader sees yet.
-    pub fn directory(lines: &[Line], places: &mut Places, content: &Intervals) -> Self {
+    pub fn directory(lines: &[Line], places: &mut SlotAllocator, content: &Intervals) -> Self {
         let n = content.cells.len();
         let levels = ROOM.iter().position(|room| n <= *room).expect("asked for room") as u32;
         let last = (n as u32 - 1).div_ceil(LINE).max(1);
@@ -142,7 +142,7 @@ impl Block {
     /// end.
     pub fn of_leaves(
         lines: &[Line],
-        places: &mut Places,
+        places: &mut SlotAllocator,
         leaves: impl ExactSizeIterator<Item = Packed>,
         ends: &[u64],
         levels: u32,
@@ -345,7 +345,7 @@ pub(super) fn descend_to_leaves<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [
 
 /// From the line of a directory's last level to the cell's number in all words.
 #[inline(always)]
-pub(super) fn arrive<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32], directory: Block) {
+pub(super) fn read_leaves<I: Isa>(lines: &[Line], keys: &[u64], at: &mut [u32], directory: Block) {
     let groups = at.as_chunks_mut::<AT_ONCE>().0.iter_mut().zip(keys.as_chunks::<AT_ONCE>().0);
     for (at, keys) in groups {
         for i in 0..AT_ONCE {

@@ -7,7 +7,7 @@ use super::packed::Packed;
 use std::ops::Range;
 
 #[derive(Clone, Copy)]
-enum Place {
+enum LineRef {
     Old(u32),
     New(usize),
 }
@@ -15,7 +15,7 @@ enum Place {
 /// Lines, each but the last with its last key.
 #[derive(Default)]
 pub(super) struct Draft {
-    places: Vec<Place>,
+    places: Vec<LineRef>,
     ends: Vec<u64>,
     new: Vec<Packed>,
 }
@@ -26,7 +26,7 @@ impl Draft {
         self.places.clear();
         self.ends.clear();
         self.new.clear();
-        self.places.extend(block.leaves().map(Place::Old));
+        self.places.extend(block.leaves().map(LineRef::Old));
         self.ends.extend(block.ends(lines));
     }
 
@@ -52,8 +52,8 @@ impl Draft {
         range: Range<usize>,
     ) -> impl ExactSizeIterator<Item = Packed> + 'a {
         self.places[range].iter().map(|place| match place {
-            Place::Old(line) => leaf(&lines[*line as usize]),
-            Place::New(i) => self.new[*i],
+            LineRef::Old(line) => leaf(&lines[*line as usize]),
+            LineRef::New(i) => self.new[*i],
         })
     }
 
@@ -83,14 +83,14 @@ impl Draft {
         // The new ends were pushed behind all others, and belong among them.
         let ends = self.ends.split_off(had);
         self.ends.splice(range.start..range.end - 1, ends);
-        self.places.splice(range, (first..self.new.len()).map(Place::New));
+        self.places.splice(range, (first..self.new.len()).map(LineRef::New));
     }
 
     /// Appends the lines of a block to the present lines, which end at `end`.
     pub fn append(&mut self, lines: &[Line], end: u64, block: Block) {
         let seam = self.places.len();
         self.ends.push(end);
-        self.places.extend(block.leaves().map(Place::Old));
+        self.places.extend(block.leaves().map(LineRef::Old));
         self.ends.extend(block.ends(lines));
         self.mend(lines, seam);
     }
@@ -98,7 +98,7 @@ impl Draft {
     /// Puts the lines of a block, which end at `end`, before the present lines.
     pub fn prepend(&mut self, lines: &[Line], end: u64, block: Block) {
         let seam = block.leaves().len();
-        self.places.splice(0..0, block.leaves().map(Place::Old));
+        self.places.splice(0..0, block.leaves().map(LineRef::Old));
         self.ends.splice(0..0, block.ends(lines).chain([end]));
         self.mend(lines, seam);
     }

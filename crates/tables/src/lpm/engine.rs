@@ -41,17 +41,23 @@ pub trait Engine<K: Key>: Send + Sync + 'static {
     /// [`cell`](super::intervals::cell) has it.
     fn cell(&self, key: K) -> u64;
 
-    /// The memory that lookups read.
-    fn grounds(&self) -> Grounds<'_>;
+    /// The arrays that lookups read.
+    fn arrays(&self) -> LookupArrays<'_>;
 
     /// The first step of lookups of up to [`BATCH`] keys: as far as what differs for most of them.
-    /// Writes the places that [`Self::arrive`] goes on from, which hold for the turn: numbers
-    /// of words ([`Grounds::fetch`]), or with the highest bit set what needs no further word.
-    fn approach<I: Isa>(&self, keys: &[K], places: &mut [u32]);
+    /// Writes the places that [`Self::read_leaves`] goes on from, which hold for the turn: numbers
+    /// of words ([`LookupArrays::prefetch_leaf`]), or with the highest bit set what needs no
+    /// further word.
+    fn locate<I: Isa>(&self, keys: &[K], places: &mut [u32]);
 
     /// The second step: hops in the place of places and, if asked for, what [`Self::resolve`] makes
     /// routes of.
-    fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]);
+    fn read_leaves<I: Isa, const ROUTES: bool>(
+        &self,
+        keys: &[K],
+        hops: &mut [u32],
+        routes: &mut [u32],
+    );
 
     /// The last step, for lookups that ask for routes.
     fn resolve(&self, routes: &mut [u32]);
@@ -59,11 +65,11 @@ pub trait Engine<K: Key>: Send + Sync + 'static {
     /// The hops of up to [`BATCH`] keys, and their routes if asked for: all steps at once.
     #[inline(always)]
     fn leaves<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]) {
-        self.approach::<I>(keys, hops);
-        let grounds = self.grounds();
+        self.locate::<I>(keys, hops);
+        let arrays = self.arrays();
         // The words that aren't in the cache are waited for together.
-        hops.iter().for_each(|place| grounds.fetch(*place));
-        self.arrive::<I, ROUTES>(keys, hops, routes);
+        hops.iter().for_each(|place| arrays.prefetch_leaf(*place));
+        self.read_leaves::<I, ROUTES>(keys, hops, routes);
         if ROUTES {
             self.resolve(routes);
         }
@@ -80,19 +86,19 @@ pub trait Engine<K: Key>: Send + Sync + 'static {
     fn memory(&self) -> usize;
 }
 
-/// The memory that the lookups of a structure read.
+/// The arrays that the lookups of a structure read.
 #[derive(Clone, Copy)]
-pub struct Grounds<'t> {
+pub struct LookupArrays<'t> {
     /// The array that they begin with, by [`Key::node`]; empty if it is in the cache anyway.
     pub nodes: &'t [AtomicU32],
     /// The words that places name.
     pub words: &'t [AtomicU64],
 }
 
-impl Grounds<'_> {
-    /// Prefetches what [`Engine::approach`] will read for some keys.
+impl LookupArrays<'_> {
+    /// Prefetches what [`Engine::locate`] will read for some keys.
     #[inline(always)]
-    pub fn touch<K: Key>(self, keys: &[K]) {
+    pub fn prefetch_nodes<K: Key>(self, keys: &[K]) {
         if self.nodes.is_empty() {
             return;
         }
@@ -103,9 +109,9 @@ impl Grounds<'_> {
         }
     }
 
-    /// Prefetches what [`Engine::arrive`] will read at a place.
+    /// Prefetches what [`Engine::read_leaves`] will read at a place.
     #[inline(always)]
-    pub fn fetch(self, place: u32) {
+    pub fn prefetch_leaf(self, place: u32) {
         // Without a branch on the highest bit: a place that has it set prefetches the first word.
         let direct = (place as i32 >> 31) as u32;
         if let Some(word) = self.words.get((place & !direct) as usize) {

@@ -4,7 +4,7 @@
 use super::block::Line;
 use super::draft::Draft;
 use super::intervals::Intervals;
-use super::places::{LINE, Places};
+use super::slot_alloc::{LINE, SlotAllocator};
 use mem::Reserve;
 use std::fmt;
 use std::io;
@@ -24,7 +24,7 @@ pub struct Forest {
 
 /// State of control, which lookups don't need.
 pub(super) struct Control {
-    pub places: Places,
+    pub places: SlotAllocator,
     pub scratch: Scratch,
 }
 
@@ -48,7 +48,7 @@ impl Forest {
     }
 
     pub(super) fn with_lines(domain: Arc<Qsbr>, lines: usize) -> io::Result<Arc<Self>> {
-        let places = Places::new(domain.clone(), lines as u32 * LINE);
+        let places = SlotAllocator::new(domain.clone(), lines as u32 * LINE);
         let control = Control { places, scratch: Scratch::default() };
         Ok(Arc::new(Self {
             lines: Reserve::with_huge_pages(lines)?,

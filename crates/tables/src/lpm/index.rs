@@ -19,12 +19,12 @@ mod leaves;
 mod make;
 
 use super::block::{CHUNK, Line};
-use super::engine::{Change, Engine, Grounds, Refused};
+use super::engine::{Change, Engine, LookupArrays, Refused};
 use super::forest::Forest;
 use super::intervals::{DOWN, leaf};
-use super::places::LINE;
-use super::tree::{Halves, Tree, last};
-use super::{Leaf, Wanted};
+use super::slot_alloc::LINE;
+use super::tree::{SplitKey, Tree, last};
+use super::{Leaf, ResultKind};
 use leaves::ASK;
 use make::Control;
 use mem::Reserve;
@@ -96,7 +96,7 @@ fn finer(key: u64) -> u32 {
 pub struct Indexed {
     tree: Arc<Tree>,
     /// The kind of result that the lines of intervals hold.
-    wanted: Wanted,
+    wanted: ResultKind,
     slots: Reserve<AtomicU32>,
     lines: Reserve<Line>,
     control: Mutex<Control>,
@@ -107,7 +107,7 @@ impl Indexed {
     ///
     /// # Errors
     /// A full forest.
-    pub fn new(forest: &Arc<Forest>, wanted: Wanted) -> Result<Self, Refused> {
+    pub fn new(forest: &Arc<Forest>, wanted: ResultKind) -> Result<Self, Refused> {
         Self::over(Arc::new(Tree::new(forest)?), forest, wanted)
     }
 
@@ -115,13 +115,13 @@ impl Indexed {
     ///
     /// # Errors
     /// No address space.
-    pub fn again(&self, forest: &Arc<Forest>, wanted: Wanted) -> Result<Self, Refused> {
+    pub fn again(&self, forest: &Arc<Forest>, wanted: ResultKind) -> Result<Self, Refused> {
         let this = Self::over(self.tree.clone(), forest, wanted)?;
         this.make(&mut this.control(), 0, SLOTS as u32 - 1);
         Ok(this)
     }
 
-    fn over(tree: Arc<Tree>, forest: &Arc<Forest>, wanted: Wanted) -> Result<Self, Refused> {
+    fn over(tree: Arc<Tree>, forest: &Arc<Forest>, wanted: ResultKind) -> Result<Self, Refused> {
         let reserve = || -> io::Result<_> {
             Ok((Reserve::with_huge_pages(SLOTS + 1)?, Reserve::<Line>::with_huge_pages(LINES)?))
         };
@@ -228,19 +228,19 @@ impl Engine<u128> for Indexed {
     }
 
     #[inline(always)]
-    fn grounds(&self) -> Grounds<'_> {
-        Grounds { nodes: self.slots.as_slice(), words: self.lines.as_slice().as_flattened() }
+    fn arrays(&self) -> LookupArrays<'_> {
+        LookupArrays { nodes: self.slots.as_slice(), words: self.lines.as_slice().as_flattened() }
     }
 
     #[inline(always)]
-    fn approach<I: Isa>(&self, keys: &[u128], places: &mut [u32]) {
+    fn locate<I: Isa>(&self, keys: &[u128], places: &mut [u32]) {
         for (keys, places) in keys.chunks(CHUNK).zip(places.chunks_mut(CHUNK)) {
             self.places::<I>(keys, places);
         }
     }
 
     #[inline(always)]
-    fn arrive<I: Isa, const ROUTES: bool>(
+    fn read_leaves<I: Isa, const ROUTES: bool>(
         &self,
         keys: &[u128],
         hops: &mut [u32],
@@ -250,17 +250,17 @@ impl Engine<u128> for Indexed {
         match self.wanted {
             // While the table turns from one to the other, a few lookups ask for routes that these
             // lines don't hold.
-            Wanted::Hops if ROUTES => {
+            ResultKind::Hops if ROUTES => {
                 hops.fill(ASK as u32);
                 any = ASK as u32;
             }
-            Wanted::Hops => {
+            ResultKind::Hops => {
                 for (key, hop) in keys.iter().zip(&mut *hops) {
                     *hop = leaves::hop::<I>(&lines[(*hop / LINE) as usize], fine(key.high()));
                     any |= *hop;
                 }
             }
-            Wanted::Routes => {
+            ResultKind::Routes => {
                 for (i, (key, hop)) in keys.iter().zip(&mut *hops).enumerate() {
                     let leaf =
                         leaf(leaves::cell::<I>(&lines[(*hop / LINE) as usize], fine(key.high())));

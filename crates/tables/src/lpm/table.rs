@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A table of routes.
 
-use super::engine::{BATCH, Change, Engine, Grounds, Refused};
+use super::engine::{BATCH, Change, Engine, LookupArrays, Refused};
 use super::intervals::{Brush, cell, leaf};
-use super::whole::{Sizes, Whole};
-use super::{Forest, Full, Key, Leaf, Route, Wanted, check_leaf, check_len};
+use super::structure::{Sizes, Structure};
+use super::{Forest, Full, Key, Leaf, ResultKind, Route, check_leaf, check_len};
 use simd::Isa;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -37,8 +37,8 @@ struct Control<K: Key> {
     /// Number of routes that are longer than [`Key::FINEST`].
     fine: usize,
     /// The kind of the engine.
-    kind: <K::Engine as Whole>::Kind,
-    wanted: Wanted,
+    kind: <K::Engine as Structure>::Kind,
+    wanted: ResultKind,
 }
 
 /// Routes looked at one behind the other before the map is searched again.
@@ -86,14 +86,14 @@ impl<K: Key> Lpm<K> {
                 routes: BTreeMap::new(),
                 fine: 0,
                 kind: K::Engine::SMALL,
-                wanted: Wanted::default(),
+                wanted: ResultKind::default(),
             }),
         })
     }
 
-    /// Sets the kind of result that most lookups will ask for from now on; [`Wanted::Routes`] at
-    /// first.
-    pub fn set_wanted(&self, wanted: Wanted) {
+    /// Sets the kind of result that most lookups will ask for from now on; [`ResultKind::Routes`]
+    /// at first.
+    pub fn set_wanted(&self, wanted: ResultKind) {
         let mut control = self.control();
         control.wanted = wanted;
         self.fit(&mut control);
@@ -148,9 +148,9 @@ impl<K: Key> Lpm<K> {
     /// # Panics
     /// If `turn` is of another domain than the forest's.
     #[inline(always)]
-    pub fn steps<'t>(&'t self, turn: &'t Turn<'_>) -> Steps<'t, K> {
+    pub fn steps<'t>(&'t self, turn: &'t Turn<'_>) -> SplitLookup<'t, K> {
         let engine = self.engine.get(turn);
-        Steps { engine, grounds: engine.grounds() }
+        SplitLookup { engine, arrays: engine.arrays() }
     }
 
     /// Adds or replaces a route and returns what it gave before.
@@ -263,7 +263,7 @@ impl<K: Key> Lpm<K> {
     fn remake(
         &self,
         control: &mut Control<K>,
-        kind: <K::Engine as Whole>::Kind,
+        kind: <K::Engine as Structure>::Kind,
     ) -> Result<(), Refused> {
         if let Some(turned) = self.engine.read(|engine| engine.turned(kind, &self.forest)) {
             self.engine.set(turned?);
@@ -355,7 +355,7 @@ impl<K: Key> Lpm<K> {
     }
 
     #[cfg(test)]
-    pub(super) fn kind(&self) -> <K::Engine as Whole>::Kind {
+    pub(super) fn kind(&self) -> <K::Engine as Structure>::Kind {
         self.control().kind
     }
 
@@ -365,23 +365,23 @@ impl<K: Key> Lpm<K> {
 }
 
 /// Split-phase lookups, so that callers can interleave other work with the prefetches:
-/// [`Self::touch`] and [`Self::approach`] for all keys, [`Self::fetch`] for each place,
-/// [`Self::arrive`] and [`Self::resolve`] for all. The steps see one structure, even if the table
-/// takes another one meanwhile.
-pub struct Steps<'t, K: Key> {
+/// [`Self::prefetch_nodes`] and [`Self::locate`] for all keys, [`Self::prefetch_leaf`] for each
+/// place, [`Self::read_leaves`] and [`Self::resolve`] for all. The steps see one structure, even if
+/// the table takes another one meanwhile.
+pub struct SplitLookup<'t, K: Key> {
     engine: &'t K::Engine,
-    grounds: Grounds<'t>,
+    arrays: LookupArrays<'t>,
 }
 
-impl<K: Key> Clone for Steps<'_, K> {
+impl<K: Key> Clone for SplitLookup<'_, K> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<K: Key> Copy for Steps<'_, K> {}
+impl<K: Key> Copy for SplitLookup<'_, K> {}
 
-impl<K: Key> Steps<'_, K> {
+impl<K: Key> SplitLookup<'_, K> {
     /// Keys at most for the steps that take all.
     pub const BATCH: usize = BATCH;
 
@@ -391,10 +391,10 @@ impl<K: Key> Steps<'_, K> {
         self.engine.lookup(key)
     }
 
-    /// Prefetches what [`Self::approach`] reads.
+    /// Prefetches what [`Self::locate`] reads.
     #[inline(always)]
-    pub fn touch(self, keys: &[K]) {
-        self.grounds.touch(keys);
+    pub fn prefetch_nodes(self, keys: &[K]) {
+        self.arrays.prefetch_nodes(keys);
     }
 
     /// Finds the places where the leaves of keys are.
@@ -402,15 +402,15 @@ impl<K: Key> Steps<'_, K> {
     /// # Panics
     /// If the lengths differ, or there are too many.
     #[inline(always)]
-    pub fn approach<I: Isa>(self, keys: &[K], places: &mut [u32]) {
+    pub fn locate<I: Isa>(self, keys: &[K], places: &mut [u32]) {
         assert!(keys.len() == places.len() && keys.len() <= BATCH);
-        self.engine.approach::<I>(keys, places);
+        self.engine.locate::<I>(keys, places);
     }
 
-    /// Prefetches what [`Self::arrive`] reads at a place.
+    /// Prefetches what [`Self::read_leaves`] reads at a place.
     #[inline(always)]
-    pub fn fetch(self, place: u32) {
-        self.grounds.fetch(place);
+    pub fn prefetch_leaf(self, place: u32) {
+        self.arrays.prefetch_leaf(place);
     }
 
     /// Reads the leaves of the same keys at their places: `hops` holds the places, and gets the
@@ -418,9 +418,9 @@ impl<K: Key> Steps<'_, K> {
     /// at.
     ///
     /// # Panics
-    /// As [`Self::approach`]; and places that didn't come from there may panic or give anything.
+    /// As [`Self::locate`]; and places that didn't come from there may panic or give anything.
     #[inline(always)]
-    pub fn arrive<I: Isa, const ROUTES: bool>(
+    pub fn read_leaves<I: Isa, const ROUTES: bool>(
         self,
         keys: &[K],
         hops: &mut [u32],
@@ -431,10 +431,10 @@ impl<K: Key> Steps<'_, K> {
                 && keys.len() <= BATCH
                 && (!ROUTES || keys.len() == routes.len())
         );
-        self.engine.arrive::<I, ROUTES>(keys, hops, routes);
+        self.engine.read_leaves::<I, ROUTES>(keys, hops, routes);
     }
 
-    /// Turns the results of [`Self::arrive`] into routes.
+    /// Turns the results of [`Self::read_leaves`] into routes.
     #[inline(always)]
     pub fn resolve(self, routes: &mut [u32]) {
         self.engine.resolve(routes);

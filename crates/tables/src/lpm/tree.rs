@@ -12,24 +12,24 @@
 //! the first 64 names; so only prefixes that are longer cost a second search.
 
 mod batch;
-mod halves;
+mod split_key;
 mod stroke;
 mod walk;
 
-pub use halves::Halves;
-pub(super) use halves::last;
+pub use split_key::SplitKey;
+pub(super) use split_key::last;
 
 use super::Leaf;
 use super::block::{
-    self, AT_ONCE, BLOCKS, Block, CHUNK, Directory, LEVELS, Line, MAX, arrive, descend,
-    descend_to_leaves, word,
+    self, AT_ONCE, BLOCKS, Block, CHUNK, Directory, LEVELS, Line, MAX, descend, descend_to_leaves,
+    read_leaves, word,
 };
 use super::draft::Draft;
-use super::engine::{Change, Engine, Grounds, Refused};
+use super::engine::{Change, Engine, LookupArrays, Refused};
 use super::forest::{Control, Forest, Scratch};
 use super::intervals::{Brush, DOWN, Intervals, Plan, leaf};
 use super::packed::{self, Packed};
-use super::places::LINE;
+use super::slot_alloc::LINE;
 use simd::Isa;
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ fn lines_of<I: Isa>(lines: &[Line], top: Block, keys: &[u64], at: &mut [u32]) {
         for _ in 1..top.levels() {
             descend::<I>(lines, keys, at, top.lines());
         }
-        arrive::<I>(lines, keys, at, top);
+        read_leaves::<I>(lines, keys, at, top);
         for at in &mut *at {
             *at = Block(word(lines, *at).load(Ordering::Acquire)).lines();
         }
@@ -96,7 +96,7 @@ impl Tree {
 
     /// The cell of one key.
     #[inline(always)]
-    pub(super) fn find<I: Isa, K: Halves>(&self, key: K) -> u64 {
+    pub(super) fn find<I: Isa, K: SplitKey>(&self, key: K) -> u64 {
         let lines = self.forest.lines.as_slice();
         let cell = find::<I>(lines, self.root, key.high());
         if K::BITS > 64 && cell & DOWN != 0 {
@@ -180,7 +180,7 @@ impl Edit<'_> {
     }
 
     /// Makes one change to a tree.
-    fn change<K: Halves>(&mut self, root: u32, change: &Change<K>) -> Result<(), Refused> {
+    fn change<K: SplitKey>(&mut self, root: u32, change: &Change<K>) -> Result<(), Refused> {
         let Change { key, len, brush, shrinks } = *change;
         if !shrinks && !self.room(root) {
             return Err(Refused::Full);
@@ -295,10 +295,10 @@ impl Edit<'_> {
         let new = if n <= MAX {
             self.make(draft, 0..n, Block::levels_for(n))
         } else {
-            let (end, halves) = self.split(draft, at_end);
+            let (end, split_key) = self.split(draft, at_end);
             self.directory(&Intervals {
                 ends: vec![end],
-                cells: halves.map(|half| half.0).to_vec(),
+                cells: split_key.map(|half| half.0).to_vec(),
             })
         };
         self.publish(root, new);
@@ -333,8 +333,8 @@ impl Edit<'_> {
     fn split(&mut self, draft: &Draft, at_end: bool) -> (u64, [Block; 2]) {
         let n = draft.len();
         let middle = if at_end { n - n / 16 } else { n / 2 };
-        let halves = [0..middle, middle..n].map(|half| self.make(draft, half, LEVELS));
-        (draft.ends()[middle - 1], halves)
+        let split_key = [0..middle, middle..n].map(|half| self.make(draft, half, LEVELS));
+        (draft.ends()[middle - 1], split_key)
     }
 
     /// Puts a draft in the place of a block of a directory.
@@ -428,7 +428,7 @@ fn only_cell(lines: &[Line], top: Block) -> Option<u64> {
     }
 }
 
-impl<K: Halves> Engine<K> for Tree {
+impl<K: SplitKey> Engine<K> for Tree {
     #[inline(always)]
     fn lookup(&self, key: K) -> Leaf {
         leaf(Engine::<K>::cell(self, key))
@@ -440,12 +440,12 @@ impl<K: Halves> Engine<K> for Tree {
     }
 
     #[inline(always)]
-    fn grounds(&self) -> Grounds<'_> {
-        Grounds { nodes: &[], words: self.forest.lines.as_slice().as_flattened() }
+    fn arrays(&self) -> LookupArrays<'_> {
+        LookupArrays { nodes: &[], words: self.forest.lines.as_slice().as_flattened() }
     }
 
     #[inline(always)]
-    fn approach<I: Isa>(&self, keys: &[K], places: &mut [u32]) {
+    fn locate<I: Isa>(&self, keys: &[K], places: &mut [u32]) {
         let lines = self.forest.lines.as_slice();
         let top = top(lines, self.root);
         for (keys, places) in keys.chunks(CHUNK).zip(places.chunks_mut(CHUNK)) {
@@ -462,7 +462,12 @@ impl<K: Halves> Engine<K> for Tree {
     }
 
     #[inline(always)]
-    fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]) {
+    fn read_leaves<I: Isa, const ROUTES: bool>(
+        &self,
+        keys: &[K],
+        hops: &mut [u32],
+        routes: &mut [u32],
+    ) {
         let lines = self.forest.lines.as_slice();
         let mut any = 0;
         for (i, (hop, key)) in hops.iter_mut().zip(keys).enumerate() {

@@ -99,8 +99,8 @@ fn interface(rig: &Rig, name: &str) -> Interface {
 fn rx_misses(rig: &Rig) -> u64 {
     rig.world.clock.adjust(1_000_000_000);
     // The second turn is behind a whole one.
-    rig.world.ask(|_| ()).wait();
-    rig.world.ask(|_| ()).wait();
+    rig.world.query(|_| ()).wait();
+    rig.world.query(|_| ()).wait();
     let counters = rig.world.get::<IfCounters>();
     ["host-va", "host-vb"]
         .iter()

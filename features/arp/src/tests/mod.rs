@@ -11,7 +11,7 @@ use graph::drive::Bench;
 use graph::{
     Build, Cx, Next, Node, NodeDef, Plugin, Shared, StateDef, SwIfIndex, ThreadIndex, World,
 };
-use net::drive::Nowhere;
+use net::drive::NullDevice;
 use net::{Addresses, IfKind, Interfaces, IpMeta, Neighbors, NewInterface};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
@@ -95,7 +95,7 @@ struct Rig {
 }
 
 fn create(world: &World, name: &str, mac: MacAddr) -> SwIfIndex {
-    let device = Arc::new(Nowhere);
+    let device = Arc::new(NullDevice);
     let new = NewInterface {
         name: name.into(),
         kind: IfKind::Ethernet,

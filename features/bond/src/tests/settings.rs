@@ -271,7 +271,7 @@ fn a_device_that_refuses_leaves_all_as_it_was() {
             let of = |name| interfaces.get(find(rig, name)).expect("there");
             let bonds = rig.world().get::<Bonds>().list();
             let brief = |i: net::Interface| {
-                (i.mac, i.mtu_of(MtuKind::Link), i.made.mac, i.made.mtu, i.bond)
+                (i.mac, i.mtu_of(MtuKind::Link), i.original.mac, i.original.mtu, i.bond)
             };
             (brief(of("BondEthernet0")), brief(of("s0")), brief(of("p0")), bonds)
         };

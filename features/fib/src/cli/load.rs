@@ -2,7 +2,7 @@
 //! Commands for many routes: the work is done in slices, so that everything else goes on.
 
 use super::route::Line;
-use cli::{Error, Matches, Output, Result, Said, Sequence, Step, Tree};
+use cli::{Error, Matches, Output, OutputPiece, Result, Sequence, Step, Tree};
 use graph::World;
 use net::args::is_v6;
 use net::{Fib, Net, Path, Source, TableIndex};
@@ -43,7 +43,12 @@ struct Many<F: Net> {
 }
 
 impl<F: Net> Sequence<World> for Many<F> {
-    fn next(&mut self, _: &Tree<World>, world: &World, _: Option<Result<Vec<Said>>>) -> Step {
+    fn next(
+        &mut self,
+        _: &Tree<World>,
+        world: &World,
+        _: Option<Result<Vec<OutputPiece>>>,
+    ) -> Step {
         let (fib, Line { add, table, paths, .. }) = (world.get::<Fib<F>>(), &self.line);
         let mut slice = self.prefixes.by_ref().take(SLICE).peekable();
         if slice.peek().is_none() {
@@ -79,7 +84,12 @@ impl<F: Net> Flush<F> {
 }
 
 impl<F: Net> Sequence<World> for Flush<F> {
-    fn next(&mut self, _: &Tree<World>, world: &World, _: Option<Result<Vec<Said>>>) -> Step {
+    fn next(
+        &mut self,
+        _: &Tree<World>,
+        world: &World,
+        _: Option<Result<Vec<OutputPiece>>>,
+    ) -> Step {
         match self.go_on(world) {
             Ok(true) => Step::More(String::new()),
             Ok(false) => Step::Done(Output::empty()),
@@ -330,7 +340,12 @@ fn progress(before: usize, now: usize, text: impl Fn(usize) -> String) -> Step {
 }
 
 impl Sequence<World> for Load {
-    fn next(&mut self, tree: &Tree<World>, world: &World, _: Option<Result<Vec<Said>>>) -> Step {
+    fn next(
+        &mut self,
+        tree: &Tree<World>,
+        world: &World,
+        _: Option<Result<Vec<OutputPiece>>>,
+    ) -> Step {
         if let Some(mut text) = self.text.take() {
             let before = self.line;
             match self.read(tree, world, &mut text) {

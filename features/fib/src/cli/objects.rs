@@ -4,7 +4,7 @@
 use super::adjacency::{describe, indices, kind_name, one, write_line};
 use super::fib::{detail, path_text, write_route};
 use crate::walk::of_tables;
-use cli::{Error, Matches, Output, Said, Sequence, Step, Table, Tree, Writer, retval};
+use cli::{Error, Matches, Output, OutputPiece, Sequence, Step, Table, Tree, Writer, retval};
 use graph::World;
 use net::fib::{PathListInfo, RouteInfo, TableInfo};
 use net::{
@@ -187,7 +187,12 @@ struct Memory {
 }
 
 impl Sequence<World> for Memory {
-    fn next(&mut self, _: &Tree<World>, w: &World, _: Option<cli::Result<Vec<Said>>>) -> Step {
+    fn next(
+        &mut self,
+        _: &Tree<World>,
+        w: &World,
+        _: Option<cli::Result<Vec<OutputPiece>>>,
+    ) -> Step {
         let all = w.get::<Adjacencies>();
         let more = cli::slice(|| {
             let Some(index) = self.indices.next() else { return false };

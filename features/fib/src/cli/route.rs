@@ -5,7 +5,7 @@ use super::load;
 use cli::{Error, Matches, Output};
 use graph::World;
 use net::args::{interface, is_v6, prefix, table as table_of};
-use net::fib::Follows;
+use net::fib::ResolveVia;
 use net::{AdjIndex, Extension, Fib, Net, Path, PathKind, Source, TableIndex};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::{Address, Ip4, Ip6, Prefix};
@@ -90,12 +90,12 @@ pub fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F:
         PathKind::Attached { sw_if: interface(w, m, "interface")?, address: F::Addr::ZERO }
     };
     let (weight, preference) = (m.get("weight").unwrap_or(1), m.get("preference").unwrap_or(0));
-    let follows = match (m.flag("resolve-via-host"), m.flag("resolve-via-attached")) {
-        (true, _) => Follows::Host,
-        (_, true) => Follows::Attached,
-        _ => Follows::Any,
+    let resolve_via = match (m.flag("resolve-via-host"), m.flag("resolve-via-attached")) {
+        (true, _) => ResolveVia::Host,
+        (_, true) => ResolveVia::Attached,
+        _ => ResolveVia::Any,
     };
-    Ok(Path { weight, preference, follows, ..Path::new(kind) })
+    Ok(Path { weight, preference, resolve_via, ..Path::new(kind) })
 }
 
 impl<F: Net> Line<F> {

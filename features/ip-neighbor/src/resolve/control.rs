@@ -9,8 +9,8 @@ use super::{Glean, Note, Notes, Protocol, Seen, Target, Unresolved};
 use buffer::Buffer;
 use graph::{Deleted, FieldDef, NodeIndex, Runtime, Shared, StateDef, SwIfIndex, World, name_of};
 use net::{
-    Adjacencies, Gone, IfEvent, Interface, Interfaces, IpMeta, Learned, Link, NeighborEvent,
-    Neighbors, Net, Refusal,
+    Adjacencies, IfEvent, Interface, Interfaces, IpMeta, LearnResult, Link, NeighborEvent,
+    Neighbors, Net, Refusal, RemovalReason,
 };
 use std::sync::{Arc, Mutex};
 use wire::Family;
@@ -68,10 +68,14 @@ pub fn start<P: Protocol>(world: &World) {
                 world.get::<Notes<P>>().wake();
             }
         }
-        NeighborEvent::Gone { gone, why: Gone::Recycled } if gone.ip.is_ipv6() == P::Net::IS_V6 => {
+        NeighborEvent::Gone { gone, why: RemovalReason::Recycled }
+            if gone.ip.is_ipv6() == P::Net::IS_V6 =>
+        {
             world.get::<Crowd<P>>().displaced(world, gone.sw_if);
         }
-        NeighborEvent::Gone { gone, why: Gone::Removed } if gone.ip.is_ipv6() == P::Net::IS_V6 => {
+        NeighborEvent::Gone { gone, why: RemovalReason::Removed }
+            if gone.ip.is_ipv6() == P::Net::IS_V6 =>
+        {
             world.get::<Notes<P>>().forgotten(gone.sw_if);
         }
         NeighborEvent::Gone { .. } => {}
@@ -179,7 +183,7 @@ impl<'w, P: Protocol> Learner<'w, P> {
     pub fn take(&mut self, note: Note<AddrOf<P>>) {
         match note {
             Note::Asked(Target { sw_if, ip }) => {
-                self.neighbors.ask(self.world, SwIfIndex(sw_if), ip.into())
+                self.neighbors.note_solicitation(self.world, SwIfIndex(sw_if), ip.into())
             }
             Note::Unanswered(Target { sw_if, ip }) => {
                 self.neighbors.unanswered(self.world, SwIfIndex(sw_if), ip.into());
@@ -198,8 +202,8 @@ impl<'w, P: Protocol> Learner<'w, P> {
         let Some(mac) = seen.mac.or_else(known) else { return self.refused(sw_if, "unknown") };
         match self.neighbors.learn(self.world, SwIfIndex(sw_if), ip.into(), mac, evidence) {
             // A known neighbour was asked for nevertheless: by a route that doesn't see its entry.
-            Learned::Confirmed { asked: true } => self.resolved.push(seen.who),
-            Learned::Refused(why) => {
+            LearnResult::Confirmed { asked: true } => self.resolved.push(seen.who),
+            LearnResult::Refused(why) => {
                 self.refused(sw_if, why.name());
                 if why == Refusal::Full {
                     self.world.get::<Crowd<P>>().refused(self.world);

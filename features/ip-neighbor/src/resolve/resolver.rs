@@ -7,7 +7,7 @@ use super::pace::{Pace, Paces, Sightings, Try};
 use super::target::Seed;
 use super::waiting::{Due, Place, Waiting};
 use super::{Ask, Lanes, Note, Notes, Protocol, Target};
-use buffer::{Buffer, Field, Flags, Holder, Owned, Part};
+use buffer::{Buffer, Field, Flags, Owned, Quota, Reservation};
 use graph::{Build, Cx, Next, NodeIndex, ThreadIndex, Trace, World};
 use net::{Adjacencies, IfView, Interfaces, IpMeta};
 use std::fmt;
@@ -99,7 +99,7 @@ pub struct Resolver<P: Protocol> {
     /// Buffer field with the packet's place in `waiting`.
     place: Field<Place>,
     /// This thread's share of buffers for waiting packets.
-    room: Part,
+    room: Quota,
     paces: Arc<Paces<P>>,
     /// Hosts that packets came for; next hops need no such memory, since packets for them keep
     /// coming.
@@ -124,7 +124,7 @@ impl<P: Protocol> Resolver<P> {
             ask: P::Ask::build(world, thread),
             waiting: Waiting::default(),
             place: world.field(),
-            room: world.pool.share(Holder::NEIGHBORS, thread.0, world.threads()).part(),
+            room: world.pool.share(Reservation::NEIGHBORS, thread.0, world.threads()).quota(),
             paces: world.get(),
             sightings: None,
             released: Vec::with_capacity(usize::from(super::waiting::PER_NEIGHBOR)),

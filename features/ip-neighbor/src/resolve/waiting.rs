@@ -89,7 +89,7 @@ const BUSY: usize = 1;
 #[repr(transparent)]
 pub struct Place(u32);
 
-impl buffer::Kept for Place {}
+impl buffer::FieldValue for Place {}
 
 /// The action due for a neighbour with waiting items.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

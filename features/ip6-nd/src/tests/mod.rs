@@ -17,7 +17,7 @@ use buffer::Buffer;
 use cli::Tree;
 use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, Shared, StateDef, SwIfIndex, World};
-use net::drive::Nowhere;
+use net::drive::NullDevice;
 use net::{Addresses, IfKind, Interfaces, IpMeta, Neighbor, Neighbors, NewInterface};
 use std::net::Ipv6Addr;
 use std::sync::{Arc, Mutex};
@@ -90,7 +90,7 @@ struct Rig {
 }
 
 fn create(world: &World, name: &str, mac: MacAddr) -> SwIfIndex {
-    let device = Arc::new(Nowhere);
+    let device = Arc::new(NullDevice);
     let new = NewInterface {
         name: name.into(),
         kind: IfKind::Ethernet,

@@ -83,7 +83,7 @@ fn the_old_are_asked_at_their_station_and_the_silent_removed() {
     let other = "2001:db8::8";
     r.receive(&solicitation(other, US, &link_option(NdOptionKind::SOURCE_LINK, OTHER)));
     // It answers us, so somebody sends to it.
-    r.neighbors.ask(&r.bench.world, r.t0, ip(HIM).into());
+    r.neighbors.note_solicitation(&r.bench.world, r.t0, ip(HIM).into());
     r.receive(&advertisement(HIM, SOLICITED, PEER));
     r.sent();
     r.pass(99);

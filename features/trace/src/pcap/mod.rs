@@ -15,7 +15,7 @@ use cli::{Error, Output};
 pub use ended::Ended;
 pub use function::{Wanted, chosen_filter, function, set_function};
 use graph::{
-    Asked, NodeIndex, Observer, Process, Reason, Shared, Signal, Sleep, SwIfIndex, ThreadIndex,
+    NodeIndex, Observer, Process, Reason, Replies, Shared, Signal, Sleep, SwIfIndex, ThreadIndex,
     Wake, World,
 };
 use msg::retval;
@@ -55,7 +55,7 @@ struct Running {
     pipes: Vec<Pipe>,
     meter: Arc<Meter>,
     /// It ends: the threads give back what they have.
-    ending: Option<Asked<Option<Box<Tap>>>>,
+    ending: Option<Replies<Option<Box<Tap>>>>,
     /// Reason for the end before it has all packets, if the end wasn't requested.
     ended: Option<String>,
 }
@@ -250,7 +250,7 @@ impl Running {
             let _ = self.hook(world, i.sw_if, false);
         }
         let (node, dispatch) = (world.node(NODE).unwrap_or_default(), self.plan.on.dispatch);
-        self.ending = Some(world.ask(move |rt| {
+        self.ending = Some(world.query(move |rt| {
             match dispatch {
                 true => rt
                     .observe(None)

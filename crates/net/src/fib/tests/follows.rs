@@ -19,14 +19,14 @@ impl Rig {
         let bench = Bench::new(STATEFUL);
         let (a, b) = (up(&bench, "a"), up(&bench, "b"));
         let rig = Self { bench, a, b };
-        for (prefix, nexthop, follows) in [
-            ("20.0.0.0/8", "9.0.0.9", Follows::Host),
-            ("21.0.0.0/8", "9.0.0.9", Follows::Attached),
-            ("22.0.0.0/8", "10.0.0.7", Follows::Attached),
-            ("23.0.0.0/8", "9.0.0.9", Follows::Any),
+        for (prefix, nexthop, resolve_via) in [
+            ("20.0.0.0/8", "9.0.0.9", ResolveVia::Host),
+            ("21.0.0.0/8", "9.0.0.9", ResolveVia::Attached),
+            ("22.0.0.0/8", "10.0.0.7", ResolveVia::Attached),
+            ("23.0.0.0/8", "9.0.0.9", ResolveVia::Any),
         ] {
             let path = Path::new(Kind::Recursive { table: T, nexthop: ip(nexthop) });
-            rig.set(prefix, Path { follows, ..path });
+            rig.set(prefix, Path { resolve_via, ..path });
         }
         rig
     }

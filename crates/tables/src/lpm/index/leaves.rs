@@ -6,7 +6,7 @@
 //! become one.
 
 use super::Line;
-use crate::lpm::Wanted;
+use crate::lpm::ResultKind;
 use crate::lpm::intervals::DOWN;
 use simd::Isa;
 use std::sync::atomic::Ordering;
@@ -20,18 +20,18 @@ const CELLS: usize = 2;
 const HOPS: usize = 4;
 
 /// Intervals of a line at most.
-pub const fn full(wanted: Wanted) -> usize {
+pub const fn full(wanted: ResultKind) -> usize {
     match wanted {
-        Wanted::Hops => 2 * (8 - HOPS),
-        Wanted::Routes => 5,
+        ResultKind::Hops => 2 * (8 - HOPS),
+        ResultKind::Routes => 5,
     }
 }
 
 /// The part of a cell that a line holds. Two neighbours with the same part are one interval.
-pub fn kept(wanted: Wanted, cell: u64) -> u64 {
+pub fn kept(wanted: ResultKind, cell: u64) -> u64 {
     match wanted {
-        Wanted::Hops => cell & u64::from(u32::MAX),
-        Wanted::Routes => cell,
+        ResultKind::Hops => cell & u64::from(u32::MAX),
+        ResultKind::Routes => cell,
     }
 }
 
@@ -47,16 +47,16 @@ pub fn separators(ends: impl Iterator<Item = u32>) -> [u64; 8] {
 
 /// The words of a line of intervals; each has the last key that it covers, and what is [`kept`] of
 /// its cell.
-pub fn line(wanted: Wanted, intervals: &[(u32, u64)]) -> [u64; 8] {
+pub fn line(wanted: ResultKind, intervals: &[(u32, u64)]) -> [u64; 8] {
     let mut words = separators(intervals[..intervals.len() - 1].iter().map(|(end, _)| *end));
     match wanted {
-        Wanted::Hops => {
+        ResultKind::Hops => {
             words[HOPS..].fill(0);
             for (i, (_, hop)) in intervals.iter().enumerate() {
                 words[HOPS + i / 2] |= hop << (i % 2 * 32);
             }
         }
-        Wanted::Routes => {
+        ResultKind::Routes => {
             for (word, (_, cell)) in words[CELLS..].iter_mut().zip(intervals) {
                 *word = *cell;
             }
@@ -82,9 +82,9 @@ pub fn cell<I: Isa>(line: &Line, key: u32) -> u64 {
 
 /// The part of the cell of a key that the line holds.
 #[inline(always)]
-pub fn kept_of<I: Isa>(wanted: Wanted, line: &Line, key: u32) -> u64 {
+pub fn kept_of<I: Isa>(wanted: ResultKind, line: &Line, key: u32) -> u64 {
     match wanted {
-        Wanted::Hops => hop::<I>(line, key).into(),
-        Wanted::Routes => cell::<I>(line, key),
+        ResultKind::Hops => hop::<I>(line, key).into(),
+        ResultKind::Routes => cell::<I>(line, key),
     }
 }

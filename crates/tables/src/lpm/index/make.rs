@@ -5,7 +5,7 @@ use super::leaves::{self, ASK, separators};
 use super::{Entry, FINE, Indexed, LINE, SLOTS, WIDTH, fine, finer, slot};
 use crate::lpm::block::Line;
 use crate::lpm::intervals::DOWN;
-use crate::lpm::places::Places;
+use crate::lpm::slot_alloc::SlotAllocator;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ const MAX: usize = GROUP * GROUP;
 
 /// State of control, which lookups don't need.
 pub(super) struct Control {
-    places: Places,
+    places: SlotAllocator,
     /// By its cell, the line that slots without boundaries share, and how many they are.
     shared: HashMap<u64, (u32, u32)>,
     /// The lines of each slot's cut up /56s.
@@ -30,7 +30,7 @@ pub(super) struct Control {
 impl Control {
     pub fn new(domain: &Arc<Qsbr>, words: u32) -> Self {
         Self {
-            places: Places::new(domain.clone(), words),
+            places: SlotAllocator::new(domain.clone(), words),
             shared: HashMap::new(),
             finer: BTreeMap::new(),
             row: Row::default(),

@@ -14,13 +14,13 @@ fn a_large_table_of_ip6_has_an_index_until_it_is_small_again() {
         assert_eq!(table.kind(), Kind6::Tree);
         table.insert(net(i), 48, at(i + 1)).unwrap();
     }
-    assert_eq!(table.kind(), Kind6::Indexed(Wanted::Routes));
+    assert_eq!(table.kind(), Kind6::Indexed(ResultKind::Routes));
     let keys: Vec<u128> = (0..sizes.large as u32).flat_map(|i| [net(i), net(i + 1) - 1]).collect();
     let right = |i: usize| at(i as u32 / 2 + 1);
     let found = answers(&table, &keys, &reader.turn());
     assert!(found.iter().enumerate().all(|(i, leaf)| *leaf == right(i)));
     for i in (sizes.small as u32 - 1..sizes.large as u32).rev() {
-        assert_eq!(table.kind(), Kind6::Indexed(Wanted::Routes));
+        assert_eq!(table.kind(), Kind6::Indexed(ResultKind::Routes));
         table.remove(net(i), 48).unwrap();
     }
     assert_eq!(table.kind(), Kind6::Tree);
@@ -49,9 +49,11 @@ fn an_index_for_who_wants_hops_alone_is_smaller() {
     let keys: Vec<u128> = routes.iter().flat_map(ends).collect();
     let right = |key: &u128| table.covering(*key, 128).map_or(Leaf::NONE, |route| route.leaf);
     let (right, memory) = (keys.iter().map(right).collect::<Vec<_>>(), table.memory());
-    for (wanted, lines) in
-        [(Wanted::Hops, 6000 / 5 - 6000 / 16 / 8), (Wanted::Routes, 0), (Wanted::Hops, 1000)]
-    {
+    for (wanted, lines) in [
+        (ResultKind::Hops, 6000 / 5 - 6000 / 16 / 8),
+        (ResultKind::Routes, 0),
+        (ResultKind::Hops, 1000),
+    ] {
         table.set_wanted(wanted);
         assert_eq!(table.kind(), Kind6::Indexed(wanted));
         assert_eq!(answers(&table, &keys, &reader.turn()), right);
@@ -75,10 +77,10 @@ fn a_table_of_many_long_prefixes_has_no_index() {
     }
     let shorter = |i: u32| Route { key: net(i << 16), len: 48, leaf: at(i + 1) };
     assert_eq!(table.insert_all(&(0..250).map(shorter).collect::<Vec<_>>()), 250);
-    assert_eq!(table.kind(), Kind6::Indexed(Wanted::Routes), "a hundred more of them");
+    assert_eq!(table.kind(), Kind6::Indexed(ResultKind::Routes), "a hundred more of them");
     assert_eq!(table.insert_all(&[shorter(1)]), 1);
     for i in 0..26 {
-        assert_eq!(table.kind(), Kind6::Indexed(Wanted::Routes));
+        assert_eq!(table.kind(), Kind6::Indexed(ResultKind::Routes));
         table.insert(net(1 << 20 | i), 64, at(1)).unwrap();
         table.remove(shorter(100 + i).key, 48).unwrap();
     }
@@ -94,7 +96,7 @@ fn what_a_slot_had_is_given_back() {
     let right = |i: usize, n: u32| {
         if i.is_multiple_of(2) && i as u32 / 2 < n { at(i as u32 / 2 + 1) } else { Leaf::NONE }
     };
-    for wanted in [Wanted::Hops, Wanted::Routes] {
+    for wanted in [ResultKind::Hops, ResultKind::Routes] {
         let domain = Qsbr::new();
         let mut reader = domain.register();
         let table: Lpm6 = table(&domain, LARGE);

@@ -5,7 +5,7 @@ mod index;
 mod readers;
 
 use super::index::SLOTS;
-use super::whole::{Engine4, Engine6, Kind4, Kind6, Sizes, Whole};
+use super::structure::{Engine4, Engine6, Kind4, Kind6, Sizes, Structure};
 use super::*;
 use proptest::prelude::*;
 use simd::{Level, variants};
@@ -222,7 +222,7 @@ enum Op<K> {
     Remove(K, u8),
     /// Remove a route that is there.
     RemoveNth(usize),
-    Want(Wanted),
+    Want(ResultKind),
 }
 
 /// Prefixes that nest and touch: a few networks, their neighbours, every length.
@@ -249,7 +249,7 @@ fn ops<K: Key + Edges>() -> impl Strategy<Value = Vec<Op<K>>> {
         4 => (prefix::<K>(), leaf).prop_map(|((key, len), leaf)| Op::Insert(key, len, leaf)),
         1 => prefix::<K>().prop_map(|(key, len)| Op::Remove(key, len)),
         3 => any::<usize>().prop_map(Op::RemoveNth),
-        1 => prop_oneof![Just(Wanted::Hops), Just(Wanted::Routes)].prop_map(Op::Want),
+        1 => prop_oneof![Just(ResultKind::Hops), Just(ResultKind::Routes)].prop_map(Op::Want),
     ];
     prop::collection::vec(op, 0..60)
 }

@@ -27,8 +27,8 @@ fn len(r: u64) -> u8 {
 }
 
 /// The kind of result that is wanted of a table, in turn.
-fn wanted_at(turn: usize) -> Wanted {
-    if turn.is_multiple_of(2) { Wanted::Hops } else { Wanted::Routes }
+fn wanted_at(turn: usize) -> ResultKind {
+    if turn.is_multiple_of(2) { ResultKind::Hops } else { ResultKind::Routes }
 }
 
 /// Adds, replaces and removes routes at random, and asks after each few whether lookups find what
@@ -265,11 +265,11 @@ fn readers_look_on<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8)
                         // With changes between the steps, now and then of the whole structure.
                         let (steps, keys) = (table.steps(&turn), &keys[from..from + n]);
                         let (hops, numbers) = (&mut found[..n], &mut numbers[..n]);
-                        steps.touch(keys);
-                        steps.approach::<simd::V1>(keys, hops);
-                        hops.iter().for_each(|place| steps.fetch(*place));
+                        steps.prefetch_nodes(keys);
+                        steps.locate::<simd::V1>(keys, hops);
+                        hops.iter().for_each(|place| steps.prefetch_leaf(*place));
                         std::thread::yield_now();
-                        steps.arrive::<simd::V1, true>(keys, hops, numbers);
+                        steps.read_leaves::<simd::V1, true>(keys, hops, numbers);
                         std::thread::yield_now();
                         steps.resolve(numbers);
                     } else {

@@ -2,7 +2,7 @@
 //! Many changes in order of their keys: changes to the same block are made to a draft of it, which
 //! is written once.
 
-use super::{Edit, Halves, MAX, Open, Stroke, Tree, last, top};
+use super::{Edit, MAX, Open, SplitKey, Stroke, Tree, last, top};
 use crate::lpm::engine::{Change, Refused};
 
 impl Edit<'_> {
@@ -16,7 +16,7 @@ impl Edit<'_> {
 
 impl Tree {
     /// See [`Engine::paint_all`](crate::lpm::engine::Engine::paint_all).
-    pub(super) fn paint_sorted<K: Halves>(
+    pub(super) fn paint_sorted<K: SplitKey>(
         &self,
         changes: &[Change<K>],
     ) -> Result<(), (usize, Refused)> {

@@ -3,7 +3,7 @@
 //! threads`.
 
 use crate::threads::{ThreadInfo, name};
-use crate::world::ThreadDoor;
+use crate::world::ThreadHandle;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -22,11 +22,11 @@ struct Seen {
     named: bool,
 }
 
-/// Watch over the threads: notes which take no messages.
-pub(crate) struct Watch(Mutex<Vec<Seen>>);
+/// Watchdog of the threads: notes which take no messages.
+pub(crate) struct Watchdog(Mutex<Vec<Seen>>);
 
-impl Watch {
-    /// A watch over this many threads.
+impl Watchdog {
+    /// A watchdog of this many threads.
     pub fn new(threads: usize) -> Self {
         Self(Mutex::new(vec![Seen { taken: 0, at: Instant::now(), named: false }; threads]))
     }
@@ -37,10 +37,10 @@ impl Watch {
 
     /// Looks at all threads, and names late ones in the log; returns when to look again, if a
     /// message waits.
-    pub fn look(&self, doors: &[ThreadDoor], now: u64) -> Option<u64> {
+    pub fn look(&self, handles: &[ThreadHandle], now: u64) -> Option<u64> {
         let mut waits = false;
-        for (i, (seen, door)) in self.seen().iter_mut().zip(doors).enumerate() {
-            let (waiting, taken) = (door.mailbox.len(), door.gauges.taken());
+        for (i, (seen, handle)) in self.seen().iter_mut().zip(handles).enumerate() {
+            let (waiting, taken) = (handle.mailbox.len(), handle.gauges.taken());
             if waiting == 0 || taken != seen.taken {
                 if seen.named {
                     let late = seen.at.elapsed().as_secs();
@@ -61,10 +61,10 @@ impl Watch {
     }
 
     /// Fills in the messages that wait for a thread, and for how long it has taken none.
-    pub fn fill(&self, thread: usize, door: &ThreadDoor, info: &mut ThreadInfo) {
-        let waiting = door.mailbox.len();
+    pub fn fill(&self, thread: usize, handle: &ThreadHandle, info: &mut ThreadInfo) {
+        let waiting = handle.mailbox.len();
         let seen = self.seen().get(thread).copied();
-        let stands = |seen: &Seen| waiting > 0 && seen.taken == door.gauges.taken();
+        let stands = |seen: &Seen| waiting > 0 && seen.taken == handle.gauges.taken();
         info.waiting = waiting;
         info.silent =
             seen.filter(stands).map(|seen| seen.at.elapsed()).filter(|for_| *for_ >= LATE);
@@ -86,17 +86,17 @@ mod tests {
         bench.settle();
         let silent = || world.thread_list()[0].silent;
         assert_eq!((world.watch_threads(), silent()), (None, None), "nothing waits");
-        let back = |by: Duration| world.watch.seen()[0].at -= by;
+        let back = |by: Duration| world.watchdog.seen()[0].at -= by;
         back(LATE);
         assert_eq!((world.watch_threads(), silent()), (None, None), "idle for long isn't late");
         world.on_thread(ThreadIndex(0), |_| ());
         assert!(world.watch_threads().is_some() && silent().is_none());
         back(LATE);
         assert!(world.watch_threads().is_some() && silent() >= Some(LATE));
-        assert!(world.watch.seen()[0].named);
+        assert!(world.watchdog.seen()[0].named);
         bench.rt.turn(true);
         assert_eq!(
-            (silent(), world.watch_threads(), world.watch.seen()[0].named),
+            (silent(), world.watch_threads(), world.watchdog.seen()[0].named),
             (None, None, false)
         );
     }

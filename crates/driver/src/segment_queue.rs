@@ -4,12 +4,12 @@
 //!
 //! Packets of the same addresses keep their order: packets behind a super-packet wait with it,
 //! other flows overtake. The queue is bounded by the thread's share of the buffers
-//! ([`Holder::SEGMENTATION`]) and by segments, so that a packet leaves within some 32 turns;
+//! ([`Reservation::SEGMENTATION`]) and by segments, so that a packet leaves within some 32 turns;
 //! of both, one receive interface takes no more than it leaves for others.
 
-use crate::software::Cut;
+use crate::software::Segmenter;
 use crate::tx::TxTo;
-use buffer::{Buffer, Flags, Holder, Owned, Part};
+use buffer::{Buffer, Flags, Owned, Quota, Reservation};
 use graph::{ThreadIndex, World};
 use std::collections::VecDeque;
 use wire::Ethernet;
@@ -23,8 +23,8 @@ const FLOWS: usize = 256;
 /// Groups of interfaces that packets come in by.
 const SOURCES: usize = 64;
 
-/// A packet that waits.
-pub struct Held {
+/// A packet that waits to be sent.
+pub struct QueuedPacket {
     pub packet: Owned,
     /// Index of the next segment to send.
     pub next: usize,
@@ -36,18 +36,18 @@ pub struct Held {
     source: u8,
 }
 
-impl Held {
+impl QueuedPacket {
     /// Frames that it makes.
     pub fn frames(&self) -> usize {
         self.cut.unwrap_or(1)
     }
 }
 
-/// Packets that wait at one interface on one thread.
-pub struct Hold {
-    pub queue: VecDeque<Held>,
+/// Queue of packets to be cut into segments, of one interface on one thread.
+pub struct SegmentQueue {
+    pub queue: VecDeque<QueuedPacket>,
     /// Buffers of the packets that wait.
-    part: Part,
+    part: Quota,
     /// Frames that the packets in the queue make.
     frames: u32,
     /// The same, by group of receive interfaces.
@@ -59,11 +59,11 @@ pub struct Hold {
     seed: u64,
 }
 
-impl Hold {
+impl SegmentQueue {
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
         Self {
             queue: VecDeque::with_capacity(PACKETS),
-            part: world.pool.share(Holder::SEGMENTATION, thread.0, world.threads()).part(),
+            part: world.pool.share(Reservation::SEGMENTATION, thread.0, world.threads()).quota(),
             frames: 0,
             sources: [0; SOURCES],
             flows: [0; FLOWS],
@@ -107,7 +107,7 @@ impl Hold {
     pub fn push(&mut self, packet: Owned, ip: bool) -> Result<(), (TxTo, Owned)> {
         let flow = self.flow(&packet, ip);
         let cut = if packet.flags.has(Flags::GSO) {
-            match l3_of(&packet, ip).and_then(|l3| Cut::new(&packet, l3).ok()) {
+            match l3_of(&packet, ip).and_then(|l3| Segmenter::new(&packet, l3).ok()) {
                 Some(cut) => Some(cut.count()),
                 None => {
                     self.unmark(flow);
@@ -127,14 +127,20 @@ impl Hold {
         }
         self.frames += frames;
         self.sources[source] += frames;
-        let held =
-            Held { packet, next: 0, cut, fate: TxTo::Sent, flow: flow as u8, source: source as u8 };
+        let held = QueuedPacket {
+            packet,
+            next: 0,
+            cut,
+            fate: TxTo::Sent,
+            flow: flow as u8,
+            source: source as u8,
+        };
         self.queue.push_back(held);
         Ok(())
     }
 
     /// Takes the oldest packet out.
-    pub fn pop(&mut self) -> Option<Held> {
+    pub fn pop(&mut self) -> Option<QueuedPacket> {
         let held = self.queue.pop_front()?;
         let frames = held.frames() as u32;
         self.frames -= frames;

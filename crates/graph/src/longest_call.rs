@@ -3,14 +3,14 @@
 
 /// The longest call of a node on one thread, since runtime statistics began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Longest {
+pub struct LongestCall {
     /// Duration in TSC ticks.
     pub clocks: u64,
     /// Packets of that call.
     pub vectors: usize,
 }
 
-impl Longest {
+impl LongestCall {
     #[inline(always)]
     pub(crate) fn note(&mut self, clocks: u64, vectors: usize) {
         if clocks > self.clocks {

@@ -2,11 +2,11 @@
 //! The structure that a table is made of, by its size.
 
 use super::bits::Bits;
-use super::engine::{Change, Engine, Grounds, Refused};
+use super::engine::{Change, Engine, LookupArrays, Refused};
 use super::forest::Forest;
 use super::index::Indexed;
 use super::tree::Tree;
-use super::{Key, Leaf, Wanted};
+use super::{Key, Leaf, ResultKind};
 use simd::Isa;
 use std::sync::Arc;
 
@@ -19,26 +19,31 @@ pub struct Sizes {
     pub large: usize,
 }
 
-/// A structure that a table can do with alone, or change for another.
-pub trait Whole: Sized {
+/// A lookup structure that a table can consist of, and replace by one of another kind.
+pub trait Structure: Sized {
     /// The kinds of structure that it can be.
     type Kind: Copy + Send + PartialEq;
 
     /// The kind of a small table.
     const SMALL: Self::Kind;
     /// The kind of a large table.
-    fn large(wanted: Wanted) -> Self::Kind;
+    fn large(wanted: ResultKind) -> Self::Kind;
 
     /// The numbers of routes at which it changes.
     const SIZES: Sizes;
 
     /// Returns true if it is laid out for what lookups want, if it is large.
-    fn suits(_: Self::Kind, _: Wanted) -> bool {
+    fn suits(_: Self::Kind, _: ResultKind) -> bool {
         true
     }
 
     /// The kind that would be better for so many routes, if another would.
-    fn better(kind: Self::Kind, routes: usize, wanted: Wanted, sizes: Sizes) -> Option<Self::Kind> {
+    fn better(
+        kind: Self::Kind,
+        routes: usize,
+        wanted: ResultKind,
+        sizes: Sizes,
+    ) -> Option<Self::Kind> {
         if kind == Self::SMALL {
             (routes >= sizes.large).then(|| Self::large(wanted))
         } else if routes < sizes.small {
@@ -88,13 +93,13 @@ pub enum Kind4 {
     Wide,
 }
 
-impl Whole for Engine4 {
+impl Structure for Engine4 {
     type Kind = Kind4;
     const SMALL: Kind4 = Kind4::Tree;
     /// The bitmap trie takes 2 MiB at least.
     const SIZES: Sizes = Sizes { small: 256, large: 512 };
 
-    fn large(_: Wanted) -> Kind4 {
+    fn large(_: ResultKind) -> Kind4 {
         Kind4::Narrow
     }
 
@@ -122,20 +127,20 @@ pub enum Kind6 {
     /// A search tree.
     Tree,
     /// With an index, laid out for what is wanted.
-    Indexed(Wanted),
+    Indexed(ResultKind),
 }
 
-impl Whole for Engine6 {
+impl Structure for Engine6 {
     type Kind = Kind6;
     const SMALL: Kind6 = Kind6::Tree;
     /// The index takes 8 MiB at least.
     const SIZES: Sizes = Sizes { small: 4096, large: 8192 };
 
-    fn large(wanted: Wanted) -> Kind6 {
+    fn large(wanted: ResultKind) -> Kind6 {
         Kind6::Indexed(wanted)
     }
 
-    fn suits(kind: Kind6, wanted: Wanted) -> bool {
+    fn suits(kind: Kind6, wanted: ResultKind) -> bool {
         kind == Kind6::Indexed(wanted)
     }
 
@@ -177,18 +182,23 @@ impl<K: Key, A: Engine<K>, B: Engine<K>> Engine<K> for Either<A, B> {
     }
 
     #[inline(always)]
-    fn grounds(&self) -> Grounds<'_> {
-        each!(self, engine => Engine::<K>::grounds(engine))
+    fn arrays(&self) -> LookupArrays<'_> {
+        each!(self, engine => Engine::<K>::arrays(engine))
     }
 
     #[inline(always)]
-    fn approach<I: Isa>(&self, keys: &[K], places: &mut [u32]) {
-        each!(self, engine => Engine::<K>::approach::<I>(engine, keys, places));
+    fn locate<I: Isa>(&self, keys: &[K], places: &mut [u32]) {
+        each!(self, engine => Engine::<K>::locate::<I>(engine, keys, places));
     }
 
     #[inline(always)]
-    fn arrive<I: Isa, const ROUTES: bool>(&self, keys: &[K], hops: &mut [u32], routes: &mut [u32]) {
-        each!(self, engine => Engine::<K>::arrive::<I, ROUTES>(engine, keys, hops, routes));
+    fn read_leaves<I: Isa, const ROUTES: bool>(
+        &self,
+        keys: &[K],
+        hops: &mut [u32],
+        routes: &mut [u32],
+    ) {
+        each!(self, engine => Engine::<K>::read_leaves::<I, ROUTES>(engine, keys, hops, routes));
     }
 
     #[inline(always)]

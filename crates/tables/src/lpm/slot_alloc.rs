@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use sync::{GraceTicket, Qsbr};
 
-/// Words of a cache line. Small places lie within one, others begin with one.
+/// Words of a cache line. Small slots lie within one, others begin with one.
 pub(super) const LINE: u32 = 8;
 /// Grace periods waited for at once, each for all that was given back meanwhile.
 const PERIODS: usize = 4;
@@ -28,22 +28,22 @@ fn class(words: u32) -> (usize, u32) {
     (17 + (log as usize - 4) * 8 + up as usize, ((1 << log) + up * step) * LINE)
 }
 
-/// Hands out places, and reuses places that were given back after a grace period.
-pub(super) struct Places {
+/// Allocator of slots of an array; freed slots are reused after a grace period.
+pub(super) struct SlotAllocator {
     domain: Arc<Qsbr>,
     /// Below it, all lines have been handed out once.
     end: u32,
     limit: u32,
     /// By class.
     free: Vec<Vec<u32>>,
-    /// Given back since the last grace period began: class and place.
+    /// Given back since the last grace period began: class and slot.
     hot: Vec<(usize, u32)>,
     cooling: VecDeque<(GraceTicket, Vec<(usize, u32)>)>,
     used: usize,
 }
 
-impl Places {
-    /// The places of an array of `limit` words.
+impl SlotAllocator {
+    /// Allocates in an array of `limit` words.
     pub fn new(domain: Arc<Qsbr>, limit: u32) -> Self {
         let (free, hot, cooling) = (Vec::new(), Vec::new(), VecDeque::new());
         Self { domain, end: 0, limit, free, hot, cooling, used: 0 }
@@ -125,7 +125,7 @@ mod tests {
     fn places_are_apart_and_used_again() {
         let domain = Qsbr::new();
         let mut reader = domain.register();
-        let mut places = Places::new(domain, 1 << 16);
+        let mut places = SlotAllocator::new(domain, 1 << 16);
         let turn = reader.turn();
         let mut taken: Vec<(u32, u32)> =
             (0..300).map(|i| i % 70 + 1).map(|words| (places.take(words), words)).collect();

@@ -170,10 +170,10 @@ fn a_choice_of_routes_of_the_other_protocol_is_refused() {
     let bench = Bench::new(STATEFUL);
     let t = TableIndex::DEFAULT;
     let path = Path::new(Kind::RecursiveOther { table: t, nexthop: ip6("2001:db8::1").into() });
-    for follows in [Follows::Host, Follows::Attached] {
+    for resolve_via in [ResolveVia::Host, ResolveVia::Attached] {
         let fib = bench.world.get::<Fib<Ip4>>();
         let error =
-            fib.set(&bench.world, t, p("20.0.0.0/8"), Source::Api, &[Path { follows, ..path }]);
+            fib.set(&bench.world, t, p("20.0.0.0/8"), Source::Api, &[Path { resolve_via, ..path }]);
         assert_eq!(error.expect_err("refused").code(), -9);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Asking the threads: control sends each a question, and goes on until the answers are there.
+//! Queries of the threads: control sends each a query, and goes on until the replies are there.
 
 use crate::{Runtime, ThreadIndex, World};
 use cli::{Error, Output, Task, TaskState};
@@ -13,8 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// then as often.
 const SOON: Duration = Duration::from_millis(1);
 
-/// Pending answers: one for each thread.
-pub struct Asked<T> {
+/// Pending replies: one for each thread.
+pub struct Replies<T> {
     slots: Vec<Slot<T>>,
     since: Instant,
     patience: Duration,
@@ -24,30 +24,30 @@ pub struct Asked<T> {
 type Slot<T> = Arc<Mutex<Option<T>>>;
 
 impl World {
-    /// Asks every thread something, at its next turn; a thread that sleeps is woken. Control
-    /// doesn't wait: a command goes on with [`Asked::then`].
-    pub fn ask<T: Send + 'static>(
+    /// Runs a query on every thread, at its next turn; a thread that sleeps is woken. Control
+    /// doesn't wait: a command goes on with [`Replies::then`].
+    pub fn query<T: Send + 'static>(
         &self,
-        question: impl Fn(&mut Runtime) -> T + Send + Sync + 'static,
-    ) -> Asked<T> {
-        let question = Arc::new(question);
-        let ask = |thread| {
+        query: impl Fn(&mut Runtime) -> T + Send + Sync + 'static,
+    ) -> Replies<T> {
+        let query = Arc::new(query);
+        let query = |thread| {
             let slot: Slot<T> = Arc::new(Mutex::new(None));
-            let (answer, question) = (slot.clone(), question.clone());
+            let (answer, query) = (slot.clone(), query.clone());
             self.on_thread(ThreadIndex(thread as u16), move |rt| {
-                *answer.lock().expect("no panic inside") = Some(question(rt));
+                *answer.lock().expect("no panic inside") = Some(query(rt));
             });
             slot
         };
-        Asked {
-            slots: (0..self.threads()).map(ask).collect(),
+        Replies {
+            slots: (0..self.threads()).map(query).collect(),
             since: Instant::now(),
             patience: PATIENCE,
         }
     }
 }
 
-impl<T: Send + 'static> Asked<T> {
+impl<T: Send + 'static> Replies<T> {
     /// The answers, by thread, once all are there or it has taken too long: `None` for a thread
     /// that hasn't answered.
     pub fn poll(&mut self) -> Option<Vec<Option<T>>> {
@@ -74,7 +74,7 @@ impl<T: Send + 'static> Asked<T> {
     /// The output of a command that needs the answers: `f` is called on the control thread when
     /// they are there.
     pub fn then(self, f: impl FnOnce(Vec<Option<T>>) -> Result<Output, Error> + 'static) -> Output {
-        Output::task(Then { asked: self, f: Some(f), wake: None })
+        Output::task(AwaitReplies { replies: self, f: Some(f), wake: None })
     }
 
     /// The answer to a message that needs the answers, in the same way.
@@ -82,28 +82,28 @@ impl<T: Send + 'static> Asked<T> {
         self,
         f: impl FnOnce(Vec<Option<T>>) -> Result<R, Error> + 'static,
     ) -> Box<dyn Pending<World, R>> {
-        Box::new(Then { asked: self, f: Some(f), wake: None })
+        Box::new(AwaitReplies { replies: self, f: Some(f), wake: None })
     }
 }
 
-struct Then<T, F> {
-    asked: Asked<T>,
+struct AwaitReplies<T, F> {
+    replies: Replies<T>,
     f: Option<F>,
     wake: Option<Duration>,
 }
 
-impl<T: Send + 'static, F> Then<T, F> {
+impl<T: Send + 'static, F> AwaitReplies<T, F> {
     fn look<R>(&mut self, now: Duration) -> Option<Result<R, Error>>
     where
         F: FnOnce(Vec<Option<T>>) -> Result<R, Error>,
     {
-        self.wake = Some(if self.asked.since.elapsed() < SOON { now } else { now + SOON });
-        let answers = self.asked.poll()?;
+        self.wake = Some(if self.replies.since.elapsed() < SOON { now } else { now + SOON });
+        let answers = self.replies.poll()?;
         self.f.take().map(|f| f(answers))
     }
 }
 
-impl<T, F> Task for Then<T, F>
+impl<T, F> Task for AwaitReplies<T, F>
 where
     T: Send + 'static,
     F: FnOnce(Vec<Option<T>>) -> Result<Output, Error>,
@@ -116,7 +116,7 @@ where
     }
 
     fn cancel(&mut self) {
-        self.asked.patience = Duration::ZERO;
+        self.replies.patience = Duration::ZERO;
     }
 
     fn wake_at(&self) -> Option<Duration> {
@@ -124,7 +124,7 @@ where
     }
 }
 
-impl<T, R, F> Pending<World, R> for Then<T, F>
+impl<T, R, F> Pending<World, R> for AwaitReplies<T, F>
 where
     T: Send + 'static,
     F: FnOnce(Vec<Option<T>>) -> Result<R, Error>,
@@ -150,7 +150,7 @@ mod tests {
         help: "Free buffers of each thread",
         run: |world, _| {
             Ok(world
-                .ask(|rt| rt.cache().free_count())
+                .query(|rt| rt.cache().free_count())
                 .then(|counts| Ok(Output::text(format!("{counts:?}")))))
         },
     }];
@@ -170,7 +170,7 @@ mod tests {
         let config = WorldConfig { threads: 3, buffers: 63, ..WorldConfig::default() };
         let (world, runtimes) = World::new(&config, PLUGINS).expect("an instance");
         let threads = Threads::start(runtimes, &ThreadPlan::default()).expect("threads");
-        let answers = world.ask(|rt| rt.thread().0).wait();
+        let answers = world.query(|rt| rt.thread().0).wait();
         assert_eq!(answers, [Some(0), Some(1), Some(2)]);
         let list = world.thread_list();
         assert_eq!(
@@ -179,10 +179,10 @@ mod tests {
         );
         assert!(list.iter().all(|t| t.tid != 0 && t.core.is_none() && t.turns > 0), "{list:?}");
         drop(threads.stop(&world));
-        let mut asked =
-            world.ask(|rt| rt.input_modes().any(|(_, mode)| mode == InputMode::Polling));
-        assert_eq!(asked.poll(), None);
-        asked.patience = std::time::Duration::ZERO;
-        assert_eq!(asked.poll(), Some(vec![None, None, None]));
+        let mut replies =
+            world.query(|rt| rt.input_modes().any(|(_, mode)| mode == InputMode::Polling));
+        assert_eq!(replies.poll(), None);
+        replies.patience = std::time::Duration::ZERO;
+        assert_eq!(replies.poll(), Some(vec![None, None, None]));
     }
 }

@@ -7,9 +7,9 @@ use std::fmt::Debug;
 /// read. It has no getter: a check may fail by it, and nothing can be selected by it.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct Watched<T>(T);
+pub(crate) struct DebugValue<T>(T);
 
-impl<T: Copy + PartialEq + Debug> Watched<T> {
+impl<T: Copy + PartialEq + Debug> DebugValue<T> {
     /// Keeps `value`.
     #[inline(always)]
     pub fn note(&mut self, value: T) {

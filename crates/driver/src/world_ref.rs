@@ -8,15 +8,15 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// Weak reference to the instance, for closures that run on its threads.
-pub(crate) struct Home(OnceLock<Weak<World>>);
+pub(crate) struct WorldRef(OnceLock<Weak<World>>);
 
-impl Shared for Home {
+impl Shared for WorldRef {
     fn make(_: &World) -> Self {
         Self(OnceLock::new())
     }
 }
 
-impl Home {
+impl WorldRef {
     /// The instance, unless it is ending.
     pub fn world(&self) -> Option<Arc<World>> {
         self.0.get()?.upgrade()
@@ -24,18 +24,18 @@ impl Home {
 }
 
 /// Objects that threads hand to control to be dropped: closing a socket may take milliseconds.
-pub(crate) struct Trash {
+pub(crate) struct DropQueue {
     things: Mutex<Vec<Box<dyn Any + Send>>>,
     pub signal: Signal,
 }
 
-impl Shared for Trash {
+impl Shared for DropQueue {
     fn make(world: &World) -> Self {
         Self { things: Mutex::default(), signal: world.processes.signal() }
     }
 }
 
-impl Trash {
+impl DropQueue {
     pub fn put(&self, thing: impl Any + Send) {
         self.things.lock().expect("no panic inside").push(Box::new(thing));
         self.signal.raise();
@@ -50,17 +50,17 @@ impl Trash {
 
 /// State that all drivers share, listed by the plugin of each driver.
 pub const STATE: StateDef = StateDef::group(&[
-    StateDef::of::<Home>(),
-    StateDef::of::<Trash>(),
+    StateDef::of::<WorldRef>(),
+    StateDef::of::<DropQueue>(),
     StateDef::of::<Links>(),
     StateDef::of::<Placement>(),
 ]);
 
 /// Starts what drivers share. Each driver calls it when its plugin starts.
 pub fn start(world: &Arc<World>) {
-    let home = world.get::<Home>();
-    if home.0.set(Arc::downgrade(world)).is_ok() {
-        let signal = world.get::<Trash>().signal.clone();
+    let world_ref = world.get::<WorldRef>();
+    if world_ref.0.set(Arc::downgrade(world)).is_ok() {
+        let signal = world.get::<DropQueue>().signal.clone();
         world.processes.spawn(Box::new(LinkMonitor), &signal);
     }
 }

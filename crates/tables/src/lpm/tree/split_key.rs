@@ -4,14 +4,14 @@
 use crate::lpm::Key;
 
 /// A key as trees search for it: its first 64 bits, and the bits behind them.
-pub trait Halves: Key {
+pub trait SplitKey: Key {
     /// The first 64 bits; what isn't there is zero.
     fn high(self) -> u64;
     /// The rest.
     fn low(self) -> u64;
 }
 
-impl Halves for u32 {
+impl SplitKey for u32 {
     #[inline(always)]
     fn high(self) -> u64 {
         u64::from(self) << 32
@@ -22,7 +22,7 @@ impl Halves for u32 {
     }
 }
 
-impl Halves for u128 {
+impl SplitKey for u128 {
     #[inline(always)]
     fn high(self) -> u64 {
         (self >> 64) as u64
