@@ -306,7 +306,7 @@ impl Site {
             node: self.world.node("ethernet-input").ok_or("ethernet-input is missing")?,
             from_device: true,
             ip: false,
-            marks: pg::Marks::default(),
+            marks: pg::StreamOffloads::default(),
             tx: None,
             thread: ThreadIndex(0),
             source: pg::Source::Packets(Arc::new(packets)),

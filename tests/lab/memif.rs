@@ -11,7 +11,7 @@ use testkit::lab::{Background, Lab, Netns, require};
 use crate::host::{pings, transfer};
 
 /// Two daemons with a host each, connected by one memif.
-struct Two {
+struct MemifPair {
     left: Netns,
     right: Netns,
     a: Router,
@@ -59,14 +59,14 @@ fn configure(router: &Router, network: u8) {
     ));
 }
 
-impl Two {
-    fn new(lab: &Lab, workers: usize, words: &Words) -> Two {
+impl MemifPair {
+    fn new(lab: &Lab, workers: usize, words: &Words) -> MemifPair {
         let ((left, first), (right, second)) = (beside(lab, "left", 1), beside(lab, "right", 2));
         let cpu = format!("cpu {{ workers {workers} }}");
         let (a, b) = (Router::start(&first, &cpu), Router::start(&second, &cpu));
         configure(&a, 1);
         configure(&b, 2);
-        let two = Two { left, right, a, b };
+        let two = MemifPair { left, right, a, b };
         two.create_a(words);
         two.create_b(words);
         two
@@ -129,7 +129,7 @@ fn two_routers_forward_in_all_modes() {
         (1, Words { both: "mode ip", a: "rx-queues 2", b: "" }),
     ];
     for (workers, words) in kinds {
-        let two = Two::new(&lab, workers, &words);
+        let two = MemifPair::new(&lab, workers, &words);
         for mode in ["polling", "interrupt", "adaptive"] {
             two.a.run(&format!("set interface rx-mode {A} {mode}"));
             two.b.run(&format!("set interface rx-mode {B} {mode}"));
@@ -159,7 +159,7 @@ fn two_routers_forward_in_all_modes() {
 fn either_end_may_be_killed() {
     let Some(lab) = require(&["root", "ping"]) else { return };
     let words = Words { both: "", a: "", b: "" };
-    let mut two = Two::new(&lab, 0, &words);
+    let mut two = MemifPair::new(&lab, 0, &words);
     two.works();
     two.b.kill();
     eventually("the client sees it", || (!is_connected(&two.a)).then_some(()));

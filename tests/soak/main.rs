@@ -10,15 +10,15 @@
 
 mod cells;
 mod clients;
-mod life;
+mod daemon_run;
 mod operator;
 mod plan;
 mod ports;
 mod sink;
 mod traffic;
 
+use daemon_run::{DaemonRun, Record, resident};
 use fixture::Router;
-use life::{Life, Record, resident};
 use netlink::Namespace;
 use plan::PORTS;
 use ports::{Port, Shared};
@@ -128,7 +128,7 @@ fn soak(lab: &Lab, options: &Options) -> Result<(), String> {
         config.path().join("conf").display()
     );
     let router = Router::start(&netns, &more);
-    let mut life = Life { router, netns: &netns, hosts: &hosts, seed: options.seed };
+    let mut life = DaemonRun { router, netns: &netns, hosts: &hosts, seed: options.seed };
     let ports: Vec<Port> = (0..PORTS)
         .map(|at| Port::open(&inside, options.seed, at).map_err(|e| format!("h{at}: {e}")))
         .collect::<Result<_, _>>()?;
@@ -177,7 +177,7 @@ impl Drop for Ending<'_> {
 }
 
 fn lives(
-    life: &mut Life<'_>,
+    life: &mut DaemonRun<'_>,
     options: &Options,
     shared: &Shared,
     record: &Record,

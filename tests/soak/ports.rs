@@ -4,7 +4,7 @@
 
 use crate::plan::PORTS;
 use crate::sink::{self, Seen};
-use crate::traffic::{self, Bad, Harm, Kind};
+use crate::traffic::{self, Bad, BadFrames, Kind};
 use af_packet::{Config, HostInterface};
 use netlink::Namespace;
 use std::io;
@@ -25,7 +25,7 @@ pub struct Shared {
     pub seed: u64,
     /// Kinds that are sent: good ones, and bad ones by their indices.
     good: Vec<Kind>,
-    harm: Vec<usize>,
+    bad_frames: Vec<usize>,
     /// Set once; all threads end.
     pub stop: AtomicBool,
     /// Good and bad traffic is sent.
@@ -62,8 +62,9 @@ impl Shared {
         }
         let wanted = |name: String| only.is_empty() || only.contains(&name);
         let good = Kind::ALL.into_iter().filter(|kind| wanted(format!("{kind:?}"))).collect();
-        let harm = (0..Bad::ALL.len()).filter(|i| wanted(format!("{:?}", Bad::ALL[*i]))).collect();
-        Ok(Shared { seed, good, harm, ..Shared::default() })
+        let bad_frames =
+            (0..Bad::ALL.len()).filter(|i| wanted(format!("{:?}", Bad::ALL[*i]))).collect();
+        Ok(Shared { seed, good, bad_frames, ..Shared::default() })
     }
 
     pub fn fault(&self, why: String) {
@@ -95,7 +96,7 @@ pub struct Port {
     at: usize,
     host: HostInterface,
     rng: Rng,
-    harm: Harm,
+    bad_frames: BadFrames,
     number: u32,
     calm: u32,
 }
@@ -106,7 +107,14 @@ impl Port {
         let config = Config { rx_frames: 2048, ..Config::new(format!("h{at}")) };
         let host = hosts.run(|| HostInterface::open(&config))?;
         let own = seed.wrapping_mul(31).wrapping_add(at as u64 + 1);
-        Ok(Port { at, host, rng: Rng::new(own), harm: Harm::new(own, at), number: 0, calm: 0 })
+        Ok(Port {
+            at,
+            host,
+            rng: Rng::new(own),
+            bad_frames: BadFrames::new(own, at),
+            number: 0,
+            calm: 0,
+        })
     }
 
     /// Until the end.
@@ -135,9 +143,9 @@ impl Port {
     }
 
     fn send(&mut self, shared: &Shared) {
-        if !shared.harm.is_empty() && (shared.good.is_empty() || self.rng.one_in(3)) {
-            let which = *self.rng.pick(&shared.harm);
-            let frames = self.harm.burst(Bad::ALL[which]);
+        if !shared.bad_frames.is_empty() && (shared.good.is_empty() || self.rng.one_in(3)) {
+            let which = *self.rng.pick(&shared.bad_frames);
+            let frames = self.bad_frames.burst(Bad::ALL[which]);
             let n = self.transmit(&frames, shared);
             shared.bad[which].fetch_add(n, Relaxed);
         } else {

@@ -228,15 +228,15 @@ impl Bad {
         [Bad::Mutated, Bad::Incomplete, Bad::Senders, Bad::Scan, Bad::Offloads, Bad::Errors];
 }
 
-/// Makes the bad frames of one port.
-pub struct Harm {
+/// Generator of the bad frames of one port.
+pub struct BadFrames {
     port: usize,
     mutator: Mutator,
     bases: Vec<Vec<u8>>,
 }
 
-impl Harm {
-    pub fn new(seed: u64, port: usize) -> Harm {
+impl BadFrames {
+    pub fn new(seed: u64, port: usize) -> BadFrames {
         let other = (port + 1) % PORTS;
         let ether = || pkt::ether(plan::host_mac(port), plan::router_mac(port));
         let (near4, near6) = (plan::on_link4(port, [9]), plan::on_link6(port, [0, 0, 0, 9]));
@@ -269,7 +269,7 @@ impl Harm {
             ether().vlan(7).ip4(near4, far4).udp(9, 9).build(),
             ether().mpls(9).ip4(near4, far4).udp(9, 9).build(),
         ];
-        Harm { port, mutator: Mutator::new(seed), bases }
+        BadFrames { port, mutator: Mutator::new(seed), bases }
     }
 
     /// A burst of frames of a kind.

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: Measurement,
     /// A short run with small tables that shows that everything runs; its figures mean nothing.
     #[arg(long, global = true)]
     smoke: bool,
@@ -39,7 +39,7 @@ struct Arguments {
 }
 
 #[derive(Subcommand)]
-enum What {
+enum Measurement {
     /// Two next hops, one fails: packets lost at a fixed rate, with tables of all sizes.
     Failover(failover::Arguments),
     /// A million routes loaded and withdrawn, single updates and counters read, at 90 % of the rate
@@ -60,10 +60,10 @@ fn main() -> ExitCode {
     let Arguments { smoke, ip6, core, priority, queue, .. } = arguments;
     let options = rig::Options { smoke, ip6, core, priority, queue };
     let done = match &arguments.what {
-        What::Failover(more) => failover::run(&options, more),
-        What::Load(more) => load::run(&options, more),
-        What::Learn(more) => learn::run(&options, more),
-        What::Table { routes } => {
+        Measurement::Failover(more) => failover::run(&options, more),
+        Measurement::Load(more) => load::run(&options, more),
+        Measurement::Learn(more) => learn::run(&options, more),
+        Measurement::Table { routes } => {
             let lines = tables::Table::new(ip6, *routes)
                 .lines(|n| format!("via {} pg1", tables::hop(ip6, 1, n)));
             print!("{lines}");

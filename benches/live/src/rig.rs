@@ -206,7 +206,7 @@ impl Rig {
             node: self.world.node("ethernet-input").ok_or("ethernet-input is missing")?,
             from_device: true,
             ip: false,
-            marks: pg::Marks::default(),
+            marks: pg::StreamOffloads::default(),
             tx: None,
             thread: ThreadIndex(1),
             source: pg::Source::Packets(packets.clone()),

@@ -68,7 +68,7 @@ variants! {
 type LookUp<'a, K> = Box<dyn Fn(&[K], &mut [u32]) + 'a>;
 
 /// A lookup structure under test.
-struct Way<'a, K> {
+struct Candidate<'a, K> {
     name: &'static str,
     memory: usize,
     look_up: LookUp<'a, K>,
@@ -76,7 +76,7 @@ struct Way<'a, K> {
     blocks: Vec<f64>,
 }
 
-impl<'a, K> Way<'a, K> {
+impl<'a, K> Candidate<'a, K> {
     fn new(name: &'static str, memory: usize, look_up: impl Fn(&[K], &mut [u32]) + 'a) -> Self {
         Self { name, memory, look_up: Box::new(look_up), blocks: Vec::new() }
     }
@@ -88,7 +88,7 @@ trait Version: Internet {
     const SIZES: &'static [usize];
     fn key(bits: u128) -> Self::Key;
     /// Reference structure of the protocol: mtrie or a hash table per prefix length.
-    fn baseline(routes: &[(Self::Key, u8, u32)], level: Level) -> Way<'static, Self::Key>;
+    fn baseline(routes: &[(Self::Key, u8, u32)], level: Level) -> Candidate<'static, Self::Key>;
 }
 
 impl Version for Ip4 {
@@ -97,10 +97,10 @@ impl Version for Ip4 {
     fn key(bits: u128) -> u32 {
         (bits >> 96) as u32
     }
-    fn baseline(routes: &[(u32, u8, u32)], level: Level) -> Way<'static, u32> {
+    fn baseline(routes: &[(u32, u8, u32)], level: Level) -> Candidate<'static, u32> {
         let table = Mtrie::new(routes);
         let hops = mtrie_hops().get(level).expect("supported");
-        Way::new("mtrie 16-8-8", table.memory(), move |keys, out| hops(&table, keys, out))
+        Candidate::new("mtrie 16-8-8", table.memory(), move |keys, out| hops(&table, keys, out))
     }
 }
 
@@ -110,10 +110,10 @@ impl Version for Ip6 {
     fn key(bits: u128) -> u128 {
         bits
     }
-    fn baseline(routes: &[(u128, u8, u32)], level: Level) -> Way<'static, u128> {
+    fn baseline(routes: &[(u128, u8, u32)], level: Level) -> Candidate<'static, u128> {
         let table = Hashes::new(routes);
         let hops = hashes_hops().get(level).expect("supported");
-        Way::new("hash per length", table.memory(), move |keys, out| hops(&table, keys, out))
+        Candidate::new("hash per length", table.memory(), move |keys, out| hops(&table, keys, out))
     }
 }
 
@@ -162,10 +162,10 @@ fn measure<F: Version>(arguments: &Arguments, n: usize) {
     let (hops, leaves) = (hops::<F::Key>().get(level), leaves::<F::Key>().get(level));
     let (hops, leaves) = (hops.expect("supported"), leaves.expect("supported"));
     let mut ways = [
-        Way::new("Ferrovia", table.memory(), |keys: &[F::Key], out: &mut [u32]| {
+        Candidate::new("Ferrovia", table.memory(), |keys: &[F::Key], out: &mut [u32]| {
             hops(&table, keys, out, turn)
         }),
-        Way::new("- with routes", table.memory(), |keys: &[F::Key], out: &mut [u32]| {
+        Candidate::new("- with routes", table.memory(), |keys: &[F::Key], out: &mut [u32]| {
             leaves(&table, keys, out, &mut [0; VECTOR][..keys.len()], turn);
         }),
         F::baseline(&plain, level),
@@ -203,7 +203,7 @@ fn measure<F: Version>(arguments: &Arguments, n: usize) {
 }
 
 /// Checks that all structures give the same results, without which the figures mean nothing.
-fn agree<K: Key>(ways: &[Way<'_, K>], keys: &[K]) {
+fn agree<K: Key>(ways: &[Candidate<'_, K>], keys: &[K]) {
     for keys in keys.chunks(VECTOR) {
         let found = ways.iter().map(|way| {
             let mut hops = vec![0; keys.len()];
@@ -215,7 +215,7 @@ fn agree<K: Key>(ways: &[Way<'_, K>], keys: &[K]) {
     }
 }
 
-fn block<K: Key>(way: &Way<'_, K>, keys: &[K], cold: bool) -> f64 {
+fn block<K: Key>(way: &Candidate<'_, K>, keys: &[K], cold: bool) -> f64 {
     // Warms the caches, which hold the previous structure's memory.
     for keys in keys.chunks_exact(VECTOR).step_by(4) {
         (way.look_up)(keys, &mut [0; VECTOR]);

@@ -23,7 +23,7 @@ Exit status: 0 all went well, 1 a command failed, 2 wrong arguments, 3 no daemon
 
 /// The action that the arguments ask for.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum Action {
     Run(Args),
     /// Print this and leave.
     Say(String),
@@ -45,7 +45,7 @@ pub struct Args {
 impl Args {
     /// Reads the arguments. Options stand before the command; everything behind its first word
     /// belongs to it.
-    pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Wanted, String> {
+    pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Action, String> {
         let mut args = args.into_iter();
         let mut complete = None;
         let (mut socket, mut json, mut words) = (None, false, Vec::new());
@@ -56,9 +56,9 @@ impl Args {
                     socket = Some(args.next().ok_or("-s needs the path of a socket")?.into())
                 }
                 Some("-j" | "--json") => json = true,
-                Some("-h" | "--help") => return Ok(Wanted::Say(HELP.into())),
+                Some("-h" | "--help") => return Ok(Action::Say(HELP.into())),
                 Some("-V" | "--version") => {
-                    return Ok(Wanted::Say(
+                    return Ok(Action::Say(
                         concat!("ferroctl ", env!("CARGO_PKG_VERSION"), "\n").into(),
                     ));
                 }
@@ -82,9 +82,9 @@ impl Args {
         }
         let socket = socket.unwrap_or_else(default_socket);
         if let Some(line) = complete {
-            return Ok(Wanted::Complete { socket, line });
+            return Ok(Action::Complete { socket, line });
         }
-        Ok(Wanted::Run(Self { socket, json, command: words.join(" ") }))
+        Ok(Action::Run(Self { socket, json, command: words.join(" ") }))
     }
 }
 
@@ -113,14 +113,14 @@ fn default_socket() -> PathBuf {
 mod tests {
     use super::*;
 
-    fn parse(args: &[&str]) -> Result<Wanted, String> {
+    fn parse(args: &[&str]) -> Result<Action, String> {
         Args::parse(args.iter().map(OsString::from))
     }
 
     #[test]
     fn options_stand_before_the_command() {
         let run = |socket: &str, json, command: &str| {
-            Ok(Wanted::Run(Args { socket: socket.into(), json, command: command.into() }))
+            Ok(Action::Run(Args { socket: socket.into(), json, command: command.into() }))
         };
         assert_eq!(
             parse(&["-s", "/x", "show", "interface", "-j"]),
@@ -131,8 +131,8 @@ mod tests {
         assert_eq!(parse(&["-s", "/x"]), run("/x", false, ""));
         assert!(parse(&["-s"]).is_err());
         assert!(parse(&["-x"]).is_err());
-        assert!(matches!(parse(&["-h"]), Ok(Wanted::Say(_))));
-        let complete = Wanted::Complete { socket: "/x".into(), line: "show i".into() };
+        assert!(matches!(parse(&["-h"]), Ok(Action::Say(_))));
+        let complete = Action::Complete { socket: "/x".into(), line: "show i".into() };
         assert_eq!(parse(&["-s", "/x", "--complete", "show i"]), Ok(complete));
         assert!(parse(&["--complete"]).is_err());
     }

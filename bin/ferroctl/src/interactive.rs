@@ -28,13 +28,13 @@ const HISTORY: usize = 1000;
 const TAB_TIME: Duration = Duration::from_secs(1);
 
 /// Line and cursor at which `?` was pressed.
-type Question = Arc<Mutex<Option<(String, usize)>>>;
+type HelpRequest = Arc<Mutex<Option<(String, usize)>>>;
 
 /// Runs the conversation until the operator leaves. The error is a sentence: no daemon, or the
 /// terminal fails.
 pub fn run(args: &Args) -> Result<bool, String> {
     let client = Rc::new(RefCell::new(Client::connect(&args.socket)?));
-    let question = Question::default();
+    let question = HelpRequest::default();
     let keyboard = Keyboard::default();
     let mut editor = editor(&client, &question, &keyboard)?;
     let history = history_file();
@@ -80,11 +80,11 @@ pub fn run(args: &Args) -> Result<bool, String> {
             continue;
         }
         match own(line.trim()) {
-            Some(Own::Pager(on)) => {
+            Some(LocalCommand::Pager(on)) => {
                 pager = on;
                 continue;
             }
-            Some(Own::Show) => {
+            Some(LocalCommand::Show) => {
                 let (columns, rows) = editor.dimensions().unwrap_or_default();
                 let (paged, lines) = (if pager { "on" } else { "off" }, editor.history().len());
                 println!(
@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> Result<bool, String> {
                 );
                 continue;
             }
-            Some(Own::Unknown) => {
+            Some(LocalCommand::Unknown) => {
                 println!("`set terminal pager on|off' is the only setting of this terminal");
                 continue;
             }
@@ -121,7 +121,7 @@ fn rows(pager: bool, keyboard: &Keyboard, editor: &mut Editor<Assistant, FileHis
 
 /// A command about this terminal, handled here and not by the daemon.
 #[derive(Debug, PartialEq, Eq)]
-enum Own {
+enum LocalCommand {
     Pager(bool),
     Show,
     /// A setting that VPP's terminals have and this one hasn't.
@@ -129,19 +129,19 @@ enum Own {
 }
 
 /// The command that a line is, its words abbreviated or not.
-fn own(line: &str) -> Option<Own> {
+fn own(line: &str) -> Option<LocalCommand> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is = |n: usize, word: &str, least: usize| {
         words.get(n).is_some_and(|w| w.len() >= least && word.starts_with(w))
     };
     match words.len() {
-        2 if is(0, "show", 2) && is(1, "terminal", 3) => Some(Own::Show),
+        2 if is(0, "show", 2) && is(1, "terminal", 3) => Some(LocalCommand::Show),
         4 if is(0, "set", 3) && is(1, "terminal", 3) && is(2, "pager", 1) => match words[3] {
-            "on" => Some(Own::Pager(true)),
-            "off" => Some(Own::Pager(false)),
-            _ => Some(Own::Unknown),
+            "on" => Some(LocalCommand::Pager(true)),
+            "off" => Some(LocalCommand::Pager(false)),
+            _ => Some(LocalCommand::Unknown),
         },
-        3.. if is(0, "set", 3) && is(1, "terminal", 3) => Some(Own::Unknown),
+        3.. if is(0, "set", 3) && is(1, "terminal", 3) => Some(LocalCommand::Unknown),
         _ => None,
     }
 }
@@ -149,7 +149,7 @@ fn own(line: &str) -> Option<Own> {
 /// An editor with nothing typed ahead and no history.
 fn editor(
     client: &Rc<RefCell<Client>>,
-    question: &Question,
+    question: &HelpRequest,
     keyboard: &Keyboard,
 ) -> Result<Editor<Assistant, FileHistory>, String> {
     let config = Config::builder()
@@ -162,7 +162,7 @@ fn editor(
     let mut editor: Editor<Assistant, FileHistory> =
         Editor::with_config(config).map_err(|e| e.to_string())?;
     editor.set_helper(Some(Assistant { client: client.clone(), question: question.clone() }));
-    let ask = Ask { question: question.clone(), pasted: keyboard.pasted() };
+    let ask = HelpKey { question: question.clone(), pasted: keyboard.pasted() };
     let asks = Event::from(KeyEvent::new('?', Modifiers::NONE));
     editor.bind_sequence(asks, EventHandler::Conditional(Box::new(ask)));
     for (keys, handler) in keyboard.bindings() {
@@ -211,7 +211,7 @@ fn history_file() -> Option<PathBuf> {
 /// Completes by asking the daemon.
 struct Assistant {
     client: Rc<RefCell<Client>>,
-    question: Question,
+    question: HelpRequest,
 }
 
 impl Completer for Assistant {
@@ -261,12 +261,12 @@ impl Highlighter for Assistant {}
 impl Helper for Assistant {}
 
 /// `?` outside quotes asks for help about what stands before the cursor, unless it is pasted.
-struct Ask {
-    question: Question,
+struct HelpKey {
+    question: HelpRequest,
     pasted: Pasted,
 }
 
-impl ConditionalEventHandler for Ask {
+impl ConditionalEventHandler for HelpKey {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
         let (line, cursor) = (ctx.line(), ctx.pos());
         if self.pasted.now() || line[..cursor].matches('"').count() % 2 == 1 {
@@ -283,11 +283,11 @@ mod tests {
 
     #[test]
     fn commands_about_the_terminal_stay_here() {
-        assert_eq!(own("set terminal pager off"), Some(Own::Pager(false)));
-        assert_eq!(own("set  term pag on"), Some(Own::Pager(true)));
-        assert_eq!(own("sh term"), Some(Own::Show));
+        assert_eq!(own("set terminal pager off"), Some(LocalCommand::Pager(false)));
+        assert_eq!(own("set  term pag on"), Some(LocalCommand::Pager(true)));
+        assert_eq!(own("sh term"), Some(LocalCommand::Show));
         for unknown in ["set terminal pager", "set terminal history off", "set term pager maybe"] {
-            assert_eq!(own(unknown), Some(Own::Unknown), "{unknown}");
+            assert_eq!(own(unknown), Some(LocalCommand::Unknown), "{unknown}");
         }
         for other in ["show te", "show terminal x", "set interface terminal 3"] {
             assert_eq!(own(other), None, "{other}");

@@ -8,7 +8,7 @@ mod interactive;
 mod keyboard;
 mod screen;
 
-use args::{Args, Wanted};
+use args::{Action, Args};
 use cli::frames::{Reply, Request};
 use client::Client;
 use std::io::{IsTerminal, Read, Write};
@@ -28,12 +28,12 @@ const COMPLETION_TIME: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let args = match Args::parse(std::env::args_os().skip(1)) {
-        Ok(Wanted::Run(args)) => args,
-        Ok(Wanted::Say(text)) => {
+        Ok(Action::Run(args)) => args,
+        Ok(Action::Say(text)) => {
             print!("{text}");
             return ExitCode::SUCCESS;
         }
-        Ok(Wanted::Complete { socket, line }) => {
+        Ok(Action::Complete { socket, line }) => {
             // Without a daemon there is nothing to offer, and a message would stand in the line
             // that is typed. The shell waits meanwhile, and ^C doesn't end that: a
             // daemon that is stopped or busy has nothing to offer either.

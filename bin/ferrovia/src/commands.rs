@@ -10,19 +10,19 @@ use cli::{Command, Error, Matches, Output, Result, Table, Task, TaskState, Write
 
 use crate::build;
 use crate::config::Config;
+use crate::connection_slots::Peer;
 use crate::logging;
 use crate::macros;
 use crate::origin;
 use crate::process::paths::Paths;
 use crate::run::World;
-use crate::seats::Peer;
 use crate::server;
 use cli::Date;
 use startup::value::{Level, Value as _};
 
 /// Facts about this process that the commands show.
 #[derive(Clone, Debug)]
-pub struct About {
+pub struct ProcessInfo {
     /// The startup configuration.
     pub config: String,
     /// Secret values in it, which must not be shown.
@@ -33,10 +33,10 @@ pub struct About {
     started: SystemTime,
 }
 
-impl About {
+impl ProcessInfo {
     /// Facts about a process that starts now.
-    pub fn new(config: &Config, paths: &Paths) -> About {
-        About {
+    pub fn new(config: &Config, paths: &Paths) -> ProcessInfo {
+        ProcessInfo {
             config: config.to_string(),
             secrets: config.secrets(),
             notes: config.notes.clone(),
@@ -46,16 +46,16 @@ impl About {
     }
 }
 
-static ABOUT: OnceLock<About> = OnceLock::new();
+static ABOUT: OnceLock<ProcessInfo> = OnceLock::new();
 
 /// Sets the facts that the commands show; only the first call counts.
-pub fn about(about: About) {
+pub fn about(about: ProcessInfo) {
     let _ = ABOUT.set(about);
 }
 
 /// Returns the facts set by [`about`]; empty ones if it wasn't called.
-pub fn startup() -> &'static About {
-    ABOUT.get_or_init(|| About {
+pub fn startup() -> &'static ProcessInfo {
+    ABOUT.get_or_init(|| ProcessInfo {
         config: String::new(),
         secrets: Vec::new(),
         notes: Vec::new(),

@@ -8,8 +8,8 @@ use std::os::fd::AsFd;
 
 use rustix::net::sockopt::socket_peercred;
 
+use crate::connection_slots::Peer;
 use crate::process::account;
-use crate::seats::Peer;
 
 /// The other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use rustix::net::SocketType;
 
 use crate::api;
 use crate::build;
-use crate::commands::{self, About};
+use crate::commands::{self, ProcessInfo};
 use crate::config::Config;
 use crate::event::EventLoop;
 use crate::origin;
@@ -23,7 +23,7 @@ use crate::process::platform::Starter;
 use crate::process::signals::Signals;
 use crate::process::{account, crash, limits, platform};
 use crate::prometheus::{self, Exporter};
-use crate::server::{Door, Server};
+use crate::server::{Listener, Server};
 use crate::socket::{self, UnixSocket};
 use crate::store::load::Load;
 use crate::{logging, macros, reference, server, stats_socket, store};
@@ -152,7 +152,7 @@ fn run_until_end<W: World>(
     let signals = Signals::start().map_err(|e| format!("signals: {e}"))?;
     paths.create(gid).map_err(said)?;
     let _pidfile = config.unix.pidfile.as_deref().map(PidFile::create).transpose().map_err(said)?;
-    let doors = paths.cli.iter().map(|at| listen(at, gid)).collect::<Result<Vec<_>, _>>()?;
+    let listeners = paths.cli.iter().map(|at| listen(at, gid)).collect::<Result<Vec<_>, _>>()?;
     let api =
         paths.api.iter().map(|at| listen_api(at, config, gid)).collect::<Result<Vec<_>, _>>()?;
     let stats = paths.stats.iter().map(|path| UnixSocket::listen(path, SocketType::SEQPACKET, gid));
@@ -162,7 +162,7 @@ fn run_until_end<W: World>(
 
     log::info!(target: "main", "{} starts, process {}", build::line(), std::process::id());
     config.notes.iter().chain(&limited).for_each(|note| log::info!(target: "config", "{note}"));
-    commands::about(About::new(config, &paths));
+    commands::about(ProcessInfo::new(config, &paths));
     store::open(config, &paths);
 
     let Instance { world, stop } = open(config, &paths)?;
@@ -180,7 +180,8 @@ fn run_until_end<W: World>(
         }
         starter.ready()
     };
-    let result = control(config, world, Sockets { doors, api, stats, metrics }, &signals, ready);
+    let result =
+        control(config, world, Sockets { listeners, api, stats, metrics }, &signals, ready);
     stop();
     match &result {
         Ok(()) => log::info!(target: "main", "ended"),
@@ -191,15 +192,16 @@ fn run_until_end<W: World>(
 
 /// Addresses at which clients are served, in one line.
 fn listening(paths: &Paths) -> String {
-    let doors = |doors: &[Listen]| doors.iter().map(Listen::show).collect::<Vec<_>>().join(", ");
+    let listeners =
+        |listeners: &[Listen]| listeners.iter().map(Listen::show).collect::<Vec<_>>().join(", ");
     let files = |files: &[PathBuf]| {
         files.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", ")
     };
     let parts = [
-        ("CLI", doors(&paths.cli)),
+        ("CLI", listeners(&paths.cli)),
         ("API", files(&paths.api)),
         ("statistics", files(&paths.stats)),
-        ("metrics", doors(&paths.metrics)),
+        ("metrics", listeners(&paths.metrics)),
     ];
     let parts =
         parts.iter().filter(|(_, at)| !at.is_empty()).map(|(what, at)| format!("{what} at {at}"));
@@ -234,14 +236,14 @@ fn log_change(client: &str, line: &str) {
     log::info!(target: "api-change", "{by}, client {client:?}: {line}");
 }
 
-fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, String> {
+fn listen(at: &Listen, gid: Option<u32>) -> Result<Listener, String> {
     match at {
-        Listen::Unix(path) => UnixSocket::listen(path, SocketType::STREAM, gid).map(Door::unix),
+        Listen::Unix(path) => UnixSocket::listen(path, SocketType::STREAM, gid).map(Listener::unix),
         Listen::Tcp(host, port) => socket::listen_tcp(host, *port).map(|listener| {
             if let Some(address) = socket::open_to_network(&listener) {
                 log::warn!(target: "cli", "{address} is open to the network: whoever can connect may change everything");
             }
-            Door::tcp(listener)
+            Listener::tcp(listener)
         }),
     }
     .map_err(|e| e.to_string())
@@ -281,10 +283,10 @@ fn trace<W>(config: &Config, hub: &msg::Hub<W>) {
 
 /// The sockets on which the daemon listens.
 struct Sockets {
-    doors: Vec<Door>,
+    listeners: Vec<Listener>,
     api: Vec<UnixSocket>,
     stats: Vec<UnixSocket>,
-    metrics: Vec<prometheus::Door>,
+    metrics: Vec<prometheus::Listener>,
 }
 
 /// The control thread's work between start and end.
@@ -314,12 +316,12 @@ fn control<W: World>(
     let mut control = Control { world, tree, server, api, background };
 
     // The CLI is served first, so that operators can connect even if the configuration fails.
-    for door in sockets.doors {
-        server::open(door, &mut events).map_err(said)?;
+    for listener in sockets.listeners {
+        server::open(listener, &mut events).map_err(said)?;
     }
     startup(config, &mut control, &mut events, signals)?;
-    for door in sockets.api {
-        api::open(door, &mut events).map_err(said)?;
+    for listener in sockets.api {
+        api::open(listener, &mut events).map_err(said)?;
     }
     for socket in sockets.stats {
         stats_socket::open(socket, &mut events, |control: &Control<W>| control.world.stats())
@@ -327,8 +329,8 @@ fn control<W: World>(
     }
     // The exporter ends when this function does: before the world.
     let _exporter = match (sockets.metrics, control.world.stats()) {
-        (doors, Some(segment)) if !doors.is_empty() => {
-            Some(Exporter::start(doors, segment).map_err(|e| format!("prometheus: {e}"))?)
+        (listeners, Some(segment)) if !listeners.is_empty() => {
+            Some(Exporter::start(listeners, segment).map_err(|e| format!("prometheus: {e}"))?)
         }
         _ => None,
     };

@@ -4,7 +4,7 @@
 use crate::control::Memifs;
 use crate::input::MemifRx;
 use crate::io::{Layout, Role, SharedTx};
-use crate::proto::{Link, Wanted};
+use crate::proto::{Link, RequestedParameters};
 use cli::Error;
 use driver::{RxQueues, TxQueues};
 use graph::{SwIfIndex, World};
@@ -116,13 +116,13 @@ impl MemifDevice {
     }
 
     /// The parameters that a client asks a server for.
-    pub fn wanted(&self, world: &World) -> Wanted {
+    pub fn wanted(&self, world: &World) -> RequestedParameters {
         let interface = self
             .sw_if
             .get()
             .map_or_else(String::new, |sw_if| world.get::<Interfaces>().name(*sw_if));
         let c = &self.config;
-        Wanted {
+        RequestedParameters {
             id: c.id,
             mode: c.mode.number(),
             secret: c.secret_bytes(),

@@ -2,7 +2,7 @@
 //! `memif-input`: from shared memory into buffers.
 
 use crate::io::RxRing;
-use crate::io::rx::Found;
+use crate::io::rx::NextPacket;
 use driver::{Burst, Losses, PollInput};
 use graph::InputMode;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -40,13 +40,13 @@ impl driver::RxQueue for MemifRx {
         while burst.room() > 0 {
             let found = ring.look(waiting);
             match found {
-                Found::Nothing => break,
-                Found::Packet { len, .. } if burst.reserve(len) => {
+                NextPacket::Nothing => break,
+                NextPacket::Packet { len, .. } if burst.reserve(len) => {
                     ring.copy(burst.parts(len));
                     burst.push(len, Offload::NONE, None);
                 }
-                Found::Packet { .. } => burst.lose(1),
-                Found::Bad { .. } | Found::Rest { .. } => {}
+                NextPacket::Packet { .. } => burst.lose(1),
+                NextPacket::Bad { .. } | NextPacket::Rest { .. } => {}
             }
             ring.take(found);
         }

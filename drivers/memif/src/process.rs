@@ -7,7 +7,7 @@ use crate::control::{Accepted, Conn, Memifs, Side};
 use crate::device::MemifDevice;
 use crate::io::Role;
 use crate::proto::{
-    Answer, Channel, Client, End, Hello, Init, MAX_LOG2, MAX_REGION, MAX_RING, Message, PROGRAM,
+    Channel, Client, End, Hello, Init, MAX_LOG2, MAX_REGION, MAX_RING, Message, PROGRAM, Reply,
 };
 use crate::proto::{Received, Server, Step, VERSION};
 use graph::{Process, Sleep, Wake, World};
@@ -152,14 +152,14 @@ fn send(conn: &Conn, message: &Message) -> Result<(), End> {
     conn.channel.send(message, None).map_err(|error| End::Silent(error.to_string()))
 }
 
-type Got = (Message, Option<std::os::fd::OwnedFd>);
+type ReceivedMessage = (Message, Option<std::os::fd::OwnedFd>);
 
 fn serve_client(
     world: &World,
     memifs: &Memifs,
     token: u64,
     conn: &mut Conn,
-    got: Got,
+    got: ReceivedMessage,
 ) -> Result<(), End> {
     let Side::Server(server) = &mut conn.side else { return Ok(()) };
     let (socket, device, peer) = (conn.socket, &mut conn.device, &mut conn.peer);
@@ -169,8 +169,8 @@ fn serve_client(
         Ok(())
     })?;
     match answer {
-        Answer::Ack => send(conn, &Message::Ack),
-        Answer::Connected(link) => {
+        Reply::Ack => send(conn, &Message::Ack),
+        Reply::Connected(link) => {
             let Some(device) = conn.device.clone() else {
                 return Err(End::refuse("unexpected message"));
             };

@@ -2,7 +2,7 @@
 //! The commands: parse, call, print.
 
 use crate::control::{self, Mode, NewPg, Shared, create_interface, read_capture};
-use crate::offload::{Marks, Offloads};
+use crate::offload::{Offloads, StreamOffloads};
 use crate::show;
 use crate::stream::{Source, StreamSpec};
 use crate::text::{self, Start};
@@ -274,10 +274,10 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 /// The work that packets leave undone: what their interface does, and what the stream's words say.
-fn marks(m: &Matches, offloads: Offloads) -> Result<Marks, Error> {
+fn marks(m: &Matches, offloads: Offloads) -> Result<StreamOffloads, Error> {
     let (own, words) = (offloads.marks(), m.all::<String>("offload")?);
     let said = |word: &str| words.iter().any(|w| w == word);
-    Ok(Marks {
+    Ok(StreamOffloads {
         ip: own.ip || said("offload-ip-cksum"),
         tcp: own.tcp || said("offload-tcp-cksum"),
         udp: own.udp || said("offload-udp-cksum"),

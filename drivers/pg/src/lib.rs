@@ -40,7 +40,7 @@ pub mod text;
 mod tx;
 
 pub use control::{Generator, create_interface};
-pub use offload::{Marks, Offloads};
+pub use offload::{Offloads, StreamOffloads};
 pub use packets::Packets;
 pub use stream::{Source, Stream, StreamSpec};
 

@@ -20,9 +20,9 @@ pub struct Offloads {
 
 impl Offloads {
     /// The work that packets which come in leave undone.
-    pub fn marks(self) -> Marks {
+    pub fn marks(self) -> StreamOffloads {
         let csum = self.csum || self.gso.is_some();
-        Marks { ip: false, tcp: csum, udp: csum, gso_size: self.gso.unwrap_or(0) }
+        StreamOffloads { ip: false, tcp: csum, udp: csum, gso_size: self.gso.unwrap_or(0) }
     }
 
     /// The words of the command that makes an interface, and of tables.
@@ -43,7 +43,7 @@ impl Offloads {
 
 /// The work that packets of a stream leave pending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Marks {
+pub struct StreamOffloads {
     /// IPv4's header checksum: the generator does it, whatever the packets hold.
     pub ip: bool,
     /// The checksum of TCP.
@@ -54,7 +54,7 @@ pub struct Marks {
     pub gso_size: u16,
 }
 
-impl Marks {
+impl StreamOffloads {
     /// Returns true if any work is left.
     #[inline(always)]
     pub fn any(self) -> bool {

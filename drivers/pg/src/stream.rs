@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A stream: what is sent, how much of it, how fast, from where.
 
-use crate::offload::Marks;
+use crate::offload::StreamOffloads;
 use crate::packets::Packets;
 use crate::template::Template;
 use graph::{NodeIndex, SwIfIndex, ThreadIndex};
@@ -54,7 +54,7 @@ pub struct StreamSpec {
     /// Packets begin with an IP header; else with an Ethernet header.
     pub ip: bool,
     /// The work that they leave undone.
-    pub marks: Marks,
+    pub marks: StreamOffloads,
     /// The interface that they are to leave by, for nodes that ask the packet.
     pub tx: Option<SwIfIndex>,
     /// The thread that makes them.

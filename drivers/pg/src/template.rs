@@ -54,12 +54,12 @@ pub struct Template {
     /// Offset of the UDP, TCP or ICMP header, if there is one.
     pub l4: Option<usize>,
     /// Lengths and checksums that the text gave are kept, even if wrong.
-    pub keep: Keep,
+    pub keep: FixedFields,
 }
 
 /// Fields that the text sets. The generator doesn't compute them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Keep {
+pub struct FixedFields {
     /// The length field of the IP header.
     pub ip_length: bool,
     /// The checksum of the IPv4 header.

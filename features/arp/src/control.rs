@@ -10,7 +10,7 @@ use crate::reply::ArpReply;
 use cli::Error;
 use graph::{Build, Deleted, Node, Shared, SwIfIndex, ThreadIndex, World};
 use ip_neighbor::resolve::{
-    self, Ask, Lanes, Protocol, Seen, Target, is_own, source_for, transmit,
+    self, DetectedNeighbor, Lanes, Protocol, RequestBuilder, Target, is_own, source_for, transmit,
 };
 use msg::retval;
 use net::fib::{Fib, PathKind, Source, TableIndex};
@@ -258,13 +258,13 @@ fn probe(world: &World, due: &[Neighbor]) {
 
 impl Protocol for Arp {
     type Net = Ip4;
-    type Ask = Asker;
+    type Requests = ArpRequests;
     const PROCESS: &'static str = "arp-process";
     const COUNTERS: &'static str = "/net/arp";
     const PROBE: Prober = probe;
     const SOURCE_OF_ROUTE: bool = true;
 
-    fn weigh(world: &World, seen: &Seen<Ipv4Addr>) -> Option<Evidence> {
+    fn weigh(world: &World, seen: &DetectedNeighbor<Ipv4Addr>) -> Option<Evidence> {
         match (seen.evidence, world.get::<Arp>().gratuitous()) {
             (Evidence::Announcement { .. }, Gratuitous::Ignore) => None,
             (Evidence::Announcement { .. }, how) => {
@@ -298,21 +298,21 @@ impl Protocol for Arp {
 }
 
 /// Builds a thread's ARP requests.
-pub struct Asker {
+pub struct ArpRequests {
     own: Arc<Addresses<Ip4>>,
 }
 
-impl Build for Asker {
+impl Build for ArpRequests {
     fn build(world: &World, _: ThreadIndex) -> Self {
         Self { own: world.get() }
     }
 }
 
-impl Ask<Ip4> for Asker {
+impl RequestBuilder<Ip4> for ArpRequests {
     type Frame = [u8; LEN];
 
     #[inline(always)]
-    fn question(
+    fn request(
         &self,
         view: &IfView,
         target: Target<Ipv4Addr>,

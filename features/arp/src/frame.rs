@@ -8,7 +8,7 @@ use wire::{Arp, ArpOp, EtherType, Ethernet, Header, MacAddr};
 /// Bytes of an untagged frame.
 pub const LEN: usize = Ethernet::LEN + Arp::LEN;
 
-/// A question or an announcement.
+/// A request or an announcement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
     /// Our address.
@@ -59,13 +59,13 @@ pub fn answer(b: &mut Buffer, mac: MacAddr, ip: Ipv4Addr) -> bool {
     // back.
     b.truncate(SHORTEST);
     let Some(arp) = Arp::view_mut(b.data_mut()) else { return false };
-    let asker = (arp.sender_mac, arp.sender_ip());
-    *arp = Arp::new(ArpOp::REPLY, (mac, ip), asker);
+    let requester = (arp.sender_mac, arp.sender_ip());
+    *arp = Arp::new(ArpOp::REPLY, (mac, ip), requester);
     if b.l2_len() < Ethernet::LEN || !b.rewind(Ethernet::LEN) {
         return false;
     }
     let Some(ethernet) = Ethernet::view_mut(b.data_mut()) else { return false };
-    *ethernet = Ethernet::new(mac, asker.0, EtherType::ARP);
+    *ethernet = Ethernet::new(mac, requester.0, EtherType::ARP);
     b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
     b.flags.set(Flags::LOCAL);
     b.tx_if = b.rx_if;

@@ -8,7 +8,9 @@ use crate::input::ArpTrace;
 use crate::own::is_on_link;
 use buffer::Buffer;
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, World};
-use ip_neighbor::resolve::{Lanes, Lately, Note, Notes, Seen, Target, is_own};
+use ip_neighbor::resolve::{
+    DetectedNeighbor, Lanes, RecentReports, Report, Reports, Target, is_own,
+};
 use net::{Addresses, AdjKind, Adjacencies, Evidence, Fib, IfView, Interfaces, TableIndex};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -20,8 +22,8 @@ pub struct ArpReply {
     own: Arc<Addresses<Ip4>>,
     fib: Arc<Fib<Ip4>>,
     adjacencies: Arc<Adjacencies>,
-    notes: Arc<Notes<Arp>>,
-    lately: Lately<Ip4>,
+    reports: Arc<Reports<Arp>>,
+    recent: RecentReports<Ip4>,
     tx: Lanes,
     drop: NodeIndex,
 }
@@ -88,8 +90,8 @@ impl Build for ArpReply {
             own: world.get(),
             fib: world.get(),
             adjacencies: world.get(),
-            notes: world.get(),
-            lately: Lately::default(),
+            reports: world.get(),
+            recent: RecentReports::default(),
             tx: Lanes::tx::<Arp>(world, thread),
             drop: world.node("error-drop").expect("this node drops there"),
         }
@@ -111,11 +113,11 @@ fn ethernet_source(b: &mut Buffer) -> Option<MacAddr> {
 
 /// Role of an address for the interface that received the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Whose {
+enum AddressRole {
     /// The interface's own, or one that a route delivers here by it.
     Ours,
     /// An address of the interface that this unnumbered one borrows from.
-    Lent,
+    Borrowed,
     /// An address of a host on the link.
     Attached,
     /// An address that is neither ours nor on the link.
@@ -154,39 +156,39 @@ fn refuse(arp: &wire::Arp, source: MacAddr, view: &IfView) -> Option<To> {
 impl ArpReply {
     /// Classifies an address by the interface's own addresses, and otherwise by its route.
     #[inline(always)]
-    fn whose(
+    fn role(
         &self,
         ip: Ipv4Addr,
         (sw_if, view): (u32, &IfView),
         own: &[Ip4Prefix],
         turn: &Turn<'_>,
-    ) -> Whose {
+    ) -> AddressRole {
         let adj = self
             .fib
             .adj(TableIndex(view.fib4), ip, turn)
             .and_then(|adj| self.adjacencies.get(adj, turn));
         let here = adj.is_some_and(|adj| adj.tx_if == sw_if);
         match adj.map(|adj| adj.kind) {
-            Some(AdjKind::Receive) if here => Whose::Ours,
-            Some(AdjKind::Receive) if is_own(own, ip) => Whose::Lent,
+            Some(AdjKind::Receive) if here => AddressRole::Ours,
+            Some(AdjKind::Receive) if is_own(own, ip) => AddressRole::Borrowed,
             // A local route without an interface.
             Some(AdjKind::Receive)
                 if is_on_link(own, ip) && adj.is_some_and(|adj| adj.tx_if == u32::MAX) =>
             {
-                Whose::Ours
+                AddressRole::Ours
             }
             // Another interface answers for its own.
-            Some(AdjKind::Receive) => Whose::Foreign,
-            _ if is_own(own, ip) => Whose::Ours,
-            _ if is_on_link(own, ip) => Whose::Attached,
-            Some(AdjKind::Glean) if here => Whose::Attached,
+            Some(AdjKind::Receive) => AddressRole::Foreign,
+            _ if is_own(own, ip) => AddressRole::Ours,
+            _ if is_on_link(own, ip) => AddressRole::Attached,
+            Some(AdjKind::Glean) if here => AddressRole::Attached,
             // Its own neighbour, not one behind a router.
             Some(AdjKind::Rewrite | AdjKind::Incomplete)
                 if here && adj.is_some_and(|adj| adj.nexthop() == ip) =>
             {
-                Whose::Attached
+                AddressRole::Attached
             }
-            _ => Whose::Foreign,
+            _ => AddressRole::Foreign,
         }
     }
 
@@ -195,26 +197,26 @@ impl ArpReply {
     fn refuse_sender<const TRACED: bool>(
         &mut self,
         arp: &wire::Arp,
-        (sender, target): (Whose, Whose),
+        (sender, target): (AddressRole, AddressRole),
         b: &Buffer,
         cx: &Cx<'_, TRACED>,
     ) -> Option<To> {
         match sender {
-            Whose::Attached => None,
+            AddressRole::Attached => None,
             // On an unnumbered link the host may have the address that we borrow, and send requests
             // for proxy ARP.
-            Whose::Lent if self.has_more(b, cx) => Some(To::Continue),
-            Whose::Ours | Whose::Lent => {
+            AddressRole::Borrowed if self.has_more(b, cx) => Some(To::Continue),
+            AddressRole::Ours | AddressRole::Borrowed => {
                 let who = Target { sw_if: b.rx_if, ip: arp.sender_ip() };
-                let conflict = Note::Conflict(who, arp.sender_mac);
+                let conflict = Report::Conflict(who, arp.sender_mac);
                 // If the queue is full, the station's next packet reports it.
-                let _ = self.lately.post(&self.notes, conflict, cx.now());
+                let _ = self.recent.post(&self.reports, conflict, cx.now());
                 Some(To::DuplicateAddress)
             }
             // On an unnumbered link the other end may have any address.
-            Whose::Foreign if target == Whose::Lent => None,
-            Whose::Foreign if arp.is_gratuitous() => Some(To::NotForUs),
-            Whose::Foreign => Some(To::SenderNotLocal),
+            AddressRole::Foreign if target == AddressRole::Borrowed => None,
+            AddressRole::Foreign if arp.is_gratuitous() => Some(To::NotForUs),
+            AddressRole::Foreign => Some(To::SenderNotLocal),
         }
     }
 
@@ -244,12 +246,12 @@ impl ArpReply {
     #[inline(always)]
     fn note(&mut self, arp: &wire::Arp, sw_if: u32, evidence: Evidence, now: u64) -> bool {
         let who = Target { sw_if, ip: arp.sender_ip() };
-        let note = Note::Seen(Seen { who, mac: Some(arp.sender_mac), evidence });
+        let note = Report::Detected(DetectedNeighbor { who, mac: Some(arp.sender_mac), evidence });
         // Packets wait for a reply, so each is reported; other evidence once a second.
         if evidence == Evidence::Reply {
-            self.notes.post(note)
+            self.reports.post(note)
         } else {
-            self.lately.post(&self.notes, note, now)
+            self.recent.post(&self.reports, note, now)
         }
     }
 }
@@ -273,8 +275,8 @@ impl Node for ArpReply {
         }
         let (sender, target) = {
             let own = self.own.of(rx_if, cx.turn);
-            let whose = |ip| self.whose(ip, (rx_if, &view), own, cx.turn);
-            (whose(arp.sender_ip()), whose(arp.target_ip()))
+            let role = |ip| self.role(ip, (rx_if, &view), own, cx.turn);
+            (role(arp.sender_ip()), role(arp.target_ip()))
         };
         let probe = arp.sender_ip().is_unspecified();
         if !probe && let Some(refused) = self.refuse_sender(&arp, (sender, target), b, cx) {
@@ -283,7 +285,7 @@ impl Node for ArpReply {
         if arp.is_gratuitous() {
             return self.noted(&arp, rx_if, Evidence::Announcement { create: false }, cx);
         }
-        match (arp.op(), matches!(target, Whose::Ours | Whose::Lent)) {
+        match (arp.op(), matches!(target, AddressRole::Ours | AddressRole::Borrowed)) {
             (ArpOp::REPLY, true) => self.noted(&arp, rx_if, Evidence::Reply, cx),
             (ArpOp::REPLY, false) => To::NotForUs,
             (_, false) if self.has_more(b, cx) => To::Continue,

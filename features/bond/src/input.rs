@@ -2,7 +2,7 @@
 //! `bond-input`: frames that members receive are the bond's.
 
 use crate::hash::payload;
-use crate::state::{Bonds, Takes};
+use crate::state::{Acceptance, Bonds};
 use buffer::Buffer;
 use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use net::{IfFlags, IfLanes, Interfaces};
@@ -99,11 +99,11 @@ impl BondInput {
             cx.count(To::PassThrough, 1);
             return To::Member;
         }
-        match member.takes {
-            Takes::All => {}
-            Takes::Down => return To::Down,
-            Takes::Backup => return To::Passive,
-            Takes::Waiting => return To::NotCollecting,
+        match member.acceptance {
+            Acceptance::All => {}
+            Acceptance::Down => return To::Down,
+            Acceptance::Backup => return To::Passive,
+            Acceptance::Waiting => return To::NotCollecting,
         }
         let view = self.interfaces.views(cx.turn).get(member.bond as usize);
         if !view.is_some_and(|view| view.flags.has(IfFlags::ADMIN)) {

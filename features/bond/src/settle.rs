@@ -2,7 +2,7 @@
 //! Selection of the active members and of the current one.
 
 use crate::model::{Balance, MemberInfo, Mode, Stage};
-use crate::state::{BondView, Bonds, Control, MemberView, Takes};
+use crate::state::{Acceptance, BondView, Bonds, Control, MemberView};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
 use std::cmp::Reverse;
@@ -34,16 +34,16 @@ impl Bonds {
             let Control { bonds, members, .. } = &mut *control;
             let Some(bond) = bonds.get_mut(&sw_if) else { return };
             let mode = bond.made.mode;
-            let (mut active, mut takes) = (Vec::new(), Vec::new());
+            let (mut active, mut acceptance) = (Vec::new(), Vec::new());
             for member in bond.members.iter().filter_map(|member| members.get(member)) {
                 let state = interfaces.get(member.sw_if);
                 let (admin, link) = state.map_or((false, false), |i| (i.admin_up, i.link_up));
                 let takes_frames = match mode {
-                    _ if !admin => Takes::Down,
-                    Mode::Lacp if member.stage == Stage::Idle => Takes::Waiting,
-                    _ => Takes::All,
+                    _ if !admin => Acceptance::Down,
+                    Mode::Lacp if member.stage == Stage::Idle => Acceptance::Waiting,
+                    _ => Acceptance::All,
                 };
-                takes.push((member.sw_if, takes_frames));
+                acceptance.push((member.sw_if, takes_frames));
                 if admin && link && (mode != Mode::Lacp || member.stage == Stage::Distributing) {
                     active.push(*member);
                 }
@@ -53,17 +53,20 @@ impl Bonds {
             if mode == Mode::ActiveBackup {
                 current = used.first().copied();
                 used = used.get(..1).unwrap_or_default();
-                let is_backup = |(member, takes): &&mut (_, Takes)| {
-                    Some(*member) != current && *takes == Takes::All
+                let is_backup = |(member, acceptance): &&mut (_, Acceptance)| {
+                    Some(*member) != current && *acceptance == Acceptance::All
                 };
-                takes.iter_mut().filter(is_backup).for_each(|(_, takes)| *takes = Takes::Backup);
+                acceptance
+                    .iter_mut()
+                    .filter(is_backup)
+                    .for_each(|(_, acceptance)| *acceptance = Acceptance::Backup);
             }
             let view = BondView {
                 balance: Balance::of(mode, bond.made.balance),
                 up: interface.admin_up,
                 active: used.iter().map(|member| member.0).collect(),
             };
-            self.publish(sw_if, view, &takes);
+            self.publish(sw_if, view, &acceptance);
             let has_switched =
                 current.is_some() && bond.current.is_some() && bond.current != current;
             // The last one stays known while there is none: another one that comes up then is a
@@ -78,12 +81,12 @@ impl Bonds {
         }
     }
 
-    fn publish(&self, sw_if: SwIfIndex, view: BondView, members: &[(SwIfIndex, Takes)]) {
+    fn publish(&self, sw_if: SwIfIndex, view: BondView, members: &[(SwIfIndex, Acceptance)]) {
         if self.views.read(sw_if.0, |old| old != Some(&view)) {
             self.views.set(sw_if.0, view);
         }
-        for (member, takes) in members {
-            let view = MemberView { bond: sw_if.0, takes: *takes };
+        for (member, acceptance) in members {
+            let view = MemberView { bond: sw_if.0, acceptance: *acceptance };
             if self.members.read(member.0, |old| old != Some(&view)) {
                 self.members.set(member.0, view);
             }

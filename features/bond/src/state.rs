@@ -20,7 +20,7 @@ pub struct BondView {
 
 /// The acceptance of a member's received frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Takes {
+pub enum Acceptance {
     /// It takes all frames.
     All,
     /// None: it is admin down.
@@ -35,7 +35,7 @@ pub enum Takes {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemberView {
     pub bond: u32,
-    pub takes: Takes,
+    pub acceptance: Acceptance,
 }
 
 /// A bond, as control knows it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `cdp-input`: reads a neighbour's packet.
 
-use crate::pdu::{self, Bad};
+use crate::pdu::{self, PduError};
 use crate::port::Cdp;
 use buffer::Buffer;
 use graph::{Build, Cx, Head, Next, Node, ThreadIndex, Trace, World};
@@ -87,9 +87,9 @@ impl Node for CdpInput {
         // isn't that of the first one.
         let unit = match pdu::read(b.data()) {
             Ok(unit) => unit,
-            Err(Bad::Version) => return To::Version,
-            Err(Bad::Checksum) => return To::Checksum,
-            Err(Bad::Element) => return To::BadTlv,
+            Err(PduError::Version) => return To::Version,
+            Err(PduError::Checksum) => return To::Checksum,
+            Err(PduError::Element) => return To::BadTlv,
         };
         let is_same = port.note_bytes(b.data());
         if !port.post(unit) {

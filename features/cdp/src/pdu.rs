@@ -68,7 +68,7 @@ impl<const N: usize> Text<N> {
 
 /// The contents of a neighbour's packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Unit {
+pub struct Pdu {
     /// Version of the protocol, 1 or 2.
     pub version: u8,
     /// Seconds until the neighbour is removed; 0 when it takes its leave.
@@ -85,7 +85,7 @@ pub struct Unit {
 
 /// Reasons why a packet isn't one of CDP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Bad {
+pub enum PduError {
     /// Neither version 1 nor 2.
     Version,
     /// The checksum is of other bytes.
@@ -133,18 +133,18 @@ fn split(bytes: &[u8]) -> Option<(Element<'_>, &[u8])> {
 ///
 /// # Errors
 /// The first fault. A packet without a header has no version.
-pub fn read(bytes: &[u8]) -> Result<Unit, Bad> {
+pub fn read(bytes: &[u8]) -> Result<Pdu, PduError> {
     let (&[version, ttl, ..], mut rest) =
-        bytes.split_first_chunk::<HEADER>().ok_or(Bad::Version)?;
+        bytes.split_first_chunk::<HEADER>().ok_or(PduError::Version)?;
     if !matches!(version, 1 | 2) {
-        return Err(Bad::Version);
+        return Err(PduError::Version);
     }
     if !is_intact(bytes) {
-        return Err(Bad::Checksum);
+        return Err(PduError::Checksum);
     }
-    let mut unit = Unit { version, ttl, ..Unit::default() };
+    let mut unit = Pdu { version, ttl, ..Pdu::default() };
     while !rest.is_empty() {
-        let ((kind, value), behind) = split(rest).ok_or(Bad::Element)?;
+        let ((kind, value), behind) = split(rest).ok_or(PduError::Element)?;
         match kind {
             kind::DEVICE => unit.device = Text::of(value),
             kind::PORT => unit.port = Text::of(value),
@@ -159,9 +159,9 @@ pub fn read(bytes: &[u8]) -> Result<Unit, Bad> {
 
 /// Head of a packet, and its neighbour's name and port, as far as its first bytes have them: for a
 /// trace.
-pub fn peek(bytes: &[u8]) -> Option<Unit> {
+pub fn peek(bytes: &[u8]) -> Option<Pdu> {
     let (&[version, ttl, ..], mut rest) = bytes.split_first_chunk::<HEADER>()?;
-    let mut unit = Unit { version, ttl, ..Unit::default() };
+    let mut unit = Pdu { version, ttl, ..Pdu::default() };
     while let Some(((kind, value), behind)) = split(rest) {
         match kind {
             kind::DEVICE => unit.device = Text::of(value),
@@ -175,7 +175,7 @@ pub fn peek(bytes: &[u8]) -> Option<Unit> {
 
 /// The contents of our packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Own<'a> {
+pub struct LocalSystem<'a> {
     /// The interface's address.
     pub mac: MacAddr,
     /// Our name.
@@ -198,7 +198,7 @@ fn put(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
 }
 
 /// The CDP frame that announces us to neighbours.
-pub fn frame(own: &Own<'_>) -> Vec<u8> {
+pub fn frame(own: &LocalSystem<'_>) -> Vec<u8> {
     let mut packet = vec![VERSION, own.ttl, 0, 0];
     put(&mut packet, kind::DEVICE, cut(own.device));
     if !own.addresses.is_empty() {
@@ -242,8 +242,8 @@ mod tests {
 
     const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 9, 1)];
 
-    fn own() -> Own<'static> {
-        Own {
+    fn own() -> LocalSystem<'static> {
+        LocalSystem {
             mac: MacAddr([2, 0, 0, 0, 0, 1]),
             device: "router",
             port: "host-left",
@@ -302,14 +302,14 @@ mod tests {
         let good = packet(&[device], low);
         assert!(read(&good).is_ok());
         assert!(read(&packet(&[], low)).is_ok(), "no element is wrong");
-        assert_eq!(read(&good[..3]), Err(Bad::Version));
+        assert_eq!(read(&good[..3]), Err(PduError::Version));
         for version in [0, 3, 255] {
-            assert_eq!(read(&[&[version], &good[1..]].concat()), Err(Bad::Version));
+            assert_eq!(read(&[&[version], &good[1..]].concat()), Err(PduError::Version));
         }
         for at in 1..good.len() {
             let mut other = good.clone();
             other[at] ^= 4;
-            assert_eq!(read(&other), Err(Bad::Checksum), "byte {at}");
+            assert_eq!(read(&other), Err(PduError::Checksum), "byte {at}");
         }
         for element in [
             &[0, 1, 0, 3][..],
@@ -322,7 +322,7 @@ mod tests {
             for before in [&[][..], device] {
                 assert_eq!(
                     read(&packet(&[before, element], low)),
-                    Err(Bad::Element),
+                    Err(PduError::Element),
                     "{element:?}"
                 );
             }

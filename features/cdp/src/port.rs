@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ports and their neighbours: received packets, and the timing of sent packets.
 
-use crate::pdu::{self, Own, Unit};
+use crate::pdu::{self, LocalSystem, Pdu};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use net::{Addresses, IfEvent, Interface, Interfaces};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const SOFTWARE: &str = concat!("Ferrovia ", env!("CARGO_PKG_VERSION"));
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbor {
     /// Its last packet.
-    pub unit: Unit,
+    pub unit: Pdu,
     /// Time at which that was received.
     pub heard: u64,
     /// Packets sent to it, counted up to [`HELLOS`].
@@ -43,7 +43,7 @@ impl Neighbor {
 /// The part of a port that workers write.
 pub struct Received {
     /// Packets queued for control. Each port has its own queue, so that no port fills another's.
-    units: Mailbox<Unit>,
+    units: Mailbox<Pdu>,
     /// Hash of the last packet's bytes; 0 before the first.
     last: AtomicU64,
 }
@@ -66,7 +66,7 @@ impl Received {
 
     /// Queues a packet's contents for control. Returns true if there was room.
     #[must_use]
-    pub fn post(&self, unit: Unit) -> bool {
+    pub fn post(&self, unit: Pdu) -> bool {
         self.units.post(unit).is_ok()
     }
 }
@@ -264,7 +264,7 @@ fn send(world: &World, sw_if: SwIfIndex, device: &str) {
     }
     let addresses: Vec<_> =
         world.get::<Addresses<Ip4>>().list(sw_if).into_iter().map(|prefix| prefix.addr()).collect();
-    let frame = pdu::frame(&Own {
+    let frame = pdu::frame(&LocalSystem {
         mac: interface.mac,
         device,
         port: &interface.name,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 use crate::PLUGIN;
 use crate::api::CdpEnableDisable;
-use crate::pdu::{self, Own};
+use crate::pdu::{self, LocalSystem};
 use graph::Plugin;
 use graph::drive::Bench;
 use net::Interfaces;
@@ -14,7 +14,7 @@ const PEER: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
 /// A neighbour's frame, padded to the 60 bytes that Ethernet wants.
 fn frame(device: &str, port: &str, ttl: u8) -> Vec<u8> {
-    pdu::frame(&Own { mac: PEER, device, port, addresses: &[], ttl, software: "IOS\n12.2" })
+    pdu::frame(&LocalSystem { mac: PEER, device, port, addresses: &[], ttl, software: "IOS\n12.2" })
 }
 
 /// A frame with these bytes behind the SNAP header, and a valid checksum.
@@ -39,7 +39,7 @@ fn own(n: usize) -> Vec<u8> {
     let device = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
     let software = concat!("Ferrovia ", env!("CARGO_PKG_VERSION"));
     let port = format!("p{n}");
-    pdu::frame(&Own {
+    pdu::frame(&LocalSystem {
         mac: port_mac(n),
         device: device.trim(),
         port: &port,

@@ -2,8 +2,8 @@
 //! `ip4-inacl`, `ip4-outacl`, `ip4-punt-acl`, and those of IPv6: a chain of tables lets packets
 //! pass, drops them, or sends them elsewhere.
 
+use crate::hook::{Hook, Links, NumberedNode, NumberedNodes};
 use crate::key::read_around;
-use crate::place::{Lead, Links, Numbers, Place};
 use crate::state::Classifier;
 use crate::table::{Action, Table, Verdict, walk};
 use crate::trace::AclTrace;
@@ -51,15 +51,15 @@ const NO_TABLE: u32 = u32::MAX;
 pub struct Lookup {
     pub classifier: Arc<Classifier>,
     pub field: Option<Field<Classified>>,
-    numbers: Numbers,
+    numbers: NumberedNodes,
 }
 
 impl Lookup {
-    pub fn new(world: &World, place: Place) -> Self {
+    pub fn new(world: &World, hook: Hook) -> Self {
         Self {
             classifier: world.get(),
             field: world.pool.field(),
-            numbers: Numbers::new(world, place),
+            numbers: NumberedNodes::new(world, hook),
         }
     }
 
@@ -84,9 +84,9 @@ impl Lookup {
 
     /// Where the packet goes.
     #[inline(always)]
-    pub fn lead(&self, next: u16, turn: &Turn<'_>) -> Lead {
+    pub fn numbered_node(&self, next: u16, turn: &Turn<'_>) -> NumberedNode {
         let links: &Links = &self.classifier.links;
-        self.numbers.lead(links, next, turn)
+        self.numbers.numbered_node(links, next, turn)
     }
 
     /// Applies a session, except for its next node. Returns false if the start of the packet can't
@@ -102,8 +102,8 @@ impl Lookup {
     }
 }
 
-/// The next nodes of an ACL, whichever counters it has.
-pub trait Ways: Next {
+/// The edges of an ACL's node, whichever counters it has.
+pub trait AclEdges: Next {
     fn node(node: NodeIndex) -> Self;
     const PASS: Self;
     const DENY: Self;
@@ -114,17 +114,17 @@ pub trait Ways: Next {
     const MISSED: Self;
 }
 
-/// Which packets an ACL is for.
-pub trait Side: Send + Sync + 'static {
+/// The packets that an ACL is for.
+pub trait AclKind: Send + Sync + 'static {
     const NAME: &'static str;
     /// Sent packets start with their layer-2 header, and keep the table of routes that they were
     /// found in.
     const TX: bool;
-    type To: Ways;
-    fn place(v6: bool) -> Place;
+    type To: AclEdges;
+    fn hook(v6: bool) -> Hook;
 }
 
-macro_rules! ways {
+macro_rules! acl_edges {
     ($name:ident, $acl:tt, $hits:tt, $chain:tt, $misses:tt, $deny:tt, $deny_text:tt, $miss:tt, $miss_text:tt) => {
         #[doc = concat!("Next nodes of an ", $acl, " ACL.")]
         #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,7 +159,7 @@ macro_rules! ways {
             Missed,
         }
 
-        impl Ways for $name {
+        impl AclEdges for $name {
             #[inline(always)]
             fn node(node: NodeIndex) -> Self {
                 Self::Node(node)
@@ -175,42 +175,42 @@ macro_rules! ways {
     };
 }
 
-ways! { InTo, "input", "input ACL hits", "input ACL hits after chain walk", "input ACL misses",
+acl_edges! { InTo, "input", "input ACL hits", "input ACL hits after chain walk", "input ACL misses",
 "inacl_session_deny", "input ACL session deny drops", "inacl_table_miss", "input ACL table-miss drops" }
-ways! { OutTo, "output", "output ACL hits", "output ACL hits after chain walk", "output ACL misses",
+acl_edges! { OutTo, "output", "output ACL hits", "output ACL hits after chain walk", "output ACL misses",
 "outacl_session_deny", "output ACL session deny drops", "outacl_table_miss", "output ACL table-miss drops" }
 
 /// Received packets.
-pub struct InSide;
+pub struct InputAcl;
 /// Sent packets.
-pub struct OutSide;
+pub struct OutputAcl;
 /// Punted packets.
-pub struct PuntSide;
+pub struct PuntAcl;
 
-impl Side for InSide {
+impl AclKind for InputAcl {
     const NAME: &'static str = "{ip}-inacl";
     const TX: bool = false;
     type To = InTo;
-    fn place(v6: bool) -> Place {
-        Place::In(v6)
+    fn hook(v6: bool) -> Hook {
+        Hook::In(v6)
     }
 }
 
-impl Side for OutSide {
+impl AclKind for OutputAcl {
     const NAME: &'static str = "{ip}-outacl";
     const TX: bool = true;
     type To = OutTo;
-    fn place(v6: bool) -> Place {
-        Place::Out(v6)
+    fn hook(v6: bool) -> Hook {
+        Hook::Out(v6)
     }
 }
 
-impl Side for PuntSide {
+impl AclKind for PuntAcl {
     const NAME: &'static str = "{ip}-punt-acl";
     const TX: bool = false;
     type To = InTo;
-    fn place(v6: bool) -> Place {
-        Place::Punt(v6)
+    fn hook(v6: bool) -> Hook {
+        Hook::Punt(v6)
     }
 }
 
@@ -221,10 +221,10 @@ pub struct Acl<F, S> {
     of: PhantomData<fn() -> (F, S)>,
 }
 
-impl<F: Ip, S: Side> Build for Acl<F, S> {
+impl<F: Ip, S: AclKind> Build for Acl<F, S> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         Self {
-            lookup: Lookup::new(world, S::place(F::IS_V6)),
+            lookup: Lookup::new(world, S::hook(F::IS_V6)),
             interfaces: world.get(),
             of: PhantomData,
         }
@@ -232,11 +232,11 @@ impl<F: Ip, S: Side> Build for Acl<F, S> {
 }
 
 /// The first table.
-impl<F: Ip, S: Side> Configured for Acl<F, S> {
+impl<F: Ip, S: AclKind> Configured for Acl<F, S> {
     type Config = u32;
 }
 
-impl<F: Ip, S: Side> Acl<F, S> {
+impl<F: Ip, S: AclKind> Acl<F, S> {
     /// Offset of a table's first vector, without skipped vectors.
     #[inline(always)]
     fn base(table: &Table, b: &Buffer) -> i64 {
@@ -248,7 +248,7 @@ impl<F: Ip, S: Side> Acl<F, S> {
     }
 }
 
-impl<F: Ip, S: Side> Node for Acl<F, S> {
+impl<F: Ip, S: AclKind> Node for Acl<F, S> {
     const NAME: &'static str = S::NAME;
     const V6: Option<bool> = Some(F::IS_V6);
     const DROP: &'static str = "{ip}-drop";
@@ -267,7 +267,7 @@ impl<F: Ip, S: Side> Node for Acl<F, S> {
         if verdict.chained {
             cx.count(S::To::CHAIN_HIT, 1);
         }
-        let lead = self.lookup.lead(verdict.next, turn);
+        let numbered_node = self.lookup.numbered_node(verdict.next, turn);
         let action = verdict.session.map_or(Action::None, |(_, session)| session.action);
         if let Action::Fib { v6, slot, .. } = action
             && !S::TX
@@ -278,18 +278,19 @@ impl<F: Ip, S: Side> Node for Acl<F, S> {
         }
         if TRACED {
             let fib = if S::TX { 0 } else { table_of::<F>(b, self.interfaces.views(turn)).0 };
-            let next = if let Lead::GoOn = lead { cx.peek_feature(b) } else { None };
-            cx.trace(b, AclTrace::new((sw_if, S::TX), &verdict, lead, next, fib));
+            let next =
+                if let NumberedNode::GoOn = numbered_node { cx.peek_feature(b) } else { None };
+            cx.trace(b, AclTrace::new((sw_if, S::TX), &verdict, numbered_node, next, fib));
         }
         if !self.lookup.note(b, &verdict) {
             return S::To::MOVED;
         }
-        match lead {
+        match numbered_node {
             // Only numbers at layer 2 lead to an output, or to nodes that aren't there.
-            Lead::GoOn | Lead::Output | Lead::Absent => S::To::PASS,
-            Lead::Node(node) => S::To::node(node),
-            Lead::Deny if verdict.session.is_some() => S::To::DENY,
-            Lead::Deny => S::To::MISS,
+            NumberedNode::GoOn | NumberedNode::Output | NumberedNode::Absent => S::To::PASS,
+            NumberedNode::Node(node) => S::To::node(node),
+            NumberedNode::Deny if verdict.session.is_some() => S::To::DENY,
+            NumberedNode::Deny => S::To::MISS,
         }
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where tables decide: ACLs, layer-2 classification, routes to tables.
 
-use crate::acl::{Acl, InSide, OutSide, PuntSide};
+use crate::acl::{Acl, InputAcl, OutputAcl, PuntAcl};
 use crate::control::no_table;
-use crate::place::Place;
+use crate::hook::Hook;
 use crate::state::{Classifier, Direction, L2Tables, Layer, Routed};
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
@@ -22,7 +22,7 @@ pub static CLASSIFIED: ObjectType = ObjectType {
     name: "classify",
     node: |world, link, table| {
         world.get::<Classifier>().table(table)?;
-        let name = Place::Route(link == Link::Ip6).node();
+        let name = Hook::Route(link == Link::Ip6).node();
         world.node(name).ok_or_else(|| Error::unsupported("the node of such routes isn't there"))
     },
     describe: |_, table| format!("table {table}"),
@@ -95,16 +95,16 @@ impl Classifier {
     ) -> Result<()> {
         match (layer, direction) {
             (Layer::Ip4, Direction::Input) => {
-                configure::<Ip4>(world, "ip4-unicast", Place::In(false), sw_if, table)
+                configure::<Ip4>(world, "ip4-unicast", Hook::In(false), sw_if, table)
             }
             (Layer::Ip6, Direction::Input) => {
-                configure::<Ip6>(world, "ip6-unicast", Place::In(true), sw_if, table)
+                configure::<Ip6>(world, "ip6-unicast", Hook::In(true), sw_if, table)
             }
             (Layer::Ip4, Direction::Output) => {
-                configure::<Ip4>(world, "ip4-output", Place::Out(false), sw_if, table)
+                configure::<Ip4>(world, "ip4-output", Hook::Out(false), sw_if, table)
             }
             (Layer::Ip6, Direction::Output) => {
-                configure::<Ip6>(world, "ip6-output", Place::Out(true), sw_if, table)
+                configure::<Ip6>(world, "ip6-output", Hook::Out(true), sw_if, table)
             }
             (Layer::L2, _) => {
                 let slots = &self.l2_acl[direction as usize];
@@ -137,8 +137,8 @@ impl Classifier {
         let own = self.acl(Direction::Input, sw_if, layer);
         let table = own.or_else(|| self.acl(Direction::Input, ALL_PUNTED, layer));
         match layer {
-            Layer::Ip6Punt => configure::<Ip6>(world, "ip6-punt", Place::Punt(true), sw_if, table),
-            _ => configure::<Ip4>(world, "ip4-punt", Place::Punt(false), sw_if, table),
+            Layer::Ip6Punt => configure::<Ip6>(world, "ip6-punt", Hook::Punt(true), sw_if, table),
+            _ => configure::<Ip4>(world, "ip4-punt", Hook::Punt(false), sw_if, table),
         }
     }
 
@@ -294,14 +294,14 @@ impl Classifier {
 fn configure<F: ip::Ip>(
     world: &World,
     arc: &str,
-    place: Place,
+    hook: Hook,
     sw_if: SwIfIndex,
     table: Option<u32>,
 ) -> Result<()> {
-    let done = match place {
-        Place::Out(_) => world.configure_feature::<Acl<F, OutSide>>(arc, sw_if, table),
-        Place::Punt(_) => world.configure_feature::<Acl<F, PuntSide>>(arc, sw_if, table),
-        _ => world.configure_feature::<Acl<F, InSide>>(arc, sw_if, table),
+    let done = match hook {
+        Hook::Out(_) => world.configure_feature::<Acl<F, OutputAcl>>(arc, sw_if, table),
+        Hook::Punt(_) => world.configure_feature::<Acl<F, PuntAcl>>(arc, sw_if, table),
+        _ => world.configure_feature::<Acl<F, InputAcl>>(arc, sw_if, table),
     };
     done.map_err(Error::failed)
 }

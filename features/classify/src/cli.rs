@@ -2,7 +2,7 @@
 //! The commands: parse, call, print.
 
 use crate::control::{ActionConfig, DEFAULT_BUCKETS, SessionConfig, TableConfig};
-use crate::place::Place;
+use crate::hook::Hook;
 use crate::show;
 use crate::state::{Classifier, Direction, FilterOf, Layer};
 use crate::words::{Mask, mask, mask_usage, match_usage, matched};
@@ -116,20 +116,20 @@ fn interface(w: &World, m: &Matches) -> Result<SwIfIndex> {
     w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))
 }
 
-/// The number of a next node: a word of the places, a number, or a node that these places lead to
+/// The number of a next node: a word of the hooks, a number, or a node that these hooks lead to
 /// from now on.
 fn next(w: &World, m: &Matches, kind: &str) -> Result<Option<u32>> {
     let words = ["", "l2-input-", "l2-output-", "acl-"];
     let Some(prefix) = words.into_iter().find(|prefix| m.flag(&format!("{prefix}{kind}"))) else {
         return Ok(None);
     };
-    let places: Vec<_> = Place::ALL.into_iter().filter(|place| place.word() == prefix).collect();
+    let places: Vec<_> = Hook::ALL.into_iter().filter(|hook| hook.word() == prefix).collect();
     if m.has("node") && !m.str("node").is_empty() {
         let name = m.str("node");
         let mut index = None;
-        for place in places.into_iter().filter(|place| w.node(place.node()).is_some()) {
+        for hook in places.into_iter().filter(|hook| w.node(hook.node()).is_some()) {
             index = Some(
-                w.link(place.node(), name)
+                w.link(hook.node(), name)
                     .map_err(|why| Error::not_found(why).at(m.span("node")))?,
             );
         }

@@ -62,10 +62,10 @@ fn next(world: &World, number: u16, kind: &str) -> String {
     if number == GO_ON {
         return String::new();
     }
-    match world.get::<Classifier>().links.place(number) {
+    match world.get::<Classifier>().links.hook(number) {
         // Nodes may have other indices the next time.
-        Some(place) => {
-            format!(" {}{kind} node {}", place.word(), world.node_name(NodeIndex(number.into())))
+        Some(hook) => {
+            format!(" {}{kind} node {}", hook.word(), world.node_name(NodeIndex(number.into())))
         }
         None => format!(" {kind} {number}"),
     }

@@ -3,7 +3,7 @@
 
 use crate::exact::{EntryInfo, Exact, MAX_ENTRIES};
 use crate::key::{Key, MAX_VECTORS, VECTOR};
-use crate::state::{Classifier, Control, Held, TableState};
+use crate::state::{Classifier, Control, ReferencedTable, TableState};
 use crate::table::{Action, GO_ON, MAX_CHAIN, Session, Table};
 use cli::{Error, Result, retval};
 use graph::World;
@@ -388,7 +388,7 @@ impl Classifier {
         let mut control = self.control();
         let Control { fibs, free_vrfs, .. } = &mut *control;
         let used = fibs.len() as u32;
-        let held = fibs.entry((v6, id)).or_insert_with(|| Held {
+        let held = fibs.entry((v6, id)).or_insert_with(|| ReferencedTable {
             slot: free_vrfs.pop().unwrap_or(used),
             index: None,
             sessions: 0,
@@ -431,7 +431,7 @@ impl Classifier {
     /// dropped.
     pub(crate) fn forget_fib(&self, v6: bool, gone: TableIndex) {
         let mut control = self.control();
-        let of = |((family, _), held): &(&(bool, u32), &mut Held)| {
+        let of = |((family, _), held): &(&(bool, u32), &mut ReferencedTable)| {
             *family == v6 && held.index == Some(gone)
         };
         for (_, held) in control.fibs.iter_mut().filter(of) {

@@ -39,8 +39,8 @@ mod config;
 mod control;
 mod exact;
 mod filters;
+mod hook;
 mod key;
-mod place;
 mod route;
 mod show;
 mod state;
@@ -54,7 +54,7 @@ mod words;
 
 pub use acl::Classified;
 
-use acl::{Acl, InSide, OutSide, PuntSide};
+use acl::{Acl, InputAcl, OutputAcl, PuntAcl};
 use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
 use net::{Extension, Extensions, Interfaces};
 use state::Classifier;
@@ -68,12 +68,12 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[StateDef::of::<Classifier>()],
     fields: &[FieldDef::of::<Classified>()],
     nodes: &[
-        NodeDef::configured::<Acl<Ip4, InSide>>(),
-        NodeDef::configured::<Acl<Ip6, InSide>>(),
-        NodeDef::configured::<Acl<Ip4, OutSide>>(),
-        NodeDef::configured::<Acl<Ip6, OutSide>>(),
-        NodeDef::configured::<Acl<Ip4, PuntSide>>(),
-        NodeDef::configured::<Acl<Ip6, PuntSide>>(),
+        NodeDef::configured::<Acl<Ip4, InputAcl>>(),
+        NodeDef::configured::<Acl<Ip6, InputAcl>>(),
+        NodeDef::configured::<Acl<Ip4, OutputAcl>>(),
+        NodeDef::configured::<Acl<Ip6, OutputAcl>>(),
+        NodeDef::configured::<Acl<Ip4, PuntAcl>>(),
+        NodeDef::configured::<Acl<Ip6, PuntAcl>>(),
         NodeDef::of::<route::Classify<Ip4>>(),
         NodeDef::of::<route::Classify<Ip6>>(),
         NodeDef::of::<switched::L2Acl<switched::Received>>(),

@@ -4,7 +4,7 @@
 //! whose index is the session's opaque number.
 
 use crate::acl::Lookup;
-use crate::place::{Lead, Place};
+use crate::hook::{Hook, NumberedNode};
 use crate::table::Table;
 use crate::trace::ClassifyTrace;
 use buffer::Buffer;
@@ -63,7 +63,7 @@ pub enum To {
 
 impl<F: Ip> Build for Classify<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        let lookup = Lookup::new(world, Place::Route(F::IS_V6));
+        let lookup = Lookup::new(world, Hook::Route(F::IS_V6));
         Self { lookup, adjacencies: world.get(), of: PhantomData }
     }
 }
@@ -102,7 +102,7 @@ impl<F: Ip> Node for Classify<F> {
             cx.count(To::ChainHit, 1);
         }
         let opaque = verdict.session.map_or(0, |(_, session)| session.opaque);
-        let (mut index, mut lead) = (AdjIndex::RECEIVE, Lead::Deny);
+        let (mut index, mut numbered_node) = (AdjIndex::RECEIVE, NumberedNode::Deny);
         let mut to = match verdict.next {
             LOCAL => To::Local,
             PUNT => To::Punt,
@@ -113,15 +113,15 @@ impl<F: Ip> Node for Classify<F> {
                 adj.map_or(To::NoAdjacency, |adj| To::Node(adj.next))
             }
             next => {
-                lead = self.lookup.lead(next, turn);
-                if let Lead::Node(node) = lead { To::Node(node) } else { To::Deny }
+                numbered_node = self.lookup.numbered_node(next, turn);
+                if let NumberedNode::Node(node) = numbered_node { To::Node(node) } else { To::Deny }
             }
         };
         if let To::Node(node) = to {
-            lead = Lead::Node(node);
+            numbered_node = NumberedNode::Node(node);
         }
         if TRACED {
-            cx.trace(b, ClassifyTrace::new(b.rx_if, Some(&verdict), lead, None));
+            cx.trace(b, ClassifyTrace::new(b.rx_if, Some(&verdict), numbered_node, None));
         }
         if !self.lookup.note(b, &verdict) {
             to = To::Moved;

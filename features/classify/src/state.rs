@@ -2,7 +2,7 @@
 //! The state of the classifier: the part that workers read, and control's part.
 
 use crate::exact::Exact;
-use crate::place::Links;
+use crate::hook::Links;
 use crate::table::{Session, Table};
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use net::{DeletedTable, TableIndex};
@@ -90,7 +90,7 @@ pub struct TableState {
 }
 
 /// A table of routes that sessions need.
-pub struct Held {
+pub struct ReferencedTable {
     /// The slot of [`Classifier::vrfs`] with its index.
     pub slot: u32,
     /// Its index; `None` once it is deleted.
@@ -114,7 +114,7 @@ pub struct Control {
     /// First tables of filters.
     pub filters: BTreeMap<FilterOf, u32>,
     /// Tables of routes that sessions need, by family and id.
-    pub fibs: BTreeMap<(bool, u32), Held>,
+    pub fibs: BTreeMap<(bool, u32), ReferencedTable>,
     /// Slots of [`Classifier::vrfs`] that were used and are free.
     pub free_vrfs: Vec<u32>,
     /// Sessions of deleted tables that aren't removed yet, with the index of the next one.
@@ -133,7 +133,7 @@ pub struct Classifier {
     pub capture_filters: Slots<u32>,
     /// First table of the filter of traces, in slot 0.
     pub trace_filter: Slots<u32>,
-    /// Tables of routes that sessions need, by [`Held::slot`].
+    /// Tables of routes that sessions need, by [`ReferencedTable::slot`].
     pub vrfs: Slots<TableIndex>,
     /// Nodes that sessions lead to by index.
     pub links: Links,

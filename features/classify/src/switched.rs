@@ -3,7 +3,7 @@
 //! switched frames.
 
 use crate::acl::Lookup;
-use crate::place::{Lead, Place};
+use crate::hook::{Hook, NumberedNode};
 use crate::state::{Classifier, Direction};
 use crate::table::{Table, Verdict};
 use crate::trace::{AclTrace, ClassifyTrace};
@@ -15,13 +15,13 @@ use std::sync::Arc;
 use sync::Turn;
 
 /// The nodes behind a feature.
-struct Behind {
+struct NextNodes {
     input: InputSteps,
     output: OutputSteps,
     interfaces: Arc<Interfaces>,
 }
 
-impl Behind {
+impl NextNodes {
     fn new(world: &World) -> Self {
         Self {
             input: InputSteps::new(world),
@@ -44,14 +44,20 @@ impl Behind {
 
     /// The node that a number leads to; `None` for none.
     #[inline(always)]
-    fn node(&self, lead: Lead, next: NodeIndex, b: &Buffer, turn: &Turn<'_>) -> Option<NodeIndex> {
-        match lead {
-            Lead::GoOn => Some(next),
-            Lead::Node(node) => Some(node),
-            Lead::Output => {
+    fn node(
+        &self,
+        numbered_node: NumberedNode,
+        next: NodeIndex,
+        b: &Buffer,
+        turn: &Turn<'_>,
+    ) -> Option<NodeIndex> {
+        match numbered_node {
+            NumberedNode::GoOn => Some(next),
+            NumberedNode::Node(node) => Some(node),
+            NumberedNode::Output => {
                 Some(self.interfaces.views(turn).get(b.tx_if as usize).unwrap_or_default().output)
             }
-            Lead::Deny | Lead::Absent => None,
+            NumberedNode::Deny | NumberedNode::Absent => None,
         }
     }
 }
@@ -62,8 +68,8 @@ fn base(table: &Table, _: &Buffer) -> i64 {
     table.offset.map_or(0, i64::from)
 }
 
-/// Next nodes of the features of switched frames, whichever counters they have.
-pub trait Ways: Next {
+/// The edges of features of switched frames, whichever counters they have.
+pub trait SwitchedEdges: Next {
     fn node(node: NodeIndex) -> Self;
     const DENY: Self;
     const MISS: Self;
@@ -133,7 +139,7 @@ macro_rules! acl_ways {
             Missed,
         }
 
-        impl Ways for $name {
+        impl SwitchedEdges for $name {
             common! { Deny, Miss }
             const VALID: Option<Self> = Some(Self::Valid);
         }
@@ -175,17 +181,17 @@ pub enum ClassifyTo {
     Missed,
 }
 
-impl Ways for ClassifyTo {
+impl SwitchedEdges for ClassifyTo {
     common! { Deny, Deny }
     const VALID: Option<Self> = None;
 }
 
 /// Applies a verdict to a frame. Returns the next node.
 #[inline(always)]
-fn follow<N: Ways, const TRACED: bool>(
+fn follow<N: SwitchedEdges, const TRACED: bool>(
     lookup: &Lookup,
     node: Option<NodeIndex>,
-    lead: Lead,
+    numbered_node: NumberedNode,
     verdict: &Verdict<'_>,
     b: &mut Buffer,
     cx: &mut Cx<'_, TRACED>,
@@ -199,7 +205,7 @@ fn follow<N: Ways, const TRACED: bool>(
     }
     match node {
         Some(node) => N::node(node),
-        None if lead == Lead::Absent => N::ABSENT,
+        None if numbered_node == NumberedNode::Absent => N::ABSENT,
         None if verdict.session.is_some() => N::DENY,
         None => N::MISS,
     }
@@ -210,9 +216,9 @@ const ACL: (Features, OutputFeatures) = (Features::ACL, OutputFeatures::ACL);
 const CLASSIFY: (Features, OutputFeatures) = (Features::CLASSIFY, OutputFeatures::CLASSIFY);
 
 /// A direction, for a node.
-pub trait Side: Send + Sync + 'static {
+pub trait FrameDirection: Send + Sync + 'static {
     const TX: bool;
-    type To: Ways;
+    type To: SwitchedEdges;
 }
 
 /// Received frames.
@@ -220,12 +226,12 @@ pub struct Received;
 /// Sent frames.
 pub struct Sent;
 
-impl Side for Received {
+impl FrameDirection for Received {
     const TX: bool = false;
     type To = InTo;
 }
 
-impl Side for Sent {
+impl FrameDirection for Sent {
     const TX: bool = true;
     type To = OutTo;
 }
@@ -233,22 +239,22 @@ impl Side for Sent {
 /// `l2-input-acl`, `l2-output-acl`.
 pub struct L2Acl<S> {
     lookup: Lookup,
-    behind: Behind,
+    behind: NextNodes,
     side: std::marker::PhantomData<fn() -> S>,
 }
 
-impl<S: Side> Build for L2Acl<S> {
+impl<S: FrameDirection> Build for L2Acl<S> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        let place = if S::TX { Place::L2Out } else { Place::L2In };
+        let hook = if S::TX { Hook::L2Out } else { Hook::L2In };
         Self {
-            lookup: Lookup::new(world, place),
-            behind: Behind::new(world),
+            lookup: Lookup::new(world, hook),
+            behind: NextNodes::new(world),
             side: std::marker::PhantomData,
         }
     }
 }
 
-impl<S: Side> Node for L2Acl<S> {
+impl<S: FrameDirection> Node for L2Acl<S> {
     const NAME: &'static str = if S::TX { "l2-output-acl" } else { "l2-input-acl" };
     type Next = S::To;
     type Trace = AclTrace;
@@ -265,25 +271,25 @@ impl<S: Side> Node for L2Acl<S> {
         else {
             return S::To::node(next);
         };
-        let lead = self.lookup.lead(verdict.next, turn);
-        let node = self.behind.node(lead, next, b, turn);
+        let numbered_node = self.lookup.numbered_node(verdict.next, turn);
+        let node = self.behind.node(numbered_node, next, b, turn);
         if TRACED {
-            cx.trace(b, AclTrace::new((sw_if, S::TX), &verdict, lead, Some(next), 0));
+            cx.trace(b, AclTrace::new((sw_if, S::TX), &verdict, numbered_node, Some(next), 0));
         }
-        follow(&self.lookup, node, lead, &verdict, b, cx)
+        follow(&self.lookup, node, numbered_node, &verdict, b, cx)
     }
 }
 
 /// `l2-input-classify`, `l2-output-classify`.
 pub struct L2Classify<const TX: bool> {
     lookup: Lookup,
-    behind: Behind,
+    behind: NextNodes,
 }
 
 impl<const TX: bool> Build for L2Classify<TX> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        let place = if TX { Place::L2ClassifyOut } else { Place::L2ClassifyIn };
-        Self { lookup: Lookup::new(world, place), behind: Behind::new(world) }
+        let hook = if TX { Hook::L2ClassifyOut } else { Hook::L2ClassifyIn };
+        Self { lookup: Lookup::new(world, hook), behind: NextNodes::new(world) }
     }
 }
 
@@ -318,15 +324,15 @@ impl<const TX: bool> Node for L2Classify<TX> {
         let Some(verdict) = first.and_then(|first| self.lookup.find(first, b, by, turn, base))
         else {
             if TRACED {
-                cx.trace(b, ClassifyTrace::new(sw_if, None, Lead::GoOn, Some(next)));
+                cx.trace(b, ClassifyTrace::new(sw_if, None, NumberedNode::GoOn, Some(next)));
             }
             return ClassifyTo::Node(next);
         };
-        let lead = self.lookup.lead(verdict.next, turn);
-        let node = self.behind.node(lead, next, b, turn);
+        let numbered_node = self.lookup.numbered_node(verdict.next, turn);
+        let node = self.behind.node(numbered_node, next, b, turn);
         if TRACED {
-            cx.trace(b, ClassifyTrace::new(sw_if, Some(&verdict), lead, Some(next)));
+            cx.trace(b, ClassifyTrace::new(sw_if, Some(&verdict), numbered_node, Some(next)));
         }
-        follow(&self.lookup, node, lead, &verdict, b, cx)
+        follow(&self.lookup, node, numbered_node, &verdict, b, cx)
     }
 }

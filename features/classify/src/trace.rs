@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Trace records.
 
-use crate::place::Lead;
+use crate::hook::NumberedNode;
 use crate::table::{Action, Verdict};
 use graph::{NodeIndex, Trace};
 use std::fmt;
@@ -27,13 +27,13 @@ impl AclTrace {
     pub fn new(
         (sw_if, tx): (u32, bool),
         verdict: &Verdict<'_>,
-        lead: Lead,
+        numbered_node: NumberedNode,
         next: Option<NodeIndex>,
         fib: u32,
     ) -> Self {
         Self {
             sw_if,
-            next: number(lead, next),
+            next: number(numbered_node, next),
             table: verdict.table,
             session: session(verdict),
             action: verdict.session.map_or(Action::None, |(_, session)| session.action),
@@ -44,11 +44,13 @@ impl AclTrace {
 }
 
 /// The node that a packet goes to, 0 if it is dropped, −1 for one that isn't known.
-fn number(lead: Lead, next: Option<NodeIndex>) -> i64 {
-    match lead {
-        Lead::Deny => 0,
-        Lead::Node(node) => node.0.into(),
-        Lead::GoOn | Lead::Output | Lead::Absent => next.map_or(-1, |node| node.0.into()),
+fn number(numbered_node: NumberedNode, next: Option<NodeIndex>) -> i64 {
+    match numbered_node {
+        NumberedNode::Deny => 0,
+        NumberedNode::Node(node) => node.0.into(),
+        NumberedNode::GoOn | NumberedNode::Output | NumberedNode::Absent => {
+            next.map_or(-1, |node| node.0.into())
+        }
     }
 }
 
@@ -89,14 +91,14 @@ impl ClassifyTrace {
     pub fn new(
         sw_if: u32,
         verdict: Option<&Verdict<'_>>,
-        lead: Lead,
+        numbered_node: NumberedNode,
         next: Option<NodeIndex>,
     ) -> Self {
         Self {
             sw_if,
             table: verdict.map_or(u32::MAX, |verdict| verdict.table),
             session: verdict.map_or(-1, session),
-            next: number(lead, next),
+            next: number(numbered_node, next),
         }
     }
 }

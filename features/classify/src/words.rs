@@ -141,12 +141,12 @@ trait Values {
     ) -> Result<Option<[u8; N]>>;
 }
 
-/// A mask: words alone.
-struct Ones;
-/// A match: words with values.
-struct Given;
+/// Words of a mask: without values.
+struct MaskWords;
+/// Words of a match: with values.
+struct MatchWords;
 
-impl Values for Ones {
+impl Values for MaskWords {
     fn value<T: FromArg, const N: usize>(
         &self,
         m: &Matches<'_>,
@@ -158,7 +158,7 @@ impl Values for Ones {
     }
 }
 
-impl Values for Given {
+impl Values for MatchWords {
     fn value<T: FromArg, const N: usize>(
         &self,
         m: &Matches<'_>,
@@ -359,7 +359,7 @@ pub fn mask(m: &Matches<'_>) -> Result<Option<Vec<u8>>> {
         return hex(m.str("mask")).map(Some).map_err(|why| Error::parse(why).at(m.span("mask")));
     }
     let [groups, _] = groups(m);
-    if groups.is_empty() { Ok(None) } else { layers(&Ones, &groups).map(Some) }
+    if groups.is_empty() { Ok(None) } else { layers(&MaskWords, &groups).map(Some) }
 }
 
 /// The bytes of the match in a line, from where packets begin; nothing if there is none.
@@ -370,5 +370,5 @@ pub fn matched(m: &Matches<'_>) -> Result<Option<Vec<u8>>> {
             .map_err(|why| Error::parse(why).at(m.span("match-hex")));
     }
     let [_, groups] = groups(m);
-    if groups.is_empty() { Ok(None) } else { layers(&Given, &groups).map(Some) }
+    if groups.is_empty() { Ok(None) } else { layers(&MatchWords, &groups).map(Some) }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ethernet-input`: checks the destination MAC address and selects the next node by Ethernet type.
 
-use crate::types::{Taker, TypeTable, Types};
+use crate::types::{EtherTypeNode, TypeTable, Types};
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, Prefetch, ThreadIndex, Trace, Vector, World};
 use net::{FrameTags, IfFlags, IfLanes, Interfaces, TAG, Tagged, Views, is_group};
@@ -72,7 +72,7 @@ impl Build for EthernetInput {
 }
 
 /// State looked up once for a run of frames from one interface.
-struct From {
+struct RxState {
     rx_if: u32,
     /// The MAC address in the upper 48 bits, as the first 8 bytes of a frame for it would be read,
     /// big-endian.
@@ -86,7 +86,7 @@ struct From {
 /// The destination's 48 bits in the first 8 bytes of a frame, read big-endian.
 const DESTINATION: u64 = !0xffff;
 
-impl From {
+impl RxState {
     #[inline(always)]
     fn new(rx_if: u32, views: Views<'_>, types: &TypeTable) -> Self {
         let view = views.get(rx_if as usize).unwrap_or_default();
@@ -107,7 +107,7 @@ impl EthernetInput {
     fn classify(
         &self,
         b: &mut Buffer,
-        from: &From,
+        from: &RxState,
         run: &mut Run,
         types: &TypeTable,
         turn: &Turn<'_>,
@@ -159,7 +159,7 @@ impl EthernetInput {
     fn tagged(
         &self,
         b: &mut Buffer,
-        (from, run): (&From, &mut Run),
+        (from, run): (&RxState, &mut Run),
         (destination, ethertype): (u64, EtherType),
         types: &TypeTable,
         turn: &Turn<'_>,
@@ -264,7 +264,7 @@ fn mark_group(b: &mut Buffer, destination: u64) {
 
 /// Sends a packet to the node of its type, starting behind the Ethernet header and its tags.
 #[inline(always)]
-fn route(b: &mut Buffer, Taker { node, verified }: Taker, header: usize) -> To {
+fn route(b: &mut Buffer, EtherTypeNode { node, verified }: EtherTypeNode, header: usize) -> To {
     b.mark_l2();
     let pulled = b.pull(header);
     debug_assert!(pulled);
@@ -307,7 +307,7 @@ impl Node for EthernetInput {
             cx.trace(b, EthernetTrace(Head::of(b)));
         }
         let types = self.types.get(cx.turn);
-        let from = From::new(b.rx_if, self.interfaces.views(cx.turn), types);
+        let from = RxState::new(b.rx_if, self.interfaces.views(cx.turn), types);
         let mut run = Run::NONE;
         let to = self.classify(b, &from, &mut run, types, cx.turn);
         run.settle(&self.lanes);
@@ -317,10 +317,10 @@ impl Node for EthernetInput {
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
         let (views, types) = (self.interfaces.views(cx.turn), self.types.get(cx.turn));
-        let (mut from, mut run) = (From::new(v.get(0).rx_if, views, types), Run::NONE);
+        let (mut from, mut run) = (RxState::new(v.get(0).rx_if, views, types), Run::NONE);
         for (b, out) in v.packets_ahead() {
             if b.rx_if != from.rx_if {
-                from = From::new(b.rx_if, views, types);
+                from = RxState::new(b.rx_if, views, types);
             }
             out.go(self.classify(b, &from, &mut run, types, cx.turn));
         }

@@ -5,9 +5,9 @@ use graph::{NodeIndex, Shared, World};
 use sync::{Snapshot, Turn};
 use wire::EtherType;
 
-/// Where frames of a type go.
+/// The next nodes of frames of a type.
 #[derive(Clone, Copy, Debug)]
-pub struct Taker {
+pub struct EtherTypeNode {
     /// In general.
     pub node: NodeIndex,
     /// If the device has verified the header's checksum.
@@ -18,10 +18,10 @@ pub struct Taker {
 #[derive(Clone, Default)]
 pub struct TypeTable {
     /// By far the most frames.
-    pub ip4: Option<Taker>,
+    pub ip4: Option<EtherTypeNode>,
     /// The node that switches frames.
     pub l2: Option<NodeIndex>,
-    sorted: Vec<(u16, Taker)>,
+    sorted: Vec<(u16, EtherTypeNode)>,
     /// Nodes of SNAP protocols.
     snap: Vec<(SnapProtocol, NodeIndex)>,
 }
@@ -32,7 +32,7 @@ pub type SnapProtocol = ([u8; 3], u16);
 impl TypeTable {
     /// Returns the next node of this type.
     #[inline(always)]
-    pub fn find(&self, ethertype: EtherType) -> Option<Taker> {
+    pub fn find(&self, ethertype: EtherType) -> Option<EtherTypeNode> {
         let at = self.sorted.binary_search_by_key(&ethertype.0, |(t, _)| *t).ok()?;
         Some(self.sorted[at].1)
     }
@@ -93,7 +93,7 @@ pub fn register_ethertype_verified(
     node: &str,
     verified: &str,
 ) -> Result<(), String> {
-    let taker = Taker {
+    let taker = EtherTypeNode {
         node: world.link("ethernet-input", node)?,
         verified: world.link("ethernet-input", verified)?,
     };

@@ -7,7 +7,7 @@ use graph::World;
 use msg::{Caller, Message, Messages, Module, Wire};
 use net::api::{Address, InterfaceIndex};
 use tunnel::api::{TunnelEncapDecapFlags, TunnelMode};
-use tunnel::{Ends, Marks, Tunnel, Tunnels};
+use tunnel::{HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
 
 /// The module.
 pub static API: Module<World> =
@@ -47,8 +47,12 @@ fn add_del(w: &World, is_add: bool, r: GreTunnelV2) -> Result<InterfaceIndex> {
         );
     }
     let spec = Gre {
-        ends: Ends { local: r.src.into(), remote: r.dst.into(), table: r.outer_table_id },
-        marks: Marks { flags: r.flags.into(), ..Marks::default() },
+        ends: TunnelEndpoints {
+            local: r.src.into(),
+            remote: r.dst.into(),
+            table: r.outer_table_id,
+        },
+        marks: HeaderMarking { flags: r.flags.into(), ..HeaderMarking::default() },
         payload,
         key: r.key,
         multipoint: r.mode == TunnelMode::MP,

@@ -7,7 +7,7 @@ use cli::{Command, Error, Matches, Output, Result, retval};
 use graph::World;
 use net::Interfaces;
 use std::net::IpAddr;
-use tunnel::{Ends, Tunnels};
+use tunnel::{TunnelEndpoints, Tunnels};
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
@@ -44,7 +44,7 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
         (false, Some(session)) => Payload::Erspan { session },
         (true, Some(_)) => return Err(Error::usage("a tunnel is of one type: teb or erspan")),
     };
-    let ends = Ends { local, remote, table: m.opt("table")?.unwrap_or(0) };
+    let ends = TunnelEndpoints { local, remote, table: m.opt("table")?.unwrap_or(0) };
     let key = m.opt("key")?.unwrap_or(0);
     let spec = Gre { ends, marks: tunnel::parse(m)?, payload, key, multipoint };
     if m.flag("del") {

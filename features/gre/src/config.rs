@@ -3,7 +3,7 @@
 
 use crate::spec::{Gre, Payload};
 use graph::{RunningConfig, Script, World};
-use tunnel::{Ends, Tunnels};
+use tunnel::{TunnelEndpoints, Tunnels};
 
 /// Commands that set what is kept here, for the tests that save and restore it.
 pub const EXAMPLES: &[Script] = &[Script::here(
@@ -31,7 +31,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.interfaces(world.get::<Tunnels<Gre>>().interfaces(), |world, sw_if, lines| {
         let Some(tunnel) = world.get::<Tunnels<Gre>>().get(sw_if) else { return };
         let Gre { ends, marks, payload, key, multipoint } = tunnel.spec;
-        let Ends { local, remote, table } = ends;
+        let TunnelEndpoints { local, remote, table } = ends;
         let mut line = format!("create gre tunnel src {local}");
         line += &if multipoint { " multipoint".into() } else { format!(" dst {remote}") };
         if table != 0 {

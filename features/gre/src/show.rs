@@ -7,7 +7,7 @@ use graph::{SwIfIndex, World};
 use net::Interfaces;
 use serde_json::json;
 use std::fmt::Write;
-use tunnel::{Ends, Tunnels};
+use tunnel::{TunnelEndpoints, Tunnels};
 
 pub fn tunnels(w: &World, m: &Matches) -> Result<Output> {
     let all = if m.has("interface") {
@@ -28,7 +28,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     let Some(tunnel) = tunnels.get(sw_if) else { return };
     let i = tunnel.instance;
     let Gre { ends, marks, payload, key, multipoint } = tunnel.spec;
-    let Ends { local, remote, table } = ends;
+    let TunnelEndpoints { local, remote, table } = ends;
     let is_resolved = tunnels.is_resolved(w, sw_if);
     let (kind, session) = match payload {
         Payload::Ip => ("L3", None),

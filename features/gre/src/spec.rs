@@ -7,7 +7,7 @@ use cli::retval::{self, Retval};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World, name_of};
 use net::IfKind;
-use tunnel::{Codec, Ends, Key, Marks, Spec, Tunnels};
+use tunnel::{Codec, HeaderMarking, Key, Spec, TunnelEndpoints, Tunnels};
 use wire::{EtherType, Gre as Header, Ip4, Ip6, IpProtocol, MacAddr, U16};
 use zerocopy::IntoBytes;
 
@@ -32,9 +32,9 @@ pub const MAX_SESSION: u16 = 1023;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Gre {
     /// The ends; the other one is unspecified for a tunnel with several.
-    pub ends: Ends,
+    pub ends: TunnelEndpoints,
     /// The settings of outer headers.
-    pub marks: Marks,
+    pub marks: HeaderMarking,
     /// The kind of its payload.
     pub payload: Payload,
     /// The key in its headers; 0 for none.
@@ -95,15 +95,15 @@ impl Spec for Gre {
         }
     }
 
-    fn ends(&self) -> Ends {
+    fn ends(&self) -> TunnelEndpoints {
         self.ends
     }
 
-    fn marks(&self) -> Marks {
+    fn marks(&self) -> HeaderMarking {
         self.marks
     }
 
-    fn key(&self, ends: &Ends, table: u32) -> Key {
+    fn key(&self, ends: &TunnelEndpoints, table: u32) -> Key {
         let other = match self.payload {
             Payload::Ip => IP,
             Payload::Ethernet => ETHERNET,

@@ -12,7 +12,7 @@ const LONGEST: usize = 1280;
 
 /// Type, code and rest of header of an ICMP error.
 #[derive(Clone, Copy, Debug)]
-pub struct Says {
+pub struct ErrorHeader {
     /// ICMP type.
     pub kind: u8,
     /// ICMP code.
@@ -35,7 +35,7 @@ impl Message {
         at: usize,
         ip: &F::Header,
         source: F::Addr,
-        says: Says,
+        error: ErrorHeader,
         id: u16,
     ) -> Self {
         let mut bytes = [0; LONGEST];
@@ -49,7 +49,7 @@ impl Message {
             *slot = header;
         }
         if let Some(slot) = IcmpHeader::view_at_mut(&mut bytes, icmp) {
-            *slot = IcmpHeader::new(says.kind, says.code, says.rest);
+            *slot = IcmpHeader::new(error.kind, error.code, error.rest);
         }
         let checksum = (pseudo + Sum::of(&bytes[icmp..len])).finish();
         if let Some(slot) = IcmpHeader::view_at_mut(&mut bytes, icmp) {

@@ -2,7 +2,7 @@
 //! `ip4-icmp-error`, `ip6-icmp-error`: replace an undeliverable packet by the ICMP error about it,
 //! addressed to its source.
 
-use crate::compose::{Message, Says};
+use crate::compose::{ErrorHeader, Message};
 use crate::limit::Bucket;
 use crate::rules::{self, Refusal};
 use crate::sources::Sources;
@@ -96,7 +96,8 @@ impl<F: Icmp> IcmpError<F> {
     #[inline(always)]
     fn answer<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let meta: IpMeta = b.scratch();
-        let says = Says { kind: meta.icmp_type(), code: meta.icmp_code(), rest: meta.icmp_rest };
+        let says =
+            ErrorHeader { kind: meta.icmp_type(), code: meta.icmp_code(), rest: meta.icmp_rest };
         let Some(class) = F::class(says.kind) else { return To::UnknownError };
         let to = match class {
             Class::Unreachable => To::Unreachable,

@@ -2,7 +2,7 @@
 //! Suppression of ICMP errors (RFC 1812 4.3.2.7, RFC 1122 3.2.2, RFC 4443 2.4), and selection of
 //! their source address.
 
-use crate::compose::Says;
+use crate::compose::ErrorHeader;
 use crate::version::Icmp;
 use buffer::{Buffer, Flags};
 use wire::icmp::code6;
@@ -31,7 +31,7 @@ pub fn check<F: Icmp>(
     at: usize,
     ip: &F::Header,
     own: &[Prefix<F::Addr>],
-    says: Says,
+    says: ErrorHeader,
 ) -> Result<(), Refusal> {
     F::may_tell(b, at, ip)?;
     // These errors are also sent about packets to groups (RFC 4443 2.4 (e.3)).

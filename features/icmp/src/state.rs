@@ -31,12 +31,12 @@ impl Settings {
 }
 
 /// The settings as workers read them, with the rate limit computed from them.
-pub struct Applied {
+pub struct ActiveSettings {
     pub settings: Settings,
     pub limit: Limit,
 }
 
-impl From<Settings> for Applied {
+impl From<Settings> for ActiveSettings {
     fn from(settings: Settings) -> Self {
         let limit = Limit::new(settings.rate, settings.burst);
         Self { settings, limit }
@@ -44,13 +44,13 @@ impl From<Settings> for Applied {
 }
 
 /// Node registered for each number: ICMP type, or IP protocol.
-type Takers = [Option<NodeIndex>; 256];
+type TypeNodes = [Option<NodeIndex>; 256];
 
 /// The state of an instance, for one IP version.
 pub struct State<F> {
-    applied: Snapshot<Applied>,
-    types: Snapshot<Takers>,
-    quoted: Snapshot<Takers>,
+    applied: Snapshot<ActiveSettings>,
+    types: Snapshot<TypeNodes>,
+    quoted: Snapshot<TypeNodes>,
     version: PhantomData<F>,
 }
 
@@ -69,7 +69,7 @@ impl<F: Icmp> Shared for State<F> {
 impl<F: Icmp> State<F> {
     /// Returns the settings that apply.
     #[inline(always)]
-    pub(crate) fn applied<'t>(&'t self, turn: &'t Turn<'_>) -> &'t Applied {
+    pub(crate) fn applied<'t>(&'t self, turn: &'t Turn<'_>) -> &'t ActiveSettings {
         self.applied.get(turn)
     }
 
@@ -139,7 +139,7 @@ pub fn register_icmp_error<F: Icmp>(
 
 fn register<F: Icmp>(
     world: &World,
-    takers: &Snapshot<Takers>,
+    takers: &Snapshot<TypeNodes>,
     from: &str,
     what: &str,
     number: u8,

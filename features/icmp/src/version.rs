@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The differences between ICMP and ICMPv6.
 
-use crate::compose::Says;
+use crate::compose::ErrorHeader;
 use crate::rules::Refusal;
 use buffer::Buffer;
 use ip::Ip;
@@ -44,7 +44,7 @@ pub trait Icmp: Ip {
     /// Returns the kind of an error of this type; `None` if a router sends none.
     fn class(kind: u8) -> Option<Class>;
     /// Returns true if the destination host itself sends this error: the packet got there.
-    fn by_destination(says: Says) -> bool;
+    fn by_destination(says: ErrorHeader) -> bool;
     /// Returns the IP header of an error about a packet with the header `about`; `len` bytes
     /// follow.
     fn header(from: Self::Addr, about: &Self::Header, len: u16, id: u16) -> Self::Header;
@@ -108,7 +108,7 @@ impl Icmp for Ip4 {
 
     /// RFC 1812 4.3.3.1; RFC 1122 3.2.2.1, 3.2.2.4.
     #[inline(always)]
-    fn by_destination(says: Says) -> bool {
+    fn by_destination(says: ErrorHeader) -> bool {
         match Icmp4Type(says.kind) {
             Icmp4Type::UNREACHABLE => {
                 matches!(says.code, code4::PROTOCOL_UNREACHABLE | code4::PORT_UNREACHABLE)
@@ -253,7 +253,7 @@ impl Icmp for Ip6 {
     }
 
     #[inline(always)]
-    fn by_destination(says: Says) -> bool {
+    fn by_destination(says: ErrorHeader) -> bool {
         match Icmp6Type(says.kind) {
             Icmp6Type::UNREACHABLE => says.code == code6::PORT_UNREACHABLE,
             Icmp6Type::TIME_EXCEEDED => says.code == code6::REASSEMBLY,

@@ -9,14 +9,14 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// Drop or punt: the same but for names and counter.
-pub trait Ending: Send + 'static {
+pub trait Disposition: Send + 'static {
     const FIRST: &'static str;
     const LAST: &'static str;
     fn lane(counters: &IfCounters, thread: ThreadIndex) -> Lane;
 }
 
 pub struct Dropped;
-impl Ending for Dropped {
+impl Disposition for Dropped {
     const FIRST: &'static str = "error-drop";
     const LAST: &'static str = "drop";
     fn lane(counters: &IfCounters, thread: ThreadIndex) -> Lane {
@@ -25,7 +25,7 @@ impl Ending for Dropped {
 }
 
 pub struct Punted;
-impl Ending for Punted {
+impl Disposition for Punted {
     const FIRST: &'static str = "error-punt";
     const LAST: &'static str = "punt";
     fn lane(counters: &IfCounters, thread: ThreadIndex) -> Lane {
@@ -63,7 +63,7 @@ impl Trace for CountedTrace {
     }
 }
 
-impl<E: Ending> Build for Counted<E> {
+impl<E: Disposition> Build for Counted<E> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let arc = world.arc(E::FIRST);
         let link = || world.link(E::FIRST, E::LAST).expect("this plugin brings it");
@@ -77,7 +77,7 @@ impl<E: Ending> Build for Counted<E> {
     }
 }
 
-impl<E: Ending> Node for Counted<E> {
+impl<E: Disposition> Node for Counted<E> {
     const NAME: &'static str = E::FIRST;
     type Next = CountedTo;
     type Trace = CountedTrace;
@@ -112,13 +112,13 @@ impl Trace for EndTrace {
     }
 }
 
-impl<E: Ending> Build for End<E> {
+impl<E: Disposition> Build for End<E> {
     fn build(_: &World, _: ThreadIndex) -> Self {
         Self(PhantomData)
     }
 }
 
-impl<E: Ending> Node for End<E> {
+impl<E: Disposition> Node for End<E> {
     const NAME: &'static str = E::LAST;
     type Next = EndTo;
     type Trace = EndTrace;

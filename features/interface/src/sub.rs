@@ -95,16 +95,16 @@ pub fn create(w: &World, m: &Matches) -> Result<Output> {
     if last > 4095 {
         return Err(no_vlan(m, last));
     }
-    Ok(Output::sequence(Many { parent, ids: first..=last }))
+    Ok(Output::sequence(SubInterfaceRange { parent, ids: first..=last }))
 }
 
 /// Makes the sub-interfaces of a range in slices, those that aren't there yet.
-struct Many {
+struct SubInterfaceRange {
     parent: SwIfIndex,
     ids: RangeInclusive<u32>,
 }
 
-impl Many {
+impl SubInterfaceRange {
     /// The names of the next slice's.
     fn make(&mut self, w: &World) -> Result<String> {
         let interfaces = w.get::<Interfaces>();
@@ -121,7 +121,7 @@ impl Many {
     }
 }
 
-impl Sequence<World> for Many {
+impl Sequence<World> for SubInterfaceRange {
     fn next(
         &mut self,
         _: &Tree<World>,

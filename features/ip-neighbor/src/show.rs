@@ -12,7 +12,7 @@ use std::net::IpAddr;
 
 /// Address of a neighbour, or of a next hop that doesn't answer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct ListedNeighbor {
     /// Time at which the neighbour was confirmed last, or since which the next hop has not
     /// answered.
     since: u64,
@@ -61,16 +61,20 @@ fn by_age(w: &World, m: &Matches, ip6: bool) -> Result<Output> {
 }
 
 /// In order of interface and address.
-fn places(w: &World, only: Option<SwIfIndex>, ip6: bool) -> impl Iterator<Item = Place> + use<> {
+fn places(
+    w: &World,
+    only: Option<SwIfIndex>,
+    ip6: bool,
+) -> impl Iterator<Item = ListedNeighbor> + use<> {
     let (neighbors, now) = (w.get::<Neighbors>(), w.clock.now());
     let read = move |after, _| neighbors.list_from(ip6, only, after, READ);
     let known = cli::pieces(read, |n| (n.sw_if, n.ip));
-    let known = known.map(|n| Place { since: n.updated, sw_if: n.sw_if, ip: n.ip });
+    let known = known.map(|n| ListedNeighbor { since: n.updated, sw_if: n.sw_if, ip: n.ip });
     let down = w.get::<NextHops>().list().into_iter();
     let down = down.filter(move |(hop, _)| {
         hop.ip.is_ipv6() == ip6 && only.is_none_or(|only| only == hop.sw_if)
     });
-    let down = down.map(move |(hop, by)| Place {
+    let down = down.map(move |(hop, by)| ListedNeighbor {
         since: by.values().copied().min().unwrap_or(now),
         sw_if: hop.sw_if,
         ip: hop.ip,
@@ -92,53 +96,56 @@ fn places(w: &World, only: Option<SwIfIndex>, ip6: bool) -> impl Iterator<Item =
 }
 
 /// Returns a table of neighbours, without those removed meanwhile.
-fn table(places: impl Iterator<Item = Option<Place>> + 'static) -> Output {
+fn table(places: impl Iterator<Item = Option<ListedNeighbor>> + 'static) -> Output {
     let table = Table::new().right("Age").min_width(12).left("IP").left("Flags").left("Ethernet");
-    table.left("Interface").list(places, |w: &World, place: Option<Place>, out: &mut Writer| {
-        let Some(Place { since, sw_if, ip }) = place else { return Ok(()) };
-        let known = w.get::<Neighbors>().get(sw_if, ip);
-        let down = w.get::<NextHops>().down(NextHop { sw_if, ip }).unwrap_or_default();
-        if known.is_none() && down.is_empty() {
-            return Ok(());
-        }
-        let age = w.clock.now().saturating_sub(since) as f64 / 1e9;
-        let name = w.get::<Interfaces>().name(sw_if);
-        let (state, probes) = match known.map(|n| n.state) {
-            Some(NeighborState::Reachable) => ("reachable", 0),
-            Some(NeighborState::Stale) => ("stale", 0),
-            Some(NeighborState::Probing(sent)) => ("probing", sent),
-            Some(NeighborState::Quiet) => ("quiet", 0),
-            None => ("silent", 0),
-        };
-        // F as in failed.
-        let mut flags = known.map_or_else(String::new, |n| n.flags());
-        flags.extend((!down.is_empty()).then_some('F'));
-        let mac = known.map(|n| n.mac.to_string());
-        out.value(|| {
-            json!({
-                "age": age,
-                "ip": ip.to_string(),
-                "flags": flags,
-                "ethernet": mac,
-                "interface": name,
-                "router": known.is_some_and(|n| n.router),
-                "state": state,
-                "unanswered_probes": probes,
-                "next_hop_down": down.keys().collect::<Vec<_>>(),
-            })
-        });
-        out.text_row(|| {
-            let mac = mac.unwrap_or_else(|| "-".into());
-            [
-                Cell::show(format_args!("{age:.4}")),
-                Cell::show(ip),
-                flags.into(),
-                mac.into(),
-                name.into(),
-            ]
-        });
-        Ok(())
-    })
+    table.left("Interface").list(
+        places,
+        |w: &World, place: Option<ListedNeighbor>, out: &mut Writer| {
+            let Some(ListedNeighbor { since, sw_if, ip }) = place else { return Ok(()) };
+            let known = w.get::<Neighbors>().get(sw_if, ip);
+            let down = w.get::<NextHops>().down(NextHop { sw_if, ip }).unwrap_or_default();
+            if known.is_none() && down.is_empty() {
+                return Ok(());
+            }
+            let age = w.clock.now().saturating_sub(since) as f64 / 1e9;
+            let name = w.get::<Interfaces>().name(sw_if);
+            let (state, probes) = match known.map(|n| n.state) {
+                Some(NeighborState::Reachable) => ("reachable", 0),
+                Some(NeighborState::Stale) => ("stale", 0),
+                Some(NeighborState::Probing(sent)) => ("probing", sent),
+                Some(NeighborState::Quiet) => ("quiet", 0),
+                None => ("silent", 0),
+            };
+            // F as in failed.
+            let mut flags = known.map_or_else(String::new, |n| n.flags());
+            flags.extend((!down.is_empty()).then_some('F'));
+            let mac = known.map(|n| n.mac.to_string());
+            out.value(|| {
+                json!({
+                    "age": age,
+                    "ip": ip.to_string(),
+                    "flags": flags,
+                    "ethernet": mac,
+                    "interface": name,
+                    "router": known.is_some_and(|n| n.router),
+                    "state": state,
+                    "unanswered_probes": probes,
+                    "next_hop_down": down.keys().collect::<Vec<_>>(),
+                })
+            });
+            out.text_row(|| {
+                let mac = mac.unwrap_or_else(|| "-".into());
+                [
+                    Cell::show(format_args!("{age:.4}")),
+                    Cell::show(ip),
+                    flags.into(),
+                    mac.into(),
+                    name.into(),
+                ]
+            });
+            Ok(())
+        },
+    )
 }
 
 pub fn config(w: &World, _: &Matches) -> Result<Output> {

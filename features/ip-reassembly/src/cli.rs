@@ -3,7 +3,7 @@
 
 use crate::control;
 use crate::state::{Kind, Settings};
-use crate::store::UnderWay;
+use crate::store::PendingDatagram;
 use cli::{Cell, Command, Matches, Output, Result, Table, Writer};
 use graph::World;
 use net::Interfaces;
@@ -96,7 +96,7 @@ fn show(w: &World, m: &Matches, kind: Kind, v6: bool) -> Result<Output> {
         Ok(Output::record(
             [None].into_iter().chain(all.map(Some)),
             move |_: &World, item, out: &mut Writer| {
-                let Some(u): Option<UnderWay> = item else {
+                let Some(u): Option<PendingDatagram> = item else {
                     out.text(|text| *text += &limits(kind, v6, now, count));
                     if let serde_json::Value::Object(members) = describe(kind, now, count) {
                         members.into_iter().for_each(|(key, value)| out.field(&key, value));

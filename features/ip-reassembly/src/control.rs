@@ -5,7 +5,7 @@ use crate::fragment::Fragments;
 use crate::full::{self, Full};
 use crate::shallow::{self, Shallow};
 use crate::state::{Kind, Reassembly, Settings};
-use crate::store::UnderWay;
+use crate::store::PendingDatagram;
 use cli::{Error, Result};
 use graph::{
     NodeIndex, Process, Replies, Runtime, Shared, Signal, Sleep, SwIfIndex, ThreadIndex, Wake,
@@ -119,8 +119,8 @@ pub fn under_way(world: &World, kind: Kind, v6: bool) -> u32 {
 }
 
 /// Requests the list of datagrams under way from all threads.
-pub fn query(world: &World, kind: Kind, v6: bool) -> Replies<Vec<UnderWay>> {
-    fn of<F: Fragments>(world: &World, kind: Kind) -> Replies<Vec<UnderWay>> {
+pub fn query(world: &World, kind: Kind, v6: bool) -> Replies<Vec<PendingDatagram>> {
+    fn of<F: Fragments>(world: &World, kind: Kind) -> Replies<Vec<PendingDatagram>> {
         let clock = world.clock.clone();
         let nodes = nodes::<F>(world, kind);
         world.query(move |rt| {
@@ -131,7 +131,7 @@ pub fn query(world: &World, kind: Kind, v6: bool) -> Replies<Vec<UnderWay>> {
     of_family!(v6, of(world, kind))
 }
 
-type List = fn(&mut Runtime, NodeIndex, u64) -> Vec<UnderWay>;
+type List = fn(&mut Runtime, NodeIndex, u64) -> Vec<PendingDatagram>;
 
 /// Returns the nodes of a kind, each with the function that lists its datagrams under way.
 fn nodes<F: Fragments>(world: &World, kind: Kind) -> Vec<(NodeIndex, List)> {
@@ -184,14 +184,14 @@ impl ExpireWalk {
     fn walk<F: Fragments>(world: &World) -> Option<u64> {
         let reassembly = world.get::<Reassembly<F>>();
         let one = |kind: Kind| {
-            let knobs = reassembly.of(kind);
-            let interval = u64::from(knobs.settings().expire_walk_interval_ms.max(1)) * 1_000_000;
+            let limits = reassembly.of(kind);
+            let interval = u64::from(limits.settings().expire_walk_interval_ms.max(1)) * 1_000_000;
             if interval >= SECOND {
                 return None;
             }
             let nodes: Arc<[_]> =
                 nodes::<F>(world, kind).into_iter().map(|(node, _)| node).collect();
-            for (thread, _) in knobs.under_way().enumerate().filter(|(_, n)| *n > 0) {
+            for (thread, _) in limits.under_way().enumerate().filter(|(_, n)| *n > 0) {
                 let nodes = nodes.clone();
                 world.on_thread(ThreadIndex(thread as u16), move |rt| {
                     nodes.iter().for_each(|node| rt.tick_soon(*node));

@@ -7,7 +7,7 @@
 //! | `ip4-local-full-reassembly` | behind `ip4-local` | datagrams for us, back to `ip4-local` |
 //! | `ip4-full-reassembly-feature` | arc `ip4-unicast` | datagrams, along the arc |
 //! | `ip4-full-reassembly` | nodes that send fragments there | datagrams, to `ip4-input` |
-//! | `ip4-full-reassembly-custom` | nodes that send fragments there | datagrams, to the node that [`Then`] names |
+//! | `ip4-full-reassembly-custom` | nodes that send fragments there | datagrams, to the node that [`CustomNext`] names |
 //! | `ip4-sv-reassembly-feature`, `-mcast-feature`, `-output-feature` | arcs `ip4-unicast`, `ip4-multicast`, `ip4-output` | fragments as they came, with [`net::L4`] |
 //!
 //! IPv6 has the same under `ip6-`, from the same source.
@@ -35,7 +35,7 @@ pub mod control;
 mod examples;
 mod fragment;
 mod full;
-mod place;
+mod placement;
 mod shallow;
 mod state;
 mod store;
@@ -43,9 +43,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use full::Then;
-pub use state::{Kind, Knobs, Reassembly, Settings};
-pub use store::UnderWay;
+pub use full::CustomNext;
+pub use state::{Kind, Limits, Reassembly, Settings};
+pub use store::PendingDatagram;
 
 use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
 use wire::{Ip4, Ip6};

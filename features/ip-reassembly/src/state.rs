@@ -43,7 +43,7 @@ impl Settings {
 pub const MOST: u32 = 1 << 16;
 
 /// Limits, and number of datagrams under way.
-pub struct Knobs {
+pub struct Limits {
     kind: Kind,
     timeout_ms: AtomicU32,
     max_reassemblies: AtomicU32,
@@ -53,7 +53,7 @@ pub struct Knobs {
     under_way: Box<[AtomicU32]>,
 }
 
-impl Knobs {
+impl Limits {
     fn new(kind: Kind, threads: usize) -> Self {
         let s = kind.usual();
         Self {
@@ -151,8 +151,8 @@ impl Kind {
 
 /// Reassembly of one family.
 pub struct Reassembly<F> {
-    full: Knobs,
-    shallow: Knobs,
+    full: Limits,
+    shallow: Limits,
     /// True if fragments for us are reassembled.
     pub(crate) local: AtomicBool,
     /// True if shallow reassembly holds fragments until the first and the last have come; if
@@ -163,8 +163,8 @@ pub struct Reassembly<F> {
 
 impl<F: Fragments> Shared for Reassembly<F> {
     fn make(world: &World) -> Self {
-        let knobs = |kind: Kind| Knobs::new(kind, world.threads());
-        let (full, shallow) = (knobs(Kind::Full), knobs(Kind::Shallow));
+        let limits = |kind: Kind| Limits::new(kind, world.threads());
+        let (full, shallow) = (limits(Kind::Full), limits(Kind::Shallow));
         Self {
             full,
             shallow,
@@ -177,7 +177,7 @@ impl<F: Fragments> Shared for Reassembly<F> {
 
 impl<F> Reassembly<F> {
     /// Returns the limits of one kind, and its datagrams under way.
-    pub fn of(&self, kind: Kind) -> &Knobs {
+    pub fn of(&self, kind: Kind) -> &Limits {
         match kind {
             Kind::Full => &self.full,
             Kind::Shallow => &self.shallow,

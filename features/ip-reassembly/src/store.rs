@@ -3,8 +3,8 @@
 //! share.
 
 use crate::fragment::Fragments;
-use crate::place::Place;
-use crate::state::{Kind, Knobs, Reassembly};
+use crate::placement::Placement;
+use crate::state::{Kind, Limits, Reassembly};
 use crate::table::{Key, Table};
 use buffer::{Owned, Quota, Reservation};
 use graph::{Cx, Next, ThreadIndex, World};
@@ -31,7 +31,7 @@ pub trait Waiting {
 
 /// Reasons to abandon a datagram. Each is counted once per datagram; its other fragments are
 /// dropped as [`Self::GIVEN_UP`].
-pub trait Ends: Next + Copy {
+pub trait AbandonReason: Next + Copy {
     /// A fragment of a datagram that has ended.
     const GIVEN_UP: Self;
     /// It was ended to make room for another datagram.
@@ -43,7 +43,7 @@ pub trait Ends: Next + Copy {
 /// A datagram of which fragments wait.
 pub trait Datagram {
     type Part: Waiting;
-    type To: Ends;
+    type To: AbandonReason;
     /// An empty datagram that reuses this list's memory.
     fn with(parts: Vec<Self::Part>) -> Self;
     fn parts(&self) -> &Vec<Self::Part>;
@@ -59,7 +59,7 @@ pub fn buffers(parts: &[impl Waiting]) -> usize {
 
 /// A datagram that is being collected, for `show`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnderWay {
+pub struct PendingDatagram {
     /// The thread that collects it.
     pub thread: ThreadIndex,
     /// Source, destination, identification.
@@ -76,7 +76,7 @@ pub struct UnderWay {
 
 /// All datagrams of a node on one thread.
 pub struct Store<F: Fragments, D: Datagram> {
-    pub place: Place,
+    pub placement: Placement,
     pub table: Table<F::Addr, D>,
     reassembly: Arc<Reassembly<F>>,
     kind: Kind,
@@ -88,14 +88,14 @@ pub struct Store<F: Fragments, D: Datagram> {
 
 impl<F: Fragments, D: Datagram> Store<F, D> {
     pub fn new(world: &World, thread: ThreadIndex, kind: Kind) -> Self {
-        let place = Place::new(world, thread);
-        let table = Table::new(place.seed);
+        let placement = Placement::new(world, thread);
+        let table = Table::new(placement.seed);
         let kept = world.pool.share(Reservation::REASSEMBLY, thread.0, world.threads()).quota();
-        Self { place, table, reassembly: world.get(), kind, spare: Vec::new(), kept }
+        Self { placement, table, reassembly: world.get(), kind, spare: Vec::new(), kept }
     }
 
     /// Returns the configured limits.
-    pub fn knobs(&self) -> &Knobs {
+    pub fn limits(&self) -> &Limits {
         self.reassembly.of(self.kind)
     }
 
@@ -105,7 +105,8 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
         self.reassembly.extended.load(Ordering::Relaxed)
     }
 
-    /// Drops all fragments of a datagram: the first for `first`, the others as [`Ends::GIVEN_UP`].
+    /// Drops all fragments of a datagram: the first for `first`, the others as
+    /// [`AbandonReason::GIVEN_UP`].
     fn release(&mut self, at: u32, first: D::To, cx: &mut Cx<'_, false>) {
         let Some(datagram) = self.table.get_mut(at) else { return };
         let parts = datagram.parts_mut();
@@ -126,7 +127,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
     /// Removes a datagram without fragments from the table.
     pub fn forget(&mut self, at: u32) {
         if let Some(mut datagram) = self.table.remove(at) {
-            self.knobs().end(self.place.thread);
+            self.limits().end(self.placement.thread);
             let parts = std::mem::take(datagram.parts_mut());
             debug_assert!(parts.is_empty());
             if parts.capacity() > 0 && self.spare.len() < SPARE {
@@ -172,7 +173,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
     }
 
     fn is_late(&self, since: u64, now: u64) -> bool {
-        now >= since + self.knobs().timeout()
+        now >= since + self.limits().timeout()
     }
 
     /// Returns the oldest datagram, if its timeout has passed.
@@ -190,7 +191,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
             // Its timeout has passed, but `expire` ends only so many at once.
             self.end(at, D::To::TIMEOUT, cx);
         }
-        let limit = self.knobs().datagrams();
+        let limit = self.limits().datagrams();
         if limit == 0 {
             return None;
         }
@@ -202,7 +203,7 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
             };
             self.displace(oldest, cx);
         }
-        self.knobs().begin(self.place.thread);
+        self.limits().begin(self.placement.thread);
         let parts = self.spare.pop().unwrap_or_default();
         Some(self.table.insert(key, cx.now(), D::with(parts)))
     }
@@ -222,9 +223,9 @@ impl<F: Fragments, D: Datagram> Store<F, D> {
     }
 
     /// Returns the datagrams under way here.
-    pub fn list(&self, now: u64) -> Vec<UnderWay> {
-        let under_way = |(key, since, datagram): (&Key<F::Addr>, u64, &D)| UnderWay {
-            thread: self.place.thread,
+    pub fn list(&self, now: u64) -> Vec<PendingDatagram> {
+        let under_way = |(key, since, datagram): (&Key<F::Addr>, u64, &D)| PendingDatagram {
+            thread: self.placement.thread,
             key: (key.src.into(), key.dst.into(), key.id),
             fib: key.fib,
             protocol: key.protocol,

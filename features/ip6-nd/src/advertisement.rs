@@ -2,24 +2,24 @@
 //! `icmp6-neighbor-advertisement`: records the link-layer addresses that neighbours advertise (RFC
 //! 4861 7.2.5).
 
-use crate::check::{Checked, is_station, ways};
-use crate::listen::{Came, Ears};
-use crate::ours::Role;
+use crate::check::{Checked, edges, is_station};
+use crate::handler::{MessageHandler, MessageOrigin};
+use crate::local::Role;
 use crate::protocol::Nd;
 use graph::{Build, ThreadIndex, World};
-use ip_neighbor::resolve::{Lanes, Lately, Note, Notes, Seen, Target};
+use ip_neighbor::resolve::{DetectedNeighbor, Lanes, RecentReports, Report, Reports, Target};
 use net::Evidence;
 use std::sync::Arc;
 use wire::Ip6;
 use wire::nd::{NdOptionKind, NdOptions, NeighborMessage};
 
 pub struct Advertisement {
-    notes: Arc<Notes<Nd>>,
-    lately: Lately<Ip6>,
+    reports: Arc<Reports<Nd>>,
+    recent: RecentReports<Ip6>,
     rx: Lanes,
 }
 
-ways! {
+edges! {
     pub enum To {
         /// The neighbour's statement was passed on.
         #[free]
@@ -59,18 +59,22 @@ ways! {
 
 impl Build for Advertisement {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { notes: world.get(), lately: Lately::default(), rx: Lanes::rx::<Nd>(world, thread) }
+        Self {
+            reports: world.get(),
+            recent: RecentReports::default(),
+            rx: Lanes::rx::<Nd>(world, thread),
+        }
     }
 }
 
-impl Ears for Advertisement {
+impl MessageHandler for Advertisement {
     const NAME: &'static str = "icmp6-neighbor-advertisement";
     type Message = NeighborMessage;
     type To = To;
 
     #[inline(always)]
-    fn hear(&mut self, m: &Checked<'_, NeighborMessage>, came: &Came<'_>) -> To {
-        let Came { sw_if, source, here, now, view, .. } = *came;
+    fn handle(&mut self, m: &Checked<'_, NeighborMessage>, origin: &MessageOrigin<'_>) -> To {
+        let MessageOrigin { sw_if, source, here, now, view, .. } = *origin;
         let own = view.mac;
         let target = m.message.target();
         let has = |flag| m.message.has(flag);
@@ -99,8 +103,8 @@ impl Ears for Advertisement {
             Some(Role::Own | Role::Tentative(_)) => {
                 // If the queue to control is full, the next message of the other station is
                 // reported.
-                let conflict = Note::Conflict(who, link.unwrap_or(source));
-                let _ = self.lately.post(&self.notes, conflict, now);
+                let conflict = Report::Conflict(who, link.unwrap_or(source));
+                let _ = self.recent.post(&self.reports, conflict, now);
                 return match here.role(target) {
                     Some(Role::Own) => To::DuplicateAddress,
                     _ => To::DuplicateTarget,
@@ -118,12 +122,12 @@ impl Ears for Advertisement {
             replace: has(NeighborMessage::OVERRIDE),
             router: has(NeighborMessage::ROUTER),
         };
-        let note = Note::Seen(Seen { who, mac: link, evidence });
+        let note = Report::Detected(DetectedNeighbor { who, mac: link, evidence });
         // Packets may wait for an answer; for unsolicited ones once a second is enough.
         let told = if solicited {
-            self.notes.post(note)
+            self.reports.post(note)
         } else {
-            self.lately.post(&self.notes, note, now)
+            self.recent.post(&self.reports, note, now)
         };
         if told { To::Noted } else { To::Busy }
     }

@@ -20,7 +20,7 @@ pub enum Fault {
 }
 
 /// Adds the faults of [`Fault`], with their texts in one place, to a node's enum of next nodes.
-macro_rules! ways {
+macro_rules! edges {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($body:tt)* }) => {
         $(#[$meta])*
         #[derive(graph::Next, Clone, Copy)]
@@ -72,7 +72,7 @@ macro_rules! ways {
         }
     };
 }
-pub(crate) use ways;
+pub(crate) use edges;
 
 /// A message that is well-formed.
 #[derive(Clone, Copy)]

@@ -7,12 +7,12 @@
 //! are the other node's; it stays configured, visible to operators.
 
 use crate::compose::duplicate_probe;
-use crate::dice::Dice;
-use crate::ours::AllOurs;
+use crate::local::LocalAddresses;
 use crate::protocol::{Nd, announce, say, speaking};
+use crate::rng::ControlRng;
 use cli::{Error, Result};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
-use ip_neighbor::resolve::Notes;
+use ip_neighbor::resolve::Reports;
 use msg::retval;
 use net::{Interfaces, LinkLocals};
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ impl Dad {
     /// Starts the process.
     pub fn start(world: &World) {
         let dad: Arc<Self> = world.get();
-        world.processes.spawn(Box::new(Asking(dad.clone())), &dad.signal);
+        world.processes.spawn(Box::new(DadProcess(dad.clone())), &dad.signal);
     }
 
     /// Returns the settings.
@@ -168,7 +168,7 @@ impl Dad {
             return;
         }
         let due = speaking(world, sw_if).map(|_| world.clock.now());
-        let nonce = world.get::<Dice>().nonce();
+        let nonce = world.get::<ControlRng>().nonce();
         let set = world.get::<LinkLocals>().is_set(sw_if);
         let asked = |ip: &&Ipv6Addr| {
             settings.link_local || !ip.is_unicast_link_local() || set == Some(**ip)
@@ -178,7 +178,7 @@ impl Dad {
             self.tell(world, sw_if, *ip, Change::Tentative, 0);
             // Another host that has the address is reported again, also if it was reported just
             // now.
-            world.get::<Notes<Nd>>().forgotten(sw_if);
+            world.get::<Reports<Nd>>().forgotten(sw_if);
         }
         self.signal.raise();
     }
@@ -223,7 +223,7 @@ impl Dad {
         };
         log::warn!("{mac} has {ip}: it is not used on {}", interface.name);
         self.inner().all.insert((sw_if, ip), State::Duplicate);
-        world.get::<AllOurs>().publish(world, sw_if);
+        world.get::<LocalAddresses>().publish(world, sw_if);
         self.tell(world, sw_if, ip, Change::Duplicate, sent);
     }
 
@@ -273,9 +273,9 @@ impl Dad {
     }
 }
 
-struct Asking(Arc<Dad>);
+struct DadProcess(Arc<Dad>);
 
-impl Process for Asking {
+impl Process for DadProcess {
     fn name(&self) -> &'static str {
         "ip6-dad-process"
     }

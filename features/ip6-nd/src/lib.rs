@@ -39,18 +39,18 @@ mod cli;
 mod compose;
 mod config;
 mod dad;
-mod dice;
 mod due;
 mod examples;
-mod listen;
+mod handler;
+mod local;
 mod mld;
-mod ours;
 mod protocol;
 mod proxy;
 mod query;
 mod ra;
 mod rd;
 mod redirect;
+mod rng;
 mod router_advertisement;
 mod router_solicitation;
 mod show;
@@ -69,8 +69,8 @@ pub use rd::{Backoff, Receiver};
 pub use verbs::set_prefix;
 
 use graph::{Feature, NodeDef, Plugin, StateDef};
+use handler::HandlerNode;
 use ip_neighbor::resolve::{self, Glean, Unresolved};
-use listen::Listen;
 use protocol::Nd;
 
 /// IPv6 neighbour discovery.
@@ -79,8 +79,8 @@ pub static PLUGIN: Plugin = Plugin {
     about: "IPv6 neighbour discovery: neighbours, duplicate addresses, routers, groups, proxy",
     state: &[
         resolve::state::<Nd>(),
-        StateDef::of::<dice::Dice>(),
-        StateDef::of::<ours::AllOurs>(),
+        StateDef::of::<rng::ControlRng>(),
+        StateDef::of::<local::LocalAddresses>(),
         StateDef::of::<dad::Dad>(),
         StateDef::of::<mld::Listener>(),
         StateDef::of::<protocol::Nd>(),
@@ -91,9 +91,9 @@ pub static PLUGIN: Plugin = Plugin {
     fields: &[resolve::FIELD],
     nodes: &[
         NodeDef::of::<solicitation::Solicitation>(),
-        NodeDef::of::<Listen<advertisement::Advertisement>>(),
-        NodeDef::of::<Listen<router_solicitation::Solicited>>(),
-        NodeDef::of::<Listen<router_advertisement::Advertised>>(),
+        NodeDef::of::<HandlerNode<advertisement::Advertisement>>(),
+        NodeDef::of::<HandlerNode<router_solicitation::Solicited>>(),
+        NodeDef::of::<HandlerNode<router_advertisement::Advertised>>(),
         NodeDef::of::<query::ListenerQuery>(),
         NodeDef::of::<redirect::Redirecting>(),
         NodeDef::of::<unicast_proxy::UnicastProxy>(),

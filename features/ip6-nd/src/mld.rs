@@ -3,10 +3,10 @@
 //! that): switches and routers learn which groups we listen to.
 
 use crate::compose::{listener, report_to};
-use crate::dice::Dice;
 use crate::due::Due;
-use crate::ours::AllOurs;
+use crate::local::LocalAddresses;
 use crate::protocol::{say, speaking};
+use crate::rng::ControlRng;
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use net::{IfKind, Interfaces};
 use std::collections::{BTreeMap, BTreeSet};
@@ -183,7 +183,7 @@ impl Listener {
     /// Starts the process.
     pub fn start(world: &World) {
         let this: Arc<Self> = world.get();
-        world.processes.spawn(Box::new(Reporting(this.clone())), &this.signal);
+        world.processes.spawn(Box::new(MldProcess(this.clone())), &this.signal);
     }
 
     /// Passes a router's query to control; returns false if there is no room.
@@ -209,7 +209,7 @@ impl Listener {
         if interface.kind != IfKind::Ethernet || !interface.ip_enabled[1] {
             return self.clear(sw_if);
         }
-        let here = world.get::<AllOurs>().here(sw_if);
+        let here = world.get::<LocalAddresses>().here(sw_if);
         let wanted =
             here.all().map(solicited_node).chain([ALL_ROUTERS, ALL_MLD2_ROUTERS]).collect();
         let next = {
@@ -240,9 +240,10 @@ impl Listener {
     }
 
     fn run(&self, world: &World) -> Option<u64> {
-        let (now, dice, ours) = (world.clock.now(), world.get::<Dice>(), world.get::<AllOurs>());
+        let (now, rng, local) =
+            (world.clock.now(), world.get::<ControlRng>(), world.get::<LocalAddresses>());
         self.queries.drain(|query| {
-            let delay = dice.between(0, u64::from(query.within)) * 1_000_000;
+            let delay = rng.between(0, u64::from(query.within)) * 1_000_000;
             let sw_if = SwIfIndex(query.sw_if);
             if let Some(link) = self.links().get_mut(&sw_if) {
                 link.query(now, &query, delay);
@@ -253,7 +254,7 @@ impl Listener {
         for sw_if in all {
             // Nothing is sent by an interface that is down: when it comes up, everything is
             // reported.
-            let pause = dice.between(INTERVAL / 10, INTERVAL);
+            let pause = rng.between(INTERVAL / 10, INTERVAL);
             let Some(interface) = speaking(world, sw_if) else { continue };
             let (records, version1, next) = {
                 let mut links = self.links();
@@ -262,7 +263,7 @@ impl Listener {
                 (records, link.version1_until > now, link.next_due())
             };
             // A tentative address can't be a source (RFC 3590).
-            let src = ours.here(sw_if).link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
+            let src = local.here(sw_if).link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
             let frames = frames(&records, version1, interface.mac, src);
             say(world, &interface, "listener-reports", frames);
             self.due().set(sw_if, next);
@@ -271,9 +272,9 @@ impl Listener {
     }
 }
 
-struct Reporting(Arc<Listener>);
+struct MldProcess(Arc<Listener>);
 
-impl Process for Reporting {
+impl Process for MldProcess {
     fn name(&self) -> &'static str {
         "ip6-mld-process"
     }

@@ -4,9 +4,9 @@
 use crate::advertisement::Advertisement;
 use crate::compose::{self, FRAME};
 use crate::dad::Dad;
-use crate::listen::Ears;
+use crate::handler::MessageHandler;
+use crate::local::{LocalAddresses, Role, addresses};
 use crate::mld::Listener;
-use crate::ours::{AllOurs, Role, addresses};
 use crate::query::ListenerQuery;
 use crate::router_advertisement::Advertised;
 use crate::router_solicitation::Solicited;
@@ -14,7 +14,7 @@ use crate::solicitation::Solicitation;
 use crate::{proxy, ra, rd};
 use graph::{Build, Deleted, Node, Shared, SwIfIndex, ThreadIndex, World};
 use icmp::register_icmp_type;
-use ip_neighbor::resolve::{self, Ask, Protocol, Seen, Target, transmit};
+use ip_neighbor::resolve::{self, DetectedNeighbor, Protocol, RequestBuilder, Target, transmit};
 use net::{Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, Neighbor, Neighbors, Prober};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -59,13 +59,13 @@ impl Shared for Nd {
 
 impl Protocol for Nd {
     type Net = Ip6;
-    type Ask = Asker;
+    type Requests = NdSolicitations;
     const PROCESS: &'static str = "ip6-nd-process";
     const COUNTERS: &'static str = "/net/ip6-nd";
     const PROBE: Prober = probe;
     const SOURCE_OF_ROUTE: bool = false;
 
-    fn weigh(_: &World, seen: &Seen<Ipv6Addr>) -> Option<Evidence> {
+    fn weigh(_: &World, seen: &DetectedNeighbor<Ipv6Addr>) -> Option<Evidence> {
         Some(seen.evidence)
     }
 
@@ -75,28 +75,28 @@ impl Protocol for Nd {
 }
 
 /// Composes the solicitations of a thread.
-pub struct Asker {
-    ours: Arc<AllOurs>,
+pub struct NdSolicitations {
+    local: Arc<LocalAddresses>,
 }
 
-impl Build for Asker {
+impl Build for NdSolicitations {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { ours: world.get() }
+        Self { local: world.get() }
     }
 }
 
-impl Ask<Ip6> for Asker {
+impl RequestBuilder<Ip6> for NdSolicitations {
     type Frame = [u8; FRAME];
 
     #[inline(always)]
-    fn question(
+    fn request(
         &self,
         view: &IfView,
         target: Target<Ipv6Addr>,
         _: Option<Ipv6Addr>,
         turn: &Turn<'_>,
     ) -> Option<[u8; FRAME]> {
-        let here = self.ours.of(target.sw_if, turn)?;
+        let here = self.local.of(target.sw_if, turn)?;
         let source = here.source_for(target.ip)?;
         Some(compose::solicitation(view.mac, source, target.ip, None))
     }
@@ -104,11 +104,11 @@ impl Ask<Ip6> for Asker {
 
 /// Probes neighbours, each by unicast to its station if that is known.
 fn probe(world: &World, due: &[Neighbor]) {
-    let (interfaces, ours) = (world.get::<Interfaces>(), world.get::<AllOurs>());
+    let (interfaces, local) = (world.get::<Interfaces>(), world.get::<LocalAddresses>());
     for same in due.chunk_by(|a, b| a.sw_if == b.sw_if) {
         let Some(Ok(interface)) = same.first().map(|n| interfaces.get(n.sw_if)) else { continue };
-        let here = ours.here(interface.sw_if);
-        let question = |n: &Neighbor| {
+        let here = local.here(interface.sw_if);
+        let request = |n: &Neighbor| {
             let IpAddr::V6(target) = n.ip else { return None };
             let source = here.source_for(target)?;
             Some(
@@ -121,7 +121,7 @@ fn probe(world: &World, due: &[Neighbor]) {
                 .to_vec(),
             )
         };
-        let frames: Vec<_> = same.iter().filter_map(question).collect();
+        let frames: Vec<_> = same.iter().filter_map(request).collect();
         say(world, &interface, "requests", frames);
     }
 }
@@ -161,7 +161,7 @@ pub fn advertise_all(world: &World, sw_if: SwIfIndex) {
 
 fn advertise(world: &World, sw_if: SwIfIndex, addresses: &[Ipv6Addr]) {
     let Some(interface) = speaking(world, sw_if) else { return };
-    let here = world.get::<AllOurs>().here(sw_if);
+    let here = world.get::<LocalAddresses>().here(sw_if);
     let sure = addresses.iter().filter(|ip| here.role(**ip) == Some(Role::Own));
     let frames: Vec<_> = sure.map(|ip| compose::announcement(interface.mac, *ip)).collect();
     say(world, &interface, "gratuitous", frames);
@@ -215,7 +215,7 @@ fn on_interface(world: &World, event: IfEvent) {
             if up && speaking(world, sw_if).is_some() {
                 let all: Vec<_> = addresses(world, sw_if).iter().map(|p| p.addr()).collect();
                 world.get::<Dad>().begin(world, sw_if, &all);
-                world.get::<AllOurs>().publish(world, sw_if);
+                world.get::<LocalAddresses>().publish(world, sw_if);
                 announce(world, sw_if, &all);
                 world.get::<Listener>().report_all(world, sw_if);
             }
@@ -239,7 +239,7 @@ fn forget(world: &World, sw_if: SwIfIndex) {
 /// Handles a change of the interface's addresses: new ones are probed, their groups joined, and
 /// neighbours that are no longer on the link are removed.
 fn sync(world: &World, sw_if: SwIfIndex) {
-    let ours = world.get::<AllOurs>();
+    let local = world.get::<LocalAddresses>();
     let enabled = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.ip_enabled[1]);
     let now: Vec<Ipv6Addr> = if enabled {
         addresses(world, sw_if).iter().map(|p| p.addr()).collect()
@@ -260,7 +260,7 @@ fn sync(world: &World, sw_if: SwIfIndex) {
     dad.begin(world, sw_if, &new);
     proxy::changed(world, sw_if);
     announce(world, sw_if, &new);
-    let here = ours.here(sw_if);
+    let here = local.here(sw_if);
     world.get::<Neighbors>().remove_if(world, |n| {
         let IpAddr::V6(ip) = n.ip else { return false };
         n.sw_if == sw_if && !n.is_static && !(enabled && here.is_on_link(ip))

@@ -3,7 +3,7 @@
 //! are routed elsewhere.
 
 use crate::dad::Dad;
-use crate::ours::{AllOurs, addresses};
+use crate::local::{LocalAddresses, addresses};
 use crate::unicast_proxy::UnicastProxy;
 use cli::{Error, Result};
 use graph::{Build, Deleted, Node, Shared, SwIfIndex, ThreadIndex, World};
@@ -98,11 +98,11 @@ impl Proxies {
         if !behind.is_empty() {
             let dad = world.get::<Dad>();
             for i in interfaces.indices().filter(|i| other(*i)) {
-                let ours = addresses(world, i).into_iter().filter(|prefix| {
+                let local = addresses(world, i).into_iter().filter(|prefix| {
                     let is_near = behind.iter().any(|host| prefix.contains(*host));
                     is_near && dad.state(i, prefix.addr()).is_none()
                 });
-                all.extend(ours.map(|prefix| prefix.addr()));
+                all.extend(local.map(|prefix| prefix.addr()));
             }
         }
         all.sort_unstable();
@@ -120,7 +120,7 @@ impl Proxies {
         self.change_host(world, sw_if, ip, on)?;
         publish_all(world);
         if !on {
-            let here = world.get::<AllOurs>().here(sw_if);
+            let here = world.get::<LocalAddresses>().here(sw_if);
             let left = |n: &Neighbor| n.sw_if == sw_if && n.ip == IpAddr::V6(ip) && !n.is_static;
             world.get::<Neighbors>().remove_if(world, |n| left(n) && !here.is_on_link(ip));
         }
@@ -208,9 +208,9 @@ pub fn changed(world: &World, sw_if: SwIfIndex) {
 
 /// Publishes to workers the addresses that an interface answers for.
 pub fn publish(world: &World, sw_if: SwIfIndex) {
-    let ours = world.get::<AllOurs>();
-    ours.publish(world, sw_if);
-    let on = ours.here(sw_if).proxies();
+    let local = world.get::<LocalAddresses>();
+    local.publish(world, sw_if);
+    let on = local.here(sw_if).proxies();
     // Hosts that know our station probe a host by unicast to it; that has to be seen before it is
     // routed.
     let set = world.set_feature(ARC, UnicastProxy::NAME, sw_if, on);

@@ -3,7 +3,7 @@
 //! sends it to the source (RFC 4861 8.2).
 
 use crate::compose::write_header;
-use crate::ours::AllOurs;
+use crate::local::LocalAddresses;
 use crate::trace::NdTrace;
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Head, Next, Node, ThreadIndex, World};
@@ -21,7 +21,7 @@ const OPTIONS: usize = Ipv6Header::LEN + Redirect::LEN;
 
 pub struct Redirecting {
     adjacencies: Arc<Adjacencies>,
-    ours: Arc<AllOurs>,
+    local: Arc<LocalAddresses>,
 }
 
 #[derive(Next, Clone, Copy)]
@@ -48,7 +48,7 @@ pub enum To {
 
 impl Build for Redirecting {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { adjacencies: world.get(), ours: world.get() }
+        Self { adjacencies: world.get(), local: world.get() }
     }
 }
 
@@ -105,7 +105,7 @@ impl Redirecting {
         if target != about.dst() && !target.is_unicast_link_local() {
             return To::NoTarget;
         }
-        let from = self.ours.of(b.rx_if, cx.turn).and_then(|here| here.link_local());
+        let from = self.local.of(b.rx_if, cx.turn).and_then(|here| here.link_local());
         let Some(from) = from else { return To::NoSource };
         let (bytes, len) = compose(from, &about, target, station(adj), b.data());
         b.drop_segments(cx.cache());

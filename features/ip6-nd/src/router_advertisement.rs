@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `icmp6-router-advertisement`: takes advertisements of other routers (RFC 4861 6.1.2, 6.3.4).
 
-use crate::check::{Checked, is_station, ways};
-use crate::listen::{Came, Ears};
+use crate::check::{Checked, edges, is_station};
+use crate::handler::{MessageHandler, MessageOrigin};
 use crate::protocol::Nd;
-use crate::rd::{Heard, Receiver};
+use crate::rd::{ReceivedAdvertisement, Receiver};
 use graph::{Build, ThreadIndex, World};
-use ip_neighbor::resolve::{Lately, Note, Notes, Seen, Target};
+use ip_neighbor::resolve::{DetectedNeighbor, RecentReports, Report, Reports, Target};
 use net::Evidence;
 use std::sync::Arc;
 use wire::Ip6;
@@ -14,11 +14,11 @@ use wire::nd::{NdOptionKind, NdOptions, RouterAdvertisement};
 
 pub struct Advertised {
     receiver: Arc<Receiver>,
-    notes: Arc<Notes<Nd>>,
-    lately: Lately<Ip6>,
+    reports: Arc<Reports<Nd>>,
+    recent: RecentReports<Ip6>,
 }
 
-ways! {
+edges! {
     pub enum To {
         /// The router's statement was passed on.
         #[free]
@@ -44,18 +44,18 @@ ways! {
 
 impl Build for Advertised {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { receiver: world.get(), notes: world.get(), lately: Lately::default() }
+        Self { receiver: world.get(), reports: world.get(), recent: RecentReports::default() }
     }
 }
 
-impl Ears for Advertised {
+impl MessageHandler for Advertised {
     const NAME: &'static str = "icmp6-router-advertisement";
     type Message = RouterAdvertisement;
     type To = To;
 
     #[inline(always)]
-    fn hear(&mut self, m: &Checked<'_, RouterAdvertisement>, came: &Came<'_>) -> To {
-        let Came { sw_if, source, here, now, view, .. } = *came;
+    fn handle(&mut self, m: &Checked<'_, RouterAdvertisement>, origin: &MessageOrigin<'_>) -> To {
+        let MessageOrigin { sw_if, source, here, now, view, .. } = *origin;
         let own = view.mac;
         if !m.src.is_unicast_link_local() {
             return To::SourceNotLinkLocal;
@@ -70,18 +70,18 @@ impl Ears for Advertised {
         }
         let who = Target { sw_if, ip: m.src };
         if here.role(m.src).is_some() {
-            let _ = self.lately.post(&self.notes, Note::Conflict(who, source), now);
+            let _ = self.recent.post(&self.reports, Report::Conflict(who, source), now);
             return To::DuplicateAddress;
         }
         if let Some(mac) = link {
             let evidence = Evidence::Hint { router: Some(true) };
-            let _ = self.lately.post(
-                &self.notes,
-                Note::Seen(Seen { who, mac: Some(mac), evidence }),
+            let _ = self.recent.post(
+                &self.reports,
+                Report::Detected(DetectedNeighbor { who, mac: Some(mac), evidence }),
                 now,
             );
         }
-        match Heard::new(sw_if, m.src, m.bytes) {
+        match ReceivedAdvertisement::new(sw_if, m.src, m.bytes) {
             Some(heard) if self.receiver.post(heard) => To::Noted,
             Some(_) => To::Busy,
             None => To::TooLong,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `icmp6-router-solicitation`: takes router solicitations of hosts (RFC 4861 6.2.6).
 
-use crate::check::{Checked, is_station, ways};
-use crate::listen::{Came, Ears};
+use crate::check::{Checked, edges, is_station};
+use crate::handler::{MessageHandler, MessageOrigin};
 use crate::protocol::Nd;
-use crate::ra::{Advertiser, Question};
+use crate::ra::{Advertiser, ReceivedSolicitation};
 use graph::{Build, ThreadIndex, World};
-use ip_neighbor::resolve::{Lately, Note, Notes, Seen, Target};
+use ip_neighbor::resolve::{DetectedNeighbor, RecentReports, Report, Reports, Target};
 use net::Evidence;
 use std::sync::Arc;
 use wire::Ip6;
@@ -14,11 +14,11 @@ use wire::nd::{NdOptionKind, NdOptions, RouterSolicitation};
 
 pub struct Solicited {
     advertiser: Arc<Advertiser>,
-    notes: Arc<Notes<Nd>>,
-    lately: Lately<Ip6>,
+    reports: Arc<Reports<Nd>>,
+    recent: RecentReports<Ip6>,
 }
 
-ways! {
+edges! {
     pub enum To {
         /// The question was passed on.
         #[free]
@@ -51,18 +51,18 @@ ways! {
 
 impl Build for Solicited {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { advertiser: world.get(), notes: world.get(), lately: Lately::default() }
+        Self { advertiser: world.get(), reports: world.get(), recent: RecentReports::default() }
     }
 }
 
-impl Ears for Solicited {
+impl MessageHandler for Solicited {
     const NAME: &'static str = "icmp6-router-solicitation";
     type Message = RouterSolicitation;
     type To = To;
 
     #[inline(always)]
-    fn hear(&mut self, m: &Checked<'_, RouterSolicitation>, came: &Came<'_>) -> To {
-        let Came { sw_if, source, here, now, view, .. } = *came;
+    fn handle(&mut self, m: &Checked<'_, RouterSolicitation>, origin: &MessageOrigin<'_>) -> To {
+        let MessageOrigin { sw_if, source, here, now, view, .. } = *origin;
         let own = view.mac;
         if m.src.is_multicast() {
             return To::SourceMulticast;
@@ -86,14 +86,14 @@ impl Ears for Solicited {
         }
         if let Some(mac) = link {
             // A host that solicits routers is no router.
-            let seen = Seen {
+            let seen = DetectedNeighbor {
                 who: Target { sw_if, ip: m.src },
                 mac: Some(mac),
                 evidence: Evidence::Hint { router: Some(false) },
             };
-            let _ = self.lately.post(&self.notes, Note::Seen(seen), now);
+            let _ = self.recent.post(&self.reports, Report::Detected(seen), now);
         }
-        let question = Question { sw_if, from: m.src, mac: link.unwrap_or(source) };
+        let question = ReceivedSolicitation { sw_if, from: m.src, mac: link.unwrap_or(source) };
         if self.advertiser.post(question) { To::Noted } else { To::Busy }
     }
 }

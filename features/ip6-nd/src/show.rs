@@ -3,8 +3,8 @@
 
 use crate::cli::interface as interface_of;
 use crate::dad::{Dad, State};
+use crate::local::listed;
 use crate::mld::Listener;
-use crate::ours::listed;
 use crate::proxy::Proxies;
 use crate::ra::{Advertiser, Link};
 use crate::rd::Receiver;

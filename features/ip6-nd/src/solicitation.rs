@@ -2,16 +2,16 @@
 //! `icmp6-neighbor-solicitation`: answers solicitations for us (RFC 4861 7.2.3, 7.2.4), and records
 //! their senders.
 
-use crate::check::{Checked, check, is_station, ways};
+use crate::check::{Checked, check, edges, is_station};
 use crate::compose::{PACKET, packet};
-use crate::listen::{Came, Links};
-use crate::ours::Role;
+use crate::handler::{Links, MessageOrigin};
+use crate::local::Role;
 use crate::protocol::Nd;
 use crate::proxy::Routed;
 use crate::trace::NdTrace;
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Head, Node, NodeIndex, ThreadIndex, World};
-use ip_neighbor::resolve::{Lanes, Lately, Note, Notes, Seen, Target};
+use ip_neighbor::resolve::{DetectedNeighbor, Lanes, RecentReports, Report, Reports, Target};
 use net::Evidence;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use wire::{EtherType, Ethernet, Header, Ip6, MacAddr};
 pub struct Solicitation {
     links: Links,
     routed: Routed,
-    ears: Ears,
+    detection: Detection,
     tx: Lanes,
 }
 
-struct Ears {
-    notes: Arc<Notes<Nd>>,
-    lately: Lately<Ip6>,
+struct Detection {
+    reports: Arc<Reports<Nd>>,
+    recent: RecentReports<Ip6>,
     rx: Lanes,
 }
 
-ways! {
+edges! {
     pub enum To {
         /// Out by the interface that the question came in by.
         #[dynamic]
@@ -75,7 +75,7 @@ ways! {
 }
 
 /// The advertisement to be sent.
-struct Answer {
+struct OutgoingAdvertisement {
     /// Destination; the group of all nodes if the sender has no address.
     to: Ipv6Addr,
     mac: Option<MacAddr>,
@@ -89,9 +89,9 @@ impl Build for Solicitation {
         Self {
             links: Links::build(world, thread),
             routed: Routed::build(world, thread),
-            ears: Ears {
-                notes: world.get(),
-                lately: Lately::default(),
+            detection: Detection {
+                reports: world.get(),
+                recent: RecentReports::default(),
                 rx: Lanes::rx::<Nd>(world, thread),
             },
             tx: Lanes::tx::<Nd>(world, thread),
@@ -139,21 +139,21 @@ fn is_our_own(options: &[u8], nonce: Option<[u8; 6]>, from_us: bool) -> bool {
     theirs.unwrap_or(from_us)
 }
 
-impl Ears {
+impl Detection {
     #[inline(always)]
     fn conflict(&mut self, sw_if: u32, ip: Ipv6Addr, mac: MacAddr, now: u64) {
         // If the queue to control is full, the next message of the other station is reported.
-        let _ = self.lately.post(&self.notes, Note::Conflict(Target { sw_if, ip }, mac), now);
+        let _ = self.recent.post(&self.reports, Report::Conflict(Target { sw_if, ip }, mac), now);
     }
 
     #[inline(always)]
     fn classify(
         &mut self,
         m: &Checked<'_, NeighborMessage>,
-        came: &Came<'_>,
+        origin: &MessageOrigin<'_>,
         (role, reached): (Option<Role>, bool),
-    ) -> Result<Answer, To> {
-        let Came { sw_if, source, here, now, view, .. } = *came;
+    ) -> Result<OutgoingAdvertisement, To> {
+        let MessageOrigin { sw_if, source, here, now, view, .. } = *origin;
         let own = view.mac;
         let link = judge(m, own)?;
         self.rx.requests.add(sw_if as usize, 1);
@@ -180,7 +180,7 @@ impl Ears {
         };
         let from = from.ok_or(To::Tentative)?;
         if probe {
-            return Ok(Answer { to: ALL_NODES, mac: None, from, target, flags });
+            return Ok(OutgoingAdvertisement { to: ALL_NODES, mac: None, from, target, flags });
         }
         if matches!(here.role(m.src), Some(Role::Own | Role::Tentative(_))) {
             self.conflict(sw_if, m.src, source, now);
@@ -192,18 +192,25 @@ impl Ears {
             // The answer goes out even if the queue to control is full: the sender will solicit
             // again.
             let who = Target { sw_if, ip: m.src };
-            let seen = Seen { who, mac: Some(mac), evidence: Evidence::Hint { router: None } };
-            let _ = self.lately.post(&self.notes, Note::Seen(seen), now);
+            let seen =
+                DetectedNeighbor { who, mac: Some(mac), evidence: Evidence::Hint { router: None } };
+            let _ = self.recent.post(&self.reports, Report::Detected(seen), now);
         }
         let mac = Some(link.unwrap_or(source));
-        Ok(Answer { to: m.src, mac, from, target, flags: flags | NeighborMessage::SOLICITED })
+        Ok(OutgoingAdvertisement {
+            to: m.src,
+            mac,
+            from,
+            target,
+            flags: flags | NeighborMessage::SOLICITED,
+        })
     }
 }
 
 /// Replaces the solicitation by the answer. The frame has no tags: the interface's output puts its
 /// own in.
 #[inline(always)]
-fn put(b: &mut Buffer, own: MacAddr, answer: &Answer) -> bool {
+fn put(b: &mut Buffer, own: MacAddr, answer: &OutgoingAdvertisement) -> bool {
     let mut frame = [0; Ethernet::LEN + PACKET];
     if !b.rewind(Ethernet::LEN) {
         return false;
@@ -235,8 +242,8 @@ impl Node for Solicitation {
         if TRACED {
             cx.trace(b, NdTrace(Head::of(b)));
         }
-        let came = match self.links.came(b, cx) {
-            Ok(came) => came,
+        let origin = match self.links.origin(b, cx) {
+            Ok(origin) => origin,
             Err(fault) => return fault.into(),
         };
         if b.is_chained() {
@@ -246,24 +253,24 @@ impl Node for Solicitation {
             Ok(m) => {
                 let target = m.message.target();
                 let routed = || {
-                    came.here.proxies_all
-                        && self.routed.elsewhere(&came.view, came.sw_if, target, cx.turn)
+                    origin.here.proxies_all
+                        && self.routed.elsewhere(&origin.view, origin.sw_if, target, cx.turn)
                 };
-                let role = came.here.role(target).or_else(|| routed().then_some(Role::Proxy));
+                let role = origin.here.role(target).or_else(|| routed().then_some(Role::Proxy));
                 // A sender without an address yet, one on the link, or one with a route by this
                 // interface.
                 let reached = m.src.is_unspecified()
-                    || came.here.is_on_link(m.src)
-                    || self.routed.here(&came.view, came.sw_if, m.src, cx.turn);
-                self.ears.classify(&m, &came, (role, reached))
+                    || origin.here.is_on_link(m.src)
+                    || self.routed.here(&origin.view, origin.sw_if, m.src, cx.turn);
+                self.detection.classify(&m, &origin, (role, reached))
             }
             Err(fault) => return fault.into(),
         };
         match answer {
-            Ok(answer) if put(b, came.view.mac, &answer) => {
-                self.tx.replies.add(came.sw_if as usize, 1);
-                b.tx_if = came.sw_if;
-                To::Output(came.view.output)
+            Ok(answer) if put(b, origin.view.mac, &answer) => {
+                self.tx.replies.add(origin.sw_if as usize, 1);
+                b.tx_if = origin.sw_if;
+                To::Output(origin.view.output)
             }
             Ok(_) => To::NoHeader,
             Err(why) => why,

@@ -2,7 +2,7 @@
 //! `ip6-unicast-nd-proxy`: solicitations by unicast for a host that we answer for are answered, not
 //! routed.
 
-use crate::ours::{AllOurs, Role};
+use crate::local::{LocalAddresses, Role};
 use crate::proxy::Routed;
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, ThreadIndex, World};
@@ -13,7 +13,7 @@ use wire::{Header, Icmp6Type, IpProtocol, Ipv6Header};
 
 pub struct UnicastProxy {
     interfaces: Arc<Interfaces>,
-    ours: Arc<AllOurs>,
+    local: Arc<LocalAddresses>,
     routed: Routed,
 }
 
@@ -21,14 +21,14 @@ pub struct UnicastProxy {
 pub enum To {
     /// A question: it is checked as all messages are.
     #[next("ip6-icmp-input")]
-    Question,
+    ReceivedSolicitation,
     #[next_feature]
     Continue,
 }
 
 impl Build for UnicastProxy {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { interfaces: world.get(), ours: world.get(), routed: Routed::build(world, thread) }
+        Self { interfaces: world.get(), local: world.get(), routed: Routed::build(world, thread) }
     }
 }
 
@@ -47,10 +47,10 @@ impl Node for UnicastProxy {
             NeighborMessage::view(rest).filter(|m| m.kind == Icmp6Type::NEIGHBOR_SOLICITATION.0);
         let Some(message) = message else { return To::Continue };
         let (rx_if, target) = (b.rx_if, message.target());
-        let Some(here) = self.ours.of(rx_if, cx.turn) else { return To::Continue };
+        let Some(here) = self.local.of(rx_if, cx.turn) else { return To::Continue };
         let view = self.interfaces.views(cx.turn).get(rx_if as usize).unwrap_or_default();
-        let ours = here.role(target) == Some(Role::Proxy)
+        let local = here.role(target) == Some(Role::Proxy)
             || here.proxies_all && self.routed.elsewhere(&view, rx_if, target, cx.turn);
-        if ours { To::Question } else { To::Continue }
+        if local { To::ReceivedSolicitation } else { To::Continue }
     }
 }

@@ -7,7 +7,7 @@ use graph::World;
 use msg::{Caller, Message, Messages, Module, Wire};
 use net::api::{Address, InterfaceIndex};
 use tunnel::api::{IpDscp, TunnelEncapDecapFlags, TunnelMode};
-use tunnel::{Ends, Marks, Tunnel, Tunnels};
+use tunnel::{HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
 
 /// The module.
 pub static API: Module<World> =
@@ -73,7 +73,7 @@ pub struct IpipAddTunnelReply {
 
 fn add(w: &World, _: &Caller<'_, World>, r: IpipAddTunnel) -> Result<IpipAddTunnelReply> {
     let IpipTunnel { instance, src, dst, table_id, flags, mode, dscp, .. } = r.tunnel;
-    let ends = Ends { local: src.into(), remote: dst.into(), table: table_id };
+    let ends = TunnelEndpoints { local: src.into(), remote: dst.into(), table: table_id };
     if mode.0 > TunnelMode::MP.0 {
         return Err(
             Error::parse(format!("there is no mode {}", mode.0)).retval(retval::INVALID_VALUE_2)
@@ -83,7 +83,7 @@ fn add(w: &World, _: &Caller<'_, World>, r: IpipAddTunnel) -> Result<IpipAddTunn
         return Err(Error::parse(format!("a DSCP is at most 63, not {}", dscp.0))
             .retval(retval::INVALID_VALUE));
     }
-    let marks = Marks { flags: flags.into(), dscp: dscp.0, hop_limit: 0 };
+    let marks = HeaderMarking { flags: flags.into(), dscp: dscp.0, hop_limit: 0 };
     let spec = IpIp { ends, marks, multipoint: mode == TunnelMode::MP };
     let made = spec.create(w, Some(instance).filter(|instance| *instance != u32::MAX))?;
     Ok(IpipAddTunnelReply { sw_if_index: made.into() })

@@ -8,7 +8,7 @@ use net::Interfaces;
 use serde_json::json;
 use std::fmt::Write;
 use std::net::IpAddr;
-use tunnel::{Ends, Tunnels};
+use tunnel::{TunnelEndpoints, Tunnels};
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
@@ -49,7 +49,7 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
         None if multipoint => tunnel::unspecified(local),
         None => return Err(Error::usage("the other end is missing: dst ADDRESS, or p2mp")),
     };
-    let ends = Ends { local, remote, table: m.opt("table")?.unwrap_or(0) };
+    let ends = TunnelEndpoints { local, remote, table: m.opt("table")?.unwrap_or(0) };
     let made = IpIp { ends, marks: tunnel::parse(m)?, multipoint }.create(w, m.opt("instance")?);
     let sw_if = made.map_err(|e| match () {
         () if e.is(retval::NO_SUCH_FIB) => e.at(m.span("table")),
@@ -84,7 +84,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     // It may be deleted between two slices of the answer.
     let Some(tunnel) = tunnels.get(sw_if) else { return };
     let IpIp { ends, marks, multipoint } = tunnel.spec;
-    let Ends { local, remote, table } = ends;
+    let TunnelEndpoints { local, remote, table } = ends;
     let is_resolved = tunnels.is_resolved(w, sw_if);
     let flags = tunnel::flags(&marks);
     out.value(|| {
@@ -120,7 +120,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
 fn show_hash(w: &World, _: &Matches) -> Result<Output> {
     Ok(Output::list(w.get::<Tunnels<IpIp>>().interfaces(), |w: &World, sw_if, out: &mut Writer| {
         let Some(tunnel) = w.get::<Tunnels<IpIp>>().get(sw_if) else { return Ok(()) };
-        let Ends { local, remote, table } = tunnel.spec.ends;
+        let TunnelEndpoints { local, remote, table } = tunnel.spec.ends;
         let name = w.get::<Interfaces>().name(sw_if);
         out.value(|| json!({ "interface": name, "source": remote.to_string(), "destination": local.to_string(), "table": table }));
         out.text(|text| writeln!(text, "{name}: src {remote} dst {local} table-ID {table}"));

@@ -3,7 +3,7 @@
 
 use crate::spec::IpIp;
 use graph::{RunningConfig, Script, World};
-use tunnel::{Ends, Tunnels};
+use tunnel::{TunnelEndpoints, Tunnels};
 
 /// Commands that set what is kept here, for the tests that save and restore it.
 pub const EXAMPLES: &[Script] = &[Script::here(
@@ -30,7 +30,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.interfaces(world.get::<Tunnels<IpIp>>().interfaces(), |world, sw_if, lines| {
         let Some(tunnel) = world.get::<Tunnels<IpIp>>().get(sw_if) else { return };
         let IpIp { ends, marks, multipoint } = tunnel.spec;
-        let Ends { local, remote, table } = ends;
+        let TunnelEndpoints { local, remote, table } = ends;
         let mut line = format!("create ipip tunnel src {local}");
         line += &if multipoint { " p2mp".into() } else { format!(" dst {remote}") };
         line += &format!(" instance {}", tunnel.instance);

@@ -6,7 +6,7 @@ use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, ThreadIndex, World};
 use ip::Ip;
 use std::marker::PhantomData;
-use tunnel::{Decap, DecapTrace, Outer, Refused};
+use tunnel::{Decap, DecapError, DecapTrace, Outer};
 use wire::IpProtocol;
 
 pub struct IpIpInput<F> {
@@ -47,12 +47,12 @@ pub enum To {
     Super,
 }
 
-impl From<Refused> for To {
-    fn from(why: Refused) -> Self {
+impl From<DecapError> for To {
+    fn from(why: DecapError) -> Self {
         match why {
-            Refused::Down => Self::Down,
-            Refused::Super => Self::Super,
-            Refused::TooShort => Self::TooShort,
+            DecapError::Down => Self::Down,
+            DecapError::Super => Self::Super,
+            DecapError::TooShort => Self::TooShort,
         }
     }
 }

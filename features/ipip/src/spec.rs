@@ -7,16 +7,16 @@ use cli::retval::{self, Retval};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World, name_of};
 use net::IfKind;
-use tunnel::{Codec, Ends, Key, Marks, Spec, Tunnels};
+use tunnel::{Codec, HeaderMarking, Key, Spec, TunnelEndpoints, Tunnels};
 use wire::{Ip4, Ip6, IpProtocol, MacAddr};
 
 /// An IP in IP tunnel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct IpIp {
     /// The ends; the other one is unspecified for a tunnel with several.
-    pub ends: Ends,
+    pub ends: TunnelEndpoints,
     /// The settings of outer headers.
-    pub marks: Marks,
+    pub marks: HeaderMarking,
     /// Several other ends.
     pub multipoint: bool,
 }
@@ -51,11 +51,11 @@ impl Spec for IpIp {
     const EXISTS: Retval = retval::IF_ALREADY_EXISTS;
     const STARTS_UP: bool = false;
 
-    fn ends(&self) -> Ends {
+    fn ends(&self) -> TunnelEndpoints {
         self.ends
     }
 
-    fn marks(&self) -> Marks {
+    fn marks(&self) -> HeaderMarking {
         self.marks
     }
 
@@ -63,7 +63,7 @@ impl Spec for IpIp {
         IpIpCodec::NAME
     }
 
-    fn key(&self, ends: &Ends, table: u32) -> Key {
+    fn key(&self, ends: &TunnelEndpoints, table: u32) -> Key {
         Key::of(ends.local, ends.remote, table)
     }
 

@@ -93,13 +93,13 @@ impl Build for L2Flood {
 
 /// The members that a frame may go to.
 #[derive(Clone, Copy)]
-struct Reach {
+struct FloodScope {
     rx_if: u32,
     shg: u8,
     destination: [u8; 6],
 }
 
-impl Reach {
+impl FloodScope {
     #[inline(always)]
     fn of(b: &Buffer, meta: L2Meta) -> Self {
         let destination = b.bytes::<6>(0).copied().unwrap_or_default();
@@ -118,7 +118,7 @@ impl L2Flood {
     fn members<'t>(
         &'t self,
         domain: &'t Domain,
-        reach: Reach,
+        reach: FloodScope,
         turn: &'t Turn<'_>,
     ) -> impl Iterator<Item = &'t Member> + Clone {
         let members = domain.members.iter().filter(move |member| reach.has(member));
@@ -176,7 +176,7 @@ impl L2Flood {
         if b.flags.has(Flags::CSUM_PARTIAL) && !b.flags.has(Flags::GSO) {
             finish_checksum(&mut b);
         }
-        let members = self.members(domain, Reach::of(&b, meta), turn);
+        let members = self.members(domain, FloodScope::of(&b, meta), turn);
         let copied =
             copy_to_each(b, members, To::NoMember, cx, |b, member, _| self.lead(b, member));
         cx.count(To::NoBuffer, copied.missing as u64);
@@ -203,7 +203,7 @@ impl Node for L2Flood {
         let Some(domain) = self.bridge.domains.get(meta.domain().into(), cx.turn) else {
             return To::NoMember;
         };
-        let reach = Reach::of(b, meta);
+        let reach = FloodScope::of(b, meta);
         let mut members = self.members(domain, reach, cx.turn);
         let (first, more) = (members.next().copied(), members.count());
         let all = domain.members.iter().filter(|member| reach.has(member)).count();

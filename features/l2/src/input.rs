@@ -3,7 +3,7 @@
 
 use crate::bridge::Bridge;
 use crate::features::{Features, steps};
-use crate::meta::{L2Meta, Place};
+use crate::meta::{DomainBits, L2Meta};
 use crate::state::{NO_DOMAIN, Port, Role, generation};
 use crate::trace::Addresses;
 use buffer::Buffer;
@@ -63,7 +63,7 @@ struct Origin {
     port: Option<Port>,
     /// Features of the port that its domain has too.
     features: Features,
-    place: Place,
+    domain_bits: DomainBits,
     generation: u16,
     /// The node that all frames go to first, if that is a feature of another plugin.
     attached: Option<NodeIndex>,
@@ -86,9 +86,10 @@ impl Origin {
             _ => (Features::NONE, 0),
         };
         let attached = port.and_then(|port| bridge.first_attached(&port));
-        let place = port
-            .map_or(Place::of(NO_DOMAIN, false), |port| Place::of(port.domain, port.is_limited));
-        Self { rx_if, port, features, place, generation, attached }
+        let domain_bits = port.map_or(DomainBits::of(NO_DOMAIN, false), |port| {
+            DomainBits::of(port.domain, port.is_limited)
+        });
+        Self { rx_if, port, features, domain_bits, generation, attached }
     }
 
     /// Returns the first node of a frame that passes these features.
@@ -157,7 +158,7 @@ impl L2Input {
         if features.has(Features::LEARN) {
             macs.prefetch(MacKey::new([s0, s1, s2, s3, s4, s5], port.domain));
         }
-        b.set_scratch(L2Meta::bridged(features, from.place, shg, from.generation));
+        b.set_scratch(L2Meta::bridged(features, from.domain_bits, shg, from.generation));
         (from.first(features), features)
     }
 }

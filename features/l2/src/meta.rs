@@ -5,15 +5,15 @@ use crate::features::Features;
 use crate::state::NO_DOMAIN;
 use buffer::Buffer;
 
-/// See [`L2Meta::place`].
+/// See [`L2Meta::domain_bits`].
 const LIMITED: u32 = 1 << 24;
 
-/// The part of [`L2Meta::place`] that is the same for all frames of a port.
+/// The part of [`L2Meta::domain_bits`] that is the same for all frames of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place(u32);
+pub struct DomainBits(u32);
 
-impl Place {
-    /// Returns the place of frames in the domain with this index; `is_limited` if storm control
+impl DomainBits {
+    /// Returns the bits of frames in the domain with this index; `is_limited` if storm control
     /// limits the port's flooding.
     pub const fn of(domain: u16, is_limited: bool) -> Self {
         Self(domain as u32 | if is_limited { LIMITED } else { 0 })
@@ -28,7 +28,7 @@ buffer::scratch! {
         /// Bits 0 to 15: the domain's index, [`NO_DOMAIN`] in a cross-connect. Bits 16 to 23: the
         /// split-horizon group, 0 for none.
         /// [`LIMITED`]: storm control has yet to pass the frame if it is flooded.
-        pub place: u32,
+        pub domain_bits: u32,
         /// Generation numbers of the domain (bits 8 to 15) and of the receiving port (bits 0 to 7).
         pub generation: u32,
     }
@@ -37,10 +37,10 @@ buffer::scratch! {
 impl L2Meta {
     /// Returns the metadata of a frame in a bridge domain.
     #[inline(always)]
-    pub const fn bridged(features: Features, domain: Place, shg: u8, generation: u16) -> Self {
+    pub const fn bridged(features: Features, domain: DomainBits, shg: u8, generation: u16) -> Self {
         Self {
             features: features.0,
-            place: domain.0 | (shg as u32) << 16,
+            domain_bits: domain.0 | (shg as u32) << 16,
             generation: generation as u32,
         }
     }
@@ -48,31 +48,31 @@ impl L2Meta {
     /// Returns the metadata of a frame in a cross-connect.
     #[inline(always)]
     pub const fn crossed(features: Features) -> Self {
-        Self::bridged(features, Place::of(NO_DOMAIN, false), 0, 0)
+        Self::bridged(features, DomainBits::of(NO_DOMAIN, false), 0, 0)
     }
 
     /// Returns the domain's index.
     #[inline(always)]
     pub const fn domain(self) -> u16 {
-        self.place as u16
+        self.domain_bits as u16
     }
 
     /// Returns the split-horizon group.
     #[inline(always)]
     pub const fn shg(self) -> u8 {
-        (self.place >> 16) as u8
+        (self.domain_bits >> 16) as u8
     }
 
     /// Returns true if storm control has yet to pass the frame if it is flooded.
     #[inline(always)]
     pub const fn is_limited(self) -> bool {
-        self.place & LIMITED != 0
+        self.domain_bits & LIMITED != 0
     }
 
     /// Returns the metadata after storm control has passed the frame.
     #[inline(always)]
     pub const fn passed(self) -> Self {
-        Self { place: self.place & !LIMITED, ..self }
+        Self { domain_bits: self.domain_bits & !LIMITED, ..self }
     }
 
     /// Returns the features that follow.

@@ -4,7 +4,7 @@
 use crate::attach::{OutputFeatures, register_input, register_output};
 use crate::bridge::Bridge;
 use crate::features::Features;
-use crate::meta::{L2Meta, Place};
+use crate::meta::{DomainBits, L2Meta};
 use crate::state::NO_DOMAIN;
 use buffer::Buffer;
 use graph::{SwIfIndex, World};
@@ -44,5 +44,5 @@ impl Bridge {
 pub fn address_mirror_copy(copy: &mut Buffer, to: u32) {
     let shg = copy.scratch::<L2Meta>().shg();
     copy.tx_if = to;
-    copy.set_scratch(L2Meta::bridged(Features::NONE, Place::of(NO_DOMAIN, false), shg, 0));
+    copy.set_scratch(L2Meta::bridged(Features::NONE, DomainBits::of(NO_DOMAIN, false), shg, 0));
 }

@@ -92,7 +92,7 @@ impl Build for L2SuperPath {
 
 /// The path of unicast frames of a port.
 #[derive(Clone, Copy)]
-enum Way {
+enum UnicastPath {
     /// Through the graph.
     Graph,
     /// To this interface.
@@ -105,7 +105,7 @@ enum Way {
 #[derive(Clone, Copy)]
 struct Origin {
     rx_if: u32,
-    way: Way,
+    unicast_path: UnicastPath,
     /// True if it has sub-interfaces: tagged frames may be theirs.
     has_subs: bool,
     domain: u16,
@@ -115,16 +115,16 @@ struct Origin {
 }
 
 /// Returns the path of a port's frames: the features that this node can replace, or the graph.
-fn way(port: &Port) -> Way {
+fn unicast_path(port: &Port) -> UnicastPath {
     let features = port.features.without(Features::QUESTIONS);
     match (port.role, features.next()) {
-        (Role::Crossed(peer), Step::Output) => Way::Crossed(peer),
+        (Role::Crossed(peer), Step::Output) => UnicastPath::Crossed(peer),
         (Role::Bridged, Step::Learn) => match features.behind(Features::LEARN).next() {
-            Step::Fwd => Way::Bridged { learns: true },
-            _ => Way::Graph,
+            Step::Fwd => UnicastPath::Bridged { learns: true },
+            _ => UnicastPath::Graph,
         },
-        (Role::Bridged, Step::Fwd) => Way::Bridged { learns: false },
-        _ => Way::Graph,
+        (Role::Bridged, Step::Fwd) => UnicastPath::Bridged { learns: false },
+        _ => UnicastPath::Graph,
     }
 }
 
@@ -143,7 +143,7 @@ impl Origin {
         let domain = port.and_then(|port| bridge.domains.get(port.domain.into(), turn));
         let mut origin = Self {
             rx_if,
-            way: Way::Graph,
+            unicast_path: UnicastPath::Graph,
             has_subs: interfaces.has_subs(rx_if, turn),
             domain: 0,
             shg: 0,
@@ -151,15 +151,15 @@ impl Origin {
         };
         let Some(port) = port else { return origin };
         (origin.domain, origin.shg) = (port.domain, port.shg);
-        origin.way = match (port.role, domain) {
+        origin.unicast_path = match (port.role, domain) {
             (Role::Bridged, Some(domain)) => {
                 let generation = generation(domain.generation, port.generation);
                 origin.mine = MacEntry { port: rx_if, flags: 0, generation, stamp: stamp(now) };
                 // Features that don't depend on the domain stay.
                 let switched = Features::SWITCHED.without(domain.features);
-                way(&Port { features: port.features.without(switched), ..*port })
+                unicast_path(&Port { features: port.features.without(switched), ..*port })
             }
-            _ => way(port),
+            _ => unicast_path(port),
         };
         origin
     }
@@ -222,7 +222,7 @@ impl Block {
         macs: MacView<'_>,
     ) -> usize {
         let (to, mut n, mut seen) = ((from + BLOCK).min(v.len()), 0, 0);
-        let Way::Bridged { learns } = origin.way else {
+        let UnicastPath::Bridged { learns } = origin.unicast_path else {
             self.len = 0;
             return to;
         };
@@ -247,14 +247,14 @@ impl Block {
 }
 
 /// Tables and state that sending reads.
-struct Means<'a, 't, const TRACED: bool> {
+struct SendContext<'a, 't, const TRACED: bool> {
     bridge: &'a Bridge,
     views: Views<'t>,
     interface_output: ArcIndex,
     cx: &'a Cx<'t, TRACED>,
 }
 
-impl<const TRACED: bool> Means<'_, '_, TRACED> {
+impl<const TRACED: bool> SendContext<'_, '_, TRACED> {
     /// Looks up an interface that frames are to leave by.
     fn target(&self, tx_if: u32) -> Target {
         let (turn, view) = (self.cx.turn, self.views.get(tx_if as usize).unwrap_or_default());
@@ -294,10 +294,10 @@ impl L2SuperPath {
         macs: MacView<'_>,
         targets: &mut Targets,
         v: &mut Vector<'_, To>,
-        means: &Means<'_, '_, false>,
+        context: &SendContext<'_, '_, false>,
         lanes: &IfLanes,
     ) -> (u64, bool) {
-        let Way::Bridged { learns } = origin.way else { return (0, false) };
+        let UnicastPath::Bridged { learns } = origin.unicast_path else { return (0, false) };
         let mut sent = 0;
         for i in 0..block.len.min(BLOCK) {
             if learns {
@@ -313,7 +313,7 @@ impl L2SuperPath {
             let (key, place) = block.destinations[i];
             let Some(found) = macs.find_at(key, place) else { continue };
             let entry = found.entry;
-            let exit = means.exit(entry.port, targets, lanes);
+            let exit = context.exit(entry.port, targets, lanes);
             let Some(exit) = exit.filter(|exit| origin.may_send(entry, &exit.to)) else { continue };
             let at = usize::from(block.at[i]);
             let b = v.get_mut(at);
@@ -330,7 +330,7 @@ impl L2SuperPath {
     #[inline(always)]
     fn one<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &Cx<'_, TRACED>) -> Option<To> {
         let Self { bridge, interfaces, lanes, interface_output, counts, .. } = self;
-        let means = Means {
+        let context = SendContext {
             bridge,
             views: interfaces.views(cx.turn),
             interface_output: *interface_output,
@@ -338,13 +338,13 @@ impl L2SuperPath {
         };
         let origin = Origin::new(b.rx_if, (bridge, interfaces), cx.now(), cx.turn);
         let (destination, source) = addresses(b, &origin)?;
-        let (tx_if, tx, tally) = match origin.way {
-            Way::Graph => return None,
-            Way::Crossed(peer) => {
-                let target = Some(means.target(peer)).filter(Target::is_open)?;
+        let (tx_if, tx, tally) = match origin.unicast_path {
+            UnicastPath::Graph => return None,
+            UnicastPath::Crossed(peer) => {
+                let target = Some(context.target(peer)).filter(Target::is_open)?;
                 (peer, target.tx, (0, 0, 1))
             }
-            Way::Bridged { learns } => {
+            UnicastPath::Bridged { learns } => {
                 let macs = bridge.view(cx.turn);
                 if learns {
                     let source = macs.find(source)?.entry;
@@ -356,7 +356,7 @@ impl L2SuperPath {
                     }
                 }
                 let entry = macs.find(destination)?.entry;
-                let target = Some(means.target(entry.port))
+                let target = Some(context.target(entry.port))
                     .filter(|target| origin.may_send(entry, target))?;
                 (entry.port, target.tx, (1, learns.into(), 0))
             }
@@ -376,11 +376,11 @@ impl L2SuperPath {
         from: usize,
         targets: &mut Targets,
         v: &mut Vector<'_, To>,
-        means: &Means<'_, '_, false>,
+        context: &SendContext<'_, '_, false>,
         lanes: &IfLanes,
     ) -> (usize, u64) {
         let (mut seen, mut sent) = (from, 0);
-        let mut exit = means.exit(peer, targets, lanes).filter(|exit| exit.to.is_open());
+        let mut exit = context.exit(peer, targets, lanes).filter(|exit| exit.to.is_open());
         for i in from..v.len() {
             v.prefetch(i + 8);
             let b = v.get_mut(i);
@@ -451,7 +451,7 @@ impl Node for L2SuperPath {
         let (mut now, mut next) = (now, next);
         let cx = &*cx;
         let macs = bridge.view(cx.turn);
-        let means = Means {
+        let context = SendContext {
             bridge,
             views: interfaces.views(cx.turn),
             interface_output: *interface_output,
@@ -473,20 +473,20 @@ impl Node for L2SuperPath {
                 if rx_if != origin.rx_if {
                     origin = look(rx_if);
                 }
-                from = match origin.way {
-                    Way::Crossed(peer) => {
+                from = match origin.unicast_path {
+                    UnicastPath::Crossed(peer) => {
                         let (behind, sent) =
-                            Self::cross((&origin, peer), from, targets, v, &means, lanes);
+                            Self::cross((&origin, peer), from, targets, v, &context, lanes);
                         crossed += sent;
                         behind
                     }
-                    Way::Bridged { .. } => next.gather(v, from, &origin, macs),
-                    Way::Graph => from + 1,
+                    UnicastPath::Bridged { .. } => next.gather(v, from, &origin, macs),
+                    UnicastPath::Graph => from + 1,
                 };
             }
-            let (sent, has_moved) = Self::send(now, &last, macs, targets, v, &means, lanes);
+            let (sent, has_moved) = Self::send(now, &last, macs, targets, v, &context, lanes);
             bridged += sent;
-            if let Way::Bridged { learns: true } = last.way {
+            if let UnicastPath::Bridged { learns: true } = last.unicast_path {
                 learned += sent;
             }
             if has_moved {
@@ -506,7 +506,7 @@ impl Node for L2SuperPath {
 /// None that a configuration can bring about.
 pub fn apply(world: &World, interface: &Interface) -> Result<(), String> {
     let bridge = world.get::<Bridge>();
-    let is_open = |port: &Port| !matches!(way(port), Way::Graph);
+    let is_open = |port: &Port| !matches!(unicast_path(port), UnicastPath::Graph);
     let is_open = bridge.ports.read(interface.sw_if.0, |port| port.is_some_and(is_open));
     let is_device = interface.kind == IfKind::Ethernet && interface.sub.is_none();
     SuperPaths::enable(world, L2SuperPath::NAME, interface, is_open && is_device)

@@ -2,7 +2,7 @@
 //! The commands: parse, call, print.
 
 use crate::control::{Ports, Status};
-use crate::pdu::{Party, State};
+use crate::pdu::{Participant, State};
 use cli::{Command, Error, Matches, Output, Result, Writer, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
@@ -81,7 +81,7 @@ fn bits(state: State) -> String {
 }
 
 /// A part of the identifier of the aggregation (IEEE 802.1AX-2014 6.3.6.3).
-fn lag(p: &Party) -> String {
+fn lag(p: &Participant) -> String {
     let system = p.system.to_string().replace(':', "-");
     format!(
         "({:04x},{system},{:04x},{:04x},{:04x})",
@@ -135,7 +135,7 @@ fn member(w: &World, status: &Status, has_details: bool, out: &mut Writer) {
     });
 }
 
-fn party(p: &Party) -> Value {
+fn party(p: &Participant) -> Value {
     let names: Vec<_> =
         State::NAMES.iter().filter(|(bit, _)| p.state.has(*bit)).map(|(_, name)| *name).collect();
     json!({

@@ -2,7 +2,7 @@
 //! Members that run LACP: their control state, and the copy of it for workers.
 
 use crate::machine::{Port, Rx};
-use crate::pdu::{Lag, Party, Pdu, State};
+use crate::pdu::{Lag, Participant, Pdu, State};
 use bond::MemberInfo;
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use icmp::Bucket;
@@ -171,13 +171,13 @@ fn gauge_names(bond: SwIfIndex, member: SwIfIndex) -> [String; 2] {
 }
 
 /// This end of a member's link.
-fn actor(world: &World, member: &MemberInfo, port: u16) -> Party {
+fn actor(world: &World, member: &MemberInfo, port: u16) -> Participant {
     let system =
         world.get::<Interfaces>().get(member.bond).map(|bond| bond.mac).unwrap_or_default();
     let state = State::AGGREGATION
         .put(State::ACTIVITY, !member.passive)
         .put(State::SHORT_TIMEOUT, !member.long_timeout);
-    Party {
+    Participant {
         system_priority: SYSTEM_PRIORITY,
         system,
         // 16 bits on the wire; two bonds that have them in common differ in their addresses.

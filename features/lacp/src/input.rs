@@ -2,7 +2,7 @@
 //! `lacp-input`: data units of slow protocols.
 
 use crate::control::{Ports, WAITING};
-use crate::pdu::{self, Bad, MARKER_RESPONSE, MARKER_TYPE, Party, Unit};
+use crate::pdu::{self, MARKER_RESPONSE, MARKER_TYPE, Participant, PduError, SlowPdu};
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use net::{IfView, Interfaces};
@@ -60,9 +60,9 @@ pub enum To {
 
 /// The data unit, or its fault.
 #[derive(Clone, Copy)]
-pub struct LacpTrace(Result<Unit, Bad>);
+pub struct LacpTrace(Result<SlowPdu, PduError>);
 
-fn show(f: &mut fmt::Formatter<'_>, name: &str, p: &Party) -> fmt::Result {
+fn show(f: &mut fmt::Formatter<'_>, name: &str, p: &Participant) -> fmt::Result {
     write!(
         f,
         "\n{name}: system {} priority {}, key {}, port {} priority {}, state 0x{:02x}",
@@ -73,12 +73,12 @@ fn show(f: &mut fmt::Formatter<'_>, name: &str, p: &Party) -> fmt::Result {
 impl Trace for LacpTrace {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Ok(Unit::Lacp(pdu)) => {
+            Ok(SlowPdu::Lacp(pdu)) => {
                 f.write_str("LACPDU")?;
                 show(f, "Actor Information TLV", &pdu.actor)?;
                 show(f, "Partner Information TLV", &pdu.partner)
             }
-            Ok(Unit::Marker) => f.write_str("Marker Information TLV:"),
+            Ok(SlowPdu::Marker) => f.write_str("Marker Information TLV:"),
             Err(bad) => write!(f, "bad data unit: {bad:?}"),
         }
     }
@@ -119,17 +119,17 @@ impl Node for LacpInput {
         }
         let Some(listener) = self.ports.listener(b.rx_if, cx.turn) else { return To::Disabled };
         match read {
-            Err(Bad::TooSmall) => To::TooSmall,
-            Err(Bad::TlvLength) => To::TlvLength,
-            Err(Bad::Unsupported) => To::Unsupported,
-            Ok(Unit::Marker) => {
+            Err(PduError::TooSmall) => To::TooSmall,
+            Err(PduError::TlvLength) => To::TlvLength,
+            Err(PduError::Unsupported) => To::Unsupported,
+            Ok(SlowPdu::Marker) => {
                 let view = self.interfaces.views(cx.turn).get(b.rx_if as usize);
                 let Some(view) = view.filter(|view| answer(b, view)) else { return To::TooSmall };
                 cx.count(To::Marker, 1);
                 b.tx_if = b.rx_if;
                 To::Answer(view.output)
             }
-            Ok(Unit::Lacp(pdu)) => {
+            Ok(SlowPdu::Lacp(pdu)) => {
                 if pdu.actor.system == listener.system {
                     return To::Loopback;
                 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The state machines of one member, without interfaces and clock. Times are in nanoseconds.
 
-use crate::pdu::{Party, Pdu, State};
+use crate::pdu::{Participant, Pdu, State};
 use bond::Stage;
 
 const SECOND: u64 = 1_000_000_000;
@@ -81,9 +81,9 @@ impl Periodic {
 #[derive(Clone, Debug)]
 pub struct Port {
     /// This end.
-    pub actor: Party,
+    pub actor: Participant,
     /// The other end: from the last data unit, or the default.
-    pub partner: Party,
+    pub partner: Participant,
     pub rx: Rx,
     pub mux: Mux,
     pub periodic: Periodic,
@@ -101,9 +101,9 @@ pub struct Port {
 
 /// `Partner_Admin…`: the partner while no data units are received. Its timeout is short, so data
 /// units are sent each second and a partner is found soon.
-const DEFAULT: Party = {
+const DEFAULT: Participant = {
     let system = wire::MacAddr::ZERO;
-    Party {
+    Participant {
         system_priority: 0,
         system,
         key: 0,
@@ -115,7 +115,7 @@ const DEFAULT: Party = {
 
 impl Port {
     /// A member that is disabled.
-    pub fn new(actor: Party) -> Self {
+    pub fn new(actor: Participant) -> Self {
         let mut port = Self {
             actor,
             partner: DEFAULT,

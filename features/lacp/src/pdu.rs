@@ -74,9 +74,9 @@ impl State {
     }
 }
 
-/// One end of a link, as a data unit describes it.
+/// One end of a link, actor or partner, as a data unit describes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Party {
+pub struct Participant {
     pub system_priority: u16,
     pub system: MacAddr,
     pub key: u16,
@@ -95,7 +95,7 @@ pub struct Lag {
     individual: Option<(u16, u16)>,
 }
 
-impl Party {
+impl Participant {
     /// This end's part of the aggregation's identifier.
     pub fn lag(&self) -> Lag {
         let alone = !self.state.has(State::AGGREGATION);
@@ -139,14 +139,14 @@ impl Party {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pdu {
     /// Its sender.
-    pub actor: Party,
+    pub actor: Participant,
     /// The receiver, as the sender knows it.
-    pub partner: Party,
+    pub partner: Participant,
 }
 
 /// A data unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
+pub enum SlowPdu {
     Lacp(Pdu),
     /// Marker information, which gets an answer.
     Marker,
@@ -154,7 +154,7 @@ pub enum Unit {
 
 /// Faults of data units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Bad {
+pub enum PduError {
     TooSmall,
     TlvLength,
     /// Another slow protocol, or an answer to a marker that wasn't sent.
@@ -162,34 +162,34 @@ pub enum Bad {
 }
 
 /// Reads the bytes behind the Ethernet header.
-pub fn read(data: &[u8]) -> Result<Unit, Bad> {
+pub fn read(data: &[u8]) -> Result<SlowPdu, PduError> {
     match data.first() {
-        None => return Err(Bad::TooSmall),
+        None => return Err(PduError::TooSmall),
         Some(&(LACP | MARKER)) => {}
-        Some(_) => return Err(Bad::Unsupported),
+        Some(_) => return Err(PduError::Unsupported),
     }
-    let unit = data.first_chunk::<LEN>().ok_or(Bad::TooSmall)?;
+    let unit = data.first_chunk::<LEN>().ok_or(PduError::TooSmall)?;
     let tlv = |at: usize| [unit[at], unit[at + 1]];
     if unit[0] == MARKER {
         return match tlv(MARKER_TYPE) {
-            MARKER_INFORMATION => Ok(Unit::Marker),
-            [MARKER_RESPONSE, _] => Err(Bad::Unsupported),
-            _ => Err(Bad::TlvLength),
+            MARKER_INFORMATION => Ok(SlowPdu::Marker),
+            [MARKER_RESPONSE, _] => Err(PduError::Unsupported),
+            _ => Err(PduError::TlvLength),
         };
     }
     // A later version has the TLVs of version 1 at the same places (6.4.2.3 b).
     if unit[1] == 0 {
-        return Err(Bad::Unsupported);
+        return Err(PduError::Unsupported);
     }
     if [tlv(2), tlv(22), tlv(42)] != [ACTOR, PARTNER, COLLECTOR] {
-        return Err(Bad::TlvLength);
+        return Err(PduError::TlvLength);
     }
     let party = |at: usize| {
         let mut bytes = [0; 20];
         bytes.copy_from_slice(&unit[at..at + 20]);
-        Party::read(&bytes)
+        Participant::read(&bytes)
     };
-    Ok(Unit::Lacp(Pdu { actor: party(2), partner: party(22) }))
+    Ok(SlowPdu::Lacp(Pdu { actor: party(2), partner: party(22) }))
 }
 
 /// A frame from this station.

@@ -47,7 +47,7 @@ impl Process for LacpProcess {
 
 /// Work for members that is done after their table is unlocked.
 #[derive(Default)]
-struct Work {
+struct DeferredWork {
     send: Vec<(Interface, Pdu)>,
     stages: Vec<(SwIfIndex, Stage)>,
 }
@@ -89,7 +89,7 @@ impl Ports {
     /// Returns the number of members.
     fn run_bond(&self, world: &World, bond: SwIfIndex) -> usize {
         let now = world.clock.now();
-        let mut work = Work::default();
+        let mut work = DeferredWork::default();
         let members = {
             let mut table = self.table();
             let Table { groups, .. } = &mut *table;
@@ -165,7 +165,7 @@ fn prepare(world: &World, bond: SwIfIndex, member: &mut Member, now: u64) {
 }
 
 /// Notes the data unit that a member sends, and how far it is in the bond.
-fn finish(world: &World, member: &mut Member, now: u64, work: &mut Work) {
+fn finish(world: &World, member: &mut Member, now: u64, work: &mut DeferredWork) {
     work.stages.push((member.sw_if, member.port.stage()));
     member.publish_gauges();
     let Some(pdu) = member.port.transmit(now) else { return };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ports: the data units sent there and their timing, and the received neighbour.
 
-use crate::tlv::{self, Id, Own, Unit};
+use crate::tlv::{self, Id, LocalSystem, Pdu};
 use cli::{Error, Result};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use msg::retval;
@@ -78,7 +78,7 @@ struct Entry {
     due: u64,
     /// Received data units queued for control. Each port has its own queue, so that no port fills
     /// another's.
-    received: Arc<Mailbox<Unit>>,
+    received: Arc<Mailbox<Pdu>>,
 }
 
 /// All ports.
@@ -86,7 +86,7 @@ pub struct Lldp {
     settings: Mutex<Settings>,
     ports: Mutex<BTreeMap<SwIfIndex, Entry>>,
     /// Enabled ports, for workers.
-    enabled: Slots<Arc<Mailbox<Unit>>>,
+    enabled: Slots<Arc<Mailbox<Pdu>>>,
     signal: Signal,
 }
 
@@ -135,7 +135,7 @@ impl Lldp {
     /// Queue to control for data units received on an interface; `None` if LLDP isn't enabled
     /// there.
     #[inline(always)]
-    pub fn mailbox<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> Option<&'t Mailbox<Unit>> {
+    pub fn mailbox<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> Option<&'t Mailbox<Pdu>> {
         Some(self.enabled.get(sw_if, turn)?)
     }
 
@@ -263,7 +263,7 @@ impl Lldp {
             return false;
         }
         let settings = self.settings();
-        let frame = tlv::frame(&Own {
+        let frame = tlv::frame(&LocalSystem {
             mac: interface.mac,
             port: &interface.name,
             number: interface.sw_if.0,
@@ -292,7 +292,7 @@ impl Lldp {
             let mut ports = self.ports_mut();
             for entry in ports.values_mut() {
                 let Entry { received, status, .. } = entry;
-                received.drain(|Unit { chassis, port, ttl }| {
+                received.drain(|Pdu { chassis, port, ttl }| {
                     // A TTL of 0 is a shutdown LLDPDU.
                     status.neighbor =
                         (ttl != 0).then_some(Neighbor { chassis, port, ttl, heard: now });

@@ -2,7 +2,7 @@
 use crate::PLUGIN;
 use crate::api::*;
 use crate::port::{Lldp, Port};
-use crate::tlv::{self, Own};
+use crate::tlv::{self, LocalSystem};
 use graph::Plugin;
 use graph::drive::Bench;
 use net::api::{InterfaceIndex, Ip4Address, Ip6Address};
@@ -76,8 +76,8 @@ impl Site {
     }
 }
 
-fn own(ttl: u16) -> Own<'static> {
-    Own {
+fn own(ttl: u16) -> LocalSystem<'static> {
+    LocalSystem {
         mac: MAC,
         port: "t0",
         number: 1,
@@ -91,7 +91,8 @@ fn own(ttl: u16) -> Own<'static> {
 
 /// A neighbour's data unit.
 fn unit(port: &str, ttl: u16) -> Vec<u8> {
-    let frame = tlv::frame(&Own { mac: MacAddr([2, 0, 0, 0, 0, 9]), port, number: 3, ..own(ttl) });
+    let frame =
+        tlv::frame(&LocalSystem { mac: MacAddr([2, 0, 0, 0, 0, 9]), port, number: 3, ..own(ttl) });
     frame[14..].to_vec()
 }
 
@@ -106,7 +107,7 @@ fn neighbours_are_told_of_us_when_it_is_due() {
     site.pass(2);
     assert_eq!(site.sent(), [tlv::frame(&own(121))]);
     site.bench.cli("set lldp system-name router tx-hold 2 tx-interval 5").expect("set");
-    let mut said = Own { system: "router", ..own(11) };
+    let mut said = LocalSystem { system: "router", ..own(11) };
     assert_eq!(site.sent(), [tlv::frame(&said)], "what is new is said at once");
     site.bench
         .cli("set interface lldp t0 port-desc west mgmt-ip4 10.0.0.1 mgmt-oid abc")

@@ -59,7 +59,7 @@ impl Id {
 
 /// A received data unit: the sender, its port and its TTL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Unit {
+pub struct Pdu {
     /// Chassis ID of the sender.
     pub chassis: Id,
     /// Port ID of the sender.
@@ -81,7 +81,7 @@ fn split(data: &[u8]) -> Option<(Element<'_>, &[u8])> {
 
 /// Reads a data unit; `None` if it isn't one. Chassis, port and lifetime come first, in this order
 /// and once (clause 9.2.7.7.1); an end is wanted unless the frame ends with an element.
-pub fn read(data: &[u8]) -> Option<Unit> {
+pub fn read(data: &[u8]) -> Option<Pdu> {
     let ((chassis_kind, chassis), data) = split(data)?;
     let ((port_kind, port), data) = split(data)?;
     let ((ttl_kind, ttl), mut data) = split(data)?;
@@ -97,12 +97,12 @@ pub fn read(data: &[u8]) -> Option<Unit> {
             _ => data = rest,
         }
     }
-    Some(Unit { chassis: Id::of(chassis)?, port: Id::of(port)?, ttl })
+    Some(Pdu { chassis: Id::of(chassis)?, port: Id::of(port)?, ttl })
 }
 
 /// The contents of our own data units.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Own<'a> {
+pub struct LocalSystem<'a> {
     /// The interface's address; it names the chassis too.
     pub mac: MacAddr,
     /// The interface's name.
@@ -130,7 +130,7 @@ fn put(to: &mut Vec<u8>, kind: u8, value: &[&[u8]]) {
 }
 
 /// The LLDP frame that announces us to a neighbour.
-pub fn frame(own: &Own<'_>) -> Vec<u8> {
+pub fn frame(own: &LocalSystem<'_>) -> Vec<u8> {
     let mut frame = [NEAREST_BRIDGE.0, own.mac.0].concat();
     frame.extend(wire::EtherType::LLDP.0.to_be_bytes());
     put(&mut frame, kind::CHASSIS, &[&[CHASSIS_MAC], &own.mac.0]);
@@ -205,8 +205,8 @@ mod tests {
 
     const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
-    fn own(ttl: u16) -> Own<'static> {
-        Own {
+    fn own(ttl: u16) -> LocalSystem<'static> {
+        LocalSystem {
             mac: OWN,
             port: "host-left",
             number: 7,
@@ -235,8 +235,13 @@ mod tests {
         ]);
         want.extend([0, 0]);
         assert_eq!(frame(&own(120)), want);
-        let bare =
-            Own { management: (None, None), description: "", system: "", object: b"x", ..own(9) };
+        let bare = LocalSystem {
+            management: (None, None),
+            description: "",
+            system: "",
+            object: b"x",
+            ..own(9)
+        };
         let mut want = want[..35].to_vec();
         want.extend([0x06, 2, 0, 9]);
         want.extend([0x10, 15, 7, 6, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 7, 1, b'x']);

@@ -81,7 +81,7 @@ pub static PLUGIN: Plugin = Plugin {
 
 buffer::scratch! {
     /// From the lookup to the replication.
-    struct Found {
+    struct MfibMeta {
         /// The entry, a [`MrouteIndex`].
         route: u32,
         /// Index of the table that it was found in.
@@ -89,7 +89,7 @@ buffer::scratch! {
     }
 }
 
-impl Found {
+impl MfibMeta {
     #[inline(always)]
     const fn route(self) -> MrouteIndex {
         MrouteIndex(self.route)

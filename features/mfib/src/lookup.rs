@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-mfib-forward-lookup`, `ip6-mfib-forward-lookup`: from sender and group to an entry.
 
-use crate::Found;
+use crate::MfibMeta;
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Build, Cx, Head, Next, Node, ThreadIndex, Trace, Vector, World};
 use ip::{Ip, table_of};
@@ -33,7 +33,7 @@ pub enum To {
 
 #[derive(Clone, Copy)]
 pub struct LookupTrace<F> {
-    found: Option<Found>,
+    found: Option<MfibMeta>,
     head: Head,
     version: PhantomData<F>,
 }
@@ -41,7 +41,7 @@ pub struct LookupTrace<F> {
 impl<F: Ip> Trace for LookupTrace<F> {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.found {
-            Some(Found { route, fib }) => write!(f, "fib {fib} entry {route}")?,
+            Some(MfibMeta { route, fib }) => write!(f, "fib {fib} entry {route}")?,
             None => f.write_str("no entry")?,
         }
         write!(f, "\n{}", describe(self.head.bytes(), F::LAYER))
@@ -74,7 +74,7 @@ impl<F: Ip> Lookup<F> {
         let found = self
             .mfib
             .choose(leaf, source, cx.turn)
-            .map(|route| Found { route: route.0, fib: fib.0 });
+            .map(|route| MfibMeta { route: route.0, fib: fib.0 });
         if TRACED {
             cx.trace(b, LookupTrace::<F> { found, head: Head::of(b), version: PhantomData });
         }

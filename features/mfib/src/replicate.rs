@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-replicate`, `ip6-replicate`: one packet for each output of an entry.
 
-use crate::Found;
+use crate::MfibMeta;
 use buffer::{Buffer, Flags, Owned};
 use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World, copy_to_each};
 use ip::{Ip, finish_checksum};
@@ -89,13 +89,13 @@ impl<F: Ip> Build for Replicate<F> {
 
 /// Which outputs a packet may take.
 #[derive(Clone, Copy)]
-struct Reach {
+struct OutputFilter {
     rx_if: u32,
     is_own: bool,
     is_confined: bool,
 }
 
-impl Reach {
+impl OutputFilter {
     #[inline(always)]
     fn of<F: Ip>(b: &Buffer) -> Self {
         let is_own = b.flags.has(Flags::LOCAL);
@@ -136,7 +136,7 @@ impl<F: Ip> Replicate<F> {
         &self,
         mut b: Owned,
         (route, fib): (&Mroute, u32),
-        reach: Reach,
+        reach: OutputFilter,
         cx: &mut Cx<'_, false>,
     ) {
         // Bytes behind the head can't be changed any more. Segmentation makes the checksums of its
@@ -166,10 +166,10 @@ impl<F: Ip> Node for Replicate<F> {
         if self.copies.are_enough() {
             return To::Copy;
         }
-        let found = b.scratch::<Found>();
+        let found = b.scratch::<MfibMeta>();
         let Some(route) = self.mroutes.get(found.route(), cx.turn) else { return To::Gone };
         self.counters.add(found.route as usize, 1, b.packet_len() as u64);
-        let reach = Reach::of::<F>(b);
+        let reach = OutputFilter::of::<F>(b);
         let mut outputs = route.outputs.iter().filter(|output| reach.has(output));
         let (first, more) = (outputs.next(), outputs.count());
         if TRACED {
@@ -194,11 +194,11 @@ impl<F: Ip> Node for Replicate<F> {
         if !self.copies.take() {
             return cx.emit(To::Again, b);
         }
-        let found = b.scratch::<Found>();
+        let found = b.scratch::<MfibMeta>();
         let Some(route) = self.mroutes.get(found.route(), cx.turn) else {
             return cx.emit(To::Gone, b);
         };
-        let reach = Reach::of::<F>(&b);
+        let reach = OutputFilter::of::<F>(&b);
         self.copy(b, (route, found.fib), reach, cx);
     }
 

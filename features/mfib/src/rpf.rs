@@ -2,7 +2,7 @@
 //! `ip4-mfib-forward-rpf`, `ip6-mfib-forward-rpf`: accepts packets to a group by interface, and
 //! reports them where an entry wants it.
 
-use crate::Found;
+use crate::MfibMeta;
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
 use ip::Ip;
@@ -124,7 +124,7 @@ impl<F: Ip> Node for Rpf<F> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let found = b.scratch::<Found>();
+        let found = b.scratch::<MfibMeta>();
         let Some(route) = self.mroutes.get(found.route(), cx.turn) else { return To::Gone };
         let (interface, to) = self.judge(b, route, found.fib, cx.turn);
         if TRACED {

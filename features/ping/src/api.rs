@@ -3,7 +3,7 @@
 
 use crate::background::Background;
 use crate::ping::{Ping, Plan, SIZE, interval};
-use crate::probe::{Target, Way};
+use crate::probe::{SourceSelection, Target};
 use cli::Result;
 use graph::World;
 use msg::{Caller, Message, Messages, Module};
@@ -46,7 +46,7 @@ pub struct PingFinishedEvent {
 
 fn want(w: &World, c: &Caller<'_, World>, r: WantPingFinishedEvents) -> Result<()> {
     let plan = Plan { interval: interval(r.interval)?, repeat: r.repeat, burst: 1 };
-    let target = Target::new(w, r.address.into(), Way::In(TableIndex::DEFAULT), SIZE)?;
+    let target = Target::new(w, r.address.into(), SourceSelection::In(TableIndex::DEFAULT), SIZE)?;
     let client = c.client;
     w.get::<Background>().add(client, Ping::new(w, target, plan))
 }

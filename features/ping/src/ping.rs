@@ -2,7 +2,7 @@
 //! `ping`: requests at an interval, a line for each answer, a summary.
 
 use crate::probe::{MAX_SIZE, Target};
-use crate::sessions::{Heard, Opened, Says, Sessions};
+use crate::sessions::{Opened, Response, ResponseKind, Sessions};
 use crate::text;
 use cli::{Error, Matches, Output, Task, TaskState};
 use graph::World;
@@ -144,13 +144,13 @@ impl Ping {
         self.target.send(&world, &self.opened, vec![request; self.burst as usize]);
     }
 
-    fn hear(&mut self, heard: Heard) {
-        let Heard { at, from, says, seq, len, ttl } = heard;
+    fn hear(&mut self, heard: Response) {
+        let Response { at, from, kind, seq, len, ttl } = heard;
         let rtt = self.sent.get(&seq).map(|sent| at.saturating_sub(*sent));
         let ms = rtt.map_or(f64::NAN, |rtt| rtt as f64 / 1e6);
         // Writing to a String can't fail.
-        match says {
-            Says::Reply => {
+        match kind {
+            ResponseKind::Reply => {
                 self.replies += 1;
                 self.rtt.add(rtt.unwrap_or_default());
                 let _ = writeln!(
@@ -158,7 +158,7 @@ impl Ping {
                     "{len} bytes from {from}: icmp_seq={seq} ttl={ttl} time={ms:.4} ms"
                 );
             }
-            Says::Error(kind, code, rest) => {
+            ResponseKind::Error(kind, code, rest) => {
                 self.errors += 1;
                 let _ = writeln!(
                     self.text,
@@ -168,9 +168,9 @@ impl Ping {
             }
         }
         if self.answers.len() < LISTED {
-            let error = match says {
-                Says::Reply => Value::Null,
-                Says::Error(kind, code, rest) => text::error(from, kind, code, rest).into(),
+            let error = match kind {
+                ResponseKind::Reply => Value::Null,
+                ResponseKind::Error(kind, code, rest) => text::error(from, kind, code, rest).into(),
             };
             self.answers.push(json!({
                 "from": from.to_string(), "seq": seq, "ttl": ttl, "bytes": len, "rtt_ms": rtt.map(|_| ms), "error": error,

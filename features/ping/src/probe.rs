@@ -22,7 +22,7 @@ pub const MAX_SIZE: usize = 65_535 - HEADERS;
 
 /// The source address and the table of requests.
 #[derive(Clone, Copy, Debug)]
-pub enum Way {
+pub enum SourceSelection {
     /// From our address on this interface, in its table.
     From(SwIfIndex),
     /// In this table, from our address on the interface by which they leave.
@@ -55,9 +55,9 @@ impl Target {
             (None, true) => IpAddr::V6(m.req("ip6")?),
             (None, false) => IpAddr::V4(m.req("ip4")?),
         };
-        let way = if m.has("source") {
+        let selection = if m.has("source") {
             let sw_if = w.get::<Interfaces>().find(m.str("source"));
-            Way::From(sw_if.map_err(|e| e.at(m.span("source")))?)
+            SourceSelection::From(sw_if.map_err(|e| e.at(m.span("source")))?)
         } else {
             let id = m.get("table").unwrap_or(0);
             let table = if to.is_ipv6() {
@@ -65,10 +65,10 @@ impl Target {
             } else {
                 w.get::<Fib<Ip4>>().find_table(id)
             };
-            Way::In(table.map_err(|e| e.at(m.span("table")))?)
+            SourceSelection::In(table.map_err(|e| e.at(m.span("table")))?)
         };
         let size = m.opt("size")?.unwrap_or(size);
-        Self::new(w, to, way, size)
+        Self::new(w, to, selection, size)
             .map(|target| Self { whole: m.flag("df"), ..target })
             .map_err(|e| if e.is(retval::INVALID_DST_ADDRESS) { e.at(m.span("ip")) } else { e })
     }
@@ -78,10 +78,19 @@ impl Target {
     /// # Errors
     /// A destination that is no address of one host (−58), or means nothing without an interface;
     /// no route to the other end (−51), or no address of ours there (−57).
-    pub fn new(w: &World, to: IpAddr, way: Way, size: usize) -> Result<Self, Error> {
+    pub fn new(
+        w: &World,
+        to: IpAddr,
+        selection: SourceSelection,
+        size: usize,
+    ) -> Result<Self, Error> {
         let (table, from) = match to {
-            IpAddr::V4(to) => ends::<Ip4>(w, to, way).map(|(table, from)| (table, from.into()))?,
-            IpAddr::V6(to) => ends::<Ip6>(w, to, way).map(|(table, from)| (table, from.into()))?,
+            IpAddr::V4(to) => {
+                ends::<Ip4>(w, to, selection).map(|(table, from)| (table, from.into()))?
+            }
+            IpAddr::V6(to) => {
+                ends::<Ip6>(w, to, selection).map(|(table, from)| (table, from.into()))?
+            }
         };
         Ok(Self { to, from, table, size, whole: false })
     }
@@ -165,27 +174,33 @@ fn finish<F: Icmp>(header: F::Header, mut message: Vec<u8>, rest: u32) -> Vec<u8
 }
 
 /// The table that `to` is looked up in, and our address.
-fn ends<F: Icmp>(w: &World, to: F::Addr, way: Way) -> Result<(TableIndex, F::Addr), Error> {
+fn ends<F: Icmp>(
+    w: &World,
+    to: F::Addr,
+    selection: SourceSelection,
+) -> Result<(TableIndex, F::Addr), Error> {
     if !F::is_host(to, &[]) {
         let why = format!("{to} is no address of one host");
         return Err(Error::unsupported(why).retval(retval::INVALID_DST_ADDRESS));
     }
     let on_link = F::IS_V6 && to.link_local();
-    let (table, from) = match way {
-        Way::From(sw_if) if on_link => (link(w, sw_if)?, source_on::<F>(w, sw_if, to, to)),
-        Way::From(sw_if) => {
+    let (table, from) = match selection {
+        SourceSelection::From(sw_if) if on_link => {
+            (link(w, sw_if)?, source_on::<F>(w, sw_if, to, to))
+        }
+        SourceSelection::From(sw_if) => {
             (w.get::<Addresses<F>>().table_of(sw_if)?, source_on::<F>(w, sw_if, to, to))
         }
-        Way::In(_) if on_link => {
+        SourceSelection::In(_) if on_link => {
             let why = format!("{to} is on which link? `source' names the interface");
             return Err(Error::usage(why).retval(retval::INVALID_DST_ADDRESS));
         }
-        Way::In(table) => (table, source_to::<F>(w, table, to)?),
+        SourceSelection::In(table) => (table, source_to::<F>(w, table, to)?),
     };
     let from = from.ok_or_else(|| {
-        let name = match way {
-            Way::From(sw_if) => w.get::<Interfaces>().name(sw_if),
-            Way::In(_) => "the interface it leaves by".into(),
+        let name = match selection {
+            SourceSelection::From(sw_if) => w.get::<Interfaces>().name(sw_if),
+            SourceSelection::In(_) => "the interface it leaves by".into(),
         };
         Error::failed(format!("no source address: {name} has none"))
             .retval(retval::INVALID_SRC_ADDRESS)

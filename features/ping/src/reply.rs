@@ -2,7 +2,7 @@
 //! `ip4-icmp-echo-reply`, `ip4-ping-error`, and those of IPv6: answers go to the command that waits
 //! for them.
 
-use crate::sessions::{Heard, Says, Sessions};
+use crate::sessions::{Response, ResponseKind, Sessions};
 use buffer::Buffer;
 use graph::{Build, Clock, Cx, Head, Next, Node, ThreadIndex, Trace, World};
 use icmp::Icmp;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 use wire::describe::describe;
 use wire::{Header, IcmpHeader, IpHeader, UpperLayer};
 
-/// State that both nodes share.
-struct Ears<F> {
+/// Receiver of replies and errors: state that both nodes share.
+struct Replies<F> {
     sessions: Arc<Sessions>,
     clock: Arc<Clock>,
     version: PhantomData<F>,
@@ -26,7 +26,7 @@ struct Ears<F> {
 pub enum To {
     /// The command has what it needs.
     #[free]
-    Heard,
+    Answered,
     /// no ping waits for this answer
     #[punt]
     Unknown,
@@ -40,18 +40,18 @@ pub enum To {
 pub struct AnswerTrace<F> {
     head: Head,
     id: u16,
-    heard: bool,
+    response: bool,
     version: PhantomData<F>,
 }
 
 impl<F: Icmp> Trace for AnswerTrace<F> {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let who = if self.heard { "a ping waits for it" } else { "no ping waits for it" };
+        let who = if self.response { "a ping waits for it" } else { "no ping waits for it" };
         write!(f, "ICMP id {}: {who}\n{}", self.id, describe(self.head.bytes(), F::LAYER))
     }
 }
 
-impl<F: Icmp> Ears<F> {
+impl<F: Icmp> Replies<F> {
     fn new(world: &World) -> Self {
         Self { sessions: world.get(), clock: world.clock.clone(), version: PhantomData }
     }
@@ -61,11 +61,11 @@ impl<F: Icmp> Ears<F> {
         &self,
         b: &Buffer,
         cx: &mut Cx<'_, TRACED>,
-        answer: Option<(u16, Heard)>,
+        answer: Option<(u16, Response)>,
     ) -> To {
         let to = match answer {
-            Some((id, heard)) => match self.sessions.find(id, cx.turn) {
-                Some(session) if session.leave(heard) => To::Heard,
+            Some((id, response)) => match self.sessions.find(id, cx.turn) {
+                Some(session) if session.leave(response) => To::Answered,
                 Some(_) => To::Full,
                 None => To::Unknown,
             },
@@ -73,19 +73,26 @@ impl<F: Icmp> Ears<F> {
         };
         if TRACED {
             let id = answer.map_or(0, |(id, _)| id);
-            let heard = matches!(to, To::Heard);
-            cx.trace(b, AnswerTrace::<F> { head: Head::of(b), id, heard, version: PhantomData });
+            let response = matches!(to, To::Answered);
+            cx.trace(b, AnswerTrace::<F> { head: Head::of(b), id, response, version: PhantomData });
         }
         to
     }
 
-    /// Identifier and record of an answer, from its headers; `says` is the caller's.
+    /// Identifier and record of an answer, from its headers; `kind` is the caller's.
     #[inline(always)]
-    fn heard(&self, ip: &F::Header, at: usize, says: Says, request: &IcmpHeader) -> (u16, Heard) {
+    fn response(
+        &self,
+        ip: &F::Header,
+        at: usize,
+        kind: ResponseKind,
+        request: &IcmpHeader,
+    ) -> (u16, Response) {
         let len = ip.packet_len().saturating_sub(at) as u16;
         let (from, ttl) = (ip.src().into(), ip.ttl());
-        let heard = Heard { at: self.clock.now(), from, says, seq: request.seq.get(), len, ttl };
-        (request.id.get(), heard)
+        let response =
+            Response { at: self.clock.now(), from, kind, seq: request.seq.get(), len, ttl };
+        (request.id.get(), response)
     }
 }
 
@@ -96,11 +103,11 @@ fn message<F: Icmp>(b: &Buffer) -> Option<(&F::Header, usize)> {
 }
 
 /// Echo replies.
-pub struct EchoReply<F>(Ears<F>);
+pub struct EchoReply<F>(Replies<F>);
 
 impl<F: Icmp> Build for EchoReply<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self(Ears::new(world))
+        Self(Replies::new(world))
     }
 }
 
@@ -116,7 +123,7 @@ impl<F: Icmp> Node for EchoReply<F> {
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let answer = message::<F>(b).and_then(|(ip, at)| {
             let reply = IcmpHeader::view_at(b.data(), at)?;
-            Some(self.0.heard(ip, at, Says::Reply, reply))
+            Some(self.0.response(ip, at, ResponseKind::Reply, reply))
         });
         self.0.hear(b, cx, answer)
     }
@@ -124,14 +131,14 @@ impl<F: Icmp> Node for EchoReply<F> {
 
 /// Errors about our ICMP messages.
 pub struct PingError<F: Icmp> {
-    ears: Ears<F>,
+    replies: Replies<F>,
     interfaces: Arc<Interfaces>,
     learner: Arc<Learner<F>>,
 }
 
 impl<F: Icmp> Build for PingError<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { ears: Ears::new(world), interfaces: world.get(), learner: world.get() }
+        Self { replies: Replies::new(world), interfaces: world.get(), learner: world.get() }
     }
 }
 
@@ -151,7 +158,7 @@ impl<F: Icmp> PingError<F> {
         let message = IcmpHeader::view(quote.inner)?;
         let table = match message.kind {
             kind if kind == F::ECHO_REQUEST => {
-                let session = self.ears.sessions.find(message.id.get(), cx.turn)?;
+                let session = self.replies.sessions.find(message.id.get(), cx.turn)?;
                 (session.to == quote.ip.dst().into()).then_some(session.table)?
             }
             kind if F::IS_V6 && kind == F::ECHO_REPLY => {
@@ -186,9 +193,9 @@ impl<F: Icmp> Node for PingError<F> {
                 self.learn(b, error, cx);
             }
             let request = IcmpHeader::view(icmp::quoted::<F>(b.data())?.inner)?;
-            let says = Says::Error(error.kind, error.code, error.rest());
-            (request.kind == F::ECHO_REQUEST).then(|| self.ears.heard(ip, at, says, request))
+            let kind = ResponseKind::Error(error.kind, error.code, error.rest());
+            (request.kind == F::ECHO_REQUEST).then(|| self.replies.response(ip, at, kind, request))
         });
-        self.ears.hear(b, cx, answer)
+        self.replies.hear(b, cx, answer)
     }
 }

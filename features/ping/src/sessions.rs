@@ -17,7 +17,7 @@ const ROOM: usize = 1024;
 
 /// The kind of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Says {
+pub enum ResponseKind {
     /// An echo reply.
     Reply,
     /// An ICMP error: type, code, last word of its header.
@@ -26,13 +26,13 @@ pub enum Says {
 
 /// An answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Heard {
+pub struct Response {
     /// The instance's clock when it came, in nanoseconds.
     pub at: u64,
     /// Source address of the answer.
     pub from: IpAddr,
     /// Kind of the answer.
-    pub says: Says,
+    pub kind: ResponseKind,
     /// The request's sequence number.
     pub seq: u16,
     /// Bytes of the ICMP message.
@@ -41,7 +41,7 @@ pub struct Heard {
     pub ttl: u8,
 }
 
-impl Heard {
+impl Response {
     /// From a router where the TTL or hop limit ended.
     pub fn is_on_the_way(&self) -> bool {
         let expired = if self.from.is_ipv6() {
@@ -49,7 +49,7 @@ impl Heard {
         } else {
             Icmp4Type::TIME_EXCEEDED.0
         };
-        matches!(self.says, Says::Error(kind, ..) if kind == expired)
+        matches!(self.kind, ResponseKind::Error(kind, ..) if kind == expired)
     }
 }
 
@@ -61,7 +61,7 @@ pub struct Session {
     pub to: IpAddr,
     /// The table that its requests go out in.
     pub table: TableIndex,
-    heard: ArrayQueue<Heard>,
+    heard: ArrayQueue<Response>,
     /// Requests that weren't sent because all buffers were in use.
     pub unsent: AtomicU32,
 }
@@ -69,12 +69,12 @@ pub struct Session {
 impl Session {
     /// Leaves an answer for the command; false if it doesn't keep up.
     #[inline(always)]
-    pub fn leave(&self, heard: Heard) -> bool {
+    pub fn leave(&self, heard: Response) -> bool {
         self.heard.push(heard).is_ok()
     }
 
     /// The next answer.
-    pub fn take(&self) -> Option<Heard> {
+    pub fn take(&self) -> Option<Response> {
         self.heard.pop()
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 use crate::PLUGIN;
-use crate::probe::{Target, Way};
+use crate::probe::{SourceSelection, Target};
 use crate::sessions::{Opened, Sessions};
 use buffer::{Buffer, Flags};
 use graph::drive::Bench;
@@ -168,8 +168,8 @@ fn seen(bench: &Bench) -> Vec<Request> {
 /// A session of requests to a host.
 fn session(bench: &Bench, to: &str) -> Opened {
     let to = to.parse().expect("an address");
-    let way = Way::In(net::TableIndex::DEFAULT);
-    let target = Target::new(&bench.world, to, way, 8).expect("there is a way");
+    let selection = SourceSelection::In(net::TableIndex::DEFAULT);
+    let target = Target::new(&bench.world, to, selection, 8).expect("there is a way");
     bench.world.get::<Sessions>().open(&target)
 }
 

@@ -2,7 +2,7 @@
 //! `traceroute`: requests with a growing TTL; the routers on the path answer.
 
 use crate::probe::Target;
-use crate::sessions::{Heard, Opened, Says, Sessions};
+use crate::sessions::{Opened, Response, ResponseKind, Sessions};
 use crate::text;
 use cli::{Error, Matches, Output, Task, TaskState};
 use graph::World;
@@ -25,7 +25,7 @@ struct Traceroute {
     /// When the hop's requests were sent, on the instance's clock.
     sent: u64,
     /// The hop's answers, by request.
-    heard: Vec<Option<Heard>>,
+    heard: Vec<Option<Response>>,
     /// When the hop is given up.
     until: Option<Duration>,
     reached: bool,
@@ -69,12 +69,12 @@ impl Traceroute {
         self.target.send(&world, &self.opened, requests.collect());
     }
 
-    fn hear(&mut self, heard: Heard) {
+    fn hear(&mut self, heard: Response) {
         let [hop, i] = heard.seq.to_be_bytes();
         // A late answer to an earlier hop proves nothing about this one.
         if let (true, Some(slot @ None)) = (hop == self.hop, self.heard.get_mut(usize::from(i))) {
             *slot = Some(heard);
-            self.reached |= heard.says == Says::Reply;
+            self.reached |= heard.kind == ResponseKind::Reply;
             self.over |= !heard.is_on_the_way();
         }
     }
@@ -98,8 +98,8 @@ impl Traceroute {
                 last = Some(h.from);
             }
             let _ = write!(line, "{ms:.4}\t");
-            let error = match h.says {
-                Says::Error(kind, code, rest) if !h.is_on_the_way() => {
+            let error = match h.kind {
+                ResponseKind::Error(kind, code, rest) if !h.is_on_the_way() => {
                     let error = text::error(h.from, kind, code, rest);
                     let _ = write!(line, "({error})\t");
                     Some(error)

@@ -28,13 +28,13 @@ pub enum To {
 
 #[derive(Clone, Copy)]
 pub struct CheckTrace {
-    asked: Option<Asked>,
+    key: Option<LookupKey>,
     to: To,
 }
 
 /// The key of a lookup in a table.
 #[derive(Clone, Copy)]
-struct Asked {
+struct LookupKey {
     table: u16,
     source: Ipv4Addr,
     /// The destination port; 0, which no range has, if the packet doesn't have it.
@@ -44,7 +44,7 @@ struct Asked {
 
 impl Trace for CheckTrace {
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(Asked { source, port, protocol, .. }) = self.asked else {
+        let Some(LookupKey { source, port, protocol, .. }) = self.key else {
             return f.write_str("not asked");
         };
         let may = if self.to == To::Next { "may" } else { "may not" };
@@ -60,7 +60,7 @@ impl<const TX: bool> Build for PortRange<TX> {
 
 /// Lookup key of a packet; `Err` with its next node if nothing is looked up.
 #[inline(always)]
-fn asked<const TX: bool>(b: &Buffer, tables: Tables, l4: Field<L4>) -> Result<Asked, To> {
+fn key<const TX: bool>(b: &Buffer, tables: Tables, l4: Field<L4>) -> Result<LookupKey, To> {
     let at = if TX { b.l3_at() } else { 0 };
     let ip = Ipv4Header::view_at(b.data(), at).ok_or(To::CheckFail)?;
     let protocol = ip.protocol();
@@ -83,7 +83,7 @@ fn asked<const TX: bool>(b: &Buffer, tables: Tables, l4: Field<L4>) -> Result<As
     } else {
         0
     };
-    Ok(Asked { table, source, port, protocol })
+    Ok(LookupKey { table, source, port, protocol })
 }
 
 impl<const TX: bool> Configured for PortRange<TX> {
@@ -103,17 +103,18 @@ impl<const TX: bool> Node for PortRange<TX> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let asked = asked::<TX>(b, cx.feature_config::<Self>(b), self.l4);
-        let to = match asked {
+        let key = key::<TX>(b, cx.feature_config::<Self>(b), self.l4);
+        let to = match key {
             Err(to) => to,
-            Ok(Asked { table, source, port, .. }) => match self.checks.table(table.into(), cx.turn)
-            {
-                Some(ranges) if ranges.allow(source.to_bits(), port, cx.turn) => To::Next,
-                _ => To::CheckFail,
-            },
+            Ok(LookupKey { table, source, port, .. }) => {
+                match self.checks.table(table.into(), cx.turn) {
+                    Some(ranges) if ranges.allow(source.to_bits(), port, cx.turn) => To::Next,
+                    _ => To::CheckFail,
+                }
+            }
         };
         if TRACED {
-            cx.trace(b, CheckTrace { asked: asked.ok(), to });
+            cx.trace(b, CheckTrace { key: key.ok(), to });
         }
         to
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use crate::control::{self, Checks, Range, Way};
+use crate::control::{self, CheckKind, Checks, Range};
 use cli::{Command, Error, Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
@@ -48,11 +48,11 @@ fn set(w: &World, m: &Matches) -> Result<Output> {
     let sw_if =
         w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
     let mut vrfs = control::Vrfs::default();
-    for (vrf, way) in vrfs.iter_mut().zip(Way::ALL) {
-        *vrf = m.opt(way.name())?;
+    for (vrf, kind) in vrfs.iter_mut().zip(CheckKind::ALL) {
+        *vrf = m.opt(kind.name())?;
     }
     if vrfs == control::Vrfs::default() {
-        let words = Way::ALL.map(Way::name).join(", ");
+        let words = CheckKind::ALL.map(CheckKind::name).join(", ");
         return Err(Error::parse(format!("expected one of {words} at least")));
     }
     control::set(w, sw_if, vrfs, !m.flag("del"))?;
@@ -127,7 +127,9 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
                 out.end();
                 out.array("interfaces");
                 let table = Table::new().left("interface");
-                out.table(&Way::ALL.into_iter().fold(table, |table, way| table.right(way.name())));
+                out.table(
+                    &CheckKind::ALL.into_iter().fold(table, |table, kind| table.right(kind.name())),
+                );
             }
             Part::Interface(sw_if, vrfs) => {
                 let none = || cli::Cell::new("-", serde_json::Value::Null);

@@ -16,9 +16,9 @@ use tables::Forest;
 use wire::Ip4Prefix;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// A check of an interface, by the word of its command.
+/// Kind of a check of an interface, by the word of its command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum CheckKind {
     /// TCP that comes in.
     TcpOut,
     /// UDP that comes in.
@@ -29,7 +29,7 @@ pub enum Way {
     UdpIn,
 }
 
-impl Way {
+impl CheckKind {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::TcpOut, Self::UdpOut, Self::TcpIn, Self::UdpIn];
 
@@ -39,7 +39,7 @@ impl Way {
     }
 }
 
-/// The tables of an interface, by [`Way`].
+/// The tables of an interface, by [`CheckKind`].
 pub type Vrfs = [Option<u32>; 4];
 
 /// The numbers of the tables that packets of an interface are checked by in one direction; 0 where
@@ -192,14 +192,15 @@ pub fn set(world: &World, sw_if: SwIfIndex, vrfs: Vrfs, on: bool) -> Result<()> 
             *now = vrf.filter(|_| on);
         }
     }
-    let number = |way: Way| {
-        let vrf = all[way as usize];
+    let number = |kind: CheckKind| {
+        let vrf = all[kind as usize];
         vrf.and_then(|vrf| control.tables.get(&vrf)).map_or(0, |(number, _)| *number)
     };
     let tables = |tcp, udp| {
         Some(Tables { tcp: number(tcp), udp: number(udp) }).filter(|t| *t != Tables::default())
     };
-    let (rx, tx) = (tables(Way::TcpOut, Way::UdpOut), tables(Way::TcpIn, Way::UdpIn));
+    let (rx, tx) =
+        (tables(CheckKind::TcpOut, CheckKind::UdpOut), tables(CheckKind::TcpIn, CheckKind::UdpIn));
     world
         .configure_feature::<PortRange<false>>("ip4-unicast", sw_if, rx)
         .map_err(Error::unsupported)?;
@@ -226,8 +227,8 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::FEATURES, checks.interfaces(), |world, (sw_if, vrfs), lines| {
         let name = quote(&world.get::<Interfaces>().name(sw_if));
         let mut line = format!("set interface ip source-and-port-range-check {name}");
-        for (way, vrf) in Way::ALL.into_iter().zip(vrfs) {
-            line.extend(vrf.map(|vrf| format!(" {} {vrf}", way.name())));
+        for (kind, vrf) in CheckKind::ALL.into_iter().zip(vrfs) {
+            line.extend(vrf.map(|vrf| format!(" {} {vrf}", kind.name())));
         }
         lines.push(line.clone(), line + " del");
     });

@@ -157,7 +157,7 @@ fn what_leaves_is_checked_behind_its_layer_2_header() {
 }
 
 #[test]
-fn doors() {
+fn api_and_cli() {
     let mut bench = bench();
     fn call<R: Call>(bench: &Bench, request: R) -> Result<R::Reply, i32> {
         bench.api().call(request)

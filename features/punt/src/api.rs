@@ -3,7 +3,7 @@
 
 use crate::control;
 use crate::redirect;
-use crate::state::{Key, Punt, Taker};
+use crate::state::{Destination, Key, Punt};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use msg::{
@@ -220,7 +220,7 @@ pub struct SetPunt {
 
 fn set(w: &World, _: &Client<'_>, r: SetPunt) -> Result<()> {
     let key = r.punt.key()?;
-    if r.is_add { control::add(w, key, Taker::Punt) } else { control::delete(w, key, false) }
+    if r.is_add { control::add(w, key, Destination::Punt) } else { control::delete(w, key, false) }
 }
 
 /// Punts packets to a Unix datagram socket of the client's.
@@ -283,12 +283,12 @@ pub struct PuntSocketDetails {
 
 fn dump(w: &World, _: &Client<'_>, r: PuntSocketDump) -> Result<Vec<PuntSocketDetails>> {
     let all = w.get::<Punt>().list().into_iter();
-    let details = |(key, taker): (Key, Taker)| match taker {
-        Taker::Socket(path) => Some(PuntSocketDetails {
+    let details = |(key, destination): (Key, Destination)| match destination {
+        Destination::Socket(path) => Some(PuntSocketDetails {
             punt: PuntApi::of(key),
             pathname: (*path.to_string_lossy()).into(),
         }),
-        Taker::Punt => None,
+        Destination::Punt => None,
     };
     Ok(all.filter_map(details).filter(|d| d.punt.0.r#type == r.r#type).collect())
 }
@@ -360,7 +360,7 @@ fn redirects(m: &mut Messages<World>) {
     });
 }
 
-type One = (Option<SwIfIndex>, redirect::Redirect);
+type RedirectEntry = (Option<SwIfIndex>, redirect::Redirect);
 
 /// Returns the interface of a redirect; `None` for all.
 fn rx(w: &World, sw_if: InterfaceIndex) -> Result<Option<SwIfIndex>> {
@@ -377,9 +377,9 @@ fn add(
     redirect::add(w, v6, rx, Some(redirect::Via { tx: tx.existing(w)?, nexthop: Some(nexthop) }))
 }
 
-fn list(w: &World, v6: bool, only: InterfaceIndex) -> Result<Vec<One>> {
+fn list(w: &World, v6: bool, only: InterfaceIndex) -> Result<Vec<RedirectEntry>> {
     let only = only.existing_or_all(w)?;
-    let all = w.get::<redirect::All>().list(v6).into_iter();
+    let all = w.get::<redirect::RedirectTable>().list(v6).into_iter();
     Ok(all.filter(|(rx, _)| only.is_none() || *rx == only).collect())
 }
 

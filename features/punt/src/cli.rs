@@ -4,7 +4,7 @@
 use crate::config::describe;
 use crate::control;
 use crate::redirect;
-use crate::state::{Key, Punt, Taker};
+use crate::state::{Destination, Key, Punt};
 use cli::{Cell, Command, Error, Matches, Output, Result, Table, Writer, retval};
 use graph::World;
 use net::Interfaces;
@@ -121,7 +121,7 @@ fn set(w: &World, m: &Matches) -> Result<Output> {
     if m.flag("del") {
         control::delete(w, key, false)?
     } else {
-        control::add(w, key, Taker::Punt)?
+        control::add(w, key, Destination::Punt)?
     }
     Ok(Output::empty())
 }
@@ -139,38 +139,44 @@ fn deregister(w: &World, m: &Matches) -> Result<Output> {
 }
 
 /// Lists the punted packets that `which` selects, and their destinations.
-fn takers(w: &World, which: impl Fn(&Key, &Taker) -> bool + 'static) -> Result<Output> {
+fn registrations(
+    w: &World,
+    which: impl Fn(&Key, &Destination) -> bool + 'static,
+) -> Result<Output> {
     let table = Table::new().left("what").left("to");
-    Ok(table.list(w.get::<Punt>().list(), move |w: &World, (key, taker), out: &mut Writer| {
-        if which(&key, &taker) {
-            let to = match taker {
-                Taker::Punt => "punt".to_string(),
-                Taker::Socket(path) => path.display().to_string(),
-            };
-            out.row([describe(w, key).into(), to.into()]);
-        }
-        Ok(())
-    }))
+    Ok(table.list(
+        w.get::<Punt>().list(),
+        move |w: &World, (key, destination), out: &mut Writer| {
+            if which(&key, &destination) {
+                let to = match destination {
+                    Destination::Punt => "punt".to_string(),
+                    Destination::Socket(path) => path.display().to_string(),
+                };
+                out.row([describe(w, key).into(), to.into()]);
+            }
+            Ok(())
+        },
+    ))
 }
 
 fn sockets(w: &World, m: &Matches) -> Result<Output> {
     let only = ["l4", "ip", "exception"].into_iter().find(|kind| m.flag(kind));
-    takers(w, move |key, taker| {
+    registrations(w, move |key, destination| {
         let kind = match key {
             Key::Udp { .. } | Key::Tcp { .. } => "l4",
             Key::Protocol { .. } => "ip",
             Key::Reason(_) => "exception",
         };
-        *taker != Taker::Punt && only.is_none_or(|only| only == kind)
+        *destination != Destination::Punt && only.is_none_or(|only| only == kind)
     })
 }
 
 fn clients(w: &World, _: &Matches) -> Result<Output> {
-    takers(w, |key, _| matches!(key, Key::Reason(_)))
+    registrations(w, |key, _| matches!(key, Key::Reason(_)))
 }
 
 fn db(w: &World, _: &Matches) -> Result<Output> {
-    takers(w, |_, _| true)
+    registrations(w, |_, _| true)
 }
 
 fn reasons(w: &World, _: &Matches) -> Result<Output> {
@@ -219,7 +225,7 @@ fn set_redirect(w: &World, m: &Matches, v6: bool) -> Result<Output> {
 fn redirects(w: &World, v6: bool) -> Result<Output> {
     let table = Table::new().left("rx").left("via").left("interface");
     Ok(table.list(
-        w.get::<redirect::All>().list(v6),
+        w.get::<redirect::RedirectTable>().list(v6),
         |w: &World, (rx, redirect), out: &mut Writer| {
             let name = |sw_if| w.get::<Interfaces>().name(sw_if);
             out.row([

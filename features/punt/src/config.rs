@@ -2,17 +2,17 @@
 //! The punt registrations and redirects, as commands.
 
 use crate::redirect;
-use crate::state::{Key, Punt, Taker};
+use crate::state::{Destination, Key, Punt};
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
 use net::Interfaces;
 
 /// Writes the punt registrations and redirects.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
-    config.list(Phase::FEATURES, world.get::<Punt>().list(), |world, (key, taker), lines| {
+    config.list(Phase::FEATURES, world.get::<Punt>().list(), |world, (key, destination), lines| {
         let what = describe(world, key);
-        let (text, undo) = match taker {
-            Taker::Punt => {
+        let (text, undo) = match destination {
+            Destination::Punt => {
                 let (ip, rest) = what.split_once(' ').unwrap_or((&what, ""));
                 let (kind, number) = rest.split_once(' ').unwrap_or((rest, ""));
                 (
@@ -20,7 +20,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
                     format!("set punt {ip} {kind} del {number}"),
                 )
             }
-            Taker::Socket(path) => (
+            Destination::Socket(path) => (
                 format!("punt socket register {what} socket {}", quote(&path.to_string_lossy())),
                 format!("punt socket deregister {what}"),
             ),
@@ -28,7 +28,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         lines.push(text, undo);
     });
     for (ip, v6) in [("ip", false), ("ip6", true)] {
-        let redirects = world.get::<redirect::All>().list(v6);
+        let redirects = world.get::<redirect::RedirectTable>().list(v6);
         config.list(Phase::FEATURES, redirects, move |world, (rx, redirect), lines| {
             let name = |sw_if| quote(&world.get::<Interfaces>().name(sw_if));
             let rx = rx.map_or("all".to_string(), name);

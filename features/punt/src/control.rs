@@ -5,7 +5,7 @@ use crate::esp;
 use crate::reasons::{reasons, set_client};
 use crate::redirect;
 use crate::socket;
-use crate::state::{Key, Punt, Taker, TcpPorts};
+use crate::state::{Destination, Key, Punt, TcpPorts};
 use cli::{Error, Result};
 use graph::World;
 use ip::Ip;
@@ -37,24 +37,25 @@ pub fn find_reason(world: &World, name: &str) -> Result<u32> {
 /// # Errors
 /// Packets already punted or handled otherwise (−81); a reason that doesn't exist (−6); an invalid
 /// socket path (−7); a protocol that isn't punted so (−126).
-pub fn add(world: &World, key: Key, taker: Taker) -> Result<()> {
-    check(world, key, &taker)?;
+pub fn add(world: &World, key: Key, destination: Destination) -> Result<()> {
+    check(world, key, &destination)?;
     let punt = world.get::<Punt>();
-    let old = punt.takers().get(&key).cloned();
-    match (&old, &taker) {
-        (None, _) => attach(world, key, &taker)?,
-        (Some(Taker::Socket(_)), Taker::Socket(_)) | (Some(Taker::Punt), Taker::Punt) => {}
+    let old = punt.registrations().get(&key).cloned();
+    match (&old, &destination) {
+        (None, _) => attach(world, key, &destination)?,
+        (Some(Destination::Socket(_)), Destination::Socket(_))
+        | (Some(Destination::Punt), Destination::Punt) => {}
         _ => {
             let why = "it is punted otherwise already: delete that first";
             return Err(Error::failed(why).retval(retval::VALUE_EXIST));
         }
     }
-    punt.takers().insert(key, taker);
+    punt.registrations().insert(key, destination);
     Ok(())
 }
 
-fn check(world: &World, key: Key, taker: &Taker) -> Result<()> {
-    if let Taker::Socket(path) = taker
+fn check(world: &World, key: Key, destination: &Destination) -> Result<()> {
+    if let Destination::Socket(path) = destination
         && (!path.is_absolute() || path.as_os_str().len() >= PATH)
     {
         let why = format!("{}: expected an absolute path below {PATH} bytes", path.display());
@@ -65,7 +66,7 @@ fn check(world: &World, key: Key, taker: &Taker) -> Result<()> {
             Err(Error::not_found(format!("packets aren't punted for a reason {id}"))
                 .retval(retval::NO_SUCH_ENTRY))
         }
-        Key::Reason(_) if *taker == Taker::Punt => {
+        Key::Reason(_) if *destination == Destination::Punt => {
             Err(Error::unsupported("what has a reason is punted already")
                 .retval(retval::UNSUPPORTED))
         }
@@ -83,15 +84,18 @@ fn check(world: &World, key: Key, taker: &Taker) -> Result<()> {
 /// A key that isn't punted this way (−6), or is punted another way.
 pub fn delete(world: &World, key: Key, to_socket: bool) -> Result<()> {
     let punt = world.get::<Punt>();
-    let there = punt.takers().get(&key).is_some_and(|taker| (*taker != Taker::Punt) == to_socket);
-    if !there && to_socket && punt.takers().get(&key).is_none() {
+    let there = punt
+        .registrations()
+        .get(&key)
+        .is_some_and(|destination| (*destination != Destination::Punt) == to_socket);
+    if !there && to_socket && punt.registrations().get(&key).is_none() {
         return Ok(());
     }
     if !there {
         return Err(Error::not_found("it isn't punted so").retval(retval::NO_SUCH_ENTRY));
     }
     detach(world, key)?;
-    punt.takers().remove(&key);
+    punt.registrations().remove(&key);
     Ok(())
 }
 
@@ -99,18 +103,18 @@ fn taken(why: String) -> Error {
     Error::failed(why).retval(retval::VALUE_EXIST)
 }
 
-fn attach(world: &World, key: Key, taker: &Taker) -> Result<()> {
+fn attach(world: &World, key: Key, destination: &Destination) -> Result<()> {
     match key {
         Key::Udp { v6: false, .. }
         | Key::Tcp { v6: false, .. }
-        | Key::Protocol { v6: false, .. } => attach_ip::<Ip4>(world, key, taker),
+        | Key::Protocol { v6: false, .. } => attach_ip::<Ip4>(world, key, destination),
         Key::Reason(id) => set_reason(world, id, true),
-        _ => attach_ip::<Ip6>(world, key, taker),
+        _ => attach_ip::<Ip6>(world, key, destination),
     }
 }
 
-fn attach_ip<F: Ip>(world: &World, key: Key, taker: &Taker) -> Result<()> {
-    let socket = *taker != Taker::Punt;
+fn attach_ip<F: Ip>(world: &World, key: Key, destination: &Destination) -> Result<()> {
+    let socket = *destination != Destination::Punt;
     let udp = if socket { "{ip}-udp-punt-socket" } else { "{ip}-udp-punt" };
     match key {
         Key::Udp { port: Some(port), .. } => {
@@ -173,7 +177,7 @@ pub fn server(world: &World) -> Option<PathBuf> {
 /// # Errors
 /// See [`add`].
 pub fn register(world: &World, key: Key, path: &Path) -> Result<Option<PathBuf>> {
-    add(world, key, Taker::Socket(path.to_path_buf()))?;
+    add(world, key, Destination::Socket(path.to_path_buf()))?;
     Ok(server(world))
 }
 

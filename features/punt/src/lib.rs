@@ -49,7 +49,7 @@ mod tests;
 pub use reasons::{Reason, name_reason, reasons, set_client};
 pub use redirect::Redirect;
 pub use socket::serve;
-pub use state::{Key, Taker};
+pub use state::{Destination, Key};
 
 use ::graph::{ArcDef, Feature, NodeDef, Plugin, StateDef};
 use startup::StartupDef;
@@ -66,7 +66,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<state::Punt>(),
         StateDef::of::<state::TcpPorts<Ip4>>(),
         StateDef::of::<state::TcpPorts<Ip6>>(),
-        StateDef::of::<redirect::All>(),
+        StateDef::of::<redirect::RedirectTable>(),
     ],
     nodes: &[
         NodeDef::of::<nodes::UdpPunt<Ip4>>(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Nodes that catch packets to punt.
 
-use crate::state::{Caught, Parcel, Punt, TcpPorts};
+use crate::state::{Matched, Punt, PuntedPacket, TcpPorts};
 use buffer::{Buffer, Owned};
 use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use ip::{Ip, IpTrace, Protocols};
@@ -12,18 +12,18 @@ use std::sync::Arc;
 use wire::{Header, IpProtocol, TcpHeader, UpperLayer};
 
 /// The queue to the main thread, as one thread uses it.
-struct Door {
+struct PuntQueue {
     punt: Arc<Punt>,
     counters: CombinedLane,
 }
 
-/// Next edges of a packet for a client.
-struct Ways<N> {
+/// The edges of a packet for a client.
+struct ClientEdges<N> {
     sent: N,
     busy: N,
 }
 
-impl Door {
+impl PuntQueue {
     fn new(world: &World, thread: ThreadIndex) -> Self {
         let punt: Arc<Punt> = world.get();
         Self { counters: punt.counters.lane(thread.at()), punt }
@@ -33,17 +33,17 @@ impl Door {
     /// full.
     fn take<N: Next>(
         &self,
-        caught: Caught,
+        matched: Matched,
         v6: bool,
         packet: Owned,
-        Ways { sent, busy }: Ways<N>,
+        ClientEdges { sent, busy }: ClientEdges<N>,
         cx: &mut Cx<'_, false>,
     ) {
         let len = packet.packet_len() as u64;
-        match self.punt.post(Parcel { caught, v6, packet }) {
+        match self.punt.post(PuntedPacket { matched, v6, packet }) {
             Ok(()) => {
                 // A packet with a reason was counted where it was dispatched.
-                if !matches!(caught, Caught::Reason(_)) {
+                if !matches!(matched, Matched::Reason(_)) {
                     self.counters.add(0, 1, len);
                 }
                 cx.count(sent, 1);
@@ -113,13 +113,13 @@ pub enum SocketTo {
 
 /// `ip4-udp-punt-socket` with `UDP`, else `ip4-proto-punt-socket`; and those of IPv6.
 pub struct Socket<F, const UDP: bool> {
-    door: Door,
+    queue: PuntQueue,
     family: PhantomData<F>,
 }
 
 impl<F, const UDP: bool> Build for Socket<F, UDP> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { door: Door::new(world, thread), family: PhantomData }
+        Self { queue: PuntQueue::new(world, thread), family: PhantomData }
     }
 }
 
@@ -143,14 +143,14 @@ impl<F: Ip, const UDP: bool> Node for Socket<F, UDP> {
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        let ways = Ways { sent: SocketTo::Sent, busy: SocketTo::Busy };
-        self.door.take(if UDP { Caught::Udp } else { Caught::Protocol }, F::IS_V6, b, ways, cx);
+        let ways = ClientEdges { sent: SocketTo::Sent, busy: SocketTo::Busy };
+        self.queue.take(if UDP { Matched::Udp } else { Matched::Protocol }, F::IS_V6, b, ways, cx);
     }
 }
 
 /// `ip4-tcp-punt`, `ip6-tcp-punt`: takes all segments for us while a port is punted.
 pub struct TcpPunt<F> {
-    door: Door,
+    queue: PuntQueue,
     ports: Arc<TcpPorts<F>>,
     protocols: Arc<Protocols<F>>,
     arc: ArcIndex,
@@ -188,7 +188,12 @@ pub enum TcpPuntTo {
 impl<F: Ip> Build for TcpPunt<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let arc = ip::arc::<F>(world, "{ip}-punt");
-        Self { door: Door::new(world, thread), ports: world.get(), protocols: world.get(), arc }
+        Self {
+            queue: PuntQueue::new(world, thread),
+            ports: world.get(),
+            protocols: world.get(),
+            arc,
+        }
     }
 }
 
@@ -226,14 +231,14 @@ impl<F: Ip> Node for TcpPunt<F> {
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        let ways = Ways { sent: TcpPuntTo::Sent, busy: TcpPuntTo::Busy };
-        self.door.take(Caught::Tcp, F::IS_V6, b, ways, cx);
+        let ways = ClientEdges { sent: TcpPuntTo::Sent, busy: TcpPuntTo::Busy };
+        self.queue.take(Matched::Tcp, F::IS_V6, b, ways, cx);
     }
 }
 
 /// `exception-punt-socket`: packets punted for a reason that a client is registered for.
 pub struct ExceptionSocket {
-    door: Door,
+    queue: PuntQueue,
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -252,7 +257,7 @@ pub enum ExceptionTo {
 
 impl Build for ExceptionSocket {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { door: Door::new(world, thread) }
+        Self { queue: PuntQueue::new(world, thread) }
     }
 }
 
@@ -271,8 +276,8 @@ impl Node for ExceptionSocket {
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        let reason = self.door.punt.reasons.id(b.error(), cx.turn);
-        let ways = Ways { sent: ExceptionTo::Sent, busy: ExceptionTo::Busy };
-        self.door.take(Caught::Reason(reason), false, b, ways, cx);
+        let reason = self.queue.punt.reasons.id(b.error(), cx.turn);
+        let ways = ClientEdges { sent: ExceptionTo::Sent, busy: ExceptionTo::Busy };
+        self.queue.take(Matched::Reason(reason), false, b, ways, cx);
     }
 }

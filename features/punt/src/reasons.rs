@@ -20,7 +20,7 @@ pub struct Reason {
 
 /// The main thread's state of the reasons.
 #[derive(Default)]
-struct Numbers {
+struct ReasonState {
     /// Their error indices, in the order of their numbers, which begin at 1.
     errors: Vec<u32>,
     /// Names, by error index.
@@ -29,7 +29,7 @@ struct Numbers {
 
 /// Numbers of reasons, and the nodes registered for each, as workers read them.
 pub(crate) struct Reasons {
-    numbers: Mutex<Numbers>,
+    numbers: Mutex<ReasonState>,
     /// Numbers by error index; 0 for none.
     ids: Snapshot<Vec<u32>>,
     clients: Snapshot<BTreeMap<u32, Vec<NodeIndex>>>,
@@ -45,7 +45,7 @@ impl Reasons {
         }
     }
 
-    fn numbers(&self) -> MutexGuard<'_, Numbers> {
+    fn numbers(&self) -> MutexGuard<'_, ReasonState> {
         self.numbers.lock().expect("no panic inside")
     }
 

@@ -99,9 +99,9 @@ type Redirects = BTreeMap<(bool, Option<SwIfIndex>), Redirect>;
 
 /// The main thread's table of redirects.
 #[derive(Default)]
-pub struct All(Mutex<Redirects>);
+pub struct RedirectTable(Mutex<Redirects>);
 
-impl Shared for All {
+impl Shared for RedirectTable {
     fn make(_: &World) -> Self {
         Self::default()
     }
@@ -121,7 +121,7 @@ impl Shared for All {
     }
 }
 
-impl All {
+impl RedirectTable {
     fn redirects(&self) -> MutexGuard<'_, Redirects> {
         self.0.lock().expect("no panic inside")
     }
@@ -147,7 +147,7 @@ pub fn add(world: &World, v6: bool, rx: Option<SwIfIndex>, via: Option<Via>) -> 
     if via.and_then(nexthop).is_some_and(|addr| addr.is_ipv6() != v6) {
         return Err(Error::parse("a next hop of the other family").retval(retval::INVALID_VALUE));
     }
-    let (adjacencies, all) = (world.get::<Adjacencies>(), world.get::<All>());
+    let (adjacencies, all) = (world.get::<Adjacencies>(), world.get::<RedirectTable>());
     let any = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let adj = match via {
         Some(Via { tx, nexthop: Some(nexthop) }) => adjacencies.neighbor(world, tx, nexthop)?,
@@ -168,7 +168,7 @@ pub fn add(world: &World, v6: bool, rx: Option<SwIfIndex>, via: Option<Via>) -> 
 /// One that isn't there (−6).
 pub fn delete(world: &World, v6: bool, rx: Option<SwIfIndex>) -> Result<()> {
     let gone = || Error::not_found("there is no such redirect").retval(retval::NO_SUCH_ENTRY);
-    let old = world.get::<All>().redirects().remove(&(v6, rx)).ok_or_else(gone)?;
+    let old = world.get::<RedirectTable>().redirects().remove(&(v6, rx)).ok_or_else(gone)?;
     apply(world, v6)?;
     world.get::<Adjacencies>().release(old.adj);
     Ok(())
@@ -184,7 +184,7 @@ fn apply(world: &World, v6: bool) -> Result<()> {
 
 fn apply_to(world: &World, v6: bool, sw_if: SwIfIndex) -> Result<()> {
     let config = {
-        let all = world.get::<All>();
+        let all = world.get::<RedirectTable>();
         let redirects = all.redirects();
         let own = redirects.get(&(v6, Some(sw_if))).or_else(|| redirects.get(&(v6, None)));
         own.map(|redirect| redirect.adj)

@@ -2,7 +2,7 @@
 //! The process `punt-socket`: writes packets to clients' sockets, and reads the packets that they
 //! send.
 
-use crate::state::{Caught, Key, Parcel, Punt, Taker};
+use crate::state::{Destination, Key, Matched, Punt, PuntedPacket};
 use buffer::{Buffer, Flags, Owned};
 use graph::{Process, Sleep, SwIfIndex, ThreadIndex, Wake, World};
 use net::{IfKind, Interfaces};
@@ -99,7 +99,7 @@ impl Process for PuntSocket {
 
 impl PuntSocket {
     /// Writes a packet to its client.
-    fn deliver(&mut self, world: &World, parcel: Parcel) {
+    fn deliver(&mut self, world: &World, parcel: PuntedPacket) {
         let Some(path) = self.client_of(&parcel) else {
             return one_more(&self.punt.counts.refused);
         };
@@ -138,21 +138,21 @@ impl PuntSocket {
     }
 
     /// Returns the socket of the client registered for a packet.
-    fn client_of(&self, parcel: &Parcel) -> Option<PathBuf> {
+    fn client_of(&self, parcel: &PuntedPacket) -> Option<PathBuf> {
         let v6 = parcel.v6;
         let data = parcel.packet.data();
         let upper = UpperLayer::find(data).ok();
         let udp = || UdpHeader::view_at(data, upper?.offset).map(|udp| udp.dst_port.get());
         let tcp = || TcpHeader::view_at(data, upper?.offset).map(|tcp| tcp.dst_port.get());
-        let keys = match parcel.caught {
-            Caught::Udp => [Key::Udp { v6, port: udp() }, Key::Udp { v6, port: None }],
-            Caught::Tcp => [Key::Tcp { v6, port: tcp() }, Key::Tcp { v6, port: None }],
-            Caught::Protocol => [Key::Protocol { v6, protocol: upper?.protocol.0 }; 2],
-            Caught::Reason(id) => [Key::Reason(id); 2],
+        let keys = match parcel.matched {
+            Matched::Udp => [Key::Udp { v6, port: udp() }, Key::Udp { v6, port: None }],
+            Matched::Tcp => [Key::Tcp { v6, port: tcp() }, Key::Tcp { v6, port: None }],
+            Matched::Protocol => [Key::Protocol { v6, protocol: upper?.protocol.0 }; 2],
+            Matched::Reason(id) => [Key::Reason(id); 2],
         };
-        let takers = self.punt.takers();
-        keys.iter().find_map(|key| match takers.get(key) {
-            Some(Taker::Socket(path)) => Some(path.clone()),
+        let registrations = self.punt.registrations();
+        keys.iter().find_map(|key| match registrations.get(key) {
+            Some(Destination::Socket(path)) => Some(path.clone()),
             _ => None,
         })
     }

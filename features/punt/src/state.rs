@@ -42,7 +42,7 @@ pub enum Key {
 
 /// The destination of punted packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Taker {
+pub enum Destination {
     /// Through the arc of punted packets.
     Punt,
     /// To a client's Unix datagram socket.
@@ -51,7 +51,7 @@ pub enum Taker {
 
 /// The kind of registration that a packet matched; the packet itself has the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Caught {
+pub enum Matched {
     /// Matched its UDP port.
     Udp,
     /// Matched its TCP port.
@@ -63,9 +63,9 @@ pub enum Caught {
 }
 
 /// A packet queued for the main thread.
-pub struct Parcel {
+pub struct PuntedPacket {
     /// Registration that it matched.
-    pub caught: Caught,
+    pub matched: Matched,
     /// True for IPv6; unused with a reason.
     pub v6: bool,
     /// The packet, at its IP header.
@@ -103,21 +103,21 @@ impl Counts {
 
 /// The registrations, numbered in the order in which they came: clients are listed in that order.
 #[derive(Default)]
-pub(crate) struct Takers {
-    by_key: BTreeMap<Key, (u64, Taker)>,
+pub(crate) struct Registrations {
+    by_key: BTreeMap<Key, (u64, Destination)>,
     came: u64,
 }
 
-impl Takers {
-    pub(crate) fn get(&self, key: &Key) -> Option<&Taker> {
-        self.by_key.get(key).map(|(_, taker)| taker)
+impl Registrations {
+    pub(crate) fn get(&self, key: &Key) -> Option<&Destination> {
+        self.by_key.get(key).map(|(_, destination)| destination)
     }
 
     /// Adds or replaces a registration; a replaced one keeps its number.
-    pub(crate) fn insert(&mut self, key: Key, taker: Taker) {
+    pub(crate) fn insert(&mut self, key: Key, destination: Destination) {
         self.came += 1;
         let number = self.by_key.get(&key).map_or(self.came, |(number, _)| *number);
-        self.by_key.insert(key, (number, taker));
+        self.by_key.insert(key, (number, destination));
     }
 
     pub(crate) fn remove(&mut self, key: &Key) {
@@ -127,8 +127,8 @@ impl Takers {
 
 /// The state that all nodes and the main thread share.
 pub struct Punt {
-    takers: Mutex<Takers>,
-    queue: Mailbox<Parcel>,
+    registrations: Mutex<Registrations>,
+    queue: Mailbox<PuntedPacket>,
     /// Buffers of the queued packets.
     share: Arc<Share>,
     /// Wakes the process that empties the queue.
@@ -149,7 +149,7 @@ impl Shared for Punt {
         let counters = world.stats.combined("/net/punt");
         counters.start(0);
         Self {
-            takers: Mutex::default(),
+            registrations: Mutex::default(),
             queue: Mailbox::new(QUEUE, world.processes.waker().clone()),
             share: world.pool.common_share(Reservation::PUNT),
             signal: world.processes.signal(),
@@ -162,21 +162,21 @@ impl Shared for Punt {
 }
 
 impl Punt {
-    pub(crate) fn takers(&self) -> MutexGuard<'_, Takers> {
-        self.takers.lock().expect("no panic inside")
+    pub(crate) fn registrations(&self) -> MutexGuard<'_, Registrations> {
+        self.registrations.lock().expect("no panic inside")
     }
 
     /// Returns all registrations with their destinations, in the order in which they came.
-    pub fn list(&self) -> Vec<(Key, Taker)> {
-        let takers = self.takers();
-        let mut all: Vec<_> = takers.by_key.iter().collect();
+    pub fn list(&self) -> Vec<(Key, Destination)> {
+        let registrations = self.registrations();
+        let mut all: Vec<_> = registrations.by_key.iter().collect();
         all.sort_unstable_by_key(|(_, (number, _))| *number);
-        all.into_iter().map(|(key, (_, taker))| (*key, taker.clone())).collect()
+        all.into_iter().map(|(key, (_, destination))| (*key, destination.clone())).collect()
     }
 
     /// Queues a packet for the main thread; returns it if the queue or its share of buffers is
     /// full.
-    pub(crate) fn post(&self, parcel: Parcel) -> Result<(), Parcel> {
+    pub(crate) fn post(&self, parcel: PuntedPacket) -> Result<(), PuntedPacket> {
         let buffers = parcel.packet.segment_count();
         if !self.share.take(buffers) {
             return Err(parcel);
@@ -187,7 +187,7 @@ impl Punt {
     }
 
     /// Takes all queued packets; returns their number.
-    pub(crate) fn drain(&self, mut f: impl FnMut(Parcel)) -> usize {
+    pub(crate) fn drain(&self, mut f: impl FnMut(PuntedPacket)) -> usize {
         self.queue.drain(|parcel| {
             self.share.give(parcel.packet.segment_count());
             f(parcel);

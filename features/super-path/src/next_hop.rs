@@ -93,8 +93,8 @@ impl NextHop {
         self.send_long::<F>(b, onward)
     }
 
-    /// The same, for headers of other lengths. By value, as the type says: loops keep the next hop in
-    /// registers.
+    /// The same, for headers of other lengths. By value, as the type says: loops keep the next hop
+    /// in registers.
     #[inline(never)]
     fn send_long<F: Protocol>(self, b: &mut Buffer, onward: Onward) -> Option<()> {
         match self.tags.count() {

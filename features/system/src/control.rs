@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// When runtime statistics began.
-pub struct Since(Mutex<(Instant, u64)>);
+/// Time at which runtime statistics began.
+pub struct RuntimeStart(Mutex<(Instant, u64)>);
 
-impl Shared for Since {
+impl Shared for RuntimeStart {
     fn make(_: &World) -> Self {
         Self(Mutex::new((Instant::now(), rdtsc())))
     }
 }
 
-impl Since {
+impl RuntimeStart {
     /// When that was, on the instance's clock.
     pub fn at(&self, world: &World) -> Duration {
         let (at, _) = *self.0.lock().expect("no panic inside");
@@ -35,7 +35,7 @@ impl Since {
 /// Starts runtime statistics again at zero. Threads do it at their next turn.
 pub fn clear_runtime(world: &World) -> Replies<()> {
     world.processes.clear();
-    *world.get::<Since>().0.lock().expect("no panic inside") = (Instant::now(), rdtsc());
+    *world.get::<RuntimeStart>().0.lock().expect("no panic inside") = (Instant::now(), rdtsc());
     world.query(graph::Runtime::clear_longest_calls);
     let all = [counters::CALLS, counters::VECTORS, counters::CLOCKS];
     world.zero_counters(all.map(|name| world.stats.simple(name).vector()).into(), None)
@@ -90,10 +90,10 @@ pub fn set_variant(world: &World, name: &str, level: &str) -> Result<(), Error> 
 }
 
 /// The level before any was chosen, none for a node that followed the others, and the chosen one.
-type Chosen = (Option<Level>, Level);
+type LevelChange = (Option<Level>, Level);
 
 /// The levels that were chosen, by node. The first, without a name, is for all other nodes.
-pub struct Variants(Mutex<BTreeMap<Option<String>, Chosen>>);
+pub struct Variants(Mutex<BTreeMap<Option<String>, LevelChange>>);
 
 impl Shared for Variants {
     fn make(_: &World) -> Self {

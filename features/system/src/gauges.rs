@@ -2,7 +2,7 @@
 //! Gauges that control writes into the stats segment at intervals: rates, times, memory, buffers.
 
 use crate::memory::kilobytes;
-use crate::{Rates, control::Since, nets::Nets};
+use crate::{Rates, control::RuntimeStart, nets::Nets};
 use buffer::SLOT_SIZE;
 use graph::{Process, Shared, Sleep, Wake, World, counters};
 use net::Routes;
@@ -133,7 +133,7 @@ impl Gauges {
 
         self.nets.update(world);
 
-        self.last_stats_clear.set(world.get::<Since>().at(world).as_secs());
+        self.last_stats_clear.set(world.get::<RuntimeStart>().at(world).as_secs());
         self.last_update.set(Duration::from_nanos(world.clock.now()).as_secs());
         // Last: readers that wait for a heartbeat find the other gauges updated.
         self.heartbeat.set(self.heartbeat.get() + 1);

@@ -30,7 +30,7 @@ mod threads;
 
 pub use gauges::Gauges;
 pub use rates::{Rate, Rates};
-pub use threads::{ThreadPlace, places as thread_places};
+pub use threads::{ThreadPlacement, places as thread_places};
 
 use graph::{Plugin, StateDef};
 
@@ -39,7 +39,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "system",
     about: "Runtime statistics, errors, nodes, threads, memory",
     state: &[
-        StateDef::of::<control::Since>(),
+        StateDef::of::<control::RuntimeStart>(),
         StateDef::of::<control::Variants>(),
         StateDef::of::<rates::Rates>(),
         StateDef::of::<gauges::Gauges>(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show runtime`: calls, packets and clocks of each thread's nodes.
 
-use crate::control::Since;
+use crate::control::RuntimeStart;
 use crate::{Rate, Rates};
 use cli::{Cell, Error, Matches, Output, Table, Writer};
 use graph::{InputMode, LongestCall, NodeIndex, NodeInfo, ThreadInfo, World, counters};
@@ -74,7 +74,7 @@ struct Block {
 type ThreadState = (Vec<(NodeIndex, InputMode)>, HashMap<NodeIndex, LongestCall>);
 
 /// The form of the output that the operator wants.
-struct Form {
+struct OutputOptions {
     max: bool,
     time: bool,
     verbose: bool,
@@ -84,7 +84,7 @@ struct Form {
 pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {
     let [max, time, verbose, summary] =
         ["max", "time", "verbose", "summary"].map(|word| m.flag(word));
-    let form = Form { max, time, verbose, summary };
+    let form = OutputOptions { max, time, verbose, summary };
     let rates = world.get::<Rates>().now(world);
     let threads: Vec<_> = world.thread_list().into_iter().zip(rates).collect();
     let nodes = || world.node_indices();
@@ -153,14 +153,14 @@ impl Flow {
 impl Block {
     fn new(world: &World, id: usize, thread: ThreadInfo, rate: Rate, state: ThreadState) -> Self {
         let lcore = thread.core.or_else(|| crate::threads::processor(&thread)).unwrap_or(0);
-        let (seconds, clocks) = world.get::<Since>().elapsed();
+        let (seconds, clocks) = world.get::<RuntimeStart>().elapsed();
         let counters =
             [counters::CALLS, counters::VECTORS, counters::CLOCKS].map(|c| world.stats.simple(c));
         let (flow, lines) = (Flow::default(), Vec::new());
         Self { id, thread, lcore, seconds, clocks, rate, state, counters, flow, spent: 0, lines }
     }
 
-    fn part(&mut self, world: &World, part: Part, form: &Form, out: &mut Writer) {
+    fn part(&mut self, world: &World, part: Part, form: &OutputOptions, out: &mut Writer) {
         match part {
             Part::Thread(..) => {}
             Part::Read(index) => self.read(world, index, form),
@@ -181,7 +181,7 @@ impl Block {
         }
     }
 
-    fn read(&mut self, world: &World, index: NodeIndex, form: &Form) {
+    fn read(&mut self, world: &World, index: NodeIndex, form: &OutputOptions) {
         let Some(node) = world.node_info(index) else { return };
         let [calls, vectors, clocks] =
             self.counters.each_ref().map(|counter| counter.of_thread(self.id, index.at()));
@@ -213,7 +213,7 @@ impl Block {
     }
 
     /// Control's, which stand with the first thread.
-    fn processes(&mut self, world: &World, form: &Form) {
+    fn processes(&mut self, world: &World, form: &OutputOptions) {
         if self.id > 0 {
             return;
         }
@@ -229,7 +229,7 @@ impl Block {
         self.lines.extend(lines.filter(|line| form.verbose || line.ran()));
     }
 
-    fn head(&self, form: &Form, out: &mut Writer) {
+    fn head(&self, form: &OutputOptions, out: &mut Writer) {
         let (t, f, rate) = (&self.thread, &self.flow, &self.rate);
         let busy = self.spent as f64 / self.clocks.max(1) as f64;
         out.text(|text| {
@@ -297,7 +297,7 @@ impl Block {
 }
 
 impl Line {
-    fn write(&self, form: &Form, out: &mut Writer) {
+    fn write(&self, form: &OutputOptions, out: &mut Writer) {
         if form.max && !form.summary {
             out.text_row(|| {
                 [

@@ -49,7 +49,7 @@ fn topology(lcore: Option<usize>, what: &str) -> Option<u32> {
 
 /// A graph thread, and where it runs.
 #[derive(Clone, Debug)]
-pub struct ThreadPlace {
+pub struct ThreadPlacement {
     /// Its number; 0 is the main one's.
     pub id: usize,
     /// Its name.
@@ -71,7 +71,7 @@ pub struct ThreadPlace {
 }
 
 /// All graph threads.
-pub fn places(world: &World) -> Vec<ThreadPlace> {
+pub fn places(world: &World) -> Vec<ThreadPlacement> {
     let place = |(id, thread): (usize, ThreadInfo)| {
         let scheduled = Scheduled::of(&thread);
         let lcore = thread.core.or(scheduled.as_ref().map(|s| s.processor));
@@ -82,7 +82,7 @@ pub fn places(world: &World) -> Vec<ThreadPlace> {
             (_, true) => "wait",
             (_, false) => "running",
         };
-        ThreadPlace {
+        ThreadPlacement {
             id,
             name: thread.name,
             kind: if id == 0 { "" } else { "workers" },
@@ -121,9 +121,9 @@ fn line(values: [String; 9]) -> String {
     line + "\n"
 }
 
-fn text(places: &[ThreadPlace]) -> String {
+fn text(places: &[ThreadPlacement]) -> String {
     let or_blank = |value: Option<String>| value.unwrap_or_default();
-    let row = |place: &ThreadPlace| {
+    let row = |place: &ThreadPlacement| {
         line([
             place.id.to_string(),
             place.name.clone(),
@@ -171,11 +171,11 @@ pub fn show(world: &World, _: &Matches) -> Result<Output, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Scheduled, ThreadPlace, text};
+    use super::{Scheduled, ThreadPlacement, text};
 
     #[test]
     fn columns_are_where_vpp_has_them() {
-        let main = ThreadPlace {
+        let main = ThreadPlacement {
             id: 0,
             name: "vpp_main".into(),
             kind: "",
@@ -186,7 +186,7 @@ mod tests {
             socket: Some(0),
             state: "wait",
         };
-        let worker = ThreadPlace {
+        let worker = ThreadPlacement {
             id: 1,
             name: "vpp_wk_0".into(),
             kind: "workers",
@@ -197,12 +197,12 @@ mod tests {
             state: "running",
             ..main.clone()
         };
-        let long = ThreadPlace {
+        let long = ThreadPlacement {
             id: 2,
             name: "a-name-of-thirty-two-characters-".into(),
             ..worker.clone()
         };
-        let waiting = ThreadPlace {
+        let waiting = ThreadPlacement {
             tid: 0,
             scheduled: None,
             lcore: None,

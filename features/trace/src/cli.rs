@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use crate::control::{self, Passed};
+use crate::control::{self, NodeFilter};
 use crate::filter::Expression;
 use crate::{function, pcap, show};
 use cli::{Command, Error, Matches, Output};
@@ -100,7 +100,7 @@ fn trace_filter(world: &World, m: &Matches) -> Result<Output, Error> {
                 .at(m.span("node"))
                 .retval(msg::retval::NO_SUCH_NODE)
         })?;
-        let passed = Passed { include: m.flag("include"), node, count: m.req("count")? };
+        let passed = NodeFilter { include: m.flag("include"), node, count: m.req("count")? };
         control::set_passed(world, Some(passed))?;
     }
     Ok(Output::empty())
@@ -216,7 +216,7 @@ fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
     let own = m
         .has("expression")
         .then(|| Expression { text: m.str("expression").trim().into(), optimize: true });
-    let own = own.map(pcap::Wanted::Expression);
+    let own = own.map(pcap::CaptureFilter::Expression);
     let filter = if m.flag("filter") && own.is_none() { pcap::chosen_filter(world)? } else { own };
     let file = m.has("file").then(|| m.str("file").into());
     let reason = m.has("reason").then(|| match m.str("node") {

@@ -14,9 +14,9 @@ use wire::describe::Layer;
 /// Packets that one `trace add` may request: their records take 5 KiB each.
 pub const MAX_PACKETS: u32 = 100_000;
 
-/// Which traces are shown: those of packets that passed a node, or that didn't.
+/// Filter of shown traces: those of packets that passed a node, or that didn't.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passed {
+pub struct NodeFilter {
     /// Passed it, or didn't.
     pub include: bool,
     /// The node.
@@ -25,9 +25,9 @@ pub struct Passed {
     pub count: usize,
 }
 
-/// Which packets are traced, and which traces are shown.
+/// Settings of the filters: packets that are traced, and traces that are shown.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct FilterSettings {
     /// Packets that come in there.
     pub interface: Option<SwIfIndex>,
     /// Packets that an expression describes, if that is the function.
@@ -37,11 +37,11 @@ pub struct Wanted {
     /// Packets that the classifier accepts, if no expression decides.
     pub classified: bool,
     /// Of the traces there are, those to show.
-    pub passed: Option<Passed>,
+    pub passed: Option<NodeFilter>,
 }
 
 /// The filters in force.
-pub struct Filters(Mutex<Wanted>);
+pub struct Filters(Mutex<FilterSettings>);
 
 impl Shared for Filters {
     fn make(_: &World) -> Self {
@@ -51,7 +51,7 @@ impl Shared for Filters {
 
 impl Filters {
     /// A copy.
-    pub fn get(&self) -> Wanted {
+    pub fn get(&self) -> FilterSettings {
         self.0.lock().expect("no panic inside").clone()
     }
 }
@@ -170,7 +170,7 @@ pub fn set_expression(world: &World, expression: Option<Expression>) -> Result<(
 /// Lets the classifier decide which packets are traced, or not. If an expression decides, that goes
 /// on.
 fn set_classified(world: &World, on: bool) -> Result<(), Error> {
-    let Wanted { function, classified, .. } = world.get::<Filters>().get();
+    let FilterSettings { function, classified, .. } = world.get::<Filters>().get();
     let on = on && function == Function::Traced;
     if on == classified { Ok(()) } else { change(world, |wanted| wanted.classified = on) }
 }
@@ -179,7 +179,7 @@ fn set_classified(world: &World, on: bool) -> Result<(), Error> {
 ///
 /// # Errors
 /// None: it takes what it gets.
-pub fn set_passed(world: &World, passed: Option<Passed>) -> Result<(), Error> {
+pub fn set_passed(world: &World, passed: Option<NodeFilter>) -> Result<(), Error> {
     change(world, |wanted| wanted.passed = passed)
 }
 
@@ -188,10 +188,10 @@ pub fn set_passed(world: &World, passed: Option<Passed>) -> Result<(), Error> {
 /// # Errors
 /// None.
 pub fn clear_filters(world: &World) -> Result<(), Error> {
-    change(world, |wanted| *wanted = Wanted::default())
+    change(world, |wanted| *wanted = FilterSettings::default())
 }
 
-fn change(world: &World, f: impl FnOnce(&mut Wanted)) -> Result<(), Error> {
+fn change(world: &World, f: impl FnOnce(&mut FilterSettings)) -> Result<(), Error> {
     let filters = world.get::<Filters>();
     let mut wanted = filters.get();
     f(&mut wanted);
@@ -201,7 +201,7 @@ fn change(world: &World, f: impl FnOnce(&mut Wanted)) -> Result<(), Error> {
 }
 
 /// Gives every thread its filter.
-fn apply(world: &World, wanted: &Wanted) -> Result<(), Error> {
+fn apply(world: &World, wanted: &FilterSettings) -> Result<(), Error> {
     let ip: Arc<[bool]> =
         world.node_names().iter().map(|name| layer(name) != Layer::Ethernet).collect();
     let classified = wanted.classified && wanted.function == Function::Traced;

@@ -31,7 +31,8 @@ pub use classifier::{Classifier, Purpose, register_classifier};
 pub use filter::Expression;
 pub use function::Function;
 pub use pcap::{
-    Directions, Ended, Limits, Plan, Wanted, start as start_capture, stop as stop_capture,
+    CaptureFilter, Directions, FileCompletion, Limits, Plan, start as start_capture,
+    stop as stop_capture,
 };
 
 use graph::{Feature, NodeDef, Plugin, StateDef};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show trace`: the path of each packet, node by node.
 
-use crate::control::{Filters, Passed, layer};
+use crate::control::{Filters, NodeFilter, layer};
 use crate::function::{Format, Stamp};
 use cli::{Error, Matches, Output, Writer};
 use graph::{InputTrace, Record, Replies, TraceLog, World};
@@ -33,7 +33,7 @@ struct View {
     /// By index.
     threads: Vec<String>,
     interfaces: Arc<Interfaces>,
-    passed: Option<Passed>,
+    passed: Option<NodeFilter>,
     stamp: Stamp,
     /// From 1970 to the start.
     start: Duration,
@@ -186,7 +186,7 @@ impl View {
         let mut packets: BTreeMap<usize, Vec<Vec<Step>>> = BTreeMap::new();
         let mut left = self.passed.map_or(usize::MAX, |p| p.count);
         for (trace, mut steps) in traces {
-            let passed = |p: Passed| steps.iter().any(|(_, r)| r.node == p.node) == p.include;
+            let passed = |p: NodeFilter| steps.iter().any(|(_, r)| r.node == p.node) == p.include;
             if left == 0 || !self.passed.is_none_or(passed) {
                 continue;
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Words that the commands of all kinds have.
 
-use crate::model::{Flags, Marks};
+use crate::model::{Flags, HeaderMarking};
 use cli::{Error, Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
 use std::fmt::Write;
@@ -31,14 +31,14 @@ macro_rules! marks_usage {
 ///
 /// # Errors
 /// A DSCP above 63.
-pub fn parse(m: &Matches) -> Result<Marks> {
+pub fn parse(m: &Matches) -> Result<HeaderMarking> {
     let dscp: u8 = m.opt("dscp")?.unwrap_or(0);
     if dscp > 63 {
         return Err(Error::parse(format!("a DSCP is at most 63, not {dscp}")).at(m.span("dscp")));
     }
     let set = WORDS.iter().filter(|(word, _)| m.flag(word));
     let flags = set.fold(Flags::default(), |all, (_, flag)| all.with(*flag));
-    Ok(Marks { flags, dscp, hop_limit: m.opt("hoplimit")?.unwrap_or(0) })
+    Ok(HeaderMarking { flags, dscp, hop_limit: m.opt("hoplimit")?.unwrap_or(0) })
 }
 
 /// Tunnels, each written by `line`. As text, no tunnel is `none`.
@@ -62,12 +62,12 @@ pub fn list(
 }
 
 /// The words of what is copied.
-pub fn flags(marks: &Marks) -> Vec<&'static str> {
+pub fn flags(marks: &HeaderMarking) -> Vec<&'static str> {
     WORDS.iter().filter(|(_, flag)| marks.flags.has(*flag)).map(|(word, _)| *word).collect()
 }
 
 /// Writes the arguments that [`parse`] reads, each with a space in front.
-pub fn describe(marks: &Marks) -> String {
+pub fn describe(marks: &HeaderMarking) -> String {
     let mut text: String = flags(marks).iter().map(|word| format!(" {word}")).collect();
     if marks.dscp != 0 {
         text += &format!(" dscp {}", marks.dscp);

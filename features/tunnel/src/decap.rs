@@ -84,7 +84,7 @@ impl<S: Spec> Trace for DecapTrace<S> {
 
 /// Why a packet isn't decapsulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refused {
+pub enum DecapError {
     /// The tunnel's interface is down.
     Down,
     /// A super-packet: its segments would have the same outer header.
@@ -132,7 +132,7 @@ impl<S: Spec> Decap<S> {
         headers: usize,
         class: u8,
         turn: &Turn<'_>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), DecapError> {
         self.receive_for(b, end, end.sw_if, headers, class, turn)
     }
 
@@ -150,21 +150,21 @@ impl<S: Spec> Decap<S> {
         headers: usize,
         class: u8,
         turn: &Turn<'_>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), DecapError> {
         let is_up =
             self.interfaces.views(turn).get(end.sw_if as usize).is_some_and(|view| view.is_up());
         if !is_up {
-            return Err(Refused::Down);
+            return Err(DecapError::Down);
         }
         if b.flags.has(Marked::GSO) {
-            return Err(Refused::Super);
+            return Err(DecapError::Super);
         }
         // A checksum that is to be finished may be the inner packet's, if a host of ours sent it
         // through a tunnel of its own.
         let unfinished = b.flags.has(Marked::CSUM_PARTIAL);
         let inner_unfinished = unfinished && usize::from(b.offload.csum_start) >= headers;
         if !b.pull(headers) {
-            return Err(Refused::TooShort);
+            return Err(DecapError::TooShort);
         }
         // These flags describe the outer packet.
         const OF_OUTER: Marked = Marked::L4_CSUM_OK

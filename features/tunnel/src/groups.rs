@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Groups that tunnels send to and receive from: a multicast route for all tunnels of a group.
 
-use crate::model::Ends;
+use crate::model::TunnelEndpoints;
 use cli::Result;
 use graph::{Shared, SwIfIndex, World};
 use net::mfib::{Change, Group, ItfFlags, Mpath, MpathKind};
@@ -39,7 +39,7 @@ impl Groups {
     ///
     /// # Errors
     /// A table (−3) or an interface (−2) that isn't there; no room (−99).
-    pub fn join(&self, world: &World, sw_if: SwIfIndex, ends: &Ends) -> Result<Joined> {
+    pub fn join(&self, world: &World, sw_if: SwIfIndex, ends: &TunnelEndpoints) -> Result<Joined> {
         let joined = Joined { table: ends.table_index(world)?, group: ends.remote, sw_if };
         if *self.all().entry(joined).and_modify(|tunnels| *tunnels += 1).or_insert(1) == 1 {
             let done = match joined.group {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The headers in front, as they are before a packet is known.
 
-use crate::model::{Ends, Marks};
+use crate::model::{HeaderMarking, TunnelEndpoints};
 use std::net::IpAddr;
 use wire::{IpProtocol, Ipv4Header, Ipv6Header, UdpHeader};
 use zerocopy::IntoBytes;
@@ -26,8 +26,8 @@ impl Template {
     /// # Panics
     /// If the kind's own header is longer than 24 bytes.
     pub fn new(
-        ends: &Ends,
-        marks: &Marks,
+        ends: &TunnelEndpoints,
+        marks: &HeaderMarking,
         protocol: IpProtocol,
         [ttl4, ttl6]: [u8; 2],
         own: &[u8],

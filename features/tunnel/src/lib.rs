@@ -37,12 +37,12 @@ mod segment;
 mod state;
 
 pub use self::cli::{describe, flags, list, parse};
-pub use decap::{Decap, DecapTrace, Outer, Refused};
+pub use decap::{Decap, DecapError, DecapTrace, Outer};
 pub use encap::{Codec, Encap, EncapTrace, MAX_NESTED, Nested, To};
 pub use header::udp;
 pub use inner::Inner;
 pub use key::{Key, bits};
-pub use model::{Ends, Flags, Marks, Spec, unspecified};
+pub use model::{Flags, HeaderMarking, Spec, TunnelEndpoints, unspecified};
 pub use route::Route;
 pub use state::{End, Tunnel, Tunnels};
 

@@ -11,7 +11,7 @@ use wire::{Ip4, Ip6, IpProtocol, MacAddr};
 
 /// The two ends in the underlay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ends {
+pub struct TunnelEndpoints {
     /// The address here.
     pub local: IpAddr,
     /// The address of the other end.
@@ -20,7 +20,7 @@ pub struct Ends {
     pub table: u32,
 }
 
-impl Ends {
+impl TunnelEndpoints {
     /// The index of the table.
     ///
     /// # Errors
@@ -146,7 +146,7 @@ impl Flags {
 
 /// The settings of outer headers that an operator chooses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Marks {
+pub struct HeaderMarking {
     /// The fields copied from or to the inner header.
     pub flags: Flags,
     /// The DSCP of outer headers, unless it is copied: 0 to 63.
@@ -167,14 +167,14 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     const STARTS_UP: bool;
 
     /// The ends.
-    fn ends(&self) -> Ends;
+    fn ends(&self) -> TunnelEndpoints;
     /// The settings of outer headers.
-    fn marks(&self) -> Marks;
+    fn marks(&self) -> HeaderMarking;
     /// The node that its interface sends by.
     fn encap(&self) -> &'static str;
     /// The key of packets that are received between these ends, of which one is not in
     /// [`Self::ends`] if there are several. `table` is the index of their table.
-    fn key(&self, ends: &Ends, table: u32) -> Key;
+    fn key(&self, ends: &TunnelEndpoints, table: u32) -> Key;
     /// The kind of payload of its interface.
     fn carries(&self) -> IfKind;
     /// The MTU of a new interface.

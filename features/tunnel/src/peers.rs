@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The other ends of multipoint tunnels: the entries of `create teib`.
 
-use crate::model::{Ends, Spec};
+use crate::model::{Spec, TunnelEndpoints};
 use crate::route::Route;
 use crate::state::{End, Tunnels};
 use cli::{Error, Result, retval};
@@ -55,7 +55,7 @@ impl<S: Spec> Tunnels<S> {
             return Ok(());
         };
         let Endpoint { nexthop, table } = to;
-        let ends = Ends { remote: nexthop, table, ..tunnel.spec.ends() };
+        let ends = TunnelEndpoints { remote: nexthop, table, ..tunnel.spec.ends() };
         ends.check(retval::INVALID_PROTOCOL)?;
         let key = tunnel.spec.key(&ends, tunnel.spec.ends().table_index(world)?.0);
         let number = match self.number_of(&key) {

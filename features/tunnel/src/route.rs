@@ -2,7 +2,7 @@
 //! The path of a tunnel's outer packets: the route to the other end, or a group.
 
 use crate::groups::{Groups, Joined};
-use crate::model::Ends;
+use crate::model::TunnelEndpoints;
 use cli::Result;
 use graph::{SwIfIndex, World};
 use net::{AdjIndex, Adjacencies, Interfaces, Link, TableIndex, Tracked};
@@ -35,7 +35,7 @@ impl Route {
     }
 
     /// Joins a group, to which outer packets leave by an interface.
-    pub(crate) fn to_group(world: &World, by: SwIfIndex, ends: &Ends) -> Result<Self> {
+    pub(crate) fn to_group(world: &World, by: SwIfIndex, ends: &TunnelEndpoints) -> Result<Self> {
         let table = ends.table_index(world)?;
         let adjacencies = world.get::<Adjacencies>();
         let adj = adjacencies.multicast(world, by, Link::of(ends.remote))?;

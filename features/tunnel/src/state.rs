@@ -3,7 +3,7 @@
 
 use crate::header::Template;
 use crate::key::bits;
-use crate::model::{Ends, Spec};
+use crate::model::{Spec, TunnelEndpoints};
 use crate::peers::Peers;
 use crate::route::Route;
 use crate::{Flags, Key};
@@ -53,7 +53,7 @@ impl End {
         world: &World,
         (sw_if, instance): (SwIfIndex, u32),
         spec: &S,
-        ends: &Ends,
+        ends: &TunnelEndpoints,
         key: Key,
         route: Option<Route>,
     ) -> Self {
@@ -393,13 +393,13 @@ impl<S> Inner<S> {
         Ok(instance)
     }
 
-    fn take_sequence(&mut self, ends: &Ends, table: TableIndex) -> Arc<AtomicU32> {
+    fn take_sequence(&mut self, ends: &TunnelEndpoints, table: TableIndex) -> Arc<AtomicU32> {
         let sequence = self.sequences.entry(Key::of(ends.local, ends.remote, table.0)).or_default();
         sequence.tunnels += 1;
         sequence.next.clone()
     }
 
-    fn release_sequence(&mut self, ends: &Ends, table: TableIndex) {
+    fn release_sequence(&mut self, ends: &TunnelEndpoints, table: TableIndex) {
         let key = Key::of(ends.local, ends.remote, table.0);
         if let Some(sequence) = self.sequences.get_mut(&key) {
             sequence.tunnels -= 1;

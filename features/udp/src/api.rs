@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `udp`.
 
-use crate::control::{Encapsulation, Inside, Udp};
+use crate::control::{Encapsulation, PayloadProtocol, Udp};
 use cli::{Error, Result, retval};
 use graph::World;
 use msg::{Caller, Message, Messages, Module, Wire};
@@ -138,8 +138,8 @@ fn decap(w: &World, _: &Caller<'_, World>, r: UdpDecapAddDel) -> Result<()> {
     let UdpDecap { is_ip4, port, next_proto } = r.udp_decap;
     let udp = w.get::<Udp>();
     let inside = match next_proto {
-        UdpDecapNextProto::Ip4 => Inside::Ip4,
-        UdpDecapNextProto::Ip6 => Inside::Ip6,
+        UdpDecapNextProto::Ip4 => PayloadProtocol::Ip4,
+        UdpDecapNextProto::Ip6 => PayloadProtocol::Ip6,
         UdpDecapNextProto::Mpls => {
             return Err(Error::unsupported("MPLS isn't built yet").retval(retval::UNIMPLEMENTED));
         }

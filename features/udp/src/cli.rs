@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands.
 
-use crate::control::{Encapsulation, Inside, Udp};
+use crate::control::{Encapsulation, PayloadProtocol, Udp};
 use cli::{Command, Error, Matches, Output, Result, Writer, retval};
 use graph::World;
 use serde_json::json;
@@ -124,8 +124,8 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
 fn port(w: &World, m: &Matches, on: bool) -> Result<Output> {
     let inside = match m.str("inside") {
         "mpls" => return Err(Error::unsupported("MPLS isn't built yet").at(m.span("inside"))),
-        "ip6" => Inside::Ip6,
-        _ => Inside::Ip4,
+        "ip6" => PayloadProtocol::Ip6,
+        _ => PayloadProtocol::Ip4,
     };
     let (udp, number) = (w.get::<Udp>(), m.req("port")?);
     let done = match (m.flag("ipv6"), on) {

@@ -56,7 +56,7 @@ pub enum Outer {
 }
 
 /// The part of an encapsulation that workers read.
-pub struct Work {
+pub struct WorkerEncap {
     pub outer: Outer,
     /// 0 derives it from the flow of the packet inside.
     pub source_port: u16,
@@ -67,14 +67,14 @@ pub struct Work {
 
 /// The protocol of the packets that the datagrams to a port carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Inside {
+pub enum PayloadProtocol {
     /// IPv4 packets.
     Ip4,
     /// IPv6 packets.
     Ip6,
 }
 
-impl Inside {
+impl PayloadProtocol {
     /// The word for the protocol in commands.
     pub const fn name(self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ struct Inner {
     looked_at: u32,
     /// Ports whose datagrams carry packets. The key is whether the port is one of IPv6, and its
     /// number.
-    ports: BTreeMap<(bool, u16), Inside>,
+    ports: BTreeMap<(bool, u16), PayloadProtocol>,
 }
 
 impl Inner {
@@ -142,7 +142,7 @@ impl Inner {
 /// All encapsulations and ports.
 pub struct Udp {
     inner: Mutex<Inner>,
-    work: Slots<Work>,
+    work: Slots<WorkerEncap>,
     /// `/net/udp-encap`: packets and bytes that were put into datagrams, by encapsulation.
     pub counters: Arc<Combined>,
 }
@@ -168,7 +168,7 @@ impl Udp {
 
     /// Returns the part of an encapsulation that workers read.
     #[inline(always)]
-    pub fn work<'t>(&'t self, id: u32, turn: &'t Turn<'_>) -> Option<&'t Work> {
+    pub fn work<'t>(&'t self, id: u32, turn: &'t Turn<'_>) -> Option<&'t WorkerEncap> {
         self.work.get(id, turn)
     }
 
@@ -212,7 +212,7 @@ impl Udp {
         let Encapsulation { source_port, destination_port, .. } = encap;
         self.counters.start(id as usize);
         drop(world.zero_counters(vec![self.counters.vector()], Some(id as usize)));
-        self.work.set(id, Work { outer, source_port, destination_port, route });
+        self.work.set(id, WorkerEncap { outer, source_port, destination_port, route });
         let old = {
             let mut inner = self.inner();
             inner.deleted.remove(&id);
@@ -284,10 +284,15 @@ impl Udp {
     ///
     /// # Errors
     /// A port that is taken (−164).
-    pub fn add_port<F: Family>(&self, world: &World, port: u16, inside: Inside) -> Result<()> {
+    pub fn add_port<F: Family>(
+        &self,
+        world: &World,
+        port: u16,
+        inside: PayloadProtocol,
+    ) -> Result<()> {
         let node = match inside {
-            Inside::Ip4 => name_of::<Decap<Ip4>>(),
-            Inside::Ip6 => name_of::<Decap<Ip6>>(),
+            PayloadProtocol::Ip4 => name_of::<Decap<Ip4>>(),
+            PayloadProtocol::Ip6 => name_of::<Decap<Ip6>>(),
         };
         let taken = |why| Error::failed(why).retval(retval::UDP_PORT_TAKEN);
         ip::register_udp_port::<F>(world, port, node).map_err(taken)?;
@@ -310,7 +315,7 @@ impl Udp {
     }
 
     /// Returns all ports: whether of IPv6, the number, and the protocol of the packets inside.
-    pub fn ports(&self) -> Vec<(bool, u16, Inside)> {
+    pub fn ports(&self) -> Vec<(bool, u16, PayloadProtocol)> {
         self.inner().ports.iter().map(|((is_v6, port), inside)| (*is_v6, *port, *inside)).collect()
     }
 }

@@ -3,7 +3,7 @@
 //! a UDP datagram. The first number is the IP version of the packet, the second that of the
 //! datagram.
 
-use crate::control::{Outer, Udp, Work};
+use crate::control::{Outer, Udp, WorkerEncap};
 use crate::decap::Decapsulated;
 use buffer::{Buffer, Field, Flags};
 use cli::Error;
@@ -110,7 +110,7 @@ impl<I: Ip, O: Ip> Build for Encap<I, O> {
 
 /// Puts the headers in front of a packet.
 #[inline(always)]
-fn put(b: &mut Buffer, work: &Work, source_port: u16, id: u16) -> Result<(), To> {
+fn put(b: &mut Buffer, work: &WorkerEncap, source_port: u16, id: u16) -> Result<(), To> {
     let len = b.packet_len();
     let header = if let Outer::V4(_) = work.outer { 20 } else { 40 };
     // IPv6 doesn't count its own header.

@@ -29,7 +29,7 @@ mod examples;
 #[cfg(test)]
 mod tests;
 
-pub use control::{Encapsulation, Inside, Udp};
+pub use control::{Encapsulation, PayloadProtocol, Udp};
 
 use graph::{FieldDef, NodeDef, Phase, Plugin, RunningConfig, StateDef, World};
 use net::{Extension, Extensions};

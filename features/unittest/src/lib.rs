@@ -24,7 +24,10 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "unittest",
     about: "Commands by which clients' tests drive features from outside",
-    state: &[StateDef::of::<punt::Ways<Ip4>>(), StateDef::of::<punt::Ways<Ip6>>()],
+    state: &[
+        StateDef::of::<punt::ClientOutputs<Ip4>>(),
+        StateDef::of::<punt::ClientOutputs<Ip6>>(),
+    ],
     nodes: &[
         NodeDef::of::<punt::Feature<Ip4>>(),
         NodeDef::of::<punt::Feature<Ip6>>(),

@@ -59,29 +59,29 @@ impl<F: Ip> Node for Feature<F> {
 /// Clients of each version.
 const CLIENTS: usize = 2;
 
-/// Where they send what they take.
-pub struct Ways<F> {
-    ways: [AtomicU32; CLIENTS],
+/// The adjacencies by which clients send what they receive.
+pub struct ClientOutputs<F> {
+    outputs: [AtomicU32; CLIENTS],
     family: PhantomData<F>,
 }
 
-impl<F: Ip> Shared for Ways<F> {
+impl<F: Ip> Shared for ClientOutputs<F> {
     fn make(_: &World) -> Self {
-        Self { ways: [const { AtomicU32::new(AdjIndex::DROP.0) }; CLIENTS], family: PhantomData }
+        Self { outputs: [const { AtomicU32::new(AdjIndex::DROP.0) }; CLIENTS], family: PhantomData }
     }
 
     /// Clients that send by an interface are free again.
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
         let Some(sw_if) = deleted.of::<SwIfIndex>() else { return };
         let adjacencies = world.get::<Adjacencies>();
-        for (at, way) in self.ways.iter().enumerate() {
-            let adj = AdjIndex(way.load(Ordering::Relaxed));
+        for (at, output) in self.outputs.iter().enumerate() {
+            let adj = AdjIndex(output.load(Ordering::Relaxed));
             if adj != AdjIndex::DROP
                 && adjacencies.info(adj).is_some_and(|info| info.adj.tx_if == sw_if.0)
             {
                 // Can't fail: node and reason are there as long as the plugin is.
                 let _ = subscribe::<F>(world, at, false);
-                way.store(AdjIndex::DROP.0, Ordering::Relaxed);
+                output.store(AdjIndex::DROP.0, Ordering::Relaxed);
                 adjacencies.release(adj);
             }
         }
@@ -90,7 +90,7 @@ impl<F: Ip> Shared for Ways<F> {
 
 /// `punt-client-0-ip4` and so on: sends what was punted to a neighbour, as it is.
 pub struct Client<F, const AT: usize> {
-    ways: Arc<Ways<F>>,
+    outputs: Arc<ClientOutputs<F>>,
     adjacencies: Arc<Adjacencies>,
 }
 
@@ -111,7 +111,7 @@ pub enum ClientTo {
 
 impl<F: Ip, const AT: usize> Build for Client<F, AT> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { ways: world.get(), adjacencies: world.get() }
+        Self { outputs: world.get(), adjacencies: world.get() }
     }
 }
 
@@ -127,9 +127,9 @@ impl<F: Ip, const AT: usize> Node for Client<F, AT> {
         if TRACED {
             cx.trace(b, IpTrace::<F>::of(b));
         }
-        let way = AdjIndex(self.ways.ways[AT].load(Ordering::Relaxed));
-        let Some(adj) = self.adjacencies.get(way, cx.turn) else { return ClientTo::Gone };
-        b.set_scratch(IpMeta::of(way, 0));
+        let output = AdjIndex(self.outputs.outputs[AT].load(Ordering::Relaxed));
+        let Some(adj) = self.adjacencies.get(output, cx.turn) else { return ClientTo::Gone };
+        b.set_scratch(IpMeta::of(output, 0));
         // No hop counts.
         b.flags.set(Flags::LOCAL);
         ClientTo::Node(adj.next)
@@ -164,12 +164,15 @@ pub fn test(world: &World, m: &Matches) -> Result<Output, Error> {
 
 /// The next free client sends packets there.
 fn take<F: Ip>(world: &World, adj: AdjIndex) -> Result<(), Error> {
-    let ways = world.get::<Ways<F>>();
-    let free = ways.ways.iter().position(|way| way.load(Ordering::Relaxed) == AdjIndex::DROP.0);
+    let outputs = world.get::<ClientOutputs<F>>();
+    let free = outputs
+        .outputs
+        .iter()
+        .position(|output| output.load(Ordering::Relaxed) == AdjIndex::DROP.0);
     let full =
         || Error::limit(format!("a test has {CLIENTS} clients of IPv{} already", F::VERSION));
     let at = free.ok_or_else(full)?;
-    ways.ways[at].store(adj.0, Ordering::Relaxed);
+    outputs.outputs[at].store(adj.0, Ordering::Relaxed);
     subscribe::<F>(world, at, true)
 }
 

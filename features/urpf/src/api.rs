@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `urpf`.
 
-use crate::control::{self, Check, How, Mode, Urpf};
+use crate::control::{self, Check, CheckSettings, Mode, Urpf};
 use cli::Result;
 use graph::World;
 use msg::{Caller, Message, Messages, Module, Wire};
@@ -95,7 +95,7 @@ fn update(
 ) -> Result<()> {
     let check = Check { sw_if: sw_if.existing(w)?, v6: af.is_ip6(), rx };
     let table = (table != u32::MAX).then_some(table);
-    control::set(w, check, How { mode: mode.into(), table, ..How::default() })
+    control::set(w, check, CheckSettings { mode: mode.into(), table, ..CheckSettings::default() })
 }
 
 /// Asks where sources are checked.
@@ -130,7 +130,7 @@ fn dump(
     let only = r.sw_if_index.existing_or_all(w)?;
     let all = w.get::<Urpf>().list().into_iter();
     let all = all.filter(|(check, ..)| only.is_none_or(|sw_if| sw_if == check.sw_if));
-    let details = |(check, how): (Check, How)| UrpfInterfaceDetails {
+    let details = |(check, how): (Check, CheckSettings)| UrpfInterfaceDetails {
         sw_if_index: check.sw_if.into(),
         is_input: check.rx,
         mode: how.mode.into(),

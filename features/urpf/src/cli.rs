@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use crate::control::{self, Check, How, Mode, Urpf};
+use crate::control::{self, Check, CheckSettings, Mode, Urpf};
 use cli::{Cell, Command, Matches, Output, Result, Table, Writer, retval};
 use graph::World;
 use net::Interfaces;
@@ -39,7 +39,7 @@ fn set(w: &World, m: &Matches) -> Result<Output> {
         () => Mode::Strict,
     };
     let check = Check { sw_if, v6: m.flag("ip6"), rx: !m.flag("tx") };
-    let how = How { mode, table: m.opt("table")?, deny_default: m.flag("deny-default") };
+    let how = CheckSettings { mode, table: m.opt("table")?, deny_default: m.flag("deny-default") };
     let set = control::set(w, check, how);
     set.map_err(|e| if e.is(retval::NO_SUCH_FIB) { e.at(m.span("table")) } else { e })?;
     Ok(Output::empty())
@@ -69,7 +69,7 @@ fn show(w: &World, m: &Matches) -> Result<Output> {
         .right("table");
     enum Part {
         Head,
-        Check(Check, How),
+        Check(Check, CheckSettings),
         Accepted,
         Prefix(u32, String),
     }

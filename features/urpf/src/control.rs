@@ -48,7 +48,7 @@ pub struct Check {
 
 /// The settings of a source check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct How {
+pub struct CheckSettings {
     /// Mode of the check.
     pub mode: Mode,
     /// Table of the check, by its id; `None` for the interface's own.
@@ -57,13 +57,13 @@ pub struct How {
     pub deny_default: bool,
 }
 
-impl From<Mode> for How {
+impl From<Mode> for CheckSettings {
     fn from(mode: Mode) -> Self {
         Self { mode, ..Self::default() }
     }
 }
 
-/// The part of [`How`] that the nodes need.
+/// The part of [`CheckSettings`] that the nodes need.
 #[derive(Clone, Copy, Default, Debug, TryFromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Config {
@@ -89,7 +89,7 @@ impl Config {
 }
 
 /// Configured checks.
-type Checks = BTreeMap<Check, How>;
+type Checks = BTreeMap<Check, CheckSettings>;
 
 /// The control side.
 #[derive(Default)]
@@ -118,15 +118,17 @@ impl Urpf {
 
     /// Checks that used a table fall back to their interface's.
     fn forget_table(&self, world: &World, v6: bool, id: Option<u32>) {
-        let there = |(check, how): &(Check, How)| check.v6 == v6 && id.is_some() && how.table == id;
+        let there = |(check, how): &(Check, CheckSettings)| {
+            check.v6 == v6 && id.is_some() && how.table == id
+        };
         for (check, how) in self.list().into_iter().filter(there) {
-            let done = set(world, check, How { table: None, ..how });
+            let done = set(world, check, CheckSettings { table: None, ..how });
             debug_assert!(done.is_ok(), "it was set: {done:?}");
         }
     }
 
     /// All checks that aren't off.
-    pub fn list(&self) -> Vec<(Check, How)> {
+    pub fn list(&self) -> Vec<(Check, CheckSettings)> {
         self.checks().iter().map(|(check, how)| (*check, *how)).collect()
     }
 }
@@ -135,8 +137,8 @@ impl Urpf {
 ///
 /// # Errors
 /// A table that isn't there (−3); a family that isn't built.
-pub fn set(world: &World, check: Check, how: How) -> Result<()> {
-    let How { mode, table, deny_default } = how;
+pub fn set(world: &World, check: Check, how: CheckSettings) -> Result<()> {
+    let CheckSettings { mode, table, deny_default } = how;
     let index = table.map(|id| find_table(world, check.v6, id)).transpose()?;
     let config = Config::new(index, deny_default);
     let set = match (check.v6, check.rx) {
@@ -261,7 +263,7 @@ pub fn accepted(world: &World) -> Vec<(u32, String)> {
 /// Says what was set.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::FEATURES, world.get::<Urpf>().list(), |world, (check, how), lines| {
-        let How { mode, table, deny_default } = how;
+        let CheckSettings { mode, table, deny_default } = how;
         let name = quote(&world.get::<Interfaces>().name(check.sw_if));
         let (ip, way) = (if check.v6 { "ip6" } else { "ip4" }, if check.rx { "rx" } else { "tx" });
         let table = table.map_or(String::new(), |id| format!(" table {id}"));

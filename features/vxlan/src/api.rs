@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `vxlan`.
 
-use crate::bypass::Bypassed;
+use crate::bypass::BypassInterfaces;
 use crate::cli::refuse_offload;
 use crate::spec::{Next, Vxlan};
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, Module};
 use net::api::{Address, InterfaceIndex};
-use tunnel::{Ends, Tunnel, Tunnels};
+use tunnel::{Tunnel, TunnelEndpoints, Tunnels};
 use wire::Vxlan as Header;
 
 /// The module.
@@ -35,7 +35,7 @@ fn messages(m: &mut Messages<World>) {
         Ok(chosen(w, r.sw_if_index).into_iter().map(VxlanTunnelV2Details::from).collect::<Vec<_>>())
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceSetVxlanBypass| -> Result<()> {
-        w.get::<Bypassed>().set(w, SwIfIndex(r.sw_if_index.0), r.is_ipv6, r.enable)
+        w.get::<BypassInterfaces>().set(w, SwIfIndex(r.sw_if_index.0), r.is_ipv6, r.enable)
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: VxlanOffloadRx| -> Result<()> {
         Err(refuse_offload(w, SwIfIndex(r.hw_if_index.0), SwIfIndex(r.sw_if_index.0)))
@@ -58,7 +58,7 @@ fn add_del(w: &World, r: VxlanAddDelTunnelV3) -> Result<InterfaceIndex> {
     let remote: std::net::IpAddr = r.dst_address.into();
     let port = |port| if port == 0 { Header::PORT } else { port };
     let spec = Vxlan {
-        ends: Ends { local: r.src_address.into(), remote, table: r.encap_vrf_id },
+        ends: TunnelEndpoints { local: r.src_address.into(), remote, table: r.encap_vrf_id },
         vni: r.vni,
         source_port: port(r.src_port),
         destination_port: port(r.dst_port),

@@ -102,9 +102,9 @@ impl<F: Ip> Node for Bypass<F> {
 
 /// The interfaces that have it, and whether for IPv6.
 #[derive(Default)]
-pub struct Bypassed(Mutex<BTreeSet<(SwIfIndex, bool)>>);
+pub struct BypassInterfaces(Mutex<BTreeSet<(SwIfIndex, bool)>>);
 
-impl Shared for Bypassed {
+impl Shared for BypassInterfaces {
     fn make(_: &World) -> Self {
         Self::default()
     }
@@ -116,7 +116,7 @@ impl Shared for Bypassed {
     }
 }
 
-impl Bypassed {
+impl BypassInterfaces {
     /// Takes datagrams of tunnels out of what an interface receives, or no longer.
     ///
     /// # Errors

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands that change something.
 
-use crate::bypass::Bypassed;
+use crate::bypass::BypassInterfaces;
 use crate::show;
 use crate::spec::{NEXT, Next, Vxlan};
 use cli::{Command, Error, Matches, Output, Result, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
-use tunnel::{Ends, Tunnels};
+use tunnel::{TunnelEndpoints, Tunnels};
 use wire::Vxlan as Header;
 
 pub const COMMANDS: &[Command<World>] = &[
@@ -52,7 +52,8 @@ fn interface(w: &World, m: &Matches, word: &str) -> Result<SwIfIndex> {
 fn create(w: &World, m: &Matches) -> Result<Output> {
     let group = m.has("group");
     let remote = if group { m.req("group")? } else { m.req("destination")? };
-    let ends = Ends { local: m.req("source")?, remote, table: m.opt("table")?.unwrap_or(0) };
+    let ends =
+        TunnelEndpoints { local: m.req("source")?, remote, table: m.opt("table")?.unwrap_or(0) };
     let vni: u32 = m.req("vni")?;
     if vni == 0 || vni >> 24 != 0 {
         return Err(Error::parse(format!("a network identifier has 24 bits and isn't 0: {vni}"))
@@ -100,7 +101,7 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
 }
 
 fn bypass(w: &World, m: &Matches, is_v6: bool) -> Result<Output> {
-    w.get::<Bypassed>().set(w, interface(w, m, "interface")?, is_v6, !m.flag("del"))?;
+    w.get::<BypassInterfaces>().set(w, interface(w, m, "interface")?, is_v6, !m.flag("del"))?;
     Ok(Output::empty())
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration.
 
-use crate::bypass::Bypassed;
+use crate::bypass::BypassInterfaces;
 use crate::spec::{Next, Vxlan};
 use cli::quote;
 use graph::{Phase, RunningConfig, Script, World};
 use net::Interfaces;
-use tunnel::{Ends, Tunnels};
+use tunnel::{TunnelEndpoints, Tunnels};
 use wire::Vxlan as Header;
 
 /// Commands that set what is kept here, for the tests that save and restore it.
@@ -36,19 +36,23 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let line = create(world, &tunnel.spec);
         lines.push(format!("{line} instance {}", tunnel.instance), format!("{line} del"));
     });
-    config.list(Phase::FEATURES, world.get::<Bypassed>().list(), |world, (sw_if, is_v6), lines| {
-        let of = if is_v6 { "ip6" } else { "ip" };
-        let line = format!(
-            "set interface {of} vxlan-bypass {}",
-            quote(&world.get::<Interfaces>().name(sw_if))
-        );
-        lines.push(line.clone(), format!("{line} del"));
-    });
+    config.list(
+        Phase::FEATURES,
+        world.get::<BypassInterfaces>().list(),
+        |world, (sw_if, is_v6), lines| {
+            let of = if is_v6 { "ip6" } else { "ip" };
+            let line = format!(
+                "set interface {of} vxlan-bypass {}",
+                quote(&world.get::<Interfaces>().name(sw_if))
+            );
+            lines.push(line.clone(), format!("{line} del"));
+        },
+    );
 }
 
 fn create(world: &World, spec: &Vxlan) -> String {
     let Vxlan { ends, vni, source_port, destination_port, layer3, group_interface, next } = spec;
-    let Ends { local, remote, table } = ends;
+    let TunnelEndpoints { local, remote, table } = ends;
     let mut line = format!("create vxlan tunnel src {local}");
     line += &match group_interface {
         // Interfaces are made before they are renamed.

@@ -9,7 +9,7 @@ use net::IpMeta;
 use std::fmt;
 use std::marker::PhantomData;
 use sync::Turn;
-use tunnel::{Decap, End, Key, Refused};
+use tunnel::{Decap, DecapError, End, Key};
 use wire::{Address, Header, IpHeader, UdpHeader, Vxlan as VxlanHeader};
 
 /// Bytes of the headers behind the IP header.
@@ -57,12 +57,12 @@ pub enum To {
     Super,
 }
 
-impl From<Refused> for To {
-    fn from(why: Refused) -> Self {
+impl From<DecapError> for To {
+    fn from(why: DecapError) -> Self {
         match why {
-            Refused::Down => Self::Down,
-            Refused::Super => Self::Super,
-            Refused::TooShort => Self::TooShort,
+            DecapError::Down => Self::Down,
+            DecapError::Super => Self::Super,
+            DecapError::TooShort => Self::TooShort,
         }
     }
 }

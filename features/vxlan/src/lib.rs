@@ -38,7 +38,7 @@ pub static PLUGIN: Plugin = Plugin {
         tunnel::GROUPS,
         tunnel::tunnels::<Vxlan>(),
         StateDef::of::<spec::Ports>(),
-        StateDef::of::<bypass::Bypassed>(),
+        StateDef::of::<bypass::BypassInterfaces>(),
     ],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
     nodes: &[

@@ -7,7 +7,7 @@ use graph::{SwIfIndex, World};
 use net::Interfaces;
 use serde_json::json;
 use std::fmt::Write;
-use tunnel::{Ends, Tunnels};
+use tunnel::{TunnelEndpoints, Tunnels};
 
 pub fn tunnels(w: &World, _: &Matches) -> Result<Output> {
     let all = w.get::<Tunnels<Vxlan>>().interfaces();
@@ -30,7 +30,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     let i = tunnel.instance;
     let Vxlan { ends, vni, source_port, destination_port, layer3, group_interface, next } =
         tunnel.spec;
-    let Ends { local, remote, table } = ends;
+    let TunnelEndpoints { local, remote, table } = ends;
     let next = next_name(next);
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
     let is_resolved = tunnels.is_resolved(w, sw_if);

@@ -9,7 +9,7 @@ use graph::{NodeIndex, Shared, SwIfIndex, World, name_of};
 use net::{FloodRole, IfKind, Interfaces};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use tunnel::{Codec, Ends, Key, Marks, Spec, Tunnels, bits};
+use tunnel::{Codec, HeaderMarking, Key, Spec, TunnelEndpoints, Tunnels, bits};
 use wire::{Ip4, Ip6, IpProtocol, MacAddr, Vxlan as Header};
 use zerocopy::IntoBytes;
 
@@ -33,7 +33,7 @@ pub const NEXT: [&str; 3] = ["ethernet-input", "ip4-input", "ip6-input"];
 #[derive(Clone, PartialEq, Debug)]
 pub struct Vxlan {
     /// The ends. The other one may be a group.
-    pub ends: Ends,
+    pub ends: TunnelEndpoints,
     /// The network identifier.
     pub vni: u32,
     /// The port that datagrams come to.
@@ -109,15 +109,15 @@ impl Spec for Vxlan {
         if self.ends.local.is_ipv6() { VxlanCodec::<true>::NAME } else { VxlanCodec::<false>::NAME }
     }
 
-    fn ends(&self) -> Ends {
+    fn ends(&self) -> TunnelEndpoints {
         self.ends
     }
 
-    fn marks(&self) -> Marks {
-        Marks::default()
+    fn marks(&self) -> HeaderMarking {
+        HeaderMarking::default()
     }
 
-    fn key(&self, ends: &Ends, table: u32) -> Key {
+    fn key(&self, ends: &TunnelEndpoints, table: u32) -> Key {
         let (id, other) = (self.vni, self.source_port.into());
         // Packets for a group may come from anybody.
         if ends.remote.is_multicast() {

@@ -21,7 +21,7 @@ pub const NEXT: [&str; 6] =
 
 /// A rewrite as workers read it.
 #[derive(Clone, Copy)]
-pub struct Work {
+pub struct WorkerRewrite {
     bytes: [u8; MAX_BYTES],
     len: u8,
     /// Index of the table for the next lookup; without one, it is that of the receiving interface.
@@ -30,7 +30,7 @@ pub struct Work {
     pub next: NodeIndex,
 }
 
-impl Work {
+impl WorkerRewrite {
     /// The bytes in front.
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
@@ -142,7 +142,7 @@ impl Device for XcrwDevice {
 /// All cross-connects with rewrite.
 pub struct Rewrites {
     /// By index of the interface `xcrwN`.
-    work: Slots<Work>,
+    work: Slots<WorkerRewrite>,
     all: Mutex<BTreeMap<SwIfIndex, CrossConnect>>,
 }
 
@@ -179,7 +179,7 @@ impl Rewrites {
 
     /// The rewrite of frames for an interface `xcrwN`.
     #[inline(always)]
-    pub fn work<'t>(&'t self, sink: u32, turn: &'t Turn<'_>) -> Option<&'t Work> {
+    pub fn work<'t>(&'t self, sink: u32, turn: &'t Turn<'_>) -> Option<&'t WorkerRewrite> {
         self.work.get(sink, turn)
     }
 
@@ -305,7 +305,7 @@ fn create(world: &World, instance: u32, above: SwIfIndex) -> Result<SwIfIndex> {
 }
 
 /// Checks a rewrite and makes the form that workers read.
-fn work(world: &World, rewrite: &Rewrite) -> Result<Work> {
+fn work(world: &World, rewrite: &Rewrite) -> Result<WorkerRewrite> {
     let len = rewrite.bytes.len();
     if len == 0 || len > MAX_BYTES {
         return Err(Error::parse(format!("a rewrite has 1 to {MAX_BYTES} bytes, not {len}"))
@@ -317,5 +317,10 @@ fn work(world: &World, rewrite: &Rewrite) -> Result<Work> {
     })?;
     let mut bytes = [0; MAX_BYTES];
     bytes[..len].copy_from_slice(&rewrite.bytes);
-    Ok(Work { bytes, len: len as u8, table: rewrite.table.map(|table| table.index.0), next })
+    Ok(WorkerRewrite {
+        bytes,
+        len: len as u8,
+        table: rewrite.table.map(|table| table.index.0),
+        next,
+    })
 }

@@ -2,7 +2,7 @@
 //! Fragments, for full reassembly and for shallow reassembly.
 
 use super::*;
-use ip_reassembly::Then;
+use ip_reassembly::CustomNext;
 use wire::IpProtocol;
 
 /// A fragment of a datagram of UDP: which, where it begins, whether more follow, and its payload.
@@ -13,8 +13,8 @@ struct Part<'a>(u16, u16, bool, &'a [u8]);
 const FIRST: &[u8] = &[7; 64];
 const SECOND: &[u8] = &[1; 40];
 
-/// Where fragments of a node's come from, and go to.
-struct Way {
+/// The path of fragments through a node: their source and destination.
+struct FragmentPath {
     node: String,
     family: Family,
     to: &'static str,
@@ -24,7 +24,7 @@ struct Way {
     direct: bool,
 }
 
-impl Way {
+impl FragmentPath {
     fn frame(
         &self,
         Part(id, at, more, payload): Part<'_>,
@@ -48,7 +48,7 @@ impl Way {
         }
         let packets: Vec<_> = frames.iter().map(|frame| frame[14..].to_vec()).collect();
         let node = w.bench.index("error-drop").0;
-        w.at(&counter, &self.node, "pg0", &packets, |b| b.set_scratch(Then { node }));
+        w.at(&counter, &self.node, "pg0", &packets, |b| b.set_scratch(CustomNext { node }));
     }
 
     fn parts(&self, w: &mut Walk, reason: &str, parts: &[Part<'_>]) {
@@ -92,7 +92,7 @@ pub fn full(w: &mut Walk) {
             let is_feature = node.ends_with("feature");
             let switch = |on: &str| format!("set interface reassembly pg0 {on}");
             w.run(&switch(&if is_feature { family.text("{ip}") } else { "off".into() }));
-            let way = Way { node: family.text(node), family, to, group: None, direct };
+            let way = FragmentPath { node: family.text(node), family, to, group: None, direct };
             // Two ends.
             way.common(w, &limits, [Part(2, 64, false, SECOND), Part(2, 64, false, &[1; 48])]);
             way.parts(
@@ -152,7 +152,7 @@ pub fn shallow(w: &mut Walk) {
                     "set interface feature pg1 {ip}-sv-reassembly-output-feature arc {ip}-output",
                 ));
             }
-            let way = Way { node: family.text(node), family, to, group, direct: false };
+            let way = FragmentPath { node: family.text(node), family, to, group, direct: false };
             // Bytes that the first one has already.
             way.common(w, &limits, [Part(2, 0, true, FIRST), Part(2, 56, true, FIRST)]);
             let tcp = way.frame(Part(16, 0, true, &FIRST[..8]), 0, IpProtocol::TCP);

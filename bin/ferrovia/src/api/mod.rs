@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The binary API's door: its sockets, and the messages that are the daemon's own.
+//! The binary API's server: its sockets, and the messages that are the daemon's own.
 
 mod cli;
 #[cfg(test)]

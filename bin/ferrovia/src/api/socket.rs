@@ -17,14 +17,14 @@ use rustix::io::Errno;
 use rustix::net::{self, SocketFlags};
 
 use crate::config::Config;
+use crate::connection_slots::{ConnectionLimits, ConnectionSlot, Entry, State};
 use crate::event::{EventLoop, Interest, Ready, Token};
 use crate::origin::{self, Origin};
 use crate::run::{Control, World};
-use crate::seats::{Entry, Places, Seat, State};
 use crate::socket::UnixSocket;
 
 /// Clients at once.
-const PLACES: Places = Places { all: 512, kept: 16 };
+const LIMITS: ConnectionLimits = ConnectionLimits { all: 512, kept: 16 };
 /// Bytes read from one client, and steps done for it, before the next client's turn.
 const READ: usize = 64 << 10;
 const STEPS: usize = 256;
@@ -89,15 +89,15 @@ impl<W: 'static> Default for Server<W> {
     }
 }
 
-/// Accepts clients on `door`.
-pub fn open<W: World>(door: UnixSocket, events: &mut Loop<W>) -> io::Result<()> {
-    let door = Rc::new(door);
-    let listener = Rc::clone(&door);
+/// Accepts clients on `listener`.
+pub fn open<W: World>(listener: UnixSocket, events: &mut Loop<W>) -> io::Result<()> {
+    let listener = Rc::new(listener);
+    let accepting = Rc::clone(&listener);
     let own = Rc::new(std::cell::Cell::new(None));
     let token = Rc::clone(&own);
-    let fd: Rc<dyn AsFd> = door;
+    let fd: Rc<dyn AsFd> = listener;
     own.set(Some(events.add(fd, Interest::READ, move |control: &mut Control<W>, events, _| {
-        if let Err(e) = enter(&listener, control, events) {
+        if let Err(e) = enter(&accepting, control, events) {
             log::warn!(target: "api", "no new clients for a second: {}", io::Error::from(e));
             events.pause(token.get(), PAUSE);
         }
@@ -107,22 +107,22 @@ pub fn open<W: World>(door: UnixSocket, events: &mut Loop<W>) -> io::Result<()> 
 
 /// Accepts every waiting client.
 fn enter<W: World>(
-    door: &UnixSocket,
+    listener: &UnixSocket,
     control: &mut Control<W>,
     events: &mut Loop<W>,
 ) -> Result<(), Errno> {
     loop {
-        match net::accept_with(&door.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+        match net::accept_with(&listener.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(fd) => {
                 let origin = Origin::of_unix(&fd);
                 let (world, now) = (&control.world, control.world.now());
-                let seat = |(id, c): (&u64, &Client<W>)| Seat {
+                let slot = |(id, c): (&u64, &Client<W>)| ConnectionSlot {
                     id: *id,
                     peer: c.origin.peer,
                     state: c.state(world),
                     last: c.last,
                 };
-                match PLACES.enter(origin.peer, now, control.api.clients.iter().map(seat)) {
+                match LIMITS.enter(origin.peer, now, control.api.clients.iter().map(slot)) {
                     Entry::Free => {}
                     Entry::Instead(id) => {
                         remove(control, events, id, "it was idle for longest, and others wait")

@@ -245,7 +245,7 @@ struct Replay {
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The result of a replayed request.
-enum Asked {
+enum ReplayResult {
     Answered(Option<i32>),
     Refused,
     Unanswered,
@@ -263,7 +263,7 @@ impl Replay {
         client: &mut Loopback<'_, World>,
         now: Duration,
         w: &World,
-    ) -> Option<Asked> {
+    ) -> Option<ReplayResult> {
         let since = match self.since {
             Some(since) => since,
             None => {
@@ -271,16 +271,16 @@ impl Replay {
                 self.asked += 1;
                 let id = w.api.table().find(&name).filter(|_| !Self::is_replay(&name, &body));
                 if id.is_none_or(|id| client.begin(id, &body).is_err()) {
-                    return Some(Asked::Refused);
+                    return Some(ReplayResult::Refused);
                 }
                 self.since = Some(now);
                 now
             }
         };
         match client.poll() {
-            Ok(Some(retval)) => Some(Asked::Answered(retval)),
+            Ok(Some(retval)) => Some(ReplayResult::Answered(retval)),
             Ok(None) if now < since + PATIENCE => None,
-            Ok(None) | Err(_) => Some(Asked::Unanswered),
+            Ok(None) | Err(_) => Some(ReplayResult::Unanswered),
         }
     }
 
@@ -306,11 +306,11 @@ impl Sequence<World> for Replay {
             }
             match self.step(&mut client, now, w) {
                 None => break,
-                Some(Asked::Answered(retval)) => {
+                Some(ReplayResult::Answered(retval)) => {
                     self.refused += u64::from(retval.is_some_and(|r| r < 0))
                 }
-                Some(Asked::Refused) => self.refused += 1,
-                Some(Asked::Unanswered) => {
+                Some(ReplayResult::Refused) => self.refused += 1,
+                Some(ReplayResult::Unanswered) => {
                     self.unanswered += 1;
                     // The session is busy still, or over: the next request gets a new one.
                     client = Loopback::new(w, &w.api);

@@ -233,7 +233,7 @@ struct ShowThreadsReply {
 }
 
 fn show_threads(w: &World, _: &Caller<'_, World>, _: ShowThreads) -> Result<ShowThreadsReply> {
-    let data = |place: system::ThreadPlace| ThreadData {
+    let data = |place: system::ThreadPlacement| ThreadData {
         id: place.id as u32,
         name: place.name.into(),
         kind: place.kind.into(),

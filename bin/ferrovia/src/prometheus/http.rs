@@ -17,13 +17,13 @@ use rustix::io::Errno;
 use rustix::net::{self, SendFlags, Shutdown, SocketFlags};
 use sync::Waker;
 
-use super::Door;
+use super::Listener;
+use crate::connection_slots::{ConnectionLimits, ConnectionSlot, Entry, Peer, State};
 use crate::event::{EventLoop, Interest, Ready, Token};
-use crate::seats::{Entry, Peer, Places, Seat, State};
 
 /// Connections at once.
 pub const CONNECTIONS: usize = 64;
-const PLACES: Places = Places { all: CONNECTIONS, kept: 0 };
+const LIMITS: ConnectionLimits = ConnectionLimits { all: CONNECTIONS, kept: 0 };
 /// Bytes of a request with its headers.
 pub const REQUEST: usize = 8 << 10;
 /// Headers of a request.
@@ -44,7 +44,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 /// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Response {
     /// The metrics.
     Metrics,
     /// A status with its reason, and a line.
@@ -53,8 +53,9 @@ pub enum Answer {
 
 /// Returns the answer to a request, and true if it goes without the body; `None`: the request is
 /// incomplete.
-pub fn answer(input: &[u8]) -> Option<(Answer, bool)> {
-    let too_long = Answer::Line("431 Request Header Fields Too Large", "The request is too long.");
+pub fn answer(input: &[u8]) -> Option<(Response, bool)> {
+    let too_long =
+        Response::Line("431 Request Header Fields Too Large", "The request is too long.");
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(input) {
@@ -63,20 +64,20 @@ pub fn answer(input: &[u8]) -> Option<(Answer, bool)> {
         Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
             return Some((too_long, false));
         }
-        Err(_) => return Some((Answer::Line("400 Bad Request", "This is not HTTP."), false)),
+        Err(_) => return Some((Response::Line("400 Bad Request", "This is not HTTP."), false)),
     }
     let head = request.method == Some("HEAD");
     if !head && request.method != Some("GET") {
         return Some((
-            Answer::Line("405 Method Not Allowed", "Only GET and HEAD are served."),
+            Response::Line("405 Method Not Allowed", "Only GET and HEAD are served."),
             false,
         ));
     }
     let path = request.path.unwrap_or_default();
     let answer = match path.split_once('?').map_or(path, |(path, _)| path) {
-        "/metrics" => Answer::Metrics,
-        "/" => Answer::Line("200 OK", "Ferrovia's metrics are at /metrics."),
-        _ => Answer::Line("404 Not Found", "There is only /metrics."),
+        "/metrics" => Response::Metrics,
+        "/" => Response::Line("200 OK", "Ferrovia's metrics are at /metrics."),
+        _ => Response::Line("404 Not Found", "There is only /metrics."),
     };
     Some((answer, head))
 }
@@ -98,7 +99,7 @@ enum Phase {
     Leaving,
 }
 
-struct Site<F> {
+struct HttpServer<F> {
     connections: BTreeMap<u64, Connection>,
     next: u64,
     make: F,
@@ -106,23 +107,23 @@ struct Site<F> {
     page: Option<(Duration, Rc<str>)>,
 }
 
-type Loop<F> = EventLoop<Site<F>>;
+type Loop<F> = EventLoop<HttpServer<F>>;
 
 /// Serves until `ended` returns true; `waker` makes it check. `make` makes the metrics.
 ///
 /// # Errors
 /// Errors of epoll.
 pub fn serve(
-    doors: Vec<Door>,
+    listeners: Vec<Listener>,
     waker: Arc<Waker>,
     ended: impl Fn() -> bool,
     make: impl Fn() -> io::Result<String> + 'static,
 ) -> io::Result<()> {
     let start = Instant::now();
     let mut events = EventLoop::new(waker, move || start.elapsed())?;
-    let mut site = Site { connections: BTreeMap::new(), next: 0, make, page: None };
-    for door in doors {
-        open(door, &mut events)?;
+    let mut site = HttpServer { connections: BTreeMap::new(), next: 0, make, page: None };
+    for listener in listeners {
+        open(listener, &mut events)?;
     }
     while !ended() {
         events.turn(&mut site, |site, events| {
@@ -133,52 +134,52 @@ pub fn serve(
 }
 
 fn open<F: Fn() -> io::Result<String> + 'static>(
-    door: Door,
+    listener: Listener,
     events: &mut Loop<F>,
 ) -> io::Result<()> {
-    let door = Rc::new(door);
-    let (listener, token) = (Rc::clone(&door), Rc::new(Cell::new(None)));
+    let listener = Rc::new(listener);
+    let (accepting, token) = (Rc::clone(&listener), Rc::new(Cell::new(None)));
     let own = Rc::clone(&token);
-    let handler = move |site: &mut Site<F>, events: &mut Loop<F>, _| {
-        if let Err(e) = enter(&listener, site, events) {
+    let handler = move |site: &mut HttpServer<F>, events: &mut Loop<F>, _| {
+        if let Err(e) = enter(&accepting, site, events) {
             log::warn!(target: "prometheus", "no new scrapers for a second: {}", io::Error::from(e));
             events.pause(own.get(), PAUSE);
         }
     };
-    token.set(Some(events.add(door, Interest::READ, handler)?));
+    token.set(Some(events.add(listener, Interest::READ, handler)?));
     Ok(())
 }
 
 /// Accepts waiting scrapers, in one turn at most as many as there is room for.
 fn enter<F: Fn() -> io::Result<String> + 'static>(
-    door: &Door,
-    site: &mut Site<F>,
+    listener: &Listener,
+    site: &mut HttpServer<F>,
     events: &mut Loop<F>,
 ) -> Result<(), Errno> {
     for _ in 0..CONNECTIONS {
-        let fd = match net::accept_with(door, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+        let fd = match net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(fd) => Rc::new(fd),
             Err(Errno::AGAIN) => return Ok(()),
             // The scraper has gone meanwhile.
             Err(Errno::CONNABORTED | Errno::INTR) => continue,
             Err(e) => return Err(e),
         };
-        let (peer, last) = (door.peer(&fd), events.now());
-        let seat = |(id, c): (&u64, &Connection)| {
+        let (peer, last) = (listener.peer(&fd), events.now());
+        let slot = |(id, c): (&u64, &Connection)| {
             // Connections that are being answered are removed last.
             let state =
                 if matches!(c.phase, Phase::Answering { .. }) { State::Busy } else { State::Idle };
-            Seat { id: *id, peer: c.peer, state, last: c.last }
+            ConnectionSlot { id: *id, peer: c.peer, state, last: c.last }
         };
         if let Entry::Instead(id) =
-            PLACES.enter(peer, Duration::MAX, site.connections.iter().map(seat))
+            LIMITS.enter(peer, Duration::MAX, site.connections.iter().map(slot))
         {
             remove(site, events, id);
         }
         let id = site.next;
         site.next += 1;
         let shared: Rc<dyn AsFd> = Rc::<OwnedFd>::clone(&fd);
-        let handler = move |site: &mut Site<F>, events: &mut Loop<F>, ready| {
+        let handler = move |site: &mut HttpServer<F>, events: &mut Loop<F>, ready| {
             on_ready(site, events, id, ready)
         };
         let token = events
@@ -194,7 +195,7 @@ fn enter<F: Fn() -> io::Result<String> + 'static>(
 }
 
 /// Ends connections whose time is over; returns the time until the next one's is.
-fn expire<F>(site: &mut Site<F>, events: &mut Loop<F>) -> Option<Duration> {
+fn expire<F>(site: &mut HttpServer<F>, events: &mut Loop<F>) -> Option<Duration> {
     let now = events.now();
     let late: Vec<u64> =
         site.connections.iter().filter(|(_, c)| c.until <= now).map(|(id, _)| *id).collect();
@@ -202,14 +203,14 @@ fn expire<F>(site: &mut Site<F>, events: &mut Loop<F>) -> Option<Duration> {
     site.connections.values().map(|c| c.until.saturating_sub(now)).min()
 }
 
-fn remove<F>(site: &mut Site<F>, events: &mut Loop<F>, id: u64) {
+fn remove<F>(site: &mut HttpServer<F>, events: &mut Loop<F>, id: u64) {
     if let Some(connection) = site.connections.remove(&id) {
         events.remove(connection.token);
     }
 }
 
 fn on_ready<F: Fn() -> io::Result<String>>(
-    site: &mut Site<F>,
+    site: &mut HttpServer<F>,
     events: &mut Loop<F>,
     id: u64,
     ready: Ready,
@@ -224,7 +225,11 @@ fn on_ready<F: Fn() -> io::Result<String>>(
 }
 
 /// Serves a connection as far as possible without waiting. Returns false if the connection is over.
-fn go_on<F: Fn() -> io::Result<String>>(site: &mut Site<F>, events: &mut Loop<F>, id: u64) -> bool {
+fn go_on<F: Fn() -> io::Result<String>>(
+    site: &mut HttpServer<F>,
+    events: &mut Loop<F>,
+    id: u64,
+) -> bool {
     let Some(connection) = site.connections.get_mut(&id) else { return false };
     if let Phase::Asking(input) = &mut connection.phase {
         if !read(&connection.fd, REQUEST - input.len(), |bytes| input.extend_from_slice(bytes)) {
@@ -281,11 +286,11 @@ fn page(
     make: impl Fn() -> io::Result<String>,
     last: &mut Option<(Duration, Rc<str>)>,
     now: Duration,
-    answer: Answer,
+    answer: Response,
 ) -> (Vec<u8>, Rc<str>) {
     let (status, kind, body) = match answer {
-        Answer::Line(status, line) => (status, TEXT, Rc::from(format!("{line}\n"))),
-        Answer::Metrics => match last {
+        Response::Line(status, line) => (status, TEXT, Rc::from(format!("{line}\n"))),
+        Response::Metrics => match last {
             Some((at, body)) if now.saturating_sub(*at) < FRESH => {
                 ("200 OK", METRICS, Rc::clone(body))
             }

@@ -25,34 +25,34 @@ use rustix::net::SocketType;
 use stats::Reader;
 use sync::Waker;
 
-use crate::seats::Peer;
+use crate::connection_slots::Peer;
 use crate::socket::{self, Refused, UnixSocket};
 use startup::value::Listen;
 
 /// A listening socket for scrapers.
 #[derive(Debug)]
-pub enum Door {
+pub enum Listener {
     /// A Unix socket.
     Unix(UnixSocket),
     /// A TCP port.
     Tcp(TcpListener),
 }
 
-impl AsFd for Door {
+impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Door::Unix(socket) => socket.as_fd(),
-            Door::Tcp(listener) => listener.as_fd(),
+            Listener::Unix(socket) => socket.as_fd(),
+            Listener::Tcp(listener) => listener.as_fd(),
         }
     }
 }
 
-impl Door {
+impl Listener {
     /// Returns the user or host at the other end of a connection.
     pub fn peer(&self, fd: impl AsFd) -> Peer {
         match self {
-            Door::Unix(_) => Peer::of_unix(fd),
-            Door::Tcp(_) => Peer::of_tcp(fd),
+            Listener::Unix(_) => Peer::of_unix(fd),
+            Listener::Tcp(_) => Peer::of_tcp(fd),
         }
     }
 }
@@ -61,14 +61,14 @@ impl Door {
 ///
 /// # Errors
 /// The address that can't be used, and the reason.
-pub fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, Refused> {
+pub fn listen(at: &Listen, gid: Option<u32>) -> Result<Listener, Refused> {
     match at {
-        Listen::Unix(path) => UnixSocket::listen(path, SocketType::STREAM, gid).map(Door::Unix),
+        Listen::Unix(path) => UnixSocket::listen(path, SocketType::STREAM, gid).map(Listener::Unix),
         Listen::Tcp(host, port) => socket::listen_tcp(host, *port).map(|listener| {
             if let Some(address) = socket::open_to_network(&listener) {
                 log::warn!(target: "prometheus", "{address} is open to the network: whoever can connect may read all counters");
             }
-            Door::Tcp(listener)
+            Listener::Tcp(listener)
         }),
     }
 }
@@ -76,13 +76,13 @@ pub fn listen(at: &Listen, gid: Option<u32>) -> Result<Door, Refused> {
 /// The thread that serves metrics. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct Exporter {
-    bell: Arc<Bell>,
+    stop: Arc<StopSignal>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// The flag that ends the thread, and the waker that makes the thread check it.
 #[derive(Debug)]
-struct Bell {
+struct StopSignal {
     end: AtomicBool,
     waker: Arc<Waker>,
 }
@@ -92,26 +92,27 @@ impl Exporter {
     ///
     /// # Errors
     /// Errors of the mapping, the waker or the thread.
-    pub fn start(doors: Vec<Door>, segment: BorrowedFd<'_>) -> io::Result<Exporter> {
+    pub fn start(listeners: Vec<Listener>, segment: BorrowedFd<'_>) -> io::Result<Exporter> {
         let reader = Reader::new(segment)?;
-        let bell = Arc::new(Bell { end: AtomicBool::new(false), waker: Arc::new(Waker::new()?) });
-        let own = Arc::clone(&bell);
+        let stop =
+            Arc::new(StopSignal { end: AtomicBool::new(false), waker: Arc::new(Waker::new()?) });
+        let own = Arc::clone(&stop);
         let text = move || encode::text(&reader);
         let work = move || {
             let ended = || own.end.load(Ordering::Acquire);
-            if let Err(e) = http::serve(doors, Arc::clone(&own.waker), ended, text) {
+            if let Err(e) = http::serve(listeners, Arc::clone(&own.waker), ended, text) {
                 log::error!(target: "prometheus", "metrics are no longer served: {e}");
             }
         };
         let thread = std::thread::Builder::new().name("ferrovia_prom".into()).spawn(work)?;
-        Ok(Exporter { bell, thread: Some(thread) })
+        Ok(Exporter { stop, thread: Some(thread) })
     }
 }
 
 impl Drop for Exporter {
     fn drop(&mut self) {
-        self.bell.end.store(true, Ordering::Release);
-        self.bell.waker.wake();
+        self.stop.end.store(true, Ordering::Release);
+        self.stop.waker.wake();
         if let Some(thread) = self.thread.take() {
             // The thread has logged its error.
             let _ = thread.join();

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use stats::metric::{Kind, SERIES, Series, Snapshot};
 use stats::{Registry, Space};
 
-use super::http::{Answer, CONNECTIONS, REQUEST, answer};
+use super::http::{CONNECTIONS, REQUEST, Response, answer};
 use super::metrics::{OMITTED, all, sample_name};
 use super::*;
 
@@ -245,10 +245,10 @@ fn what_counts_is_kept_when_there_is_too_much() {
 #[test]
 fn requests() {
     let line = |input: &str| match answer(input.as_bytes()) {
-        Some((Answer::Line(status, _), head)) => {
+        Some((Response::Line(status, _), head)) => {
             (status.split(' ').next().expect("a number"), head)
         }
-        Some((Answer::Metrics, head)) => ("metrics", head),
+        Some((Response::Metrics, head)) => ("metrics", head),
         None => ("more", false),
     };
     assert_eq!(line("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), ("metrics", false));
@@ -274,12 +274,12 @@ proptest! {
     }
 }
 
-/// A server over the segment, with both kinds of doors.
+/// A server over the segment, with both kinds of listeners.
 fn server(dir: &Path, registry: &Registry) -> (Exporter, std::path::PathBuf, std::net::SocketAddr) {
     let path = dir.join("metrics.sock");
     let unix = listen(&Listen::Unix(path.clone()), None).expect("listening");
     let tcp = listen(&Listen::Tcp("localhost".into(), 0), None).expect("listening");
-    let Door::Tcp(listener) = &tcp else { panic!("a port") };
+    let Listener::Tcp(listener) = &tcp else { panic!("a port") };
     let address = listener.local_addr().expect("bound");
     let exporter = Exporter::start(vec![unix, tcp], registry.as_fd()).expect("started");
     (exporter, path, address)
@@ -295,10 +295,10 @@ fn ask(mut stream: impl Read + Write, request: &str) -> String {
 const GET: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 
 #[test]
-fn both_doors_serve() {
+fn both_listeners_serve() {
     let (dir, registry) = (tempfile::tempdir().expect("a directory"), segment());
     let (exporter, path, address) = server(dir.path(), &registry);
-    let unix = || UnixStream::connect(&path).expect("a door");
+    let unix = || UnixStream::connect(&path).expect("a listener");
     let check = |answer: String| {
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
         assert!(
@@ -309,7 +309,7 @@ fn both_doors_serve() {
         assert!(parse(body).contains_key("ferrovia_errors"));
     };
     check(ask(unix(), GET));
-    check(ask(TcpStream::connect(address).expect("a door"), GET));
+    check(ask(TcpStream::connect(address).expect("a listener"), GET));
     let (head, body) = {
         let answer = ask(unix(), "HEAD /metrics HTTP/1.1\r\n\r\n");
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
@@ -337,14 +337,14 @@ fn those_who_do_not_ask_keep_nobody_out() {
     let (exporter, path, address) = server(dir.path(), &registry);
     let half: Vec<_> = (0..3 * CONNECTIONS)
         .map(|_| {
-            let mut stream = TcpStream::connect(address).expect("a door");
+            let mut stream = TcpStream::connect(address).expect("a listener");
             // It may have been sent away already.
             let _ = stream.write_all(b"GET /metr");
             stream
         })
         .collect();
     for _ in 0..20 {
-        assert!(ask(UnixStream::connect(&path).expect("a door"), GET).ends_with("# EOF\n"));
+        assert!(ask(UnixStream::connect(&path).expect("a listener"), GET).ends_with("# EOF\n"));
     }
     // Nor from ending.
     drop(exporter);
@@ -357,20 +357,20 @@ fn those_who_do_not_read_keep_nobody_out() {
     let path = dir.path().join("metrics.sock");
     let unix = listen(&Listen::Unix(path.clone()), None).expect("listening");
     let tcp = listen(&Listen::Tcp("localhost".into(), 0), None).expect("listening");
-    let Door::Tcp(listener) = &tcp else { panic!("a port") };
+    let Listener::Tcp(listener) = &tcp else { panic!("a port") };
     let address = listener.local_addr().expect("bound");
     let waker = std::sync::Arc::new(sync::Waker::new().expect("a waker"));
     let end = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let (own, bell) = (end.clone(), waker.clone());
+    let (own, stop) = (end.clone(), waker.clone());
     // More than any socket takes at once.
     let text = || Ok("x".repeat(16 << 20));
     let thread = std::thread::spawn(move || {
         let ended = || own.load(std::sync::atomic::Ordering::Acquire);
-        super::http::serve(vec![unix, tcp], bell, ended, text).expect("served");
+        super::http::serve(vec![unix, tcp], stop, ended, text).expect("served");
     });
     let held: Vec<_> = (0..2 * CONNECTIONS)
         .map(|_| {
-            let mut stream = TcpStream::connect(address).expect("a door");
+            let mut stream = TcpStream::connect(address).expect("a listener");
             // It may have been sent away already.
             let _ = stream.write_all(GET.as_bytes());
             // Its answer is under way.
@@ -380,9 +380,9 @@ fn those_who_do_not_read_keep_nobody_out() {
         .collect();
     // From elsewhere, and from the same host.
     for _ in 0..3 {
-        let answer = ask(UnixStream::connect(&path).expect("a door"), GET);
+        let answer = ask(UnixStream::connect(&path).expect("a listener"), GET);
         assert!(answer.len() > 16 << 20, "{}", answer.len());
-        assert!(ask(TcpStream::connect(address).expect("a door"), GET).len() > 16 << 20);
+        assert!(ask(TcpStream::connect(address).expect("a listener"), GET).len() > 16 << 20);
     }
     drop(held);
     end.store(true, std::sync::atomic::Ordering::Release);

@@ -24,17 +24,17 @@ use rustix::io::Errno;
 use rustix::net::{self, SocketFlags};
 
 use crate::config::Config;
+use crate::connection_slots::{ConnectionLimits, ConnectionSlot, Entry, State};
 use crate::event::{EventLoop, Interest, Ready, Token};
 use crate::origin::{self, Origin};
 use crate::run::{Control, World};
-use crate::seats::{Entry, Places, Seat, State};
 use crate::socket::UnixSocket;
 
 pub use terminal::{interactive, resize, restore};
 
 /// Number of sessions at once. More are a fault of some script, and shouldn't use up the
 /// descriptors.
-const PLACES: Places = Places { all: 256, kept: 16 };
+const LIMITS: ConnectionLimits = ConnectionLimits { all: 256, kept: 16 };
 /// Bytes read from one client before the next client's turn.
 const READ: usize = 64 << 10;
 /// Time that a client has to close its side after the session ends.
@@ -43,30 +43,30 @@ const LEAVE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A listening socket.
-pub struct Door(DoorKind);
+pub struct Listener(ListenerKind);
 
-enum DoorKind {
+enum ListenerKind {
     Unix(UnixSocket),
     Tcp(TcpListener),
 }
 
-impl Door {
-    /// On a Unix socket; its path goes when the door is dropped.
-    pub fn unix(socket: UnixSocket) -> Door {
-        Door(DoorKind::Unix(socket))
+impl Listener {
+    /// On a Unix socket; its path goes when the listener is dropped.
+    pub fn unix(socket: UnixSocket) -> Listener {
+        Listener(ListenerKind::Unix(socket))
     }
 
     /// On a TCP port; the listener is non-blocking.
-    pub fn tcp(listener: TcpListener) -> Door {
-        Door(DoorKind::Tcp(listener))
+    pub fn tcp(listener: TcpListener) -> Listener {
+        Listener(ListenerKind::Tcp(listener))
     }
 
     /// Accepts the next client; returns its descriptor and origin.
     fn accept(&self) -> Result<(OwnedFd, Origin), Errno> {
         let fd = net::accept_with(self, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
         let origin = match &self.0 {
-            DoorKind::Unix(_) => Origin::of_unix(&fd),
-            DoorKind::Tcp(_) => {
+            ListenerKind::Unix(_) => Origin::of_unix(&fd),
+            ListenerKind::Tcp(_) => {
                 // Small answers must not wait for more.
                 net::sockopt::set_tcp_nodelay(&fd, true)?;
                 let peer = net::getpeername(&fd)?;
@@ -78,11 +78,11 @@ impl Door {
     }
 }
 
-impl AsFd for Door {
+impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.0 {
-            DoorKind::Unix(socket) => socket.fd.as_fd(),
-            DoorKind::Tcp(listener) => listener.as_fd(),
+            ListenerKind::Unix(socket) => socket.fd.as_fd(),
+            ListenerKind::Tcp(listener) => listener.as_fd(),
         }
     }
 }
@@ -114,7 +114,7 @@ struct Client {
 
 impl Client {
     fn state(&self) -> State {
-        // The session is over: it is the first to lose its place.
+        // The session is over: it is the first to lose its slot.
         if self.leaving.is_some() {
             return State::Silent;
         }
@@ -193,16 +193,16 @@ pub fn set_starting(starting: bool) {
 
 type Loop<W> = EventLoop<Control<W>>;
 
-/// Accepts clients on `door`.
-pub fn open<W: World>(door: Door, events: &mut Loop<W>) -> io::Result<()> {
-    let door = Rc::new(door);
+/// Accepts clients on `listener`.
+pub fn open<W: World>(listener: Listener, events: &mut Loop<W>) -> io::Result<()> {
+    let listener = Rc::new(listener);
     let own = Rc::new(std::cell::Cell::new(None));
-    let (listener, token) = (Rc::clone(&door), Rc::clone(&own));
+    let (accepting, token) = (Rc::clone(&listener), Rc::clone(&own));
     own.set(Some(events.add(
-        door,
+        listener,
         Interest::READ,
         move |control: &mut Control<W>, events, _| {
-            if let Err(e) = enter(&listener, control, events) {
+            if let Err(e) = enter(&accepting, control, events) {
                 log::warn!(target: "cli", "no new sessions for a second: {}", io::Error::from(e));
                 events.pause(token.get(), PAUSE);
             }
@@ -213,22 +213,22 @@ pub fn open<W: World>(door: Door, events: &mut Loop<W>) -> io::Result<()> {
 
 /// Accepts every waiting client.
 fn enter<W: World>(
-    door: &Door,
+    listener: &Listener,
     control: &mut Control<W>,
     events: &mut Loop<W>,
 ) -> Result<(), Errno> {
     loop {
-        match door.accept() {
+        match listener.accept() {
             Ok((fd, origin)) => {
                 let now = control.world.now();
-                let seat = |(id, c): (&u64, &Client)| Seat {
+                let slot = |(id, c): (&u64, &Client)| ConnectionSlot {
                     id: *id,
                     peer: c.origin.peer,
                     state: c.state(),
                     last: c.last,
                 };
                 let sessions = control.server.clients.iter().filter(|(_, c)| !c.own_terminal);
-                match PLACES.enter(origin.peer, now, sessions.map(seat)) {
+                match LIMITS.enter(origin.peer, now, sessions.map(slot)) {
                     Entry::Free => {}
                     Entry::Instead(id)
                         if control.server.clients.get(&id).is_some_and(|c| c.leaving.is_some()) =>

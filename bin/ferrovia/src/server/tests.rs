@@ -174,13 +174,13 @@ fn too_many_are_turned_away_with_a_word() {
     let path = dir.path().join("cli.sock");
     let mut f = Fixture::new();
     let socket = UnixSocket::listen(&path, net::SocketType::STREAM, None).unwrap();
-    open(Door::unix(socket), &mut f.events).unwrap();
+    open(Listener::unix(socket), &mut f.events).unwrap();
     let mut clients = Vec::new();
-    for _ in 0..PLACES.all {
+    for _ in 0..LIMITS.all {
         clients.push(UnixStream::connect(&path).unwrap());
         f.settle();
     }
-    assert_eq!(f.sessions(), PLACES.all);
+    assert_eq!(f.sessions(), LIMITS.all);
     // All of them are at work.
     clients.iter_mut().for_each(|client| client.write_all(b"hello\n").unwrap());
     f.settle();
@@ -193,7 +193,7 @@ fn too_many_are_turned_away_with_a_word() {
     f.settle();
     let _again = UnixStream::connect(&path).unwrap();
     f.settle();
-    assert_eq!(f.sessions(), PLACES.all);
+    assert_eq!(f.sessions(), LIMITS.all);
 }
 
 /// A listening fixture, whose clients are the owner's.
@@ -202,7 +202,7 @@ fn listening() -> (Fixture, tempfile::TempDir, std::path::PathBuf) {
     let path = dir.path().join("cli.sock");
     let mut f = Fixture::new();
     let socket = UnixSocket::listen(&path, net::SocketType::STREAM, None).unwrap();
-    open(Door::unix(socket), &mut f.events).unwrap();
+    open(Listener::unix(socket), &mut f.events).unwrap();
     (f, dir, path)
 }
 
@@ -224,7 +224,7 @@ fn silent_sessions_make_room_and_idle_ones_after_them() {
     };
     let mut first = enter(&mut f);
     first.write_all(b"hello\n").unwrap();
-    let silent: Vec<_> = (1..PLACES.all).map(|_| enter(&mut f)).collect();
+    let silent: Vec<_> = (1..LIMITS.all).map(|_| enter(&mut f)).collect();
     clock.advance(Duration::from_secs(20));
     // New clients get in, at the cost of clients that never sent anything.
     let mut more: Vec<_> = silent.iter().map(|_| enter(&mut f)).collect();
@@ -238,7 +238,7 @@ fn silent_sessions_make_room_and_idle_ones_after_them() {
     let last = enter(&mut f);
     assert!(ended(&first).is_some());
     assert!(more.iter().chain([&last]).all(|stream| ended(stream).is_none()));
-    assert_eq!(f.sessions(), PLACES.all);
+    assert_eq!(f.sessions(), LIMITS.all);
 }
 
 #[test]

@@ -22,7 +22,7 @@ use graph::{ConfigLine, ConfigLines};
 
 use super::by_line::ByLine;
 use super::file::Reading;
-use super::pending::{self, Rest};
+use super::pending::{self, PendingText};
 use crate::run::World;
 
 /// A change in progress.
@@ -42,19 +42,19 @@ pub struct Change<W> {
     /// Lines that were tried a second time already.
     retried: HashSet<String>,
     /// The line that is running.
-    now: Option<Doing>,
+    now: Option<Action>,
     /// The commands that were run.
     done: Vec<String>,
-    at: At,
+    at: Phase,
     world: PhantomData<fn(W)>,
 }
 
 /// Phase of a change.
-enum At {
+enum Phase {
     /// The target is being read.
     Read(Reading),
     /// The target is checked. Some of its errors are listed in `wrong`.
-    Target { rest: Rest, wrong: String, count: usize },
+    Target { rest: PendingText, wrong: String, count: usize },
     /// The configuration in force is read for lines to be taken back.
     Undo(ConfigLines),
     /// Lines are taken back, the others run.
@@ -64,14 +64,14 @@ enum At {
     /// The target is read, up to this line, for lines that aren't in force.
     Missing(ByLine<()>, usize),
     /// The configuration in force is read for lines that may conflict with a line that failed.
-    Around(ConfigLines, Box<Around>),
+    ConflictSearch(ConfigLines, Box<ConflictSearch>),
     /// All was run: how the configuration in force differs from the target.
     Outcome { lines: ConfigLines, more: usize, there: ByLine<()> },
 }
 
 /// A failed line, and the lines that may conflict with it.
-struct Around {
-    failed: Doing,
+struct ConflictSearch {
+    failed: Action,
     error: Error,
     /// The objects that it names.
     names: BTreeSet<String>,
@@ -80,31 +80,31 @@ struct Around {
     found: Vec<ConfigLine>,
 }
 
-enum Doing {
+enum Action {
     Undo(ConfigLine),
     Do(String),
 }
 
-impl Doing {
+impl Action {
     fn command(&self) -> &str {
         match self {
-            Doing::Undo(line) => &line.undo,
-            Doing::Do(line) => line,
+            Action::Undo(line) => &line.undo,
+            Action::Do(line) => line,
         }
     }
 
     fn into_command(self) -> String {
         match self {
-            Doing::Undo(line) => line.undo,
-            Doing::Do(line) => line,
+            Action::Undo(line) => line.undo,
+            Action::Do(line) => line,
         }
     }
 
     /// The line as it is written in a configuration.
     fn line(&self) -> &str {
         match self {
-            Doing::Undo(line) => &line.text,
-            Doing::Do(line) => line,
+            Action::Undo(line) => &line.text,
+            Action::Do(line) => line,
         }
     }
 }
@@ -128,17 +128,17 @@ fn some<W: World>(world: &W, lines: &mut ConfigLines) -> (Vec<ConfigLine>, bool)
 impl<W: World> Change<W> {
     /// A change to the configuration in `text`; `name` stands in messages.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        let mut this = Self::at(name.into(), At::Run);
+        let mut this = Self::at(name.into(), Phase::Run);
         this.target(text.into());
         this
     }
 
     /// A change to a configuration that is read in slices.
     pub fn open(name: impl Into<String>, reading: Reading) -> Self {
-        Self::at(name.into(), At::Read(reading))
+        Self::at(name.into(), Phase::Read(reading))
     }
 
-    fn at(name: String, at: At) -> Self {
+    fn at(name: String, at: Phase) -> Self {
         Self {
             name,
             text: Arc::default(),
@@ -155,9 +155,9 @@ impl<W: World> Change<W> {
     }
 
     fn target(&mut self, text: String) {
-        let rest = Rest::new(&self.name, text, false);
+        let rest = PendingText::new(&self.name, text, false);
         self.text = Arc::clone(&rest.text);
-        self.at = At::Target { rest, wrong: String::new(), count: 0 };
+        self.at = Phase::Target { rest, wrong: String::new(), count: 0 };
     }
 
     /// A line of the target.
@@ -174,10 +174,10 @@ impl<W: World> Change<W> {
     fn read(
         &mut self,
         (tree, world): (&Tree<W>, &W),
-        mut rest: Rest,
+        mut rest: PendingText,
         mut wrong: String,
         mut count: usize,
-    ) -> Result<At> {
+    ) -> Result<Phase> {
         let pending = pending::all();
         let more = cli::slice(|| {
             let (Some((text, number)), Some(span)) = (rest.next(), rest.span()) else {
@@ -201,10 +201,10 @@ impl<W: World> Change<W> {
             true
         });
         if more {
-            return Ok(At::Target { rest, wrong, count });
+            return Ok(Phase::Target { rest, wrong, count });
         }
         if count == 0 {
-            return Ok(At::Undo(world.config_lines()));
+            return Ok(Phase::Undo(world.config_lines()));
         }
         let text = format!("{wrong}{}: {count} wrong lines, nothing was changed", self.name);
         Err(Error::usage(text))
@@ -212,15 +212,15 @@ impl<W: World> Change<W> {
 
     /// Collects, from some lines of the configuration in force, the ones that may conflict with a
     /// line that failed.
-    fn look(&self, tree: &Tree<W>, around: &mut Around, lines: Vec<ConfigLine>) {
-        let Around { failed, names: of, there, found, .. } = around;
+    fn look(&self, tree: &Tree<W>, around: &mut ConflictSearch, lines: Vec<ConfigLine>) {
+        let ConflictSearch { failed, names: of, there, found, .. } = around;
         for line in lines {
             let it = line.text == failed.line();
             // Lines to take back are ordered as the configuration in force, lines to run as the
             // target.
             let behind = match failed {
-                Doing::Undo(_) => *there,
-                Doing::Do(failed) => self.place(&line.text) > self.place(failed),
+                Action::Undo(_) => *there,
+                Action::Do(failed) => self.place(&line.text) > self.place(failed),
             };
             *there |= it;
             // Most lines name none of its objects: that is detected without parsing them.
@@ -232,14 +232,14 @@ impl<W: World> Change<W> {
     }
 
     /// Tries to work around a line that failed, or ends the change.
-    fn recover(&mut self, around: Around) -> Result<()> {
-        let Around { failed, error, there, mut found, .. } = around;
+    fn recover(&mut self, around: ConflictSearch) -> Result<()> {
+        let ConflictSearch { failed, error, there, mut found, .. } = around;
         let line = failed.line().to_string();
         let still = match &failed {
-            Doing::Undo(_) => there,
-            Doing::Do(_) => !there,
+            Action::Undo(_) => there,
+            Action::Do(_) => !there,
         };
-        if !still || matches!(&failed, Doing::Do(line) if pending::all().has(line)) {
+        if !still || matches!(&failed, Action::Do(line) if pending::all().has(line)) {
             // Another line had that effect already; or it failed before, and still waits.
             return Ok(());
         }
@@ -254,7 +254,7 @@ impl<W: World> Change<W> {
         if found.is_empty() || !self.retried.insert(line) {
             return Err(self.report(failed.command(), &error));
         }
-        if let Doing::Undo(line) = failed {
+        if let Action::Undo(line) = failed {
             self.undo.push(line);
         }
         self.undo.extend(found);
@@ -316,9 +316,9 @@ impl<W: World> Change<W> {
         let mut step = Some(Step::More(String::new()));
         cli::slice(|| {
             let now = match self.undo.pop() {
-                Some(line) => Doing::Undo(line),
+                Some(line) => Action::Undo(line),
                 None => match self.todo.as_mut().and_then(VecDeque::pop_front) {
-                    Some(at) => Doing::Do(self.line(at).to_string()),
+                    Some(at) => Action::Do(self.line(at).to_string()),
                     None => {
                         step = None;
                         return false;
@@ -359,64 +359,74 @@ impl<W: World> Sequence<W> for Change<W> {
                 Some(Err(error)) => {
                     let mut of = names(tree, failed.line());
                     of.extend(names(tree, failed.command()));
-                    let around =
-                        Around { failed, error, names: of, there: false, found: Vec::new() };
-                    self.at = At::Around(world.config_lines(), Box::new(around));
+                    let around = ConflictSearch {
+                        failed,
+                        error,
+                        names: of,
+                        there: false,
+                        found: Vec::new(),
+                    };
+                    self.at = Phase::ConflictSearch(world.config_lines(), Box::new(around));
                 }
                 _ => self.done.push(failed.into_command()),
             }
         }
-        let at = match std::mem::replace(&mut self.at, At::Run) {
-            At::Read(mut reading) => match reading.step() {
-                Ok(None) => At::Read(reading),
+        let at = match std::mem::replace(&mut self.at, Phase::Run) {
+            Phase::Read(mut reading) => match reading.step() {
+                Ok(None) => Phase::Read(reading),
                 Ok(Some(text)) => {
                     self.target(text);
                     return Step::More(String::new());
                 }
                 Err(error) => return Step::Failed(error),
             },
-            At::Target { rest, wrong, count } => match self.read((tree, world), rest, wrong, count)
-            {
-                Ok(at) => at,
-                Err(error) => return Step::Failed(error),
-            },
-            At::Undo(mut lines) => {
+            Phase::Target { rest, wrong, count } => {
+                match self.read((tree, world), rest, wrong, count) {
+                    Ok(at) => at,
+                    Err(error) => return Step::Failed(error),
+                }
+            }
+            Phase::Undo(mut lines) => {
                 let (some, more) = some(world, &mut lines);
                 let gone =
                     some.into_iter().filter(|l| self.place(&l.text).is_none()).collect::<Vec<_>>();
                 self.undo.extend(gone);
-                if more { At::Undo(lines) } else { At::Run }
+                if more { Phase::Undo(lines) } else { Phase::Run }
             }
-            At::Run => match self.run(tree, world) {
+            Phase::Run => match self.run(tree, world) {
                 Some(step) => return step,
-                None if self.todo.is_none() => At::There(world.config_lines(), ByLine::default()),
-                None => {
-                    At::Outcome { lines: world.config_lines(), more: 0, there: ByLine::default() }
+                None if self.todo.is_none() => {
+                    Phase::There(world.config_lines(), ByLine::default())
                 }
+                None => Phase::Outcome {
+                    lines: world.config_lines(),
+                    more: 0,
+                    there: ByLine::default(),
+                },
             },
-            At::There(mut lines, mut there) => {
+            Phase::There(mut lines, mut there) => {
                 let (some, more) = some(world, &mut lines);
                 some.iter().for_each(|l| there.insert(&l.text, ()));
-                if more { At::There(lines, there) } else { At::Missing(there, 0) }
+                if more { Phase::There(lines, there) } else { Phase::Missing(there, 0) }
             }
-            At::Missing(there, from) => {
+            Phase::Missing(there, from) => {
                 let some = from..self.target.len().min(from + SLICE);
                 let is_missing = |at: &usize| !there.contains(self.line(*at));
                 let missing: Vec<_> = some.filter(is_missing).collect();
                 self.todo.get_or_insert_default().extend(missing);
                 match from + SLICE {
-                    next if next < self.target.len() => At::Missing(there, next),
-                    _ => At::Run,
+                    next if next < self.target.len() => Phase::Missing(there, next),
+                    _ => Phase::Run,
                 }
             }
-            At::Around(mut lines, mut around) => {
+            Phase::ConflictSearch(mut lines, mut around) => {
                 let (some, more) = some(world, &mut lines);
                 self.look(tree, &mut around, some);
                 if more {
-                    At::Around(lines, around)
+                    Phase::ConflictSearch(lines, around)
                 } else {
                     match self.recover(*around) {
-                        Ok(()) => At::Run,
+                        Ok(()) => Phase::Run,
                         Err(error) => {
                             self.done.clear();
                             return Step::Failed(error);
@@ -424,7 +434,7 @@ impl<W: World> Sequence<W> for Change<W> {
                     }
                 }
             }
-            At::Outcome { mut lines, mut more, mut there } => {
+            Phase::Outcome { mut lines, mut more, mut there } => {
                 let (some, left) = some(world, &mut lines);
                 pending::all().forget_running(&some);
                 for line in &some {
@@ -436,7 +446,7 @@ impl<W: World> Sequence<W> for Change<W> {
                 if !left {
                     return Step::Done(self.end(more, there.len()));
                 }
-                At::Outcome { lines, more, there }
+                Phase::Outcome { lines, more, there }
             }
         };
         self.at = at;

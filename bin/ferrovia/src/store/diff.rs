@@ -15,15 +15,15 @@ pub struct Diff {
     number: u32,
     date: String,
     saved: Commands,
-    /// Running lines; from [`At::Added`] on, only the lines that aren't saved.
+    /// Running lines; from [`ReadPhase::Added`] on, only the lines that aren't saved.
     running: ByLine<()>,
     lines: ConfigLines,
-    at: At,
+    at: ReadPhase,
     /// There is a difference.
     any: bool,
 }
 
-enum At {
+enum ReadPhase {
     /// Reads the running lines.
     Running,
     /// Reads the saved version and writes lines that aren't running.
@@ -44,7 +44,7 @@ impl Diff {
             saved: store.commands(number)?,
             running: ByLine::default(),
             lines: world.config_lines(),
-            at: At::Running,
+            at: ReadPhase::Running,
             any: false,
         })
     }
@@ -56,17 +56,17 @@ impl Diff {
     pub fn step<W: World>(&mut self, world: &W, out: &mut Writer) -> Result<bool> {
         let mut next = Vec::new();
         match self.at {
-            At::Running => {
+            ReadPhase::Running => {
                 let more = world.config_step(&mut self.lines, &mut next);
                 next.iter().for_each(|line| self.running.insert(&line.text, ()));
                 if !more {
-                    self.at = At::Removed;
+                    self.at = ReadPhase::Removed;
                     out.field("version", self.number);
                     out.field("date", self.date.as_str());
                     out.array("removed");
                 }
             }
-            At::Removed => match self.saved.next()? {
+            ReadPhase::Removed => match self.saved.next()? {
                 Some(line) => {
                     if !self.running.remove(line) {
                         let line = line.to_string();
@@ -74,12 +74,12 @@ impl Diff {
                     }
                 }
                 None => {
-                    (self.lines, self.at) = (world.config_lines(), At::Added);
+                    (self.lines, self.at) = (world.config_lines(), ReadPhase::Added);
                     out.end();
                     out.array("added");
                 }
             },
-            At::Added => {
+            ReadPhase::Added => {
                 let more = world.config_step(&mut self.lines, &mut next);
                 for ConfigLine { text, .. } in next {
                     if self.running.contains(&text) {

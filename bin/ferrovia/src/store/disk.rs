@@ -166,13 +166,13 @@ pub fn sweep(path: &Path) {
 
 /// A new file, whole and safe on the disk, that hasn't taken its place yet. Unless it does, it is
 /// removed.
-pub struct New<'d, D: Disk> {
+pub struct NewFile<'d, D: Disk> {
     disk: &'d D,
     path: PathBuf,
     placed: bool,
 }
 
-impl<'d, D: Disk> New<'d, D> {
+impl<'d, D: Disk> NewFile<'d, D> {
     /// Writes the new content of `path`.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ impl<'d, D: Disk> New<'d, D> {
     }
 }
 
-impl<D: Disk> Drop for New<'_, D> {
+impl<D: Disk> Drop for NewFile<'_, D> {
     fn drop(&mut self) {
         if !self.placed {
             // If this fails, the next process to save removes it.

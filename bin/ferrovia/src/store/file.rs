@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cli::Error;
 use cli::script::Lines;
 
-use super::disk::{Disk, New, System, dir_of, sweep};
+use super::disk::{Disk, NewFile, System, dir_of, sweep};
 use super::stream::Commands;
 use crate::build;
 use cli::Date;
@@ -112,7 +112,7 @@ pub fn with_header(body: &str, by: &str) -> String {
 /// Writes a file, so that at any time there is the old one or the new one, whole. Links are
 /// replaced, not followed.
 pub fn write(path: &Path, text: &[u8], mode: u32) -> Result<(), Error> {
-    let written = New::write(&System, path, text, mode)
+    let written = NewFile::write(&System, path, text, mode)
         .and_then(|new| new.place(path))
         .and_then(|()| System.sync_dir(dir_of(path)));
     written.map_err(failed(path))
@@ -244,7 +244,7 @@ impl Store {
         }
         disk.make_dir(dir).map_err(failed(dir))?;
         self.tidy_by(disk).map_err(failed(file))?;
-        let new = New::write(disk, file, with_header(body, by).as_bytes(), OWNER)
+        let new = NewFile::write(disk, file, with_header(body, by).as_bytes(), OWNER)
             .map_err(failed(file))?;
         let mut kept = Rotation { store: self, disk, moved: 0, linked: false };
         let placed = kept.rotate().and_then(|()| disk.sync_dir(dir)).and_then(|()| new.place(file));
@@ -333,7 +333,7 @@ impl<D: Disk> Rotation<'_, D> {
         disk.link(&store.file, &first).or_else(|_| {
             // Not every file system has links.
             let text = disk.read(&store.file)?;
-            New::write(disk, &first, &text, OWNER)?.place(&first)
+            NewFile::write(disk, &first, &text, OWNER)?.place(&first)
         })
     }
 

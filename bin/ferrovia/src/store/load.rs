@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use cli::{Error, Output, OutputPiece, Result, Sequence, Step, Tree};
 use graph::ConfigLines;
 
-use super::pending::{self, Pending, Rest};
+use super::pending::{self, Pending, PendingText};
 use crate::run::World;
 
 /// Lines that are run in one turn.
@@ -33,7 +33,7 @@ pub struct Load<W> {
 impl<W: World> Load<W> {
     /// Loads a file's text. Until its turn has come, each line is pending.
     pub fn file(name: &str, text: String, kept: bool) -> Self {
-        pending::all().rest = Some(Rest::new(name, text, kept));
+        pending::all().rest = Some(PendingText::new(name, text, kept));
         Self::new(name.into(), None)
     }
 

@@ -33,9 +33,9 @@ pub struct Pending {
     pub kept: bool,
 }
 
-/// The part of a file that is still to be run.
+/// The text of a file, of which a part is still to be run.
 #[derive(Clone, Debug)]
-pub struct Rest {
+pub struct PendingText {
     /// Its name.
     pub file: Arc<str>,
     /// All of it.
@@ -46,15 +46,15 @@ pub struct Rest {
     number: usize,
 }
 
-impl Rest {
+impl PendingText {
     /// The whole of a file.
-    pub fn new(file: &str, text: String, kept: bool) -> Rest {
-        Rest { file: file.into(), text: text.into(), kept, at: 0, number: 1 }
+    pub fn new(file: &str, text: String, kept: bool) -> PendingText {
+        PendingText { file: file.into(), text: text.into(), kept, at: 0, number: 1 }
     }
 
     /// Returns to the first line.
-    pub fn again(&self) -> Rest {
-        Rest { at: 0, number: 1, ..self.clone() }
+    pub fn again(&self) -> PendingText {
+        PendingText { at: 0, number: 1, ..self.clone() }
     }
 
     /// Range of the next line in the text, without blanks around it.
@@ -90,17 +90,17 @@ impl Rest {
 
 /// All lines that aren't in force.
 #[derive(Default, Debug)]
-pub struct All {
+pub struct PendingLines {
     /// Lines that failed, in the order in which they were tried.
     pub failed: Vec<Pending>,
     /// Rest of the file that is being loaded.
-    pub rest: Option<Rest>,
+    pub rest: Option<PendingText>,
 }
 
-static ALL: Mutex<All> = Mutex::new(All { failed: Vec::new(), rest: None });
+static ALL: Mutex<PendingLines> = Mutex::new(PendingLines { failed: Vec::new(), rest: None });
 
 /// The lines that aren't in force.
-pub fn all() -> MutexGuard<'static, All> {
+pub fn all() -> MutexGuard<'static, PendingLines> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -114,7 +114,7 @@ pub fn look<W: World>(world: &W, from: &mut ConfigLines) -> (bool, Vec<ConfigLin
     (more, lines)
 }
 
-impl All {
+impl PendingLines {
     /// Forgets failed lines that are in force by now.
     pub fn forget_running(&mut self, running: &[ConfigLine]) {
         if !self.failed.is_empty() {
@@ -131,7 +131,7 @@ impl All {
     /// Returns the lines that `save` writes besides the configuration in force.
     pub fn saved(&self) -> Vec<String> {
         let failed = self.failed.iter().filter(|p| p.kept).map(|p| p.text.as_str());
-        let rest = self.rest.iter().filter(|rest| rest.kept).flat_map(Rest::lines);
+        let rest = self.rest.iter().filter(|rest| rest.kept).flat_map(PendingText::lines);
         failed.chain(rest).map(String::from).collect()
     }
 
@@ -139,7 +139,7 @@ impl All {
     pub fn add<W>(
         &mut self,
         tree: &Tree<W>,
-        rest: &Rest,
+        rest: &PendingText,
         (text, line): (&str, usize),
         error: &Error,
     ) {
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn the_rest_of_a_file_keeps_its_numbers() {
         let text = "# a\n\nfirst\n  block {\n x\n}\n# b\n\nlast\n";
-        let mut rest = Rest::new("f", text.into(), true);
+        let mut rest = PendingText::new("f", text.into(), true);
         let mut seen = Vec::new();
         while let Some((line, number)) = rest.next() {
             assert_eq!(rest.span().map(|span| &text[span]), Some(line.trim()));

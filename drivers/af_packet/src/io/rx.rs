@@ -45,10 +45,10 @@ pub struct RxFrame<'a> {
     /// The frame or, if `rest` is there, its beginning.
     head: &'a [u8],
     /// Too long for the ring: the whole frame waits in the socket.
-    rest: Option<Rest<'a>>,
+    rest: Option<PendingFrame<'a>>,
 }
 
-struct Rest<'a> {
+struct PendingFrame<'a> {
     fd: BorrowedFd<'a>,
     scratch: &'a mut Box<[u8]>,
 }
@@ -164,7 +164,8 @@ impl RxQueue {
         while go_on && count < max {
             let Some(slot) = self.ring.peek() else { break };
             let queued = slot.status & TP_STATUS_COPY != 0;
-            let rest = queued.then(|| Rest { fd: self.fd.as_fd(), scratch: &mut self.scratch });
+            let rest =
+                queued.then(|| PendingFrame { fd: self.fd.as_fd(), scratch: &mut self.scratch });
             let (len, offload) = (slot.len as usize, offload(&slot));
             let whole = len <= MAX_FRAME && (queued || slot.data.len() == len);
             let frame = RxFrame {

@@ -22,7 +22,7 @@ struct Piece {
 
 /// The next packet of a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum NextPacket {
     /// A packet of this many bytes, in so many descriptors.
     Packet {
         /// Bytes.
@@ -158,10 +158,10 @@ impl RxRing {
 
     /// Looks at the next packet of `waiting` descriptors.
     #[inline(always)]
-    pub fn look(&mut self, waiting: u16) -> Found {
+    pub fn look(&mut self, waiting: u16) -> NextPacket {
         let left = waiting - self.used;
         if left == 0 || (self.partial == waiting && self.used == 0) {
-            return Found::Nothing;
+            return NextPacket::Nothing;
         }
         self.pieces.clear();
         let (mut len, mut good, mut slots, mut open) = (0usize, true, 0, true);
@@ -191,10 +191,10 @@ impl RxRing {
             slots += 1;
         }
         if self.broken {
-            return Found::Rest { slots, open };
+            return NextPacket::Rest { slots, open };
         }
         if good && !open && len > 0 {
-            return Found::Packet { len, slots };
+            return NextPacket::Packet { len, slots };
         }
         if good && open && slots < LONGEST && !(self.used == 0 && waiting == self.ring.size()) {
             // A sender publishes whole packets. One that doesn't is waited for until the ring is
@@ -202,9 +202,9 @@ impl RxRing {
             if self.used == 0 {
                 self.partial = waiting;
             }
-            return Found::Nothing;
+            return NextPacket::Nothing;
         }
-        Found::Bad { slots, open }
+        NextPacket::Bad { slots, open }
     }
 
     /// Copies the packet that was found by [`Self::look`] to private memory.
@@ -233,18 +233,18 @@ impl RxRing {
 
     /// Goes on behind what was found.
     #[inline(always)]
-    pub fn take(&mut self, found: Found) {
+    pub fn take(&mut self, found: NextPacket) {
         let slots = match found {
-            Found::Packet { slots, .. } => slots,
-            Found::Bad { slots, open } => {
+            NextPacket::Packet { slots, .. } => slots,
+            NextPacket::Bad { slots, open } => {
                 (self.broken, self.bad) = (open, self.bad + 1);
                 slots
             }
-            Found::Rest { slots, open } => {
+            NextPacket::Rest { slots, open } => {
                 self.broken = open;
                 slots
             }
-            Found::Nothing => 0,
+            NextPacket::Nothing => 0,
         };
         self.used += slots;
     }

@@ -3,7 +3,7 @@
 //! its tests.
 
 use super::message::LEN;
-use super::{Answer, Client, Message, SECRET, Server, Step, Wanted};
+use super::{Client, Message, Reply, RequestedParameters, SECRET, Server, Step};
 use crate::io::Layout;
 
 /// Gives messages, one behind the other, to a server and to a client.
@@ -12,7 +12,13 @@ use crate::io::Layout;
 /// If a promise is broken.
 pub fn check_messages(bytes: &[u8]) {
     let layout = Layout { s2m: 2, m2s: 2, log2: 4, buffer: 64 };
-    let wanted = Wanted { id: 1, mode: 0, secret: [0; SECRET], layout, interface: "test".into() };
+    let wanted = RequestedParameters {
+        id: 1,
+        mode: 0,
+        secret: [0; SECRET],
+        layout,
+        interface: "test".into(),
+    };
     let (mut server, mut client) = (Some(Server::default()), Some(Client::new(wanted)));
     for chunk in bytes.as_chunks::<LEN>().0 {
         let Some(message) = Message::parse(chunk) else { continue };
@@ -29,14 +35,14 @@ pub fn check_messages(bytes: &[u8]) {
         // One that was refused is closed.
         server = server.take().and_then(|mut server| {
             match server.step(message.clone(), None, |_| Ok(())) {
-                Ok(Answer::Connected(link)) => {
+                Ok(Reply::Connected(link)) => {
                     assert!(
                         link.regions.is_empty() && link.s2m.is_empty(),
                         "memory without a descriptor"
                     );
                     None
                 }
-                Ok(Answer::Ack) => Some(server),
+                Ok(Reply::Ack) => Some(server),
                 Err(_) => None,
             }
         });

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The parameters that a client asks for.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct RequestedParameters {
     /// Number of the interface on the socket.
     pub id: u32,
     /// 0: Ethernet frames, 1: IP packets.
@@ -23,8 +23,8 @@ pub struct Wanted {
     pub interface: String,
 }
 
-/// The descriptor that goes with a message.
-enum With {
+/// The file descriptor that goes with a message.
+enum AttachedFd {
     Nothing,
     Region,
     Event(Arc<Event>),
@@ -32,9 +32,9 @@ enum With {
 
 /// A client's connection until it is complete.
 pub struct Client {
-    wanted: Wanted,
+    requested: RequestedParameters,
     /// Messages that are still to be sent, each after the acknowledgement of the last.
-    queue: VecDeque<(Message, With)>,
+    queue: VecDeque<(Message, AttachedFd)>,
     link: Option<Link>,
     /// The program at the other end.
     pub peer: String,
@@ -50,8 +50,8 @@ pub enum Step<'a> {
 
 impl Client {
     /// One that waits for the server's first message.
-    pub fn new(wanted: Wanted) -> Self {
-        Self { wanted, queue: VecDeque::new(), link: None, peer: String::new() }
+    pub fn new(requested: RequestedParameters) -> Self {
+        Self { requested, queue: VecDeque::new(), link: None, peer: String::new() }
     }
 
     /// Takes the next message.
@@ -80,9 +80,11 @@ impl Client {
             self.queue.pop_front().ok_or_else(|| End::refuse("unexpected message"))?;
         let link = self.link.as_ref();
         let fd = match with {
-            With::Nothing => None,
-            With::Region => link.and_then(|link| link.regions.first()).map(|region| region.as_fd()),
-            With::Event(event) => {
+            AttachedFd::Nothing => None,
+            AttachedFd::Region => {
+                link.and_then(|link| link.regions.first()).map(|region| region.as_fd())
+            }
+            AttachedFd::Event(event) => {
                 let rings = link.into_iter().flat_map(|link| link.s2m.iter().chain(&link.m2s));
                 rings
                     .map(|info| &info.event)
@@ -103,7 +105,7 @@ impl Client {
             return Err(End::Silent(text));
         }
         self.peer.clone_from(&hello.name.0);
-        let asked = self.wanted.layout;
+        let asked = self.requested.layout;
         let layout = Layout {
             s2m: asked.s2m.min(hello.max_s2m.saturating_add(1)),
             m2s: asked.m2s.min(hello.max_m2s.saturating_add(1)),
@@ -130,19 +132,22 @@ impl Client {
             });
         }
         let m2s = rings.split_off(layout.s2m.into());
-        let Wanted { id, mode, secret, .. } = self.wanted;
+        let RequestedParameters { id, mode, secret, .. } = self.requested;
         let init = Init { version: VERSION, id, mode, secret, name: PROGRAM.into() };
-        self.queue.push_back((Message::Init(init), With::Nothing));
-        self.queue.push_back((Message::AddRegion { index: 0, size: len as u64 }, With::Region));
+        self.queue.push_back((Message::Init(init), AttachedFd::Nothing));
+        self.queue
+            .push_back((Message::AddRegion { index: 0, size: len as u64 }, AttachedFd::Region));
         for (s2m, rings) in [(true, &rings), (false, &m2s)] {
             for (index, RingInfo { offset, event, .. }) in (0..).zip(rings) {
                 let (region, offset, log2) = (0, *offset, layout.log2);
                 let message = Message::AddRing { s2m, index, region, offset, log2, private: 0 };
-                self.queue.push_back((message, With::Event(event.clone())));
+                self.queue.push_back((message, AttachedFd::Event(event.clone())));
             }
         }
-        self.queue
-            .push_back((Message::Connect(self.wanted.interface.as_str().into()), With::Nothing));
+        self.queue.push_back((
+            Message::Connect(self.requested.interface.as_str().into()),
+            AttachedFd::Nothing,
+        ));
         let regions = vec![memory].into();
         self.link = Some(Link { regions, s2m: rings, m2s, peer_interface: String::new() });
         Ok(())

@@ -11,10 +11,10 @@ mod server;
 
 pub use channel::{Channel, Received};
 pub use check::check_messages;
-pub use client::{Client, Step, Wanted};
+pub use client::{Client, RequestedParameters, Step};
 pub use link::{Link, RingInfo};
 pub use message::{Hello, Init, Message, SECRET};
-pub use server::{Answer, Server};
+pub use server::{Reply, Server};
 
 /// The version that is spoken.
 pub const VERSION: u16 = 0x0200;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 const MAX_MEMORY: u64 = 4 << 30;
 
 /// The answer to a message.
-pub enum Answer {
+pub enum Reply {
     /// [`Message::Ack`].
     Ack,
     /// The connection is complete: [`Message::Connected`].
@@ -39,7 +39,7 @@ impl Server {
         message: Message,
         fd: Option<OwnedFd>,
         accept: impl FnOnce(&Init) -> Result<(), String>,
-    ) -> Result<Answer, End> {
+    ) -> Result<Reply, End> {
         match message {
             Message::Disconnect { text, .. } => return Err(End::Peer(text.0)),
             _ if self.complete => return Err(End::refuse("unexpected message: connected already")),
@@ -55,7 +55,7 @@ impl Server {
             Message::Connect(name) if self.init => return self.connect(name.0),
             _ => return Err(End::refuse("unexpected message")),
         }
-        Ok(Answer::Ack)
+        Ok(Reply::Ack)
     }
 
     fn add_region(&mut self, index: u16, size: u64, fd: Option<OwnedFd>) -> Result<(), End> {
@@ -98,13 +98,13 @@ impl Server {
         Ok(())
     }
 
-    fn connect(&mut self, peer_interface: String) -> Result<Answer, End> {
+    fn connect(&mut self, peer_interface: String) -> Result<Reply, End> {
         if !self.s2m.iter().chain(&self.m2s).all(|info| info.ring.is_marked()) {
             return Err(End::refuse("wrong cookie of a ring"));
         }
         self.complete = true;
         let (s2m, m2s) = (std::mem::take(&mut self.s2m), std::mem::take(&mut self.m2s));
         let regions = std::mem::take(&mut self.regions).into();
-        Ok(Answer::Connected(Box::new(Link { regions, s2m, m2s, peer_interface })))
+        Ok(Reply::Connected(Box::new(Link { regions, s2m, m2s, peer_interface })))
     }
 }

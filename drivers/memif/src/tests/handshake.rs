@@ -3,7 +3,9 @@
 
 use super::peer::hello;
 use crate::io::{Event, Layout, Region, Ring};
-use crate::proto::{Answer, Client, End, Init, Message, SECRET, Server, Step, VERSION, Wanted};
+use crate::proto::{
+    Client, End, Init, Message, Reply, RequestedParameters, SECRET, Server, Step, VERSION,
+};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -34,14 +36,14 @@ fn ring() -> Message {
 }
 
 /// A server's answer to the last of these messages; it acknowledges all others.
-fn said(messages: Vec<(Message, Option<OwnedFd>)>) -> Result<Answer, End> {
+fn said(messages: Vec<(Message, Option<OwnedFd>)>) -> Result<Reply, End> {
     let (mut server, count) = (Server::default(), messages.len());
     for (n, (message, fd)) in messages.into_iter().enumerate() {
         let answer = server.step(message, fd, |_| Ok(()));
         if n + 1 == count {
             return answer;
         }
-        assert!(matches!(answer, Ok(Answer::Ack)), "message {n}");
+        assert!(matches!(answer, Ok(Reply::Ack)), "message {n}");
     }
     panic!("no message");
 }
@@ -138,10 +140,10 @@ fn a_complete_handshake_takes_no_further_message() {
         (ring(), Some(event())),
     ];
     for (message, fd) in messages {
-        assert!(matches!(server.step(message, fd, |_| Ok(())), Ok(Answer::Ack)));
+        assert!(matches!(server.step(message, fd, |_| Ok(())), Ok(Reply::Ack)));
     }
     let answer = server.step(Message::Connect("x".into()), None, |_| Ok(()));
-    let Ok(Answer::Connected(link)) = answer else { panic!("not connected") };
+    let Ok(Reply::Connected(link)) = answer else { panic!("not connected") };
     assert_eq!((link.s2m.len(), link.m2s.len(), link.peer_interface.as_str()), (1, 0, "x"));
     assert!(server.step(ring(), Some(event()), |_| Ok(())).is_err());
 }
@@ -149,7 +151,8 @@ fn a_complete_handshake_takes_no_further_message() {
 #[test]
 fn a_client_takes_no_more_than_the_server_offers() {
     let layout = Layout { s2m: 4, m2s: 4, log2: 12, buffer: 256 };
-    let wanted = Wanted { id: 1, mode: 0, secret: [0; SECRET], layout, interface: "m".into() };
+    let wanted =
+        RequestedParameters { id: 1, mode: 0, secret: [0; SECRET], layout, interface: "m".into() };
     let mut client = Client::new(wanted.clone());
     assert!(client.step(Message::Ack).is_err(), "nothing was sent");
     let less = crate::proto::Hello { max_s2m: 1, max_m2s: 0, max_log2: 6, ..hello() };

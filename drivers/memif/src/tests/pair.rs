@@ -199,18 +199,24 @@ fn a_server_refuses_by_name() {
     };
     let like = |id| wanted(id, layout(1, 6));
     assert_eq!(reason(like(3)), "unmatched interface id");
-    assert_eq!(reason(crate::proto::Wanted { mode: 1, ..like(1) }), "mode mismatch");
+    assert_eq!(reason(crate::proto::RequestedParameters { mode: 1, ..like(1) }), "mode mismatch");
     assert_eq!(reason(like(2)), "secret required");
     assert_eq!(
-        reason(crate::proto::Wanted { secret: secret("sesam"), ..like(2) }),
+        reason(crate::proto::RequestedParameters { secret: secret("sesam"), ..like(2) }),
         "incorrect secret"
     );
     assert_eq!(
-        reason(crate::proto::Wanted { secret: secret("sesame!"), ..like(2) }),
+        reason(crate::proto::RequestedParameters { secret: secret("sesame!"), ..like(2) }),
         "incorrect secret"
     );
-    let two = Peer::client(&address, crate::proto::Wanted { secret: secret("sesame"), ..like(2) });
-    let one = Peer::client(&address, crate::proto::Wanted { secret: secret("any"), ..like(1) });
+    let two = Peer::client(
+        &address,
+        crate::proto::RequestedParameters { secret: secret("sesame"), ..like(2) },
+    );
+    let one = Peer::client(
+        &address,
+        crate::proto::RequestedParameters { secret: secret("any"), ..like(1) },
+    );
     assert!(one.is_ok() && two.is_ok(), "a server without a secret takes any");
     assert_eq!(reason(like(1)), "already connected");
     drop((one, two));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The other end of a connection, in the test's own process.
 
-use crate::io::rx::Found;
+use crate::io::rx::NextPacket;
 use crate::io::{Layout, Ring, RxRing, TxRing};
 use crate::proto::{
-    Answer, Channel, Client, End, Hello, Message, Received, SECRET, Server, Step, VERSION, Wanted,
+    Channel, Client, End, Hello, Message, Received, Reply, RequestedParameters, SECRET, Server,
+    Step, VERSION,
 };
 use crate::socket::Address;
 use driver::Loss;
@@ -71,8 +72,8 @@ pub fn secret(text: &str) -> [u8; SECRET] {
     bytes
 }
 
-pub fn wanted(id: u32, layout: Layout) -> Wanted {
-    Wanted { id, mode: 0, secret: [0; SECRET], layout, interface: format!("peer{id}") }
+pub fn wanted(id: u32, layout: Layout) -> RequestedParameters {
+    RequestedParameters { id, mode: 0, secret: [0; SECRET], layout, interface: format!("peer{id}") }
 }
 
 pub fn hello() -> Hello {
@@ -97,7 +98,7 @@ pub struct Peer {
 
 impl Peer {
     /// Connects to a server.
-    pub fn client(address: &Address, wanted: Wanted) -> Result<Self, End> {
+    pub fn client(address: &Address, wanted: RequestedParameters) -> Result<Self, End> {
         let limit = Instant::now() + PATIENCE;
         let fd = loop {
             match address.connect() {
@@ -133,8 +134,8 @@ impl Peer {
         loop {
             let (message, fd) = next(&channel).expect("the client goes on");
             match server.step(message, fd, |_| Ok(())).expect("the client speaks the protocol") {
-                Answer::Ack => channel.send(&Message::Ack, None).expect("sent"),
-                Answer::Connected(link) => {
+                Reply::Ack => channel.send(&Message::Ack, None).expect("sent"),
+                Reply::Connected(link) => {
                     let (rx, tx) = link.server_rings();
                     channel.send(&Message::Connected("peer".into()), None).expect("sent");
                     return Self { channel, rx, tx, link: *link };
@@ -202,14 +203,14 @@ pub fn take(ring: &mut RxRing) -> Vec<Vec<u8>> {
     loop {
         let found = ring.look(waiting);
         match found {
-            Found::Nothing => break,
-            Found::Packet { len, .. } => {
+            NextPacket::Nothing => break,
+            NextPacket::Packet { len, .. } => {
                 let mut packet = vec![0; len];
                 // In pieces, as into buffers.
                 ring.copy(packet.chunks_mut(2048));
                 all.push(packet);
             }
-            Found::Bad { .. } | Found::Rest { .. } => {}
+            NextPacket::Bad { .. } | NextPacket::Rest { .. } => {}
         }
         ring.take(found);
     }

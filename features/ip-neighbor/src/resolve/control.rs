@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Main-thread side of neighbour resolution: handles the notes that workers post.
 
-use super::crowd::Crowd;
-use super::pace::Paces;
+use super::full_table::FullTableLog;
+use super::rate_limit::RateLimits;
 use super::resolver::Resolver;
-use super::waiting::Place;
-use super::{Glean, Note, Notes, Protocol, Seen, Target, Unresolved};
+use super::waiting::ItemReservation;
+use super::{DetectedNeighbor, Glean, Protocol, Report, Reports, Target, Unresolved};
 use buffer::Buffer;
 use graph::{Deleted, FieldDef, NodeIndex, Runtime, Shared, StateDef, SwIfIndex, World, name_of};
 use net::{
@@ -45,9 +45,9 @@ pub const fn state<P: Protocol>() -> StateDef {
     StateDef::group(
         const {
             &[
-                StateDef::of::<Notes<P>>(),
-                StateDef::of::<Paces<P>>(),
-                StateDef::of::<Crowd<P>>(),
+                StateDef::of::<Reports<P>>(),
+                StateDef::of::<RateLimits<P>>(),
+                StateDef::of::<FullTableLog<P>>(),
                 StateDef::of::<Resolved<P>>(),
             ]
         },
@@ -55,7 +55,7 @@ pub const fn state<P: Protocol>() -> StateDef {
 }
 
 /// Buffer field of packets that wait for a neighbour, for the protocol's plugin.
-pub const FIELD: FieldDef = FieldDef::of::<Place>();
+pub const FIELD: FieldDef = FieldDef::of::<ItemReservation>();
 
 /// Called once by a protocol's plugin, when all nodes are there.
 pub fn start<P: Protocol>(world: &World) {
@@ -65,22 +65,22 @@ pub fn start<P: Protocol>(world: &World) {
         NeighborEvent::Set { new, .. } => {
             if let Some(ip) = P::Net::of_ip(new.ip) {
                 world.get::<Resolved<P>>().push(Target { sw_if: new.sw_if.0, ip });
-                world.get::<Notes<P>>().wake();
+                world.get::<Reports<P>>().wake();
             }
         }
         NeighborEvent::Gone { gone, why: RemovalReason::Recycled }
             if gone.ip.is_ipv6() == P::Net::IS_V6 =>
         {
-            world.get::<Crowd<P>>().displaced(world, gone.sw_if);
+            world.get::<FullTableLog<P>>().displaced(world, gone.sw_if);
         }
         NeighborEvent::Gone { gone, why: RemovalReason::Removed }
             if gone.ip.is_ipv6() == P::Net::IS_V6 =>
         {
-            world.get::<Notes<P>>().forgotten(gone.sw_if);
+            world.get::<Reports<P>>().forgotten(gone.sw_if);
         }
         NeighborEvent::Gone { .. } => {}
     });
-    Notes::<P>::start(world);
+    Reports::<P>::start(world);
     world.get::<Interfaces>().subscribe(|world, event| match event {
         IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) => {
             on_resolvers::<P>(world, move |resolver| resolver.give_up_on(sw_if.0));
@@ -180,20 +180,20 @@ impl<'w, P: Protocol> Learner<'w, P> {
         Self { world, resolved: world.get(), neighbors: world.get() }
     }
 
-    pub fn take(&mut self, note: Note<AddrOf<P>>) {
+    pub fn take(&mut self, note: Report<AddrOf<P>>) {
         match note {
-            Note::Asked(Target { sw_if, ip }) => {
+            Report::Asked(Target { sw_if, ip }) => {
                 self.neighbors.note_solicitation(self.world, SwIfIndex(sw_if), ip.into())
             }
-            Note::Unanswered(Target { sw_if, ip }) => {
+            Report::Unanswered(Target { sw_if, ip }) => {
                 self.neighbors.unanswered(self.world, SwIfIndex(sw_if), ip.into());
             }
-            Note::Seen(seen) => self.seen(seen),
-            Note::Conflict(who, mac) => P::conflict(self.world, who, mac),
+            Report::Detected(seen) => self.seen(seen),
+            Report::Conflict(who, mac) => P::conflict(self.world, who, mac),
         }
     }
 
-    fn seen(&mut self, seen: Seen<AddrOf<P>>) {
+    fn seen(&mut self, seen: DetectedNeighbor<AddrOf<P>>) {
         let Target { sw_if, ip } = seen.who;
         let Some(evidence) = P::weigh(self.world, &seen) else {
             return self.refused(sw_if, "ignored");
@@ -206,7 +206,7 @@ impl<'w, P: Protocol> Learner<'w, P> {
             LearnResult::Refused(why) => {
                 self.refused(sw_if, why.name());
                 if why == Refusal::Full {
-                    self.world.get::<Crowd<P>>().refused(self.world);
+                    self.world.get::<FullTableLog<P>>().refused(self.world);
                 }
             }
             // The subscriber of neighbour events has been notified.

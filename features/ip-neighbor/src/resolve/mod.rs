@@ -17,10 +17,10 @@
 
 mod control;
 mod counters;
-mod crowd;
+mod full_table;
 mod glean;
-mod notes;
-mod pace;
+mod rate_limit;
+mod reports;
 mod resolver;
 mod target;
 mod unresolved;
@@ -29,7 +29,7 @@ mod waiting;
 pub use control::{FIELD, start, state, transmit};
 pub use counters::{Lanes, counters};
 pub use glean::Glean;
-pub use notes::{Lately, Note, Notes, Seen};
+pub use reports::{DetectedNeighbor, RecentReports, Report, Reports};
 pub use resolver::{ResolveTrace, To};
 pub use target::Target;
 pub use unresolved::Unresolved;
@@ -44,7 +44,7 @@ pub trait Protocol: Send + Sync + Sized + 'static {
     /// IP version of the neighbours.
     type Net: Net;
     /// Builder of its requests.
-    type Ask: Ask<Self::Net>;
+    type Requests: RequestBuilder<Self::Net>;
     /// Name of the process that reads the workers' notes.
     const PROCESS: &'static str;
     /// Prefix of its counters: `/net/arp`.
@@ -56,20 +56,23 @@ pub trait Protocol: Send + Sync + Sized + 'static {
     const SOURCE_OF_ROUTE: bool;
 
     /// Returns the evidence that counts of a detected neighbour; `None` to ignore it.
-    fn weigh(world: &World, seen: &Seen<<Self::Net as Family>::Addr>) -> Option<Evidence>;
+    fn weigh(
+        world: &World,
+        seen: &DetectedNeighbor<<Self::Net as Family>::Addr>,
+    ) -> Option<Evidence>;
     /// Reports that another station uses an address of ours. Called at most once a second for each
     /// thread.
     fn conflict(world: &World, who: Target<<Self::Net as Family>::Addr>, mac: MacAddr);
 }
 
 /// Builds the requests for neighbours on one thread.
-pub trait Ask<F: Net>: Build + Send + 'static {
+pub trait RequestBuilder<F: Net>: Build + Send + 'static {
     /// The request as it is sent, from its Ethernet header on.
     type Frame: AsRef<[u8]>;
 
     /// Builds a request to all stations for `target`; `source` is our address to send from, if
     /// known. `None` if there is none.
-    fn question(
+    fn request(
         &self,
         view: &IfView,
         target: Target<F::Addr>,

@@ -3,10 +3,10 @@
 //! hosts and for next hops.
 
 use super::control::is_ip4;
-use super::pace::{Pace, Paces, Sightings, Try};
+use super::rate_limit::{RateLimit, RateLimits, RecentNeighbors, RequestKind};
 use super::target::Seed;
-use super::waiting::{Due, Place, Waiting};
-use super::{Ask, Lanes, Note, Notes, Protocol, Target};
+use super::waiting::{Due, ItemReservation, Waiting};
+use super::{Lanes, Protocol, Report, Reports, RequestBuilder, Target};
 use buffer::{Buffer, Field, Flags, Owned, Quota, Reservation};
 use graph::{Build, Cx, Next, NodeIndex, ThreadIndex, Trace, World};
 use net::{Adjacencies, IfView, Interfaces, IpMeta};
@@ -92,18 +92,18 @@ type TargetOf<P> = Target<AddrOf<P>>;
 pub struct Resolver<P: Protocol> {
     pub(super) adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
-    notes: Arc<Notes<P>>,
+    reports: Arc<Reports<P>>,
     tx: Lanes,
-    ask: P::Ask,
+    requests: P::Requests,
     waiting: Waiting<AddrOf<P>, Owned>,
-    /// Buffer field with the packet's place in `waiting`.
-    place: Field<Place>,
+    /// Buffer field with the packet's reservation in `waiting`.
+    reservation: Field<ItemReservation>,
     /// This thread's share of buffers for waiting packets.
     room: Quota,
-    paces: Arc<Paces<P>>,
+    paces: Arc<RateLimits<P>>,
     /// Hosts that packets came for; next hops need no such memory, since packets for them keep
     /// coming.
-    sightings: Option<(Sightings, Seed)>,
+    sightings: Option<(RecentNeighbors, Seed)>,
     /// Reused vector for released packets.
     released: Vec<Owned>,
 }
@@ -119,11 +119,11 @@ impl<P: Protocol> Resolver<P> {
         Self {
             adjacencies: world.get(),
             interfaces: world.get(),
-            notes: world.get(),
+            reports: world.get(),
             tx: Lanes::tx::<P>(world, thread),
-            ask: P::Ask::build(world, thread),
+            requests: P::Requests::build(world, thread),
             waiting: Waiting::default(),
-            place: world.field(),
+            reservation: world.field(),
             room: world.pool.share(Reservation::NEIGHBORS, thread.0, world.threads()).quota(),
             paces: world.get(),
             sightings: None,
@@ -132,7 +132,7 @@ impl<P: Protocol> Resolver<P> {
     }
 
     #[inline(always)]
-    fn pace(&self) -> &Pace {
+    fn pace(&self) -> &RateLimit {
         if self.sightings.is_some() { &self.paces.hosts } else { &self.paces.nexthops }
     }
 
@@ -153,12 +153,12 @@ impl<P: Protocol> Resolver<P> {
         let ask = match slot {
             Some(at) => {
                 self.waiting.may_ask(at, source, now)
-                    && self.pace().take(target.share(), Try::Again, now)
+                    && self.pace().take(target.share(), RequestKind::Again, now)
             }
             None => {
                 let kind = match &mut self.sightings {
                     Some((sightings, seed)) => sightings.note(seed.hash(target), now),
-                    None => Try::Again,
+                    None => RequestKind::Again,
                 };
                 if !self.pace().take(target.share(), kind, now) {
                     return (To::Throttled, false);
@@ -178,10 +178,10 @@ impl<P: Protocol> Resolver<P> {
         if ask {
             waiting.asked(at, source, true, now);
         }
-        let place = waiting.take_place(at, ask, displaced);
-        let Some(place) = place else { return (To::Overflow, ask) };
+        let reservation = waiting.take_place(at, ask, displaced);
+        let Some(reservation) = reservation else { return (To::Overflow, ask) };
         // For `keep`: by then the adjacency may belong to another neighbour.
-        b.set_field(self.place, place);
+        b.set_field(self.reservation, reservation);
         b.tx_if = target.sw_if;
         (To::Wait, ask)
     }
@@ -197,14 +197,14 @@ impl<P: Protocol> Resolver<P> {
         let views = self.interfaces.views(cx.turn);
         let view =
             views.get(target.sw_if as usize).filter(|v| v.is_up()).ok_or(To::InterfaceDown)?;
-        let question = self.ask.question(&view, target, source, cx.turn).ok_or(To::NoSource)?;
+        let request = self.requests.request(&view, target, source, cx.turn).ok_or(To::NoSource)?;
         let mut b = cx.alloc_own().ok_or(To::NoBuffer)?;
-        if !b.set_data(question.as_ref()) {
+        if !b.set_data(request.as_ref()) {
             return Err(To::NoBuffer);
         }
         b.flags.set(Flags::LOCAL);
         (b.rx_if, b.tx_if) = (0, target.sw_if);
-        if !self.notes.post(Note::Asked(target)) {
+        if !self.reports.post(Report::Asked(target)) {
             return Err(To::Busy);
         }
         self.tx.requests.add(target.sw_if as usize, 1);
@@ -220,7 +220,7 @@ impl<P: Protocol> Resolver<P> {
 
     /// Queues a packet that [`Self::resolve`] returned [`To::Wait`] for.
     pub(super) fn keep(&mut self, buffer: Owned, cx: &mut Cx<'_, false>) {
-        let place = buffer.field(self.place);
+        let reservation = buffer.field(self.reservation);
         let buffers = buffer.segment_count();
         let Self { waiting, room, .. } = self;
         while !room.take(buffers) {
@@ -234,7 +234,7 @@ impl<P: Protocol> Resolver<P> {
                 return cx.emit(To::NoRoom, buffer);
             }
         }
-        if let Err(buffer) = waiting.put(place, buffer) {
+        if let Err(buffer) = waiting.put(reservation, buffer) {
             room.give(buffers);
             cx.emit(To::Displaced, buffer);
         }
@@ -253,7 +253,7 @@ impl<P: Protocol> Resolver<P> {
                 None => {}
                 Some(Due::Ask(target)) => {
                     // A request that could not be sent counts as one.
-                    let paced = self.pace().take(target.share(), Try::Again, cx.now());
+                    let paced = self.pace().take(target.share(), RequestKind::Again, cx.now());
                     let source = self.waiting.source(at);
                     let sent = paced && self.ask(target, source, cx).is_ok();
                     self.waiting.asked(at, source, sent, cx.now());
@@ -261,7 +261,7 @@ impl<P: Protocol> Resolver<P> {
                 Some(due @ (Due::GiveUp(target) | Due::Abandon(target))) => {
                     if matches!(due, Due::GiveUp(_)) {
                         // If the queue has no room for the note, the next packets cause another.
-                        let _ = self.notes.post(Note::Unanswered(target));
+                        let _ = self.reports.post(Report::Unanswered(target));
                     }
                     let room = &mut self.room;
                     self.waiting.release_at(at, |mut b| {

@@ -47,10 +47,10 @@ impl Seed {
         hasher.finish()
     }
 
-    /// Returns the neighbour's bucket: a number below `places`, a power of two.
+    /// Returns the neighbour's bucket: a number below `buckets`, a power of two.
     #[inline(always)]
-    pub fn place<A: Address>(&self, target: Target<A>, places: usize) -> usize {
-        debug_assert!(places.is_power_of_two());
-        self.hash(target) as usize & (places - 1)
+    pub fn bucket<A: Address>(&self, target: Target<A>, buckets: usize) -> usize {
+        debug_assert!(buckets.is_power_of_two());
+        self.hash(target) as usize & (buckets - 1)
     }
 }

@@ -17,7 +17,7 @@ pub const PER_NEIGHBOR: u16 = 32;
 const CELLS: usize = 1024;
 /// Maximum number of neighbours requested on one thread at a time: as many as an interface requests
 /// in a second, so that it requests none of them twice in that time.
-const SLOTS: usize = super::pace::RATE as usize;
+const SLOTS: usize = super::rate_limit::RATE as usize;
 /// Interval between two requests for one neighbour (RFC 1122 2.3.2.1), in nanoseconds.
 pub const INTERVAL: u64 = 1_000_000_000;
 /// Number of unanswered requests after which the waiting items are given up.
@@ -46,11 +46,11 @@ struct Slot<A> {
     latest: u64,
     /// True if all these requests have been sent.
     sent: bool,
-    /// Number of places taken, filled or not.
+    /// Number of reserved cells, filled or not.
     taken: u16,
     first: u16,
     last: u16,
-    /// Number of times that the slot was released: places taken before aren't filled any more.
+    /// Number of times that the slot was released: cells reserved before aren't filled any more.
     round: u16,
     /// The next slot in its bucket.
     chain: u16,
@@ -84,12 +84,12 @@ const RESTING: usize = 0;
 /// Slots that something waits in.
 const BUSY: usize = 1;
 
-/// A reserved place for one item, in a slot.
+/// A reservation of one cell for an item, in a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, FromBytes, IntoBytes, Immutable)]
 #[repr(transparent)]
-pub struct Place(u32);
+pub struct ItemReservation(u32);
 
-impl buffer::FieldValue for Place {}
+impl buffer::FieldValue for ItemReservation {}
 
 /// The action due for a neighbour with waiting items.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,7 +156,7 @@ impl<A: Address, T> Waiting<A, T> {
     /// Returns the neighbour's slot, if it has one.
     #[inline(always)]
     pub fn find(&self, target: Target<A>) -> Option<usize> {
-        let mut at = self.buckets[self.seed.place(target, SLOTS)];
+        let mut at = self.buckets[self.seed.bucket(target, SLOTS)];
         while let Some(slot) = self.slots.get(usize::from(at)) {
             if slot.target == target {
                 return Some(usize::from(at));
@@ -176,7 +176,7 @@ impl<A: Address, T> Waiting<A, T> {
         } else {
             self.give_up_oldest(displaced)
         };
-        let bucket = self.seed.place(target, SLOTS);
+        let bucket = self.seed.bucket(target, SLOTS);
         let slot = &mut self.slots[at];
         let round = slot.round;
         *slot = Slot {
@@ -240,7 +240,7 @@ impl<A: Address, T> Waiting<A, T> {
         self.slots[at].source
     }
 
-    /// Reserves a place in the slot for an item that [`Self::put`] brings; `None` if there is none.
+    /// Reserves a cell in the slot for an item that [`Self::put`] brings; `None` if there is none.
     /// When all are taken, the oldest slot of the interface that has most gives up its items,
     /// for a neighbour that was `asked` for now, or for an interface that has fewer;
     /// `displaced` takes the removed items.
@@ -250,7 +250,7 @@ impl<A: Address, T> Waiting<A, T> {
         at: usize,
         asked: bool,
         displaced: impl FnMut(T),
-    ) -> Option<Place> {
+    ) -> Option<ItemReservation> {
         let (share, taken) = (self.slots[at].target.share(), self.slots[at].taken);
         if taken >= PER_NEIGHBOR {
             return None;
@@ -272,7 +272,7 @@ impl<A: Address, T> Waiting<A, T> {
         slot.taken += 1;
         self.taken += 1;
         self.shares[share].cells += 1;
-        Some(Place(at as u32 | u32::from(slot.round) << 16))
+        Some(ItemReservation(at as u32 | u32::from(slot.round) << 16))
     }
 
     /// Removes the items of the oldest slot of the interface that has most; returns false if no
@@ -286,15 +286,15 @@ impl<A: Address, T> Waiting<A, T> {
         true
     }
 
-    /// Fills a reserved place; returns the item if the slot was given up meanwhile.
-    pub fn put(&mut self, place: Place, item: T) -> Result<(), T> {
-        let (at, round) = (place.0 as usize & 0xffff, (place.0 >> 16) as u16);
+    /// Fills a reserved cell; returns the item if the slot was given up meanwhile.
+    pub fn put(&mut self, reservation: ItemReservation, item: T) -> Result<(), T> {
+        let (at, round) = (reservation.0 as usize & 0xffff, (reservation.0 >> 16) as u16);
         let slot = self.slots.get_mut(at).filter(|slot| slot.taken > 0 && slot.round == round);
         let Some(slot) = slot else { return Err(item) };
         let cell = self.free;
-        let Some(place) = self.cells.get_mut(usize::from(cell)) else { return Err(item) };
-        self.free = place.next;
-        *place = Cell { item: Some(item), next: END };
+        let Some(reservation) = self.cells.get_mut(usize::from(cell)) else { return Err(item) };
+        self.free = reservation.next;
+        *reservation = Cell { item: Some(item), next: END };
         match self.cells.get_mut(usize::from(slot.last)) {
             Some(last) => last.next = cell,
             None => slot.first = cell,
@@ -382,7 +382,7 @@ impl<A: Address, T> Waiting<A, T> {
         self.release_at(at, displaced);
         self.unlink(at, RESTING);
         self.shares[largest].slots -= 1;
-        let bucket = self.seed.place(self.slots[at].target, SLOTS);
+        let bucket = self.seed.bucket(self.slots[at].target, SLOTS);
         let (mut link, after) = (self.buckets[bucket], self.slots[at].chain);
         if usize::from(link) == at {
             self.buckets[bucket] = after;
@@ -422,7 +422,7 @@ impl<A: Address, T> Waiting<A, T> {
         }
     }
 
-    /// Number of places taken.
+    /// Number of reserved cells.
     #[cfg(test)]
     pub fn taken(&self) -> usize {
         self.taken

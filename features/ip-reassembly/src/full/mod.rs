@@ -5,7 +5,7 @@ mod datagram;
 
 use crate::fragment::{Fault, Fragment, Fragments, Part};
 use crate::state::Kind;
-use crate::store::{AT_A_TICK, AT_ONCE, Ends, Store, UnderWay, buffers};
+use crate::store::{AT_A_TICK, AT_ONCE, AbandonReason, PendingDatagram, Store, buffers};
 use buffer::{Buffer, Field, Owned};
 use datagram::{Datagram, Fit, join};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
@@ -19,12 +19,12 @@ pub const FEATURE: u8 = 0;
 pub const LOCAL: u8 = 1;
 /// For nodes that send fragments here: the whole goes to `ip4-input` or `ip6-input`.
 pub const INPUT: u8 = 2;
-/// For features: the whole goes to the node in the fragment's [`Then`].
+/// For features: the whole goes to the node in the fragment's [`CustomNext`].
 pub const CUSTOM: u8 = 3;
 
 buffer::scratch! {
     /// For `ip4-full-reassembly-custom` and `ip6-full-reassembly-custom`: next node of the whole.
-    pub struct Then {
+    pub struct CustomNext {
         /// Index of the node.
         pub node: u32,
     }
@@ -103,7 +103,7 @@ pub enum To {
     ReassEcnMismatch,
 }
 
-impl Ends for To {
+impl AbandonReason for To {
     const GIVEN_UP: Self = Self::ReassGivenUp;
     const LIMIT_REACHED: Self = Self::ReassLimitReached;
     const TIMEOUT: Self = Self::ReassTimeout;
@@ -153,7 +153,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
     fn onward(&self, b: &Buffer) -> To {
         match AT {
             FEATURE => To::Next,
-            CUSTOM => To::Node(NodeIndex(b.scratch::<Then>().node)),
+            CUSTOM => To::Node(NodeIndex(b.scratch::<CustomNext>().node)),
             _ => self.then.map_or(To::ReassInternalError, To::Node),
         }
     }
@@ -187,11 +187,11 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
                 return cx.emit(To::ReassNoBuf, b);
             }
         }
-        let fib = self.store.place.fib::<F>(&b, cx.turn);
-        let Some(key) = self.store.place.key::<F>(b.data(), &fragment, fib) else {
+        let fib = self.store.placement.fib::<F>(&b, cx.turn);
+        let Some(key) = self.store.placement.key::<F>(b.data(), &fragment, fib) else {
             return cx.emit(To::ReassMalformedPacket, b);
         };
-        if let Some(thread) = self.store.place.elsewhere(&key) {
+        if let Some(thread) = self.store.placement.elsewhere(&key) {
             return cx.handoff(thread, cx.node(), b);
         }
         cx.count(To::ReassFragmentsRcvd, 1);
@@ -199,7 +199,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
         let Some(at) = self.store.datagram(key, cx) else {
             return cx.emit(To::ReassLimitReached, b);
         };
-        let limit = self.store.knobs().fragments();
+        let limit = self.store.limits().fragments();
         let Some(datagram) = self.store.table.get_mut(at) else {
             return cx.emit(To::ReassInternalError, b);
         };
@@ -265,7 +265,7 @@ impl<F: Fragments, const AT: u8> Full<F, AT> {
     }
 
     /// Returns the datagrams under way here.
-    pub fn list(&self, now: u64) -> Vec<UnderWay> {
+    pub fn list(&self, now: u64) -> Vec<PendingDatagram> {
         self.store.list(now)
     }
 }

@@ -12,7 +12,7 @@ mod upper;
 
 use crate::fragment::{Fault, Fragment, Fragments, Part};
 use crate::state::Kind;
-use crate::store::{AT_A_TICK, AT_ONCE, Ends, Store, UnderWay, Waiting, buffers};
+use crate::store::{AT_A_TICK, AT_ONCE, AbandonReason, PendingDatagram, Store, Waiting, buffers};
 use buffer::{Buffer, Field, Owned};
 use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
 use net::L4;
@@ -64,7 +64,7 @@ pub enum To {
     ReassGivenUp,
 }
 
-impl Ends for To {
+impl AbandonReason for To {
     const GIVEN_UP: Self = Self::ReassGivenUp;
     const LIMIT_REACHED: Self = Self::ReassLimitReached;
     const TIMEOUT: Self = Self::ReassTimeout;
@@ -239,17 +239,17 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
 
     fn take(&mut self, fragment: Fragment, l4: Option<L4>, b: Owned, cx: &mut Cx<'_, false>) {
         // Sent packets are one stream of their interface, whatever FIB table they came from.
-        let fib = if AT == OUTPUT { b.tx_if } else { self.store.place.fib::<F>(&b, cx.turn) };
+        let fib = if AT == OUTPUT { b.tx_if } else { self.store.placement.fib::<F>(&b, cx.turn) };
         let head = b.data().get(ip_at::<AT>(&b)..).unwrap_or_default();
-        let Some(key) = self.store.place.key::<F>(head, &fragment, fib) else {
+        let Some(key) = self.store.placement.key::<F>(head, &fragment, fib) else {
             return cx.emit(To::ReassMalformedPacket, b);
         };
-        if let Some(thread) = self.store.place.elsewhere(&key) {
+        if let Some(thread) = self.store.placement.elsewhere(&key) {
             return cx.handoff(thread, cx.node(), b);
         }
         cx.count(To::ReassFragmentsRcvd, 1);
         self.expire(AT_ONCE, cx);
-        let (limit, extended) = (self.store.knobs().fragments(), self.store.is_extended());
+        let (limit, extended) = (self.store.limits().fragments(), self.store.is_extended());
         let Some(at) = self.store.datagram(key, cx) else {
             return cx.emit(To::ReassLimitReached, b);
         };
@@ -291,7 +291,7 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
 
 impl<F: Fragments, const AT: u8> Shallow<F, AT> {
     /// Returns the datagrams under way here.
-    pub fn list(&self, now: u64) -> Vec<UnderWay> {
+    pub fn list(&self, now: u64) -> Vec<PendingDatagram> {
         self.store.list(now)
     }
 }

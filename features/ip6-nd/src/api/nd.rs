@@ -2,7 +2,7 @@
 //! Messages of the module `ip6_nd`: router advertisements received, and router solicitations.
 
 use super::{proxy, ra};
-use crate::rd::{Backoff, Heard, Receiver};
+use crate::rd::{Backoff, ReceivedAdvertisement, Receiver};
 use cli::Result;
 use graph::World;
 use msg::{Caller, Message, Messages, Module, Wire};
@@ -99,7 +99,12 @@ pub struct Ip6RaEvent {
 }
 
 /// Publishes a router's advertisement to clients.
-pub fn publish(w: &World, heard: &Heard, fixed: &RouterAdvertisement, options: &[u8]) {
+pub fn publish(
+    w: &World,
+    heard: &ReceivedAdvertisement,
+    fixed: &RouterAdvertisement,
+    options: &[u8],
+) {
     if !w.api.wanted::<Ip6RaEvent>() {
         return;
     }

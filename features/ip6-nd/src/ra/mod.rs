@@ -8,10 +8,10 @@ pub use config::{RaConfig, RaPrefix, domain, usual_lifetime};
 pub use schedule::Schedule;
 
 use crate::compose::{Envelope, frame};
-use crate::dice::Dice;
 use crate::due::Due;
-use crate::ours::AllOurs;
+use crate::local::LocalAddresses;
 use crate::protocol::{say, speaking};
+use crate::rng::ControlRng;
 use cli::{Error, Result};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use msg::retval;
@@ -42,7 +42,7 @@ pub struct Link {
 
 /// A router solicitation of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Question {
+pub struct ReceivedSolicitation {
     /// The interface that it came in by.
     pub sw_if: u32,
     /// Address of the host, if it has one.
@@ -56,7 +56,7 @@ pub struct Advertiser {
     links: Mutex<BTreeMap<SwIfIndex, Link>>,
     /// When each interface's next advertisement is due.
     due: Mutex<Due>,
-    heard: Mailbox<Question>,
+    heard: Mailbox<ReceivedSolicitation>,
     signal: Signal,
 }
 
@@ -90,7 +90,7 @@ impl Advertiser {
 
     /// Passes a host's solicitation to control; returns false if there is no room.
     #[inline(always)]
-    pub fn post(&self, question: Question) -> bool {
+    pub fn post(&self, question: ReceivedSolicitation) -> bool {
         let posted = self.heard.post(question).is_ok();
         self.signal.raise();
         posted
@@ -149,11 +149,11 @@ impl Advertiser {
     }
 
     fn run(&self, world: &World) -> Option<u64> {
-        let (now, dice) = (world.clock.now(), world.get::<Dice>());
+        let (now, rng) = (world.clock.now(), world.get::<ControlRng>());
         self.heard.drain(|question| {
             let sw_if = SwIfIndex(question.sw_if);
             if let Some(link) = self.links().get_mut(&sw_if) {
-                link.schedule.solicited(&question, &link.config, now, dice.throw());
+                link.schedule.solicited(&question, &link.config, now, rng.random());
                 // Unicast answers are sent at once.
                 self.due().set(sw_if, Some(now));
             }
@@ -163,7 +163,7 @@ impl Advertiser {
             let (sendings, config) = {
                 let mut links = self.links();
                 let Some(link) = links.get_mut(&sw_if) else { continue };
-                let sendings = link.schedule.take_due(&link.config, now, dice.throw());
+                let sendings = link.schedule.take_due(&link.config, now, rng.random());
                 self.due().set(sw_if, link.schedule.next_due());
                 (sendings, link.config.clone())
             };
@@ -178,11 +178,11 @@ impl Advertiser {
         &self,
         world: &World,
         sw_if: SwIfIndex,
-        sendings: &[schedule::Sending],
+        sendings: &[schedule::PendingAdvertisement],
         config: &RaConfig,
     ) {
         let Some(interface) = speaking(world, sw_if) else { return };
-        let Some(src) = world.get::<AllOurs>().here(sw_if).link_local() else { return };
+        let Some(src) = world.get::<LocalAddresses>().here(sw_if).link_local() else { return };
         let frames = sendings.iter().flat_map(|sending| {
             let (dst, dst_mac) = match sending.to {
                 // A host without an address is reached by its station (RFC 6085).
@@ -212,14 +212,14 @@ pub fn advertises(world: &World, sw_if: SwIfIndex) -> bool {
 /// Starts the process.
 pub fn start(world: &World) {
     let advertiser: Arc<Advertiser> = world.get();
-    world.processes.spawn(Box::new(Sending(advertiser.clone())), &advertiser.signal);
+    world.processes.spawn(Box::new(RaProcess(advertiser.clone())), &advertiser.signal);
 }
 
 /// Handles a change that decides if an interface can advertise.
 pub fn on_state(world: &World, sw_if: SwIfIndex) {
     let advertiser = world.get::<Advertiser>();
     let speaks = speaking(world, sw_if).is_some()
-        && world.get::<AllOurs>().here(sw_if).link_local().is_some();
+        && world.get::<LocalAddresses>().here(sw_if).link_local().is_some();
     let before = advertises(world, sw_if);
     let now = {
         let mut links = advertiser.links();
@@ -233,14 +233,14 @@ pub fn on_state(world: &World, sw_if: SwIfIndex) {
         on
     };
     if before != now {
-        world.get::<AllOurs>().publish(world, sw_if);
+        world.get::<LocalAddresses>().publish(world, sw_if);
     }
     advertiser.signal.raise();
 }
 
-struct Sending(Arc<Advertiser>);
+struct RaProcess(Arc<Advertiser>);
 
-impl Process for Sending {
+impl Process for RaProcess {
     fn name(&self) -> &'static str {
         "ip6-ra-process"
     }

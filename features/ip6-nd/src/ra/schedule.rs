@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Schedule of advertisements (RFC 4861 6.2.4 to 6.2.6). No side effects.
 
-use super::{Question, RaConfig};
+use super::{RaConfig, ReceivedSolicitation};
 use std::net::Ipv6Addr;
 use wire::MacAddr;
 
@@ -17,7 +17,7 @@ const ANSWERS: usize = 64;
 
 /// An advertisement to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sending {
+pub struct PendingAdvertisement {
     /// To this host, which may have no address yet; to all without one.
     pub to: Option<(Ipv6Addr, MacAddr)>,
     /// True for a final one: this is a default router no longer.
@@ -99,7 +99,13 @@ impl Schedule {
 
     /// Handles a solicitation. A unicast answer is due at once, since no other router answers at
     /// the same time; a multicast answer comes a little later. `random` is any number.
-    pub fn solicited(&mut self, asks: &Question, config: &RaConfig, now: u64, random: u64) {
+    pub fn solicited(
+        &mut self,
+        asks: &ReceivedSolicitation,
+        config: &RaConfig,
+        now: u64,
+        random: u64,
+    ) {
         self.counts.solicited += 1;
         self.answered.retain(|(until, _)| *until > now);
         let again = config.unicast && self.answered.iter().any(|(_, mac)| *mac == asks.mac);
@@ -121,11 +127,17 @@ impl Schedule {
     }
 
     /// Returns the advertisements to be sent now. `random` is any number.
-    pub fn take_due(&mut self, config: &RaConfig, now: u64, random: u64) -> Vec<Sending> {
+    pub fn take_due(
+        &mut self,
+        config: &RaConfig,
+        now: u64,
+        random: u64,
+    ) -> Vec<PendingAdvertisement> {
         let answers = self.answers.drain(..);
-        let mut all: Vec<_> = answers.map(|to| Sending { to: Some(to), last: false }).collect();
+        let mut all: Vec<_> =
+            answers.map(|to| PendingAdvertisement { to: Some(to), last: false }).collect();
         if self.next.is_some_and(|next| next <= now) {
-            all.push(Sending { to: None, last: !self.active });
+            all.push(PendingAdvertisement { to: None, last: !self.active });
             self.last_multicast = Some(now);
             self.next = if self.active {
                 Some(now + self.interval(config, random))
@@ -163,11 +175,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ALL: Sending = Sending { to: None, last: false };
+    const ALL: PendingAdvertisement = PendingAdvertisement { to: None, last: false };
 
     /// A solicitation of the host with this address at this station.
-    fn asks(from: &str, last: u8) -> Question {
-        Question { sw_if: 1, from: from.parse().unwrap(), mac: MacAddr([2, 0, 0, 0, 0, last]) }
+    fn asks(from: &str, last: u8) -> ReceivedSolicitation {
+        ReceivedSolicitation {
+            sw_if: 1,
+            from: from.parse().unwrap(),
+            mac: MacAddr([2, 0, 0, 0, 0, last]),
+        }
     }
 
     /// When advertisements to all are sent from `now` on, until `end`.
@@ -187,7 +203,7 @@ mod tests {
         s.set_active(true, true, &config, 0);
         assert_eq!(times(&mut s, &config, 400 * SECOND), [0, 16, 32, 182, 332]);
         s.set_active(false, true, &config, 400 * SECOND);
-        let last = Sending { last: true, ..ALL };
+        let last = PendingAdvertisement { last: true, ..ALL };
         assert_eq!(s.take_due(&config, 400 * SECOND, 0), [last]);
         assert_eq!(times(&mut s, &config, 9000 * SECOND), [403, 406]);
         s.set_active(true, true, &config, 9001 * SECOND);
@@ -213,11 +229,11 @@ mod tests {
         let unicast = RaConfig { unicast: true, ..config };
         s.take_due(&unicast, 101 * SECOND, 0);
         // Alone, at once, and not again for a while; another one all the same.
-        let mut answers = |asks: Question, at: u64| {
+        let mut answers = |asks: ReceivedSolicitation, at: u64| {
             s.solicited(&asks, &unicast, at, 5);
             s.take_due(&unicast, at, 0).iter().filter_map(|sent| sent.to).collect::<Vec<_>>()
         };
-        let (other, to) = (asks("::", 8), |q: Question| vec![(q.from, q.mac)]);
+        let (other, to) = (asks("::", 8), |q: ReceivedSolicitation| vec![(q.from, q.mac)]);
         assert_eq!(answers(host, 102 * SECOND), to(host));
         assert_eq!(answers(host, 104 * SECOND), []);
         assert_eq!(answers(other, 104 * SECOND), to(other));

@@ -7,9 +7,9 @@ mod lease;
 pub use lease::{Backoff, Lease};
 
 use crate::compose::{Envelope, frame};
-use crate::dice::Dice;
-use crate::ours::AllOurs;
+use crate::local::LocalAddresses;
 use crate::protocol::{say, speaking};
+use crate::rng::ControlRng;
 use cli::{Error, Result};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use lease::Solicit;
@@ -39,14 +39,14 @@ const MOST: usize = 16;
 
 /// An advertisement as a worker received it; its form was checked.
 #[derive(Clone, Copy)]
-pub struct Heard {
+pub struct ReceivedAdvertisement {
     pub sw_if: u32,
     pub from: Ipv6Addr,
     len: u16,
     bytes: [u8; LONGEST],
 }
 
-impl Heard {
+impl ReceivedAdvertisement {
     /// Takes a copy; `None` if it is too long.
     #[inline(always)]
     pub fn new(sw_if: u32, from: Ipv6Addr, message: &[u8]) -> Option<Self> {
@@ -94,7 +94,7 @@ struct Inner {
 /// State of all interfaces from router advertisements.
 pub struct Receiver {
     inner: Mutex<Inner>,
-    heard: Mailbox<Heard>,
+    heard: Mailbox<ReceivedAdvertisement>,
     signal: Signal,
 }
 
@@ -120,7 +120,7 @@ impl Receiver {
 
     /// Passes an advertisement to control; returns false if there is no room.
     #[inline(always)]
-    pub fn post(&self, heard: Heard) -> bool {
+    pub fn post(&self, heard: ReceivedAdvertisement) -> bool {
         let posted = self.heard.post(heard).is_ok();
         self.signal.raise();
         posted
@@ -184,11 +184,11 @@ impl Receiver {
     }
 
     /// Handles a router's advertisement.
-    fn take(&self, world: &World, heard: &Heard) {
+    fn take(&self, world: &World, heard: &ReceivedAdvertisement) {
         let Some((fixed, options)) = RouterAdvertisement::split(heard.message()) else { return };
         crate::api::nd::publish(world, heard, fixed, options);
         let (sw_if, now) = (SwIfIndex(heard.sw_if), world.clock.now());
-        let Some(id) = world.get::<AllOurs>().here(sw_if).link_local() else { return };
+        let Some(id) = world.get::<LocalAddresses>().here(sw_if).link_local() else { return };
         let mut new = Vec::new();
         {
             let mut inner = self.inner();
@@ -271,7 +271,7 @@ impl Receiver {
     /// Performs what is due, and returns the time of the next.
     fn run(&self, world: &World) -> Option<u64> {
         self.heard.drain(|heard| self.take(world, &heard));
-        let (now, dice) = (world.clock.now(), world.get::<Dice>());
+        let (now, rng) = (world.clock.now(), world.get::<ControlRng>());
         let (mut gone, mut asking, mut lost) = (Vec::new(), Vec::new(), false);
         for (sw_if, link) in &mut self.inner().links {
             let ended = |lease: &Lease| lease.valid.is_some_and(|end| end <= now);
@@ -284,7 +284,7 @@ impl Receiver {
             lost |= link.routers.len() != routers;
             if let Some(solicit) = link.solicit.filter(|s| s.due <= now) {
                 asking.push(*sw_if);
-                link.solicit = solicit.sent(now, dice.throw());
+                link.solicit = solicit.sent(now, rng.random());
             }
         }
         for (sw_if, over) in gone {
@@ -326,7 +326,8 @@ fn remove(world: &World, sw_if: SwIfIndex, gone: Vec<Ip6Prefix>) {
 /// Sends a router solicitation.
 fn ask(world: &World, sw_if: SwIfIndex) {
     let Some(interface) = speaking(world, sw_if) else { return };
-    let src = world.get::<AllOurs>().here(sw_if).link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
+    let src =
+        world.get::<LocalAddresses>().here(sw_if).link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
     let mut body = RouterSolicitation::new().as_bytes().to_vec();
     if !src.is_unspecified() {
         body.extend(LinkOption::new(NdOptionKind::SOURCE_LINK, interface.mac).as_bytes());

@@ -4,14 +4,14 @@
 use super::*;
 
 fn said(r: &Rig) -> Vec<(String, String)> {
-    let ours = |line: &str| {
+    let local = |line: &str| {
         line.starts_with("ip6 nd")
             || line.contains("ip6-nd")
             || line.contains("ip6 dad")
             || line.contains("nd proxy")
     };
     let all = r.bench.world.running_config();
-    all.iter().filter(|l| ours(&l.text)).map(|l| (l.text.clone(), l.undo.clone())).collect()
+    all.iter().filter(|l| local(&l.text)).map(|l| (l.text.clone(), l.undo.clone())).collect()
 }
 
 #[test]

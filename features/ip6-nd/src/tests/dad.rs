@@ -132,12 +132,12 @@ fn each_question_and_each_state_is_an_event() {
     client.call(WantIp6DadEvents { enable_disable: true, pid: 5 }).expect("wanted");
     r.run("set ip6 dad enable transmits 2 delay 1");
     r.add_address("2001:db8:5::1/64");
-    let (asked, ours) = (Ip6DadState::Tentative, Ip6DadState::Preferred);
+    let (asked, local) = (Ip6DadState::Tentative, Ip6DadState::Preferred);
     assert_eq!(events(&mut client), [(asked, ip(NEW), 0, 2), (asked, ip(NEW), 1, 2)]);
     r.pass(1);
     assert_eq!(events(&mut client), [(asked, ip(NEW), 2, 2)]);
     r.pass(1);
-    assert_eq!(events(&mut client), [(ours, ip(NEW), 2, 2)]);
+    assert_eq!(events(&mut client), [(local, ip(NEW), 2, 2)]);
     r.pass(5);
     assert_eq!(events(&mut client), []);
 }

@@ -150,8 +150,8 @@ impl Rig {
 
     /// Of these, the ICMPv6 messages of a type, from their IPv6 header on.
     fn sent_of(&self, kind: Icmp6Type) -> Vec<Vec<u8>> {
-        let ours = |f: &Vec<u8>| (f[20] == 58).then_some(f[54] == kind.0) == Some(true);
-        self.sent().into_iter().filter(ours).map(|f| f[14..].to_vec()).collect()
+        let local = |f: &Vec<u8>| (f[20] == 58).then_some(f[54] == kind.0) == Some(true);
+        self.sent().into_iter().filter(local).map(|f| f[14..].to_vec()).collect()
     }
 
     fn pass(&mut self, seconds: u64) {

@@ -130,7 +130,7 @@ fn our_addresses_are_announced_only_where_that_is_set() {
     let mut r = rig();
     let world = r.bench.world.clone();
     let interfaces = world.get::<Interfaces>();
-    let ours = |r: &Rig| {
+    let local = |r: &Rig| {
         let all = r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT);
         all.iter()
             .map(|p| Ipv6Addr::from(*p[48..].first_chunk::<16>().expect("a target")))
@@ -143,28 +143,28 @@ fn our_addresses_are_announced_only_where_that_is_set() {
     }
     interfaces.set_mac(&world, r.t0, MacAddr([2, 0, 0, 0, 0, 5])).expect("set");
     r.bench.settle();
-    assert!(ours(&r).is_empty(), "not set: VPP's default (RFC 4861 7.2.6: MAY)");
+    assert!(local(&r).is_empty(), "not set: VPP's default (RFC 4861 7.2.6: MAY)");
 
     r.run("set ip6 nd announce on");
     r.run("set ip6 dad enable transmits 1 delay 1");
     r.add_address("2001:db8:2::1/64");
-    assert!(ours(&r).is_empty(), "not before it is ours");
+    assert!(local(&r).is_empty(), "not before it is ours");
     r.pass(1);
-    assert_eq!(ours(&r), [ip("2001:db8:2::1")], "once it is ours");
+    assert_eq!(local(&r), [ip("2001:db8:2::1")], "once it is ours");
     r.run("set ip6 dad disable");
     r.add_address("2001:db8:3::1/64");
-    assert_eq!(ours(&r), [ip("2001:db8:3::1")], "at once");
+    assert_eq!(local(&r), [ip("2001:db8:3::1")], "at once");
     interfaces.set_mac(&world, r.t0, MacAddr([2, 0, 0, 0, 0, 7])).expect("set");
     r.bench.settle();
-    let moved = ours(&r);
+    let moved = local(&r);
     assert!(moved.contains(&ip("fe80::ff:fe00:7")) && moved.contains(&ip(US)), "{moved:?}");
     interfaces.set_admin(&world, r.t0, false).expect("down");
     r.bench.settle();
-    assert!(ours(&r).is_empty(), "nobody hears it");
+    assert!(local(&r).is_empty(), "nobody hears it");
     interfaces.set_admin(&world, r.t0, true).expect("up");
     r.bench.settle();
     let all = ["fe80::ff:fe00:7", US, "2001:db8:1::1", "2001:db8:2::1", "2001:db8:3::1"];
-    assert_eq!(ours(&r), all.map(ip));
+    assert_eq!(local(&r), all.map(ip));
 }
 
 #[test]

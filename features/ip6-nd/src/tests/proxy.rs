@@ -142,17 +142,17 @@ fn the_order_in_which_things_are_set_does_not_matter() {
     assert!(!looked_at(t1));
     // Behind two interfaces there are two paths to the host, and removing one leaves the other.
     r.run("set ip6 nd proxy t1 2001:db8::77");
-    let ways = |table: u32| {
+    let edges = |table: u32| {
         let route = fib.route(net::fib::TableIndex(table), wire::Prefix::host(ip("2001:db8::77")));
         route.map_or(0, |route| route.sources[0].paths.len())
     };
-    assert_eq!(ways(0), 2);
+    assert_eq!(edges(0), 2);
     r.run("set ip6 nd proxy t0 del 2001:db8::77");
-    assert_eq!(ways(0), 1);
+    assert_eq!(edges(0), 1);
     // With their interface they move to another table.
     let table = fib.add_table(&world, 7, "", net::fib::Source::Cli).expect("a table");
     addresses.set_table(&world, t1, 7).expect("bound");
-    assert_eq!((ways(0), ways(table.0)), (0, 1));
+    assert_eq!((edges(0), edges(table.0)), (0, 1));
     r.run("set ip6 nd proxy t1 del 2001:db8::77");
-    assert_eq!((ways(0), ways(table.0)), (0, 0));
+    assert_eq!((edges(0), edges(table.0)), (0, 0));
 }

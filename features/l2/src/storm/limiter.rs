@@ -20,7 +20,7 @@ const LEAST_BURST: u32 = 10;
 /// A value alone in its cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Alone<T>(T);
+struct CacheAligned<T>(T);
 
 /// A rate limit for all threads together.
 #[derive(Debug)]
@@ -32,9 +32,9 @@ pub struct Limiter {
     /// Time in nanoseconds in which the bucket fills, without the stocks.
     depth: u64,
     /// Time at which the bucket will be full again, in nanoseconds.
-    full: Alone<AtomicU64>,
+    full: CacheAligned<AtomicU64>,
     /// Number of tokens that each thread has drawn and not spent. Only the thread writes its own.
-    stocks: Box<[Alone<AtomicU32>]>,
+    stocks: Box<[CacheAligned<AtomicU32>]>,
 }
 
 /// Returns the number of frames that pass at once after a pause.
@@ -54,8 +54,8 @@ impl Limiter {
             rate,
             lump,
             depth: depth.div_ceil(rate.into()),
-            full: Alone::default(),
-            stocks: (0..threads).map(|_| Alone::default()).collect(),
+            full: CacheAligned::default(),
+            stocks: (0..threads).map(|_| CacheAligned::default()).collect(),
         }
     }
 
@@ -67,7 +67,7 @@ impl Limiter {
     /// Returns true if a thread may pass a frame, and takes a token; `now` in nanoseconds.
     #[inline]
     pub fn take(&self, thread: usize, now: u64) -> bool {
-        let Some(Alone(stock)) = self.stocks.get(thread) else { return false };
+        let Some(CacheAligned(stock)) = self.stocks.get(thread) else { return false };
         let tokens = match stock.load(Ordering::Relaxed) {
             0 => self.draw(now),
             tokens => tokens,

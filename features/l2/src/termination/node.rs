@@ -90,25 +90,25 @@ impl Trace for TermTrace {
 
 /// The addresses that a message gives of its sender.
 #[derive(Clone, Copy)]
-struct Told {
+struct Binding {
     ip: IpAddr,
     mac: MacAddr,
     /// True if it replaces a known MAC address.
     overrides: bool,
 }
 
-impl From<(IpAddr, MacAddr)> for Told {
+impl From<(IpAddr, MacAddr)> for Binding {
     fn from((ip, mac): (IpAddr, MacAddr)) -> Self {
         Self { ip, mac, overrides: true }
     }
 }
 
 /// The result of parsing a frame.
-enum Found {
+enum ParsedFrame {
     /// It continues; it may report a host.
-    Other(Option<Told>),
+    Other(Option<Binding>),
     /// A request for `target`.
-    Question { sender: (IpAddr, MacAddr), target: IpAddr },
+    Request { sender: (IpAddr, MacAddr), target: IpAddr },
     /// It is dropped.
     Bad(To),
 }
@@ -120,39 +120,39 @@ const VIRTUAL_ROUTER: [u8; 5] = [0, 0, 0x5e, 0, 1];
 const VIRTUAL_ROUTER6: [u8; 5] = [0, 0, 0x5e, 0, 2];
 
 /// Parses an ARP packet of a frame with this source.
-fn read_arp(packet: &[u8], source: MacAddr) -> Found {
-    let Some(arp) = Arp::view(packet) else { return Found::Bad(To::TooShort) };
+fn read_arp(packet: &[u8], source: MacAddr) -> ParsedFrame {
+    let Some(arp) = Arp::view(packet) else { return ParsedFrame::Bad(To::TooShort) };
     if arp.hardware.get() != 1 || arp.hardware_len != 6 {
-        return Found::Bad(To::L2Type);
+        return ParsedFrame::Bad(To::L2Type);
     }
     if arp.protocol.get() != EtherType::IP4.0 || arp.protocol_len != 4 {
-        return Found::Bad(To::L3Type);
+        return ParsedFrame::Bad(To::L3Type);
     }
     if !matches!(arp.op(), ArpOp::REQUEST | ArpOp::REPLY) {
-        return Found::Bad(To::Opcode);
+        return ParsedFrame::Bad(To::Opcode);
     }
     let mac = arp.sender_mac;
     if mac != source && !mac.octets().starts_with(&VIRTUAL_ROUTER) {
-        return Found::Bad(To::SourceMismatch);
+        return ParsedFrame::Bad(To::SourceMismatch);
     }
     let (sender, target) = (arp.sender_ip(), arp.target_ip());
     if sender.is_multicast() || sender.is_broadcast() {
-        return Found::Bad(To::SenderAddress);
+        return ParsedFrame::Bad(To::SenderAddress);
     }
     let is_request = arp.op() == ArpOp::REQUEST;
     if sender.is_unspecified() && (!is_request || target.is_unspecified()) {
-        return Found::Bad(To::Probe);
+        return ParsedFrame::Bad(To::Probe);
     }
     let sender = (IpAddr::V4(sender), mac);
     if is_request && !arp.is_gratuitous() {
-        return Found::Question { sender, target: target.into() };
+        return ParsedFrame::Request { sender, target: target.into() };
     }
-    Found::Other((!sender.0.is_unspecified()).then(|| sender.into()))
+    ParsedFrame::Other((!sender.0.is_unspecified()).then(|| sender.into()))
 }
 
 /// Parses a neighbour discovery message. A malformed one continues: hosts check it themselves (RFC
 /// 4861 7.1).
-fn read_nd(packet: &[u8], is_checked: bool) -> Option<Found> {
+fn read_nd(packet: &[u8], is_checked: bool) -> Option<ParsedFrame> {
     let (ip, rest) = Ipv6Header::split(packet)?;
     if ip.next_header != IpProtocol::ICMP6 || ip.hop_limit != HOP_LIMIT {
         return None;
@@ -172,7 +172,7 @@ fn read_nd(packet: &[u8], is_checked: bool) -> Option<Found> {
         {
             let link = LinkOption::view(options)?;
             let is_source = link.kind == NdOptionKind::SOURCE_LINK.0 && link.len == 1;
-            is_source.then(|| Found::Question {
+            is_source.then(|| ParsedFrame::Request {
                 sender: (ip.src().into(), link.mac),
                 target: target.into(),
             })
@@ -180,7 +180,7 @@ fn read_nd(packet: &[u8], is_checked: bool) -> Option<Found> {
         Icmp6Type::NEIGHBOR_ADVERTISEMENT => {
             let link = NdOptions::new(options).link_address(NdOptionKind::TARGET_LINK).ok()??;
             let overrides = message.flags.get() & NeighborMessage::OVERRIDE != 0;
-            Some(Found::Other(Some(Told { ip: target.into(), mac: link, overrides })))
+            Some(ParsedFrame::Other(Some(Binding { ip: target.into(), mac: link, overrides })))
         }
         _ => None,
     }
@@ -232,18 +232,18 @@ impl ArpTerm {
     /// Reports a host, if a client has subscribed or it is new to a domain that snoops.
     fn report<const TRACED: bool>(
         &self,
-        told: Told,
+        binding: Binding,
         (source, sw_if): (MacAddr, u32),
         (index, domain): (u16, Option<&Domain>),
         cx: &mut Cx<'_, TRACED>,
     ) {
-        let Told { ip, mac, overrides } = told;
+        let Binding { ip, mac, overrides } = binding;
         if matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local()) {
             return;
         }
         let sightings = &self.bridge.sightings;
         let snooping = domain.filter(|domain| domain.snoops && is_own(mac, source));
-        let is_learned = snooping.is_some_and(|domain| is_news(domain, told, sw_if, cx));
+        let is_learned = snooping.is_some_and(|domain| is_news(domain, binding, sw_if, cx));
         let is_wanted = sightings.are_wanted();
         if !is_wanted && !is_learned {
             return;
@@ -267,11 +267,11 @@ fn is_own(mac: MacAddr, source: MacAddr) -> bool {
 /// it was seen.
 fn is_news<const TRACED: bool>(
     domain: &Domain,
-    told: Told,
+    binding: Binding,
     sw_if: u32,
     cx: &mut Cx<'_, TRACED>,
 ) -> bool {
-    let (Told { ip, mac, overrides }, now) = (told, cx.now());
+    let (Binding { ip, mac, overrides }, now) = (binding, cx.now());
     let known = domain.hosts.as_ref().and_then(|hosts| hosts.get(ip, cx.turn));
     match known.map(|known| (known.mac, known.snooped.as_ref())) {
         Some((_, None)) => false,
@@ -314,24 +314,24 @@ impl Node for ArpTerm {
         let found = match ethertype {
             EtherType::ARP => read_arp(packet, ethernet.src),
             EtherType::IP6 => {
-                read_nd(packet, b.flags.has(Flags::L4_CSUM_OK)).unwrap_or(Found::Other(None))
+                read_nd(packet, b.flags.has(Flags::L4_CSUM_OK)).unwrap_or(ParsedFrame::Other(None))
             }
-            _ => Found::Other(None),
+            _ => ParsedFrame::Other(None),
         };
         let domain = self.bridge.domains.get(meta.domain().into(), cx.turn);
         let (from, place) = ((ethernet.src, b.rx_if), (meta.domain(), domain));
         let (sender, target) = match found {
-            Found::Bad(drop) => return drop,
-            Found::Other(told) => {
+            ParsedFrame::Bad(drop) => return drop,
+            ParsedFrame::Other(binding) => {
                 if ethertype == EtherType::ARP
                     && Arp::view(packet).is_some_and(|arp| arp.op() == ArpOp::REPLY)
                 {
                     cx.count(To::RepliesReceived, 1);
                 }
-                told.into_iter().for_each(|told| self.report(told, from, place, cx));
+                binding.into_iter().for_each(|binding| self.report(binding, from, place, cx));
                 return pass;
             }
-            Found::Question { sender, target } => (sender, target),
+            ParsedFrame::Request { sender, target } => (sender, target),
         };
         let is_probe = sender.0 == IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         if !is_probe {

@@ -20,8 +20,8 @@ pub fn rig() -> Rig {
     rig
 }
 
-pub fn unit(actor: Party) -> Vec<u8> {
-    pdu::frame(PEER, &Pdu { actor, partner: Party::default() })
+pub fn unit(actor: Participant) -> Vec<u8> {
+    pdu::frame(PEER, &Pdu { actor, partner: Participant::default() })
 }
 
 pub fn marker() -> Vec<u8> {
@@ -48,7 +48,7 @@ fn with(mut frame: Vec<u8>, at: usize, byte: u8) -> Vec<u8> {
 fn each_kind_of_wrong_data_unit_has_a_name() {
     let mut rig = rig();
     let good = unit(peer(1, 0x47));
-    let own = Party { system: port_mac(0), ..peer(1, 7) };
+    let own = Participant { system: port_mac(0), ..peer(1, 7) };
     let answer = with(with(with(good.clone(), 14, 2), 16, 2), 17, 16);
     for (port, frame, counter) in [
         (2, good.clone(), "lacp packets received on disabled interfaces"),
@@ -58,7 +58,7 @@ fn each_kind_of_wrong_data_unit_has_a_name() {
         (0, answer, "unsupported slow protocol packets"),
         (0, unit(own), "loopback port"),
         (0, good.clone(), "good lacp packets -- consumed"),
-        (1, unit(Party { key: 99, ..peer(2, 0x47) }), "Bad key"),
+        (1, unit(Participant { key: 99, ..peer(2, 0x47) }), "Bad key"),
     ] {
         let before = rig.count("lacp-input", counter);
         rig.receive_all(port, &[frame]);

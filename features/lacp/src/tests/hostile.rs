@@ -61,7 +61,8 @@ fn a_flood_takes_nothing_from_others() {
         all.iter().find(|process| process.name == "lacp-process").expect("there").runs
     };
     // Each changes what is known of the partner.
-    let flood: Vec<_> = (0..500u16).map(|n| unit(Party { key: n, ..peer(n, n as u8) })).collect();
+    let flood: Vec<_> =
+        (0..500u16).map(|n| unit(Participant { key: n, ..peer(n, n as u8) })).collect();
     let (before, good) = (runs(&rig), rig.count("lacp-input", "good lacp packets -- consumed"));
     for second in 0..SECONDS {
         for tenth in 0..10 {

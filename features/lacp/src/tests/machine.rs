@@ -3,12 +3,12 @@
 
 use super::*;
 use crate::machine::*;
-use crate::pdu::{Bad, Unit};
+use crate::pdu::{PduError, SlowPdu};
 use crate::select::{reference, select};
 use bond::Stage;
 use proptest::prelude::*;
 
-const US: Party = Party {
+const US: Participant = Participant {
     system_priority: 0xffff,
     system: MacAddr([2, 0xfe, 1, 2, 3, 4]),
     key: 5,
@@ -27,12 +27,12 @@ fn step(port: &mut Port, now: u64) -> Option<Pdu> {
 }
 
 /// A member that has a partner and carries frames, at the time that is returned.
-fn up(actor: Party) -> (Port, u64) {
+fn up(actor: Participant) -> (Port, u64) {
     let mut port = Port::new(actor);
     let mut now = SECOND;
     port.set_enabled(true, now);
     while port.stage() != Stage::Distributing {
-        let partner = Party { state: port.actor.state, ..actor };
+        let partner = Participant { state: port.actor.state, ..actor };
         port.receive(&Pdu { actor: peer(9, 0x3f), partner }, now);
         step(&mut port, now);
         now += SECOND / 2;
@@ -52,7 +52,7 @@ fn a_data_unit_byte_by_byte() {
     want.resize(124, 0);
     assert_eq!(frame, want);
     let read = pdu::read(&frame[14..]);
-    assert_eq!(read, Ok(Unit::Lacp(Pdu { actor: US, partner: peer(0x1234, 0x3d) })));
+    assert_eq!(read, Ok(SlowPdu::Lacp(Pdu { actor: US, partner: peer(0x1234, 0x3d) })));
 }
 
 /// IEEE 802.1AX-2014 6.4.12 to 6.4.16: from a link that comes up to one that carries frames.
@@ -69,7 +69,7 @@ fn a_link_comes_up() {
     );
     assert_eq!((port.rx, port.mux, port.periodic), (Rx::Expired, Mux::Detached, Periodic::Fast));
     // The partner doesn't know us yet.
-    port.receive(&Pdu { actor: peer(9, 0x47), partner: Party::default() }, SECOND);
+    port.receive(&Pdu { actor: peer(9, 0x47), partner: Participant::default() }, SECOND);
     let second = step(&mut port, SECOND).expect("the partner has to be told of us");
     assert_eq!((second.actor.state.0, second.partner), (7, peer(9, 0x47)));
     assert_eq!((port.rx, port.mux, port.selected), (Rx::Current, Mux::Waiting, true));
@@ -110,7 +110,7 @@ fn a_partner_that_falls_silent_is_forgotten() {
 
 #[test]
 fn a_long_timeout_is_long_and_slow() {
-    let (mut port, now) = up(Party { state: State(5), ..US });
+    let (mut port, now) = up(Participant { state: State(5), ..US });
     let heard = now - SECOND / 2;
     assert_eq!(port.actor.state.0, 0x3d);
     // The partner wants data units each 30 seconds too.
@@ -144,11 +144,11 @@ fn a_partner_that_wants_more_gets_it_at_once() {
 
 #[test]
 fn a_passive_member_waits_for_the_partner() {
-    let mut port = Port::new(Party { state: State(6), ..US });
+    let mut port = Port::new(Participant { state: State(6), ..US });
     port.set_enabled(true, 0);
     let silent = (0..60).all(|second| step(&mut port, second * SECOND).is_none());
     assert!(silent && port.periodic == Periodic::None);
-    port.receive(&Pdu { actor: peer(9, 7), partner: Party::default() }, 60 * SECOND);
+    port.receive(&Pdu { actor: peer(9, 7), partner: Participant::default() }, 60 * SECOND);
     assert!(step(&mut port, 60 * SECOND).is_some());
     // If both ends are passive neither sends, so the link doesn't last (6.4.9, recordPDU).
     port.receive(&Pdu { actor: peer(9, 0x0e), partner: port.actor }, 61 * SECOND);
@@ -163,7 +163,7 @@ fn three_data_units_a_second_at_most() {
     for ms in 0..2000 {
         let now = start + ms * SECOND / 1000;
         // Each contains an outdated state of this end.
-        port.receive(&Pdu { actor: peer(9, 0x3f), partner: Party::default() }, now);
+        port.receive(&Pdu { actor: peer(9, 0x3f), partner: Participant::default() }, now);
         sent.extend(step(&mut port, now).map(|_| ms));
     }
     assert_eq!(sent.len(), 6, "{sent:?}");
@@ -188,9 +188,9 @@ fn a_partner_that_leaves_takes_the_link_down_at_once() {
 /// The first member's partner is the bond's, until that member is gone.
 #[test]
 fn members_with_another_partner_are_not_selected() {
-    let mut ports: Vec<Port> = (1..4).map(|port| Port::new(Party { port, ..US })).collect();
-    let other = Party { key: 18, ..peer(3, 0x47) };
-    let hear = |ports: &mut [Port], now: u64, who: [Party; 3]| {
+    let mut ports: Vec<Port> = (1..4).map(|port| Port::new(Participant { port, ..US })).collect();
+    let other = Participant { key: 18, ..peer(3, 0x47) };
+    let hear = |ports: &mut [Port], now: u64, who: [Participant; 3]| {
         for (port, actor) in ports.iter_mut().zip(who) {
             port.set_enabled(true, now);
             let partner = port.actor;
@@ -205,7 +205,7 @@ fn members_with_another_partner_are_not_selected() {
     assert_eq!(hear(&mut ports, 1, [other, other, peer(2, 0x47)]), [false, false, true]);
     // One that can't be aggregated is alone (6.3.6.1).
     let alone = |port| peer(port, 0x43);
-    let mut ports: Vec<Port> = (1..4).map(|port| Port::new(Party { port, ..US })).collect();
+    let mut ports: Vec<Port> = (1..4).map(|port| Port::new(Participant { port, ..US })).collect();
     assert_eq!(hear(&mut ports, 0, [alone(1), alone(2), peer(3, 0x47)]), [true, false, false]);
 }
 
@@ -218,23 +218,23 @@ fn bad_data_units_are_named() {
         pdu::read(&bytes)
     };
     for at in [2, 3, 22, 23, 42, 43] {
-        assert_eq!(with(at, 99), Err(Bad::TlvLength), "{at}");
+        assert_eq!(with(at, 99), Err(PduError::TlvLength), "{at}");
     }
-    assert_eq!(with(0, 10), Err(Bad::Unsupported));
-    assert_eq!(with(1, 0), Err(Bad::Unsupported));
+    assert_eq!(with(0, 10), Err(PduError::Unsupported));
+    assert_eq!(with(1, 0), Err(PduError::Unsupported));
     assert!(with(1, 2).is_ok(), "a later version");
     for len in 0..110 {
-        assert_eq!(pdu::read(&good[..len]), Err(Bad::TooSmall), "{len}");
+        assert_eq!(pdu::read(&good[..len]), Err(PduError::TooSmall), "{len}");
     }
     let marker = |kind: u8, len: u8| {
         let mut bytes = vec![2, 1, kind, len];
         bytes.resize(110, 0);
         pdu::read(&bytes)
     };
-    assert_eq!(marker(1, 16), Ok(Unit::Marker));
-    assert_eq!(marker(2, 16), Err(Bad::Unsupported), "an answer");
-    assert_eq!(marker(1, 15), Err(Bad::TlvLength));
-    assert_eq!(marker(3, 16), Err(Bad::TlvLength));
+    assert_eq!(marker(1, 16), Ok(SlowPdu::Marker));
+    assert_eq!(marker(2, 16), Err(PduError::Unsupported), "an answer");
+    assert_eq!(marker(1, 15), Err(PduError::TlvLength));
+    assert_eq!(marker(3, 16), Err(PduError::TlvLength));
 }
 
 proptest! {
@@ -251,7 +251,7 @@ proptest! {
                 0 => port.set_enabled(state & 1 == 0, now),
                 1 => {}
                 n => {
-                    let partner = if n == 2 { Party::default() } else { port.actor };
+                    let partner = if n == 2 { Participant::default() } else { port.actor };
                     port.receive(&Pdu { actor: peer(u16::from(n), state), partner }, now);
                 }
             }
@@ -269,8 +269,8 @@ proptest! {
     fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0u8..3) {
         let mut bytes = bytes;
         bytes.iter_mut().take(1).for_each(|b| *b = kind);
-        if let Ok(Unit::Lacp(unit)) = pdu::read(&bytes) {
-            prop_assert_eq!(pdu::read(&pdu::frame(US.system, &unit)[14..]), Ok(Unit::Lacp(unit)));
+        if let Ok(SlowPdu::Lacp(unit)) = pdu::read(&bytes) {
+            prop_assert_eq!(pdu::read(&pdu::frame(US.system, &unit)[14..]), Ok(SlowPdu::Lacp(unit)));
         }
     }
 }

@@ -5,7 +5,7 @@ mod machine;
 mod pair;
 
 use crate::PLUGIN;
-use crate::pdu::{self, Party, Pdu, State};
+use crate::pdu::{self, Participant, Pdu, State};
 use graph::Plugin;
 use net::drive::{Rig, port_mac};
 use wire::MacAddr;
@@ -32,8 +32,8 @@ const SECOND: u64 = 1_000_000_000;
 const PEER: MacAddr = MacAddr([2, 0xbb, 0, 0, 0, 1]);
 
 /// The other end of a link, in this state.
-fn peer(port: u16, state: u8) -> Party {
-    Party {
+fn peer(port: u16, state: u8) -> Participant {
+    Participant {
         system_priority: 0x8000,
         system: PEER,
         key: 17,

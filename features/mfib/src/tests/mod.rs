@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-mod doors;
+mod api_and_cli;
 mod forward;
 mod many;
 mod reports;

@@ -5,7 +5,7 @@ pub mod capture;
 pub mod function;
 pub mod nodes;
 
-use crate::control::{self, Passed};
+use crate::control::{self, NodeFilter};
 use crate::show::Traces;
 use cli::{Error, Result};
 use graph::World;
@@ -78,7 +78,7 @@ fn set_filters(w: &World, _: &Caller<'_, World>, r: TraceSetFilters) -> Result<(
         }
     };
     let node = nodes::by_number(w, r.node_index)?.index;
-    let passed = Passed { include, node, count: r.count as usize };
+    let passed = NodeFilter { include, node, count: r.count as usize };
     control::set_passed(w, Some(passed))
 }
 

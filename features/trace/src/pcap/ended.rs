@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Waits for the process that completes the file.
-pub struct Ended {
+pub struct FileCompletion {
     pub(super) captures: Arc<Captures>,
     pub(super) wake: Option<Duration>,
 }
 
-impl Ended {
+impl FileCompletion {
     fn look(&mut self, now: Duration) -> Option<Result<Summary, Error>> {
         self.wake = Some(now + Duration::from_millis(2));
         let inner = self.captures.inner();
@@ -33,7 +33,7 @@ impl Ended {
     }
 }
 
-impl Task for Ended {
+impl Task for FileCompletion {
     fn poll(&mut self, now: Duration) -> TaskState {
         match self.look(now) {
             None => TaskState::Pending,
@@ -47,7 +47,7 @@ impl Task for Ended {
     }
 }
 
-impl Pending<World, ()> for Ended {
+impl Pending<World, ()> for FileCompletion {
     fn poll(&mut self, _: &World, now: Duration) -> Option<Result<(), Error>> {
         self.look(now).map(|last| last.map(drop))
     }

@@ -14,14 +14,14 @@ use sync::Turn;
 
 /// The filter that selects the packets of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum CaptureFilter {
     /// An expression.
     Expression(Expression),
     /// The tables of the classifier. Without tables, no packet.
     Classifier,
 }
 
-impl Wanted {
+impl CaptureFilter {
     /// Prepares it for a thread of a capture of this interface, or of any.
     ///
     /// # Errors
@@ -66,9 +66,9 @@ pub fn set_function(world: &World, function: Function) {
 ///
 /// # Errors
 /// The classifier is the function, and there is none (−9).
-pub fn chosen_filter(world: &World) -> Result<Option<Wanted>, Error> {
+pub fn chosen_filter(world: &World) -> Result<Option<CaptureFilter>, Error> {
     match function(world) {
-        Function::Bpf => Ok(world.get::<Filters>().get().expression.map(Wanted::Expression)),
-        Function::Traced => classifier(world).map(|_| Some(Wanted::Classifier)),
+        Function::Bpf => Ok(world.get::<Filters>().get().expression.map(CaptureFilter::Expression)),
+        Function::Traced => classifier(world).map(|_| Some(CaptureFilter::Classifier)),
     }
 }

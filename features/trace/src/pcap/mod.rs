@@ -12,8 +12,8 @@ mod writer;
 use crate::function::Function;
 use chunk::{Chunk, Direction};
 use cli::{Error, Output};
-pub use ended::Ended;
-pub use function::{Wanted, chosen_filter, function, set_function};
+pub use ended::FileCompletion;
+pub use function::{CaptureFilter, chosen_filter, function, set_function};
 use graph::{
     NodeIndex, Observer, Process, Reason, Replies, Shared, Signal, Sleep, SwIfIndex, ThreadIndex,
     Wake, World,
@@ -200,7 +200,7 @@ pub fn start(world: &World, plan: Plan) -> Result<String, Error> {
 ///
 /// # Errors
 /// None runs (−81).
-pub fn stop(world: &World) -> Result<Ended, Error> {
+pub fn stop(world: &World) -> Result<FileCompletion, Error> {
     let captures: Arc<Captures> = world.get();
     {
         let mut inner = captures.inner();
@@ -212,7 +212,7 @@ pub fn stop(world: &World) -> Result<Ended, Error> {
         running.end(world);
     }
     captures.signal.raise();
-    Ok(Ended { captures, wake: None })
+    Ok(FileCompletion { captures, wake: None })
 }
 
 impl Running {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Parameters of a capture, and their checks.
 
-use super::Wanted;
+use super::CaptureFilter;
 use super::chunk::Direction;
 use cli::Error;
 use graph::{Reason, SwIfIndex, World};
@@ -74,7 +74,7 @@ pub struct Plan {
     /// Limits of packets and bytes.
     pub limits: Limits,
     /// Only packets that this accepts.
-    pub filter: Option<Wanted>,
+    pub filter: Option<CaptureFilter>,
     /// Of dropped packets, only those that were dropped for this reason: `{node}.{reason}`, or
     /// `node.reason`.
     pub reason: Option<String>,

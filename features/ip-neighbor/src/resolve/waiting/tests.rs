@@ -212,7 +212,7 @@ fn a_place_is_void_once_its_slot_is_given_up() {
 #[test]
 fn nobody_outside_knows_who_shares_a_bucket() {
     let (a, b) = (Items::default(), Items::default());
-    let places = |w: &Items| (0..64).map(|n| w.seed.place(on(1, n), SLOTS)).collect::<Vec<_>>();
+    let places = |w: &Items| (0..64).map(|n| w.seed.bucket(on(1, n), SLOTS)).collect::<Vec<_>>();
     assert_ne!(places(&a), places(&b));
     assert_eq!(places(&a), places(&a));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Places for clients: their number is limited, some are kept for the owner, and idle clients keep
-//! no other out.
+//! Connection slots of clients: their number is limited, some are kept for the owner, and idle
+//! clients keep no other out.
 //!
-//! When all are taken, a client of the user, or of the host, with the most places is removed: first
+//! When all are taken, a client of the user, or of the host, with the most slots is removed: first
 //! a client that never sent anything, then the one that has been idle for longest. So a flood of
 //! one user's clients is at that user's own cost.
 
@@ -58,7 +58,7 @@ pub enum State {
 }
 
 impl State {
-    /// Time that a client without traffic keeps its place when another client of the same user or
+    /// Time that a client without traffic keeps its slot when another client of the same user or
     /// host needs one.
     fn patience(self) -> Duration {
         Duration::from_secs(match self {
@@ -69,9 +69,9 @@ impl State {
     }
 }
 
-/// A place that is taken.
+/// A slot that is taken.
 #[derive(Clone, Copy, Debug)]
-pub struct Seat {
+pub struct ConnectionSlot {
     /// The client.
     pub id: u64,
     /// The client's user or host.
@@ -82,10 +82,10 @@ pub struct Seat {
     pub last: Duration,
 }
 
-/// Numbers of places.
+/// Limits of the number of clients.
 #[derive(Clone, Copy, Debug)]
-pub struct Places {
-    /// Number of all places.
+pub struct ConnectionLimits {
+    /// Number of all slots.
     pub all: usize,
     /// Number of these kept for the owner; with 0, owners have no privilege.
     pub kept: usize,
@@ -102,32 +102,39 @@ pub enum Entry {
     Full,
 }
 
-impl Places {
-    /// Finds a place for a client.
-    pub fn enter(self, newcomer: Peer, now: Duration, taken: impl Iterator<Item = Seat>) -> Entry {
+impl ConnectionLimits {
+    /// Finds a slot for a client.
+    pub fn enter(
+        self,
+        newcomer: Peer,
+        now: Duration,
+        taken: impl Iterator<Item = ConnectionSlot>,
+    ) -> Entry {
         let is_owner = |peer: Peer| self.kept > 0 && peer.is_owner();
         let owner = is_owner(newcomer);
-        let (mut n, mut others, mut by_peer) = (0, 0, BTreeMap::<Peer, Vec<Seat>>::new());
-        for seat in taken {
+        let (mut n, mut others, mut by_peer) = (0, 0, BTreeMap::<Peer, Vec<ConnectionSlot>>::new());
+        for slot in taken {
             n += 1;
-            let is_owner = is_owner(seat.peer);
+            let is_owner = is_owner(slot.peer);
             others += usize::from(!is_owner);
-            // An owner's place is for owners.
+            // An owner's slot is for owners.
             if owner || !is_owner {
-                by_peer.entry(seat.peer).or_default().push(seat);
+                by_peer.entry(slot.peer).or_default().push(slot);
             }
         }
         if n < self.all && (owner || others < self.all - self.kept) {
             return Entry::Free;
         }
-        let Some((peer, seats)) = by_peer.into_iter().max_by_key(|(_, seats)| seats.len()) else {
+        let Some((peer, connection_slots)) =
+            by_peer.into_iter().max_by_key(|(_, connection_slots)| connection_slots.len())
+        else {
             return Entry::Full;
         };
-        let Some(seat) = seats.into_iter().min_by_key(|s| (s.state, s.last)) else {
+        let Some(slot) = connection_slots.into_iter().min_by_key(|s| (s.state, s.last)) else {
             return Entry::Full;
         };
-        let own = peer == newcomer && now.saturating_sub(seat.last) < seat.state.patience();
-        if own { Entry::Full } else { Entry::Instead(seat.id) }
+        let own = peer == newcomer && now.saturating_sub(slot.last) < slot.state.patience();
+        if own { Entry::Full } else { Entry::Instead(slot.id) }
     }
 }
 
@@ -135,23 +142,23 @@ impl Places {
 mod tests {
     use super::*;
 
-    const PLACES: Places = Places { all: 8, kept: 2 };
+    const PLACES: ConnectionLimits = ConnectionLimits { all: 8, kept: 2 };
     const EVE: Peer = Peer::User(u32::MAX - 7);
     const BOB: Peer = Peer::User(u32::MAX - 8);
     const ROOT: Peer = Peer::User(0);
 
-    fn seats(all: &[(Peer, State, u64)]) -> Vec<Seat> {
-        let seat = |(id, (peer, state, last)): (u64, &(Peer, State, u64))| Seat {
+    fn connection_slots(all: &[(Peer, State, u64)]) -> Vec<ConnectionSlot> {
+        let slot = |(id, (peer, state, last)): (u64, &(Peer, State, u64))| ConnectionSlot {
             id,
             peer: *peer,
             state: *state,
             last: Duration::from_secs(*last),
         };
-        (0..).zip(all).map(seat).collect()
+        (0..).zip(all).map(slot).collect()
     }
 
     fn enter(newcomer: Peer, now: u64, all: &[(Peer, State, u64)]) -> Entry {
-        PLACES.enter(newcomer, Duration::from_secs(now), seats(all).into_iter())
+        PLACES.enter(newcomer, Duration::from_secs(now), connection_slots(all).into_iter())
     }
 
     #[test]
@@ -162,7 +169,7 @@ mod tests {
         assert_eq!(enter(ROOT, 100, &six), Entry::Free);
         let mine = Peer::User(rustix::process::geteuid().as_raw());
         assert_eq!(enter(mine, 100, &six), Entry::Free);
-        // Other users don't get an owner's place.
+        // Other users don't get an owner's slot.
         assert_eq!(enter(EVE, 100, &[(ROOT, State::Silent, 0); 8]), Entry::Full);
         assert_eq!(enter(ROOT, 100, &[(ROOT, State::Silent, 0); 8]), Entry::Instead(0));
     }

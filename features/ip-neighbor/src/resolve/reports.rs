@@ -3,7 +3,7 @@
 //!
 //! Replies to our own requests, and the requests, have a queue that is read first; the other is for
 //! neighbours that were only detected. In both an interface may have as many notes as there are
-//! free places: it never takes the room of all others, however many notes it brings.
+//! free places: it never takes the room of all others, however many reports it brings.
 
 use super::control::Learner;
 use super::target::{SHARES, Seed, share_of};
@@ -22,20 +22,20 @@ const AT_ONCE: usize = 256;
 
 /// The event that a worker reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Note<A> {
+pub enum Report<A> {
     /// It has sent a request for a neighbour.
     Asked(Target<A>),
     /// A neighbour has not answered the usual number of requests.
     Unanswered(Target<A>),
     /// A neighbour was detected.
-    Seen(Seen<A>),
+    Detected(DetectedNeighbor<A>),
     /// Another station uses an address of ours.
     Conflict(Target<A>, MacAddr),
 }
 
 /// A detected neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Seen<A> {
+pub struct DetectedNeighbor<A> {
     /// The neighbour.
     pub who: Target<A>,
     /// Its MAC address; `None` if the message had none, and the known one holds.
@@ -44,13 +44,13 @@ pub struct Seen<A> {
     pub evidence: Evidence,
 }
 
-impl<A: Address> Note<A> {
+impl<A: Address> Report<A> {
     #[inline(always)]
     fn target(&self) -> Target<A> {
         match *self {
             Self::Asked(target)
             | Self::Unanswered(target)
-            | Self::Seen(Seen { who: target, .. })
+            | Self::Detected(DetectedNeighbor { who: target, .. })
             | Self::Conflict(target, _) => target,
         }
     }
@@ -60,7 +60,7 @@ impl<A: Address> Note<A> {
     fn is_urgent(&self) -> bool {
         match self {
             Self::Asked(_) | Self::Unanswered(_) => true,
-            Self::Seen(seen) => {
+            Self::Detected(seen) => {
                 matches!(
                     seen.evidence,
                     Evidence::Reply | Evidence::Advertisement { solicited: true, .. }
@@ -71,11 +71,11 @@ impl<A: Address> Note<A> {
     }
 }
 
-type NoteOf<P> = Note<<<P as Protocol>::Net as Family>::Addr>;
+type ReportOf<P> = Report<<<P as Protocol>::Net as Family>::Addr>;
 
 /// A queue with shares for interfaces.
 struct Queue<A> {
-    mailbox: Mailbox<Note<A>>,
+    mailbox: Mailbox<Report<A>>,
     /// Number of waiting notes of each share.
     held: [AtomicUsize; SHARES],
 }
@@ -87,12 +87,12 @@ impl<A: Address> Queue<A> {
     }
 
     #[inline(always)]
-    fn post(&self, note: Note<A>) -> bool {
-        let held = &self.held[note.target().share()];
+    fn post(&self, report: Report<A>) -> bool {
+        let held = &self.held[report.target().share()];
         // As many as there are free places: n interfaces that bring too many leave one part of
         // n + 1.
         if held.fetch_add(1, Ordering::Relaxed) < NOTES.saturating_sub(self.mailbox.len())
-            && self.mailbox.post(note).is_ok()
+            && self.mailbox.post(report).is_ok()
         {
             return true;
         }
@@ -100,15 +100,15 @@ impl<A: Address> Queue<A> {
         false
     }
 
-    fn take(&self) -> Option<Note<A>> {
-        let note = self.mailbox.take()?;
-        self.held[note.target().share()].fetch_sub(1, Ordering::Relaxed);
-        Some(note)
+    fn take(&self) -> Option<Report<A>> {
+        let report = self.mailbox.take()?;
+        self.held[report.target().share()].fetch_sub(1, Ordering::Relaxed);
+        Some(report)
     }
 }
 
 /// The queues, shared by all nodes of a protocol.
-pub struct Notes<P: Protocol> {
+pub struct Reports<P: Protocol> {
     urgent: Queue<<P::Net as Family>::Addr>,
     heard: Queue<<P::Net as Family>::Addr>,
     signal: Signal,
@@ -117,7 +117,7 @@ pub struct Notes<P: Protocol> {
     removals: [AtomicU32; SHARES],
 }
 
-impl<P: Protocol> Shared for Notes<P> {
+impl<P: Protocol> Shared for Reports<P> {
     fn make(world: &World) -> Self {
         let signal = world.processes.signal();
         Self {
@@ -129,19 +129,19 @@ impl<P: Protocol> Shared for Notes<P> {
     }
 }
 
-impl<P: Protocol> Notes<P> {
+impl<P: Protocol> Reports<P> {
     /// Posts a note; returns false if the main thread is so far behind that its interface's share
     /// of the queue is full.
     #[inline(always)]
     #[must_use]
-    pub fn post(&self, note: NoteOf<P>) -> bool {
-        let queue = if note.is_urgent() { &self.urgent } else { &self.heard };
-        let posted = queue.post(note);
+    pub fn post(&self, report: ReportOf<P>) -> bool {
+        let queue = if report.is_urgent() { &self.urgent } else { &self.heard };
+        let posted = queue.post(report);
         self.signal.raise();
         posted
     }
 
-    fn take(&self) -> Option<NoteOf<P>> {
+    fn take(&self) -> Option<ReportOf<P>> {
         self.urgent.take().or_else(|| self.heard.take())
     }
 
@@ -158,12 +158,12 @@ impl<P: Protocol> Notes<P> {
 
     /// Starts the process that reads the notes.
     pub(super) fn start(world: &World) {
-        let notes: Arc<Self> = world.get();
-        world.processes.spawn(Box::new(Reader(notes.clone())), &notes.signal);
+        let reports: Arc<Self> = world.get();
+        world.processes.spawn(Box::new(Reader(reports.clone())), &reports.signal);
     }
 }
 
-struct Reader<P: Protocol>(Arc<Notes<P>>);
+struct Reader<P: Protocol>(Arc<Reports<P>>);
 
 impl<P: Protocol> Process for Reader<P> {
     fn name(&self) -> &'static str {
@@ -172,8 +172,8 @@ impl<P: Protocol> Process for Reader<P> {
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
         let mut learner = Learner::<P>::new(world);
-        let notes = std::iter::from_fn(|| self.0.take());
-        let read = notes.take(AT_ONCE).map(|note| learner.take(note)).count();
+        let reports = std::iter::from_fn(|| self.0.take());
+        let read = reports.take(AT_ONCE).map(|report| learner.take(report)).count();
         learner.finish();
         if read == AT_ONCE {
             self.0.wake();
@@ -182,31 +182,31 @@ impl<P: Protocol> Process for Reader<P> {
     }
 }
 
-/// The notes that a thread posted lately, so that a busy neighbour isn't reported all the time.
-pub struct Lately<F: Net> {
-    told: Box<[Told<F::Addr>]>,
+/// The reports that a thread posted recently, so that a busy neighbour isn't reported all the time.
+pub struct RecentReports<F: Net> {
+    posted: Box<[PostedReport<F::Addr>]>,
     seed: Seed,
 }
 
-/// A note that was posted.
+/// A report that was posted.
 #[derive(Clone, Copy)]
-struct Told<A> {
-    note: Note<A>,
+struct PostedReport<A> {
+    report: Report<A>,
     /// Time in nanoseconds.
     time: u64,
-    /// [`Notes::removals`] at that time.
+    /// [`Reports::removals`] at that time.
     removals: u32,
 }
 
-impl<F: Net> Default for Lately<F> {
+impl<F: Net> Default for RecentReports<F> {
     fn default() -> Self {
-        let note = Note::Asked(Target { sw_if: u32::MAX, ip: F::Addr::ZERO });
-        let none = Told { note, time: 0, removals: 0 };
-        Self { told: vec![none; Self::PLACES].into(), seed: Seed::default() }
+        let report = Report::Asked(Target { sw_if: u32::MAX, ip: F::Addr::ZERO });
+        let none = PostedReport { report, time: 0, removals: 0 };
+        Self { posted: vec![none; Self::PLACES].into(), seed: Seed::default() }
     }
 }
 
-impl<F: Net> Lately<F> {
+impl<F: Net> RecentReports<F> {
     const PLACES: usize = 512;
     /// Time after which a note is posted again, in nanoseconds.
     const LONG_AGO: u64 = 1_000_000_000;
@@ -217,22 +217,22 @@ impl<F: Net> Lately<F> {
     #[must_use]
     pub fn post<P: Protocol<Net = F>>(
         &mut self,
-        notes: &Notes<P>,
-        note: Note<F::Addr>,
+        reports: &Reports<P>,
+        report: Report<F::Addr>,
         now: u64,
     ) -> bool {
-        let place = self.seed.place(note.target(), Self::PLACES);
-        let last = self.told[place];
-        let removals = notes.removals[note.target().share()].load(Ordering::Relaxed);
-        if last.note == note
+        let place = self.seed.bucket(report.target(), Self::PLACES);
+        let last = self.posted[place];
+        let removals = reports.removals[report.target().share()].load(Ordering::Relaxed);
+        if last.report == report
             && last.removals == removals
             && now.wrapping_sub(last.time) < Self::LONG_AGO
         {
             return true;
         }
-        let posted = notes.post(note);
+        let posted = reports.post(report);
         if posted {
-            self.told[place] = Told { note, time: now, removals };
+            self.posted[place] = PostedReport { report, time: now, removals };
         }
         posted
     }
@@ -243,9 +243,9 @@ mod tests {
     use super::*;
     use graph::drive::Bench;
 
-    fn note(sw_if: u32, ip: u32, evidence: Evidence) -> Note<std::net::Ipv4Addr> {
+    fn report(sw_if: u32, ip: u32, evidence: Evidence) -> Report<std::net::Ipv4Addr> {
         let who = Target { sw_if, ip: ip.into() };
-        Note::Seen(Seen { who, mac: Some(MacAddr([2, 0, 0, 0, 0, 1])), evidence })
+        Report::Detected(DetectedNeighbor { who, mac: Some(MacAddr([2, 0, 0, 0, 0, 1])), evidence })
     }
 
     #[test]
@@ -253,14 +253,16 @@ mod tests {
         let bench = Bench::new(&[]);
         let queue = Queue::new(&bench.world);
         let fill = |sw_if| {
-            (0..2 * NOTES as u32).filter(|i| queue.post(note(sw_if, *i, Evidence::Request))).count()
+            (0..2 * NOTES as u32)
+                .filter(|i| queue.post(report(sw_if, *i, Evidence::Request)))
+                .count()
         };
         assert_eq!(fill(1), NOTES / 2);
         assert_eq!(fill(2), NOTES / 4);
         assert_eq!(fill(3), NOTES / 8);
-        assert!(queue.post(note(100, 1, Evidence::Request)), "there is room for another");
+        assert!(queue.post(report(100, 1, Evidence::Request)), "there is room for another");
         // A share has room again once its notes have been taken.
-        assert!(!queue.post(note(1, 7, Evidence::Request)));
+        assert!(!queue.post(report(1, 7, Evidence::Request)));
         while queue.take().is_some() {}
         assert_eq!(fill(1), NOTES / 2);
     }
@@ -277,7 +279,7 @@ mod tests {
             (Evidence::Hint { router: None }, false),
             (Evidence::Announcement { create: true }, false),
         ] {
-            assert_eq!(note(1, 1, evidence).is_urgent(), urgent, "{evidence:?}");
+            assert_eq!(report(1, 1, evidence).is_urgent(), urgent, "{evidence:?}");
         }
     }
 }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use sync::Turn;
 use wire::{Header, IpHeader};
 
-/// Data of one node on one thread.
-pub struct Place {
+/// Data of one node on one thread that decides which thread collects a datagram.
+pub struct Placement {
     /// The thread.
     pub thread: ThreadIndex,
     threads: usize,
@@ -20,7 +20,7 @@ pub struct Place {
     interfaces: Arc<Interfaces>,
 }
 
-impl Place {
+impl Placement {
     /// Returns the data for a thread.
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
         let threads = world.threads();

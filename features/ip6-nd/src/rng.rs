@@ -5,32 +5,32 @@ use graph::{Shared, World};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Numbers that differ from those of other instances.
-pub struct Dice {
+/// Random numbers that differ from those of other instances.
+pub struct ControlRng {
     state: RandomState,
-    thrown: AtomicU64,
+    drawn: AtomicU64,
 }
 
-impl Shared for Dice {
+impl Shared for ControlRng {
     fn make(_: &World) -> Self {
-        Self { state: RandomState::new(), thrown: AtomicU64::new(0) }
+        Self { state: RandomState::new(), drawn: AtomicU64::new(0) }
     }
 }
 
-impl Dice {
-    /// Any number.
-    pub fn throw(&self) -> u64 {
-        self.state.hash_one(self.thrown.fetch_add(1, Ordering::Relaxed))
+impl ControlRng {
+    /// A random number.
+    pub fn random(&self) -> u64 {
+        self.state.hash_one(self.drawn.fetch_add(1, Ordering::Relaxed))
     }
 
     /// A number from `low` to `high`, both included.
     pub fn between(&self, low: u64, high: u64) -> u64 {
-        low + self.throw() % (high.saturating_sub(low) + 1)
+        low + self.random() % (high.saturating_sub(low) + 1)
     }
 
     /// A nonce (RFC 7527 4.1).
     pub fn nonce(&self) -> [u8; 6] {
-        let [a, b, c, d, e, f, ..] = self.throw().to_be_bytes();
+        let [a, b, c, d, e, f, ..] = self.random().to_be_bytes();
         [a, b, c, d, e, f]
     }
 }

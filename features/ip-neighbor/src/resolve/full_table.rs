@@ -13,7 +13,7 @@ use wire::Family;
 const PAUSE: u64 = 60_000_000_000;
 
 #[derive(Default)]
-struct Since {
+struct Unlogged {
     /// Time of the last line.
     line: Option<u64>,
     refused: u64,
@@ -21,15 +21,15 @@ struct Since {
 }
 
 /// Number of refused and displaced neighbours in a full table since the last line of the log.
-pub(super) struct Crowd<P>(Mutex<Since>, PhantomData<P>);
+pub(super) struct FullTableLog<P>(Mutex<Unlogged>, PhantomData<P>);
 
-impl<P: Protocol> Shared for Crowd<P> {
+impl<P: Protocol> Shared for FullTableLog<P> {
     fn make(_: &World) -> Self {
         Self(Mutex::default(), PhantomData)
     }
 }
 
-impl<P: Protocol> Crowd<P> {
+impl<P: Protocol> FullTableLog<P> {
     /// Counts a detected neighbour that found no room.
     pub fn refused(&self, world: &World) {
         self.note(world, |since| since.refused += 1);
@@ -41,15 +41,15 @@ impl<P: Protocol> Crowd<P> {
         self.note(world, |since| since.displaced += 1);
     }
 
-    fn note(&self, world: &World, count: impl FnOnce(&mut Since)) {
+    fn note(&self, world: &World, count: impl FnOnce(&mut Unlogged)) {
         let (now, neighbors) = (world.clock.now(), world.get::<Neighbors>());
         let mut since = self.0.lock().expect("no panic inside");
         count(&mut since);
         if since.line.is_some_and(|line| now < line + PAUSE) {
             return;
         }
-        let Since { refused, displaced, .. } =
-            std::mem::replace(&mut *since, Since { line: Some(now), ..Since::default() });
+        let Unlogged { refused, displaced, .. } =
+            std::mem::replace(&mut *since, Unlogged { line: Some(now), ..Unlogged::default() });
         let family = if P::Net::IS_V6 { "ip6" } else { "ip4" };
         let limit = neighbors.config(P::Net::IS_V6).limit;
         let most = neighbors.fullest(P::Net::IS_V6).map_or_else(String::new, |(sw_if, held)| {

@@ -21,7 +21,7 @@ const STEP: u64 = 1_000_000_000 / RATE;
 
 /// The kind of neighbour that a request is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Try {
+pub(super) enum RequestKind {
     /// A neighbour that no packet was sent to lately.
     First,
     /// A neighbour that a packet was sent to before, or a next hop of routes.
@@ -29,21 +29,21 @@ pub(super) enum Try {
 }
 
 /// Request rate of each interface: the generic cell rate algorithm, one word for each share.
-pub(super) struct Pace([AtomicU64; SHARES]);
+pub(super) struct RateLimit([AtomicU64; SHARES]);
 
-impl Default for Pace {
+impl Default for RateLimit {
     fn default() -> Self {
         Self([const { AtomicU64::new(0) }; SHARES])
     }
 }
 
-impl Pace {
+impl RateLimit {
     /// Returns true if a request may be sent now; if so, counts it.
     #[inline(always)]
-    pub fn take(&self, share: usize, kind: Try, now: u64) -> bool {
+    pub fn take(&self, share: usize, kind: RequestKind, now: u64) -> bool {
         let ahead = match kind {
-            Try::First => BURST / 2,
-            Try::Again => BURST,
+            RequestKind::First => BURST / 2,
+            RequestKind::Again => BURST,
         };
         let next = |full: u64| {
             let full = full.max(now) + STEP;
@@ -54,19 +54,19 @@ impl Pace {
 }
 
 /// The rate limits of a protocol, shared by its threads. Next hops of routes have one of their own.
-pub(super) struct Paces<P> {
-    pub nexthops: Pace,
-    pub hosts: Pace,
+pub(super) struct RateLimits<P> {
+    pub nexthops: RateLimit,
+    pub hosts: RateLimit,
     protocol: PhantomData<P>,
 }
 
-impl<P: Protocol> Shared for Paces<P> {
+impl<P: Protocol> Shared for RateLimits<P> {
     fn make(_: &World) -> Self {
-        Self { nexthops: Pace::default(), hosts: Pace::default(), protocol: PhantomData }
+        Self { nexthops: RateLimit::default(), hosts: RateLimit::default(), protocol: PhantomData }
     }
 }
 
-/// Bits of one generation of [`Sightings`].
+/// Bits of one generation of [`RecentNeighbors`].
 const BITS: usize = 1 << 19;
 /// Duration of a generation in nanoseconds: longer than hosts wait before they retry (RFC 6298
 /// 2.1).
@@ -75,13 +75,13 @@ const GENERATION: u64 = 1_500_000_000;
 /// One-hash Bloom filter of the neighbours that packets were sent to lately: keeps each for at
 /// least [`GENERATION`], with few false positives. A scan fills it without displacing other
 /// neighbours.
-pub(super) struct Sightings {
+pub(super) struct RecentNeighbors {
     /// The generation that is filled, and the one before.
     bits: [Box<[u64]>; 2],
     since: u64,
 }
 
-impl Default for Sightings {
+impl Default for RecentNeighbors {
     fn default() -> Self {
         // Zeroed pages, that take no memory before they are written.
         let bits = || vec![0; BITS / 64].into();
@@ -89,10 +89,10 @@ impl Default for Sightings {
     }
 }
 
-impl Sightings {
-    /// Adds a neighbour by its hash; returns [`Try::Again`] if it was there already.
+impl RecentNeighbors {
+    /// Adds a neighbour by its hash; returns [`RequestKind::Again`] if it was there already.
     #[inline(always)]
-    pub fn note(&mut self, hash: u64, now: u64) -> Try {
+    pub fn note(&mut self, hash: u64, now: u64) -> RequestKind {
         let age = now.saturating_sub(self.since);
         if age >= GENERATION {
             self.bits.swap(0, 1);
@@ -107,7 +107,7 @@ impl Sightings {
         let (word, bit) = (at / 64, 1 << (at % 64));
         let seen = (self.bits[0][word] | self.bits[1][word]) & bit != 0;
         self.bits[0][word] |= bit;
-        if seen { Try::Again } else { Try::First }
+        if seen { RequestKind::Again } else { RequestKind::First }
     }
 }
 
@@ -119,25 +119,27 @@ mod tests {
 
     #[test]
     fn an_interface_asks_at_its_rate_and_no_other_pays_for_it() {
-        let pace = Pace::default();
+        let pace = RateLimit::default();
         let mut sent = 0;
         for i in 0..100_000 {
-            sent += u64::from(pace.take(1, Try::First, 10 * SECOND + i * 10_000));
+            sent += u64::from(pace.take(1, RequestKind::First, 10 * SECOND + i * 10_000));
         }
         assert!((RATE..=RATE + BURST).contains(&sent), "{sent} in a second");
         assert!(
-            pace.take(1, Try::Again, 11 * SECOND),
+            pace.take(1, RequestKind::Again, 11 * SECOND),
             "half of the burst is left for those tried again"
         );
-        let again = (0..RATE).filter(|_| pace.take(1, Try::Again, 11 * SECOND)).count() as u64;
+        let again =
+            (0..RATE).filter(|_| pace.take(1, RequestKind::Again, 11 * SECOND)).count() as u64;
         assert!((BURST / 2 - 2..=BURST / 2).contains(&again), "{again}");
-        let other = (0..RATE).filter(|_| pace.take(2, Try::First, 11 * SECOND)).count() as u64;
+        let other =
+            (0..RATE).filter(|_| pace.take(2, RequestKind::First, 11 * SECOND)).count() as u64;
         assert_eq!(other, BURST / 2);
     }
 
     #[test]
     fn who_is_tried_again_within_a_second_is_known() {
-        let mut seen = Sightings::default();
+        let mut seen = RecentNeighbors::default();
         let seed = super::super::target::Seed::default();
         let hash =
             |i: u32| seed.hash(super::super::Target { sw_if: 1, ip: std::net::Ipv4Addr::from(i) });
@@ -145,13 +147,17 @@ mod tests {
         for i in 0..50_000u32 {
             let now = SECOND + u64::from(i) * 100_000;
             // A scan at 10,000 a second, and a host that is tried once a second.
-            wrong += u32::from(seen.note(hash(i), now) == Try::Again);
+            wrong += u32::from(seen.note(hash(i), now) == RequestKind::Again);
             if i % 10_000 == 0 {
-                known += u32::from(seen.note(hash(1_000_000), now) == Try::Again);
+                known += u32::from(seen.note(hash(1_000_000), now) == RequestKind::Again);
             }
         }
         assert_eq!(known, 4);
         assert!(wrong < 50_000 / 10, "{wrong}");
-        assert_eq!(seen.note(hash(1_000_000), 20 * SECOND), Try::First, "that was long ago");
+        assert_eq!(
+            seen.note(hash(1_000_000), 20 * SECOND),
+            RequestKind::First,
+            "that was long ago"
+        );
     }
 }

@@ -2,7 +2,7 @@
 //! Common parts of the nodes that take messages.
 
 use crate::check::{Checked, Fault, check};
-use crate::ours::{AllOurs, Here};
+use crate::local::{InterfaceAddresses, LocalAddresses};
 use crate::trace::NdTrace;
 use buffer::Buffer;
 use graph::{Build, Cx, Head, Next, Node, ThreadIndex, World};
@@ -10,14 +10,14 @@ use net::{IfView, Interfaces};
 use std::sync::Arc;
 use wire::{Ethernet, Header, MacAddr};
 
-/// The interface that a message came in by, and its sender's station.
+/// The origin of a message: the receive interface, and its sender's station.
 #[derive(Clone, Copy)]
-pub struct Came<'t> {
+pub struct MessageOrigin<'t> {
     pub sw_if: u32,
     /// The interface.
     pub view: IfView,
     /// The addresses that we answer for there.
-    pub here: &'t Here,
+    pub here: &'t InterfaceAddresses,
     /// The sender's station.
     pub source: MacAddr,
     pub now: u64,
@@ -26,27 +26,27 @@ pub struct Came<'t> {
 /// State of all links that a node needs.
 pub struct Links {
     interfaces: Arc<Interfaces>,
-    ours: Arc<AllOurs>,
+    local: Arc<LocalAddresses>,
 }
 
 impl Build for Links {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { interfaces: world.get(), ours: world.get() }
+        Self { interfaces: world.get(), local: world.get() }
     }
 }
 
 impl Links {
     /// Returns the origin of a packet that starts at its IPv6 header.
     #[inline(always)]
-    pub fn came<'t, const TRACED: bool>(
+    pub fn origin<'t, const TRACED: bool>(
         &'t self,
         b: &mut Buffer,
         cx: &Cx<'t, TRACED>,
-    ) -> Result<Came<'t>, Fault> {
+    ) -> Result<MessageOrigin<'t>, Fault> {
         let source = ethernet_source(b)?;
-        let here = self.ours.of(b.rx_if, cx.turn).ok_or(Fault::NotEnabled)?;
+        let here = self.local.of(b.rx_if, cx.turn).ok_or(Fault::NotEnabled)?;
         let view = self.interfaces.views(cx.turn).get(b.rx_if as usize).unwrap_or_default();
-        Ok(Came { sw_if: b.rx_if, view, here, source, now: cx.now() })
+        Ok(MessageOrigin { sw_if: b.rx_if, view, here, source, now: cx.now() })
     }
 }
 
@@ -64,7 +64,7 @@ fn ethernet_source(b: &mut Buffer) -> Result<MacAddr, Fault> {
 }
 
 /// Handler of messages of one type.
-pub trait Ears: Build + Send + 'static {
+pub trait MessageHandler: Build + Send + 'static {
     /// The node's name.
     const NAME: &'static str;
     /// The fixed part of the message.
@@ -72,22 +72,22 @@ pub trait Ears: Build + Send + 'static {
     /// Next nodes of their packets.
     type To: Next + From<Fault>;
     /// Handles a message that is well-formed.
-    fn hear(&mut self, m: &Checked<'_, Self::Message>, came: &Came<'_>) -> Self::To;
+    fn handle(&mut self, m: &Checked<'_, Self::Message>, origin: &MessageOrigin<'_>) -> Self::To;
 }
 
-/// The node of an [`Ears`].
-pub struct Listen<E> {
+/// The node of a [`MessageHandler`].
+pub struct HandlerNode<E> {
     links: Links,
-    ears: E,
+    handler: E,
 }
 
-impl<E: Ears> Build for Listen<E> {
+impl<E: MessageHandler> Build for HandlerNode<E> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { links: Links::build(world, thread), ears: E::build(world, thread) }
+        Self { links: Links::build(world, thread), handler: E::build(world, thread) }
     }
 }
 
-impl<E: Ears> Node for Listen<E> {
+impl<E: MessageHandler> Node for HandlerNode<E> {
     const NAME: &'static str = E::NAME;
     const DROP: &'static str = "ip6-drop";
     type Next = E::To;
@@ -98,12 +98,12 @@ impl<E: Ears> Node for Listen<E> {
         if TRACED {
             cx.trace(b, NdTrace(Head::of(b)));
         }
-        let came = match self.links.came(b, cx) {
-            Ok(came) => came,
+        let origin = match self.links.origin(b, cx) {
+            Ok(origin) => origin,
             Err(fault) => return fault.into(),
         };
         match check(b) {
-            Ok(m) => self.ears.hear(&m, &came),
+            Ok(m) => self.handler.handle(&m, &origin),
             Err(fault) => fault.into(),
         }
     }

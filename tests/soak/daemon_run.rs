@@ -43,7 +43,7 @@ pub struct Record {
 }
 
 /// The running daemon and its surroundings.
-pub struct Life<'a> {
+pub struct DaemonRun<'a> {
     pub router: Router,
     pub netns: &'a Netns,
     pub hosts: &'a Netns,
@@ -69,7 +69,7 @@ pub fn buffers(dir: &Path) -> Result<(u64, u64), String> {
     Ok((number("used")?, number("total")?))
 }
 
-impl Life<'_> {
+impl DaemonRun<'_> {
     fn dir(&self) -> &Path {
         self.router.dir()
     }

@@ -5,9 +5,9 @@ use crate::table::GO_ON;
 use graph::{NodeIndex, World};
 use sync::{Snapshot, Turn};
 
-/// A node that classifies.
+/// A hook: a point of a packet's path at which a node classifies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Place {
+pub enum Hook {
     /// Input ACL of IPv4, or of IPv6.
     In(bool),
     /// Output ACL.
@@ -50,7 +50,7 @@ const SENT: &[&str] = &[
     "l2-xcrw",
 ];
 
-impl Place {
+impl Hook {
     /// All of them.
     pub const ALL: [Self; 12] = [
         Self::In(false),
@@ -85,7 +85,7 @@ impl Place {
         }
     }
 
-    /// The word of commands for next nodes of this place, without `miss-next` or `hit-next`.
+    /// The word of commands for next nodes of this hook, without `miss-next` or `hit-next`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Route(_) => "",
@@ -119,9 +119,9 @@ impl Place {
     }
 }
 
-/// Nodes that operators and clients have linked to those that classify, by place: the number of
+/// Nodes that operators and clients have linked to those that classify, by hook: the number of
 /// such a next node is the node's index.
-pub struct Links(Snapshot<Vec<(Place, u32)>>);
+pub struct Links(Snapshot<Vec<(Hook, u32)>>);
 
 impl Links {
     /// None yet.
@@ -129,20 +129,20 @@ impl Links {
         Self(Snapshot::new(world.qsbr.clone(), Vec::new()))
     }
 
-    /// Notes the places that lead to the node of this index, before a session or a table names it.
+    /// Notes the hooks that lead to the node of this index, before a session or a table names it.
     pub fn note(&self, world: &World, next: u16) {
         let node = NodeIndex(next.into());
         let Some(target) = world.node_info(node).filter(|_| next != 0 && next != GO_ON) else {
             return;
         };
-        let leads = |place: &Place| {
-            let from = world.node(place.node()).and_then(|from| world.node_info(from));
+        let leads = |hook: &Hook| {
+            let from = world.node(hook.node()).and_then(|from| world.node_info(from));
             from.is_some_and(|from| from.next.contains(&target.name))
         };
-        let new: Vec<_> = Place::ALL
+        let new: Vec<_> = Hook::ALL
             .into_iter()
             .filter(leads)
-            .map(|place| (place, node.0))
+            .map(|hook| (hook, node.0))
             .filter(|l| !self.has(*l))
             .collect();
         if !new.is_empty() {
@@ -150,23 +150,23 @@ impl Links {
         }
     }
 
-    fn has(&self, link: (Place, u32)) -> bool {
+    fn has(&self, link: (Hook, u32)) -> bool {
         self.0.read(|all| all.contains(&link))
     }
 
-    /// A place whose packets go to the node of this index, if the number isn't another node's
+    /// A hook whose packets go to the node of this index, if the number isn't another node's
     /// there.
-    pub fn place(&self, next: u16) -> Option<Place> {
-        let is_index = |(place, node): &&(Place, u32)| {
-            *node == u32::from(next) && usize::from(next) >= place.numbered().len()
+    pub fn hook(&self, next: u16) -> Option<Hook> {
+        let is_index = |(hook, node): &&(Hook, u32)| {
+            *node == u32::from(next) && usize::from(next) >= hook.numbered().len()
         };
-        self.0.read(|all| all.iter().find(is_index).map(|(place, _)| *place))
+        self.0.read(|all| all.iter().find(is_index).map(|(hook, _)| *hook))
     }
 }
 
-/// Where a number leads.
+/// The next node that a number stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lead {
+pub enum NumberedNode {
     /// The packet is dropped.
     Deny,
     /// To this node.
@@ -179,41 +179,41 @@ pub enum Lead {
     Absent,
 }
 
-/// The numbered next nodes of a place, for a thread.
-pub struct Numbers {
-    place: Place,
-    nodes: Vec<Lead>,
+/// The numbered next nodes of a hook, for a thread.
+pub struct NumberedNodes {
+    hook: Hook,
+    nodes: Vec<NumberedNode>,
 }
 
-impl Numbers {
+impl NumberedNodes {
     /// Looks the nodes up.
-    pub fn new(world: &World, place: Place) -> Self {
-        let lead = |(number, name): (usize, &&str)| match (number, *name) {
-            (0, _) => Lead::Deny,
-            (_, "interface-output") => Lead::Output,
-            (_, name) if place.passed().contains(&name) => Lead::Absent,
-            (_, name) => world.node(name).map_or(Lead::Absent, Lead::Node),
+    pub fn new(world: &World, hook: Hook) -> Self {
+        let numbered_node = |(number, name): (usize, &&str)| match (number, *name) {
+            (0, _) => NumberedNode::Deny,
+            (_, "interface-output") => NumberedNode::Output,
+            (_, name) if hook.passed().contains(&name) => NumberedNode::Absent,
+            (_, name) => world.node(name).map_or(NumberedNode::Absent, NumberedNode::Node),
         };
-        Self { place, nodes: place.numbered().iter().enumerate().map(lead).collect() }
+        Self { hook, nodes: hook.numbered().iter().enumerate().map(numbered_node).collect() }
     }
 
     /// Where a number leads.
     #[inline(always)]
-    pub fn lead(&self, links: &Links, next: u16, turn: &Turn<'_>) -> Lead {
+    pub fn numbered_node(&self, links: &Links, next: u16, turn: &Turn<'_>) -> NumberedNode {
         if next == GO_ON {
-            return Lead::GoOn;
+            return NumberedNode::GoOn;
         }
         if next == 0 {
-            return Lead::Deny;
+            return NumberedNode::Deny;
         }
-        if let Some(lead) = self.nodes.get(usize::from(next)) {
-            return *lead;
+        if let Some(numbered_node) = self.nodes.get(usize::from(next)) {
+            return *numbered_node;
         }
-        let link = (self.place, u32::from(next));
+        let link = (self.hook, u32::from(next));
         if links.0.get(turn).contains(&link) {
-            Lead::Node(NodeIndex(next.into()))
+            NumberedNode::Node(NodeIndex(next.into()))
         } else {
-            Lead::GoOn
+            NumberedNode::GoOn
         }
     }
 }

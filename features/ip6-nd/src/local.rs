@@ -22,18 +22,18 @@ pub enum Role {
     Proxy,
 }
 
-/// An address with the length of its network.
+/// An address that we answer for, with the length of its network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ours {
+pub struct LocalAddress {
     pub prefix: Ip6Prefix,
     pub role: Role,
 }
 
 /// The addresses that one interface answers for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Here {
+pub struct InterfaceAddresses {
     /// Its addresses, the link-local one first.
-    own: Vec<Ours>,
+    own: Vec<LocalAddress>,
     /// Addresses that are answered for and are another host's, or ours on another link; in order.
     proxied: Vec<Ipv6Addr>,
     /// Hosts of networks on other links that are on this one, in order.
@@ -44,12 +44,12 @@ pub struct Here {
     pub advertises: bool,
 }
 
-impl Here {
+impl InterfaceAddresses {
     /// Returns the role of an address, if it has one.
     #[inline(always)]
     pub fn role(&self, ip: Ipv6Addr) -> Option<Role> {
-        if let Some(ours) = self.own.iter().find(|o| o.prefix.addr() == ip) {
-            return Some(ours.role);
+        if let Some(local) = self.own.iter().find(|o| o.prefix.addr() == ip) {
+            return Some(local.role);
         }
         self.proxied.binary_search(&ip).is_ok().then_some(Role::Proxy)
     }
@@ -96,9 +96,9 @@ impl Here {
 }
 
 /// The addresses that all interfaces answer for.
-pub struct AllOurs(Slots<Here>);
+pub struct LocalAddresses(Slots<InterfaceAddresses>);
 
-impl Shared for AllOurs {
+impl Shared for LocalAddresses {
     fn make(world: &World) -> Self {
         Self(Slots::new(world.qsbr.clone()))
     }
@@ -110,15 +110,15 @@ impl Shared for AllOurs {
     }
 }
 
-impl AllOurs {
+impl LocalAddresses {
     /// Returns the addresses that an interface with IPv6 answers for.
     #[inline(always)]
-    pub fn of<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> Option<&'t Here> {
+    pub fn of<'t>(&'t self, sw_if: u32, turn: &'t Turn<'_>) -> Option<&'t InterfaceAddresses> {
         self.0.get(sw_if, turn)
     }
 
     /// Returns a copy for control.
-    pub fn here(&self, sw_if: SwIfIndex) -> Here {
+    pub fn here(&self, sw_if: SwIfIndex) -> InterfaceAddresses {
         self.0.read(sw_if.0, |here| here.cloned()).unwrap_or_default()
     }
 
@@ -131,7 +131,7 @@ impl AllOurs {
             return;
         }
         let proxies = world.get::<Proxies>();
-        let here = Here {
+        let here = InterfaceAddresses {
             own: own(world, sw_if),
             proxied: proxies.seen_from(world, sw_if),
             behind: proxies.behind(sw_if),
@@ -170,17 +170,17 @@ pub fn listed(world: &World, sw_if: SwIfIndex) -> Vec<Ip6Prefix> {
     all
 }
 
-fn own(world: &World, sw_if: SwIfIndex) -> Vec<Ours> {
+fn own(world: &World, sw_if: SwIfIndex) -> Vec<LocalAddress> {
     let dad = world.get::<Dad>();
     let all = addresses(world, sw_if);
-    let mut own: Vec<Ours> = Vec::with_capacity(2 * all.len());
+    let mut own: Vec<LocalAddress> = Vec::with_capacity(2 * all.len());
     for prefix in &all {
         let role = match dad.state(sw_if, prefix.addr()) {
             Some(dad::State::Duplicate) => continue,
             Some(dad::State::Tentative { nonce, .. }) => Role::Tentative(nonce),
             None => Role::Own,
         };
-        own.push(Ours { prefix: *prefix, role });
+        own.push(LocalAddress { prefix: *prefix, role });
     }
     for prefix in all {
         let network = prefix.network();
@@ -192,7 +192,7 @@ fn own(world: &World, sw_if: SwIfIndex) -> Vec<Ours> {
             && prefix.has_host_bits()
             && !prefix.addr().is_unicast_link_local()
         {
-            own.push(Ours { prefix: network, role: Role::Anycast });
+            own.push(LocalAddress { prefix: network, role: Role::Anycast });
         }
     }
     own
