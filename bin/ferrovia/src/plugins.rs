@@ -39,6 +39,7 @@ pub static ALL: &[&Plugin] = &[
     &dvr::PLUGIN,
     &xcrw::PLUGIN,
     &bond::PLUGIN,
+    &soft_rss::PLUGIN,
     &lacp::PLUGIN,
     &af_packet::PLUGIN,
     &tap::PLUGIN,

@@ -25,6 +25,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("llc-input/no error", "the same"),
     ("snap-input/no error", "the same"),
+    ("soft-rss/soft-rss not enabled", "features/soft-rss/src/tests.rs"),
     (
         "l2-patch/L2 patch misconfigured drops",
         "a device is deleted meanwhile: features/l2patch/src/tests.rs",

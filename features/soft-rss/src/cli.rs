@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use crate::control::{Config, SoftRss, hex, list};
+use crate::flow::Fields;
+use crate::toeplitz::{KEY, Key};
+use cli::{Command, Error, Matches, Output, Result, Table, Writer};
+use graph::World;
+use net::Interfaces;
+use net::args::interface;
+use startup::value::{CoreList, Value};
+
+/// The usage of a kind of fields.
+macro_rules! fields {
+    ($name:literal) => {
+        concat!("<", $name, ":4-tuple|2-tuple|src-ip|dst-ip|disabled>")
+    };
+}
+
+const CONFIG: &str = concat!(
+    "<interface:interface> [type ",
+    fields!("type"),
+    "] [ipv4-type ",
+    fields!("ipv4"),
+    "] [ipv6-type ",
+    fields!("ipv6"),
+    "] [l2-offset <offset:0-1024>] [threads <threads>] [with-main-thread] [rss-key <key>]"
+);
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "soft-rss config",
+        usage: CONFIG,
+        help: "Set how received packets of a device are spread over threads",
+        run: config,
+    },
+    Command {
+        path: "soft-rss enable",
+        usage: "<interface:interface>",
+        help: "Spread received packets of a device over threads by flow",
+        run: |w, m| done(w.get::<SoftRss>().enable(w, interface(w, m, "interface")?)),
+    },
+    Command {
+        path: "soft-rss disable",
+        usage: "<interface:interface>",
+        help: "Leave received packets of a device on the thread that polls it",
+        run: |w, m| done(w.get::<SoftRss>().disable(w, interface(w, m, "interface")?)),
+    },
+    Command {
+        path: "soft-rss clear",
+        usage: "<interface:interface>",
+        help: "Remove the configuration of a device",
+        run: |w, m| done(w.get::<SoftRss>().clear(w, interface(w, m, "interface")?)),
+    },
+    Command {
+        path: "show soft-rss",
+        usage: "[<interface:interface>]",
+        help: "Devices whose received packets are spread over threads",
+        run: show,
+    },
+];
+
+fn done(result: Result<()>) -> Result<Output> {
+    result.map(|()| Output::empty())
+}
+
+fn fields(m: &Matches, name: &str) -> Option<Fields> {
+    let word = m.has(name).then(|| m.str(name))?;
+    Fields::WORDS.iter().find(|(known, _)| *known == word).map(|(_, fields)| *fields)
+}
+
+fn config(w: &World, m: &Matches) -> Result<Output> {
+    let sw_if = interface(w, m, "interface")?;
+    let both = fields(m, "type").unwrap_or_default();
+    let mut config = Config {
+        ip4: fields(m, "ipv4").unwrap_or(both),
+        ip6: fields(m, "ipv6").unwrap_or(both),
+        l2_offset: m.get("offset").unwrap_or(0),
+        with_main: m.flag("with-main-thread"),
+        ..Config::default()
+    };
+    if m.has("threads") {
+        let wrong = |why: String| Error::parse(why).at(m.span("threads"));
+        let CoreList(threads) = CoreList::parse(m.str("threads")).map_err(wrong)?;
+        config.threads = threads
+            .into_iter()
+            .map(|thread| u16::try_from(thread).map_err(|_| wrong(format!("no thread {thread}"))))
+            .collect::<Result<_>>()?;
+    }
+    if m.has("key") {
+        config.key = key(m.str("key")).ok_or_else(|| {
+            Error::parse(format!("expected {} hexadecimal digits", 2 * KEY)).at(m.span("key"))
+        })?;
+    }
+    done(w.get::<SoftRss>().configure(w, sw_if, config))
+}
+
+/// Reads a key in hexadecimal digits, with or without `0x`.
+fn key(text: &str) -> Option<Key> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    if digits.len() != 2 * KEY {
+        return None;
+    }
+    let mut key = [0; KEY];
+    for (i, byte) in key.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(digits.get(2 * i..2 * i + 2)?, 16).ok()?;
+    }
+    Some(key)
+}
+
+fn show(w: &World, m: &Matches) -> Result<Output> {
+    let only = if m.has("interface") { Some(interface(w, m, "interface")?) } else { None };
+    let all = w.get::<SoftRss>().list().into_iter();
+    let all = all.filter(move |(sw_if, ..)| only.is_none_or(|only| only == *sw_if));
+    let table = Table::new()
+        .left("Interface")
+        .left("Enabled")
+        .left("IPv4")
+        .left("IPv6")
+        .right("L2 offset")
+        .left("Threads")
+        .left("Key");
+    Ok(table.list(all, |w: &World, (sw_if, config, on), out: &mut Writer| {
+        out.row([
+            w.get::<Interfaces>().name(sw_if).into(),
+            if on { "yes" } else { "no" }.into(),
+            config.ip4.word().into(),
+            config.ip6.word().into(),
+            config.l2_offset.into(),
+            list(&config.targets(w.threads())).into(),
+            hex(&config.key).into(),
+        ]);
+        Ok(())
+    }))
+}
