@@ -5,15 +5,16 @@
 
 use std::io;
 
-use crate::message::{Attributes, attributes, request, u16_at, u32_at};
-use crate::requests::Requests;
-use crate::{Link, Namespace};
+use netlink_packet_core::{
+    DecodeError, DefaultNla, Emitable, NLA_F_NESTED, NLM_F_ACK, NlasIterator, parse_u16, parse_u32,
+};
+use netlink_packet_generic::constants::CTRL_ATTR_FAMILY_ID;
+use netlink_packet_generic::ctrl::{GenlCtrl, GenlCtrlCmd, nlas::GenlCtrlAttrs};
+use netlink_packet_generic::{GenlFamily, GenlHeader, GenlMessage};
 
-/// `GENL_ID_CTRL` and its command, for the number of a family.
-const CONTROL: u16 = 0x10;
-const GET_FAMILY: u8 = 3;
-const FAMILY_ID: u16 = 1;
-const FAMILY_NAME: u16 = 2;
+use crate::requests::Requests;
+use crate::socket::malformed;
+use crate::{Link, Namespace};
 
 /// `ETHTOOL_MSG_LINKMODES_GET` with its header, and of its answer the speed.
 const LINKMODES_GET: u8 = 4;
@@ -31,9 +32,44 @@ pub struct Ethtool {
     family: u16,
 }
 
-/// `genlmsghdr`: command, version, two reserved bytes.
-fn header(command: u8) -> [u8; 4] {
-    [command, 1, 0, 0]
+/// The message `ETHTOOL_MSG_LINKMODES_GET`.
+#[derive(Debug)]
+struct LinkModes {
+    header: DefaultNla,
+}
+
+impl LinkModes {
+    fn of_index(index: u32) -> Self {
+        let device = DefaultNla::new(HEADER_DEV_INDEX, index.to_ne_bytes().to_vec());
+        let mut header = vec![0; device.buffer_len()];
+        device.emit(&mut header);
+        // The kernel wants containers marked.
+        Self { header: DefaultNla::new(LINKMODES_HEADER | NLA_F_NESTED, header) }
+    }
+}
+
+impl GenlFamily for LinkModes {
+    fn family_name() -> &'static str {
+        "ethtool"
+    }
+
+    fn command(&self) -> u8 {
+        LINKMODES_GET
+    }
+
+    fn version(&self) -> u8 {
+        1
+    }
+}
+
+impl Emitable for LinkModes {
+    fn buffer_len(&self) -> usize {
+        self.header.buffer_len()
+    }
+
+    fn emit(&self, buffer: &mut [u8]) {
+        self.header.emit(buffer);
+    }
 }
 
 impl Ethtool {
@@ -44,12 +80,10 @@ impl Ethtool {
     pub fn new() -> io::Result<Self> {
         let mut requests = Requests::new(Some(rustix::net::netlink::GENERIC))?;
         let mut family = None;
-        let ask =
-            request(CONTROL, libc::NLM_F_ACK, &header(GET_FAMILY)).name(FAMILY_NAME, "ethtool");
-        requests.talk(ask, |message| {
-            let body = message.body.get(4..).unwrap_or_default();
-            family = attributes(body)
-                .find_map(|(kind, value)| (kind == FAMILY_ID).then(|| u16_at(value, 0))?);
+        let name = GenlCtrlAttrs::FamilyName(LinkModes::family_name().into());
+        let ask = GenlCtrl { cmd: GenlCtrlCmd::GetFamily, nlas: vec![name] };
+        requests.talk(NLM_F_ACK, GenlMessage::from_payload(ask), |answer| {
+            family = attribute(answer, CTRL_ATTR_FAMILY_ID, parse_u16).map_err(malformed)?;
             Ok(())
         })?;
         let family = family.ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))?;
@@ -71,42 +105,74 @@ impl Ethtool {
         if link.kind.as_deref() == Some("tun") {
             return None;
         }
-        let device = Attributes::default().number(HEADER_DEV_INDEX, link.index);
-        // The kernel wants containers marked.
-        let nested = LINKMODES_HEADER | libc::NLA_F_NESTED as u16;
-        let ask = request(self.family, libc::NLM_F_ACK, &header(LINKMODES_GET))
-            .attribute(nested, device.bytes());
+        let mut ask = GenlMessage::from_payload(LinkModes::of_index(link.index));
+        ask.set_resolved_family_id(self.family);
         let mut speed = None;
         // A driver without speeds answers with an error.
-        let answered = self.requests.talk(ask, |message| {
-            speed = speed_in(message.body);
+        let answered = self.requests.talk(NLM_F_ACK, ask, |answer| {
+            speed = speed_in(answer).map_err(malformed)?;
             Ok(())
         });
         answered.ok().and(speed)
     }
 }
 
-/// The speed in the body of an answer.
-fn speed_in(body: &[u8]) -> Option<u32> {
-    let mut all = attributes(body.get(4..)?);
-    let speed =
-        all.find_map(|(kind, value)| (kind == LINKMODES_SPEED).then(|| u32_at(value, 0))?)?;
-    (speed != UNKNOWN && speed != 0).then_some(speed)
+/// The speed in an answer.
+fn speed_in(answer: &[u8]) -> Result<Option<u32>, DecodeError> {
+    let speed = attribute(answer, LINKMODES_SPEED, parse_u32)?;
+    Ok(speed.filter(|&speed| speed != UNKNOWN && speed != 0))
+}
+
+/// The attribute `kind` of a message of generic netlink, if it is there. All others are skipped,
+/// where [`GenlCtrl`]'s parser refuses a message with one that it doesn't know.
+fn attribute<T>(
+    message: &[u8],
+    kind: u16,
+    parse: impl FnOnce(&[u8]) -> Result<T, DecodeError>,
+) -> Result<Option<T>, DecodeError> {
+    let header = GenlHeader::parse(message)?;
+    for attribute in NlasIterator::new(&message[header.buffer_len()..]) {
+        let attribute = attribute?;
+        if attribute.kind() == kind {
+            return parse(attribute.value()).map(Some);
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// An answer with an unknown attribute in front and a bit set behind the speed.
+    fn answer(speed: u32) -> Vec<u8> {
+        let of = |kind, value: &[u8]| DefaultNla::new(kind, value.to_vec());
+        let all = [of(333, &[9]), of(LINKMODES_SPEED, &speed.to_ne_bytes()), of(6, &[1])];
+        let mut bytes = vec![LINKMODES_GET, 1, 0, 0];
+        bytes.resize(4 + all.as_slice().buffer_len(), 0);
+        all.as_slice().emit(&mut bytes[4..]);
+        bytes
+    }
+
+    #[test]
+    fn a_request_is_as_ethtool_has_it() {
+        let ask = LinkModes::of_index(0x0102_0304);
+        let mut bytes = vec![0; ask.buffer_len()];
+        ask.emit(&mut bytes);
+        // ETHTOOL_A_LINKMODES_HEADER, nested, with ETHTOOL_A_HEADER_DEV_INDEX
+        let expected = [12, 0x8001, 8, 1].map(u16::to_ne_bytes).concat();
+        assert_eq!(bytes, [&expected[..], &0x0102_0304u32.to_ne_bytes()[..]].concat());
+    }
 
     #[test]
     fn a_speed_is_read_from_its_attribute() {
-        let answer = |speed: u32| {
-            let all = Attributes::after(&header(4)).number(3, 77).number(LINKMODES_SPEED, speed);
-            speed_in(all.attribute(6, &[1]).bytes())
-        };
-        assert_eq!(answer(2500), Some(2500));
-        assert_eq!((answer(0), answer(UNKNOWN)), (None, None));
-        assert_eq!((speed_in(&[0; 3]), speed_in(&header(4))), (None, None));
+        let speed = |bytes: &[u8]| speed_in(bytes).ok();
+        let whole = answer(2500);
+        assert_eq!(speed(&whole), Some(Some(2500)));
+        assert_eq!((speed(&answer(0)), speed(&answer(UNKNOWN))), (Some(None), Some(None)));
+        assert_eq!(speed(&whole[..12]), Some(None), "no such attribute");
+        assert_eq!((speed(&whole[..19]), speed(&whole[..3])), (None, None));
     }
 
     #[test]
@@ -117,5 +183,16 @@ mod tests {
         let lo = crate::Rtnl::new().unwrap().link("lo").unwrap();
         assert_eq!(ethtool.speed(&lo), None);
         assert_eq!(ethtool.speed(&Link { index: u32::MAX, ..lo }), None);
+    }
+
+    proptest! {
+        #[test]
+        fn broken_answers_dont_panic(at in 0usize..32, byte: u8, len in 0usize..32) {
+            let mut bytes = answer(2500);
+            if let Some(b) = bytes.get_mut(at) {
+                *b = byte;
+            }
+            let _ = speed_in(&bytes[..len.min(bytes.len())]);
+        }
     }
 }

@@ -21,11 +21,11 @@
 
 mod ethtool;
 mod link;
-mod message;
 mod monitor;
 mod namespace;
 mod requests;
 mod rtnl;
+mod socket;
 
 pub use ethtool::Ethtool;
 pub use link::{Link, OperState};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An interface of the host.
 
-use std::io;
+use std::ffi::CStr;
 
+use netlink_packet_core::{DecodeError, Emitable, NlaBuffer, NlasIterator, parse_u8, parse_u32};
+use netlink_packet_route::link::{LinkHeader, State};
 use wire::MacAddr;
-
-use crate::message::{Message, attributes, i32_at, text, u16_at, u32_at};
 
 /// Operational state of an interface (RFC 2863 §6, `IF_OPER_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -27,20 +27,17 @@ pub enum OperState {
     Up,
 }
 
-impl OperState {
-    fn from_kernel(value: u8) -> Self {
-        [
-            Self::Unknown,
-            Self::NotPresent,
-            Self::Down,
-            Self::LowerLayerDown,
-            Self::Testing,
-            Self::Dormant,
-            Self::Up,
-        ]
-        .get(usize::from(value))
-        .copied()
-        .unwrap_or_default()
+impl From<State> for OperState {
+    fn from(state: State) -> Self {
+        match state {
+            State::NotPresent => Self::NotPresent,
+            State::Down => Self::Down,
+            State::LowerLayerDown => Self::LowerLayerDown,
+            State::Testing => Self::Testing,
+            State::Dormant => Self::Dormant,
+            State::Up => Self::Up,
+            _ => Self::Unknown,
+        }
     }
 }
 
@@ -85,33 +82,28 @@ impl Link {
         self.hardware == libc::ARPHRD_ETHER || self.hardware == libc::ARPHRD_LOOPBACK
     }
 
-    /// Reads an RTM_NEWLINK or RTM_DELLINK message: `ifinfomsg`, then attributes. Unknown
-    /// attributes are skipped, so that newer kernels are understood.
-    pub(crate) fn parse(message: Message<'_>) -> io::Result<Self> {
-        let body = message.body;
-        let invalid = || io::Error::new(io::ErrorKind::InvalidData, "short link message");
+    /// Parses the payload of an RTM_NEWLINK or RTM_DELLINK message: `ifinfomsg`, then attributes.
+    ///
+    /// Attributes that aren't needed are skipped, so that newer kernels are understood and a
+    /// driver's odd attribute hides no link. `LinkMessage::parse` would fail for the whole message.
+    pub(crate) fn parse(payload: &[u8]) -> Result<Self, DecodeError> {
+        let header = LinkHeader::parse(payload)?;
         let mut link = Self {
-            hardware: u16_at(body, 2).ok_or_else(invalid)?,
-            index: i32_at(body, 4).ok_or_else(invalid)? as u32,
-            flags: u32_at(body, 8).ok_or_else(invalid)?,
+            index: header.index,
+            hardware: header.link_layer_type.into(),
+            flags: header.flags.bits(),
             ..Self::default()
         };
-        for (kind, value) in attributes(body.get(16..).ok_or_else(invalid)?) {
-            match kind {
-                libc::IFLA_IFNAME => link.name = text(value),
-                libc::IFLA_MTU => link.mtu = u32_at(value, 0).ok_or_else(invalid)?,
+        for attribute in NlasIterator::new(&payload[header.buffer_len()..]) {
+            let attribute = attribute?;
+            let value = attribute.value();
+            match attribute.kind() {
+                libc::IFLA_IFNAME => link.name = text(&attribute)?,
+                libc::IFLA_MTU => link.mtu = parse_u32(value)?,
                 libc::IFLA_ADDRESS => link.mac = <[u8; 6]>::try_from(value).ok().map(MacAddr),
-                libc::IFLA_OPERSTATE => {
-                    link.oper = value
-                        .first()
-                        .map_or_else(OperState::default, |&v| OperState::from_kernel(v));
-                }
-                libc::IFLA_MASTER => link.master = u32_at(value, 0),
-                libc::IFLA_LINKINFO => {
-                    link.kind = attributes(value).find_map(|(kind, value)| {
-                        (kind == libc::IFLA_INFO_KIND).then(|| text(value))
-                    });
-                }
+                libc::IFLA_OPERSTATE => link.oper = State::from(parse_u8(value)?).into(),
+                libc::IFLA_MASTER => link.master = Some(parse_u32(value)?),
+                libc::IFLA_LINKINFO => link.kind = kind(value)?,
                 _ => {}
             }
         }
@@ -119,28 +111,63 @@ impl Link {
     }
 }
 
+/// The kind of a link in its attribute IFLA_LINKINFO.
+fn kind(info: &[u8]) -> Result<Option<String>, DecodeError> {
+    for attribute in NlasIterator::new(info) {
+        let attribute = attribute?;
+        if attribute.kind() == libc::IFLA_INFO_KIND {
+            return text(&attribute).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// A name, which the kernel ends with NUL. It doesn't have to be UTF-8.
+fn text(attribute: &NlaBuffer<&[u8]>) -> Result<String, DecodeError> {
+    let name = CStr::from_bytes_until_nul(attribute.value())
+        .map_err(|error| DecodeError::from(error.to_string()))?;
+    Ok(name.to_string_lossy().into_owned())
+}
+
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::message::{Attributes, finish, messages, request};
+    use netlink_packet_core::DefaultNla;
+    use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkInfo, LinkLayerType};
+    use netlink_packet_route::link::{LinkFlags, LinkMessage};
+
+    /// A message of the kernel about a link, and with `more` behind that.
+    pub(crate) fn message(more: Vec<LinkAttribute>) -> LinkMessage {
+        let mut message = LinkMessage::default();
+        message.header.index = 9;
+        message.header.link_layer_type = LinkLayerType::Ether;
+        message.header.flags = LinkFlags::Up | LinkFlags::Running;
+        message.attributes = vec![
+            LinkAttribute::IfName("v0".into()),
+            LinkAttribute::Mtu(9000),
+            LinkAttribute::Address(vec![2, 0, 0, 0, 0, 1]),
+            LinkAttribute::OperState(State::Up),
+            LinkAttribute::Other(DefaultNla::new(0x2abc, vec![1, 2, 3])),
+            LinkAttribute::Controller(4),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth)]),
+        ];
+        message.attributes.extend(more);
+        message
+    }
+
+    fn bytes(message: &LinkMessage) -> Vec<u8> {
+        let mut bytes = vec![0; message.buffer_len()];
+        message.emit(&mut bytes);
+        bytes
+    }
+
+    fn other(kind: u16, value: &[u8]) -> LinkAttribute {
+        LinkAttribute::Other(DefaultNla::new(kind, value.to_vec()))
+    }
 
     #[test]
-    fn reads_a_link_message() {
-        let mut body = [0u8; 16];
-        body[2..4].copy_from_slice(&1u16.to_ne_bytes());
-        body[4..8].copy_from_slice(&9i32.to_ne_bytes());
-        body[8..12].copy_from_slice(&((libc::IFF_UP | libc::IFF_RUNNING) as u32).to_ne_bytes());
-        let info = Attributes::default().name(libc::IFLA_INFO_KIND, "veth");
-        let message = request(libc::RTM_NEWLINK, 0, &body)
-            .name(libc::IFLA_IFNAME, "v0")
-            .number(libc::IFLA_MTU, 9000)
-            .attribute(libc::IFLA_ADDRESS, &[2, 0, 0, 0, 0, 1])
-            .attribute(libc::IFLA_OPERSTATE, &[6])
-            .attribute(0x2abc, &[1, 2, 3])
-            .number(libc::IFLA_MASTER, 4)
-            .attribute(libc::IFLA_LINKINFO, info.bytes());
-        let bytes = finish(message, 1);
-        let link = Link::parse(messages(&bytes).next().unwrap()).unwrap();
+    fn parses_a_link_message() {
+        let link = Link::parse(&bytes(&message(vec![]))).unwrap();
         assert_eq!(
             (link.index, link.name.as_str(), link.mtu, link.oper),
             (9, "v0", 9000, OperState::Up)
@@ -151,9 +178,35 @@ mod tests {
     }
 
     #[test]
-    fn a_short_message_is_an_error() {
-        let message = Message { kind: libc::RTM_NEWLINK, sequence: 0, body: &[0; 15] };
-        assert!(Link::parse(message).is_err());
-        assert_eq!(OperState::from_kernel(200), OperState::Unknown);
+    fn a_name_may_be_any_bytes() {
+        let message = message(vec![other(libc::IFLA_IFNAME, b"w\xff\0")]);
+        assert_eq!(Link::parse(&bytes(&message)).unwrap().name, "w\u{fffd}");
+    }
+
+    #[test]
+    fn attributes_of_others_are_skipped() {
+        let plain = Link::parse(&bytes(&message(vec![]))).unwrap();
+        // None of these is as `LinkAttribute`'s parser wants it.
+        let odd = [libc::IFLA_AF_SPEC, libc::IFLA_VFINFO_LIST, libc::IFLA_STATS64, libc::IFLA_XDP];
+        let message = message(odd.map(|kind| other(kind, &[1, 0])).to_vec());
+        assert_eq!(Link::parse(&bytes(&message)).unwrap(), plain);
+    }
+
+    #[test]
+    fn a_malformed_message_is_an_error() {
+        let whole = bytes(&message(vec![]));
+        for len in [0, 15, 19, 22, whole.len() - 1] {
+            assert!(Link::parse(&whole[..len]).is_err(), "{len} bytes");
+        }
+        for (kind, value) in [
+            (libc::IFLA_MTU, &[1, 2, 3][..]),
+            (libc::IFLA_OPERSTATE, &[]),
+            (libc::IFLA_MASTER, &[0; 8]),
+            (libc::IFLA_IFNAME, b"no end"),
+            (libc::IFLA_LINKINFO, &[9, 0, 1, 0]),
+        ] {
+            assert!(Link::parse(&bytes(&message(vec![other(kind, value)]))).is_err(), "{kind}");
+        }
+        assert_eq!(OperState::from(State::from(200)), OperState::Unknown);
     }
 }

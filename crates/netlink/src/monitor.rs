@@ -6,21 +6,16 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
+use netlink_packet_core::NetlinkBuffer;
 use rustix::{
     io::Errno,
-    net::{
-        AddressFamily, Protocol, RecvFlags, SocketFlags, SocketType, bind,
-        netlink::SocketAddrNetlink, recv, socket_with, sockopt,
-    },
+    net::{RecvFlags, SocketFlags, recv, sockopt},
 };
 
 use crate::{
     link::Link,
-    message::{Message, messages},
+    socket::{DATAGRAM, bind_to, messages, open},
 };
-
-/// Receives larger datagrams than the kernel sends (it packs at most 32 KiB into one).
-pub(crate) const DATAGRAM: usize = 64 << 10;
 
 /// A change of one of the host's interfaces.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,8 +24,8 @@ pub enum LinkEvent {
     Changed(Link),
     /// It is gone: deleted, or moved to another namespace.
     Gone(Link),
-    /// Events were lost because they came faster than they were read: ask [`crate::Rtnl::links`]
-    /// what is true now.
+    /// Events were lost because they came faster than they were read, or can't be parsed: ask
+    /// [`crate::Rtnl::links`] for the present state.
     Lost,
 }
 
@@ -46,13 +41,13 @@ pub struct Monitor {
 impl Monitor {
     /// Starts to listen in the network namespace of the calling thread. Needs no privilege.
     pub fn new() -> io::Result<Self> {
-        let socket = open(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
+        let socket = open(SocketFlags::NONBLOCK, None)?;
         // A thousand interfaces may change at once. Without privilege the limit of the host
         // applies.
         if sockopt::set_socket_recv_buffer_size_force(&socket, 4 << 20).is_err() {
             sockopt::set_socket_recv_buffer_size(&socket, 4 << 20)?;
         }
-        bind(&socket, &SocketAddrNetlink::new(0, libc::RTMGRP_LINK as u32))?;
+        bind_to(&socket, libc::RTMGRP_LINK as u32)?;
         Ok(Self { socket, buffer: vec![0; DATAGRAM] })
     }
 
@@ -60,9 +55,7 @@ impl Monitor {
     pub fn read(&mut self, mut event: impl FnMut(LinkEvent)) -> io::Result<()> {
         loop {
             match recv(&self.socket, &mut self.buffer[..], RecvFlags::empty()) {
-                Ok((len, _)) => {
-                    messages(&self.buffer[..len]).filter_map(parse).for_each(&mut event)
-                }
+                Ok((len, _)) => events(&self.buffer[..len]).for_each(&mut event),
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(Errno::NOBUFS) => event(LinkEvent::Lost),
@@ -78,20 +71,89 @@ impl AsFd for Monitor {
     }
 }
 
-fn parse(message: Message<'_>) -> Option<LinkEvent> {
-    let event = match message.kind {
+/// The events in a datagram.
+fn events(datagram: &[u8]) -> impl Iterator<Item = LinkEvent> {
+    messages(datagram).filter_map(|message| match message {
+        Ok(message) => parse(&message),
+        Err(_) => Some(LinkEvent::Lost),
+    })
+}
+
+fn parse(message: &NetlinkBuffer<&[u8]>) -> Option<LinkEvent> {
+    let event = match message.message_type() {
         libc::RTM_NEWLINK => LinkEvent::Changed,
         libc::RTM_DELLINK => LinkEvent::Gone,
         _ => return None,
     };
     // The groups also carry the bridge's port messages (AF_BRIDGE), which say nothing about the
     // interface itself.
-    (message.body.first() == Some(&(libc::AF_UNSPEC as u8)))
-        .then(|| Link::parse(message).map_or(LinkEvent::Lost, event))
+    let payload = message.payload();
+    (payload.first() == Some(&(libc::AF_UNSPEC as u8)))
+        .then(|| Link::parse(payload).map_or(LinkEvent::Lost, event))
 }
 
-/// A netlink socket in the namespace of the calling thread; without a protocol one of rtnetlink.
-pub(crate) fn open(flags: SocketFlags, protocol: Option<Protocol>) -> io::Result<OwnedFd> {
-    // protocol 0 is NETLINK_ROUTE
-    Ok(socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::tests::message;
+    use netlink_packet_core::NetlinkMessage;
+    use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+    use proptest::prelude::*;
+
+    fn datagram(messages: impl IntoIterator<Item = RouteNetlinkMessage>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for message in messages {
+            let mut message = NetlinkMessage::from(message);
+            message.finalize();
+            let at = bytes.len();
+            bytes.resize(at + message.buffer_len(), 0);
+            message.serialize(&mut bytes[at..]);
+        }
+        bytes
+    }
+
+    fn some_events() -> Vec<u8> {
+        let mut port = message(vec![]);
+        port.header.interface_family = AddressFamily::Bridge;
+        let (new, gone) = (message(vec![]), message(vec![]));
+        datagram([
+            RouteNetlinkMessage::NewLink(new),
+            RouteNetlinkMessage::NewLink(port),
+            RouteNetlinkMessage::NewAddress(Default::default()),
+            RouteNetlinkMessage::DelLink(gone),
+        ])
+    }
+
+    #[test]
+    fn events_are_those_of_interfaces() {
+        let all: Vec<_> = events(&some_events()).collect();
+        let [LinkEvent::Changed(new), LinkEvent::Gone(gone)] = &all[..] else { panic!("{all:?}") };
+        assert_eq!((new.name.as_str(), new), ("v0", gone));
+    }
+
+    #[test]
+    fn what_cant_be_parsed_is_lost() {
+        let whole = some_events();
+        let cut: Vec<_> = events(&whole[..whole.len() - 1]).collect();
+        assert!(matches!(cut[..], [LinkEvent::Changed(_), LinkEvent::Lost]), "{cut:?}");
+        // a message of two bytes
+        assert_eq!(events(&[18, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).count(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn broken_messages_dont_panic(
+            changes in proptest::collection::vec((0usize..400, any::<u8>()), 1..6),
+            len in 0usize..400,
+        ) {
+            let mut bytes = some_events();
+            for (at, byte) in changes {
+                if let Some(b) = bytes.get_mut(at) {
+                    *b = byte;
+                }
+            }
+            bytes.truncate(len);
+            prop_assert!(events(&bytes).count() <= bytes.len() / 16 + 1);
+        }
+    }
 }

@@ -7,14 +7,16 @@ use std::{
     os::fd::{AsFd, AsRawFd},
 };
 
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_route::{
+    AddressFamily, RouteNetlinkMessage,
+    address::{AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope},
+    link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage},
+    route::{RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType},
+};
 use wire::MacAddr;
 
-use crate::{
-    Namespace,
-    link::Link,
-    message::{Attributes, Message, request},
-    requests::Requests,
-};
+use crate::{Namespace, link::Link, requests::Requests, socket::malformed};
 
 /// An rtnetlink socket for requests. Errors are the kernel's (`EPERM`, `ENODEV`, `EEXIST` …).
 ///
@@ -36,75 +38,69 @@ impl Rtnl {
 
     /// All interfaces.
     pub fn links(&mut self) -> io::Result<Vec<Link>> {
+        self.get_links(NLM_F_DUMP, link(0, vec![]))
+    }
+
+    /// The interface of this name; `ENODEV` if there is none.
+    pub fn link(&mut self, name: &str) -> io::Result<Link> {
+        self.get_link(link(0, vec![if_name(name)?]))
+    }
+
+    /// The interface of this index; `ENODEV` if there is none.
+    pub fn link_by_index(&mut self, index: u32) -> io::Result<Link> {
+        self.get_link(link(index, vec![]))
+    }
+
+    fn get_link(&mut self, which: LinkMessage) -> io::Result<Link> {
+        let found = self.get_links(NLM_F_ACK, which)?.pop();
+        found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
+    }
+
+    fn get_links(&mut self, flags: u16, which: LinkMessage) -> io::Result<Vec<Link>> {
         let mut links = Vec::new();
-        let request = request(libc::RTM_GETLINK, libc::NLM_F_DUMP, &ifinfomsg(0, 0, 0));
-        self.talk(request, |message| {
-            links.push(Link::parse(message)?);
+        self.0.talk(flags, RouteNetlinkMessage::GetLink(which), |payload| {
+            links.push(Link::parse(payload).map_err(malformed)?);
             Ok(())
         })?;
         Ok(links)
     }
 
-    /// The interface of this name; `ENODEV` if there is none.
-    pub fn link(&mut self, name: &str) -> io::Result<Link> {
-        self.get_link(
-            request(libc::RTM_GETLINK, libc::NLM_F_ACK, &ifinfomsg(0, 0, 0))
-                .name(libc::IFLA_IFNAME, check_name(name)?),
-        )
-    }
-
-    /// The interface of this index; `ENODEV` if there is none.
-    pub fn link_by_index(&mut self, index: u32) -> io::Result<Link> {
-        self.get_link(request(libc::RTM_GETLINK, libc::NLM_F_ACK, &ifinfomsg(index, 0, 0)))
-    }
-
-    fn get_link(&mut self, request: Attributes) -> io::Result<Link> {
-        let mut found = None;
-        self.talk(request, |message| {
-            found = Some(Link::parse(message)?);
-            Ok(())
-        })?;
-        found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
-    }
-
     /// Switches the interface on or off.
     pub fn set_admin_up(&mut self, index: u32, up: bool) -> io::Result<()> {
-        let flags = if up { libc::IFF_UP as u32 } else { 0 };
-        self.order(request(
-            libc::RTM_NEWLINK,
-            libc::NLM_F_ACK,
-            &ifinfomsg(index, flags, libc::IFF_UP as u32),
-        ))
+        let mut link = link(index, vec![]);
+        link.header.flags.set(LinkFlags::Up, up);
+        link.header.change_mask = LinkFlags::Up;
+        self.order(0, RouteNetlinkMessage::NewLink(link))
     }
 
     /// Sets the MTU, in bytes without the link layer header.
     pub fn set_mtu(&mut self, index: u32, mtu: u32) -> io::Result<()> {
-        self.order(change(index).number(libc::IFLA_MTU, mtu))
+        self.change(index, LinkAttribute::Mtu(mtu))
     }
 
     /// Sets how many packets the interface's transmit queue holds.
     pub fn set_queue_len(&mut self, index: u32, packets: u32) -> io::Result<()> {
-        self.order(change(index).number(libc::IFLA_TXQLEN, packets))
+        self.change(index, LinkAttribute::TxQueueLen(packets))
     }
 
     /// Sets the Ethernet address.
     pub fn set_mac(&mut self, index: u32, mac: MacAddr) -> io::Result<()> {
-        self.order(change(index).attribute(libc::IFLA_ADDRESS, &mac.octets()))
+        self.change(index, LinkAttribute::Address(mac.octets().to_vec()))
     }
 
     /// Renames the interface; it may have to be down for that.
     pub fn set_name(&mut self, index: u32, name: &str) -> io::Result<()> {
-        self.order(change(index).name(libc::IFLA_IFNAME, check_name(name)?))
+        self.change(index, if_name(name)?)
     }
 
     /// Makes the interface a port of the bridge with index `master`, or of none.
     pub fn set_master(&mut self, index: u32, master: Option<u32>) -> io::Result<()> {
-        self.order(change(index).number(libc::IFLA_MASTER, master.unwrap_or(0)))
+        self.change(index, LinkAttribute::Controller(master.unwrap_or(0)))
     }
 
     /// Moves the interface to another namespace, where it is down and without addresses.
     pub fn set_namespace(&mut self, index: u32, namespace: &Namespace) -> io::Result<()> {
-        self.order(change(index).number(libc::IFLA_NET_NS_FD, namespace.as_fd().as_raw_fd() as u32))
+        self.change(index, descriptor(namespace))
     }
 
     /// Creates a pair of connected Ethernet interfaces, both down: `name` here, `peer` here or in
@@ -115,49 +111,36 @@ impl Rtnl {
         peer: &str,
         peer_namespace: Option<&Namespace>,
     ) -> io::Result<()> {
-        const VETH_INFO_PEER: u16 = 1;
-        let mut other =
-            Attributes::after(&ifinfomsg(0, 0, 0)).name(libc::IFLA_IFNAME, check_name(peer)?);
-        if let Some(namespace) = peer_namespace {
-            other = other.number(libc::IFLA_NET_NS_FD, namespace.as_fd().as_raw_fd() as u32);
-        }
-        let data = Attributes::default().attribute(VETH_INFO_PEER, other.bytes());
-        let info = Attributes::default()
-            .name(libc::IFLA_INFO_KIND, "veth")
-            .attribute(libc::IFLA_INFO_DATA, data.bytes());
-        let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-        self.order(
-            request(libc::RTM_NEWLINK, flags, &ifinfomsg(0, 0, 0))
-                .name(libc::IFLA_IFNAME, check_name(name)?)
-                .attribute(libc::IFLA_LINKINFO, info.bytes()),
-        )
+        let mut other = vec![if_name(peer)?];
+        other.extend(peer_namespace.map(descriptor));
+        let info = vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(link(0, other)))),
+        ];
+        let link = link(0, vec![if_name(name)?, LinkAttribute::LinkInfo(info)]);
+        self.order(NLM_F_CREATE | NLM_F_EXCL, RouteNetlinkMessage::NewLink(link))
     }
 
     /// Deletes a virtual interface.
     pub fn delete_link(&mut self, index: u32) -> io::Result<()> {
-        self.order(request(libc::RTM_DELLINK, libc::NLM_F_ACK, &ifinfomsg(index, 0, 0)))
+        self.order(0, RouteNetlinkMessage::DelLink(link(index, vec![])))
     }
 
     /// Gives the interface an address; the kernel adds the connected route. `EEXIST` if it has it.
     pub fn add_address(&mut self, index: u32, address: IpAddr, prefix_len: u8) -> io::Result<()> {
-        let (family, bytes) = octets(address);
-        // ifaddrmsg: family, prefix length, flags, scope, index. No duplicate address detection:
-        // the address is to be usable at once, and the operator knows the link.
-        let mut body =
-            [family, prefix_len, libc::IFA_F_NODAD as u8, libc::RT_SCOPE_UNIVERSE, 0, 0, 0, 0];
-        body[4..].copy_from_slice(&index.to_ne_bytes());
-        if address.is_ipv4() {
-            body[2] = 0;
+        let mut message = AddressMessage::default();
+        message.header.family = family(address);
+        message.header.prefix_len = prefix_len;
+        message.header.scope = AddressScope::Universe;
+        message.header.index = index;
+        if address.is_ipv6() {
+            // No duplicate address detection: the address is to be usable at once, and the operator
+            // knows the link.
+            message.header.flags = AddressHeaderFlags::Nodad;
         }
-        self.order(
-            request(
-                libc::RTM_NEWADDR,
-                libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL,
-                &body,
-            )
-            .attribute(libc::IFA_LOCAL, &bytes)
-            .attribute(libc::IFA_ADDRESS, &bytes),
-        )
+        message.attributes =
+            vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
+        self.order(NLM_F_CREATE | NLM_F_EXCL, RouteNetlinkMessage::NewAddress(message))
     }
 
     /// Adds, or replaces, a unicast route of the main table to `prefix`/`prefix_len` through
@@ -170,78 +153,60 @@ impl Rtnl {
         prefix_len: u8,
         gateway: IpAddr,
     ) -> io::Result<()> {
-        let (family, destination) = octets(prefix);
-        let (gateway_family, gateway) = octets(gateway);
-        if family != gateway_family {
+        if prefix.is_ipv4() != gateway.is_ipv4() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "prefix and gateway are of different families",
             ));
         }
-        // rtmsg: family, dst_len, src_len, tos, table, protocol, scope, type, flags
-        let body = [
-            family,
-            prefix_len,
-            0,
-            0,
-            libc::RT_TABLE_MAIN,
-            libc::RTPROT_STATIC,
-            libc::RT_SCOPE_UNIVERSE,
-            libc::RTN_UNICAST,
-            0,
-            0,
-            0,
-            0,
-        ];
-        let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
-        let mut request = request(libc::RTM_NEWROUTE, flags, &body);
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(prefix);
+        message.header.destination_prefix_length = prefix_len;
+        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.scope = RouteScope::Universe;
+        message.header.kind = RouteType::Unicast;
+        message.attributes =
+            vec![RouteAttribute::Gateway(gateway.into()), RouteAttribute::Oif(index)];
         if prefix_len > 0 {
-            request = request.attribute(libc::RTA_DST, &destination);
+            message.attributes.push(RouteAttribute::Destination(prefix.into()));
         }
-        self.order(request.attribute(libc::RTA_GATEWAY, &gateway).number(libc::RTA_OIF, index))
+        self.order(NLM_F_CREATE | NLM_F_REPLACE, RouteNetlinkMessage::NewRoute(message))
     }
 
-    fn order(&mut self, request: Attributes) -> io::Result<()> {
-        self.talk(request, |_| Ok(()))
+    /// Sets an attribute of an interface.
+    fn change(&mut self, index: u32, attribute: LinkAttribute) -> io::Result<()> {
+        self.order(0, RouteNetlinkMessage::NewLink(link(index, vec![attribute])))
     }
 
-    fn talk(
-        &mut self,
-        request: Attributes,
-        answer: impl FnMut(Message<'_>) -> io::Result<()>,
-    ) -> io::Result<()> {
-        self.0.talk(request, answer)
+    fn order(&mut self, flags: u16, order: RouteNetlinkMessage) -> io::Result<()> {
+        self.0.talk(NLM_F_ACK | flags, order, |_| Ok(()))
     }
 }
 
-fn change(index: u32) -> Attributes {
-    request(libc::RTM_NEWLINK, libc::NLM_F_ACK, &ifinfomsg(index, 0, 0))
+fn link(index: u32, attributes: Vec<LinkAttribute>) -> LinkMessage {
+    let mut link = LinkMessage::default();
+    link.header.index = index;
+    link.attributes = attributes;
+    link
 }
 
-/// `ifinfomsg`: family, pad, type, index, flags, mask of the flags to change.
-fn ifinfomsg(index: u32, flags: u32, mask: u32) -> [u8; 16] {
-    let mut body = [0; 16];
-    body[4..8].copy_from_slice(&index.to_ne_bytes());
-    body[8..12].copy_from_slice(&flags.to_ne_bytes());
-    body[12..16].copy_from_slice(&mask.to_ne_bytes());
-    body
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 
-/// Address family and bytes.
-fn octets(address: IpAddr) -> (u8, Vec<u8>) {
-    match address {
-        IpAddr::V4(v4) => (libc::AF_INET as u8, v4.octets().to_vec()),
-        IpAddr::V6(v6) => (libc::AF_INET6 as u8, v6.octets().to_vec()),
-    }
+fn descriptor(namespace: &Namespace) -> LinkAttribute {
+    LinkAttribute::NetNsFd(namespace.as_fd().as_raw_fd())
 }
 
-/// The kernel would cut a longer name, or find another interface by an alternative name.
-fn check_name(name: &str) -> io::Result<&str> {
+/// The attribute with a name. The kernel would cut a longer one, or find another interface by an
+/// alternative name.
+fn if_name(name: &str) -> io::Result<LinkAttribute> {
     if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains(['/', ' ', '\0']) {
         let text = format!("`{name}' is no interface name: 1 to 15 characters, no space, no slash");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
-    Ok(name)
+    Ok(LinkAttribute::IfName(name.into()))
 }
 
 #[cfg(test)]
