@@ -102,9 +102,8 @@ impl<W> Drop for Gather<W> {
 }
 
 /// The archive's name, and its folder's.
-fn name(d: Date) -> String {
-    let Date { year, month, day, hour, minute, second, .. } = d;
-    format!("ferrovia-tech-support-{year}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
+fn name(date: Date) -> String {
+    format!("ferrovia-tech-support-{}", date.compact())
 }
 
 /// The `show` commands of a path: the path itself if it needs nothing more, or one command for each
