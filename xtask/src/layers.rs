@@ -11,7 +11,7 @@ use crate::sh::{self, Res};
 /// Lower knows nothing of higher. Packages of one layer don't know each other, but for
 /// [`SIDEWAYS`].
 const LAYERS: &[&[&str]] = &[
-    &["crates/wire", "crates/mem", "crates/simd", "crates/sync"],
+    &["crates/wire", "crates/mem", "crates/simd", "crates/sync", "crates/measure"],
     &[
         "crates/buffer",
         "crates/tables",
