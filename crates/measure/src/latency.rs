@@ -176,11 +176,31 @@ impl Delays {
         Some(self.percentile(99.9)? - self.nanoseconds.iter().min()?)
     }
 
+    /// Least, median and largest difference of consecutive delays, the three values that
+    /// RFC 8219, 7.3.2, demands. None with fewer than two delays.
+    pub fn ipdv_summary(&self) -> Option<Ipdv> {
+        let mut sorted = self.ipdv();
+        sorted.sort_unstable();
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        Some(Ipdv { min, median: sorted[(sorted.len() - 1) / 2], max })
+    }
+
     /// Differences of the delays of consecutive frames (RFC 8219, 7.3.2; RFC 5481, 4.1).
     pub fn ipdv(&self) -> Vec<i64> {
         let difference = |pair: &[u64]| (pair[1] as i64).wrapping_sub(pair[0] as i64);
         self.nanoseconds.windows(2).map(difference).collect()
     }
+}
+
+/// Inter-packet delay variation of a stream, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ipdv {
+    /// Least difference; negative when a frame overtook the delay of the one before.
+    pub min: i64,
+    /// Median.
+    pub median: i64,
+    /// Largest difference.
+    pub max: i64,
 }
 
 #[cfg(test)]
@@ -195,6 +215,9 @@ mod tests {
         assert_eq!(delays.pdv(), Some(9980));
         assert!(delays.ipdv().iter().all(|&d| d == -10));
         assert_eq!(delays.ipdv().len(), 999);
+        let mixed = Delays { nanoseconds: vec![5, 9, 3, 3] };
+        assert_eq!(mixed.ipdv_summary(), Some(Ipdv { min: -6, median: 0, max: 4 }));
+        assert_eq!(Delays::default().ipdv_summary(), None);
         assert_eq!(Delays::default().pdv(), None);
         assert_eq!(Delays { nanoseconds: vec![7] }.pdv(), Some(0));
     }

@@ -4,19 +4,22 @@
 //! The arithmetic of a network tester: what a trial counted, when it is valid, the statistics of
 //! repeated trials, and the document that holds a run.
 //!
-//! Nothing here sends a packet, opens a file or reads a clock. The tester fills [`Trial`] and
+//! Searches ([`search`]) are state machines: they name the trial that they need, and take its
+//! result. Nothing here sends a packet, opens a file or reads a clock. The tester fills [`Trial`] and
 //! [`Latency`], and collects them in [`Measurement`] and [`Results`].
 
 mod environment;
+pub mod events;
 mod latency;
 mod measurement;
 mod profile;
 mod results;
+pub mod search;
 pub mod stats;
 mod trial;
 
 pub use environment::{Cpu, Environment, Interface};
-pub use latency::{Delays, Latency};
+pub use latency::{Delays, Ipdv, Latency};
 pub use measurement::{
     Bound, CpuCost, Energy, Family, LatencyAt, Mark, Measurement, Mode, Outcome, RatePoint, Series,
     Size,
