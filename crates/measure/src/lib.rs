@@ -4,6 +4,8 @@
 //! The arithmetic of a network tester: what a trial counted, when it is valid, the statistics of
 //! repeated trials, and the document that holds a run.
 //!
+//! [`report`] prints a result as HTML, Markdown, CSV, SVG and PNG.
+//!
 //! Searches ([`search`]) are state machines: they name the trial that they need, and take its
 //! result. Nothing here sends a packet, opens a file or reads a clock. The tester fills [`Trial`] and
 //! [`Latency`], and collects them in [`Measurement`] and [`Results`].
@@ -13,6 +15,7 @@ pub mod events;
 mod latency;
 mod measurement;
 mod profile;
+pub mod report;
 mod results;
 pub mod search;
 pub mod stats;

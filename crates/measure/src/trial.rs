@@ -195,6 +195,9 @@ pub struct Trial {
     pub tester_bound: bool,
     /// Start of the trial, in seconds since the start of the run.
     pub at: f64,
+    /// Repeat of the measurement to which the trial belongs, counted from 0.
+    #[serde(default)]
+    pub repeat: u32,
     /// Reasons why the trial isn't valid; empty for a valid trial.
     pub faults: Vec<Fault>,
 }
@@ -210,6 +213,7 @@ impl Trial {
             steal: 0.0,
             tester_bound: false,
             at: 0.0,
+            repeat: 0,
             faults: Vec::new(),
         }
     }

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Numbers as text.
+
+/// Whole number with commas between groups of three digits, as the papers print rates.
+pub fn grouped(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".into();
+    }
+    let digits = format!("{:.0}", value.abs().round());
+    let negative = value.round() < 0.0;
+    let mut text = String::from(if negative { "−" } else { "" });
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Number with this many significant digits, without an exponent.
+pub fn significant(value: f64, digits: usize) -> String {
+    if !value.is_finite() {
+        return "–".into();
+    }
+    if value == 0.0 {
+        return "0".into();
+    }
+    let magnitude = value.abs().log10().floor() as i64;
+    let decimals = (digits as i64 - 1 - magnitude).clamp(0, 12) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_string()
+    } else {
+        text
+    }
+}
+
+/// Time in nanoseconds with a fitting unit.
+pub fn nanoseconds(ns: f64) -> String {
+    match ns.abs() {
+        n if n < 1e3 => format!("{} ns", significant(ns, 3)),
+        n if n < 1e6 => format!("{} µs", significant(ns / 1e3, 4)),
+        n if n < 1e9 => format!("{} ms", significant(ns / 1e6, 4)),
+        _ => format!("{} s", significant(ns / 1e9, 4)),
+    }
+}
+
+/// Time in seconds with a fitting unit.
+pub fn duration(seconds: f64) -> String {
+    if seconds == 0.0 { "0 s".into() } else { nanoseconds(seconds * 1e9) }
+}
+
+/// Share as per cent. Small ones keep their digits: a loss of one frame in a million isn't 0.
+pub(super) fn percent(ratio: f64) -> String {
+    format!("{} %", significant(ratio * 100.0, 3))
+}
+
+/// Value of a series in its unit.
+pub(super) fn value(value: f64, unit: &str) -> String {
+    match unit {
+        "pps" | "frames" | "1/s" => grouped(value),
+        "ns" => nanoseconds(value),
+        "s" => duration(value),
+        "ratio" => percent(value),
+        _ => significant(value, 5),
+    }
+}
+
+/// Unit for the head of a column; empty for units that each value carries.
+pub(super) fn unit_name(unit: &str) -> &str {
+    match unit {
+        "pps" => "frames/s",
+        "ns" | "s" | "ratio" => "",
+        unit => unit,
+    }
+}
+
+/// Date and time of day that many seconds after an RFC 3339 time in UTC, in the form
+/// `2026-01-31 12:00:00`. None if the text isn't such a time.
+pub(super) fn later(start: &str, seconds: f64) -> Option<String> {
+    let number = |from: usize, to: usize| start.get(from..to)?.parse::<i64>().ok();
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || !seconds.is_finite() {
+        return None;
+    }
+    // Days since March of the year 0, counted in years that begin in March, so that a leap day is last.
+    let shifted = if month > 2 { year } else { year - 1 };
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let leaps = shifted.div_euclid(4) - shifted.div_euclid(100) + shifted.div_euclid(400);
+    let days = shifted * 365 + leaps + of_year;
+    let time = days * 86_400 + hour * 3600 + minute * 60 + second + seconds as i64;
+    let (mut left, clock) = (time.div_euclid(86_400), time.rem_euclid(86_400));
+    let era = left.div_euclid(146_097);
+    left = left.rem_euclid(146_097);
+    let of_era = (left - left / 1460 + left / 36_524 - left / 146_096) / 365;
+    let of_year = left - (365 * of_era + of_era / 4 - of_era / 100);
+    let march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * march + 2) / 5 + 1;
+    let month = if march < 10 { march + 3 } else { march - 9 };
+    let year = of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
+    Some(format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_added() {
+        let at = |start: &str, seconds| later(start, seconds).unwrap_or_default();
+        assert_eq!(at("2026-11-27T07:01:04Z", 0.0), "2026-11-27 07:01:04");
+        assert_eq!(at("2026-11-27T23:59:59Z", 1.0), "2026-11-28 00:00:00");
+        assert_eq!(at("2024-02-28T12:00:00Z", 86_400.0), "2024-02-29 12:00:00");
+        assert_eq!(at("2023-12-31T23:59:59.9Z", 2.0), "2024-01-01 00:00:01");
+        assert_eq!(at("2000-02-29T00:00:00Z", 366.0 * 86_400.0), "2001-03-01 00:00:00");
+        assert_eq!(at("today", 0.0), "");
+        assert_eq!(at("2026-13-01T00:00:00Z", 0.0), "");
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(grouped(0.4), "0");
+        assert_eq!(grouped(999.0), "999");
+        assert_eq!(grouped(3_923_150.0), "3,923,150");
+        assert_eq!(grouped(-1234.0), "−1,234");
+        assert_eq!(grouped(f64::NAN), "–");
+        assert_eq!(significant(0.73837, 4), "0.7384");
+        assert_eq!(significant(1500.0, 3), "1500");
+        assert_eq!(significant(0.000001, 3), "0.000001");
+        assert_eq!(nanoseconds(999.0), "999 ns");
+        assert_eq!(nanoseconds(12_345.0), "12.35 µs");
+        assert_eq!(duration(0.25), "250 ms");
+        assert_eq!(duration(2.0), "2 s");
+        assert_eq!(percent(1e-6), "0.0001 %");
+    }
+}

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables of a report.
+
+use std::collections::BTreeMap;
+
+use super::format::{percent, unit_name, value};
+use super::labels::{Attribute, Labels, parameters, size, text};
+use super::{Table, duration, grouped, nanoseconds, significant};
+use crate::stats::{
+    Summary, clocks_per_packet, packets_per_cpu_second, relative_to_half, scale_up,
+};
+use crate::{Measurement, Outcome, Results, Series};
+
+/// Cells that name a measurement: device and traffic.
+const WHERE: [&str; 7] =
+    ["Device", "Family", "Size", ">Cores", ">Flows", "Directions", "Parameters"];
+
+fn place(m: &Measurement, labels: &Labels) -> Vec<String> {
+    let shown = |attribute, cell: String| match labels.differ(attribute) {
+        true => cell,
+        false => String::new(),
+    };
+    vec![
+        m.device.clone(),
+        m.family.to_string(),
+        size(m.size),
+        m.cores.to_string(),
+        shown(Attribute::Flows, grouped(m.flows as f64)),
+        shown(Attribute::Directions, text(m, Attribute::Directions)),
+        shown(Attribute::Parameters, parameters(m)),
+    ]
+}
+
+fn columns<'a>(further: &[&'a str]) -> Vec<&'a str> {
+    WHERE.iter().chain(further).copied().collect()
+}
+
+fn all_labels(results: &Results) -> Labels {
+    Labels::of(results.measurements.iter())
+}
+
+fn marks(m: &Measurement) -> String {
+    let mut texts: Vec<String> = m.marks.iter().map(ToString::to_string).collect();
+    match &m.outcome {
+        Outcome::Done => {}
+        Outcome::Interrupted => texts.push("interrupted".into()),
+        Outcome::Failed { reason } => texts.push(format!("failed: {reason}")),
+    }
+    let invalid = m.invalid_trials();
+    if invalid > 0 {
+        let s = if invalid == 1 { "" } else { "s" };
+        texts.push(format!("{invalid} invalid trial{s}"));
+    }
+    texts.join("; ")
+}
+
+/// Statistics of every series, in the columns of the papers.
+pub(super) fn series(results: &Results) -> Table {
+    let labels = all_labels(results);
+    let head = columns(&[
+        "Figure",
+        "Unit",
+        ">n",
+        ">Median",
+        ">95 % interval",
+        ">Minimum",
+        ">Maximum",
+        ">Mean",
+        ">Std. dev.",
+        ">Dispersion",
+        ">1st pct.",
+        ">99th pct.",
+        ">Median, total",
+        "Marks",
+    ]);
+    let caption = "Results. Rates are per direction; the total is over all directions. The \
+                   dispersion is (maximum − minimum) / median.";
+    let mut table = Table::new(caption, &head);
+    for m in &results.measurements {
+        if m.series.is_empty() {
+            let mut row = place(m, &labels);
+            row.push(m.mode.to_string());
+            row.resize(head.len() - 1, String::new());
+            row.push(marks(m));
+            table.row(row);
+        }
+        for s in &m.series {
+            let mut row = place(m, &labels);
+            row.extend([name(m, s), unit_name(&s.unit).to_string()]);
+            row.extend(statistics(s));
+            let total = s.unit == "pps" && m.directions.len() > 1;
+            let total = s.summary().filter(|_| total);
+            let directions = m.directions.len() as f64;
+            row.push(total.map_or(String::new(), |t| value(t.median * directions, &s.unit)));
+            row.push(marks(m));
+            table.row(row);
+        }
+    }
+    table.without_empty_columns()
+}
+
+fn name(m: &Measurement, s: &Series) -> String {
+    let mode = m.mode.name();
+    if s.name == mode { s.name.clone() } else { format!("{mode}: {}", s.name) }
+}
+
+fn statistics(s: &Series) -> Vec<String> {
+    let Some(Summary { n, median, min, max, mean, stdev, dispersion, p1, p99, median_ci95 }) =
+        s.summary()
+    else {
+        return vec!["0".into(), "–".into()].into_iter().chain((0..8).map(|_| "".into())).collect();
+    };
+    let v = |x: f64| value(x, &s.unit);
+    vec![
+        n.to_string(),
+        v(median),
+        median_ci95.map_or("–".into(), |(low, high)| format!("{} – {}", v(low), v(high))),
+        v(min),
+        v(max),
+        v(mean),
+        v(stdev),
+        dispersion.map_or("–".into(), |d| format!("{d:.2} %")),
+        v(p1),
+        v(p99),
+    ]
+}
+
+/// Devices compared: the ratio of their medians to that of the first device.
+pub(super) fn comparison(results: &Results) -> Table {
+    let labels = all_labels(results);
+    let mut table = Table::new(
+        "Comparison of devices. A ratio is above 1 if the value is larger than that of the \
+         reference. Intervals are the 95 % intervals of the medians.",
+        &["Traffic", "Figure", "Reference", ">Median", "Device", ">Median", ">Ratio", "Intervals"],
+    );
+    let mut first: BTreeMap<(String, String), (&Measurement, Summary)> = BTreeMap::new();
+    for m in &results.measurements {
+        let traffic = labels.label(m, &[Attribute::Device]);
+        let traffic = if traffic == m.device { String::new() } else { traffic };
+        for s in &m.series {
+            let Some(summary) = s.summary() else { continue };
+            let key = (traffic.clone(), name(m, s));
+            match first.get(&key) {
+                None => drop(first.insert(key, (m, summary))),
+                Some((reference, _)) if reference.device == m.device => {}
+                Some((reference, r)) => {
+                    let ratio = summary.median / r.median;
+                    let ratio =
+                        if ratio.is_finite() { significant(ratio, 4) } else { "–".into() };
+                    let overlap = match (r.median_ci95, summary.median_ci95) {
+                        (Some(a), Some(b)) if a.0 <= b.1 && b.0 <= a.1 => "overlap",
+                        (Some(_), Some(_)) => "apart",
+                        _ => "too few repeats",
+                    };
+                    table.row([
+                        traffic.clone(),
+                        key.1,
+                        reference.device.clone(),
+                        value(r.median, &s.unit),
+                        m.device.clone(),
+                        value(summary.median, &s.unit),
+                        ratio,
+                        overlap.into(),
+                    ]);
+                }
+            }
+        }
+    }
+    table.without_empty_columns()
+}
+
+/// Rates by number of cores: relative to half as many, and scale-up.
+pub(super) fn scaling(results: &Results) -> Table {
+    let labels = all_labels(results);
+    let mut table = Table::new(
+        "Scaling with the cores of the device. S(n) = P(n) / (n · P(1)).",
+        &["Measurement", "Figure", ">Cores", ">Median", ">Relative to half", ">S(n)"],
+    );
+    let mut groups: BTreeMap<(String, String), BTreeMap<u32, f64>> = BTreeMap::new();
+    for m in &results.measurements {
+        for s in m.series.iter().filter(|s| s.unit == "pps" || s.unit == "1/s") {
+            let Some(summary) = s.summary() else { continue };
+            let key = (labels.label(m, &[Attribute::Cores]), name(m, s));
+            groups.entry(key).or_default().entry(m.cores).or_insert(summary.median);
+        }
+    }
+    for ((label, figure), cores) in groups.iter().filter(|(_, cores)| cores.len() > 1) {
+        for (&n, &rate) in cores {
+            let ratio =
+                |r: Option<f64>, digits| r.map_or("–".into(), |r| format!("{r:.digits$}"));
+            let half = (n % 2 == 0).then(|| cores.get(&(n / 2))).flatten();
+            let one = cores.get(&1).filter(|_| n > 1);
+            table.row([
+                label.clone(),
+                figure.clone(),
+                n.to_string(),
+                grouped(rate),
+                ratio(half.and_then(|h| relative_to_half(*h, rate)), 3),
+                ratio(one.and_then(|one| scale_up(*one, n, rate)), 4),
+            ]);
+        }
+    }
+    table
+}
+
+/// Bounds of MLRsearch.
+pub(super) fn bounds(results: &Results) -> Table {
+    let labels = all_labels(results);
+    let mut table = Table::new(
+        "Bounds of the searches, in frames/s per direction. A result without one of the bounds is \
+         irregular (RFC 9971).",
+        &columns(&[
+            "Goal",
+            ">Loss ratio",
+            ">Lower bound",
+            ">Upper bound",
+            ">Conditional throughput",
+            "Result",
+        ]),
+    );
+    for m in &results.measurements {
+        for b in &m.bounds {
+            let rate = |r: Option<f64>| r.map_or("–".into(), grouped);
+            let regular = b.lower.is_some() && b.upper.is_some();
+            let mut row = place(m, &labels);
+            row.extend([
+                b.goal.clone(),
+                percent(b.loss_ratio),
+                rate(b.lower),
+                rate(b.upper),
+                rate(b.conditional_throughput),
+                if regular { "regular" } else { "irregular" }.into(),
+            ]);
+            table.row(row);
+        }
+    }
+    table.without_empty_columns()
+}
+
+/// Loss by rate.
+pub(super) fn loss(results: &Results) -> Table {
+    let labels = all_labels(results);
+    let head = [">Offered, frames/s per direction", ">Lost", ">Forwarded, frames/s"];
+    let mut table = Table::new("Frame loss by offered rate.", &columns(&head));
+    for m in &results.measurements {
+        for p in &m.loss {
+            let mut row = place(m, &labels);
+            row.extend([grouped(p.rate), percent(p.loss_ratio), grouped(p.forwarding_rate)]);
+            table.row(row);
+        }
+    }
+    table.without_empty_columns()
+}
+
+/// Latency by load.
+pub(super) fn latency(results: &Results) -> Table {
+    let labels = all_labels(results);
+    let mut table = Table::new(
+        "Latency. The median is the typical latency, the 99.9th percentile the worst case \
+         (RFC 8219, 7.2); PDV is the 99.9th percentile less the minimum (7.3.1).",
+        &columns(&[
+            "Load",
+            "Direction",
+            ">Frames/s per direction",
+            ">Frames",
+            ">Minimum",
+            ">Median",
+            ">90 %",
+            ">99 %",
+            ">99.9 %",
+            ">Maximum",
+            ">PDV",
+        ]),
+    );
+    for m in &results.measurements {
+        for at in &m.latency {
+            let l = &at.latency;
+            let mut row = place(m, &labels);
+            row.push(at.load.clone());
+            row.push(at.direction.map_or("both".into(), |d| d.to_string()));
+            row.extend([grouped(at.rate), grouped(l.n() as f64)]);
+            let percentiles = [l.percentile(90.0), l.percentile(99.0), l.worst_case()];
+            let values = [l.min(), l.typical()].into_iter().chain(percentiles);
+            let values = values.chain([l.max(), l.pdv()]);
+            row.extend(values.map(|ns| nanoseconds(ns as f64)));
+            table.row(row);
+        }
+    }
+    table.without_empty_columns()
+}
+
+/// CPU time and energy.
+pub(super) fn cost(results: &Results) -> Table {
+    let labels = all_labels(results);
+    let mut table = Table::new(
+        "Cost of forwarding. Only frames that were delivered count.",
+        &columns(&[
+            ">CPU-seconds",
+            ">Frames",
+            ">Clocks per frame",
+            ">Frames per CPU-second",
+            ">CPU-seconds per million frames",
+            ">Wh",
+            ">Frames per Wh",
+            ">Bytes per Wh",
+            "Energy from",
+        ]),
+    );
+    for m in &results.measurements {
+        if m.cpu.is_none() && m.energy.is_none() {
+            continue;
+        }
+        let mut row = place(m, &labels);
+        let number = |n: Option<f64>, digits| n.map_or(String::new(), |n| significant(n, digits));
+        let whole = |n: Option<f64>| n.map_or(String::new(), grouped);
+        let cpu = m.cpu.as_ref();
+        let per_second = cpu.and_then(|c| packets_per_cpu_second(c.packets, c.cpu_seconds));
+        let clocks = cpu.zip(per_second).and_then(|(c, rate)| clocks_per_packet(1.0, c.hz, rate));
+        row.extend([
+            number(cpu.map(|c| c.cpu_seconds), 4),
+            whole(cpu.map(|c| c.packets as f64)),
+            number(clocks.filter(|c| *c > 0.0), 4),
+            whole(per_second),
+            number(per_second.filter(|r| *r > 0.0).map(|r| 1e6 / r), 4),
+        ]);
+        let energy = m.energy.as_ref();
+        let per_hour = |count: u64, hours: f64| (hours > 0.0).then(|| count as f64 / hours);
+        row.extend([
+            number(energy.map(|e| e.watt_hours), 4),
+            whole(energy.and_then(|e| per_hour(e.packets, e.watt_hours))),
+            whole(energy.and_then(|e| per_hour(e.bytes, e.watt_hours))),
+            energy.map_or(String::new(), |e| e.source.clone()),
+        ]);
+        table.row(row);
+    }
+    table.without_empty_columns()
+}
+
+/// Limits of the tester.
+pub(super) fn selftests(results: &Results) -> Table {
+    let head = ["Port", "Size", ">Frames/s per direction", ">Tester-bound above", ">Latency"];
+    let mut table = Table::new(
+        "Self-test: the tester's ports connected to each other. Results above 1/1.2 of these \
+         rates are tester-bound.",
+        &head,
+    );
+    for s in &results.selftests {
+        let latency = nanoseconds(s.latency_ns as f64);
+        let bound = grouped(s.rate / 1.2);
+        table.row([s.port.clone(), size(s.size), grouped(s.rate), bound, latency]);
+    }
+    table
+}
+
+/// Counts of all trials, by measurement.
+pub(super) fn counts(results: &Results) -> Table {
+    let labels = all_labels(results);
+    let mut table = Table::new(
+        "Frames of all trials, invalid ones included, counted by their signatures.",
+        &columns(&[
+            "Mode",
+            ">Trials",
+            ">Invalid",
+            ">Sent",
+            ">Received",
+            ">Lost",
+            ">Late",
+            ">Duplicated",
+            ">Reordered",
+            ">Changed",
+        ]),
+    );
+    for m in results.measurements.iter().filter(|m| !m.trials.is_empty()) {
+        let sum = |count: fn(&crate::Counts) -> u64| {
+            let counts = m.trials.iter().flat_map(|t| &t.directions);
+            grouped(counts.map(count).map(|n| n as f64).sum())
+        };
+        let mut row = place(m, &labels);
+        row.push(m.mode.to_string());
+        row.push(m.trials.len().to_string());
+        row.push(m.invalid_trials().to_string());
+        row.extend([sum(|c| c.sent), sum(|c| c.received), sum(|c| c.lost), sum(|c| c.late)]);
+        row.extend([sum(|c| c.duplicated), sum(|c| c.reordered), sum(|c| c.changed)]);
+        table.row(row);
+    }
+    table.without_empty_columns()
+}
+
+/// Trials that aren't valid, with all reasons.
+pub(super) fn invalid(results: &Results) -> Table {
+    let labels = all_labels(results);
+    let head = ["Measurement", "Mode", ">Repeat", ">At", ">Frames/s", ">Duration", "Reasons"];
+    let mut table = Table::new("Trials that aren't valid, with the reasons.", &head);
+    for m in &results.measurements {
+        for t in m.trials.iter().filter(|t| !t.valid()) {
+            let reasons: Vec<String> = t.faults.iter().map(ToString::to_string).collect();
+            table.row([
+                labels.label(m, &[]),
+                m.mode.to_string(),
+                (t.repeat + 1).to_string(),
+                format!("{:.1} s", t.at),
+                grouped(t.rate),
+                duration(t.duration),
+                reasons.join("; "),
+            ]);
+        }
+    }
+    table
+}
+
+/// Expressions of `--assert`.
+pub(super) fn asserts(results: &Results) -> Table {
+    let mut table =
+        Table::new("Assertions.", &["Expression", "Measurement", ">Actual value", "Result"]);
+    for a in &results.asserts {
+        let actual = a.actual.map_or("none".into(), |v| significant(v, 6));
+        let holds = if a.holds { "holds" } else { "FAILS" };
+        table.row([a.expression.as_str(), &a.measurement, &actual, holds]);
+    }
+    table
+}
+
+/// Machine and software.
+pub(super) fn environment(results: &Results) -> Table {
+    let mut table = Table::new("Environment of the run.", &["Fact", "Value"]);
+    let devices: BTreeMap<_, _> = results
+        .measurements
+        .iter()
+        .filter(|m| !m.description.is_empty())
+        .map(|m| (format!("Device {}", m.device), m.description.clone()))
+        .collect();
+    for (name, value) in devices.into_iter().chain(results.environment.rows()) {
+        table.row([name, value]);
+    }
+    table
+}
