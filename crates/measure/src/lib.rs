@@ -10,14 +10,18 @@
 //! result. Nothing here sends a packet, opens a file or reads a clock. The tester fills [`Trial`] and
 //! [`Latency`], and collects them in [`Measurement`] and [`Results`].
 
+pub mod assert;
 mod environment;
 pub mod events;
 mod latency;
 mod measurement;
+pub mod papers;
 mod profile;
 pub mod report;
 mod results;
+mod schema;
 pub mod search;
+pub mod siitperf;
 pub mod stats;
 mod trial;
 
@@ -29,4 +33,5 @@ pub use measurement::{
 };
 pub use profile::Profile;
 pub use results::{AssertOutcome, ReadError, Results, SCHEMA_VERSION, SelfTest};
+pub use schema::SCHEMA;
 pub use trial::{Counts, Direction, Fault, Rules, Trial};

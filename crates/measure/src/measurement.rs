@@ -245,8 +245,15 @@ pub struct Series {
     pub name: String,
     /// Unit: `pps` per direction, `ns`, `s`, `frames`, `ratio`, `1/s` …
     pub unit: String,
-    /// Value of each repeat, in the order of measurement.
+    /// Value of each repeat, in the order of measurement. JSON has null for one that isn't a
+    /// number.
+    #[serde(deserialize_with = "numbers")]
     pub values: Vec<f64>,
+}
+
+fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    let values = Vec::<Option<f64>>::deserialize(deserializer)?;
+    Ok(values.into_iter().map(|v| v.unwrap_or(f64::NAN)).collect())
 }
 
 impl Series {

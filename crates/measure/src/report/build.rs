@@ -2,6 +2,7 @@
 //! Order and texts of a report.
 
 use super::figures::Figure;
+use super::labels::Labels;
 use super::{Block, Document, Table, tables};
 use crate::{Mark, Outcome, Results};
 
@@ -29,10 +30,11 @@ pub(super) fn document(results: &Results, published: &[Table], figures: &[Figure
     section(
         "Results",
         vec![
-            tables::series(results),
             tables::comparison(results),
+            tables::series(results),
             tables::scaling(results),
             tables::bounds(results),
+            tables::spread(results),
         ],
         rates.collect(),
     );
@@ -79,7 +81,15 @@ fn lead(results: &Results) -> String {
     if !results.finished.is_empty() {
         text += &format!(", finished {}", results.finished);
     }
-    text + "."
+    text += ".";
+    if let Some(first) = results.measurements.first() {
+        let labels = Labels::of(results.measurements.iter());
+        let common = labels.common(first, &[]);
+        if results.measurements.len() > 1 && !common.is_empty() {
+            text += &format!(" In all of them: {common}.");
+        }
+    }
+    text
 }
 
 /// Sentences that a reader has to see before the results.

@@ -70,8 +70,7 @@ pub(super) fn value(value: f64, unit: &str) -> String {
 /// Unit for the head of a column; empty for units that each value carries.
 pub(super) fn unit_name(unit: &str) -> &str {
     match unit {
-        "pps" => "frames/s",
-        "ns" | "s" | "ratio" => "",
+        "pps" | "ns" | "s" | "ratio" => "",
         unit => unit,
     }
 }

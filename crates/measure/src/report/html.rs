@@ -30,7 +30,7 @@ const STYLE: &str = "\
 @media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9aa5b1;--line:#3d444d;--band:#161b22;\
 --page:#0d1117;--warn:#33260a;--edge:#d29922}}\
 *{box-sizing:border-box}\
-body{margin:0 auto;max-width:64rem;padding:2rem 1.25rem 4rem;background:var(--page);color:var(--ink);\
+body{margin:0 auto;max-width:72rem;padding:2rem 1.25rem 4rem;background:var(--page);color:var(--ink);\
 font:16px/1.5 system-ui,-apple-system,\"Segoe UI\",Roboto,\"DejaVu Sans\",sans-serif}\
 h1{font-size:1.9rem;line-height:1.2;margin:0 0 .75rem}\
 h2{font-size:1.25rem;margin:2.5rem 0 .75rem;padding-bottom:.25rem;border-bottom:1px solid var(--line)}\
@@ -42,17 +42,22 @@ caption{caption-side:top;text-align:left;color:var(--soft);padding:0 0 .4rem;fon
 thead th{border-top:2px solid var(--ink);border-bottom:1px solid var(--ink);font-weight:600;\
 vertical-align:bottom}\
 th,td{padding:.3rem .7rem;text-align:left;vertical-align:top}\
-td.r,th.r{text-align:right}td.r{white-space:nowrap}\
+td{white-space:nowrap}td.r,th.r{text-align:right}td.w{white-space:normal;min-width:18rem}\
 tbody tr:nth-child(even){background:var(--band)}\
 tbody tr:last-child td{border-bottom:2px solid var(--ink)}\
 figure{margin:1.5rem 0 2rem}\
-figure svg{display:block;width:100%;height:auto;max-width:50rem}\
+figure svg{display:block;width:100%;height:auto;max-width:52rem}\
+figure svg text{font-family:inherit}\
 figcaption{color:var(--soft);font-size:.9rem;max-width:50rem;margin-top:.4rem}\
 @media print{body{max-width:none;padding:0;font-size:11pt}h2{break-after:avoid}\
 figure,tr{break-inside:avoid}.scroll{overflow:visible}}";
 
 fn table(out: &mut String, number: usize, table: &Table) {
-    let class = |align: &Align| if *align == Align::Right { " class=\"r\"" } else { "" };
+    let class = |align: &Align| match align {
+        Align::Left => "",
+        Align::Right => " class=\"r\"",
+        Align::Wide => " class=\"w\"",
+    };
     let caption = escape(&table.caption);
     // A region that scrolls can be reached by keyboard, and has a name.
     let _ = write!(

@@ -38,6 +38,8 @@ use crate::Results;
 enum Align {
     Left,
     Right,
+    /// Left, with lines that wrap.
+    Wide,
 }
 
 /// Table with a caption.
@@ -49,11 +51,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// Table without rows. A column whose name begins with `>` is aligned to the right.
+    /// Table without rows. A column whose name begins with `>` is aligned to the right; cells of a
+    /// column whose name begins with `~` are long texts, which wrap.
     pub fn new(caption: impl Into<String>, columns: &[&str]) -> Table {
-        let column = |name: &&str| match name.strip_prefix('>') {
-            Some(name) => (name.to_string(), Align::Right),
-            None => (name.to_string(), Align::Left),
+        let column = |name: &&str| match (name.strip_prefix('>'), name.strip_prefix('~')) {
+            (Some(name), _) => (name.to_string(), Align::Right),
+            (_, Some(name)) => (name.to_string(), Align::Wide),
+            _ => (name.to_string(), Align::Left),
         };
         let columns = columns.iter().map(column).collect();
         Table { caption: caption.into(), columns, rows: Vec::new() }

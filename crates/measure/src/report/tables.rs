@@ -24,7 +24,7 @@ fn place(m: &Measurement, labels: &Labels) -> Vec<String> {
         m.device.clone(),
         m.family.to_string(),
         size(m.size),
-        m.cores.to_string(),
+        shown(Attribute::Cores, m.cores.to_string()),
         shown(Attribute::Flows, grouped(m.flows as f64)),
         shown(Attribute::Directions, text(m, Attribute::Directions)),
         shown(Attribute::Parameters, parameters(m)),
@@ -59,25 +59,20 @@ pub(super) fn series(results: &Results) -> Table {
     let labels = all_labels(results);
     let head = columns(&[
         "Figure",
-        "Unit",
         ">n",
         ">Median",
         ">95 % interval",
         ">Minimum",
         ">Maximum",
-        ">Mean",
-        ">Std. dev.",
         ">Dispersion",
-        ">1st pct.",
-        ">99th pct.",
         ">Median, total",
-        "Marks",
+        "~Marks",
     ]);
-    let caption = "Results. Rates are per direction; the total is over all directions. The \
-                   dispersion is (maximum − minimum) / median.";
+    let caption = "Results. Rates are frames/s per direction; the total is over all directions. \
+                   The dispersion is (maximum − minimum) / median.";
     let mut table = Table::new(caption, &head);
     for m in &results.measurements {
-        if m.series.is_empty() {
+        if m.series.is_empty() && (m.outcome != Outcome::Done || !m.marks.is_empty()) {
             let mut row = place(m, &labels);
             row.push(m.mode.to_string());
             row.resize(head.len() - 1, String::new());
@@ -86,12 +81,22 @@ pub(super) fn series(results: &Results) -> Table {
         }
         for s in &m.series {
             let mut row = place(m, &labels);
-            row.extend([name(m, s), unit_name(&s.unit).to_string()]);
-            row.extend(statistics(s));
-            let total = s.unit == "pps" && m.directions.len() > 1;
-            let total = s.summary().filter(|_| total);
-            let directions = m.directions.len() as f64;
-            row.push(total.map_or(String::new(), |t| value(t.median * directions, &s.unit)));
+            row.push(name(m, s));
+            let v = |x: f64| value(x, &s.unit);
+            if let Some(Summary { n, median, min, max, dispersion, median_ci95, .. }) = s.summary()
+            {
+                let interval = median_ci95.map(|(low, high)| format!("{} – {}", v(low), v(high)));
+                let total = s.unit == "pps" && m.directions.len() > 1;
+                let total = total.then(|| v(median * m.directions.len() as f64));
+                row.extend([n.to_string(), v(median)]);
+                row.push(interval.unwrap_or("–".into()));
+                row.extend([v(min), v(max)]);
+                row.push(dispersion.map_or("–".into(), |d| format!("{d:.2} %")));
+                row.push(total.unwrap_or_default());
+            } else {
+                row.push("0".into());
+                row.resize(head.len() - 1, String::new());
+            }
             row.push(marks(m));
             table.row(row);
         }
@@ -99,30 +104,28 @@ pub(super) fn series(results: &Results) -> Table {
     table.without_empty_columns()
 }
 
-fn name(m: &Measurement, s: &Series) -> String {
-    let mode = m.mode.name();
-    if s.name == mode { s.name.clone() } else { format!("{mode}: {}", s.name) }
+/// Further statistics of every series.
+pub(super) fn spread(results: &Results) -> Table {
+    let labels = all_labels(results);
+    let head =
+        ["Figure", ">n", ">Mean", ">Standard deviation", ">1st percentile", ">99th percentile"];
+    let mut table = Table::new("Further statistics of the results.", &columns(&head));
+    for m in &results.measurements {
+        for s in &m.series {
+            let Some(Summary { n, mean, stdev, p1, p99, .. }) = s.summary() else { continue };
+            let mut row = place(m, &labels);
+            row.extend([name(m, s), n.to_string()]);
+            row.extend([mean, stdev, p1, p99].map(|x| value(x, &s.unit)));
+            table.row(row);
+        }
+    }
+    table.without_empty_columns()
 }
 
-fn statistics(s: &Series) -> Vec<String> {
-    let Some(Summary { n, median, min, max, mean, stdev, dispersion, p1, p99, median_ci95 }) =
-        s.summary()
-    else {
-        return vec!["0".into(), "–".into()].into_iter().chain((0..8).map(|_| "".into())).collect();
-    };
-    let v = |x: f64| value(x, &s.unit);
-    vec![
-        n.to_string(),
-        v(median),
-        median_ci95.map_or("–".into(), |(low, high)| format!("{} – {}", v(low), v(high))),
-        v(min),
-        v(max),
-        v(mean),
-        v(stdev),
-        dispersion.map_or("–".into(), |d| format!("{d:.2} %")),
-        v(p1),
-        v(p99),
-    ]
+fn name(m: &Measurement, s: &Series) -> String {
+    let (mode, unit) = (m.mode.name(), unit_name(&s.unit));
+    let name = if s.name == mode { mode.to_string() } else { format!("{mode}: {}", s.name) };
+    if unit.is_empty() { name } else { format!("{name}, {unit}") }
 }
 
 /// Devices compared: the ratio of their medians to that of the first device.
@@ -389,7 +392,7 @@ pub(super) fn counts(results: &Results) -> Table {
 /// Trials that aren't valid, with all reasons.
 pub(super) fn invalid(results: &Results) -> Table {
     let labels = all_labels(results);
-    let head = ["Measurement", "Mode", ">Repeat", ">At", ">Frames/s", ">Duration", "Reasons"];
+    let head = ["Measurement", "Mode", ">Repeat", ">At", ">Frames/s", ">Duration", "~Reasons"];
     let mut table = Table::new("Trials that aren't valid, with the reasons.", &head);
     for m in &results.measurements {
         for t in m.trials.iter().filter(|t| !t.valid()) {
@@ -422,7 +425,7 @@ pub(super) fn asserts(results: &Results) -> Table {
 
 /// Machine and software.
 pub(super) fn environment(results: &Results) -> Table {
-    let mut table = Table::new("Environment of the run.", &["Fact", "Value"]);
+    let mut table = Table::new("Environment of the run.", &["Fact", "~Value"]);
     let devices: BTreeMap<_, _> = results
         .measurements
         .iter()

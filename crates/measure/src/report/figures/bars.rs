@@ -4,7 +4,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::chart::{self, GRID, INK, SOFT, ceiling, colour, head, head_height, text};
+use super::chart::{self, GRID, INK, SOFT, colour, head, head_height, text, ticks};
 use super::shortened;
 use crate::report::significant;
 
@@ -54,7 +54,8 @@ pub(super) fn draw(spec: &Groups) -> Result<String, String> {
 fn body_of(area: &chart::Area<'_>, spec: &Groups, body: i32) -> Result<(), String> {
     let bars = || spec.groups.iter().flat_map(|(_, bars)| bars.iter().flatten());
     let reach = |b: &Bar| b.interval.map_or(b.value, |(_, high)| high.max(b.value));
-    let most = ceiling(bars().map(reach).fold(0.0, f64::max));
+    let ticks = ticks(bars().map(reach).fold(0.0, f64::max));
+    let most = ticks[ticks.len() - 1];
     let labels = spec.groups.iter().map(|(label, _)| chart::width_of(&shortened(label, 36)));
     let left = labels.max().unwrap_or(0).max(40) + 24;
     // Room for the number after the longest bar.
@@ -66,9 +67,8 @@ fn body_of(area: &chart::Area<'_>, spec: &Groups, body: i32) -> Result<(), Strin
     let put = |content: String, at: (i32, i32), style: TextStyle<'static>| {
         area.draw(&Text::new(content, at, style)).map_err(|e| e.to_string())
     };
-    for tick in 0..=5 {
-        let value = most * f64::from(tick) / 5.0;
-        let style = if tick == 0 { INK } else { GRID };
+    for value in ticks {
+        let style = if value == 0.0 { INK } else { GRID };
         line(vec![(x(value), 0), (x(value), body)], style.stroke_width(1))?;
         put(significant(value, 3), (x(value), body + 12), text(12, SOFT, HPos::Center))?;
     }

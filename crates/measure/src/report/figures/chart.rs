@@ -134,12 +134,14 @@ pub(super) fn scale(largest: f64, unit: &str) -> (f64, String) {
     }
 }
 
-/// Lowest round number that isn't below the value: 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times ten to n.
-pub(super) fn ceiling(value: f64) -> f64 {
-    if !(value > 0.0 && value.is_finite()) {
-        return 1.0;
-    }
-    let power = 10f64.powf(value.log10().floor());
-    let steps = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
-    steps.iter().map(|s| s * power).find(|s| *s >= value * (1.0 - 1e-12)).unwrap_or(value)
+/// Marks of an axis from 0 to at least the value: multiples of 1, 2, 2.5 or 5 times ten to n, six
+/// steps at most.
+pub(super) fn ticks(largest: f64) -> Vec<f64> {
+    let largest = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
+    let power = 10f64.powf((largest / 6.0).log10().floor());
+    let enough = |step: &f64| step * 6.0 >= largest * (1.0 - 1e-12);
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0].iter().map(|s| s * power).find(enough);
+    let step = step.unwrap_or(power * 10.0);
+    let n = (largest / step - 1e-9).ceil().clamp(1.0, 6.0) as i32;
+    (0..=n).map(|i| f64::from(i) * step).collect()
 }

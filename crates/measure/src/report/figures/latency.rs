@@ -74,7 +74,8 @@ fn percentiles(group: &str, marks: &str, rows: &[Row<'_>]) -> Result<Figure, Str
     let lines: Vec<_> = rows.iter().map(line).collect();
     let ticks = ["0", "90", "99", "99.9", "99.99", "99.999"];
     let ticks = ticks.iter().zip(0..).take(decades as usize + 1);
-    let ticks = ticks.map(|(name, at)| (f64::from(at), name.to_string())).collect();
+    let mut ticks: Vec<_> = ticks.map(|(name, at)| (f64::from(at), name.to_string())).collect();
+    ticks.insert(1, (2f64.log10(), "50".into()));
     let title = titled("Latency by percentile", group);
     let spec = Lines {
         title: title.clone(),

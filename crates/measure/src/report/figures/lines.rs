@@ -172,14 +172,12 @@ fn axes(
     area.draw(&Text::new(y.name.clone(), (14, top.midpoint(bottom)), upright))
 }
 
-/// Linear axis from 0 to a round number, with five marks.
+/// Linear axis from 0 to a round number, with marks at its steps.
 pub(super) fn linear(name: impl Into<String>, largest: f64) -> Axis {
-    let to = chart::ceiling(largest);
-    let tick = |i: i32| {
-        let value = to * f64::from(i) / 5.0;
-        (value, crate::report::significant(value, 3))
-    };
-    Axis { name: name.into(), from: 0.0, to, log: false, ticks: (0..=5).map(tick).collect() }
+    let ticks: Vec<_> = chart::ticks(largest);
+    let to = ticks[ticks.len() - 1];
+    let ticks = ticks.into_iter().map(|v| (v, crate::report::significant(v, 3))).collect();
+    Axis { name: name.into(), from: 0.0, to, log: false, ticks }
 }
 
 /// Logarithmic axis with a mark at each power of ten, and between them if there are few.

@@ -24,8 +24,13 @@ pub(super) fn figures(results: &Results) -> Result<Vec<Figure>, String> {
             .filter(|m| m.mode == mode)
             .filter_map(|m| Some((m, m.series(&name)?.summary()?)))
             .collect();
-        figures.push(comparison(&name, mode, &rows)?);
-        for over in overs(&rows) {
+        let overs = overs(&rows);
+        let devices: BTreeSet<_> = rows.iter().map(|(m, _)| &m.device).collect();
+        // A curve over one quantity has all that bars of one device would show.
+        if devices.len() > 1 || overs.len() != 1 {
+            figures.push(comparison(&name, mode, &rows)?);
+        }
+        for over in overs {
             figures.push(curve(&name, mode, &rows, &over)?);
         }
     }
@@ -81,6 +86,11 @@ fn title_of(name: &str) -> String {
     }
 }
 
+/// Mode and series, once if they have one name.
+fn named(mode: Mode, name: &str) -> String {
+    if mode.name() == name { name.to_string() } else { format!("{mode} {name}") }
+}
+
 fn comparison(name: &str, mode: Mode, rows: &[Row<'_>]) -> Result<Figure, String> {
     let labels = Labels::of(rows.iter().map(|(m, _)| *m));
     let mut devices: Vec<String> = Vec::new();
@@ -110,7 +120,7 @@ fn comparison(name: &str, mode: Mode, rows: &[Row<'_>]) -> Result<Figure, String
     }
     let common = rows.first().map(|(m, _)| labels.common(m, &[])).unwrap_or_default();
     let figure = title_of(name);
-    let title = format!("{figure} by device");
+    let title = if devices.len() > 1 { format!("{figure} by device") } else { figure.clone() };
     let words: Vec<String> = rows
         .iter()
         .map(|(m, s)| format!("{}: {} {unit}", labels.label(m, &[]), short(s.median * factor)))
@@ -126,7 +136,7 @@ fn comparison(name: &str, mode: Mode, rows: &[Row<'_>]) -> Result<Figure, String
         groups,
     };
     Ok(Figure {
-        name: slug(&format!("{mode} {name} by device")),
+        name: slug(&format!("{} by device", named(mode, name))),
         title,
         caption,
         description: format!("Bar chart. {}.", words.join("; ")),
@@ -249,7 +259,7 @@ fn curve(name: &str, mode: Mode, rows: &[Row<'_>], over: &Over) -> Result<Figure
         markers: true,
     };
     Ok(Figure {
-        name: slug(&format!("{mode} {name} by {}", over.name())),
+        name: slug(&format!("{} by {}", named(mode, name), over.name())),
         title,
         caption: format!("{figure}, median, over {}. {}", over.name(), about_intervals(rows)),
         description,
