@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ports of the router without a listener.
 
-use fixture::{Cable, Site, Which, eventually};
+use fixture::{Cable, RouterKind, Site, eventually};
 use testkit::lab::require;
 
 /// A connection is refused at once, and so is a datagram.
@@ -21,7 +21,7 @@ for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
 #[test]
 fn closed_ports_refuse_in_both_families() {
     let Some(lab) = require(&["root", "ping"]) else { return };
-    let site = Site::new(&lab, Which::Ferrovia(1, Cable::Veth));
+    let site = Site::new(&lab, RouterKind::Ferrovia(1, Cable::Veth));
     let (host, port, router) = (&site.left.host, &site.left.port, site.router());
     router.script(&format!(
         "ip6 nd {port} ra-suppress\nset interface ip address {port} 2001:db8:1::1/64\n"

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use fixture::{Cable, Router, Site, Which, eventually, scripts};
+use fixture::{Cable, Router, RouterKind, Site, eventually, scripts};
 use graph::Needs;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -29,7 +29,7 @@ fn both_ways(site: &Site, when: &str) {
 fn loads_what_was_saved(workers: usize) {
     let Some(lab) = lab::require(&["root", "ping"]) else { return };
     let (_dir, section) = place();
-    let mut site = Site::with(&lab, Which::Ferrovia(workers, Cable::Veth), &section);
+    let mut site = Site::with(&lab, RouterKind::Ferrovia(workers, Cable::Veth), &section);
     let router = site.router();
     router.script(
         "ip table add 7\nip route add 10.9.0.0/16 via 10.0.2.2 host-right\nset interface tag host-left west\n",
@@ -63,7 +63,7 @@ fn what_was_saved_is_loaded_with_workers() {
 fn what_nobody_confirms_is_taken_back() {
     let Some(lab) = lab::require(&["root", "ping"]) else { return };
     let (_dir, section) = place();
-    let site = Site::with(&lab, Which::Ferrovia(0, Cable::Veth), &section);
+    let site = Site::with(&lab, RouterKind::Ferrovia(0, Cable::Veth), &section);
     let router = site.router();
     let error = router.ctl("commit confirmed 10").expect_err("there is nothing to go back to");
     assert!(error.contains("nothing was saved yet"), "{error}");

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use fixture::{Cable, Router, Site, Which};
+use fixture::{Cable, Router, RouterKind, Site};
 use testkit::lab::{self, Lab, Netns};
 
 use crate::host::{checksum_errors, pings, transfer};
@@ -89,7 +89,7 @@ fn host_interfaces_carry_packets_without_link_layer() {
 fn an_idle_router_with_interfaces_sleeps() {
     let Some(lab) = lab::require(&["root", "ping"]) else { return };
     for cable in [Cable::Veth, Cable::Tap] {
-        let site = Site::new(&lab, Which::Ferrovia(2, cable));
+        let site = Site::new(&lab, RouterKind::Ferrovia(2, cable));
         pings(&site.left.host, "-c2 -i0.05", site.right.address);
         std::thread::sleep(Duration::from_millis(300));
         let (start, before) = (Instant::now(), site.router().cpu_time());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IPv6 neighbour discovery with real hosts and a real router.
 
-use fixture::{Cable, PATIENCE, Side, Site, Which, eventually};
+use fixture::{Cable, PATIENCE, RouterKind, Side, Site, eventually};
 use serde_json::Value;
 use testkit::lab::{Lab, Netns, require};
 use wire::MacAddr;
@@ -10,7 +10,7 @@ use crate::host::{ping, pings};
 
 fn site(words: &[&str]) -> Option<(Lab, Site)> {
     let lab = require(words)?;
-    let site = Site::new(&lab, Which::Ferrovia(1, Cable::Veth));
+    let site = Site::new(&lab, RouterKind::Ferrovia(1, Cable::Veth));
     Some((lab, site))
 }
 

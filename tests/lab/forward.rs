@@ -10,12 +10,12 @@ use crate::host::{checksum_errors, counter, ping, pings, transfer};
 /// Each function is a test for each router.
 macro_rules! for_every_router {
     ($($test:ident),* $(,)?) => {
-        for_every_router!(@ linux, fixture::Which::Linux, $($test),*);
-        for_every_router!(@ veth_0_workers, fixture::Which::Ferrovia(0, fixture::Cable::Veth), $($test),*);
-        for_every_router!(@ veth_1_worker, fixture::Which::Ferrovia(1, fixture::Cable::Veth), $($test),*);
-        for_every_router!(@ veth_2_workers, fixture::Which::Ferrovia(2, fixture::Cable::Veth), $($test),*);
-        for_every_router!(@ tap_0_workers, fixture::Which::Ferrovia(0, fixture::Cable::Tap), $($test),*);
-        for_every_router!(@ tap_2_workers, fixture::Which::Ferrovia(2, fixture::Cable::Tap), $($test),*);
+        for_every_router!(@ linux, fixture::RouterKind::Linux, $($test),*);
+        for_every_router!(@ veth_0_workers, fixture::RouterKind::Ferrovia(0, fixture::Cable::Veth), $($test),*);
+        for_every_router!(@ veth_1_worker, fixture::RouterKind::Ferrovia(1, fixture::Cable::Veth), $($test),*);
+        for_every_router!(@ veth_2_workers, fixture::RouterKind::Ferrovia(2, fixture::Cable::Veth), $($test),*);
+        for_every_router!(@ tap_0_workers, fixture::RouterKind::Ferrovia(0, fixture::Cable::Tap), $($test),*);
+        for_every_router!(@ tap_2_workers, fixture::RouterKind::Ferrovia(2, fixture::Cable::Tap), $($test),*);
     };
     (@ $name:ident, $which:expr, $($test:ident),*) => {
         mod $name {

@@ -2,13 +2,13 @@
 //! Datagrams of Linux hosts that are larger than the link: to the router itself, and reassembled by
 //! it on their path.
 
-use fixture::{Cable, Site, Which, iperf};
+use fixture::{Cable, RouterKind, Site, iperf};
 
 use crate::host::{checksum_errors, counter, ping, pings};
 
 fn site(workers: usize, cable: Cable) -> Option<Site> {
     let lab = testkit::lab::require(&["root", "ping", "iperf3"])?;
-    Some(Site::new(&lab, Which::Ferrovia(workers, cable)))
+    Some(Site::new(&lab, RouterKind::Ferrovia(workers, cable)))
 }
 
 /// Number of packets that a node has counted for a reason.

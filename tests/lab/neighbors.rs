@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ARP with real hosts.
 
-use fixture::{Cable, Site, Which, eventually};
+use fixture::{Cable, RouterKind, Site, eventually};
 use serde_json::Value;
 use testkit::lab::{Lab, require};
 use wire::MacAddr;
@@ -10,7 +10,7 @@ use crate::host::{ping, pings};
 
 fn site() -> Option<(Lab, Site)> {
     let lab = require(&["root", "ping"])?;
-    let site = Site::new(&lab, Which::Ferrovia(1, Cable::Veth));
+    let site = Site::new(&lab, RouterKind::Ferrovia(1, Cable::Veth));
     Some((lab, site))
 }
 

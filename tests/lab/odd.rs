@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packets that no host sends, and what scapy says of the answers.
 
-use fixture::{Cable, Side, Site, Which};
+use fixture::{Cable, RouterKind, Side, Site};
 use testkit::lab;
 
 use crate::host::pings;
 
-fn odd_packets(which: Which) {
+fn odd_packets(which: RouterKind) {
     let needs = ["root", "ping", "/usr/lib/python3/dist-packages/scapy/__init__.py"];
     let Some(lab) = lab::require(&needs) else { return };
     let site = Site::new(&lab, which);
@@ -36,10 +36,10 @@ fn odd_packets(which: Which) {
 
 #[test]
 fn odd_packets_through_linux() {
-    odd_packets(Which::Linux);
+    odd_packets(RouterKind::Linux);
 }
 
 #[test]
 fn odd_packets_through_ferrovia() {
-    odd_packets(Which::Ferrovia(1, Cable::Veth));
+    odd_packets(RouterKind::Ferrovia(1, Cable::Veth));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The router's own packets, where a link behind the next router takes less.
 
-use fixture::{Cable, Site, Which, eventually};
+use fixture::{Cable, RouterKind, Site, eventually};
 use testkit::lab::require;
 
 use crate::host::ping;
@@ -9,7 +9,7 @@ use crate::host::ping;
 #[test]
 fn the_router_learns_the_path_mtu_of_what_it_sends() {
     let Some(lab) = require(&["root", "ping"]) else { return };
-    let site = Site::new(&lab, Which::Ferrovia(1, Cable::Veth));
+    let site = Site::new(&lab, RouterKind::Ferrovia(1, Cable::Veth));
     let (gateway, router) = (&site.right.host, site.router());
     let far = lab.netns("far");
     lab.veth((gateway, "eth1"), (&far, "eth0"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A Linux host sends to the ports that its network may send to, and to others.
 
-use fixture::{Cable, Site, Which, eventually};
+use fixture::{Cable, RouterKind, Site, eventually};
 
 /// Echoes datagrams on two ports, and takes connections on them.
 const SERVE: &str = "
@@ -44,7 +44,7 @@ for f, port, done in tries:
 #[test]
 fn a_linux_host_reaches_the_ports_that_it_may() {
     let Some(lab) = testkit::lab::require(&["root", "/usr/bin/python3"]) else { return };
-    let site = Site::new(&lab, Which::Ferrovia(1, Cable::Veth));
+    let site = Site::new(&lab, RouterKind::Ferrovia(1, Cable::Veth));
     let (router, left, right) = (site.router(), &site.left, &site.right);
     let server = right.host.command("/usr/bin/python3").args(["-c", SERVE]).spawn();
     let ask = || {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A program beside the router takes datagrams that are for it, and answers through it.
 
-use fixture::{Cable, Site, Which};
+use fixture::{Cable, RouterKind, Site};
 
 /// Echoes what is punted: swaps stations, addresses and ports, and sends the packet to be routed.
 const ECHO: &str = "
@@ -35,7 +35,7 @@ print('echoed')
 fn a_client_of_the_punt_socket_answers_a_linux_host() {
     let Some(lab) = testkit::lab::require(&["root", "/usr/bin/python3"]) else { return };
     for (workers, cable) in [(0, Cable::Tap), (2, Cable::Veth)] {
-        let site = Site::new(&lab, Which::Ferrovia(workers, cable));
+        let site = Site::new(&lab, RouterKind::Ferrovia(workers, cable));
         let router = site.router();
         let (client, server) = (router.file("client.sock"), router.file("punt.sock"));
         let paths = [&client, &server].map(|path| path.to_string_lossy().into_owned());

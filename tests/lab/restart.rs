@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A daemon that is killed, and the one after it.
 
-use fixture::{Cable, Site, Which, eventually};
+use fixture::{Cable, RouterKind, Site, eventually};
 use testkit::lab;
 
 use crate::host::{ping, pings};
@@ -9,7 +9,7 @@ use crate::host::{ping, pings};
 /// Kills the daemon while hosts talk through it, and starts it again in the same place.
 fn taken_over(workers: usize, cable: Cable) {
     let Some(lab) = lab::require(&["root", "ping"]) else { return };
-    let mut site = Site::new(&lab, Which::Ferrovia(workers, cable));
+    let mut site = Site::new(&lab, RouterKind::Ferrovia(workers, cable));
     pings(&site.left.host, "-c2 -i0.05", site.right.address);
     for _ in 0..2 {
         let talk = site

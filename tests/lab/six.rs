@@ -2,7 +2,7 @@
 //! The router between two hosts, as the hosts see it, in IPv6. The kernel as router passes the same
 //! tests.
 
-use fixture::{Cable, Side, Site, Which, eventually, iperf};
+use fixture::{Cable, RouterKind, Side, Site, eventually, iperf};
 use testkit::lab::{Lab, require};
 
 use crate::host::{ping, pings};
@@ -11,10 +11,10 @@ const ADDRESSES: [(&str, &str); 2] =
     [("2001:db8:1::2", "2001:db8:1::1"), ("2001:db8:2::2", "2001:db8:2::1")];
 
 /// A site whose hosts and router have IPv6 beside IPv4.
-pub fn site(which: Which) -> Option<(Lab, Site)> {
+pub fn site(which: RouterKind) -> Option<(Lab, Site)> {
     let lab = require(&["root", "ping", "traceroute", "iperf3", "/usr/bin/python3"])?;
     let site = Site::new(&lab, which);
-    if which == Which::Linux {
+    if which == RouterKind::Linux {
         site.netns.sysctl("net/ipv6/conf/all/forwarding", "1");
     }
     for (side, (address, gateway)) in site.sides().into_iter().zip(ADDRESSES) {
@@ -45,11 +45,11 @@ pub fn site(which: Which) -> Option<(Lab, Site)> {
     Some((lab, site))
 }
 
-pub const VETH: Which = Which::Ferrovia(1, Cable::Veth);
-const TAP: Which = Which::Ferrovia(0, Cable::Tap);
+pub const VETH: RouterKind = RouterKind::Ferrovia(1, Cable::Veth);
+const TAP: RouterKind = RouterKind::Ferrovia(0, Cable::Tap);
 
 fn on_every_router(test: fn(&Site)) {
-    for which in [Which::Linux, VETH, TAP] {
+    for which in [RouterKind::Linux, VETH, TAP] {
         println!("{which:?}");
         let Some((_lab, site)) = site(which) else { return };
         test(&site);

@@ -73,9 +73,9 @@ pub fn look(seed: u64, frame: &[u8], offload: Offload, port: usize) -> Seen {
     }
 }
 
-type Found<'a> = Result<Option<(Piece<'a>, &'a [u8])>, &'static str>;
+type ReadResult<'a> = Result<Option<(Piece<'a>, &'a [u8])>, &'static str>;
 
-fn ip4(packet: &[u8]) -> Found<'_> {
+fn ip4(packet: &[u8]) -> ReadResult<'_> {
     let Some(fixed) = packet.first_chunk::<20>() else { return Ok(None) };
     let (header, total) = (usize::from(fixed[0] & 15) * 4, be16(fixed, 2));
     let (source, destination) = ([fixed[12], fixed[13]], [fixed[16], fixed[17]]);
@@ -99,7 +99,7 @@ fn ip4(packet: &[u8]) -> Found<'_> {
         .map(|piece| (piece, packet)))
 }
 
-fn ip6(packet: &[u8]) -> Found<'_> {
+fn ip6(packet: &[u8]) -> ReadResult<'_> {
     let Some(fixed) = packet.first_chunk::<40>() else { return Ok(None) };
     let total = 40 + be16(fixed, 4);
     let ours = fixed[8..14] == plan::SOURCE6;

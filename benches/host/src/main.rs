@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 use testkit::lab;
-use tests::{Cable, Site, Which};
+use tests::{Cable, RouterKind, Site};
 
 /// A router between two hosts of this machine, on the kernel's interfaces.
 #[derive(Parser)]
@@ -47,11 +47,12 @@ enum Role {
 }
 
 /// The routers that are compared, with configuration of ours.
-fn routers(workers: usize) -> [(&'static str, Which, &'static str); 5] {
+fn routers(workers: usize) -> [(&'static str, RouterKind, &'static str); 5] {
     const POLLING: &str = "interface { default-rx-mode polling }";
-    let (veth, tap) = (Which::Ferrovia(workers, Cable::Veth), Which::Ferrovia(workers, Cable::Tap));
+    let (veth, tap) =
+        (RouterKind::Ferrovia(workers, Cable::Veth), RouterKind::Ferrovia(workers, Cable::Tap));
     [
-        ("Linux", Which::Linux, ""),
+        ("Linux", RouterKind::Linux, ""),
         ("AF_PACKET", veth, ""),
         ("AF_PACKET, polling", veth, POLLING),
         ("tap", tap, ""),
@@ -59,7 +60,7 @@ fn routers(workers: usize) -> [(&'static str, Which, &'static str); 5] {
     ]
 }
 
-fn measure(lab: &lab::Lab, which: Which, more: &str, seconds: u64, smoke: bool) -> Measured {
+fn measure(lab: &lab::Lab, which: RouterKind, more: &str, seconds: u64, smoke: bool) -> Measured {
     let site = Site::with(lab, which, more);
     let pings = if smoke { 10 } else { 400 };
     let time = Duration::from_secs(seconds);

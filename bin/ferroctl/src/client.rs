@@ -55,16 +55,16 @@ impl Client {
     /// Sends a request and gives all replies but the last to `on`. Returns 0, or the error's return
     /// value. If `on` returns false, the daemon is notified that nobody reads the answer that
     /// comes. ^C cancels; a second ^C ends the wait for the answer.
-    pub fn ask(
+    pub fn request(
         &mut self,
         request: &Request,
         on: &mut dyn FnMut(Reply) -> bool,
     ) -> Result<i32, String> {
-        self.ask_within(None, request, on)
+        self.request_within(None, request, on)
     }
 
-    /// As [`Self::ask`], but abandons the request after this time.
-    pub fn ask_within(
+    /// As [`Self::request`], but abandons the request after this time.
+    pub fn request_within(
         &mut self,
         time: Option<Duration>,
         request: &Request,
@@ -106,7 +106,7 @@ impl Client {
         }
     }
 
-    /// Returns the flag that becomes true at ^C, and false when [`Self::ask`] has noticed.
+    /// Returns the flag that becomes true at ^C, and false when [`Self::request`] has noticed.
     pub fn interrupted(&self) -> Arc<AtomicBool> {
         self.interrupted.clone()
     }

@@ -177,7 +177,7 @@ fn answer(client: &RefCell<Client>, request: &Request, rows: usize) -> bool {
     let mut client = client.borrow_mut();
     let mut screen = Screen::new(rows, client.interrupted());
     let mut errors = String::new();
-    let asked = client.ask(request, &mut |reply| {
+    let asked = client.request(request, &mut |reply| {
         match reply {
             Reply::Out(text) => return screen.show(&text),
             Reply::More(text) => screen.progress(&text),
@@ -226,12 +226,13 @@ impl Completer for Assistant {
         let mut found = (pos, Vec::new());
         // ^C is a key like others here, and wouldn't end it.
         let request = Request::Complete(line.to_string(), pos);
-        let asked = self.client.borrow_mut().ask_within(Some(TAB_TIME), &request, &mut |reply| {
-            if let Reply::Words(start, words) = reply {
-                found = (start, words);
-            }
-            true
-        });
+        let asked =
+            self.client.borrow_mut().request_within(Some(TAB_TIME), &request, &mut |reply| {
+                if let Reply::Words(start, words) = reply {
+                    found = (start, words);
+                }
+                true
+            });
         let (start, words) = found;
         if asked.is_err() || !line.is_char_boundary(start) {
             return Ok((pos, Vec::new()));

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
 fn complete(socket: &Path, line: &str) -> Result<String, String> {
     let request = Request::Complete(line.into(), line.len());
     let mut found = (line.len(), Vec::new());
-    Client::connect(socket)?.ask(&request, &mut |reply| {
+    Client::connect(socket)?.request(&request, &mut |reply| {
         if let Reply::Words(start, words) = reply {
             found = (start, words);
         }
@@ -90,7 +90,7 @@ fn run(args: &Args) -> Result<bool, String> {
     };
     let mut client = Client::connect(&args.socket)?;
     let mut piped = Ok(());
-    let status = client.ask(&request, &mut |reply| {
+    let status = client.request(&request, &mut |reply| {
         match reply {
             Reply::Out(text) | Reply::More(text) => {
                 if piped.is_ok() {

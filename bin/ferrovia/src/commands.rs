@@ -66,12 +66,12 @@ pub fn startup() -> &'static ProcessInfo {
 
 /// The daemon's own commands.
 pub fn own<W: World>() -> &'static [Command<W>] {
-    Own::<W>::COMMANDS
+    CommandTable::<W>::COMMANDS
 }
 
-struct Own<W>(PhantomData<W>);
+struct CommandTable<W>(PhantomData<W>);
 
-impl<W: World> Own<W> {
+impl<W: World> CommandTable<W> {
     const COMMANDS: &'static [Command<W>] = &[
         Command {
             path: "show version",

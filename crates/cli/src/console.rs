@@ -150,7 +150,7 @@ impl Console {
         if self.session.is_new() && now.saturating_sub(since) >= PATIENCE {
             self.session.impatient();
         }
-        let mut said = Vec::new();
+        let mut pieces = Vec::new();
         self.more = false;
         for _ in 0..EVENTS {
             if self.session.is_closed() {
@@ -162,14 +162,14 @@ impl Console {
             let event = self.session.next_event();
             let idle = event.is_none();
             if let Some(event) = event {
-                self.event(tree, world, event, &mut said);
+                self.event(tree, world, event, &mut pieces);
             }
             if self.runner.is_busy() {
                 if self.rests() {
                     return;
                 }
-                let result = self.runner.poll(tree, world, now, &mut said);
-                said.drain(..).for_each(|s| self.session.say(s));
+                let result = self.runner.poll(tree, world, now, &mut pieces);
+                pieces.drain(..).for_each(|s| self.session.emit(s));
                 match result {
                     Some(result) => self.session.done(result, self.json),
                     None => return,
@@ -186,7 +186,7 @@ impl Console {
         tree: &Tree<W>,
         world: &W,
         event: Event,
-        said: &mut Vec<OutputPiece>,
+        pieces: &mut Vec<OutputPiece>,
     ) {
         match event {
             Event::Run { line, json } => {
@@ -202,8 +202,8 @@ impl Console {
                 if self.is_local(tree, &line) {
                     return self.local(&line);
                 }
-                self.runner.line(tree, world, &line, json, said);
-                said.drain(..).for_each(|s| self.session.say(s));
+                self.runner.line(tree, world, &line, json, pieces);
+                pieces.drain(..).for_each(|s| self.session.emit(s));
             }
             Event::Script { name, text, json } => {
                 self.json = json;
@@ -260,7 +260,7 @@ impl Console {
         let result = self.local.execute(&terminal, line).map(|o| {
             let text = o.output.show(o.json);
             if !text.is_empty() {
-                self.session.say(OutputPiece::Answer(text));
+                self.session.emit(OutputPiece::Answer(text));
             }
         });
         for change in terminal.changes.take() {

@@ -146,7 +146,7 @@ impl Braces {
 
     /// Returns true if this block, or one that begins behind its end, is open after this further
     /// line.
-    pub fn goes_on(&mut self, line: &str) -> bool {
+    pub fn continues(&mut self, line: &str) -> bool {
         let Some(end) = self.scan(line.as_bytes()) else { return true };
         match Self::open(&line[end..]) {
             Some(next) => {
@@ -196,7 +196,7 @@ mod tests {
         assert!(!is_open("new { a }"));
         assert!(!is_open("echo a{"));
         let mut b = Braces::open("new { a { \"{").unwrap();
-        assert!(b.goes_on("}\" } b") && b.goes_on("} c { d"));
-        assert!(!b.goes_on("} e"));
+        assert!(b.continues("}\" } b") && b.continues("} c { d"));
+        assert!(!b.continues("} e"));
     }
 }

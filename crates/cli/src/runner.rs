@@ -235,7 +235,7 @@ impl Runner {
         match self.frames.last_mut() {
             None => Ok(()),
             Some(Frame::Script(script)) if self.cancelled => {
-                Err(Error::failed(format!("{}: cancelled after this line", script.place())))
+                Err(Error::failed(format!("{}: cancelled after this line", script.position())))
             }
             Some(Frame::Script(script)) => match script.turn(tree, world)? {
                 TurnResult::More => Ok(()),
@@ -302,7 +302,7 @@ impl Runner {
     /// Adds to an error its place in the script that started the failed command.
     fn placed(&self, error: Error) -> Error {
         let Some(Frame::Script(script)) = self.frames.last() else { return error };
-        let message = format!("{}: {}", script.place(), script.reason(&error));
+        let message = format!("{}: {}", script.position(), script.reason(&error));
         Error::new(error.kind(), message).retval(error.reason())
     }
 

@@ -72,8 +72,8 @@ impl OpenBlock {
 
     /// Returns true if it, or another one that begins behind its end, is open at the end of a
     /// further line.
-    pub fn goes_on(&mut self, line: &str) -> bool {
-        self.0.goes_on(line)
+    pub fn continues(&mut self, line: &str) -> bool {
+        self.0.continues(line)
     }
 }
 
@@ -199,7 +199,7 @@ impl Script {
     }
 
     /// The place of the command that was run last, as `name:line`.
-    pub fn place(&self) -> String {
+    pub fn position(&self) -> String {
         format!("{}:{}", self.name, self.current)
     }
 

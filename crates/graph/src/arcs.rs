@@ -194,7 +194,7 @@ impl Arcs {
     ///
     /// # Errors
     /// An arc or feature that doesn't exist, with those that do.
-    pub fn place(&self, arc: &str, feature: &str) -> Result<(ArcIndex, usize), String> {
+    pub fn position(&self, arc: &str, feature: &str) -> Result<(ArcIndex, usize), String> {
         let index = self.find(arc).ok_or_else(|| {
             let names: Vec<_> = self.all.iter().map(|a| a.def.name).collect();
             format!("no feature arc is named {arc}; there are {}", names.join(", "))

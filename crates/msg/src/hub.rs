@@ -242,13 +242,13 @@ impl<W: 'static> Hub<W> {
 
     /// Subscribes a client to the events of this kind, or unsubscribes it. `pid` comes back with
     /// each.
-    pub fn want<E: Message>(&self, caller: &Caller<'_, W>, pid: u32, on: bool) {
-        self.set_want(caller.client, pid, E::NAME, String::new(), on, None);
+    pub fn subscribe<E: Message>(&self, caller: &Caller<'_, W>, pid: u32, on: bool) {
+        self.set_subscription(caller.client, pid, E::NAME, String::new(), on, None);
     }
 
-    /// As [`Self::want`], for the events that `filter` lets pass; `key` distinguishes subscriptions
-    /// of one client.
-    pub fn want_where<E: Message>(
+    /// As [`Self::subscribe`], for the events that `filter` lets pass; `key` distinguishes
+    /// subscriptions of one client.
+    pub fn subscribe_where<E: Message>(
         &self,
         caller: &Caller<'_, W>,
         pid: u32,
@@ -257,10 +257,10 @@ impl<W: 'static> Hub<W> {
         filter: impl Fn(&E) -> bool + Send + 'static,
     ) {
         let filter = move |event: &dyn Any| event.downcast_ref::<E>().is_some_and(&filter);
-        self.set_want(caller.client, pid, E::NAME, key, on, Some(Box::new(filter)));
+        self.set_subscription(caller.client, pid, E::NAME, key, on, Some(Box::new(filter)));
     }
 
-    fn set_want(
+    fn set_subscription(
         &self,
         client: u32,
         pid: u32,
@@ -278,14 +278,14 @@ impl<W: 'static> Hub<W> {
 
     /// Subscriptions to events of this kind: key, the pid that the client gave, and the client's
     /// index.
-    pub fn wants<E: Message>(&self) -> Vec<(String, u32, u32)> {
+    pub fn subscriptions<E: Message>(&self) -> Vec<(String, u32, u32)> {
         let clients = self.clients();
         let of = clients.subscriptions.iter().filter(|w| w.event == E::NAME);
         of.map(|w| (w.key.clone(), w.pid, w.client)).collect()
     }
 
     /// Returns true if a client has subscribed to events of this kind: otherwise none need be made.
-    pub fn wanted<E: Message>(&self) -> bool {
+    pub fn has_subscribers<E: Message>(&self) -> bool {
         self.clients().subscriptions.iter().any(|w| w.event == E::NAME)
     }
 

@@ -88,7 +88,7 @@ static LAMP: Module<Lamp> = Module {
         });
         m.dump(|_, _, r: LampDump| Ok((0..r.n).map(|i| LampDetails { lamp: LampIndex(i) })));
         m.call(|_, caller: &Caller<'_, Lamp>, r: WantLampEvents| {
-            caller.hub.want::<LampEvent>(caller, r.pid, r.enable);
+            caller.hub.subscribe::<LampEvent>(caller, r.pid, r.enable);
             Ok(())
         });
         m.answer::<LampEvent>();
@@ -309,7 +309,7 @@ fn events_go_to_those_who_asked() {
     client.hub.publish(&event);
     let want = request(&client.hub, 2, &WantLampEvents { enable: true, pid: 77 });
     assert_eq!(client.exchange(&want).unwrap().len(), 1);
-    assert!(client.hub.wanted::<LampEvent>());
+    assert!(client.hub.has_subscribers::<LampEvent>());
     client.hub.publish(&event);
     let events = client.turn().unwrap();
     assert_eq!(events.len(), 1);
@@ -319,7 +319,7 @@ fn events_go_to_those_who_asked() {
     (0..10).for_each(|_| client.hub.publish(&long));
     assert_eq!(client.turn(), Err(Fault::Slow));
     client.session.end(&client.hub);
-    assert!(client.hub.list().is_empty() && !client.hub.wanted::<LampEvent>());
+    assert!(client.hub.list().is_empty() && !client.hub.has_subscribers::<LampEvent>());
 }
 
 #[test]

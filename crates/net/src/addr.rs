@@ -325,7 +325,7 @@ impl<F: Net> Addresses<F> {
         self.interfaces.set_ip_enabled(world, sw_if, F::IS_V6, on)?;
         for user in std::iter::once(sw_if).chain(self.borrowers(sw_if)) {
             self.fib.sync_neighbors(world, user);
-            self.interfaces.tell(world, IfEvent::Address(user, F::IS_V6));
+            self.interfaces.notify(world, IfEvent::Address(user, F::IS_V6));
         }
         Ok(())
     }

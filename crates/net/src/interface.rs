@@ -182,7 +182,7 @@ impl Interfaces {
     }
 
     /// Notifies the subscribers.
-    pub(crate) fn tell(&self, world: &World, event: IfEvent) {
+    pub(crate) fn notify(&self, world: &World, event: IfEvent) {
         if !matches!(event, IfEvent::Link(..)) {
             world.note_config_change();
         }
@@ -307,7 +307,7 @@ impl Interfaces {
             self.publish(&inner, sw_if);
         }
         self.counters.list(world, sw_if, "", &name);
-        self.tell(world, IfEvent::Added(sw_if));
+        self.notify(world, IfEvent::Added(sw_if));
     }
 
     /// Output and transmit node of a new interface.
@@ -353,7 +353,7 @@ impl Interfaces {
         }
         self.set_admin(world, sw_if, false)?;
         self.release_frames(&interface);
-        self.tell(world, IfEvent::Deleting(sw_if));
+        self.notify(world, IfEvent::Deleting(sw_if));
         world.forget(&sw_if);
         interface.device.delete(world);
         {

@@ -176,7 +176,7 @@ impl LinkLocals {
         }
         self.routes(world, sw_if, table, new.address)?;
         self.slots.set(sw_if.0, new.address);
-        self.interfaces.tell(world, IfEvent::Address(sw_if, true));
+        self.interfaces.notify(world, IfEvent::Address(sw_if, true));
         Ok(())
     }
 

@@ -19,17 +19,17 @@ use sync::{Snapshot, Turn};
 use wire::{Address, Family};
 
 /// A table's index, and a host or next hop.
-type At<F> = (u32, <F as Family>::Addr);
+type HostKey<F> = (u32, <F as Family>::Addr);
 
 /// Path MTUs as workers read them.
 pub struct KnownMtus<F: Net> {
-    mtus: BTreeMap<At<F>, u16>,
+    mtus: BTreeMap<HostKey<F>, u16>,
     least: usize,
     learned: learned::All<F>,
 }
 
 impl<F: Net> KnownMtus<F> {
-    fn of(mtus: BTreeMap<At<F>, u16>, learned: learned::All<F>) -> Self {
+    fn of(mtus: BTreeMap<HostKey<F>, u16>, learned: learned::All<F>) -> Self {
         let least = mtus.values().min().map_or(usize::MAX, |mtu| usize::from(*mtu));
         Self { mtus, least, learned }
     }
@@ -55,7 +55,7 @@ impl<F: Net> KnownMtus<F> {
 pub struct PathMtus<F: Net> {
     known: Snapshot<KnownMtus<F>>,
     /// Not set again since [`Self::replace_begin`].
-    stale: Mutex<BTreeSet<At<F>>>,
+    stale: Mutex<BTreeSet<HostKey<F>>>,
 }
 
 impl<F: Net> Shared for PathMtus<F> {
@@ -83,7 +83,7 @@ impl<F: Net> PathMtus<F> {
         self.known.get(turn)
     }
 
-    fn stale(&self) -> MutexGuard<'_, BTreeSet<At<F>>> {
+    fn stale(&self) -> MutexGuard<'_, BTreeSet<HostKey<F>>> {
         self.stale.lock().expect("no panic inside")
     }
 
@@ -133,7 +133,7 @@ impl<F: Net> PathMtus<F> {
         }
     }
 
-    fn change(&self, f: impl FnOnce(&mut BTreeMap<At<F>, u16>, &mut learned::All<F>)) {
+    fn change(&self, f: impl FnOnce(&mut BTreeMap<HostKey<F>, u16>, &mut learned::All<F>)) {
         self.known.update(|known| {
             let (mut mtus, mut learned) = (known.mtus.clone(), known.learned.clone());
             f(&mut mtus, &mut learned);
@@ -173,8 +173,9 @@ impl<F: Net> PathMtus<F> {
         let fib = world.get::<Fib<F>>();
         let all: Vec<_> =
             self.known.read(|known| known.learned.iter().map(|(at, l)| (*at, *l)).collect());
-        let of =
-            |((table, to), l): (At<F>, LearnedMtu)| Some((fib.table_id(TableIndex(table))?, to, l));
+        let of = |((table, to), l): (HostKey<F>, LearnedMtu)| {
+            Some((fib.table_id(TableIndex(table))?, to, l))
+        };
         all.into_iter().filter_map(of).collect()
     }
 

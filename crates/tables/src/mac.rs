@@ -257,7 +257,7 @@ impl MacTable {
     }
 
     fn remove_from(&self, level: &Arc<Level>, key: MacKey) -> Option<MacEntry> {
-        for at in level.places(key) {
+        for at in level.buckets(key) {
             if let Some((way, ..)) = level.entries(at).find(|(_, found, _)| *found == key) {
                 let removed = level.kill(at, way);
                 self.bury(level, vec![(at * WAYS + way) as u32]);

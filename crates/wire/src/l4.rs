@@ -59,7 +59,7 @@ pub enum Verdict {
 }
 
 /// The checksum of one packet.
-struct Found {
+struct ChecksumField {
     /// Offset of the field, counted from the IP header.
     field: usize,
     /// Value of the field.
@@ -81,7 +81,10 @@ pub(crate) fn pseudo_sum(packet: &[u8], protocol: IpProtocol, len: usize) -> Opt
     }
 }
 
-fn find<'a>(head: &'a [u8], rest: impl IntoIterator<Item = &'a [u8]>) -> Result<Found, L4Error> {
+fn find<'a>(
+    head: &'a [u8],
+    rest: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<ChecksumField, L4Error> {
     let upper = UpperLayer::find(head)?;
     if upper.is_fragment() {
         return Err(L4Error::Fragment);
@@ -122,7 +125,7 @@ fn find<'a>(head: &'a [u8], rest: impl IntoIterator<Item = &'a [u8]>) -> Result<
     if left > 0 {
         Err(L4Error::Truncated)
     } else {
-        Ok(Found { field: upper.offset + at, held, sum, udp })
+        Ok(ChecksumField { field: upper.offset + at, held, sum, udp })
     }
 }
 

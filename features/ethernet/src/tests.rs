@@ -18,20 +18,20 @@ const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
 fn bench() -> (Bench, SwIfIndex) {
     let bench = Bench::new(PLUGINS);
-    bench.world.add_node("taker", |_, _| Taker).expect("room");
+    bench.world.add_node("taker", |_, _| Receiver).expect("room");
     register_ethertype(&bench.world, EtherType::IP4, "taker").expect("free");
     register_ethertype(&bench.world, EtherType::ARP, "ethernet-input").expect("free");
     let sw_if = loopback::create(&bench.world, Some(OWN), None).expect("created");
     (bench, sw_if)
 }
 
-struct Taker;
+struct Receiver;
 #[derive(graph::Next, Clone, Copy)]
 enum To {
     #[free]
     Gone,
 }
-impl graph::Node for Taker {
+impl graph::Node for Receiver {
     const NAME: &'static str = "taker";
     type Next = To;
     type Trace = ();

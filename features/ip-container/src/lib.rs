@@ -44,7 +44,7 @@ const COMMANDS: &[Command<World>] = &[
         path: "ip container",
         usage: "{<prefix:prefix> | <address:ip>} <interface:interface> [del]",
         help: "Deliver packets to addresses behind an interface here, or no longer",
-        run: run,
+        run,
     },
     Command {
         path: "show ip container",

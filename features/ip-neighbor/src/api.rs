@@ -279,13 +279,14 @@ fn filter(ip: Address, sw_if: Option<SwIfIndex>) -> (String, impl Fn(&IpNeighbor
 
 fn want(w: &World, c: &Caller<'_, World>, r: WantIpNeighborEvents) -> Result<()> {
     let (key, passes) = filter(r.ip, r.sw_if_index.existing_or_all(w)?);
-    c.hub.want_where(c, r.pid, key, r.enable, move |e: &IpNeighborEvent| passes(&e.neighbor));
+    c.hub.subscribe_where(c, r.pid, key, r.enable, move |e: &IpNeighborEvent| passes(&e.neighbor));
     Ok(())
 }
 
 fn want_v2(w: &World, c: &Caller<'_, World>, r: WantIpNeighborEventsV2) -> Result<()> {
     let (key, passes) = filter(r.ip, r.sw_if_index.existing_or_all(w)?);
-    c.hub.want_where(c, r.pid, key, r.enable, move |e: &IpNeighborEventV2| passes(&e.neighbor));
+    c.hub
+        .subscribe_where(c, r.pid, key, r.enable, move |e: &IpNeighborEventV2| passes(&e.neighbor));
     Ok(())
 }
 

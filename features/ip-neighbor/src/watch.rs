@@ -42,8 +42,8 @@ impl Watch {
 }
 
 pub fn show(w: &World, _: &Matches) -> Result<Output> {
-    let mut all = w.api.wants::<IpNeighborEvent>();
-    all.extend(w.api.wants::<IpNeighborEventV2>());
+    let mut all = w.api.subscriptions::<IpNeighborEvent>();
+    all.extend(w.api.subscriptions::<IpNeighborEventV2>());
     all.sort();
     let mut last = String::new();
     Ok(Output::list(

@@ -26,7 +26,7 @@ const TURN: usize = 1024;
 
 /// The subscription of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Wanted {
+struct Subscription {
     /// The client.
     client: u32,
     /// Maximum number of addresses in an event.
@@ -36,7 +36,7 @@ struct Wanted {
 }
 
 struct Control {
-    wanted: Option<Wanted>,
+    wanted: Option<Subscription>,
     /// Scan interval in nanoseconds.
     delay: u64,
     /// Removed entries not reported to the client yet.
@@ -98,7 +98,7 @@ impl Bridge {
     ///
     /// # Errors
     /// A number out of range (−7); another client is subscribed (−124).
-    pub fn tell_macs(
+    pub fn subscribe_macs(
         &self,
         world: &World,
         client: u32,
@@ -123,7 +123,7 @@ impl Bridge {
                 .retval(retval::L2_MACS_EVENT_CLIENT_PRESENT));
         }
         control.wanted =
-            Some(Wanted { client, most: usize::from(macs) * MACS, limits: limit.is_some() });
+            Some(Subscription { client, most: usize::from(macs) * MACS, limits: limit.is_some() });
         if let Some((_, delay)) = limit {
             control.delay = u64::from(delay) * DELAY;
         }
@@ -141,7 +141,7 @@ impl Bridge {
     ///
     /// # Errors
     /// Another client is subscribed (−124).
-    pub fn stop_telling_macs(&self, world: &World, client: u32) -> Result<()> {
+    pub fn unsubscribe_macs(&self, world: &World, client: u32) -> Result<()> {
         let mut control = self.mac_events.control();
         match control.wanted {
             Some(wanted) if wanted.client != client => {
@@ -223,7 +223,7 @@ impl Process for Scanner {
         };
         if !world.api.is_connected(wanted.client) {
             // The client has disconnected without unsubscribing.
-            let _ = self.bridge.stop_telling_macs(world, wanted.client);
+            let _ = self.bridge.unsubscribe_macs(world, wanted.client);
             return Sleep::Event;
         }
         if self.found.is_empty() {

@@ -43,7 +43,7 @@ pub struct Response {
 
 impl Response {
     /// From a router where the TTL or hop limit ended.
-    pub fn is_on_the_way(&self) -> bool {
+    pub fn is_time_exceeded(&self) -> bool {
         let expired = if self.from.is_ipv6() {
             Icmp6Type::TIME_EXCEEDED.0
         } else {

@@ -75,7 +75,7 @@ impl Traceroute {
         if let (true, Some(slot @ None)) = (hop == self.hop, self.heard.get_mut(usize::from(i))) {
             *slot = Some(heard);
             self.reached |= heard.kind == ResponseKind::Reply;
-            self.over |= !heard.is_on_the_way();
+            self.over |= !heard.is_time_exceeded();
         }
     }
 
@@ -99,7 +99,7 @@ impl Traceroute {
             }
             let _ = write!(line, "{ms:.4}\t");
             let error = match h.kind {
-                ResponseKind::Error(kind, code, rest) if !h.is_on_the_way() => {
+                ResponseKind::Error(kind, code, rest) if !h.is_time_exceeded() => {
                     let error = text::error(h.from, kind, code, rest);
                     let _ = write!(line, "({error})\t");
                     Some(error)

@@ -30,7 +30,7 @@ mod threads;
 
 pub use gauges::Gauges;
 pub use rates::{Rate, Rates};
-pub use threads::{ThreadPlacement, places as thread_places};
+pub use threads::{ThreadPlacement, placements as thread_places};
 
 use graph::{Plugin, StateDef};
 

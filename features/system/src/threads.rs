@@ -71,7 +71,7 @@ pub struct ThreadPlacement {
 }
 
 /// All graph threads.
-pub fn places(world: &World) -> Vec<ThreadPlacement> {
+pub fn placements(world: &World) -> Vec<ThreadPlacement> {
     let place = |(id, thread): (usize, ThreadInfo)| {
         let scheduled = Scheduled::of(&thread);
         let lcore = thread.core.or(scheduled.as_ref().map(|s| s.processor));
@@ -121,7 +121,7 @@ fn line(values: [String; 9]) -> String {
     line + "\n"
 }
 
-fn text(places: &[ThreadPlacement]) -> String {
+fn text(placements: &[ThreadPlacement]) -> String {
     let or_blank = |value: Option<String>| value.unwrap_or_default();
     let row = |place: &ThreadPlacement| {
         line([
@@ -136,12 +136,12 @@ fn text(places: &[ThreadPlacement]) -> String {
             place.state.into(),
         ])
     };
-    line(COLUMNS.map(|(title, _)| title.into())) + &places.iter().map(row).collect::<String>()
+    line(COLUMNS.map(|(title, _)| title.into())) + &placements.iter().map(row).collect::<String>()
 }
 
 pub fn show(world: &World, _: &Matches) -> Result<Output, Error> {
-    let places = places(world);
-    let text = text(&places);
+    let placements = placements(world);
+    let text = text(&placements);
     let mut table = Table::new()
         .left("ID")
         .left("Name")
@@ -153,7 +153,7 @@ pub fn show(world: &World, _: &Matches) -> Result<Output, Error> {
         .left("Core")
         .left("Socket")
         .left("State");
-    for place in places {
+    for place in placements {
         table.row([
             place.id.into(),
             place.name.into(),

@@ -76,7 +76,7 @@ pub struct Traces {
 
 impl Traces {
     /// Asks for them; `f` answers with them.
-    pub fn ask<R: 'static>(
+    pub fn query<R: 'static>(
         world: &World,
         f: impl FnOnce(Traces) -> Result<R, Error> + 'static,
     ) -> Box<dyn Pending<World, R>> {

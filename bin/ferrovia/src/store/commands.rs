@@ -22,12 +22,12 @@ use crate::run::World;
 
 /// The commands of configurations.
 pub fn all<W: World>() -> &'static [Command<W>] {
-    Own::<W>::COMMANDS
+    CommandTable::<W>::COMMANDS
 }
 
-struct Own<W>(PhantomData<W>);
+struct CommandTable<W>(PhantomData<W>);
 
-impl<W: World> Own<W> {
+impl<W: World> CommandTable<W> {
     const COMMANDS: &'static [Command<W>] = &[
         Command {
             path: "show running-config",

@@ -42,7 +42,7 @@ impl Commands {
                     format!("{}: a command of more than {MAX_COMMAND} bytes", self.path.display());
                 return Err(Error::limit(text).hint("a closing brace may be missing"));
             }
-            if self.read()? == 0 || !open.goes_on(&self.text[behind..]) {
+            if self.read()? == 0 || !open.continues(&self.text[behind..]) {
                 break;
             }
         }

@@ -13,7 +13,7 @@ const PART: usize = 1 << 20;
 
 impl Session {
     /// Sends output of a command.
-    pub fn say(&mut self, said: OutputPiece) {
+    pub fn emit(&mut self, said: OutputPiece) {
         match (self.mode, said) {
             (Mode::Frames, OutputPiece::Answer(text)) => self.replies(&text, Reply::Out),
             (Mode::Frames, OutputPiece::Chunk(text)) => self.replies(&text, Reply::More),
@@ -46,7 +46,7 @@ impl Session {
             let text = if json { crate::output::pretty(&e.to_json()) } else { format!("{e}\n") };
             match self.mode {
                 Mode::Frames => self.reply(&Reply::Error(text)),
-                _ => self.say(OutputPiece::Answer(text)),
+                _ => self.emit(OutputPiece::Answer(text)),
             }
         }
         self.waiting = Waiting::No;

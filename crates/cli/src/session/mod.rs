@@ -457,7 +457,7 @@ impl Session {
                     None
                 }
                 _ => {
-                    self.say(OutputPiece::Answer("line too long\n".into()));
+                    self.emit(OutputPiece::Answer("line too long\n".into()));
                     self.closed = true;
                     None
                 }
@@ -493,9 +493,9 @@ impl Session {
         if first {
             self.braces = Braces::open(&line);
         }
-        let goes_on = self.braces.as_mut().is_some_and(|b| first || b.goes_on(&line));
+        let continues = self.braces.as_mut().is_some_and(|b| first || b.continues(&line));
         self.block += &line;
-        if goes_on && self.block.len() < MAX_LINE {
+        if continues && self.block.len() < MAX_LINE {
             self.block.push('\n');
             self.prompt();
             return None;

@@ -43,7 +43,7 @@ impl Default for Config {
 /// [`Event::Cancel`] and [`Event::Enough`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Run this command; answer by [`Session::say`] and [`Session::done`].
+    /// Run this command; answer by [`Session::emit`] and [`Session::done`].
     Run {
         /// The command; a block goes over several lines.
         line: String,

@@ -64,7 +64,7 @@ impl World {
         on: bool,
     ) -> Result<(), String> {
         self.change_features(sw_if, |registry| {
-            let (index, at) = registry.arcs.place(arc, feature)?;
+            let (index, at) = registry.arcs.position(arc, feature)?;
             let default = registry.feature_config_type(index, at).default;
             registry.arcs.set(index, at, sw_if, on.then_some(default))?;
             Ok(index)
@@ -83,7 +83,7 @@ impl World {
         sw_if: SwIfIndex,
     ) -> Result<bool, String> {
         let registry = self.registry();
-        let (index, at) = registry.arcs.place(arc, feature)?;
+        let (index, at) = registry.arcs.position(arc, feature)?;
         Ok(registry.arcs.is_set(index, at, sw_if))
     }
 
@@ -101,7 +101,7 @@ impl World {
         config: Option<N::Config>,
     ) -> Result<(), String> {
         self.change_features(sw_if, |registry| {
-            let (index, at) = registry.arcs.place(arc, name_of::<N>())?;
+            let (index, at) = registry.arcs.position(arc, name_of::<N>())?;
             registry.feature_config_type(index, at).check::<N::Config>(name_of::<N>())?;
             registry.arcs.set(index, at, sw_if, config.map(to_words))?;
             Ok(index)
@@ -121,7 +121,7 @@ impl World {
         on: bool,
     ) -> Result<(), String> {
         self.change_features(sw_if, |registry| {
-            let (index, at) = registry.arcs.place(arc, feature)?;
+            let (index, at) = registry.arcs.position(arc, feature)?;
             let default = registry.feature_config_type(index, at).default;
             registry.arcs.choose(index, at, sw_if, on.then_some(default))?;
             Ok(index)

@@ -82,7 +82,7 @@ impl<F: Net> Inner<F> {
         let route = cx.routes.allocate().ok_or_else(full)?;
         let list = self.intern(cx, paths);
         let adj = self.adj(list);
-        cx.routes.lead(route, adj);
+        cx.routes.point_to(route, adj);
         let leaf = Leaf { hop: adj.0, route: route.0 };
         new.leaves.push(Route { key: F::key(prefix.addr()), len: prefix.len(), leaf });
         new.sources.push(SourcePaths { source, list, stale: false });

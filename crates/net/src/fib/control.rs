@@ -104,10 +104,10 @@ pub(super) struct PrefixEntry<F: Net> {
 
 impl<F: Net> PrefixEntry<F> {
     /// Makes packets to the prefix take this adjacency, and count for this route.
-    fn lead(&self, cx: &Cx<'_>, route: RouteIndex, adj: AdjIndex) -> Result<(), Error> {
+    fn point_to(&self, cx: &Cx<'_>, route: RouteIndex, adj: AdjIndex) -> Result<(), Error> {
         let leaf = Leaf { hop: adj.0, route: route.0 };
         self.lpm.insert(F::key(self.prefix.addr()), self.prefix.len(), leaf).map_err(|_| full())?;
-        cx.routes.lead(route, adj);
+        cx.routes.point_to(route, adj);
         Ok(())
     }
 }
@@ -179,7 +179,7 @@ impl<F: Net> Inner<F> {
             let old = entry.set(new);
             let (now, is_implicit) = (entry.best.list, entry.is_implicit());
             if now != before {
-                if let Err(error) = place.lead(cx, route, self.adj(now)) {
+                if let Err(error) = place.point_to(cx, route, self.adj(now)) {
                     self.undo(route, new, old);
                     self.let_go(cx, list);
                     return Err(error);
@@ -232,7 +232,7 @@ impl<F: Net> Inner<F> {
         new: SourcePaths,
     ) -> Result<RouteIndex, Error> {
         let route = cx.routes.allocate().ok_or_else(full)?;
-        place.lead(cx, route, self.adj(new.list)).inspect_err(|_| cx.routes.free(route))?;
+        place.point_to(cx, route, self.adj(new.list)).inspect_err(|_| cx.routes.free(route))?;
         self.entries.set(route, Some(Entry::new(new)));
         self.count_implicit(place.table, false, new.source == Source::Implicit);
         self.changed(cx, place);
@@ -264,10 +264,10 @@ impl<F: Net> Inner<F> {
             // Not before the path lists that followed it are resolved anew.
             cx.routes.free(route);
         } else if now != before {
-            if place.lead(cx, route, self.adj(now)).is_err() {
+            if place.point_to(cx, route, self.adj(now)).is_err() {
                 // Without memory for the new leaf packets are dropped: the old path is no longer
                 // valid.
-                let _ = place.lead(cx, route, AdjIndex::DROP);
+                let _ = place.point_to(cx, route, AdjIndex::DROP);
             }
             self.changed(cx, place);
         }
@@ -466,17 +466,17 @@ impl<F: Net> Fib<F> {
     /// have become unused.
     pub(super) fn settle(&self, world: &World) {
         let other = world.get::<Fib<F::Other>>();
-        self.tell_other(world);
+        self.notify_other(world);
         // Routes of both protocols may follow each other through objects of features.
         for _ in 0..ROUNDS {
             if !other.has_watchers_due() {
                 break;
             }
-            other.tell_other(world);
+            other.notify_other(world);
             if !self.has_watchers_due() {
                 break;
             }
-            self.tell_other(world);
+            self.notify_other(world);
         }
         // A removed table may have been the last user of another one.
         while self.cross_family.take_unused() {

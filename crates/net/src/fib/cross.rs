@@ -161,7 +161,7 @@ impl<F: Net> Fib<F> {
 
     /// Refreshes the other protocol's path lists that follow changed routes. Not to be called while
     /// routes are locked.
-    pub(super) fn tell_other(&self, world: &World) {
+    pub(super) fn notify_other(&self, world: &World) {
         let (moved, mut lists) = {
             let mut inner = self.inner();
             (std::mem::take(&mut inner.moved), std::mem::take(&mut inner.watchers_due))

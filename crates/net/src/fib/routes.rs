@@ -111,7 +111,7 @@ impl Routes {
     }
 
     /// Sets the adjacency of a route.
-    pub(super) fn lead(&self, route: RouteIndex, adj: AdjIndex) {
+    pub(super) fn point_to(&self, route: RouteIndex, adj: AdjIndex) {
         self.leads[route.at()].store(adj.0, Ordering::Release);
     }
 

@@ -305,7 +305,7 @@ impl<F: Net> Fib<F> {
             inner.take(&cx, &place, *source);
         }
         drop(inner);
-        self.tell_other(world);
+        self.notify_other(world);
         for (prefix, source, paths) in attached {
             self.import(world, (table, prefix), source, &paths[..]);
         }

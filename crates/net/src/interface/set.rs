@@ -27,7 +27,7 @@ impl Interfaces {
             f(interface);
             self.publish(&inner, sw_if);
         }
-        self.tell(world, event);
+        self.notify(world, event);
         match event {
             IfEvent::Admin(..) | IfEvent::Link(..) | IfEvent::Mac(_) | IfEvent::Mtu(_) => {
                 self.lead_subs(world, sw_if)

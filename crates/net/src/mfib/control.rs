@@ -109,7 +109,7 @@ impl<F: Net> Mfib<F> {
             let lpm = Arc::new(Lpm::new(&self.forest).map_err(|_| full())?);
             let new = Table { lpm, nodes: BTreeMap::new() };
             for at in inner.defaults.keys() {
-                new.lead(*at, Inner::<F>::default_at(&inner.defaults, *at))?;
+                new.point_to(*at, Inner::<F>::default_at(&inner.defaults, *at))?;
             }
             self.tables.set(table.0, new.lpm.clone());
             inner.tables.insert(table, new);
@@ -140,14 +140,14 @@ impl<F: Net> Mfib<F> {
         let Inner { tables, lists, defaults } = inner;
         let Some(table) = tables.get_mut(&table) else { return Ok(()) };
         let unused = table.nodes.get_mut(&at).and_then(|node| self.list_senders(node, lists));
-        table.lead(at, Inner::<F>::default_at(defaults, at))?;
+        table.point_to(at, Inner::<F>::default_at(defaults, at))?;
         if let Some(unused) = unused {
             self.senders.clear(unused);
             lists.give(unused, self.senders.domain());
         }
         if group.source.is_none() {
             for follower in table.followers(at) {
-                table.lead(follower, Inner::<F>::default_at(defaults, follower))?;
+                table.point_to(follower, Inner::<F>::default_at(defaults, follower))?;
             }
         }
         Ok(())

@@ -104,7 +104,7 @@ pub fn full() -> Error {
 impl<F: Net> Table<F> {
     /// Publishes the entries of a prefix of groups to workers. `default` is the entry that every
     /// table has for it.
-    pub fn lead(&self, at: (F::Addr, u8), default: Option<MrouteIndex>) -> Result<(), Error> {
+    pub fn point_to(&self, at: (F::Addr, u8), default: Option<MrouteIndex>) -> Result<(), Error> {
         let (key, node) = (F::key(at.0), self.nodes.get(&at));
         let own = node.and_then(|node| node.own.as_ref()).map(|entry| entry.index).or(default);
         let list = node.and_then(|node| node.list);

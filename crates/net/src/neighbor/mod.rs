@@ -120,7 +120,7 @@ impl Neighbors {
         self.subscribers.lock().expect("no panic inside").push(Arc::new(f));
     }
 
-    fn tell(&self, world: &World, event: NeighborEvent) {
+    fn notify(&self, world: &World, event: NeighborEvent) {
         let all = self.subscribers.lock().expect("no panic inside").clone();
         for subscriber in all {
             subscriber(world, &event);
@@ -236,7 +236,7 @@ impl Neighbors {
             (LearnResult::Confirmed { .. }, Some(new))
                 if old.is_some_and(|old| old.router != new.router) =>
             {
-                self.tell(world, NeighborEvent::Set { new, old });
+                self.notify(world, NeighborEvent::Set { new, old });
             }
             _ => {}
         }
@@ -411,7 +411,7 @@ impl Neighbors {
             let rewrite = ethernet_rewrite(&interface, new.mac, ethertype);
             self.adjacencies.complete(world, new.sw_if, new.ip, &rewrite);
         }
-        self.tell(world, NeighborEvent::Set { new, old });
+        self.notify(world, NeighborEvent::Set { new, old });
     }
 
     fn forget(&self, world: &World, gone: Neighbor, why: RemovalReason) {
@@ -419,6 +419,6 @@ impl Neighbors {
             self.used.lock().expect("no panic inside").remove(&adj);
             self.adjacencies.release(adj);
         }
-        self.tell(world, NeighborEvent::Gone { gone, why });
+        self.notify(world, NeighborEvent::Gone { gone, why });
     }
 }

@@ -8,7 +8,7 @@
 //! is limited, the oldest is removed first; and only our own packets heed them, not forwarded ones.
 //! What an operator or a client has set is never changed.
 
-use super::At;
+use super::HostKey;
 use crate::Net;
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ pub struct LearnedMtu {
 }
 
 /// All learned path MTUs of a version.
-pub(super) type All<F> = BTreeMap<At<F>, LearnedMtu>;
+pub(super) type All<F> = BTreeMap<HostKey<F>, LearnedMtu>;
 
 /// Learns a path MTU from an error.
 pub(super) fn learn<F: Net>(all: &mut All<F>, reported: TooBig<F::Addr>, now: u64) {

@@ -54,7 +54,7 @@ impl Level {
     }
 
     /// The numbers of a key's buckets.
-    pub fn places(&self, key: MacKey) -> [usize; 2] {
+    pub fn buckets(&self, key: MacKey) -> [usize; 2] {
         let hash = self.hash(key);
         [self.first_place(hash), self.second_place(hash)]
     }

@@ -34,15 +34,15 @@ const COMMAND: &str = "ip route add ";
 
 /// Adds or removes many consecutive routes.
 pub fn many<F: Net>(line: Line<F>) -> Output {
-    Output::sequence(Many { prefixes: Box::new(line.prefixes()), line })
+    Output::sequence(RouteRange { prefixes: Box::new(line.prefixes()), line })
 }
 
-struct Many<F: Net> {
+struct RouteRange<F: Net> {
     line: Line<F>,
     prefixes: Box<dyn Iterator<Item = Prefix<F::Addr>>>,
 }
 
-impl<F: Net> Sequence<World> for Many<F> {
+impl<F: Net> Sequence<World> for RouteRange<F> {
     fn next(
         &mut self,
         _: &Tree<World>,
@@ -140,11 +140,11 @@ struct Routes<F: Net> {
 }
 
 /// Sort key of a route: table, network, and its length.
-type Place<F> = (TableIndex, <F as Net>::Key, u8);
+type RouteKey<F> = (TableIndex, <F as Net>::Key, u8);
 /// Sort key, and index in `ways`.
-type Read<F> = (Place<F>, u32);
+type Read<F> = (RouteKey<F>, u32);
 /// Sort key, the run's number, and index in `ways`.
-type Head<F> = (Place<F>, usize, u32);
+type Head<F> = (RouteKey<F>, usize, u32);
 
 impl<F: Net> Default for Routes<F> {
     fn default() -> Self {

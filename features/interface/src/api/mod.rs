@@ -59,7 +59,7 @@ fn messages(m: &mut Messages<World>) {
         r.sw_if_index.existing(w).map(|_| ())
     });
     m.call(|_: &World, c: &Client<'_>, r: WantInterfaceEvents| {
-        c.hub.want::<SwInterfaceEvent>(c, r.pid, r.enable_disable != 0);
+        c.hub.subscribe::<SwInterfaceEvent>(c, r.pid, r.enable_disable != 0);
         Ok(())
     });
     m.answer::<SwInterfaceEvent>();
@@ -220,7 +220,7 @@ pub fn publish(w: &World, event: IfEvent) {
         IfEvent::Deleting(sw_if) => (sw_if, true),
         _ => return,
     };
-    if !w.api.wanted::<SwInterfaceEvent>() {
+    if !w.api.has_subscribers::<SwInterfaceEvent>() {
         return;
     }
     let flags = match w.get::<Interfaces>().get(sw_if) {

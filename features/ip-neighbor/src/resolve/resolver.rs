@@ -152,7 +152,7 @@ impl<P: Protocol> Resolver<P> {
         let slot = self.waiting.find(target);
         let ask = match slot {
             Some(at) => {
-                self.waiting.may_ask(at, source, now)
+                self.waiting.may_request(at, source, now)
                     && self.pace().take(target.share(), RequestKind::Again, now)
             }
             None => {
@@ -176,9 +176,9 @@ impl<P: Protocol> Resolver<P> {
         };
         let at = slot.unwrap_or_else(|| waiting.claim(target, &mut displaced));
         if ask {
-            waiting.asked(at, source, true, now);
+            waiting.note_request(at, source, true, now);
         }
-        let reservation = waiting.take_place(at, ask, displaced);
+        let reservation = waiting.reserve(at, ask, displaced);
         let Some(reservation) = reservation else { return (To::Overflow, ask) };
         // For `keep`: by then the adjacency may belong to another neighbour.
         b.set_field(self.reservation, reservation);
@@ -256,7 +256,7 @@ impl<P: Protocol> Resolver<P> {
                     let paced = self.pace().take(target.share(), RequestKind::Again, cx.now());
                     let source = self.waiting.source(at);
                     let sent = paced && self.ask(target, source, cx).is_ok();
-                    self.waiting.asked(at, source, sent, cx.now());
+                    self.waiting.note_request(at, source, sent, cx.now());
                 }
                 Some(due @ (Due::GiveUp(target) | Due::Abandon(target))) => {
                     if matches!(due, Due::GiveUp(_)) {

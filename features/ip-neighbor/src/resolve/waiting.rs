@@ -39,7 +39,7 @@ struct Slot<A> {
     renew: bool,
     /// Time of the next regular request.
     next: u64,
-    asked: u8,
+    requests: u8,
     /// Number of extra requests since the first.
     extra: u8,
     /// Time of the last request.
@@ -124,7 +124,7 @@ impl<A: Address, T> Default for Waiting<A, T> {
             source: None,
             renew: false,
             next: 0,
-            asked: 0,
+            requests: 0,
             extra: 0,
             latest: 0,
             sent: true,
@@ -184,7 +184,7 @@ impl<A: Address, T> Waiting<A, T> {
             source: None,
             renew: false,
             next: 0,
-            asked: 0,
+            requests: 0,
             extra: 0,
             latest: 0,
             sent: true,
@@ -206,10 +206,10 @@ impl<A: Address, T> Waiting<A, T> {
     /// source address. False if the neighbour is to be given up: steady packets would prolong
     /// that for ever. The first requests needn't wait a second.
     #[inline(always)]
-    pub fn may_ask(&self, at: usize, source: Option<A>, now: u64) -> bool {
+    pub fn may_request(&self, at: usize, source: Option<A>, now: u64) -> bool {
         let slot = &self.slots[at];
         if slot.next <= now {
-            return slot.taken == 0 || slot.asked < QUESTIONS;
+            return slot.taken == 0 || slot.requests < QUESTIONS;
         }
         slot.renew
             || slot.extra < EXTRA && (slot.source != source || slot.latest + EXTRA_INTERVAL <= now)
@@ -217,7 +217,7 @@ impl<A: Address, T> Waiting<A, T> {
 
     /// Records a request for the slot's neighbour; `sent` is false if it could not be sent.
     #[inline(always)]
-    pub fn asked(&mut self, at: usize, source: Option<A>, sent: bool, now: u64) {
+    pub fn note_request(&mut self, at: usize, source: Option<A>, sent: bool, now: u64) {
         let slot = &mut self.slots[at];
         (slot.source, slot.latest) = (source, now);
         let renewed = std::mem::replace(&mut slot.renew, false);
@@ -229,9 +229,9 @@ impl<A: Address, T> Waiting<A, T> {
         slot.next = now + INTERVAL;
         if slot.taken == 0 {
             // A request while no item waits starts a new series.
-            (slot.asked, slot.extra, slot.sent) = (1, 0, sent);
+            (slot.requests, slot.extra, slot.sent) = (1, 0, sent);
         } else {
-            (slot.asked, slot.sent) = (slot.asked.saturating_add(1), slot.sent && sent);
+            (slot.requests, slot.sent) = (slot.requests.saturating_add(1), slot.sent && sent);
         }
     }
 
@@ -242,13 +242,13 @@ impl<A: Address, T> Waiting<A, T> {
 
     /// Reserves a cell in the slot for an item that [`Self::put`] brings; `None` if there is none.
     /// When all are taken, the oldest slot of the interface that has most gives up its items,
-    /// for a neighbour that was `asked` for now, or for an interface that has fewer;
+    /// for a neighbour that was `requested` now, or for an interface that has fewer;
     /// `displaced` takes the removed items.
     #[inline(always)]
-    pub fn take_place(
+    pub fn reserve(
         &mut self,
         at: usize,
-        asked: bool,
+        requested: bool,
         displaced: impl FnMut(T),
     ) -> Option<ItemReservation> {
         let (share, taken) = (self.slots[at].target.share(), self.slots[at].taken);
@@ -259,7 +259,7 @@ impl<A: Address, T> Waiting<A, T> {
             let largest = self.largest(|share| share.cells);
             let below = self.shares[largest].cells > self.shares[share].cells + 1;
             let victim = usize::from(self.shares[largest].lists[BUSY].oldest);
-            if !(asked || below) || victim == at {
+            if !(requested || below) || victim == at {
                 return None;
             }
             self.release_at(victim, displaced);
@@ -323,7 +323,7 @@ impl<A: Address, T> Waiting<A, T> {
         let slot = &mut self.slots[at];
         let (taken, share) = (slot.taken, slot.target.share());
         // `next` stays: it suppresses further requests, answered or not.
-        (slot.first, slot.last, slot.taken, slot.asked) = (END, END, 0, 0);
+        (slot.first, slot.last, slot.taken, slot.requests) = (END, END, 0, 0);
         slot.round = slot.round.wrapping_add(1);
         self.taken -= usize::from(taken);
         self.shares[share].cells -= taken;
@@ -337,7 +337,7 @@ impl<A: Address, T> Waiting<A, T> {
     /// [`Self::due`].
     pub fn give_up_on(&mut self, sw_if: u32) {
         for slot in self.slots[..self.used].iter_mut().filter(|s| s.target.sw_if == sw_if) {
-            (slot.asked, slot.sent, slot.next) = (QUESTIONS, false, 0);
+            (slot.requests, slot.sent, slot.next) = (QUESTIONS, false, 0);
         }
     }
 
@@ -358,7 +358,7 @@ impl<A: Address, T> Waiting<A, T> {
     pub fn due(&self, at: usize, now: u64) -> Option<Due<A>> {
         let slot = self.slots.get(at).filter(|s| s.taken > 0 && s.next <= now)?;
         Some(match slot {
-            Slot { asked: ..QUESTIONS, .. } => Due::Ask(slot.target),
+            Slot { requests: ..QUESTIONS, .. } => Due::Ask(slot.target),
             Slot { sent: true, .. } => Due::GiveUp(slot.target),
             _ => Due::Abandon(slot.target),
         })

@@ -90,7 +90,7 @@ pub struct WantIp6DadEvents {
 }
 
 fn want(_: &World, c: &Caller<'_, World>, r: WantIp6DadEvents) -> Result<()> {
-    c.hub.want::<Ip6DadEvent>(c, r.pid, r.enable_disable);
+    c.hub.subscribe::<Ip6DadEvent>(c, r.pid, r.enable_disable);
     Ok(())
 }
 

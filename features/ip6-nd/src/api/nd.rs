@@ -59,7 +59,7 @@ pub struct WantIp6RaEvents {
 }
 
 fn want(_: &World, c: &Caller<'_, World>, r: WantIp6RaEvents) -> Result<()> {
-    c.hub.want::<Ip6RaEvent>(c, r.pid, r.enable);
+    c.hub.subscribe::<Ip6RaEvent>(c, r.pid, r.enable);
     Ok(())
 }
 
@@ -105,7 +105,7 @@ pub fn publish(
     fixed: &RouterAdvertisement,
     options: &[u8],
 ) {
-    if !w.api.wanted::<Ip6RaEvent>() {
+    if !w.api.has_subscribers::<Ip6RaEvent>() {
         return;
     }
     let prefixes = NdOptions::new(options).flatten().filter_map(|option| {

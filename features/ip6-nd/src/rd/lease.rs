@@ -27,7 +27,7 @@ pub struct Lease {
 impl Lease {
     /// Returns the lease after an advertisement, of an address that is there or of a new one;
     /// `None` for no new one.
-    pub fn told(old: Option<Self>, info: &PrefixInfo, now: u64) -> Option<Self> {
+    pub fn from_advertisement(old: Option<Self>, info: &PrefixInfo, now: u64) -> Option<Self> {
         let (valid, preferred) = (info.valid.get(), info.preferred.get());
         let new = Self { valid: end(now, valid), preferred: end(now, preferred) };
         let Some(old) = old else { return (valid > 0).then_some(new) };
@@ -134,16 +134,17 @@ mod tests {
 
     #[test]
     fn lifetimes_follow_the_two_hour_rule() {
-        let told = |old, valid| Lease::told(old, &info("2001:db8::/64", 0x40, valid, 0), 0);
+        let from_advertisement =
+            |old, valid| Lease::from_advertisement(old, &info("2001:db8::/64", 0x40, valid, 0), 0);
         let until =
             |valid: u32| Some(Lease { valid: Some(u64::from(valid) * SECOND), preferred: Some(0) });
-        assert_eq!(told(None, 0), None);
-        assert_eq!(told(None, 100), until(100));
-        assert_eq!(told(None, u32::MAX).map(|l| l.valid), Some(None));
-        assert_eq!(told(until(100), 200), until(200));
-        assert_eq!(told(until(100), 50), until(100), "less than two hours are left");
-        assert_eq!(told(until(90_000), 0), until(7200));
-        assert_eq!(told(until(90_000), 8000), until(8000));
+        assert_eq!(from_advertisement(None, 0), None);
+        assert_eq!(from_advertisement(None, 100), until(100));
+        assert_eq!(from_advertisement(None, u32::MAX).map(|l| l.valid), Some(None));
+        assert_eq!(from_advertisement(until(100), 200), until(200));
+        assert_eq!(from_advertisement(until(100), 50), until(100), "less than two hours are left");
+        assert_eq!(from_advertisement(until(90_000), 0), until(7200));
+        assert_eq!(from_advertisement(until(90_000), 8000), until(8000));
     }
 
     #[test]

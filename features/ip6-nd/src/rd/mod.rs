@@ -207,7 +207,8 @@ impl Receiver {
                     .iter()
                     .find(|(a, _)| a.addr() == address.addr())
                     .map(|(a, l)| (*a, *l));
-                let Some(lease) = Lease::told(old.map(|(_, lease)| lease), info, now) else {
+                let Some(lease) = Lease::from_advertisement(old.map(|(_, lease)| lease), info, now)
+                else {
                     continue;
                 };
                 match old {

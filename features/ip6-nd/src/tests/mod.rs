@@ -39,9 +39,9 @@ fn ip(text: &str) -> Ipv6Addr {
 
 /// Frames that have left by a driver.
 #[derive(Default)]
-struct Gone(Mutex<Vec<Vec<u8>>>);
+struct SentFrames(Mutex<Vec<Vec<u8>>>);
 
-impl Shared for Gone {
+impl Shared for SentFrames {
     fn make(_: &World) -> Self {
         Self::default()
     }
@@ -54,7 +54,7 @@ enum To {
 }
 
 /// A driver's transmit node.
-struct Sink(Arc<Gone>);
+struct Sink(Arc<SentFrames>);
 
 impl Node for Sink {
     const NAME: &'static str = "test-tx";
@@ -66,7 +66,8 @@ impl Node for Sink {
     }
 }
 
-static GONE: Plugin = Plugin { name: "gone", state: &[StateDef::of::<Gone>()], ..Plugin::EMPTY };
+static GONE: Plugin =
+    Plugin { name: "gone", state: &[StateDef::of::<SentFrames>()], ..Plugin::EMPTY };
 
 static PLUGINS: &[&Plugin] = &[
     &interface::PLUGIN,
@@ -83,7 +84,7 @@ static PLUGINS: &[&Plugin] = &[
 /// An instance with the interface `t0` that is up, and has 2001:db8::1/64 if it shall.
 struct Rig {
     bench: Bench,
-    gone: Arc<Gone>,
+    gone: Arc<SentFrames>,
     neighbors: Arc<Neighbors>,
     tree: Tree<World>,
     t0: SwIfIndex,

@@ -235,10 +235,10 @@ fn want(
 ) -> Result<()> {
     let bridge = w.get::<Bridge>();
     if r.enable_disable {
-        bridge.tell_macs(w, c.client, r.max_macs_in_event, limits)?;
+        bridge.subscribe_macs(w, c.client, r.max_macs_in_event, limits)?;
     } else {
-        bridge.stop_telling_macs(w, c.client)?;
+        bridge.unsubscribe_macs(w, c.client)?;
     }
-    c.hub.want::<L2MacsEvent>(c, r.pid, r.enable_disable);
+    c.hub.subscribe::<L2MacsEvent>(c, r.pid, r.enable_disable);
     Ok(())
 }

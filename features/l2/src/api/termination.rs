@@ -110,7 +110,8 @@ impl From<Sighting> for L2ArpTermEvent {
 }
 
 fn want(w: &World, c: &Caller<'_, World>, r: WantL2ArpTermEvents) -> Result<()> {
-    let asks = c.hub.wants::<L2ArpTermEvent>().iter().any(|(_, _, client)| *client == c.client);
+    let asks =
+        c.hub.subscriptions::<L2ArpTermEvent>().iter().any(|(_, _, client)| *client == c.client);
     if asks == r.enable {
         let why = if asks {
             "you have asked for these events"
@@ -119,7 +120,7 @@ fn want(w: &World, c: &Caller<'_, World>, r: WantL2ArpTermEvents) -> Result<()> 
         };
         return Err(Error::failed(why).retval(retval::INVALID_REGISTRATION));
     }
-    c.hub.want::<L2ArpTermEvent>(c, r.pid, r.enable);
-    w.get::<Bridge>().sightings.want(c.hub.wanted::<L2ArpTermEvent>());
+    c.hub.subscribe::<L2ArpTermEvent>(c, r.pid, r.enable);
+    w.get::<Bridge>().sightings.set_subscribed(c.hub.has_subscribers::<L2ArpTermEvent>());
     Ok(())
 }

@@ -73,12 +73,12 @@ impl Sightings {
 
     /// Returns true if a client has subscribed.
     #[inline]
-    pub fn are_wanted(&self) -> bool {
+    pub fn has_subscribers(&self) -> bool {
         self.wanted.load(Ordering::Acquire)
     }
 
     /// Main thread: records if a client has subscribed.
-    pub fn want(&self, wanted: bool) {
+    pub fn set_subscribed(&self, wanted: bool) {
         if wanted {
             self.prepare();
         }

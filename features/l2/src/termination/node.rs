@@ -244,7 +244,7 @@ impl ArpTerm {
         let sightings = &self.bridge.sightings;
         let snooping = domain.filter(|domain| domain.snoops && is_own(mac, source));
         let is_learned = snooping.is_some_and(|domain| is_news(domain, binding, sw_if, cx));
-        let is_wanted = sightings.are_wanted();
+        let is_wanted = sightings.has_subscribers();
         if !is_wanted && !is_learned {
             return;
         }

@@ -48,8 +48,8 @@ impl Process for Publisher {
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
         let (bridge, now) = (self.bridge.clone(), world.clock.now());
         // The client may have disconnected without unsubscribing.
-        let wanted = world.api.wanted::<L2ArpTermEvent>();
-        bridge.sightings.want(wanted);
+        let wanted = world.api.has_subscribers::<L2ArpTermEvent>();
+        bridge.sightings.set_subscribed(wanted);
         let goes_on = cli::slice(|| {
             let Some(report) = bridge.sightings.take(&mut self.mailbox) else { return false };
             if report.learn.is_some() {

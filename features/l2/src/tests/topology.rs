@@ -12,12 +12,12 @@ const STATIONS: u8 = 6;
 
 /// A bridged interface: a port itself, or one of its sub-interfaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Place {
+struct BridgedPort {
     port: usize,
     vlan: Option<u16>,
 }
 
-impl Place {
+impl BridgedPort {
     fn name(self) -> String {
         self.vlan.map_or_else(|| format!("p{}", self.port), |vlan| format!("p{}.{vlan}", self.port))
     }
@@ -25,7 +25,7 @@ impl Place {
 
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    place: Place,
+    place: BridgedPort,
     domain: u32,
     shg: u8,
     /// The tag of the sub-interface is taken off received frames, and put in sent ones.
@@ -84,8 +84,8 @@ impl Model {
     /// The member that takes a frame: the sub-interface of its VLAN, else the port itself. `made`
     /// are all sub-interfaces that there are.
     fn taker(&self, made: &[Member], port: usize, vlan: Option<u16>) -> Option<usize> {
-        let exists = made.iter().any(|m| m.place == Place { port, vlan });
-        let place = Place { port, vlan: vlan.filter(|_| exists) };
+        let exists = made.iter().any(|m| m.place == BridgedPort { port, vlan });
+        let place = BridgedPort { port, vlan: vlan.filter(|_| exists) };
         self.members.iter().position(|m| m.is_some_and(|m| m.place == place))
     }
 
@@ -160,7 +160,7 @@ fn tagged(id: u16, frame: &[u8]) -> Vec<u8> {
 
 fn members() -> impl Strategy<Value = Vec<Member>> {
     let vlan = prop_oneof![Just(None), (10..13u16).prop_map(Some)];
-    let place = (0..PORTS, vlan).prop_map(|(port, vlan)| Place { port, vlan });
+    let place = (0..PORTS, vlan).prop_map(|(port, vlan)| BridgedPort { port, vlan });
     let member = (place, 1..=DOMAINS, prop_oneof![3 => Just(0), 1 => 1..3u8], any::<bool>());
     let member = member.prop_map(|(place, domain, shg, pops)| Member { place, domain, shg, pops });
     prop::collection::vec(member, 2..10).prop_map(|mut all| {

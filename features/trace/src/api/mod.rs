@@ -166,7 +166,7 @@ fn dump(
     _: &Caller<'_, World>,
     r: TraceDump,
 ) -> Result<Stream<AllDetails, TraceDumpReply>> {
-    Ok(Traces::ask(w, move |traces| {
+    Ok(Traces::query(w, move |traces| {
         let counts = traces.counts();
         let none = (r.thread_id, r.position) == (u32::MAX, u32::MAX);
         // Behind the thread that was named, from the first packet on.
@@ -256,7 +256,7 @@ fn dump_v2(
     _: &Caller<'_, World>,
     r: TraceV2Dump,
 ) -> Result<Box<dyn Pending<World, AllV2Details>>> {
-    Ok(Traces::ask(w, move |traces| {
+    Ok(Traces::query(w, move |traces| {
         let threads = traces.counts().into_iter().enumerate();
         let wanted =
             threads.filter(move |(t, _)| r.thread_id == u32::MAX || *t == r.thread_id as usize);

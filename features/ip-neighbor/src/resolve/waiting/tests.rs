@@ -20,7 +20,7 @@ fn slot(w: &mut Items, target: Target<Ipv6Addr>) -> usize {
 
 fn add(w: &mut Items, n: u32, item: u32) -> bool {
     let at = slot(w, target(n));
-    w.take_place(at, false, |_| {}).is_some_and(|place| w.put(place, item).is_ok())
+    w.reserve(at, false, |_| {}).is_some_and(|place| w.put(place, item).is_ok())
 }
 
 fn all(w: &mut Items, n: u32) -> Vec<u32> {
@@ -33,42 +33,42 @@ fn all(w: &mut Items, n: u32) -> Vec<u32> {
 fn a_neighbour_is_asked_three_times_and_given_up() {
     let mut w = Items::default();
     let at = slot(&mut w, target(1));
-    assert!(w.may_ask(at, None, 0));
-    w.asked(at, None, true, 0);
-    assert!(!w.may_ask(at, None, EXTRA_INTERVAL - 1), "throttled");
+    assert!(w.may_request(at, None, 0));
+    w.note_request(at, None, true, 0);
+    assert!(!w.may_request(at, None, EXTRA_INTERVAL - 1), "throttled");
     for i in 1..=u64::from(EXTRA) {
-        assert!(w.may_ask(at, None, i * EXTRA_INTERVAL));
-        w.asked(at, None, true, i * EXTRA_INTERVAL);
+        assert!(w.may_request(at, None, i * EXTRA_INTERVAL));
+        w.note_request(at, None, true, i * EXTRA_INTERVAL);
     }
-    assert!(!w.may_ask(at, None, INTERVAL - 1), "enough");
+    assert!(!w.may_request(at, None, INTERVAL - 1), "enough");
     assert_eq!(w.due(at, INTERVAL), None, "nothing waits");
     assert!(add(&mut w, 1, 7));
     assert_eq!(w.due(at, INTERVAL), Some(Due::Ask(target(1))));
-    w.asked(at, None, true, INTERVAL);
+    w.note_request(at, None, true, INTERVAL);
     assert_eq!(w.due(at, INTERVAL), None);
-    w.asked(at, None, true, 2 * INTERVAL);
+    w.note_request(at, None, true, 2 * INTERVAL);
     assert_eq!(w.due(at, 3 * INTERVAL), Some(Due::GiveUp(target(1))));
     assert_eq!(all(&mut w, 1), [7]);
     assert_eq!((w.taken(), w.due(at, 3 * INTERVAL)), (0, None));
-    w.asked(at, None, true, 3 * INTERVAL);
+    w.note_request(at, None, true, 3 * INTERVAL);
     assert!(add(&mut w, 1, 8));
     assert_eq!(w.due(at, 4 * INTERVAL), Some(Due::Ask(target(1))), "from the start");
     w.give_up_on(target(1).sw_if);
     assert_eq!(w.due(at, 0), Some(Due::Abandon(target(1))));
     assert_eq!(all(&mut w, 1), [8]);
     w.give_up_on(target(1).sw_if);
-    w.asked(at, None, true, 5 * INTERVAL);
+    w.note_request(at, None, true, 5 * INTERVAL);
     assert!(add(&mut w, 1, 9));
     assert_eq!(w.due(at, 6 * INTERVAL), Some(Due::Ask(target(1))));
     // A neighbour that could not be asked each time is not reported as silent.
-    w.asked(at, None, false, 6 * INTERVAL);
-    w.asked(at, None, true, 7 * INTERVAL);
+    w.note_request(at, None, false, 6 * INTERVAL);
+    w.note_request(at, None, true, 7 * INTERVAL);
     assert_eq!(w.due(at, 8 * INTERVAL), Some(Due::Abandon(target(1))));
     assert_eq!(all(&mut w, 1), [9]);
-    w.asked(at, None, true, 9 * INTERVAL);
+    w.note_request(at, None, true, 9 * INTERVAL);
     assert!(add(&mut w, 1, 10));
-    w.asked(at, None, true, 10 * INTERVAL);
-    w.asked(at, None, true, 11 * INTERVAL);
+    w.note_request(at, None, true, 10 * INTERVAL);
+    w.note_request(at, None, true, 11 * INTERVAL);
     assert_eq!(w.due(at, 12 * INTERVAL), Some(Due::GiveUp(target(1))));
 }
 
@@ -77,26 +77,29 @@ fn a_question_that_differs_need_not_wait() {
     let mut w = Items::default();
     let at = slot(&mut w, target(1));
     let source = |n: u16| Some(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, n));
-    assert!(w.may_ask(at, source(1), 0));
-    w.asked(at, source(1), true, 0);
+    assert!(w.may_request(at, source(1), 0));
+    w.note_request(at, source(1), true, 0);
     assert!(add(&mut w, 1, 7));
-    assert!(!w.may_ask(at, source(1), 1) && w.may_ask(at, source(2), 1));
+    assert!(!w.may_request(at, source(1), 1) && w.may_request(at, source(2), 1));
     for (i, n) in (1..).zip([2, 1, 2]) {
-        assert!(w.may_ask(at, source(n), i));
-        w.asked(at, source(n), true, i);
+        assert!(w.may_request(at, source(n), i));
+        w.note_request(at, source(n), true, i);
     }
-    assert!(!w.may_ask(at, source(1), 4) && !w.may_ask(at, source(3), 4), "not for ever");
+    assert!(!w.may_request(at, source(1), 4) && !w.may_request(at, source(3), 4), "not for ever");
     assert_eq!((w.due(at, INTERVAL - 1), w.due(at, INTERVAL)), (None, Some(Due::Ask(target(1)))));
-    w.asked(at, None, true, INTERVAL);
-    w.asked(at, None, true, 2 * INTERVAL);
+    w.note_request(at, None, true, INTERVAL);
+    w.note_request(at, None, true, 2 * INTERVAL);
     w.renew(target(2).sw_if);
-    assert!(!w.may_ask(at, None, 2 * INTERVAL), "another interface");
+    assert!(!w.may_request(at, None, 2 * INTERVAL), "another interface");
     w.renew(target(1).sw_if);
     assert_eq!(w.due(at, 2 * INTERVAL), None, "only a packet asks");
-    assert!(w.may_ask(at, None, 2 * INTERVAL));
-    w.asked(at, None, true, 2 * INTERVAL + 1);
-    assert!(!w.may_ask(at, None, 2 * INTERVAL + 2));
-    assert!(w.may_ask(at, None, 2 * INTERVAL + 1 + EXTRA_INTERVAL), "it may be another station");
+    assert!(w.may_request(at, None, 2 * INTERVAL));
+    w.note_request(at, None, true, 2 * INTERVAL + 1);
+    assert!(!w.may_request(at, None, 2 * INTERVAL + 2));
+    assert!(
+        w.may_request(at, None, 2 * INTERVAL + 1 + EXTRA_INTERVAL),
+        "it may be another station"
+    );
     assert_eq!(
         w.due(at, 3 * INTERVAL),
         Some(Due::GiveUp(target(1))),
@@ -113,8 +116,8 @@ fn packets_that_keep_coming_do_not_put_off_the_end() {
         for (i, now) in (0..4 * INTERVAL).step_by(INTERVAL as usize / 10).enumerate() {
             let at = slot(&mut w, target(1));
             let source = sources[i % sources.len()];
-            if w.may_ask(at, source, now) {
-                w.asked(at, source, true, now);
+            if w.may_request(at, source, now) {
+                w.note_request(at, source, true, now);
                 asked += 1;
             }
             add(&mut w, 1, 7);
@@ -159,9 +162,9 @@ fn a_scan_displaces_its_own_oldest() {
     let came = |w: &mut Items, target, item, asked, displaced: &mut Vec<u32>| {
         let at = w.find(target).unwrap_or_else(|| w.claim(target, |old| displaced.push(old)));
         if asked {
-            w.asked(at, None, true, 0);
+            w.note_request(at, None, true, 0);
         }
-        let place = w.take_place(at, asked, |old| displaced.push(old));
+        let place = w.reserve(at, asked, |old| displaced.push(old));
         place.is_some_and(|place| w.put(place, item).is_ok())
     };
     // Some neighbours on another interface that have not answered yet.
@@ -196,14 +199,14 @@ fn a_scan_displaces_its_own_oldest() {
 fn a_place_is_void_once_its_slot_is_given_up() {
     let mut w = Items::default();
     let at = slot(&mut w, on(1, 0));
-    let place = w.take_place(at, true, |_| {}).expect("a place");
+    let place = w.reserve(at, true, |_| {}).expect("a place");
     for n in 1..=SLOTS as u32 {
         slot(&mut w, on(1, n));
     }
     assert_eq!(w.find(on(1, 0)), Some(at), "others that nothing waits for go first");
     for n in 1..=CELLS as u32 {
         let at = slot(&mut w, on(1, n));
-        w.take_place(at, true, |_| {}).expect("a place");
+        w.reserve(at, true, |_| {}).expect("a place");
     }
     assert_eq!(w.put(place, 7), Err(7), "another neighbour may have the slot");
     assert_eq!(w.taken(), CELLS);
@@ -248,7 +251,7 @@ proptest! {
             let (before, target) = (out.len(), on(*sw_if, *n));
             let at = w.find(target).unwrap_or_else(|| w.claim(target, |old| out.push(old)));
             prop_assert_eq!(w.find(target), Some(at));
-            let place = w.take_place(at, *asked, |old| out.push(old));
+            let place = w.reserve(at, *asked, |old| out.push(old));
             inside -= out.len() - before;
             if let Some(place) = place {
                 prop_assert_eq!(w.put(place, i as u32), Ok(()));
