@@ -11,6 +11,7 @@ pub mod command;
 pub mod describe;
 pub mod discovery;
 pub mod fragments;
+pub mod measure;
 pub mod memif;
 pub mod message;
 pub mod packet;
@@ -67,6 +68,11 @@ mod tests {
     #[test]
     fn fragments() {
         kept_and_changed("fragments", crate::fragments::run);
+    }
+
+    #[test]
+    fn measure() {
+        kept_and_changed("measure", |bytes| crate::measure::run(valid(bytes)));
     }
 
     #[test]

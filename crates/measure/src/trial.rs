@@ -280,17 +280,17 @@ impl Trial {
 
     /// Frames sent in all directions.
     pub fn sent(&self) -> u64 {
-        self.directions.iter().map(|c| c.sent).sum()
+        self.directions.iter().map(|c| c.sent).fold(0, u64::saturating_add)
     }
 
     /// Frames received in all directions.
     pub fn received(&self) -> u64 {
-        self.directions.iter().map(|c| c.received).sum()
+        self.directions.iter().map(|c| c.received).fold(0, u64::saturating_add)
     }
 
     /// Frames lost in all directions.
     pub fn lost(&self) -> u64 {
-        self.directions.iter().map(|c| c.lost).sum()
+        self.directions.iter().map(|c| c.lost).fold(0, u64::saturating_add)
     }
 
     /// Lost frames as a share of the frames sent, over all directions; 0 if none was sent.

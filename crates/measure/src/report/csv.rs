@@ -79,7 +79,7 @@ fn siitperf_row(results: &Results, m: &Measurement, at: usize, rate: f64) -> Str
         m.parameters.get(name).map_or_else(|| default.to_string(), Clone::clone)
     };
     let size = match (m.size, m.family) {
-        (Size::Bytes(n), Family::Ip4) => (n + 20).to_string(),
+        (Size::Bytes(n), Family::Ip4) => n.saturating_add(20).to_string(),
         (size, _) => size.to_string(),
     };
     let direction = match m.directions.as_slice() {

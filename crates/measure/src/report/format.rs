@@ -81,7 +81,11 @@ pub(super) fn later(start: &str, seconds: f64) -> Option<String> {
     let number = |from: usize, to: usize| start.get(from..to)?.parse::<i64>().ok();
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
     let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || !seconds.is_finite() {
+    if !(1..=12).contains(&month)
+        || !(1..=31).contains(&day)
+        || seconds.is_nan()
+        || seconds.abs() > 1e12
+    {
         return None;
     }
     // Days since March of the year 0, counted in years that begin in March, so that a leap day is last.

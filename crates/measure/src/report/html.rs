@@ -37,12 +37,13 @@ h2{font-size:1.25rem;margin:2.5rem 0 .75rem;padding-bottom:.25rem;border-bottom:
 p{max-width:46rem}\
 .warning{background:var(--warn);border-left:4px solid var(--edge);padding:.5rem .9rem;max-width:none}\
 .scroll{overflow-x:auto;margin:1rem 0 1.5rem}\
-table{border-collapse:collapse;font-size:.84rem;font-variant-numeric:tabular-nums;min-width:40%}\
-caption{caption-side:top;text-align:left;color:var(--soft);padding:0 0 .4rem;font-size:.9rem}\
+table{border-collapse:collapse;font-size:.8rem;font-variant-numeric:tabular-nums;min-width:40%}\
+caption{caption-side:top;text-align:left;color:var(--soft);padding:0 0 .4rem;font-size:.88rem}\
+caption span{display:block;max-width:min(58rem,calc(100vw - 2.5rem))}\
 thead th{border-top:2px solid var(--ink);border-bottom:1px solid var(--ink);font-weight:600;\
 vertical-align:bottom}\
-th,td{padding:.3rem .7rem;text-align:left;vertical-align:top}\
-td{white-space:nowrap}td.r,th.r{text-align:right}td.w{white-space:normal;min-width:18rem}\
+th,td{padding:.28rem .55rem;text-align:left;vertical-align:top}\
+td{white-space:nowrap}td.r,th.r{text-align:right}td.w{white-space:normal;min-width:10rem}\
 tbody tr:nth-child(even){background:var(--band)}\
 tbody tr:last-child td{border-bottom:2px solid var(--ink)}\
 figure{margin:1.5rem 0 2rem}\
@@ -63,7 +64,7 @@ fn table(out: &mut String, number: usize, table: &Table) {
     let _ = write!(
         out,
         "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Table {number}\">\
-         <table><caption>Table {number}. {caption}</caption><thead><tr>"
+         <table><caption><span>Table {number}. {caption}</span></caption><thead><tr>"
     );
     for (name, align) in &table.columns {
         let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(align), escape(name));

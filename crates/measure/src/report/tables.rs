@@ -59,6 +59,7 @@ pub(super) fn series(results: &Results) -> Table {
     let labels = all_labels(results);
     let head = columns(&[
         "Figure",
+        "~Marks",
         ">n",
         ">Median",
         ">95 % interval",
@@ -66,7 +67,6 @@ pub(super) fn series(results: &Results) -> Table {
         ">Maximum",
         ">Dispersion",
         ">Median, total",
-        "~Marks",
     ]);
     let caption = "Results. Rates are frames/s per direction; the total is over all directions. \
                    The dispersion is (maximum − minimum) / median.";
@@ -74,14 +74,12 @@ pub(super) fn series(results: &Results) -> Table {
     for m in &results.measurements {
         if m.series.is_empty() && (m.outcome != Outcome::Done || !m.marks.is_empty()) {
             let mut row = place(m, &labels);
-            row.push(m.mode.to_string());
-            row.resize(head.len() - 1, String::new());
-            row.push(marks(m));
+            row.extend([m.mode.to_string(), marks(m)]);
             table.row(row);
         }
         for s in &m.series {
             let mut row = place(m, &labels);
-            row.push(name(m, s));
+            row.extend([name(m, s), marks(m)]);
             let v = |x: f64| value(x, &s.unit);
             if let Some(Summary { n, median, min, max, dispersion, median_ci95, .. }) = s.summary()
             {
@@ -95,9 +93,7 @@ pub(super) fn series(results: &Results) -> Table {
                 row.push(total.unwrap_or_default());
             } else {
                 row.push("0".into());
-                row.resize(head.len() - 1, String::new());
             }
-            row.push(marks(m));
             table.row(row);
         }
     }
@@ -400,7 +396,7 @@ pub(super) fn invalid(results: &Results) -> Table {
             table.row([
                 labels.label(m, &[]),
                 m.mode.to_string(),
-                (t.repeat + 1).to_string(),
+                (u64::from(t.repeat) + 1).to_string(),
                 format!("{:.1} s", t.at),
                 grouped(t.rate),
                 duration(t.duration),

@@ -120,15 +120,18 @@ impl Binary {
 
     /// Result of the trial that `step` named.
     pub fn answer(&mut self, seen: &Observation) {
+        // The rate that was asked for: one that the tester rounded could leave the bounds as they
+        // are, and the search without an end.
+        let Next::Run(Ask { rate, .. }) = self.step() else { return };
         self.trials += 1;
         if seen.loss_ratio <= self.goal {
             self.failures = 0;
-            self.lower = Some(self.lower.map_or(seen.rate, |l| l.max(seen.rate)));
+            self.lower = Some(rate);
         } else if self.failures < self.retries {
             self.failures += 1;
         } else {
             self.failures = 0;
-            self.upper = Some(self.upper.map_or(seen.rate, |u| u.min(seen.rate)));
+            self.upper = Some(rate);
         }
     }
 }

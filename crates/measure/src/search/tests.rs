@@ -169,6 +169,20 @@ proptest! {
         prop_assert!(found.lower.is_none_or(|l| l <= limit));
     }
 
+    /// A tester that rounds the rates to thousands doesn't keep a search from its end.
+    #[test]
+    fn rounded_rates_end_a_search(limit in 100.0..1e7f64) {
+        let mut search = Binary::new(range(50.0, 1.5e7), 60.0).unwrap().width(0.0).resolution(0.1);
+        let most = search.most_trials();
+        let mut n = 0;
+        while let Next::Run(Ask { rate, duration }) = search.step() {
+            let loss_ratio = (1.0 - limit / rate).max(0.0);
+            search.answer(&Observation { rate: (rate / 1e3).round() * 1e3, duration, loss_ratio });
+            n += 1;
+            prop_assert!(n <= most);
+        }
+    }
+
     /// A queue of known length in front of a device with a known rate.
     #[test]
     fn bursts_fill_a_known_queue(queue in 1u64..100_000, resolution in 1u64..64) {
