@@ -7,14 +7,15 @@
 //! [`report`] prints a result as HTML, Markdown, CSV, SVG and PNG.
 //!
 //! Searches ([`search`]) are state machines: they name the trial that they need, and take its
-//! result. Nothing here sends a packet, opens a file or reads a clock. The tester fills [`Trial`] and
-//! [`Latency`], and collects them in [`Measurement`] and [`Results`].
+//! result. Nothing here sends a packet, opens a file or reads a clock. The tester fills [`Trial`]
+//! and [`Latency`], and collects them in [`Measurement`] and [`Results`].
 
 pub mod assert;
 mod environment;
 pub mod events;
 mod latency;
 mod measurement;
+mod mode;
 pub mod papers;
 mod profile;
 pub mod report;
@@ -28,9 +29,9 @@ mod trial;
 pub use environment::{Cpu, Environment, Interface};
 pub use latency::{Delays, Ipdv, Latency};
 pub use measurement::{
-    Bound, CpuCost, Energy, Family, LatencyAt, Mark, Measurement, Mode, Outcome, RatePoint, Series,
-    Size,
+    Bound, CpuCost, Energy, Family, LatencyAt, Mark, Measurement, Outcome, RatePoint, Series, Size,
 };
+pub use mode::Mode;
 pub use profile::Profile;
 pub use results::{AssertOutcome, ReadError, Results, SCHEMA_VERSION, SelfTest};
 pub use schema::SCHEMA;

@@ -251,7 +251,7 @@ impl Siitperf {
             let content = content.split('#').next().unwrap_or("");
             let mut words = content.split_whitespace();
             let Some(key) = words.next() else { continue };
-            // What follows the value is ignored, as siitperf does.
+            // Text after the value is ignored, as siitperf does.
             let value = words.next().unwrap_or("");
             conf.set(&Word { key, text: value }).map_err(|text| Error { line, text })?;
         }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Numbers as text.
+//! Numbers and dates as text.
+
+use chrono::{DateTime, TimeDelta, Utc};
 
 /// Whole number with commas between groups of three digits, as the papers print rates.
 pub fn grouped(value: f64) -> String {
@@ -75,36 +77,14 @@ pub(super) fn unit_name(unit: &str) -> &str {
     }
 }
 
-/// Date and time of day that many seconds after an RFC 3339 time in UTC, in the form
+/// Date and time of day in UTC that many seconds after an RFC 3339 time, in the form
 /// `2026-01-31 12:00:00`. None if the text isn't such a time.
 pub(super) fn later(start: &str, seconds: f64) -> Option<String> {
-    let number = |from: usize, to: usize| start.get(from..to)?.parse::<i64>().ok();
-    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-    if !(1..=12).contains(&month)
-        || !(1..=31).contains(&day)
-        || seconds.is_nan()
-        || seconds.abs() > 1e12
-    {
-        return None;
-    }
-    // Days since March of the year 0, counted in years that begin in March, so that a leap day is last.
-    let shifted = if month > 2 { year } else { year - 1 };
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let leaps = shifted.div_euclid(4) - shifted.div_euclid(100) + shifted.div_euclid(400);
-    let days = shifted * 365 + leaps + of_year;
-    let time = days * 86_400 + hour * 3600 + minute * 60 + second + seconds as i64;
-    let (mut left, clock) = (time.div_euclid(86_400), time.rem_euclid(86_400));
-    let era = left.div_euclid(146_097);
-    left = left.rem_euclid(146_097);
-    let of_era = (left - left / 1460 + left / 36_524 - left / 146_096) / 365;
-    let of_year = left - (365 * of_era + of_era / 4 - of_era / 100);
-    let march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * march + 2) / 5 + 1;
-    let month = if march < 10 { march + 3 } else { march - 9 };
-    let year = of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
-    Some(format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"))
+    let start = DateTime::parse_from_rfc3339(start).ok()?.with_timezone(&Utc);
+    // Longer runs than a million years are mistakes.
+    let seconds = Some(seconds).filter(|s| s.abs() < 3e13)?;
+    let time = start.checked_add_signed(TimeDelta::milliseconds((seconds * 1e3) as i64))?;
+    Some(time.format("%Y-%m-%d %H:%M:%S").to_string())
 }
 
 #[cfg(test)]
