@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The speed of a link, by ethtool's messages of generic netlink (Linux 5.6; the kernel's
+//! Speeds and offloads of links, by ethtool's messages of generic netlink (Linux 5.6; the kernel's
 //! `Documentation/networking/ethtool-netlink.rst`). They belong to the socket's network namespace,
 //! where files of /sys belong to the one that was current when /sys was mounted.
 
@@ -22,6 +22,15 @@ const LINKMODES_HEADER: u16 = 1;
 const HEADER_DEV_INDEX: u16 = 1;
 const LINKMODES_SPEED: u16 = 5;
 
+/// `ETHTOOL_MSG_FEATURES_SET` with its header and its bit set.
+const FEATURES_SET: u8 = 12;
+const FEATURES_HEADER: u16 = 1;
+const FEATURES_WANTED: u16 = 3;
+const BITSET_BITS: u16 = 3;
+const BITS_BIT: u16 = 1;
+const BIT_NAME: u16 = 2;
+const BIT_VALUE: u16 = 3;
+
 /// `SPEED_UNKNOWN`
 const UNKNOWN: u32 = u32::MAX;
 
@@ -32,29 +41,53 @@ pub struct Ethtool {
     family: u16,
 }
 
-/// The message `ETHTOOL_MSG_LINKMODES_GET`.
+/// A message of ethtool.
 #[derive(Debug)]
-struct LinkModes {
-    header: DefaultNla,
+struct Ask {
+    command: u8,
+    attributes: Vec<DefaultNla>,
 }
 
-impl LinkModes {
-    fn of_index(index: u32) -> Self {
-        let device = DefaultNla::new(HEADER_DEV_INDEX, index.to_ne_bytes().to_vec());
-        let mut header = vec![0; device.buffer_len()];
-        device.emit(&mut header);
-        // The kernel wants containers marked.
-        Self { header: DefaultNla::new(LINKMODES_HEADER | NLA_F_NESTED, header) }
+/// An attribute that contains others, marked as such: the kernel wants that.
+fn container(kind: u16, inner: &[DefaultNla]) -> DefaultNla {
+    let mut value = vec![0; inner.buffer_len()];
+    inner.emit(&mut value);
+    DefaultNla::new(kind | NLA_F_NESTED, value)
+}
+
+/// The attribute `kind` that names a link.
+fn device(kind: u16, index: u32) -> DefaultNla {
+    container(kind, &[DefaultNla::new(HEADER_DEV_INDEX, index.to_ne_bytes().to_vec())])
+}
+
+impl Ask {
+    fn link_modes(index: u32) -> Self {
+        Self { command: LINKMODES_GET, attributes: vec![device(LINKMODES_HEADER, index)] }
+    }
+
+    fn features(index: u32, names: &[&str], on: bool) -> Self {
+        let bit = |name: &&str| {
+            let mut text = name.as_bytes().to_vec();
+            text.push(0);
+            let mut bit = vec![DefaultNla::new(BIT_NAME, text)];
+            if on {
+                bit.push(DefaultNla::new(BIT_VALUE, Vec::new()));
+            }
+            container(BITS_BIT, &bit)
+        };
+        let bits: Vec<_> = names.iter().map(bit).collect();
+        let wanted = container(FEATURES_WANTED, &[container(BITSET_BITS, &bits)]);
+        Self { command: FEATURES_SET, attributes: vec![device(FEATURES_HEADER, index), wanted] }
     }
 }
 
-impl GenlFamily for LinkModes {
+impl GenlFamily for Ask {
     fn family_name() -> &'static str {
         "ethtool"
     }
 
     fn command(&self) -> u8 {
-        LINKMODES_GET
+        self.command
     }
 
     fn version(&self) -> u8 {
@@ -62,13 +95,13 @@ impl GenlFamily for LinkModes {
     }
 }
 
-impl Emitable for LinkModes {
+impl Emitable for Ask {
     fn buffer_len(&self) -> usize {
-        self.header.buffer_len()
+        self.attributes.as_slice().buffer_len()
     }
 
     fn emit(&self, buffer: &mut [u8]) {
-        self.header.emit(buffer);
+        self.attributes.as_slice().emit(buffer);
     }
 }
 
@@ -80,7 +113,7 @@ impl Ethtool {
     pub fn new() -> io::Result<Self> {
         let mut requests = Requests::new(Some(rustix::net::netlink::GENERIC))?;
         let mut family = None;
-        let name = GenlCtrlAttrs::FamilyName(LinkModes::family_name().into());
+        let name = GenlCtrlAttrs::FamilyName(Ask::family_name().into());
         let ask = GenlCtrl { cmd: GenlCtrlCmd::GetFamily, nlas: vec![name] };
         requests.talk(NLM_F_ACK, GenlMessage::from_payload(ask), |answer| {
             family = attribute(answer, CTRL_ATTR_FAMILY_ID, parse_u16).map_err(malformed)?;
@@ -105,15 +138,28 @@ impl Ethtool {
         if link.kind.as_deref() == Some("tun") {
             return None;
         }
-        let mut ask = GenlMessage::from_payload(LinkModes::of_index(link.index));
-        ask.set_resolved_family_id(self.family);
         let mut speed = None;
         // A driver without speeds answers with an error.
-        let answered = self.requests.talk(NLM_F_ACK, ask, |answer| {
+        let answered = self.talk(Ask::link_modes(link.index), |answer| {
             speed = speed_in(answer).map_err(malformed)?;
             Ok(())
         });
         answered.ok().and(speed)
+    }
+
+    /// Switches offloads of a link on or off, by the names that `ethtool -k` shows. A feature that
+    /// the driver has fixed stays as it is. Needs CAP_NET_ADMIN.
+    ///
+    /// # Errors
+    /// The kernel's; `EOPNOTSUPP` if it knows no feature of this name.
+    pub fn set_features(&mut self, link: &Link, names: &[&str], on: bool) -> io::Result<()> {
+        self.talk(Ask::features(link.index, names, on), |_| Ok(()))
+    }
+
+    fn talk(&mut self, ask: Ask, answer: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let mut ask = GenlMessage::from_payload(ask);
+        ask.set_resolved_family_id(self.family);
+        self.requests.talk(NLM_F_ACK, ask, answer)
     }
 }
 
@@ -157,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_request_is_as_ethtool_has_it() {
-        let ask = LinkModes::of_index(0x0102_0304);
+        let ask = Ask::link_modes(0x0102_0304);
         let mut bytes = vec![0; ask.buffer_len()];
         ask.emit(&mut bytes);
         // ETHTOOL_A_LINKMODES_HEADER, nested, with ETHTOOL_A_HEADER_DEV_INDEX

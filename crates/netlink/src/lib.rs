@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Netlink client of the host kernel: its interfaces, their addresses and routes, and notifications
-//! of changes, by rtnetlink (rtnetlink(7)); speeds of links, by ethtool's generic netlink; and
-//! network namespaces to ask in.
+//! of changes, by rtnetlink (rtnetlink(7)); speeds and offloads of links, by ethtool's generic
+//! netlink; and network namespaces to ask in.
 //!
 //! ```no_run
 //! # fn main() -> std::io::Result<()> {

@@ -165,3 +165,29 @@ fn speeds_are_those_of_the_namespace() {
     assert_eq!(ethtool.speed(&t0), None);
     assert!(ethtool.speed(&Link { kind: None, ..t0 }).is_some());
 }
+
+#[test]
+fn offloads_are_switched() {
+    let Some(here) = namespace() else { return };
+    let mut rtnl = Rtnl::in_namespace(&here).unwrap();
+    rtnl.add_veth("v0", "v1", None).unwrap();
+    let link = rtnl.link("v0").unwrap();
+    let mut ethtool = Ethtool::in_namespace(&here).unwrap();
+    let shown = || {
+        let run = || Command::new("ethtool").args(["-k", "v0"]).output();
+        String::from_utf8(here.run(run).expect("ethtool is installed").stdout).unwrap()
+    };
+    let names = ["tx-checksum-ip-generic", "tx-generic-segmentation"];
+    for (on, word) in [(false, "off"), (true, "on")] {
+        ethtool.set_features(&link, &names, on).unwrap();
+        let text = shown();
+        for line in [
+            format!("tx-checksum-ip-generic: {word}"),
+            format!("generic-segmentation-offload: {word}"),
+        ] {
+            assert!(text.contains(&line), "{line}: {text}");
+        }
+    }
+    let error = ethtool.set_features(&link, &["no-such-feature"], true).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
+}
