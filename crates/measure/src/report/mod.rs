@@ -24,6 +24,7 @@ mod png;
 mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
+mod text;
 
 pub use csv::{rate_csv, series_csv};
 pub use figures::{Figure, figures};
