@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Ferrovia and FD.io VPP, which have one CLI, on the lab's veth pairs by AF_PACKET.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::{Device, sweep};
+use crate::lab::{End, LINK, Lab, ROUTE, quiet};
+
+/// The program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Ferrovia.
+    Ferrovia,
+    /// FD.io VPP.
+    Vpp,
+}
+
+/// A running daemon.
+#[derive(Debug)]
+pub struct Daemon {
+    kind: Kind,
+    program: PathBuf,
+    version: String,
+    workers: u32,
+    dir: TempDir,
+    child: Option<Child>,
+}
+
+/// Time in which a daemon ends by itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Daemon {
+    /// Starts the daemon in the lab.
+    ///
+    /// # Errors
+    /// There is no such program, or it ended at once; the text has the end of its log.
+    pub fn up(kind: Kind, program: Option<&Path>, lab: &Lab, workers: u32) -> Result<Self, String> {
+        let program = find(kind, program)?;
+        let dir = tempfile::Builder::new().prefix("ferrotest-").tempdir();
+        let dir = dir.map_err(|error| format!("a temporary directory: {error}"))?;
+        let version = version(&program);
+        // The kernel is only the cable on the device's side: no address, no packets of its own.
+        quiet(&lab.device)?;
+        let mut daemon = Self { kind, program, version, workers, dir, child: None };
+        daemon.start(lab)?;
+        Ok(daemon)
+    }
+
+    fn start(&mut self, lab: &Lab) -> Result<(), String> {
+        let dir = self.dir.path().to_path_buf();
+        let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+        let (script, log) = (dir.join("commands"), dir.join("log"));
+        fs::write(&script, commands()).map_err(|error| failed(&script, error))?;
+        let config = self.config(&script);
+        let out = File::create(&log).map_err(|error| failed(&log, error))?;
+        let err = out.try_clone().map_err(|error| failed(&log, error))?;
+        let mut command = Command::new(&self.program);
+        sweep::tag(&mut command).args(config.split_whitespace());
+        command.stdin(Stdio::null()).stdout(out).stderr(err);
+        // A process starts in the namespace of the thread that starts it.
+        let child = lab.device.run(|| command.spawn());
+        self.child = Some(child.map_err(|error| failed(&self.program, error))?);
+        let start = Instant::now();
+        // Commands of the start run before the socket is served.
+        while !dir.join("cli.sock").exists() {
+            if let Some(why) = self.failure() {
+                return Err(why);
+            }
+            if start.elapsed() > Duration::from_secs(30) {
+                return Err(format!(
+                    "{} doesn't serve its CLI after 30 s\n{}",
+                    self.name(),
+                    self.log()
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Ferrovia => "ferrovia",
+            Kind::Vpp => "vpp",
+        }
+    }
+
+    fn config(&self, script: &Path) -> String {
+        let (dir, workers) = (self.dir.path().display(), self.workers);
+        let script = script.display();
+        match self.kind {
+            Kind::Ferrovia => format!(
+                "unix {{ nodaemon nosyslog runtime-dir {dir} exec {script} }} cpu {{ workers {workers} }}"
+            ),
+            Kind::Vpp => format!(
+                "unix {{ nodaemon nosyslog runtime-dir {dir} cli-listen {dir}/cli.sock exec {script} }} \
+                 cpu {{ workers {workers} }} api-segment {{ prefix ferrotest-{} }} \
+                 plugins {{ plugin default {{ disable }} plugin af_packet_plugin.so {{ enable }} }}",
+                std::process::id()
+            ),
+        }
+    }
+
+    /// The end of the daemon's log.
+    fn log(&self) -> String {
+        let text = fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
+        let lines: Vec<_> = text.lines().collect();
+        lines[lines.len().saturating_sub(20)..].join("\n")
+    }
+
+    fn stop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        if let Some(pid) = Pid::from_raw(child.id() as i32) {
+            // It may have ended on its own.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let start = Instant::now();
+        while matches!(child.try_wait(), Ok(None)) {
+            if start.elapsed() > PATIENCE {
+                let _ = child.kill();
+                let _ = child.wait();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Interfaces, addresses and routes as CLI commands.
+fn commands() -> String {
+    let mut text = String::new();
+    for end in End::BOTH {
+        let (name, all) = (end.name(), end.addresses());
+        let host = format!("host-{name}");
+        let _ = writeln!(text, "create host-interface name {name}");
+        let _ = writeln!(text, "set interface ip address {host} {}/{}", all.device.0, LINK.0);
+        let _ = writeln!(text, "set interface ip address {host} {}/{}", all.device.1, LINK.1);
+        let _ = writeln!(text, "set interface state {host} up");
+        for (network, len, gateway) in [
+            (all.network.0.to_string(), ROUTE.0, all.tester.0.to_string()),
+            (all.network.1.to_string(), ROUTE.1, all.tester.1.to_string()),
+        ] {
+            let _ = writeln!(text, "ip route add {network}/{len} via {gateway} {host}");
+        }
+    }
+    text
+}
+
+/// The program: a path that was given, beside this program, or in PATH.
+fn find(kind: Kind, given: Option<&Path>) -> Result<PathBuf, String> {
+    if let Some(path) = given {
+        let is_there = path.is_file();
+        return is_there
+            .then(|| path.to_path_buf())
+            .ok_or_else(|| format!("{}: no such program", path.display()));
+    }
+    let name = match kind {
+        Kind::Ferrovia => "ferrovia",
+        Kind::Vpp => "vpp",
+    };
+    let own = std::env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(|dir| dir.join(name));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = std::env::split_paths(&path).map(|dir| dir.join(name));
+    let beside = beside.filter(|_| kind == Kind::Ferrovia);
+    beside.into_iter().chain(in_path).find(|path| path.is_file()).ok_or_else(|| match kind {
+        Kind::Ferrovia => "device ferrovia: no program `ferrovia' beside ferrotest or in PATH; \
+             build it, or name it as ferrovia:PROGRAM"
+            .into(),
+        Kind::Vpp => "device vpp: no program `vpp' in PATH; install FD.io VPP, or name its \
+             program as vpp:PROGRAM"
+            .into(),
+    })
+}
+
+fn version(program: &Path) -> String {
+    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    text.unwrap_or_default().lines().next().unwrap_or_default().trim().to_string()
+}
+
+impl Device for Daemon {
+    fn describe(&self) -> String {
+        let name = if self.version.is_empty() { self.name() } else { &self.version };
+        format!("{name}, {} workers, host interfaces (AF_PACKET) on veth", self.workers)
+    }
+
+    fn restart(&mut self, lab: &Lab) -> Result<(), String> {
+        self.stop();
+        // The socket of the old daemon says nothing about the new one.
+        let _ = fs::remove_file(self.dir.path().join("cli.sock"));
+        self.start(lab)
+    }
+
+    fn cpu_seconds(&self) -> Option<f64> {
+        let id = self.child.as_ref()?.id();
+        let tasks = fs::read_dir(format!("/proc/{id}/task")).ok()?;
+        let time = |task: fs::DirEntry| {
+            let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+            text.split(' ').next()?.parse::<u64>().ok()
+        };
+        Some(tasks.flatten().filter_map(time).sum::<u64>() as f64 / 1e9)
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        let status = self.child.as_mut()?.try_wait().ok()??;
+        Some(format!("{} has ended ({status}); its last words:\n{}", self.name(), self.log()))
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_configure_both_sides() {
+        let text = commands();
+        assert!(text.contains("set interface ip address host-left 198.18.0.1/24\n"));
+        assert!(text.contains("set interface ip address host-right 2001:2:0:8000::1/64\n"));
+        assert!(text.contains("ip route add 198.19.0.0/16 via 198.19.0.2 host-right\n"));
+        assert!(text.contains("ip route add 2001:2::/49 via 2001:2::2 host-left\n"));
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = find(Kind::Ferrovia, Some(Path::new("/no/such/program"))).unwrap_err();
+        assert!(error.contains("/no/such/program"));
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Devices under test: small drivers that set a device up, take it down, and describe it.
+
+pub mod daemon;
+pub mod external;
+pub mod linux;
+pub mod sweep;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::lab::Lab;
+use crate::port::stage::Impairment;
+
+/// A device in a lab.
+pub trait Device {
+    /// Description for the report: version and configuration.
+    fn describe(&self) -> String;
+
+    /// Restarts the device; returns when it has been asked to start.
+    ///
+    /// # Errors
+    /// It can't be restarted, or it didn't end or start.
+    fn restart(&mut self, lab: &Lab) -> Result<(), String>;
+
+    /// CPU time that the device has used, in seconds, if it can be told from that of others.
+    fn cpu_seconds(&self) -> Option<f64> {
+        None
+    }
+
+    /// The reason why the device doesn't work any more, if it doesn't.
+    fn failure(&mut self) -> Option<String> {
+        None
+    }
+}
+
+/// Name of a device and its settings, as the command line has them.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Spec {
+    /// The tester's ports are connected to each other, in real time; or to an impairment stage, in
+    /// simulated time.
+    None(Option<Impairment>),
+    /// Routing by the kernel of this machine.
+    Linux,
+    /// Ferrovia; the program, if it isn't the one beside this one.
+    Ferrovia(Option<PathBuf>),
+    /// FD.io VPP; the program, if it isn't in PATH.
+    Vpp(Option<PathBuf>),
+    /// A script with `up`, `down` and `describe`.
+    External(PathBuf),
+}
+
+impl Spec {
+    /// Name for reports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::None(_) => "none",
+            Self::Linux => "linux",
+            Self::Ferrovia(_) => "ferrovia",
+            Self::Vpp(_) => "vpp",
+            Self::External(_) => "external",
+        }
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Self::Ferrovia(Some(path)) | Self::Vpp(Some(path)) | Self::External(path) => {
+                write!(f, ":{}", path.display())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Spec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, rest) = match text.split_once(':') {
+            Some((name, rest)) => (name, Some(rest)),
+            None => (text, None),
+        };
+        match (name, rest) {
+            ("none", None) => Ok(Self::None(None)),
+            ("none", Some(settings)) => settings.parse().map(|all| Self::None(Some(all))),
+            ("linux", None) => Ok(Self::Linux),
+            ("linux", Some(kind)) => Err(format!(
+                "device linux:{kind}: only routing is built; bridge, nftables NAT and VXLAN are not yet"
+            )),
+            ("ferrovia", path) => Ok(Self::Ferrovia(path.map(PathBuf::from))),
+            ("vpp", path) => Ok(Self::Vpp(path.map(PathBuf::from))),
+            ("external", Some(path)) => Ok(Self::External(path.into())),
+            ("external", None) => {
+                Err("device external: expected external:SCRIPT, an executable with the \
+                     verbs up, down and describe"
+                    .into())
+            }
+            _ => Err(format!(
+                "device `{text}': expected none, none:IMPAIRMENTS, linux, ferrovia, ferrovia:PROGRAM, \
+                 vpp, or external:SCRIPT"
+            )),
+        }
+    }
+}
+
+/// Sets a device up in a lab.
+///
+/// # Errors
+/// It can't be started; the text says why, and how to mend it.
+pub fn up(spec: &Spec, lab: &Lab, workers: u32) -> Result<Option<Box<dyn Device>>, String> {
+    Ok(match spec {
+        Spec::None(_) => None,
+        Spec::Linux => Some(Box::new(linux::Linux::up(lab)?)),
+        Spec::Ferrovia(program) => Some(Box::new(daemon::Daemon::up(
+            daemon::Kind::Ferrovia,
+            program.as_deref(),
+            lab,
+            workers,
+        )?)),
+        Spec::Vpp(program) => {
+            Some(Box::new(daemon::Daemon::up(daemon::Kind::Vpp, program.as_deref(), lab, workers)?))
+        }
+        Spec::External(script) => Some(Box::new(external::External::up(script, lab)?)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_devices() {
+        assert_eq!("none".parse(), Ok(Spec::None(None)));
+        assert!(matches!("none:rate=1e5".parse(), Ok(Spec::None(Some(_)))));
+        assert_eq!("ferrovia:/x/y".parse(), Ok(Spec::Ferrovia(Some("/x/y".into()))));
+        for (bad, word) in
+            [("linx", "expected none"), ("linux:bridge", "not yet"), ("external", "SCRIPT")]
+        {
+            assert!(bad.parse::<Spec>().unwrap_err().contains(word), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Removal of processes that a killed tester left behind. Each process that the tester starts
+//! carries the name of its run in its environment.
+
+use std::fs;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The variable that names the run: process id and start time of the tester.
+const TAG: &str = "FERROTEST_RUN";
+
+/// When a process started, in ticks since boot (proc(5), field 22 of `stat`).
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is a name in parentheses and may contain anything.
+    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+}
+
+/// Marks a command as started by this run.
+pub fn tag(command: &mut Command) -> &mut Command {
+    let pid = std::process::id();
+    command.env(TAG, format!("{pid}-{}", start_time(pid).unwrap_or(0)))
+}
+
+fn is_over(run: &str) -> bool {
+    let Some((pid, start)) = run.split_once('-') else { return false };
+    match (pid.parse(), start.parse::<u64>()) {
+        (Ok(pid), Ok(start)) => start_time(pid) != Some(start),
+        _ => false,
+    }
+}
+
+/// Kills the processes of runs that have ended without taking their device down.
+pub fn sweep() {
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        let run = environment.split(|&byte| byte == 0).find_map(|entry| {
+            let value = entry.strip_prefix(TAG.as_bytes())?.strip_prefix(b"=")?;
+            std::str::from_utf8(value).ok()
+        });
+        if run.is_some_and(is_over)
+            && let Some(pid) = Pid::from_raw(pid)
+        {
+            // It may have ended on its own.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_are_over_are_known() {
+        let pid = std::process::id();
+        let now = start_time(pid).unwrap();
+        assert!(!is_over(&format!("{pid}-{now}")));
+        assert!(is_over(&format!("{pid}-1")), "same number, started at another time");
+        assert!(is_over("4194999-5"), "beyond the greatest process number");
+        assert!(!is_over("x-5") && !is_over("") && !is_over("7"));
+    }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! `ferrotest`: measures packet forwarding.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Parser;
+use ferrotest::bench::Bench;
+use ferrotest::cli::{Action, Arguments, LabVerb, Outputs, PortKind};
+use ferrotest::dut::sweep;
+use ferrotest::port::capture::{self, CaptureTx};
+use ferrotest::progress::Progress;
+use ferrotest::run::{self, End, Plan};
+use ferrotest::{lab, output, paper, replay, surroundings};
+use measure::Results;
+use measure::report::Table;
+
+/// Nanoseconds after the last frame in which a replay waits for more.
+const REPLAY_WAIT: u64 = 500_000_000;
+/// Something could not be measured.
+const FAILED: u8 = 1;
+/// The arguments are wrong, or ask for a mode that isn't built.
+const USAGE: u8 = 2;
+/// An assertion doesn't hold.
+const ASSERTION: u8 = 3;
+/// The operator has stopped the run.
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let action = match Arguments::parse().verb.action() {
+        Ok(action) => action,
+        Err(why) => {
+            eprintln!("ferrotest: {why}");
+            return USAGE.into();
+        }
+    };
+    match act(action) {
+        Ok(code) => code.into(),
+        Err(why) => {
+            eprintln!("ferrotest: {why}");
+            FAILED.into()
+        }
+    }
+}
+
+/// A flag that the usual signals set. A second signal ends the process at once.
+fn stop_flag() -> Result<Arc<AtomicBool>, String> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED.into(), flag.clone())
+            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
+            .map_err(|error| format!("signals: {error}"))?;
+    }
+    Ok(flag)
+}
+
+fn act(action: Action) -> Result<u8, String> {
+    match action {
+        Action::Run(plan, outputs) => measure_all(&plan, &outputs, |_| Vec::new()),
+        Action::Selftest(port, plan, outputs) => selftest(port, &plan, &outputs),
+        Action::Lab(what) => {
+            if !rustix::process::geteuid().is_root() {
+                return Err("lab makes namespaces with names, which needs root; other verbs make \
+                            labs of their own without it"
+                    .into());
+            }
+            match what {
+                LabVerb::Up => {
+                    lab::up()?;
+                    let [left, device, right] = lab::NAMES;
+                    println!(
+                        "namespaces {left}, {device}, {right}; interfaces `port' outside, `left' and `right' inside"
+                    );
+                }
+                LabVerb::Down => lab::down()?,
+            }
+            Ok(0)
+        }
+        Action::Replay { file, device, rate, write, any_address } => {
+            let mut frames = capture::read(&file)?;
+            replay::check_addresses(&frames, any_address)?;
+            if let Some(rate) = rate {
+                replay::at_rate(&mut frames, rate);
+            }
+            let mut write = write.as_deref().map(CaptureTx::create).transpose()?;
+            lab::become_root()?;
+            sweep::sweep();
+            let mut bench = Bench::up(device, 1, stop_flag()?)?;
+            let counts = bench.replay(frames, REPLAY_WAIT, write.as_mut())?;
+            println!(
+                "sent {} frames, {} bytes in {:.6} s; received {} frames, {} bytes",
+                counts.sent,
+                counts.sent_bytes,
+                counts.nanoseconds as f64 / 1e9,
+                counts.received,
+                counts.received_bytes
+            );
+            Ok(0)
+        }
+        Action::Report(file, outputs) => {
+            let text = std::fs::read_to_string(&file);
+            let text = text.map_err(|error| format!("{}: {error}", file.display()))?;
+            let mut results = Results::from_json(&text)
+                .map_err(|error| format!("{}: {error}", file.display()))?;
+            finish(&mut results, End::Complete, &outputs, None, &[])
+        }
+        Action::Paper(study, plan, outputs) => {
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            let plan = paper::plan(study, *plan, paper::free(cores, 2));
+            measure_all(&plan, &outputs, |results| {
+                let mut out = std::io::stdout().lock();
+                // A closed standard output doesn't undo the measurement.
+                let tables = study.tables(results);
+                let _ = tables.iter().try_for_each(|table| writeln!(out, "{table}"));
+                study.published().into_iter().collect()
+            })
+        }
+    }
+}
+
+fn measure_all(
+    plan: &Plan,
+    outputs: &Outputs,
+    tables: impl FnOnce(&Results) -> Vec<Table>,
+) -> Result<u8, String> {
+    // Wrong conditions are refused before hours of measurement.
+    output::check(outputs)?;
+    lab::become_root()?;
+    let stop = stop_flag()?;
+    let (mut results, end) = run::run(plan, &stop)?;
+    let tables = tables(&results);
+    finish(&mut results, end, outputs, plan.file.as_deref(), &tables)
+}
+
+fn selftest(port: PortKind, plan: &Plan, outputs: &Outputs) -> Result<u8, String> {
+    output::check(outputs)?;
+    if port == PortKind::Veth {
+        lab::become_root()?;
+    }
+    let stop = stop_flag()?;
+    let mut bench = match port {
+        PortKind::Ring => Bench::up("none".parse()?, 1, stop.clone())?,
+        PortKind::Veth => Bench::cable(stop.clone())?,
+        PortKind::AfXdp => return Err("port af-xdp is not built yet".into()),
+        PortKind::Tap => return Err("port tap is not built yet".into()),
+        PortKind::Memif => return Err("port memif is not built yet".into()),
+        PortKind::Dpdk => return Err("port dpdk is not built yet".into()),
+    };
+    let mut results = Results {
+        program: format!("ferrotest {}", env!("CARGO_PKG_VERSION")),
+        title: "Self-test".into(),
+        started: surroundings::utc_now(),
+        seed: plan.seed,
+        rules: plan.settings.rules,
+        environment: surroundings::describe(bench.tsc_hz(), &BTreeSet::from([bench.port()])),
+        ..Results::default()
+    };
+    let mut progress = Progress::new(plan.quiet);
+    progress.expect(plan.traffic.len());
+    for traffic in &plan.traffic {
+        let (found, measurement) =
+            run::selftest(&mut bench, traffic, &plan.settings, &mut progress)?;
+        results.selftests.extend(found);
+        results.measurements.push(measurement);
+        progress.end();
+    }
+    results.finished = surroundings::utc_now();
+    progress.clear();
+    let interrupted = stop.load(Ordering::Relaxed);
+    results.complete = !interrupted;
+    let end = if interrupted { End::Interrupted } else { End::Complete };
+    finish(&mut results, end, outputs, None, &[])
+}
+
+/// Prints the figures, writes the reports, and checks the conditions.
+fn finish(
+    results: &mut Results,
+    end: End,
+    outputs: &Outputs,
+    file: Option<&Path>,
+    tables: &[Table],
+) -> Result<u8, String> {
+    // A closed standard output doesn't keep the reports from being written.
+    let _ = run::print(results);
+    let holds = output::assert(results, outputs)?;
+    output::write(results, outputs, tables)?;
+    if let Some(file) = file {
+        std::fs::write(file, results.to_json())
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(match end {
+        End::Interrupted => INTERRUPTED,
+        End::Failed => FAILED,
+        End::Complete if !holds => ASSERTION,
+        End::Complete => 0,
+    })
+}
