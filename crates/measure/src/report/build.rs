@@ -145,9 +145,9 @@ fn method(results: &Results) -> Vec<String> {
             super::format::percent(rules.shortfall),
             super::format::percent(rules.steal),
         ),
-        "The median is the middle of the repeats. Its 95 % interval is the narrowest pair of order \
-         statistics that holds the median of the distribution with a probability of at least 95 %, \
-         whatever the distribution; it needs six repeats. Percentiles of repeats are interpolated."
+        "The median is the middle of the repeats. Its 95 % interval is the narrowest symmetric pair of \
+         order statistics that holds the median with a probability of at least 95 %, whatever the \
+         distribution; it needs six repeats. Percentiles of repeats are interpolated."
             .into(),
         format!("The seed of the run's random numbers is {}.", results.seed),
     ]

@@ -10,7 +10,7 @@
 //! | `series.csv` | [`series_csv`] |
 //! | `rate.csv` | [`rate_csv`], in the form of siitperf's scripts |
 //! | `NAME.svg` | [`Figure::to_svg`] of each of [`figures`] |
-//! | `NAME.png` | [`Figure::to_png`], with the feature `png` |
+//! | `NAME.png` | `Figure::to_png`, with the feature `png` |
 
 mod build;
 mod csv;
