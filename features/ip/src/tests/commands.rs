@@ -106,7 +106,9 @@ fn routes_of_ip6_and_next_hops_of_the_other_protocol() {
         assert!(shown.contains(path), "{line}: {shown}");
     }
     let mut config = graph::RunningConfig::default();
-    (PLUGIN.config)(&bench.world, &mut config);
+    for plugin in PLUGINS {
+        (plugin.config)(&bench.world, &mut config);
+    }
     let said: Vec<_> =
         config.lines(&bench.world).all(&bench.world).into_iter().map(|line| line.text).collect();
     for line in [
@@ -363,7 +365,9 @@ fn ipv6_has_the_same_commands() {
     );
     let config = |bench: &Bench| {
         let mut config = graph::RunningConfig::default();
-        (PLUGIN.config)(&bench.world, &mut config);
+        for plugin in PLUGINS {
+            (plugin.config)(&bench.world, &mut config);
+        }
         config
             .lines(&bench.world)
             .all(&bench.world)
