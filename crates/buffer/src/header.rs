@@ -96,7 +96,7 @@ pub struct Buffer {
 }
 
 /// Bytes of the metadata.
-const META: usize = std::mem::offset_of!(Buffer, fields) + FIELD_BYTES;
+pub(crate) const META: usize = std::mem::offset_of!(Buffer, fields) + FIELD_BYTES;
 const _: () = assert!(std::mem::offset_of!(Buffer, flow_hash) == 64);
 const _: () = assert!(META == 192);
 /// Bytes from a buffer's address to the packet's first byte as a driver delivers it.

@@ -21,6 +21,7 @@
 //! it only. Packets may share such segments, and no others: an [`Original`], of which copies are
 //! made, takes its packet from its owner. So a buffer that a handle or a frame names has one
 //! reference, and freeing it needs no look at anything but whether another segment follows.
+//! Buffers that a device reads or writes have an owner too: [`Lent`].
 //!
 //! The public fields can't change which segments a packet consists of; with debug assertions the
 //! same code runs, and more is checked.
@@ -36,6 +37,7 @@ mod debug_state;
 mod field;
 mod frame;
 mod header;
+mod lent;
 mod meta;
 mod original;
 mod pool;
@@ -50,6 +52,7 @@ pub use chain::{MAX_PACKET, Segments};
 pub use field::{FIELD_BYTES, Field, FieldInfo, FieldValue};
 pub use frame::{FRAME_SIZE, Frame};
 pub use header::{Buffer, DATA_SIZE, HEADROOM, PACKET_OFFSET, Scratch};
+pub use lent::{AREA_OFFSET, DATA_OFFSET, Lent};
 pub use meta::{Flags, Offload};
 pub use original::Original;
 pub use pool::{Owned, Pool, PoolStats, SLOT_SIZE};

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a slot: driver area, metadata, headroom, data; an odd number of cache lines.
 pub const SLOT_SIZE: usize = 2496;
-const DRIVER_AREA: usize = 128;
+pub(crate) const DRIVER_AREA: usize = 128;
 const _: () = assert!(SLOT_SIZE.is_multiple_of(64) && (SLOT_SIZE / 64) % 2 == 1);
 const _: () = assert!(DRIVER_AREA + Buffer::SIZE == SLOT_SIZE);
 
@@ -184,6 +184,11 @@ impl Pool {
     #[inline(always)]
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.region.base()
+    }
+
+    #[inline(always)]
+    pub(crate) fn id(&self) -> u32 {
+        self.id
     }
 
     /// Maximum number of buffers.

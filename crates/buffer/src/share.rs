@@ -27,22 +27,23 @@ pub struct Reservation {
 
 impl Reservation {
     /// Fragments that wait for others.
-    pub const REASSEMBLY: Self = Self { name: "reassembly", parts: 16 };
+    pub const REASSEMBLY: Self = Self { name: "reassembly", parts: 12 };
     /// Packets that wait for a neighbour's answer.
     pub const NEIGHBORS: Self = Self { name: "unresolved neighbors", parts: 4 };
     /// Packets queued for clients' sockets.
     pub const PUNT: Self = Self { name: "punt sockets", parts: 4 };
     /// Packets queued for the file of a capture.
-    pub const CAPTURE: Self = Self { name: "captures", parts: 7 };
+    pub const CAPTURE: Self = Self { name: "captures", parts: 4 };
     /// Packets in handoff rings to other threads.
     pub const HANDOFF: Self = Self { name: "handoff", parts: 8 };
     /// Packets that wait at an interface to be cut into segments.
     pub const SEGMENTATION: Self = Self { name: "segmentation", parts: 8 };
+    /// Empty buffers that drivers and their devices have ready for what they receive next.
+    pub const RECEIVE: Self = Self { name: "receive queues", parts: 5 };
+    /// Packets that devices haven't finished sending.
+    pub const TRANSMIT: Self = Self { name: "transmit queues", parts: 3 };
 
-    /// Empty buffers that drivers have ready for what they receive next.
-    pub const RECEIVE: Self = Self { name: "receive queues", parts: 1 };
-
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::REASSEMBLY,
         Self::NEIGHBORS,
         Self::PUNT,
@@ -50,6 +51,7 @@ impl Reservation {
         Self::HANDOFF,
         Self::SEGMENTATION,
         Self::RECEIVE,
+        Self::TRANSMIT,
     ];
 }
 
@@ -187,7 +189,12 @@ impl Share {
         self.held.load(Relaxed) as usize
     }
 
-    /// The quota of one of several users.
+    /// Number of buffers that it may still take.
+    pub fn room(&self) -> usize {
+        self.limit.saturating_sub(self.held.load(Relaxed)) as usize
+    }
+
+    /// A part for one of several users.
     pub fn quota(self: &Arc<Self>) -> Quota {
         Quota { share: self.clone(), held: 0 }
     }
@@ -243,6 +250,11 @@ impl Quota {
         self.held + self.share.held.load(Relaxed) > self.share.limit
     }
 
+    /// Number of buffers that may still be added before [`Self::is_over`].
+    pub fn room(&self) -> usize {
+        self.share.limit.saturating_sub(self.held + self.share.held.load(Relaxed)) as usize / 2
+    }
+
     /// Counts a packet that is let go to make room.
     pub fn refuse(&self) {
         self.share.refuse();
@@ -266,6 +278,11 @@ impl Quota {
         self.give(self.held());
         self.charge(n);
         self.settle();
+    }
+
+    /// Number of buffers that the whole share may still take.
+    pub fn left(&self) -> usize {
+        self.share.room()
     }
 
     /// Number of buffers that it has.
@@ -299,7 +316,7 @@ mod tests {
         let pool = Pool::new(6363).expect("a small pool");
         let limit = pool.limit();
         let share = pool.share(Reservation::REASSEMBLY, 1, 2);
-        assert_eq!(share.limit(), limit / 8);
+        assert_eq!(share.limit(), limit * 12 / 128);
         assert!(Arc::ptr_eq(&share, &pool.share(Reservation::REASSEMBLY, 1, 2)), "one for all");
         assert!(!Arc::ptr_eq(&share, &pool.share(Reservation::REASSEMBLY, 0, 2)));
         let punt = pool.common_share(Reservation::PUNT);
@@ -327,7 +344,7 @@ mod tests {
     #[test]
     fn one_part_leaves_room_for_others() {
         let pool = Pool::new(6363).expect("a small pool");
-        let share = pool.common_share(Reservation::CAPTURE);
+        let share = pool.common_share(Reservation::REASSEMBLY);
         let mut parts: Vec<_> = (0..10).map(|_| share.quota()).collect();
         let mut last = usize::MAX;
         for quota in &mut parts {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Receive bursts: packets that are copied from a device's memory into buffers.
+//! Receive bursts: packets that are copied from a device's memory into buffers, or that a device
+//! has written to buffers which it was given empty.
 
 use crate::offload::note;
 use buffer::{Buffer, Cache, DATA_SIZE, FRAME_SIZE, Flags, Frame, Owned};
@@ -23,7 +24,8 @@ pub(crate) const fn refusal(error: OffloadError) -> usize {
 
 /// Packets that a queue receives in one turn: at most [`FRAME_SIZE`], and about 256 KiB. For each
 /// packet: [`Self::reserve`] memory for its maximum length, write it to [`Self::parts`], and
-/// [`Self::push`] it with its actual length.
+/// [`Self::push`] it with its actual length. A device that fills buffers itself gets them from
+/// [`Self::empty`], and [`Self::push_filled`] takes the packets.
 pub struct Burst<'a> {
     pub(crate) cache: &'a mut Cache,
     /// Empty at the start.
@@ -37,6 +39,8 @@ pub struct Burst<'a> {
     pub(crate) no_buffer: u64,
     /// True if at least one packet is dropped for its offload request.
     pub(crate) refused: bool,
+    /// Number of empty buffers that the device may still get.
+    pub(crate) empties: usize,
 }
 
 impl Burst<'_> {
@@ -84,6 +88,38 @@ impl Burst<'_> {
         if len > DATA_SIZE {
             self.chain(&mut packet, len - DATA_SIZE);
         }
+        self.finish(packet, offload, tag);
+    }
+
+    /// Takes an empty buffer for the device to fill. `None` if all are in use, or if the device has
+    /// as many as it may have.
+    #[inline(always)]
+    pub fn empty(&mut self) -> Option<Owned> {
+        if self.empties == 0 {
+            return None;
+        }
+        let buffer = self.spare.pop().or_else(|| self.cache.alloc())?;
+        self.empties -= 1;
+        Some(buffer)
+    }
+
+    /// Adds a packet that the device has written to buffers of [`Self::empty`], one or a chain. The
+    /// rest is as for [`Self::push`]; nothing is copied.
+    #[inline(always)]
+    pub fn push_filled(&mut self, packet: Owned, offload: Offload, tag: Option<[u16; 2]>) {
+        self.empties += packet.segment_count();
+        self.finish(packet, offload, tag);
+    }
+
+    /// Frees a buffer that the device has returned without a packet.
+    #[cold]
+    pub fn put_back(&mut self, buffer: Owned) {
+        self.empties += buffer.segment_count();
+        self.cache.free(buffer);
+    }
+
+    #[inline(always)]
+    fn finish(&mut self, mut packet: Owned, offload: Offload, tag: Option<[u16; 2]>) {
         packet.rx_if = self.sw_if;
         let fault = if offload.is_left() { check(&packet, offload, self.ip) } else { None };
         match tag {

@@ -4,7 +4,7 @@
 
 use crate::burst::{Burst, Frames, refusal};
 use crate::queues::QueueRequest;
-use buffer::{Frame, Owned, Quota, Reservation};
+use buffer::{Frame, Owned, Quota, Reservation, Share};
 use graph::{ArcIndex, Build, Cx, Input, InputMode, Next, ThreadIndex, World};
 use net::{IfLanes, is_group};
 use std::os::fd::AsFd;
@@ -22,6 +22,8 @@ pub struct Losses {
     pub unknown_offload: u64,
     /// Described by the peer in shared memory in a way that names no packet.
     pub bad_desc: u64,
+    /// Lost by the device because it had no empty buffer.
+    pub no_buffer: u64,
 }
 
 /// A device's receive queue.
@@ -46,6 +48,11 @@ pub trait RxQueue: AsFd + Send + 'static {
         Losses::default()
     }
 
+    /// Number of empty buffers that the device has ([`Burst::empty`]).
+    fn lent(&self) -> usize {
+        0
+    }
+
     /// Called after many polls without a packet: clears conditions that would keep the descriptor
     /// readable.
     fn idle(&mut self) {}
@@ -60,6 +67,8 @@ pub(crate) struct Slot<Q> {
     pub up: bool,
     /// True if its descriptor wakes the thread.
     pub watched: bool,
+    /// Number of empty buffers that its device has, in the thread's share.
+    pub lent: Option<Quota>,
 }
 
 /// Polls the queues of a driver that this thread has.
@@ -69,6 +78,8 @@ pub struct PollInput<Q> {
     spare: Vec<Owned>,
     /// Number of buffers in `spare`, as of the last second.
     held: Quota,
+    /// Of empty buffers, on this thread.
+    share: Arc<Share>,
     lanes: Arc<IfLanes>,
     device_input: Option<ArcIndex>,
     /// Polls since the last packet.
@@ -115,11 +126,13 @@ const SECOND: u64 = 1_000_000_000;
 
 impl<Q: RxQueue> Build for PollInput<Q> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
+        let share = world.pool.share(Reservation::RECEIVE, thread.0, world.threads());
         Self {
             slots: Vec::new(),
             frames: std::array::from_fn(|_| Frame::new(world.pool)),
             spare: Vec::with_capacity(64),
-            held: world.pool.share(Reservation::RECEIVE, thread.0, world.threads()).quota(),
+            held: share.quota(),
+            share,
             lanes: IfLanes::of(world, thread),
             device_input: world.arc("device-input"),
             idle: 0,
@@ -148,6 +161,7 @@ impl<Q: RxQueue> PollInput<Q> {
             return 0;
         }
         let QueueRequest { sw_if, ip, .. } = *slot.request;
+        let lent = slot.lent.get_or_insert_with(|| self.share.quota());
         let mut burst = Burst {
             cache: cx.cache(),
             frames: &mut self.frames,
@@ -158,9 +172,13 @@ impl<Q: RxQueue> PollInput<Q> {
             bytes: 0,
             no_buffer: 0,
             refused: false,
+            empties: lent.room(),
         };
         slot.queue.receive(&mut burst);
         let Burst { packets, bytes, no_buffer, refused, .. } = burst;
+        if slot.queue.lent() != lent.held() {
+            lent.set(slot.queue.lent());
+        }
         if no_buffer > 0 {
             self.lanes.rx_no_buf.add(sw_if.at(), no_buffer);
         }
@@ -206,7 +224,9 @@ impl<Q: RxQueue> PollInput<Q> {
     fn count_losses(&mut self, cx: &mut Cx<'_, false>) {
         self.held.set(self.spare.len());
         for slot in self.slots.iter_mut().filter(|slot| slot.up) {
-            let Losses { missed, errors, unknown_offload, bad_desc } = slot.queue.losses();
+            let Losses { missed, errors, unknown_offload, bad_desc, no_buffer } =
+                slot.queue.losses();
+            self.lanes.rx_no_buf.add(slot.request.sw_if.at(), no_buffer);
             self.lanes.rx_miss.add(slot.request.sw_if.at(), missed);
             self.lanes.rx_error.add(slot.request.sw_if.at(), errors + unknown_offload + bad_desc);
             cx.count(InputTo::UnknownSegmentation, unknown_offload);

@@ -7,9 +7,9 @@
 //!   there.
 //! - [`RxQueues`], the control side of an interface's queues: which thread polls which, and how.
 //! - [`Tx`] and [`TxQueues`], the interface's transmit node: a queue for each thread, one call of
-//!   the device for a vector.
-//! - [`TxOffloads`]: the work (checksums, segmentation) that a device takes over; what it doesn't
-//!   is done by the processor.
+//!   the device for a vector. A device that reads packets later takes their buffers over.
+//! - [`TxOffloads`]: the work (checksums, segmentation) that a device takes over; what it doesn't is
+//!   done by the processor.
 //! - [`Links`]: the state of the host's links that interfaces depend on.
 //!
 //! A queue belongs to one thread, so there is no lock in the packet path. Control gives orders that
@@ -17,6 +17,8 @@
 //! because closing takes time.
 
 mod burst;
+mod feed;
+mod given;
 mod input;
 mod links;
 mod mac;
@@ -31,11 +33,12 @@ mod tx;
 mod world_ref;
 
 pub use burst::Burst;
+pub use feed::Pieces;
 pub use input::{InputTo, Losses, PollInput, RxQueue};
 pub use links::{LinkChange, LinkUser, Links};
 pub use mac::own_mac;
 pub use offload::{TxOffloads, left, note};
 pub use queues::RxQueues;
 pub use software::{Range, Segmenter, finish_checksum};
-pub use tx::{Loss, Pieces, Tx, TxQueue, TxQueues, TxTo};
-pub use world_ref::{STATE, start};
+pub use tx::{Handed, Loss, Tx, TxQueue, TxQueues, TxTo};
+pub use world_ref::{STATE, collect, start};

@@ -112,8 +112,10 @@ impl<Q: RxQueue> RxQueues<Q> {
             });
             request.set_mode(place.map_or(mode, |q| q.mode));
             requests.push(request.clone());
-            let (world_ref, slot) =
-                (world.get::<WorldRef>(), Slot { queue, request, up: false, watched: false });
+            let (world_ref, slot) = (
+                world.get::<WorldRef>(),
+                Slot { queue, request, up: false, watched: false, lent: None },
+            );
             world.on_thread(ThreadIndex(thread), move |rt| arrive(rt, node, &world_ref, slot));
         }
         *self.requests.lock().expect("no panic inside") = requests;
@@ -230,6 +232,8 @@ fn follow<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, world_ref: &Arc<WorldRe
             stay.push(slot);
             continue;
         }
+        // The next thread has a share of its own.
+        slot.lent = None;
         let Some(world) = world_ref.world() else { continue };
         if gone {
             world.get::<DropQueue>().put(slot);

@@ -137,16 +137,7 @@ impl Rig {
     /// # Panics
     /// If one isn't there.
     pub fn wire(&self, a: &str, b: &str) {
-        let interfaces: Arc<Interfaces> = self.world.get();
-        let [a, b] = [a, b].map(|name| {
-            let found = interfaces.find(name).and_then(|sw_if| interfaces.get(sw_if));
-            found.unwrap_or_else(|e| panic!("{e}"))
-        });
-        for (from, to) in [(&a, &b), (&b, &a)] {
-            let set =
-                self.world.configure_feature::<Wire>("device-input", from.sw_if, Some(to.output));
-            set.unwrap_or_else(|e| panic!("{e}"));
-        }
+        connect(&self.world, a, b);
     }
 
     /// Waits for a condition, at most 10 s.
@@ -206,6 +197,22 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// Connects two interfaces of an instance, in both directions. Needs [`WIRE`].
+///
+/// # Panics
+/// If one isn't there.
+pub fn connect(world: &World, a: &str, b: &str) {
+    let interfaces: Arc<Interfaces> = world.get();
+    let [a, b] = [a, b].map(|name| {
+        let found = interfaces.find(name).and_then(|sw_if| interfaces.get(sw_if));
+        found.unwrap_or_else(|e| panic!("{e}"))
+    });
+    for (from, to) in [(&a, &b), (&b, &a)] {
+        let set = world.configure_feature::<Wire>("device-input", from.sw_if, Some(to.output));
+        set.unwrap_or_else(|e| panic!("{e}"));
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A driver whose device is a list.
 
+mod owned;
 mod rx;
 mod tx;
 
@@ -99,7 +100,7 @@ impl RxQueue for FakeRx {
     }
 
     fn losses(&mut self) -> Losses {
-        Losses { missed: 1, errors: 2, unknown_offload: 3, bad_desc: 0 }
+        Losses { missed: 1, errors: 2, unknown_offload: 3, ..Losses::default() }
     }
 }
 
@@ -188,7 +189,11 @@ static PLUGINS: &[&Plugin] = &[&Plugin {
     name: "fake",
     state: &[net::STATE, STATE, StateDef::of::<Log>()],
     counters: net::COUNTERS,
-    nodes: &[NodeDef::input::<PollInput<FakeRx>>(), NodeDef::of::<Sink>()],
+    nodes: &[
+        NodeDef::input::<PollInput<FakeRx>>(),
+        NodeDef::input::<PollInput<owned::OwnRx>>(),
+        NodeDef::of::<Sink>(),
+    ],
     start: |world| {
         start(world);
         Ok(())

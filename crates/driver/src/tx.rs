@@ -2,16 +2,20 @@
 //! The transmit node of an interface: on each thread it has a queue of its own.
 //!
 //! Packets are lent to the device for one call, which takes the whole vector: nothing is copied
-//! here, and no packet is freed while the device still reads it.
+//! here, and no packet is freed while the device still reads it. A device that reads buffers later
+//! takes them over ([`TxQueue::OWNS`], `given.rs`).
 
+use crate::feed::{Feed, SegmentFeed};
+use crate::given::Given;
 use crate::offload::{self, TxOffloads};
-use crate::segment_queue::{SegmentQueue, l3_of};
-use crate::software::{Range, Segmenter, finish_checksum, pieces};
+use crate::segment_queue::SegmentQueue;
+use crate::software::finish_checksum;
 use crate::world_ref::DropQueue;
-use buffer::{Buffer, FRAME_SIZE, Flags, Owned};
+use buffer::{Buffer, Cache, FRAME_SIZE, Flags, Owned};
 use graph::{Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, Trace, Vector, World};
 use net::IfLanes;
 use simd::Isa;
+use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -31,18 +35,50 @@ pub enum Loss {
     Refused,
 }
 
-/// A device's transmit queue.
+/// State of a queue that takes buffers over, after a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handed {
+    /// Number of buffers that the device has.
+    pub lent: usize,
+    /// True if it has to be called again soon, with or without packets.
+    pub again: bool,
+    /// The reason why packets weren't taken.
+    pub loss: Loss,
+}
+
+/// A device's transmit queue. It copies what it sends ([`Self::send`]), or takes buffers over
+/// ([`Self::hand_over`]).
 pub trait TxQueue: Send + 'static {
     /// The node's name in declarations; in the graph it is `INTERFACE-tx`.
     const NODE: &'static str;
 
     /// Sends at most [`FRAME_SIZE`] frames, each in pieces, with what is left to do for it. `lost`
-    /// gets the number of each frame, in their order, that wasn't sent. Never waits.
+    /// gets the number of each frame, in their order, that wasn't sent. Never waits. A queue that
+    /// [owns](Self::OWNS) buffers isn't asked.
     fn send<'d, P: Iterator<Item = &'d [u8]>>(
         &mut self,
         frames: impl Iterator<Item = (Offload, P)>,
-        lost: impl FnMut(usize, Loss),
-    );
+        mut lost: impl FnMut(usize, Loss),
+    ) {
+        frames.enumerate().for_each(|(i, _)| lost(i, Loss::Refused));
+    }
+
+    /// True if it takes buffers over. Such a device does no [offload](TxOffloads) and gets packets as
+    /// they go on the wire.
+    const OWNS: bool = false;
+
+    /// Maximum number of segments of a packet that it takes over; no segment is shared.
+    fn most_segments(&self) -> usize {
+        1
+    }
+
+    /// Frees the buffers that the device is done with, moves packets from the front of `packets` to
+    /// the device, and starts it. Packets that stay are dropped. Never waits; called without
+    /// packets too, about once a second.
+    fn hand_over(&mut self, packets: &mut VecDeque<Owned>, cache: &mut Cache) -> Handed {
+        let _ = (packets, cache);
+        Handed { lent: 0, again: false, loss: Loss::Refused }
+    }
 }
 
 /// The outcome of a packet at the transmit node.
@@ -54,6 +90,9 @@ pub enum TxTo {
     /// It waits to be cut into segments, or behind one that does.
     #[keep]
     Wait,
+    /// The device takes its buffers over.
+    #[keep]
+    Given,
     /// no free tx slots.
     #[drop]
     QueueFull,
@@ -72,6 +111,9 @@ pub enum TxTo {
     /// too much waits to be cut into segments.
     #[drop]
     TooMuchToCut,
+    /// no buffer for a copy that the device can take.
+    #[drop]
+    NoBuffer,
     /// device is closed.
     #[drop]
     Closed,
@@ -109,6 +151,7 @@ impl Trace for TxTrace {
         match self.to {
             TxTo::Sent => Ok(()),
             TxTo::Wait => f.write_str(" waits for segmentation"),
+            TxTo::Given => f.write_str(" given to the device"),
             to => write!(f, " not sent: {to:?}"),
         }
     }
@@ -129,6 +172,7 @@ pub struct Tx<Q> {
     lanes: Arc<IfLanes>,
     headers: Box<Headers>,
     hold: SegmentQueue,
+    given: Given,
     queue: Option<Q>,
 }
 
@@ -174,8 +218,13 @@ impl<Q: TxQueue> Tx<Q> {
                 }
             }
         }
-        let errors =
-            fates[..n].iter().filter(|fate| !matches!(fate, TxTo::Sent | TxTo::Wait)).count();
+        self.count_errors(&fates[..n]);
+    }
+
+    #[inline(always)]
+    fn count_errors(&self, fates: &[TxTo]) {
+        let fine = |fate: &TxTo| matches!(fate, TxTo::Sent | TxTo::Wait | TxTo::Given);
+        let errors = fates.iter().filter(|fate| !fine(fate)).count();
         if errors > 0 {
             self.lanes.tx_error.add(self.sw_if.at(), errors as u64);
         }
@@ -195,6 +244,7 @@ impl<Q: TxQueue> Tx<Q> {
     /// Sends packets that wait by one call of the device; returns the number of its frames, at
     /// least 1.
     fn drain_once(&mut self, max: usize, cx: &mut Cx<'_, false>) -> usize {
+        let most = self.queue.as_ref().map_or(1, TxQueue::most_segments);
         let Some(queue) = &mut self.queue else {
             self.let_go(1, Some(TxTo::Closed), cx);
             return 1;
@@ -210,18 +260,24 @@ impl<Q: TxQueue> Tx<Q> {
             frames: 0,
             ip: self.ip,
         };
-        queue.send(&mut feed, |frame, loss| {
+        let lost = |frame: usize, loss| {
             if let Some(entry) = losses.get_mut(frame) {
                 (*entry, any) = (Some(loss), true);
             }
-        });
+        };
+        if Q::OWNS {
+            self.given.copy(&mut feed, most, cx.cache(), lost);
+        } else {
+            let mut lost = lost;
+            queue.send(&mut feed, |frame, loss: Loss| lost(frame, loss.into()));
+        }
         let SegmentFeed { entry, next, owners, frames, .. } = feed;
         if any {
             for (owner, loss) in owners[..frames].iter().zip(losses) {
                 if let (Some(loss), Some(held)) =
                     (loss, self.hold.queue.get_mut(usize::from(*owner)))
                 {
-                    held.fate = loss.into();
+                    held.fate = loss;
                 }
             }
         }
@@ -232,7 +288,27 @@ impl<Q: TxQueue> Tx<Q> {
         // packet.
         let stuck = frames == 0;
         self.let_go(if stuck { 1 } else { entry }, stuck.then_some(TxTo::BadOffload), cx);
+        if Q::OWNS {
+            self.hand_over(cx);
+        }
         frames.max(1)
+    }
+
+    /// Gives the device the packets that are ready for it; drops those that it doesn't take.
+    fn hand_over(&mut self, cx: &mut Cx<'_, false>) {
+        let why = match &mut self.queue {
+            Some(queue) => self.given.hand_over(queue, cx),
+            None => TxTo::Closed,
+        };
+        while let Some(packet) = self.given.ready.pop_front() {
+            self.lose(why, packet, cx);
+        }
+    }
+
+    #[cold]
+    fn lose(&self, why: TxTo, packet: Owned, cx: &mut Cx<'_, false>) {
+        self.lanes.tx_error.add(self.sw_if.at(), 1);
+        cx.emit(why, packet);
     }
 
     /// Removes the `n` oldest packets that wait: frees them if sent, drops them otherwise.
@@ -250,105 +326,6 @@ impl<Q: TxQueue> Tx<Q> {
     }
 }
 
-/// The packets of one call.
-struct Feed<'d, F> {
-    packet: &'d F,
-    n: usize,
-    next: usize,
-    fates: &'d mut [TxTo; FRAME_SIZE],
-    /// Index of the packet of each frame.
-    owners: [u8; FRAME_SIZE],
-    frames: usize,
-}
-
-impl<'a: 'd, 'd, F: Fn(usize) -> &'a Buffer> Iterator for Feed<'d, F> {
-    type Item = (Offload, Pieces<'d>);
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<Self::Item> {
-        while self.next < self.n {
-            let i = self.next;
-            self.next += 1;
-            if self.fates[i] != TxTo::Sent {
-                continue;
-            }
-            let b = (self.packet)(i);
-            self.owners[self.frames] = i as u8;
-            self.frames += 1;
-            return Some((offload::left(b), Pieces { headers: None, rest: pieces(b) }));
-        }
-        None
-    }
-}
-
-impl<F> Feed<'_, F> {
-    /// Notes the packets that were lost.
-    #[cold]
-    fn lose(&mut self, losses: &[Option<Loss>; FRAME_SIZE]) {
-        for (owner, loss) in self.owners[..self.frames].iter().zip(losses) {
-            if let Some(loss) = loss {
-                self.fates[usize::from(*owner)] = (*loss).into();
-            }
-        }
-    }
-}
-
-/// The frames of one call for packets that wait: segments, and packets behind them.
-struct SegmentFeed<'d, H> {
-    hold: &'d SegmentQueue,
-    headers: H,
-    /// Number of packets that are done.
-    entry: usize,
-    /// Index of the next segment of the current packet.
-    next: usize,
-    cut: Option<Segmenter<'d>>,
-    /// Index of the packet of each frame.
-    owners: [u8; FRAME_SIZE],
-    frames: usize,
-    ip: bool,
-}
-
-impl<'d, H: Iterator<Item = &'d mut [u8; MAX_HEADERS]>> Iterator for SegmentFeed<'d, H> {
-    type Item = (Offload, Pieces<'d>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let held = self.hold.queue.get(self.entry)?;
-        let headers = self.headers.next()?;
-        let b: &'d Buffer = &held.packet;
-        let frame = if held.cut.is_some() {
-            if self.cut.is_none() {
-                self.cut = Segmenter::resume(b, l3_of(b, self.ip)?, self.next).ok();
-            }
-            let (len, rest) = self.cut.as_mut()?.next(headers)?;
-            (Offload::NONE, Pieces { headers: Some(&headers[..len]), rest })
-        } else {
-            (offload::left(b), Pieces { headers: None, rest: pieces(b) })
-        };
-        self.owners[self.frames] = self.entry as u8;
-        self.frames += 1;
-        self.next += 1;
-        if self.next == held.frames() {
-            (self.entry, self.next, self.cut) = (self.entry + 1, 0, None);
-        }
-        Some(frame)
-    }
-}
-
-/// A frame in pieces.
-pub struct Pieces<'d> {
-    headers: Option<&'d [u8]>,
-    rest: Range<'d>,
-}
-
-impl<'d> Iterator for Pieces<'d> {
-    type Item = &'d [u8];
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<&'d [u8]> {
-        self.headers.take().or_else(|| self.rest.next())
-    }
-}
-
 impl<Q: TxQueue> Node for Tx<Q> {
     const NAME: &'static str = Q::NODE;
     const WHOLE: bool = true;
@@ -362,11 +339,17 @@ impl<Q: TxQueue> Node for Tx<Q> {
         let mut fates = [TxTo::Sent; FRAME_SIZE];
         if !self.prepare(b) {
             fates[0] = TxTo::BadOffload;
+        } else if Q::OWNS {
+            fates[0] = TxTo::Given;
         } else if self.cuts() && self.hold.must_wait(b, self.ip) {
             fates[0] = TxTo::Wait;
         }
         let packet = &*b;
-        self.send(1, |_| packet, &mut fates);
+        if Q::OWNS {
+            self.count_errors(&fates[..1]);
+        } else {
+            self.send(1, |_| packet, &mut fates);
+        }
         let to = fates[0];
         cx.trace(b, TxTrace { sw_if: self.sw_if.0, len, offload, to });
         to
@@ -375,7 +358,7 @@ impl<Q: TxQueue> Node for Tx<Q> {
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, TxTo>, _: &mut Cx<'_, false>) {
         let n = v.len();
-        let mut fates = [TxTo::Sent; FRAME_SIZE];
+        let mut fates = [if Q::OWNS { TxTo::Given } else { TxTo::Sent }; FRAME_SIZE];
         if !self.tx_offloads.csum {
             for (i, fate) in fates[..n].iter_mut().enumerate() {
                 if !self.prepare(v.get_mut(i)) {
@@ -383,7 +366,7 @@ impl<Q: TxQueue> Node for Tx<Q> {
                 }
             }
         }
-        if self.cuts() {
+        if !Q::OWNS && self.cuts() {
             for (i, fate) in fates[..n].iter_mut().enumerate() {
                 if *fate == TxTo::Sent && self.hold.must_wait(v.get(i), self.ip) {
                     *fate = TxTo::Wait;
@@ -391,22 +374,42 @@ impl<Q: TxQueue> Node for Tx<Q> {
             }
         }
         let packets = &*v;
-        self.send(n, |i| packets.get(i), &mut fates);
+        if Q::OWNS {
+            self.count_errors(&fates[..n]);
+        } else {
+            self.send(n, |i| packets.get(i), &mut fates);
+        }
         for (i, fate) in fates[..n].iter().enumerate() {
             v.set(i, *fate);
         }
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
+        // Without offloads a super-packet is always cut.
+        if Q::OWNS && !self.hold.must_wait(&b, self.ip) {
+            let most = self.queue.as_ref().map_or(1, TxQueue::most_segments);
+            if let Err((why, b)) = self.given.add(b, most, cx.cache()) {
+                self.lose(why, b, cx);
+            }
+            return;
+        }
         if let Err((why, b)) = self.hold.push(b, self.ip) {
-            self.lanes.tx_error.add(self.sw_if.at(), 1);
-            return cx.emit(why, b);
+            return self.lose(why, b, cx);
         }
         cx.again();
     }
 
+    fn keep_end(&mut self, cx: &mut Cx<'_, false>) {
+        if Q::OWNS {
+            self.hand_over(cx);
+        }
+    }
+
     fn tick(&mut self, cx: &mut Cx<'_, false>) {
         self.drain(cx);
+        if Q::OWNS {
+            self.hand_over(cx);
+        }
     }
 }
 
@@ -434,10 +437,11 @@ impl<Q: TxQueue> TxQueues<Q> {
         move |world, thread, sw_if| Tx {
             sw_if,
             ip,
-            tx_offloads: tx_offloads.sane(),
+            tx_offloads: if Q::OWNS { TxOffloads::default() } else { tx_offloads.sane() },
             lanes: IfLanes::of(world, thread),
             headers: vec![[0; MAX_HEADERS]; FRAME_SIZE].into(),
             hold: SegmentQueue::new(world, thread),
+            given: Given::new(world, thread, Q::OWNS),
             queue: queues
                 .lock()
                 .expect("no panic inside")
@@ -463,7 +467,9 @@ impl<Q: TxQueue> TxQueues<Q> {
 
     /// Sets the offloads that are left to the device.
     pub fn set_tx_offloads(&self, world: &World, tx_offloads: TxOffloads) {
-        self.tell(world, move |tx| tx.tx_offloads = tx_offloads.sane());
+        if !Q::OWNS {
+            self.tell(world, move |tx| tx.tx_offloads = tx_offloads.sane());
+        }
     }
 
     /// Takes the queues from their threads and closes them. Packets are dropped by name from now
@@ -472,6 +478,7 @@ impl<Q: TxQueue> TxQueues<Q> {
         let drop_queue = world.get::<DropQueue>();
         self.tell(world, move |tx| {
             if let Some(queue) = tx.queue.take() {
+                tx.given.closed();
                 drop_queue.put(queue);
             }
         });

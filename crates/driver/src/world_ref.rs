@@ -56,6 +56,12 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Placement>(),
 ]);
 
+/// Drops what threads have given back until now: a driver that opens a device again calls it while
+/// that is busy.
+pub fn collect(world: &World) {
+    world.get::<DropQueue>().empty();
+}
+
 /// Starts what drivers share. Each driver calls it when its plugin starts.
 pub fn start(world: &Arc<World>) {
     let world_ref = world.get::<WorldRef>();

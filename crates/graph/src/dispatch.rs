@@ -277,5 +277,6 @@ fn keep<N: Node>(
     for buffer in kept.drain() {
         this.keep(buffer, &mut Cx::new(core, node, arcs, turn));
     }
+    this.keep_end(&mut Cx::new(core, node, arcs, turn));
     core.give_spare(kept);
 }

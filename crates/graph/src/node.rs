@@ -138,6 +138,9 @@ pub trait Node: Send + Sized + 'static {
         cx.free(buffer);
     }
 
+    /// Called behind the last packet of a frame that [`Self::keep`] got.
+    fn keep_end(&mut self, _cx: &mut Cx<'_, false>) {}
+
     /// Called behind the last packet of a frame: a driver kicks its device.
     #[inline(always)]
     fn end<const TRACED: bool>(&mut self, _cx: &mut Cx<'_, TRACED>) {}

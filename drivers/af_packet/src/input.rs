@@ -39,7 +39,7 @@ impl driver::RxQueue for RxQueue {
             missed,
             errors: drops.truncated,
             unknown_offload: drops.unknown_offload,
-            bad_desc: 0,
+            ..Losses::default()
         }
     }
 

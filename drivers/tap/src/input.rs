@@ -66,10 +66,9 @@ impl driver::RxQueue for TapRx {
     fn losses(&mut self) -> Losses {
         let drops = self.queue.take_drops();
         Losses {
-            missed: 0,
             errors: drops.truncated,
             unknown_offload: drops.unknown_offload,
-            bad_desc: 0,
+            ..Losses::default()
         }
     }
 

@@ -102,7 +102,7 @@ fn fragments_of_jumbo_frames_leave_buffers_for_others() {
     }
     let shares = bench.world.pool.shares();
     let share = shares.iter().find(|s| s.name == "reassembly").expect("it holds some");
-    assert_eq!(share.limit as usize, limit / 4);
+    assert_eq!(share.limit as usize, limit * 3 / 16);
     assert!(share.held > share.limit / 2 && share.held <= share.limit, "{share:?}");
     assert!(share.most <= share.limit && share.refused > 100, "{share:?}");
     let free: Vec<_> = std::iter::from_fn(|| bench.rt.cache().alloc()).collect();
