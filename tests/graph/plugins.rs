@@ -114,8 +114,9 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
 /// plugins are optional.
 #[test]
 fn each_plugin_can_be_switched_off() {
-    const OPTIONAL: [&str; 11] = [
+    const OPTIONAL: [&str; 12] = [
         "af_packet",
+        "af_xdp",
         "cdp",
         "gre",
         "lacp",

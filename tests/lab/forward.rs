@@ -14,6 +14,8 @@ macro_rules! for_every_router {
         for_every_router!(@ veth_0_workers, fixture::RouterKind::Ferrovia(0, fixture::Cable::Veth), $($test),*);
         for_every_router!(@ veth_1_worker, fixture::RouterKind::Ferrovia(1, fixture::Cable::Veth), $($test),*);
         for_every_router!(@ veth_2_workers, fixture::RouterKind::Ferrovia(2, fixture::Cable::Veth), $($test),*);
+        for_every_router!(@ xdp_0_workers, fixture::RouterKind::Ferrovia(0, fixture::Cable::Xdp), $($test),*);
+        for_every_router!(@ xdp_1_worker, fixture::RouterKind::Ferrovia(1, fixture::Cable::Xdp), $($test),*);
         for_every_router!(@ tap_0_workers, fixture::RouterKind::Ferrovia(0, fixture::Cable::Tap), $($test),*);
         for_every_router!(@ tap_2_workers, fixture::RouterKind::Ferrovia(2, fixture::Cable::Tap), $($test),*);
     };

@@ -31,6 +31,7 @@ const SANITIZED: &[&str] = &[
     "ferrovia-ip-reassembly",
     "ferrovia-driver",
     "ferrovia-af-packet",
+    "ferrovia-af-xdp",
     "ferrovia-pg",
     "ferrovia-memif",
     "ferrovia-tap",

@@ -47,14 +47,16 @@ enum Role {
 }
 
 /// The routers that are compared, with configuration of ours.
-fn routers(workers: usize) -> [(&'static str, RouterKind, &'static str); 5] {
+fn routers(workers: usize) -> [(&'static str, RouterKind, &'static str); 7] {
     const POLLING: &str = "interface { default-rx-mode polling }";
-    let (veth, tap) =
-        (RouterKind::Ferrovia(workers, Cable::Veth), RouterKind::Ferrovia(workers, Cable::Tap));
+    let of = |cable| RouterKind::Ferrovia(workers, cable);
+    let (veth, xdp, tap) = (of(Cable::Veth), of(Cable::Xdp), of(Cable::Tap));
     [
         ("Linux", RouterKind::Linux, ""),
         ("AF_PACKET", veth, ""),
         ("AF_PACKET, polling", veth, POLLING),
+        ("AF_XDP", xdp, ""),
+        ("AF_XDP, polling", xdp, POLLING),
         ("tap", tap, ""),
         ("tap, polling", tap, POLLING),
     ]

@@ -42,6 +42,7 @@ pub static ALL: &[&Plugin] = &[
     &soft_rss::PLUGIN,
     &lacp::PLUGIN,
     &af_packet::PLUGIN,
+    &af_xdp::PLUGIN,
     &tap::PLUGIN,
     &memif::PLUGIN,
     &trace::PLUGIN,

@@ -32,8 +32,20 @@ pub const INVALID_SW_IF_INDEX_2: Retval = Retval(-10);
 pub const SYSCALL_ERROR_1: Retval = Retval(-11);
 /// As [`SYSCALL_ERROR_1`], of another call; of memif: the mode.
 pub const SYSCALL_ERROR_2: Retval = Retval(-12);
+/// As [`SYSCALL_ERROR_1`], of another call; of AF_XDP: the map of sockets.
+pub const SYSCALL_ERROR_3: Retval = Retval(-13);
 /// As [`SYSCALL_ERROR_1`], of another call; of memif: the socket.
 pub const SYSCALL_ERROR_4: Retval = Retval(-14);
+/// As [`SYSCALL_ERROR_1`], of another call; of AF_XDP: to open the program.
+pub const SYSCALL_ERROR_5: Retval = Retval(-15);
+/// As [`SYSCALL_ERROR_1`], of another call; of AF_XDP: to attach the program.
+pub const SYSCALL_ERROR_6: Retval = Retval(-16);
+/// As [`SYSCALL_ERROR_1`], of another call; of AF_XDP: the queues of the netdev.
+pub const SYSCALL_ERROR_7: Retval = Retval(-17);
+/// As [`SYSCALL_ERROR_1`], of another call; of AF_XDP: to open the namespace.
+pub const SYSCALL_ERROR_8: Retval = Retval(-18);
+/// As [`SYSCALL_ERROR_1`], of another call; of AF_XDP: to enter the namespace.
+pub const SYSCALL_ERROR_9: Retval = Retval(-19);
 /// The feature isn't available on this interface.
 pub const FEATURE_DISABLED: Retval = Retval(-30);
 /// The registration is invalid, for example because the number is taken.

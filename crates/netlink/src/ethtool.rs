@@ -31,6 +31,12 @@ const BITS_BIT: u16 = 1;
 const BIT_NAME: u16 = 2;
 const BIT_VALUE: u16 = 3;
 
+/// `ETHTOOL_MSG_CHANNELS_GET`; of its answer the numbers of channels in use.
+const CHANNELS_GET: u8 = 17;
+const CHANNELS_RX: u16 = 6;
+const CHANNELS_TX: u16 = 7;
+const CHANNELS_COMBINED: u16 = 9;
+
 /// `SPEED_UNKNOWN`
 const UNKNOWN: u32 = u32::MAX;
 
@@ -39,6 +45,15 @@ const UNKNOWN: u32 = u32::MAX;
 pub struct Ethtool {
     requests: Requests,
     family: u16,
+}
+
+/// Queues of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Channels {
+    /// Queues that receive.
+    pub rx: u32,
+    /// Queues that send.
+    pub tx: u32,
 }
 
 /// A message of ethtool.
@@ -63,6 +78,11 @@ fn device(kind: u16, index: u32) -> DefaultNla {
 impl Ask {
     fn link_modes(index: u32) -> Self {
         Self { command: LINKMODES_GET, attributes: vec![device(LINKMODES_HEADER, index)] }
+    }
+
+    fn channels(index: u32) -> Self {
+        // Its header has the number of the other's.
+        Self { command: CHANNELS_GET, attributes: vec![device(LINKMODES_HEADER, index)] }
     }
 
     fn features(index: u32, names: &[&str], on: bool) -> Self {
@@ -147,6 +167,16 @@ impl Ethtool {
         answered.ok().and(speed)
     }
 
+    /// The queues of a link; `None` if its driver doesn't report them.
+    pub fn channels(&mut self, link: &Link) -> Option<Channels> {
+        let mut channels = None;
+        let answered = self.talk(Ask::channels(link.index), |answer| {
+            channels = channels_in(answer).map_err(malformed)?;
+            Ok(())
+        });
+        answered.ok().and(channels)
+    }
+
     /// Switches offloads of a link on or off, by the names that `ethtool -k` shows. A feature that
     /// the driver has fixed stays as it is. Needs CAP_NET_ADMIN.
     ///
@@ -167,6 +197,14 @@ impl Ethtool {
 fn speed_in(answer: &[u8]) -> Result<Option<u32>, DecodeError> {
     let speed = attribute(answer, LINKMODES_SPEED, parse_u32)?;
     Ok(speed.filter(|&speed| speed != UNKNOWN && speed != 0))
+}
+
+/// The queues in an answer. A combined one receives and sends.
+fn channels_in(answer: &[u8]) -> Result<Option<Channels>, DecodeError> {
+    let of = |kind| attribute(answer, kind, parse_u32).map(Option::unwrap_or_default);
+    let (rx, tx, both) = (of(CHANNELS_RX)?, of(CHANNELS_TX)?, of(CHANNELS_COMBINED)?);
+    let channels = Channels { rx: rx.saturating_add(both), tx: tx.saturating_add(both) };
+    Ok((channels != Channels::default()).then_some(channels))
 }
 
 /// The attribute `kind` of a message of generic netlink, if it is there. All others are skipped,
@@ -222,6 +260,26 @@ mod tests {
     }
 
     #[test]
+    fn queues_are_read_from_their_attributes() {
+        let answer = |numbers: [u32; 3]| {
+            let kinds = [CHANNELS_RX, CHANNELS_TX, CHANNELS_COMBINED];
+            let all: Vec<_> = kinds
+                .iter()
+                .zip(numbers)
+                .map(|(kind, n)| DefaultNla::new(*kind, n.to_ne_bytes().to_vec()))
+                .collect();
+            let mut bytes = vec![18, 1, 0, 0];
+            bytes.resize(4 + all.as_slice().buffer_len(), 0);
+            all.as_slice().emit(&mut bytes[4..]);
+            channels_in(&bytes).ok().flatten()
+        };
+        assert_eq!(answer([2, 3, 0]), Some(Channels { rx: 2, tx: 3 }));
+        assert_eq!(answer([1, 0, 4]), Some(Channels { rx: 5, tx: 4 }));
+        assert_eq!(answer([0, 0, 0]), None);
+        assert!(channels_in(&[0; 3]).is_err());
+    }
+
+    #[test]
     fn a_link_without_a_speed_has_none() {
         let Some(mut ethtool) = testkit::or_skip("ask for speeds of links", Ethtool::new()) else {
             return;
@@ -239,6 +297,7 @@ mod tests {
                 *b = byte;
             }
             let _ = speed_in(&bytes[..len.min(bytes.len())]);
+            let _ = channels_in(&bytes[..len.min(bytes.len())]);
         }
     }
 }

@@ -27,7 +27,7 @@ mod requests;
 mod rtnl;
 mod socket;
 
-pub use ethtool::Ethtool;
+pub use ethtool::{Channels, Ethtool};
 pub use link::{Link, OperState};
 pub use monitor::{LinkEvent, Monitor};
 pub use namespace::Namespace;

@@ -10,6 +10,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "offloads that a device announces wrongly: crates/driver/src/tests/rx.rs",
     ),
     ("virtio-input/*", "offloads that a device announces wrongly: crates/driver/src/tests/rx.rs"),
+    ("af_xdp-input/*", "descriptors that are wrong: drivers/af_xdp/src/io/tests.rs"),
     ("memif-input/*", "packets of peers: drivers/memif/src/tests"),
     ("pg*-tx/bad_offload", "offloads that are wrong, of frames that the router made itself"),
     ("pg*-tx/capture_full", "tests/graph/buffers.rs"),

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//! AF_XDP: an interface of the Linux kernel (a NIC, a veth) as one of ours, through sockets of
+//! AF_XDP (the kernel's `Documentation/networking/af_xdp.rst`). Frames lie in the daemon's buffers
+//! from the kernel to the kernel: the driver copies none.
+//!
+//! `create interface af_xdp host-if eth0` makes `eth0/0`. A program of six instructions runs for
+//! each frame that the netdev receives: frames of our queues come here, frames of others go on to
+//! the kernel. It is attached by a link of the process, so the kernel takes it off when the process
+//! ends, however that happens. A netdev that has a program already is refused, and keeps it.
+//!
+//! Nodes: `af_xdp-input`, and `INTERFACE-tx` for each interface. Receive queues are spread over the
+//! workers. A thread sends by queue `t mod n`; threads that share a queue take a lock for each
+//! vector. `no-syscall-lock` is accepted: system calls to receive are never made under a lock.
+//!
+//! The program runs in the netdev's driver (native) or, if that can't, behind it (generic). The
+//! device reads and writes buffers itself (zero copy) where it can and they are on hugetlb pages;
+//! elsewhere the kernel copies once. Frames above 2,048 bytes are chains of buffers, where the
+//! kernel has multi-buffer (Linux 6.6).
+//!
+//! Limits: no offloads. A host at the other end of a veth has to compute its checksums and to put
+//! in its VLAN tags itself (`ethtool -K IF tx off txvlan off`), because the kernel passes frames
+//! with partial checksums and without their tags, and marks none; of a NIC, `rxvlan off`.
+//! `prog` takes a program that is pinned in a BPF file system, not an object file. All packet
+//! buffers are pinned, once for each netdev. Needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF, and
+//! CAP_IPC_LOCK or a high limit of locked memory.
+#![deny(unsafe_code)]
+
+mod api;
+mod cli;
+mod config;
+mod control;
+mod device;
+mod examples;
+mod io;
+mod show;
+#[cfg(test)]
+mod tests;
+
+pub use control::{Create, create, delete};
+pub use device::Config;
+pub use io::Attach;
+
+use graph::{NodeDef, Plugin, StateDef};
+
+/// The input node.
+pub type AfXdpInput = driver::PollInput<io::RxQueue>;
+
+/// Interfaces of the kernel through AF_XDP.
+pub static PLUGIN: Plugin = Plugin {
+    name: "af_xdp",
+    about: "AF_XDP: interfaces of the Linux kernel, without a copy here",
+    state: &[driver::STATE, StateDef::of::<control::Xdps>()],
+    nodes: &[NodeDef::input::<AfXdpInput>()],
+    cli: self::cli::COMMANDS,
+    config: config::write_config,
+    examples: examples::EXAMPLES,
+    api: &[api::API],
+    start: |world| {
+        driver::start(world);
+        Ok(())
+    },
+    ..Plugin::EMPTY
+};
