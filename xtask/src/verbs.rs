@@ -13,8 +13,8 @@ pub fn build_release() -> Res<PathBuf> {
     if !root().join("bin/ferrovia").exists() {
         return Err("bin/ferrovia is not in the tree yet, so there is no daemon to build".into());
     }
-    println!("== building the daemon (optimised; the first time takes a few minutes)");
-    sh::run(&mut sh::cargo("build --release --bin ferrovia --bin ferroctl"))?;
+    println!("== building the programs (optimised; the first time takes a few minutes)");
+    sh::run(&mut sh::cargo("build --release --bin ferrovia --bin ferroctl --bin ferrotest"))?;
     Ok(target_dir().join("release"))
 }
 
@@ -67,7 +67,7 @@ fn run_words<'w>(own: &'w str, config: &[&'w str]) -> Vec<&'w str> {
         .collect()
 }
 
-/// Both programs into `PREFIX/bin`, manual pages and completions for shells into `PREFIX/share`,
+/// The programs into `PREFIX/bin`, manual pages and completions for shells into `PREFIX/share`,
 /// the unit into `PREFIX/lib/systemd/system`, and the files that clients of the binary API read
 /// into `PREFIX/share/ferrovia/api`. A first startup.conf goes to `/etc/ferrovia`
 /// (`PREFIX/etc/ferrovia` for prefixes of one's own).
@@ -78,7 +78,7 @@ pub fn install(prefix: &str) -> Res {
     let (bin, api) = (prefix.join("bin"), prefix.join("share/ferrovia/api"));
     let failed = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
     std::fs::create_dir_all(&bin).map_err(|e| failed(&bin, e))?;
-    for name in ["ferrovia", "ferroctl"] {
+    for name in ["ferrovia", "ferroctl", "ferrotest"] {
         install_program(&built.join(name), &bin.join(name))?;
     }
     let service = sh::read(root().join("extras/systemd/ferrovia.service"))?;

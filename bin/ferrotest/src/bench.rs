@@ -114,7 +114,7 @@ impl Traffic {
     }
 }
 
-/// What is between the ports.
+/// Connection between the ports.
 enum Body {
     /// An impairment stage in simulated time.
     Simulated(Impairment),
@@ -241,7 +241,7 @@ impl Bench {
     pub fn line_rate(&self, traffic: &Traffic) -> f64 {
         match &self.body {
             Body::Simulated(settings) => traffic.line_rate(settings.link),
-            // What a veth reports as its speed.
+            // The speed that a veth reports.
             Body::Lab(_) => traffic.line_rate(10e9),
             Body::Rings(_) => traffic.line_rate(100e9),
         }

@@ -75,7 +75,7 @@ pub fn run<T: Tx + Send, R: Rx + Send>(
         let stream = plan.stream(direction);
         let generator = Generator::new(&flow, stream)?;
         let checker = Checker::new(stream, plan.packets(), plan.wait, plan.keep_delays);
-        // What is still under way from earlier is not of this trial.
+        // Packets that are still under way from earlier are not of this trial.
         while rx.receive(clock.now(), 1024, |_| ()) > 0 {}
         let _ = rx.overruns();
         let schedule = Schedule::new(&plan.phases);

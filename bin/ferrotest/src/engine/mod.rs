@@ -104,7 +104,7 @@ impl Plan {
     }
 }
 
-/// What a trial has shown in one direction.
+/// Result of a trial in one direction.
 #[derive(Debug)]
 pub struct Side {
     /// The counts.
@@ -148,7 +148,7 @@ impl Side {
     }
 }
 
-/// What a trial has shown.
+/// Result of a trial.
 #[derive(Debug)]
 pub struct Ran {
     /// Each direction.

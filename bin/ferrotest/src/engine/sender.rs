@@ -34,7 +34,7 @@ pub struct Sender<T> {
     full: u64,
 }
 
-/// What a sender has done.
+/// Result of a sender.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Sent {
     /// Packets that the port took.

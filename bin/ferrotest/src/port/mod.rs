@@ -6,7 +6,7 @@ pub mod host;
 pub mod ring;
 pub mod stage;
 
-/// What became of the frames of one call.
+/// Outcome of one call for its frames.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Taken {
     /// Frames that the port took, from the first on. The others were not sent.

@@ -28,7 +28,7 @@ impl Exactly {
     }
 }
 
-/// What a stage does to packets. Times are in nanoseconds.
+/// Changes that a stage makes to packets. Times are in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Impairment {
     /// Packets that are dropped.

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command line.
+
+mod options;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use measure::Mode;
+use measure::papers::Paper;
+
+use crate::dut::Spec;
+use crate::run::Plan;
+use options::positive;
+pub use options::{Options, Outputs};
+
+/// Measures packet forwarding: RFC 2544, 5180, 4814 and 8219 in one command.
+///
+/// DEVICE is none (the tester against itself), none:IMPAIRMENTS (a stage with a known answer, in
+/// simulated time), linux, ferrovia, vpp, or external:SCRIPT.
+///
+/// Exit status: 0 all was measured, 1 something could not be measured, 2 wrong arguments, 3 an
+/// assertion doesn't hold, 130 interrupted.
+#[derive(Parser, Debug)]
+#[command(name = "ferrotest", version)]
+pub struct Arguments {
+    /// The verb.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// Verbs of the tester.
+#[derive(Subcommand, Debug)]
+pub enum Verb {
+    /// Measure the tester against itself.
+    Selftest {
+        /// Kind of port.
+        #[arg(long, value_enum, default_value_t = PortKind::Ring)]
+        port: PortKind,
+        /// Options.
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Throughput: highest rate without loss (RFC 2544 §26.1).
+    Throughput(One),
+    /// No-drop and partial-drop rate (MLRsearch, RFC 9971).
+    Ndrpdr(One),
+    /// Maximum receive rate under the highest load.
+    Mrr(One),
+    /// Frame loss rate by load (RFC 2544 §26.3).
+    Loss(One),
+    /// Latency at shares of the throughput (RFC 8219 §7.2).
+    Latency(One),
+    /// Packet delay variation (RFC 8219 §7.3.1).
+    Pdv(One),
+    /// Inter-packet delay variation (RFC 8219 §7.3.2).
+    Ipdv(One),
+    /// Back-to-back frames (RFC 2544 §26.4, RFC 9004).
+    B2b(One),
+    /// Recovery from overload (RFC 2544 §26.5).
+    Recovery(One),
+    /// Reset of the device under load (RFC 6201).
+    Reset(One),
+    /// One load for a long time.
+    Soak(One),
+    /// Compare devices: the same traffic, in turns.
+    Compare {
+        /// Devices.
+        #[arg(required = true, num_args = 2..)]
+        devices: Vec<Spec>,
+        /// Modes, separated by commas.
+        #[arg(long, value_delimiter = ',', default_value = "throughput,mrr")]
+        modes: Vec<Mode>,
+        /// Options.
+        #[command(flatten)]
+        options: Options,
+    },
+    /// A laboratory by hand: three namespaces, two veth pairs.
+    Lab {
+        /// Make it, or remove it.
+        #[arg(value_enum)]
+        what: LabVerb,
+    },
+    /// Send the frames of a capture file through a device.
+    Replay {
+        /// Capture file with Ethernet frames.
+        file: PathBuf,
+        /// Device.
+        device: Spec,
+        /// Frames per second; the times of the file if it isn't given.
+        #[arg(long, value_parser = positive)]
+        rate: Option<f64>,
+        /// Capture file for the frames that come back.
+        #[arg(long)]
+        write: Option<PathBuf>,
+        /// Permit addresses outside of 198.18.0.0/15 and 2001:2::/48.
+        #[arg(long)]
+        any_address: bool,
+    },
+    /// Make reports of a result file.
+    Report {
+        /// Result file.
+        file: PathBuf,
+        /// Files.
+        #[command(flatten)]
+        outputs: Outputs,
+    },
+    /// The experiments of a study, as far as this machine has cores.
+    Paper {
+        /// The study: kosak-lencse or slavik.
+        study: Paper,
+        /// Devices.
+        #[arg(default_values = ["linux", "ferrovia"])]
+        devices: Vec<Spec>,
+        /// Options.
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Load routes under traffic; not built yet.
+    #[command(hide = true)]
+    Reconfig(Anything),
+    /// New NAT sessions per second (RFC 9693); not built yet.
+    #[command(hide = true)]
+    NatCps(Anything),
+    /// Removals of NAT sessions (RFC 9693); not built yet.
+    #[command(hide = true)]
+    NatTeardown(Anything),
+    /// Capacity of a NAT (RFC 9693); not built yet.
+    #[command(hide = true)]
+    NatCapacity(Anything),
+    /// Throughput of a NAT (RFC 9693); not built yet.
+    #[command(hide = true)]
+    NatThroughput(Anything),
+    /// Figures as workers, flows, routes, rules or sessions grow; not built yet.
+    #[command(hide = true)]
+    Scale(Anything),
+}
+
+/// Words that a mode which isn't built doesn't read.
+#[derive(Args, Debug)]
+pub struct Anything {
+    /// Ignored.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<String>,
+}
+
+/// Kind of port of a self-test.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortKind {
+    /// Rings in the process.
+    Ring,
+    /// A veth pair, by AF_PACKET.
+    Veth,
+    /// AF_XDP; not built yet.
+    AfXdp,
+    /// Tap; not built yet.
+    Tap,
+    /// Memif; not built yet.
+    Memif,
+    /// DPDK; not built yet.
+    Dpdk,
+}
+
+/// Verb of `lab`.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LabVerb {
+    /// Make it.
+    Up,
+    /// Remove it.
+    Down,
+}
+
+/// A mode on one device.
+#[derive(Args, Debug)]
+pub struct One {
+    /// Device.
+    pub device: Spec,
+    /// Options.
+    #[command(flatten)]
+    options: Options,
+}
+
+/// The action that a verb asks for.
+#[derive(Debug)]
+pub enum Action {
+    /// Measure.
+    Run(Box<Plan>, Outputs),
+    /// Measure the tester against itself.
+    Selftest(PortKind, Box<Plan>, Outputs),
+    /// Make the lab, or remove it.
+    Lab(LabVerb),
+    /// Replay a capture file.
+    Replay {
+        /// Capture file.
+        file: PathBuf,
+        /// Device.
+        device: Spec,
+        /// Frames per second.
+        rate: Option<f64>,
+        /// File of what comes back.
+        write: Option<PathBuf>,
+        /// True if addresses elsewhere are permitted.
+        any_address: bool,
+    },
+    /// Make reports.
+    Report(PathBuf, Outputs),
+    /// Repeat a study.
+    Paper(Paper, Box<Plan>, Outputs),
+}
+
+impl Verb {
+    /// The action.
+    ///
+    /// # Errors
+    /// The mode is not built.
+    pub fn action(self) -> Result<Action, String> {
+        let one = |mode: Mode, One { device, options }: One| {
+            let plan = options.plan(vec![mode], vec![device]);
+            Ok(Action::Run(Box::new(plan), options.outputs))
+        };
+        match self {
+            Self::Selftest { port, options } => {
+                let plan = options.plan(vec![Mode::Selftest], vec![Spec::None(None)]);
+                Ok(Action::Selftest(port, Box::new(plan), options.outputs))
+            }
+            Self::Throughput(words) => one(Mode::Throughput, words),
+            Self::Ndrpdr(words) => one(Mode::Ndrpdr, words),
+            Self::Mrr(words) => one(Mode::Mrr, words),
+            Self::Loss(words) => one(Mode::Loss, words),
+            Self::Latency(words) => one(Mode::Latency, words),
+            Self::Pdv(words) => one(Mode::Pdv, words),
+            Self::Ipdv(words) => one(Mode::Ipdv, words),
+            Self::B2b(words) => one(Mode::B2b, words),
+            Self::Recovery(words) => one(Mode::Recovery, words),
+            Self::Reset(words) => one(Mode::Reset, words),
+            Self::Soak(mut words) => {
+                // A soak is long itself.
+                words.options.repeats.get_or_insert(1);
+                one(Mode::Soak, words)
+            }
+            Self::Compare { devices, modes, options } => {
+                let plan = options.plan(modes, devices);
+                Ok(Action::Run(Box::new(plan), options.outputs))
+            }
+            Self::Lab { what } => Ok(Action::Lab(what)),
+            Self::Replay { file, device, rate, write, any_address } => {
+                Ok(Action::Replay { file, device, rate, write, any_address })
+            }
+            Self::Report { file, outputs } => Ok(Action::Report(file, outputs)),
+            Self::Paper { study, devices, options } => {
+                let plan = options.plan(vec![Mode::Throughput], devices);
+                Ok(Action::Paper(study, Box::new(plan), options.outputs))
+            }
+            Self::Reconfig(_) => Err(unbuilt(Mode::Reconfig)),
+            Self::NatCps(_) => Err(unbuilt(Mode::NatCps)),
+            Self::NatTeardown(_) => Err(unbuilt(Mode::NatTeardown)),
+            Self::NatCapacity(_) => Err(unbuilt(Mode::NatCapacity)),
+            Self::NatThroughput(_) => Err(unbuilt(Mode::NatThroughput)),
+            Self::Scale(_) => Err(unbuilt(Mode::Scale)),
+        }
+    }
+}
+
+fn unbuilt(mode: Mode) -> String {
+    format!("mode {mode} ({}) is not built yet", mode.title())
+}
+
+#[cfg(test)]
+mod tests;
