@@ -154,9 +154,15 @@ fn save(file: Option<&Path>, results: &Results) -> Result<(), String> {
         .map_err(|error| format!("{}: {error}", file.display()))
 }
 
+/// Name of a device in results: short, unless two devices would have the same one.
+fn label(plan: &Plan, spec: &Spec) -> String {
+    let same = plan.devices.iter().filter(|other| other.name() == spec.name()).count();
+    if same > 1 { spec.to_string() } else { spec.name().to_string() }
+}
+
 /// A measurement without results yet.
 fn blank(plan: &Plan, mode: Mode, traffic: &Traffic, bench: &Bench, workers: u32) -> Measurement {
-    let mut measurement = Measurement::new(mode, bench.spec().to_string(), plan.settings.profile);
+    let mut measurement = Measurement::new(mode, label(plan, bench.spec()), plan.settings.profile);
     measurement.outcome = Outcome::Interrupted;
     measurement.description = bench.describe();
     measurement.family = traffic.family();
@@ -396,3 +402,7 @@ pub fn print(results: &Results) -> std::io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

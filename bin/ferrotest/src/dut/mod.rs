@@ -68,6 +68,7 @@ impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         match self {
+            Self::None(Some(settings)) => write!(f, ":{settings:?}"),
             Self::Ferrovia(Some(path)) | Self::Vpp(Some(path)) | Self::External(path) => {
                 write!(f, ":{}", path.display())
             }
