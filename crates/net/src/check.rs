@@ -4,11 +4,12 @@
 
 use crate::{Net, TableIndex};
 use graph::{ChainStep, NodeIndex, Shared, World};
+use std::fmt;
 use std::sync::Arc;
 use sync::{Snapshot, Turn};
 
 /// At most 64 packets of one interface, in columns.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct PacketColumns<'a, F: Net> {
     /// The index of the receiving interface.
     pub rx_if: u32,
@@ -18,6 +19,18 @@ pub struct PacketColumns<'a, F: Net> {
     pub sources: &'a [F::Addr],
     /// IP packet lengths in bytes, header included.
     pub lengths: &'a [u32],
+    /// Bytes of a packet from its IP header on. They aren't in the cache of a check that needs the
+    /// columns only, and so aren't a column.
+    pub packet: &'a dyn Fn(usize) -> Option<&'a [u8]>,
+}
+
+impl<F: Net> fmt::Debug for PacketColumns<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Self { rx_if, table, sources, lengths, packet: _ } = self;
+        let mut out = f.debug_struct("PacketColumns");
+        out.field("rx_if", &rx_if).field("table", &table);
+        out.field("sources", &sources).field("lengths", &lengths).finish_non_exhaustive()
+    }
 }
 
 impl<F: Net> PacketColumns<'_, F> {

@@ -52,7 +52,8 @@ fn many_packets_are_checked_as_by_the_node() {
     let step = bench.first_step("ip4-unicast", SwIfIndex(0));
     assert!(bench.world.get::<Checks<Ip4>>().has(step.node));
     let (sources, lengths) = (&[Ipv4Addr::LOCALHOST; 3], &[100, 101, 99]);
-    let packets = PacketColumns { rx_if: 0, table: TableIndex::DEFAULT, sources, lengths };
+    let packet = &|_| None;
+    let packets = PacketColumns { rx_if: 0, table: TableIndex::DEFAULT, sources, lengths, packet };
     let mut reader = bench.world.qsbr.register();
     assert_eq!(Sample.passing(&packets, step, &reader.turn()), 0b101);
 }

@@ -158,8 +158,10 @@ impl<F: Protocol> Forwarder<F> {
         let (total, table) = (F::total(words.0), rx.table::<F>());
         if rx.open::<F>() == Open::Checked {
             let (sources, lengths) = (&[F::frame_source(words.0, b)], &[total]);
-            if gate.passing(&PacketColumns { rx_if: b.rx_if, table, sources, lengths }, cx) & 1 == 0
-            {
+            let packet = |_| b.data().get(ETHERNET..);
+            let packet = &packet;
+            let columns = PacketColumns { rx_if: b.rx_if, table, sources, lengths, packet };
+            if gate.passing(&columns, cx) & 1 == 0 {
                 return None;
             }
         }

@@ -251,7 +251,9 @@ impl<F: Protocol> Plan<F> {
         }
         let (rx_if, table) = (self.rx_if, TableIndex(self.table));
         let (sources, lengths) = (&sources[..n], self.headers.totals(n));
-        let refused = !gate.passing(&PacketColumns { rx_if, table, sources, lengths }, cx);
+        let packet = |i| v.get(usize::from(*self.at[..n].get(i)?)).data().get(ETHERNET..);
+        let columns = PacketColumns { rx_if, table, sources, lengths, packet: &packet };
+        let refused = !gate.passing(&columns, cx);
         let refused = refused & u64::MAX >> (BLOCK - n);
         for i in Bits(refused) {
             self.headers.set_wrong(i);

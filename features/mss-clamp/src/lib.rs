@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! MSS clamp: lowers the maximum segment size in TCP's SYN and SYN-ACK segments (RFC 9293 3.2,
+//! 3.7.1), so that both ends of a connection send segments that fit a tunnel on their path.
+//!
+//! | node | arc |
+//! |---|---|
+//! | `tcp-mss-clamping-ip4-in`, `-ip6-in` | `ip4-unicast`, `ip6-unicast`: received packets |
+//! | `tcp-mss-clamping-ip4-out`, `-ip6-out` | `ip4-output`, `ip6-output`: packets that leave |
+//!
+//! An MSS is never raised, and a segment without the option gets none. The TCP checksum is updated
+//! by increment (RFC 1624), so a wrong one stays wrong. TCP is also found behind IPv4 options and
+//! IPv6 extension headers. Options are read up to the first malformed one; what stands behind it is
+//! left alone. Packets never leave the arc here.
+//!
+//! Received segments that aren't SYN take the super-path.
+
+mod api;
+mod clamp;
+mod cli;
+mod config;
+pub mod control;
+mod node;
+#[cfg(test)]
+mod tests;
+
+use ::graph::{Feature, NodeDef, Plugin};
+use node::Clamp;
+use wire::{Ip4, Ip6};
+
+/// MSS clamp.
+pub static PLUGIN: Plugin = Plugin {
+    name: "mss_clamp",
+    about: "Lowers the maximum segment size that TCP connections ask for",
+    nodes: &[
+        NodeDef::configured::<Clamp<Ip4, false>>(),
+        NodeDef::configured::<Clamp<Ip4, true>>(),
+        NodeDef::configured::<Clamp<Ip6, false>>(),
+        NodeDef::configured::<Clamp<Ip6, true>>(),
+    ],
+    features: &[
+        Feature {
+            arc: "ip4-unicast",
+            node: "tcp-mss-clamping-ip4-in",
+            before: &["l3xc-input-ip4", "ip4-not-enabled"],
+            after: &["ip4-rx-urpf-strict", "ip4-source-and-port-range-check-rx", "ip4-inacl"],
+        },
+        Feature {
+            arc: "ip6-unicast",
+            node: "tcp-mss-clamping-ip6-in",
+            before: &["l3xc-input-ip6", "ip6-not-enabled"],
+            after: &["ip6-rx-urpf-strict", "ip6-inacl"],
+        },
+        Feature {
+            arc: "ip4-output",
+            node: "tcp-mss-clamping-ip4-out",
+            before: &["ip4-dvr-reinject", "ip4-source-and-port-range-check-tx"],
+            after: &["ip4-tx-urpf-loose"],
+        },
+        Feature {
+            arc: "ip6-output",
+            node: "tcp-mss-clamping-ip6-out",
+            before: &["ip6-dvr-reinject"],
+            after: &["ip6-tx-urpf-loose"],
+        },
+    ],
+    cli: self::cli::COMMANDS,
+    config: config::write_config,
+    examples: config::EXAMPLES,
+    api: &[api::API],
+    start: |world| {
+        node::register::<Ip4>(world)?;
+        node::register::<Ip6>(world)
+    },
+    ..Plugin::EMPTY
+};
