@@ -140,6 +140,8 @@ pub const UNSUPPORTED: Retval = Retval(-126);
 pub const DUPLICATE_IF_ADDRESS: Retval = Retval(-127);
 /// Another interface has the number.
 pub const INSTANCE_IN_USE: Retval = Retval(-147);
+/// There is no such sub-interface.
+pub const SUBIF_DOESNT_EXIST: Retval = Retval(-123);
 /// The number of a session is out of range.
 pub const INVALID_SESSION_ID: Retval = Retval(-148);
 /// The interface carries no Ethernet frames.

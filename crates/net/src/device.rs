@@ -3,6 +3,7 @@
 
 use cli::Error;
 use graph::{InputMode, SwIfIndex, ThreadIndex, World};
+use std::net::IpAddr;
 use wire::MacAddr;
 
 /// A receive queue of a device, as placed.
@@ -88,6 +89,12 @@ pub trait Device: Send + Sync + 'static {
     /// A queue that doesn't exist; a mode that the device hasn't got.
     fn place(&self, _world: &World, _queue: RxQueue) -> Result<(), Error> {
         Err(Error::unsupported("this interface has no receive queue to place"))
+    }
+
+    /// The header for packets to a neighbour on a multipoint interface, if it follows from the
+    /// neighbour's address. The unspecified address stands for each packet's own destination.
+    fn header_to(&self, _neighbor: IpAddr) -> Option<Vec<u8>> {
+        None
     }
 
     /// Returns the role of the interface in floods of its bridge domain.

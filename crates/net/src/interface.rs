@@ -352,7 +352,7 @@ impl Interfaces {
             self.delete(world, sub)?;
         }
         self.set_admin(world, sw_if, false)?;
-        self.release_frames(&interface);
+        self.release_frames(world, &interface);
         self.notify(world, IfEvent::Deleting(sw_if));
         world.forget(&sw_if);
         interface.device.delete(world);
@@ -408,6 +408,11 @@ impl Interfaces {
     pub(crate) fn kind(&self, sw_if: SwIfIndex) -> Result<IfKind, Error> {
         let kind = self.inner().all.get(sw_if.at()).and_then(Option::as_ref).map(|i| i.kind);
         kind.ok_or_else(|| no_interface(sw_if))
+    }
+
+    /// The MAC address of an interface's only peer, if it has only one.
+    pub(crate) fn peer(&self, sw_if: SwIfIndex) -> Option<MacAddr> {
+        self.inner().all.get(sw_if.at()).and_then(Option::as_ref).and_then(Interface::peer)
     }
 
     /// The name of an interface's driver.

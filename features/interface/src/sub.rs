@@ -157,20 +157,27 @@ fn words(frames: SubFrames) -> String {
         Vlan::Any => "any".to_string(),
         Vlan::Id(id) => id.to_string(),
     };
-    let SubFrames::Tagged(tags) = frames else { return "default".into() };
+    let tags = match frames {
+        SubFrames::Tagged(tags) => tags,
+        SubFrames::Default => return "default".into(),
+        SubFrames::Peer(mac) => return format!("peer {mac}"),
+    };
     let outer = if tags.dot1ad { "dot1ad" } else { "dot1q" };
     let inner = tags.inner.map(|inner| format!(" inner-dot1q {}", vlan(inner))).unwrap_or_default();
     let exact = if tags.exact { " exact-match" } else { "" };
     format!("{outer} {}{inner}{exact}", vlan(tags.outer))
 }
 
-/// Says that it is made, if it is a sub-interface. Interfaces have the names then that they were
-/// made with.
+/// Says that it is made, if it is a sub-interface by tags. Interfaces have the names then that they
+/// were made with.
 pub fn write_config(w: &World, sw_if: SwIfIndex, lines: &mut Section<'_>) {
     let interfaces = w.get::<Interfaces>();
-    let Ok(Interface { sub: Some(sub), parent, original, .. }) = interfaces.get(sw_if) else {
+    let Ok(interface) = interfaces.get(sw_if) else { return };
+    let is_made_elsewhere = interface.peer().is_some();
+    let Interface { sub: Some(sub), parent, original, .. } = interface else { return };
+    if is_made_elsewhere {
         return;
-    };
+    }
     let Ok(parent) = interfaces.get(parent) else { return };
     let (parent, name) = (quote(&parent.original.name), quote(&original.name));
     lines.push(

@@ -16,8 +16,8 @@ pub struct SubOutput {
     parent: u32,
     /// Up to two tags.
     tags: [[u8; TAG]; 2],
-    /// Number of tags; 0 if the tags of frames aren't known.
-    count: usize,
+    /// Number of tags; `None` if the tags of frames aren't known.
+    count: Option<usize>,
     tx: NodeIndex,
     arc: ArcIndex,
     lanes: Arc<IfLanes>,
@@ -54,7 +54,7 @@ impl SubOutput {
             sw_if: sw_if.0,
             parent: of.parent.0,
             tags,
-            count: all.len().min(2),
+            count: of.tags.as_ref().map(|tags| tags.len().min(2)),
             tx,
             arc,
             lanes: IfLanes::of(world, thread),
@@ -75,8 +75,9 @@ impl SubOutput {
         if flags.has(IfFlags::L2) {
             return Ok(());
         }
-        match self.tags.get(..self.count) {
-            None | Some([]) => Err(SubOutputTo::NotExact),
+        match self.count.and_then(|count| self.tags.get(..count)) {
+            None => Err(SubOutputTo::NotExact),
+            Some([]) => Ok(()),
             Some(tags) if retag(b, 0, tags) => Ok(()),
             Some(_) => Err(SubOutputTo::NoRoom),
         }

@@ -42,7 +42,7 @@ pub fn ethernet_rewrite(interface: &Interface, dst: MacAddr, ethertype: EtherTyp
 
 impl Adjacencies {
     /// Takes a reference on the adjacency of a neighbour. A new one is incomplete, except on an
-    /// interface without layer-2 addresses, which needs no resolution.
+    /// interface without layer-2 addresses or with only one peer, which needs no resolution.
     ///
     /// # Errors
     /// An interface that isn't there.
@@ -69,19 +69,31 @@ impl Adjacencies {
     ) -> Result<AdjIndex, Error> {
         let interfaces = world.get::<Interfaces>();
         let frames = interfaces.kind(sw_if)?;
-        let kind = unknown(frames);
-        // Without layer-2 addresses all neighbours share one adjacency.
-        let nexthop = match (frames, nexthop) {
-            (IfKind::Ip, IpAddr::V4(_)) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            (IfKind::Ip, IpAddr::V6(_)) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-            (_, nexthop) => nexthop,
+        let peer = interfaces.peer(sw_if);
+        let is_one = peer.is_some() || frames == IfKind::Ip;
+        let derived = match frames {
+            IfKind::Multipoint => interfaces.get(sw_if)?.device.header_to(nexthop),
+            _ => None,
+        };
+        let is_known = is_one || derived.is_some();
+        let kind = if is_known { AdjKind::Rewrite } else { unknown(frames) };
+        // Without layer-2 addresses, and with only one, all neighbours share one adjacency.
+        let nexthop = match nexthop {
+            IpAddr::V4(_) if is_one => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) if is_one => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+            nexthop => nexthop,
         };
         let key = Key::Neighbor(link, sw_if, nexthop);
         if let Some(index) = self.hold_known(&key) {
             return Ok(index);
         }
         let interface = interfaces.get(sw_if)?;
-        let known = if link == Link::of(nexthop) { None } else { self.rewrite_to(sw_if, nexthop) };
+        let header = |peer| ethernet_rewrite(&interface, peer, link.ethertype());
+        let known = match peer.map(header).or(derived) {
+            Some(header) => Some(header),
+            None if link == Link::of(nexthop) => None,
+            None => self.rewrite_to(sw_if, nexthop).map(|rewrite| rewrite.to_vec()),
+        };
         let is_unknown = kind == AdjKind::Incomplete && known.is_none();
         let index = self.hold(key, || {
             let mut adj = on_interface(world, &interface, kind, link, nexthop);
@@ -173,7 +185,19 @@ impl Adjacencies {
         address: IpAddr,
     ) -> Result<AdjIndex, Error> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
-        if interface.kind == IfKind::Ip {
+        let is_derived = || {
+            let any = if address.is_ipv6() {
+                IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+            } else {
+                IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+            };
+            let is_multipoint = interface.kind == IfKind::Multipoint;
+            (is_multipoint && interface.device.header_to(any).is_some()).then_some(any)
+        };
+        if let Some(any) = is_derived() {
+            return self.neighbor(world, sw_if, any);
+        }
+        if interface.kind == IfKind::Ip || interface.peer().is_some() {
             return self.neighbor(world, sw_if, address);
         }
         let key = Key::Glean(Link::of(address), sw_if, address);

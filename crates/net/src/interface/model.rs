@@ -208,6 +208,14 @@ impl Interface {
         self.kind == IfKind::Ethernet && self.sub.is_none()
     }
 
+    /// The MAC address of the only peer, if there is only one.
+    pub fn peer(&self) -> Option<MacAddr> {
+        match self.sub?.frames {
+            SubFrames::Peer(mac) => Some(mac),
+            SubFrames::Default | SubFrames::Tagged(_) => None,
+        }
+    }
+
     /// The index of the table in which an address on this interface is routed. Link-local addresses
     /// of IPv6 are routed in the link's own table; `None` if it has none because IPv6 is
     /// disabled.

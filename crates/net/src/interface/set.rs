@@ -239,18 +239,21 @@ impl Interfaces {
     }
 
     /// Returns true if features need frames for all MAC addresses: a device is patched, it or one
-    /// of its sub-interfaces, except `but`, is a layer-2 port, or its bond receives them.
+    /// of its sub-interfaces, except `but`, is a layer-2 port or leads to one peer, or its bond
+    /// receives them.
     pub(super) fn features_need_all(&self, device: &Interface, but: Option<SwIfIndex>) -> bool {
         device.patched || self.has_ports(device.sw_if, but) || self.bond_receives_all(device)
     }
 
-    /// Returns true if a device or one of its sub-interfaces, except `but`, is a layer-2 port.
+    /// Returns true if a device or one of its sub-interfaces, except `but`, is a layer-2 port, or
+    /// leads to one peer.
     fn has_ports(&self, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
         let inner = self.inner();
         let subs = inner.subs.get(&device).into_iter().flat_map(|subs| subs.values());
         let mut all = subs.chain([&device]).filter(|sw_if| Some(**sw_if) != but);
         all.any(|sw_if| {
-            inner.all.get(sw_if.at()).and_then(Option::as_ref).is_some_and(|i| i.l2 == L2Role::Port)
+            let interface = inner.all.get(sw_if.at()).and_then(Option::as_ref);
+            interface.is_some_and(|i| i.l2 == L2Role::Port || i.peer().is_some())
         })
     }
 

@@ -76,6 +76,9 @@ impl Interfaces {
             .retval(retval::VLAN_ALREADY_EXISTS));
         }
         check(sub.frames)?;
+        if let SubFrames::Peer(_) = sub.frames {
+            over.device.set_promiscuous(world, true)?;
+        }
         let (name, made) =
             (format!("{}.{}", over.name, sub.id), format!("{}.{}", over.original.name, sub.id));
         let sw_if = self.allot(world, &name, &made, Some(parent))?;
@@ -120,8 +123,10 @@ impl Interfaces {
         let tags = match frames {
             SubFrames::Tagged(tags) => tags.exact_bytes(),
             SubFrames::Default => None,
+            SubFrames::Peer(_) => Some(Vec::new()),
         };
-        if let Some(tags) = tags.as_deref().and_then(SentTags::of) {
+        let some = tags.as_deref().filter(|tags| !tags.is_empty());
+        if let Some(tags) = some.and_then(SentTags::of) {
             self.sent.set(sw_if.0, SentBy { parent: parent.sw_if.0, tags });
         }
         let Some(make) = make_output else { return Ok(parent.tx) };
@@ -144,6 +149,9 @@ impl Interfaces {
         frames: SubFrames,
         sw_if: SwIfIndex,
     ) -> Result<(), Error> {
+        if let SubFrames::Peer(_) = frames {
+            return Ok(());
+        }
         let taken = self.vlans.read(parent.0, |tree| tree.map(|tree| tree.insert(frames, sw_if)));
         if taken.is_none() {
             let tree = VlanTree::default();
@@ -160,7 +168,10 @@ impl Interfaces {
     /// Removes frames from the parent's tree. The tree goes with its last sub-interface, and is
     /// replaced when most of it is unused.
     fn leave_frames(&self, parent: SwIfIndex, frames: SubFrames) {
-        let left = self.inner().subs.get(&parent).map_or(0, |subs| subs.len());
+        if let SubFrames::Peer(_) = frames {
+            return;
+        }
+        let left = self.tagged_subs(parent).len();
         let is_wasteful = self.vlans.read(parent.0, |tree| {
             tree.is_some_and(|tree| {
                 tree.remove(frames);
@@ -170,18 +181,27 @@ impl Interfaces {
         if left == 0 {
             self.vlans.clear(parent.0);
         } else if is_wasteful {
-            let (subs, tree) = (self.subs(parent), VlanTree::default());
-            let inner = self.inner();
-            for sw_if in subs {
-                let sub = inner.all.get(sw_if.at()).and_then(Option::as_ref).and_then(|i| i.sub);
-                sub.iter().for_each(|sub| _ = tree.insert(sub.frames, sw_if));
+            let tree = VlanTree::default();
+            for (sw_if, frames) in self.tagged_subs(parent) {
+                tree.insert(frames, sw_if);
             }
             self.vlans.set(parent.0, tree);
         }
     }
 
+    /// The sub-interfaces of a parent that match frames by their tags.
+    fn tagged_subs(&self, parent: SwIfIndex) -> Vec<(SwIfIndex, SubFrames)> {
+        let inner = self.inner();
+        let frames = |sw_if: SwIfIndex| {
+            let interface = inner.all.get(sw_if.at()).and_then(Option::as_ref)?;
+            interface.sub.map(|sub| sub.frames).filter(|f| !matches!(f, SubFrames::Peer(_)))
+        };
+        let subs = inner.subs.get(&parent).into_iter().flat_map(|subs| subs.values());
+        subs.filter_map(|sw_if| Some((*sw_if, frames(*sw_if)?))).collect()
+    }
+
     /// Takes back the frames of an interface that is being deleted.
-    pub(super) fn release_frames(&self, interface: &Interface) {
+    pub(super) fn release_frames(&self, world: &World, interface: &Interface) {
         let Some(sub) = interface.sub else { return };
         {
             let mut inner = self.inner();
@@ -195,6 +215,11 @@ impl Interfaces {
         }
         self.sent.clear(interface.sw_if.0);
         self.leave_frames(interface.parent, sub.frames);
+        if let (SubFrames::Peer(_), Ok(over)) = (sub.frames, self.get(interface.parent)) {
+            let all = over.promiscuous || self.features_need_all(&over, Some(interface.sw_if));
+            // A device that refuses goes on receiving more than is needed.
+            _ = over.device.set_promiscuous(world, all);
+        }
     }
 
     /// The sub-interface of a parent that matches frames with these tags.
@@ -238,6 +263,7 @@ impl Interfaces {
         match interface.sub.map(|sub| sub.frames) {
             None => Ok(()),
             Some(SubFrames::Tagged(tags)) if tags.exact => Ok(()),
+            Some(SubFrames::Peer(_)) => Ok(()),
             Some(_) => {
                 let why = format!(
                     "{}: sub-interface without exact-match doesn't support IP addressing",

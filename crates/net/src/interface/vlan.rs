@@ -9,7 +9,7 @@ use crate::tags::TAG;
 use graph::SwIfIndex;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use wire::EtherType;
+use wire::{EtherType, MacAddr};
 
 /// The VLAN id that a tag must have to match.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -75,6 +75,9 @@ pub enum SubFrames {
     Default,
     /// Frames with these tags.
     Tagged(Tags),
+    /// Frames from this MAC address, with any tags: the sub-interface leads to one peer. A feature
+    /// of the parent finds it.
+    Peer(MacAddr),
 }
 
 /// The tags of a received frame.

@@ -55,7 +55,11 @@ msg::flags! {
 
 impl SubIfFlags {
     fn of(sub: &SubInterface) -> Self {
-        let SubFrames::Tagged(tags) = sub.frames else { return Self::DEFAULT };
+        let tags = match sub.frames {
+            SubFrames::Tagged(tags) => tags,
+            SubFrames::Default => return Self::DEFAULT,
+            SubFrames::Peer(_) => return Self(0),
+        };
         let two = tags.inner.is_some();
         Self::ONE_TAG.when(!two)
             | Self::TWO_TAGS.when(two)
@@ -154,7 +158,7 @@ fn details(w: &World, i: &Interface) -> SwInterfaceDetails {
     let is_sub = i.sub.is_some();
     let tags = i.sub.and_then(|sub| match sub.frames {
         SubFrames::Tagged(tags) => Some(tags),
-        SubFrames::Default => None,
+        SubFrames::Default | SubFrames::Peer(_) => None,
     });
     let id = |vlan: Option<Vlan>| match vlan {
         Some(Vlan::Id(id)) => id,
@@ -172,7 +176,11 @@ fn details(w: &World, i: &Interface) -> SwInterfaceDetails {
         sup_sw_if_index: i.parent.0,
         l2_address,
         flags: IfStatusFlags::of(i),
-        r#type: if is_sub { IfType::Sub } else { IfType::Hardware },
+        r#type: match is_sub {
+            true if i.peer().is_some() => IfType::P2p,
+            true => IfType::Sub,
+            false => IfType::Hardware,
+        },
         link_duplex: LinkDuplex::Unknown,
         // More than 4 Tb/s don't fit.
         link_speed: device
