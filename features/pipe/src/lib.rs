@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Pipes: two Ethernet interfaces of one instance, connected with each other. They link route
+//! tables, bridge domains, or one with the other.
+//!
+//! ```text
+//! pipe0.0-output → pipe0.0-tx → pipe-rx → first feature of pipe0.1, or ethernet-input
+//! ```
+//!
+//! A pipe is three interfaces: `pipeN`, which carries nothing, and its ends `pipeN.0` and
+//! `pipeN.1`. A frame that one end sends is received by the other, with its VLAN tags, its offload
+//! marks and its segments. Ends are devices like others: they have addresses, sub-interfaces,
+//! bridge domains and features. The admin state of `pipeN` sets that of both ends; each end has a
+//! state of its own after that.
+//!
+//! Nothing counts the hops of switched frames, so a packet crosses at most [`MAX_CROSSINGS`] pipes:
+//! a bridge loop over pipes ends there.
+
+mod api;
+mod cli;
+mod config;
+pub mod control;
+mod node;
+#[cfg(test)]
+mod tests;
+
+pub use node::MAX_CROSSINGS;
+
+use ::graph::{FieldDef, NodeDef, Plugin, StateDef};
+
+/// Pipes.
+pub static PLUGIN: Plugin = Plugin {
+    name: "pipe",
+    about: "Pipes: pairs of connected Ethernet interfaces",
+    state: &[StateDef::of::<control::Pipes>()],
+    fields: &[FieldDef::of::<node::Crossings>()],
+    nodes: &[NodeDef::of::<node::PipeRx>()],
+    cli: self::cli::COMMANDS,
+    phases: &[config::ENDS],
+    config: config::write_config,
+    examples: config::EXAMPLES,
+    api: &[api::API],
+    ..Plugin::EMPTY
+};
