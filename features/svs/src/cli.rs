@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands: parse, call, print.
+
+use crate::control::Svs;
+use cli::{Command, Error, Matches, Output, Result, Table, Writer};
+use graph::{SwIfIndex, World};
+use net::{Interfaces, Net};
+use std::net::IpAddr;
+use wire::{Address, Ip4, Ip6, Prefix};
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "svs table",
+        usage: "([add|delete] [ip4|ip6] {table-id <table:u32>})",
+        help: "Create or delete a table of sources, whose routes lead to other tables",
+        run: table,
+    },
+    Command {
+        path: "svs route",
+        usage: "([add|delete] <prefix:prefix> {table-id <table:u32>} [src-table-id <to:u32>])",
+        help: "Let packets from these sources be looked up in a table",
+        run: route,
+    },
+    Command {
+        path: "svs enable",
+        usage: "([enable|disable] [ip4|ip6] {table-id <table:u32>} <interface:interface>)",
+        help: "Select the tables of an interface's packets by their sources",
+        run: enable,
+    },
+    Command { path: "show svs", usage: "", help: "Tables by the source of packets", run: show },
+];
+
+fn table(w: &World, m: &Matches) -> Result<Output> {
+    fn set<F: Net>(w: &World, m: &Matches) -> Result<()> {
+        let (svs, id) = (w.get::<Svs<F>>(), m.req("table")?);
+        if m.flag("delete") { svs.delete_table(w, id) } else { svs.add_table(w, id) }
+    }
+    let done = if m.flag("ip6") { set::<Ip6>(w, m) } else { set::<Ip4>(w, m) };
+    done.map_err(|e| e.at(m.span("table")))?;
+    Ok(Output::empty())
+}
+
+fn route(w: &World, m: &Matches) -> Result<Output> {
+    fn set<F: Net>(w: &World, m: &Matches, prefix: Prefix<F::Addr>) -> Result<()> {
+        let (svs, id) = (w.get::<Svs<F>>(), m.req("table")?);
+        if m.flag("delete") {
+            return svs.delete_route(w, id, prefix);
+        }
+        let to = m.opt("to")?.ok_or_else(|| Error::parse("expected src-table-id and a table"))?;
+        svs.add_route(w, id, prefix, to)
+    }
+    match m.arg("prefix").map(|arg| arg.value) {
+        Some(cli::Value::Prefix(IpAddr::V4(addr), len)) => set::<Ip4>(w, m, prefix(m, addr, len)?)?,
+        Some(cli::Value::Prefix(IpAddr::V6(addr), len)) => set::<Ip6>(w, m, prefix(m, addr, len)?)?,
+        _ => return Err(Error::parse("expected a prefix").at(m.span("prefix"))),
+    }
+    Ok(Output::empty())
+}
+
+fn prefix<A: Address>(m: &Matches, addr: A, len: u8) -> Result<Prefix<A>> {
+    let wrong = || Error::parse("a network has no such length").at(m.span("prefix"));
+    Prefix::new(addr, len).ok_or_else(wrong)
+}
+
+fn enable(w: &World, m: &Matches) -> Result<Output> {
+    fn set<F: Net>(w: &World, m: &Matches, sw_if: SwIfIndex) -> Result<()> {
+        let (svs, id) = (w.get::<Svs<F>>(), m.req("table")?);
+        if m.flag("disable") { svs.disable(w, sw_if, id) } else { svs.enable(w, sw_if, id) }
+    }
+    let sw_if =
+        w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))?;
+    let done = if m.flag("ip6") { set::<Ip6>(w, m, sw_if) } else { set::<Ip4>(w, m, sw_if) };
+    done.map_err(|e| e.at(m.span("table")))?;
+    Ok(Output::empty())
+}
+
+/// A part of `show svs`.
+enum Part {
+    Routes,
+    Route(&'static str, u32, String, Option<u32>),
+    Interfaces,
+    Interface(&'static str, SwIfIndex, u32),
+}
+
+fn parts<F: Net>(w: &World) -> (Vec<Part>, Vec<Part>) {
+    let svs = w.get::<Svs<F>>();
+    let routes = svs.routes();
+    let empty = svs.tables().into_iter().filter(|id| !routes.iter().any(|(of, ..)| of == id));
+    let empty = empty.map(|id| Part::Route(F::NAME, id, String::new(), None)).collect::<Vec<_>>();
+    let route = |(id, prefix, to): &(u32, Prefix<F::Addr>, u32)| {
+        Part::Route(F::NAME, *id, prefix.to_string(), Some(*to))
+    };
+    let all = routes.iter().map(route).chain(empty).collect();
+    let interface = |(sw_if, id)| Part::Interface(F::NAME, sw_if, id);
+    (all, svs.interfaces().into_iter().map(interface).collect())
+}
+
+fn show(w: &World, _: &Matches) -> Result<Output> {
+    let ((routes4, interfaces4), (routes6, interfaces6)) = (parts::<Ip4>(w), parts::<Ip6>(w));
+    let routes = [Part::Routes].into_iter().chain(routes4).chain(routes6);
+    let interfaces = [Part::Interfaces].into_iter().chain(interfaces4).chain(interfaces6);
+    let none = || cli::Cell::new("-", serde_json::Value::Null);
+    let parts: Vec<_> = routes.chain(interfaces).collect();
+    Ok(Output::record(parts, move |w: &World, part, out: &mut Writer| {
+        match part {
+            Part::Routes => {
+                out.array("routes");
+                let table = Table::new().left("protocol").right("table").left("sources");
+                out.table(&table.right("lookup in"));
+            }
+            Part::Route(protocol, id, prefix, to) => {
+                let prefix = if prefix.is_empty() { none() } else { prefix.into() };
+                out.row([protocol.into(), id.into(), prefix, to.map_or_else(none, Into::into)]);
+            }
+            Part::Interfaces => {
+                out.text(|text| text.push('\n'));
+                out.end();
+                out.array("interfaces");
+                out.table(&Table::new().left("protocol").right("table").left("interface"));
+            }
+            Part::Interface(protocol, sw_if, id) => {
+                let name = w.get::<Interfaces>().name(sw_if);
+                out.row([protocol.into(), id.into(), name.into()]);
+            }
+        }
+        Ok(())
+    }))
+}

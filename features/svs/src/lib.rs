@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! Source VRF select: the source of a packet chooses the table in which its destination is looked
+//! up.
+//!
+//! `svs-ip4` and `svs-ip6` stand on the arcs of received unicast packets. They look the source up
+//! in a table whose routes lead to other tables; the longest prefix decides. A packet whose source
+//! has no such route is looked up in the table of its interface, as without this feature.
+//!
+//! The table is an ordinary one (`show ip fib table N`), with routes of the source `svs`. It and
+//! the tables that its routes lead to stay as long as they are used here.
+//!
+//! Packets of an interface with this feature don't take the super-path.
+
+mod api;
+mod cli;
+mod config;
+pub mod control;
+mod node;
+#[cfg(test)]
+mod tests;
+
+use ::graph::{Feature, NodeDef, Plugin, StateDef};
+use control::Svs;
+use wire::{Ip4, Ip6};
+
+/// Source VRF select.
+pub static PLUGIN: Plugin = Plugin {
+    name: "svs",
+    about: "Source VRF select: tables by the source of packets",
+    state: &[StateDef::of::<Svs<Ip4>>(), StateDef::of::<Svs<Ip6>>()],
+    nodes: &[
+        NodeDef::configured::<node::Select<Ip4>>(),
+        NodeDef::configured::<node::Select<Ip6>>(),
+    ],
+    features: &[
+        Feature {
+            arc: "ip4-unicast",
+            node: "svs-ip4",
+            before: &["ip4-source-and-port-range-check-rx", "ip4-inacl", "ip4-not-enabled"],
+            after: &["ip4-rx-urpf-strict", "ip4-sv-reassembly-feature"],
+        },
+        Feature {
+            arc: "ip6-unicast",
+            node: "svs-ip6",
+            before: &["ip6-inacl", "ip6-not-enabled"],
+            after: &["ip6-rx-urpf-strict", "ip6-full-reassembly-feature"],
+        },
+    ],
+    cli: self::cli::COMMANDS,
+    phases: &[config::TABLES],
+    config: config::write_config,
+    examples: config::EXAMPLES,
+    api: &[api::API],
+    ..Plugin::EMPTY
+};
