@@ -76,6 +76,8 @@ const ENTERED: &[(&str, &str)] = &[
     ("ip6-proto-punt-socket", "protocols that clients take"),
     ("tunnel-output", "routes and ports that lead into tunnels"),
     ("ipip-encap", "`tunnel-output`, from the first tunnel on"),
+    ("sixrd-encap", "`tunnel-output`, from the first tunnel on"),
+    ("pipe-rx", "the transmit nodes of pipes' ends"),
     ("gre-encap", "`tunnel-output`, from the first tunnel on"),
     ("gre-teb-encap", "`tunnel-output`, from the first tunnel on"),
     ("gre-erspan-encap", "`tunnel-output`, from the first tunnel on"),

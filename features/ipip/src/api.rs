@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `ipip`.
 
+use crate::sixrd::SixRds;
 use crate::spec::IpIp;
 use cli::{Error, Result, retval};
 use graph::World;
@@ -17,6 +18,7 @@ fn messages(m: &mut Messages<World>) {
     m.call(add);
     m.call(delete);
     m.dump(dump);
+    crate::sixrd::messages(m);
 }
 
 /// A tunnel.
@@ -117,9 +119,13 @@ pub struct IpipTunnelDetails {
 
 fn dump(w: &World, _: &Caller<'_, World>, r: IpipTunnelDump) -> Result<Vec<IpipTunnelDetails>> {
     let tunnels = w.get::<Tunnels<IpIp>>();
-    let all = match r.sw_if_index.given() {
+    let only = r.sw_if_index.given();
+    let all = match only {
         Some(sw_if) => tunnels.get(sw_if).into_iter().collect(),
         None => tunnels.list(),
     };
-    Ok(all.into_iter().map(|tunnel| IpipTunnelDetails { tunnel: tunnel.into() }).collect())
+    let sixrds = w.get::<SixRds>().list().into_iter().map(IpipTunnel::from);
+    let sixrds = sixrds.filter(|t| only.is_none_or(|only| t.sw_if_index == only.into()));
+    let all = all.into_iter().map(IpipTunnel::from).chain(sixrds);
+    Ok(all.map(|tunnel| IpipTunnelDetails { tunnel }).collect())
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands.
 
+use crate::sixrd;
 use crate::spec::IpIp;
 use cli::{Command, Error, Matches, Output, Result, Writer, retval};
 use graph::{SwIfIndex, World};
@@ -39,6 +40,9 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "Keys of received packets: addresses and table of each tunnel",
         run: show_hash,
     },
+    sixrd::CREATE,
+    sixrd::DELETE,
+    sixrd::SHOW,
 ];
 
 fn create(w: &World, m: &Matches) -> Result<Output> {

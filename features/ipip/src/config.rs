@@ -6,7 +6,7 @@ use graph::{RunningConfig, Script, World};
 use tunnel::{TunnelEndpoints, Tunnels};
 
 /// Commands that set what is kept here, for the tests that save and restore it.
-pub const EXAMPLES: &[Script] = &[Script::here(
+pub const EXAMPLES: &[Script] = &[crate::sixrd::EXAMPLE, Script::here(
     "IP in IP tunnels",
     "create packet-generator interface pg0
      set interface state pg0 up
@@ -27,6 +27,7 @@ pub const EXAMPLES: &[Script] = &[Script::here(
 )];
 
 pub fn write_config(world: &World, config: &mut RunningConfig) {
+    crate::sixrd::write_config(world, config);
     config.interfaces(world.get::<Tunnels<IpIp>>().interfaces(), |world, sw_if, lines| {
         let Some(tunnel) = world.get::<Tunnels<IpIp>>().get(sw_if) else { return };
         let IpIp { ends, marks, multipoint } = tunnel.spec;

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ipip4-input`, `ipip6-input`: decapsulation. The number is the IP version of the outer packet.
 
+use crate::sixrd::{SixRds, Work};
 use crate::spec::IpIp;
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, ThreadIndex, World};
 use ip::Ip;
+use net::TableIndex;
 use std::marker::PhantomData;
+use std::sync::Arc;
+use sync::Turn;
 use tunnel::{Decap, DecapError, DecapTrace, Outer};
-use wire::IpProtocol;
+use wire::{Header, IpHeader, IpProtocol, Ipv4Header, Ipv6Header};
 
 pub struct IpIpInput<F> {
     decap: Decap<IpIp>,
+    sixrds: Arc<SixRds>,
     version: PhantomData<F>,
 }
 
@@ -59,7 +64,22 @@ impl From<DecapError> for To {
 
 impl<F: Ip> Build for IpIpInput<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { decap: Decap::new(world, thread), version: PhantomData }
+        let decap = Decap::new(world, thread);
+        Self { decap, sixrds: world.get(), version: PhantomData }
+    }
+}
+
+impl<F: Ip> IpIpInput<F> {
+    /// The 6RD tunnel of a packet that carries IPv6 to our address. The packet is from the site
+    /// that its inner source belongs to, if the tunnel checks that (RFC 5969 12).
+    #[inline(always)]
+    fn sixrd<'t>(&'t self, b: &Buffer, outer: &Outer, turn: &'t Turn<'_>) -> Option<&'t Work> {
+        let ip = Ipv4Header::view(b.data())?;
+        let work = self.sixrds.lookup(ip.dst(), TableIndex(outer.key.table), turn)?;
+        let inner = Ipv6Header::view_at(b.data(), outer.upper.offset)?;
+        let is_from_site =
+            !work.config.security_check || work.config.domain.embedded(inner.src()) == ip.src();
+        is_from_site.then_some(work)
     }
 }
 
@@ -86,7 +106,11 @@ impl<F: Ip> Node for IpIpInput<F> {
         if TRACED {
             cx.trace(b, DecapTrace::<IpIp>::of(&outer, b, end));
         }
-        let Some(end) = end else { return To::NoTunnel };
+        let sixrd = match end {
+            None if !F::IS_V6 && to == To::Input6 => self.sixrd(b, &outer, turn),
+            _ => None,
+        };
+        let Some(end) = end.or(sixrd.map(|work| &work.end)) else { return To::NoTunnel };
         match self.decap.receive(b, end, outer.upper.offset, outer.class, turn) {
             Ok(()) => {
                 cx.count(To::Decapsulated, 1);

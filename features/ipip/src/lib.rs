@@ -6,20 +6,23 @@
 //! `ipipN` carries packets of both protocols. A tunnel has one other end, or several, whose
 //! addresses are entries of `create teib`.
 //!
-//! Limits: no MPLS inside, no 6RD.
+//! 6RD (RFC 5969) is in [`sixrd`].
+//!
+//! Limits: no MPLS inside.
 
 mod api;
 mod cli;
 mod config;
 mod encap;
 mod input;
+pub mod sixrd;
 mod spec;
 #[cfg(test)]
 mod tests;
 
 pub use spec::IpIp;
 
-use graph::{FieldDef, NodeDef, Plugin};
+use graph::{FieldDef, NodeDef, Plugin, StateDef};
 use tunnel::{Encap, Nested, Tunnels};
 use wire::{Ip4, Ip6};
 
@@ -27,10 +30,11 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "ipip",
     about: "IP in IP tunnels",
-    state: &[tunnel::GROUPS, tunnel::tunnels::<IpIp>()],
+    state: &[tunnel::GROUPS, tunnel::tunnels::<IpIp>(), StateDef::of::<sixrd::SixRds>()],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
     nodes: &[
         NodeDef::of::<Encap<encap::IpIpCodec>>(),
+        NodeDef::of::<sixrd::SixRdEncap>(),
         NodeDef::of::<input::IpIpInput<Ip4>>(),
         NodeDef::of::<input::IpIpInput<Ip6>>(),
     ],

@@ -37,7 +37,7 @@ impl IpIp {
 }
 
 /// From the first tunnel on, packets of its protocols are for this feature.
-fn register<F: ip::Ip>(world: &World) -> Result<()> {
+pub fn register<F: ip::Ip>(world: &World) -> Result<()> {
     let taken = |why| Error::failed(why).retval(retval::RSRC_IN_USE);
     for protocol in [IpProtocol::IP4, IpProtocol::IP6] {
         ip::register_protocol::<F>(world, protocol, name_of::<IpIpInput<F>>()).map_err(taken)?;

@@ -33,7 +33,7 @@ mod key;
 mod model;
 mod peers;
 mod route;
-mod segment;
+pub mod segment;
 mod state;
 
 pub use self::cli::{describe, flags, list, parse};

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Super-packets (GSO): each is cut into segments, which then get headers in front.
 
-use crate::encap::To;
 use crate::inner::Inner;
 use buffer::{Buffer, Flags, Owned};
 use driver::Segmenter;
-use graph::Cx;
+use graph::{Cx, Next};
 use wire::gso::MAX_HEADERS;
 
 /// Segments of one packet at most: 65,535 bytes in segments of 48 bytes, the smallest that Linux
@@ -22,12 +21,12 @@ pub fn count(b: &Buffer) -> usize {
 ///
 /// # Errors
 /// The packet, if it can't be cut.
-pub fn cut(
+pub fn cut<N: Next>(
     b: Owned,
     lead: usize,
     frames: bool,
     cx: &mut Cx<'_, false>,
-    mut send: impl FnMut(&mut Buffer, &mut Cx<'_, false>) -> To,
+    mut send: impl FnMut(&mut Buffer, &mut Cx<'_, false>) -> N,
 ) -> Result<u64, Owned> {
     let l3 = if frames { Inner::of_frame(&b).at } else { lead };
     let mut missing = 0;

@@ -48,6 +48,24 @@ pub struct End {
 }
 
 impl End {
+    /// The end of an interface whose packets get their headers elsewhere, for packets that it
+    /// receives.
+    pub fn receiving(sw_if: SwIfIndex, instance: u32) -> Self {
+        Self {
+            key: Key::default(),
+            sw_if: sw_if.0,
+            instance,
+            flags: Flags::default(),
+            frames: false,
+            outer_v6: false,
+            local: 0,
+            next: None,
+            route: None,
+            sequence: None,
+            template: Template::NONE,
+        }
+    }
+
     /// The end of an interface, or of a peer of a multipoint interface.
     pub(crate) fn new<S: Spec>(
         world: &World,

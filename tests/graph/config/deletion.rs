@@ -17,9 +17,9 @@ fn delete_all(instance: &mut Instance, last_first: bool) -> Vec<String> {
     for interface in &all {
         if interfaces.check(interface.sw_if).is_err() {
             // The interfaces of cross-connects with rewrite go with the interfaces that these name,
-            // and tunnels to a group with the one that they send by.
-            let goes =
-                interface.sub.is_some() || ["Xcrw", "VXLAN"].contains(&interface.device.driver());
+            // tunnels to a group with the one that they send by, and a pipe goes as a whole.
+            let driver = interface.device.driver();
+            let goes = interface.sub.is_some() || ["Xcrw", "VXLAN", "pipe"].contains(&driver);
             assert!(goes, "{} goes with its parent alone", interface.name);
             continue;
         }

@@ -8,8 +8,15 @@ use wire::Ipv4Header;
 
 mod multipoint;
 
-static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &teib::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &path_mtu::PLUGIN,
+    &teib::PLUGIN,
+    &PLUGIN,
+];
 
 fn rig(lines: &[&str]) -> Rig {
     let mut rig = Rig::new(PLUGINS, 3);

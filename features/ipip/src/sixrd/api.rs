@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages of the module `ipip` about 6RD.
+
+use super::{Domain, SixRd, SixRds, Tunnel};
+use crate::api::IpipTunnel;
+use cli::{Error, Result, retval};
+use graph::{SwIfIndex, World};
+use msg::{Caller, Message, Messages};
+use net::api::{InterfaceIndex, Ip4Address, Ip4Prefix, Ip6Prefix};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use wire::Ip4;
+
+/// Adds the messages.
+pub fn messages(m: &mut Messages<World>) {
+    m.call(add);
+    m.call(|w: &World, _: &Caller<'_, World>, r: Ipip6rdDelTunnel| -> Result<()> {
+        w.get::<SixRds>().delete(w, SwIfIndex(r.sw_if_index.0))
+    });
+}
+
+impl From<Tunnel> for IpipTunnel {
+    fn from(tunnel: Tunnel) -> Self {
+        Self {
+            instance: tunnel.instance,
+            src: IpAddr::from(tunnel.config.local).into(),
+            dst: IpAddr::from(Ipv4Addr::UNSPECIFIED).into(),
+            sw_if_index: tunnel.sw_if.into(),
+            table_id: tunnel.config.table4,
+            ..Self::default()
+        }
+    }
+}
+
+/// Makes a 6RD tunnel.
+#[derive(Message)]
+#[msg(reply, name = "ipip_6rd_add_tunnel")]
+pub struct Ipip6rdAddTunnel {
+    /// The table of inner packets.
+    pub ip6_table_id: u32,
+    /// The table that outer packets are routed in.
+    pub ip4_table_id: u32,
+    /// The prefix that all sites share.
+    pub ip6_prefix: Ip6Prefix,
+    /// The prefix that all IPv4 addresses share.
+    pub ip4_prefix: Ip4Prefix,
+    /// The address here.
+    pub ip4_src: Ip4Address,
+    /// Inner sources have to be of the site that the outer source belongs to.
+    pub security_check: bool,
+    /// The type of service of outer packets; 255: the inner traffic class.
+    pub tc_tos: u8,
+}
+
+/// The new tunnel.
+#[derive(Message, Debug, PartialEq, Eq)]
+#[msg(name = "ipip_6rd_add_tunnel_reply")]
+pub struct Ipip6rdAddTunnelReply {
+    /// Its interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+fn add(w: &World, _: &Caller<'_, World>, r: Ipip6rdAddTunnel) -> Result<Ipip6rdAddTunnelReply> {
+    let wrong = || Error::parse("a network has no such length").retval(retval::INVALID_VALUE);
+    let ip6 = wire::Ip6Prefix::new(Ipv6Addr::from(r.ip6_prefix.address.0), r.ip6_prefix.len);
+    let ip4 = wire::Ip4Prefix::new(Ipv4Addr::from(r.ip4_prefix.address.0), r.ip4_prefix.len);
+    let config = SixRd {
+        domain: Domain::new(ip6.ok_or_else(wrong)?, ip4.ok_or_else(wrong)?)?,
+        local: r.ip4_src.0.into(),
+        table4: r.ip4_table_id,
+        table6: r.ip6_table_id,
+        security_check: r.security_check,
+        tos: r.tc_tos,
+    };
+    let sw_if = w.get::<SixRds>().create(w, config, None)?;
+    crate::spec::register::<Ip4>(w)?;
+    Ok(Ipip6rdAddTunnelReply { sw_if_index: sw_if.into() })
+}
+
+/// Deletes a 6RD tunnel.
+#[derive(Message)]
+#[msg(name = "ipip_6rd_del_tunnel")]
+pub struct Ipip6rdDelTunnel {
+    /// Its interface.
+    pub sw_if_index: InterfaceIndex,
+}
