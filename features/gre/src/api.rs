@@ -23,11 +23,19 @@ fn messages(m: &mut Messages<World>) {
     m.dump(|w: &World, _: &Caller<'_, World>, r: GreTunnelDump| {
         let details =
             |tunnel: Tunnel<Gre>| GreTunnelDetails { tunnel: GreTunnelV2::from(tunnel).into() };
-        Ok(chosen(w, r.sw_if_index).into_iter().map(details).collect::<Vec<_>>())
+        Ok(w.get::<Tunnels<Gre>>()
+            .chosen(r.sw_if_index.given())
+            .into_iter()
+            .map(details)
+            .collect::<Vec<_>>())
     });
     m.dump(|w: &World, _: &Caller<'_, World>, r: GreTunnelV2Dump| {
         let details = |tunnel: Tunnel<Gre>| GreTunnelV2Details { tunnel: tunnel.into() };
-        Ok(chosen(w, r.sw_if_index).into_iter().map(details).collect::<Vec<_>>())
+        Ok(w.get::<Tunnels<Gre>>()
+            .chosen(r.sw_if_index.given())
+            .into_iter()
+            .map(details)
+            .collect::<Vec<_>>())
     });
 }
 
@@ -66,15 +74,6 @@ fn add_del(w: &World, is_add: bool, r: GreTunnelV2) -> Result<InterfaceIndex> {
     let sw_if = tunnels.find(w, &spec)?;
     tunnels.delete(w, sw_if)?;
     Ok(sw_if.into())
-}
-
-/// One tunnel, or all.
-fn chosen(w: &World, only: InterfaceIndex) -> Vec<Tunnel<Gre>> {
-    let tunnels = w.get::<Tunnels<Gre>>();
-    match only.given() {
-        Some(sw_if) => tunnels.get(sw_if).into_iter().collect(),
-        None => tunnels.list(),
-    }
 }
 
 msg::flags! {

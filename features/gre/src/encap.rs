@@ -21,7 +21,7 @@ impl Codec for GreCodec {
     const NAME: &'static str = "gre-encap";
 
     #[inline(always)]
-    fn fill(own: &mut [u8], _: &End, inner: &Inner) -> Option<u8> {
+    fn fill(own: &mut [u8], _: &End, inner: &Inner, _: usize) -> Option<u8> {
         let protocol = if inner.version == 6 { EtherType::IP6 } else { EtherType::IP4 };
         if let Some(to) = own.get_mut(2..FIXED) {
             to.copy_from_slice(&protocol.0.to_be_bytes());
@@ -48,7 +48,7 @@ impl Codec for ErspanCodec {
     const NAME: &'static str = "gre-erspan-encap";
 
     #[inline(always)]
-    fn fill(own: &mut [u8], end: &End, _: &Inner) -> Option<u8> {
+    fn fill(own: &mut [u8], end: &End, _: &Inner, _: usize) -> Option<u8> {
         // Sessions of two ends count together, on all threads.
         let number =
             end.sequence.as_ref().map_or(0, |sequence| sequence.fetch_add(1, Ordering::Relaxed));

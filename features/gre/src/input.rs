@@ -65,6 +65,7 @@ impl From<DecapError> for To {
             DecapError::Down => Self::Down,
             DecapError::Super => Self::Super,
             DecapError::TooShort => Self::TooShort,
+            DecapError::NoTunnel => Self::NoTunnel,
         }
     }
 }

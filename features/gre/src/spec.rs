@@ -120,26 +120,15 @@ impl Spec for Gre {
         }
     }
 
-    fn mtu(&self) -> u16 {
-        9000
-    }
-
     fn mac(&self, instance: u32) -> MacAddr {
         if self.payload == Payload::Ip {
             return MacAddr::ZERO;
         }
-        // VPP's habit.
-        let [.., high, low] = instance.to_be_bytes();
-        MacAddr([0xd0, 0x0b, 0xee, 0xd0, high, low])
+        tunnel::numbered_mac(instance)
     }
 
     fn protocol(&self) -> IpProtocol {
         IpProtocol::GRE
-    }
-
-    fn hop_limits(&self) -> [u8; 2] {
-        // The values of VPP, less the hop that its own lookup takes.
-        [253, 254]
     }
 
     fn header(&self) -> Vec<u8> {

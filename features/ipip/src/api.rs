@@ -118,12 +118,8 @@ pub struct IpipTunnelDetails {
 }
 
 fn dump(w: &World, _: &Caller<'_, World>, r: IpipTunnelDump) -> Result<Vec<IpipTunnelDetails>> {
-    let tunnels = w.get::<Tunnels<IpIp>>();
     let only = r.sw_if_index.given();
-    let all = match only {
-        Some(sw_if) => tunnels.get(sw_if).into_iter().collect(),
-        None => tunnels.list(),
-    };
+    let all = w.get::<Tunnels<IpIp>>().chosen(only);
     let sixrds = w.get::<SixRds>().list().into_iter().map(IpipTunnel::from);
     let sixrds = sixrds.filter(|t| only.is_none_or(|only| t.sw_if_index == only.into()));
     let all = all.into_iter().map(IpipTunnel::from).chain(sixrds);

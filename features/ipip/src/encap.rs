@@ -13,7 +13,7 @@ impl Codec for IpIpCodec {
     const NAME: &'static str = "ipip-encap";
 
     #[inline(always)]
-    fn fill(_: &mut [u8], _: &End, inner: &Inner) -> Option<u8> {
+    fn fill(_: &mut [u8], _: &End, inner: &Inner, _: usize) -> Option<u8> {
         Some(if inner.version == 6 { IpProtocol::IP6.0 } else { IpProtocol::IP4.0 })
     }
 }

@@ -58,6 +58,7 @@ impl From<DecapError> for To {
             DecapError::Down => Self::Down,
             DecapError::Super => Self::Super,
             DecapError::TooShort => Self::TooShort,
+            DecapError::NoTunnel => Self::NoTunnel,
         }
     }
 }

@@ -71,10 +71,6 @@ impl Spec for IpIp {
         if self.multipoint { IfKind::Multipoint } else { IfKind::Ip }
     }
 
-    fn mtu(&self) -> u16 {
-        9000
-    }
-
     fn mac(&self, _: u32) -> MacAddr {
         MacAddr::ZERO
     }

@@ -2,9 +2,11 @@
 //! Words that the commands of all kinds have.
 
 use crate::model::{Flags, HeaderMarking};
-use cli::{Error, Matches, Output, Result, Writer};
+use cli::{Error, Matches, Output, Result, Writer, quote};
 use graph::{SwIfIndex, World};
+use net::Interfaces;
 use std::fmt::Write;
+use std::net::IpAddr;
 
 const WORDS: [(&str, Flags); 8] = [
     ("encap-copy-df", Flags::COPY_DF),
@@ -39,6 +41,44 @@ pub fn parse(m: &Matches) -> Result<HeaderMarking> {
     let set = WORDS.iter().filter(|(word, _)| m.flag(word));
     let flags = set.fold(Flags::default(), |all, (_, flag)| all.with(*flag));
     Ok(HeaderMarking { flags, dscp, hop_limit: m.opt("hoplimit")?.unwrap_or(0) })
+}
+
+/// Reads the other end: `<WORD:ip>`, or `group <group:ip> <interface:interface>`.
+///
+/// # Errors
+/// A missing address; an interface that isn't there (−2).
+pub fn other_end(w: &World, m: &Matches, word: &str) -> Result<(IpAddr, Option<SwIfIndex>)> {
+    if !m.has("group") {
+        return Ok((m.req(word)?, None));
+    }
+    let by = w.get::<Interfaces>().find(m.str("interface"));
+    Ok((m.req("group")?, Some(by.map_err(|e| e.at(m.span("interface")))?)))
+}
+
+/// The words that [`other_end`] reads, with a space in front.
+pub fn describe_other_end(
+    world: &World,
+    word: &str,
+    remote: IpAddr,
+    group_interface: Option<SwIfIndex>,
+) -> String {
+    let Some(by) = group_interface else { return format!(" {word} {remote}") };
+    // Interfaces are made before they are renamed.
+    let made = world.get::<Interfaces>().get(by).map(|interface| interface.original.name);
+    format!(" group {remote} {}", quote(&made.unwrap_or_default()))
+}
+
+/// Reads `vni <vni:u32>`.
+///
+/// # Errors
+/// 0, or more than 24 bits.
+pub fn vni(m: &Matches) -> Result<u32> {
+    let vni: u32 = m.req("vni")?;
+    if vni == 0 || vni >> 24 != 0 {
+        return Err(Error::parse(format!("a network identifier has 24 bits and isn't 0: {vni}"))
+            .at(m.span("vni")));
+    }
+    Ok(vni)
 }
 
 /// Tunnels, each written by `line`. As text, no tunnel is `none`.

@@ -91,6 +91,19 @@ pub enum DecapError {
     Super,
     /// Shorter than the headers.
     TooShort,
+    /// It belongs to no tunnel.
+    NoTunnel,
+}
+
+/// The interface that receives a decapsulated packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Receipt {
+    /// The interface.
+    pub sw_if: u32,
+    /// The interface that counts the packet.
+    pub counts: u32,
+    /// The packet is an Ethernet frame.
+    pub is_frame: bool,
 }
 
 /// Takes headers off packets, for the nodes of a kind.
@@ -120,7 +133,8 @@ impl<S: Spec> Decap<S> {
         self.tunnels.lookup(key, turn)
     }
 
-    /// As [`Self::receive_for`], counted for the interface itself.
+    /// Takes `headers` bytes off. The packet is one that the tunnel's interface has received.
+    /// `class` is the outer type of service or traffic class.
     ///
     /// # Errors
     /// Why it isn't; the packet is unchanged.
@@ -133,11 +147,11 @@ impl<S: Spec> Decap<S> {
         class: u8,
         turn: &Turn<'_>,
     ) -> Result<(), DecapError> {
-        self.receive_for(b, end, end.sw_if, headers, class, turn)
+        let receipt = Receipt { sw_if: end.sw_if, counts: end.sw_if, is_frame: end.frames };
+        self.receive_for(b, receipt, end.flags, headers, class, turn)
     }
 
-    /// Takes `headers` bytes off. The packet is one that the tunnel's interface has received; it
-    /// counts for interface `counts`. `class` is the outer type of service or traffic class.
+    /// As [`Self::receive`], for the interface of a receipt.
     ///
     /// # Errors
     /// Why it isn't; the packet is unchanged.
@@ -145,14 +159,14 @@ impl<S: Spec> Decap<S> {
     pub fn receive_for(
         &self,
         b: &mut Buffer,
-        end: &End,
-        counts: u32,
+        Receipt { sw_if, counts, is_frame }: Receipt,
+        flags: Flags,
         headers: usize,
         class: u8,
         turn: &Turn<'_>,
     ) -> Result<(), DecapError> {
         let is_up =
-            self.interfaces.views(turn).get(end.sw_if as usize).is_some_and(|view| view.is_up());
+            self.interfaces.views(turn).get(sw_if as usize).is_some_and(|view| view.is_up());
         if !is_up {
             return Err(DecapError::Down);
         }
@@ -181,14 +195,14 @@ impl<S: Spec> Decap<S> {
         }
         b.clear_field(self.l4);
         b.clear_field(self.nested);
-        b.rx_if = end.sw_if;
-        if end.frames {
+        b.rx_if = sw_if;
+        if is_frame {
             self.lanes.rx.frame(counts as usize, b);
         } else {
             self.lanes.rx.unicast(counts as usize, 1, b.packet_len() as u64);
         }
-        if end.flags.has(Flags::DECAP_COPY_ECN) {
-            let inner = if end.frames { Inner::of_frame(b) } else { Inner::of_packet(b) };
+        if flags.has(Flags::DECAP_COPY_ECN) {
+            let inner = if is_frame { Inner::of_frame(b) } else { Inner::of_packet(b) };
             copy_ecn(b, inner, class);
         }
         Ok(())

@@ -44,10 +44,10 @@ pub trait Codec: Copy + Send + Sync + 'static {
     const NAME: &'static str;
 
     /// Fills in the fields of `own`, the header behind the outer IP header, that differ from packet
-    /// to packet. Returns the protocol of the outer packet, if that differs too. Without a
-    /// definition nothing differs.
+    /// to packet; `len` bytes follow it. Returns the protocol of the outer packet, if that differs
+    /// too. Without a definition nothing differs.
     #[inline(always)]
-    fn fill(_own: &mut [u8], _end: &End, _inner: &Inner) -> Option<u8> {
+    fn fill(_own: &mut [u8], _end: &End, _inner: &Inner, _len: usize) -> Option<u8> {
         None
     }
 
@@ -228,7 +228,7 @@ impl Wrapper {
         let Some(to) = b.push_slice(template.len()) else { return To::NoHeadroom };
         to.copy_from_slice(template);
         let (outer, own) = to.split_at_mut(ip);
-        let protocol = C::fill(own, end, &inner);
+        let protocol = C::fill(own, end, &inner, len);
         if C::UDP
             && let Some([source, length]) =
                 own.first_chunk_mut::<6>().map(|[a, b, _, _, c, d]| [[a, b], [c, d]])

@@ -11,7 +11,10 @@
 //! ```text
 //! tunnel-output → ipip-encap ([`Encap`]) → ip4-rewrite, or what the route to the other end leads to
 //! ip4-local → ipip4-input ([`Decap`]) → ip4-input, received by ipip0
+//! ip4-udp-lookup → vxlan4-input ([`Input`]) → ethernet-input, received by vxlan_tunnel0
 //! ```
+//!
+//! Of kinds whose header is behind a UDP header ([`Datagrams`]), the input nodes are here too.
 //!
 //! All interfaces of a kind send by one node. The route is followed as it changes
 //! ([`net::Tracked`]): one store moves all packets of all tunnels over it. A table is kept by the
@@ -24,6 +27,7 @@
 
 pub mod api;
 mod cli;
+mod datagrams;
 mod decap;
 mod encap;
 mod groups;
@@ -36,13 +40,17 @@ mod route;
 pub mod segment;
 mod state;
 
-pub use self::cli::{describe, flags, list, parse};
-pub use decap::{Decap, DecapError, DecapTrace, Outer};
+pub use self::cli::{describe, describe_other_end, flags, list, other_end, parse, vni};
+pub use datagrams::{
+    Bypass, BypassInterfaces, Datagrams, Input, InputTrace, Next, Nothing, OWN, Onto, Outcome, Own,
+    add_del, refuse_offload, set_bypass, set_offload, write_bypass,
+};
+pub use decap::{Decap, DecapError, DecapTrace, Outer, Receipt};
 pub use encap::{Codec, Encap, EncapTrace, MAX_NESTED, Nested, To};
 pub use header::udp;
 pub use inner::Inner;
 pub use key::{Key, bits};
-pub use model::{Flags, HeaderMarking, Spec, TunnelEndpoints, unspecified};
+pub use model::{Flags, HeaderMarking, Spec, TunnelEndpoints, numbered_mac, unspecified};
 pub use route::Route;
 pub use state::{End, Tunnel, Tunnels};
 
@@ -51,6 +59,14 @@ use groups::Groups;
 
 /// The state that all kinds share; each lists it, and what is its own ([`tunnels`]).
 pub const GROUPS: StateDef = StateDef::of::<Groups>();
+
+/// The state that all kinds in UDP datagrams share; each lists it.
+pub const PORTS: StateDef = StateDef::of::<datagrams::Ports>();
+
+/// The state of the bypass of a kind.
+pub const fn bypassed<K: Datagrams>() -> StateDef {
+    StateDef::of::<BypassInterfaces<K>>()
+}
 
 /// The state of a kind.
 pub const fn tunnels<S: Spec>() -> StateDef {

@@ -96,6 +96,12 @@ impl TunnelEndpoints {
     }
 }
 
+/// A MAC address by the number of a tunnel, as VPP makes them for some kinds.
+pub const fn numbered_mac(instance: u32) -> MacAddr {
+    let [.., high, low] = instance.to_be_bytes();
+    MacAddr([0xd0, 0x0b, 0xee, 0xd0, high, low])
+}
+
 /// The address that is none, of the protocol of another.
 pub const fn unspecified(like: IpAddr) -> IpAddr {
     match like {
@@ -178,13 +184,18 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// The kind of payload of its interface.
     fn carries(&self) -> IfKind;
     /// The MTU of a new interface.
-    fn mtu(&self) -> u16;
+    fn mtu(&self) -> u16 {
+        9000
+    }
     /// The MAC address of a new interface; zero without.
     fn mac(&self, instance: u32) -> MacAddr;
     /// The protocol of outer packets, if it is always the same.
     fn protocol(&self) -> IpProtocol;
     /// The TTL of IPv4 and the hop limit of IPv6 of outer packets as they leave.
-    fn hop_limits(&self) -> [u8; 2];
+    fn hop_limits(&self) -> [u8; 2] {
+        // The values of VPP, less the hop that its own lookup takes.
+        [253, 254]
+    }
     /// The protocol behind the outer IP header.
     fn header(&self) -> Vec<u8>;
     /// Where packets go that are received, if it is chosen.

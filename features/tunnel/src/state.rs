@@ -75,9 +75,6 @@ impl End {
         key: Key,
         route: Option<Route>,
     ) -> Self {
-        let header = || {
-            Template::new(ends, &spec.marks(), spec.protocol(), spec.hop_limits(), &spec.header())
-        };
         Self {
             key,
             sw_if: sw_if.0,
@@ -88,10 +85,14 @@ impl End {
             local: bits(ends.local),
             next: spec.next(world),
             sequence: None,
-            template: route.map_or(Template::NONE, |_| header()),
+            template: route.map_or(Template::NONE, |_| template(spec, ends)),
             route,
         }
     }
+}
+
+fn template<S: Spec>(spec: &S, ends: &TunnelEndpoints) -> Template {
+    Template::new(ends, &spec.marks(), spec.protocol(), spec.hop_limits(), &spec.header())
 }
 
 /// A tunnel as control knows it.
@@ -274,7 +275,21 @@ impl<S: Spec> Tunnels<S> {
             let name = world.get::<Interfaces>().name(SwIfIndex(owner));
             return Err(Error::failed(format!("{name} has these ends")).retval(S::EXISTS));
         }
-        let instance = self.inner().free_instance::<S>(instance)?;
+        let instance = self.take_instance(instance)?;
+        let made = self.create_as(world, instance, spec, key, above, (table, tx));
+        made.inspect_err(|_| self.release_instance(instance))
+    }
+
+    fn create_as(
+        &self,
+        world: &World,
+        instance: u32,
+        spec: S,
+        key: Key,
+        above: Option<SwIfIndex>,
+        (table, tx): (TableIndex, NodeIndex),
+    ) -> Result<SwIfIndex> {
+        let ends = spec.ends();
         let new = NewInterface {
             name: format!("{}{instance}", S::PREFIX),
             kind: spec.carries(),
@@ -298,7 +313,6 @@ impl<S: Spec> Tunnels<S> {
         {
             let mut inner = self.inner();
             end.sequence = spec.has_sequence().then(|| inner.take_sequence(&ends, table));
-            inner.instances.insert(instance);
             inner.by_group_interface.extend(spec.group_interface().map(|by| (by, sw_if)));
             inner.tunnels.insert(sw_if, Tunnel { sw_if, instance, spec });
         }
@@ -307,6 +321,52 @@ impl<S: Spec> Tunnels<S> {
             interfaces.set_admin(world, sw_if, true)?;
         }
         Ok(sw_if)
+    }
+
+    /// Takes a number for a new interface of the kind: the wanted one, or the lowest that is free.
+    ///
+    /// # Errors
+    /// A number that is taken (−147).
+    pub fn take_instance(&self, wanted: Option<u32>) -> Result<u32> {
+        let mut inner = self.inner();
+        let instance = inner.free_instance::<S>(wanted)?;
+        inner.instances.insert(instance);
+        Ok(instance)
+    }
+
+    /// Gives back a number that [`Self::take_instance`] gave.
+    pub fn release_instance(&self, instance: u32) {
+        let mut inner = self.inner();
+        inner.instances.remove(&instance);
+        inner.first = inner.first.min(instance);
+    }
+
+    /// Changes the headers that a tunnel sends; the key of what it receives stays.
+    ///
+    /// # Errors
+    /// An interface that is no tunnel of this kind (−6).
+    pub fn change(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        change: impl FnOnce(&mut S),
+    ) -> Result<()> {
+        let spec = {
+            let mut inner = self.inner();
+            let tunnel = inner.tunnels.get_mut(&sw_if).ok_or_else(none::<S>)?;
+            change(&mut tunnel.spec);
+            tunnel.spec.clone()
+        };
+        let template = template(&spec, &spec.ends());
+        let subs = world.get::<Interfaces>().subs(sw_if);
+        for number in subs.into_iter().chain([sw_if]) {
+            let end = self.ends.read(number.0, |end| end.cloned());
+            if let Some(end) = end {
+                self.ends.set(number.0, End { template, ..end });
+            }
+        }
+        world.note_config_change();
+        Ok(())
     }
 
     /// Deletes a tunnel and its interface.
@@ -341,6 +401,14 @@ impl<S: Spec> Tunnels<S> {
     /// Returns all tunnels, by interface.
     pub fn list(&self) -> Vec<Tunnel<S>> {
         self.inner().tunnels.values().cloned().collect()
+    }
+
+    /// Returns one tunnel, if it is there, or all.
+    pub fn chosen(&self, only: Option<SwIfIndex>) -> Vec<Tunnel<S>> {
+        match only {
+            Some(sw_if) => self.get(sw_if).into_iter().collect(),
+            None => self.list(),
+        }
     }
 
     /// Returns the interfaces of all tunnels.
@@ -382,8 +450,6 @@ impl<S: Spec> Tunnels<S> {
         };
         {
             let mut inner = self.inner();
-            inner.instances.remove(&instance);
-            inner.first = inner.first.min(instance);
             if let Some(by) = spec.group_interface() {
                 inner.by_group_interface.remove(&(by, sw_if));
             }
@@ -391,6 +457,7 @@ impl<S: Spec> Tunnels<S> {
                 inner.release_sequence(&ends, table);
             }
         }
+        self.release_instance(instance);
         self.remove_peers(world, sw_if);
         self.remove_end(world, sw_if.0);
         ends.release_table(world, table);

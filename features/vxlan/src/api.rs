@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `vxlan`.
 
-use crate::bypass::BypassInterfaces;
-use crate::cli::refuse_offload;
-use crate::spec::{Next, Vxlan};
-use cli::{Error, Result, retval};
+use crate::spec::Vxlan;
+use cli::Result;
 use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, Module};
 use net::api::{Address, InterfaceIndex};
-use tunnel::{Tunnel, TunnelEndpoints, Tunnels};
+use tunnel::{
+    BypassInterfaces, HeaderMarking, Next, Tunnel, TunnelEndpoints, Tunnels, refuse_offload,
+};
 use wire::Vxlan as Header;
 
 /// The module.
@@ -26,32 +26,16 @@ fn messages(m: &mut Messages<World>) {
         Ok(VxlanAddDelTunnelV3Reply { sw_if_index: add_del(w, r)? })
     });
     m.dump(|w: &World, _: &Caller<'_, World>, r: VxlanTunnelDump| {
-        Ok(chosen(w, r.sw_if_index)
-            .into_iter()
-            .map(|tunnel| VxlanTunnelV2Details::from(tunnel).into())
-            .collect::<Vec<_>>())
+        Ok(dump(w, r.sw_if_index).into_iter().map(VxlanTunnelDetails::from).collect::<Vec<_>>())
     });
-    m.dump(|w: &World, _: &Caller<'_, World>, r: VxlanTunnelV2Dump| {
-        Ok(chosen(w, r.sw_if_index).into_iter().map(VxlanTunnelV2Details::from).collect::<Vec<_>>())
-    });
+    m.dump(|w: &World, _: &Caller<'_, World>, r: VxlanTunnelV2Dump| Ok(dump(w, r.sw_if_index)));
     m.call(|w: &World, _: &Caller<'_, World>, r: SwInterfaceSetVxlanBypass| -> Result<()> {
-        w.get::<BypassInterfaces>().set(w, SwIfIndex(r.sw_if_index.0), r.is_ipv6, r.enable)
+        w.get::<BypassInterfaces<Vxlan>>().set(w, SwIfIndex(r.sw_if_index.0), r.is_ipv6, r.enable)
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: VxlanOffloadRx| -> Result<()> {
-        Err(refuse_offload(w, SwIfIndex(r.hw_if_index.0), SwIfIndex(r.sw_if_index.0)))
+        let (device, tunnel) = (SwIfIndex(r.hw_if_index.0), SwIfIndex(r.sw_if_index.0));
+        Err(refuse_offload::<Vxlan>(w, device, tunnel))
     });
-}
-
-/// `decap_next_index` of frames for the interface, as in VPP.
-const NEXT_L2: u32 = 1;
-
-fn next(index: u32) -> Result<Next> {
-    match index {
-        u32::MAX | NEXT_L2 => Ok(Next::Interface),
-        0 => Ok(Next::Drop),
-        _ => Err(Error::parse(format!("packets out of a tunnel can't go to next node {index}"))
-            .retval(retval::INVALID_DECAP_NEXT)),
-    }
 }
 
 fn add_del(w: &World, r: VxlanAddDelTunnelV3) -> Result<InterfaceIndex> {
@@ -59,52 +43,36 @@ fn add_del(w: &World, r: VxlanAddDelTunnelV3) -> Result<InterfaceIndex> {
     let port = |port| if port == 0 { Header::PORT } else { port };
     let spec = Vxlan {
         ends: TunnelEndpoints { local: r.src_address.into(), remote, table: r.encap_vrf_id },
+        marks: HeaderMarking::default(),
         vni: r.vni,
         source_port: port(r.src_port),
         destination_port: port(r.dst_port),
         layer3: r.is_l3,
         group_interface: r.mcast_sw_if_index.given().filter(|_| remote.is_multicast()),
-        next: next(r.decap_next_index)?,
+        next: Next::of_index(w, r.decap_next_index)?,
     };
-    if r.is_add {
-        return spec
-            .create(w, Some(r.instance).filter(|instance| *instance != u32::MAX))
-            .map(Into::into);
-    }
-    let tunnels = w.get::<Tunnels<Vxlan>>();
-    let sw_if = tunnels.find(w, &spec)?;
-    tunnels.delete(w, sw_if)?;
-    Ok(sw_if.into())
+    let instance = Some(r.instance).filter(|instance| *instance != u32::MAX);
+    w.get::<Tunnels<Vxlan>>().add_del(w, r.is_add, instance, spec).map(Into::into)
 }
 
-/// One tunnel, or all.
-fn chosen(w: &World, only: InterfaceIndex) -> Vec<Tunnel<Vxlan>> {
-    let tunnels = w.get::<Tunnels<Vxlan>>();
-    match only.given() {
-        Some(sw_if) => tunnels.get(sw_if).into_iter().collect(),
-        None => tunnels.list(),
-    }
+fn dump(w: &World, only: InterfaceIndex) -> Vec<VxlanTunnelV2Details> {
+    let all = w.get::<Tunnels<Vxlan>>().chosen(only.given());
+    all.into_iter().map(|tunnel| VxlanTunnelV2Details::of(w, tunnel)).collect()
 }
 
-impl From<Tunnel<Vxlan>> for VxlanTunnelV2Details {
-    fn from(tunnel: Tunnel<Vxlan>) -> Self {
-        let Vxlan { ends, vni, source_port, destination_port, group_interface, next, .. } =
-            tunnel.spec;
+impl VxlanTunnelV2Details {
+    fn of(w: &World, Tunnel { sw_if, instance, spec }: Tunnel<Vxlan>) -> Self {
+        let Vxlan { ends, vni, source_port, destination_port, group_interface, next, .. } = spec;
         Self {
-            sw_if_index: tunnel.sw_if.into(),
-            instance: tunnel.instance,
+            sw_if_index: sw_if.into(),
+            instance,
             src_address: ends.local.into(),
             dst_address: ends.remote.into(),
             src_port: source_port,
             dst_port: destination_port,
             mcast_sw_if_index: group_interface.map_or(InterfaceIndex::NONE, InterfaceIndex::from),
             encap_vrf_id: ends.table,
-            decap_next_index: match next {
-                Next::Interface => NEXT_L2,
-                Next::Drop => 0,
-                // Named by a command: it has no number among the next nodes.
-                Next::Node(_) => u32::MAX,
-            },
+            decap_next_index: next.index(w),
             vni,
         }
     }

@@ -14,7 +14,6 @@
 //! Limits: no offload to devices.
 
 mod api;
-mod bypass;
 mod cli;
 mod config;
 mod encap;
@@ -24,10 +23,10 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use spec::{Next, Vxlan};
+pub use spec::Vxlan;
 
-use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
-use tunnel::{Encap, Nested};
+use graph::{Feature, FieldDef, NodeDef, Plugin};
+use tunnel::{Bypass, Encap, Input, Nested};
 use wire::{Ip4, Ip6};
 
 /// VXLAN.
@@ -37,17 +36,17 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[
         tunnel::GROUPS,
         tunnel::tunnels::<Vxlan>(),
-        StateDef::of::<spec::Ports>(),
-        StateDef::of::<bypass::BypassInterfaces>(),
+        tunnel::PORTS,
+        tunnel::bypassed::<Vxlan>(),
     ],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
     nodes: &[
         NodeDef::of::<Encap<encap::VxlanCodec<false>>>(),
         NodeDef::of::<Encap<encap::VxlanCodec<true>>>(),
-        NodeDef::of::<input::VxlanInput<Ip4>>(),
-        NodeDef::of::<input::VxlanInput<Ip6>>(),
-        NodeDef::of::<bypass::Bypass<Ip4>>(),
-        NodeDef::of::<bypass::Bypass<Ip6>>(),
+        NodeDef::of::<Input<Vxlan, Ip4>>(),
+        NodeDef::of::<Input<Vxlan, Ip6>>(),
+        NodeDef::of::<Bypass<Vxlan, Ip4>>(),
+        NodeDef::of::<Bypass<Vxlan, Ip6>>(),
     ],
     features: &[
         Feature {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show vxlan tunnel`.
 
-use crate::spec::{Next, Vxlan};
+use crate::spec::Vxlan;
 use cli::{Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
@@ -14,24 +14,15 @@ pub fn tunnels(w: &World, _: &Matches) -> Result<Output> {
     Ok(tunnel::list(all, "No vxlan tunnels configured...", line))
 }
 
-/// Returns the name of the next node of decapsulated packets, as `decap-next` calls it.
-const fn next_name(next: Next) -> &'static str {
-    match next {
-        Next::Interface => "l2",
-        Next::Drop => "drop",
-        Next::Node(node) => node,
-    }
-}
-
 fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     let tunnels = w.get::<Tunnels<Vxlan>>();
     // It may be deleted between two slices of the answer.
     let Some(tunnel) = tunnels.get(sw_if) else { return };
     let i = tunnel.instance;
-    let Vxlan { ends, vni, source_port, destination_port, layer3, group_interface, next } =
+    let Vxlan { ends, marks, vni, source_port, destination_port, layer3, group_interface, next } =
         tunnel.spec;
     let TunnelEndpoints { local, remote, table } = ends;
-    let next = next_name(next);
+    let next = next.name();
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
     let is_resolved = tunnels.is_resolved(w, sw_if);
     let route = tunnels.route(sw_if);
@@ -49,6 +40,8 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
             "layer3": layer3,
             "group_interface": group_interface.map(name),
             "decap_next": next,
+            "flags": tunnel::flags(&marks),
+            "dscp": marks.dscp,
             "resolved": is_resolved,
         })
     });

@@ -1,33 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-vxlan-bypass`, `ip6-vxlan-bypass`: datagrams of tunnels go from the arc of received packets
+//! `ip4-KIND-bypass`, `ip6-KIND-bypass`: datagrams of tunnels go from the arc of received packets
 //! straight to decapsulation.
 
-use crate::input::key_of;
-use crate::spec::Vxlan;
+use super::Datagrams;
+use super::input::key_of;
+use crate::decap::Decap;
 use buffer::{Buffer, Flags};
-use cli::{Error, Result};
-use graph::{Build, Cx, Deleted, Next, Node, Shared, SwIfIndex, ThreadIndex, World, filled};
+use cli::{Error, Matches, Output, Result, quote};
+use graph::{
+    Build, Cx, Deleted, Next, Node, NodeIndex, Phase, RunningConfig, Shared, SwIfIndex,
+    ThreadIndex, World, filled,
+};
 use ip::{Ip, IpTrace};
 use net::{AdjIndex, Interfaces, IpMeta};
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
-use tunnel::{Decap, Key};
 use wire::l4::{self, Verdict};
 use wire::{Address, Header, IpHeader, IpProtocol, UdpHeader, UpperLayer};
 
-pub struct Bypass<F> {
-    decap: Decap<Vxlan>,
+/// Takes datagrams of a kind of tunnels out of received packets.
+pub struct Bypass<K: Datagrams, F> {
+    decap: Decap<K>,
     interfaces: Arc<Interfaces>,
-    version: PhantomData<F>,
+    input: NodeIndex,
+    version: PhantomData<fn() -> F>,
 }
 
+/// Where packets go.
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
-    #[next("vxlan4-input")]
-    Input4,
-    #[next("vxlan6-input")]
-    Input6,
+    /// The node that takes the headers off.
+    #[dynamic]
+    Input(NodeIndex),
     #[next_feature]
     Next,
     /// UDP checksum of a tunnel's datagram is wrong
@@ -38,13 +43,18 @@ pub enum To {
     BadLength,
 }
 
-impl<F: Ip> Build for Bypass<F> {
+impl<K: Datagrams, F: Ip> Build for Bypass<K, F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { decap: Decap::new(world, thread), interfaces: world.get(), version: PhantomData }
+        Self {
+            decap: Decap::new(world, thread),
+            interfaces: world.get(),
+            input: world.node(&filled(K::INPUT, F::IS_V6)).expect("of the same plugin"),
+            version: PhantomData,
+        }
     }
 }
 
-impl<F: Ip> Bypass<F> {
+impl<K: Datagrams, F: Ip> Bypass<K, F> {
     /// Where the UDP header of a datagram for one of the tunnels begins, and the index of its
     /// table.
     #[inline(always)]
@@ -64,13 +74,13 @@ impl<F: Ip> Bypass<F> {
             return None;
         }
         let table = ip::table_of::<F>(b, self.interfaces.views(turn)).0;
-        let (key, _): (Key, _) = key_of::<F>(b, upper.offset, table)?;
+        let (key, _) = key_of::<K, F>(b, upper.offset, table)?;
         self.decap.find(&key, turn).map(|_| (upper.offset, table))
     }
 }
 
-impl<F: Ip> Node for Bypass<F> {
-    const NAME: &'static str = if F::IS_V6 { "ip6-vxlan-bypass" } else { "ip4-vxlan-bypass" };
+impl<K: Datagrams, F: Ip> Node for Bypass<K, F> {
+    const NAME: &'static str = K::BYPASS;
     const DROP: &'static str = "{ip}-drop";
     const V6: Option<bool> = Some(F::IS_V6);
     type Next = To;
@@ -85,7 +95,7 @@ impl<F: Ip> Node for Bypass<F> {
         if !b.flags.any(Flags::L4_CSUM_OK.with(Flags::CSUM_PARTIAL)) {
             match l4::verify_parts(b.data(), b.segments().skip(1)) {
                 Ok(Verdict::Valid) => {}
-                // RFC 7348 5, RFC 6935: VXLAN may go without.
+                // RFC 7348 5, RFC 8926 3.3, RFC 6935: tunnels may go without.
                 Ok(Verdict::Absent) => {}
                 Ok(Verdict::Invalid) => return To::BadChecksum,
                 Err(_) => return To::BadLength,
@@ -96,17 +106,20 @@ impl<F: Ip> Node for Bypass<F> {
             return To::BadLength;
         }
         b.set_scratch(IpMeta::of(AdjIndex::RECEIVE, table));
-        if F::IS_V6 { To::Input6 } else { To::Input4 }
+        To::Input(self.input)
     }
 }
 
-/// The interfaces that have it, and whether for IPv6.
-#[derive(Default)]
-pub struct BypassInterfaces(Mutex<BTreeSet<(SwIfIndex, bool)>>);
+/// The interfaces that have the bypass of a kind, and whether for IPv6.
+pub struct BypassInterfaces<K>(Mutex<BTreeSet<(SwIfIndex, bool)>>, PhantomData<fn() -> K>);
 
-impl Shared for BypassInterfaces {
-    fn make(_: &World) -> Self {
-        Self::default()
+impl<K: Datagrams> Shared for BypassInterfaces<K> {
+    fn make(world: &World) -> Self {
+        for is_v6 in [false, true] {
+            // There are no such nodes if startup.conf switches the kind off.
+            _ = world.link(&filled(K::BYPASS, is_v6), &filled(K::INPUT, is_v6));
+        }
+        Self(Mutex::default(), PhantomData)
     }
 
     fn forget(&self, _: &World, deleted: &Deleted<'_>) {
@@ -116,14 +129,14 @@ impl Shared for BypassInterfaces {
     }
 }
 
-impl BypassInterfaces {
+impl<K: Datagrams> BypassInterfaces<K> {
     /// Takes datagrams of tunnels out of what an interface receives, or no longer.
     ///
     /// # Errors
     /// An interface that isn't there (−2).
     pub fn set(&self, world: &World, sw_if: SwIfIndex, is_v6: bool, on: bool) -> Result<()> {
         world.get::<Interfaces>().check(sw_if)?;
-        let (arc, node) = (filled("{ip}-unicast", is_v6), filled("{ip}-vxlan-bypass", is_v6));
+        let (arc, node) = (filled("{ip}-unicast", is_v6), filled(K::BYPASS, is_v6));
         world.set_feature(&arc, &node, sw_if, on).map_err(Error::failed)?;
         let mut all = self.0.lock().expect("no panic inside");
         _ = if on { all.insert((sw_if, is_v6)) } else { all.remove(&(sw_if, is_v6)) };
@@ -132,7 +145,28 @@ impl BypassInterfaces {
     }
 
     /// The interfaces that have it, and whether for IPv6.
-    pub fn list(&self) -> Vec<(SwIfIndex, bool)> {
+    fn list(&self) -> Vec<(SwIfIndex, bool)> {
         self.0.lock().expect("no panic inside").iter().copied().collect()
     }
+}
+
+/// `set interface ip KIND-bypass`, `set interface ip6 KIND-bypass`.
+///
+/// # Errors
+/// An interface that isn't there (−2).
+pub fn set_bypass<K: Datagrams>(w: &World, m: &Matches, is_v6: bool) -> Result<Output> {
+    let named = w.get::<Interfaces>().find(m.str("interface"));
+    let sw_if = named.map_err(|e| e.at(m.span("interface")))?;
+    w.get::<BypassInterfaces<K>>().set(w, sw_if, is_v6, !m.flag("del"))?;
+    Ok(Output::empty())
+}
+
+/// Writes the commands of [`set_bypass`].
+pub fn write_bypass<K: Datagrams>(world: &World, config: &mut RunningConfig) {
+    let all = world.get::<BypassInterfaces<K>>().list();
+    config.list(Phase::FEATURES, all, |world, (sw_if, is_v6), lines| {
+        let (of, name) = (if is_v6 { "ip6" } else { "ip" }, world.get::<Interfaces>().name(sw_if));
+        let line = format!("set interface {of} {}-bypass {}", K::WORD, quote(&name));
+        lines.push(line.clone(), format!("{line} del"));
+    });
 }
