@@ -3,7 +3,7 @@
 
 use wire::describe::{Layer, describe};
 
-const LAYERS: [Layer; 11] = [
+const LAYERS: [Layer; 15] = [
     Layer::Ethernet,
     Layer::Arp,
     Layer::Mpls,
@@ -15,6 +15,10 @@ const LAYERS: [Layer; 11] = [
     Layer::Udp,
     Layer::Tcp,
     Layer::Gre,
+    Layer::Vxlan,
+    Layer::VxlanGpe,
+    Layer::Geneve,
+    Layer::Gtpu,
 ];
 
 /// One input.

@@ -4,8 +4,9 @@
 
 use wire::checksum::{self, Sum};
 use wire::{
-    Arp, Ethernet, ExtHeaders, Gre, Header, IcmpHeader, Ip6Options, Ipv4Header, Ipv6Header,
-    MAX_EXT_HEADERS, MplsLabel, Options, TcpHeader, UdpHeader, UpperLayer, VlanTag, Vxlan,
+    Arp, Ethernet, ExtHeaders, Geneve, Gre, Gtpu, Header, IcmpHeader, Ip6Options, Ipv4Header,
+    Ipv6Header, MAX_EXT_HEADERS, MplsLabel, Options, TcpHeader, UdpHeader, UpperLayer, VlanTag,
+    Vxlan, VxlanGpe,
 };
 use wire::{gso, l4};
 
@@ -106,6 +107,7 @@ pub fn run(packet: &[u8]) {
     options6(packet);
     patched(packet);
     transport(packet);
+    tunnels(packet);
 
     let _ = format!("{:?}", Ethernet::view(packet));
     let _ = format!("{:?}", VlanTag::view(packet));
@@ -118,4 +120,18 @@ pub fn run(packet: &[u8]) {
     let _ = format!("{:?}", Gre::view(packet));
     let _ = format!("{:?}", MplsLabel::view(packet));
     let _ = format!("{:?}", Vxlan::view(packet));
+    let _ = format!("{:?}", VxlanGpe::view(packet));
+}
+
+/// Headers of tunnels with a length of their own.
+fn tunnels(packet: &[u8]) {
+    if let Some(geneve) = Geneve::view(packet) {
+        assert!((8..=260).contains(&geneve.header_len()) && geneve.vni() >> 24 == 0);
+    }
+    if let Ok(headers) = Gtpu::headers(packet) {
+        assert!((8..=packet.len()).contains(&headers.len) && headers.len % 4 == 0);
+        assert!(headers.qfi.is_none_or(|qfi| qfi < 64));
+        // Bytes behind the headers don't matter.
+        assert_eq!(Gtpu::headers(&packet[..headers.len]), Ok(headers));
+    }
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ethernet, ARP, MPLS, GRE, VXLAN.
+//! Ethernet, ARP, MPLS, GRE, VXLAN, GENEVE, GTP-U.
 
 use super::{Inner, Layer, Printer};
-use crate::{Arp, EtherType, Ethernet, Gre, Header, Llc, MplsLabel, Snap, VlanTag, Vxlan};
+use crate::{
+    Arp, EtherType, Ethernet, Geneve, Gre, Gtpu, Header, Llc, MplsLabel, Snap, VlanTag, Vxlan,
+    VxlanGpe,
+};
 
 /// Tags and labels printed at most.
 const MAX_STACK: usize = 8;
@@ -125,5 +128,47 @@ impl Printer<'_, '_> {
         let Some((vxlan, rest)) = Vxlan::split(bytes) else { return self.cut("VXLAN", bytes) };
         self.line(format_args!("VXLAN: vni {} flags 0x{:02x}", vxlan.vni(), vxlan.flags))?;
         Ok(Some((Layer::Ethernet, rest)))
+    }
+
+    pub(super) fn vxlan_gpe<'b>(&mut self, bytes: &'b [u8]) -> Inner<'b> {
+        let Some((gpe, rest)) = VxlanGpe::split(bytes) else {
+            return self.cut("VXLAN-GPE", bytes);
+        };
+        let (vni, flags, next) = (gpe.vni(), gpe.flags, gpe.next);
+        self.line(format_args!("VXLAN-GPE: vni {vni} flags 0x{flags:02x} next-protocol {next}"))?;
+        let layer = match gpe.payload() {
+            VxlanGpe::IP4 => Layer::Ip4,
+            VxlanGpe::IP6 => Layer::Ip6,
+            VxlanGpe::ETHERNET => Layer::Ethernet,
+            _ => return Ok(None),
+        };
+        Ok(Some((layer, rest)))
+    }
+
+    pub(super) fn geneve<'b>(&mut self, bytes: &'b [u8]) -> Inner<'b> {
+        let Some(geneve) = Geneve::view(bytes) else { return self.cut("GENEVE", bytes) };
+        let (vni, protocol) = (geneve.vni(), geneve.protocol());
+        self.line(format_args!("GENEVE: vni {vni} {protocol} version {}", geneve.version()))?;
+        let options = geneve.header_len() - size_of::<Geneve>();
+        self.text(format_args!(" flags 0x{:02x} options {options} bytes", geneve.flags))?;
+        let rest = bytes.get(geneve.header_len()..).filter(|_| geneve.version() == 0);
+        Ok(Layer::of_ethertype(protocol).zip(rest))
+    }
+
+    pub(super) fn gtpu<'b>(&mut self, bytes: &'b [u8]) -> Inner<'b> {
+        let Some(gtpu) = Gtpu::view(bytes) else { return self.cut("GTP-U", bytes) };
+        let Gtpu { flags, message, length, teid } = *gtpu;
+        self.line(format_args!("GTP-U: teid {teid} flags 0x{flags:02x} type {message}"))?;
+        self.text(format_args!(" length {length}"))?;
+        if flags & Gtpu::VERSION != Gtpu::V1 || message != Gtpu::G_PDU {
+            return Ok(None);
+        }
+        let Ok(headers) = Gtpu::headers(bytes) else { return Ok(None) };
+        if let Some(qfi) = headers.qfi {
+            self.text(format_args!(" qfi {qfi}"))?;
+        }
+        // IP packets, or frames of a PDU session of type Ethernet: the packet doesn't say it.
+        let rest = &bytes[headers.len..];
+        Ok(matches!(rest.first().map(|first| first >> 4), Some(4 | 6)).then_some((Layer::Ip, rest)))
     }
 }

@@ -17,7 +17,7 @@ mod transport;
 
 use core::fmt;
 
-use crate::{EtherType, IpProtocol};
+use crate::{EtherType, Geneve, Gtpu, IpProtocol, Vxlan, VxlanGpe};
 
 /// The header that the bytes begin with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -46,6 +46,12 @@ pub enum Layer {
     Gre,
     /// VXLAN.
     Vxlan,
+    /// VXLAN-GPE.
+    VxlanGpe,
+    /// GENEVE.
+    Geneve,
+    /// GTP-U.
+    Gtpu,
 }
 
 impl Layer {
@@ -57,6 +63,17 @@ impl Layer {
             EtherType::ARP => Self::Arp,
             EtherType::MPLS | EtherType::MPLS_UPSTREAM => Self::Mpls,
             EtherType::TEB => Self::Ethernet,
+            _ => return None,
+        })
+    }
+
+    /// The layer of datagrams to a UDP port, if it can be described.
+    pub fn of_port(port: u16) -> Option<Self> {
+        Some(match port {
+            Vxlan::PORT => Self::Vxlan,
+            VxlanGpe::PORT => Self::VxlanGpe,
+            Geneve::PORT => Self::Geneve,
+            Gtpu::PORT => Self::Gtpu,
             _ => return None,
         })
     }
@@ -187,6 +204,9 @@ impl Printer<'_, '_> {
             Layer::Tcp => self.tcp(bytes),
             Layer::Gre => self.gre(bytes),
             Layer::Vxlan => self.vxlan(bytes),
+            Layer::VxlanGpe => self.vxlan_gpe(bytes),
+            Layer::Geneve => self.geneve(bytes),
+            Layer::Gtpu => self.gtpu(bytes),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     Ethernet, Gre, IcmpHeader, Ipv4Header, Ipv6Header, MacAddr, MplsLabel, TcpFlags, TcpHeader,
-    U16, U32, UdpHeader, VlanTag, Vxlan,
+    U16, U32, UdpHeader, VlanTag, Vxlan, VxlanGpe,
 };
 use proptest::{collection::vec, prelude::*};
 use zerocopy::IntoBytes;
@@ -106,6 +106,27 @@ ARP: 02:fe:00:00:00:01 -> 02:fe:00:00:00:02
 operation 0, type 0/0x0000, address size 0/0";
     assert_eq!(text, expected);
 
+    let ip = ip4(IpProtocol::OSPF, &[]);
+    for (port, header, line) in [
+        (
+            VxlanGpe::PORT,
+            VxlanGpe::new(77, VxlanGpe::IP4).as_bytes().to_vec(),
+            "VXLAN-GPE: vni 77 flags 0x0c next-protocol 1",
+        ),
+        (
+            Geneve::PORT,
+            vec![1, 0, 8, 0, 0, 0, 77, 0, 1, 2, 3, 4],
+            "GENEVE: vni 77 IP4 version 0 flags 0x00 options 4 bytes",
+        ),
+        (Gtpu::PORT, Gtpu::with_qfi(77, 9), "GTP-U: teid 77 flags 0x34 type 255 length 0 qfi 9"),
+    ] {
+        let udp = UdpHeader::new(1, port, (8 + header.len() + ip.len()) as u16);
+        let packet = [udp.as_bytes(), &header, &ip].concat();
+        let text = describe(&packet, Layer::Udp).to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!((lines[2], lines[3]), (line, "OSPF: 10.0.0.1 -> 10.0.0.2"), "{text}");
+    }
+
     let labels = [MplsLabel::new(16, 0, false, 9), MplsLabel::new(17, 5, true, 8)];
     let gre = Gre { flags: U16::new(Gre::CHECKSUM | Gre::KEY), protocol: EtherType::MPLS.into() };
     let words = [0, 0, 0, 0, 0, 0, 0, 42];
@@ -178,7 +199,7 @@ fn discovery() {
     assert!(text.ends_with("\n  to-exclude group ff02::2, 0 sources"), "{text}");
 }
 
-const LAYERS: [Layer; 12] = [
+const LAYERS: [Layer; 15] = [
     Layer::Ethernet,
     Layer::Arp,
     Layer::Mpls,
@@ -191,6 +212,9 @@ const LAYERS: [Layer; 12] = [
     Layer::Tcp,
     Layer::Gre,
     Layer::Vxlan,
+    Layer::VxlanGpe,
+    Layer::Geneve,
+    Layer::Gtpu,
 ];
 
 /// Bytes that lead deeper than random ones do: types, versions and lengths that the parsers know.

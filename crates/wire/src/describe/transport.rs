@@ -7,7 +7,7 @@ use core::net::Ipv4Addr;
 use super::{Inner, Layer, Printer};
 use crate::{
     Header, Icmp4Type, Icmp6Type, IcmpHeader, TcpHeader, TcpOptionKind, TlvOption, U16, U32,
-    UdpHeader, Vxlan, icmp::code4,
+    UdpHeader, icmp::code4,
 };
 
 impl Printer<'_, '_> {
@@ -59,7 +59,7 @@ impl Printer<'_, '_> {
         let Some((udp, rest)) = UdpHeader::split(bytes) else { return self.cut("UDP", bytes) };
         self.line(format_args!("UDP: {} -> {}", udp.src_port, udp.dst_port))?;
         self.detail(format_args!("length {}, checksum 0x{:04x}", udp.len, udp.checksum.get()))?;
-        Ok((udp.dst_port.get() == Vxlan::PORT).then_some((Layer::Vxlan, rest)))
+        Ok(Layer::of_port(udp.dst_port.get()).map(|layer| (layer, rest)))
     }
 
     pub(super) fn tcp<'b>(&mut self, bytes: &'b [u8]) -> Inner<'b> {
