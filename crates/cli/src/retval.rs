@@ -18,6 +18,8 @@ pub const UNSPECIFIED: Retval = Retval(-1);
 pub const INVALID_SW_IF_INDEX: Retval = Retval(-2);
 /// No route table has this id.
 pub const NO_SUCH_FIB: Retval = Retval(-3);
+/// There is no such table for packets that come out of a tunnel.
+pub const NO_SUCH_INNER_FIB: Retval = Retval(-4);
 /// The entry doesn't exist.
 pub const NO_SUCH_ENTRY: Retval = Retval(-6);
 /// A value is out of range or invalid.

@@ -11,7 +11,7 @@ use msg::{
 };
 use net::api::{
     Address, AddressFamily, FibPath, FibPathNh, FibPathNhProto, FibPathType, InterfaceIndex,
-    ip_module,
+    IpProto, ip_module,
 };
 use std::net::IpAddr;
 use std::path::Path;
@@ -44,41 +44,6 @@ pub enum PuntType {
     IpProto = 1,
     /// A reason.
     Exception = 2,
-}
-
-/// A protocol's number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IpProto(pub u8);
-
-impl Wire for IpProto {
-    fn describe() -> Type {
-        let names = [
-            ("IP_API_PROTO_HOPOPT", 0),
-            ("IP_API_PROTO_ICMP", 1),
-            ("IP_API_PROTO_IGMP", 2),
-            ("IP_API_PROTO_TCP", 6),
-            ("IP_API_PROTO_UDP", 17),
-            ("IP_API_PROTO_GRE", 47),
-            ("IP_API_PROTO_ESP", 50),
-            ("IP_API_PROTO_AH", 51),
-            ("IP_API_PROTO_ICMP6", 58),
-            ("IP_API_PROTO_EIGRP", 88),
-            ("IP_API_PROTO_OSPF", 89),
-            ("IP_API_PROTO_SCTP", 132),
-            ("IP_API_PROTO_RESERVED", 255),
-        ];
-        Type::new(
-            "ip_proto",
-            "A protocol; others by their number.",
-            Shape::enumeration::<u8>(names.to_vec()),
-        )
-    }
-    fn put(&self, out: &mut Vec<u8>) {
-        self.0.put(out);
-    }
-    fn get(r: &mut Reader<'_>) -> std::result::Result<Self, Malformed> {
-        Wire::get(r).map(Self)
-    }
 }
 
 /// A port.
