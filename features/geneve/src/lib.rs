@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! GENEVE (RFC 8926): Ethernet frames in UDP datagrams of IPv4 and IPv6, by network identifier
+//! (VNI).
+//!
+//! `geneve_tunnelN` is an Ethernet interface: a port of a bridge domain, or one with addresses. In
+//! layer-3 mode its MAC address follows from its number, as clients of VPP expect. The other end is
+//! a host or a group, as for VXLAN.
+//!
+//! Options of received headers are skipped. A header with an option that has to be understood (C
+//! bit), and a packet for the tunnel's end itself (O bit), are dropped.
+//!
+//! Limits: sends no options; frames only, no other protocols.
+
+mod api;
+mod cli;
+mod config;
+mod encap;
+mod input;
+mod show;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+pub use spec::Geneve;
+
+use graph::{Feature, FieldDef, NodeDef, Plugin};
+use tunnel::{Bypass, Encap, Input, Nested};
+use wire::{Ip4, Ip6};
+
+/// GENEVE.
+pub static PLUGIN: Plugin = Plugin {
+    name: "geneve",
+    about: "GENEVE tunnels",
+    state: &[
+        tunnel::GROUPS,
+        tunnel::tunnels::<Geneve>(),
+        tunnel::PORTS,
+        tunnel::bypassed::<Geneve>(),
+    ],
+    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    nodes: &[
+        NodeDef::of::<Encap<encap::GeneveCodec<false>>>(),
+        NodeDef::of::<Encap<encap::GeneveCodec<true>>>(),
+        NodeDef::of::<Input<Geneve, Ip4>>(),
+        NodeDef::of::<Input<Geneve, Ip6>>(),
+        NodeDef::of::<Bypass<Geneve, Ip4>>(),
+        NodeDef::of::<Bypass<Geneve, Ip6>>(),
+    ],
+    features: &[
+        Feature {
+            arc: "ip4-unicast",
+            node: "ip4-geneve-bypass",
+            before: &[],
+            after: &["ip4-not-enabled"],
+        },
+        Feature {
+            arc: "ip6-unicast",
+            node: "ip6-geneve-bypass",
+            before: &[],
+            after: &["ip6-not-enabled"],
+        },
+    ],
+    cli: self::cli::COMMANDS,
+    api: &[api::API],
+    config: config::write_config,
+    examples: config::EXAMPLES,
+    ..Plugin::EMPTY
+};

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The parameters of a GENEVE tunnel.
+
+use crate::encap::GeneveCodec;
+use crate::input::{To, read};
+use buffer::Buffer;
+use cli::retval::{self, Retval};
+use graph::{NodeIndex, SwIfIndex, World};
+use net::{FloodRole, IfKind};
+use sync::Turn;
+use tunnel::{
+    Codec, Datagrams, HeaderMarking, Key, Next, Nothing, OWN, Own, Spec, TunnelEndpoints,
+};
+use wire::{Geneve as Header, IpProtocol, MacAddr};
+use zerocopy::{FromBytes, IntoBytes};
+
+/// A GENEVE tunnel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Geneve {
+    /// The ends. The other one may be a group.
+    pub ends: TunnelEndpoints,
+    /// The settings of outer headers.
+    pub marks: HeaderMarking,
+    /// The network identifier.
+    pub vni: u32,
+    /// The interface's MAC address follows from its number.
+    pub layer3: bool,
+    /// The interface that datagrams to a group leave by.
+    pub group_interface: Option<SwIfIndex>,
+    /// The next node of decapsulated packets.
+    pub next: Next,
+}
+
+impl Spec for Geneve {
+    const PREFIX: &'static str = "geneve_tunnel";
+    const DRIVER: &'static str = "GENEVE";
+    const EXISTS: Retval = retval::TUNNEL_EXIST;
+    const STARTS_UP: bool = true;
+
+    fn encap(&self) -> &'static str {
+        if self.ends.local.is_ipv6() {
+            GeneveCodec::<true>::NAME
+        } else {
+            GeneveCodec::<false>::NAME
+        }
+    }
+
+    fn ends(&self) -> TunnelEndpoints {
+        self.ends
+    }
+
+    fn marks(&self) -> HeaderMarking {
+        self.marks
+    }
+
+    fn key(&self, ends: &TunnelEndpoints, table: u32) -> Key {
+        self.datagram_key(ends, table)
+    }
+
+    fn carries(&self) -> IfKind {
+        IfKind::Ethernet
+    }
+
+    fn mac(&self, instance: u32) -> MacAddr {
+        if self.layer3 { tunnel::numbered_mac(instance) } else { self.derived_mac() }
+    }
+
+    fn protocol(&self) -> IpProtocol {
+        IpProtocol::UDP
+    }
+
+    fn header(&self) -> Vec<u8> {
+        tunnel::udp(0, Header::PORT, Header::new(self.vni).as_bytes())
+    }
+
+    fn next(&self, world: &World) -> Option<NodeIndex> {
+        self.next.node(world)
+    }
+
+    fn group_interface(&self) -> Option<SwIfIndex> {
+        self.group_interface
+    }
+
+    fn flood_role(&self) -> FloodRole {
+        self.datagram_flood_role()
+    }
+}
+
+impl Datagrams for Geneve {
+    const WORD: &'static str = "geneve";
+    const NUMBER: &'static str = "vni";
+    const INPUT: &'static str = "geneve{4|6}-input";
+    const BYPASS: &'static str = "{ip}-geneve-bypass";
+    type To = To;
+    type Reader = Nothing;
+
+    #[inline(always)]
+    fn number_in(header: &[u8; OWN]) -> u32 {
+        Header::ref_from_bytes(header).map_or(0, Header::vni)
+    }
+
+    fn number(&self) -> u32 {
+        self.vni
+    }
+
+    fn port(&self) -> u16 {
+        Header::PORT
+    }
+
+    #[inline(always)]
+    fn read(_: &Nothing, b: &Buffer, at: usize, h: &[u8; OWN], _: &Turn<'_>) -> Result<Own, To> {
+        read(b, at, h)
+    }
+}
