@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commands that change something.
+
+use crate::forward::{Cause, Forwards};
+use crate::show;
+use crate::spec::{Gtpu, update_tteid};
+use cli::{Command, Error, Matches, Output, Result};
+use graph::World;
+use net::Interfaces;
+use tunnel::{Next, TunnelEndpoints};
+
+pub const COMMANDS: &[Command<World>] = &[
+    Command {
+        path: "create gtpu tunnel",
+        usage: concat!(
+            "({src <source:ip>} {dst <destination:ip> | group <group:ip> <interface:interface>} {teid <teid:u32>} [tteid <tteid:u32>] \
+             [instance <instance:u32>] [encap-vrf-id <table:u32>] [decap-next <next:l2|ip4|ip6|drop|node> [<node:word>]] [qfi <qfi:u8>] ",
+            tunnel::marks_usage!(),
+            " [del] [upd-tteid <newtteid:u32>])"
+        ),
+        help: "Make an interface whose packets go to another router in datagrams, or to a group of routers; ip4, ip6: IP packets, else \
+               frames; upd-tteid: change the identifier in what it sends",
+        run: create,
+    },
+    Command {
+        path: "create gtpu forward",
+        usage: "({dst <destination:ip>} [bad-header] [unknown-teid] [unknown-type] [decap-next <next:l2|ip4|ip6|drop|node> [<node:word>]] \
+                [encap-vrf-id <table:u32>] [instance <instance:u32>] [del])",
+        help: "Forward GTP-U datagrams that no tunnel takes to another address, whole",
+        run: forward,
+    },
+    Command {
+        path: "show gtpu tunnel",
+        usage: "[raw]",
+        help: "GTP-U tunnels and forwards",
+        run: show::tunnels,
+    },
+    Command {
+        path: "set interface ip gtpu-bypass",
+        usage: "<interface:interface> [del]",
+        help: "Take datagrams of GTP-U tunnels out of the received IPv4 packets before these are looked up",
+        run: |w, m| tunnel::set_bypass::<Gtpu>(w, m, false),
+    },
+    Command {
+        path: "set interface ip6 gtpu-bypass",
+        usage: "<interface:interface> [del]",
+        help: "Take datagrams of GTP-U tunnels out of the received IPv6 packets before these are looked up",
+        run: |w, m| tunnel::set_bypass::<Gtpu>(w, m, true),
+    },
+    Command {
+        path: "set flow-offload gtpu",
+        usage: "{hw <device:interface>} {rx <tunnel:interface>} [del]",
+        help: "Let a device find the tunnel of received datagrams: no device of this build can",
+        run: tunnel::set_offload::<Gtpu>,
+    },
+];
+
+fn create(w: &World, m: &Matches) -> Result<Output> {
+    let (remote, group_interface) = tunnel::other_end(w, m, "destination")?;
+    let ends =
+        TunnelEndpoints { local: m.req("source")?, remote, table: m.opt("table")?.unwrap_or(0) };
+    let teid = m.req("teid")?;
+    if let Some(tteid) = m.opt("newtteid")? {
+        update_tteid(w, Some(ends.local), remote, ends.table, teid, tteid)?;
+        return Ok(Output::empty());
+    }
+    let qfi = m.opt("qfi")?;
+    Gtpu::check_qfi(qfi).map_err(|e| e.at(m.span("qfi")))?;
+    let spec = Gtpu {
+        ends,
+        marks: tunnel::parse(m)?,
+        teid,
+        tteid: m.opt("tteid")?.unwrap_or(0),
+        qfi,
+        group_interface,
+        next: Next::parse(m)?,
+    };
+    tunnel::add_del(w, m, spec)
+}
+
+fn forward(w: &World, m: &Matches) -> Result<Output> {
+    let mut causes = Cause::ALL.into_iter().filter(|(word, _)| m.flag(word));
+    let (Some((_, cause)), None) = (causes.next(), causes.next()) else {
+        return Err(Error::usage("one of bad-header, unknown-teid and unknown-type is needed")
+            .retval(cli::retval::INVALID_ARGUMENT));
+    };
+    let (forwards, to) = (w.get::<Forwards>(), m.req("destination")?);
+    if m.flag("del") {
+        forwards.delete(w, cause, to)?;
+        return Ok(Output::empty());
+    }
+    let table = m.opt("table")?.unwrap_or(0);
+    let sw_if = forwards.create(w, m.opt("instance")?, (cause, to), table, Next::parse(m)?)?;
+    Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
+}

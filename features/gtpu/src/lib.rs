@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! GTP-U (3GPP TS 29.281): packets of mobile users in UDP datagrams of IPv4 and IPv6, by tunnel
+//! endpoint identifiers (TEID), one for each direction.
+//!
+//! `gtpu_tunnelN` with `decap-next ip4` or `ip6` carries IP packets, of both versions; otherwise it
+//! is an Ethernet interface, a port of a bridge domain. With a QoS flow (`qfi`) its packets have a
+//! PDU session container. Extension headers of received packets are walked; one that has to be
+//! understood, and isn't, drops the packet.
+//!
+//! Datagrams with a bad header, an unknown TEID or another type of message can be forwarded whole
+//! to another address (`create gtpu forward`).
+//!
+//! Limits: echo requests aren't answered, nor are error indications sent; no offload to devices.
+
+mod api;
+mod cli;
+mod config;
+mod encap;
+mod forward;
+mod input;
+mod show;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+pub use forward::{Cause, Forward, Forwards};
+pub use spec::Gtpu;
+
+use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
+use tunnel::{Bypass, Encap, Input, Nested};
+use wire::{Ip4, Ip6};
+
+/// GTP-U.
+pub static PLUGIN: Plugin = Plugin {
+    name: "gtpu",
+    about: "GTP-U tunnels",
+    state: &[
+        tunnel::GROUPS,
+        tunnel::tunnels::<Gtpu>(),
+        tunnel::PORTS,
+        tunnel::bypassed::<Gtpu>(),
+        StateDef::of::<Forwards>(),
+        StateDef::of::<spec::ByPeer>(),
+    ],
+    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    nodes: &[
+        NodeDef::of::<Encap<encap::GtpuCodec<false>>>(),
+        NodeDef::of::<Encap<encap::GtpuCodec<true>>>(),
+        NodeDef::of::<Input<Gtpu, Ip4>>(),
+        NodeDef::of::<Input<Gtpu, Ip6>>(),
+        NodeDef::of::<Bypass<Gtpu, Ip4>>(),
+        NodeDef::of::<Bypass<Gtpu, Ip6>>(),
+    ],
+    features: &[
+        Feature {
+            arc: "ip4-unicast",
+            node: "ip4-gtpu-bypass",
+            before: &["ip4-not-enabled"],
+            after: &["l3xc-input-ip4"],
+        },
+        Feature {
+            arc: "ip6-unicast",
+            node: "ip6-gtpu-bypass",
+            before: &["ip6-not-enabled"],
+            after: &["l3xc-input-ip6"],
+        },
+    ],
+    cli: self::cli::COMMANDS,
+    api: &[api::API],
+    config: config::write_config,
+    transient: &[("set flow-offload gtpu", "is refused: no device of this build finds tunnels")],
+    examples: config::EXAMPLES,
+    ..Plugin::EMPTY
+};

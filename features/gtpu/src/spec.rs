@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The parameters of a GTP-U tunnel.
+
+use crate::encap::GtpuCodec;
+use crate::forward::ForwardReader;
+use crate::input::{To, read};
+use buffer::Buffer;
+use cli::retval::{self, Retval};
+use cli::{Error, Result};
+use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
+use ip::Ip;
+use net::{FloodRole, IfKind};
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::Mutex;
+use sync::Turn;
+use tunnel::{
+    Codec, Datagrams, Decap, HeaderMarking, Key, Next, OWN, Own, Spec, TunnelEndpoints, Tunnels,
+    unspecified,
+};
+use wire::{Gtpu as Header, IpProtocol, MacAddr};
+use zerocopy::{FromBytes, IntoBytes};
+
+/// A GTP-U tunnel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Gtpu {
+    /// The ends. The other one may be a group.
+    pub ends: TunnelEndpoints,
+    /// The settings of outer headers.
+    pub marks: HeaderMarking,
+    /// The identifier in what is received.
+    pub teid: u32,
+    /// The identifier in what is sent; 0: the same.
+    pub tteid: u32,
+    /// The QoS flow in a PDU session container, if packets have one.
+    pub qfi: Option<u8>,
+    /// The interface that datagrams to a group leave by.
+    pub group_interface: Option<SwIfIndex>,
+    /// The next node of decapsulated packets.
+    pub next: Next,
+}
+
+/// The highest QoS flow identifier (3GPP TS 38.415 5.5.3.3).
+pub const MAX_QFI: u8 = 63;
+
+impl Gtpu {
+    /// The identifier in what is sent.
+    pub fn sent_teid(&self) -> u32 {
+        if self.tteid == 0 { self.teid } else { self.tteid }
+    }
+
+    /// IP packets, not frames.
+    pub fn is_ip(&self) -> bool {
+        is_ip(self.next)
+    }
+
+    /// Checks the QoS flow.
+    ///
+    /// # Errors
+    /// More than 6 bits (−7).
+    pub fn check_qfi(qfi: Option<u8>) -> Result<()> {
+        match qfi {
+            Some(qfi) if qfi > MAX_QFI => {
+                Err(Error::parse(format!("a QoS flow identifier is at most {MAX_QFI}, not {qfi}"))
+                    .retval(retval::INVALID_VALUE))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns whether packets of a tunnel with this next node are IP packets.
+pub fn is_ip(next: Next) -> bool {
+    matches!(next, Next::Node("ip4-input" | "ip6-input"))
+}
+
+impl Spec for Gtpu {
+    const PREFIX: &'static str = "gtpu_tunnel";
+    const DRIVER: &'static str = "GTPU";
+    const EXISTS: Retval = retval::TUNNEL_EXIST;
+    const STARTS_UP: bool = true;
+
+    fn encap(&self) -> &'static str {
+        if self.ends.local.is_ipv6() { GtpuCodec::<true>::NAME } else { GtpuCodec::<false>::NAME }
+    }
+
+    fn ends(&self) -> TunnelEndpoints {
+        self.ends
+    }
+
+    fn marks(&self) -> HeaderMarking {
+        self.marks
+    }
+
+    fn key(&self, ends: &TunnelEndpoints, table: u32) -> Key {
+        self.datagram_key(ends, table)
+    }
+
+    fn carries(&self) -> IfKind {
+        if self.is_ip() { IfKind::Ip } else { IfKind::Ethernet }
+    }
+
+    fn mac(&self, _: u32) -> MacAddr {
+        if self.is_ip() { MacAddr::ZERO } else { self.derived_mac() }
+    }
+
+    fn protocol(&self) -> IpProtocol {
+        IpProtocol::UDP
+    }
+
+    fn header(&self) -> Vec<u8> {
+        let teid = self.sent_teid();
+        let own = match self.qfi {
+            Some(qfi) => Header::with_qfi(teid, qfi),
+            None => Header::new(teid).as_bytes().to_vec(),
+        };
+        tunnel::udp(0, Header::PORT, &own)
+    }
+
+    fn next(&self, world: &World) -> Option<NodeIndex> {
+        // IP packets go by their own version: a session may carry both.
+        if self.is_ip() { None } else { self.next.node(world) }
+    }
+
+    fn group_interface(&self) -> Option<SwIfIndex> {
+        self.group_interface
+    }
+
+    fn flood_role(&self) -> FloodRole {
+        self.datagram_flood_role()
+    }
+}
+
+impl Datagrams for Gtpu {
+    const WORD: &'static str = "gtpu";
+    const NUMBER: &'static str = "teid";
+    const INPUT: &'static str = "gtpu{4|6}-input";
+    const BYPASS: &'static str = "{ip}-gtpu-bypass";
+    type To = To;
+    type Reader = ForwardReader;
+
+    #[inline(always)]
+    fn number_in(header: &[u8; OWN]) -> u32 {
+        Header::ref_from_bytes(header).map_or(0, |header| header.teid.get())
+    }
+
+    fn number(&self) -> u32 {
+        self.teid
+    }
+
+    fn port(&self) -> u16 {
+        Header::PORT
+    }
+
+    #[inline(always)]
+    fn read(
+        _: &ForwardReader,
+        b: &Buffer,
+        at: usize,
+        header: &[u8; OWN],
+        _: &Turn<'_>,
+    ) -> std::result::Result<Own, To> {
+        read(b, at, header)
+    }
+
+    #[inline(always)]
+    fn otherwise<F: Ip>(
+        reader: &ForwardReader,
+        decap: &Decap<Self>,
+        b: &mut Buffer,
+        to: To,
+        turn: &Turn<'_>,
+    ) -> To {
+        reader.forward::<F>(decap, b, to, turn)
+    }
+
+    fn made(&self, world: &World, sw_if: SwIfIndex) {
+        world.get::<ByPeer>().insert(self, sw_if);
+    }
+}
+
+/// The other end, its table's id, and the TEID that is received.
+type Peer = (IpAddr, u32, u32);
+
+/// Tunnels by the other end and the TEID: messages that change a tunnel don't name its local
+/// address.
+#[derive(Default)]
+pub struct ByPeer(Mutex<Peers>);
+
+#[derive(Default)]
+struct Peers {
+    tunnels: HashMap<Peer, BTreeSet<SwIfIndex>>,
+    peers: HashMap<SwIfIndex, Peer>,
+}
+
+impl Shared for ByPeer {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        let Some(sw_if) = deleted.of::<SwIfIndex>() else { return };
+        let mut all = self.0.lock().expect("no panic inside");
+        if let Some(peer) = all.peers.remove(&sw_if)
+            && let Some(tunnels) = all.tunnels.get_mut(&peer)
+        {
+            tunnels.remove(&sw_if);
+            if tunnels.is_empty() {
+                all.tunnels.remove(&peer);
+            }
+        }
+    }
+}
+
+impl ByPeer {
+    fn insert(&self, spec: &Gtpu, sw_if: SwIfIndex) {
+        let peer = (spec.ends.remote, spec.ends.table, spec.teid);
+        let mut all = self.0.lock().expect("no panic inside");
+        all.peers.insert(sw_if, peer);
+        all.tunnels.entry(peer).or_default().insert(sw_if);
+    }
+
+    /// The tunnels to an end with a TEID.
+    fn find(&self, peer: Peer) -> Vec<SwIfIndex> {
+        let all = self.0.lock().expect("no panic inside");
+        all.tunnels.get(&peer).into_iter().flatten().copied().collect()
+    }
+}
+
+/// Changes the identifier in what a tunnel sends: of the one with this local address, or of all to
+/// that end.
+///
+/// # Errors
+/// 0 (−7); a table that isn't there (−3); no such tunnel (−6).
+pub fn update_tteid(
+    w: &World,
+    local: Option<IpAddr>,
+    remote: IpAddr,
+    table: u32,
+    teid: u32,
+    tteid: u32,
+) -> Result<()> {
+    TunnelEndpoints { local: unspecified(remote), remote, table }.table_index(w)?;
+    if tteid == 0 {
+        return Err(Error::parse("the identifier of the other end can't become 0")
+            .retval(retval::INVALID_VALUE));
+    }
+    let tunnels = w.get::<Tunnels<Gtpu>>();
+    let mut found = w.get::<ByPeer>().find((remote, table, teid));
+    found.retain(|sw_if| {
+        tunnels.get(*sw_if).is_some_and(|t| local.is_none_or(|local| t.spec.ends.local == local))
+    });
+    if found.is_empty() {
+        return Err(Error::not_found(format!("no tunnel to {remote} has TEID {teid}"))
+            .retval(retval::NO_SUCH_ENTRY));
+    }
+    found.into_iter().try_for_each(|sw_if| tunnels.change(w, sw_if, |spec| spec.tteid = tteid))
+}
