@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! VXLAN-GPE (draft-ietf-nvo3-vxlan-gpe): IPv4 and IPv6 packets, Ethernet frames and network
+//! service headers (NSH) in UDP datagrams of IPv4 and IPv6, by network identifier (VNI).
+//!
+//! `vxlan_gpe_tunnelN` of Ethernet is a port of a bridge domain, or an interface with addresses;
+//! others carry IP packets. A received packet goes on by the protocol in its header. The decap VRF
+//! of a tunnel is the table of its interface. The other end is a host or a group, as for VXLAN.
+//!
+//! Payloads of NSH go to the node that a feature registers ([`register_nsh`]); without one they are
+//! dropped.
+//!
+//! Limits: no iOAM.
+
+mod api;
+mod cli;
+mod config;
+mod encap;
+mod input;
+mod show;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+pub use input::register_nsh;
+pub use spec::{Gpe, Protocol};
+
+use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
+use tunnel::{Bypass, Encap, Input, Nested};
+use wire::{Ip4, Ip6};
+
+/// VXLAN-GPE.
+pub static PLUGIN: Plugin = Plugin {
+    name: "vxlan-gpe",
+    about: "VXLAN-GPE tunnels",
+    state: &[
+        tunnel::GROUPS,
+        tunnel::tunnels::<Gpe>(),
+        tunnel::PORTS,
+        tunnel::bypassed::<Gpe>(),
+        StateDef::of::<input::Nsh>(),
+    ],
+    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    nodes: &[
+        NodeDef::of::<Encap<encap::GpeCodec>>(),
+        NodeDef::of::<Input<Gpe, Ip4>>(),
+        NodeDef::of::<Input<Gpe, Ip6>>(),
+        NodeDef::of::<Bypass<Gpe, Ip4>>(),
+        NodeDef::of::<Bypass<Gpe, Ip6>>(),
+    ],
+    features: &[
+        Feature {
+            arc: "ip4-unicast",
+            node: "ip4-vxlan-gpe-bypass",
+            before: &[],
+            after: &["ip4-not-enabled"],
+        },
+        Feature {
+            arc: "ip6-unicast",
+            node: "ip6-vxlan-gpe-bypass",
+            before: &[],
+            after: &["ip6-not-enabled"],
+        },
+    ],
+    cli: self::cli::COMMANDS,
+    api: &[api::API],
+    config: config::write_config,
+    examples: config::EXAMPLES,
+    ..Plugin::EMPTY
+};
