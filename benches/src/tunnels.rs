@@ -6,7 +6,7 @@ use crate::site::{PACKETS, Site};
 use net::{Neighbor, Neighbors};
 use std::net::Ipv4Addr;
 use testkit::pkt;
-use wire::{Ipv4Header, MacAddr, Vxlan};
+use wire::{Geneve, Gtpu, Ipv4Header, MacAddr, Vxlan, VxlanGpe};
 use zerocopy::IntoBytes;
 
 /// A kind of tunnels.
@@ -16,6 +16,12 @@ pub enum Kind {
     Gre,
     /// Frames are cross-connected with the tunnel.
     Vxlan,
+    /// As for VXLAN.
+    Geneve,
+    /// IP packets are routed.
+    Gtpu,
+    /// As for GTP-U.
+    VxlanGpe,
 }
 
 /// A measurement of tunnels: a direction and a number of tunnels.
@@ -27,11 +33,19 @@ pub struct Tunnels {
 }
 
 impl Kind {
+    /// Its packets are frames, cross-connected with a port.
+    fn is_switched(self) -> bool {
+        matches!(self, Self::Vxlan | Self::Geneve)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::IpIp => "ipip",
             Self::Gre => "gre",
             Self::Vxlan => "vxlan",
+            Self::Geneve => "geneve",
+            Self::Gtpu => "gtpu",
+            Self::VxlanGpe => "vxlan-gpe",
         }
     }
 }
@@ -70,23 +84,42 @@ pub fn set_up(site: &mut Site, tunnels: Tunnels) -> Result<(), String> {
     site.world.get::<Neighbors>().set(&site.world, known).map_err(|e| e.to_string())?;
     let kind = tunnels.kind;
     for i in 0..site.table.routes {
-        let (ends, name) =
-            (format!("src {LOCAL} dst {}", remote(i)), format!("{}{i}", kind.name()));
-        match kind {
+        let remote = remote(i);
+        let (line, name) = match kind {
             Kind::IpIp | Kind::Gre => {
-                site.command(&format!("create {} tunnel {ends}", kind.name()))?;
-                site.command(&format!("set interface unnumbered {name} use pg2"))?;
-                site.command(&format!("set interface state {name} up"))?;
-                site.command(&format!("ip route add {}/24 via {name}", inside(i)))?;
+                let kind = kind.name();
+                (format!("create {kind} tunnel src {LOCAL} dst {remote}"), format!("{kind}{i}"))
             }
             Kind::Vxlan => {
-                site.command(&format!("create vxlan tunnel {ends} vni 13"))?;
-                // One of the two ways ends at the port that the packets of the other one come by.
-                let (from, to) =
-                    if tunnels.out { ("vxlan_tunnel0", "pg1") } else { ("pg2", "vxlan_tunnel0") };
-                site.command(&format!("set interface l2 xconnect {from} {to}"))?;
-                site.command(&format!("set interface l2 xconnect {to} {from}"))?;
+                let line = format!("create vxlan tunnel src {LOCAL} dst {remote} vni 13");
+                (line, format!("vxlan_tunnel{i}"))
             }
+            Kind::Geneve => {
+                let line = format!("create geneve tunnel local {LOCAL} remote {remote} vni 13");
+                (line, format!("geneve_tunnel{i}"))
+            }
+            Kind::Gtpu => {
+                let ends = format!("src {LOCAL} dst {remote}");
+                (
+                    format!("create gtpu tunnel {ends} teid 13 decap-next ip4"),
+                    format!("gtpu_tunnel{i}"),
+                )
+            }
+            Kind::VxlanGpe => {
+                let line = format!("create vxlan-gpe tunnel local {LOCAL} remote {remote} vni 13");
+                (line, format!("vxlan_gpe_tunnel{i}"))
+            }
+        };
+        site.command(&line)?;
+        if kind.is_switched() {
+            // One of the two ways ends at the port that the packets of the other one come by.
+            let (from, to) = if tunnels.out { (&*name, "pg1") } else { ("pg2", &*name) };
+            site.command(&format!("set interface l2 xconnect {from} {to}"))?;
+            site.command(&format!("set interface l2 xconnect {to} {from}"))?;
+        } else {
+            site.command(&format!("set interface unnumbered {name} use pg2"))?;
+            site.command(&format!("set interface state {name} up"))?;
+            site.command(&format!("ip route add {}/24 via {name}", inside(i)))?;
         }
     }
     Ok(())
@@ -105,7 +138,7 @@ pub fn packets(table: Table, tunnels: Tunnels, mac: MacAddr) -> Vec<Vec<u8>> {
     let one = |i: usize| {
         let tunnel = i * 7919 % n;
         let packet = match (tunnels.kind, tunnels.out) {
-            (Kind::Vxlan, false) => {
+            (kind, false) if kind.is_switched() => {
                 return pkt::ether(station(1), station(2))
                     .ip4("192.168.0.2", "10.0.0.1")
                     .udp(1000, 2000)
@@ -123,16 +156,21 @@ pub fn packets(table: Table, tunnels: Tunnels, mac: MacAddr) -> Vec<Vec<u8>> {
 /// A packet from the other end of a tunnel.
 fn outer(kind: Kind, tunnel: usize) -> Vec<u8> {
     let inner = small(Ipv4Addr::new(30, 0, 0, 1));
-    let (protocol, payload) = match kind {
-        Kind::IpIp => (4, inner),
-        Kind::Gre => (47, [&[0, 0, 8, 0][..], &inner].concat()),
-        Kind::Vxlan => {
-            let frame = [&station(2).0[..], &station(1).0, &[8, 0], &inner].concat();
-            let payload = [Vxlan::new(13).as_bytes(), &frame].concat();
-            let outer = pkt::ip4(remote(tunnel), LOCAL).udp(1000, 4789);
-            return outer.checksum(pkt::Checksum::Value(0)).payload(payload).build();
-        }
+    let frame = || [&station(2).0[..], &station(1).0, &[8, 0], &inner].concat();
+    let (port, payload) = match kind {
+        Kind::IpIp => return behind(tunnel, 4, inner),
+        Kind::Gre => return behind(tunnel, 47, [&[0, 0, 8, 0][..], &inner].concat()),
+        Kind::Vxlan => (4789, [Vxlan::new(13).as_bytes(), &frame()].concat()),
+        Kind::Geneve => (6081, [Geneve::new(13).as_bytes(), &frame()].concat()),
+        Kind::Gtpu => (2152, [Gtpu::new(13).as_bytes(), &inner].concat()),
+        Kind::VxlanGpe => (4790, [VxlanGpe::new(13, VxlanGpe::IP4).as_bytes(), &inner].concat()),
     };
+    let outer = pkt::ip4(remote(tunnel), LOCAL).udp(1000, port);
+    outer.checksum(pkt::Checksum::Value(0)).payload(payload).build()
+}
+
+/// A payload behind an IP header.
+fn behind(tunnel: usize, protocol: u8, payload: Vec<u8>) -> Vec<u8> {
     let mut header = pkt::ip4(remote(tunnel), LOCAL).build();
     header.truncate(20);
     header[9] = protocol;

@@ -18,3 +18,4 @@ mod published;
 mod reasons;
 mod super_path;
 mod tally;
+mod tunnels;

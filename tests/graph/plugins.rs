@@ -114,11 +114,13 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
 /// plugins are optional.
 #[test]
 fn each_plugin_can_be_switched_off() {
-    const OPTIONAL: [&str; 12] = [
+    const OPTIONAL: [&str; 15] = [
         "af_packet",
         "af_xdp",
         "cdp",
+        "geneve",
         "gre",
+        "gtpu",
         "lacp",
         "lldp",
         "memif",
@@ -127,6 +129,7 @@ fn each_plugin_can_be_switched_off() {
         "unittest",
         "urpf",
         "vxlan",
+        "vxlan-gpe",
     ];
     for plugin in ALL {
         let Err(why) = live_without(vec![plugin]) else { continue };

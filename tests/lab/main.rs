@@ -9,6 +9,7 @@ mod closed;
 mod config;
 mod crowd;
 mod daemon;
+mod datagrams;
 mod devices;
 mod discovery;
 mod forward;

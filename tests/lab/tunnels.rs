@@ -8,7 +8,7 @@ use crate::host::{answered, checksum_errors, pings, transfer};
 use crate::{guest, six};
 
 /// A link to a guest that has `addresses` on the router's side.
-fn guest_link(netns: &Netns, router: &Router, addresses: &[&str]) {
+pub fn guest_link(netns: &Netns, router: &Router, addresses: &[&str]) {
     netns.ip("tuntap add dev uml mode tap");
     netns.sysctl("net/ipv6/conf/uml/disable_ipv6", "1");
     netns.up("uml");

@@ -32,8 +32,21 @@ pub const PLUGIN: &str = "_plugin.so";
 
 /// Plugins of this build that are plugins of VPP too. All others are VPP's core, which no rule for
 /// plugins switches off.
-pub const OPTIONAL: &[&str] =
-    &["af_packet", "cdp", "gre", "lacp", "lldp", "ping", "tap", "unittest", "urpf", "vxlan"];
+pub const OPTIONAL: &[&str] = &[
+    "af_packet",
+    "cdp",
+    "geneve",
+    "gre",
+    "gtpu",
+    "lacp",
+    "lldp",
+    "ping",
+    "tap",
+    "unittest",
+    "urpf",
+    "vxlan",
+    "vxlan-gpe",
+];
 
 /// Optional plugins that are disabled by default.
 pub const OFF: &[&str] = &["unittest"];

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Other programs read what the tunnels send: Wireshark takes it apart without a complaint, and
+//! Scapy builds the same bytes.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use testkit::lab::require;
+use testkit::pkt;
+
+use super::{KINDS, Kind, rig};
+
+/// The classic format of captures (pcap), Ethernet.
+fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Version 2.4, packets up to 65,535 bytes, link type 1.
+    for word in [0xa1b2_c3d4_u32, 4 << 16 | 2, 0, 0, 65_535, 1] {
+        bytes.extend(word.to_le_bytes());
+    }
+    for frame in frames {
+        let len = frame.len() as u32;
+        [0, 0, len, len].iter().for_each(|word: &u32| bytes.extend(word.to_le_bytes()));
+        bytes.extend(frame);
+    }
+    bytes
+}
+
+/// Frames that leave with a packet inside, over IPv4 and IPv6.
+fn sent(kind: &Kind) -> Vec<Vec<u8>> {
+    let mut rig = rig(2);
+    rig.add_port(2);
+    rig.cli("set interface l2 bridge p2 9");
+    let mut all = Vec::new();
+    for (local, remote) in [("10.0.1.1", "10.0.1.2"), ("2001:db8:1::1", "2001:db8:1::2")] {
+        let name = rig.cli(&kind.create(local, remote, 99)).trim().to_string();
+        let packet = pkt::ip4("10.0.0.9", "20.0.0.1").udp(5001, 5002).payload_len(30).build();
+        let frames = if kind.layer3 {
+            rig.cli(&format!("set interface ip address {name} 10.9.0.1/24"));
+            rig.cli(&format!("ip route add 20.0.0.0/8 via {name}"));
+            let mac = net::drive::port_mac(0).0;
+            rig.pass(0, &[&mac[..], &[2, 0, 0, 0, 9, 1], &[8, 0], &packet].concat())
+        } else {
+            rig.cli(&format!("set interface l2 bridge {name} 9"));
+            rig.pass(2, &[&[2, 0, 0, 0, 9, 2][..], &[2, 0, 0, 0, 9, 1], &[8, 0], &packet].concat())
+        };
+        all.extend(frames.into_iter().filter(|(port, _)| *port == 1).map(|(_, frame)| frame));
+        rig.cli(&format!("{} del", kind.create(local, remote, 99)));
+    }
+    all
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().expect("it is there");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// Builds the headers, and compares them with those in a capture.
+const SCAPY: &str = "
+import sys
+from scapy.all import *
+from scapy.layers.vxlan import VXLAN
+from scapy.contrib.geneve import GENEVE
+from scapy.contrib.gtp import GTP_U_Header, GTPPDUSessionContainer
+kind, layer3, file = sys.argv[1:]
+for frame in rdpcap(file):
+    udp = frame[UDP]
+    payload = bytes(udp.payload)
+    inner = Raw(payload[16 if kind == 'gtpu' and layer3 == 'true' else 8:])
+    header = {
+        'vxlan': VXLAN(vni=99, flags=8),
+        'geneve': GENEVE(vni=99, proto=0x6558),
+        'gtpu': GTP_U_Header(teid=99, gtp_type=255),
+        'vxlan-gpe': VXLAN(vni=99, flags=0x0c, NextProtocol=1 if layer3 == 'true' else 3),
+    }[kind]
+    if kind == 'gtpu' and layer3 == 'true':
+        header = GTP_U_Header(teid=99, gtp_type=255, E=1, next_ex=0x85)
+        header = header / GTPPDUSessionContainer(type=0, QFI=9)
+    built = bytes(header / inner)
+    assert built == payload, (kind, built.hex(), payload.hex())
+    print('same')
+";
+
+fn read(kind: &Kind, dir: &Path) {
+    let file = dir.join(kind.bypass);
+    let frames = sent(kind);
+    assert_eq!(frames.len(), 2, "{}", kind.prefix);
+    fs::write(&file, capture(&frames)).expect("written");
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-r").arg(&file).args(["-T", "fields"]);
+    for field in ["frame.protocols", "_ws.malformed", "_ws.expert.message", "udp.checksum.status"] {
+        tshark.args(["-e", field]);
+    }
+    tshark.args(["-o", "udp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]);
+    if !kind.layer3 {
+        // It guesses that the payload is PPP.
+        tshark.args(["-o", "gtp.dissect_tpdu_as:none"]);
+    }
+    let text = output(tshark.env("HOME", dir));
+    let protocol = match kind.bypass {
+        // It isn't in the list of protocols.
+        "vxlan-gpe" => "",
+        "gtpu" => ":gtp",
+        "geneve" => ":geneve",
+        _ => ":vxlan",
+    };
+    for line in text.lines() {
+        let fields: Vec<_> = line.split('\t').collect();
+        let [protocols, malformed, expert, checksums] = fields[..] else { panic!("{line}") };
+        let inside = match (kind.bypass, kind.layer3) {
+            ("gtpu", false) => "",
+            (_, false) => ":eth:ethertype:ip:udp",
+            (_, true) => ":ip:udp",
+        };
+        let want = format!(":udp{protocol}{inside}");
+        assert!(protocols.contains(&want), "{}: {line}", kind.prefix);
+        assert_eq!((malformed, expert), ("", ""), "{}: {line}", kind.prefix);
+        // 0: bad, 1: good, 3: not present.
+        assert!(checksums.split(',').all(|status| status != "0"), "{}: {line}", kind.prefix);
+    }
+    assert_eq!(text.lines().count(), 2);
+    let mut scapy = Command::new("/usr/bin/python3");
+    scapy.args(["-c", SCAPY, kind.bypass, &kind.layer3.to_string()]).arg(&file);
+    assert_eq!(output(scapy.env("HOME", dir)), "same\nsame\n", "{}", kind.prefix);
+}
+
+#[test]
+fn other_programs_read_what_is_sent() {
+    if require(&["tshark", "/usr/bin/python3"]).is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    // VXLAN with IP packets is a habit of VPP: others expect frames in it.
+    let is_common = |kind: &&Kind| !(kind.layer3 && kind.bypass == "vxlan");
+    KINDS.iter().filter(is_common).for_each(|kind| read(kind, dir.path()));
+}
