@@ -301,7 +301,7 @@ mod tests {
             let (tree, mut all) = (VlanTree::default(), Vec::<(SubFrames, u32)>::new());
             // Exact or not, the same tags can be taken once.
             let key = |frames: SubFrames| match frames {
-                SubFrames::Default => None,
+                SubFrames::Default | SubFrames::Peer(_) => None,
                 SubFrames::Tagged(tags) => Some((tags.dot1ad, tags.outer, tags.inner)),
             };
             for (n, (frames, add)) in changes.into_iter().enumerate() {
