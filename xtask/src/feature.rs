@@ -150,6 +150,7 @@ mod tests {
 
     /// Crates of plugins that the daemon names in other files than the list, and why.
     const NAMED: &[(&str, &str)] = &[
+        ("pipe", "a module of rustix has this name"),
         ("punt", "its socket is opened before there is an instance"),
         ("system", "the API tells where threads run; `statseg` sets the interval of gauges"),
         ("trace", "a module of the API has this name"),

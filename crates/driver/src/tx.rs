@@ -63,8 +63,8 @@ pub trait TxQueue: Send + 'static {
         frames.enumerate().for_each(|(i, _)| lost(i, Loss::Refused));
     }
 
-    /// True if it takes buffers over. Such a device does no [offload](TxOffloads) and gets packets as
-    /// they go on the wire.
+    /// True if it takes buffers over. Such a device does no [offload](TxOffloads) and gets packets
+    /// as they go on the wire.
     const OWNS: bool = false;
 
     /// Maximum number of segments of a packet that it takes over; no segment is shared.

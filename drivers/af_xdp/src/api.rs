@@ -23,7 +23,7 @@ fn messages(m: &mut Messages<World>) {
     });
 }
 
-/// Who copies packets between the device and the buffers.
+/// The side that copies packets between the device and the buffers.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[wire(prefix = "AF_XDP_API_MODE_")]
@@ -38,8 +38,9 @@ pub enum AfXdpMode {
 
 msg::flags! {
     /// The options of an AF_XDP interface.
-    pub struct AfXdpFlag: u8 = enum "af_xdp_flag" {
-        NO_SYSCALL_LOCK = 1 => "AF_XDP_API_FLAGS_NO_SYSCALL_LOCK";
+    pub struct AfXdpFlag: u8 = "af_xdp_flag" {
+        NO_SYSCALL_LOCK = 1 => "AF_XDP_API_FLAGS_NO_SYSCALL_LOCK",
+        MAC_REUSE = 2 => "AF_XDP_API_FLAGS_MAC_REUSE",
     }
 }
 
@@ -60,7 +61,7 @@ pub struct AfXdpCreateV3 {
     /// Entries of a transmit ring; 0 for the default.
     #[wire(default = "0")]
     pub txq_size: u16,
-    /// Who copies.
+    /// The side that copies.
     #[wire(default = "0")]
     pub mode: AfXdpMode,
     /// Options.
@@ -88,6 +89,7 @@ impl From<AfXdpCreateV3> for Create {
                 AfXdpMode::ZeroCopy => Some(true),
             },
             no_syscall_lock: r.flags.has(AfXdpFlag::NO_SYSCALL_LOCK),
+            mac_reuse: r.flags.has(AfXdpFlag::MAC_REUSE),
             ..usual
         };
         let name = r.name.as_str();

@@ -60,7 +60,7 @@ impl Config {
     }
 }
 
-/// What keeps the netdev ours; the queues are with the threads.
+/// Resources that keep the netdev ours; the queues are with the threads.
 pub struct Held {
     pub sockets: Vec<Arc<Shared>>,
     pub mode: Attach,

@@ -93,8 +93,15 @@ impl Node for Network {
 const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const PEER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
-static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &path_mtu::PLUGIN,
+    &ip::PLUGIN,
+    &icmp::PLUGIN,
+    &PLUGIN,
+];
 
 /// A clock that runs fast, so that the test needn't wait: a millisecond for each turn.
 struct Fast;

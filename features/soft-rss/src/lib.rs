@@ -46,5 +46,9 @@ pub static PLUGIN: Plugin = Plugin {
          soft-rss config loop1
          soft-rss clear loop1",
     )],
+    transient: &[
+        ("soft-rss enable", "needs two threads: the tests of this crate save it"),
+        ("soft-rss disable", "takes `soft-rss enable' back"),
+    ],
     ..Plugin::EMPTY
 };

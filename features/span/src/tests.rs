@@ -9,8 +9,15 @@ use graph::drive::Bench;
 use net::drive::{Rig, at};
 use wire::MacAddr;
 
-static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &l2::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &super_path::PLUGIN,
+    &l2::PLUGIN,
+    &PLUGIN,
+];
 
 const Q: u16 = 0x8100;
 const AD: u16 = 0x88a8;

@@ -50,7 +50,6 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("span-*/no_buffer", "no buffer is left for a copy: features/span/src/tests/device.rs"),
     ("l3xc-input-*", "features/l3xc/src/tests.rs"),
     ("tcp-mss-clamping-*", "features/mss-clamp/src/tests.rs"),
-    ("pipe*-tx/gone", "features/pipe/src/tests.rs"),
     ("pipe-rx/*", "features/pipe/src/tests.rs"),
     ("p2p-ethernet-input/*", "features/p2p-ethernet/src/tests.rs"),
     ("stn-*-punt/*", "features/stn/src/tests.rs"),

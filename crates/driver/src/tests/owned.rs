@@ -181,7 +181,7 @@ fn own(bench: &mut Bench) -> Own {
     let new =
         NewInterface { name: "o0".into(), kind, device: nothing, mac, mtu: 1500, link_up: true };
     let interfaces: Arc<Interfaces> = world.get();
-    // What it can't do isn't left to it, whatever is asked for.
+    // It gets no work that it can't do, whatever is asked for.
     let make = TxQueues::make(tx, false, TxOffloads::ALL);
     let sw_if = interfaces.create(world, new, make).expect("created");
     let (rxq, txq) = (RxQueues::default(), TxQueues::default());

@@ -34,7 +34,7 @@ const XDP_HEADROOM: usize = 256;
 const CHUNK_OFFSET: usize = DATA_OFFSET - XDP_HEADROOM;
 /// Bytes of a chunk: up to the end of the slot.
 const CHUNK: usize = SLOT_SIZE - CHUNK_OFFSET;
-/// What `XDP_UMEM_REG` takes: from 2,048 bytes to a page.
+/// `XDP_UMEM_REG` takes chunks from 2,048 bytes to a page.
 const _: () = assert!(CHUNK >= 2048 && CHUNK <= 4096);
 
 /// Bits of an address in front of the offset that the kernel adds.
