@@ -39,7 +39,7 @@ pub enum AfXdpMode {
 msg::flags! {
     /// The options of an AF_XDP interface.
     pub struct AfXdpFlag: u8 = "af_xdp_flag" {
-        NO_SYSCALL_LOCK = 1 => "AF_XDP_API_FLAGS_NO_SYSCALL_LOCK",
+        NO_SYSCALL_LOCK = 1 => "AF_XDP_API_FLAGS_NO_SYSCALL_LOCK";
         MAC_REUSE = 2 => "AF_XDP_API_FLAGS_MAC_REUSE",
     }
 }
