@@ -89,7 +89,7 @@ fn linux_ends_of_gtpu() {
     guest_link(&site.netns, router, &["10.6.0.1/24"]);
     router.script(
         "create gtpu tunnel src 10.6.0.1 dst 10.6.0.2 teid 100 tteid 300 decap-next ip4
-         create gtpu tunnel src 10.6.0.1 dst 10.6.0.2 teid 101 tteid 201 decap-next ip4 qfi 9
+         create gtpu tunnel src 10.6.0.1 dst 10.6.0.2 teid 101 tteid 201 decap-next ip4
          create gtpu tunnel src 10.6.0.1 dst 10.6.0.2 teid 103 tteid 203 decap-next ip4
          create gtpu tunnel src 10.6.0.1 dst 10.6.0.2 teid 100 upd-tteid 200
          set interface ip address gtpu_tunnel0 10.7.0.1/32

@@ -12,6 +12,7 @@ pub const EXAMPLES: &[Script] = &[Script::hosts(
      create interface af_xdp host-if right num-rx-queues all
      set interface rx-mode xdp0 queue 0 polling
      set interface rx-placement xdp0 queue 0 main
+     set interface rx-placement right/0 queue 0 worker 0
      set interface mtu 1400 xdp0
      set interface ip address xdp0 10.0.1.1/24
      set interface state xdp0 up

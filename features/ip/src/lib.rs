@@ -71,8 +71,8 @@ pub use flow::hash as flow_hash;
 pub use frag::finish_checksum;
 pub use lookup::{Onward, table_of};
 pub use protocols::{
-    Protocols, register_otherwise, register_protocol, register_udp_port, set_fragments,
-    set_udp_rest, unregister_protocol, unregister_udp_port,
+    Protocols, accept_no_checksum, register_otherwise, register_protocol, register_udp_port,
+    set_fragments, set_udp_rest, unregister_protocol, unregister_udp_port,
 };
 pub use rewrite::{RewriteTrace, segment_len};
 pub use route_counts::RouteCounts;

@@ -9,7 +9,7 @@ use net::{AdjKind, Adjacencies, Fib, Interfaces, TableIndex};
 use std::sync::Arc;
 use sync::Turn;
 use wire::l4::{self, L4Error, Verdict};
-use wire::{Address, Header, Icmp6Type, IpHeader, IpProtocol};
+use wire::{Address, Header, Icmp6Type, IpHeader, IpProtocol, UdpHeader};
 
 // Reasons that VPP has too are counted where it counts them, since monitoring looks for them there.
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -163,7 +163,8 @@ impl<F: Ip> Local<F> {
     #[inline(always)]
     fn check<const TRACED: bool>(&self, b: &mut Buffer, cx: &Cx<'_, TRACED>) -> Result<Upper, To> {
         let upper = F::upper(b).map_err(|refusal| refusal.way(b))?;
-        check_transport(b, upper.protocol, F::IS_V6)?;
+        let may_be_absent = || !F::IS_V6 || self.takes_no_checksum(b, upper.offset, cx.turn);
+        check_transport(b, upper.protocol, may_be_absent)?;
         let ip = F::Header::view(b.data()).ok_or(To::TooShort)?;
         // Our own packets have our source, and the sender of a packet to many may have no address
         // yet.
@@ -172,6 +173,13 @@ impl<F: Ip> Local<F> {
             self.check_source(b, ip.src(), cx.turn)?;
         }
         Ok(upper)
+    }
+
+    /// True if the port of a datagram takes those without a checksum.
+    #[inline(never)]
+    fn takes_no_checksum(&self, b: &Buffer, at: usize, turn: &Turn<'_>) -> bool {
+        let port = UdpHeader::view_at(b.data(), at).map(|udp| udp.dst_port.get());
+        port.is_some_and(|port| self.deliver.protocols.takes_no_checksum(port, turn))
     }
 
     /// Refuses a source that is our own address, or that no answer would reach.
@@ -197,9 +205,13 @@ impl<F: Ip> Local<F> {
 }
 
 /// Verifies the checksum of TCP or UDP, unless the device has, or it isn't complete yet (RFC 1122
-/// 4.1.3.4, 4.2.2.7). In IPv6 there has to be one (RFC 8200 8.1).
+/// 4.1.3.4, 4.2.2.7). In IPv6 there has to be one (RFC 8200 8.1), except at ports of tunnels.
 #[inline(always)]
-fn check_transport(b: &Buffer, protocol: IpProtocol, v6: bool) -> Result<(), To> {
+fn check_transport(
+    b: &Buffer,
+    protocol: IpProtocol,
+    may_be_absent: impl FnOnce() -> bool,
+) -> Result<(), To> {
     let bad = match protocol {
         IpProtocol::TCP => To::TcpChecksum,
         IpProtocol::UDP => To::UdpChecksum,
@@ -210,7 +222,7 @@ fn check_transport(b: &Buffer, protocol: IpProtocol, v6: bool) -> Result<(), To>
     }
     match l4::verify_parts(b.data(), b.segments().skip(1)) {
         Ok(Verdict::Valid) => Ok(()),
-        Ok(Verdict::Absent) if !v6 => Ok(()),
+        Ok(Verdict::Absent) if may_be_absent() => Ok(()),
         Ok(Verdict::Invalid | Verdict::Absent) => Err(bad),
         Err(L4Error::Length) => Err(To::UdpLength),
         Err(_) => Err(To::TooShort),

@@ -18,6 +18,8 @@ const FRAGMENTS: usize = 1 << 8;
 const OTHERWISE: usize = FRAGMENTS + 1;
 /// Index in `ports` of the node for all other ports.
 const REST: usize = 1 << 16;
+/// First index in `ports` of the ports that take datagrams of IPv6 without a checksum.
+const NO_CHECKSUM: usize = REST + 1;
 
 impl Takers {
     fn new(len: usize) -> Self {
@@ -48,7 +50,7 @@ impl<F: Family> Shared for Protocols<F> {
         let takers = |len| Snapshot::new(world.qsbr.clone(), Takers::new(len));
         Self {
             protocols: takers(OTHERWISE + (1 << 8)),
-            ports: takers(REST + 1),
+            ports: takers(NO_CHECKSUM + (1 << 16)),
             version: PhantomData,
         }
     }
@@ -84,6 +86,12 @@ impl<F> Protocols<F> {
     pub(crate) fn port(&self, port: u16, turn: &Turn<'_>) -> Option<NodeIndex> {
         let ports = self.ports.get(turn);
         ports.get(port.into()).or_else(|| ports.get(REST))
+    }
+
+    /// True if a port takes datagrams of IPv6 without a checksum.
+    #[inline(always)]
+    pub(crate) fn takes_no_checksum(&self, port: u16, turn: &Turn<'_>) -> bool {
+        self.ports.get(turn).get(NO_CHECKSUM + usize::from(port)).is_some()
     }
 }
 
@@ -153,9 +161,18 @@ pub fn register_udp_port<F: Family>(world: &World, port: u16, node: &str) -> Res
     set(world, &world.get::<Protocols<F>>().ports, port.into(), &node, &what)
 }
 
+/// Lets datagrams of IPv6 without a checksum through to the node of a port, as tunnels may send
+/// them (RFC 6935 5, RFC 7348 5). In IPv4 the checksum may always be absent.
+pub fn accept_no_checksum<F: Family>(world: &World, port: u16) {
+    let accept = |old: &Takers| old.with(NO_CHECKSUM + usize::from(port), old.get(port.into()));
+    world.get::<Protocols<F>>().ports.update(accept);
+}
+
 /// Unregisters the node of a UDP port.
 pub fn unregister_udp_port<F: Family>(world: &World, port: u16) {
-    world.get::<Protocols<F>>().ports.update(|old| old.with(port.into(), None));
+    let none =
+        |old: &Takers| old.with(port.into(), None).with(NO_CHECKSUM + usize::from(port), None);
+    world.get::<Protocols<F>>().ports.update(none);
 }
 
 /// Sends datagrams for us to a node if no other node takes their port; without one their senders

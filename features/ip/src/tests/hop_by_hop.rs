@@ -120,7 +120,19 @@ fn the_destination_looks_at_all_headers() {
     wrong[50] ^= 1;
     assert_eq!(went(&mut bench, wrong.clone()).1, Some("bad udp checksum"));
     wrong[46..48].fill(0);
-    assert_eq!(went(&mut bench, wrong).1, Some("bad udp checksum"), "IPv6 has none without");
+    assert_eq!(
+        went(&mut bench, wrong.clone()).1,
+        Some("bad udp checksum"),
+        "IPv6 has none without"
+    );
+    // But for tunnels (RFC 6935 5).
+    let port = u16::from_be_bytes([wrong[42], wrong[43]]);
+    crate::register_udp_port::<Ip6>(&bench.world, port, "error-drop").expect("free");
+    assert_eq!(went(&mut bench, wrong.clone()).1, Some("bad udp checksum"));
+    crate::accept_no_checksum::<Ip6>(&bench.world, port);
+    assert_eq!(went(&mut bench, wrong.clone()).0, "ip6-udp-lookup");
+    crate::unregister_udp_port::<Ip6>(&bench.world, port);
+    assert_eq!(went(&mut bench, wrong).1, Some("bad udp checksum"));
     let out = to(&mut bench, "ip6-udp-lookup", packet(60, &option(1)));
     assert_eq!((out.0.as_str(), out.2), ("ip6-icmp-error", (1, 4, 0)));
     let spoofed = pkt::ip6("2001:db8:2::1", "2001:db8:1::1").udp(1, 2).build();

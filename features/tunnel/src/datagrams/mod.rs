@@ -144,6 +144,9 @@ impl Ports {
             ip::register_udp_port::<Ip4>(world, port, &filled(K::INPUT, false))
         };
         done.map_err(|why| Error::failed(why).retval(retval::UDP_PORT_TAKEN))?;
+        if is_v6 {
+            ip::accept_no_checksum::<Ip6>(world, port);
+        }
         ports.insert((is_v6, port), K::INPUT);
         Ok(())
     }
