@@ -126,7 +126,7 @@ iperf3 -c 10.0.2.2 -B 10.9.2.1 -t 1 -R",
         ),
     );
     let errors = router.run("show errors");
-    assert_eq!(answered(&text), 2, "{text}\n{errors}");
+    assert_eq!(answered(&text), 3, "{text}\n{errors}");
     assert!(text.contains("2 packets transmitted, 0 received"), "another identifier: {text}");
     for (node, counter) in [
         ("gtpu4-input", "decapsulated"),
