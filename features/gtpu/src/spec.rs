@@ -201,10 +201,10 @@ impl Shared for ByPeer {
     fn forget(&self, _: &World, deleted: &Deleted<'_>) {
         let Some(sw_if) = deleted.of::<SwIfIndex>() else { return };
         let mut all = self.0.lock().expect("no panic inside");
-        if let Some(peer) = all.peers.remove(&sw_if)
+        if let Some(peer) = all.peers.remove(sw_if)
             && let Some(tunnels) = all.tunnels.get_mut(&peer)
         {
-            tunnels.remove(&sw_if);
+            tunnels.remove(sw_if);
             if tunnels.is_empty() {
                 all.tunnels.remove(&peer);
             }

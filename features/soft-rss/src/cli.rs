@@ -82,10 +82,7 @@ fn config(w: &World, m: &Matches) -> Result<Output> {
     if m.has("threads") {
         let wrong = |why: String| Error::parse(why).at(m.span("threads"));
         let CoreList(threads) = CoreList::parse(m.str("threads")).map_err(wrong)?;
-        config.threads = threads
-            .into_iter()
-            .map(|thread| u16::try_from(thread).map_err(|_| wrong(format!("no thread {thread}"))))
-            .collect::<Result<_>>()?;
+        config.threads = threads;
     }
     if m.has("key") {
         config.key = key(m.str("key")).ok_or_else(|| {

@@ -85,7 +85,7 @@ impl Config {
 
 /// Threads as a list of ranges.
 pub fn list(threads: &[u16]) -> String {
-    CoreList(threads.iter().map(|thread| (*thread).into()).collect()).show()
+    CoreList(threads.to_vec()).show()
 }
 
 /// A key in hexadecimal digits.

@@ -181,7 +181,8 @@ fn flows_are_spread_and_stay_in_order() {
     let seen = rig.pass(1, &frames);
     let mut all: Vec<_> = seen.iter().map(|(_, frame)| frame.clone()).collect();
     let mut want = frames.clone();
-    (all.sort(), want.sort());
+    all.sort();
+    want.sort();
     assert_eq!(all.len(), want.len(), "all arrive");
     assert!(all == want, "with their bytes");
     let threads = by_thread(&seen);
@@ -273,7 +274,8 @@ fn fields_decide() {
         assert_eq!(threads.len(), if spread { 3 } else { 1 }, "{config}");
         let mut bytes: Vec<_> = seen.into_iter().map(|(_, frame)| frame).collect();
         let mut want = frames.clone();
-        (bytes.sort(), want.sort());
+        bytes.sort();
+        want.sort();
         assert_eq!(bytes, want, "{config}");
         rig.end();
     }
@@ -326,7 +328,8 @@ fn mutated_frames_arrive() {
         let frames = mutator.frames(&bases, 100, 1500);
         let mut seen: Vec<_> = rig.pass(1, &frames).into_iter().map(|(_, frame)| frame).collect();
         let mut want = frames.clone();
-        (seen.sort(), want.sort());
+        seen.sort();
+        want.sort();
         assert_eq!(seen, want);
     }
     rig.end();

@@ -66,9 +66,9 @@ fn bases() -> Vec<Vec<u8>> {
                 let mut datagram = kind.datagram(REMOTE[end], LOCAL[end], id(kind), &inner);
                 let header = if end == 0 { 28 } else { 48 };
                 if round >= 10 {
-                    for at in header..header + 16 {
+                    for byte in &mut datagram[header..header + 16] {
                         if rng.one_in(8) {
-                            datagram[at] = rng.next() as u8;
+                            *byte = rng.next() as u8;
                         }
                     }
                     _ = (end == 1).then(|| l4::finish(&mut datagram));
