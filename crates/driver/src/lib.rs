@@ -8,8 +8,8 @@
 //! - [`RxQueues`], the control side of an interface's queues: which thread polls which, and how.
 //! - [`Tx`] and [`TxQueues`], the interface's transmit node: a queue for each thread, one call of
 //!   the device for a vector. A device that reads packets later takes their buffers over.
-//! - [`TxOffloads`]: the work (checksums, segmentation) that a device takes over; the processor does
-//!   the rest.
+//! - [`TxOffloads`]: the work (checksums, segmentation) that a device takes over; the processor
+//!   does the rest.
 //! - [`Links`]: the state of the host's links that interfaces depend on.
 //!
 //! A queue belongs to one thread, so there is no lock in the packet path. Control gives orders that

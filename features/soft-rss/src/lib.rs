@@ -4,7 +4,7 @@
 //! threads by their flow.
 //!
 //! `soft-rss` is a feature of the arc `device-input`. It hashes the addresses and ports of a packet
-//! with the function that network cards use ([`toeplitz`]), and a table of 64 entries gives the
+//! with the function that network cards use (Toeplitz), and a table of 64 entries gives the
 //! thread. A packet of the own thread continues along the arc; another goes over the ring to that
 //! thread, to `soft-rss-handoff`, and continues there. Packets of one flow take one ring, so their
 //! order stays.

@@ -5,11 +5,11 @@
 //! | file | made by |
 //! |---|---|
 //! | `result.json` | [`Results::to_json`] |
-//! | `report.html` | [`html`] |
-//! | `report.md` | [`markdown`] |
+//! | `report.html` | [`html()`] |
+//! | `report.md` | [`markdown()`] |
 //! | `series.csv` | [`series_csv`] |
 //! | `rate.csv` | [`rate_csv`], in the form of siitperf's scripts |
-//! | `NAME.svg` | [`Figure::to_svg`] of each of [`figures`] |
+//! | `NAME.svg` | [`Figure::to_svg`] of each of [`figures()`] |
 //! | `NAME.png` | `Figure::to_png`, with the feature `png` |
 
 mod build;

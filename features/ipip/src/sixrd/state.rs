@@ -34,7 +34,7 @@ pub struct SixRd {
     pub table6: u32,
     /// Inner sources have to be of the site that the outer source belongs to (RFC 5969 12).
     pub security_check: bool,
-    /// The type of service of outer packets, or [`COPY_TOS`].
+    /// The type of service of outer packets, or `COPY_TOS`.
     pub tos: u8,
 }
 
