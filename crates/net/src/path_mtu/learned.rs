@@ -6,7 +6,7 @@
 //! before it reports it; the node that receives errors must not. An MTU only
 //! ever decreases, not below the minimum of every link, and for ten minutes at most; their number
 //! is limited, the oldest is removed first; and only our own packets heed them, not forwarded ones.
-//! What an operator or a client has set is never changed.
+//! A path MTU that an operator or a client has set is never changed.
 
 use super::HostKey;
 use crate::Net;
