@@ -36,7 +36,7 @@ impl Given {
         }
     }
 
-    /// TxOffloads a packet for the next call; copies it if the device can't send it as it is.
+    /// Takes a packet for the next call; copies it if the device can't send it as it is.
     ///
     /// # Errors
     /// The packet, and why it is dropped.

@@ -104,7 +104,7 @@ pub struct AfXdpCreateV3Reply {
     pub sw_if_index: InterfaceIndex,
 }
 
-/// TxOffloads an AF_XDP interface away; the kernel's stays.
+/// Takes an AF_XDP interface away; the kernel's stays.
 #[derive(Message)]
 pub struct AfXdpDelete {
     /// Its number.

@@ -143,7 +143,7 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     Ok(sw_if)
 }
 
-/// TxOffloads an interface away; the netdev stays, without the program.
+/// Takes an interface away; the netdev stays, without the program.
 ///
 /// # Errors
 /// An interface of another kind (−71); one that others lie on.

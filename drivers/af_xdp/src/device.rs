@@ -279,7 +279,7 @@ impl Device for XdpDevice {
         <RxQueue as driver::RxQueue>::NODE
     }
 
-    /// TxOffloads the netdev up with ours, but not down: another program may use it.
+    /// Takes the netdev up with ours, but not down: another program may use it.
     fn set_admin(&self, world: &World, _: SwIfIndex, up: bool) -> Result<(), Error> {
         {
             let state = &mut *self.state();

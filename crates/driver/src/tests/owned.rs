@@ -22,7 +22,7 @@ struct State {
     /// Offsets of buffers that it has read.
     done: Vec<usize>,
     sent: Vec<Vec<u8>>,
-    /// TxOffloads no packet.
+    /// Takes no packet.
     stalls: bool,
     seed: usize,
 }
@@ -33,7 +33,7 @@ fn state(of: &Ring) -> std::sync::MutexGuard<'_, State> {
     of.lock().expect("no panic inside")
 }
 
-/// TxOffloads some element out.
+/// Takes some element out.
 fn pick(list: &mut Vec<usize>, seed: &mut usize) -> usize {
     *seed = seed.wrapping_mul(0x9e37_79b9).wrapping_add(7);
     list.swap_remove((*seed >> 8) % list.len())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! LearnedMtu path MTUs: a router reports by an ICMP error that a packet of ours was too big for a
+//! Learned path MTUs: a router reports by an ICMP error that a packet of ours was too big for a
 //! link further on (RFC 1191, RFC 8201).
 //!
 //! Such an error is easily forged. So the protocol that sent the quoted packet has to recognize it

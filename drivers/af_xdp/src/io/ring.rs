@@ -85,7 +85,7 @@ impl<T: Entry> Consumer<T> {
         if waiting <= self.memory.size() { waiting } else { 0 }
     }
 
-    /// TxOffloads the next entry. The caller has asked for [`Self::waiting`].
+    /// Takes the next entry. The caller has asked for [`Self::waiting`].
     #[inline(always)]
     pub fn take(&mut self) -> T {
         let entry = self.memory.load(self.next);

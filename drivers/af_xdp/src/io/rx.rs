@@ -94,7 +94,7 @@ impl RxQueue {
         }
     }
 
-    /// TxOffloads the packet apart again and gives the device its buffers.
+    /// Takes the packet apart again and gives the device its buffers.
     #[cold]
     fn recycle(&mut self, packet: Owned, burst: &mut Burst<'_>) {
         let mut next = Some(packet);

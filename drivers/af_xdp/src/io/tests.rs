@@ -95,7 +95,7 @@ impl Kernel {
         true
     }
 
-    /// TxOffloads what is to be sent.
+    /// Takes what is to be sent.
     fn send(&mut self) {
         for _ in 0..self.tx.waiting() {
             let desc = self.tx.take();

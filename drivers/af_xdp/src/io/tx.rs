@@ -45,7 +45,7 @@ impl Side {
         self.segments = if on { SEGMENTS } else { 1 };
     }
 
-    /// TxOffloads back the buffers that the device is done with. An address that it doesn't have is
+    /// Takes back the buffers that the device is done with. An address that it doesn't have is
     /// none.
     #[inline(always)]
     pub(super) fn reclaim(&mut self, mut free: impl FnMut(Owned)) {
