@@ -89,6 +89,50 @@ done",
     site.finish();
 }
 
+/// A site of 6RD (RFC 5969) whose customer edge is a Linux kernel, and the router as its relay.
+/// Guest kernels lack 6RD itself, so the edge sends all through the relay, as in RFC 5969 8.
+#[test]
+fn a_linux_site_of_6rd() {
+    if require(&["root", "linux.uml", "modprobe"]).is_none() {
+        return;
+    }
+    let Some((_lab, site)) = six::site(six::VETH) else { return };
+    let (router, right) = (site.router(), &site.right);
+    guest_link(&site.netns, router, &["10.6.0.1/24"]);
+    // The guest, 10.6.0.2, has the prefix 2a01:db8:600:200::/56; the relay's own is …:600:100::/56.
+    router.script(
+        "create 6rd tunnel ip6-pfx 2a01:db8::/32 ip4-pfx 10.0.0.0/8 ip4-src 10.6.0.1 security-check
+         set interface state ip6ip-6rd0 up
+         set interface ip address ip6ip-6rd0 2a01:db8:600:100::1/128",
+    );
+    let server = right.host.command("iperf3").args(["-s"]).spawn();
+    let text = guest::run(
+        &site.netns,
+        "uml",
+        &["ipv6", "sit"],
+        "ip addr add 10.6.0.2/24 dev vec0
+until ping -n -c 1 -W 1 10.6.0.1; do :; done
+ip link add rd type sit local 10.6.0.2 remote 10.6.0.1 ttl 64
+ip link set rd up
+ip -6 addr add 2a01:db8:600:200::1/56 dev rd nodad
+ip -6 route add default dev rd
+ping -n -c 3 -i 0.2 -w 20 -s 1000 2a01:db8:600:100::1
+ping -n -c 3 -i 0.2 -w 20 -s 1000 2001:db8:2::2
+ping -n -c 3 -i 0.2 -w 20 -s 3000 2001:db8:2::2
+iperf3 -6 -c 2001:db8:2::2 -t 1
+iperf3 -6 -c 2001:db8:2::2 -t 1 -R
+ip -6 addr add 2a01:db8:700:200::1/128 dev rd nodad
+! ping -n -c 2 -i 0.2 -w 1 -I 2a01:db8:700:200::1 2001:db8:2::2",
+    );
+    drop(server);
+    assert_eq!(answered(&text), 3, "{text}");
+    assert_eq!(checksum_errors(&right.host), 0);
+    // The last ping had the address of another site.
+    let errors = router.run("show errors");
+    assert!(errors.lines().any(|line| line.contains("isn't of the outer one")), "{errors}");
+    site.finish();
+}
+
 /// With keys, with checksums and sequence numbers that the kernel sends, over both protocols;
 /// Ethernet frames.
 #[test]

@@ -37,6 +37,9 @@ pub enum To {
     #[drop]
     #[counter("no tunnel")]
     NoTunnel,
+    /// inner source address isn't of the outer one's site (RFC 5969 12)
+    #[drop]
+    Spoofed,
     /// fragmented outer packet
     #[drop]
     #[counter("fragmented outer packet")]
@@ -74,13 +77,14 @@ impl<F: Ip> IpIpInput<F> {
     /// The 6RD tunnel of a packet that carries IPv6 to our address. The packet is from the site
     /// that its inner source belongs to, if the tunnel checks that (RFC 5969 12).
     #[inline(always)]
-    fn sixrd<'t>(&'t self, b: &Buffer, outer: &Outer, turn: &'t Turn<'_>) -> Option<&'t Work> {
-        let ip = Ipv4Header::view(b.data())?;
-        let work = self.sixrds.lookup(ip.dst(), TableIndex(outer.key.table), turn)?;
-        let inner = Ipv6Header::view_at(b.data(), outer.upper.offset)?;
+    fn sixrd<'t>(&'t self, b: &Buffer, outer: &Outer, turn: &'t Turn<'_>) -> Result<&'t Work, To> {
+        let ip = Ipv4Header::view(b.data()).ok_or(To::TooShort)?;
+        let table = TableIndex(outer.key.table);
+        let work = self.sixrds.lookup(ip.dst(), table, turn).ok_or(To::NoTunnel)?;
+        let inner = Ipv6Header::view_at(b.data(), outer.upper.offset).ok_or(To::TooShort)?;
         let is_from_site =
             !work.config.security_check || work.config.domain.embedded(inner.src()) == ip.src();
-        is_from_site.then_some(work)
+        if is_from_site { Ok(work) } else { Err(To::Spoofed) }
     }
 }
 
@@ -107,11 +111,14 @@ impl<F: Ip> Node for IpIpInput<F> {
         if TRACED {
             cx.trace(b, DecapTrace::<IpIp>::of(&outer, b, end));
         }
-        let sixrd = match end {
-            None if !F::IS_V6 && to == To::Input6 => self.sixrd(b, &outer, turn),
-            _ => None,
+        let end = match end {
+            Some(end) => end,
+            None if !F::IS_V6 && to == To::Input6 => match self.sixrd(b, &outer, turn) {
+                Ok(work) => &work.end,
+                Err(why) => return why,
+            },
+            None => return To::NoTunnel,
         };
-        let Some(end) = end.or(sixrd.map(|work| &work.end)) else { return To::NoTunnel };
         match self.decap.receive(b, end, outer.upper.offset, outer.class, turn) {
             Ok(()) => {
                 cx.count(To::Decapsulated, 1);
