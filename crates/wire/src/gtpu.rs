@@ -56,10 +56,25 @@ impl Gtpu {
     pub const SEQUENCE: u8 = 2;
     /// The N-PDU number is valid.
     pub const NUMBER: u8 = 1;
+    /// Message type of echo requests.
+    pub const ECHO_REQUEST: u8 = 1;
+    /// Message type of echo responses.
+    pub const ECHO_RESPONSE: u8 = 2;
+    /// Message type of error indications.
+    pub const ERROR_INDICATION: u8 = 26;
     /// Message type of user data.
     pub const G_PDU: u8 = 255;
     /// Type of the extension header with the PDU session's container.
     pub const PDU_SESSION: u8 = 0x85;
+    /// Type of the extension header with a UDP port.
+    pub const UDP_PORT: u8 = 0x40;
+    /// Type of the information element with a restart counter, one byte.
+    pub const RECOVERY: u8 = 14;
+    /// Type of the information element with an endpoint identifier, four bytes.
+    pub const TEID_DATA: u8 = 16;
+    /// Type of the information element with the address of an endpoint, behind two bytes of
+    /// length.
+    pub const PEER_ADDRESS: u8 = 133;
     /// Extension headers of a packet at most.
     pub const MAX_EXTENSIONS: usize = 8;
     /// Bytes of sequence number, N-PDU number and type of the first extension header.

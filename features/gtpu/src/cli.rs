@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands that change something.
 
+use crate::answer::Answers;
 use crate::forward::{Cause, Forwards};
 use crate::show;
 use crate::spec::{Gtpu, update_tteid};
@@ -30,6 +31,18 @@ pub const COMMANDS: &[Command<World>] = &[
         run: forward,
     },
     Command {
+        path: "set gtpu answer",
+        usage: "([echo <echo:enable|disable>] [error-indication <error:enable|disable>])",
+        help: "Answer echo requests, and tell senders of user data that no tunnel has its TEID",
+        run: answer,
+    },
+    Command {
+        path: "show gtpu answer",
+        usage: "",
+        help: "Messages of GTP-U that are answered",
+        run: show::answer,
+    },
+    Command {
         path: "show gtpu tunnel",
         usage: "[raw]",
         help: "GTP-U tunnels and forwards",
@@ -54,6 +67,18 @@ pub const COMMANDS: &[Command<World>] = &[
         run: tunnel::set_offload::<Gtpu>,
     },
 ];
+
+fn answer(w: &World, m: &Matches) -> Result<Output> {
+    let answers = w.get::<Answers>();
+    let mut settings = answers.get();
+    for (word, setting) in [("echo", &mut settings.echo), ("error", &mut settings.error)] {
+        if m.has(word) {
+            *setting = m.str(word) == "enable";
+        }
+    }
+    answers.set(w, settings);
+    Ok(Output::empty())
+}
 
 fn create(w: &World, m: &Matches) -> Result<Output> {
     let (remote, group_interface) = tunnel::other_end(w, m, "destination")?;

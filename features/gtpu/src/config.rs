@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration.
 
+use crate::answer::{Answers, Settings};
 use crate::forward::{Forward, Forwards};
 use crate::show::next_name;
 use crate::spec::{Gtpu, is_ip};
-use graph::{RunningConfig, Script, World};
+use graph::{Phase, RunningConfig, Script, World};
 use tunnel::{Next, Tunnel, TunnelEndpoints, Tunnels};
 
 /// Commands that set what is kept here, for the tests that save and restore it.
@@ -29,6 +30,11 @@ pub const EXAMPLES: &[Script] = &[
          set interface ip6 gtpu-bypass pg0",
     ),
     Script::here(
+        "answers to GTP-U messages",
+        "set gtpu answer echo enable error-indication enable
+         set gtpu answer error-indication disable",
+    ),
+    Script::here(
         "forwarded GTP-U datagrams",
         "ip table add 7
          create gtpu forward dst 192.0.2.7 unknown-teid
@@ -40,6 +46,13 @@ pub const EXAMPLES: &[Script] = &[
 ];
 
 pub fn write_config(world: &World, config: &mut RunningConfig) {
+    let Settings { echo, error } = world.get::<Answers>().get();
+    for (what, on) in [("echo", echo), ("error-indication", error)] {
+        if on {
+            let line = format!("set gtpu answer {what}");
+            config.push(Phase::SETTINGS, format!("{line} enable"), format!("{line} disable"));
+        }
+    }
     config.interfaces(world.get::<Tunnels<Gtpu>>().interfaces(), |world, sw_if, lines| {
         let Some(tunnel) = world.get::<Tunnels<Gtpu>>().get(sw_if) else { return };
         let line = create(world, &tunnel);

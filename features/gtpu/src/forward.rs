@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Datagrams that no tunnel takes, forwarded whole to another address.
 
+use crate::answer::Answers;
 use crate::encap::GtpuCodec;
 use crate::input::To;
 use crate::spec::{Gtpu, is_ip};
@@ -15,7 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Snapshot, Turn};
 use tunnel::{Codec, Decap, Next, Onto, Receipt, Spec, Tunnels};
 use wire::checksum::{Sum, update_udp};
-use wire::{Header, Ip4, Ip6, IpProtocol, Ipv4Header, MacAddr, UdpHeader, UpperLayer};
+use wire::{
+    Gtpu as GtpuHeader, Header, Ip4, Ip6, IpProtocol, Ipv4Header, MacAddr, UdpHeader, UpperLayer,
+};
 
 /// Why no tunnel takes a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -223,26 +226,23 @@ fn set_up(world: &World, sw_if: SwIfIndex, is_v6: bool, table: u32) -> Result<()
         .inspect_err(|_| _ = interfaces.delete(world, sw_if))
 }
 
-/// Forwards, as nodes read them.
-pub struct ForwardReader(Arc<Forwards>);
+/// Forwards and answers, as nodes read them.
+pub struct Otherwise {
+    forwards: Arc<Forwards>,
+    answers: Arc<Answers>,
+}
 
-impl Build for ForwardReader {
+impl Build for Otherwise {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self(world.get())
+        Self { forwards: world.get(), answers: world.get() }
     }
 }
 
-impl ForwardReader {
-    /// Forwards a datagram that no tunnel takes, which begins with its IP header. Without a forward
-    /// for `why`, that is its next node.
+impl Otherwise {
+    /// Forwards a datagram that no tunnel takes, which begins with its IP header, or has it
+    /// answered. Without either for `why`, that is its next node.
     #[inline(always)]
-    pub fn forward<F: Ip>(
-        &self,
-        decap: &Decap<Gtpu>,
-        b: &mut Buffer,
-        why: To,
-        turn: &Turn<'_>,
-    ) -> To {
+    pub fn take<F: Ip>(&self, decap: &Decap<Gtpu>, b: &mut Buffer, why: To, turn: &Turn<'_>) -> To {
         let cause = match why {
             To::TooShort | To::BadVersion | To::BadExtensions | To::UnknownExtension => {
                 Cause::BadHeader
@@ -251,11 +251,22 @@ impl ForwardReader {
             To::BadType => Cause::UnknownType,
             _ => return why,
         };
-        let known = self.0.published.get(turn)[usize::from(F::IS_V6)][cause as usize];
+        let known = self.forwards.published.get(turn)[usize::from(F::IS_V6)][cause as usize];
         match known {
             Some(forward) => send::<F>(forward, decap, b, turn).unwrap_or_else(|why| why),
+            None if self.is_answered::<F>(b, cause, turn) => To::Answer,
             None => why,
         }
+    }
+
+    #[inline(never)]
+    fn is_answered<F: Ip>(&self, b: &Buffer, cause: Cause, turn: &Turn<'_>) -> bool {
+        let header = UpperLayer::of::<F>(b.data())
+            .ok()
+            .and_then(|upper| GtpuHeader::view_at(b.data(), upper.offset + UdpHeader::LEN));
+        // Errors about a bad header aren't told.
+        cause != Cause::BadHeader
+            && header.is_some_and(|header| self.answers.is_answered(header, turn))
     }
 }
 

@@ -9,6 +9,9 @@ use wire::{Gtpu as Header, GtpuError};
 tunnel::datagram_next! {
     /// Next nodes of received datagrams.
     pub enum To {
+        /// Messages that are answered.
+        #[next("gtpu{4|6}-answer")]
+        Answer,
         /// packet too small to fit a gtpu header
         #[drop]
         #[counter("packet too small to fit a gtpu header")]

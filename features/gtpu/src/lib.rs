@@ -11,8 +11,11 @@
 //! Datagrams with a bad header, an unknown TEID or another type of message can be forwarded whole
 //! to another address (`create gtpu forward`).
 //!
-//! Limits: echo requests aren't answered, nor are error indications sent; no offload to devices.
+//! `set gtpu answer` lets echo requests be answered, and senders to unknown endpoints be told.
+//!
+//! Limits: no offload to devices.
 
+mod answer;
 mod api;
 mod cli;
 mod config;
@@ -27,6 +30,7 @@ mod tests;
 pub use forward::{Cause, Forward, Forwards};
 pub use spec::Gtpu;
 
+use answer::{Answer, Answers};
 use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
 use tunnel::{Bypass, Encap, Input, Nested};
 use wire::{Ip4, Ip6};
@@ -41,6 +45,7 @@ pub static PLUGIN: Plugin = Plugin {
         tunnel::PORTS,
         tunnel::bypassed::<Gtpu>(),
         StateDef::of::<Forwards>(),
+        StateDef::of::<Answers>(),
         StateDef::of::<spec::ByPeer>(),
     ],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
@@ -51,6 +56,8 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<Input<Gtpu, Ip6>>(),
         NodeDef::of::<Bypass<Gtpu, Ip4>>(),
         NodeDef::of::<Bypass<Gtpu, Ip6>>(),
+        NodeDef::of::<Answer<Ip4>>(),
+        NodeDef::of::<Answer<Ip6>>(),
     ],
     features: &[
         Feature {

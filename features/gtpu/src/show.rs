@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `show gtpu tunnel`.
+//! `show gtpu tunnel`, `show gtpu answer`.
 
+use crate::answer::{Answers, Settings};
 use crate::forward::{Forward, Forwards};
 use crate::spec::{Gtpu, is_ip};
 use cli::{Matches, Output, Result, Writer};
@@ -15,6 +16,13 @@ pub fn tunnels(w: &World, _: &Matches) -> Result<Output> {
     all.extend(w.get::<Forwards>().list().into_iter().map(|forward| forward.sw_if));
     all.sort_unstable();
     Ok(tunnel::list(all, "No gtpu tunnels configured...", line))
+}
+
+pub fn answer(w: &World, _: &Matches) -> Result<Output> {
+    let Settings { echo, error } = w.get::<Answers>().get();
+    let word = |on| if on { "enabled" } else { "disabled" };
+    let text = format!("echo {}\nerror-indication {}\n", word(echo), word(error));
+    Ok(Output::both(text, json!({ "echo": echo, "error_indication": error })))
 }
 
 /// The name of a next node, as `decap-next` has it.

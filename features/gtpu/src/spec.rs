@@ -2,7 +2,7 @@
 //! The parameters of a GTP-U tunnel.
 
 use crate::encap::GtpuCodec;
-use crate::forward::ForwardReader;
+use crate::forward::Otherwise;
 use crate::input::{To, read};
 use buffer::Buffer;
 use cli::retval::{self, Retval};
@@ -137,7 +137,7 @@ impl Datagrams for Gtpu {
     const INPUT: &'static str = "gtpu{4|6}-input";
     const BYPASS: &'static str = "{ip}-gtpu-bypass";
     type To = To;
-    type Reader = ForwardReader;
+    type Reader = Otherwise;
 
     #[inline(always)]
     fn number_in(header: &[u8; OWN]) -> u32 {
@@ -154,7 +154,7 @@ impl Datagrams for Gtpu {
 
     #[inline(always)]
     fn read(
-        _: &ForwardReader,
+        _: &Otherwise,
         b: &Buffer,
         at: usize,
         header: &[u8; OWN],
@@ -165,13 +165,13 @@ impl Datagrams for Gtpu {
 
     #[inline(always)]
     fn otherwise<F: Ip>(
-        reader: &ForwardReader,
+        reader: &Otherwise,
         decap: &Decap<Self>,
         b: &mut Buffer,
         to: To,
         turn: &Turn<'_>,
     ) -> To {
-        reader.forward::<F>(decap, b, to, turn)
+        reader.take::<F>(decap, b, to, turn)
     }
 
     fn made(&self, world: &World, sw_if: SwIfIndex) {

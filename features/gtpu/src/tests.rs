@@ -6,6 +6,7 @@ use net::{IfCounters, Interfaces};
 use testkit::pkt::{self, Checksum};
 use wire::{Ipv4Header, l4};
 
+mod answer;
 mod api;
 mod forward;
 
@@ -14,6 +15,7 @@ static PLUGINS: &[&Plugin] = &[
     &ethernet::PLUGIN,
     &fib::PLUGIN,
     &ip::PLUGIN,
+    &icmp::PLUGIN,
     &mfib::PLUGIN,
     &l2::PLUGIN,
     &PLUGIN,

@@ -41,6 +41,7 @@ impl Instance {
             "show gre tunnel -j",
             "show vxlan tunnel -j",
             "show geneve tunnel -j",
+            "show gtpu answer -j",
             "show gtpu tunnel -j",
             "show vxlan-gpe -j",
             "show mode -j",
