@@ -181,6 +181,13 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         self.arcs.node(at)
     }
 
+    /// Returns true if packets are to be traced from some node on that is no input: a path beside
+    /// the nodes must leave all packets to them.
+    #[inline(always)]
+    pub fn traces_inside(&self) -> bool {
+        self.core.trace.is_inside()
+    }
+
     /// Returns true if any feature of the arc is enabled on the interface.
     #[inline(always)]
     pub fn has_arc(&self, arc: ArcIndex, sw_if: u32) -> bool {

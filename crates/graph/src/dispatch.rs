@@ -155,7 +155,7 @@ fn run<N: Node, I: Isa>(
     arcs: &ArcTable,
     frame: &mut Box<Frame>,
 ) {
-    if frame.traced {
+    if frame.traced || core.trace.marking(node.index) {
         traced(this, node, core, turn, arcs, frame);
     } else if frame.len() < SMALL && !N::WHOLE {
         let mut codes = [0; SMALL];
@@ -235,8 +235,8 @@ pub(crate) fn fetch<const PACKET: bool>(meta: *const u8) {
     }
 }
 
-/// A frame with traced packets: every node writes a record, and the body is the same one, for one
-/// packet at a time.
+/// A frame with traced packets, or whose packets are to be traced from here on: every node writes a
+/// record, and the body is the same one, for one packet at a time.
 #[cold]
 #[inline(never)]
 fn traced<N: Node>(
@@ -252,6 +252,10 @@ fn traced<N: Node>(
     let mut cx = Cx::<true>::new(core, node, arcs, turn);
     for (i, code) in codes.iter_mut().enumerate().take(frame.len()) {
         let b = frame.get_mut(i);
+        if cx.core.trace.marking(node.index) {
+            let now = cx.core.clock.now();
+            cx.core.trace.mark_inside(node.index, b, now, turn);
+        }
         if b.flags.has(Flags::TRACED) {
             any = true;
             cx.core.trace.begin(b.trace, node.index);

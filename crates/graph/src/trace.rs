@@ -109,12 +109,16 @@ pub type Filter = Box<dyn FnMut(&Buffer, NodeIndex, &Turn<'_>) -> bool + Send>;
 struct Order {
     node: NodeIndex,
     left: u32,
+    /// The node gets its packets from other nodes.
+    inside: bool,
 }
 
 /// One thread's traces.
 #[derive(Default)]
 pub struct TraceLog {
     orders: Vec<Order>,
+    /// Orders at nodes that are no inputs.
+    inside: bool,
     filter: Option<Filter>,
     /// Memory that was set aside, filled one after the other.
     chunks: Vec<Vec<Record>>,
@@ -130,13 +134,29 @@ impl TraceLog {
     /// Asks for the next `n` packets of an input, beside those asked for before. Called on the
     /// thread; `room` was set aside by the caller.
     pub fn order(&mut self, node: NodeIndex, n: u32, room: Vec<Record>, thread: u16) {
+        self.order_at((node, false), n, room, thread);
+    }
+
+    /// As [`Self::order`], for a node that gets its packets from other nodes.
+    pub fn order_inside(&mut self, node: NodeIndex, n: u32, room: Vec<Record>, thread: u16) {
+        self.order_at((node, true), n, room, thread);
+    }
+
+    fn order_at(
+        &mut self,
+        (node, inside): (NodeIndex, bool),
+        n: u32,
+        room: Vec<Record>,
+        thread: u16,
+    ) {
         self.next = self.next.max(u32::from(thread) << THREAD);
         self.chunks.push(room);
         match self.orders.iter_mut().find(|o| o.node == node) {
             Some(order) => order.left = order.left.saturating_add(n),
-            None if n > 0 => self.orders.push(Order { node, left: n }),
+            None if n > 0 => self.orders.push(Order { node, left: n, inside }),
             None => {}
         }
+        self.inside = self.orders.iter().any(|o| o.inside);
     }
 
     /// Memory for the records of `n` packets.
@@ -167,14 +187,60 @@ impl TraceLog {
     /// Forgets all orders, and gives the records back: the thread that asked frees them.
     pub fn take(&mut self) -> Vec<Vec<Record>> {
         self.orders.clear();
+        self.inside = false;
         (self.filling, self.lost) = (0, 0);
         std::mem::take(&mut self.chunks)
     }
 
-    /// Returns true if packets of this input are to be traced.
+    /// Returns true if packets are to be traced from a node on that is no input.
+    #[inline(always)]
+    pub(crate) fn is_inside(&self) -> bool {
+        self.inside
+    }
+
+    /// Returns true if packets of this node are to be traced.
     #[inline(always)]
     pub(crate) fn marking(&self, node: NodeIndex) -> bool {
         !self.orders.is_empty() && self.orders.iter().any(|o| o.node == node)
+    }
+
+    /// Takes a packet off the order of a node, if it is wanted. Its first header is the one that
+    /// `to` takes.
+    fn take_order(
+        &mut self,
+        node: NodeIndex,
+        to: NodeIndex,
+        b: &mut Buffer,
+        turn: &Turn<'_>,
+    ) -> Option<()> {
+        if b.flags.has(Flags::TRACED)
+            || self.filter.as_mut().is_some_and(|wanted| !wanted(b, to, turn))
+        {
+            return None;
+        }
+        let at = self.orders.iter().position(|o| o.node == node)?;
+        self.orders[at].left -= 1;
+        if self.orders[at].left == 0 {
+            self.orders.swap_remove(at);
+            self.inside = self.orders.iter().any(|o| o.inside);
+        }
+        b.flags.set(Flags::TRACED);
+        b.trace = self.next;
+        self.next += 1;
+        Some(())
+    }
+
+    /// Marks a packet that has come to a node, if it is wanted.
+    pub(crate) fn mark_inside(
+        &mut self,
+        node: NodeIndex,
+        b: &mut Buffer,
+        now: u64,
+        turn: &Turn<'_>,
+    ) {
+        if self.take_order(node, node, b, turn).is_some() {
+            self.now = now;
+        }
     }
 
     /// Marks an input's packet that goes to `to`, if it is wanted.
@@ -186,19 +252,9 @@ impl TraceLog {
         now: u64,
         turn: &Turn<'_>,
     ) {
-        if b.flags.has(Flags::TRACED)
-            || self.filter.as_mut().is_some_and(|wanted| !wanted(b, to, turn))
-        {
+        if self.take_order(node, to, b, turn).is_none() {
             return;
         }
-        let Some(at) = self.orders.iter().position(|o| o.node == node) else { return };
-        self.orders[at].left -= 1;
-        if self.orders[at].left == 0 {
-            self.orders.swap_remove(at);
-        }
-        b.flags.set(Flags::TRACED);
-        b.trace = self.next;
-        self.next += 1;
         self.now = now;
         self.begin(b.trace, node);
         self.detail(InputTrace {

@@ -47,7 +47,8 @@ impl Answers {
         world.note_config_change();
     }
 
-    /// Whether a message is answered that no tunnel has taken. `header` is its mandatory part.
+    /// Returns true if a message that no tunnel has taken is answered. `header` is its mandatory
+    /// part.
     #[inline(always)]
     pub fn is_answered(&self, header: &Gtpu, turn: &Turn<'_>) -> bool {
         let settings = self.0.get(turn);

@@ -273,3 +273,30 @@ fn messages_add_and_delete() {
     let table = rig.bench.world.api.table();
     assert_eq!(msg::published::read().differences(table), Vec::<String>::new());
 }
+
+/// A trace from a node on shows packets that the super-path would take, and these leave as ever.
+#[test]
+fn a_trace_begins_here_or_further_on() {
+    let mut rig = rig(3);
+    let came = packet(pkt::ether(client(1), port_mac(0)), false, "192.0.2.1", "10.0.1.2", 64);
+    let want = packet(pkt::ether(port_mac(1), peer_mac(1)), false, "192.0.2.1", "10.0.1.2", 63);
+    rig.cli("trace add p2p-ethernet-input 1");
+    for _ in 0..2 {
+        assert_eq!(rig.pass(0, &came), [(1, want.clone())]);
+    }
+    let trace = rig.cli("show trace");
+    assert!(trace.contains("P2P ethernet: 02:aa:00:00:00:01 on sw_if_index 1 -> "), "{trace}");
+    assert!(!trace.contains("Packet 2"), "{trace}");
+    rig.cli("clear trace");
+    let came = packet(pkt::ether(peer_mac(2), port_mac(2)), false, "10.0.2.2", "10.0.1.2", 64);
+    let want = packet(pkt::ether(port_mac(1), peer_mac(1)), false, "10.0.2.2", "10.0.1.2", 63);
+    rig.cli("set super-path on");
+    assert_eq!(rig.pass(2, &came), [(1, want.clone())]);
+    rig.cli("trace add ip4-lookup 1");
+    for _ in 0..2 {
+        assert_eq!(rig.pass(2, &came), [(1, want.clone())]);
+    }
+    let trace = rig.cli("show trace");
+    assert!(trace.contains(": ip4-lookup\n") && !trace.contains("Packet 2"), "{trace}");
+    assert!(!trace.contains(": ip4-input\n"), "{trace}");
+}

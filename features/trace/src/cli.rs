@@ -13,7 +13,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "trace add",
         usage: "<node:input> <count:u32> [filter] [verbose]",
-        help: "Trace the next packets that an input brings, on each thread",
+        help: "Trace the next packets that a node brings in or gets, from there on, on each thread",
         run: |w, m| {
             let (node, filter) = (m.str("node"), m.flag("filter"));
             control::add(w, node, m.req("count")?, filter).map_err(|e| e.at(m.span("node")))?;

@@ -72,14 +72,14 @@ pub fn layer(node: &str) -> Layer {
     }
 }
 
-/// Traces the next `n` packets that an input brings, on each thread; with `filter`, those that the
+/// Traces the next `n` packets that a node gets, or brings in, on each thread; with `filter`, those that the
 /// filter function accepts.
 ///
 /// # Errors
-/// A node that isn't there or brings no packets (−63), with the inputs; more than [`MAX_PACKETS`]
-/// (−7); `filter` without a classifier that could decide (−9).
-pub fn add(world: &World, input: &str, n: u32, filter: bool) -> Result<(), Error> {
-    let node = check(world, input, n)?;
+/// A node that isn't there (−63), with the inputs; more than [`MAX_PACKETS`] (−7); `filter` without
+/// a classifier that could decide (−9).
+pub fn add(world: &World, node: &str, n: u32, filter: bool) -> Result<(), Error> {
+    let node = check(world, node, n)?;
     set_classified(world, filter)?;
     order(world, node, n);
     Ok(())
@@ -92,32 +92,27 @@ pub fn add(world: &World, input: &str, n: u32, filter: bool) -> Result<(), Error
 /// As [`add`].
 pub fn start(
     world: &World,
-    input: &str,
+    node: &str,
     n: u32,
     filter: bool,
     forget: bool,
 ) -> Result<Replies<Vec<Vec<Record>>>, Error> {
-    let node = check(world, input, n)?;
+    let node = check(world, node, n)?;
     set_classified(world, filter)?;
     let forgotten = if forget { clear(world) } else { world.query(|_| Vec::new()) };
     order(world, node, n);
     Ok(forgotten)
 }
 
-/// The input to trace.
+/// The node to trace.
 ///
 /// # Errors
-/// A node that isn't there or brings no packets (−63), with the inputs; more than [`MAX_PACKETS`]
-/// (−7).
-pub fn check(world: &World, input: &str, n: u32) -> Result<NodeIndex, Error> {
-    let node = world.node(input);
-    let Some(node) = node.filter(|node| world.node_info(*node).is_some_and(|node| node.input))
-    else {
-        let what = if node.is_some() { "brings no packets in" } else { "isn't there" };
+/// A node that isn't there (−63), with the inputs; more than [`MAX_PACKETS`] (−7).
+pub fn check(world: &World, name: &str, n: u32) -> Result<NodeIndex, Error> {
+    let Some(node) = world.node(name) else {
         let inputs = inputs(world);
-        let error =
-            Error::not_found(format!("node `{input}' {what}; inputs are {}", inputs.join(", ")));
-        return Err(error.near(input, &inputs).retval(retval::NO_SUCH_NODE));
+        let why = format!("node `{name}' isn't there; inputs are {}", inputs.join(", "));
+        return Err(Error::not_found(why).near(name, &inputs).retval(retval::NO_SUCH_NODE));
     };
     if n == 0 || n > MAX_PACKETS {
         let error = format!("{n} packets can't be traced at once: 1 to {MAX_PACKETS}");
@@ -127,9 +122,11 @@ pub fn check(world: &World, input: &str, n: u32) -> Result<NodeIndex, Error> {
 }
 
 fn order(world: &World, node: NodeIndex, n: u32) {
+    let is_input = world.node_info(node).is_some_and(|node| node.input);
+    let order = if is_input { TraceLog::order } else { TraceLog::order_inside };
     for thread in (0..world.threads()).map(|t| ThreadIndex(t as u16)) {
         let room = TraceLog::room(n);
-        world.on_thread(thread, move |rt| rt.trace().order(node, n, room, thread.0));
+        world.on_thread(thread, move |rt| order(rt.trace(), node, n, room, thread.0));
     }
 }
 

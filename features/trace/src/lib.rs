@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 //! Looking at packets: traces of their path through the graph, and captures into files.
 //!
-//! - `trace add`: the next packets of an input leave a record at every node that they pass; `show
-//!   trace` prints them. Filters, by interface and by an expression of pcap-filter(7) or a
+//! - `trace add`: the next packets of a node leave a record at every node that they pass from
+//!   there; `show trace` prints them. Filters, by interface and by an expression of pcap-filter(7) or a
 //!   classifier ([`Classifier`]), decide on the packet as it comes in.
 //! - `pcap trace`: the node `pcap-capture` stands on the arcs `device-input`, `interface-output`
 //!   and `error-drop` of the chosen interfaces as long as a capture runs. It copies packets into

@@ -182,10 +182,33 @@ fn asking_again_asks_for_more() {
 }
 
 #[test]
-fn only_inputs_can_be_traced() {
+fn a_trace_begins_at_any_node() {
     let mut bench = bench();
-    let error = bench.cli("trace add ethernet-input 5").expect_err("no input").to_string();
-    assert!(error.contains("brings no packets in; inputs are test-input"), "{error}");
+    run(&mut bench, "trace add ethernet-input 2");
+    receive(&mut bench, 0, [ping(OWN)]);
+    receive(&mut bench, 0, [ping(OWN), ping(OWN)]);
+    let whole = {
+        run(&mut bench, "trace add test-input 1");
+        receive(&mut bench, 0, [ping(OWN)]);
+        shown(&mut bench).pop().expect("a trace")
+    };
+    assert_eq!(whole[..2], ["test-input", "ethernet-input"]);
+    assert_eq!(shown(&mut bench), [&whole[1..], &whole[1..], &whole[..]], "two, and no more");
+    // A filter sees the headers that the packet has there.
+    run(&mut bench, "clear trace");
+    run(&mut bench, "set bpf trace filter {icmp}");
+    run(&mut bench, "trace add ethernet-input 5");
+    receive(&mut bench, 0, [dns(), ping(OWN)]);
+    assert_eq!(shown(&mut bench), [&whole[1..]]);
+    // Forgotten with the traces.
+    run(&mut bench, "clear trace");
+    receive(&mut bench, 0, [ping(OWN)]);
+    assert_eq!(shown(&mut bench), [[""; 0]; 0]);
+}
+
+#[test]
+fn what_cannot_be_traced_is_refused() {
+    let mut bench = bench();
     let error = bench.cli("trace add test-inptu 5").expect_err("no node").to_string();
     assert!(
         error.contains("isn't there") && error.contains("did you mean `test-input'"),

@@ -82,7 +82,7 @@ fn set_filters(w: &World, _: &Caller<'_, World>, r: TraceSetFilters) -> Result<(
     control::set_passed(w, Some(passed))
 }
 
-/// Traces the next packets that an input brings, on each thread.
+/// Traces the next packets that a node brings in or gets, on each thread.
 #[derive(Message)]
 pub struct TraceCapturePackets {
     /// The input.
