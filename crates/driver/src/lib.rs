@@ -10,6 +10,7 @@
 //!   the device for a vector. A device that reads packets later takes their buffers over.
 //! - [`TxOffloads`]: the work (checksums, segmentation) that a device takes over; the processor
 //!   does the rest.
+//! - [`Event`]: event descriptors that are shared with another process.
 //! - [`Links`]: the state of the host's links that interfaces depend on.
 //!
 //! A queue belongs to one thread, so there is no lock in the packet path. Control gives orders that
@@ -17,6 +18,7 @@
 //! because closing takes time.
 
 mod burst;
+mod event;
 mod feed;
 mod given;
 mod input;
@@ -33,6 +35,7 @@ mod tx;
 mod world_ref;
 
 pub use burst::Burst;
+pub use event::Event;
 pub use feed::Pieces;
 pub use input::{InputTo, Losses, PollInput, RxQueue};
 pub use links::{LinkChange, LinkUser, Links};

@@ -2,7 +2,6 @@
 //! Rings and packet memory that two processes share: knows nothing of the graph or of the control
 //! protocol.
 
-mod event;
 mod layout;
 mod ring;
 pub mod rx;
@@ -10,7 +9,7 @@ pub mod rx;
 mod shm;
 mod tx;
 
-pub use event::Event;
+pub use driver::Event;
 pub use layout::{Buffers, Layout};
 pub use ring::{Desc, NO_INTERRUPT, Ring};
 pub use rx::RxRing;

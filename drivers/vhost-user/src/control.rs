@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The verbs, and what there is: interfaces with their sockets.
+
+use crate::device::{Config, Conn, VhostDevice};
+use crate::proto::{Channel, End, Session};
+use crate::socket::{self, Failure};
+use crate::tx::VhostTx;
+use cli::{Error, retval};
+use driver::{TxOffloads, TxQueues};
+use graph::{Shared, Signal, SwIfIndex, World};
+use net::{IfKind, Interfaces, NewInterface};
+use rustix::event::epoll;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use wire::MacAddr;
+
+/// Of a new interface.
+const MTU: u16 = 9000;
+/// Events of one turn.
+const EVENTS: usize = 64;
+
+/// The settings of a new interface.
+#[derive(Clone, Debug)]
+pub struct Create {
+    pub config: Config,
+    /// Number in its name; the lowest that is free if none is given.
+    pub instance: Option<u32>,
+    /// Its address; a random one if none is given.
+    pub mac: Option<MacAddr>,
+    pub tag: String,
+}
+
+/// The vhost-user interfaces of an instance.
+pub struct Vhosts {
+    devices: Mutex<BTreeMap<SwIfIndex, Arc<VhostDevice>>>,
+    pub signal: Signal,
+    /// Waits for all sockets.
+    epoll: OnceLock<OwnedFd>,
+}
+
+impl Shared for Vhosts {
+    fn make(world: &World) -> Self {
+        let signal = world.processes.signal();
+        Self { devices: Mutex::default(), signal, epoll: OnceLock::new() }
+    }
+}
+
+impl Vhosts {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, Arc<VhostDevice>>> {
+        self.devices.lock().expect("no panic inside")
+    }
+
+    /// Prepares to wait for sockets.
+    ///
+    /// # Errors
+    /// Of epoll.
+    pub fn watch(&self, world: &World) -> io::Result<()> {
+        let fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        world.processes.watch(&fd, &self.signal)?;
+        // It is called once.
+        let _ = self.epoll.set(fd);
+        Ok(())
+    }
+
+    /// Waits for a socket of an interface.
+    ///
+    /// # Errors
+    /// Of epoll.
+    pub fn poll(&self, fd: impl AsFd, sw_if: SwIfIndex) -> io::Result<()> {
+        let all = self.epoll.get().ok_or_else(|| io::Error::other("the plugin isn't started"))?;
+        let data = epoll::EventData::new_u64(sw_if.0.into());
+        Ok(epoll::add(all, fd, data, epoll::EventFlags::IN)?)
+    }
+
+    /// Leaves a listener that fails alone for a while.
+    pub fn pause(&self, device: &VhostDevice, until: u64) {
+        let mut state = device.state();
+        if let (Some(all), Some(listener)) = (self.epoll.get(), &state.listener) {
+            // It is watched.
+            let _ = epoll::delete(all, listener);
+        }
+        state.paused = Some(until);
+    }
+
+    /// Takes a listener up again whose time has come; returns when it will, if it hasn't.
+    pub fn resume(&self, device: &VhostDevice, now: u64) -> Option<u64> {
+        let mut state = device.state();
+        if state.paused.is_some_and(|until| until <= now) {
+            state.paused = None;
+            if let (Some(listener), Some(sw_if)) = (&state.listener, device.sw_if.get())
+                && let Err(error) = self.poll(listener, *sw_if)
+            {
+                log::error!(target: "vhost-user", "{}: {error}", device.config().socket);
+            }
+        }
+        state.paused
+    }
+
+    /// Interfaces of which a socket is readable.
+    pub fn ready(&self) -> Vec<Arc<VhostDevice>> {
+        let Some(all) = self.epoll.get() else { return Vec::new() };
+        let none =
+            epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
+        let mut events = [none; EVENTS];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let count = epoll::wait(all, &mut events[..], Some(&now)).unwrap_or(0);
+        let index = |event: &epoll::Event| SwIfIndex(event.data.u64() as u32);
+        let mut ready: Vec<_> = events[..count].iter().map(index).collect();
+        ready.sort_unstable();
+        ready.dedup();
+        ready.into_iter().filter_map(|sw_if| self.device(sw_if)).collect()
+    }
+
+    /// All interfaces, by their index.
+    pub fn devices(&self) -> Vec<Arc<VhostDevice>> {
+        self.all().values().cloned().collect()
+    }
+
+    /// The interface with this index.
+    pub fn device(&self, sw_if: SwIfIndex) -> Option<Arc<VhostDevice>> {
+        self.all().get(&sw_if).cloned()
+    }
+
+    /// The interface with this index.
+    ///
+    /// # Errors
+    /// One of another kind (−2).
+    pub fn expect(&self, world: &World, sw_if: SwIfIndex) -> Result<Arc<VhostDevice>, Error> {
+        self.device(sw_if).ok_or_else(|| {
+            let name = world.get::<Interfaces>().name(sw_if);
+            Error::not_found(format!("{name} is no vhost-user interface"))
+                .retval(retval::INVALID_SW_IF_INDEX)
+        })
+    }
+
+    /// An interface goes away.
+    pub fn forget(&self, device: &VhostDevice) {
+        if let Some(sw_if) = device.sw_if.get() {
+            self.all().remove(sw_if);
+        }
+        self.stop_listening(device);
+    }
+
+    fn stop_listening(&self, device: &VhostDevice) {
+        // Its descriptor leaves the epoll when it is closed.
+        if device.state().listener.take().is_some() {
+            socket::remove(&device.config().socket);
+        }
+    }
+
+    /// Refuses a path that another interface has.
+    fn check_path(&self, path: &str, but: Option<SwIfIndex>) -> Result<(), Error> {
+        let other = self.devices().into_iter().find(|device| {
+            device.config().socket == path && device.sw_if.get().copied() != but
+        });
+        match other {
+            None => Ok(()),
+            Some(other) => Err(Error::failed(format!(
+                "VirtualEthernet0/0/{} has the socket {path} already",
+                other.instance
+            ))
+            .retval(retval::IF_ALREADY_EXISTS)),
+        }
+    }
+
+    /// Takes a connection over; one that is there ends.
+    pub fn connected(&self, world: &World, device: &VhostDevice, fd: OwnedFd) {
+        device.disconnect(world, "replaced by a new connection");
+        let Some(&sw_if) = device.sw_if.get() else { return };
+        let (config, pairs) = (device.config(), device.rx.list().len());
+        let session = Session::new(config.offered(), u16::try_from(pairs).unwrap_or(u16::MAX));
+        let polled = self.poll(&fd, sw_if).map_err(|error| End::new(error.to_string()));
+        let session = match polled.and(session) {
+            Ok(session) => session,
+            Err(End(error)) => {
+                log::error!(target: "vhost-user", "{}: {error}", config.socket);
+                return;
+            }
+        };
+        let mut state = device.state();
+        state.errno = 0;
+        state.conn = Some(Conn { channel: Channel::new(fd), session });
+    }
+}
+
+fn listen(config: &Config) -> Result<OwnedFd, Error> {
+    socket::listen_at(&config.socket).map_err(|failure| {
+        let (error, retval) = match failure {
+            Failure::Socket(error) => (error, retval::SYSCALL_ERROR_1),
+            Failure::Bind(error) => (error, retval::SYSCALL_ERROR_2),
+            Failure::Listen(error) => (error, retval::SYSCALL_ERROR_3),
+        };
+        Error::failed(format!("{}: {error}", config.socket)).retval(retval)
+    })
+}
+
+fn name_of(instance: u32) -> String {
+    format!("VirtualEthernet0/0/{instance}")
+}
+
+/// Makes `VirtualEthernet0/0/N`. It is down at first. A server listens at once, a client connects
+/// at once and tries again until somebody listens.
+///
+/// # Errors
+/// A path that can't be one (−73), or that another interface has (−79), as the number; a socket at
+/// which this process can't listen (−11, −12, −13).
+pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
+    let Create { config, instance, mac, tag } = new;
+    socket::check(&config.socket)?;
+    if mac.is_some_and(|mac| mac.is_multicast() || mac.is_zero()) {
+        return Err(Error::parse("the MAC address isn't one of a single host")
+            .retval(retval::INVALID_VALUE));
+    }
+    let (vhosts, interfaces) = (world.get::<Vhosts>(), world.get::<Interfaces>());
+    vhosts.check_path(&config.socket, None)?;
+    let is_free = |instance: &u32| interfaces.find(&name_of(*instance)).is_err();
+    let instance = match instance {
+        Some(instance) if is_free(&instance) => instance,
+        Some(instance) => {
+            return Err(Error::failed(format!("there is a {} already", name_of(instance)))
+                .retval(retval::IF_ALREADY_EXISTS));
+        }
+        // There are fewer interfaces than numbers.
+        None => (0..u32::MAX).find(is_free).unwrap_or_default(),
+    };
+    let listener = if config.is_server { Some(listen(&config)?) } else { None };
+    let device = Arc::new(VhostDevice::new(instance, config));
+    let interface = NewInterface {
+        name: name_of(instance),
+        kind: IfKind::Ethernet,
+        device: device.clone(),
+        mac: mac.unwrap_or_else(random_mac),
+        mtu: MTU,
+        link_up: false,
+    };
+    let queues = TxQueues::<VhostTx>::make(vec![], false, TxOffloads::default());
+    let made = interfaces.create(world, interface, queues);
+    let sw_if = match made {
+        Ok(sw_if) => sw_if,
+        Err(error) => {
+            device.state().listener = listener;
+            vhosts.stop_listening(&device);
+            return Err(error);
+        }
+    };
+    device.tx.set_node(interfaces.get(sw_if)?.tx);
+    // It is set once, here.
+    let _ = device.sw_if.set(sw_if);
+    device.rx.reserve(world, sw_if, false, 1);
+    vhosts.all().insert(sw_if, device.clone());
+    let opened = open(&vhosts, &device, sw_if, listener)
+        .and_then(|()| if tag.is_empty() { Ok(()) } else { interfaces.set_tag(sw_if, &tag) });
+    if let Err(error) = opened {
+        interfaces.delete(world, sw_if)?;
+        return Err(error);
+    }
+    Ok(sw_if)
+}
+
+/// Waits for connections, or connects as soon as the process runs.
+fn open(
+    vhosts: &Vhosts,
+    device: &VhostDevice,
+    sw_if: SwIfIndex,
+    listener: Option<OwnedFd>,
+) -> Result<(), Error> {
+    if let Some(listener) = &listener {
+        vhosts.poll(listener, sw_if).map_err(|error| {
+            Error::failed(format!("{}: {error}", device.config().socket))
+                .retval(retval::SYSCALL_ERROR_1)
+        })?;
+    }
+    {
+        let mut state = device.state();
+        (state.listener, state.retry) = (listener, 0);
+    }
+    vhosts.signal.raise();
+    Ok(())
+}
+
+/// An address of this host's own choice. It differs from run to run.
+fn random_mac() -> MacAddr {
+    MacAddr::local(std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), "vhost-user"))
+}
+
+/// Changes socket and features of an interface, and its name if there is a new number. Its
+/// connection ends.
+///
+/// # Errors
+/// An interface of another kind (−2); a path that another one has, or the number (−79), or as
+/// [`create`].
+pub fn modify(
+    world: &World,
+    sw_if: SwIfIndex,
+    config: Config,
+    instance: Option<u32>,
+) -> Result<(), Error> {
+    let (vhosts, interfaces) = (world.get::<Vhosts>(), world.get::<Interfaces>());
+    let device = vhosts.expect(world, sw_if)?;
+    socket::check(&config.socket)?;
+    vhosts.check_path(&config.socket, Some(sw_if))?;
+    if let Some(name) = instance.map(name_of)
+        && name != interfaces.name(sw_if)
+    {
+        interfaces.set_name(world, sw_if, &name)?;
+    }
+    let before = device.config();
+    // The listener may go on at the same path.
+    let kept = if config.is_server && config.socket == before.socket {
+        device.state().listener.take()
+    } else {
+        None
+    };
+    let (listener, is_new) = match kept {
+        Some(listener) => (Some(listener), false),
+        None if config.is_server => (Some(listen(&config)?), true),
+        None => (None, true),
+    };
+    device.disconnect(world, "interface modified");
+    if is_new {
+        vhosts.stop_listening(&device);
+    }
+    device.set_config(config);
+    world.note_config_change();
+    if is_new {
+        return open(&vhosts, &device, sw_if, listener);
+    }
+    device.state().listener = listener;
+    Ok(())
+}
+
+/// Takes an interface away.
+///
+/// # Errors
+/// An interface of another kind (−2), or one that others lie on.
+pub fn delete(world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
+    world.get::<Vhosts>().expect(world, sw_if)?;
+    world.get::<Interfaces>().delete(world, sw_if)
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A guest's memory and virtqueues (Virtual I/O Device 1.3, 2.7 and 2.8): knows nothing of the
+//! graph or of the control protocol.
+
+mod chain;
+mod memory;
+mod packed;
+mod queue;
+mod rx;
+#[allow(unsafe_code)]
+mod shm;
+mod split;
+mod tx;
+mod vring;
+
+pub use driver::Event;
+pub use memory::{MAX_REGIONS, Memory, Piece, Pieces};
+pub use queue::{Format, Position, Queue, QueueConfig, RingAddresses, RingView};
+pub use rx::NextPacket;
+pub use shm::{Region, RegionInfo};
+pub use vring::{Vring, VringInfo};

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A guest's memory, which other processes write at any time.
+//!
+//! No Rust reference into it is ever made, except for atomics of two, four and eight bytes: bytes
+//! are copied to and from private memory. Every access is checked against the length of its region.
+//! A region isn't mapped if its file is shorter.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use rustix::fs::{FileType, SealFlags, fcntl_get_seals, fstat};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+
+/// A region as the front-end describes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RegionInfo {
+    /// Its address in the guest.
+    pub guest: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Its address in the front-end.
+    pub user: u64,
+    /// Where it begins in its file.
+    pub offset: u64,
+}
+
+/// A mapped region.
+pub struct Region {
+    info: RegionInfo,
+    base: NonNull<u8>,
+    /// Bytes of the mapping.
+    mapped: usize,
+    /// Where the region begins in the mapping.
+    skip: usize,
+    /// Bytes of the region. The file was at least as long when it was mapped.
+    len: usize,
+    sealed: bool,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread; all accesses are atomic, or copies
+// by raw pointers of memory that another process may write anyway.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+fn invalid(text: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text.into())
+}
+
+impl Region {
+    /// Maps a region of a file.
+    ///
+    /// # Errors
+    /// An empty region, one that wraps around, or a file that is shorter; what mmap says.
+    pub fn open(fd: impl AsFd, info: RegionInfo) -> io::Result<Self> {
+        let RegionInfo { guest, size, user, offset } = info;
+        if size == 0 {
+            return Err(invalid("a memory region is empty"));
+        }
+        if guest.checked_add(size).is_none() || user.checked_add(size).is_none() {
+            return Err(invalid("a memory region wraps around"));
+        }
+        let end = offset.checked_add(size).filter(|end| *end < isize::MAX as u64 / 2);
+        let end = end.ok_or_else(|| invalid("a memory region is too long"))?;
+        // A file that can't shrink has this size for good; of another one it is the size now.
+        let sealed = fcntl_get_seals(&fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
+        let stat = fstat(&fd)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(invalid("the descriptor of a memory region is no file"));
+        }
+        if u64::try_from(stat.st_size).unwrap_or(0) < end {
+            return Err(invalid("a memory region is longer than its file"));
+        }
+        // Files of huge pages are mapped by whole pages.
+        let page = u64::try_from(stat.st_blksize).unwrap_or(0).clamp(4096, 1 << 30);
+        let mapped = end.next_multiple_of(page.next_power_of_two()) as usize;
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the kernel chooses the address, so no other memory is touched.
+        let base = unsafe { mmap(std::ptr::null_mut(), mapped, prot, MapFlags::SHARED, &fd, 0) }?;
+        let base: NonNull<u8> = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: it is this mapping, and the advice changes nothing but core dumps, in which a
+        // guest's memory doesn't belong. A kernel that doesn't know it dumps more.
+        let _ = unsafe { madvise(base.as_ptr().cast(), mapped, Advice::LinuxDontDump) };
+        Ok(Self { info, base, mapped, skip: offset as usize, len: size as usize, sealed })
+    }
+
+    /// The description of the front-end.
+    pub fn info(&self) -> RegionInfo {
+        self.info
+    }
+
+    /// Bytes.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns true if the file is sealed against shrinking (F_SEAL_SHRINK).
+    pub fn is_sealed(&self) -> bool {
+        self.sealed
+    }
+
+    /// Returns true if `bytes` bytes from `offset` on lie inside.
+    #[inline(always)]
+    pub fn holds(&self, offset: usize, bytes: usize) -> bool {
+        offset <= self.len && bytes <= self.len - offset
+    }
+
+    /// Address of `bytes` bytes at `offset`.
+    #[inline(always)]
+    fn at(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
+        let inside = self.holds(offset, bytes);
+        inside.then(|| self.base.as_ptr().wrapping_add(self.skip).wrapping_add(offset))
+    }
+
+    /// As [`Self::at`], if the address is a multiple of `bytes`.
+    #[inline(always)]
+    fn aligned(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
+        self.at(offset, bytes).filter(|at| at.addr().is_multiple_of(bytes))
+    }
+
+    #[inline(always)]
+    fn atomic16(&self, offset: usize) -> Option<&AtomicU16> {
+        let at = self.aligned(offset, 2)?.cast::<u16>();
+        // SAFETY: inside of the mapping, which lives as long as `self`, and aligned; this process
+        // accesses it by atomics and raw copies only.
+        Some(unsafe { AtomicU16::from_ptr(at) })
+    }
+
+    #[inline(always)]
+    fn atomic32(&self, offset: usize) -> Option<&AtomicU32> {
+        let at = self.aligned(offset, 4)?.cast::<u32>();
+        // SAFETY: as of 16 bits.
+        Some(unsafe { AtomicU32::from_ptr(at) })
+    }
+
+    #[inline(always)]
+    fn atomic64(&self, offset: usize) -> Option<&AtomicU64> {
+        let at = self.aligned(offset, 8)?.cast::<u64>();
+        // SAFETY: as of 16 bits.
+        Some(unsafe { AtomicU64::from_ptr(at) })
+    }
+
+    /// Two bytes; `None` outside or off the alignment.
+    #[inline(always)]
+    pub fn load16(&self, offset: usize, order: Ordering) -> Option<u16> {
+        Some(self.atomic16(offset)?.load(order))
+    }
+
+    /// Writes two bytes; nothing happens outside or off the alignment.
+    #[inline(always)]
+    pub fn store16(&self, offset: usize, value: u16, order: Ordering) {
+        if let Some(atomic) = self.atomic16(offset) {
+            atomic.store(value, order);
+        }
+    }
+
+    /// Writes four bytes; nothing happens outside or off the alignment.
+    #[inline(always)]
+    pub fn store32(&self, offset: usize, value: u32) {
+        if let Some(atomic) = self.atomic32(offset) {
+            atomic.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Eight bytes; `None` outside or off the alignment.
+    #[inline(always)]
+    pub fn load64(&self, offset: usize) -> Option<u64> {
+        Some(self.atomic64(offset)?.load(Ordering::Relaxed))
+    }
+
+    /// Copies bytes out. False, without a change, if they don't lie inside.
+    #[inline(always)]
+    #[must_use]
+    pub fn copy_out(&self, offset: usize, to: &mut [u8]) -> bool {
+        let Some(from) = self.at(offset, to.len()) else { return false };
+        // SAFETY: the source is inside of the mapping, the destination is private memory of this
+        // process, so they don't overlap. The guest may write meanwhile: any bytes are valid
+        // ones, and they are looked at in the private copy only.
+        unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
+        true
+    }
+
+    /// Copies bytes in. False, without a change, if they don't fit inside.
+    #[inline(always)]
+    #[must_use]
+    pub fn copy_in(&self, offset: usize, from: &[u8]) -> bool {
+        let Some(to) = self.at(offset, from.len()) else { return false };
+        // SAFETY: the destination is inside of the mapping, to which no reference exists but to
+        // atomics that are used for a moment; the source is private memory.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
+        true
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: this mapping was made with this length, and nothing borrows from it any more.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.mapped) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use std::os::fd::OwnedFd;
+
+    fn memfd(len: u64) -> OwnedFd {
+        let fd = memfd_create("test", MemfdFlags::CLOEXEC).expect("a memfd");
+        ftruncate(&fd, len).expect("grows");
+        fd
+    }
+
+    const INFO: RegionInfo = RegionInfo { guest: 0, size: 4096, user: 0x1000, offset: 4096 };
+
+    #[test]
+    fn nothing_outside_is_touched() {
+        let fd = memfd(12_288);
+        let region = Region::open(&fd, INFO).expect("memory");
+        let file = Region::open(&fd, RegionInfo { size: 12_288, offset: 0, ..INFO }).expect("all");
+        assert!(region.copy_in(4090, &[7; 6]) && !region.copy_in(4091, &[7; 6]));
+        assert!(!region.copy_in(usize::MAX, &[1]) && !region.copy_in(4097, &[]));
+        let mut six = [0; 6];
+        assert!(region.copy_out(4090, &mut six) && six == [7; 6]);
+        assert!(!region.copy_out(4091, &mut six) && !region.copy_out(usize::MAX - 2, &mut six));
+        assert_eq!(region.load16(4094, Ordering::Acquire), Some(0x0707));
+        for bad in [4096, 1, usize::MAX - 1] {
+            assert_eq!(region.load16(bad, Ordering::Acquire), None);
+        }
+        assert_eq!((region.load64(4092), region.load64(4096), region.load64(8)), (None, None, Some(0)));
+        region.store16(4096, 1, Ordering::Release);
+        region.store32(4094, 1);
+        // It lies behind the first page of its file.
+        assert!(file.copy_out(8186, &mut six) && six == [7; 6]);
+        let mut rest = [0; 4096];
+        assert!(file.copy_out(8192, &mut rest) && rest == [0; 4096]);
+    }
+
+    #[test]
+    fn what_a_file_does_not_hold_is_refused() {
+        let error = |fd: &OwnedFd, info| Region::open(fd, info).err().map(|e| e.to_string());
+        let fd = memfd(8192);
+        assert_eq!(error(&fd, INFO), None);
+        for (info, why) in [
+            (RegionInfo { size: 0, ..INFO }, "empty"),
+            (RegionInfo { size: 4097, ..INFO }, "longer than its file"),
+            (RegionInfo { offset: 8192, ..INFO }, "longer than its file"),
+            (RegionInfo { offset: u64::MAX, ..INFO }, "too long"),
+            (RegionInfo { guest: u64::MAX - 10, ..INFO }, "wraps"),
+            (RegionInfo { user: u64::MAX - 10, ..INFO }, "wraps"),
+        ] {
+            assert!(error(&fd, info).is_some_and(|e| e.contains(why)), "{info:?}");
+        }
+        let (pipe, _end) = rustix::pipe::pipe().expect("a pipe");
+        assert!(error(&pipe, INFO).is_some_and(|e| e.contains("no file")));
+        assert!(!Region::open(&fd, INFO).expect("memory").is_sealed());
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Feature bits of virtio-net and vhost-user (Virtual I/O Device 1.3, 5.1.3 and 6).
+
+use driver::TxOffloads;
+use std::fmt;
+use std::ops::BitOr;
+
+/// Bits that are offered to a guest, or that it has taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Features(pub u64);
+
+macro_rules! bits {
+    ($($name:ident = $bit:literal => $text:literal,)*) => {
+        impl Features {
+            $(#[doc = $text] pub const $name: Self = Self(1 << $bit);)*
+        }
+
+        /// Names by bit.
+        const NAMES: &[(u32, &str)] = &[$(($bit, $text)),*];
+    };
+}
+
+bits! {
+    CSUM = 0 => "VIRTIO_NET_F_CSUM",
+    GUEST_CSUM = 1 => "VIRTIO_NET_F_GUEST_CSUM",
+    GUEST_TSO4 = 7 => "VIRTIO_NET_F_GUEST_TSO4",
+    GUEST_TSO6 = 8 => "VIRTIO_NET_F_GUEST_TSO6",
+    GUEST_ECN = 9 => "VIRTIO_NET_F_GUEST_ECN",
+    HOST_TSO4 = 11 => "VIRTIO_NET_F_HOST_TSO4",
+    HOST_TSO6 = 12 => "VIRTIO_NET_F_HOST_TSO6",
+    HOST_ECN = 13 => "VIRTIO_NET_F_HOST_ECN",
+    MRG_RXBUF = 15 => "VIRTIO_NET_F_MRG_RXBUF",
+    CTRL_VQ = 17 => "VIRTIO_NET_F_CTRL_VQ",
+    GUEST_ANNOUNCE = 21 => "VIRTIO_NET_F_GUEST_ANNOUNCE",
+    MQ = 22 => "VIRTIO_NET_F_MQ",
+    ANY_LAYOUT = 27 => "VIRTIO_F_ANY_LAYOUT",
+    INDIRECT_DESC = 28 => "VIRTIO_F_INDIRECT_DESC",
+    EVENT_IDX = 29 => "VIRTIO_F_EVENT_IDX",
+    PROTOCOL_FEATURES = 30 => "VHOST_USER_F_PROTOCOL_FEATURES",
+    VERSION_1 = 32 => "VIRTIO_F_VERSION_1",
+    RING_PACKED = 34 => "VIRTIO_F_RING_PACKED",
+    GUEST_USO4 = 54 => "VIRTIO_NET_F_GUEST_USO4",
+    GUEST_USO6 = 55 => "VIRTIO_NET_F_GUEST_USO6",
+    HOST_USO = 56 => "VIRTIO_NET_F_HOST_USO",
+}
+
+impl BitOr for Features {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl Features {
+    /// Offered always.
+    pub const BASE: Self = Self(
+        Self::MRG_RXBUF.0
+            | Self::CTRL_VQ.0
+            | Self::GUEST_ANNOUNCE.0
+            | Self::MQ.0
+            | Self::ANY_LAYOUT.0
+            | Self::INDIRECT_DESC.0
+            | Self::PROTOCOL_FEATURES.0
+            | Self::VERSION_1.0,
+    );
+
+    /// Checksums and segmentation of packets to the guest.
+    const TO_GUEST: Self = Self(
+        Self::GUEST_CSUM.0
+            | Self::GUEST_TSO4.0
+            | Self::GUEST_TSO6.0
+            | Self::GUEST_ECN.0
+            | Self::GUEST_USO4.0
+            | Self::GUEST_USO6.0,
+    );
+
+    /// Those of the guest's packets.
+    const FROM_GUEST: Self = Self(
+        Self::CSUM.0 | Self::HOST_TSO4.0 | Self::HOST_TSO6.0 | Self::HOST_ECN.0 | Self::HOST_USO.0,
+    );
+
+    /// All for segmentation.
+    pub const GSO: Self = Self(Self::TO_GUEST.0 | Self::FROM_GUEST.0);
+
+    /// Returns true if all of these bits are set.
+    pub const fn has(self, all: Self) -> bool {
+        self.0 & all.0 == all.0
+    }
+
+    /// Returns true if the headers of the guest's packets mean something.
+    pub const fn from_guest(self) -> bool {
+        self.0 & Self::FROM_GUEST.0 != 0
+    }
+
+    /// The work that the guest takes over for packets that it receives.
+    pub const fn tx_offloads(self) -> TxOffloads {
+        TxOffloads { csum: self.has(Self::GUEST_CSUM), gso: self.has(Self::TO_GUEST) }
+    }
+
+    /// Bytes of a packet's header: the number of merged buffers is always there in a device of
+    /// version 1 (5.1.6).
+    pub const fn header(self) -> usize {
+        if self.has(Self::MRG_RXBUF) || self.has(Self::VERSION_1) { 12 } else { 10 }
+    }
+
+    /// The names of the bits that are set, with their numbers.
+    pub fn names(self) -> impl Iterator<Item = (u32, &'static str)> {
+        NAMES.iter().copied().filter(move |(bit, _)| self.0 & (1 << bit) != 0)
+    }
+}
+
+impl fmt::Display for Features {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+/// Bits of the protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Protocol(pub u64);
+
+impl Protocol {
+    /// Several pairs of rings.
+    pub const MQ: Self = Self(1 << 0);
+    /// Requests may ask for a reply.
+    pub const REPLY_ACK: Self = Self(1 << 3);
+    /// All that are offered.
+    pub const OFFERED: Self = Self(Self::MQ.0 | Self::REPLY_ACK.0);
+
+    /// Returns true if all of these bits are set.
+    pub const fn has(self, all: Self) -> bool {
+        self.0 & all.0 == all.0
+    }
+
+    /// The names of the bits that are set, with their numbers.
+    pub fn names(self) -> impl Iterator<Item = (u32, &'static str)> {
+        let names =
+            [(0, "VHOST_USER_PROTOCOL_F_MQ"), (3, "VHOST_USER_PROTOCOL_F_REPLY_ACK")];
+        names.into_iter().filter(move |(bit, _)| self.0 & (1 << bit) != 0)
+    }
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The state that a front-end's messages set: features, memory, rings.
+
+use super::{End, Features, MAX_PAIRS, Message, Protocol, Reply, Request};
+use crate::io::{
+    Event, Format, Memory, Position, Queue, QueueConfig, Region, RegionInfo, RingAddresses, Vring,
+};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Rings at most.
+const MAX_RINGS: u32 = 2 * MAX_PAIRS as u32;
+
+/// How a guest wakes this end.
+#[derive(Clone)]
+enum Kick {
+    /// Not known: the ring can't start.
+    Unset,
+    /// Not at all: the ring is polled.
+    Polled,
+    Event(Arc<Event>),
+}
+
+/// What a front-end has set of a ring.
+struct Ring {
+    vring: Arc<Vring>,
+    size: Option<u16>,
+    addresses: Option<RingAddresses>,
+    base: Option<u32>,
+    kick: Kick,
+    call: Option<Arc<Event>>,
+    enabled: bool,
+    started: bool,
+}
+
+/// The result of a message.
+#[derive(Default, Debug)]
+pub struct Step {
+    /// To be sent.
+    pub reply: Option<Reply>,
+    /// Rings were started, stopped, enabled or disabled.
+    pub changed: bool,
+}
+
+impl Step {
+    fn reply(reply: Reply) -> Result<Self, End> {
+        Ok(Self { reply: Some(reply), changed: false })
+    }
+}
+
+const CHANGED: Step = Step { reply: None, changed: true };
+
+/// A connection to a front-end.
+pub struct Session {
+    offered: Features,
+    features: Features,
+    protocol: Protocol,
+    memory: Option<Arc<Memory>>,
+    rings: Vec<Ring>,
+}
+
+impl Session {
+    /// A new one, whose guest may use these features. `pairs` of its rings are there from the start,
+    /// so that queues of an earlier connection stay where they were placed.
+    ///
+    /// # Errors
+    /// No descriptor is left for the rings.
+    pub fn new(offered: Features, pairs: u16) -> Result<Self, End> {
+        let mut session = Self {
+            offered,
+            features: Features::default(),
+            protocol: Protocol::default(),
+            memory: None,
+            rings: Vec::new(),
+        };
+        if let Some(last) = u32::from(pairs.min(MAX_PAIRS)).checked_sub(1) {
+            session.ring(2 * last + 1)?;
+        }
+        Ok(session)
+    }
+
+    /// The features in use.
+    pub fn features(&self) -> Features {
+        self.features
+    }
+
+    /// The features of the protocol in use.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// The guest's memory.
+    pub fn memory(&self) -> Option<&Arc<Memory>> {
+        self.memory.as_ref()
+    }
+
+    /// The rings: a pair for each queue, first that by which the guest receives.
+    pub fn vrings(&self) -> Vec<Arc<Vring>> {
+        self.rings.iter().map(|ring| ring.vring.clone()).collect()
+    }
+
+    /// Stops all rings: the connection has ended.
+    pub fn close(&mut self) {
+        self.rings.iter().for_each(|ring| {
+            ring.vring.stop();
+        });
+    }
+
+    /// Carries a message out. The descriptors are as many as the message has to have.
+    ///
+    /// # Errors
+    /// The connection ends.
+    pub fn step(&mut self, message: &Message, fds: Vec<OwnedFd>) -> Result<Step, End> {
+        let step = self.carry_out(message, fds).map_err(|End(text)| {
+            // The reason begins with the name of the message.
+            End(format!("{}: {text}", message.kind.name()))
+        })?;
+        if step.reply.is_none() && message.needs_reply && self.protocol.has(Protocol::REPLY_ACK) {
+            return Ok(Step { reply: Some(Reply::Word(0)), ..step });
+        }
+        Ok(step)
+    }
+
+    fn carry_out(&mut self, message: &Message, fds: Vec<OwnedFd>) -> Result<Step, End> {
+        let fd = |fds: Vec<OwnedFd>| fds.into_iter().next();
+        match &message.request {
+            Request::GetFeatures => Step::reply(Reply::Word(self.offered.0)),
+            Request::SetFeatures(bits) => self.set_features(Features(*bits)),
+            Request::GetProtocolFeatures => Step::reply(Reply::Word(Protocol::OFFERED.0)),
+            Request::SetProtocolFeatures(bits) => {
+                if bits & !Protocol::OFFERED.0 != 0 {
+                    let offered = Protocol::OFFERED.0;
+                    return Err(End(format!("{bits:#x}, but {offered:#x} is offered")));
+                }
+                self.protocol = Protocol(*bits);
+                Ok(Step::default())
+            }
+            Request::GetQueueNum => Step::reply(Reply::Word(MAX_PAIRS.into())),
+            // These are noted, and their descriptors are closed.
+            Request::SetOwner
+            | Request::ResetOwner
+            | Request::SetLogFd
+            | Request::SetVringErr { .. } => Ok(Step::default()),
+            Request::SetLogBase => Err(End::new("logging of pages isn't offered")),
+            Request::SetMemTable(regions) => self.set_memory(regions, fds),
+            Request::SetVringNum { index, num } => {
+                let ring = self.stopped(*index)?;
+                let size = u16::try_from(*num).ok().filter(|size| (1..=32_768).contains(size));
+                let size = size.ok_or_else(|| End(format!("{num} descriptors: 1 to 32768")))?;
+                ring.size = Some(size);
+                Ok(Step::default())
+            }
+            Request::SetVringAddr { index, desc, used, avail } => {
+                let addresses = RingAddresses { desc: *desc, driver: *avail, device: *used };
+                self.ring(*index)?.addresses = Some(addresses);
+                // It may move while it is used, but stays where it was in its round.
+                self.restart(*index as usize)
+            }
+            Request::SetVringBase { index, num } => {
+                self.stopped(*index)?.base = Some(*num);
+                Ok(Step::default())
+            }
+            Request::GetVringBase { index } => {
+                let num = self.stop(*index)?;
+                let reply = Some(Reply::Base { index: *index, num });
+                Ok(Step { reply, changed: true })
+            }
+            Request::SetVringKick { index, .. } => {
+                let kick = match fd(fds) {
+                    Some(fd) => Kick::Event(event(fd)?),
+                    None => Kick::Polled,
+                };
+                self.ring(*index)?.kick = kick;
+                self.restart(*index as usize)
+            }
+            Request::SetVringCall { index, .. } => {
+                let call = fd(fds).map(event).transpose()?;
+                let ring = self.ring(*index)?;
+                ring.call.clone_from(&call);
+                ring.vring.set_call(call);
+                Ok(Step::default())
+            }
+            Request::SetVringEnable { index, enable } => {
+                let ring = self.ring(*index)?;
+                ring.enabled = *enable;
+                self.enable();
+                Ok(CHANGED)
+            }
+        }
+    }
+
+    fn set_features(&mut self, features: Features) -> Result<Step, End> {
+        if features.0 & !self.offered.0 != 0 {
+            return Err(End(format!("{features}, but {} is offered", self.offered)));
+        }
+        if features != self.features && self.rings.iter().any(|ring| ring.started) {
+            return Err(End::new("features change while rings are used"));
+        }
+        self.features = features;
+        self.enable();
+        Ok(CHANGED)
+    }
+
+    /// Without the feature by which rings are enabled, all of them are.
+    fn enable(&self) {
+        let all = !self.features.has(Features::PROTOCOL_FEATURES);
+        self.rings.iter().for_each(|ring| ring.vring.enable(all || ring.enabled));
+    }
+
+    fn set_memory(&mut self, regions: &[RegionInfo], fds: Vec<OwnedFd>) -> Result<Step, End> {
+        let mapped = regions.iter().zip(fds).map(|(info, fd)| Region::open(fd, *info));
+        let mapped = mapped.collect::<Result<Vec<_>, _>>().map_err(|e| End(e.to_string()))?;
+        self.memory = Some(Memory::new(mapped).map_err(End::new)?);
+        for index in 0..self.rings.len() {
+            self.restart(index)?;
+        }
+        Ok(CHANGED)
+    }
+
+    /// The ring of this index, made if it is the first time that one hears of it.
+    fn ring(&mut self, index: u32) -> Result<&mut Ring, End> {
+        if index >= MAX_RINGS {
+            return Err(End(format!("ring {index}: there are {MAX_RINGS} at most")));
+        }
+        let all = !self.features.has(Features::PROTOCOL_FEATURES);
+        while self.rings.len() <= index as usize {
+            let vring = Vring::new().map_err(|e| End(e.to_string()))?;
+            vring.enable(all);
+            self.rings.push(Ring {
+                vring,
+                size: None,
+                addresses: None,
+                base: None,
+                kick: Kick::Unset,
+                call: None,
+                enabled: false,
+                started: false,
+            });
+        }
+        Ok(&mut self.rings[index as usize])
+    }
+
+    fn stopped(&mut self, index: u32) -> Result<&mut Ring, End> {
+        let ring = self.ring(index)?;
+        if ring.started { Err(End::new("the ring is used")) } else { Ok(ring) }
+    }
+
+    /// Stops a ring; returns its base.
+    fn stop(&mut self, index: u32) -> Result<u32, End> {
+        let packed = self.features.has(Features::RING_PACKED);
+        let ring = self.ring(index)?;
+        if let Some(Position { next, done }) = ring.vring.stop() {
+            // Of a packed ring, the upper half is where chains are given back.
+            let done = if packed { u32::from(done) << 16 } else { 0 };
+            ring.base = Some(u32::from(next) | done);
+        }
+        (ring.started, ring.kick) = (false, Kick::Unset);
+        Ok(ring.base.unwrap_or(0))
+    }
+
+    /// Starts a ring if all is known of it, or starts it anew with what has changed.
+    fn restart(&mut self, index: usize) -> Result<Step, End> {
+        let features = self.features;
+        let (Some(memory), Some(ring)) = (&self.memory, self.rings.get_mut(index)) else {
+            return Ok(Step::default());
+        };
+        let (Some(size), Some(addresses)) = (ring.size, ring.addresses) else {
+            return Ok(Step::default());
+        };
+        let kick = match &ring.kick {
+            Kick::Unset => return Ok(Step::default()),
+            Kick::Polled => None,
+            Kick::Event(event) => Some(event.clone()),
+        };
+        let is_packed = features.has(Features::RING_PACKED);
+        let config = QueueConfig {
+            format: if is_packed { Format::Packed } else { Format::Split },
+            size,
+            addresses,
+            event_idx: features.has(Features::EVENT_IDX),
+            indirect: features.has(Features::INDIRECT_DESC),
+            mergeable: features.has(Features::MRG_RXBUF),
+            header: features.header(),
+            offloads: features.from_guest(),
+        };
+        let position = match ring.vring.stop() {
+            Some(position) => Some(position),
+            // Chains are used in order, so both positions are the same at the start.
+            None if is_packed => ring.base.map(|base| {
+                let at = base as u16;
+                Position { next: at, done: at }
+            }),
+            None => None,
+        };
+        let mut queue = Queue::new(memory.clone(), config, position).map_err(End::new)?;
+        queue.set_kick(kick);
+        queue.set_call(ring.call.clone());
+        ring.vring.start(queue).map_err(|e| End(e.to_string()))?;
+        ring.started = true;
+        Ok(CHANGED)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn event(fd: OwnedFd) -> Result<Arc<Event>, End> {
+    Event::open(fd).map(Arc::new).map_err(|e| End(e.to_string()))
+}
