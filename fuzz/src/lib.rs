@@ -18,6 +18,7 @@ pub mod packet;
 pub mod startup;
 pub mod stream;
 pub mod text;
+pub mod vhost_user;
 
 #[cfg(test)]
 mod tests {
@@ -103,5 +104,10 @@ mod tests {
     #[test]
     fn text() {
         kept_and_changed("text", |bytes| crate::text::run(valid(bytes)));
+    }
+
+    #[test]
+    fn vhost_user() {
+        kept_and_changed("vhost_user", crate::vhost_user::run);
     }
 }

@@ -114,7 +114,7 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
 /// plugins are optional.
 #[test]
 fn each_plugin_can_be_switched_off() {
-    const OPTIONAL: [&str; 15] = [
+    const OPTIONAL: [&str; 16] = [
         "af_packet",
         "af_xdp",
         "cdp",
@@ -128,6 +128,7 @@ fn each_plugin_can_be_switched_off() {
         "tap",
         "unittest",
         "urpf",
+        "vhost-user",
         "vxlan",
         "vxlan-gpe",
     ];

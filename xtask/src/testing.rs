@@ -35,6 +35,7 @@ const SANITIZED: &[&str] = &[
     "ferrovia-pg",
     "ferrovia-memif",
     "ferrovia-tap",
+    "ferrovia-vhost-user",
 ];
 
 /// Chooses tests of the laboratory for the daemon as it ships: whatever copies, chains, fragments

@@ -53,6 +53,7 @@ pub static ALL: &[&Plugin] = &[
     &af_xdp::PLUGIN,
     &tap::PLUGIN,
     &memif::PLUGIN,
+    &vhost_user::PLUGIN,
     &trace::PLUGIN,
     &classify::PLUGIN,
     &pg::PLUGIN,

@@ -152,9 +152,10 @@ impl Vhosts {
 
     /// Refuses a path that another interface has.
     fn check_path(&self, path: &str, but: Option<SwIfIndex>) -> Result<(), Error> {
-        let other = self.devices().into_iter().find(|device| {
-            device.config().socket == path && device.sw_if.get().copied() != but
-        });
+        let other = self
+            .devices()
+            .into_iter()
+            .find(|device| device.config().socket == path && device.sw_if.get().copied() != but);
         match other {
             None => Ok(()),
             Some(other) => Err(Error::failed(format!(

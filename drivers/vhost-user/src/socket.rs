@@ -25,7 +25,7 @@ pub fn check(name: &str) -> Result<(), Error> {
     }
     match SocketAddrUnix::new(name) {
         Ok(_) => Ok(()),
-        Err(_) => invalid(format!("`{name}' can't be the path of a socket: at most 107 bytes")),
+        Err(_) => invalid(format!("`{name}' can't be the path of a socket: at most 108 bytes")),
     }
 }
 
@@ -74,8 +74,8 @@ fn remove_dead(path: &str, address: &SocketAddrUnix) -> io::Result<()> {
 
 /// Takes away the file of a socket at which this end has listened.
 pub fn remove(path: &str) {
-    let is_socket = std::fs::symlink_metadata(Path::new(path))
-        .is_ok_and(|file| file.file_type().is_socket());
+    let is_socket =
+        std::fs::symlink_metadata(Path::new(path)).is_ok_and(|file| file.file_type().is_socket());
     if is_socket && let Err(error) = std::fs::remove_file(path) {
         log::warn!(target: "vhost-user", "{path}: {error}");
     }
@@ -105,9 +105,11 @@ mod tests {
     fn a_dead_file_is_taken_over_and_a_live_one_refused() {
         let dir = Dir::new("socket");
         let path = dir.path("a.sock");
-        assert!(check(&path).is_ok() && check("").is_err() && check(&"x".repeat(108)).is_err());
+        assert!(check(&path).is_ok() && check("").is_err() && check(&"x".repeat(109)).is_err());
         let Ok(first) = listen_at(&path) else { panic!("can't listen") };
-        assert!(matches!(listen_at(&path), Err(Failure::Bind(e)) if e.kind() == io::ErrorKind::AddrInUse));
+        assert!(
+            matches!(listen_at(&path), Err(Failure::Bind(e)) if e.kind() == io::ErrorKind::AddrInUse)
+        );
         drop(first);
         assert_eq!(connect_to(&path).err(), Some(Errno::CONNREFUSED));
         let second = listen_at(&path);

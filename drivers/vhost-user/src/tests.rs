@@ -1,2 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+mod api;
+mod dpdk;
+mod hostile;
+mod messages;
+mod offload;
+mod pair;
 pub mod peer;
+mod ring;
+mod session;

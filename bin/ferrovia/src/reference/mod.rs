@@ -108,7 +108,6 @@ pub static MODULES: &[(&str, &str)] = &[
     ("tm", "traffic management"),
     ("trace", "ioam_plugin.so"),
     ("udp_ping", "ioam_plugin.so"),
-    ("vhost_user", "vhost_plugin.so"),
     ("virtio", "PCI devices"),
     ("vxlan_gpe_ioam_export", "ioam_plugin.so"),
 ];

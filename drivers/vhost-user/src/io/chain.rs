@@ -103,13 +103,7 @@ impl Indirect {
 /// Adds a buffer to the pieces of a chain, if its direction is the ring's.
 #[inline(always)]
 #[must_use]
-pub fn add(
-    pieces: &mut Pieces,
-    memory: &Memory,
-    desc: Desc,
-    flags: u16,
-    writes: bool,
-) -> bool {
+pub fn add(pieces: &mut Pieces, memory: &Memory, desc: Desc, flags: u16, writes: bool) -> bool {
     (flags & WRITE != 0) == writes && pieces.add(memory, desc.address, desc.len)
 }
 

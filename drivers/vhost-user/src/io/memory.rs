@@ -218,10 +218,16 @@ mod tests {
         // A buffer over both.
         let mut pieces = Pieces::new();
         assert!(pieces.add(&memory, 4000, 200) && pieces.len() == 200);
-        assert!(memory.copy_in(pieces.list()[0], &[1; 96]) && memory.copy_in(pieces.list()[1], &[2; 104]));
+        assert!(
+            memory.copy_in(pieces.list()[0], &[1; 96])
+                && memory.copy_in(pieces.list()[1], &[2; 104])
+        );
         let (mut a, mut b) = ([0; 40], [0; 150]);
         assert!(pieces.copy_out(&memory, 90, [&mut a[..], &mut b[..]].into_iter()));
-        assert_eq!((&a[..6], &a[6..], &b[..70], b[70]), (&[1; 6][..], &[2; 34][..], &[2; 70][..], 0));
+        assert_eq!(
+            (&a[..6], &a[6..], &b[..70], b[70]),
+            (&[1; 6][..], &[2; 34][..], &[2; 70][..], 0)
+        );
         assert!(!pieces.add(&memory, 8191, 2) && !pieces.add(&memory, u64::MAX, 1));
     }
 

@@ -91,12 +91,6 @@ impl Region {
         self.info
     }
 
-    /// Bytes.
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
     /// Returns true if the file is sealed against shrinking (F_SEAL_SHRINK).
     pub fn is_sealed(&self) -> bool {
         self.sealed
@@ -230,7 +224,10 @@ mod tests {
         for bad in [4096, 1, usize::MAX - 1] {
             assert_eq!(region.load16(bad, Ordering::Acquire), None);
         }
-        assert_eq!((region.load64(4092), region.load64(4096), region.load64(8)), (None, None, Some(0)));
+        assert_eq!(
+            (region.load64(4092), region.load64(4096), region.load64(8)),
+            (None, None, Some(0))
+        );
         region.store16(4096, 1, Ordering::Release);
         region.store32(4094, 1);
         // It lies behind the first page of its file.

@@ -7,7 +7,9 @@
 //! | available | flags (2), index (2), heads (2 each), used event (2) | guest |
 //! | used | flags (2), index (2), id (4) and length (4) each, available event (2) | device |
 
-use super::chain::{self, DESC, Desc, Found, INDIRECT, Indirect, MAX_CHAIN, NEXT, Used, needs_event};
+use super::chain::{
+    self, DESC, Desc, Found, INDIRECT, Indirect, MAX_CHAIN, NEXT, Used, needs_event,
+};
 use super::queue::{Format, Position, QueueConfig, RingView};
 use super::{Memory, Piece, Pieces};
 use std::sync::Arc;

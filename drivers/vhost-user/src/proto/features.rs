@@ -135,8 +135,7 @@ impl Protocol {
 
     /// The names of the bits that are set, with their numbers.
     pub fn names(self) -> impl Iterator<Item = (u32, &'static str)> {
-        let names =
-            [(0, "VHOST_USER_PROTOCOL_F_MQ"), (3, "VHOST_USER_PROTOCOL_F_REPLY_ACK")];
+        let names = [(0, "VHOST_USER_PROTOCOL_F_MQ"), (3, "VHOST_USER_PROTOCOL_F_REPLY_ACK")];
         names.into_iter().filter(move |(bit, _)| self.0 & (1 << bit) != 0)
     }
 }

@@ -197,7 +197,8 @@ impl Message {
         let wrong = || format!("{}: a payload of {} bytes", kind.name(), payload.len());
         let empty = |request| if payload.is_empty() { Some(request) } else { None };
         let word = || u64_at(payload, 0).filter(|_| payload.len() == 8);
-        let ring = || Some((u32_at(payload, 0)?, u32_at(payload, 4)?)).filter(|_| payload.len() == 8);
+        let ring =
+            || Some((u32_at(payload, 0)?, u32_at(payload, 4)?)).filter(|_| payload.len() == 8);
         let event = || word().map(|value| ((value & 0xff) as u32, value & NO_FD == 0));
         let request = match kind {
             Kind::GetFeatures => empty(Request::GetFeatures),
@@ -248,8 +249,7 @@ impl Message {
     #[cfg(test)]
     pub fn encode(&self) -> Vec<u8> {
         let pair = |a: u32, b: u32| [a.to_ne_bytes(), b.to_ne_bytes()].concat();
-        let event =
-            |index: u32, has_fd: bool| u64::from(index) | if has_fd { 0 } else { NO_FD };
+        let event = |index: u32, has_fd: bool| u64::from(index) | if has_fd { 0 } else { NO_FD };
         let payload = match &self.request {
             Request::SetFeatures(bits) | Request::SetProtocolFeatures(bits) => {
                 bits.to_ne_bytes().to_vec()

@@ -148,7 +148,7 @@ impl Session {
                 let size = u16::try_from(*num).ok().filter(|size| (1..=32_768).contains(size));
                 let size = size.ok_or_else(|| End(format!("{num} descriptors: 1 to 32768")))?;
                 ring.size = Some(size);
-                Ok(Step::default())
+                self.restart(*index as usize)
             }
             Request::SetVringAddr { index, desc, used, avail } => {
                 let addresses = RingAddresses { desc: *desc, driver: *avail, device: *used };
