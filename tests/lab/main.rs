@@ -40,5 +40,6 @@ mod stats;
 mod tunnels;
 mod udp;
 mod urpf;
+mod vhost_user;
 mod vlan;
 mod vrf;

@@ -40,7 +40,7 @@ fn connected(routers: &[&Router]) {
 }
 
 /// A namespace for a daemon, with a cable to a host in another one.
-fn beside(lab: &Lab, name: &str, network: u8) -> (Netns, Netns) {
+pub fn beside(lab: &Lab, name: &str, network: u8) -> (Netns, Netns) {
     let (host, netns) = (lab.netns(name), lab.netns(&format!("r{name}")));
     netns.sysctl("net/ipv6/conf/all/disable_ipv6", "1");
     lab.veth((&host, "eth0"), (&netns, "port"));
@@ -51,7 +51,7 @@ fn beside(lab: &Lab, name: &str, network: u8) -> (Netns, Netns) {
     (host, netns)
 }
 
-fn configure(router: &Router, network: u8) {
+pub fn configure(router: &Router, network: u8) {
     router.script(&format!(
         "create host-interface name port
          set interface state host-port up

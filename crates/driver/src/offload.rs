@@ -9,17 +9,30 @@ use wire::offload::{Csum, Gso, GsoKind, Offload};
 pub struct TxOffloads {
     /// Completes partial checksums.
     pub csum: bool,
-    /// Cuts super-packets into segments, checksums included.
+    /// Cuts super-packets of TCP into segments, checksums included.
     pub gso: bool,
+    /// Cuts those of UDP too.
+    pub udp_gso: bool,
 }
 
 impl TxOffloads {
     /// All of it.
-    pub const ALL: Self = Self { csum: true, gso: true };
+    pub const ALL: Self = Self { csum: true, gso: true, udp_gso: true };
 
     /// A device that cuts has to compute checksums.
     pub(crate) const fn sane(self) -> Self {
-        Self { csum: self.csum, gso: self.gso && self.csum }
+        let gso = self.gso && self.csum;
+        Self { csum: self.csum, gso, udp_gso: self.udp_gso && gso }
+    }
+
+    /// Returns true if the processor has to cut a packet into segments.
+    #[inline(always)]
+    pub(crate) fn leaves(self, b: &Buffer) -> bool {
+        if !b.flags.has(Flags::GSO) || self.gso && self.udp_gso {
+            return false;
+        }
+        let kind = Gso::from_vnet_type(b.offload.gso_kind).map(|(kind, _)| kind);
+        !self.gso || kind == Some(GsoKind::UdpL4)
     }
 }
 

@@ -7,6 +7,7 @@
 //! ([`Reservation::SEGMENTATION`]) and by segments, so that a packet leaves within some 32 turns;
 //! of both, one receive interface takes no more than it leaves for others.
 
+use crate::offload::TxOffloads;
 use crate::software::Segmenter;
 use crate::tx::TxTo;
 use buffer::{Buffer, Flags, Owned, Quota, Reservation};
@@ -81,8 +82,8 @@ impl SegmentQueue {
     /// Returns true if a packet has to wait: to be cut, or behind one that is. The caller then has
     /// to pass it to [`Self::push`].
     #[inline(always)]
-    pub fn must_wait(&mut self, b: &Buffer, ip: bool) -> bool {
-        let is_super = b.flags.has(Flags::GSO);
+    pub fn must_wait(&mut self, b: &Buffer, device: TxOffloads, ip: bool) -> bool {
+        let is_super = device.leaves(b);
         (is_super || !self.is_idle()) && self.mark(b, is_super, ip)
     }
 

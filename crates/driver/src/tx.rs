@@ -190,7 +190,7 @@ impl<Q: TxQueue> Tx<Q> {
     /// if it didn't until now, packets behind others that still wait.
     #[inline(always)]
     fn cuts(&self) -> bool {
-        self.queue.is_some() && !(self.tx_offloads.gso && self.hold.is_idle())
+        self.queue.is_some() && !(self.tx_offloads.udp_gso && self.hold.is_idle())
     }
 
     /// Sends packets and stores the outcome of each. Packets with an outcome other than `Sent` are
@@ -341,7 +341,7 @@ impl<Q: TxQueue> Node for Tx<Q> {
             fates[0] = TxTo::BadOffload;
         } else if Q::OWNS {
             fates[0] = TxTo::Given;
-        } else if self.cuts() && self.hold.must_wait(b, self.ip) {
+        } else if self.cuts() && self.hold.must_wait(b, self.tx_offloads, self.ip) {
             fates[0] = TxTo::Wait;
         }
         let packet = &*b;
@@ -368,7 +368,7 @@ impl<Q: TxQueue> Node for Tx<Q> {
         }
         if !Q::OWNS && self.cuts() {
             for (i, fate) in fates[..n].iter_mut().enumerate() {
-                if *fate == TxTo::Sent && self.hold.must_wait(v.get(i), self.ip) {
+                if *fate == TxTo::Sent && self.hold.must_wait(v.get(i), self.tx_offloads, self.ip) {
                     *fate = TxTo::Wait;
                 }
             }
@@ -386,7 +386,7 @@ impl<Q: TxQueue> Node for Tx<Q> {
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
         // Without offloads a super-packet is always cut.
-        if Q::OWNS && !self.hold.must_wait(&b, self.ip) {
+        if Q::OWNS && !self.hold.must_wait(&b, self.tx_offloads, self.ip) {
             let most = self.queue.as_ref().map_or(1, TxQueue::most_segments);
             if let Err((why, b)) = self.given.add(b, most, cx.cache()) {
                 self.lose(why, b, cx);

@@ -116,7 +116,8 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let link = open.link.clone();
     let mac = mac.unwrap_or_else(|| driver::own_mac(&config.host_name, link.mac));
     let ip = config.kind == Kind::Tun;
-    let tx_offloads = TxOffloads { csum: config.csum_offload || config.gso, gso: config.gso };
+    let (csum, gso) = (config.csum_offload || config.gso, config.gso);
+    let tx_offloads = TxOffloads { csum, gso, udp_gso: gso };
     let (device, rx, tx) = TapDevice::new(config, open).map_err(failed(&doing))?;
     let device = Arc::new(device);
     // Threads share queues: the kernel takes frames for one from several at a time.

@@ -14,7 +14,7 @@ pub const COMMANDS: &[Command<World>] = &[
         path: "create vhost-user",
         usage: "socket <socket:string> [server] [feature-mask <mask:u64>] [hwaddr <mac:mac>] \
                 [renumber <instance:u32>] [gso] [packed] [event-idx]",
-        help: "Make an interface whose other end is the virtio driver of a virtual machine or a process",
+        help: "Make an interface whose other end is a virtual machine or another virtio driver",
         run: create,
     },
     Command {

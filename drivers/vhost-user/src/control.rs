@@ -205,8 +205,8 @@ fn name_of(instance: u32) -> String {
 /// at once and tries again until somebody listens.
 ///
 /// # Errors
-/// A path that can't be one (−73), or that another interface has (−79), as the number; a socket at
-/// which this process can't listen (−11, −12, −13).
+/// A path that can't be one (−73), or that another interface has, or the number (−79); a socket
+/// at which this process can't listen (−11, −12, −13).
 pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let Create { config, instance, mac, tag } = new;
     socket::check(&config.socket)?;

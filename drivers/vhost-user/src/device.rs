@@ -142,6 +142,13 @@ impl VhostDevice {
             self.rx.open(world, sw_if, false, queues)?;
             self.rx.set_up(world, up)?;
         }
+        for queue in self.rx.list() {
+            let ring = rings.get(2 * usize::from(queue.queue) + 1);
+            // Nothing would wake the thread.
+            if queue.mode != InputMode::Polling && ring.is_some_and(|ring| ring.is_silent()) {
+                self.rx.place(world, net::RxQueue { mode: InputMode::Polling, ..queue })?;
+            }
+        }
         if now.offloads != before.offloads {
             self.tx.set_tx_offloads(world, now.offloads);
         }

@@ -3,11 +3,11 @@
 
 use graph::Script;
 
-pub const EXAMPLES: &[Script] = &[Script::hosts(
+pub const EXAMPLES: &[Script] = &[Script::here(
     "vhost-user clients",
     "create vhost-user socket '/nonexistent/a vm.sock'
-     create vhost-user socket /nonexistent/b.sock feature-mask 0x150008000 hwaddr 02:00:00:00:08:08 renumber 8 gso packed \
-     event-idx
+     create vhost-user socket /nonexistent/b.sock feature-mask 0x150008000 \
+     hwaddr 02:00:00:00:08:08 renumber 8 gso packed event-idx
      create vhost-user socket /nonexistent/c.sock gso
      delete vhost-user VirtualEthernet0/0/1
      create vhost-user socket /nonexistent/d.sock event-idx

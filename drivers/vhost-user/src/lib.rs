@@ -15,8 +15,9 @@
 //! and checked each time against the mapped regions, and packets are copied before anything looks
 //! at them (`io/shm.rs`).
 //!
-//! Limits: packets are copied; no log of written pages, so no live migration; no inflight log, which
-//! a device that uses chains in order doesn't need; at most 8 memory regions.
+//! Limits: packets are copied; no log of written pages, so no live migration; no inflight log,
+//! which a device that uses chains in order doesn't need; at most 8 memory regions. A front-end
+//! that shrinks the file of its memory while it is mapped ends this process.
 #![deny(unsafe_code)]
 
 mod api;
@@ -31,6 +32,7 @@ mod process;
 mod proto;
 mod show;
 mod socket;
+mod startup_conf;
 #[cfg(test)]
 mod tests;
 mod tx;
@@ -39,11 +41,13 @@ mod tx;
 pub use proto::check_messages;
 
 use graph::{NodeDef, Plugin, StateDef};
+use startup::StartupDef;
 
 /// Interfaces to virtual machines.
 pub static PLUGIN: Plugin = Plugin {
     name: "vhost-user",
     about: "vhost-user: interfaces to virtual machines and virtio drivers over shared memory",
+    startup: &[StartupDef::of::<startup_conf::Startup>()],
     state: &[driver::STATE, StateDef::of::<control::Vhosts>()],
     nodes: &[NodeDef::input::<input::VhostInput>()],
     cli: self::cli::COMMANDS,

@@ -164,7 +164,8 @@ fn ring_lines(
             let ((next, next_wrap), (done, done_wrap)) = (part(position.next), part(position.done));
             writeln!(
                 text,
-                "  qsz {size} packed, last_avail_idx {next} wrap {next_wrap} last_used_idx {done} wrap {done_wrap}"
+                "  qsz {size} packed, last_avail_idx {next} wrap {next_wrap} \
+                 last_used_idx {done} wrap {done_wrap}"
             )?;
             writeln!(
                 text,

@@ -133,7 +133,7 @@ fn unknown_section(views: &[View], cursor: &Cursor, name: &str) -> Error {
             "avf" | "af_xdp" | "devices" | "dpdk" | "dsa" => {
                 "leave the section out; the command `create host-interface name IF` takes an interface of the host"
             }
-            "tapcli" | "tuntap" | "vhost-user" => "leave the section out; the command `create tap` makes one",
+            "tapcli" | "tuntap" => "leave the section out; the command `create tap` makes one",
             _ => "leave the section out",
         });
     }

@@ -163,6 +163,5 @@ pub static SECTIONS: &[(&str, &str)] = &[
     ("trace", "VPP's trace filters"),
     ("tuntap", "VPP's old tun interface"),
     ("udp", "VPP's host stack"),
-    ("vhost-user", "vhost_plugin.so"),
     ("wireguard", "wireguard_plugin.so"),
 ];

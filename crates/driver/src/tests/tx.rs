@@ -59,7 +59,7 @@ fn devices_get_packets_with_the_work_that_they_take() {
         assert_eq!(sent, packets.iter().map(|p| Item { offload, ..item(p) }).collect::<Vec<_>>());
 
         // Without segmentation: some 380 segments, in order.
-        f.txq.set_tx_offloads(&bench.world, TxOffloads { csum: true, gso: false });
+        f.txq.set_tx_offloads(&bench.world, TxOffloads { csum: true, gso: false, udp_gso: false });
         assert!(bench.node("f0-tx", &packets, prepare).is_empty());
         let sent = f.tx.take();
         assert_eq!(sent.len(), sizes.iter().map(|s| s.div_ceil(1000)).sum::<usize>());
@@ -71,7 +71,7 @@ fn devices_get_packets_with_the_work_that_they_take() {
         assert_eq!(all, packets.iter().flat_map(|p| payload(p)).collect::<Vec<_>>());
 
         // Without checksums either, and no super-packets.
-        f.txq.set_tx_offloads(&bench.world, TxOffloads { csum: false, gso: true });
+        f.txq.set_tx_offloads(&bench.world, TxOffloads { csum: false, gso: true, udp_gso: true });
         let short = bench.node("f0-tx", &packets[..3], |b| {
             prepare(b);
             b.flags.clear(Flags::GSO);
@@ -79,6 +79,56 @@ fn devices_get_packets_with_the_work_that_they_take() {
         assert!(short.is_empty());
         let sent = f.tx.take();
         assert!(sent.len() == 3 && sent.iter().all(|i| i.offload == Offload::NONE && is_valid(i)));
+    }
+}
+
+/// As [`tcp`], of UDP.
+fn udp(len: usize) -> Vec<u8> {
+    let mut bytes = tcp(len);
+    bytes.drain(34..46);
+    let total = (28 + len) as u16;
+    bytes[16..18].copy_from_slice(&total.to_be_bytes());
+    bytes[23] = 17;
+    bytes[34..38].copy_from_slice(&[0x12, 0x34, 0x56, 0x78]);
+    bytes[38..40].copy_from_slice(&(total - 20).to_be_bytes());
+    bytes[40..42].fill(0);
+    wire::l4::set_partial(&mut bytes[14..]).expect("UDP");
+    bytes
+}
+
+#[test]
+fn a_device_that_cuts_tcp_only_gets_datagrams_in_segments() {
+    let (mut bench, f) = rig(false, TxOffloads { udp_gso: false, ..TxOffloads::ALL });
+    let packets = [udp(30_000), tcp(30_000), udp(2500), tcp(100)];
+    let offload = |b: &Buffer| match b.bytes::<1>(23) {
+        Some([17]) => {
+            let gso = Gso { kind: GsoKind::UdpL4, ecn: false, size: 1000, hdr_len: 42 };
+            Offload { csum: Csum::Partial { start: 34, offset: 6 }, gso: Some(gso) }
+        }
+        _ => {
+            let gso = Gso { kind: GsoKind::TcpV4, ecn: false, size: 1000, hdr_len: 54 };
+            Offload { csum: Csum::Partial { start: 34, offset: 16 }, gso: Some(gso) }
+        }
+    };
+    let prepare = |b: &mut Buffer| {
+        let offload = offload(b);
+        note(b, offload);
+    };
+    // Alone, so that no TCP packet waits behind a datagram.
+    for (n, packet) in packets.iter().enumerate() {
+        assert!(bench.node("f0-tx", std::slice::from_ref(packet), prepare).is_empty());
+        let sent = f.tx.take();
+        if packet[23] == 6 {
+            assert!(sent.len() == 1 && sent[0].offload.gso.is_some(), "{n}");
+            assert_eq!(sent[0].bytes, *packet);
+        } else {
+            let is_valid =
+                |i: &Item| wire::l4::verify(&i.bytes[14..]) == Ok(wire::l4::Verdict::Valid);
+            assert!(sent.iter().all(|i| i.offload == Offload::NONE && is_valid(i)), "{n}");
+            let all: Vec<u8> = sent.iter().flat_map(|i| i.bytes[42..].to_vec()).collect();
+            assert_eq!(all, packet[42..]);
+            assert_eq!(sent.len(), (packet.len() - 42).div_ceil(1000));
+        }
     }
 }
 

@@ -107,8 +107,8 @@ pub fn add(pieces: &mut Pieces, memory: &Memory, desc: Desc, flags: u16, writes:
     (flags & WRITE != 0) == writes && pieces.add(memory, desc.address, desc.len)
 }
 
-/// Returns true if the other end wants an event: `event` is the index behind which it wants one, and
-/// the index has moved from `old` to `new` (Virtual I/O Device 1.3, 2.7.10 and 2.8.21.3.1).
+/// Returns true if the other end wants an event: `event` is the index behind which it wants one,
+/// and the index has moved from `old` to `new` (Virtual I/O Device 1.3, 2.7.10 and 2.8.21.3.1).
 #[inline(always)]
 pub fn needs_event(event: u16, new: u16, old: u16) -> bool {
     new.wrapping_sub(event).wrapping_sub(1) < new.wrapping_sub(old)

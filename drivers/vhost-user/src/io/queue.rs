@@ -52,6 +52,8 @@ pub struct QueueConfig {
     pub header: usize,
     /// The headers of the guest's packets ask for checksums and segmentation.
     pub offloads: bool,
+    /// Segments for the guest may have ECN (VIRTIO_NET_F_GUEST_ECN).
+    pub ecn: bool,
 }
 
 /// Position of a ring: the next chain to take, and the next to give back. In a packed ring the

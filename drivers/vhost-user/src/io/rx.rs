@@ -42,8 +42,8 @@ impl Queue {
         }
     }
 
-    /// As [`Self::take`]; if there is no packet, the guest's event is cleared, and packets are looked
-    /// for again: one may have come in between.
+    /// As [`Self::take`]; if there is no packet, the guest's event is cleared, and packets are
+    /// looked for again: one may have come in between.
     #[inline(always)]
     pub fn take_or_rearm(&mut self) -> NextPacket {
         match self.take() {

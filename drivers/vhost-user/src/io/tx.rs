@@ -135,7 +135,11 @@ impl Queue {
     /// Writes the header: what is left to do, and the number of chains (Virtual I/O Device 1.3,
     /// 5.1.6.3.2).
     #[inline(always)]
-    fn write_header(&mut self, offload: Offload, chains: usize) -> Result<(), Loss> {
+    fn write_header(&mut self, mut offload: Offload, chains: usize) -> Result<(), Loss> {
+        if let Some(gso) = &mut offload.gso {
+            // A guest that doesn't know it gets the same segments without the mark.
+            gso.ecn &= self.config.ecn;
+        }
         let mut header = [0; MAX_HEADER];
         header[..VNET_HDR_LEN].copy_from_slice(&offload.to_vnet());
         // A ring has at most 32768 chains.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A virtqueue that control starts and stops while threads use it.
 //!
-//! A thread has the lock for the packets of one vector. Control has it for the time of a few stores,
-//! when a front-end starts or stops the ring: once it is stopped, nothing of the guest's memory is
-//! touched any more, as the front-end's message requires.
+//! A thread has the lock for the packets of one vector. Control has it for the time of a few
+//! stores, when a front-end starts or stops the ring: once it is stopped, nothing of the guest's
+//! memory is touched any more, as the front-end's message requires.
 
 use super::chain::Desc;
 use super::{Event, Position, Queue, RingView};

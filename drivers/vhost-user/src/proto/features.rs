@@ -95,7 +95,11 @@ impl Features {
 
     /// The work that the guest takes over for packets that it receives.
     pub const fn tx_offloads(self) -> TxOffloads {
-        TxOffloads { csum: self.has(Self::GUEST_CSUM), gso: self.has(Self::TO_GUEST) }
+        TxOffloads {
+            csum: self.has(Self::GUEST_CSUM),
+            gso: self.has(Self::GUEST_TSO4) && self.has(Self::GUEST_TSO6),
+            udp_gso: self.has(Self::GUEST_USO4) && self.has(Self::GUEST_USO6),
+        }
     }
 
     /// Bytes of a packet's header: the number of merged buffers is always there in a device of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages and their bytes: a header of request, flags and size (four bytes each, in the byte order
-//! of the host), and the payload.
+//! Messages and their bytes: a header of request, flags and size (four bytes each, in the byte
+//! order of the host), and the payload.
 
 use crate::io::{MAX_REGIONS, RegionInfo};
 

@@ -60,8 +60,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A new one, whose guest may use these features. `pairs` of its rings are there from the start,
-    /// so that queues of an earlier connection stay where they were placed.
+    /// A new one, whose guest may use these features. `pairs` of its rings are there from the
+    /// start, so that queues of an earlier connection stay where they were placed.
     ///
     /// # Errors
     /// No descriptor is left for the rings.
@@ -282,6 +282,7 @@ impl Session {
             mergeable: features.has(Features::MRG_RXBUF),
             header: features.header(),
             offloads: features.from_guest(),
+            ecn: features.has(Features::GUEST_ECN),
         };
         let position = match ring.vring.stop() {
             Some(position) => Some(position),

@@ -25,6 +25,7 @@ fn config(ring: &GuestRing, features: Features, size: u16) -> QueueConfig {
         mergeable: features.has(Features::MRG_RXBUF),
         header: features.header(),
         offloads: true,
+        ecn: true,
     }
 }
 

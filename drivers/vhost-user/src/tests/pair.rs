@@ -234,6 +234,27 @@ fn guests_come_again_and_the_newest_connection_counts() {
 }
 
 #[test]
+fn a_guest_that_gives_no_event_is_polled() {
+    let Some((_lab, _netns, rig)) = rig(1) else { return };
+    let dir = Dir::new("silent");
+    let like = wanted(plain(), 1, 64, 1, false);
+    let (mut a, mut b) = guests(&rig, &dir, like, like, "");
+    warm(&mut a, &mut b);
+    rig.script(&format!("set interface rx-mode {A} interrupt"));
+    a.front.send_acked(Request::SetVringKick { index: 1, has_fd: false }, &[]);
+    until("the queue is polled", || rig.script("show interface rx-placement").contains(&format!("{A} queue 0 (polling)")));
+    cross(&rig, &mut a, &mut b);
+    let refused = rig.cli(&format!("set interface rx-mode {A} interrupt"));
+    assert!(refused.is_err_and(|e| e.code() == -9));
+    let kick = a.tx[0].kick.clone();
+    a.front.send_acked(Request::SetVringKick { index: 1, has_fd: true }, &[kick.as_fd()]);
+    rig.script(&format!("set interface rx-mode {A} interrupt"));
+    cross(&rig, &mut a, &mut b);
+    drop((a, b));
+    rig.finish();
+}
+
+#[test]
 fn a_guest_without_merged_buffers_gets_what_fits() {
     let Some((_lab, _netns, rig)) = rig(0) else { return };
     let dir = Dir::new("fits");
