@@ -89,7 +89,7 @@ impl Features {
     }
 
     /// Returns true if the headers of the guest's packets mean something.
-    pub const fn from_guest(self) -> bool {
+    pub const fn has_guest_work(self) -> bool {
         self.0 & Self::FROM_GUEST.0 != 0
     }
 

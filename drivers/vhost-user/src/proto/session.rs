@@ -281,7 +281,7 @@ impl Session {
             indirect: features.has(Features::INDIRECT_DESC),
             mergeable: features.has(Features::MRG_RXBUF),
             header: features.header(),
-            offloads: features.from_guest(),
+            offloads: features.has_guest_work(),
             ecn: features.has(Features::GUEST_ECN),
         };
         let position = match ring.vring.stop() {

@@ -179,7 +179,8 @@ fn rings_stop_and_start_where_they_were() {
         a.send(0, &[frame(1, 100)]);
         rig.script(&format!("set interface state {A} up"));
         until("the ring is empty", || a.is_taken());
-        assert!(b.take().is_empty());
+        // The thread may have taken it before it learned that the interface is down.
+        assert!(b.take().iter().all(|late| *late == frame(1, 100)));
         cross(&rig, &mut a, &mut b);
         drop((a, b));
         rig.finish();
@@ -242,7 +243,9 @@ fn a_guest_that_gives_no_event_is_polled() {
     warm(&mut a, &mut b);
     rig.script(&format!("set interface rx-mode {A} interrupt"));
     a.front.send_acked(Request::SetVringKick { index: 1, has_fd: false }, &[]);
-    until("the queue is polled", || rig.script("show interface rx-placement").contains(&format!("{A} queue 0 (polling)")));
+    until("the queue is polled", || {
+        rig.script("show interface rx-placement").contains(&format!("{A} queue 0 (polling)"))
+    });
     cross(&rig, &mut a, &mut b);
     let refused = rig.cli(&format!("set interface rx-mode {A} interrupt"));
     assert!(refused.is_err_and(|e| e.code() == -9));
