@@ -39,7 +39,7 @@ impl Process for VhostProcess {
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
         let vhosts = &self.0;
         for device in vhosts.ready() {
-            // What a front-end has sent before another one took its place is read first.
+            // Messages that a front-end has sent before another one took its place are read first.
             serve(world, vhosts, &device);
             accept(world, vhosts, &device);
         }

@@ -35,7 +35,7 @@ pub struct RingAddresses {
     pub device: u64,
 }
 
-/// How a ring is laid out.
+/// Format, addresses and features of a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueConfig {
     pub format: Format,
@@ -72,7 +72,7 @@ pub struct RingView {
     pub position: Position,
     /// Flags and index (split) or offset (packed) of the guest's part.
     pub driver: (u16, u16),
-    /// Those of the device's part.
+    /// Flags and index or offset of the device's part.
     pub device: (u16, u16),
 }
 

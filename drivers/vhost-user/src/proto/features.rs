@@ -75,7 +75,7 @@ impl Features {
             | Self::GUEST_USO6.0,
     );
 
-    /// Those of the guest's packets.
+    /// Checksums and segmentation of the guest's packets.
     const FROM_GUEST: Self = Self(
         Self::CSUM.0 | Self::HOST_TSO4.0 | Self::HOST_TSO6.0 | Self::HOST_ECN.0 | Self::HOST_USO.0,
     );

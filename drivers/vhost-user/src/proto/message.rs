@@ -97,7 +97,7 @@ kinds! {
 pub enum Request {
     /// Which features there are.
     GetFeatures,
-    /// Those that are used.
+    /// Features that are used.
     SetFeatures(u64),
     /// The session begins. Nothing follows from it.
     SetOwner,
@@ -125,9 +125,9 @@ pub enum Request {
     SetVringErr { index: u32, has_fd: bool },
     /// Which features of the protocol there are.
     GetProtocolFeatures,
-    /// Those that are used.
+    /// Features of the protocol that are used.
     SetProtocolFeatures(u64),
-    /// How many pairs of rings there may be.
+    /// Asks for the number of pairs of rings that there may be.
     GetQueueNum,
     /// Lets packets pass by a ring, or not.
     SetVringEnable { index: u32, enable: bool },

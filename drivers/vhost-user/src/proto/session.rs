@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Rings at most.
 const MAX_RINGS: u32 = 2 * MAX_PAIRS as u32;
 
-/// How a guest wakes this end.
+/// Event by which a guest wakes this end.
 #[derive(Clone)]
 enum Kick {
     /// Not known: the ring can't start.
@@ -21,7 +21,7 @@ enum Kick {
     Event(Arc<Event>),
 }
 
-/// What a front-end has set of a ring.
+/// Settings of a ring, as far as a front-end has made them.
 struct Ring {
     vring: Arc<Vring>,
     size: Option<u16>,

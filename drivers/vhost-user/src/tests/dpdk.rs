@@ -8,7 +8,7 @@ use driver::rig::Rig;
 use std::time::Duration;
 use testkit::lab::{self, Background, Netns};
 
-/// How DPDK's driver is started.
+/// Parameters of DPDK's driver.
 struct Words {
     /// The other end listens.
     listens: bool,

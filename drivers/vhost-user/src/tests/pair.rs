@@ -216,7 +216,7 @@ fn guests_come_again_and_the_newest_connection_counts() {
     warm(&mut a, &mut b);
     warm(&mut b, &mut a);
     cross(&rig, &mut a, &mut b);
-    // What isn't the protocol ends the connection, by name.
+    // A message that isn't of the protocol ends the connection, by name.
     b.front.send(Request::SetLogBase, &[b.memory.files[0].as_fd()]);
     assert_eq!(b.front.read(), None);
     let shown = rig.cli(&format!("show vhost-user {B}")).expect("shown");

@@ -205,7 +205,7 @@ pub fn file(len: u64) -> OwnedFd {
     fd
 }
 
-/// How a guest uses its device.
+/// Features and rings that a guest uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     pub features: Features,

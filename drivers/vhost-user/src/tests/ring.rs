@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use testkit::Rng;
 
-/// How a guest lays packets out.
+/// Buffers that a guest uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// Bytes of a buffer.

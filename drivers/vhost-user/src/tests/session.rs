@@ -123,7 +123,7 @@ fn each_wrong_value_is_refused_by_name() {
         step(&mut packed, request).expect("noted");
     }
     refused(&mut packed, last, "isn't in the ring");
-    // What can't change while a ring is used.
+    // Settings that can't change while a ring is used.
     let mut used = begin(plain());
     for request in start(1) {
         step(&mut used, request).expect("goes on");
