@@ -3,7 +3,7 @@
 
 use graph::Script;
 
-pub const EXAMPLES: &[Script] = &[Script::here(
+pub const EXAMPLES: &[Script] = &[Script::hosts(
     "vhost-user clients",
     "create vhost-user socket '/nonexistent/a vm.sock'
      create vhost-user socket /nonexistent/b.sock feature-mask 0x150008000 \
