@@ -5,8 +5,8 @@ use crate::rx::thread_words;
 use crate::startup_conf::Startup;
 use crate::sub;
 use cli::quote;
-use graph::{Phase, RunningConfig, Section, World};
-use net::{Interface, Interfaces};
+use graph::{InputMode, Phase, RunningConfig, Section, World};
+use net::{Interface, Interfaces, RxQueue};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Says what was set.
@@ -28,7 +28,9 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         config.push(Phase::SETTINGS, format!("{line} {mode}"), format!("{line} {usual}"));
     }
     config.list(Phase::DEVICES, interfaces.indices(), |world, sw_if, lines| {
-        world.get::<Interfaces>().get(sw_if).iter().for_each(|interface| device(interface, lines));
+        let interfaces = world.get::<Interfaces>();
+        let usual = interfaces.default_rx_mode();
+        interfaces.get(sw_if).iter().for_each(|interface| device(interface, usual, lines));
     });
     config.list(
         Phase::CHOSEN,
@@ -49,7 +51,8 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     });
 }
 
-fn device(i: &Interface, lines: &mut Section<'_>) {
+/// `usual` is the receive mode that a new queue has.
+fn device(i: &Interface, usual: InputMode, lines: &mut Section<'_>) {
     let name = quote(&i.name);
     let mut push = |text: String, undo: String| lines.push(text, undo);
     if !i.tag.is_empty() {
@@ -78,11 +81,16 @@ fn device(i: &Interface, lines: &mut Section<'_>) {
             format!("set interface promiscuous off {name}"),
         );
     }
+    let mut modes: BTreeMap<u16, InputMode> =
+        i.rx.iter().filter_map(|(queue, choice)| Some((*queue, choice.mode?))).collect();
+    // A queue keeps the default that there was when it was made.
+    let made = i.device.rx_queues().into_iter().filter(|queue| queue.mode != usual);
+    made.for_each(|RxQueue { queue, mode, .. }| _ = modes.entry(queue).or_insert(mode));
+    for (queue, mode) in modes {
+        let line = format!("set interface rx-mode {name} queue {queue}");
+        push(format!("{line} {mode}"), format!("{line} default"));
+    }
     for (queue, choice) in &i.rx {
-        if let Some(mode) = choice.mode {
-            let line = format!("set interface rx-mode {name} queue {queue}");
-            push(format!("{line} {mode}"), format!("{line} default"));
-        }
         if let Some(thread) = choice.thread {
             let line = format!("set interface rx-placement {name} queue {queue}");
             push(format!("{line} {}", thread_words(thread)), format!("{line} default"));

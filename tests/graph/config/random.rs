@@ -221,6 +221,9 @@ fn what_did_not_come_back_does() {
         // Advertisements are sent as soon as the link-local address may be used.
         "set ip6 dad enable\nip6 nd pg0 no ra-suppress\nset interface state pg0 up\n\
          set ip6 link-local address pg0 fe80::30\nset ip6 link-local address pg0 fe80::30 del",
+        // A receive queue keeps the mode that was the default when it was made.
+        "create interface memif id 1\nset interface default rx-mode polling\ncreate interface memif id 2\n\
+         set interface default rx-mode interrupt\nset interface rx-mode memif0/1 adaptive",
         // A table of routes that a session needs has the usual name.
         "classify table mask l3 ip4 src\n\
          classify session table-index 0 match l3 ip4 src 10.0.0.2 action set-ip4-fib-id 7",
