@@ -117,6 +117,9 @@ pub enum TxTo {
     /// device is closed.
     #[drop]
     Closed,
+    /// thread has no transmit queue.
+    #[drop]
+    NoQueue,
 }
 
 impl From<Loss> for TxTo {
@@ -174,9 +177,16 @@ pub struct Tx<Q> {
     hold: SegmentQueue,
     given: Given,
     queue: Option<Q>,
+    /// Without a queue because it was moved to another thread.
+    moved: bool,
 }
 
 impl<Q: TxQueue> Tx<Q> {
+    /// The outcome of packets while there is no queue.
+    fn absent(&self) -> TxTo {
+        if self.moved { TxTo::NoQueue } else { TxTo::Closed }
+    }
+
     /// Completes a pending checksum if the device doesn't do that. Returns false if it can't be
     /// done.
     #[inline(always)]
@@ -203,7 +213,10 @@ impl<Q: TxQueue> Tx<Q> {
         fates: &mut [TxTo; FRAME_SIZE],
     ) {
         match &mut self.queue {
-            None => fates[..n].fill(TxTo::Closed),
+            None => {
+                let absent = self.absent();
+                fates[..n].fill(absent);
+            }
             Some(queue) => {
                 let mut feed =
                     Feed { packet: &packet, n, next: 0, fates, owners: [0; FRAME_SIZE], frames: 0 };
@@ -246,7 +259,7 @@ impl<Q: TxQueue> Tx<Q> {
     fn drain_once(&mut self, max: usize, cx: &mut Cx<'_, false>) -> usize {
         let most = self.queue.as_ref().map_or(1, TxQueue::most_segments);
         let Some(queue) = &mut self.queue else {
-            self.let_go(1, Some(TxTo::Closed), cx);
+            self.let_go(1, Some(self.absent()), cx);
             return 1;
         };
         let (mut losses, mut any) = ([None; FRAME_SIZE], false);
@@ -298,7 +311,7 @@ impl<Q: TxQueue> Tx<Q> {
     fn hand_over(&mut self, cx: &mut Cx<'_, false>) {
         let why = match &mut self.queue {
             Some(queue) => self.given.hand_over(queue, cx),
-            None => TxTo::Closed,
+            None => self.absent(),
         };
         while let Some(packet) = self.given.ready.pop_front() {
             self.lose(why, packet, cx);
@@ -447,6 +460,7 @@ impl<Q: TxQueue> TxQueues<Q> {
                 .expect("no panic inside")
                 .get_mut(thread.at())
                 .and_then(Option::take),
+            moved: false,
         }
     }
 
@@ -477,6 +491,7 @@ impl<Q: TxQueue> TxQueues<Q> {
     pub fn close(&self, world: &World) {
         let drop_queue = world.get::<DropQueue>();
         self.tell(world, move |tx| {
+            tx.moved = false;
             if let Some(queue) = tx.queue.take() {
                 tx.given.closed();
                 drop_queue.put(queue);
@@ -486,13 +501,25 @@ impl<Q: TxQueue> TxQueues<Q> {
 
     /// Gives the threads queues again.
     pub fn open(&self, world: &World, queues: Vec<Q>) {
+        self.place(world, queues.into_iter().map(Some).collect());
+    }
+
+    /// Gives each thread another queue, or takes it away: then the thread drops packets by name.
+    /// Packets that a thread has handed to its old queue stay there.
+    pub fn place(&self, world: &World, queues: Vec<Option<Q>>) {
         let Some(&node) = self.node.get() else { return };
         for (thread, queue) in (0..).zip(queues).take(world.threads()) {
             let drop_queue = world.get::<DropQueue>();
             world.on_thread(ThreadIndex(thread), move |rt| {
                 let before = match rt.node_mut::<Tx<Q>>(node) {
-                    Some(tx) => tx.queue.replace(queue),
-                    None => Some(queue),
+                    Some(tx) => {
+                        tx.moved = queue.is_none();
+                        if tx.moved {
+                            tx.given.closed();
+                        }
+                        std::mem::replace(&mut tx.queue, queue)
+                    }
+                    None => queue,
                 };
                 if let Some(queue) = before {
                     drop_queue.put(queue);

@@ -3,6 +3,7 @@
 
 use cli::Error;
 use graph::{InputMode, SwIfIndex, ThreadIndex, World};
+use msg::retval;
 use std::net::IpAddr;
 use wire::MacAddr;
 
@@ -78,7 +79,7 @@ pub trait Device: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Number of transmit queues; of `n`, thread `t` sends by queue `t % n`.
+    /// Number of transmit queues; of `n`, thread `t` sends by queue `t % n`, unless it was moved.
     fn tx_queues(&self) -> u16 {
         0
     }
@@ -89,6 +90,28 @@ pub trait Device: Send + Sync + 'static {
     /// A queue that doesn't exist; a mode that the device hasn't got.
     fn place(&self, _world: &World, _queue: RxQueue) -> Result<(), Error> {
         Err(Error::unsupported("this interface has no receive queue to place"))
+    }
+
+    /// Moves threads to transmit queues: each sends by the queue at its index, or can't send.
+    ///
+    /// # Errors
+    /// A device with a queue of its own for each thread.
+    fn place_tx(&self, _world: &World, _queues: &[Option<u16>]) -> Result<(), Error> {
+        let text = match self.driver() {
+            "" => "this interface has no transmit queue to place".to_string(),
+            driver => format!("{driver}: each thread has a transmit queue of its own"),
+        };
+        Err(Error::unsupported(text).retval(retval::UNIMPLEMENTED))
+    }
+
+    /// Spreads received packets over some receive queues only, or over all.
+    ///
+    /// # Errors
+    /// A device that can't choose them.
+    fn set_rss_queues(&self, _world: &World, _queues: Option<&[u16]>) -> Result<(), Error> {
+        let text =
+            format!("{}: received packets can't be spread over chosen queues", self.driver());
+        Err(Error::unsupported(text).retval(retval::UNIMPLEMENTED))
     }
 
     /// The header for packets to a neighbour on a multipoint interface, if it follows from the

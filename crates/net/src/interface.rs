@@ -23,6 +23,7 @@ mod model;
 mod rx;
 mod set;
 mod sub;
+mod tx;
 mod vlan;
 
 pub use model::{
@@ -31,6 +32,7 @@ pub use model::{
 };
 pub use rx::RxQueueConfig;
 pub use sub::{SentBy, SubOf};
+pub use tx::TxConfig;
 pub use vlan::{FrameTags, SubFrames, Tags, Vlan, tag_bytes};
 
 type Subscriber = Arc<dyn Fn(&World, IfEvent) + Send + Sync>;

@@ -59,7 +59,7 @@ pub use fib::{
 pub use interface::{
     BackboneRewrite, FrameTags, IfKind, Interface, Interfaces, L2Role, Membership, MtuKind,
     NewInterface, NewOutput, OriginalSettings, RxQueueConfig, SentBy, SubFrames, SubInterface,
-    SubOf, TagRewrite, Tags, Vlan, tag_bytes,
+    SubOf, TagRewrite, Tags, TxConfig, Vlan, tag_bytes,
 };
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};

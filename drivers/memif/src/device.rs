@@ -95,6 +95,18 @@ pub struct State {
     pub local_reason: String,
     /// Why the peer did.
     pub remote_reason: String,
+    /// The rings that threads send by, while it is connected.
+    rings: Vec<SharedTx>,
+    /// The ring of each thread, if that was chosen.
+    placed: Vec<Option<u16>>,
+}
+
+impl State {
+    /// The ring of each thread, by its number.
+    fn queues(&self, numbers: &[Option<u16>]) -> Vec<Option<SharedTx>> {
+        let ring = |number: &Option<u16>| self.rings.get(usize::from((*number)?)).cloned();
+        numbers.iter().map(ring).collect()
+    }
 }
 
 pub struct MemifDevice {
@@ -155,12 +167,20 @@ impl MemifDevice {
             rx.into_iter().map(|ring| MemifRx::new(ring, up)).collect(),
         )?;
         self.rx.set_up(world, up)?;
-        let tx: Vec<_> = tx.into_iter().map(SharedTx::new).collect();
-        // Threads share rings if there are fewer of these.
-        self.tx.open(
-            world,
-            (0..world.threads()).filter_map(|n| tx.get(n % tx.len().max(1)).cloned()).collect(),
-        );
+        let placed = {
+            let mut state = self.state();
+            state.rings = tx.into_iter().map(SharedTx::new).collect();
+            let rings = state.rings.len();
+            // Threads share rings if there are fewer of these. A peer may offer fewer than before.
+            let number = |thread: usize| match state.placed.get(thread) {
+                Some(None) => None,
+                Some(Some(ring)) if usize::from(*ring) < rings => Some(*ring),
+                _ => Some((thread % rings.max(1)) as u16),
+            };
+            let numbers: Vec<_> = (0..world.threads()).map(number).collect();
+            state.queues(&numbers)
+        };
+        self.tx.place(world, placed);
         // It is there: its index was set when it was made, and this is the control thread.
         world.get::<Interfaces>().set_link(world, sw_if, true)
     }
@@ -170,6 +190,7 @@ impl MemifDevice {
         let was_connected = {
             let mut state = self.state();
             state.conn = None;
+            state.rings.clear();
             state.link.take().is_some()
         };
         if was_connected {
@@ -219,6 +240,16 @@ impl Device for MemifDevice {
         self.rx.place(world, queue)
     }
 
+    /// Threads that send by the same ring share it: each takes the lock once for a vector.
+    fn place_tx(&self, world: &World, queues: &[Option<u16>]) -> Result<(), Error> {
+        let mut state = self.state();
+        if !state.rings.is_empty() {
+            self.tx.place(world, state.queues(queues));
+        }
+        state.placed = queues.to_vec();
+        Ok(())
+    }
+
     fn details(&self) -> Vec<String> {
         let (c, state) = (&self.config, self.state());
         let role = match c.role {
@@ -239,5 +270,6 @@ impl Device for MemifDevice {
         world.get::<Memifs>().forget(world, self);
         self.rx.close(world);
         self.tx.close(world);
+        self.state().rings.clear();
     }
 }

@@ -5,7 +5,7 @@ use cli::Command;
 use graph::World;
 
 use crate::names::chosen;
-use crate::{address, clear, hardware, rx, set, show, sub};
+use crate::{address, clear, hardware, rx, set, show, sub, tx};
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
@@ -145,5 +145,23 @@ pub const COMMANDS: &[Command<World>] = &[
         usage: "(<interface:interface> [queue <queue:u16>] {worker <worker:u16> | main | default})",
         help: "Which thread polls a receive queue",
         run: rx::set_placement,
+    },
+    Command {
+        path: "set interface tx-queue",
+        usage: "<interface:interface> queue <queue:u32> [threads {<threads> | default}]",
+        help: "Which threads send by a transmit queue, 0 the main one; without any, none does",
+        run: tx::set_placement,
+    },
+    Command {
+        path: "show interface tx-queue",
+        usage: "[<interface:interface>]",
+        help: "Which threads send by which transmit queue",
+        run: tx::show_placement,
+    },
+    Command {
+        path: "set interface rss queues",
+        usage: "(<interface:interface> {list <queues> | default})",
+        help: "The receive queues that the device spreads received packets over, or all of them",
+        run: tx::set_rss_queues,
     },
 ];

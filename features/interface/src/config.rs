@@ -4,6 +4,7 @@
 use crate::rx::thread_words;
 use crate::startup_conf::Startup;
 use crate::sub;
+use crate::tx;
 use cli::quote;
 use graph::{InputMode, Phase, RunningConfig, Section, World};
 use net::{Interface, Interfaces, RxQueue};
@@ -96,6 +97,7 @@ fn device(i: &Interface, usual: InputMode, lines: &mut Section<'_>) {
             push(format!("{line} {}", thread_words(thread)), format!("{line} default"));
         }
     }
+    tx::write_config(i, push);
 }
 
 /// Renames, given as the name of an interface when it was made and its name now, in an order in

@@ -5,7 +5,6 @@ use cli::{Error, Result};
 use graph::{InputMode, Replies, SwIfIndex, ThreadIndex, World};
 use msg::retval;
 use net::{IfCounters, Interface, Interfaces, MtuKind, RxQueue};
-use std::collections::BTreeSet;
 
 /// Interfaces whose name holds this text, in whatever case.
 pub fn matching(w: &World, part: &str) -> Vec<Interface> {
@@ -147,9 +146,10 @@ pub fn is_sub(w: &World, sw_if: SwIfIndex) -> bool {
     w.get::<Interfaces>().get(sw_if).is_ok_and(|interface| interface.sub.is_some())
 }
 
-/// The threads that send by one of so many transmit queues.
-pub fn senders(w: &World, queue: u16, queues: u16) -> impl Iterator<Item = u16> + use<> {
-    (queue..w.threads() as u16).step_by(usize::from(queues.max(1)))
+/// The threads that send by a transmit queue.
+pub fn senders(w: &World, interface: &Interface, queue: u16) -> Vec<u16> {
+    let threads = w.get::<Interfaces>().tx_threads(w, interface, queue);
+    threads.into_iter().map(|thread| thread.0).collect()
 }
 
 /// The transmit queues of all interfaces, or of one, with the threads that send by them.
@@ -158,35 +158,27 @@ pub fn tx_placements(w: &World, only: Option<SwIfIndex>) -> Vec<(Interface, u16,
     all.retain(|i| i.sub.is_none() && only.is_none_or(|only| only == i.sw_if));
     let queues = |i: Interface| {
         let n = i.device.tx_queues();
-        let one = |queue| (i.clone(), queue, senders(w, queue, n).collect());
+        let one = |queue| (i.clone(), queue, senders(w, &i, queue));
         (0..n).map(one).collect::<Vec<_>>()
     };
     all.into_iter().flat_map(queues).collect()
 }
 
-/// Chooses the threads that send by a transmit queue: those that do already, since each thread has
-/// a queue of its own.
+/// Chooses the threads that send by a transmit queue; `None`: as when it was made.
 ///
 /// # Errors
-/// An interface (−2), a queue (−125) or a thread (−7) that isn't there; other threads (−9).
-pub fn set_tx_placement(w: &World, sw_if: SwIfIndex, queue: u32, threads: &[u32]) -> Result<()> {
-    let interface = w.get::<Interfaces>().get(sw_if)?;
-    let queues = interface.device.tx_queues();
-    let Some(queue) = u16::try_from(queue).ok().filter(|queue| *queue < queues) else {
-        let error = format!("{} has no transmit queue {queue}; it has {queues}", interface.name);
-        return Err(Error::not_found(error).retval(retval::INVALID_QUEUE));
-    };
-    if let Some(thread) = threads.iter().find(|thread| **thread as usize >= w.threads()) {
-        let error = format!("there is no thread {thread}; there are {}", w.threads());
-        return Err(Error::not_found(error).retval(retval::INVALID_VALUE));
-    }
-    let now: BTreeSet<u32> = senders(w, queue, queues).map(u32::from).collect();
-    if threads.iter().copied().collect::<BTreeSet<_>>() == now {
-        return Ok(());
-    }
-    let text = format!(
-        "transmit queues can't be moved: {} sends by queue {queue} from {now:?}",
-        interface.name
-    );
-    Err(Error::unsupported(text).retval(retval::UNIMPLEMENTED))
+/// An interface (−2), a queue (−125) or a thread (−7) that isn't there; a device whose queues can't
+/// be moved (−9).
+pub fn set_tx_placement(
+    w: &World,
+    sw_if: SwIfIndex,
+    queue: u32,
+    threads: Option<&[u32]>,
+) -> Result<()> {
+    let interfaces = w.get::<Interfaces>();
+    // A number that no queue and no thread has.
+    let number = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
+    let threads: Option<Vec<_>> =
+        threads.map(|all| all.iter().map(|t| ThreadIndex(number(*t))).collect());
+    interfaces.set_tx_threads(w, sw_if, number(queue), threads.as_deref())
 }

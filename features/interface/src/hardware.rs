@@ -61,7 +61,7 @@ fn write_queues(w: &World, i: &Interface, text: &mut String) -> fmt::Result {
         writeln!(text, "  TX Queues:\n    {:<6}{:<7}thread(s)", "queue", "shared")?;
         for queue in 0..tx {
             let threads: Vec<String> =
-                control::senders(w, queue, tx).map(|thread| thread.to_string()).collect();
+                control::senders(w, i, queue).iter().map(u16::to_string).collect();
             let shared = if threads.len() > 1 { "yes" } else { "no" };
             writeln!(text, "    {queue:<6}{shared:<7}{}", threads.join(","))?;
         }
@@ -88,12 +88,12 @@ fn write(w: &World, i: &Interface, brief: bool, out: &mut Writer) {
     });
     out.value(|| {
         let rx = i.device.rx_queues();
-        let rx =
-            rx.iter().map(|q| json!({ "queue": q.queue, "thread": q.thread.0, "mode": q.mode.to_string() }));
+        let rx = rx
+            .iter()
+            .map(|q| json!({ "queue": q.queue, "thread": q.thread.0, "mode": q.mode.to_string() }));
         let tx = i.device.tx_queues();
-        let tx = (0..tx).map(
-            |queue| json!({ "queue": queue, "threads": control::senders(w, queue, tx).collect::<Vec<_>>() }),
-        );
+        let tx = (0..tx)
+            .map(|queue| json!({ "queue": queue, "threads": control::senders(w, i, queue) }));
         json!({
             "name": i.name,
             "sw_if_index": i.sw_if.0,

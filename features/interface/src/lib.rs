@@ -35,6 +35,7 @@ mod sub;
 mod sub_output;
 #[cfg(test)]
 mod tests;
+mod tx;
 
 use graph::{ArcDef, NodeDef, Plugin};
 use net::Interfaces;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control state of an interface, and the parameters of a new one.
 
-use super::{RxQueueConfig, SubFrames};
+use super::{RxQueueConfig, SubFrames, TxConfig};
 use crate::device::Device;
 use crate::fib::TableIndex;
 use crate::view::{IfFlags, IfView};
@@ -199,6 +199,10 @@ pub struct Interface {
     pub original: OriginalSettings,
     /// The configured placement of its receive queues, by queue number.
     pub rx: BTreeMap<u16, RxQueueConfig>,
+    /// The configured threads of its transmit queues.
+    pub tx_threads: TxConfig,
+    /// The receive queues that the device is to spread packets over, if they are configured.
+    pub rss_queues: Option<Vec<u16>>,
 }
 
 impl Interface {
@@ -266,6 +270,8 @@ impl Interface {
             redirects: [false; 2],
             original,
             rx: BTreeMap::new(),
+            tx_threads: TxConfig::new(),
+            rss_queues: None,
         }
     }
 

@@ -14,7 +14,7 @@ pub(super) fn messages(m: &mut Messages<World>) {
         if control::is_sub(w, sw_if) {
             return Err(Error::parse("a sub-interface has no queues").retval(retval::INVALID_VALUE));
         }
-        control::set_tx_placement(w, sw_if, r.queue_id, &r.threads)
+        control::set_tx_placement(w, sw_if, r.queue_id, Some(&r.threads))
     });
     m.stream(placements);
 }
