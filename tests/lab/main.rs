@@ -26,6 +26,7 @@ mod mss;
 mod multicast;
 mod multipath;
 mod neighbors;
+mod netdevs;
 mod odd;
 mod path_mtu;
 mod pending;

@@ -161,6 +161,7 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
     served.map_err(|e| format!("{}: {e}", paths.punt.display()))?;
     let stopped = world.clone();
     let stop = Box::new(move || {
+        stopped.end();
         let runtimes = threads.stop(&stopped);
         drop(runtimes);
         // Its path goes with it.

@@ -12,6 +12,8 @@
 //!   does the rest.
 //! - [`Event`]: event descriptors that are shared with another process.
 //! - [`Links`]: the state of the host's links that interfaces depend on.
+//! - [`Netdevs`]: the changes that drivers make to netdevs, and their end; [`refuse_used`] keeps
+//!   drivers off the netdev by which the host itself is reached.
 //!
 //! A queue belongs to one thread, so there is no lock in the packet path. Control gives orders that
 //! a thread carries out between two turns; the thread returns objects that it no longer uses,
@@ -21,9 +23,11 @@ mod burst;
 mod event;
 mod feed;
 mod given;
+mod guard;
 mod input;
 mod links;
 mod mac;
+mod netdevs;
 mod offload;
 mod queues;
 pub mod rig;
@@ -37,11 +41,13 @@ mod world_ref;
 pub use burst::Burst;
 pub use event::Event;
 pub use feed::Pieces;
+pub use guard::refuse_used;
 pub use input::{InputTo, Losses, PollInput, RxQueue};
 pub use links::{LinkChange, LinkUser, Links};
 pub use mac::own_mac;
+pub use netdevs::Netdevs;
 pub use offload::{TxOffloads, left, note};
 pub use queues::RxQueues;
 pub use software::{Range, Segmenter, finish_checksum};
 pub use tx::{Handed, Loss, Tx, TxQueue, TxQueues, TxTo};
-pub use world_ref::{STATE, collect, start};
+pub use world_ref::{STATE, collect, end, start};

@@ -10,7 +10,7 @@ use graph::{
 use net::Interfaces;
 use netlink::Namespace;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -73,8 +73,17 @@ impl Rig {
     /// # Panics
     /// If that can't be done.
     pub fn new(namespace: &str, plugins: &'static [&'static Plugin], workers: usize) -> Self {
-        let config =
-            WorldConfig { threads: 1 + workers, buffers: 16_384, ..WorldConfig::default() };
+        // Files of instances that run at the same time are kept apart.
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ferrovia-rig-{}-{number}", std::process::id());
+        let runtime_dir = std::env::temp_dir().join(name);
+        let config = WorldConfig {
+            threads: 1 + workers,
+            buffers: 16_384,
+            runtime_dir,
+            ..WorldConfig::default()
+        };
         let (world, runtimes) = World::new(&config, plugins).unwrap_or_else(|e| panic!("{e}"));
         let pool = world.pool;
         let threads =
@@ -197,6 +206,8 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         self.stop();
+        // It is made for the first file.
+        let _ = std::fs::remove_dir_all(self.world.runtime_dir());
     }
 }
 

@@ -2,6 +2,7 @@
 //! State that threads and control exchange outside of the packet path.
 
 use crate::links::{LinkMonitor, Links};
+use crate::netdevs::{Netdevs, Restorer};
 use crate::queues::Placement;
 use graph::{Shared, Signal, StateDef, World};
 use std::any::Any;
@@ -54,6 +55,7 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<DropQueue>(),
     StateDef::of::<Links>(),
     StateDef::of::<Placement>(),
+    StateDef::of::<Netdevs>(),
 ]);
 
 /// Drops what threads have given back until now: a driver that opens a device again calls it while
@@ -68,5 +70,13 @@ pub fn start(world: &Arc<World>) {
     if world_ref.0.set(Arc::downgrade(world)).is_ok() {
         let signal = world.get::<DropQueue>().signal.clone();
         world.processes.spawn(Box::new(LinkMonitor), &signal);
+        if world.get::<Netdevs>().read() {
+            world.processes.spawn(Box::new(Restorer), &world.processes.signal());
+        }
     }
+}
+
+/// Restores the netdevs that drivers have changed. Each driver calls it at a clean end.
+pub fn end(world: &World) {
+    world.get::<Netdevs>().restore_all();
 }

@@ -238,6 +238,12 @@ impl World {
         Ok(())
     }
 
+    /// Lets the plugins undo what they have changed outside of the process, the last one first. For
+    /// a clean end: nothing acts on the instance afterwards.
+    pub fn end(&self) {
+        self.plugins.iter().rev().for_each(|plugin| (plugin.end)(self));
+    }
+
     pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().expect("no panic inside")
     }

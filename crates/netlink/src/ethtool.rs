@@ -58,9 +58,9 @@ pub struct Channels {
 
 /// A message of ethtool.
 #[derive(Debug)]
-struct Ask {
-    command: u8,
-    attributes: Vec<DefaultNla>,
+pub(crate) struct Ask {
+    pub command: u8,
+    pub attributes: Vec<DefaultNla>,
 }
 
 /// An attribute that contains others, marked as such: the kernel wants that.
@@ -71,7 +71,7 @@ fn container(kind: u16, inner: &[DefaultNla]) -> DefaultNla {
 }
 
 /// The attribute `kind` that names a link.
-fn device(kind: u16, index: u32) -> DefaultNla {
+pub(crate) fn device(kind: u16, index: u32) -> DefaultNla {
     container(kind, &[DefaultNla::new(HEADER_DEV_INDEX, index.to_ne_bytes().to_vec())])
 }
 
@@ -186,7 +186,12 @@ impl Ethtool {
         self.talk(Ask::features(link.index, names, on), |_| Ok(()))
     }
 
-    fn talk(&mut self, ask: Ask, answer: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    /// Sends a request and hands the answers to `answer`.
+    pub(crate) fn talk(
+        &mut self,
+        ask: Ask,
+        answer: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut ask = GenlMessage::from_payload(ask);
         ask.set_resolved_family_id(self.family);
         self.requests.talk(NLM_F_ACK, ask, answer)
@@ -209,7 +214,7 @@ fn channels_in(answer: &[u8]) -> Result<Option<Channels>, DecodeError> {
 
 /// The attribute `kind` of a message of generic netlink, if it is there. All others are skipped,
 /// where [`GenlCtrl`]'s parser refuses a message with one that it doesn't know.
-fn attribute<T>(
+pub(crate) fn attribute<T>(
     message: &[u8],
     kind: u16,
     parse: impl FnOnce(&[u8]) -> Result<T, DecodeError>,

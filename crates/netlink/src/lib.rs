@@ -24,6 +24,8 @@ mod link;
 mod monitor;
 mod namespace;
 mod requests;
+mod route;
+mod rss;
 mod rtnl;
 mod socket;
 
@@ -31,4 +33,5 @@ pub use ethtool::{Channels, Ethtool};
 pub use link::{Link, OperState};
 pub use monitor::{LinkEvent, Monitor};
 pub use namespace::Namespace;
+pub use route::{Address, DefaultRoute};
 pub use rtnl::Rtnl;

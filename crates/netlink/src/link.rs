@@ -60,6 +60,8 @@ pub struct Link {
     pub mac: Option<MacAddr>,
     /// Index of the bridge (bond, VRF) that it belongs to.
     pub master: Option<u32>,
+    /// Index of the interface that it lies on (a VLAN's, a macvlan's) or of a veth's other end.
+    pub lower: Option<u32>,
     /// Kind of a virtual interface: `veth`, `tun`, `bridge` …
     pub kind: Option<String>,
     /// Megabits a second. rtnetlink doesn't report it: [`crate::Ethtool`] does.
@@ -102,6 +104,7 @@ impl Link {
                 libc::IFLA_MTU => link.mtu = parse_u32(value)?,
                 libc::IFLA_ADDRESS => link.mac = <[u8; 6]>::try_from(value).ok().map(MacAddr),
                 libc::IFLA_OPERSTATE => link.oper = State::from(parse_u8(value)?).into(),
+                libc::IFLA_LINK => link.lower = Some(parse_u32(value)?),
                 libc::IFLA_MASTER => link.master = Some(parse_u32(value)?),
                 libc::IFLA_LINKINFO => link.kind = kind(value)?,
                 _ => {}

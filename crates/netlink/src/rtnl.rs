@@ -179,6 +179,16 @@ impl Rtnl {
         self.order(0, RouteNetlinkMessage::NewLink(link(index, vec![attribute])))
     }
 
+    /// Sends a request and hands the payloads of the answers to `answer`.
+    pub(crate) fn ask(
+        &mut self,
+        flags: u16,
+        request: RouteNetlinkMessage,
+        answer: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.0.talk(flags, request, answer)
+    }
+
     fn order(&mut self, flags: u16, order: RouteNetlinkMessage) -> io::Result<()> {
         self.0.talk(NLM_F_ACK | flags, order, |_| Ok(()))
     }
@@ -191,7 +201,8 @@ fn link(index: u32, attributes: Vec<LinkAttribute>) -> LinkMessage {
     link
 }
 
-fn family(address: IpAddr) -> AddressFamily {
+/// The family of an address.
+pub(crate) fn family(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 

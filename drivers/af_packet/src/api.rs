@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages of the module `af_packet`.
+//! Messages of the module `af_packet`. They have no word to force: an interface that the host needs
+//! itself is refused (−155).
 
 use crate::control::{self, Create, Hosts};
 use crate::{Config, Mode};
@@ -17,7 +18,8 @@ pub static API: Module<World> =
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: AfPacketCreate| {
         let mac = given(r.hw_addr, r.use_random_hw_addr);
-        let new = Create { config: Config::new(r.host_if_name.0), mac, offloads: true };
+        let new =
+            Create { config: Config::new(r.host_if_name.0), mac, offloads: true, force: false };
         Ok(AfPacketCreateReply { sw_if_index: control::create(w, new)?.into() })
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: AfPacketCreateV2| {
@@ -64,6 +66,7 @@ fn create(
         config: Config { qdisc_bypass, ..config },
         mac,
         offloads: flags.has(AfPacketFlags::CKSUM_GSO),
+        force: false,
     };
     control::create(w, new)
 }

@@ -12,7 +12,7 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "create host-interface",
         usage: "[v2] [v3] name <ifname:host-link> [v2] [v3] [num-rx-queues <rx:1-256>] [num-tx-queues <tx:1-256>] \
-                [hw-addr <mac:mac>] [mode <mode:ip|ethernet>] [qdisc-bypass-disable] [cksum-gso-disable]",
+                [hw-addr <mac:mac>] [mode <mode:ip|ethernet>] [qdisc-bypass-disable] [cksum-gso-disable] [force]",
         help: "Make an interface of an interface of the Linux kernel",
         run: create,
     },
@@ -63,7 +63,12 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
         mode: if m.str("mode") == "ip" { Mode::Ip } else { Mode::Ethernet },
         ..Config::new(m.str("ifname"))
     };
-    let new = Create { config, mac: m.opt("mac")?, offloads: !m.flag("cksum-gso-disable") };
+    let new = Create {
+        config,
+        mac: m.opt("mac")?,
+        offloads: !m.flag("cksum-gso-disable"),
+        force: m.flag("force"),
+    };
     let sw_if = control::create(w, new).map_err(|e| e.at(m.span("ifname")))?;
     let name = w.get::<Interfaces>().name(sw_if);
     Ok(Output::both(name.clone(), serde_json::json!({ "name": name, "sw_if_index": sw_if.0 })))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs.
 
-use crate::device::{HostDevice, failed};
+use crate::device::{HostDevice, Made, failed};
 use crate::{Config, HostInterface, Mode};
 use cli::Error;
 use driver::{Links, TxOffloads, TxQueues};
@@ -23,6 +23,8 @@ pub struct Create {
     pub mac: Option<MacAddr>,
     /// True if checksums and segmentation are left to the kernel.
     pub offloads: bool,
+    /// True if the kernel's interface is taken even if the host uses it itself.
+    pub force: bool,
 }
 
 /// The host interfaces of an instance, by the names of the kernel's.
@@ -80,9 +82,10 @@ fn refused(error: &std::io::Error) -> Error {
 /// the same, and waits for it.
 ///
 /// # Errors
-/// A name that is in use here, or doesn't exist in the kernel; what the kernel says.
+/// A name that is in use here, or doesn't exist in the kernel; an interface that the host needs
+/// itself ([`driver::refuse_used`]); what the kernel says.
 pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
-    let Create { mut config, mac, offloads } = new;
+    let Create { mut config, mac, offloads, force } = new;
     let hosts = world.get::<Hosts>();
     let host_name = config.name.clone();
     if hosts.all().contains_key(&host_name) {
@@ -92,6 +95,11 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     if mac.is_some_and(|mac| mac.is_multicast() || mac.is_zero()) {
         return Err(Error::parse("the MAC address isn't one of a single host")
             .retval(retval::INVALID_VALUE));
+    }
+    let mut rtnl = netlink::Rtnl::new().map_err(failed("rtnetlink"))?;
+    // A name that the kernel doesn't know is refused below.
+    if !force && let Ok(link) = rtnl.link(&host_name) {
+        driver::refuse_used(&mut rtnl, &link, true)?;
     }
     config.tx_queues = u16::try_from(world.threads()).unwrap_or(u16::MAX);
     let open = match HostInterface::open(&config) {
@@ -105,12 +113,12 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let kernels = link.as_ref().and_then(|link| link.mac);
     let (given, mac) = (mac, mac.unwrap_or_else(|| driver::own_mac(&host_name, kernels)));
     let (ip, queues) = (config.mode == Mode::Ip, config.rx_queues);
-    let made = match open {
-        Some(open) => HostDevice::new(config, tx_offloads, (mac, given), open),
-        None => HostDevice::waiting(config, tx_offloads, (mac, given))
-            .map(|device| (device, vec![], vec![])),
+    let made = Made { mac: given, tx_offloads, force };
+    let device = match open {
+        Some(open) => HostDevice::new(config, mac, made, open),
+        None => HostDevice::waiting(config, mac, made).map(|device| (device, vec![], vec![])),
     };
-    let (device, rx, tx) = made.map_err(failed(&format!("host interface {host_name}")))?;
+    let (device, rx, tx) = device.map_err(failed(&format!("host interface {host_name}")))?;
     let device = Arc::new(device);
     let interface = NewInterface {
         name: format!("host-{host_name}"),
@@ -123,6 +131,7 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let interfaces = world.get::<Interfaces>();
     let sw_if = interfaces.create(world, interface, TxQueues::make(tx, ip, tx_offloads))?;
     device.tx.set_node(interfaces.get(sw_if)?.tx);
+    link.iter().for_each(|link| device.take(world, link));
     let news = failed("news of the host's links");
     let links = world.get::<Links>();
     let started = match &link {
@@ -165,7 +174,7 @@ pub(crate) fn write_config(world: &World, config: &mut RunningConfig) {
     });
 }
 
-/// Takes a host interface away. The kernel's stays as it is.
+/// Takes a host interface away. The kernel's gets its settings back.
 ///
 /// # Errors
 /// One that isn't there (the kernel's name or ours; −11); one that others lie on.

@@ -3,13 +3,24 @@
 
 use crate::{Config, Control, HostInterface, Membership, Mode, RxQueue, TxQueue, Version};
 use cli::{Error, retval};
-use driver::{LinkChange, LinkUser, RxQueues, TxOffloads, TxQueues};
+use driver::{LinkChange, LinkUser, Netdevs, RxQueues, TxOffloads, TxQueues};
 use graph::{Section, SwIfIndex, World};
 use net::{Device, Interfaces};
 use netlink::{Link, Rtnl};
 use std::io;
 use std::sync::{Mutex, MutexGuard};
 use wire::MacAddr;
+
+/// The settings that an interface was made with.
+#[derive(Clone, Copy)]
+pub struct Made {
+    /// The address, if it was given.
+    pub mac: Option<MacAddr>,
+    /// The work that the kernel was to take over.
+    pub tx_offloads: TxOffloads,
+    /// It was made although the host uses the kernel's interface.
+    pub force: bool,
+}
 
 pub struct HostDevice {
     pub rx: RxQueues<RxQueue>,
@@ -29,11 +40,15 @@ struct State {
     up: bool,
     promiscuous: bool,
     mac: MacAddr,
-    /// As it was made: the address if it was given, and what the kernel was to take.
-    made: (Option<MacAddr>, TxOffloads),
+    made: Made,
+    /// The kernel's interface counts as used by this one ([`Netdevs`]).
+    taken: bool,
     /// The kernel's interface has never been there: its address and its MTU aren't known.
     unseen: bool,
 }
+
+/// Host interfaces are those of the daemon's network namespace.
+const OWN_NETNS: &str = "";
 
 /// An error of the system with what was being done.
 pub fn failed(doing: &str) -> impl Fn(io::Error) -> Error {
@@ -58,37 +73,33 @@ impl HostDevice {
     /// Takes over an interface that was just opened; its queues are returned.
     pub fn new(
         config: Config,
-        tx_offloads: TxOffloads,
-        (mac, given): (MacAddr, Option<MacAddr>),
+        mac: MacAddr,
+        made: Made,
         open: HostInterface,
     ) -> io::Result<(Self, Vec<RxQueue>, Vec<TxQueue>)> {
         let HostInterface { link, rx, tx, control } = open;
         prepare(&control, config.mode, mac, false)?;
-        let this = Self::with(config, tx_offloads, (mac, given), link, Some(control))?;
+        let this = Self::with(config, mac, made, link, Some(control))?;
         Ok((this, rx, tx))
     }
 
     /// A device whose interface in the kernel isn't there yet.
-    pub fn waiting(
-        config: Config,
-        tx_offloads: TxOffloads,
-        mac: (MacAddr, Option<MacAddr>),
-    ) -> io::Result<Self> {
+    pub fn waiting(config: Config, mac: MacAddr, made: Made) -> io::Result<Self> {
         let link = Link { name: config.name.clone(), ..Link::default() };
-        Self::with(config, tx_offloads, mac, link, None)
+        Self::with(config, mac, made, link, None)
     }
 
     fn with(
         config: Config,
-        tx_offloads: TxOffloads,
-        (mac, given): (MacAddr, Option<MacAddr>),
+        mac: MacAddr,
+        made: Made,
         link: Link,
         control: Option<Control>,
     ) -> io::Result<Self> {
         let state = State {
             senders: config.tx_queues.into(),
             config,
-            tx_offloads,
+            tx_offloads: made.tx_offloads,
             rtnl: Rtnl::new()?,
             link,
             unseen: control.is_none(),
@@ -96,13 +107,31 @@ impl HostDevice {
             up: false,
             promiscuous: false,
             mac,
-            made: (given, tx_offloads),
+            made,
+            taken: false,
         };
         Ok(Self { rx: RxQueues::default(), tx: TxQueues::default(), state: Mutex::new(state) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no panic inside")
+    }
+
+    /// Records that the kernel's interface is used. It is released by [`Self::release`].
+    pub fn take(&self, world: &World, link: &Link) {
+        let mut state = self.state();
+        if !std::mem::replace(&mut state.taken, true) {
+            world.get::<Netdevs>().take(OWN_NETNS, link);
+        }
+    }
+
+    /// Closes the kernel's interface, and restores it if it is `there`.
+    fn release(&self, world: &World, there: bool) {
+        let mut state = self.state();
+        state.control = None;
+        if std::mem::take(&mut state.taken) {
+            world.get::<Netdevs>().release(OWN_NETNS, state.link.index, there);
+        }
     }
 
     pub fn set_tx_offloads(&self, world: &World, change: impl FnOnce(&mut TxOffloads)) {
@@ -124,7 +153,7 @@ impl HostDevice {
     pub fn say_made(&self, lines: &mut Section<'_>) {
         let state = self.state();
         let Config { name, version, rx_queues, mode, .. } = &state.config;
-        let (given, made) = state.made;
+        let made = state.made;
         let name = cli::quote(name);
         let mut line = format!("create host-interface name {name}");
         if *version != Version::default() {
@@ -136,14 +165,17 @@ impl HostDevice {
         if *rx_queues != 1 {
             line += &format!(" num-rx-queues {rx_queues}");
         }
-        if let Some(mac) = given {
+        if let Some(mac) = made.mac {
             line += &format!(" hw-addr {mac}");
         }
         if *mode == Mode::Ip {
             line += " mode ip";
         }
-        if made == TxOffloads::default() {
+        if made.tx_offloads == TxOffloads::default() {
             line += " cksum-gso-disable";
+        }
+        if made.force {
+            line += " force";
         }
         lines.push(line, format!("delete host-interface name {name}"));
         if state.control.is_none() {
@@ -158,7 +190,7 @@ impl HostDevice {
     pub fn say_set(&self, lines: &mut Section<'_>) {
         let state = self.state();
         let name = cli::quote(&state.config.name);
-        let (_, made) = state.made;
+        let made = state.made.tx_offloads;
         if state.tx_offloads.csum != made.csum {
             let line = format!("set host-interface l4-cksum-offload {name}");
             let word = |on| if on { "on" } else { "off" };
@@ -176,10 +208,18 @@ impl HostDevice {
     fn reopen(&self, world: &World, sw_if: SwIfIndex, link: &mut Link) -> io::Result<()> {
         let interfaces = world.get::<Interfaces>();
         let text = |error: Error| io::Error::other(error.to_string());
+        {
+            let mut state = self.state();
+            if !state.made.force {
+                driver::refuse_used(&mut state.rtnl, link, true).map_err(text)?;
+            }
+            state.link = link.clone();
+        }
+        self.take(world, link);
         if self.state().unseen {
             let (name, given) = {
                 let state = self.state();
-                (state.config.name.clone(), state.made.0)
+                (state.config.name.clone(), state.made.mac)
             };
             let mac = given.unwrap_or_else(|| driver::own_mac(&name, link.mac));
             interfaces
@@ -194,11 +234,12 @@ impl HostDevice {
         };
         let mtu = interfaces.get(sw_if).map_err(text)?.own_mtu;
         if let Some(mtu) = mtu.map(u32::from).filter(|mtu| *mtu != link.mtu) {
-            self.state().rtnl.set_mtu(link.index, mtu)?;
+            let netdevs = world.get::<Netdevs>();
+            netdevs.set_mtu(&mut self.state().rtnl, OWN_NETNS, link, mtu)?;
             link.mtu = mtu;
         }
         if up && !link.is_admin_up() {
-            self.state().rtnl.set_admin_up(link.index, true)?;
+            world.get::<Netdevs>().set_up(&mut self.state().rtnl, OWN_NETNS, link)?;
         }
         let open = HostInterface::open(&config)?;
         prepare(&open.control, config.mode, mac, promiscuous)?;
@@ -226,16 +267,17 @@ impl Device for HostDevice {
         <RxQueue as driver::RxQueue>::NODE
     }
 
-    /// Takes the kernel's interface up with ours, but not down: another program may use it.
+    /// Takes the kernel's interface up with ours, but down only when ours is deleted: another
+    /// program may use it.
     fn set_admin(&self, world: &World, _: SwIfIndex, up: bool) -> Result<(), Error> {
         {
             let state = &mut *self.state();
             if let Some(control) = &state.control {
                 if up && !state.link.is_admin_up() {
-                    state.rtnl.set_admin_up(state.link.index, true).map_err(failed(&format!(
-                        "the host's interface {} can't be taken up",
-                        state.link.name
-                    )))?;
+                    let netdevs = world.get::<Netdevs>();
+                    netdevs.set_up(&mut state.rtnl, OWN_NETNS, &state.link).map_err(failed(
+                        &format!("the host's interface {} can't be taken up", state.link.name),
+                    ))?;
                 }
                 control.set_receiving(up).map_err(failed("receive queues"))?;
             }
@@ -255,14 +297,15 @@ impl Device for HostDevice {
         Ok(())
     }
 
-    fn set_mtu(&self, _: &World, mtu: u16) -> Result<(), Error> {
+    fn set_mtu(&self, world: &World, mtu: u16) -> Result<(), Error> {
         let state = &mut *self.state();
         if state.control.is_none() {
             // It gets it when it comes.
             return Ok(());
         }
         let doing = format!("MTU of the host's interface {}", state.link.name);
-        state.rtnl.set_mtu(state.link.index, mtu.into()).map_err(failed(&doing))
+        let netdevs = world.get::<Netdevs>();
+        netdevs.set_mtu(&mut state.rtnl, OWN_NETNS, &state.link, mtu.into()).map_err(failed(&doing))
     }
 
     fn set_promiscuous(&self, _: &World, on: bool) -> Result<(), Error> {
@@ -322,7 +365,7 @@ impl Device for HostDevice {
     fn delete(&self, world: &World) {
         self.rx.close(world);
         self.tx.close(world);
-        self.state().control = None;
+        self.release(world, true);
     }
 }
 
@@ -342,11 +385,8 @@ impl LinkUser for HostDevice {
                 link
             }
             LinkChange::Gone => {
-                let before = {
-                    let mut state = self.state();
-                    state.control = None;
-                    state.link.name.clone()
-                };
+                self.release(world, false);
+                let before = self.state().link.name.clone();
                 log::warn!(target: "af_packet", "{name}: the host's interface {before} is gone");
                 self.rx.close(world);
                 self.tx.close(world);

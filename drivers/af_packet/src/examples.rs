@@ -6,7 +6,7 @@ use graph::Script;
 pub const EXAMPLES: &[Script] = &[Script::hosts(
     "host interfaces",
     "create host-interface v3 name left num-rx-queues 2 num-tx-queues 2 hw-addr 02:00:00:00:00:01
-     create host-interface name right cksum-gso-disable
+     create host-interface name right cksum-gso-disable force
      set host-interface l4-cksum-offload right on
      set host-interface qdisc-bypass left enable
      set host-interface qdisc-bypass right enable

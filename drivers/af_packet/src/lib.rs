@@ -13,6 +13,11 @@
 //! Ring version 2 is the default: a single packet is handed over at once, where version 3 waits at
 //! least 1 ms for more of them; version 3 takes less processor time at high rates.
 //!
+//! An interface that carries a default route of the host, or the SSH session that started the
+//! daemon, is refused unless `force` is given. Of the kernel's interface only the admin state and
+//! the MTU are changed, never addresses and routes; both are restored when the host interface is
+//! deleted, at the end, and by the next start after a crash.
+//!
 //! Limits: the kernel sees what comes in too. Give the interface no address in the host, or it
 //! answers as well. Frames over 65,535 bytes of IP (BIG TCP) are dropped. Interfaces without link
 //! layer (`mode ip`) start no `device-input` arc. Needs CAP_NET_RAW, and CAP_NET_ADMIN to take the
@@ -53,5 +58,6 @@ pub static PLUGIN: Plugin = Plugin {
         cli::register(world);
         Ok(())
     },
+    end: driver::end,
     ..Plugin::EMPTY
 };

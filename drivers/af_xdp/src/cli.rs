@@ -14,7 +14,7 @@ pub const COMMANDS: &[Command<World>] = &[
         path: "create interface af_xdp",
         usage: "host-if <netdev:host-link> [name <name:string>] [rx-queue-size <rx:u32>] [tx-queue-size <tx:u32>] \
                 [num-rx-queues {<queues:1-65534> | all}] [prog <prog:string>] [netns <netns:string>] \
-                [zero-copy | no-zero-copy] [native | generic] [no-syscall-lock] [mac-reuse]",
+                [zero-copy | no-zero-copy] [native | generic] [no-syscall-lock] [mac-reuse] [force]",
         help: "Make an interface of an interface of the Linux kernel, through AF_XDP sockets",
         run: create,
     },
@@ -51,6 +51,7 @@ fn create(w: &World, m: &Matches) -> Result<Output, Error> {
             .map(|native| if native { Attach::Native } else { Attach::Generic }),
         mac_reuse: m.flag("mac-reuse"),
         no_syscall_lock: m.flag("no-syscall-lock"),
+        force: m.flag("force"),
         ..usual
     };
     let name = m.has("name").then(|| m.str("name").to_string());

@@ -54,5 +54,6 @@ fn words(c: &Config, name: &str) -> String {
     }
     text += if c.no_syscall_lock { " no-syscall-lock" } else { "" };
     text += if c.mac_reuse { " mac-reuse" } else { "" };
+    text += if c.force { " force" } else { "" };
     text
 }

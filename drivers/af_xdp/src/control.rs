@@ -81,7 +81,7 @@ fn usual_name(world: &World, config: &Config) -> String {
 ///
 /// # Errors
 /// A name or a size that can't be, a netdev that isn't there or that has a program of another
-/// owner; the kernel's.
+/// owner, or that the host needs itself ([`driver::refuse_used`]); the kernel's.
 pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let Create { config, name } = new;
     check(&config)?;
@@ -95,6 +95,13 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
         // A device may come late: what was configured on it isn't lost.
         Err(_) if world.is_restoring() && config.netns.is_empty() => None,
         result => Some(result?),
+    };
+    let found = match found {
+        Some((link, mut rtnl)) if !config.force => {
+            driver::refuse_used(&mut rtnl, &link, config.netns.is_empty())?;
+            Some((link, rtnl))
+        }
+        found => found,
     };
     let link = found.as_ref().map(|(link, _)| link.clone());
     let (netdev, queues) = (config.netdev.clone(), config.rx_queues);
@@ -115,10 +122,15 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
         link_up: link.as_ref().is_some_and(netlink::Link::is_link_up),
     };
     let takes = driver::TxOffloads::default();
-    let sw_if = interfaces.create(world, interface, TxQueues::make(tx, false, takes))?;
+    let sw_if = interfaces.create(
+        world,
+        interface,
+        TxQueues::make(tx.into_iter().flatten().collect(), false, takes),
+    )?;
     // It is set here only.
     let _ = device.sw_if.set(sw_if);
     device.tx.set_node(interfaces.get(sw_if)?.tx);
+    link.iter().for_each(|link| device.take(world, link));
     let links = world.get::<Links>();
     let news = failed("news of the host's links");
     let started = match &link {
@@ -143,7 +155,7 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     Ok(sw_if)
 }
 
-/// Takes an interface away; the netdev stays, without the program.
+/// Takes an interface away; the netdev stays, without the program and with its settings restored.
 ///
 /// # Errors
 /// An interface of another kind (−71); one that others lie on.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An interface as the model of interfaces sees it.
 
-use crate::io::{self as xdp, Attach, Filter, Opened, RxQueue, Shared, TxQueue, Wanted};
+use crate::io::{self as xdp, Attach, Filter, Opened, RxQueue, Shared, Sides, TxQueue, Wanted};
 use cli::{Error, retval};
-use driver::{LinkChange, LinkUser, RxQueues, TxQueues};
+use driver::{LinkChange, LinkUser, Netdevs, RxQueues, TxQueues};
 use graph::{SwIfIndex, World};
 use net::{Device, Interfaces};
 use netlink::{Channels, Ethtool, Link, Namespace, Rtnl};
@@ -34,6 +34,8 @@ pub struct Config {
     pub mac_reuse: bool,
     /// Accepted, and saved.
     pub no_syscall_lock: bool,
+    /// The netdev is taken even if the host uses it itself.
+    pub force: bool,
 }
 
 impl Config {
@@ -50,6 +52,7 @@ impl Config {
             attach: None,
             mac_reuse: false,
             no_syscall_lock: false,
+            force: false,
         }
     }
 
@@ -67,6 +70,7 @@ pub struct Held {
     pub zero_copy: bool,
     pub multi_buffer: bool,
     pub queues: (u16, u16),
+    sides: Sides,
     filter: Filter,
     _opened: Opened,
 }
@@ -81,6 +85,12 @@ pub struct State {
     pub mac: MacAddr,
     /// The netdev has never been there: its address isn't known.
     unseen: bool,
+    /// The netdev counts as used by this interface ([`Netdevs`]).
+    taken: bool,
+    /// The queue that each thread sends by, if that was chosen.
+    placed: Vec<Option<u16>>,
+    /// The receive queues that the netdev is to spread packets over, if they are chosen.
+    rss_queues: Option<Vec<u16>>,
 }
 
 pub struct XdpDevice {
@@ -97,7 +107,7 @@ pub fn failed(doing: &str) -> impl Fn(io::Error) -> Error {
 }
 
 /// The queues of a netdev that was opened, for the threads.
-pub type Queues = (Vec<RxQueue>, Vec<TxQueue>);
+pub type Queues = (Vec<RxQueue>, Vec<Option<TxQueue>>);
 
 /// Finds the netdev in its namespace.
 pub fn find(config: &Config) -> Result<(Link, Rtnl), Error> {
@@ -132,6 +142,7 @@ fn open(
     config: &Config,
     link: &Link,
     mac: MacAddr,
+    placed: &[Option<u16>],
 ) -> Result<(Held, Queues), Error> {
     let threads = world.threads();
     let work = || -> io::Result<Result<(Opened, Filter), xdp::StepError>> {
@@ -172,17 +183,61 @@ fn open(
             Error::failed(format!("the host's interface {name}: {error}")).retval(retval)
         })?;
     let rx = std::mem::take(&mut opened.rx);
-    let tx = TxQueue::for_threads(&opened, threads);
+    let sides = opened.sides();
+    let usual = sides.usual(threads);
+    // A netdev that comes back may have fewer queues.
+    let number = |thread: usize| match placed.get(thread) {
+        Some(None) => None,
+        Some(Some(queue)) if usize::from(*queue) < sides.len() => Some(*queue),
+        _ => usual[thread],
+    };
+    let tx = sides.queues(&(0..threads).map(number).collect::<Vec<_>>());
     let held = Held {
         sockets: opened.sockets.clone(),
         mode: opened.mode(),
         zero_copy: opened.zero_copy,
         multi_buffer: opened.multi_buffer,
-        queues: (rx.len() as u16, opened.senders() as u16),
+        queues: (rx.len() as u16, sides.len() as u16),
+        sides,
         filter,
         _opened: opened.without_queues(),
     };
     Ok((held, (rx, tx)))
+}
+
+/// Sets the queues that a netdev spreads received packets over.
+///
+/// # Errors
+/// A netdev or a kernel that can't (−9); the kernel's.
+fn spread(
+    world: &World,
+    config: &Config,
+    link: &Link,
+    queues: Option<&[u16]>,
+) -> Result<(), Error> {
+    let work = || {
+        let mut ethtool = Ethtool::new()?;
+        let length = ethtool.rss_table(link)?.len();
+        let entry = |i: usize| queues.and_then(|all| all.get(i % all.len().max(1)).copied());
+        let table: Vec<u32> = (0..length).map_while(|i| entry(i).map(u32::from)).collect();
+        if table.is_empty() && queues.is_some() {
+            return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
+        }
+        world.get::<Netdevs>().set_rss_table(&mut ethtool, &config.netns, link, &table)
+    };
+    let namespace = config.namespace().map_err(failed("network namespace"))?;
+    let result = match &namespace {
+        Some(namespace) => namespace.run(work),
+        None => work(),
+    };
+    let name = &config.netdev;
+    result.map_err(|error| match error.raw_os_error() {
+        Some(libc::EOPNOTSUPP) => Error::unsupported(format!(
+            "AF_XDP: the netdev {name}, or this kernel, has no table of receive queues to set"
+        ))
+        .retval(retval::UNIMPLEMENTED),
+        _ => failed(&format!("receive queues of {name}"))(error),
+    })
 }
 
 /// Our address: the netdev's, or one that is the same after a restart.
@@ -204,7 +259,7 @@ impl XdpDevice {
         (link, rtnl): (Link, Rtnl),
     ) -> Result<(Self, Queues), Error> {
         let mac = own_mac(&config, &link);
-        let (held, queues) = open(world, &config, &link, mac)?;
+        let (held, queues) = open(world, &config, &link, mac, &[])?;
         Ok((Self::with(config, rtnl, link, mac, Some(held)), queues))
     }
 
@@ -220,7 +275,18 @@ impl XdpDevice {
 
     fn with(config: Config, rtnl: Rtnl, link: Link, mac: MacAddr, held: Option<Held>) -> Self {
         let unseen = held.is_none();
-        let state = State { link, held, rtnl, up: false, promiscuous: false, mac, unseen };
+        let state = State {
+            link,
+            held,
+            rtnl,
+            up: false,
+            promiscuous: false,
+            mac,
+            unseen,
+            taken: false,
+            placed: Vec::new(),
+            rss_queues: None,
+        };
         let (rx, tx, sw_if) = (RxQueues::default(), TxQueues::default(), OnceLock::new());
         Self { config, rx, tx, sw_if, state: Mutex::new(state) }
     }
@@ -231,7 +297,16 @@ impl XdpDevice {
 
     /// The netdev is there, or there again: opens it as it was.
     fn reopen(&self, world: &World, sw_if: SwIfIndex, link: &mut Link) -> Result<(), Error> {
-        let interfaces = world.get::<Interfaces>();
+        let (interfaces, netdevs) = (world.get::<Interfaces>(), world.get::<Netdevs>());
+        let netns = &self.config.netns;
+        {
+            let mut state = self.state();
+            if !self.config.force {
+                driver::refuse_used(&mut state.rtnl, link, netns.is_empty())?;
+            }
+            state.link = link.clone();
+        }
+        self.take(world, link);
         if self.state().unseen {
             let (mac, mtu) = (own_mac(&self.config, link), link.mtu.min(u16::MAX.into()) as u16);
             interfaces.note_made(world, sw_if, mac, mtu)?;
@@ -245,28 +320,50 @@ impl XdpDevice {
         };
         let mtu = interfaces.get(sw_if)?.own_mtu.map(u32::from);
         if let Some(mtu) = mtu.filter(|mtu| *mtu != link.mtu) {
-            self.state().rtnl.set_mtu(link.index, mtu).map_err(failed("MTU"))?;
+            let set = netdevs.set_mtu(&mut self.state().rtnl, netns, link, mtu);
+            set.map_err(failed("MTU"))?;
             link.mtu = mtu;
         }
         if up && !link.is_admin_up() {
-            self.state().rtnl.set_admin_up(link.index, true).map_err(failed("admin state"))?;
+            let set = netdevs.set_up(&mut self.state().rtnl, netns, link);
+            set.map_err(failed("admin state"))?;
         }
-        let (held, (rx, tx)) = open(world, &self.config, link, mac)?;
+        let placed = self.state().placed.clone();
+        let (held, (rx, tx)) = open(world, &self.config, link, mac, &placed)?;
         if promiscuous {
             held.filter.promiscuous(true).map_err(failed("promiscuous mode"))?;
         }
         self.rx.open(world, sw_if, false, rx)?;
         self.rx.set_up(world, up)?;
-        self.tx.open(world, tx);
+        self.tx.place(world, tx);
+        let rss_queues = self.state().rss_queues.clone();
+        if let Some(queues) = &rss_queues
+            && let Err(error) = spread(world, &self.config, link, Some(queues))
+        {
+            log::warn!(target: "af_xdp", "{error}");
+        }
         let mut state = self.state();
         (state.held, state.link) = (Some(held), link.clone());
         Ok(())
     }
 
-    fn close(&self, world: &World) {
+    /// Records that the netdev is used. It is released by [`Self::close`].
+    pub fn take(&self, world: &World, link: &Link) {
+        let mut state = self.state();
+        if !std::mem::replace(&mut state.taken, true) {
+            world.get::<Netdevs>().take(&self.config.netns, link);
+        }
+    }
+
+    /// Closes the netdev, and restores it if it is `there`.
+    fn close(&self, world: &World, there: bool) {
         self.rx.close(world);
         self.tx.close(world);
-        self.state().held = None;
+        let mut state = self.state();
+        state.held = None;
+        if std::mem::take(&mut state.taken) {
+            world.get::<Netdevs>().release(&self.config.netns, state.link.index, there);
+        }
     }
 }
 
@@ -279,15 +376,16 @@ impl Device for XdpDevice {
         <RxQueue as driver::RxQueue>::NODE
     }
 
-    /// Takes the netdev up with ours, but not down: another program may use it.
+    /// Takes the netdev up with ours, but down only when ours is deleted: another program may use
+    /// it.
     fn set_admin(&self, world: &World, _: SwIfIndex, up: bool) -> Result<(), Error> {
         {
             let state = &mut *self.state();
             if up && state.held.is_some() && !state.link.is_admin_up() {
-                state.rtnl.set_admin_up(state.link.index, true).map_err(failed(&format!(
-                    "the host's interface {} can't be taken up",
-                    state.link.name
-                )))?;
+                let netdevs = world.get::<Netdevs>();
+                netdevs.set_up(&mut state.rtnl, &self.config.netns, &state.link).map_err(
+                    failed(&format!("the host's interface {} can't be taken up", state.link.name)),
+                )?;
             }
             state.up = up;
         }
@@ -305,14 +403,17 @@ impl Device for XdpDevice {
         Ok(())
     }
 
-    fn set_mtu(&self, _: &World, mtu: u16) -> Result<(), Error> {
+    fn set_mtu(&self, world: &World, mtu: u16) -> Result<(), Error> {
         let state = &mut *self.state();
         if state.held.is_none() {
             // It gets it when it comes.
             return Ok(());
         }
         let doing = format!("MTU of the host's interface {}", state.link.name);
-        state.rtnl.set_mtu(state.link.index, mtu.into()).map_err(failed(&doing))
+        let netdevs = world.get::<Netdevs>();
+        netdevs
+            .set_mtu(&mut state.rtnl, &self.config.netns, &state.link, mtu.into())
+            .map_err(failed(&doing))
     }
 
     fn set_promiscuous(&self, _: &World, on: bool) -> Result<(), Error> {
@@ -336,6 +437,28 @@ impl Device for XdpDevice {
 
     fn place(&self, world: &World, queue: net::RxQueue) -> Result<(), Error> {
         self.rx.place(world, queue)
+    }
+
+    /// Threads that send by the same queue share it: each takes the lock once for a vector.
+    fn place_tx(&self, world: &World, queues: &[Option<u16>]) -> Result<(), Error> {
+        let mut state = self.state();
+        if let Some(held) = &state.held {
+            self.tx.place(world, held.sides.queues(queues));
+        }
+        state.placed = queues.to_vec();
+        Ok(())
+    }
+
+    /// Sets the netdev's table of receive queues: the sockets' queues have the same numbers.
+    fn set_rss_queues(&self, world: &World, queues: Option<&[u16]>) -> Result<(), Error> {
+        let mut state = self.state();
+        state.rss_queues = queues.map(<[u16]>::to_vec);
+        if state.held.is_none() {
+            // It gets it when it comes.
+            return Ok(());
+        }
+        let link = state.link.clone();
+        spread(world, &self.config, &link, queues).inspect_err(|_| state.rss_queues = None)
     }
 
     fn link_speed(&self) -> Option<u64> {
@@ -364,7 +487,7 @@ impl Device for XdpDevice {
     }
 
     fn delete(&self, world: &World) {
-        self.close(world);
+        self.close(world, true);
     }
 }
 
@@ -385,7 +508,7 @@ impl LinkUser for XdpDevice {
             }
             LinkChange::Gone => {
                 log::warn!(target: "af_xdp", "{name}: netdev {} is gone", self.config.netdev);
-                self.close(world);
+                self.close(world, false);
                 let _ = interfaces.set_link(world, sw_if, false);
                 return;
             }

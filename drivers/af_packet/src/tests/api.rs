@@ -32,9 +32,12 @@ fn v3(name: &str, flags: AfPacketFlags) -> AfPacketCreateV3 {
 fn host_interfaces_are_made_told_and_deleted_in_netns() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let (a, middle) = (lab.netns("a"), lab.netns("m"));
-    for n in 0..4 {
+    for n in 0..5 {
         lab.veth((&a, &format!("eth{n}")), (&middle, &format!("v{n}")));
     }
+    middle.up("v4");
+    middle.addr("v4", "10.0.3.2/24");
+    middle.route("default", "10.0.3.1");
     let rig = Rig::new(middle.name().expect("it has one"), PLUGINS, 1);
     rig.control(|world| {
         let mut client = Loopback::new(world, &world.api);
@@ -78,6 +81,7 @@ fn host_interfaces_are_made_told_and_deleted_in_netns() {
         let zero =
             AfPacketCreateV3 { use_random_hw_addr: false, ..v3("nowhere", AfPacketFlags(0)) };
         assert_eq!(client.call(zero).err(), Some(-7));
+        assert_eq!(client.call(v3("v4", AfPacketFlags(0))).err(), Some(-155), "the host's route");
         for name in ["v0", "v1", "v2"] {
             assert_eq!(client.call(AfPacketDelete { host_if_name: name.into() }), Ok(()));
             assert_eq!(client.call(AfPacketDelete { host_if_name: name.into() }), Err(-11));

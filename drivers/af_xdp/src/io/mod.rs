@@ -21,7 +21,7 @@ pub use filter::Filter;
 pub use program::Attach;
 pub use rx::RxQueue;
 pub use socket::{Opened, Shared, Step, StepError, Wanted, open};
-pub use tx::TxQueue;
+pub use tx::{Sides, TxQueue};
 
 #[cfg(test)]
 pub mod tests;

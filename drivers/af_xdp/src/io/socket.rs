@@ -3,7 +3,7 @@
 
 use super::program::{Attach, Attached, Program};
 use super::sys::{self, RingMemory};
-use super::tx::Side;
+use super::tx::{Side, Sides};
 use super::{CHUNK, RxQueue};
 use buffer::{Lent, Pool};
 use mem::PageKind;
@@ -133,9 +133,9 @@ impl Opened {
         self.attached.mode
     }
 
-    /// Number of transmit queues.
-    pub fn senders(&self) -> usize {
-        self.tx.len()
+    /// The sending sides.
+    pub fn sides(&self) -> Sides {
+        Sides::new(self.tx.clone(), self.multi_buffer)
     }
 
     /// The rest, once the queues are with their threads.

@@ -165,6 +165,34 @@ impl Drop for Side {
     }
 }
 
+/// The sending sides of a netdev's sockets, to make the queues of threads.
+#[derive(Clone)]
+pub struct Sides {
+    all: Vec<Arc<Mutex<Side>>>,
+    multi_buffer: bool,
+}
+
+impl Sides {
+    pub(super) fn new(all: Vec<Arc<Mutex<Side>>>, multi_buffer: bool) -> Self {
+        Self { all, multi_buffer }
+    }
+
+    /// Number of transmit queues.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The usual queues of so many threads: of `n` queues, thread `t` has number `t % n`.
+    pub fn usual(&self, threads: usize) -> Vec<Option<u16>> {
+        (0..threads).map(|thread| Some((thread % self.len().max(1)) as u16)).collect()
+    }
+
+    /// The queue of each thread, by its number.
+    pub fn queues(&self, numbers: &[Option<u16>]) -> Vec<Option<TxQueue>> {
+        TxQueue::of(self, numbers)
+    }
+}
+
 /// A transmit queue of one thread. Threads share a socket if the netdev has fewer queues than there
 /// are threads: then a thread takes the lock once for a vector.
 pub struct TxQueue {
@@ -175,16 +203,15 @@ pub struct TxQueue {
 }
 
 impl TxQueue {
-    /// A queue for each of `threads` threads: of `n` sockets, thread `t` has number `t % n`.
-    pub fn for_threads(opened: &super::Opened, threads: usize) -> Vec<Self> {
-        let n = opened.tx.len().max(1);
-        let queue = |thread: usize| {
-            let side = opened.tx.get(thread % n)?.clone();
-            let segments = if opened.multi_buffer { SEGMENTS } else { 1 };
-            let sharers = (thread % n..threads).step_by(n).count().max(1);
+    /// A queue for each thread that has one.
+    fn of(sides: &Sides, queues: &[Option<u16>]) -> Vec<Option<Self>> {
+        let queue = |queue: Option<u16>| {
+            let side = sides.all.get(usize::from(queue?))?.clone();
+            let segments = if sides.multi_buffer { SEGMENTS } else { 1 };
+            let sharers = queues.iter().filter(|other| **other == queue).count();
             Some(Self { side, segments, sharers })
         };
-        (0..threads).filter_map(queue).collect()
+        queues.iter().map(|number| queue(*number)).collect()
     }
 
     #[cfg(test)]
