@@ -15,6 +15,7 @@ pub mod measure;
 pub mod memif;
 pub mod message;
 pub mod packet;
+pub mod pcap;
 pub mod startup;
 pub mod stream;
 pub mod text;
@@ -79,6 +80,11 @@ mod tests {
     #[test]
     fn memif() {
         kept_and_changed("memif", crate::memif::run);
+    }
+
+    #[test]
+    fn pcap() {
+        kept_and_changed("pcap", crate::pcap::run);
     }
 
     #[test]

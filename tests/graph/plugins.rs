@@ -124,6 +124,7 @@ fn each_plugin_can_be_switched_off() {
         "lacp",
         "lldp",
         "memif",
+        "pcap",
         "ping",
         "tap",
         "unittest",

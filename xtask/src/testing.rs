@@ -34,6 +34,7 @@ const SANITIZED: &[&str] = &[
     "ferrovia-af-xdp",
     "ferrovia-pg",
     "ferrovia-memif",
+    "ferrovia-pcap",
     "ferrovia-tap",
     "ferrovia-vhost-user",
 ];

@@ -54,6 +54,7 @@ pub static ALL: &[&Plugin] = &[
     &tap::PLUGIN,
     &memif::PLUGIN,
     &vhost_user::PLUGIN,
+    &pcap_interface::PLUGIN,
     &trace::PLUGIN,
     &classify::PLUGIN,
     &pg::PLUGIN,

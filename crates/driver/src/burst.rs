@@ -41,9 +41,16 @@ pub struct Burst<'a> {
     pub(crate) refused: bool,
     /// Number of empty buffers that the device may still get.
     pub(crate) empties: usize,
+    /// Time of the turn.
+    pub(crate) now: u64,
 }
 
 impl Burst<'_> {
+    /// Time of the turn, in nanoseconds of the instance's clock.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
     /// Number of packets that it has room for; 0 once it has enough packets or bytes.
     #[inline(always)]
     pub fn room(&self) -> usize {

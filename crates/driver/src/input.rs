@@ -162,7 +162,9 @@ impl<Q: RxQueue> PollInput<Q> {
         }
         let QueueRequest { sw_if, ip, .. } = *slot.request;
         let lent = slot.lent.get_or_insert_with(|| self.share.quota());
+        let now = cx.now();
         let mut burst = Burst {
+            now,
             cache: cx.cache(),
             frames: &mut self.frames,
             spare: &mut self.spare,

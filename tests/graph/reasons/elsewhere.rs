@@ -11,6 +11,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("virtio-input/*", "offloads that a device announces wrongly: crates/driver/src/tests/rx.rs"),
     ("af_xdp-input/*", "descriptors that are wrong: drivers/af_xdp/src/io/tests.rs"),
+    ("pcap-input/*", "offloads that a device announces wrongly: crates/driver/src/tests/rx.rs"),
     ("memif-input/*", "packets of peers: drivers/memif/src/tests"),
     ("vhost-user-input/*", "packets of guests: drivers/vhost-user/src/tests"),
     ("pg*-tx/bad_offload", "offloads that are wrong, of frames that the router made itself"),
