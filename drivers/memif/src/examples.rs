@@ -16,6 +16,8 @@ pub const EXAMPLES: &[Script] = &[
          create interface memif id 8 socket-id 1 mode ip
          create interface memif id 9 socket-id 1
          delete interface memif memif1/9
+         set interface tx-queue memif1/7 queue 1 threads 0
+         set interface tx-queue memif1/7 queue 2
          set interface ip address memif1/8 10.78.0.1/24
          set interface state memif1/7 up",
     ),

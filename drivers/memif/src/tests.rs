@@ -5,3 +5,4 @@ mod hostile;
 mod messages;
 mod pair;
 mod peer;
+mod placement;

@@ -5,7 +5,7 @@
 use super::{Interface, Interfaces};
 use cli::Error;
 use graph::{SwIfIndex, ThreadIndex, World};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The configured threads of transmit queues, by queue. A thread is in one list at most. A queue
 /// without a list has the threads `t` with `t % n` equal to its number, of `n` queues, that are in
@@ -69,17 +69,17 @@ impl Interfaces {
         }
         let now = by_thread(&interface.tx_threads, n, world.threads());
         let wanted = by_thread(&config, n, world.threads());
-        if wanted == now && interface.tx_threads.is_empty() {
-            return Ok(());
+        if wanted != now {
+            interface.device.place_tx(world, &wanted)?;
         }
-        interface.device.place_tx(world, &wanted)?;
         if let Some(Some(interface)) = self.inner().all.get_mut(sw_if.at()) {
             interface.tx_threads = config;
         }
         Ok(())
     }
 
-    /// Sets the receive queues that the device spreads packets over; `None` for all.
+    /// Sets the receive queues that the device spreads packets over; `None` for all, which is what
+    /// every device does by itself.
     ///
     /// # Errors
     /// An interface that isn't there; a queue that isn't (−125); a device that can't (−9).
@@ -97,7 +97,16 @@ impl Interfaces {
                 format!("{} has no receive queue {queue}; it has {}", interface.name, there.len());
             return Err(Error::not_found(error).retval(msg::retval::INVALID_QUEUE));
         }
-        interface.device.set_rss_queues(world, queues)?;
+        // A list of all queues stands for no choice.
+        let chosen = |list: Option<&[u16]>| {
+            let list = list.map(|list| BTreeSet::from_iter(list.iter().copied()));
+            list.filter(|list| list.len() != there.len())
+        };
+        let (now, wanted) = (chosen(interface.rss_queues.as_deref()), chosen(queues));
+        if wanted != now {
+            let wanted: Option<Vec<_>> = wanted.map(|list| list.into_iter().collect());
+            interface.device.set_rss_queues(world, wanted.as_deref())?;
+        }
         if let Some(Some(interface)) = self.inner().all.get_mut(sw_if.at()) {
             interface.rss_queues = queues.map(<[u16]>::to_vec);
         }

@@ -14,26 +14,26 @@ use testkit::lab::{self, Lab};
 
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &crate::PLUGIN, &WIRE];
 
-fn rig(workers: usize) -> Option<(Lab, lab::Netns, Rig)> {
+pub fn rig(workers: usize) -> Option<(Lab, lab::Netns, Rig)> {
     let lab = lab::require(&["root"])?;
     let netns = lab.netns("m");
     let rig = Rig::new(netns.name().expect("it has one"), PLUGINS, workers);
     Some((lab, netns, rig))
 }
 
-fn layout(queues: u16, log2: u8) -> Layout {
+pub fn layout(queues: u16, log2: u8) -> Layout {
     Layout { s2m: queues, m2s: queues, log2, buffer: 2048 }
 }
 
 /// A frame whose bytes are its own.
-fn frame(n: usize, len: usize) -> Vec<u8> {
+pub fn frame(n: usize, len: usize) -> Vec<u8> {
     let head = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5];
     let body = (0..len - head.len())
         .map(|i| (i as u8).wrapping_mul(7) ^ (i >> 8) as u8 ^ (n as u8).wrapping_mul(11));
     head.into_iter().chain(body).collect()
 }
 
-fn is_up(rig: &Rig, name: &'static str) -> bool {
+pub fn is_up(rig: &Rig, name: &'static str) -> bool {
     rig.control(move |world| {
         let interfaces = world.get::<Interfaces>();
         interfaces.find(name).and_then(|i| interfaces.get(i)).is_ok_and(|i| i.link_up)
@@ -41,7 +41,7 @@ fn is_up(rig: &Rig, name: &'static str) -> bool {
 }
 
 #[track_caller]
-fn until(what: &str, mut condition: impl FnMut() -> bool) {
+pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let limit = Instant::now() + PATIENCE;
     while !condition() {
         assert!(Instant::now() < limit, "waited in vain: {what}");
@@ -51,7 +51,7 @@ fn until(what: &str, mut condition: impl FnMut() -> bool) {
 
 /// Waits until the wire from one peer to the other carries frames: threads learn of it in their
 /// next turn.
-fn warm(from: &mut Peer, to: &mut Peer) {
+pub fn warm(from: &mut Peer, to: &mut Peer) {
     until("the wire carries frames", || {
         assert_eq!(from.send(0, &[frame(0, 60)]), []);
         let ring = from.ring_sent();

@@ -167,6 +167,11 @@ impl Peer {
         self.rx.iter_mut().flat_map(take).collect()
     }
 
+    /// All packets that wait in one ring.
+    pub fn take_from(&mut self, ring: usize) -> Vec<Vec<u8>> {
+        self.rx.get_mut(ring).map(take).unwrap_or_default()
+    }
+
     /// Receives until so many packets are there.
     pub fn receive(&mut self, count: usize) -> Vec<Vec<u8>> {
         let (mut all, limit) = (Vec::new(), Instant::now() + PATIENCE);

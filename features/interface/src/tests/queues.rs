@@ -45,7 +45,8 @@ impl Device for Fixed {
         "fixed"
     }
     fn rx_queues(&self) -> Vec<RxQueue> {
-        vec![RxQueue { queue: 0, thread: ThreadIndex(0), mode: InputMode::Polling }]
+        let queue = |queue| RxQueue { queue, thread: ThreadIndex(0), mode: InputMode::Polling };
+        vec![queue(0), queue(1)]
     }
     fn tx_queues(&self) -> u16 {
         2
@@ -79,8 +80,11 @@ fn transmit_queues_are_moved_by_commands_and_messages() {
     };
     let shown = || run(&bench, &tree, "show interface tx-queue M1");
     assert_eq!(shown(), "M1 queue 0: thread 0\nM1 queue 1: no thread\n");
-    // Where it is already: nothing to do, nothing to save.
+    // Where it is already: nothing to do for the device.
     run(&bench, &tree, "set interface tx-queue M1 queue 0 threads 0");
+    assert_eq!(last(), None);
+    assert_eq!(lines(), ["set interface tx-queue M1 queue 0 threads 0"]);
+    run(&bench, &tree, "set interface tx-queue M1 queue 0 threads default");
     assert_eq!((last(), lines()), (None, vec![]));
     run(&bench, &tree, "set interface tx-queue M1 queue 1 threads 0");
     assert_eq!(last(), Some(vec![Some(1)]));
@@ -124,10 +128,16 @@ fn transmit_queues_are_moved_by_commands_and_messages() {
         assert!(error.contains(part), "{line}: {error}");
     }
     let rss = || device.0.lock().expect("no panic inside").rss.take();
+    run(&bench, &tree, "set interface rss queues M1 list 1");
+    assert_eq!(rss(), Some(Some(vec![1])));
+    assert!(lines().contains(&"set interface rss queues M1 list 1".to_string()));
+    // All of them: no choice of the device's.
     run(&bench, &tree, "set interface rss queues M1 list 0-1");
-    assert_eq!(rss(), Some(Some(vec![0, 1])));
-    assert!(lines().contains(&"set interface rss queues M1 list 0-1".to_string()));
-    run(&bench, &tree, "set interface rss queues M1 default");
     assert_eq!(rss(), Some(None));
+    assert!(lines().contains(&"set interface rss queues M1 list 0-1".to_string()));
+    run(&bench, &tree, "set interface rss queues F1 list 1,0");
+    run(&bench, &tree, "set interface rss queues F1 default");
+    run(&bench, &tree, "set interface rss queues M1 default");
+    assert_eq!(rss(), None);
     assert!(!lines().iter().any(|line| line.contains("rss")));
 }
