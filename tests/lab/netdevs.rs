@@ -122,7 +122,9 @@ fn a_netdev_that_the_host_needs_is_refused() {
     let netns = host(&lab);
     netns.route("default", "10.9.0.1");
     let before = settings(&netns);
-    let mut router = Router::start(&netns, "");
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let section = format!("config {{ file {} load }}", dir.path().join("conf").display());
+    let mut router = Router::start(&netns, &section);
     let lines = ["create host-interface name used", "create interface af_xdp host-if used"];
     for line in lines {
         let error = router.ctl(line).expect_err("refused");

@@ -15,6 +15,7 @@ pub const EXAMPLES: &[Script] = &[Script::hosts(
      create host-interface v3 name left num-rx-queues 2 hw-addr 02:00:00:00:00:01
      set host-interface qdisc-bypass left enable
      set interface rx-mode host-left queue 1 polling
+     set interface rss queues host-left list 0-1
      set interface rx-placement host-left queue 0 worker 1
      set interface rx-placement host-left queue 1 main
      set interface rx-mode host-right interrupt

@@ -234,11 +234,23 @@ fn queues_move_while_packets_pass() {
             rig.script(&format!("set interface rx-placement vb/0 queue {} {place}", turn % 2));
             let mode = ["polling", "interrupt", "adaptive"][turn % 3];
             rig.script(&format!("set interface rx-mode va/0 {mode}"));
+            // All threads to one transmit queue, then one to the other: none is without a queue.
+            rig.script(&format!(
+                "set interface tx-queue vb/0 queue {} threads 0-2
+                 set interface tx-queue vb/0 queue {} threads {}",
+                turn % 2,
+                1 - turn % 2,
+                turn % 3
+            ));
             std::thread::sleep(Duration::from_millis(10));
         }
         traffic.join().expect("no panic");
     });
     assert_eq!(rig.drops(), []);
+    let shown = rig.script("show interface tx-queue vb/0");
+    assert_eq!(shown, "vb/0 queue 0: thread 2\nvb/0 queue 1: threads 0-1, shared\n");
+    let error = rig.cli("set interface rss queues va/0 list 1").expect_err("a veth has no table");
+    assert!(error.to_string().contains("no table of receive queues"), "{error}");
     // Many times over: what is in flight is no leak.
     for _ in 0..5 {
         rig.script(
