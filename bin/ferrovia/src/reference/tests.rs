@@ -96,6 +96,31 @@ fn what_is_not_built_says_what_it_belongs_to() {
         "`wireguard peer add' belongs to wireguard_plugin.so, which is not part of this build"
     );
     assert!(said("sh nat64").contains("nat64_plugin.so"));
+    // Drivers of devices that aren't served.
+    for (line, owner) in [
+        ("create interface rdma host-if eth0", "rdma_plugin.so"),
+        ("delete interface rdma rdma0", "rdma_plugin.so"),
+        ("create interface vmxnet3 0000:0b:00.0", "vmxnet3_plugin.so"),
+        ("delete interface vmxnet3 vmxnet3-0/b/0/0", "vmxnet3_plugin.so"),
+        ("show vmxnet3", "vmxnet3_plugin.so"),
+        ("create netmap name vale00:0", "netmap_plugin.so"),
+        ("delete netmap name vale00:0", "netmap_plugin.so"),
+        ("create interface virtio 0000:00:03.0", "PCI devices"),
+        ("delete interface virtio virtio-0/0/3/0", "PCI devices"),
+        ("device attach pci/0000:00:05.0 driver iavf", "VPP's device framework"),
+        ("device detach pci/0000:00:05.0", "VPP's device framework"),
+        ("device create-interface pci/0000:00:05.0", "VPP's device framework"),
+        ("device remove-interface x", "VPP's device framework"),
+        ("device reset pci/0000:00:05.0", "VPP's device framework"),
+        ("show device", "VPP's device framework"),
+    ] {
+        let text = said(line);
+        assert!(text.contains(&format!("belongs to {owner}, which is not part")), "{text}");
+    }
+    // And their messages.
+    for module in ["dev", "vmxnet3", "virtio"] {
+        assert!(owner_of_module(module).is_some(), "{module}");
+    }
     // No completion leads there.
     for (path, _) in commands()
         .filter(|(path, _)| tree.check(path).is_err_and(|e| e.kind() == ErrorKind::Unsupported))
