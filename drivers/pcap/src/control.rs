@@ -62,6 +62,11 @@ impl Pcaps {
         self.all().values().cloned().collect()
     }
 
+    /// Forgets an interface that is being deleted.
+    pub fn forget(&self, sw_if: SwIfIndex) {
+        self.all().remove(&sw_if);
+    }
+
     /// The device of an interface, if it is one of these.
     pub fn device(&self, sw_if: SwIfIndex) -> Option<Arc<PcapDevice>> {
         self.all().get(&sw_if).cloned()
@@ -176,7 +181,5 @@ pub fn delete(world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
         let text = format!("{} is no pcap interface", interfaces.name(sw_if));
         return Err(Error::not_found(text).retval(retval::INVALID_SW_IF_INDEX));
     }
-    interfaces.delete(world, sw_if)?;
-    pcaps.all().remove(&sw_if);
-    Ok(())
+    interfaces.delete(world, sw_if)
 }

@@ -202,17 +202,12 @@ impl Device for PcapDevice {
         let rx = self.config.rx.as_ref().map(|path| {
             format!("replay of {}, {}: {}", path.display(), self.config.pace_words(), phase.name())
         });
-        let tx = self.capture.as_ref().map(|capture| {
-            format!(
-                "capture to {}: {} packets",
-                capture.path.display(),
-                capture.written.load(Ordering::Relaxed)
-            )
-        });
+        let tx = self.config.tx.as_ref().map(|path| format!("capture to {}", path.display()));
         rx.into_iter().chain(tx).collect()
     }
 
     fn delete(&self, world: &World) {
+        self.sw_if.get().iter().for_each(|sw_if| world.get::<Pcaps>().forget(**sw_if));
         self.stop(world);
         self.tx.close(world);
     }

@@ -15,6 +15,7 @@ impl Instance {
             "show interface -j",
             "show hardware-interfaces",
             "show interface rx-placement",
+            "show interface tx-queue",
             "show ip table -j",
             "show ip fib -j",
             "show ip neighbors -j",
