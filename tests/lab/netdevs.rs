@@ -20,8 +20,8 @@ fn settings(netns: &Netns) -> String {
 }
 
 /// A namespace with the netdev `used`, which is up and has addresses and routes, and `spare`, which
-/// is down.
-fn host(lab: &Lab) -> Netns {
+/// is down; and the namespace of their other ends.
+fn host(lab: &Lab) -> (Netns, Netns) {
     let (netns, other) = (lab.netns("router"), lab.netns("other"));
     for name in ["used", "spare"] {
         lab.veth((&other, name), (&netns, name));
@@ -38,7 +38,7 @@ fn host(lab: &Lab) -> Netns {
         let text = netns.ip("-6 addr show dev used");
         (text.contains("fe80::") && !text.contains("tentative")).then_some(())
     });
-    netns
+    (netns, other)
 }
 
 fn take(router: &Router, xdp: bool) {
@@ -72,7 +72,7 @@ fn is_changed(netns: &Netns) -> bool {
 fn settings_are_the_same_before_and_after() {
     let Some(lab) = require(&["root"]) else { return };
     for xdp in [false, true] {
-        let netns = host(&lab);
+        let (netns, _other) = host(&lab);
         let before = settings(&netns);
         let restored = || {
             eventually("the settings are restored", || (settings(&netns) == before).then_some(()));
@@ -119,7 +119,7 @@ fn settings_are_the_same_before_and_after() {
 #[test]
 fn a_netdev_that_the_host_needs_is_refused() {
     let Some(lab) = require(&["root"]) else { return };
-    let netns = host(&lab);
+    let (netns, _other) = host(&lab);
     netns.route("default", "10.9.0.1");
     let before = settings(&netns);
     let dir = tempfile::tempdir().expect("a temporary directory");
