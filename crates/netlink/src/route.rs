@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(read(&route(0, 1, &[oif.clone(), via.clone()])), [one]);
         // A network's route; a route that refuses; the kernel's own addresses.
         assert_eq!(read(&route(24, 1, &[oif.clone(), via.clone()])), []);
-        assert_eq!(read(&route(0, 7, &[oif.clone()])), []);
+        assert_eq!(read(&route(0, 7, std::slice::from_ref(&oif))), []);
         let local = nla(libc::RTA_TABLE, &LOCAL.to_ne_bytes());
         assert_eq!(read(&route(0, 1, &[oif, local])), []);
         // Two next hops: the second one has no gateway.
