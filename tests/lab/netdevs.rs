@@ -29,6 +29,7 @@ fn host(lab: &Lab) -> (Netns, Netns) {
     }
     netns.up("lo");
     netns.up("used");
+    netns.down("spare");
     netns.addr("used", "10.9.0.2/24");
     netns.addr("used", "fd09::2/64");
     netns.route("10.8.0.0/16", "10.9.0.1");
