@@ -32,7 +32,8 @@ fn use_of(rtnl: &mut Rtnl, link: &Link, session: Option<&str>) -> std::io::Resul
         let named = links.iter().find(|link| link.index == index);
         named.map_or_else(|| index.to_string(), |link| link.name.clone())
     };
-    for route in rtnl.default_routes()?.iter().filter(|route| carried.contains(&route.index)) {
+    let routes = rtnl.default_routes()?;
+    if let Some(route) = routes.iter().find(|route| carried.contains(&route.index)) {
         let family = if route.ip6 { "-6 " } else { "" };
         let via = route.gateway.map(|gateway| format!("via {gateway} ")).unwrap_or_default();
         let table =

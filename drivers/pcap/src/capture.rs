@@ -162,7 +162,7 @@ fn whole_blocks(file: &mut File) -> io::Result<u64> {
             return Ok(at);
         }
         let len = head[4..].first_chunk().map_or(0, |len| u64::from(u32::from_ne_bytes(*len)));
-        if len < 12 || len % 4 != 0 || at + len > size {
+        if len < 12 || !len.is_multiple_of(4) || at + len > size {
             return Ok(at);
         }
         at += len;

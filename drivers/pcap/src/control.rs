@@ -94,7 +94,7 @@ fn link_of(path: &std::path::Path) -> Result<Option<Link>, Error> {
         return Ok(Some(link));
     }
     // The interfaces of a pcapng file are described in front of their first packet.
-    Ok(reader.next().map_err(failed)?.map(|packet| packet.link))
+    Ok(reader.next_packet().map_err(failed)?.map(|packet| packet.link))
 }
 
 /// Makes an interface `pcapN`. It is down at first.

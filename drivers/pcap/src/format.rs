@@ -219,7 +219,7 @@ impl<R: Read> Reader<R> {
     /// the length at its end. The rest of the body has `least` bytes or more.
     fn body(&mut self, len: u32, before: u32, least: u32) -> io::Result<()> {
         let head = BLOCK - 4 + before - if before > 0 { 4 } else { 0 };
-        if len % 4 != 0 || len < head + least + 4 || len > MAX_RECORD {
+        if !len.is_multiple_of(4) || len < head + least + 4 || len > MAX_RECORD {
             let text = format!("a block of {len} bytes behind packet {}", self.count);
             return Err(malformed(text));
         }
@@ -238,7 +238,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// The system's; a malformed file. Nothing behind an error is read.
-    pub fn next(&mut self) -> io::Result<Option<Packet<'_>>> {
+    pub fn next_packet(&mut self) -> io::Result<Option<Packet<'_>>> {
         let found = match self.format {
             Format::Classic { nanos, link } => self.classic(nanos, link)?,
             Format::Ng { .. } => self.ng()?,

@@ -69,7 +69,7 @@ pub static PLUGIN: Plugin = Plugin {
 pub fn check_file(bytes: &[u8]) {
     if let Ok(mut reader) = Reader::new(bytes) {
         let mut total = 0;
-        while let Ok(Some(packet)) = reader.next() {
+        while let Ok(Some(packet)) = reader.next_packet() {
             total += packet.bytes.len();
         }
         // A simple packet may have the whole block; no byte is read twice.

@@ -208,7 +208,7 @@ fn read(plan: &Plan, window: &mut Window<'_>) -> io::Result<()> {
         let mut reader = open(&plan.path)?;
         let (mut first, mut latest) = (None, 0);
         let before = sent;
-        while let Some(packet) = reader.next()? {
+        while let Some(packet) = reader.next_packet()? {
             progress.read.fetch_add(1, Ordering::Relaxed);
             let len = packet.bytes.len();
             if packet.link != plan.link || len == 0 || len > MAX_PACKET {

@@ -96,7 +96,7 @@ pub fn packets(bytes: &[u8]) -> (Packets, Option<String>) {
         Err(error) => return (packets, Some(error.to_string())),
     };
     loop {
-        match reader.next() {
+        match reader.next_packet() {
             Ok(Some(packet)) => packets.push((packet.time, packet.link, packet.bytes.to_vec())),
             Ok(None) => return (packets, None),
             Err(error) => return (packets, Some(error.to_string())),
