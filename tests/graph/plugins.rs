@@ -114,7 +114,7 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
 /// plugins are optional.
 #[test]
 fn each_plugin_can_be_switched_off() {
-    const OPTIONAL: [&str; 16] = [
+    const OPTIONAL: [&str; 17] = [
         "af_packet",
         "af_xdp",
         "cdp",
