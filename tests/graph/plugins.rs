@@ -114,13 +114,14 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
 /// plugins are optional.
 #[test]
 fn each_plugin_can_be_switched_off() {
-    const OPTIONAL: [&str; 17] = [
+    const OPTIONAL: [&str; 18] = [
         "af_packet",
         "af_xdp",
         "cdp",
         "geneve",
         "gre",
         "gtpu",
+        "l2tp",
         "lacp",
         "lldp",
         "memif",

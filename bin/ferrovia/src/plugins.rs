@@ -36,6 +36,7 @@ pub static ALL: &[&Plugin] = &[
     &geneve::PLUGIN,
     &gtpu::PLUGIN,
     &vxlan_gpe::PLUGIN,
+    &l2tp::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,
     &ip6_nd::PLUGIN,

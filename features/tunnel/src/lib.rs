@@ -50,7 +50,9 @@ pub use encap::{Codec, Encap, EncapTrace, MAX_NESTED, Nested, To};
 pub use header::udp;
 pub use inner::Inner;
 pub use key::{Key, bits};
-pub use model::{Flags, HeaderMarking, Spec, TunnelEndpoints, numbered_mac, unspecified};
+pub use model::{
+    Flags, HeaderMarking, Spec, TunnelEndpoints, derived_mac, numbered_mac, unspecified,
+};
 pub use route::Route;
 pub use state::{End, Tunnel, Tunnels};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The parameters of a tunnel.
 
-use crate::Key;
+use crate::{Key, bits};
 use cli::{Error, Result, retval};
 use graph::{NodeIndex, SwIfIndex, World};
 use net::{Fib, FloodRole, IfKind, TableIndex};
@@ -100,6 +100,18 @@ impl TunnelEndpoints {
 pub const fn numbered_mac(instance: u32) -> MacAddr {
     let [.., high, low] = instance.to_be_bytes();
     MacAddr([0xd0, 0x0b, 0xee, 0xd0, high, low])
+}
+
+/// A MAC address that the two ends of a tunnel don't share, and that is the same after a restart.
+pub fn derived_mac<S: Spec>(spec: &S) -> MacAddr {
+    let ends = spec.ends();
+    let Key { local, remote, table, id, other } = spec.key(&ends, ends.table);
+    let mix =
+        |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let words = [local as u64, (local >> 64) as u64, remote as u64, (remote >> 64) as u64];
+    let rest = [u64::from(table) << 32 | u64::from(id), other.into(), bits(ends.local) as u64];
+    let [a, b, c, d, ..] = words.into_iter().chain(rest).fold(0, mix).to_be_bytes();
+    MacAddr([0x02, 0xfe, a, b, c, d])
 }
 
 /// The address that is none, of the protocol of another.

@@ -45,6 +45,7 @@ impl Instance {
             "show gtpu answer -j",
             "show gtpu tunnel -j",
             "show vxlan-gpe -j",
+            "show l2tpv3 -j",
             "show mode -j",
             "show bridge-domain -j",
             "show bond",
@@ -89,7 +90,7 @@ impl Instance {
             // Protocols and ports of tunnels are registered by the first one, and stay so, as in
             // VPP.
             let stays = |row: &&str| {
-                !["ipip4-", "ipip6-", "gre4-", "gre6-"].iter().any(|node| row.contains(node))
+                !["ipip4-", "ipip6-", "gre4-", "gre6-", "l2tp-"].iter().any(|node| row.contains(node))
             };
             let text = if line.ends_with(" local") {
                 text.lines().filter(stays).collect::<Vec<_>>().join("\n")

@@ -17,7 +17,7 @@ pub use next::Next;
 
 use crate::model::{Spec, TunnelEndpoints};
 use crate::state::Tunnels;
-use crate::{Decap, Key, bits};
+use crate::{Decap, Key, bits, derived_mac};
 use buffer::Buffer;
 use cli::{Error, Matches, Output, Result, retval};
 use graph::{Build, Shared, SwIfIndex, World, filled};
@@ -109,15 +109,7 @@ pub trait Datagrams: Spec {
     /// A MAC address that the two ends of a tunnel don't share, and that is the same after a
     /// restart.
     fn derived_mac(&self) -> MacAddr {
-        let Key { local, remote, table, id, other } = self.key(&self.ends(), self.ends().table);
-        let mix = |hash: u64, word: u64| {
-            (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
-        };
-        let words = [local as u64, (local >> 64) as u64, remote as u64, (remote >> 64) as u64];
-        let rest =
-            [u64::from(table) << 32 | u64::from(id), other.into(), bits(self.ends().local) as u64];
-        let [a, b, c, d, ..] = words.into_iter().chain(rest).fold(0, mix).to_be_bytes();
-        MacAddr([0x02, 0xfe, a, b, c, d])
+        derived_mac(self)
     }
 }
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages of the module `l2tp`.
+
+use crate::sessions::{LookupBy, Sessions};
+use crate::spec::L2tp;
+use cli::{Error, Result, retval};
+use graph::World;
+use msg::{Caller, Message, Messages, Module, Str};
+use net::Interfaces;
+use net::api::{Address, InterfaceIndex};
+use tunnel::{HeaderMarking, Tunnel, TunnelEndpoints, Tunnels};
+
+/// The module.
+pub static API: Module<World> =
+    Module { name: "l2tp", version: "2.0.0", crc: 0x256c_ef81, core: false, messages };
+
+fn messages(m: &mut Messages<World>) {
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2tpv3CreateTunnel| {
+        Ok(L2tpv3CreateTunnelReply { sw_if_index: L2tp::from(r).create(w, None)?.into() })
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2tpv3DeleteTunnel| -> Result<()> {
+        let sw_if = r.sw_if_index.existing(w)?;
+        w.get::<Tunnels<L2tp>>().delete(w, sw_if)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2tpv3SetTunnelCookies| -> Result<()> {
+        let sw_if = r.sw_if_index.existing(w)?;
+        let (local, remote) = (r.new_local_cookie, r.new_remote_cookie);
+        w.get::<Sessions>().set_cookies(w, sw_if, Some(local), Some(remote))
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2tpv3InterfaceEnableDisable| -> Result<()> {
+        w.get::<Sessions>().enable(w, r.sw_if_index.existing(w)?, r.enable_disable)
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: L2tpv3SetLookupKey| -> Result<()> {
+        let by = LookupBy::ALL.into_iter().find(|(_, by)| *by as u8 == r.key.0);
+        let Some((_, by)) = by else {
+            let why = format!("there is no lookup {}", r.key.0);
+            return Err(Error::parse(why).retval(retval::INVALID_VALUE));
+        };
+        w.get::<Sessions>().set_lookup(w, by)
+    });
+    m.dump(|w: &World, _: &Caller<'_, World>, _: SwIfL2tpv3TunnelDump| {
+        let all = w.get::<Tunnels<L2tp>>().list();
+        Ok(all.into_iter().map(|tunnel| details(w, tunnel)).collect::<Vec<_>>())
+    });
+}
+
+msg::flags! {
+    /// The field by which sessions are found.
+    pub struct L2tLookupKey: u8 = enum "l2t_lookup_key" {
+        SRC_ADDR = 0 => "L2T_LOOKUP_KEY_API_SRC_ADDR",
+        DST_ADDR = 1 => "L2T_LOOKUP_KEY_API_DST_ADDR",
+        SESSION_ID = 2 => "L2T_LOOKUP_KEY_API_SESSION_ID",
+    }
+}
+
+/// Makes a session.
+#[derive(Message, Clone, Copy)]
+#[msg(reply)]
+pub struct L2tpv3CreateTunnel {
+    /// The address of the other end.
+    pub client_address: Address,
+    /// The address here.
+    pub our_address: Address,
+    /// The session identifier of received packets.
+    pub local_session_id: u32,
+    /// The session identifier of sent packets.
+    pub remote_session_id: u32,
+    /// The cookie of received packets.
+    pub local_cookie: u64,
+    /// The cookie of sent packets.
+    pub remote_cookie: u64,
+    /// A layer-2 specific sublayer follows the cookie.
+    pub l2_sublayer_present: bool,
+    /// The table that outer packets are routed in.
+    pub encap_vrf_id: u32,
+}
+
+impl From<L2tpv3CreateTunnel> for L2tp {
+    fn from(r: L2tpv3CreateTunnel) -> Self {
+        Self {
+            ends: TunnelEndpoints {
+                local: r.our_address.into(),
+                remote: r.client_address.into(),
+                table: r.encap_vrf_id,
+            },
+            marks: HeaderMarking::default(),
+            local_session: r.local_session_id,
+            remote_session: r.remote_session_id,
+            local_cookies: [r.local_cookie; 2],
+            remote_cookie: r.remote_cookie,
+            sublayer: r.l2_sublayer_present,
+        }
+    }
+}
+
+/// The session.
+#[derive(Message, Debug, PartialEq, Eq)]
+pub struct L2tpv3CreateTunnelReply {
+    /// Its interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Deletes a session. VPP has no such message.
+#[derive(Message)]
+pub struct L2tpv3DeleteTunnel {
+    /// Its interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Changes the cookies of a session; the local one before is accepted until the next change.
+#[derive(Message)]
+pub struct L2tpv3SetTunnelCookies {
+    /// Its interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The cookie of received packets.
+    pub new_local_cookie: u64,
+    /// The cookie of sent packets.
+    pub new_remote_cookie: u64,
+}
+
+/// Takes packets of sessions out of what an interface receives before they are looked up, or no
+/// longer.
+#[derive(Message)]
+pub struct L2tpv3InterfaceEnableDisable {
+    /// Take them.
+    pub enable_disable: bool,
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Sets the field of received packets by which sessions are found.
+#[derive(Message)]
+pub struct L2tpv3SetLookupKey {
+    /// The field.
+    pub key: L2tLookupKey,
+}
+
+/// Asks for all sessions.
+#[derive(Message)]
+#[msg(details)]
+pub struct SwIfL2tpv3TunnelDump {}
+
+/// A session.
+#[derive(Message, Debug, PartialEq, Eq)]
+pub struct SwIfL2tpv3TunnelDetails {
+    /// Its interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The interface's name.
+    pub interface_name: Str<64>,
+    /// The address of the other end.
+    pub client_address: Address,
+    /// The address here.
+    pub our_address: Address,
+    /// The session identifier of received packets.
+    pub local_session_id: u32,
+    /// The session identifier of sent packets.
+    pub remote_session_id: u32,
+    /// The cookies of received packets: the one of now, and the one before.
+    pub local_cookie: [u64; 2],
+    /// The cookie of sent packets.
+    pub remote_cookie: u64,
+    /// A layer-2 specific sublayer follows the cookie.
+    pub l2_sublayer_present: bool,
+}
+
+fn details(w: &World, Tunnel { sw_if, spec, .. }: Tunnel<L2tp>) -> SwIfL2tpv3TunnelDetails {
+    SwIfL2tpv3TunnelDetails {
+        sw_if_index: sw_if.into(),
+        interface_name: w.get::<Interfaces>().name(sw_if).into(),
+        client_address: spec.ends.remote.into(),
+        our_address: spec.ends.local.into(),
+        local_session_id: spec.local_session,
+        remote_session_id: spec.remote_session,
+        local_cookie: spec.local_cookies,
+        remote_cookie: spec.remote_cookie,
+        l2_sublayer_present: spec.sublayer,
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#![forbid(unsafe_code)]
+//! L2TPv3 over IPv6 (RFC 3931, RFC 8159): Ethernet frames behind a session identifier and a cookie,
+//! without a control connection.
+//!
+//! `l2tpv3_tunnelN` is an Ethernet interface: a port of a bridge domain or of a cross-connect, or
+//! one with addresses. A received packet finds its session by the address here, by the address of
+//! the other end, or by the session identifier ([`LookupBy`]), and has to carry the session's
+//! cookie. After a change of the local cookie the one before is accepted too.
+//!
+//! ```text
+//! tunnel-output → l2tp-encap → ip6-rewrite, or what the route to the other end leads to
+//! ip6-local → l2tp-decap-local → ethernet-input, received by l2tpv3_tunnel0
+//! ip6-unicast arc: l2tp-decap → l2tp-decap-local    (where enabled, for packets of sessions)
+//! ```
+//!
+//! Limits: no control messages; cookies of 8 bytes; Ethernet frames only; sequence numbers of
+//! received packets aren't looked at, and none are sent; not over IPv4 or UDP.
+
+mod api;
+mod cli;
+mod config;
+mod encap;
+mod input;
+mod sessions;
+mod show;
+mod spec;
+mod startup_conf;
+#[cfg(test)]
+mod tests;
+
+pub use sessions::{LookupBy, Sessions};
+pub use spec::L2tp;
+
+use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
+use startup::StartupDef;
+use tunnel::{Encap, Nested};
+
+/// L2TPv3.
+pub static PLUGIN: Plugin = Plugin {
+    name: "l2tp",
+    about: "L2TPv3 tunnels",
+    startup: &[StartupDef::of::<startup_conf::Startup>()],
+    state: &[tunnel::GROUPS, tunnel::tunnels::<L2tp>(), StateDef::of::<Sessions>()],
+    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    nodes: &[
+        NodeDef::of::<Encap<encap::L2tpCodec>>(),
+        NodeDef::of::<input::DecapLocal>(),
+        NodeDef::of::<input::Decap>(),
+    ],
+    features: &[Feature {
+        arc: "ip6-unicast",
+        node: "l2tp-decap",
+        before: &[],
+        after: &["ip6-not-enabled"],
+    }],
+    cli: self::cli::COMMANDS,
+    api: &[api::API],
+    config: config::write_config,
+    examples: config::EXAMPLES,
+    ..Plugin::EMPTY
+};
