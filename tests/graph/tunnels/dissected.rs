@@ -136,3 +136,40 @@ fn other_programs_read_what_is_sent() {
     let is_common = |kind: &&Kind| !(kind.layer3 && kind.bypass == "vxlan");
     KINDS.iter().filter(is_common).for_each(|kind| read(kind, dir.path()));
 }
+
+/// L2TPv3: session identifier and cookie, and behind them the frame.
+#[test]
+fn l2tpv3_is_read() {
+    if require(&["tshark"]).is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    for (option, sublayer) in
+        [("", "None"), (" l2-sublayer-present", "Default L2-Specific")]
+    {
+        let mut rig = rig(2);
+        rig.add_port(2);
+        rig.cli(&format!(
+            "create l2tpv3 tunnel client 2001:db8:1::2 our 2001:db8:1::1 remote-session 4026531841 \
+             remote-cookie 8877665544332211{option}"
+        ));
+        rig.cli("set interface state l2tpv3_tunnel0 up");
+        rig.cli("set interface l2 xconnect l2tpv3_tunnel0 p2");
+        rig.cli("set interface l2 xconnect p2 l2tpv3_tunnel0");
+        let packet = pkt::ip4("10.0.0.9", "20.0.0.1").udp(5001, 5002).payload_len(30).build();
+        let frame = [&[2, 0, 0, 0, 9, 2][..], &[2, 0, 0, 0, 9, 1], &[8, 0], &packet].concat();
+        let frames: Vec<_> = rig.pass(2, &frame).into_iter().map(|(_, frame)| frame).collect();
+        let file = dir.path().join("l2tp");
+        fs::write(&file, capture(&frames)).expect("written");
+        let mut tshark = Command::new("tshark");
+        tshark.arg("-r").arg(&file).args(["-T", "fields"]);
+        for field in ["ipv6.nxt", "l2tp.sid", "l2tp.cookie", "_ws.malformed", "data.data"] {
+            tshark.args(["-e", field]);
+        }
+        tshark.args(["-o", "l2tp.cookie_size:8 Byte Cookie"]);
+        tshark.args(["-o", &format!("l2tp.l2_specific:{sublayer}")]);
+        let text = output(tshark.env("HOME", dir.path()));
+        let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(text.trim(), format!("115\t0xf0000001\t8877665544332211\t\t{hex}"), "{option}");
+    }
+}
