@@ -82,6 +82,7 @@ const ENTERED: &[(&str, &str)] = &[
     ("gre-encap", "`tunnel-output`, from the first tunnel on"),
     ("gre-teb-encap", "`tunnel-output`, from the first tunnel on"),
     ("gre-erspan-encap", "`tunnel-output`, from the first tunnel on"),
+    ("pppoe-encap", "`tunnel-output`, from the first session on"),
     ("l2tp-encap", "`tunnel-output`, from the first tunnel on"),
     ("vxlan4-encap", "`tunnel-output`, from the first tunnel on"),
     ("vxlan6-encap", "`tunnel-output`, from the first tunnel on"),

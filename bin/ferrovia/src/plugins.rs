@@ -37,6 +37,7 @@ pub static ALL: &[&Plugin] = &[
     &gtpu::PLUGIN,
     &vxlan_gpe::PLUGIN,
     &l2tp::PLUGIN,
+    &pppoe::PLUGIN,
     &ip_neighbor::PLUGIN,
     &arp::PLUGIN,
     &ip6_nd::PLUGIN,

@@ -106,25 +106,24 @@ pub struct Receipt {
     pub is_frame: bool,
 }
 
-/// Takes headers off packets, for the nodes of a kind.
-pub struct Decap<S: Spec> {
-    tunnels: Arc<Tunnels<S>>,
+/// Takes headers off packets, for interfaces of any kind.
+pub struct Receiver {
     interfaces: Arc<Interfaces>,
     lanes: Arc<IfLanes>,
     l4: Field<L4>,
     nested: Field<Nested>,
 }
 
+/// Takes headers off packets, for the nodes of a kind.
+pub struct Decap<S: Spec> {
+    tunnels: Arc<Tunnels<S>>,
+    receiver: Receiver,
+}
+
 impl<S: Spec> Decap<S> {
     /// For a node of a thread.
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
-        Self {
-            tunnels: world.get(),
-            interfaces: world.get(),
-            lanes: IfLanes::of(world, thread),
-            l4: world.field(),
-            nested: world.field(),
-        }
+        Self { tunnels: world.get(), receiver: Receiver::new(world, thread) }
     }
 
     /// The tunnel that a packet belongs to.
@@ -157,6 +156,36 @@ impl<S: Spec> Decap<S> {
     /// Why it isn't; the packet is unchanged.
     #[inline(always)]
     pub fn receive_for(
+        &self,
+        b: &mut Buffer,
+        receipt: Receipt,
+        flags: Flags,
+        headers: usize,
+        class: u8,
+        turn: &Turn<'_>,
+    ) -> Result<(), DecapError> {
+        self.receiver.receive(b, receipt, flags, headers, class, turn)
+    }
+}
+
+impl Receiver {
+    /// For a node of a thread.
+    pub fn new(world: &World, thread: ThreadIndex) -> Self {
+        Self {
+            interfaces: world.get(),
+            lanes: IfLanes::of(world, thread),
+            l4: world.field(),
+            nested: world.field(),
+        }
+    }
+
+    /// Takes `headers` bytes off. The packet is one that the interface of the receipt has received.
+    /// `class` is the outer type of service or traffic class.
+    ///
+    /// # Errors
+    /// Why it isn't; the packet is unchanged.
+    #[inline(always)]
+    pub fn receive(
         &self,
         b: &mut Buffer,
         Receipt { sw_if, counts, is_frame }: Receipt,

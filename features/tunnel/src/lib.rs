@@ -45,7 +45,7 @@ pub use datagrams::{
     Bypass, BypassInterfaces, Datagrams, Input, InputTrace, Next, Nothing, OWN, Onto, Outcome, Own,
     add_del, refuse_offload, set_bypass, set_offload, write_bypass,
 };
-pub use decap::{Decap, DecapError, DecapTrace, Outer, Receipt};
+pub use decap::{Decap, DecapError, DecapTrace, Outer, Receipt, Receiver};
 pub use encap::{Codec, Encap, EncapTrace, MAX_NESTED, Nested, To};
 pub use header::udp;
 pub use inner::Inner;

@@ -46,6 +46,8 @@ impl Instance {
             "show gtpu tunnel -j",
             "show vxlan-gpe -j",
             "show l2tpv3 -j",
+            "show pppoe session -j",
+            "show pppoe fib",
             "show mode -j",
             "show bridge-domain -j",
             "show bond",

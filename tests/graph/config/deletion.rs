@@ -18,7 +18,8 @@ fn delete_all(instance: &mut Instance, last_first: bool) -> Vec<String> {
         if interfaces.check(interface.sw_if).is_err() {
             // The interfaces of cross-connects with rewrite go with the interfaces that these name,
             // tunnels to a group with the one that they send by, and a pipe goes as a whole.
-            const ALONG: [&str; 6] = ["Xcrw", "VXLAN", "GENEVE", "GTPU", "VXLAN_GPE", "pipe"];
+            const ALONG: [&str; 7] =
+                ["Xcrw", "VXLAN", "GENEVE", "GTPU", "VXLAN_GPE", "pipe", "PPPoE"];
             let goes = interface.sub.is_some() || ALONG.contains(&interface.device.driver());
             assert!(goes, "{} goes with its parent alone", interface.name);
             continue;

@@ -66,6 +66,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("gtpu*-*/*", "features/gtpu/src/tests.rs"),
     ("ip*-gtpu-bypass/*", "features/gtpu/src/tests.rs"),
     ("ip*-vxlan-gpe-bypass/*", "tests/graph/tunnels/mutated.rs"),
+    ("pppoe-*/*", "features/pppoe/src/tests"),
     ("l2tp-*/*", "features/l2tp/src/tests"),
     ("ip*-dvr-dpo/*", "features/dvr/src/tests"),
     ("l2-xcrw/*", "features/xcrw/src/tests.rs"),

@@ -42,6 +42,7 @@ pub const OPTIONAL: &[&str] = &[
     "lacp",
     "lldp",
     "ping",
+    "pppoe",
     "tap",
     "unittest",
     "urpf",

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages of the module `pppoe`.
+
+use crate::clients::Clients;
+use crate::sessions::{Config, Session, Sessions};
+use cli::Result;
+use graph::World;
+use msg::{Caller, Message, Messages, Module};
+use net::Interfaces;
+use net::api::{Address, InterfaceIndex, MacAddress};
+
+/// The module.
+pub static API: Module<World> =
+    Module { name: "pppoe", version: "2.0.0", crc: 0xec9e_86bf, core: false, messages };
+
+fn messages(m: &mut Messages<World>) {
+    m.call(|w: &World, _: &Caller<'_, World>, r: PppoeAddDelSession| {
+        let (sessions, mac) = (w.get::<Sessions>(), r.client_mac.into());
+        let sw_if = if r.is_add {
+            let config = Config {
+                session: r.session_id,
+                mac,
+                address: r.client_ip.into(),
+                table: r.decap_vrf_id,
+            };
+            sessions.create(w, config, None, None)?
+        } else {
+            sessions.delete(w, mac, r.session_id)?
+        };
+        Ok(PppoeAddDelSessionReply { sw_if_index: sw_if.into() })
+    });
+    m.call(|w: &World, _: &Caller<'_, World>, r: PppoeAddDelCp| -> Result<()> {
+        let (clients, sw_if) = (w.get::<Clients>(), r.sw_if_index.existing(w)?);
+        match r.is_add {
+            0 => clients.remove_control_plane(w, sw_if),
+            _ => clients.set_control_plane(w, sw_if),
+        }
+    });
+    m.dump(|w: &World, _: &Caller<'_, World>, r: PppoeSessionDump| {
+        let sessions = w.get::<Sessions>();
+        let all = match r.sw_if_index.given() {
+            Some(sw_if) => sessions.get(sw_if).into_iter().collect(),
+            None => sessions.list(),
+        };
+        Ok(all.into_iter().map(|session| details(w, session)).collect::<Vec<_>>())
+    });
+}
+
+fn details(w: &World, session: Session) -> PppoeSessionDetails {
+    let at = w.get::<Interfaces>().get(session.encap);
+    PppoeSessionDetails {
+        sw_if_index: session.sw_if.into(),
+        session_id: session.config.session,
+        client_ip: session.config.address.into(),
+        encap_if_index: session.encap.into(),
+        decap_vrf_id: session.config.table,
+        local_mac: at.map(|at| at.mac).unwrap_or_default().into(),
+        client_mac: session.config.mac.into(),
+    }
+}
+
+/// Makes or deletes a session.
+#[derive(Message, Clone, Copy)]
+#[msg(reply)]
+pub struct PppoeAddDelSession {
+    /// Make, not delete.
+    pub is_add: bool,
+    /// The session identifier.
+    pub session_id: u16,
+    /// The client's IP address.
+    pub client_ip: Address,
+    /// The table that the client's packets are looked up in.
+    pub decap_vrf_id: u32,
+    /// The client's MAC address.
+    pub client_mac: MacAddress,
+}
+
+/// The session.
+#[derive(Message, Debug, PartialEq, Eq)]
+pub struct PppoeAddDelSessionReply {
+    /// Its interface.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// Sets the control plane's interface, or takes it back.
+#[derive(Message)]
+pub struct PppoeAddDelCp {
+    /// The interface.
+    pub sw_if_index: InterfaceIndex,
+    /// Set, not take back.
+    pub is_add: u8,
+}
+
+/// Asks for one session, or for all.
+#[derive(Message)]
+#[msg(details)]
+pub struct PppoeSessionDump {
+    /// Its interface; all bits set: all.
+    pub sw_if_index: InterfaceIndex,
+}
+
+/// A session.
+#[derive(Message, Debug, PartialEq, Eq)]
+pub struct PppoeSessionDetails {
+    /// Its interface.
+    pub sw_if_index: InterfaceIndex,
+    /// The session identifier.
+    pub session_id: u16,
+    /// The client's IP address.
+    pub client_ip: Address,
+    /// The interface that the client is at.
+    pub encap_if_index: InterfaceIndex,
+    /// The table that the client's packets are looked up in.
+    pub decap_vrf_id: u32,
+    /// The MAC address of the interface that the client is at.
+    pub local_mac: MacAddress,
+    /// The client's MAC address.
+    pub client_mac: MacAddress,
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Clients that were seen, and the control plane's interface.
+
+use cli::{Error, Result, retval};
+use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
+use net::Interfaces;
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::{Mailbox, Slots, Turn};
+use tables::{HashIndex, fold};
+use wire::MacAddr;
+
+/// Clients that are known at most. Another one takes the place of that which was seen first.
+pub const MOST: usize = 65_536;
+/// Reports of workers that wait for control at most.
+const REPORTS: usize = 1024;
+/// No interface.
+const NONE: u32 = u32::MAX;
+
+/// A client, and the interface that it is at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Client {
+    /// Its MAC address.
+    pub mac: MacAddr,
+    /// The interface.
+    pub sw_if: u32,
+}
+
+/// The hash of a MAC address and a number.
+#[inline(always)]
+pub fn hash(MacAddr([a, b, c, d, e, f]): MacAddr, number: u16, seed: u64) -> u32 {
+    let [low, high] = number.to_le_bytes();
+    let word = u64::from_le_bytes([a, b, c, d, e, f, low, high]);
+    fold(word ^ seed, word.rotate_left(32) ^ 0x9e37_79b9_7f4a_7c15 ^ seed.rotate_left(32)) as u32
+}
+
+#[derive(Default)]
+struct Known {
+    /// Slot and age, by address.
+    all: HashMap<MacAddr, (u32, u64)>,
+    /// Addresses by age: the number of the report that made them known.
+    by_age: BTreeMap<u64, MacAddr>,
+    reports: u64,
+    free: Vec<u32>,
+}
+
+/// All clients.
+pub struct Clients {
+    index: HashIndex,
+    clients: Slots<Client>,
+    /// Secret: clients can't choose addresses that collide.
+    seed: u64,
+    reports: Mailbox<Client>,
+    signal: Signal,
+    /// The control plane's interface.
+    control_plane: AtomicU32,
+    known: Mutex<Known>,
+}
+
+impl Shared for Clients {
+    fn make(world: &World) -> Self {
+        Self {
+            index: HashIndex::new(&world.qsbr),
+            clients: Slots::new(world.qsbr.clone()),
+            seed: RandomState::new().hash_one("pppoe clients"),
+            reports: Mailbox::new(REPORTS, world.processes.waker().clone()),
+            signal: world.processes.signal(),
+            control_plane: AtomicU32::new(NONE),
+            known: Mutex::default(),
+        }
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
+        if self.control_plane.load(Ordering::Relaxed) == sw_if.0 {
+            self.control_plane.store(NONE, Ordering::Relaxed);
+        }
+        let gone: Vec<_> =
+            self.list().into_iter().filter(|client| client.sw_if == sw_if.0).collect();
+        let mut known = self.known();
+        gone.into_iter().for_each(|client| self.remove(&mut known, client.mac));
+    }
+}
+
+struct Learning(Arc<Clients>);
+
+impl Process for Learning {
+    fn name(&self) -> &'static str {
+        "pppoe-learn-process"
+    }
+
+    fn run(&mut self, world: &World, _: Wake) -> Sleep {
+        let interfaces = world.get::<Interfaces>();
+        self.0.reports.drain(|client| {
+            // The interface may be deleted since.
+            if interfaces.check(SwIfIndex(client.sw_if)).is_ok() {
+                self.0.learn(client);
+            }
+        });
+        Sleep::Event
+    }
+}
+
+impl Clients {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().expect("no panic inside")
+    }
+
+    /// Starts the process that reads workers' reports.
+    pub fn start(world: &World) {
+        let this: Arc<Self> = world.get();
+        world.processes.spawn(Box::new(Learning(this.clone())), &this.signal);
+    }
+
+    /// The interface that a client is at.
+    #[inline(always)]
+    pub fn find(&self, mac: MacAddr, turn: &Turn<'_>) -> Option<u32> {
+        self.index.find(hash(mac, 0, self.seed), turn, |slot| {
+            self.clients.get(slot, turn).filter(|there| there.mac == mac).map(|there| there.sw_if)
+        })
+    }
+
+    /// Reports a client that isn't known, or not at this interface. False if control is too far
+    /// behind.
+    #[inline(always)]
+    pub fn report(&self, client: Client, turn: &Turn<'_>) -> bool {
+        if self.find(client.mac, turn) == Some(client.sw_if) {
+            return true;
+        }
+        let is_posted = self.reports.post(client).is_ok();
+        self.signal.raise();
+        is_posted
+    }
+
+    /// Makes a client known.
+    pub fn learn(&self, client: Client) {
+        let mut known = self.known();
+        self.remove(&mut known, client.mac);
+        if known.all.len() >= MOST
+            && let Some((_, first)) = known.by_age.first_key_value().map(|(age, mac)| (*age, *mac))
+        {
+            self.remove(&mut known, first);
+        }
+        let slot = known.free.pop().unwrap_or(known.all.len() as u32);
+        known.reports += 1;
+        let age = known.reports;
+        known.all.insert(client.mac, (slot, age));
+        known.by_age.insert(age, client.mac);
+        self.clients.set(slot, client);
+        self.index.insert(hash(client.mac, 0, self.seed), slot);
+    }
+
+    fn remove(&self, known: &mut Known, mac: MacAddr) {
+        let Some((slot, age)) = known.all.remove(&mac) else { return };
+        known.by_age.remove(&age);
+        self.index.remove(hash(mac, 0, self.seed), slot);
+        self.clients.clear(slot);
+        known.free.push(slot);
+    }
+
+    /// The interface that a client is at, for control.
+    pub fn interface_of(&self, mac: MacAddr) -> Option<SwIfIndex> {
+        let slot = self.known().all.get(&mac).map(|(slot, _)| *slot)?;
+        self.clients.read(slot, |client| client.map(|client| SwIfIndex(client.sw_if)))
+    }
+
+    /// All clients, by MAC address.
+    pub fn list(&self) -> Vec<Client> {
+        let mut all = Vec::new();
+        self.clients.for_each(|_, client| all.push(*client));
+        all.sort_by_key(|client| client.mac);
+        all
+    }
+
+    /// The control plane's interface.
+    #[inline(always)]
+    pub fn control_plane(&self) -> Option<SwIfIndex> {
+        let sw_if = self.control_plane.load(Ordering::Relaxed);
+        (sw_if != NONE).then_some(SwIfIndex(sw_if))
+    }
+
+    /// Sets the control plane's interface, in place of another one. It receives frames for all MAC
+    /// addresses: those of clients.
+    ///
+    /// # Errors
+    /// An interface that isn't there, or no Ethernet device (−2).
+    pub fn set_control_plane(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
+        let interfaces = world.get::<Interfaces>();
+        let interface = interfaces.get(sw_if)?;
+        if !interface.is_ethernet_device() {
+            let why = format!("{} is no Ethernet device", interface.name);
+            return Err(Error::unsupported(why).retval(retval::INVALID_SW_IF_INDEX));
+        }
+        if let Some(other) = self.control_plane().filter(|other| *other != sw_if) {
+            self.remove_control_plane(world, other)?;
+        }
+        interfaces.set_patched(world, sw_if, true)?;
+        enable(world, sw_if, true)?;
+        self.control_plane.store(sw_if.0, Ordering::Relaxed);
+        world.note_config_change();
+        Ok(())
+    }
+
+    /// Takes the control plane's interface back.
+    ///
+    /// # Errors
+    /// An interface that isn't there (−2) or isn't the control plane's (−6).
+    pub fn remove_control_plane(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
+        let interfaces = world.get::<Interfaces>();
+        interfaces.check(sw_if)?;
+        if self.control_plane() != Some(sw_if) {
+            let why = format!("{} isn't the control plane's", interfaces.name(sw_if));
+            return Err(Error::not_found(why).retval(retval::NO_SUCH_ENTRY));
+        }
+        self.control_plane.store(NONE, Ordering::Relaxed);
+        enable(world, sw_if, false)?;
+        interfaces.set_patched(world, sw_if, false)?;
+        world.note_config_change();
+        Ok(())
+    }
+}
+
+fn enable(world: &World, sw_if: SwIfIndex, on: bool) -> Result<()> {
+    world.set_feature("device-input", "pppoe-cp-input", sw_if, on).map_err(Error::failed)
+}
