@@ -52,6 +52,12 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "Start the counts of `show l2tpv3 verbose' again at zero",
         run: clear,
     },
+    Command {
+        path: "test lt2p counters",
+        usage: "",
+        help: "Add a packet of 64 bytes in each direction to the counts of `show l2tpv3 verbose'",
+        run: test,
+    },
 ];
 
 /// Session identifiers and cookies that aren't given, as VPP has them.
@@ -136,5 +142,10 @@ fn enable(w: &World, m: &Matches) -> Result<Output> {
 
 fn clear(w: &World, _: &Matches) -> Result<Output> {
     w.get::<Sessions>().clear_counts(w);
+    Ok(Output::empty())
+}
+
+fn test(w: &World, _: &Matches) -> Result<Output> {
+    w.get::<Sessions>().test_counts(w);
     Ok(Output::empty())
 }

@@ -76,12 +76,17 @@ pub struct Counts {
     pub tx: (u64, u64),
 }
 
+/// Bytes of each packet of `test lt2p counters`.
+const TESTED: u64 = 64;
+
 #[derive(Default)]
 struct Control {
     /// Interfaces whose packets for sessions are taken before they are looked up.
     enabled: BTreeSet<SwIfIndex>,
     /// Counts at the time of `clear l2tp counters`.
     cleared: BTreeMap<SwIfIndex, Counts>,
+    /// Runs of `test lt2p counters` since then.
+    tested: BTreeMap<SwIfIndex, u64>,
 }
 
 /// All sessions.
@@ -114,6 +119,7 @@ impl Shared for Sessions {
             let mut control = self.control();
             control.enabled.remove(&sw_if);
             control.cleared.remove(&sw_if);
+            control.tested.remove(&sw_if);
         }
         let session = self.all.read(sw_if.0, |session| session.copied());
         if let Some(session) = session {
@@ -271,10 +277,19 @@ impl Sessions {
     /// Packets and bytes of a session since `clear l2tp counters`.
     pub fn counts(&self, world: &World, sw_if: SwIfIndex) -> Counts {
         let now = now(world, sw_if);
-        let before = self.control().cleared.get(&sw_if).copied().unwrap_or_default();
+        let (before, tested) = {
+            let control = self.control();
+            let before = control.cleared.get(&sw_if).copied().unwrap_or_default();
+            (before, control.tested.get(&sw_if).copied().unwrap_or(0))
+        };
         let since = |now: (u64, u64), before: (u64, u64)| {
             // `clear interfaces` starts the interface's own counters again.
-            if now.0 < before.0 { now } else { (now.0 - before.0, now.1.saturating_sub(before.1)) }
+            let (packets, bytes) = if now.0 < before.0 {
+                now
+            } else {
+                (now.0 - before.0, now.1.saturating_sub(before.1))
+            };
+            (packets + tested, bytes + TESTED * tested)
         };
         Counts { rx: since(now.rx, before.rx), tx: since(now.tx, before.tx) }
     }
@@ -283,7 +298,17 @@ impl Sessions {
     pub fn clear_counts(&self, world: &World) {
         let all = world.get::<Tunnels<L2tp>>().interfaces();
         let all = all.into_iter().map(|sw_if| (sw_if, now(world, sw_if))).collect();
-        self.control().cleared = all;
+        let mut control = self.control();
+        control.cleared = all;
+        control.tested.clear();
+    }
+
+    /// Adds a packet in each direction to the counts of all sessions, to test their readers. The
+    /// counters of interfaces stay.
+    pub fn test_counts(&self, world: &World) {
+        let all = world.get::<Tunnels<L2tp>>().interfaces();
+        let mut control = self.control();
+        all.into_iter().for_each(|sw_if| *control.tested.entry(sw_if).or_default() += 1);
     }
 }
 

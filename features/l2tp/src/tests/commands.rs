@@ -40,6 +40,13 @@ fn sessions_are_shown() {
     rig.pass(3, &frame(2, 9));
     let shown = rig.cli("show l2tpv3 verbose");
     assert!(shown.contains("network to user: 1 packets, 103 bytes"), "{shown}");
+    rig.cli("test lt2p counters");
+    let shown = rig.cli("show l2tpv3 verbose");
+    for counts in ["network to user: 2 packets, 167 bytes", "user to network: 1 packets, 64 bytes"]
+    {
+        assert!(shown.contains(counts), "{shown}");
+    }
+    rig.cli("clear l2tp counters");
     rig.cli("clear interfaces");
     let shown = rig.cli("show l2tpv3 verbose");
     assert!(shown.contains("network to user: 0 packets, 0 bytes"), "{shown}");
