@@ -95,7 +95,8 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
     }
     // Sub-interfaces go with their parents, interfaces of cross-connects with rewrite with the
     // interfaces they name.
-    let goes_along = |i: &net::Interface| i.sub.is_some() || ["Xcrw", "PPPoE"].contains(&i.device.driver());
+    let goes_along =
+        |i: &net::Interface| i.sub.is_some() || ["Xcrw", "PPPoE"].contains(&i.device.driver());
     for interface in interfaces.list().into_iter().filter(|i| i.sw_if.0 != 0 && !goes_along(i)) {
         // Tunnels to a group go with the interface that they send by.
         if interfaces.check(interface.sw_if).is_err() {

@@ -92,7 +92,9 @@ impl Instance {
             // Protocols and ports of tunnels are registered by the first one, and stay so, as in
             // VPP.
             let stays = |row: &&str| {
-                !["ipip4-", "ipip6-", "gre4-", "gre6-", "l2tp-"].iter().any(|node| row.contains(node))
+                !["ipip4-", "ipip6-", "gre4-", "gre6-", "l2tp-"]
+                    .iter()
+                    .any(|node| row.contains(node))
             };
             let text = if line.ends_with(" local") {
                 text.lines().filter(stays).collect::<Vec<_>>().join("\n")

@@ -144,9 +144,7 @@ fn l2tpv3_is_read() {
         return;
     }
     let dir = tempfile::tempdir().expect("a directory");
-    for (option, sublayer) in
-        [("", "None"), (" l2-sublayer-present", "Default L2-Specific")]
-    {
+    for (option, sublayer) in [("", "None"), (" l2-sublayer-present", "Default L2-Specific")] {
         let mut rig = rig(2);
         rig.add_port(2);
         rig.cli(&format!(
@@ -171,5 +169,51 @@ fn l2tpv3_is_read() {
         let text = output(tshark.env("HOME", dir.path()));
         let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(text.trim(), format!("115\t0xf0000001\t8877665544332211\t\t{hex}"), "{option}");
+    }
+}
+
+/// PPPoE: packets of IPv4 and IPv6 to a client, with a tag and without.
+#[test]
+fn pppoe_is_read() {
+    if require(&["tshark"]).is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    for (at, protocols) in
+        [("p1", "eth:ethertype:pppoes"), ("p1.9", "eth:ethertype:vlan:ethertype:pppoes")]
+    {
+        let mut rig = rig(2);
+        rig.cli("create sub-interfaces p1 9");
+        rig.cli("set interface state p1.9 up");
+        for (n, client) in [(258, "100.64.0.1"), (259, "2001:db8:64::1")] {
+            rig.cli(&format!(
+                "create pppoe session client-ip {client} session-id {n} client-mac 02:aa:00:00:00:01 interface {at}"
+            ));
+        }
+        rig.cli("enable ip6 interface pppoe_session1");
+        rig.cli("set interface unnumbered pppoe_session0 use p0");
+        let four = pkt::ip4("10.0.0.9", "100.64.0.1").udp(5001, 5002).payload_len(30).build();
+        let six = pkt::ip6("2001:db8::9", "2001:db8:64::1").udp(5001, 5002).payload_len(31).build();
+        let mut frames = Vec::new();
+        for (packet, ethertype) in [(four, [8, 0]), (six, [0x86, 0xdd])] {
+            let mac = net::drive::port_mac(0).0;
+            let came = [&mac[..], &[2, 0, 0, 0, 9, 1], &ethertype, &packet].concat();
+            frames.extend(rig.pass(0, &came).into_iter().map(|(_, frame)| frame));
+        }
+        let file = dir.path().join("pppoe");
+        fs::write(&file, capture(&frames)).expect("written");
+        let mut tshark = Command::new("tshark");
+        tshark.arg("-r").arg(&file).args(["-T", "fields"]);
+        for field in ["frame.protocols", "pppoe.session_id", "_ws.malformed", "_ws.expert.message"]
+        {
+            tshark.args(["-e", field]);
+        }
+        tshark.args(["-o", "udp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]);
+        let text = output(tshark.env("HOME", dir.path()));
+        let expected = [
+            format!("{protocols}:ppp:ip:udp:data\t0x0102\t\t\n"),
+            format!("{protocols}:ppp:ipv6:udp:data\t0x0103\t\t\n"),
+        ];
+        assert_eq!(text, expected.concat(), "{at}");
     }
 }

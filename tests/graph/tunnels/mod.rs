@@ -159,7 +159,7 @@ impl Kind {
 /// packets of their own.
 fn rig(ports: usize) -> Rig {
     const QUIET: [&str; 7] = ["interface", "ethernet", "fib", "ip", "mfib", "l2", "ip-reassembly"];
-    const OURS: [&str; 5] = ["vxlan", "geneve", "gtpu", "vxlan-gpe", "l2tp"];
+    const OURS: [&str; 6] = ["vxlan", "geneve", "gtpu", "vxlan-gpe", "l2tp", "pppoe"];
     static PLUGINS: OnceLock<Vec<&'static Plugin>> = OnceLock::new();
     let is_here = |p: &&Plugin| QUIET.contains(&p.name) || OURS.contains(&p.name);
     let plugins = PLUGINS.get_or_init(|| plugins::ALL.iter().copied().filter(is_here).collect());
