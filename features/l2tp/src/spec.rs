@@ -52,13 +52,11 @@ impl L2tp {
         let (tunnels, sessions) = (world.get::<Tunnels<Self>>(), world.get::<Sessions>());
         sessions.check_new(world, &self)?;
         let sw_if = tunnels.create(world, instance, self, None)?;
-        if let Some(tunnel) = tunnels.get(sw_if) {
-            sessions.add(world, &tunnel)?;
-        }
         let taken = |why| Error::failed(why).retval(retval::RSRC_IN_USE);
         // From the first session on, packets of the protocol are for this feature.
         ip::register_protocol::<Ip6>(world, IpProtocol::L2TP, "l2tp-decap-local")
             .map_err(taken)
+            .and_then(|()| tunnels.get(sw_if).map_or(Ok(()), |tunnel| sessions.add(world, &tunnel)))
             .inspect_err(|_| _ = tunnels.delete(world, sw_if))?;
         Ok(sw_if)
     }

@@ -130,9 +130,12 @@ impl Clients {
         if self.find(client.mac, turn) == Some(client.sw_if) {
             return true;
         }
-        let is_posted = self.reports.post(client).is_ok();
+        // Control isn't woken for a report that finds no room.
+        if self.reports.len() >= REPORTS || self.reports.post(client).is_err() {
+            return false;
+        }
         self.signal.raise();
-        is_posted
+        true
     }
 
     /// Makes a client known.
