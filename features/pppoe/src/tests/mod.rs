@@ -134,7 +134,7 @@ fn packets_go_to_clients_and_come_from_them() {
     assert_eq!((counters.rx.sum(at), counters.tx.sum(at)), ((4, lens), (4, lens + 4 * 22)));
 }
 
-/// What one router puts into frames the other takes out.
+/// The packets that one router puts into frames are those that the other takes out.
 #[test]
 fn packets_pass_two_ends_unchanged() {
     let mut near = with_sessions();
