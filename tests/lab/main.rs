@@ -32,6 +32,7 @@ mod path_mtu;
 mod pending;
 mod policy;
 mod port_range;
+mod pppoe;
 mod prometheus;
 mod punt;
 mod restart;

@@ -53,6 +53,8 @@ pub const PEERS: &[Need] = &[
     need("linux.uml", "user-mode-linux"),
     need("modprobe", "kmod"),
     need("lldpd", "lldpd"),
+    need("pppd", "ppp"),
+    need("pppoe-server", "pppoe"),
     need("dpdk-testpmd", "dpdk-dev"),
     need("python3", "python3"),
     need("python3 -m ensurepip --version", "python3-venv"),
