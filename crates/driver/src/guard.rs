@@ -20,7 +20,7 @@ const STACKED: [&str; 6] = ["vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "m
 /// Such a netdev (−155), with the route.
 pub fn refuse_used(rtnl: &mut Rtnl, link: &Link, own_namespace: bool) -> Result<(), Error> {
     let session = std::env::var("SSH_CONNECTION").ok().filter(|_| own_namespace);
-    // What the kernel doesn't tell can't be guarded.
+    // If the kernel doesn't answer, nothing can be guarded.
     use_of(rtnl, link, session.as_deref()).unwrap_or(None).map_or(Ok(()), Err)
 }
 

@@ -3,9 +3,9 @@
 //! restored when its interface is deleted, at a clean end, and by the next start after a crash.
 //!
 //! Drivers change the admin state, which goes up with the interface's, the MTU, and on request the
-//! table of receive queues. Addresses and routes are never touched. MAC addresses, groups and promiscuous mode are requested by sockets,
-//! and an XDP program is attached by a link of the process: the kernel removes them when the
-//! process ends, however that happens.
+//! table of receive queues. Addresses and routes are never touched. MAC addresses, groups and
+//! promiscuous mode are requested by sockets, and an XDP program is attached by a link of the
+//! process: the kernel removes them when the process ends, however that happens.
 
 use graph::{Process, Shared, Sleep, Wake, World};
 use netlink::{Ethtool, Link, Namespace, Rtnl};

@@ -17,10 +17,10 @@
 //! elsewhere the kernel copies once. Frames above 2,048 bytes are chains of buffers, where the
 //! kernel has multi-buffer (Linux 6.6).
 //!
-//! A netdev that carries a default route of the host, or the SSH session that started the daemon, is
-//! refused unless `force` is given. Of its settings only the admin state and the MTU are changed,
-//! never addresses and routes; both are restored when the interface is deleted, at the end, and by
-//! the next start after a crash.
+//! A netdev that carries a default route of the host, or the SSH session that started the daemon,
+//! is refused unless `force` is given. Of its settings only the admin state and the MTU are
+//! changed, never addresses and routes; both are restored when the interface is deleted, at the
+//! end, and by the next start after a crash.
 //!
 //! Limits: no offloads. A host at the other end of a veth has to compute its checksums and to put
 //! in its VLAN tags itself (`ethtool -K IF tx off txvlan off`), because the kernel passes frames

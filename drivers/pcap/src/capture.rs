@@ -119,8 +119,8 @@ impl Capture {
 
 type Output = PcapNgWriter<BufWriter<File>>;
 
-/// Opens a new file, or one that an earlier capture of ours has left, to append to it. Never through
-/// a link or to another's file: /tmp is shared by all users.
+/// Opens a new file, or one that an earlier capture of ours has left, to append to it. Never
+/// through a link or to another's file: /tmp is shared by all users.
 fn open(path: &Path) -> io::Result<File> {
     match File::create_new(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

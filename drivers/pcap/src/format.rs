@@ -215,8 +215,8 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Reads the rest of a block of `len` bytes, of which `before` of its body were read, and checks
-    /// the length at its end. The rest of the body has `least` bytes or more.
+    /// Reads the rest of a block of `len` bytes, of which `before` of its body were read, and
+    /// checks the length at its end. The rest of the body has `least` bytes or more.
     fn body(&mut self, len: u32, before: u32, least: u32) -> io::Result<()> {
         let head = BLOCK - 4 + before - if before > 0 { 4 } else { 0 };
         if !len.is_multiple_of(4) || len < head + least + 4 || len > MAX_RECORD {

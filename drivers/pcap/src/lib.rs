@@ -6,8 +6,8 @@
 //! replay starts at the beginning of the file: at the file's own time stamps, at `rate` packets a
 //! second, or at `full-speed`; once, `loop N` times, or `loop endless`, each pass right behind the
 //! one before. At the end, or if the file turns out to be malformed, the link goes down; taking the
-//! interface down and up starts again. The file is read by a thread of its own, at most 2 MiB ahead,
-//! and the thread that polls the interface makes no system call.
+//! interface down and up starts again. The file is read by a thread of its own, at most 2 MiB
+//! ahead, and the thread that polls the interface makes no system call.
 //!
 //! Files without a path lie in /tmp, as those of `pcap trace`.
 //!
@@ -21,8 +21,8 @@
 //!
 //! Limits: the receive queue is polled (`polling` is its only mode) while the replay runs. Frames
 //! keep their addresses: those for other stations are dropped by `ethernet-input` unless the
-//! interface is promiscuous or in a bridge domain. Checksums that a host had left to its device when
-//! the file was captured stay wrong.
+//! interface is promiscuous or in a bridge domain. Checksums that a host had left to its device
+//! when the file was captured stay wrong.
 #![forbid(unsafe_code)]
 
 mod capture;

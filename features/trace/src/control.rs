@@ -72,8 +72,8 @@ pub fn layer(node: &str) -> Layer {
     }
 }
 
-/// Traces the next `n` packets that a node gets, or brings in, on each thread; with `filter`, those that the
-/// filter function accepts.
+/// Traces the next `n` packets that a node gets, or brings in, on each thread; with `filter`, those
+/// that the filter function accepts.
 ///
 /// # Errors
 /// A node that isn't there (−63), with the inputs; more than [`MAX_PACKETS`] (−7); `filter` without

@@ -3,8 +3,8 @@
 //! Looking at packets: traces of their path through the graph, and captures into files.
 //!
 //! - `trace add`: the next packets of a node leave a record at every node that they pass from
-//!   there; `show trace` prints them. Filters, by interface and by an expression of pcap-filter(7) or a
-//!   classifier ([`Classifier`]), decide on the packet as it comes in.
+//!   there; `show trace` prints them. Filters, by interface and by an expression of pcap-filter(7)
+//!   or a classifier ([`Classifier`]), decide on the packet as it comes in.
 //! - `pcap trace`: the node `pcap-capture` stands on the arcs `device-input`, `interface-output`
 //!   and `error-drop` of the chosen interfaces as long as a capture runs. It copies packets into
 //!   memory that was set aside; a process writes it to a pcapng file with interface names,
