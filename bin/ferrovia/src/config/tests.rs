@@ -348,7 +348,7 @@ fn the_file_that_vpp_ships() {
         |text: &str| assert!(config.notes.iter().any(|n| n == text), "{text}: {:?}", config.notes);
     note("acl-plugin: empty, and belongs to acl_plugin.so, which is not part of this build");
     note("session: empty, and belongs to VPP's host stack, which is not part of this build");
-    assert_eq!(config.notes.len(), 13);
+    assert_eq!(config.notes.len(), 12);
 }
 
 /// Files of VPP's tutorials and of measurements that were published.
