@@ -75,8 +75,8 @@ inside iperf3 -c 10.0.2.2 -t 1 -R",
     for (node, counter) in [
         ("pppoe-input", "good packets decapsulated"),
         ("pppoe-encap", "good packets encapsulated"),
-        ("pppoe-cp-dispatch", "control plane packet"),
-        ("pppoe-cp-input", "control plane packet"),
+        ("pppoe-cp-dispatch", "packets to the control plane"),
+        ("pppoe-cp-input", "packets of the control plane"),
     ] {
         let is_it = |line: &str| line.contains(node) && line.contains(counter);
         assert!(errors.lines().any(is_it), "{node} {counter}: {errors}");

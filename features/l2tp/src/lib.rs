@@ -57,6 +57,7 @@ pub static PLUGIN: Plugin = Plugin {
     cli: self::cli::COMMANDS,
     api: &[api::API],
     config: config::write_config,
+    transient: &[("test lt2p counters", "counts packets")],
     examples: config::EXAMPLES,
     ..Plugin::EMPTY
 };
