@@ -181,6 +181,9 @@ fn rings_stop_and_start_where_they_were() {
         until("the ring is empty", || a.is_taken());
         // The thread may have taken it before it learned that the interface is down.
         assert!(b.take().iter().all(|late| *late == frame(1, 100)));
+        // And it learns later that the interface is up.
+        warm(&mut a, &mut b);
+        warm(&mut b, &mut a);
         cross(&rig, &mut a, &mut b);
         drop((a, b));
         rig.finish();

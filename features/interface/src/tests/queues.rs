@@ -76,7 +76,7 @@ fn transmit_queues_are_moved_by_commands_and_messages() {
     let lines = || {
         let config = bench.world.running_config();
         let lines = config.iter().map(|line| line.text.clone());
-        lines.filter(|line| line.contains("tx-queue")).collect::<Vec<_>>()
+        lines.filter(|line| line.contains("queue") && !line.contains("rx-mode")).collect::<Vec<_>>()
     };
     let shown = || run(&bench, &tree, "show interface tx-queue M1");
     assert_eq!(shown(), "M1 queue 0: thread 0\nM1 queue 1: no thread\n");
