@@ -435,7 +435,7 @@ impl Node for L2SuperPath {
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         // Frames behind a move in the same vector are forwarded after the graph has learned the
         // move.
-        if TRACED || self.moved_at == cx.now() {
+        if TRACED || cx.traces_inside() || self.moved_at == cx.now() {
             return To::Aside;
         }
         self.one(b, cx).unwrap_or(To::Aside)
@@ -445,6 +445,10 @@ impl Node for L2SuperPath {
     /// their data prefetched.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        v.set_all(To::Aside);
+        if cx.traces_inside() {
+            return;
+        }
         let Self { bridge, interfaces, lanes, interface_output, counts, targets, blocks, .. } =
             self;
         let [now, next] = blocks;
@@ -459,7 +463,6 @@ impl Node for L2SuperPath {
         };
         let look = |rx_if| Origin::new(rx_if, (bridge, interfaces), cx.now(), cx.turn);
         let n = v.len();
-        v.set_all(To::Aside);
         let mut origin = look(v.get(0).rx_if);
         let mut last = origin;
         let (mut bridged, mut learned, mut crossed) = (0, 0, 0);

@@ -275,3 +275,19 @@ fn messages_create_delete_and_dump() {
     let table = rig.bench.world.api.table();
     assert_eq!(msg::published::read().differences(table), Vec::<String>::new());
 }
+
+/// A trace from a node on shows frames that the layer-2 super-path would take, and these leave as
+/// ever.
+#[test]
+fn a_trace_of_switched_frames_begins_at_a_node() {
+    let mut rig = Rig::new(PLUGINS, 2);
+    rig.cli("set interface l2 xconnect p0 p1");
+    rig.cli("set interface l2 xconnect p1 p0");
+    rig.cli("trace add l2-input 1");
+    let frame = frame(1, 300);
+    for _ in 0..3 {
+        assert_eq!(rig.pass(0, &frame), [(1, frame.clone())]);
+    }
+    let trace = rig.cli("show trace");
+    assert!(trace.contains(": l2-input\n") && !trace.contains("Packet 2"), "{trace}");
+}

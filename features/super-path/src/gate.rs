@@ -10,8 +10,7 @@ use std::sync::Arc;
 /// The condition on which the super-path may take packets that an interface receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Open {
-    /// No: some feature needs the graph, the interface is down, or packets are to be traced from
-    /// some node on.
+    /// No: some feature needs the graph, or the interface is down.
     No,
     /// Yes, all: the interface has no feature.
     Free,
@@ -37,9 +36,7 @@ impl<F: Ip> Gate<F> {
 
     #[inline(always)]
     pub fn open<const TRACED: bool>(&self, rx_if: u32, cx: &Cx<'_, TRACED>) -> Open {
-        if cx.traces_inside() {
-            Open::No
-        } else if !cx.has_arc(self.unicast, rx_if) {
+        if !cx.has_arc(self.unicast, rx_if) {
             Open::Free
         } else if self.is_all_checks(rx_if, cx) {
             Open::Checked

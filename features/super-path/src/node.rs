@@ -77,6 +77,9 @@ impl Node for SuperPath {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if cx.traces_inside() {
+            return To::Aside;
+        }
         let views = self.interfaces.views(cx.turn);
         let rx = Rx::new(b.rx_if, &self.gates, views, cx);
         let to = if rx.has_subs && parse(b) != Parsed::NONE {
@@ -97,6 +100,10 @@ impl Node for SuperPath {
     /// inputs bring several packets each, and few packets together cost less than many that differ.
     #[inline(always)]
     fn stages<I: Isa>(&mut self, v: &mut Vector<'_, To>, cx: &mut Cx<'_, false>) {
+        v.set_all(To::Aside);
+        if cx.traces_inside() {
+            return;
+        }
         let Self { interfaces, gates, ip4, ip6, plans: [now, next], states: [state4, state6] } =
             self;
         let (mut now, mut next) = (now, next);
@@ -107,7 +114,6 @@ impl Node for SuperPath {
         let look = |device| Rx::new(device, gates, views, cx);
         let of_run = |first: &Buffer, tags| Rx::of_run(first, tags, gates, interfaces, cx);
         let n = v.len();
-        v.set_all(To::Aside);
         let mut rx = look(v.get(0).rx_if);
         let mut tables = rx.tables;
         let (mut steps4, mut steps6) = (ip4.steps(tables[0], turn), ip6.steps(tables[1], turn));

@@ -13,7 +13,8 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "trace add",
         usage: "<node:input> <count:u32> [filter] [verbose]",
-        help: "Trace the next packets that a node brings in or gets, from there on, on each thread",
+        help: "Trace the next packets that a node brings in or gets, from there on, on each thread; while a node that is no input \
+               waits for them, the super-path leaves all packets to the nodes",
         run: |w, m| {
             let (node, filter) = (m.str("node"), m.flag("filter"));
             control::add(w, node, m.req("count")?, filter).map_err(|e| e.at(m.span("node")))?;
