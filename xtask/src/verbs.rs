@@ -94,21 +94,20 @@ pub fn install(prefix: &str) -> Res {
         ("lib/systemd/system/ferrovia.service", service),
         ("share/man/man8/ferrovia.8", page("ferrovia.8")?),
         ("share/man/man1/ferroctl.1", page("ferroctl.1")?),
-        ("share/man/man1/ferrotest.1", page("ferrotest.1")?),
         ("share/bash-completion/completions/ferrovia", completion("ferrovia.bash")?),
         ("share/bash-completion/completions/ferroctl", completion("ferroctl.bash")?),
-        ("share/bash-completion/completions/ferrotest", completion("ferrotest.bash")?),
         ("share/zsh/site-functions/_ferrovia", completion("_ferrovia")?),
         ("share/zsh/site-functions/_ferroctl", completion("_ferroctl")?),
-        ("share/zsh/site-functions/_ferrotest", completion("_ferrotest")?),
         ("share/fish/vendor_completions.d/ferrovia.fish", completion("ferrovia.fish")?),
         ("share/fish/vendor_completions.d/ferroctl.fish", completion("ferroctl.fish")?),
-        ("share/fish/vendor_completions.d/ferrotest.fish", completion("ferrotest.fish")?),
     ] {
         let to = prefix.join(to);
         sh::write(&to, text)?;
         println!("{}", to.display());
     }
+    sh::run(
+        sh::cmd(&bin.join("ferrotest").to_string_lossy()).arg("extras").arg(prefix.join("share")),
+    )?;
     // An operator's own file stays.
     let startup = etc.join("ferrovia/startup.conf");
     if !startup.exists() {

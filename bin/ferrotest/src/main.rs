@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use ferrotest::bench::Bench;
-use ferrotest::cli::{Action, Arguments, LabVerb, Outputs, PortKind};
+use ferrotest::cli::{Action, Arguments, LabVerb, Outputs, PortKind, extras};
 use ferrotest::dut::sweep;
 use ferrotest::port::capture::{self, CaptureTx};
 use ferrotest::progress::Progress;
@@ -78,6 +78,13 @@ fn act(action: Action) -> Result<u8, String> {
                     );
                 }
                 LabVerb::Down => lab::down()?,
+            }
+            Ok(0)
+        }
+        Action::Extras(share) => {
+            let files = extras::write(&share);
+            for file in files.map_err(|error| format!("{}: {error}", share.display()))? {
+                println!("{}", file.display());
             }
             Ok(0)
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The command line.
 
+pub mod extras;
 mod options;
 
 use std::path::PathBuf;
@@ -116,6 +117,12 @@ pub enum Verb {
         #[command(flatten)]
         options: Options,
     },
+    /// Write the manual page and the completions for shells, as `make install` does.
+    #[command(hide = true)]
+    Extras {
+        /// Folder, such as /usr/local/share.
+        share: PathBuf,
+    },
     /// Load routes under traffic; not built yet.
     #[command(hide = true)]
     Reconfig(Anything),
@@ -206,6 +213,8 @@ pub enum Action {
     Report(PathBuf, Outputs),
     /// Repeat a study.
     Paper(Paper, Box<Plan>, Outputs),
+    /// Write the manual page and the completions below a folder.
+    Extras(PathBuf),
 }
 
 impl Verb {
@@ -243,6 +252,7 @@ impl Verb {
                 Ok(Action::Run(Box::new(plan), options.outputs))
             }
             Self::Lab { what } => Ok(Action::Lab(what)),
+            Self::Extras { share } => Ok(Action::Extras(share)),
             Self::Replay { file, device, rate, write, any_address } => {
                 Ok(Action::Replay { file, device, rate, write, any_address })
             }
