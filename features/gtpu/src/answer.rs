@@ -8,14 +8,11 @@ use graph::{Build, Cx, Next, Node, Shared, ThreadIndex, World};
 use icmp::{Bucket, Icmp, State};
 use ip::IpTrace;
 use net::{Addresses, IpMeta};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use sync::{Snapshot, Turn};
 use wire::checksum::Sum;
-use wire::{
-    Address, Gtpu, Header, Ip4, Ip6, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, U16, UdpHeader,
-    UpperLayer,
-};
+use wire::{Gtpu, Header, IpHeader, IpProtocol, Ipv6Header, U16, UdpHeader, UpperLayer};
 
 /// Messages that are answered.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -57,30 +54,6 @@ impl Answers {
             Gtpu::G_PDU => settings.error,
             _ => false,
         }
-    }
-}
-
-/// GTP-U over an IP version.
-pub trait Version: Icmp {
-    /// The IP header of an answer, with so many bytes behind.
-    fn header(from: Self::Addr, to: Self::Addr, len: u16) -> Self::Header;
-}
-
-impl Version for Ip4 {
-    #[inline(always)]
-    fn header(from: Ipv4Addr, to: Ipv4Addr, len: u16) -> Ipv4Header {
-        let mut header = Ipv4Header::new(from, to, IpProtocol::UDP, len);
-        // Never in parts: its identification means nothing (RFC 6864 4.1).
-        header.flags_fragment = U16::new(Ipv4Header::DF);
-        header.set_checksum();
-        header
-    }
-}
-
-impl Version for Ip6 {
-    #[inline(always)]
-    fn header(from: Ipv6Addr, to: Ipv6Addr, len: u16) -> Ipv6Header {
-        Ipv6Header::new(from, to, IpProtocol::UDP, len)
     }
 }
 
@@ -138,14 +111,14 @@ impl Message {
     }
 
     /// Puts the message in the place of what is in the buffer: a packet that we send.
-    fn replace<F: Version>(
+    fn replace<F: Icmp>(
         &mut self,
         b: &mut Buffer,
         (from, to, port): (F::Addr, F::Addr, u16),
         cache: &mut Cache,
     ) {
         let len = self.len as u16;
-        let ip = <F as Version>::header(from, to, len);
+        let ip = F::whole(from, to, IpProtocol::UDP, len);
         if let Some(udp) = UdpHeader::view_mut(&mut self.bytes) {
             udp.src_port = U16::new(Gtpu::PORT);
             udp.dst_port = U16::new(port);
@@ -164,13 +137,7 @@ impl Message {
             *slot = ip;
         }
         packet[F::HEADER_LEN..][..self.len].copy_from_slice(&self.bytes[..self.len]);
-        b.drop_segments(cache);
-        let fits = b.set_data(&packet[..F::HEADER_LEN + self.len]);
-        debug_assert!(fits, "a message is shorter than a buffer");
-        b.flags = Flags(b.flags.0 & Flags::TRACED.0);
-        b.flags.set(Flags::LOCAL.with(Flags::IP4_CSUM_OK).with(Flags::L4_CSUM_OK));
-        b.mark_l3();
-        b.flow_hash = 0;
+        icmp::replace(b, &packet[..F::HEADER_LEN + self.len], cache);
     }
 }
 
@@ -213,7 +180,7 @@ impl<F: Icmp> Build for Answer<F> {
     }
 }
 
-impl<F: Version> Answer<F> {
+impl<F: Icmp> Answer<F> {
     fn answer<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let Some(&ip) = F::Header::view(b.data()) else { return To::TooShort };
         let Ok(upper) = UpperLayer::of::<F>(b.data()) else { return To::TooShort };
@@ -221,7 +188,8 @@ impl<F: Version> Answer<F> {
         let at = upper.offset + UdpHeader::LEN;
         let Some(&header) = Gtpu::view_at(b.data(), at) else { return To::TooShort };
         let own = self.addresses.of(b.rx_if, cx.turn);
-        if ip.dst().multicast() || b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST)) {
+        if F::is_group(ip.dst(), own) || b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST))
+        {
             return To::Group;
         }
         if !F::is_host(ip.src(), own) {
@@ -255,7 +223,7 @@ impl<F: Version> Answer<F> {
     }
 }
 
-impl<F: Version> Node for Answer<F> {
+impl<F: Icmp> Node for Answer<F> {
     const NAME: &'static str = "gtpu{4|6}-answer";
     const DROP: &'static str = "{ip}-drop";
     const V6: Option<bool> = Some(F::IS_V6);

@@ -2,8 +2,9 @@
 //! Composition of ICMP errors: IP header, ICMP header, and the quote of the packet that they are
 //! about.
 
+use crate::own::replace;
 use crate::version::Icmp;
-use buffer::{Buffer, Cache, Flags};
+use buffer::{Buffer, Cache};
 use wire::checksum::Sum;
 use wire::{Header, IcmpHeader, IpHeader, U16};
 
@@ -60,12 +61,6 @@ impl Message {
 
     /// Replaces the packet in the buffer with the message, as one of our own.
     pub fn replace(&self, b: &mut Buffer, cache: &mut Cache) {
-        b.drop_segments(cache);
-        let fits = b.set_data(&self.bytes[..self.len]);
-        debug_assert!(fits, "a message is shorter than a buffer");
-        b.flags = Flags(b.flags.0 & Flags::TRACED.0);
-        b.flags.set(Flags::LOCAL.with(Flags::IP4_CSUM_OK).with(Flags::L4_CSUM_OK));
-        b.mark_l3();
-        (b.tx_if, b.flow_hash) = (u32::MAX, 0);
+        replace(b, &self.bytes[..self.len], cache);
     }
 }

@@ -48,6 +48,9 @@ pub trait Icmp: Ip {
     /// Returns the IP header of an error about a packet with the header `about`; `len` bytes
     /// follow.
     fn header(from: Self::Addr, about: &Self::Header, len: u16, id: u16) -> Self::Header;
+    /// Returns the IP header of a packet of our own with so many bytes behind it, which is never
+    /// fragmented.
+    fn whole(from: Self::Addr, to: Self::Addr, protocol: IpProtocol, len: u16) -> Self::Header;
     /// Returns the initial value of the checksum over `len` bytes: in IPv6 the pseudo header's sum.
     fn pseudo(ip: &Self::Header, len: usize) -> Sum;
     /// Returns the minimum length of a message of this type in bytes.
@@ -87,6 +90,15 @@ fn tos(about: u8) -> u8 {
 const LAST_KNOWN: u8 = 18;
 
 impl Icmp for Ip4 {
+    #[inline(always)]
+    fn whole(from: Ipv4Addr, to: Ipv4Addr, protocol: IpProtocol, len: u16) -> Ipv4Header {
+        let mut header = Ipv4Header::new(from, to, protocol, len);
+        // Never in parts: its identification means nothing (RFC 6864 4.1).
+        header.flags_fragment = U16::new(Ipv4Header::DF);
+        header.set_checksum();
+        header
+    }
+
     /// RFC 1812 4.3.2.3.
     const MAX_LEN: usize = 576;
     const ECHO_REQUEST: u8 = Icmp4Type::ECHO_REQUEST.0;
@@ -228,6 +240,11 @@ fn has_source_route(packet: &[u8]) -> bool {
 }
 
 impl Icmp for Ip6 {
+    #[inline(always)]
+    fn whole(from: Ipv6Addr, to: Ipv6Addr, protocol: IpProtocol, len: u16) -> Ipv6Header {
+        Ipv6Header::new(from, to, protocol, len)
+    }
+
     /// RFC 4443 2.4 (c).
     const MAX_LEN: usize = 1280;
     const ECHO_REQUEST: u8 = Icmp6Type::ECHO_REQUEST.0;

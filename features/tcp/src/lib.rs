@@ -16,7 +16,8 @@ mod reset;
 mod tests;
 
 use ::graph::{NodeDef, Plugin, World, name_of};
-use reset::{Reset, Tcp};
+use icmp::Icmp;
+use reset::Reset;
 use wire::{Ip4, Ip6, IpProtocol};
 
 /// TCP without connections.
@@ -31,6 +32,6 @@ pub static PLUGIN: Plugin = Plugin {
     ..Plugin::EMPTY
 };
 
-fn start<F: Tcp>(world: &World) -> Result<(), String> {
+fn start<F: Icmp>(world: &World) -> Result<(), String> {
     ip::register_otherwise::<F>(world, IpProtocol::TCP, name_of::<Reset<F>>())
 }

@@ -7,48 +7,14 @@ use graph::{Build, Cx, Next, Node, ThreadIndex, World};
 use icmp::{Bucket, Icmp, State};
 use ip::IpTrace;
 use net::{Addresses, IpMeta};
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use wire::checksum::Sum;
-use wire::{
-    Header, Ip4, Ip6, IpHeader, IpProtocol, Ipv4Header, Ipv6Header, TcpFlags, TcpHeader, U16, U32,
-    UpperLayer,
-};
+use wire::{Header, IpHeader, IpProtocol, Ipv6Header, TcpFlags, TcpHeader, U16, U32, UpperLayer};
 
 /// Bytes of a reset behind its IP header.
 const LEN: u16 = TcpHeader::LEN as u16;
 /// Bytes of the longest reset of any version.
 const LONGEST: usize = Ipv6Header::LEN + TcpHeader::LEN;
-
-/// TCP over an IP version.
-pub trait Tcp: Icmp {
-    /// The node's name.
-    const RESET: &'static str;
-    /// The IP header of a reset.
-    fn header(from: Self::Addr, to: Self::Addr) -> Self::Header;
-}
-
-impl Tcp for Ip4 {
-    const RESET: &'static str = "tcp4-reset";
-
-    #[inline(always)]
-    fn header(from: Ipv4Addr, to: Ipv4Addr) -> Ipv4Header {
-        let mut header = Ipv4Header::new(from, to, IpProtocol::TCP, LEN);
-        // Never in parts: its identification means nothing (RFC 6864 4.1).
-        header.flags_fragment = U16::new(Ipv4Header::DF);
-        header.set_checksum();
-        header
-    }
-}
-
-impl Tcp for Ip6 {
-    const RESET: &'static str = "tcp6-reset";
-
-    #[inline(always)]
-    fn header(from: Ipv6Addr, to: Ipv6Addr) -> Ipv6Header {
-        Ipv6Header::new(from, to, IpProtocol::TCP, LEN)
-    }
-}
 
 /// Reset that answers a segment (RFC 9293 3.5.2, group 1), whose data, its SYN and FIN counted, has
 /// `len` bytes.
@@ -99,13 +65,13 @@ pub enum To {
     TooShort,
 }
 
-impl<F: Tcp> Build for Reset<F> {
+impl<F: Icmp> Build for Reset<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         Self { state: world.get(), addresses: world.get(), bucket: Bucket::default() }
     }
 }
 
-impl<F: Tcp> Reset<F> {
+impl<F: Icmp> Reset<F> {
     #[inline(always)]
     fn answer<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let Some(&ip) = F::Header::view(b.data()) else { return To::TooShort };
@@ -135,7 +101,12 @@ impl<F: Tcp> Reset<F> {
             [TcpFlags::SYN, TcpFlags::FIN].iter().filter(|f| segment.flags.contains(**f)).count();
         let len = (upper.payload_len() - header_len + counted) as u32;
         let table = b.flags.has(Flags::LOCAL).then(|| b.scratch::<IpMeta>().fib);
-        put::<F>(b, <F as Tcp>::header(ip.dst(), ip.src()), reset(&segment, len), cx.cache());
+        put::<F>(
+            b,
+            F::whole(ip.dst(), ip.src(), IpProtocol::TCP, LEN),
+            reset(&segment, len),
+            cx.cache(),
+        );
         if let Some(table) = table {
             // We asked ourselves: back in the table that the segment went out in.
             b.tx_if = table;
@@ -147,7 +118,7 @@ impl<F: Tcp> Reset<F> {
 
 /// Puts a segment without data in the place of what is in the buffer: a packet that we send.
 #[inline(always)]
-fn put<F: Tcp>(b: &mut Buffer, ip: F::Header, tcp: TcpHeader, cache: &mut Cache) {
+fn put<F: Icmp>(b: &mut Buffer, ip: F::Header, tcp: TcpHeader, cache: &mut Cache) {
     let mut bytes = [0; LONGEST];
     if let Some(slot) = F::Header::view_mut(&mut bytes) {
         *slot = ip;
@@ -160,17 +131,11 @@ fn put<F: Tcp>(b: &mut Buffer, ip: F::Header, tcp: TcpHeader, cache: &mut Cache)
     if let Some(slot) = TcpHeader::view_at_mut(&mut bytes, F::HEADER_LEN) {
         slot.checksum = U16::new(sum.finish());
     }
-    b.drop_segments(cache);
-    let fits = b.set_data(&bytes[..F::HEADER_LEN + TcpHeader::LEN]);
-    debug_assert!(fits, "a reset is shorter than a buffer");
-    b.flags = Flags(b.flags.0 & Flags::TRACED.0);
-    b.flags.set(Flags::LOCAL.with(Flags::IP4_CSUM_OK).with(Flags::L4_CSUM_OK));
-    b.mark_l3();
-    (b.tx_if, b.flow_hash) = (u32::MAX, 0);
+    icmp::replace(b, &bytes[..F::HEADER_LEN + TcpHeader::LEN], cache);
 }
 
-impl<F: Tcp> Node for Reset<F> {
-    const NAME: &'static str = F::RESET;
+impl<F: Icmp> Node for Reset<F> {
+    const NAME: &'static str = "tcp{4|6}-reset";
     const V6: Option<bool> = Some(F::IS_V6);
     const DROP: &'static str = "{ip}-drop";
     type Next = To;

@@ -34,6 +34,9 @@ fn echo_requests_are_answered_if_that_is_wanted() {
     assert_eq!(rig.count("gtpu4-answer", "no_sequence"), 1);
     assert_eq!(rig.route(&from4(&header(0x32, 1, 0, &[1], 0), &[])), []);
     assert_eq!(rig.count("gtpu4-answer", "too_short"), 1);
+    // Nobody multiplies answers by a request to all hosts of a network.
+    let to_all = pkt::ip4("10.0.1.2", "10.0.1.255").udp(7, 2152).payload(&request).build();
+    assert_eq!(rig.route(&to_all), []);
     // User data of unknown endpoints is something else.
     assert_eq!(rig.route(&from4(&header(0x30, 255, 99, &[], 0), &inner("30.0.0.1", 9))), []);
     // A forward comes first.
