@@ -3,7 +3,6 @@
 
 use fixture::{PATIENCE, Site, eventually};
 use serde_json::Value;
-use std::time::Duration;
 use testkit::lab::require;
 
 use crate::six;
@@ -19,20 +18,19 @@ fn lldpd_and_the_router_see_each_other() {
     );
     let dir = tempfile::tempdir().expect("a directory");
     let socket = dir.path().join("socket").display().to_string();
+    // Its own client reads this file and then resumes it. Clients read the settings, change one and
+    // write all of them: a setting of ours at the same time would pause it again.
+    let conf = dir.path().join("conf").display().to_string();
+    std::fs::write(&conf, "configure lldp tx-interval 1\n").expect("a file");
     let daemon = left
         .host
         .command("lldpd")
-        .args(["-d", "-I", "eth0", "-S", "a host", "-u", &socket])
+        .args(["-d", "-I", "eth0", "-S", "a host", "-u", &socket, "-O", &conf])
         .spawn();
     let client =
         |words: &[&str]| left.host.command("lldpcli").args(["-u", &socket]).args(words).run();
-    eventually("lldpd takes commands", || {
-        client(&["configure", "lldp", "tx-interval", "1"]).success().then_some(())
-    });
     let seen = eventually("lldpd sees the router", || {
         let text = client(&["-f", "json0", "show", "neighbors", "details"]).stdout;
-        // It does nothing else while it is asked again and again.
-        std::thread::sleep(Duration::from_millis(300));
         let json: Value = serde_json::from_str(&text).ok()?;
         json["lldp"][0]["interface"][0]
             .as_object()?
