@@ -2,7 +2,7 @@
 //! A neighbour that is requested, and its seeded hash: senders can't tell which neighbours share a
 //! bucket.
 
-use foldhash::fast::RandomState;
+use foldhash::quality::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use wire::Address;
 
