@@ -43,6 +43,10 @@ impl run::World for World {
         from.step(self, lines)
     }
 
+    fn loaded(&self) {
+        self.loaded();
+    }
+
     fn config_changes(&self) -> u64 {
         self.config_changes()
     }

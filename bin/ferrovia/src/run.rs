@@ -77,6 +77,9 @@ pub trait World: cli::Live + 'static {
         lines: &mut Vec<graph::ConfigLine>,
     ) -> bool;
 
+    /// The configuration of the start was loaded.
+    fn loaded(&self) {}
+
     /// Number of changes so far to objects that configuration lines refer to.
     fn config_changes(&self) -> u64 {
         0
@@ -320,6 +323,7 @@ fn control<W: World>(
         server::open(listener, &mut events).map_err(said)?;
     }
     startup(config, &mut control, &mut events, signals)?;
+    control.world.loaded();
     for listener in sockets.api {
         api::open(listener, &mut events).map_err(said)?;
     }

@@ -5,6 +5,7 @@
 use cli::{Error, retval};
 use netlink::{Link, Rtnl};
 use std::collections::BTreeSet;
+use std::io;
 use std::net::IpAddr;
 
 /// Kinds of links that send by the link below them.
@@ -17,15 +18,25 @@ const STACKED: [&str; 6] = ["vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "m
 /// macvlans on it, too.
 ///
 /// # Errors
-/// Such a netdev (−155), with the route.
+/// Such a netdev (−155), with the route; the kernel's, if the routes can't be read.
 pub fn refuse_used(rtnl: &mut Rtnl, link: &Link, own_namespace: bool) -> Result<(), Error> {
     let session = std::env::var("SSH_CONNECTION").ok().filter(|_| own_namespace);
-    // If the kernel doesn't answer, nothing can be guarded.
-    use_of(rtnl, link, session.as_deref()).unwrap_or(None).map_or(Ok(()), Err)
+    let used = use_of(rtnl, link, session.as_deref());
+    judge(used, &link.name)
+}
+
+/// Without an answer of the kernel a netdev may be in use.
+fn judge(used: io::Result<Option<Error>>, name: &str) -> Result<(), Error> {
+    let unknown = |error: io::Error| {
+        Error::failed(format!("it isn't known if the host's interface {name} is in use: {error}"))
+            .hint("the word `force' takes it all the same")
+            .retval(retval::SYSCALL_ERROR_1)
+    };
+    used.map_err(unknown)?.map_or(Ok(()), Err)
 }
 
 /// Returns the reason why a netdev is in use, if it is.
-fn use_of(rtnl: &mut Rtnl, link: &Link, session: Option<&str>) -> std::io::Result<Option<Error>> {
+fn use_of(rtnl: &mut Rtnl, link: &Link, session: Option<&str>) -> io::Result<Option<Error>> {
     let links = rtnl.links()?;
     let carried = carried(&links, link);
     let name_of = |index: u32| {
@@ -125,6 +136,14 @@ mod tests {
         ];
         assert_eq!(carried(&links, &links[0]), BTreeSet::from([1, 3, 4, 5]));
         assert_eq!(carried(&links, &links[1]), BTreeSet::from([2, 6]));
+        // A bond with two ports, under a VLAN.
+        let bond = [
+            link(1, "", None, Some(3)),
+            link(2, "", None, Some(3)),
+            link(3, "bond", None, None),
+            link(4, "vlan", Some(3), None),
+        ];
+        assert_eq!(carried(&bond, &bond[1]), BTreeSet::from([2, 3, 4]));
         // A loop of links ends.
         let round = [link(1, "vlan", Some(2), Some(2)), link(2, "vlan", Some(1), Some(1))];
         assert_eq!(carried(&round, &round[0]), BTreeSet::from([1, 2]));
@@ -143,6 +162,15 @@ mod tests {
         for bad in ["", "192.0.2.1", "192.0.2.1 1 x 22", "a b c d", "192.0.2.1 1 192.0.2.2"] {
             assert_eq!(of(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_netdev_is_refused_if_its_use_cant_be_read() {
+        let error = judge(Err(io::Error::from(io::ErrorKind::InvalidData)), "eth0");
+        let error = error.expect_err("refused");
+        let text = error.to_string();
+        assert!(error.is(retval::SYSCALL_ERROR_1) && text.contains("eth0"), "{text}");
+        assert_eq!(judge(Ok(None), "eth0").map_err(|e| e.to_string()), Ok(()));
     }
 
     fn refusal(netns: &Netns, name: &str, session: Option<&str>) -> Option<String> {
@@ -199,6 +227,15 @@ mod tests {
         let text = refusal(&a, "eth2", None).expect("refused");
         assert!(text.contains("eth2 carries") && text.contains("dev br0"), "{text}");
         a.ip("route del default");
+
+        // A route of IPv6 only.
+        a.addr("br0", "fd02::2/64");
+        a.ip("-6 route add default via fd02::1 dev br0");
+        let text = refusal(&a, "eth2", None).expect("refused");
+        assert!(text.contains("ip -6 route del default via fd02::1 dev br0"), "{text}");
+        a.ip("link set eth2 nomaster");
+        assert_eq!(refusal(&a, "eth2", None), None, "it is a port no more");
+        a.ip("-6 route del default via fd02::1 dev br0");
 
         // A session by its address here, by the route to the other end, and one elsewhere.
         let text = refusal(&a, "eth0", Some("192.0.2.1 50000 10.0.0.2 22")).expect("refused");

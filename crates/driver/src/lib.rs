@@ -50,4 +50,4 @@ pub use offload::{TxOffloads, left, note};
 pub use queues::RxQueues;
 pub use software::{Range, Segmenter, finish_checksum};
 pub use tx::{Handed, Loss, Tx, TxQueue, TxQueues, TxTo};
-pub use world_ref::{STATE, collect, end, start};
+pub use world_ref::{STATE, collect, end, loaded, start};

@@ -7,8 +7,9 @@
 //! promiscuous mode are requested by sockets, and an XDP program is attached by a link of the
 //! process: the kernel removes them when the process ends, however that happens.
 
-use graph::{Process, Shared, Sleep, Wake, World};
+use graph::{Shared, World};
 use netlink::{Ethtool, Link, Namespace, Rtnl};
+use rustix::io::Errno;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
@@ -24,8 +25,8 @@ struct Netdev {
     mtu: Option<(u32, u32)>,
     /// True if it was taken up.
     up: bool,
-    /// True if its table of receive queues was set.
-    rss: bool,
+    /// The table of receive queues before the first change; an empty one is the driver's own.
+    rss: Option<Vec<u32>>,
 }
 
 impl Netdev {
@@ -34,14 +35,18 @@ impl Netdev {
     }
 
     fn is_changed(&self) -> bool {
-        self.mtu.is_some() || self.up || self.rss
+        self.mtu.is_some() || self.up || self.rss.is_some()
     }
 
     /// Its line in the file.
     fn line(&self) -> String {
         let (before, now) = self.mtu.unwrap_or_default();
         let up = if self.up { "up" } else { "-" };
-        let rss = if self.rss { "rss" } else { "-" };
+        let rss = match self.rss.as_deref() {
+            None => "-".into(),
+            Some([]) => "own".into(),
+            Some(table) => table.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
+        };
         format!("{} {} {before} {now} {up} {rss} {}\n", self.index, self.name, self.netns)
     }
 
@@ -57,9 +62,9 @@ impl Netdev {
             _ => return None,
         };
         let rss = match word()? {
-            "rss" => true,
-            "-" => false,
-            _ => return None,
+            "-" => None,
+            "own" => Some(Vec::new()),
+            table => Some(table.split(',').map(str::parse).collect::<Result<_, _>>().ok()?),
         };
         let netns = words.next()?.to_string();
         Some(Self { netns, index, name, mtu: (mtu != (0, 0)).then_some(mtu), up, rss })
@@ -67,7 +72,7 @@ impl Netdev {
 
     /// Restores the settings that are still as they were set.
     fn restore(&self, same_name: bool) -> io::Result<()> {
-        let open = || Ok((Rtnl::new()?, Ethtool::new().ok()));
+        let open = || Ok((Rtnl::new()?, self.rss.is_some().then(Ethtool::new).transpose()?));
         let (mut rtnl, ethtool) = match self.netns.strip_prefix("pid:").unwrap_or(&self.netns) {
             "" => open()?,
             name => Namespace::open(name)?.run(open)?,
@@ -77,12 +82,14 @@ impl Netdev {
             // Another netdev, or none: there is nothing to restore.
             _ => return Ok(()),
         };
-        if let Some((before, _)) = self.mtu.filter(|(_, set)| *set == link.mtu) {
-            rtnl.set_mtu(link.index, before)?;
-        }
-        if let Some(mut ethtool) = ethtool.filter(|_| self.rss) {
-            ethtool.set_rss_table(&link, &[])?;
-        }
+        let mtu = match self.mtu {
+            Some((before, set)) if set == link.mtu => rtnl.set_mtu(link.index, before),
+            _ => Ok(()),
+        };
+        let rss = match (ethtool, &self.rss) {
+            (Some(mut ethtool), Some(table)) => ethtool.set_rss_table(&link, table),
+            _ => Ok(()),
+        };
         // With an address of the host's it is used by others, too.
         let used = |rtnl: &mut Rtnl| {
             let addresses = rtnl.addresses()?;
@@ -91,7 +98,7 @@ impl Netdev {
         if self.up && link.is_admin_up() && !used(&mut rtnl)? {
             rtnl.set_admin_up(link.index, false)?;
         }
-        Ok(())
+        mtu.and(rss)
     }
 
     fn restore_or_log(&self, same_name: bool) {
@@ -143,7 +150,7 @@ impl Netdevs {
                 name: link.name.clone(),
                 mtu: None,
                 up: false,
-                rss: false,
+                rss: None,
             },
         };
         inner.used.push((netdev, 1));
@@ -200,25 +207,44 @@ impl Netdevs {
         rtnl.set_mtu(link.index, mtu)
     }
 
-    /// Sets the table by which a netdev spreads received packets over its queues; an empty one
-    /// stands for the netdev's own, which is also the one that is restored.
+    /// Spreads received packets of a netdev over some of its queues, in turn; without a list its
+    /// table is again the one before the first change.
     ///
     /// # Errors
-    /// The kernel's.
-    pub fn set_rss_table(
+    /// The kernel's: `EOPNOTSUPP` if it or the netdev has no such table.
+    pub fn set_rss_queues(
         &self,
         ethtool: &mut Ethtool,
         netns: &str,
         link: &Link,
-        table: &[u32],
+        queues: Option<&[u16]>,
     ) -> io::Result<()> {
-        if table.is_empty() {
-            ethtool.set_rss_table(link, table)?;
-            self.change(netns, link, |netdev| netdev.rss = false);
+        let used = |inner: &Inner| {
+            let netdev = inner.used.iter().find(|(n, _)| n.is(netns, link.index));
+            netdev.and_then(|(netdev, _)| netdev.rss.clone())
+        };
+        let before = used(&self.inner());
+        let Some(queues) = queues else {
+            let Some(before) = before else { return Ok(()) };
+            ethtool.set_rss_table(link, &before)?;
+            self.change(netns, link, |netdev| netdev.rss = None);
             return Ok(());
+        };
+        let now = ethtool.rss_table(link)?;
+        let table: Vec<_> = queues.iter().cycle().take(now.len()).map(|q| u32::from(*q)).collect();
+        if table.is_empty() {
+            return Err(Errno::OPNOTSUPP.into());
         }
-        self.change(netns, link, |netdev| netdev.rss = true);
-        ethtool.set_rss_table(link, table)
+        let is_first = before.is_none();
+        if is_first {
+            let receiving = ethtool.channels(link).map(|channels| channels.rx);
+            self.change(netns, link, |netdev| netdev.rss = Some(to_restore(now, receiving)));
+        }
+        ethtool.set_rss_table(link, &table).inspect_err(|_| {
+            if is_first {
+                self.change(netns, link, |netdev| netdev.rss = None);
+            }
+        })
     }
 
     /// Writes the changed netdevs to the file, or removes it if there are none.
@@ -245,17 +271,20 @@ impl Netdevs {
         std::fs::rename(new, &self.file)
     }
 
-    /// Reads the changes of a process before this one; returns true if there are some.
-    pub(crate) fn read(&self) -> bool {
-        let Ok(text) = std::fs::read_to_string(&self.file) else { return false };
-        let mut inner = self.inner();
-        inner.left = text.lines().filter_map(Netdev::parse).collect();
-        !inner.left.is_empty()
+    /// Reads the changes of a process before this one.
+    pub(crate) fn read(&self) {
+        if let Ok(text) = std::fs::read_to_string(&self.file) {
+            self.inner().left = text.lines().filter_map(Netdev::parse).collect();
+        }
     }
 
-    /// Restores netdevs that a process before this one has changed and that none uses now.
-    fn restore_left(&self) {
+    /// Restores netdevs that a process before this one has changed and that none uses now: the
+    /// configuration has taken the others again, so their links don't go down for that.
+    pub(crate) fn restore_left(&self) {
         let mut inner = self.inner();
+        if inner.left.is_empty() {
+            return;
+        }
         for netdev in std::mem::take(&mut inner.left) {
             log::info!(target: "driver", "the host's interface {} is restored: it was changed before a crash", netdev.name);
             netdev.restore_or_log(true);
@@ -276,25 +305,11 @@ impl Netdevs {
     }
 }
 
-/// Restores what a killed process has left, when the configuration has had time to take the netdevs
-/// again: so their links don't go down for that.
-pub(crate) struct Restorer;
-
-/// Nanoseconds after the start.
-const LATER: u64 = 10_000_000_000;
-
-impl Process for Restorer {
-    fn name(&self) -> &'static str {
-        "netdev-restore-process"
-    }
-
-    fn run(&mut self, world: &World, wake: Wake) -> Sleep {
-        if wake == Wake::Start {
-            return Sleep::Until(world.clock.now() + LATER);
-        }
-        world.get::<Netdevs>().restore_left();
-        Sleep::Done
-    }
+/// The table to be set for this one to be in force again: none if it is the driver's own, which
+/// follows the number of queues (the kernel's `ethtool_rxfh_indir_default`).
+fn to_restore(table: Vec<u32>, queues: Option<u32>) -> Vec<u32> {
+    let is_own = |queues: &u32| (0..*queues).cycle().zip(&table).all(|(own, now)| own == *now);
+    if queues.as_ref().is_some_and(is_own) { Vec::new() } else { table }
 }
 
 #[cfg(test)]
@@ -310,19 +325,36 @@ mod tests {
             name: "eth0".into(),
             mtu: None,
             up: false,
-            rss: true,
+            rss: Some(vec![]),
         };
         for netdev in [
             plain.clone(),
-            Netdev { up: true, ..plain.clone() },
+            Netdev { up: true, rss: Some(vec![0, 3, 70_000]), ..plain.clone() },
+            Netdev { up: true, rss: None, ..plain.clone() },
             Netdev { mtu: Some((1500, 9000)), netns: "/run/netns/a b".into(), ..plain },
         ] {
             assert_eq!(Netdev::parse(netdev.line().trim_end_matches('\n')), Some(netdev));
         }
-        for bad in ["", "7", "7 eth0 1500 9000 up", "x eth0 1500 9000 up - ", "7 eth0 1 2 down - "]
-        {
+        for bad in [
+            "",
+            "7",
+            "7 eth0 1500 9000 up",
+            "x eth0 1500 9000 up - ",
+            "7 eth0 1 2 down - ",
+            "7 eth0 1 2 up 1,x ",
+        ] {
             assert_eq!(Netdev::parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn the_drivers_own_table_is_known_by_the_number_of_queues() {
+        let own: Vec<u32> = (0..128).map(|i| i % 4).collect();
+        assert_eq!(to_restore(own.clone(), Some(4)), Vec::<u32>::new());
+        // The operator's, of the same form over fewer queues; a kernel that doesn't report them.
+        assert_eq!(to_restore(own.clone(), Some(8)), own);
+        assert_eq!(to_restore(own.clone(), None), own);
+        assert_eq!(to_restore(vec![0; 128], Some(4)), vec![0; 128]);
     }
 
     proptest! {

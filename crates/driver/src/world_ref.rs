@@ -2,7 +2,7 @@
 //! State that threads and control exchange outside of the packet path.
 
 use crate::links::{LinkMonitor, Links};
-use crate::netdevs::{Netdevs, Restorer};
+use crate::netdevs::Netdevs;
 use crate::queues::Placement;
 use graph::{Shared, Signal, StateDef, World};
 use std::any::Any;
@@ -70,10 +70,14 @@ pub fn start(world: &Arc<World>) {
     if world_ref.0.set(Arc::downgrade(world)).is_ok() {
         let signal = world.get::<DropQueue>().signal.clone();
         world.processes.spawn(Box::new(LinkMonitor), &signal);
-        if world.get::<Netdevs>().read() {
-            world.processes.spawn(Box::new(Restorer), &world.processes.signal());
-        }
+        world.get::<Netdevs>().read();
     }
+}
+
+/// Restores the netdevs that a killed process has changed and that the configuration doesn't use.
+/// Each driver that changes netdevs calls it when the configuration was loaded.
+pub fn loaded(world: &World) {
+    world.get::<Netdevs>().restore_left();
 }
 
 /// Restores the netdevs that drivers have changed. Each driver calls it at a clean end.

@@ -52,6 +52,9 @@ pub struct Plugin {
     /// register with a parent, spawn a process. The plugins are called in the order of the
     /// list.
     pub start: fn(&Arc<World>) -> Result<(), String>,
+    /// Called once, on the control thread, when the configuration of the start was loaded: the
+    /// plugin knows then which objects of a killed process before this one are used no more.
+    pub loaded: fn(&World),
     /// Called once at a clean end, on the control thread, while the threads still run: undo what
     /// was changed outside of the process. It isn't called if the process is killed.
     pub end: fn(&World),
@@ -77,6 +80,7 @@ impl Plugin {
         examples: &[],
         transient: &[],
         start: |_| Ok(()),
+        loaded: |_| {},
         end: |_| {},
     };
 }

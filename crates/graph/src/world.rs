@@ -2,6 +2,7 @@
 //! An instance: shared state, the graph's control side, its threads' mailboxes.
 
 mod features;
+mod plugins;
 mod reasons;
 
 use crate::arcs::ArcTable;
@@ -201,49 +202,6 @@ impl World {
         self.startup.get()
     }
 
-    fn start(self: &Arc<Self>, runtimes: &mut [Runtime], off: &[&Plugin]) -> Result<(), String> {
-        let mut indices = Vec::new();
-        for plugin in self.plugins {
-            for def in plugin.nodes {
-                let mut registry = self.registry();
-                let name = def.name();
-                let known = registry.find(name).and_then(|index| registry.get(index));
-                if known.is_some_and(|entry| entry.kind != Kind::Named) {
-                    return Err(format!(
-                        "plugin {}: another plugin has a node {name} already",
-                        plugin.name
-                    ));
-                }
-                let make = (def.make)();
-                let index = registry
-                    .add(name, make.kind(), (def.node_type)())
-                    .map_err(|e| e.to_string())?;
-                indices.push((index, make));
-            }
-        }
-        let arcs: Vec<_> = self.plugins.iter().flat_map(|p| p.arcs).copied().collect();
-        let features: Vec<_> = self.plugins.iter().flat_map(|p| p.features).copied().collect();
-        self.registry().add_arcs(&arcs, &features)?;
-        self.place_missing();
-        self.reserve_fields()?;
-        self.make_states(off);
-        for (index, make) in indices {
-            self.install(index, &make);
-            runtimes.iter_mut().for_each(Runtime::receive);
-        }
-        for plugin in self.plugins {
-            (plugin.start)(self).map_err(|e| format!("plugin {}: {e}", plugin.name))?;
-            runtimes.iter_mut().for_each(Runtime::receive);
-        }
-        Ok(())
-    }
-
-    /// Lets the plugins undo what they have changed outside of the process, the last one first. For
-    /// a clean end: nothing acts on the instance afterwards.
-    pub fn end(&self) {
-        self.plugins.iter().rev().for_each(|plugin| (plugin.end)(self));
-    }
-
     pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().expect("no panic inside")
     }
@@ -307,11 +265,6 @@ impl World {
     /// when it can.
     fn post(&self, thread: ThreadIndex, message: Message) {
         self.handles[thread.at()].mailbox.post(message);
-    }
-
-    /// The plugins of this instance.
-    pub fn plugins(&self) -> &'static [&'static Plugin] {
-        self.plugins
     }
 
     /// Number of threads that run the graph.

@@ -58,6 +58,7 @@ pub static PLUGIN: Plugin = Plugin {
         cli::register(world);
         Ok(())
     },
+    loaded: driver::loaded,
     end: driver::end,
     ..Plugin::EMPTY
 };

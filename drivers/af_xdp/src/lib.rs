@@ -64,6 +64,7 @@ pub static PLUGIN: Plugin = Plugin {
         driver::start(world);
         Ok(())
     },
+    loaded: driver::loaded,
     end: driver::end,
     ..Plugin::EMPTY
 };

@@ -126,13 +126,7 @@ pub(super) fn spread(
 ) -> Result<(), Error> {
     let work = || {
         let mut ethtool = Ethtool::new()?;
-        let length = ethtool.rss_table(link)?.len();
-        let entry = |i: usize| queues.and_then(|all| all.get(i % all.len().max(1)).copied());
-        let table: Vec<u32> = (0..length).map_while(|i| entry(i).map(u32::from)).collect();
-        if table.is_empty() && queues.is_some() {
-            return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
-        }
-        world.get::<Netdevs>().set_rss_table(&mut ethtool, &config.netns, link, &table)
+        world.get::<Netdevs>().set_rss_queues(&mut ethtool, &config.netns, link, queues)
     };
     let namespace = config.namespace().map_err(failed("network namespace"))?;
     let result = match &namespace {
