@@ -2,7 +2,7 @@
 //! The verbs, and what there is: sockets, interfaces, connections.
 
 use crate::device::{Config, MemifDevice, Mode};
-use crate::io::Role;
+use crate::io::{Event, Role};
 use crate::proto::{Channel, Client, Message, Server};
 use crate::socket::Address;
 use cli::{Error, retval};
@@ -77,6 +77,8 @@ pub struct Memifs {
     pub signal: Signal,
     /// Waits for all sockets.
     epoll: OnceLock<OwnedFd>,
+    /// Raised when a peer has taken memory away.
+    pub shrunk: OnceLock<Arc<Event>>,
     /// Directory of sockets with a relative name.
     dir: PathBuf,
 }
@@ -92,6 +94,7 @@ impl Shared for Memifs {
             inner: Mutex::new(inner),
             signal: world.processes.signal(),
             epoll: OnceLock::new(),
+            shrunk: OnceLock::new(),
             dir: world.runtime_dir().to_path_buf(),
         }
     }
@@ -113,8 +116,11 @@ impl Memifs {
     pub fn watch(&self, world: &World) -> io::Result<()> {
         let fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         world.processes.watch(&fd, &self.signal)?;
+        let shrunk = Arc::new(Event::new()?);
+        // No socket has this token.
+        epoll::add(&fd, &shrunk, epoll::EventData::new_u64(u64::MAX), epoll::EventFlags::IN)?;
         // It is called once.
-        let _ = self.epoll.set(fd);
+        let _ = (self.epoll.set(fd), self.shrunk.set(shrunk));
         Ok(())
     }
 

@@ -95,6 +95,8 @@ pub struct State {
     pub local_reason: String,
     /// Why the peer did.
     pub remote_reason: String,
+    /// Connections that ended because the peer has taken memory away.
+    pub memory_lost: u64,
     /// The rings that threads send by, while it is connected.
     rings: Vec<SharedTx>,
     /// The ring of each thread, if that was chosen.
@@ -183,6 +185,14 @@ impl MemifDevice {
         self.tx.place(world, placed);
         // It is there: its index was set when it was made, and this is the control thread.
         world.get::<Interfaces>().set_link(world, sw_if, true)
+    }
+
+    /// The connection, and the index of the region of which the peer has taken memory away, if it
+    /// has.
+    pub fn lost_memory(&self) -> Option<(u64, usize)> {
+        let state = self.state();
+        let region = state.link.as_ref()?.regions.iter().position(|region| region.is_broken())?;
+        Some((state.conn?, region))
     }
 
     /// The connection has ended.

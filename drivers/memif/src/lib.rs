@@ -11,8 +11,8 @@
 //! Nodes, named as VPP's: `memif-input`, `memif-process`, and `INTERFACE-tx` for each interface.
 //!
 //! The peer may write anything into the shared memory at any time: descriptors are read once and
-//! checked each time, packets are copied before anything looks at them, and files that may shrink
-//! are refused (`io/shm.rs`).
+//! checked each time, and packets are copied before anything looks at them. A peer that shrinks the
+//! file of its memory loses its connection (`io/shm.rs`).
 //!
 //! Limits: packets are always copied, also where zero copy is asked for; sockets of other network
 //! namespaces (`abstract:NAME,netns_name=N`) are refused; DMA engines aren't used.

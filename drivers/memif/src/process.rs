@@ -48,6 +48,9 @@ impl Process for MemifProcess {
                 None => serve(world, memifs, token),
             }
         }
+        if memifs.shrunk.get().is_some_and(|shrunk| shrunk.clear()) {
+            memifs.devices().iter().for_each(|device| lose_memory(world, memifs, device));
+        }
         let now = world.clock.now();
         for token in memifs.late(now) {
             if let Some(conn) = memifs.take_conn(token) {
@@ -116,7 +119,8 @@ fn accept(world: &World, memifs: &Memifs, socket: u32) {
             continue;
         }
         let deadline = Some(world.clock.now() + PATIENCE);
-        let side = Side::Server(Box::<Server>::default());
+        let wake = memifs.shrunk.get().map(|event| event.clone() as mem::Wake);
+        let side = Side::Server(Box::new(Server::new(wake)));
         let conn = Conn { channel, socket, side, device: None, peer: String::new(), deadline };
         if let Err(error) = memifs.add_conn(conn) {
             log::error!(target: "memif", "socket {socket}: {error}");
@@ -210,6 +214,19 @@ fn complete(
     device.state().remote_name.clone_from(&conn.peer);
     (conn.side, conn.deadline) = (Side::Complete, None);
     device.connected(world, link).map_err(|error| End::refuse(error.to_string()))
+}
+
+/// Ends the connection of a peer that has made a file shorter which is mapped here. Zeros took the
+/// place of its packets, maybe of its rings: nothing can go on.
+fn lose_memory(world: &World, memifs: &Memifs, device: &MemifDevice) {
+    let Some((token, region)) = device.lost_memory() else { return };
+    let Some(conn) = memifs.take_conn(token) else { return };
+    // A full tmpfs, or no huge page, is the other cause. A message has room for 95 bytes.
+    let reason =
+        format!("memory region {region} is gone: its file has shrunk, or no memory is left for it");
+    log::warn!(target: "memif", "socket {}: {}: {reason}", conn.socket, conn.peer);
+    device.state().memory_lost += 1;
+    end(world, memifs, conn, End::Refuse(reason));
 }
 
 /// Finds the interface that a client wants.

@@ -123,6 +123,9 @@ fn lines(
             writeln!(text, "  {side}-disc-reason \"{reason}\"")?;
         }
     }
+    if state.memory_lost > 0 {
+        writeln!(text, "  memory-taken-away {}", state.memory_lost)?;
+    }
     let Some(link) = &state.link else { return Ok(()) };
     for (index, region) in link.regions.iter().enumerate() {
         writeln!(text, "  region {index} size {} fd {}", region.len(), region.number())?;
@@ -196,6 +199,7 @@ fn value(i: &Interface, device: &MemifDevice, state: &State) -> Value {
         "zero_copy": false,
         "local_disconnect_reason": state.local_reason,
         "remote_disconnect_reason": state.remote_reason,
+        "memory_lost": state.memory_lost,
         "connection": link,
     })
 }

@@ -2,6 +2,7 @@
 //! The verbs, and what there is: interfaces with their sockets.
 
 use crate::device::{Config, Conn, VhostDevice};
+use crate::io::Event;
 use crate::proto::{Channel, End, Session};
 use crate::socket::{self, Failure};
 use crate::tx::VhostTx;
@@ -38,12 +39,14 @@ pub struct Vhosts {
     pub signal: Signal,
     /// Waits for all sockets.
     epoll: OnceLock<OwnedFd>,
+    /// Raised when a front-end has taken memory away.
+    shrunk: OnceLock<Arc<Event>>,
 }
 
 impl Shared for Vhosts {
     fn make(world: &World) -> Self {
         let signal = world.processes.signal();
-        Self { devices: Mutex::default(), signal, epoll: OnceLock::new() }
+        Self { devices: Mutex::default(), signal, epoll: OnceLock::new(), shrunk: OnceLock::new() }
     }
 }
 
@@ -59,8 +62,11 @@ impl Vhosts {
     pub fn watch(&self, world: &World) -> io::Result<()> {
         let fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         world.processes.watch(&fd, &self.signal)?;
+        let shrunk = Arc::new(Event::new()?);
+        // No interface has this number.
+        epoll::add(&fd, &shrunk, epoll::EventData::new_u64(u64::MAX), epoll::EventFlags::IN)?;
         // It is called once.
-        let _ = self.epoll.set(fd);
+        let _ = (self.epoll.set(fd), self.shrunk.set(shrunk));
         Ok(())
     }
 
@@ -111,6 +117,17 @@ impl Vhosts {
         ready.sort_unstable();
         ready.dedup();
         ready.into_iter().filter_map(|sw_if| self.device(sw_if)).collect()
+    }
+
+    /// Interfaces whose front-ends have taken memory away since the last call.
+    pub fn broken(&self) -> Vec<Arc<VhostDevice>> {
+        match self.shrunk.get() {
+            Some(shrunk) if shrunk.clear() => {
+                let is_broken = |device: &Arc<VhostDevice>| device.lost_memory().is_some();
+                self.devices().into_iter().filter(is_broken).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// All interfaces, by their index.
@@ -171,7 +188,9 @@ impl Vhosts {
         device.disconnect(world, "replaced by a new connection");
         let Some(&sw_if) = device.sw_if.get() else { return };
         let (config, pairs) = (device.config(), device.rx.list().len());
-        let session = Session::new(config.offered(), u16::try_from(pairs).unwrap_or(u16::MAX));
+        let pairs = u16::try_from(pairs).unwrap_or(u16::MAX);
+        let wake = self.shrunk.get().map(|event| event.clone() as mem::Wake);
+        let session = Session::new(config.offered(), pairs, wake);
         let polled = self.poll(&fd, sw_if).map_err(|error| End::new(error.to_string()));
         let session = match polled.and(session) {
             Ok(session) => session,

@@ -75,6 +75,8 @@ pub struct State {
     pub errno: i32,
     /// Why the last connection has ended.
     pub reason: String,
+    /// Connections that ended because the front-end has taken memory away.
+    pub memory_lost: u64,
     placed: Placed,
 }
 
@@ -105,6 +107,12 @@ impl VhostDevice {
 
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no panic inside")
+    }
+
+    /// Memory that the front-end has taken away, if it has.
+    pub fn lost_memory(&self) -> Option<String> {
+        let state = self.state();
+        state.conn.as_ref()?.session.memory()?.broken()
     }
 
     /// Gives the threads the rings that the front-end has started, after it has changed some.

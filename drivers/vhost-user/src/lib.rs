@@ -15,9 +15,12 @@
 //! and checked each time against the mapped regions, and packets are copied before anything looks
 //! at them (`io/shm.rs`).
 //!
-//! Limits: packets are copied; no log of written pages, so no live migration; no inflight log,
-//! which a device that uses chains in order doesn't need; at most 8 memory regions. A front-end
-//! that shrinks the file of its memory while it is mapped ends this process.
+//! A front-end that shrinks the file of its memory while it is mapped loses its connection
+//! (`mem::PeerMapping`). One that gives a log finds there which pages this end has written, by
+//! which a guest is migrated while it runs (`io/log.rs`).
+//!
+//! Limits: packets are copied; no inflight log, which a device that uses chains in order doesn't
+//! need; at most 8 memory regions.
 #![deny(unsafe_code)]
 
 mod api;

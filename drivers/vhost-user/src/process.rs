@@ -43,6 +43,9 @@ impl Process for VhostProcess {
             serve(world, vhosts, &device);
             accept(world, vhosts, &device);
         }
+        for device in vhosts.broken() {
+            lose_memory(world, vhosts, &device);
+        }
         let now = world.clock.now();
         let mut next = None;
         for device in vhosts.devices() {
@@ -125,6 +128,18 @@ fn step(device: &VhostDevice) -> Result<Option<Step>, End> {
         sent.map_err(|error| End(format!("{}: {error}", message.kind.name())))?;
     }
     Ok(Some(step))
+}
+
+/// Ends the connection of a front-end that has made a file shorter which is mapped here, or whose
+/// file system had no page for it (a full tmpfs, no huge page). Zeros took the place of its
+/// packets, maybe of its rings: nothing can go on.
+fn lose_memory(world: &World, vhosts: &Vhosts, device: &VhostDevice) {
+    let Some(what) = device.lost_memory() else { return };
+    let reason =
+        format!("{what} is gone: the front-end has shrunk its file, or no memory is left for it");
+    log::warn!(target: "vhost-user", "{}: {reason}", device.config().socket);
+    device.state().memory_lost += 1;
+    end(world, vhosts, device, &reason);
 }
 
 /// Ends a connection, and notes why.

@@ -106,6 +106,9 @@ fn lines(
     if !state.reason.is_empty() {
         writeln!(text, " last disconnected: {}", state.reason)?;
     }
+    if state.memory_lost > 0 {
+        writeln!(text, " memory taken away: {} times", state.memory_lost)?;
+    }
     if let Some(memory) = state.conn.as_ref().and_then(|conn| conn.session.memory()) {
         memory_lines(text, memory, wanted.verbose)?;
     }
@@ -131,6 +134,9 @@ fn memory_lines(text: &mut String, memory: &Memory, verbose: bool) -> std::fmt::
         )?;
         let file = if region.is_sealed() { "can't shrink" } else { "may shrink" };
         writeln!(text, "{}{}", if verbose { "  " } else { "" }, if verbose { file } else { "" })?;
+    }
+    if let Some(log) = memory.log() {
+        writeln!(text, " written pages are logged in {} bytes", log.len())?;
     }
     Ok(())
 }
@@ -229,9 +235,11 @@ fn value(i: &Interface, device: &VhostDevice, state: &State, rings: &[VringInfo]
         "connected": state.conn.is_some(),
         "errno": state.errno,
         "last_disconnect_reason": state.reason,
+        "memory_lost": state.memory_lost,
         "header": features.header(),
         "offered": names(c.offered()),
         "features": names(features),
+        "log": memory.and_then(|memory| memory.log()).map(|log| log.len()),
         "regions": memory.map(|memory| memory.regions().iter().map(region).collect::<Vec<_>>()),
         "rings": rings.iter().enumerate().filter_map(ring).collect::<Vec<_>>(),
     })

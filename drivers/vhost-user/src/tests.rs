@@ -2,9 +2,11 @@
 mod api;
 mod dpdk;
 mod hostile;
+mod log;
 mod messages;
 mod offload;
 mod pair;
 pub mod peer;
 mod ring;
 mod session;
+mod shrink;

@@ -222,7 +222,7 @@ impl RxRing {
                 }
                 let now = left.min(part.len());
                 let (first, rest) = part.split_at_mut(now);
-                // It was checked where it was found, and regions don't shrink.
+                // It was checked where it was found, and mappings don't shrink.
                 let copied =
                     self.regions.get(region).is_some_and(|memory| memory.copy_out(from, first));
                 debug_assert!(copied);

@@ -3,32 +3,29 @@
 //!
 //! No Rust reference into it is ever made, except for atomics of two and four bytes: bytes are
 //! copied to and from private memory. Every access is checked against the length of the mapping.
-//! The file can't shrink below it: a file without the seal F_SEAL_SHRINK is refused, because an
-//! access behind its end would raise SIGBUS.
+//! A peer that shrinks its file breaks the mapping, which then has zeros (`mem::PeerMapping`). Only
+//! files in memory are mapped: one of another kind could make a thread wait as long as the peer
+//! likes (FUSE).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
+use mem::{PeerMapping, Wake};
 use rustix::fs::{
-    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
+    FileType, MemfdFlags, SealFlags, fcntl_add_seals, fstat, fstatfs, ftruncate, memfd_create,
 };
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// File systems of memory (statfs(2)): tmpfs, where memfds are too, and hugetlbfs.
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x9584_58f6];
 
 /// A mapped file of shared memory.
 pub struct Region {
-    base: NonNull<u8>,
-    /// Bytes of the mapping. The file is at least as long, and stays so.
+    map: PeerMapping,
+    /// Bytes of the region. The file was at least as long when it was mapped.
     len: usize,
     fd: OwnedFd,
 }
-
-// SAFETY: the mapping belongs to the process, not to a thread; all accesses are atomic, or copies
-// by raw pointers of memory that another process may write anyway.
-unsafe impl Send for Region {}
-// SAFETY: as above.
-unsafe impl Sync for Region {}
 
 impl Region {
     /// Makes zeroed memory of this many bytes that can neither shrink nor grow.
@@ -39,37 +36,36 @@ impl Region {
         let fd = memfd_create("memif region", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&fd, len as u64)?;
         fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        Self::map(fd, len)
+        Self::map(fd, len, None)
     }
 
-    /// Maps the first `len` bytes of a file that a peer has sent.
+    /// Maps the first `len` bytes of a file that a peer has sent. `wake` is raised when the file
+    /// has become shorter.
     ///
     /// # Errors
-    /// A file that is shorter than `len` or may shrink; what mmap says.
-    pub fn open(fd: OwnedFd, len: u64) -> io::Result<Self> {
+    /// A file that is shorter than `len`, or isn't in memory; too many regions of all peers; what
+    /// mmap says.
+    pub fn open(fd: OwnedFd, len: u64, wake: Option<Wake>) -> io::Result<Self> {
         let invalid = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text.to_string());
-        // The seal is looked at first: it can't be taken off, so the size that is read after it is
-        // a lower bound for good.
-        let seals =
-            fcntl_get_seals(&fd).map_err(|_| invalid("the file of a region isn't a memfd"))?;
-        if !seals.contains(SealFlags::SHRINK) {
-            return Err(invalid(
-                "the file of a region isn't sealed against shrinking (F_SEAL_SHRINK)",
-            ));
+        let stat = fstat(&fd)?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        if !is_file || !IN_MEMORY.contains(&(fstatfs(&fd)?.f_type as u64)) {
+            return Err(invalid("the file of a region isn't in memory (memfd, tmpfs, hugetlbfs)"));
         }
-        let size = fstat(&fd)?.st_size;
-        if len == 0 || u64::try_from(size).unwrap_or(0) < len || len > isize::MAX as u64 / 2 {
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        if len == 0 || size < len || len > isize::MAX as u64 / 2 {
             return Err(invalid("a region is longer than its file"));
         }
-        Self::map(fd, len as usize)
+        Self::map(fd, len as usize, wake)
     }
 
-    fn map(fd: OwnedFd, len: usize) -> io::Result<Self> {
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the kernel chooses the address, so no other memory is touched.
-        let base = unsafe { mmap(std::ptr::null_mut(), len, prot, MapFlags::SHARED, &fd, 0) }?;
-        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { base, len, fd })
+    fn map(fd: OwnedFd, len: usize, wake: Option<Wake>) -> io::Result<Self> {
+        Ok(Self { map: PeerMapping::new(&fd, len, wake)?, len, fd })
+    }
+
+    /// Returns true if the peer has made the file shorter, and memory that is gone was accessed.
+    pub fn is_broken(&self) -> bool {
+        self.map.is_broken()
     }
 
     /// Bytes.
@@ -91,7 +87,7 @@ impl Region {
     /// Address of `bytes` bytes at `offset`, aligned to `bytes` if `aligned`.
     #[inline(always)]
     fn at(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
-        self.holds(offset, bytes).then(|| self.base.as_ptr().wrapping_add(offset))
+        self.holds(offset, bytes).then(|| self.map.base().as_ptr().wrapping_add(offset))
     }
 
     #[inline(always)]
@@ -167,13 +163,6 @@ impl AsFd for Region {
     }
 }
 
-impl Drop for Region {
-    fn drop(&mut self) {
-        // SAFETY: this mapping was made with this length, and nothing borrows from it any more.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,24 +198,29 @@ mod tests {
     }
 
     #[test]
-    fn files_that_may_shrink_are_refused() {
-        let error = |fd: OwnedFd, len| Region::open(fd, len).err().map(|e| e.to_string());
+    fn files_that_are_too_short_or_not_in_memory_are_refused() {
+        let error = |fd: OwnedFd, len| Region::open(fd, len, None).err().map(|e| e.to_string());
         let memfd = || {
-            let fd = memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
-                .expect("a memfd");
+            let fd = memfd_create("test", MemfdFlags::CLOEXEC).expect("a memfd");
             ftruncate(&fd, 8192).expect("grows");
             fd
         };
-        let sealed = || {
-            let fd = memfd();
-            fcntl_add_seals(&fd, SealFlags::SHRINK).expect("sealed");
-            fd
-        };
-        assert!(error(memfd(), 8192).is_some_and(|e| e.contains("F_SEAL_SHRINK")));
-        assert!(error(sealed(), 8193).is_some_and(|e| e.contains("longer")));
-        assert!(error(sealed(), 0).is_some() && error(sealed(), u64::MAX).is_some());
-        assert_eq!(error(sealed(), 8192), None);
+        assert!(error(memfd(), 8193).is_some_and(|e| e.contains("longer")));
+        assert!(error(memfd(), 0).is_some() && error(memfd(), u64::MAX).is_some());
+        assert_eq!(error(memfd(), 8192), None);
         let file = std::fs::File::open("/proc/self/status").expect("a file");
-        assert!(error(file.into(), 1).is_some_and(|e| e.contains("memfd")));
+        assert!(error(file.into(), 1).is_some_and(|e| e.contains("memory")));
+        let (pipe, _end) = rustix::pipe::pipe().expect("a pipe");
+        assert!(error(pipe, 1).is_some_and(|e| e.contains("memory")));
+    }
+
+    #[test]
+    fn a_file_that_shrinks_has_zeros() {
+        let fd = memfd_create("test", MemfdFlags::CLOEXEC).expect("a memfd");
+        ftruncate(&fd, 8192).expect("grows");
+        let region = Region::open(fd.try_clone().expect("a copy"), 8192, None).expect("mapped");
+        assert!(region.copy_in(4096, &[7; 4]) && !region.is_broken());
+        ftruncate(&fd, 4096).expect("shrinks");
+        assert_eq!((region.load32(4096), region.is_broken()), (Some(0), true));
     }
 }

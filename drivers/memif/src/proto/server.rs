@@ -3,6 +3,7 @@
 
 use super::{End, Init, Link, MAX_LOG2, MAX_REGION, MAX_RING, Message, RingInfo, VERSION};
 use crate::io::{Event, Region, Ring};
+use mem::Wake;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -27,9 +28,16 @@ pub struct Server {
     s2m: Vec<RingInfo>,
     m2s: Vec<RingInfo>,
     complete: bool,
+    /// Raised when the client takes memory away.
+    wake: Option<Wake>,
 }
 
 impl Server {
+    /// A new one. `wake` is raised when the client takes memory away that was mapped.
+    pub fn new(wake: Option<Wake>) -> Self {
+        Self { wake, ..Self::default() }
+    }
+
     /// Takes the next message. `accept` says whether there is such an interface, or why not.
     ///
     /// # Errors
@@ -67,7 +75,8 @@ impl Server {
         if self.memory > MAX_MEMORY {
             return Err(End::refuse("regions are longer than 4 GiB"));
         }
-        let region = Region::open(fd, size).map_err(|error| End::Refuse(error.to_string()))?;
+        let region = Region::open(fd, size, self.wake.clone());
+        let region = region.map_err(|error| End::Refuse(error.to_string()))?;
         self.regions.push(Arc::new(region));
         Ok(())
     }

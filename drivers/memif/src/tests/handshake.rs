@@ -6,7 +6,6 @@ use crate::io::{Event, Layout, Region, Ring};
 use crate::proto::{
     Client, End, Init, Message, Reply, RequestedParameters, SECRET, Server, Step, VERSION,
 };
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -88,10 +87,6 @@ fn each_wrong_field_is_refused_by_name() {
     refused(with(vec![(region(0, 0), Some(memory()))]), "longer than its file");
     refused(with(vec![(region(0, u64::MAX), Some(memory()))]), "4 GiB");
     refused(with(vec![(region(0, LEN), Some(event()))]), "memfd");
-    let shrinks =
-        memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).expect("a memfd");
-    ftruncate(&shrinks, LEN).expect("grows");
-    refused(with(vec![(region(0, LEN), Some(shrinks))]), "F_SEAL_SHRINK");
     // Rings.
     let change = |f: fn(&mut Fields)| {
         let mut fields = Fields { index: 0, region: 0, offset: 0, log2: 4, private: 0 };

@@ -117,60 +117,60 @@ fn flows_pass(
     sent.iter().sum()
 }
 
-#[test]
-fn receive_queues_move_a_thousand_times_under_load() {
+/// Lets flows pass by three rings, by so many transmit queues on the other side, while `change` is
+/// called `turns` times: no packet is lost.
+fn flows_pass_while(
+    name: &str,
+    tx_queues: u8,
+    ordered: bool,
+    turns: u32,
+    mut change: impl FnMut(u32, &mut dyn FnMut(String)) + Send,
+) {
     let Some((_lab, _netns, rig)) = rig(2) else { return };
-    let dir = Dir::new("moves");
-    let (mut a, mut b, _listener) = peers(&rig, &dir, 3, 1);
-    let passed = flows_pass(&rig, (&mut a, &mut b), true, |rig| {
-        let mut rng = Rng::new(41);
-        for n in 0..1000u32 {
-            let thread = *rng.pick(&["main", "worker 0", "worker 1"]);
-            let mode = *rng.pick(&["polling", "interrupt", "adaptive"]);
-            let queue = rng.below(3);
-            let line = format!("set interface rx-placement memif1/7 queue {queue} {thread}");
-            rig.cli(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
-            // The mode changes with some of the moves.
-            if n % 4 == 0 {
-                let line = format!("set interface rx-mode memif1/7 queue {queue} {mode}");
-                rig.cli(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
-            }
+    let dir = Dir::new(name);
+    let (mut a, mut b, _listener) = peers(&rig, &dir, 3, tx_queues);
+    let passed = flows_pass(&rig, (&mut a, &mut b), ordered, |rig| {
+        let mut run = |line: String| drop(rig.cli(&line).unwrap_or_else(|e| panic!("{line}: {e}")));
+        for n in 0..turns {
+            change(n, &mut run);
             if n % 16 == 0 {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
     });
-    println!("{passed} frames passed during 1000 moves");
+    println!("{passed} frames passed during {turns} changes");
     assert_eq!(rig.drops(), []);
     drop((a, b));
     rig.finish();
 }
 
 #[test]
-fn transmit_queues_move_a_thousand_times_under_load() {
-    let Some((_lab, _netns, rig)) = rig(2) else { return };
-    let dir = Dir::new("sends");
-    let (mut a, mut b, _listener) = peers(&rig, &dir, 3, 2);
-    // By two rings packets of a flow may pass each other: the peer reads one ring after the other.
-    let passed = flows_pass(&rig, (&mut a, &mut b), false, |rig| {
-        let mut rng = Rng::new(43);
-        for n in 0..500u32 {
-            let (queue, threads) = (rng.below(2), *rng.pick(&["0", "1", "2", "0,1", "1,2", "0,2"]));
-            let other = 1 - queue;
-            // All threads to one queue, then some to the other: none is without a queue.
-            for words in [format!("{queue} threads 0-2"), format!("{other} threads {threads}")] {
-                let line = format!("set interface tx-queue memif2/8 queue {words}");
-                rig.cli(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
-            }
-            if n % 16 == 0 {
-                std::thread::sleep(Duration::from_millis(1));
-            }
+fn receive_queues_move_a_thousand_times_under_load() {
+    let mut rng = Rng::new(41);
+    flows_pass_while("moves", 1, true, 1000, |n, run| {
+        let thread = *rng.pick(&["main", "worker 0", "worker 1"]);
+        let mode = *rng.pick(&["polling", "interrupt", "adaptive"]);
+        let queue = rng.below(3);
+        run(format!("set interface rx-placement memif1/7 queue {queue} {thread}"));
+        // The mode changes with some of the moves.
+        if n % 4 == 0 {
+            run(format!("set interface rx-mode memif1/7 queue {queue} {mode}"));
         }
     });
-    println!("{passed} frames passed during 1000 moves");
-    assert_eq!(rig.drops(), []);
-    drop((a, b));
-    rig.finish();
+}
+
+#[test]
+fn transmit_queues_move_a_thousand_times_under_load() {
+    let mut rng = Rng::new(43);
+    // By two rings packets of a flow may pass each other: the peer reads one ring after the other.
+    flows_pass_while("sends", 2, false, 500, |_, run| {
+        let (queue, threads) = (rng.below(2), *rng.pick(&["0", "1", "2", "0,1", "1,2", "0,2"]));
+        let other = 1 - queue;
+        // All threads to one queue, then some to the other: none is without a queue.
+        for words in [format!("{queue} threads 0-2"), format!("{other} threads {threads}")] {
+            run(format!("set interface tx-queue memif2/8 queue {words}"));
+        }
+    });
 }
 
 #[test]

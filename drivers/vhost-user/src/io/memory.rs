@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The regions of a guest's memory, and what a guest's addresses stand for.
 
-use super::{Region, RegionInfo};
+use super::{Log, Region, RegionInfo};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Regions of a guest at most, the protocol's limit without its extension for more.
 pub const MAX_REGIONS: usize = 8;
@@ -24,7 +25,9 @@ pub struct Piece {
 
 /// A guest's memory.
 pub struct Memory {
-    regions: Vec<Region>,
+    regions: Arc<[Region]>,
+    /// Pages that are written are noted there.
+    log: Option<Arc<Log>>,
 }
 
 impl Memory {
@@ -46,12 +49,43 @@ impl Memory {
                 }
             }
         }
-        Ok(Arc::new(Self { regions }))
+        Ok(Arc::new(Self { regions: regions.into(), log: None }))
+    }
+
+    /// The same regions, with another log or none.
+    ///
+    /// # Errors
+    /// A log that has no bits for some of the memory.
+    pub fn with_log(&self, log: Option<Arc<Log>>) -> Result<Arc<Self>, &'static str> {
+        if let Some(log) = &log {
+            let mut last = self.regions.iter().map(|region| {
+                let info = region.info();
+                info.guest + info.size - 1
+            });
+            if !last.all(|address| log.has(address)) {
+                return Err("the log of written pages is too short for the guest's memory");
+            }
+        }
+        Ok(Arc::new(Self { regions: self.regions.clone(), log }))
+    }
+
+    /// The log of written pages, if there is one.
+    pub fn log(&self) -> Option<&Log> {
+        self.log.as_deref()
     }
 
     /// The regions.
     pub fn regions(&self) -> &[Region] {
         &self.regions
+    }
+
+    /// Memory that the front-end has taken away, if it has.
+    pub fn broken(&self) -> Option<String> {
+        if self.log.as_ref().is_some_and(|log| log.is_broken()) {
+            return Some("log of written pages".to_string());
+        }
+        let region = self.regions.iter().find(|region| region.is_broken())?;
+        Some(format!("memory region at guest address {:#x}", region.info().guest))
     }
 
     /// The region with this index.
@@ -94,7 +128,39 @@ impl Memory {
     #[inline(always)]
     #[must_use]
     pub fn copy_in(&self, piece: Piece, from: &[u8]) -> bool {
-        self.region(piece.region).is_some_and(|region| region.copy_in(piece.offset, from))
+        let Some(region) = self.region(piece.region) else { return false };
+        let is_copied = region.copy_in(piece.offset, from);
+        self.note(region, piece.offset, from.len());
+        is_copied
+    }
+
+    /// Writes two bytes `at` bytes behind the start of a piece; nothing happens outside of its
+    /// region, or off the alignment.
+    #[inline(always)]
+    pub fn store16(&self, piece: Piece, at: usize, value: u16, order: Ordering) {
+        if let Some(region) = self.region(piece.region) {
+            region.store16(piece.offset + at, value, order);
+            self.note(region, piece.offset + at, 2);
+        }
+    }
+
+    /// As [`Self::store16`], of four bytes.
+    #[inline(always)]
+    pub fn store32(&self, piece: Piece, at: usize, value: u32) {
+        if let Some(region) = self.region(piece.region) {
+            region.store32(piece.offset + at, value);
+            self.note(region, piece.offset + at, 4);
+        }
+    }
+
+    /// Notes in the log that bytes of a region were written.
+    #[inline(always)]
+    fn note(&self, region: &Region, offset: usize, bytes: usize) {
+        if let Some(log) = &self.log
+            && region.holds(offset, bytes)
+        {
+            log.written(region.info().guest + offset as u64, bytes);
+        }
     }
 }
 
@@ -202,7 +268,7 @@ mod tests {
     fn region(guest: u64, user: u64) -> Region {
         let fd = memfd_create("test", MemfdFlags::CLOEXEC).expect("a memfd");
         ftruncate(&fd, 4096).expect("grows");
-        Region::open(&fd, RegionInfo { guest, size: 4096, user, offset: 0 }).expect("memory")
+        Region::open(&fd, RegionInfo { guest, size: 4096, user, offset: 0 }, None).expect("memory")
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! graph or of the control protocol.
 
 mod chain;
+mod log;
 mod memory;
 mod packed;
 mod queue;
@@ -14,6 +15,7 @@ mod tx;
 mod vring;
 
 pub use driver::Event;
+pub use log::Log;
 pub use memory::{MAX_REGIONS, Memory, Piece, Pieces};
 pub use queue::{Format, Position, Queue, QueueConfig, RingAddresses, RingView};
 pub use rx::NextPacket;

@@ -84,9 +84,7 @@ impl Packed {
 
     #[inline(always)]
     fn store(&self, part: Piece, at: usize, value: u16, order: Ordering) {
-        if let Some(region) = self.memory.region(part.region) {
-            region.store16(part.offset + at, value.to_le(), order);
-        }
+        self.memory.store16(part, at, value.to_le(), order);
     }
 
     /// Offset of a position's descriptor.
@@ -192,9 +190,7 @@ impl Packed {
             let at = Self::at(self.done);
             let wrap = if self.done & WRAP != 0 { AVAIL | USED } else { 0 };
             let flags = wrap | if chain.len > 0 { WRITE } else { 0 };
-            if let Some(region) = self.memory.region(self.desc.region) {
-                region.store32(self.desc.offset + at + 8, chain.len.to_le());
-            }
+            self.memory.store32(self.desc, at + 8, chain.len.to_le());
             self.store(self.desc, at + 12, chain.id, Ordering::Relaxed);
             match first {
                 None => first = Some((at, flags)),

@@ -3,15 +3,15 @@
 //!
 //! No Rust reference into it is ever made, except for atomics of two, four and eight bytes: bytes
 //! are copied to and from private memory. Every access is checked against the length of its region.
-//! A region isn't mapped if its file is shorter.
+//! A region isn't mapped if its file is shorter. A file that becomes shorter later breaks the
+//! mapping, which then has zeros (`mem::PeerMapping`).
 
 use std::io;
 use std::os::fd::AsFd;
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use mem::{PeerMapping, Wake};
 use rustix::fs::{FileType, SealFlags, fcntl_get_seals, fstat};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 /// A region as the front-end describes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,9 +29,7 @@ pub struct RegionInfo {
 /// A mapped region.
 pub struct Region {
     info: RegionInfo,
-    base: NonNull<u8>,
-    /// Bytes of the mapping.
-    mapped: usize,
+    map: PeerMapping,
     /// Where the region begins in the mapping.
     skip: usize,
     /// Bytes of the region. The file was at least as long when it was mapped.
@@ -39,51 +37,112 @@ pub struct Region {
     sealed: bool,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread; all accesses are atomic, or copies
-// by raw pointers of memory that another process may write anyway.
-unsafe impl Send for Region {}
-// SAFETY: as above.
-unsafe impl Sync for Region {}
-
 fn invalid(text: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text.into())
 }
 
-impl Region {
-    /// Maps a region of a file.
+/// Maps a file up to the end of `size` bytes at `offset`.
+fn map(
+    fd: impl AsFd,
+    size: u64,
+    offset: u64,
+    wake: Option<Wake>,
+    name: &str,
+) -> io::Result<PeerMapping> {
+    if size == 0 {
+        return Err(invalid(format!("{name} is empty")));
+    }
+    let end = offset.checked_add(size).filter(|end| *end < isize::MAX as u64 / 2);
+    let end = end.ok_or_else(|| invalid(format!("{name} is too long")))?;
+    let stat = fstat(&fd)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(invalid(format!("the descriptor of {name} is no file")));
+    }
+    if u64::try_from(stat.st_size).unwrap_or(0) < end {
+        return Err(invalid(format!("{name} is longer than its file")));
+    }
+    PeerMapping::new(&fd, end as usize, wake)
+}
+
+/// Bits that both ends set and clear.
+pub struct Bits {
+    map: PeerMapping,
+    /// Where they begin in the mapping.
+    skip: usize,
+    /// Bytes of them.
+    len: usize,
+}
+
+impl Bits {
+    /// Maps those of a file. `wake` is raised when the file has become shorter.
     ///
     /// # Errors
-    /// An empty region, one that wraps around, or a file that is shorter; what mmap says.
-    pub fn open(fd: impl AsFd, info: RegionInfo) -> io::Result<Self> {
-        let RegionInfo { guest, size, user, offset } = info;
-        if size == 0 {
-            return Err(invalid("a memory region is empty"));
+    /// No bits, or a file that is shorter; what mmap says.
+    pub fn open(fd: impl AsFd, size: u64, offset: u64, wake: Option<Wake>) -> io::Result<Self> {
+        let map = map(fd, size, offset, wake, "the log of written pages")?;
+        Ok(Self { map, skip: offset as usize, len: size as usize })
+    }
+
+    /// Bytes of them.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns true if the front-end has made the file shorter, and memory that is gone was
+    /// accessed.
+    pub fn is_broken(&self) -> bool {
+        self.map.is_broken()
+    }
+
+    fn byte(&self, index: u64) -> Option<&AtomicU8> {
+        let index = usize::try_from(index).ok().filter(|index| *index < self.len)?;
+        let at = self.map.base().as_ptr().wrapping_add(self.skip).wrapping_add(index);
+        // SAFETY: inside of the mapping, which lives as long as `self`; this process accesses it by
+        // atomics only.
+        Some(unsafe { AtomicU8::from_ptr(at) })
+    }
+
+    /// Sets a bit; nothing happens if there is none of this number.
+    pub fn set(&self, number: u64) {
+        if let Some(byte) = self.byte(number / 8) {
+            byte.fetch_or(1 << (number % 8), Ordering::SeqCst);
         }
+    }
+
+    /// Clears all bits, as a front-end does; the numbers of those that were set.
+    #[cfg(test)]
+    pub fn take(&self) -> Vec<u64> {
+        let bytes = (0..self.len as u64).filter_map(|n| Some((n, self.byte(n)?)));
+        let bytes = bytes.map(|(n, byte)| (n, byte.swap(0, Ordering::SeqCst)));
+        bytes
+            .flat_map(|(n, byte)| {
+                (0..8).filter(move |bit| byte >> bit & 1 != 0).map(move |bit| 8 * n + bit)
+            })
+            .collect()
+    }
+}
+
+impl Region {
+    /// Maps a region of a file. `wake` is raised when the file has become shorter.
+    ///
+    /// # Errors
+    /// An empty region, one that wraps around, or a file that is shorter; too many regions of all
+    /// guests; what mmap says.
+    pub fn open(fd: impl AsFd, info: RegionInfo, wake: Option<Wake>) -> io::Result<Self> {
+        let RegionInfo { guest, size, user, offset } = info;
         if guest.checked_add(size).is_none() || user.checked_add(size).is_none() {
             return Err(invalid("a memory region wraps around"));
         }
-        let end = offset.checked_add(size).filter(|end| *end < isize::MAX as u64 / 2);
-        let end = end.ok_or_else(|| invalid("a memory region is too long"))?;
-        // A file that can't shrink has this size for good; of another one it is the size now.
+        // A file that can't shrink has its size for good; of another one it is the size now.
         let sealed = fcntl_get_seals(&fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
-        let stat = fstat(&fd)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(invalid("the descriptor of a memory region is no file"));
-        }
-        if u64::try_from(stat.st_size).unwrap_or(0) < end {
-            return Err(invalid("a memory region is longer than its file"));
-        }
-        // Files of huge pages are mapped by whole pages.
-        let page = u64::try_from(stat.st_blksize).unwrap_or(0).clamp(4096, 1 << 30);
-        let mapped = end.next_multiple_of(page.next_power_of_two()) as usize;
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the kernel chooses the address, so no other memory is touched.
-        let base = unsafe { mmap(std::ptr::null_mut(), mapped, prot, MapFlags::SHARED, &fd, 0) }?;
-        let base: NonNull<u8> = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: it is this mapping, and the advice changes nothing but core dumps, in which a
-        // guest's memory doesn't belong. A kernel that doesn't know it dumps more.
-        let _ = unsafe { madvise(base.as_ptr().cast(), mapped, Advice::LinuxDontDump) };
-        Ok(Self { info, base, mapped, skip: offset as usize, len: size as usize, sealed })
+        let map = map(fd, size, offset, wake, "a memory region")?;
+        Ok(Self { info, map, skip: offset as usize, len: size as usize, sealed })
+    }
+
+    /// Returns true if the front-end has made the file shorter, and memory that is gone was
+    /// accessed.
+    pub fn is_broken(&self) -> bool {
+        self.map.is_broken()
     }
 
     /// The description of the front-end.
@@ -106,7 +165,7 @@ impl Region {
     #[inline(always)]
     fn at(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
         let inside = self.holds(offset, bytes);
-        inside.then(|| self.base.as_ptr().wrapping_add(self.skip).wrapping_add(offset))
+        inside.then(|| self.map.base().as_ptr().wrapping_add(self.skip).wrapping_add(offset))
     }
 
     /// As [`Self::at`], if the address is a multiple of `bytes`.
@@ -189,13 +248,6 @@ impl Region {
     }
 }
 
-impl Drop for Region {
-    fn drop(&mut self) {
-        // SAFETY: this mapping was made with this length, and nothing borrows from it any more.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.mapped) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,8 +265,9 @@ mod tests {
     #[test]
     fn nothing_outside_is_touched() {
         let fd = memfd(12_288);
-        let region = Region::open(&fd, INFO).expect("memory");
-        let file = Region::open(&fd, RegionInfo { size: 12_288, offset: 0, ..INFO }).expect("all");
+        let region = Region::open(&fd, INFO, None).expect("memory");
+        let file =
+            Region::open(&fd, RegionInfo { size: 12_288, offset: 0, ..INFO }, None).expect("all");
         assert!(region.copy_in(4090, &[7; 6]) && !region.copy_in(4091, &[7; 6]));
         assert!(!region.copy_in(usize::MAX, &[1]) && !region.copy_in(4097, &[]));
         let mut six = [0; 6];
@@ -238,7 +291,7 @@ mod tests {
 
     #[test]
     fn what_a_file_does_not_hold_is_refused() {
-        let error = |fd: &OwnedFd, info| Region::open(fd, info).err().map(|e| e.to_string());
+        let error = |fd: &OwnedFd, info| Region::open(fd, info, None).err().map(|e| e.to_string());
         let fd = memfd(8192);
         assert_eq!(error(&fd, INFO), None);
         for (info, why) in [
@@ -253,6 +306,6 @@ mod tests {
         }
         let (pipe, _end) = rustix::pipe::pipe().expect("a pipe");
         assert!(error(&pipe, INFO).is_some_and(|e| e.contains("no file")));
-        assert!(!Region::open(&fd, INFO).expect("memory").is_sealed());
+        assert!(!Region::open(&fd, INFO, None).expect("memory").is_sealed());
     }
 }

@@ -90,9 +90,7 @@ impl Split {
 
     #[inline(always)]
     fn store(&self, part: Piece, at: usize, value: u16, order: Ordering) {
-        if let Some(region) = self.memory.region(part.region) {
-            region.store16(part.offset + at, value.to_le(), order);
-        }
+        self.memory.store16(part, at, value.to_le(), order);
     }
 
     #[inline(always)]
@@ -199,11 +197,9 @@ impl Split {
     pub fn give_back(&mut self, chains: &[Used]) -> bool {
         let old = self.done;
         for chain in chains {
-            let at = self.used.offset + ENTRIES + 8 * self.slot(self.done);
-            if let Some(region) = self.memory.region(self.used.region) {
-                region.store32(at, u32::from(chain.id).to_le());
-                region.store32(at + 4, chain.len.to_le());
-            }
+            let at = ENTRIES + 8 * self.slot(self.done);
+            self.memory.store32(self.used, at, u32::from(chain.id).to_le());
+            self.memory.store32(self.used, at + 4, chain.len.to_le());
             self.done = self.done.wrapping_add(1);
         }
         self.store(self.used, INDEX, self.done, Ordering::Release);

@@ -18,7 +18,7 @@ const FILE: u64 = 1 << 16;
 /// If a promise is broken.
 pub fn check_messages(mut bytes: &[u8]) {
     let offered = Features::BASE | Features::GSO | Features::EVENT_IDX | Features::RING_PACKED;
-    let Ok(mut session) = Session::new(offered, 1) else { return };
+    let Ok(mut session) = Session::new(offered, 1, None) else { return };
     while let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() {
         // One that was refused is closed.
         let Ok(header) = Header::parse(header) else { return };
@@ -49,7 +49,7 @@ pub fn check_messages(mut bytes: &[u8]) {
 }
 
 fn descriptor(message: &Message) -> Option<OwnedFd> {
-    if message.kind.name() == "SET_MEM_TABLE" {
+    if ["SET_MEM_TABLE", "SET_LOG_BASE"].contains(&message.kind.name()) {
         let fd = memfd_create("vhost-user check", MemfdFlags::CLOEXEC).ok()?;
         ftruncate(&fd, FILE).ok()?;
         return Some(fd);

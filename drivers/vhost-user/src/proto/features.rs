@@ -33,6 +33,7 @@ bits! {
     CTRL_VQ = 17 => "VIRTIO_NET_F_CTRL_VQ",
     GUEST_ANNOUNCE = 21 => "VIRTIO_NET_F_GUEST_ANNOUNCE",
     MQ = 22 => "VIRTIO_NET_F_MQ",
+    LOG_ALL = 26 => "VHOST_F_LOG_ALL",
     ANY_LAYOUT = 27 => "VIRTIO_F_ANY_LAYOUT",
     INDIRECT_DESC = 28 => "VIRTIO_F_INDIRECT_DESC",
     EVENT_IDX = 29 => "VIRTIO_F_EVENT_IDX",
@@ -59,6 +60,7 @@ impl Features {
             | Self::CTRL_VQ.0
             | Self::GUEST_ANNOUNCE.0
             | Self::MQ.0
+            | Self::LOG_ALL.0
             | Self::ANY_LAYOUT.0
             | Self::INDIRECT_DESC.0
             | Self::PROTOCOL_FEATURES.0
@@ -127,10 +129,12 @@ pub struct Protocol(pub u64);
 impl Protocol {
     /// Several pairs of rings.
     pub const MQ: Self = Self(1 << 0);
+    /// The log of written pages is a file.
+    pub const LOG_SHMFD: Self = Self(1 << 1);
     /// Requests may ask for a reply.
     pub const REPLY_ACK: Self = Self(1 << 3);
     /// All that are offered.
-    pub const OFFERED: Self = Self(Self::MQ.0 | Self::REPLY_ACK.0);
+    pub const OFFERED: Self = Self(Self::MQ.0 | Self::LOG_SHMFD.0 | Self::REPLY_ACK.0);
 
     /// Returns true if all of these bits are set.
     pub const fn has(self, all: Self) -> bool {
@@ -139,7 +143,11 @@ impl Protocol {
 
     /// The names of the bits that are set, with their numbers.
     pub fn names(self) -> impl Iterator<Item = (u32, &'static str)> {
-        let names = [(0, "VHOST_USER_PROTOCOL_F_MQ"), (3, "VHOST_USER_PROTOCOL_F_REPLY_ACK")];
+        let names = [
+            (0, "VHOST_USER_PROTOCOL_F_MQ"),
+            (1, "VHOST_USER_PROTOCOL_F_LOG_SHMFD"),
+            (3, "VHOST_USER_PROTOCOL_F_REPLY_ACK"),
+        ];
         names.into_iter().filter(move |(bit, _)| self.0 & (1 << bit) != 0)
     }
 }

@@ -105,8 +105,8 @@ pub enum Request {
     ResetOwner,
     /// The guest's memory; a descriptor for each region.
     SetMemTable(Vec<RegionInfo>),
-    /// A log of pages that are written. Refused, since it isn't offered.
-    SetLogBase,
+    /// The log of pages that are written: bytes, and where it begins in its file.
+    SetLogBase { size: u64, offset: u64 },
     /// An event for it. Nothing follows from it.
     SetLogFd,
     /// Descriptors of a ring.
@@ -206,7 +206,7 @@ impl Message {
             Kind::SetOwner => empty(Request::SetOwner),
             Kind::ResetOwner => empty(Request::ResetOwner),
             Kind::SetMemTable => regions(payload).map(Request::SetMemTable),
-            Kind::SetLogBase => Some(Request::SetLogBase),
+            Kind::SetLogBase => log_base(payload),
             Kind::SetLogFd => Some(Request::SetLogFd),
             Kind::SetVringNum => ring().map(|(index, num)| Request::SetVringNum { index, num }),
             Kind::SetVringAddr => addresses(payload),
@@ -237,7 +237,7 @@ impl Message {
     pub fn fds(&self) -> usize {
         match &self.request {
             Request::SetMemTable(regions) => regions.len(),
-            Request::SetLogBase | Request::SetLogFd => 1,
+            Request::SetLogBase { .. } | Request::SetLogFd => 1,
             Request::SetVringKick { has_fd, .. }
             | Request::SetVringCall { has_fd, .. }
             | Request::SetVringErr { has_fd, .. } => usize::from(*has_fd),
@@ -263,7 +263,7 @@ impl Message {
                 }
                 bytes
             }
-            Request::SetLogBase => [0; 16].to_vec(),
+            Request::SetLogBase { size, offset } => [*size, *offset].map(u64::to_ne_bytes).concat(),
             Request::SetVringNum { index, num } | Request::SetVringBase { index, num } => {
                 pair(*index, *num)
             }
@@ -300,7 +300,13 @@ fn regions(payload: &[u8]) -> Option<Vec<RegionInfo>> {
         .collect()
 }
 
-/// The flags say whether pages are logged, which isn't offered.
+fn log_base(payload: &[u8]) -> Option<Request> {
+    let (size, offset) = (u64_at(payload, 0)?, u64_at(payload, 8)?);
+    (payload.len() == 16).then_some(Request::SetLogBase { size, offset })
+}
+
+/// The flags and the last word ask for a log of the ring's pages. They aren't needed: while pages
+/// are logged, those of rings are too, by their address in the guest's memory.
 fn addresses(payload: &[u8]) -> Option<Request> {
     let word = |n: usize| u64_at(payload, 8 + 8 * n);
     let index = u32_at(payload, 0).filter(|_| payload.len() == 40)?;

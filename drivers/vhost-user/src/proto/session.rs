@@ -3,8 +3,10 @@
 
 use super::{End, Features, MAX_PAIRS, Message, Protocol, Reply, Request};
 use crate::io::{
-    Event, Format, Memory, Position, Queue, QueueConfig, Region, RegionInfo, RingAddresses, Vring,
+    Event, Format, Log, Memory, Position, Queue, QueueConfig, Region, RegionInfo, RingAddresses,
+    Vring,
 };
+use mem::Wake;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -56,22 +58,29 @@ pub struct Session {
     features: Features,
     protocol: Protocol,
     memory: Option<Arc<Memory>>,
+    /// Used while the features have LOG_ALL.
+    log: Option<Arc<Log>>,
     rings: Vec<Ring>,
+    /// Raised when the front-end takes memory away.
+    wake: Option<Wake>,
 }
 
 impl Session {
     /// A new one, whose guest may use these features. `pairs` of its rings are there from the
-    /// start, so that queues of an earlier connection stay where they were placed.
+    /// start, so that queues of an earlier connection stay where they were placed. `wake` is raised
+    /// when the front-end takes memory away that was mapped.
     ///
     /// # Errors
     /// No descriptor is left for the rings.
-    pub fn new(offered: Features, pairs: u16) -> Result<Self, End> {
+    pub fn new(offered: Features, pairs: u16, wake: Option<Wake>) -> Result<Self, End> {
         let mut session = Self {
             offered,
             features: Features::default(),
             protocol: Protocol::default(),
             memory: None,
+            log: None,
             rings: Vec::new(),
+            wake,
         };
         if let Some(last) = u32::from(pairs.min(MAX_PAIRS)).checked_sub(1) {
             session.ring(2 * last + 1)?;
@@ -141,7 +150,7 @@ impl Session {
             | Request::ResetOwner
             | Request::SetLogFd
             | Request::SetVringErr { .. } => Ok(Step::default()),
-            Request::SetLogBase => Err(End::new("logging of pages isn't offered")),
+            Request::SetLogBase { size, offset } => self.set_log(fd(fds), *size, *offset),
             Request::SetMemTable(regions) => self.set_memory(regions, fds),
             Request::SetVringNum { index, num } => {
                 let ring = self.stopped(*index)?;
@@ -193,12 +202,37 @@ impl Session {
         if features.0 & !self.offered.0 != 0 {
             return Err(End(format!("{features}, but {} is offered", self.offered)));
         }
-        if features != self.features && self.rings.iter().any(|ring| ring.started) {
+        let change = features.0 ^ self.features.0;
+        if change & !Features::LOG_ALL.0 != 0 && self.rings.iter().any(|ring| ring.started) {
             return Err(End::new("features change while rings are used"));
         }
         self.features = features;
         self.enable();
+        if change & Features::LOG_ALL.0 != 0 {
+            self.use_log()?;
+        }
         Ok(CHANGED)
+    }
+
+    /// The log is mapped while its front-end waits for the reply.
+    fn set_log(&mut self, fd: Option<OwnedFd>, size: u64, offset: u64) -> Result<Step, End> {
+        if !self.protocol.has(Protocol::LOG_SHMFD) {
+            return Err(End::new("VHOST_USER_PROTOCOL_F_LOG_SHMFD isn't agreed on"));
+        }
+        let fd = fd.ok_or_else(|| End::new("no descriptor"))?;
+        let log = Log::open(fd, size, offset, self.wake.clone());
+        self.log = Some(Arc::new(log.map_err(|e| End(e.to_string()))?));
+        self.use_log()?;
+        Ok(Step { reply: Some(Reply::Word(0)), changed: true })
+    }
+
+    /// Takes rings and log into use together: from here on, all that is written is noted.
+    fn use_log(&mut self) -> Result<(), End> {
+        let log = self.log.clone().filter(|_| self.features.has(Features::LOG_ALL));
+        if let Some(memory) = &self.memory {
+            self.memory = Some(memory.with_log(log).map_err(End::new)?);
+        }
+        (0..self.rings.len()).try_for_each(|index| self.restart(index).map(|_| ()))
     }
 
     /// Without the feature by which rings are enabled, all of them are.
@@ -208,12 +242,11 @@ impl Session {
     }
 
     fn set_memory(&mut self, regions: &[RegionInfo], fds: Vec<OwnedFd>) -> Result<Step, End> {
-        let mapped = regions.iter().zip(fds).map(|(info, fd)| Region::open(fd, *info));
+        let mapped = regions.iter().zip(fds);
+        let mapped = mapped.map(|(info, fd)| Region::open(fd, *info, self.wake.clone()));
         let mapped = mapped.collect::<Result<Vec<_>, _>>().map_err(|e| End(e.to_string()))?;
         self.memory = Some(Memory::new(mapped).map_err(End::new)?);
-        for index in 0..self.rings.len() {
-            self.restart(index)?;
-        }
+        self.use_log()?;
         Ok(CHANGED)
     }
 

@@ -215,7 +215,7 @@ fn mutated_messages_are_survived() {
         let (front, end) = pair.expect("a pair");
         let (front, mut channel) = (FrontEnd(front), Channel::new(end));
         let offered = Features::BASE | Features::EVENT_IDX | Features::RING_PACKED;
-        let mut session = Session::new(offered, 1).expect("rings");
+        let mut session = Session::new(offered, 1, None).expect("rings");
         let reason = messages(&mut rng).into_iter().find_map(|(bytes, fds)| {
             front.send_bytes(&bytes, &fds.iter().map(|fd| fd.as_fd()).collect::<Vec<_>>());
             serve(&mut channel, &mut session)
@@ -256,7 +256,7 @@ fn messages(rng: &mut Rng) -> Vec<(Vec<u8>, Fds)> {
     let mut requests = vec![
         Request::GetFeatures,
         Request::GetProtocolFeatures,
-        Request::SetProtocolFeatures(9),
+        Request::SetProtocolFeatures(11),
         Request::SetFeatures(features.0),
         Request::SetMemTable(GuestMemory::infos()),
     ];
@@ -272,6 +272,10 @@ fn messages(rng: &mut Rng) -> Vec<(Vec<u8>, Fds)> {
             Request::SetVringEnable { index, enable: true },
         ]);
     }
+    requests.extend([
+        Request::SetLogBase { size: 1024, offset: 8 },
+        Request::SetFeatures((features | Features::LOG_ALL).0),
+    ]);
     requests.extend((0..4).map(|index| Request::GetVringBase { index }));
     let change = rng.below(3);
     if change == 1 {
@@ -283,6 +287,7 @@ fn messages(rng: &mut Rng) -> Vec<(Vec<u8>, Fds)> {
     let fds = |message: &Message| -> Fds {
         match &message.request {
             Request::SetMemTable(infos) => infos.iter().map(|info| file(info.size)).collect(),
+            Request::SetLogBase { .. } => vec![file(4096)],
             _ => (0..message.fds()).map(|_| copy((*event()).as_fd())).collect(),
         }
     };

@@ -54,7 +54,7 @@ pub fn warm(from: &mut Guest, to: &mut Guest) {
 }
 
 /// Frames of all lengths go through and come out as they were, by each of the guest's rings.
-fn cross(rig: &Rig, a: &mut Guest, b: &mut Guest) {
+pub fn cross(rig: &Rig, a: &mut Guest, b: &mut Guest) {
     let lengths = [60, 64, 1514, 2047, 2048, 2049, 4096, 9014];
     for round in 0..4 {
         for back in [false, true] {
@@ -160,6 +160,9 @@ fn rings_stop_and_start_where_they_were() {
             a.send(0, &[frame(7, 700)]);
             a.start(&a.tx[0], Some(base));
             assert_eq!(b.receive(1), [frame(7, 700)]);
+            // Frames in the other direction are lost until the link is up.
+            until("the link is up", || is_up(&rig, A));
+            warm(&mut b, &mut a);
             // The guest's memory is mapped anew while it is used.
             a.send_memory();
             cross(&rig, &mut a, &mut b);
@@ -220,10 +223,10 @@ fn guests_come_again_and_the_newest_connection_counts() {
     warm(&mut b, &mut a);
     cross(&rig, &mut a, &mut b);
     // A message that isn't of the protocol ends the connection, by name.
-    b.front.send(Request::SetLogBase, &[b.memory.files[0].as_fd()]);
+    b.front.send(Request::SetLogBase { size: 0, offset: 0 }, &[b.memory.files[0].as_fd()]);
     assert_eq!(b.front.read(), None);
     let shown = rig.cli(&format!("show vhost-user {B}")).expect("shown");
-    assert!(shown.contains("SET_LOG_BASE: logging of pages isn't offered"), "{shown}");
+    assert!(shown.contains("SET_LOG_BASE: the log of written pages is empty"), "{shown}");
     let mut b = Guest::new(FrontEnd::accept(&listener), like);
     until("the link is up", || is_up(&rig, B));
     warm(&mut a, &mut b);

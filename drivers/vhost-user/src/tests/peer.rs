@@ -61,7 +61,7 @@ pub fn message(request: Request) -> Message {
         Request::SetOwner => Kind::SetOwner,
         Request::ResetOwner => Kind::ResetOwner,
         Request::SetMemTable(_) => Kind::SetMemTable,
-        Request::SetLogBase => Kind::SetLogBase,
+        Request::SetLogBase { .. } => Kind::SetLogBase,
         Request::SetLogFd => Kind::SetLogFd,
         Request::SetVringNum { .. } => Kind::SetVringNum,
         Request::SetVringAddr { .. } => Kind::SetVringAddr,
@@ -174,7 +174,8 @@ pub struct GuestMemory {
 impl GuestMemory {
     pub fn new() -> Self {
         let files: Vec<_> = USER.iter().map(|_| file(REGION)).collect();
-        let regions = files.iter().zip(Self::infos()).map(|(file, info)| Region::open(file, info));
+        let regions = files.iter().zip(Self::infos());
+        let regions = regions.map(|(file, info)| Region::open(file, info, None));
         let regions = regions.collect::<Result<Vec<_>, _>>().expect("mapped");
         Self { memory: Memory::new(regions).expect("apart"), files }
     }

@@ -10,7 +10,7 @@ const OFFERED: Features =
     Features(Features::BASE.0 | Features::GSO.0 | Features::EVENT_IDX.0 | Features::RING_PACKED.0);
 
 fn session() -> Session {
-    Session::new(OFFERED, 1).expect("rings")
+    Session::new(OFFERED, 1, None).expect("rings")
 }
 
 fn copy(fd: impl AsFd) -> OwnedFd {
@@ -60,10 +60,35 @@ fn refused(session: &mut Session, request: Request, why: &str) {
 
 #[test]
 fn each_wrong_value_is_refused_by_name() {
-    let unknown = 1u64 << 26;
+    let unknown = 1u64 << 25;
     refused(&mut session(), Request::SetFeatures(unknown), "is offered");
-    refused(&mut session(), Request::SetProtocolFeatures(2), "is offered");
-    refused(&mut session(), Request::SetLogBase, "isn't offered");
+    refused(&mut session(), Request::SetProtocolFeatures(4), "is offered");
+    // The log of written pages.
+    let log = Request::SetLogBase { size: 512, offset: 0 };
+    refused(&mut session(), log.clone(), "isn't agreed on");
+    let mut logs = begin(plain() | Features::LOG_ALL);
+    step(&mut logs, Request::SetProtocolFeatures(2)).expect("goes on");
+    refused(&mut logs, log.clone(), "no file");
+    for (size, offset, why) in [
+        (0, 0, "is empty"),
+        (512, 7681, "longer than its file"),
+        (u64::MAX, 1, "too long"),
+        // Two regions of 4 MiB from 1 MiB on.
+        (288 - 1, 0, "too short for the guest's memory"),
+    ] {
+        let message = message(Request::SetLogBase { size, offset });
+        match logs.step(&message, vec![file(8192)]) {
+            Err(End(text)) => {
+                assert!(text.starts_with("SET_LOG_BASE") && text.contains(why), "{text}")
+            }
+            Ok(step) => panic!("{why}: {step:?}"),
+        }
+    }
+    let good = message(Request::SetLogBase { size: 288, offset: 8 });
+    let step_of = |one: &mut Session| one.step(&good, vec![file(8192)]).expect("goes on").reply;
+    assert_eq!(step_of(&mut logs), Some(Reply::Word(0)));
+    let far = RegionInfo { guest: 9 << 20, size: 4096, user: 0, offset: 0 };
+    refused(&mut logs, Request::SetMemTable(vec![far]), "too short");
     // Memory.
     let good = GuestMemory::infos()[0];
     for (info, why) in [
@@ -139,7 +164,7 @@ fn replies_are_those_of_the_protocol() {
     let mut one = session();
     let mut word = |request| step(&mut one, request).expect("goes on").reply;
     assert_eq!(word(Request::GetFeatures), Some(Reply::Word(OFFERED.0)));
-    assert_eq!(word(Request::GetProtocolFeatures), Some(Reply::Word(9)));
+    assert_eq!(word(Request::GetProtocolFeatures), Some(Reply::Word(11)));
     assert_eq!(word(Request::GetQueueNum), Some(Reply::Word(128)));
     assert_eq!(word(Request::SetOwner), None);
     // A reply is sent for anything once it was agreed on, and only if it is asked for.
