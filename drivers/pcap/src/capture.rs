@@ -43,8 +43,12 @@ type Sent = (u64, Owned);
 pub struct Capture {
     /// The file.
     pub path: PathBuf,
+    /// Its device and inode: what names of one file have in common.
+    id: (u64, u64),
     /// Packets in the file.
     pub written: AtomicU64,
+    /// Packets that were taken from threads and aren't in the file, because it failed.
+    pub lost: AtomicU64,
     /// The file can't be written: packets are refused.
     pub has_failed: AtomicBool,
     failure: Mutex<Option<String>>,
@@ -66,17 +70,33 @@ impl Capture {
     /// begin with an IP header. Returns an end for each of `threads` threads.
     ///
     /// # Errors
-    /// The system's; a file that exists and isn't such a capture of ours.
+    /// The system's; a file that exists and isn't such a capture of ours, or that one of `others`
+    /// writes.
     pub fn start(
         path: &Path,
         name: &str,
         ip: bool,
         threads: usize,
+        others: &[Arc<Self>],
     ) -> io::Result<(Arc<Self>, Vec<Sender>)> {
-        let file = begin(open(path)?, name, ip)?;
+        let mut file = open(path)?;
+        let found = file.metadata()?;
+        let id = (found.dev(), found.ino());
+        // Two writers would overwrite each other's packets.
+        if others.iter().any(|other| other.id == id) {
+            let text = "another interface captures to it: choose another name";
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, text));
+        }
+        let (whole, _) = whole_blocks(&mut file, 0)?;
+        file.set_len(whole)?;
+        file.seek(SeekFrom::Start(whole))?;
+        let mut file = begin(file, name, ip)?;
+        let whole = file.get_mut().stream_position()?;
         let capture = Arc::new(Self {
             path: path.to_path_buf(),
+            id,
             written: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
             has_failed: AtomicBool::new(false),
             failure: Mutex::new(None),
             finish: AtomicBool::new(false),
@@ -91,7 +111,11 @@ impl Capture {
         }
         let shared = capture.clone();
         let thread = std::thread::Builder::new().name("ferrovia_pcap_w".into());
-        let writer = thread.spawn(move || write_all(file, &shared, receivers))?;
+        let writer = thread.spawn(move || {
+            let log =
+                Log { file: Some(file), capture: &shared, whole, pending: 0, scratch: Vec::new() };
+            log.write(receivers);
+        })?;
         *capture.writer.lock().expect("no panic inside") = Some(writer);
         Ok((capture, senders))
     }
@@ -108,7 +132,7 @@ impl Capture {
         self.has_failed.store(true, Ordering::Release);
     }
 
-    /// Waits until the packets sent so far are in the file. For the end of the process.
+    /// Waits until the packets sent so far are in the file, and closes it.
     pub fn complete(&self) {
         self.finish.store(true, Ordering::Release);
         let writer = self.writer.lock().expect("no panic inside").take();
@@ -122,7 +146,7 @@ type Output = PcapNgWriter<BufWriter<File>>;
 /// Opens a new file, or one that an earlier capture of ours has left, to append to it. Never
 /// through a link or to another's file: /tmp is shared by all users.
 fn open(path: &Path) -> io::Result<File> {
-    match File::create_new(path) {
+    match File::options().read(true).write(true).create_new(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         result => return result,
     }
@@ -140,32 +164,31 @@ fn open(path: &Path) -> io::Result<File> {
             "exists and isn't the capture of an interface: remove it, or choose another name";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
     }
-    let whole = whole_blocks(&mut file)?;
-    file.set_len(whole)?;
-    file.seek(SeekFrom::Start(whole))?;
     Ok(file)
 }
 
 /// Bytes of a section header in front of its first option's text.
 const SECTION: usize = 28;
 
-/// Length of the blocks of a file of this machine's byte order that are whole: a process that was
-/// killed may have left the last one incomplete.
-fn whole_blocks(file: &mut File) -> io::Result<u64> {
+/// Where the last whole block of a file of this machine's byte order ends, and the number of blocks
+/// from offset `at` to there: a process that was killed, or a full disk, may have left the last one
+/// incomplete.
+fn whole_blocks(file: &mut File, mut at: u64) -> io::Result<(u64, u64)> {
     let size = file.metadata()?.len();
     let mut reader = io::BufReader::new(&mut *file);
-    reader.seek(SeekFrom::Start(0))?;
-    let mut at = 0u64;
+    reader.seek(SeekFrom::Start(at))?;
+    let mut blocks = 0;
     loop {
         let mut head = [0; 8];
         if reader.read_exact(&mut head).is_err() {
-            return Ok(at);
+            return Ok((at, blocks));
         }
         let len = head[4..].first_chunk().map_or(0, |len| u64::from(u32::from_ne_bytes(*len)));
         if len < 12 || !len.is_multiple_of(4) || at + len > size {
-            return Ok(at);
+            return Ok((at, blocks));
         }
         at += len;
+        blocks += 1;
         reader.seek_relative(len as i64 - 8)?;
     }
 }
@@ -203,46 +226,86 @@ fn begin(file: File, name: &str, ip: bool) -> io::Result<Output> {
     Ok(file)
 }
 
-/// Writes until all senders are gone.
-fn write_all(
-    mut file: Output,
-    capture: &Capture,
-    mut rings: Vec<(Consumer<Sent>, Arc<AtomicUsize>)>,
-) {
-    let mut scratch = Vec::new();
-    loop {
-        // Read before the rings: what was sent before is in them.
-        let finish = capture.finish.load(Ordering::Acquire);
-        let mut any = false;
-        for (ring, waiting) in &mut rings {
-            // A thread that sends without end doesn't keep the others waiting.
-            for (time, packet) in std::iter::from_fn(|| ring.pop()).take(ROOM) {
-                any = true;
-                if !capture.has_failed.load(Ordering::Relaxed) {
-                    match write(&mut file, time, &packet, &mut scratch) {
-                        Ok(()) => drop(capture.written.fetch_add(1, Ordering::Relaxed)),
-                        Err(error) => capture.fail(&error),
-                    }
-                }
-                waiting.fetch_sub(packet.segment_count(), Ordering::Relaxed);
-            }
-        }
-        if any {
-            continue;
-        }
-        if !capture.has_failed.load(Ordering::Relaxed)
-            && let Err(error) = file.get_mut().flush()
-        {
-            capture.fail(&error);
-        }
-        rings.retain_mut(|(ring, _)| !(ring.is_closed() && ring.is_empty()));
-        if finish || rings.is_empty() {
+/// The file while it can be written.
+struct Log<'c> {
+    /// `None` once it has failed.
+    file: Option<Output>,
+    capture: &'c Capture,
+    /// Bytes of the file that are whole blocks.
+    whole: u64,
+    /// Packets behind them.
+    pending: u64,
+    scratch: Vec<u8>,
+}
+
+impl Log<'_> {
+    fn append(&mut self, time: u64, packet: &Owned) {
+        let Some(file) = &mut self.file else {
+            self.capture.lost.fetch_add(1, Ordering::Relaxed);
             return;
+        };
+        self.pending += 1;
+        if let Err(error) = write(file, time, packet, &mut self.scratch) {
+            self.fail(&error);
         }
-        std::thread::sleep(WAIT);
+    }
+
+    fn flush(&mut self) {
+        let Some(file) = self.file.as_mut().filter(|_| self.pending > 0) else { return };
+        let file = file.get_mut();
+        match file.flush().and_then(|()| file.get_mut().stream_position()) {
+            Ok(position) => {
+                self.whole = position;
+                self.capture.written.fetch_add(self.pending, Ordering::Relaxed);
+                self.pending = 0;
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// Leaves a file whose blocks are all whole, and writes no more.
+    fn fail(&mut self, error: &io::Error) {
+        let Some(file) = self.file.take() else { return };
+        // Its buffer isn't written: a part of it may be in the file already.
+        let (mut file, _) = file.into_inner().into_parts();
+        // Each packet is a block.
+        let (whole, written) = whole_blocks(&mut file, self.whole).unwrap_or((self.whole, 0));
+        // If it fails, readers stop at the block that isn't whole.
+        let _ = file.set_len(whole);
+        self.capture.written.fetch_add(written, Ordering::Relaxed);
+        self.capture.lost.fetch_add(self.pending.saturating_sub(written), Ordering::Relaxed);
+        self.capture.fail(error);
+    }
+    /// Writes until all senders are gone.
+    fn write(mut self, mut rings: Vec<(Consumer<Sent>, Arc<AtomicUsize>)>) {
+        loop {
+            // Read before the rings: what was sent before is in them.
+            let finish = self.capture.finish.load(Ordering::Acquire);
+            let mut any = false;
+            for (ring, waiting) in &mut rings {
+                // A thread that sends without end doesn't keep the others waiting.
+                for (time, packet) in std::iter::from_fn(|| ring.pop()).take(ROOM) {
+                    any = true;
+                    self.append(time, &packet);
+                    waiting.fetch_sub(packet.segment_count(), Ordering::Relaxed);
+                }
+            }
+            if !any || self.pending >= ROOM as u64 {
+                self.flush();
+            }
+            if any {
+                continue;
+            }
+            rings.retain_mut(|(ring, _)| !(ring.is_closed() && ring.is_empty()));
+            if finish || rings.is_empty() {
+                return;
+            }
+            std::thread::sleep(WAIT);
+        }
     }
 }
 
+/// Appends a packet's block.
 fn write(file: &mut Output, time: u64, packet: &Owned, scratch: &mut Vec<u8>) -> io::Result<()> {
     scratch.clear();
     packet.segments().for_each(|segment| scratch.extend_from_slice(segment));

@@ -74,6 +74,8 @@ impl Pcaps {
 }
 
 const MTU: u16 = 9000;
+/// Interfaces at most: each has a thread for each of its files.
+pub const MOST: usize = 256;
 
 /// The address of an interface that is given none.
 pub fn own_mac(id: u32) -> MacAddr {
@@ -101,7 +103,7 @@ fn link_of(path: &std::path::Path) -> Result<Option<Link>, Error> {
 ///
 /// # Errors
 /// No file at all; a file that can't be read, is no capture, or holds neither Ethernet frames nor
-/// IP packets; a number that is in use (−71).
+/// IP packets; a number that is in use (−71); too many of them.
 pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let Create { id, rx, tx, pace, times, link, mac } = new;
     if rx.is_none() && tx.is_none() {
@@ -113,6 +115,10 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     }
     if matches!(pace, Pace::Rate(rate) if !(rate.is_finite() && rate > 0.0)) {
         return Err(invalid("the rate has to be above 0"));
+    }
+    if world.get::<Pcaps>().all().len() >= MOST {
+        return Err(Error::failed(format!("there are {MOST} pcap interfaces: delete one first"))
+            .retval(retval::LIMIT_EXCEEDED));
     }
     let of_file = rx.as_deref().map(link_of).transpose()?.flatten();
     let link = match (of_file, link) {
@@ -139,7 +145,10 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let threads = world.threads();
     let (capture, queues) = match &tx {
         Some(path) => {
-            let (capture, senders) = Capture::start(path, &name, ip, threads).map_err(|error| {
+            let others = world.get::<Pcaps>().devices();
+            let others: Vec<_> = others.iter().filter_map(|d| d.capture.clone()).collect();
+            let started = Capture::start(path, &name, ip, threads, &others);
+            let (capture, senders) = started.map_err(|error| {
                 Error::failed(format!("{}: {error}", path.display()))
                     .retval(retval::CANNOT_CREATE_PCAP_FILE)
             })?;
@@ -171,7 +180,7 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     Ok(sw_if)
 }
 
-/// Takes an interface away; the file of a capture is complete a moment later.
+/// Takes an interface away; the file of its capture is complete then.
 ///
 /// # Errors
 /// An interface of another kind (−2); one that others lie on.

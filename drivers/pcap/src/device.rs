@@ -210,5 +210,7 @@ impl Device for PcapDevice {
         self.sw_if.get().iter().for_each(|sw_if| world.get::<Pcaps>().forget(**sw_if));
         self.stop(world);
         self.tx.close(world);
+        // The next interface may continue its file.
+        self.capture.iter().for_each(|capture| capture.complete());
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 pub fn show(w: &World) -> Output {
     let table = Table::new().left("Interface").left("Replay").left("Speed").left("State");
     let table = table.right("Passes").right("Read").right("Skipped").left("Capture");
-    let table = table.right("Written").left("Error");
+    let table = table.right("Written").right("Lost").left("Error");
     table.list(w.get::<Pcaps>().indices(), |w: &World, sw_if, out: &mut Writer| {
         let Some(device) = w.get::<Pcaps>().device(sw_if) else { return Ok(()) };
         let name = w.get::<Interfaces>().name(sw_if);
@@ -39,6 +39,7 @@ pub fn show(w: &World) -> Output {
             count(skipped),
             device.config.tx.as_deref().map_or_else(Cell::empty, path),
             count(capture.map(|capture| capture.written.load(Ordering::Relaxed))),
+            count(capture.map(|capture| capture.lost.load(Ordering::Relaxed))),
             error.map_or_else(Cell::empty, Cell::from),
         ]);
         Ok(())

@@ -241,15 +241,11 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
     };
     let limit = source.limit_of(m.opt("limit")?);
     let worker: Option<u16> = m.opt("worker")?;
+    // A script for more workers runs on fewer, too: what its streams send counts, not which thread
+    // sends it.
     let thread = match worker {
         Some(worker) if usize::from(worker) + 1 < w.threads() => worker + 1,
-        Some(worker) => {
-            return Err(Error::not_found(format!(
-                "there is no worker {worker}; there are {}",
-                w.threads() - 1
-            ))
-            .at(m.span("worker")));
-        }
+        Some(_) => u16::from(w.threads() > 1),
         None => default_thread(w).0,
     };
     let ip = mode != Mode::Ethernet || node_name.starts_with("ip4") || node_name.starts_with("ip6");

@@ -15,7 +15,7 @@ static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &crate::PL
 struct Setup {
     rig: Rig,
     folder: TempDir,
-    _lab: Lab,
+    lab: Lab,
 }
 
 impl Setup {
@@ -23,7 +23,7 @@ impl Setup {
         let lab = lab::require(&["root"])?;
         let netns = lab.netns("m");
         let rig = Rig::new(netns.name().expect("it has one"), PLUGINS, workers);
-        Some(Self { rig, folder: tempfile::tempdir().expect("a folder"), _lab: lab })
+        Some(Self { rig, folder: tempfile::tempdir().expect("a folder"), lab })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -211,8 +211,10 @@ fn interfaces_go_while_packets_pass_in_netns() {
         s.rig.until("packets pass", |_| s.row(1)["written"].as_u64() > Some(500));
         let (first, second) = if round % 2 == 0 { ("pcap0", "pcap1") } else { ("pcap1", "pcap0") };
         s.rig.script(&format!("delete interface pcap {first}\ndelete interface pcap {second}"));
-        // The writer ends a moment later; each packet that was written is whole.
-        let found = s.captured(&out, 1);
+        // Each packet that was written is whole.
+        let (found, error) = packets(&std::fs::read(s.path(&out)).expect("it is there"));
+        assert!(found.len() > 500 && error.is_none(), "{} packets, {error:?}", found.len());
+        let found = read(&s.path(&out));
         assert!(found.iter().all(|packet| frames.contains(packet)));
     }
     writers_end(&s.rig);
@@ -238,6 +240,7 @@ fn a_capture_is_continued_and_others_files_are_kept_in_netns() {
         }
     }
     assert_eq!(s.captured("out.pcapng", 40), [&frames[..], &frames[..]].concat());
+    s.rig.script(&format!("create interface pcap id 5 tx {}", s.path("out.pcapng").display()));
     let link = s.path("link.pcapng");
     std::os::unix::fs::symlink(s.path("out.pcapng"), &link).expect("a link");
     std::fs::write(s.path("text"), "a file of somebody").expect("written");
@@ -245,6 +248,7 @@ fn a_capture_is_continued_and_others_files_are_kept_in_netns() {
         (format!("tx {file}"), "isn't the capture of an interface"),
         (format!("tx {}", s.path("text").display()), "isn't the capture of an interface"),
         (format!("tx {}", link.display()), "link.pcapng"),
+        (format!("tx {}", s.path("out.pcapng").display()), "another interface captures to it"),
         ("tx /nowhere/out.pcapng".into(), "No such file"),
         (format!("rx {}", s.path("text").display()), "is no capture file"),
         ("rx /nowhere.pcap".into(), "No such file"),
@@ -257,6 +261,49 @@ fn a_capture_is_continued_and_others_files_are_kept_in_netns() {
         assert!(error.to_string().contains(part), "{words}: {error}");
     }
     assert_eq!(std::fs::read_to_string(s.path("text")).expect("there"), "a file of somebody");
+    s.rig.finish();
+}
+
+#[test]
+fn a_full_disk_leaves_whole_packets_and_counts_the_others_in_netns() {
+    let Some(s) = Setup::new(1) else { return };
+    let disk = s.path("disk");
+    std::fs::create_dir(&disk).expect("a folder");
+    let disk = disk.to_str().expect("plain letters");
+    let root = s.lab.root();
+    root.command("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs", disk]).ok();
+    let frames: Vec<_> = (0..400).map(|n| frame(n, 1000)).collect();
+    let file = s.write("in.pcap", &frames);
+    s.pair(&format!("rx {file} full-speed"), "disk/out.pcapng");
+    s.rig.script("set interface state pcap0 up");
+    s.until_ended();
+    let count = |name: &str| s.row(1)[name].as_u64().expect("a number");
+    s.rig.until("all packets are accounted for", |_| {
+        let refused = s.rig.world.get::<IfCounters>().tx_error.sum(s.interface("pcap1").sw_if.at());
+        count("written") + count("lost") + refused == 400
+    });
+    let error = s.row(1)["error"].to_string();
+    assert!(error.contains("No space left on device"), "{error}");
+    let (found, error) = packets(&std::fs::read(s.path("disk/out.pcapng")).expect("there"));
+    assert_eq!(error, None);
+    assert_eq!(found.len() as u64, count("written"));
+    assert!((1..65).contains(&found.len()), "{}", found.len());
+    assert!(found.iter().zip(&frames).all(|((.., bytes), frame)| bytes == frame));
+    s.rig.script("delete interface pcap pcap1\ndelete interface pcap pcap0");
+    root.command("umount").args([disk]).ok();
+    s.rig.finish();
+}
+
+#[test]
+fn interfaces_are_limited_in_netns() {
+    let Some(s) = Setup::new(0) else { return };
+    let file = s.write("in.pcap", &[frame(1, 60)]);
+    for _ in 0..crate::control::MOST {
+        s.rig.script(&format!("create interface pcap rx {file}"));
+    }
+    let error = s.rig.cli(&format!("create interface pcap rx {file}")).expect_err("one too many");
+    assert!(error.to_string().contains("delete one first"), "{error}");
+    s.rig.script(&format!("delete interface pcap pcap7\ncreate interface pcap rx {file}"));
     s.rig.finish();
 }
 
