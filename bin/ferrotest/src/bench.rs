@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bench: a device under test between two ports of the tester.
 
+mod in_lab;
+
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,22 +14,24 @@ use measure::siitperf::Ports;
 use measure::{Direction, Family, Size};
 use wire::MacAddr;
 
-use crate::dut::{self, Device, Spec};
+use crate::dut::Spec;
+use crate::dut::change::{Change, Routes};
 use crate::engine::clock::{Clock, Real};
 use crate::engine::live::{self, Idle, Wire};
 use crate::engine::{Phase, Plan, Ran, simulation};
-use crate::lab::{End, Lab};
+use crate::lab::End;
 use crate::port::capture::CaptureTx;
-use crate::port::host::HostPort;
+use crate::port::interface::Kind as PortKind;
+use crate::port::nat::Nat;
 use crate::port::ring::{self, RingRx, RingTx};
 use crate::port::stage::Impairment;
-use crate::port::{Rx, Tx};
 use crate::replay::{self, Replayed};
 use crate::traffic::flow::Share;
-use crate::traffic::neighbor::Host;
 use crate::traffic::random::{DESTINATION, SOURCE, Spread};
+use crate::traffic::sessions::Pick;
 use crate::traffic::size::{GAP, for_kind};
 use crate::traffic::{Flow, Kind};
+use in_lab::InLab;
 
 /// Traffic, the same for all devices and for both directions.
 #[derive(Clone, Debug)]
@@ -46,6 +52,8 @@ pub struct Traffic {
     pub share: Share,
     /// Directions.
     pub directions: Vec<Direction>,
+    /// Choice of addresses and ports, forward and reverse.
+    pub picks: [Pick; 2],
     /// Seed of all that is random.
     pub seed: u64,
     /// True if addresses outside of the benchmarking ranges are permitted.
@@ -63,6 +71,7 @@ impl Default for Traffic {
             ports: [Ports { source: SOURCE, destination: DESTINATION }; 2],
             share: Share::ALL,
             directions: vec![Direction::Forward, Direction::Reverse],
+            picks: Default::default(),
             seed: 1,
             any_address: false,
         }
@@ -82,6 +91,11 @@ impl Traffic {
     /// Length of the frames that are sent.
     pub fn real_size(&self) -> Size {
         for_kind(self.size, self.kind, self.vlan.is_some())
+    }
+
+    /// Pairs of addresses per direction.
+    pub fn flows(&self) -> u64 {
+        u64::from(self.src.count()) * u64::from(self.dst.count())
     }
 
     /// Frames per second that a link of this many bits per second carries.
@@ -107,6 +121,7 @@ impl Traffic {
             dst_spread: self.dst,
             ports: self.ports[usize::from(direction == Direction::Reverse)],
             share: self.share,
+            pick: self.picks[usize::from(direction == Direction::Reverse)].clone(),
             seed: self.seed,
         };
         flow.check_addresses(self.any_address)?;
@@ -117,26 +132,20 @@ impl Traffic {
 /// Connection between the ports.
 enum Body {
     /// An impairment stage in simulated time.
-    Simulated(Impairment),
+    Simulated(Impairment, Rc<RefCell<Nat>>),
     /// Rings from one port to the other, one for each direction.
     Rings([(RingTx, RingRx); 2]),
     /// Interfaces of a lab.
     Lab(Box<InLab>),
 }
 
-struct InLab {
-    // Fields are dropped in this order: the device goes before its namespace.
-    device: Option<Box<dyn Device>>,
-    ports: [HostPort; 2],
-    lab: Lab,
-    /// The device's Ethernet addresses, by end and family.
-    macs: Vec<((End, bool), MacAddr)>,
-}
-
 /// A device between two ports.
 pub struct Bench {
     spec: Spec,
     body: Body,
+    workers: u32,
+    /// Routes that were loaded for a measurement.
+    routes: Option<Routes>,
     clock: Real,
     idle: Idle,
     number: u64,
@@ -148,6 +157,9 @@ const RING: usize = 1024;
 
 /// Time that a device has to answer and to forward its first packet.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Reason why a change is refused.
+const UNCHANGED: &str = "device none: rings have neither routes nor sessions, and no restart";
 
 /// Ethernet address of the tester's port at one end. It isn't that of the interface, so that the
 /// kernel takes all frames for another host's.
@@ -163,17 +175,23 @@ impl Bench {
     ///
     /// # Errors
     /// The device or the lab can't be set up.
-    pub fn up(spec: Spec, workers: u32, stop: Arc<AtomicBool>) -> Result<Self, String> {
+    pub fn up(
+        spec: Spec,
+        workers: u32,
+        ports: PortKind,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, String> {
         let body = match &spec {
-            Spec::None(Some(settings)) => Body::Simulated(*settings),
+            Spec::None(Some(settings)) => Body::Simulated(*settings, Rc::default()),
             Spec::None(None) => Body::Rings([ring::connection(RING), ring::connection(RING)]),
-            other => {
-                let lab = Lab::new()?;
-                let device = dut::up(other, &lab, workers)?;
-                Body::Lab(Box::new(InLab::new(lab, device)?))
-            }
+            other => Body::Lab(Box::new(InLab::up(ports, other, workers)?)),
         };
-        Ok(Self { spec, body, clock: Real::new(), idle: Idle::Yield, number: 0, stop })
+        Ok(Self::new(spec, body, workers, stop))
+    }
+
+    fn new(spec: Spec, body: Body, workers: u32, stop: Arc<AtomicBool>) -> Self {
+        let (clock, idle) = (Real::new(), Idle::Yield);
+        Self { spec, body, workers, routes: None, clock, idle, number: 0, stop }
     }
 
     /// The tester's ports on one veth pair, without a device.
@@ -181,9 +199,8 @@ impl Bench {
     /// # Errors
     /// The lab can't be made.
     pub fn cable(stop: Arc<AtomicBool>) -> Result<Self, String> {
-        let inside = InLab::new(Lab::direct()?, None)?;
-        let (spec, body) = (Spec::None(None), Body::Lab(Box::new(inside)));
-        Ok(Self { spec, body, clock: Real::new(), idle: Idle::Yield, number: 0, stop })
+        let body = Body::Lab(Box::new(InLab::cable()?));
+        Ok(Self::new(Spec::None(None), body, 1, stop))
     }
 
     /// True if the operator has stopped the run.
@@ -198,16 +215,16 @@ impl Bench {
 
     /// Kind of the ports, as results name it.
     pub fn port(&self) -> &'static str {
-        match self.body {
-            Body::Simulated(_) => "simulated",
+        match &self.body {
+            Body::Simulated(..) => "simulated",
             Body::Rings(_) => "ring",
-            Body::Lab(_) => "veth",
+            Body::Lab(inside) => inside.kind.name(),
         }
     }
 
     /// True if trials run in simulated time.
     pub fn is_simulated(&self) -> bool {
-        matches!(self.body, Body::Simulated(_))
+        matches!(self.body, Body::Simulated(..))
     }
 
     /// Frequency of the time stamp counter; 0 if it isn't used.
@@ -218,8 +235,8 @@ impl Bench {
     /// Description of the device.
     pub fn describe(&self) -> String {
         match &self.body {
-            Body::Simulated(settings) => {
-                format!("impairment stage in simulated time: {settings:?}")
+            Body::Simulated(settings, _) => {
+                format!("impairment stage in simulated time: {settings}")
             }
             Body::Rings(_) => "the tester's ports, connected by rings".into(),
             Body::Lab(inside) => match &inside.device {
@@ -240,7 +257,7 @@ impl Bench {
     /// Highest rate that makes sense for this traffic, per direction: that of the link.
     pub fn line_rate(&self, traffic: &Traffic) -> f64 {
         match &self.body {
-            Body::Simulated(settings) => traffic.line_rate(settings.link),
+            Body::Simulated(settings, _) => traffic.line_rate(settings.link),
             // The speed that a veth reports.
             Body::Lab(_) => traffic.line_rate(10e9),
             Body::Rings(_) => traffic.line_rate(100e9),
@@ -259,15 +276,18 @@ impl Bench {
         self.idle = if cores >= threads { Idle::Spin } else { Idle::Yield };
         let (clock, idle, stop) = (self.clock, self.idle, self.stop.clone());
         match &mut self.body {
-            Body::Simulated(settings) => {
+            Body::Simulated(settings, nat) => {
                 let macs = (tester_mac(End::Left), tester_mac(End::Right));
                 let flows = traffic
                     .directions
                     .iter()
                     .map(|&direction| Ok((direction, traffic.flow(direction, macs)?)))
                     .collect::<Result<Vec<_>, String>>()?;
-                simulation::run(&plan, &flows, *settings)
+                let routes = self.routes.map_or(0, |routes| routes.count);
+                let settings = settings.grown(self.workers, traffic.flows(), routes);
+                simulation::run(&plan, &flows, settings, nat)
             }
+            Body::Rings(_) if plan.event.is_some() => Err(UNCHANGED.into()),
             Body::Rings([forward, reverse]) => {
                 let wires = [(Direction::Forward, forward), (Direction::Reverse, reverse)];
                 let wires = wires
@@ -291,6 +311,40 @@ impl Bench {
         }
     }
 
+    /// Changes the device outside of a trial; returns the seconds that it took.
+    ///
+    /// # Errors
+    /// The device can't be changed like this.
+    pub fn change(&mut self, change: Change) -> Result<f64, String> {
+        match &mut self.body {
+            Body::Simulated(settings, nat) if change == Change::Clear => match settings.nat {
+                Some(limits) => Ok(nat.borrow_mut().clear() as f64 / limits.removed),
+                None => Err("this stage translates no addresses: see the impairment nat".into()),
+            },
+            Body::Simulated(settings, _) => Ok(settings.time_of(change) as f64 / 1e9),
+            Body::Rings(_) => Err(UNCHANGED.into()),
+            Body::Lab(inside) => inside.change(change),
+        }
+    }
+
+    /// Lets the device have so many routes beside its own, and no others of earlier calls.
+    ///
+    /// # Errors
+    /// The device can't load routes.
+    pub fn hold(&mut self, routes: Routes) -> Result<(), String> {
+        if self.routes == Some(routes) || self.routes.is_none() && routes.count == 0 {
+            return Ok(());
+        }
+        if let Some(held) = self.routes.take() {
+            self.change(Change::Delete(held))?;
+        }
+        if routes.count > 0 {
+            self.change(Change::Add(routes))?;
+            self.routes = Some(routes);
+        }
+        Ok(())
+    }
+
     /// Sends the frames of a capture file from the left to the right, and takes what comes back.
     ///
     /// # Errors
@@ -303,7 +357,9 @@ impl Bench {
     ) -> Result<Replayed, String> {
         let (clock, stop) = (self.clock, self.stop.clone());
         match &mut self.body {
-            Body::Simulated(_) => Err("replay needs a device in real time, not impairments".into()),
+            Body::Simulated(..) => {
+                Err("replay needs a device in real time, not impairments".into())
+            }
             Body::Rings([(tx, rx), _]) => {
                 replay::address(&mut frames, tester_mac(End::Left), tester_mac(End::Right))?;
                 let ends = replay::Ends { tx, rx, host: None, write };
@@ -362,116 +418,6 @@ impl Bench {
                 ));
             }
         }
-    }
-}
-
-impl InLab {
-    fn new(lab: Lab, device: Option<Box<dyn Device>>) -> Result<Self, String> {
-        let ports = [lab.port(End::Left)?, lab.port(End::Right)?];
-        Ok(Self { device, ports, lab, macs: Vec::new() })
-    }
-
-    /// The Ethernet address to which packets go that begin at `end`.
-    fn mac(&mut self, end: End, ip6: bool, stop: &AtomicBool) -> Result<MacAddr, String> {
-        if self.device.is_none() {
-            return Ok(tester_mac(end.other()));
-        }
-        if let Some(&(_, mac)) = self.macs.iter().find(|(key, _)| *key == (end, ip6)) {
-            return Ok(mac);
-        }
-        let host = end.addresses().host(tester_mac(end));
-        let port = &mut self.ports[usize::from(end == End::Right)];
-        let start = Instant::now();
-        while start.elapsed() < PATIENCE && !stop.load(Ordering::Relaxed) {
-            let ask = host.ask(ip6);
-            port.tx.send(0, std::iter::once(ask.frame()));
-            let asked = Instant::now();
-            while asked.elapsed() < Duration::from_millis(100) {
-                let mut found = None;
-                let mut reply = None;
-                port.rx.receive(0, 64, |frame| {
-                    found = found.or_else(|| host.learn(frame, ip6));
-                    reply = reply.or_else(|| host.answer(frame));
-                });
-                if let Some(reply) = reply {
-                    port.rx.reply(reply.frame());
-                }
-                if let Some(mac) = found {
-                    self.macs.push(((end, ip6), mac));
-                    return Ok(mac);
-                }
-                port.rx.rest();
-            }
-        }
-        let address: std::net::IpAddr = match (end.addresses().device, ip6) {
-            ((address, _), false) => address.into(),
-            ((_, address), true) => address.into(),
-        };
-        let failure = self.device.as_mut().and_then(|device| device.failure());
-        Err(failure.unwrap_or_else(|| {
-            format!(
-                "the device's address {address} on its {} side has not been answered for in \
-                     {} s: is it up and configured?",
-                end.name(),
-                PATIENCE.as_secs()
-            )
-        }))
-    }
-
-    fn trial(
-        &mut self,
-        clock: Real,
-        idle: Idle,
-        traffic: &Traffic,
-        plan: &Plan,
-        stop: &AtomicBool,
-    ) -> Result<Ran, String> {
-        // A mix needs the answers of both families; the device has one address per port.
-        let ip6 = traffic.kind == Kind::Ip6;
-        let mut flows = Vec::new();
-        for &direction in &traffic.directions {
-            let source = End::source(direction);
-            let macs = (tester_mac(source), self.mac(source, ip6, stop)?);
-            flows.push((direction, traffic.flow(direction, macs)?));
-        }
-        let Self { ports: [left, right], device, lab, .. } = self;
-        let mut wires = Vec::new();
-        let host = |end: End| -> Option<Host> { Some(end.addresses().host(tester_mac(end))) };
-        let (left_tx, left_rx) = (&mut left.tx, &mut left.rx);
-        let (right_tx, right_rx) = (&mut right.tx, &mut right.rx);
-        let mut forward = Some((left_tx, right_rx));
-        let mut reverse = Some((right_tx, left_rx));
-        for (direction, flow) in flows {
-            let pair = match direction {
-                Direction::Forward => forward.take(),
-                Direction::Reverse => reverse.take(),
-            };
-            if let Some((tx, rx)) = pair {
-                wires.push(Wire {
-                    direction,
-                    flow,
-                    tx,
-                    rx,
-                    host: host(End::source(direction).other()),
-                });
-            }
-        }
-        let mut restarted = Ok(());
-        let ran = live::run(clock, idle, plan, wires, stop, |sleep_until| {
-            if let (Some(seconds), Some(device)) = (plan.restart_at, device.as_mut()) {
-                sleep_until(seconds);
-                restarted = device.restart(lab);
-            }
-        });
-        restarted?;
-        if let Some(why) = self.device.as_mut().and_then(|device| device.failure()) {
-            return Err(why);
-        }
-        if plan.restart_at.is_some() {
-            // A restarted device may have other addresses.
-            self.macs.clear();
-        }
-        ran
     }
 }
 

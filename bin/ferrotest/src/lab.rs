@@ -5,6 +5,7 @@
 //! A lab of a measurement has no names: it is gone when the process is gone, however that ends.
 //! `lab up` makes one with names, for experiments by hand.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -14,7 +15,8 @@ use measure::Direction;
 use netlink::{Ethtool, Namespace, Rtnl};
 use wire::MacAddr;
 
-use crate::port::host::HostPort;
+use crate::port::interface::{Port, PortRx, PortTx};
+use crate::port::{host, tap};
 use crate::traffic::flow::Ends;
 use crate::traffic::neighbor::Host;
 
@@ -152,6 +154,24 @@ impl Lab {
         Self::cable(create()?, [create()?, create()?])
     }
 
+    /// A lab whose interfaces are taps, with the tester's ports.
+    ///
+    /// # Errors
+    /// The kernel's, with the step that failed.
+    pub fn with_taps() -> Result<(Self, [Port; 2]), String> {
+        let create = || Namespace::create().map_err(named("make a network namespace"));
+        let (device, testers) = (create()?, [create()?, create()?]);
+        without_detection(&device)?;
+        let port = |end: End| {
+            let open = || tap::open(end.name());
+            let (tx, rx) = device.run(open).map_err(named("make a tap"))?;
+            prepare(&device, end.name())?;
+            Ok::<_, String>(Port { tx: PortTx::Tap(tx), rx: PortRx::Tap(rx) })
+        };
+        let ports = [port(End::Left)?, port(End::Right)?];
+        Ok((Self { device, testers }, ports))
+    }
+
     /// One veth pair between the tester's ports, without a device.
     ///
     /// # Errors
@@ -172,13 +192,7 @@ impl Lab {
         for namespace in &testers {
             quiet(namespace)?;
         }
-        // Link-local addresses are usable at once: the tester is alone on its link.
-        for scope in ["all", "default"] {
-            let name = format!("net/ipv6/conf/{scope}/accept_dad");
-            if std::path::Path::new("/proc/sys/net/ipv6").exists() {
-                sysctl(&device, &name, "0")?;
-            }
-        }
+        without_detection(&device)?;
         let mut middle = Rtnl::in_namespace(&device).map_err(named("ask for interfaces"))?;
         for (end, tester) in End::BOTH.into_iter().zip(&testers) {
             let name = end.name();
@@ -193,13 +207,26 @@ impl Lab {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn port(&self, end: End) -> Result<HostPort, String> {
+    pub fn port(&self, end: End) -> Result<Port, String> {
         let namespace = match end {
             End::Left => &self.testers[0],
             End::Right => &self.testers[1],
         };
-        namespace.run(|| HostPort::open(PORT)).map_err(named("open the tester's port"))
+        let open = || host::open(PORT);
+        let (tx, rx) = namespace.run(open).map_err(named("open the tester's port"))?;
+        Ok(Port { tx: PortTx::Veth(tx), rx: PortRx::Veth(rx) })
     }
+}
+
+/// Makes link-local addresses usable at once: the tester is alone on its link.
+fn without_detection(device: &Namespace) -> Result<(), String> {
+    for scope in ["all", "default"] {
+        let name = format!("net/ipv6/conf/{scope}/accept_dad");
+        if std::path::Path::new("/proc/sys/net/ipv6").exists() {
+            sysctl(device, &name, "0")?;
+        }
+    }
+    Ok(())
 }
 
 /// Lets no packets of the kernel's own out of a namespace.
@@ -277,6 +304,31 @@ pub fn up() -> Result<(), String> {
         Lab::cable(open(NAMES[1])?, [open(NAMES[0])?, open(NAMES[2])?]).map(drop)
     });
     made.inspect_err(|_| drop(down()))
+}
+
+/// Names of the lab, and the addresses that measurements use in it; `lab up` sets none of them.
+pub fn overview() -> String {
+    let mut text = format!("namespace {}: device under test\n", NAMES[1]);
+    for (end, tester) in End::BOTH.into_iter().zip([NAMES[0], NAMES[2]]) {
+        let (name, Addresses { device, tester: own, network, .. }) = (end.name(), end.addresses());
+        let _ = writeln!(
+            text,
+            "  interface {name}, for {}/{} and {}/{}, routes {}/{} and {}/{} by the tester\n\
+             namespace {tester}: tester, {name} side\n  interface {PORT}, for {} and {}",
+            device.0,
+            LINK.0,
+            device.1,
+            LINK.1,
+            network.0,
+            ROUTE.0,
+            network.1,
+            ROUTE.1,
+            own.0,
+            own.1
+        );
+    }
+    text.push_str("no address is set yet; `ferrotest lab down' removes all of it\n");
+    text
 }
 
 /// Removes the lab with names, if there is one.

@@ -14,6 +14,7 @@ use ferrotest::bench::Bench;
 use ferrotest::cli::{Action, Arguments, LabVerb, Outputs, PortKind, extras};
 use ferrotest::dut::sweep;
 use ferrotest::port::capture::{self, CaptureTx};
+use ferrotest::port::interface;
 use ferrotest::progress::Progress;
 use ferrotest::run::{self, End, Plan};
 use ferrotest::{lab, output, paper, replay, surroundings};
@@ -72,10 +73,7 @@ fn act(action: Action) -> Result<u8, String> {
             match what {
                 LabVerb::Up => {
                     lab::up()?;
-                    let [left, device, right] = lab::NAMES;
-                    println!(
-                        "namespaces {left}, {device}, {right}; interfaces `port' outside, `left' and `right' inside"
-                    );
+                    print!("{}", lab::overview());
                 }
                 LabVerb::Down => lab::down()?,
             }
@@ -97,7 +95,7 @@ fn act(action: Action) -> Result<u8, String> {
             let mut write = write.as_deref().map(CaptureTx::create).transpose()?;
             lab::become_root()?;
             sweep::sweep();
-            let mut bench = Bench::up(device, 1, stop_flag()?)?;
+            let mut bench = Bench::up(device, 1, interface::Kind::Veth, stop_flag()?)?;
             let counts = bench.replay(frames, REPLAY_WAIT, write.as_mut())?;
             println!(
                 "sent {} frames, {} bytes in {:.6} s; received {} frames, {} bytes",
@@ -151,10 +149,14 @@ fn selftest(port: PortKind, plan: &Plan, outputs: &Outputs) -> Result<u8, String
     }
     let stop = stop_flag()?;
     let mut bench = match port {
-        PortKind::Ring => Bench::up("none".parse()?, 1, stop.clone())?,
+        PortKind::Ring => Bench::up("none".parse()?, 1, interface::Kind::Veth, stop.clone())?,
         PortKind::Veth => Bench::cable(stop.clone())?,
         PortKind::AfXdp => return Err("port af-xdp is not built yet".into()),
-        PortKind::Tap => return Err("port tap is not built yet".into()),
+        PortKind::Tap => {
+            return Err("port tap: two taps can't be connected without a device; --interface tap \
+                        of other verbs measures through one"
+                .into());
+        }
         PortKind::Memif => return Err("port memif is not built yet".into()),
         PortKind::Dpdk => return Err("port dpdk is not built yet".into()),
     };

@@ -58,6 +58,8 @@ mod tests {
                 devices: Vec::new(),
                 traffic: Vec::new(),
                 workers: Vec::new(),
+                ports: crate::port::interface::Kind::Veth,
+                routes: vec![0],
                 settings: Settings::of(Profile::Quick),
                 title: String::new(),
                 seed: 1,

@@ -11,10 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use measure::{Mark, Measurement, Mode, Outcome, Results, SelfTest, Series};
 
 use crate::bench::{Bench, Traffic};
+use crate::dut::change::Routes;
 use crate::dut::{Spec, sweep};
 use crate::modes::{Measuring, Settings, Stop};
+use crate::port::interface;
 use crate::progress::Progress;
 use crate::surroundings;
+use crate::traffic::Kind;
 use crate::traffic::random::Random;
 
 /// The plan of a run.
@@ -28,6 +31,10 @@ pub struct Plan {
     pub traffic: Vec<Traffic>,
     /// Numbers of workers of devices that have them, one after the other.
     pub workers: Vec<u32>,
+    /// Kind of the interfaces between tester and devices.
+    pub ports: interface::Kind,
+    /// Numbers of routes that devices have beside their own, one after the other.
+    pub routes: Vec<u32>,
     /// Settings.
     pub settings: Settings,
     /// Title of the report.
@@ -74,23 +81,14 @@ pub fn run(plan: &Plan, stop: &Arc<AtomicBool>) -> Result<(Results, End), String
         let mut benches = plan
             .devices
             .iter()
-            .map(|spec| Bench::up(spec.clone(), *workers, stop.clone()))
+            .map(|spec| Bench::up(spec.clone(), *workers, plan.ports, stop.clone()))
             .collect::<Result<Vec<_>, _>>()?;
         environment(&mut results, &benches);
-        for (mode, traffic) in
-            groups.iter().filter(|(.., of)| of == workers).map(|(m, t, _)| (*m, t))
-        {
+        for point in groups.iter().filter(|point| point.workers == *workers) {
             if plan.selftest && !stop.load(Ordering::Relaxed) {
-                selftests(plan, &benches, traffic, &mut results, &mut progress, stop)?;
+                selftests(plan, &benches, point.traffic, &mut results, &mut progress, stop)?;
             }
-            match group(
-                plan,
-                (mode, traffic, *workers),
-                &mut benches,
-                &mut results,
-                &mut progress,
-                &mut random,
-            )? {
+            match group(plan, *point, &mut benches, &mut results, &mut progress, &mut random)? {
                 End::Complete => {}
                 End::Failed => end = End::Failed,
                 End::Interrupted => {
@@ -108,13 +106,26 @@ pub fn run(plan: &Plan, stop: &Arc<AtomicBool>) -> Result<(Results, End), String
     Ok((results, end))
 }
 
-fn groups(plan: &Plan) -> Vec<(Mode, &Traffic, u32)> {
-    let of = |workers: u32| {
-        plan.modes
-            .iter()
-            .flat_map(move |mode| plan.traffic.iter().map(move |traffic| (*mode, traffic, workers)))
-    };
-    plan.workers.iter().flat_map(|workers| of(*workers)).collect()
+/// Measurements that are the same on all devices.
+#[derive(Clone, Copy)]
+struct Point<'p> {
+    mode: Mode,
+    traffic: &'p Traffic,
+    workers: u32,
+    routes: u32,
+}
+
+fn groups(plan: &Plan) -> Vec<Point<'_>> {
+    let mut points = Vec::new();
+    for &workers in &plan.workers {
+        for &routes in &plan.routes {
+            for &mode in &plan.modes {
+                let point = |traffic| Point { mode, traffic, workers, routes };
+                points.extend(plan.traffic.iter().map(point));
+            }
+        }
+    }
+    points
 }
 
 /// The document of a new run, or that of the interrupted one.
@@ -161,14 +172,15 @@ fn label(plan: &Plan, spec: &Spec) -> String {
 }
 
 /// A measurement without results yet.
-fn blank(plan: &Plan, mode: Mode, traffic: &Traffic, bench: &Bench, workers: u32) -> Measurement {
+fn blank(plan: &Plan, point: Point<'_>, bench: &Bench) -> Measurement {
+    let Point { mode, traffic, workers, routes } = point;
     let mut measurement = Measurement::new(mode, label(plan, bench.spec()), plan.settings.profile);
     measurement.outcome = Outcome::Interrupted;
     measurement.description = bench.describe();
     measurement.family = traffic.family();
     measurement.size = traffic.real_size();
     measurement.cores = workers;
-    measurement.flows = u64::from(traffic.src.count()) * u64::from(traffic.dst.count());
+    measurement.flows = traffic.flows();
     measurement.directions = traffic.directions.clone();
     let mut parameter = |name: &str, value: String| {
         measurement.parameters.insert(name.into(), value);
@@ -183,21 +195,39 @@ fn blank(plan: &Plan, mode: Mode, traffic: &Traffic, bench: &Bench, workers: u32
     if let Some(rate) = plan.settings.rate {
         parameter("rate", rate.to_string());
     }
+    if mode == Mode::Reconfig {
+        parameter("routes", plan.settings.routes.to_string());
+    }
+    let nat = [Mode::NatThroughput, Mode::NatCps, Mode::NatTeardown];
+    if nat.contains(&mode) {
+        parameter("sessions", plan.settings.sessions.to_string());
+    }
+    if mode == Mode::Scale {
+        parameter("search", plan.settings.search.to_string());
+    }
+    if plan.ports != interface::Kind::Veth {
+        parameter("ports", plan.ports.name().into());
+    }
+    if plan.routes != [0] {
+        parameter("routes", routes.to_string());
+    }
     measurement
 }
 
 /// Measures one mode with one kind of traffic on all devices, in turns.
 fn group(
     plan: &Plan,
-    (mode, traffic, workers): (Mode, &Traffic, u32),
+    point: Point<'_>,
     benches: &mut [Bench],
     results: &mut Results,
     progress: &mut Progress,
     random: &mut Random,
 ) -> Result<End, String> {
+    let (mode, traffic) = (point.mode, point.traffic);
+    let routes = Routes { count: point.routes, ip6: traffic.kind == Kind::Ip6 };
     let mut at = Vec::new();
     for bench in benches.iter() {
-        let measurement = blank(plan, mode, traffic, bench, workers);
+        let measurement = blank(plan, point, bench);
         let key = measurement.key();
         let known = results.measurements.iter().position(|known| known.key() == key);
         at.push(known.unwrap_or_else(|| {
@@ -230,7 +260,7 @@ fn group(
                 limit: limit.as_ref(),
                 notes: progress,
             };
-            let done = measuring.repeat();
+            let done = measuring.hold(routes).and_then(|()| measuring.repeat());
             progress.end();
             match done {
                 Err(_) if bench.is_stopped() => return Ok(End::Interrupted),
@@ -252,14 +282,15 @@ fn group(
     Ok(if failed.iter().any(Option::is_some) { End::Failed } else { End::Complete })
 }
 
+/// Modes that measure the throughput in each repeat. Those that only need it measure it once.
+const OWN: [Mode; 2] = [Mode::Throughput, Mode::Scale];
+
 /// Number of repeats of a measurement that were completed: the length of its own series.
 fn done(measurement: &Measurement) -> usize {
     if measurement.outcome == Outcome::Done {
         return usize::MAX;
     }
-    // The throughput of modes that only need it is measured once.
-    let own =
-        |series: &&Series| measurement.mode == Mode::Throughput || series.name != "throughput";
+    let own = |series: &&Series| OWN.contains(&measurement.mode) || series.name != "throughput";
     measurement.series.iter().filter(own).map(|series| series.values.len()).min().unwrap_or(0)
 }
 

@@ -2,6 +2,7 @@
 //! Runs in simulated time: interleaving, results on disk, resumption.
 
 use super::*;
+use crate::traffic::random::Spread;
 use measure::{Direction, Profile};
 
 fn plan(dir: &Path) -> Plan {
@@ -10,6 +11,8 @@ fn plan(dir: &Path) -> Plan {
         devices: vec!["none:drop=1/10".parse().unwrap(), "none:drop=1/5".parse().unwrap()],
         traffic: vec![Traffic { directions: vec![Direction::Forward], ..Traffic::default() }],
         workers: vec![1],
+        ports: interface::Kind::Veth,
+        routes: vec![0],
         settings: Settings {
             duration: 0.1,
             repeats: 3,
@@ -46,6 +49,37 @@ fn devices_are_measured_in_turns_and_saved() {
     assert_eq!(Results::from_json(&text).unwrap(), results);
 }
 
+/// Each point is measured at its own limit, and the report has the points.
+#[test]
+fn a_scaling_finds_the_limit_of_each_point() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut plan = plan(dir.path());
+    plan.modes = vec![Mode::Scale];
+    let stage = "none:rate=1000,queue=1,link=1e8,by-workers=0.9,by-flows=-0.2,by-routes=-0.1";
+    plan.devices = vec![stage.parse().unwrap()];
+    (plan.settings.rate, plan.settings.repeats, plan.settings.duration) = (None, 1, 2.0);
+    let few = &plan.traffic[0];
+    let many = Traffic { dst: Spread::Random(32), ..few.clone() };
+    plan.traffic = vec![few.clone(), many];
+    (plan.workers, plan.routes) = (vec![1, 4], vec![0, 1024]);
+    let (results, end) = run(&plan, &go()).unwrap();
+    assert_eq!((end, results.measurements.len()), (End::Complete, 8));
+    for m in &results.measurements {
+        let routes: f64 = m.parameters["routes"].parse().unwrap();
+        let factor = f64::from(m.cores).powf(0.9) * (m.flows as f64).powf(-0.2);
+        let expected = 1000.0 * factor * routes.max(1.0).powf(-0.1);
+        let found = m.series("throughput").unwrap().values[0];
+        assert!((found / expected - 1.0).abs() < 0.02, "{found}, expected {expected}: {}", m.key());
+    }
+    let report = measure::report::html(&results, &[]).unwrap();
+    for title in ["Throughput by cores", "Throughput by flows", "Throughput by routes"] {
+        assert!(report.contains(title), "{title}");
+    }
+    // S(4) of a rate that grows with the power of 0.9 is 4^-0.1, to the width of the search.
+    let row = report.split("<tr").filter(|row| row.contains("0.87") && row.contains("cores"));
+    assert!(row.count() > 0, "0.8706");
+}
+
 #[test]
 fn an_interrupted_run_goes_on_where_it_was() {
     let dir = tempfile::tempdir().unwrap();
@@ -79,7 +113,7 @@ fn a_run_that_is_stopped_says_so() {
 fn a_mode_that_cannot_be_done_fails_alone() {
     let dir = tempfile::tempdir().unwrap();
     let mut plan = plan(dir.path());
-    plan.modes = vec![Mode::Reconfig, Mode::Soak];
+    plan.modes = vec![Mode::NatCps, Mode::Soak];
     let (results, end) = run(&plan, &go()).unwrap();
     assert_eq!((end, results.complete, results.measurements.len()), (End::Failed, false, 4));
     assert!(matches!(results.measurements[0].outcome, Outcome::Failed { .. }));

@@ -3,6 +3,7 @@
 
 pub mod extras;
 mod options;
+mod scale;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use crate::dut::Spec;
 use crate::run::Plan;
 use options::positive;
 pub use options::{Options, Outputs};
+pub use scale::Scale;
 
 /// Measures packet forwarding: RFC 2544, 5180, 4814 and 8219 in one command.
 ///
@@ -62,6 +64,16 @@ pub enum Verb {
     Recovery(One),
     /// Reset of the device under load (RFC 6201).
     Reset(One),
+    /// Time for which a load of routes blocks traffic, at 90 % of the throughput.
+    Reconfig(One),
+    /// New sessions per second of a NAT (RFC 9693).
+    NatCps(One),
+    /// Sessions per second that a NAT removes (RFC 9693).
+    NatTeardown(One),
+    /// Sessions that a NAT holds (RFC 9693).
+    NatCapacity(One),
+    /// Throughput of a NAT with its sessions open (RFC 9693).
+    NatThroughput(One),
     /// One load for a long time.
     Soak(One),
     /// Compare devices: the same traffic, in turns.
@@ -76,6 +88,8 @@ pub enum Verb {
         #[command(flatten)]
         options: Options,
     },
+    /// Rates as the number of workers, flows or routes grows.
+    Scale(Scale),
     /// A laboratory by hand: three namespaces, two veth pairs.
     Lab {
         /// Make it, or remove it.
@@ -123,32 +137,6 @@ pub enum Verb {
         /// Folder, such as /usr/local/share.
         share: PathBuf,
     },
-    /// Load routes under traffic; not built yet.
-    #[command(hide = true)]
-    Reconfig(Anything),
-    /// New NAT sessions per second (RFC 9693); not built yet.
-    #[command(hide = true)]
-    NatCps(Anything),
-    /// Removals of NAT sessions (RFC 9693); not built yet.
-    #[command(hide = true)]
-    NatTeardown(Anything),
-    /// Capacity of a NAT (RFC 9693); not built yet.
-    #[command(hide = true)]
-    NatCapacity(Anything),
-    /// Throughput of a NAT (RFC 9693); not built yet.
-    #[command(hide = true)]
-    NatThroughput(Anything),
-    /// Figures as workers, flows, routes, rules or sessions grow; not built yet.
-    #[command(hide = true)]
-    Scale(Anything),
-}
-
-/// Words that a mode which isn't built doesn't read.
-#[derive(Args, Debug)]
-pub struct Anything {
-    /// Ignored.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub words: Vec<String>,
 }
 
 /// Kind of port of a self-test.
@@ -160,7 +148,7 @@ pub enum PortKind {
     Veth,
     /// AF_XDP; not built yet.
     AfXdp,
-    /// Tap; not built yet.
+    /// Tap; only with a device between, by `--interface tap` of other verbs.
     Tap,
     /// Memif; not built yet.
     Memif,
@@ -221,7 +209,7 @@ impl Verb {
     /// The action.
     ///
     /// # Errors
-    /// The mode is not built.
+    /// A value that the verb can't take.
     pub fn action(self) -> Result<Action, String> {
         let one = |mode: Mode, One { device, options }: One| {
             let plan = options.plan(vec![mode], vec![device]);
@@ -242,6 +230,11 @@ impl Verb {
             Self::B2b(words) => one(Mode::B2b, words),
             Self::Recovery(words) => one(Mode::Recovery, words),
             Self::Reset(words) => one(Mode::Reset, words),
+            Self::NatCps(words) => one(Mode::NatCps, words),
+            Self::NatTeardown(words) => one(Mode::NatTeardown, words),
+            Self::NatCapacity(words) => one(Mode::NatCapacity, words),
+            Self::NatThroughput(words) => one(Mode::NatThroughput, words),
+            Self::Reconfig(words) => one(Mode::Reconfig, words),
             Self::Soak(mut words) => {
                 // A soak is long itself.
                 words.options.repeats.get_or_insert(1);
@@ -251,6 +244,7 @@ impl Verb {
                 let plan = options.plan(modes, devices);
                 Ok(Action::Run(Box::new(plan), options.outputs))
             }
+            Self::Scale(words) => words.action(),
             Self::Lab { what } => Ok(Action::Lab(what)),
             Self::Extras { share } => Ok(Action::Extras(share)),
             Self::Replay { file, device, rate, write, any_address } => {
@@ -261,18 +255,8 @@ impl Verb {
                 let plan = options.plan(vec![Mode::Throughput], devices);
                 Ok(Action::Paper(study, Box::new(plan), options.outputs))
             }
-            Self::Reconfig(_) => Err(unbuilt(Mode::Reconfig)),
-            Self::NatCps(_) => Err(unbuilt(Mode::NatCps)),
-            Self::NatTeardown(_) => Err(unbuilt(Mode::NatTeardown)),
-            Self::NatCapacity(_) => Err(unbuilt(Mode::NatCapacity)),
-            Self::NatThroughput(_) => Err(unbuilt(Mode::NatThroughput)),
-            Self::Scale(_) => Err(unbuilt(Mode::Scale)),
         }
     }
-}
-
-fn unbuilt(mode: Mode) -> String {
-    format!("mode {mode} ({}) is not built yet", mode.title())
 }
 
 #[cfg(test)]

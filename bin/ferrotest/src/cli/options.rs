@@ -9,7 +9,9 @@ use measure::{Direction, Mode, Profile, Size};
 
 use crate::bench::Traffic;
 use crate::dut::Spec;
+use crate::dut::change::MOST_ROUTES;
 use crate::modes::Settings;
+use crate::port::interface::Kind as InterfaceKind;
 use crate::port::stage::nanoseconds;
 use crate::run::Plan;
 use crate::traffic::Kind;
@@ -60,7 +62,10 @@ fn siitperf(path: &str) -> Result<Box<Siitperf>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
     let file = Siitperf::parse(&text).map_err(|error| format!("{path}: {error}"))?;
     if file.stateful != Stateful::No {
-        return Err(format!("{path}: stateful tests (RFC 9693) are not built yet"));
+        return Err(format!(
+            "{path}: stateful settings are not read yet; the verbs nat-cps, \
+             nat-teardown, nat-capacity and nat-throughput take --sessions and --session-rate"
+        ));
     }
     if file.left.version != file.right.version {
         return Err(format!("{path}: translation between IPv4 and IPv6 is not built yet"));
@@ -149,9 +154,23 @@ pub struct Options {
     /// Duration of a soak.
     #[arg(long, value_parser = seconds, default_value = "3600")]
     soak: f64,
+    /// NAT sessions that are opened.
+    #[arg(long, default_value_t = 10_000, value_name = "NUMBER")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    sessions: u32,
+    /// NAT sessions that are opened in a second before others are measured.
+    #[arg(long, default_value = "10000", value_parser = positive, value_name = "NUMBER")]
+    session_rate: f64,
+    /// Routes that a reconfiguration loads and takes out.
+    #[arg(long, default_value_t = 10_000, value_name = "NUMBER")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_ROUTES)))]
+    routes: u32,
     /// Workers of devices that have them, separated by commas for several measurements.
     #[arg(long, value_delimiter = ',', default_value = "1")]
     workers: Vec<u32>,
+    /// Interfaces between tester and device.
+    #[arg(long, value_enum, default_value_t = InterfaceKind::Veth)]
+    interface: InterfaceKind,
     /// Seed of all that is random.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -186,6 +205,8 @@ impl Options {
         settings.width = self.width.unwrap_or(settings.width);
         settings.wait = self.wait.unwrap_or(settings.wait);
         (settings.rate, settings.max_rate, settings.soak) = (self.rate, self.max_rate, self.soak);
+        settings.routes = self.routes;
+        (settings.sessions, settings.session_rate) = (self.sessions, self.session_rate);
         settings
     }
 
@@ -204,6 +225,7 @@ impl Options {
             ports: [self.ports; 2],
             share: self.foreground.unwrap_or(Share::ALL),
             directions: directions.clone(),
+            picks: Default::default(),
             seed: self.seed,
             any_address: self.any_address,
         };
@@ -249,6 +271,8 @@ impl Options {
                 None => self.traffic(),
             },
             workers: self.workers.clone(),
+            ports: self.interface,
+            routes: vec![0],
             settings: self.settings(),
             title: self.title.clone(),
             seed: self.seed,

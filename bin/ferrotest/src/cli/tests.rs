@@ -40,7 +40,7 @@ fn a_configuration_of_siitperf_runs() {
     assert_eq!(traffic.ports[0].destination.vary, Vary::Increase);
     std::fs::write(&path, "Stateful 1\n").unwrap();
     let error = Arguments::try_parse_from(words.split_whitespace()).unwrap_err();
-    assert!(error.to_string().contains("not built yet"), "{error}");
+    assert!(error.to_string().contains("not read yet"), "{error}");
 }
 
 #[test]
@@ -56,8 +56,32 @@ fn wrong_words_are_refused() {
         let all = ["ferrotest"].into_iter().chain(words.split_whitespace());
         assert!(Arguments::try_parse_from(all).is_err(), "{words}");
     }
-    let arguments = Arguments::try_parse_from(["ferrotest", "nat-cps", "linux", "-x"]).unwrap();
-    assert!(arguments.verb.action().unwrap_err().contains("nat-cps"));
+}
+
+#[test]
+fn values_of_a_scaling_become_points() {
+    let plan = |words: &str| {
+        let all = ["ferrotest", "scale"].into_iter().chain(words.split_whitespace());
+        match Arguments::try_parse_from(all).unwrap().verb.action()? {
+            Action::Run(plan, _) => Ok(plan),
+            other => Err(format!("{other:?}")),
+        }
+    };
+    let found = plan("ferrovia none:rate=1e5 --over workers --values 4,1,2,2 --by mrr").unwrap();
+    assert_eq!((found.workers, found.settings.search), (vec![1, 2, 4], Mode::Mrr));
+    assert_eq!(plan("linux --over routes --values 0,1000").unwrap().routes, [0, 1000]);
+    let found = plan("linux --over flows --values 1,130000 --sizes 64,128").unwrap();
+    let flows: Vec<_> = found.traffic.iter().map(crate::bench::Traffic::flows).collect();
+    assert_eq!(flows, [1, 1, 130_000, 130_000]);
+    for (words, text) in [
+        ("linux --over workers --values 1,2", "can't set the workers of linux"),
+        ("linux --over rules --values 1,2", "no device takes a number of rules"),
+        ("ferrovia --over routes --values 20000000", "expected at most"),
+        ("ferrovia --over workers --values 0", "from 1 on"),
+    ] {
+        let error = plan(words).unwrap_err();
+        assert!(error.contains(text), "{words}: {error}");
+    }
 }
 
 /// Every verb and option that isn't hidden stands in the manual page and the completions.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use super::change::{Block, Routes, Verb};
 use super::{Device, sweep};
 use crate::lab::{End, LINK, Lab, ROUTE, quiet};
 
@@ -115,6 +116,29 @@ impl Daemon {
         lines[lines.len().saturating_sub(20)..].join("\n")
     }
 
+    /// Runs a command that prints nothing unless it fails, by the daemon's client.
+    fn command(&self, text: &str) -> Result<(), String> {
+        let name = match self.kind {
+            Kind::Ferrovia => "ferroctl",
+            Kind::Vpp => "vppctl",
+        };
+        let client = Some(self.program.with_file_name(name)).filter(|path| path.is_file());
+        let client = client.or_else(|| in_path(name)).ok_or_else(|| {
+            format!("no program `{name}' beside {} or in PATH", self.program.display())
+        })?;
+        let mut command = Command::new(client);
+        let socket = self.dir.path().join("cli.sock");
+        sweep::tag(&mut command).arg("-s").arg(socket).args(text.split(' '));
+        let output = command.stdin(Stdio::null()).output();
+        let output = output.map_err(|error| format!("{name}: {error}"))?;
+        // vppctl succeeds whatever the daemon says.
+        let words = [output.stdout, output.stderr].concat();
+        if output.status.success() && words.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        Err(format!("{name} {text}: {}", String::from_utf8_lossy(&words).trim()))
+    }
+
     fn stop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         if let Some(pid) = Pid::from_raw(child.id() as i32) {
@@ -167,10 +191,8 @@ fn find(kind: Kind, given: Option<&Path>) -> Result<PathBuf, String> {
     };
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(|dir| dir.join(name));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let in_path = std::env::split_paths(&path).map(|dir| dir.join(name));
-    let beside = beside.filter(|_| kind == Kind::Ferrovia);
-    beside.into_iter().chain(in_path).find(|path| path.is_file()).ok_or_else(|| match kind {
+    let beside = beside.filter(|path| kind == Kind::Ferrovia && path.is_file());
+    beside.or_else(|| in_path(name)).ok_or_else(|| match kind {
         Kind::Ferrovia => "device ferrovia: no program `ferrovia' beside ferrotest or in PATH; \
              build it, or name it as ferrovia:PROGRAM"
             .into(),
@@ -178,6 +200,11 @@ fn find(kind: Kind, given: Option<&Path>) -> Result<PathBuf, String> {
              program as vpp:PROGRAM"
             .into(),
     })
+}
+
+fn in_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|path| path.is_file())
 }
 
 fn version(program: &Path) -> String {
@@ -189,7 +216,7 @@ fn version(program: &Path) -> String {
 impl Device for Daemon {
     fn describe(&self) -> String {
         let name = if self.version.is_empty() { self.name() } else { &self.version };
-        format!("{name}, {} workers, host interfaces (AF_PACKET) on veth", self.workers)
+        format!("{name}, {} workers, host interfaces (AF_PACKET)", self.workers)
     }
 
     fn restart(&mut self, lab: &Lab) -> Result<(), String> {
@@ -197,6 +224,19 @@ impl Device for Daemon {
         // The socket of the old daemon says nothing about the new one.
         let _ = fs::remove_file(self.dir.path().join("cli.sock"));
         self.start(lab)
+    }
+
+    fn routes(&mut self, _lab: &Lab, routes: Routes, verb: Verb) -> Result<(), String> {
+        let verb = match verb {
+            Verb::Add => "add",
+            Verb::Delete => "del",
+        };
+        let (via, len, name) = (routes.via(), routes.prefix_len(), End::Right.name());
+        routes.blocks().into_iter().try_for_each(|Block { first, count }| {
+            self.command(&format!(
+                "ip route {verb} {first}/{len} count {count} via {via} host-{name}"
+            ))
+        })
     }
 
     fn cpu_seconds(&self) -> Option<f64> {

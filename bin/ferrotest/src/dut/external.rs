@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A device that a script sets up: `SCRIPT up`, `SCRIPT down`, `SCRIPT describe`, `SCRIPT restart`.
+//! A device that a script sets up: `SCRIPT up`, `SCRIPT down`, `SCRIPT describe`, `SCRIPT restart`,
+//! `SCRIPT add-routes FILE GATEWAY`, `SCRIPT delete-routes FILE GATEWAY`; the file has a prefix in
+//! each line. A script that translates addresses has `SCRIPT clear-sessions`.
 //!
 //! The script runs in the lab's middle namespace, with the names of the interfaces and the
 //! addresses in its environment.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::change::{Routes, Verb};
 use super::{Device, sweep};
 use crate::lab::{End, LINK, Lab, ROUTE};
 
@@ -19,9 +23,9 @@ pub struct External {
     namespace: netlink::Namespace,
 }
 
-fn run(script: &Path, namespace: &netlink::Namespace, verb: &str) -> Result<String, String> {
+fn run(script: &Path, namespace: &netlink::Namespace, words: &[&str]) -> Result<String, String> {
     let mut command = Command::new(script);
-    sweep::tag(&mut command).arg(verb).stdin(Stdio::null());
+    sweep::tag(&mut command).args(words).stdin(Stdio::null());
     for end in End::BOTH {
         let (all, upper) = (end.addresses(), end.name().to_uppercase());
         for (name, value) in [
@@ -42,7 +46,7 @@ fn run(script: &Path, namespace: &netlink::Namespace, verb: &str) -> Result<Stri
         return Ok(String::from_utf8_lossy(&output.stdout).trim().to_string());
     }
     let why = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{} {verb}: {}\n{}", script.display(), output.status, why.trim()))
+    Err(format!("{} {}: {}\n{}", script.display(), words.join(" "), output.status, why.trim()))
 }
 
 impl External {
@@ -53,9 +57,9 @@ impl External {
     pub fn up(script: &Path, lab: &Lab) -> Result<Self, String> {
         let again = lab.device.run(netlink::Namespace::current);
         let namespace = again.map_err(|error| format!("the lab's namespace: {error}"))?;
-        run(script, &namespace, "up")?;
+        run(script, &namespace, &["up"])?;
         let mut this = Self { script: script.into(), description: String::new(), namespace };
-        this.description = run(script, &this.namespace, "describe")?;
+        this.description = run(script, &this.namespace, &["describe"])?;
         Ok(this)
     }
 }
@@ -66,13 +70,31 @@ impl Device for External {
     }
 
     fn restart(&mut self, _lab: &Lab) -> Result<(), String> {
-        run(&self.script, &self.namespace, "restart").map(drop)
+        run(&self.script, &self.namespace, &["restart"]).map(drop)
+    }
+
+    fn clear_sessions(&mut self) -> Result<(), String> {
+        run(&self.script, &self.namespace, &["clear-sessions"]).map(drop)
+    }
+
+    fn routes(&mut self, _lab: &Lab, routes: Routes, verb: Verb) -> Result<(), String> {
+        let verb = match verb {
+            Verb::Add => "add-routes",
+            Verb::Delete => "delete-routes",
+        };
+        let mut file =
+            tempfile::NamedTempFile::new().map_err(|error| format!("a temporary file: {error}"))?;
+        let path = file.path().display().to_string();
+        file.write_all(routes.lines("", "").as_bytes())
+            .map_err(|error| format!("{path}: {error}"))?;
+        let via = routes.via().to_string();
+        run(&self.script, &self.namespace, &[verb, &path, &via]).map(drop)
     }
 }
 
 impl Drop for External {
     fn drop(&mut self) {
-        if let Err(error) = run(&self.script, &self.namespace, "down") {
+        if let Err(error) = run(&self.script, &self.namespace, &["down"]) {
             eprintln!("ferrotest: {error}");
         }
     }

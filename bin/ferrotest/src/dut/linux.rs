@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Routing by the kernel of this machine, in the lab's middle namespace.
 
-use super::Device;
+use std::io::{self, Seek as _, Write as _};
+use std::process::Command;
+
+use super::change::{Routes, Verb};
+use super::{Device, sweep};
 use crate::lab::{End, Lab, route_by_kernel};
 use netlink::Rtnl;
 
@@ -23,9 +27,39 @@ impl Linux {
     }
 }
 
+/// Runs a program in a namespace, with a text as its standard input.
+///
+/// # Errors
+/// It can't be started, or fails; the text has its words.
+pub(super) fn run(lab: &Lab, program: &str, words: &[&str], input: &str) -> Result<(), String> {
+    let failed = |error: io::Error| format!("{program}: {error}");
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    file.write_all(input.as_bytes()).and_then(|()| file.rewind()).map_err(failed)?;
+    let mut command = Command::new(program);
+    sweep::tag(&mut command).args(words).stdin(file);
+    let output = lab.device.run(|| command.output()).map_err(failed)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let why = String::from_utf8_lossy(&output.stderr);
+    let first = why.lines().next().unwrap_or_default();
+    Err(format!("{program} {}: {}: {first}", words.join(" "), output.status))
+}
+
 impl Device for Linux {
     fn describe(&self) -> String {
-        format!("Linux {}, routing in a network namespace over veth", self.release)
+        format!("Linux {}, routing in a network namespace", self.release)
+    }
+
+    fn routes(&mut self, lab: &Lab, routes: Routes, verb: Verb) -> Result<(), String> {
+        let verb = match verb {
+            Verb::Add => "add",
+            Verb::Delete => "del",
+        };
+        let after = format!(" via {} dev {}", routes.via(), End::Right.name());
+        let text = routes.lines(&format!("route {verb} "), &after);
+        run(lab, "ip", &["-batch", "-"], &text)
+            .map_err(|why| format!("{why} (the program is of the package iproute2)"))
     }
 
     /// The kernel itself can't be restarted: its interfaces go down and up, and the configuration

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Devices under test: small drivers that set a device up, take it down, and describe it.
 
+pub mod change;
 pub mod daemon;
 pub mod external;
 pub mod linux;
@@ -10,6 +11,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use self::change::{Routes, Verb};
 use crate::lab::Lab;
 use crate::port::stage::Impairment;
 
@@ -23,6 +25,25 @@ pub trait Device {
     /// # Errors
     /// It can't be restarted, or it didn't end or start.
     fn restart(&mut self, lab: &Lab) -> Result<(), String>;
+
+    /// Loads routes or takes them out, all of them at once; returns when the device has confirmed
+    /// that.
+    ///
+    /// # Errors
+    /// The device refuses, or its control program is missing.
+    fn routes(&mut self, lab: &Lab, routes: Routes, verb: Verb) -> Result<(), String>;
+
+    /// Removes all sessions of the translation of addresses; returns when the device has confirmed
+    /// that.
+    ///
+    /// # Errors
+    /// The device translates no addresses, or refuses.
+    fn clear_sessions(&mut self) -> Result<(), String> {
+        Err("this device translates no addresses: expected external:SCRIPT with the verb \
+             clear-sessions, or none:nat=SESSIONS:OPENED:REMOVED; ferrovia and the linux device \
+             have no NAT yet"
+            .into())
+    }
 
     /// CPU time that the device has used, in seconds, if it can be told from that of others.
     fn cpu_seconds(&self) -> Option<f64> {
@@ -68,7 +89,7 @@ impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         match self {
-            Self::None(Some(settings)) => write!(f, ":{settings:?}"),
+            Self::None(Some(settings)) => write!(f, ":{settings}"),
             Self::Ferrovia(Some(path)) | Self::Vpp(Some(path)) | Self::External(path) => {
                 write!(f, ":{}", path.display())
             }

@@ -5,6 +5,7 @@ use measure::{Counts, Direction, Latency};
 use wire::checksum::Sum;
 use wire::{EtherType, Ethernet, Header, IpHeader, IpProtocol, Ipv4Header, Ipv6Header};
 
+use crate::traffic::sessions::Tuple;
 use crate::traffic::signature::{self, FILLER, LONGEST, Signature};
 use crate::traffic::template::EXPERIMENTAL;
 
@@ -31,6 +32,8 @@ pub struct Checker {
     latency: Latency,
     /// Delay of each packet, if it is kept.
     delays: Vec<u64>,
+    /// Addresses and ports as they arrive, if they are kept.
+    tuples: Option<Vec<Tuple>>,
     filler: Fillers,
     last: Option<u64>,
     gap: (u64, u64),
@@ -78,10 +81,22 @@ impl Checker {
             stray: 0,
             latency: Latency::new(),
             delays,
+            tuples: None,
             filler: Fillers::new(),
             last: None,
             gap: (0, 0),
         }
+    }
+
+    /// Keeps addresses and ports of the packets.
+    pub fn keep_tuples(mut self) -> Self {
+        self.tuples = Some(Vec::with_capacity(self.total as usize));
+        self
+    }
+
+    /// Addresses and ports of the packets in the order of arrival, if they were kept.
+    pub fn tuples(&self) -> &[Tuple] {
+        self.tuples.as_deref().unwrap_or_default()
     }
 
     /// Counts a frame that arrived at `now`; false if it is no test packet.
@@ -115,6 +130,10 @@ impl Checker {
             self.next = sequence + 1;
         }
         self.latency.record(delay);
+        if let Some(tuples) = &mut self.tuples {
+            // As many as there is room for.
+            tuples.extend(Tuple::of(frame));
+        }
         if let Some(kept) = self.delays.get_mut(sequence as usize) {
             *kept = delay;
         }

@@ -74,7 +74,7 @@ pub fn run<T: Tx + Send, R: Rx + Send>(
         let Wire { direction, flow, tx, rx, host } = wire;
         let stream = plan.stream(direction);
         let generator = Generator::new(&flow, stream)?;
-        let checker = Checker::new(stream, plan.packets(), plan.wait, plan.keep_delays);
+        let checker = plan.checker(direction);
         // Packets that are still under way from earlier are not of this trial.
         while rx.receive(clock.now(), 1024, |_| ()) > 0 {}
         let _ = rx.overruns();
@@ -122,6 +122,7 @@ pub fn run<T: Tx + Send, R: Rx + Send>(
     Ok(Ran {
         sides: sides?,
         seconds: end.saturating_sub(start) as f64 / 1e9,
+        event: None,
         steal: Times::now().share_since(before),
         interrupted: stop.load(Ordering::Relaxed),
     })

@@ -17,9 +17,21 @@ pub use schedule::Phase;
 
 use measure::{Counts, Direction, Fault, Latency, Trial};
 
+use crate::dut::change::Change;
+use crate::traffic::sessions::Tuple;
+
 use checker::Checker;
 use schedule::Schedule;
 use sender::Sent;
+
+/// A change of the device during a trial.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Event {
+    /// Seconds after the start.
+    pub at: f64,
+    /// The change.
+    pub change: Change,
+}
 
 /// The plan of a trial, the same for all directions.
 #[derive(Clone, Debug)]
@@ -31,8 +43,10 @@ pub struct Plan {
     pub wait: u64,
     /// True if the delay of each packet is kept, and not the histogram only.
     pub keep_delays: bool,
-    /// Seconds after the start at which the device is restarted.
-    pub restart_at: Option<f64>,
+    /// True if addresses and ports of received packets are kept.
+    pub keep_tuples: bool,
+    /// Change of the device meanwhile.
+    pub event: Option<Event>,
     /// Number of the trial in its run, from which the streams have their numbers.
     pub number: u64,
 }
@@ -45,7 +59,8 @@ impl Plan {
 
     /// Several phases.
     pub fn of(phases: Vec<Phase>) -> Self {
-        Self { phases, wait: 2_000_000_000, keep_delays: false, restart_at: None, number: 0 }
+        let (wait, number) = (2_000_000_000, 0);
+        Self { phases, wait, keep_delays: false, keep_tuples: false, event: None, number }
     }
 
     /// Stream of a direction. Zero is never used, so that a frame of zeros is of no stream.
@@ -75,6 +90,12 @@ impl Plan {
             trial.faults.push(Fault::Other { reason });
         }
         trial
+    }
+
+    fn checker(&self, direction: Direction) -> Checker {
+        let stream = self.stream(direction);
+        let checker = Checker::new(stream, self.packets(), self.wait, self.keep_delays);
+        if self.keep_tuples { checker.keep_tuples() } else { checker }
     }
 
     /// Packets per direction.
@@ -113,6 +134,8 @@ pub struct Side {
     pub latency: Latency,
     /// Delays in the order of sending, if they were to be kept.
     pub delays: Vec<u64>,
+    /// Addresses and ports in the order of arrival, if they were to be kept.
+    pub tuples: Vec<Tuple>,
     /// Nanoseconds after the start at which the last lost packet was due.
     pub last_loss: Option<u64>,
     /// Longest time between two arrivals, in nanoseconds.
@@ -139,6 +162,7 @@ impl Side {
             counts: checker.counts(direction, sent.packets, sent.time / 1e9),
             latency: checker.latency().clone(),
             delays: checker.delays(),
+            tuples: checker.tuples().to_vec(),
             last_loss,
             gap: checker.gap().1,
             stray: checker.stray(),
@@ -155,6 +179,8 @@ pub struct Ran {
     pub sides: Vec<Side>,
     /// Seconds from the start to the end of the wait.
     pub seconds: f64,
+    /// Seconds that the change of the device took.
+    pub event: Option<f64>,
     /// Share of CPU time that a hypervisor took.
     pub steal: f64,
     /// True if it was stopped before its end.

@@ -6,11 +6,12 @@ use std::rc::Rc;
 
 use measure::Direction;
 
-use super::checker::Checker;
 use super::receiver::Receiver;
 use super::schedule::Schedule;
 use super::sender::{Sender, Turn};
 use super::{Plan, Ran, Side};
+use crate::lab::End;
+use crate::port::nat::Nat;
 use crate::port::stage::{Impairment, Stage, StageRx, StageTx};
 use crate::traffic::{Flow, Generator};
 
@@ -27,20 +28,27 @@ struct Line {
 ///
 /// # Errors
 /// The plan or the frames can't be.
-pub fn run(plan: &Plan, flows: &[(Direction, Flow)], settings: Impairment) -> Result<Ran, String> {
+pub fn run(
+    plan: &Plan,
+    flows: &[(Direction, Flow)],
+    settings: Impairment,
+    nat: &Rc<RefCell<Nat>>,
+) -> Result<Ran, String> {
     plan.check()?;
     let duration = Schedule::new(&plan.phases).duration();
     let mut lines = Vec::new();
+    nat.borrow_mut().begin();
     for (direction, flow) in flows {
         let stream = plan.stream(*direction);
-        let stage = Rc::new(RefCell::new(Stage::new(settings)));
-        if let Some(seconds) = plan.restart_at {
-            stage.borrow_mut().restart((seconds * 1e9) as u64);
+        let stage =
+            Rc::new(RefCell::new(Stage::new(settings, End::source(*direction), nat.clone())));
+        if let Some(event) = plan.event {
+            stage.borrow_mut().stop((event.at * 1e9) as u64, settings.time_of(event.change));
         }
         let generator = Generator::new(flow, stream)?;
         let schedule = Schedule::new(&plan.phases);
         let deadline = plan.deadline(duration);
-        let checker = Checker::new(stream, plan.packets(), plan.wait, plan.keep_delays);
+        let checker = plan.checker(*direction);
         lines.push(Line {
             direction: *direction,
             sender: Sender::new(StageTx(stage.clone()), generator, schedule, 0, deadline),
@@ -62,7 +70,8 @@ pub fn run(plan: &Plan, flows: &[(Direction, Flow)], settings: Impairment) -> Re
             Side::new(line.direction, plan, sent, &line.receiver.finish().0, 0)
         })
         .collect();
-    Ok(Ran { sides, seconds: now as f64 / 1e9, steal: 0.0, interrupted: false })
+    let event = plan.event.map(|event| settings.time_of(event.change) as f64 / 1e9);
+    Ok(Ran { sides, seconds: now as f64 / 1e9, event, steal: 0.0, interrupted: false })
 }
 
 impl Line {

@@ -4,6 +4,7 @@
 
 mod bursts;
 mod delay;
+mod nat;
 mod rates;
 mod upset;
 
@@ -11,6 +12,7 @@ use measure::search::Observation;
 use measure::{Direction, Fault, Mark, Measurement, Mode, Profile, Rules, SelfTest, Trial};
 
 use crate::bench::{Bench, Traffic};
+use crate::dut::change::Routes;
 use crate::engine::{Phase, Plan, Ran};
 
 /// Settings of all measurements of a run.
@@ -36,6 +38,14 @@ pub struct Settings {
     pub max_rate: Option<f64>,
     /// Seconds of a soak.
     pub soak: f64,
+    /// Mode that measures each point of a scaling.
+    pub search: Mode,
+    /// NAT sessions.
+    pub sessions: u32,
+    /// NAT sessions that are opened in a second before others are measured.
+    pub session_rate: f64,
+    /// Routes of a reconfiguration.
+    pub routes: u32,
 }
 
 impl Settings {
@@ -56,6 +66,10 @@ impl Settings {
             rate: None,
             max_rate: None,
             soak: 3600.0,
+            search: Mode::Throughput,
+            sessions: 10_000,
+            session_rate: 10_000.0,
+            routes: 10_000,
         }
     }
 }
@@ -102,10 +116,21 @@ pub struct Measuring<'a> {
     pub notes: &'a mut dyn Notes,
 }
 
+/// Modes of devices that translate addresses.
+const NAT: [Mode; 4] = [Mode::NatThroughput, Mode::NatCps, Mode::NatCapacity, Mode::NatTeardown];
+
 /// Largest loss of a trial that was not offered its load: no search takes it for a pass.
 const NOT_OFFERED: f64 = 1e-6;
 
 impl Measuring<'_> {
+    /// Lets the device have these routes beside its own.
+    ///
+    /// # Errors
+    /// It can't.
+    pub fn hold(&mut self, routes: Routes) -> Result<(), Stop> {
+        Ok(self.bench.hold(routes)?)
+    }
+
     /// Does one repeat.
     ///
     /// # Errors
@@ -114,9 +139,18 @@ impl Measuring<'_> {
         if !self.settings.profile.is_rfc2544() || self.settings.duration < 60.0 {
             self.measurement.mark(Mark::NotRfc2544);
         }
-        self.bench.learn(self.traffic)?;
+        // A device that translates addresses lets nothing in before a session is open.
+        let mut learned = self.traffic.clone();
+        if NAT.contains(&self.measurement.mode) {
+            learned.directions = vec![Direction::Forward];
+        }
+        self.bench.learn(&learned)?;
         let (cpu, packets) = (self.bench.cpu_seconds(), self.delivered());
-        let done = match self.measurement.mode {
+        let mode = match self.measurement.mode {
+            Mode::Scale => self.settings.search,
+            mode => mode,
+        };
+        let done = match mode {
             Mode::Selftest | Mode::Throughput => rates::throughput(self),
             Mode::Ndrpdr => rates::ndrpdr(self),
             Mode::Mrr => rates::mrr(self),
@@ -127,6 +161,11 @@ impl Measuring<'_> {
             Mode::B2b => bursts::back_to_back(self),
             Mode::Recovery => upset::recovery(self),
             Mode::Reset => upset::reset(self),
+            Mode::Reconfig => upset::reconfig(self),
+            Mode::NatThroughput => nat::throughput(self),
+            Mode::NatCps => nat::opened(self),
+            Mode::NatCapacity => nat::capacity(self),
+            Mode::NatTeardown => nat::removed(self),
             other => Err(Stop::Failed(format!("mode {other} is not built yet"))),
         };
         if let (Some(before), Some(after)) = (cpu, self.bench.cpu_seconds()) {
@@ -162,27 +201,51 @@ impl Measuring<'_> {
         plan: &Plan,
         bounds: (Option<f64>, Option<f64>),
     ) -> Result<(Trial, Ran), Stop> {
+        self.until_valid(self.traffic, plan, bounds, |_, _| Ok(()))
+    }
+
+    /// As [`Self::trial`], with other traffic; `prepare` is called before each attempt, with its
+    /// number from 1 on.
+    fn until_valid(
+        &mut self,
+        traffic: &Traffic,
+        plan: &Plan,
+        bounds: (Option<f64>, Option<f64>),
+        mut prepare: impl FnMut(&mut Bench, u32) -> Result<(), String>,
+    ) -> Result<(Trial, Ran), Stop> {
         let mut attempt = 1;
         loop {
-            let seconds = plan.phases.iter().map(|phase| phase.packets as f64 / phase.rate).sum();
-            let rate = plan.packets() as f64 / seconds;
-            self.notes.trial(rate, seconds, bounds);
-            let at = self.bench.now();
-            let ran = self.bench.trial(self.traffic, plan)?;
-            let mut trial = plan.trial(&ran);
-            trial.at = at;
-            trial.judge(&self.settings.rules, &self.traffic.directions);
-            trial.tester_bound = self.limit.is_some_and(|limit| limit.bounds(trial.rate));
-            self.measurement.trials.push(trial.clone());
-            self.look_at(&trial);
-            if ran.interrupted {
-                return Err(Stop::Interrupted);
-            }
+            prepare(self.bench, attempt)?;
+            let (trial, ran) = self.attempt(traffic, plan, bounds)?;
             if trial.valid() || attempt >= self.settings.attempts {
                 return Ok((trial, ran));
             }
             attempt += 1;
         }
+    }
+
+    /// Runs a trial once, valid or not.
+    fn attempt(
+        &mut self,
+        traffic: &Traffic,
+        plan: &Plan,
+        bounds: (Option<f64>, Option<f64>),
+    ) -> Result<(Trial, Ran), Stop> {
+        let seconds = plan.phases.iter().map(|phase| phase.packets as f64 / phase.rate).sum();
+        let rate = plan.packets() as f64 / seconds;
+        self.notes.trial(rate, seconds, bounds);
+        let at = self.bench.now();
+        let ran = self.bench.trial(traffic, plan)?;
+        let mut trial = plan.trial(&ran);
+        trial.at = at;
+        trial.judge(&self.settings.rules, &traffic.directions);
+        trial.tester_bound = self.limit.is_some_and(|limit| limit.bounds(trial.rate));
+        self.measurement.trials.push(trial.clone());
+        self.look_at(&trial);
+        if ran.interrupted {
+            return Err(Stop::Interrupted);
+        }
+        Ok((trial, ran))
     }
 
     /// Marks what a reader has to know of a trial.

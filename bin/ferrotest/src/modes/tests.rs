@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use measure::{Counts, Direction, Size};
 
 use super::*;
+use crate::port::interface::Kind as Kinds;
 use crate::traffic::Kind;
 
 /// A link of 148,809 frames of 64 bytes per second.
@@ -29,7 +30,7 @@ fn run_with(
     traffic: &Traffic,
 ) -> Result<Measurement, Stop> {
     let spec = format!("none:{LINK},{impairment}").parse().unwrap();
-    let mut bench = Bench::up(spec, 1, Arc::new(AtomicBool::new(false))).unwrap();
+    let mut bench = Bench::up(spec, 1, Kinds::Veth, Arc::new(AtomicBool::new(false))).unwrap();
     let mut measurement = Measurement::new(mode, "none", settings.profile);
     measurement.directions = traffic.directions.clone();
     let mut measuring = Measuring {
@@ -180,6 +181,28 @@ fn a_reset_takes_as_long_as_the_restart() {
 }
 
 #[test]
+fn routes_block_as_long_as_the_stage_stops() {
+    let settings = Settings { rate: Some(10_000.0), ..settings() };
+    let found = run(Mode::Reconfig, "reconfig=70ms", &settings).unwrap();
+    for name in ["blocked_add", "blocked_delete"] {
+        near(value(&found, name), 0.070, 0.0001);
+    }
+    for name in ["load_add", "load_delete"] {
+        near(value(&found, name), 0.070, 1e-9);
+    }
+    // at 90 % of the throughput, which is searched for first
+    let found = run(
+        Mode::Reconfig,
+        "rate=50000,reconfig=3ms",
+        &Settings { rate: None, ..settings.clone() },
+    )
+    .unwrap();
+    near(value(&found, "throughput"), 50_000.0, 500.0);
+    near(value(&found, "blocked_add"), 0.003, 0.0001);
+    assert_eq!(value(&run(Mode::Reconfig, "", &settings).unwrap(), "blocked_add"), 0.0);
+}
+
+#[test]
 fn a_soak_counts_each_trial() {
     let settings = Settings { rate: Some(5_000.0), soak: 2.0, ..settings() };
     let found = run(Mode::Soak, "drop=2/1000", &settings).unwrap();
@@ -209,9 +232,24 @@ fn every_kind_of_damage_is_counted() {
 }
 
 #[test]
-fn modes_that_are_not_built_say_so() {
-    for mode in [Mode::Reconfig, Mode::NatCps, Mode::Scale] {
-        let Err(Stop::Failed(why)) = run(mode, "", &settings()) else { panic!("{mode}") };
-        assert!(why.contains(mode.name()) && why.contains("not built"), "{why}");
+fn limits_of_a_translation_are_found() {
+    let settings = Settings { sessions: 2000, session_rate: 5000.0, rate: None, ..settings() };
+    let both = Traffic::default();
+    let nat = "rate=40000,nat=5000:20000:250000";
+    let found = |mode: Mode, name| value(&run_with(mode, nat, &settings, &both).unwrap(), name);
+    near(found(Mode::NatThroughput, "nat-throughput"), 40_000.0, 400.0);
+    // Four sessions of the 2,000 may wait.
+    near(found(Mode::NatCps, "nat-cps"), 20_000.0, 200.0);
+    near(found(Mode::NatCapacity, "nat-capacity"), 5000.0, 25.0);
+    near(found(Mode::NatTeardown, "nat-teardown"), 250_000.0, 1.0);
+    // More sessions than the table holds, and faster than they can be opened.
+    for (sessions, session_rate) in [(6000, 5000.0), (2000, 50_000.0)] {
+        let settings = Settings { sessions, session_rate, ..settings.clone() };
+        let Err(Stop::Failed(why)) = run_with(Mode::NatThroughput, nat, &settings, &both) else {
+            panic!("{sessions}")
+        };
+        assert!(why.contains("expected all"), "{why}");
     }
+    let error = run(Mode::NatCps, "rate=40000", &settings).unwrap_err();
+    assert!(matches!(&error, Stop::Failed(why) if why.contains("translates no")), "{error:?}");
 }

@@ -15,17 +15,7 @@ use super::{Rx, Taken, Tx};
 const RING: u32 = 16_384;
 
 /// Longest time that [`Rx::rest`] sleeps.
-const REST: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
-
-/// An open interface.
-pub struct HostPort {
-    /// Sending side.
-    pub tx: HostTx,
-    /// Receiving side.
-    pub rx: HostRx,
-    /// Memberships end with this.
-    _control: Control,
-}
+pub(super) const REST: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
 
 /// Sending side.
 pub struct HostTx(TxQueue);
@@ -34,29 +24,24 @@ pub struct HostTx(TxQueue);
 pub struct HostRx {
     rx: RxQueue,
     reply: TxQueue,
+    /// Memberships end with this.
+    _control: Control,
 }
 
-impl HostPort {
-    /// Opens an interface of the calling thread's network namespace.
-    ///
-    /// # Errors
-    /// The kernel's, with the name of the interface.
-    pub fn open(name: &str) -> io::Result<Self> {
-        let config = Config { tx_queues: 2, rx_frames: RING, ..Config::new(name) };
-        let HostInterface { mut rx, mut tx, control, .. } = HostInterface::open(&config)?;
-        // Frames go to an address that is not the interface's own, so that the kernel takes them
-        // for another host's and doesn't process them.
-        control.membership(Membership::Promiscuous, true)?;
-        let (Some(rx), Some(reply), Some(tx)) = (rx.pop(), tx.pop(), tx.pop()) else {
-            return Err(io::Error::other(format!("host interface {name}: no queue")));
-        };
-        Ok(Self { tx: HostTx(tx), rx: HostRx { rx, reply }, _control: control })
-    }
-
-    /// Drops what waits in the receive ring.
-    pub fn drain(&mut self) {
-        while self.rx.rx.recv(RING as usize, |_| ()) > 0 {}
-    }
+/// Opens an interface of the calling thread's network namespace.
+///
+/// # Errors
+/// The kernel's, with the name of the interface.
+pub fn open(name: &str) -> io::Result<(HostTx, HostRx)> {
+    let config = Config { tx_queues: 2, rx_frames: RING, ..Config::new(name) };
+    let HostInterface { mut rx, mut tx, control, .. } = HostInterface::open(&config)?;
+    // Frames go to an address that is not the interface's own, so that the kernel takes them
+    // for another host's and doesn't process them.
+    control.membership(Membership::Promiscuous, true)?;
+    let (Some(rx), Some(reply), Some(tx)) = (rx.pop(), tx.pop(), tx.pop()) else {
+        return Err(io::Error::other(format!("host interface {name}: no queue")));
+    };
+    Ok((HostTx(tx), HostRx { rx, reply, _control: control }))
 }
 
 impl Tx for HostTx {

@@ -3,8 +3,11 @@
 
 pub mod capture;
 pub mod host;
+pub mod interface;
+pub mod nat;
 pub mod ring;
 pub mod stage;
+pub mod tap;
 
 /// Outcome of one call for its frames.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -5,9 +5,13 @@
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fmt;
 use std::rc::Rc;
 
+use super::nat::{Limits, Nat};
 use super::{Rx, Taken, Tx};
+use crate::dut::change::Change;
+use crate::lab::End;
 use crate::traffic::size::{FCS, GAP};
 
 /// A share of packets: exactly `n` of each `of`, spread evenly.
@@ -51,8 +55,25 @@ pub struct Impairment {
     pub congestion: u64,
     /// Time that a restart takes.
     pub restart: u64,
+    /// Time for which a load of routes stops forwarding.
+    pub reconfig: u64,
     /// Bits per second of the links to the stage.
     pub link: f64,
+    /// Exponents with which the rate grows with workers, flows and routes.
+    pub growth: Growth,
+    /// Limits of a translation of source addresses.
+    pub nat: Option<Limits>,
+}
+
+/// Exponents: n workers have n^x times the rate of one.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Growth {
+    /// Of workers.
+    pub workers: f64,
+    /// Of flows.
+    pub flows: f64,
+    /// Of routes.
+    pub routes: f64,
 }
 
 impl Default for Impairment {
@@ -68,7 +89,31 @@ impl Default for Impairment {
             queue: 16,
             congestion: 0,
             restart: 50_000_000,
+            reconfig: 0,
             link: 10e9,
+            growth: Growth::default(),
+            nat: None,
+        }
+    }
+}
+
+impl Impairment {
+    /// The same with the rate that it has for these numbers.
+    pub fn grown(self, workers: u32, flows: u64, routes: u32) -> Self {
+        let Growth { workers: w, flows: f, routes: r } = self.growth;
+        let factor = f64::from(workers.max(1)).powf(w)
+            * (flows.max(1) as f64).powf(f)
+            * f64::from(routes.max(1)).powf(r);
+        Self { rate: self.rate * factor, ..self }
+    }
+
+    /// Time for which a change of the device stops it.
+    pub fn time_of(&self, change: Change) -> u64 {
+        match change {
+            Change::Restart => self.restart,
+            Change::Add(_) | Change::Delete(_) => self.reconfig,
+            // By the number of sessions: see `Bench::change`.
+            Change::Clear => 0,
         }
     }
 }
@@ -80,6 +125,9 @@ const OVERTAKEN: u64 = 1_000_000;
 #[derive(Debug)]
 pub struct Stage {
     settings: Impairment,
+    /// End from which packets come.
+    from: End,
+    nat: Rc<RefCell<Nat>>,
     /// Packets inside: time of arrival at the receiver, order of arrival here, bytes.
     inside: BinaryHeap<Reverse<(u64, u64, Vec<u8>)>>,
     /// Memory of packets that have left.
@@ -98,9 +146,11 @@ pub struct Stage {
 
 impl Stage {
     /// A stage at rest.
-    pub fn new(settings: Impairment) -> Self {
+    pub fn new(settings: Impairment, from: End, nat: Rc<RefCell<Nat>>) -> Self {
         Self {
             settings,
+            from,
+            nat,
             inside: BinaryHeap::new(),
             spare: Vec::new(),
             count: 0,
@@ -113,9 +163,9 @@ impl Stage {
         }
     }
 
-    /// Stops forwarding at `at`, for the time that a restart takes.
-    pub fn restart(&mut self, at: u64) {
-        self.down = Some((at, at + self.settings.restart));
+    /// Stops forwarding at `at`, for this time.
+    pub fn stop(&mut self, at: u64, time: u64) {
+        self.down = Some((at, at + time));
     }
 
     /// Time at which the next packet leaves.
@@ -156,6 +206,16 @@ impl Stage {
         if settings.reorder.hits(count) {
             out += OVERTAKEN;
         }
+        let translated = settings.nat.map(|limits| {
+            let mut frame = frame.to_vec();
+            let passes = self.nat.borrow_mut().translate(now, self.from, limits, &mut frame);
+            passes.then_some(frame)
+        });
+        let frame = match &translated {
+            Some(Some(translated)) => translated,
+            Some(None) => return,
+            None => frame,
+        };
         let copies = 1 + usize::from(settings.duplicate.hits(count));
         for _ in 0..copies {
             let mut bytes = self.spare.pop().unwrap_or_default();
@@ -235,14 +295,21 @@ impl std::str::FromStr for Impairment {
                 "jitter" => nanoseconds(value).map(|v| this.jitter = v),
                 "congestion" => nanoseconds(value).map(|v| this.congestion = v),
                 "restart" => nanoseconds(value).map(|v| this.restart = v),
+                "reconfig" => nanoseconds(value).map(|v| this.reconfig = v),
                 "rate" => positive(value).map(|v| this.rate = v),
                 "link" => positive(value).map(|v| this.link = v),
+                "by-workers" => exponent(value).map(|v| this.growth.workers = v),
+                "by-flows" => exponent(value).map(|v| this.growth.flows = v),
+                "by-routes" => exponent(value).map(|v| this.growth.routes = v),
+                "nat" => limits(value).map(|v| this.nat = Some(v)),
                 "queue" => value.parse().ok().map(|v| this.queue = v),
                 _ => {
                     return Err(format!(
                         "impairment `{name}': expected drop, duplicate, reorder, change (N/OF), \
-                         delay, jitter, congestion, restart (such as 50us), rate (packets per \
-                         second), queue (packets) or link (bits per second)"
+                         delay, jitter, congestion, restart, reconfig (such as 50us), rate \
+                         (packets per second), queue (packets), link (bits per second), \
+                         by-workers, by-flows or by-routes (exponents), or nat \
+                         (SESSIONS:OPENED:REMOVED, the last two per second)"
                     ));
                 }
             };
@@ -256,10 +323,62 @@ impl std::str::FromStr for Impairment {
     }
 }
 
+impl fmt::Display for Impairment {
+    /// Writes what [`std::str::FromStr`] reads, without defaults.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let share = |Exactly { n, of }: Exactly| format!("{n}/{of}");
+        let usual = Self::default();
+        let nat = self.nat.map_or(String::new(), |Limits { sessions, opened, removed }| {
+            format!("{sessions}:{opened}:{removed}")
+        });
+        let all = [
+            ("drop", share(self.drop), share(usual.drop)),
+            ("duplicate", share(self.duplicate), share(usual.duplicate)),
+            ("reorder", share(self.reorder), share(usual.reorder)),
+            ("change", share(self.change), share(usual.change)),
+            ("delay", time(self.delay), time(usual.delay)),
+            ("jitter", time(self.jitter), time(usual.jitter)),
+            ("rate", self.rate.to_string(), usual.rate.to_string()),
+            ("queue", self.queue.to_string(), usual.queue.to_string()),
+            ("congestion", time(self.congestion), time(usual.congestion)),
+            ("restart", time(self.restart), time(usual.restart)),
+            ("reconfig", time(self.reconfig), time(usual.reconfig)),
+            ("link", self.link.to_string(), usual.link.to_string()),
+            ("by-workers", self.growth.workers.to_string(), "0".into()),
+            ("by-flows", self.growth.flows.to_string(), "0".into()),
+            ("by-routes", self.growth.routes.to_string(), "0".into()),
+            ("nat", nat, String::new()),
+        ];
+        let set = all.iter().filter(|(_, value, usual)| value != usual);
+        let words: Vec<_> = set.map(|(name, value, _)| format!("{name}={value}")).collect();
+        f.write_str(&words.join(","))
+    }
+}
+
+/// A time in the largest unit that needs no fraction.
+fn time(nanoseconds: u64) -> String {
+    match nanoseconds {
+        n if n.is_multiple_of(1_000_000) => format!("{}ms", n / 1_000_000),
+        n if n.is_multiple_of(1000) => format!("{}us", n / 1000),
+        n => format!("{n}ns"),
+    }
+}
+
 fn exactly(text: &str) -> Option<Exactly> {
     let (n, of) = text.split_once('/')?;
     let (n, of) = (n.parse().ok()?, of.parse().ok()?);
     (n <= of && of > 0).then_some(Exactly { n, of })
+}
+
+fn limits(text: &str) -> Option<Limits> {
+    let (sessions, rest) = text.split_once(':')?;
+    let (opened, removed) = rest.split_once(':')?;
+    let (opened, removed) = (positive(opened)?, positive(removed)?);
+    Some(Limits { sessions: sessions.parse().ok()?, opened, removed })
+}
+
+fn exponent(text: &str) -> Option<f64> {
+    text.parse::<f64>().ok().filter(|value| value.abs() <= 10.0)
 }
 
 fn positive(text: &str) -> Option<f64> {
@@ -306,9 +425,23 @@ mod tests {
     }
 
     #[test]
+    fn impairments_are_written_as_they_are_read() {
+        for text in [
+            "",
+            "drop=1/100,delay=50us,jitter=1500ns,rate=100000,queue=512",
+            "duplicate=1/50,reorder=1/9,change=3/7,congestion=20ms,restart=120ms,link=100000000",
+            "rate=1000,reconfig=3ms,by-workers=0.9,by-flows=-0.2,by-routes=-0.1",
+            "delay=1us,nat=4000:10000:50000",
+        ] {
+            let read: Impairment = text.parse().unwrap();
+            assert_eq!(read.to_string(), text);
+        }
+    }
+
+    #[test]
     fn a_queue_holds_what_it_is_said_to() {
         let settings = Impairment { rate: 1e6, queue: 10, ..Impairment::default() };
-        let stage = Rc::new(RefCell::new(Stage::new(settings)));
+        let stage = Rc::new(RefCell::new(Stage::new(settings, End::Left, Rc::default())));
         for n in 0..50_u8 {
             stage.borrow_mut().enter(0, &[n; 60]);
         }

@@ -10,6 +10,7 @@ use wire::MacAddr;
 
 use super::Kind;
 use super::random::Spread;
+use super::sessions::Pick;
 
 /// Share of the foreground in a mix with the other address family: `foreground` of each `of`
 /// packets, as siitperf's parameters m and n.
@@ -83,6 +84,8 @@ pub struct Flow {
     pub ports: Ports,
     /// Share of the foreground.
     pub share: Share,
+    /// Choice of addresses and ports.
+    pub pick: Pick,
     /// Seed of all that is drawn.
     pub seed: u64,
 }

@@ -5,6 +5,7 @@
 pub mod flow;
 pub mod neighbor;
 pub mod random;
+pub mod sessions;
 pub mod signature;
 pub mod size;
 pub mod template;

@@ -39,6 +39,9 @@ impl Random {
     }
 }
 
+/// Most addresses of a range.
+pub const MOST_ADDRESSES: u32 = 65_000;
+
 /// Distribution of addresses over a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Spread {
@@ -66,10 +69,13 @@ impl std::str::FromStr for Spread {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            format!("address range `{text}': expected fixed, random:COUNT or zipf:COUNT (1-65000)")
+            format!(
+                "address range `{text}': expected fixed, random:COUNT or zipf:COUNT \
+                 (1-{MOST_ADDRESSES})"
+            )
         };
         let (kind, count) = text.split_once(':').unwrap_or((text, "1"));
-        let count = count.parse().ok().filter(|count| (1..=65_000).contains(count));
+        let count = count.parse().ok().filter(|count| (1..=MOST_ADDRESSES).contains(count));
         match (kind, count) {
             ("fixed", Some(1)) => Ok(Self::Fixed),
             ("random", Some(count)) => Ok(Self::Random(count)),

@@ -13,6 +13,7 @@ use wire::{
 use zerocopy::IntoBytes;
 
 use super::random::{Draw, Random, port};
+use super::sessions::{Pick, Tuple};
 use super::signature::{self, FILLER, LONGEST, Signature};
 use super::size::{FCS, LONGEST as LONGEST_FRAME, for_kind, pattern};
 use super::{Flow, Kind};
@@ -140,6 +141,17 @@ struct Packet {
     ip6: (u128, u128),
 }
 
+impl Packet {
+    /// Makes it an answer in a session.
+    #[inline]
+    fn set(&mut self, seen: Option<&Tuple>) {
+        if let Some(Tuple { src, dst }) = seen.map(|seen| seen.reversed()) {
+            self.ip4 = (src.0.to_bits(), dst.0.to_bits());
+            self.ports = (src.1, dst.1);
+        }
+    }
+}
+
 /// Largest number of frames that are made at once.
 pub const BURST: usize = 32;
 
@@ -212,7 +224,7 @@ impl Generator {
         };
         let (flow, random) = (&self.flow, &mut self.random);
         let (src, dst) = (self.src.next(random), self.dst.next(random));
-        let packet = Packet {
+        let mut packet = Packet {
             sequence,
             sent: now,
             ports: (
@@ -228,6 +240,13 @@ impl Generator {
                 flow.dst.ip6.to_bits().wrapping_add(dst.into()),
             ),
         };
+        match &flow.pick {
+            Pick::Drawn => {}
+            Pick::Each(all) => packet.ports = all.get(sequence.into()),
+            Pick::Among(all, count) => packet.ports = all.get(random.below(*count).into()),
+            Pick::Once(table) => packet.set(table.get(sequence as usize)),
+            Pick::Of(table) => packet.set(table.get(random.below(table.len() as u32) as usize)),
+        }
         let slot = slot % BURST;
         let copy = slot * self.templates.len() + kind;
         self.used[slot] = copy;
@@ -270,6 +289,7 @@ pub(crate) mod tests {
             dst_spread: Spread::Fixed,
             ports: Ports { source: fixed(0x1234), destination: fixed(0x0007) },
             share: Share::ALL,
+            pick: Pick::Drawn,
             seed: 1,
         }
     }

@@ -3,7 +3,7 @@
 
 use super::figures::Figure;
 use super::labels::Labels;
-use super::{Block, Document, Table, tables};
+use super::{Block, Document, Table, scaling, tables};
 use crate::{Mark, Outcome, Results};
 
 /// Sections of the report, without those that have nothing to show.
@@ -32,7 +32,7 @@ pub(super) fn document(results: &Results, published: &[Table], figures: &[Figure
         vec![
             tables::comparison(results),
             tables::series(results),
-            tables::scaling(results),
+            scaling::scaling(results),
             tables::bounds(results),
             tables::spread(results),
         ],

@@ -19,8 +19,10 @@ mod format;
 mod html;
 mod labels;
 mod markdown;
+mod over;
 #[cfg(feature = "png")]
 mod png;
+mod scaling;
 mod tables;
 #[cfg(test)]
 pub(crate) mod tests;

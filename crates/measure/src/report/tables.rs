@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use super::format::{percent, unit_name, value};
 use super::labels::{Attribute, Labels, parameters, size, text};
 use super::{Table, duration, grouped, nanoseconds, significant};
-use crate::stats::{
-    Summary, clocks_per_packet, packets_per_cpu_second, relative_to_half, scale_up,
-};
+use crate::stats::{Summary, packets_per_cpu_second};
 use crate::{Measurement, Outcome, Results, Series};
 
 /// Cells that name a measurement: device and traffic.
@@ -118,7 +116,8 @@ pub(super) fn spread(results: &Results) -> Table {
     table.without_empty_columns()
 }
 
-fn name(m: &Measurement, s: &Series) -> String {
+/// Mode and figure with its unit.
+pub(super) fn name(m: &Measurement, s: &Series) -> String {
     let (mode, unit) = (m.mode.name(), unit_name(&s.unit));
     let name = if s.name == mode { mode.to_string() } else { format!("{mode}: {}", s.name) };
     if unit.is_empty() { name } else { format!("{name}, {unit}") }
@@ -166,40 +165,6 @@ pub(super) fn comparison(results: &Results) -> Table {
         }
     }
     table.without_empty_columns()
-}
-
-/// Rates by number of cores: relative to half as many, and scale-up.
-pub(super) fn scaling(results: &Results) -> Table {
-    let labels = all_labels(results);
-    let mut table = Table::new(
-        "Scaling with the cores of the device. S(n) = P(n) / (n · P(1)).",
-        &["Measurement", "Figure", ">Cores", ">Median", ">Relative to half", ">S(n)"],
-    );
-    let mut groups: BTreeMap<(String, String), BTreeMap<u32, f64>> = BTreeMap::new();
-    for m in &results.measurements {
-        for s in m.series.iter().filter(|s| s.unit == "pps" || s.unit == "1/s") {
-            let Some(summary) = s.summary() else { continue };
-            let key = (labels.label(m, &[Attribute::Cores]), name(m, s));
-            groups.entry(key).or_default().entry(m.cores).or_insert(summary.median);
-        }
-    }
-    for ((label, figure), cores) in groups.iter().filter(|(_, cores)| cores.len() > 1) {
-        for (&n, &rate) in cores {
-            let ratio =
-                |r: Option<f64>, digits| r.map_or("–".into(), |r| format!("{r:.digits$}"));
-            let half = (n % 2 == 0).then(|| cores.get(&(n / 2))).flatten();
-            let one = cores.get(&1).filter(|_| n > 1);
-            table.row([
-                label.clone(),
-                figure.clone(),
-                n.to_string(),
-                grouped(rate),
-                ratio(half.and_then(|h| relative_to_half(*h, rate)), 3),
-                ratio(one.and_then(|one| scale_up(*one, n, rate)), 4),
-            ]);
-        }
-    }
-    table
 }
 
 /// Bounds of MLRsearch.
@@ -314,11 +279,10 @@ pub(super) fn cost(results: &Results) -> Table {
         let whole = |n: Option<f64>| n.map_or(String::new(), grouped);
         let cpu = m.cpu.as_ref();
         let per_second = cpu.and_then(|c| packets_per_cpu_second(c.packets, c.cpu_seconds));
-        let clocks = cpu.zip(per_second).and_then(|(c, rate)| clocks_per_packet(1.0, c.hz, rate));
         row.extend([
             number(cpu.map(|c| c.cpu_seconds), 4),
             whole(cpu.map(|c| c.packets as f64)),
-            number(clocks.filter(|c| *c > 0.0), 4),
+            number(super::scaling::clocks(m), 4),
             whole(per_second),
             number(per_second.filter(|r| *r > 0.0).map(|r| 1e6 / r), 4),
         ]);

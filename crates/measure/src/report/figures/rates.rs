@@ -8,8 +8,9 @@ use super::chart::scale;
 use super::lines::{self, Axis, Lines, Point, linear, logarithmic};
 use super::{Figure, marks, slug};
 use crate::report::labels::{Attribute, Labels};
+use crate::report::over::Over;
 use crate::stats::Summary;
-use crate::{Mark, Measurement, Mode, Results, Size};
+use crate::{Mark, Measurement, Mode, Results};
 
 /// Measurement with the statistics of one of its series.
 type Row<'a> = (&'a Measurement, Summary);
@@ -24,7 +25,7 @@ pub(super) fn figures(results: &Results) -> Result<Vec<Figure>, String> {
             .filter(|m| m.mode == mode)
             .filter_map(|m| Some((m, m.series(&name)?.summary()?)))
             .collect();
-        let overs = overs(&rows);
+        let overs = Over::of(&rows.iter().map(|(m, _)| *m).collect::<Vec<_>>());
         let devices: BTreeSet<_> = rows.iter().map(|(m, _)| &m.device).collect();
         // A curve over one quantity has all that bars of one device would show.
         if devices.len() > 1 || overs.len() != 1 {
@@ -146,76 +147,6 @@ fn comparison(name: &str, mode: Mode, rows: &[Row<'_>]) -> Result<Figure, String
 
 fn short(value: f64) -> String {
     crate::report::significant(value, 4)
-}
-
-/// Quantity over which a figure draws a rate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Over {
-    Cores,
-    Size,
-    Flows,
-    Parameter(String),
-}
-
-impl Over {
-    fn value(&self, m: &Measurement) -> Option<f64> {
-        match self {
-            Over::Cores => Some(f64::from(m.cores)),
-            Over::Flows => Some(m.flows as f64),
-            Over::Size => match m.size {
-                Size::Bytes(n) => Some(f64::from(n)),
-                Size::Imix => None,
-            },
-            Over::Parameter(name) => {
-                m.parameters.get(name)?.parse().ok().filter(|v: &f64| v.is_finite())
-            }
-        }
-    }
-
-    fn name(&self) -> &str {
-        match self {
-            Over::Cores => "cores",
-            Over::Size => "frame size",
-            Over::Flows => "flows",
-            Over::Parameter(name) => name,
-        }
-    }
-
-    fn axis(&self) -> String {
-        match self {
-            Over::Size => "frame size in bytes".into(),
-            Over::Cores => "cores of the device".into(),
-            Over::Flows => "flows per direction".into(),
-            Over::Parameter(name) => name.clone(),
-        }
-    }
-
-    /// Label of the line to which a measurement belongs: without the quantity.
-    fn line(&self, labels: &Labels, m: &Measurement) -> String {
-        match self {
-            Over::Cores => labels.label(m, &[Attribute::Cores]),
-            Over::Size => labels.label(m, &[Attribute::Size]),
-            Over::Flows => labels.label(m, &[Attribute::Flows]),
-            Over::Parameter(name) => {
-                let mut without = m.clone();
-                without.parameters.remove(name);
-                labels.label(&without, &[])
-            }
-        }
-    }
-}
-
-/// Quantities with at least two values among the measurements; three for sizes.
-fn overs(rows: &[Row<'_>]) -> Vec<Over> {
-    let names: BTreeSet<_> = rows.iter().flat_map(|(m, _)| m.parameters.keys()).collect();
-    let parameters = names.into_iter().map(|n| Over::Parameter(n.clone()));
-    let all = [Over::Cores, Over::Size, Over::Flows].into_iter().chain(parameters);
-    let enough = |over: &Over| {
-        let values = rows.iter().filter_map(|(m, _)| over.value(m)).map(f64::to_bits);
-        let values: BTreeSet<_> = values.collect();
-        values.len() >= if *over == Over::Size { 3 } else { 2 }
-    };
-    all.filter(enough).collect()
 }
 
 fn curve(name: &str, mode: Mode, rows: &[Row<'_>], over: &Over) -> Result<Figure, String> {

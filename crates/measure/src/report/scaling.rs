@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Table of rates as cores, flows or other numbers grow.
+
+use super::labels::Labels;
+use super::over::Over;
+use super::tables::name;
+use super::{Table, grouped, significant};
+use crate::stats::{clocks_per_packet, packets_per_cpu_second, relative_to_half, scale_up};
+use crate::{Measurement, Results};
+
+/// Value of the quantity, median, and clocks per frame where they are known.
+type Point = (f64, f64, Option<f64>);
+
+/// Rates by the quantities in which the measurements of a run differ.
+pub(super) fn scaling(results: &Results) -> Table {
+    let all: Vec<&Measurement> = results.measurements.iter().collect();
+    let labels = Labels::of(all.iter().copied());
+    let mut table = Table::new(
+        "Scaling with cores, flows and other numbers n. S(n) = P(n) / (n · P(1)). Clocks are those \
+         of the device's threads, where its CPU time is known.",
+        &[
+            "Measurement",
+            "Figure",
+            "Over",
+            ">n",
+            ">Median",
+            ">Relative to first",
+            ">Relative to half",
+            ">S(n)",
+            ">Clocks per frame",
+        ],
+    );
+    for over in Over::of(&all).into_iter().filter(|over| *over != Over::Size) {
+        for (label, figure, points) in lines(&all, &labels, &over) {
+            let first = points.first().map_or(f64::NAN, |point| point.1);
+            let at = |n: f64| points.iter().find(|point| point.0 == n).map(|point| point.1);
+            for &(n, rate, clocks) in &points {
+                let ratio =
+                    |r: Option<f64>, digits| r.map_or("–".into(), |r| format!("{r:.digits$}"));
+                let one = at(1.0).filter(|_| n > 1.0 && n <= f64::from(u32::MAX));
+                table.row([
+                    label.clone(),
+                    figure.clone(),
+                    over.name().into(),
+                    grouped(n),
+                    grouped(rate),
+                    ratio(Some(rate / first).filter(|r| r.is_finite()), 3),
+                    ratio(at(n / 2.0).and_then(|half| relative_to_half(half, rate)), 3),
+                    ratio(one.and_then(|one| scale_up(one, n as u32, rate)), 4),
+                    clocks.map_or(String::new(), |clocks| significant(clocks, 4)),
+                ]);
+            }
+        }
+    }
+    table.without_empty_columns()
+}
+
+/// Label, figure and points of each line with at least two values of the quantity, in their order.
+fn lines(all: &[&Measurement], labels: &Labels, over: &Over) -> Vec<(String, String, Vec<Point>)> {
+    let mut lines: Vec<(String, String, Vec<Point>)> = Vec::new();
+    for &m in all {
+        let Some(n) = over.value(m) else { continue };
+        for s in m.series.iter().filter(|s| s.unit == "pps" || s.unit == "1/s") {
+            let Some(summary) = s.summary() else { continue };
+            let (label, figure) = (over.line(labels, m), name(m, s));
+            let at = lines.iter().position(|line| (&line.0, &line.1) == (&label, &figure));
+            let at = at.unwrap_or_else(|| {
+                lines.push((label, figure, Vec::new()));
+                lines.len() - 1
+            });
+            let points = &mut lines[at].2;
+            if points.iter().all(|point| point.0 != n) {
+                points.push((n, summary.median, clocks(m)));
+            }
+        }
+    }
+    lines.retain(|(_, _, points)| points.len() > 1);
+    lines.iter_mut().for_each(|(_, _, points)| points.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    lines
+}
+
+/// Clocks of the device for each frame that it forwarded.
+pub(super) fn clocks(m: &Measurement) -> Option<f64> {
+    let cpu = m.cpu.as_ref()?;
+    let per_second = packets_per_cpu_second(cpu.packets, cpu.cpu_seconds)?;
+    clocks_per_packet(1.0, cpu.hz, per_second).filter(|clocks| *clocks > 0.0)
+}
