@@ -43,7 +43,7 @@ fn every_node_that_is_named_is_there() {
 /// packets.
 const ENTERED: &[(&str, &str)] = &[
     ("ethernet-input", "the inputs of drivers, and streams"),
-    ("soft-rss-handoff", "`soft-rss` on other threads"),
+    ("soft-rss-handoff", "`soft-rss` and `soft-rss-tunnel-…` on other threads"),
     ("ip4-full-reassembly", "who has fragments that are to come in anew"),
     ("ip4-full-reassembly-custom", "features that work on whole datagrams"),
     ("ip6-full-reassembly", "who has fragments that are to come in anew"),

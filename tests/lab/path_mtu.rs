@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The router's own packets, where a link behind the next router takes less.
+//! Links behind the next router that take less: the router's own packets, and those in tunnels.
 
-use fixture::{Cable, RouterKind, Site, eventually};
-use testkit::lab::require;
+use fixture::{Cable, RouterKind, Site, eventually, iperf};
+use testkit::lab::{Lab, Netns, require};
 
 use crate::host::ping;
 
-#[test]
-fn the_router_learns_the_path_mtu_of_what_it_sends() {
-    let Some(lab) = require(&["root", "ping"]) else { return };
-    let site = Site::new(&lab, RouterKind::Ferrovia(1, Cable::Veth));
+/// A host, 10.0.9.2 and 2001:db8:9::2, behind a link of 1400 bytes of the host on the right.
+fn behind_a_smaller_link(lab: &Lab, site: &Site) -> Netns {
     let (gateway, router) = (&site.right.host, site.router());
     let far = lab.netns("far");
     lab.veth((gateway, "eth1"), (&far, "eth0"));
@@ -40,6 +38,15 @@ fn the_router_learns_the_path_mtu_of_what_it_sends() {
         "ip6 nd {port} ra-suppress\nset interface ip address {port} 2001:db8:2::1/64\n\
          ip route add 10.0.9.0/24 via 10.0.2.2 {port}\nip route add 2001:db8:9::/64 via 2001:db8:2::2 {port}\n"
     ));
+    far
+}
+
+#[test]
+fn the_router_learns_the_path_mtu_of_what_it_sends() {
+    let Some(lab) = require(&["root", "ping"]) else { return };
+    let site = Site::new(&lab, RouterKind::Ferrovia(1, Cable::Veth));
+    let far = behind_a_smaller_link(&lab, &site);
+    let router = site.router();
     let learned = |ip: &str| {
         let all = router.json("show ip pmtu");
         let one = all
@@ -81,5 +88,42 @@ fn the_router_learns_the_path_mtu_of_what_it_sends() {
     assert!(!router.run("show running-config").contains("path-mtu"));
     router.run("set clock adjust 601");
     eventually("that it is forgotten", || learned("2001:db8:9::2").is_none().then_some(()));
+    site.finish();
+}
+
+#[test]
+fn senders_into_a_tunnel_learn_what_its_path_carries() {
+    let Some(lab) = require(&["root", "ping", "iperf3"]) else { return };
+    let site = Site::new(&lab, RouterKind::Ferrovia(1, Cable::Veth));
+    let far = behind_a_smaller_link(&lab, &site);
+    let (router, left) = (site.router(), &site.left.host);
+    router.script(
+        "create vxlan tunnel src 10.0.2.1 dst 10.0.9.2 vni 7 encap-set-df track-mtu
+         set interface state vxlan_tunnel0 up
+         set interface ip address vxlan_tunnel0 10.7.0.1/24",
+    );
+    far.ip("link add vx type vxlan id 7 dstport 4789 local 10.0.9.2 remote 10.0.2.1");
+    far.ip("link set vx mtu 1450 up");
+    far.addr("vx", "10.7.0.2/24");
+    far.ip("route add 10.0.1.0/24 via 10.7.0.1");
+    eventually("the far host answers", || {
+        ping(left, "-c1 -W1", "10.7.0.2").success().then_some(())
+    });
+    // 1450 bytes fit the link of the router, whose next router reports the smaller one.
+    let large = || ping(left, "-c1 -W1 -M do -s 1422", "10.7.0.2");
+    let text = eventually("the sender is told", || {
+        let output = large();
+        let text = format!("{}{}", output.stdout, output.stderr);
+        text.contains("mtu").then_some(text)
+    });
+    assert!(text.contains("1350"), "{text}");
+    let shown = router.json("show tunnel mtu");
+    assert_eq!((&shown[0]["path"], &shown[0]["mtu"]), (&1400.into(), &1350.into()), "{shown}");
+    assert!(ping(left, "-c1 -W2 -M do -s 1322", "10.7.0.2").success());
+    // TCP, whose segments may not be fragmented, gets through.
+    left.ip("route flush cache");
+    let result = iperf(left, &far, "10.7.0.2", "-n 20M");
+    let received = result["end"]["sum_received"]["bytes"].as_u64();
+    assert!(received.is_some_and(|bytes| bytes >= 15_000_000), "{received:?}: {result}");
     site.finish();
 }

@@ -16,6 +16,7 @@ pub static ALL: &[&Plugin] = &[
     &super_path::PLUGIN,
     &mfib::PLUGIN,
     &icmp::PLUGIN,
+    &track_mtu::PLUGIN,
     &tcp::PLUGIN,
     &ip_reassembly::PLUGIN,
     &urpf::PLUGIN,

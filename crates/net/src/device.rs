@@ -125,6 +125,12 @@ pub trait Device: Send + Sync + 'static {
         FloodRole::Port
     }
 
+    /// Returns true if packets of the interface are taken out of other packets. They pass the arcs
+    /// `tunnel-input-ip4`, `tunnel-input-ip6` and `tunnel-input-ethernet`, and not `device-input`.
+    fn is_tunnel(&self) -> bool {
+        false
+    }
+
     /// The link's speed in kilobits per second, if it is known.
     fn link_speed(&self) -> Option<u64> {
         None

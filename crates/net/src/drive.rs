@@ -6,6 +6,7 @@ use buffer::Buffer;
 use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, Shared, SwIfIndex, World};
 use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use wire::MacAddr;
 
@@ -15,6 +16,28 @@ pub struct NullDevice;
 impl Device for NullDevice {
     fn driver(&self) -> &'static str {
         "test"
+    }
+}
+
+/// A device that notes whether it receives frames for all MAC addresses.
+#[derive(Default)]
+pub struct Listening(AtomicBool);
+
+impl Listening {
+    /// Returns true if it does.
+    pub fn is_promiscuous(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Device for Listening {
+    fn driver(&self) -> &'static str {
+        NullDevice.driver()
+    }
+
+    fn set_promiscuous(&self, _: &World, on: bool) -> Result<(), cli::Error> {
+        self.0.store(on, Ordering::Relaxed);
+        Ok(())
     }
 }
 

@@ -14,6 +14,7 @@ use cli::{Error, Result};
 use graph::{Deleted, Shared, World};
 use msg::retval;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use sync::{Snapshot, Turn};
 use wire::{Address, Family};
@@ -56,6 +57,7 @@ pub struct PathMtus<F: Net> {
     known: Snapshot<KnownMtus<F>>,
     /// Not set again since [`Self::replace_begin`].
     stale: Mutex<BTreeSet<HostKey<F>>>,
+    changes: AtomicU64,
 }
 
 impl<F: Net> Shared for PathMtus<F> {
@@ -66,6 +68,7 @@ impl<F: Net> Shared for PathMtus<F> {
                 KnownMtus::of(BTreeMap::new(), BTreeMap::new()),
             ),
             stale: Mutex::default(),
+            changes: AtomicU64::new(0),
         }
     }
 
@@ -81,6 +84,16 @@ impl<F: Net> PathMtus<F> {
     #[inline(always)]
     pub fn known<'t>(&'t self, turn: &'t Turn<'_>) -> &'t KnownMtus<F> {
         self.known.get(turn)
+    }
+
+    /// The MTU of the path to a host, set or learned, if one is known.
+    pub fn to(&self, TableIndex(table): TableIndex, to: F::Addr) -> Option<u16> {
+        self.known.read(|known| known.find(table, to).or_else(|| known.learned(table, to)))
+    }
+
+    /// Number of changes so far.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
     }
 
     fn stale(&self) -> MutexGuard<'_, BTreeSet<HostKey<F>>> {
@@ -139,6 +152,7 @@ impl<F: Net> PathMtus<F> {
             f(&mut mtus, &mut learned);
             KnownMtus::of(mtus, learned)
         });
+        self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Learns the path MTUs that routers reported, and removes expired ones; returns when the next

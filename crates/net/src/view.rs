@@ -43,6 +43,9 @@ impl IfFlags {
     pub const SUB: Self = Self(1024);
     /// Has sub-interfaces: tagged frames may belong to these.
     pub const HAS_SUBS: Self = Self(2048);
+    /// Super-packets that leave follow the rules of the feature `gso`; see
+    /// [`Interface::gso`](crate::Interface::gso).
+    pub const GSO: Self = Self(4096);
 
     /// Returns true if all bits of `other` are set.
     #[inline(always)]

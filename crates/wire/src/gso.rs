@@ -37,8 +37,6 @@ pub enum GsoError {
     HeadersTooLong,
     /// A segment size of zero, or one that makes a packet longer than 65,535 bytes.
     Size,
-    /// A SYN whose payload needs more than one segment.
-    Syn,
 }
 
 impl fmt::Display for GsoError {
@@ -51,7 +49,6 @@ impl fmt::Display for GsoError {
             Self::Truncated => f.write_str("shorter than its length fields"),
             Self::HeadersTooLong => write!(f, "headers longer than {MAX_HEADERS} bytes"),
             Self::Size => f.write_str("impossible segment size"),
-            Self::Syn => f.write_str("a SYN with more than one segment"),
         }
     }
 }
@@ -90,11 +87,9 @@ impl<'a> Plan<'a> {
             return Err(GsoError::Routed);
         }
         let l4 = l3 + upper.offset;
-        let mut syn = false;
         let header_len = match upper.protocol {
             IpProtocol::TCP => {
                 let tcp = TcpHeader::view_at(head, l4).ok_or(GsoError::Truncated)?;
-                syn = tcp.flags.contains(TcpFlags::SYN);
                 tcp.header_len().max(TcpHeader::LEN)
             }
             IpProtocol::UDP => UdpHeader::LEN,
@@ -111,9 +106,6 @@ impl<'a> Plan<'a> {
         let size = usize::from(size);
         if size == 0 || payload.start - l3 + size.min(payload.len()) > usize::from(u16::MAX) {
             return Err(GsoError::Size);
-        }
-        if syn && payload.len() > size {
-            return Err(GsoError::Syn);
         }
         Ok(Self { headers, l3, l4, protocol: upper.protocol, payload, size })
     }
@@ -184,6 +176,10 @@ impl<'a> Plan<'a> {
     }
 
     fn write_tcp(&self, tcp: &mut TcpHeader, before: usize, last: bool) {
+        // A SYN comes before the first byte of data and has a sequence number of its own
+        // (RFC 9293 3.4).
+        let syn = before > 0 && tcp.flags.contains(TcpFlags::SYN);
+        let before = before + usize::from(syn);
         tcp.seq.set(tcp.seq.get().wrapping_add(before as u32));
         tcp.checksum = U16::ZERO;
         if !last {
@@ -191,7 +187,7 @@ impl<'a> Plan<'a> {
         }
         if before > 0 {
             // the reduction is announced once (RFC 3168 §6.1.2)
-            tcp.flags = tcp.flags.without(TcpFlags::CWR);
+            tcp.flags = tcp.flags.without(TcpFlags::CWR | TcpFlags::SYN);
             // the pointer counts from the sequence number of its segment
             match usize::from(tcp.urgent.get()).checked_sub(before) {
                 Some(left) if tcp.flags.contains(TcpFlags::URG) && left > 0 => {

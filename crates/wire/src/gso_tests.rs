@@ -74,14 +74,15 @@ impl Case {
         let chunks: Vec<&[u8]> = self.payload.chunks(self.size.into()).collect();
         let mut segments = Vec::new();
         for (i, chunk) in chunks.iter().enumerate() {
-            let before = i * usize::from(self.size);
+            let syn = i > 0 && self.tcp && self.flags.0 & 2 != 0;
+            let before = i * usize::from(self.size) + usize::from(syn);
             let mut flags = self.flags.0;
             if i + 1 < chunks.len() {
                 flags &= !0x09;
             }
             let mut urgent = self.urgent;
             if i > 0 {
-                flags &= !0x80;
+                flags &= !0x82;
                 urgent = self.urgent.saturating_sub(before.min(65535) as u16);
                 if urgent == 0 || flags & 0x20 == 0 {
                     flags &= !0x20;
@@ -102,7 +103,7 @@ prop_compose! {
     ) -> Case {
         let ip_options = ip_options * 8;
         let size = size.clamp(60, 60000);
-        let flags = TcpFlags(flags & !0x02);
+        let flags = TcpFlags(flags);
         Case { v6, tcp, ip_options, tcp_options: tcp_options * 4, flags, urgent, seq, id, payload, size, padding }
     }
 }
@@ -169,6 +170,19 @@ fn plain(tcp: bool, flags: TcpFlags) -> Case {
 }
 
 #[test]
+fn a_syn_has_a_sequence_number_of_its_own() {
+    let case = plain(true, TcpFlags::SYN);
+    let frame = case.link(&case.packet(&case.payload, case.id, case.seq, case.flags, 0));
+    let segments = collect(&frame, 50).unwrap();
+    let tcp = |segment: &[u8]| {
+        let tcp = TcpHeader::view_at(segment, 34).unwrap();
+        (tcp.seq.get(), tcp.flags)
+    };
+    assert_eq!(tcp(&segments[0]), (case.seq, TcpFlags::SYN));
+    assert_eq!(tcp(&segments[1]), (case.seq + 51, TcpFlags::default()));
+}
+
+#[test]
 fn urgent_data_that_ends_with_a_segment() {
     let case = Case { urgent: 50, ..plain(true, TcpFlags::ACK | TcpFlags::URG) };
     let packet = case.packet(&case.payload, case.id, case.seq, case.flags, case.urgent);
@@ -193,11 +207,8 @@ fn a_udp_checksum_is_never_zero() {
 
 #[test]
 fn refuses() {
-    let mut case = plain(true, TcpFlags::SYN);
+    let mut case = plain(true, TcpFlags::ACK);
     let build = |case: &Case| case.link(&case.packet(&case.payload, 0, 0, case.flags, 0));
-    assert_eq!(collect(&build(&case), 50), Err(GsoError::Syn));
-    assert_eq!(collect(&build(&case), 100).map(|s| s.len()), Ok(1));
-    case.flags = TcpFlags::ACK;
     let frame = build(&case);
     assert_eq!(collect(&frame, 0), Err(GsoError::Size));
     assert_eq!(collect(&frame[..100], 50), Err(GsoError::Truncated));

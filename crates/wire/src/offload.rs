@@ -72,6 +72,13 @@ const GSO_TCPV6: u8 = 4;
 const GSO_UDP_L4: u8 = 5;
 const GSO_ECN: u8 = 0x80;
 
+impl GsoKind {
+    /// True for TCP, whose segments may be of any size; each segment of UDP is a datagram.
+    pub const fn is_tcp(self) -> bool {
+        !matches!(self, Self::UdpL4)
+    }
+}
+
 impl Gso {
     /// Kind and ECN as virtio's `gso_type`.
     #[inline(always)]

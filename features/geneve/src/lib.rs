@@ -33,7 +33,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "geneve",
     about: "GENEVE tunnels",
     state: &[
-        tunnel::GROUPS,
+        tunnel::SHARED,
         tunnel::tunnels::<Geneve>(),
         tunnel::PORTS,
         tunnel::bypassed::<Geneve>(),

@@ -3,10 +3,10 @@
 
 use crate::spec::{ETHERNET, Gre, IP};
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, ThreadIndex, World};
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use ip::Ip;
 use std::marker::PhantomData;
-use tunnel::{Decap, DecapError, DecapTrace, Key, Outer};
+use tunnel::{Decap, DecapTrace, Key, Onto, Outer};
 use wire::checksum::Sum;
 use wire::{EtherType, Gre as GreHeader, Header};
 
@@ -23,6 +23,9 @@ pub enum To {
     Input6,
     #[next("ethernet-input")]
     Ethernet,
+    /// The first feature of the tunnel's interface.
+    #[dynamic]
+    Feature(NodeIndex),
     /// GRE input packets decapsulated
     #[count]
     #[counter("GRE input packets decapsulated")]
@@ -59,16 +62,7 @@ pub enum To {
     Super,
 }
 
-impl From<DecapError> for To {
-    fn from(why: DecapError) -> Self {
-        match why {
-            DecapError::Down => Self::Down,
-            DecapError::Super => Self::Super,
-            DecapError::TooShort => Self::TooShort,
-            DecapError::NoTunnel => Self::NoTunnel,
-        }
-    }
-}
+tunnel::from_decap_error!(To, NoTunnel);
 
 /// The fields of a GRE header.
 struct Read {
@@ -79,6 +73,7 @@ struct Read {
     /// [`Key::other`].
     other: u32,
     to: To,
+    onto: Onto,
 }
 
 /// Reads the header that begins `at` bytes into the packet.
@@ -94,10 +89,10 @@ fn read(b: &mut Buffer, at: usize) -> Result<Read, To> {
     if flags & (GreHeader::ROUTING | 0x0c00) != 0 {
         return Err(To::Reserved);
     }
-    let (other, to) = match gre.protocol() {
-        EtherType::IP4 => (IP, To::Input4),
-        EtherType::IP6 => (IP, To::Input6),
-        EtherType::TEB => (ETHERNET, To::Ethernet),
+    let (other, to, onto) = match gre.protocol() {
+        EtherType::IP4 => (IP, To::Input4, Onto::Ip4),
+        EtherType::IP6 => (IP, To::Input6, Onto::Ip6),
+        EtherType::TEB => (ETHERNET, To::Ethernet, Onto::Ethernet),
         _ => return Err(To::UnknownProtocol),
     };
     let len = gre.header_len();
@@ -123,7 +118,7 @@ fn read(b: &mut Buffer, at: usize) -> Result<Read, To> {
             return Err(To::BadChecksum);
         }
     }
-    Ok(Read { len, key, other, to })
+    Ok(Read { len, key, other, to, onto })
 }
 
 impl<F: Ip> Build for GreInput<F> {
@@ -146,7 +141,7 @@ impl<F: Ip> Node for GreInput<F> {
         if outer.is_fragment() {
             return To::Fragment;
         }
-        let Read { len, key, other, to } = match read(b, outer.upper.offset) {
+        let Read { len, key, other, to, onto } = match read(b, outer.upper.offset) {
             Ok(read) => read,
             Err(why) => return why,
         };
@@ -159,7 +154,7 @@ impl<F: Ip> Node for GreInput<F> {
         match self.decap.receive(b, end, outer.upper.offset + len, outer.class, turn) {
             Ok(()) => {
                 cx.count(To::Decapsulated, 1);
-                to
+                self.decap.first_feature(b, onto, cx).map_or(to, To::Feature)
             }
             Err(why) => why.into(),
         }

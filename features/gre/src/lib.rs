@@ -31,7 +31,7 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "gre",
     about: "GRE tunnels",
-    state: &[tunnel::GROUPS, tunnel::tunnels::<Gre>()],
+    state: &[tunnel::SHARED, tunnel::tunnels::<Gre>()],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
     nodes: &[
         NodeDef::of::<Encap<encap::GreCodec>>(),

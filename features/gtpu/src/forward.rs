@@ -87,6 +87,10 @@ impl Device for ForwardDevice {
     fn driver(&self) -> &'static str {
         Gtpu::DRIVER
     }
+
+    fn is_tunnel(&self) -> bool {
+        true
+    }
 }
 
 impl Shared for Forwards {

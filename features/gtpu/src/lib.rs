@@ -40,7 +40,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "gtpu",
     about: "GTP-U tunnels",
     state: &[
-        tunnel::GROUPS,
+        tunnel::SHARED,
         tunnel::tunnels::<Gtpu>(),
         tunnel::PORTS,
         tunnel::bypassed::<Gtpu>(),

@@ -123,6 +123,12 @@ pub const COMMANDS: &[Command<World>] = &[
         run: set::feature,
     },
     Command {
+        path: "set interface feature gso",
+        usage: "<interface:interface> [<on:enable|disable>]",
+        help: "Segment super-packets (GSO) that leave as VPP does: 2048 bytes at most, and fragments where segments don't fit",
+        run: set::gso,
+    },
+    Command {
         path: "set interface rx-mode",
         usage: "(<interface:interface> [queue <queue:u16>] <mode:polling|interrupt|adaptive|default>)",
         help: "Set the mode in which a thread receives packets",

@@ -82,6 +82,10 @@ fn device(i: &Interface, usual: InputMode, lines: &mut Section<'_>) {
             format!("set interface promiscuous off {name}"),
         );
     }
+    if i.gso {
+        let line = format!("set interface feature gso {name}");
+        push(line.clone(), format!("{line} disable"));
+    }
     let mut modes: BTreeMap<u16, InputMode> =
         i.rx.iter().filter_map(|(queue, choice)| Some((*queue, choice.mode?))).collect();
     // A queue keeps the default that there was when it was made.

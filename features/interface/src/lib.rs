@@ -10,7 +10,9 @@
 //!   feature takes.
 //!
 //! Arcs: `device-input` (started by the drivers' inputs, before anything looks at the frame),
-//! `interface-output`, `error-drop`.
+//! `tunnel-input-ip4`, `tunnel-input-ip6`, `tunnel-input-ethernet` (started by the nodes that take
+//! packets out of tunnels, by the node that the inner packet goes to), `interface-output`,
+//! `error-drop`.
 
 mod address;
 mod api;
@@ -35,6 +37,7 @@ mod sub;
 mod sub_output;
 #[cfg(test)]
 mod tests;
+mod tunnels;
 mod tx;
 
 use graph::{ArcDef, NodeDef, Plugin};
@@ -55,6 +58,9 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     arcs: &[
         ArcDef { name: "device-input", starts: &[], end: "ethernet-input" },
+        ArcDef { name: "tunnel-input-ip4", starts: tunnels::PACKETS, end: "ip4-input" },
+        ArcDef { name: "tunnel-input-ip6", starts: tunnels::PACKETS, end: "ip6-input" },
+        ArcDef { name: "tunnel-input-ethernet", starts: tunnels::FRAMES, end: "ethernet-input" },
         ArcDef { name: "interface-output", starts: &["interface-output"], end: "error-drop" },
         ArcDef { name: "error-drop", starts: &["error-drop"], end: "drop" },
     ],
@@ -64,7 +70,7 @@ pub static PLUGIN: Plugin = Plugin {
     counters: net::COUNTERS,
     metrics: metrics::METRICS,
     examples: examples::EXAMPLES,
-    api: &[api::API, api::feature::API, api::sub::API],
+    api: &[api::API, api::feature::API, api::gso::API, api::sub::API],
     start: |world| {
         let interfaces = world.get::<Interfaces>();
         interfaces.set_make_output(output::make);

@@ -59,6 +59,12 @@ pub fn promiscuous(w: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::empty())
 }
 
+pub fn gso(w: &World, m: &Matches) -> Result<Output, Error> {
+    let (interfaces, sw_if) = named(w, m)?;
+    interfaces.set_gso(sw_if, !m.has("on") || m.str("on") == "enable")?;
+    Ok(Output::empty())
+}
+
 pub fn feature(w: &World, m: &Matches) -> Result<Output, Error> {
     let (_, sw_if) = named(w, m)?;
     chosen::set(w, sw_if, m.str("arc"), m.str("feature"), !m.flag("disable"))?;

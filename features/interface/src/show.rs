@@ -117,7 +117,11 @@ pub fn features(w: &World, only: Vec<SwIfIndex>) -> Result<Output, Error> {
             out.text(|text| writeln!(text, "\n{arc_name}:\n  {list}"));
             json.insert(arc_name.to_string(), enabled.into());
         }
-        out.value(|| json!({ "name": name, "arcs": json }));
+        let gso = interfaces.get(sw_if).is_ok_and(|i| i.gso);
+        if gso {
+            out.text(|text| writeln!(text, "\ngso:\n  super-packets are segmented as by VPP"));
+        }
+        out.value(|| json!({ "name": name, "arcs": json, "gso": gso }));
         Ok(())
     }))
 }

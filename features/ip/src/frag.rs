@@ -54,7 +54,7 @@ pub enum To {
 }
 
 /// Bytes of a fragment at most, however large the MTU: it lies in one buffer, as in VPP.
-const LARGEST: usize = 2048;
+pub(crate) const LARGEST: usize = 2048;
 
 #[derive(Clone, Copy)]
 pub struct FragmentTrace {

@@ -74,7 +74,7 @@ pub use protocols::{
     Protocols, accept_no_checksum, register_otherwise, register_protocol, register_udp_port,
     set_fragments, set_udp_rest, unregister_protocol, unregister_udp_port,
 };
-pub use rewrite::{RewriteTrace, segment_len};
+pub use rewrite::{RewriteTrace, is_tcp_gso, segment_len};
 pub use route_counts::RouteCounts;
 
 use ethernet::{register_ethertype, register_ethertype_verified};

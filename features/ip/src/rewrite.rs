@@ -2,6 +2,7 @@
 //! `ip4-rewrite`, `ip6-rewrite`: the packet gets its layer-2 header and leaves.
 
 use crate::family::{Ip, arc, error};
+use crate::frag;
 use buffer::{Buffer, Flags};
 use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
 use net::PathMtus;
@@ -13,7 +14,9 @@ use std::sync::Arc;
 use sync::Turn;
 use wire::describe::{Layer, describe};
 use wire::icmp::{code4, code6};
-use wire::{Address, Header, Icmp4Type, Icmp6Type, IpHeader, IpProtocol, TcpHeader, UpperLayer};
+use wire::offload::Gso;
+use wire::{Address, Ethernet, Header, Icmp4Type, Icmp6Type, IpHeader, IpProtocol};
+use wire::{TcpHeader, UpperLayer};
 
 /// Nanoseconds between two redirects of a thread: a sender that ignores them gets no more than
 /// that.
@@ -210,7 +213,8 @@ impl<F: Ip> Rewrite<F> {
             }
         }
         let mtu = self.path_mtu(b, &ip, &adj, cx.turn);
-        if let Err(way) = fit::<F>(b, mtu, index) {
+        let gso = is_tcp_gso(b) && self.has(adj.tx_if, IfFlags::GSO, cx.turn);
+        if let Err(way) = fit::<F>(b, mtu, index, gso) {
             return way;
         }
         if !local && b.rx_if == adj.tx_if {
@@ -220,6 +224,12 @@ impl<F: Ip> Rewrite<F> {
             F::decrement(b);
         }
         Self::leave(b, &adj, self.output, cx)
+    }
+
+    /// Returns true if the interface has the flag.
+    fn has(&self, tx_if: u32, flag: IfFlags, turn: &Turn<'_>) -> bool {
+        let view = self.interfaces.views(turn).get(tx_if as usize);
+        view.is_some_and(|view| view.flags.has(flag))
     }
 
     /// MTU of the link, or less if the path to the destination or over the next hop is known to
@@ -248,12 +258,7 @@ impl<F: Ip> Rewrite<F> {
         cx: &mut Cx<'_, TRACED>,
     ) {
         let flag = if F::IS_V6 { IfFlags::REDIRECTS6 } else { IfFlags::REDIRECTS4 };
-        let is_wanted = self
-            .interfaces
-            .views(cx.turn)
-            .get(adj.tx_if as usize)
-            .is_some_and(|v| v.flags.has(flag));
-        if !is_wanted || cx.now() < self.next_redirect {
+        if !self.has(adj.tx_if, flag, cx.turn) || cx.now() < self.next_redirect {
             return;
         }
         let own = self.addresses.of(adj.tx_if, cx.turn);
@@ -286,12 +291,18 @@ impl<F: Ip> Rewrite<F> {
 }
 
 /// Checks that the packet fits; the error is its next node (RFC 1812 5.2.6; RFC 1191 4; RFC 4443
-/// 3.2).
-fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex) -> Result<(), To> {
+/// 3.2). `gso`: the rules of [`net::Interface::gso`] apply.
+pub(crate) fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex, gso: bool) -> Result<(), To> {
     let says = u32::from(mtu);
     let mtu = usize::from(mtu);
-    let len = if b.flags.has(Flags::GSO) { segment_len::<F>(b) } else { b.packet_len() };
+    let len = if b.flags.has(Flags::GSO) { segment_len::<F>(b, 0) } else { b.packet_len() };
     if len <= mtu {
+        if gso {
+            // As long as a fragment, the Ethernet header included.
+            let headers = Ethernet::LEN + len - usize::from(b.offload.gso_size);
+            let most = frag::LARGEST.saturating_sub(headers).max(8);
+            b.offload.gso_size = b.offload.gso_size.min(most as u16);
+        }
         return Ok(());
     }
     let fib = b.scratch::<IpMeta>().fib;
@@ -299,7 +310,7 @@ fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex) -> Result<(), To> {
         b.set_scratch(error(F::ERRORS.too_big, says).in_table(fib));
         return Err(To::MtuExceeded);
     }
-    if b.flags.has(Flags::GSO) {
+    if b.flags.has(Flags::GSO) && !gso {
         // It is segmented anyway: into smaller segments then, which no host has to reassemble.
         let headers = len - usize::from(b.offload.gso_size);
         if let Some(size) = mtu.checked_sub(headers).filter(|size| *size >= 8) {
@@ -311,12 +322,20 @@ fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex) -> Result<(), To> {
     Err(To::Fragment)
 }
 
-/// Bytes of the largest packet that segmentation makes of this one.
-pub fn segment_len<F: Ip>(b: &Buffer) -> usize {
-    let upper = UpperLayer::of::<F>(b.data()).map(|upper| (upper.offset, upper.protocol));
+/// True for a super-packet of TCP, whose segments may be of any size.
+pub fn is_tcp_gso(b: &Buffer) -> bool {
+    let kind = Gso::from_vnet_type(b.offload.gso_kind);
+    b.flags.has(Flags::GSO) && kind.is_some_and(|(kind, _)| kind.is_tcp())
+}
+
+/// Bytes of the largest packet that segmentation makes of this one, whose IP header stands at
+/// `l3`.
+pub fn segment_len<F: Ip>(b: &Buffer, l3: usize) -> usize {
+    let packet = b.data().get(l3..).unwrap_or_default();
+    let upper = UpperLayer::of::<F>(packet).map(|upper| (upper.offset, upper.protocol));
     let (at, protocol) = upper.unwrap_or((F::HEADER_LEN, IpProtocol::UDP));
     let transport = match protocol {
-        IpProtocol::TCP => TcpHeader::view_at(b.data(), at).map_or(20, TcpHeader::header_len),
+        IpProtocol::TCP => TcpHeader::view_at(packet, at).map_or(20, TcpHeader::header_len),
         _ => 8,
     };
     at + transport + usize::from(b.offload.gso_size)

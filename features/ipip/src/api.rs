@@ -85,7 +85,7 @@ fn add(w: &World, _: &Caller<'_, World>, r: IpipAddTunnel) -> Result<IpipAddTunn
         return Err(Error::parse(format!("a DSCP is at most 63, not {}", dscp.0))
             .retval(retval::INVALID_VALUE));
     }
-    let marks = HeaderMarking { flags: flags.into(), dscp: dscp.0, hop_limit: 0 };
+    let marks = HeaderMarking { flags: flags.into(), dscp: dscp.0, ..HeaderMarking::default() };
     let spec = IpIp { ends, marks, multipoint: mode == TunnelMode::MP };
     let made = spec.create(w, Some(instance).filter(|instance| *instance != u32::MAX))?;
     Ok(IpipAddTunnelReply { sw_if_index: made.into() })

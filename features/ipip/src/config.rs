@@ -13,7 +13,7 @@ pub const EXAMPLES: &[Script] = &[crate::sixrd::EXAMPLE, Script::here(
      set interface ip address pg0 192.0.2.1/24
      ip table add 7
      create ipip tunnel src 192.0.2.1 dst 192.0.2.9
-     create ipip tunnel src 192.0.2.1 dst 192.0.2.10 instance 5 outer-table-id 7 encap-copy-df encap-copy-dscp decap-copy-ecn
+     create ipip tunnel src 192.0.2.1 dst 192.0.2.10 instance 5 outer-table-id 7 encap-copy-df encap-copy-dscp decap-copy-ecn track-mtu
      create ipip tunnel src 2001:db8::1 dst 2001:db8::2 dscp 10 hop-limit 9 encap-copy-flow-label encap-inner-hash
      create ipip tunnel src 192.0.2.1 p2mp instance 9
      create ipip tunnel src 192.0.2.1 dst 192.0.2.11 instance 11

@@ -4,13 +4,13 @@
 use crate::sixrd::{SixRds, Work};
 use crate::spec::IpIp;
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, ThreadIndex, World};
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use ip::Ip;
 use net::TableIndex;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use sync::Turn;
-use tunnel::{Decap, DecapError, DecapTrace, Outer};
+use tunnel::{Decap, DecapTrace, Onto, Outer};
 use wire::{Header, IpHeader, IpProtocol, Ipv4Header, Ipv6Header};
 
 pub struct IpIpInput<F> {
@@ -25,6 +25,9 @@ pub enum To {
     Input4,
     #[next("ip6-input")]
     Input6,
+    /// The first feature of the tunnel's interface.
+    #[dynamic]
+    Feature(NodeIndex),
     /// packets decapsulated
     #[count]
     #[counter("packets decapsulated")]
@@ -55,16 +58,7 @@ pub enum To {
     Super,
 }
 
-impl From<DecapError> for To {
-    fn from(why: DecapError) -> Self {
-        match why {
-            DecapError::Down => Self::Down,
-            DecapError::Super => Self::Super,
-            DecapError::TooShort => Self::TooShort,
-            DecapError::NoTunnel => Self::NoTunnel,
-        }
-    }
-}
+tunnel::from_decap_error!(To, NoTunnel);
 
 impl<F: Ip> Build for IpIpInput<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
@@ -102,9 +96,9 @@ impl<F: Ip> Node for IpIpInput<F> {
         if outer.is_fragment() {
             return To::Fragment;
         }
-        let to = match outer.upper.protocol {
-            IpProtocol::IP4 => To::Input4,
-            IpProtocol::IP6 => To::Input6,
+        let (to, onto) = match outer.upper.protocol {
+            IpProtocol::IP4 => (To::Input4, Onto::Ip4),
+            IpProtocol::IP6 => (To::Input6, Onto::Ip6),
             _ => return To::BadProtocol,
         };
         let end = self.decap.find(&outer.key, turn);
@@ -122,7 +116,7 @@ impl<F: Ip> Node for IpIpInput<F> {
         match self.decap.receive(b, end, outer.upper.offset, outer.class, turn) {
             Ok(()) => {
                 cx.count(To::Decapsulated, 1);
-                to
+                self.decap.first_feature(b, onto, cx).map_or(to, To::Feature)
             }
             Err(why) => why.into(),
         }

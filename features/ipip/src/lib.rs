@@ -30,7 +30,7 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "ipip",
     about: "IP in IP tunnels",
-    state: &[tunnel::GROUPS, tunnel::tunnels::<IpIp>(), StateDef::of::<sixrd::SixRds>()],
+    state: &[tunnel::SHARED, tunnel::tunnels::<IpIp>(), StateDef::of::<sixrd::SixRds>()],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
     nodes: &[
         NodeDef::of::<Encap<encap::IpIpCodec>>(),

@@ -3,7 +3,7 @@
 
 use crate::node::L2Patch;
 use cli::{Error, Result, retval};
-use graph::{Deleted, Shared, SwIfIndex, World};
+use graph::{Deleted, Node as _, Shared, SwIfIndex, World};
 use net::Interfaces;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -68,12 +68,13 @@ impl Patches {
 
     fn add(&self, world: &World, from: SwIfIndex, to: SwIfIndex) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
-        interfaces.set_patched(world, from, true)?;
+        interfaces.set_taken(world, from, L2Patch::NAME, true)?;
         let configured = world.configure_feature::<L2Patch>("device-input", from, Some(to.0));
         if let Err(error) = configured {
             // The device stays as a patch that there was before needs it. The first error is the
             // one that counts.
-            let _ = interfaces.set_patched(world, from, self.all().contains_key(&from));
+            let _ =
+                interfaces.set_taken(world, from, L2Patch::NAME, self.all().contains_key(&from));
             return Err(Error::failed(error));
         }
         self.all().insert(from, to);
@@ -88,6 +89,6 @@ impl Patches {
         world.configure_feature::<L2Patch>("device-input", from, None).map_err(Error::failed)?;
         self.all().remove(&from);
         world.note_config_change();
-        world.get::<Interfaces>().set_patched(world, from, false)
+        world.get::<Interfaces>().set_taken(world, from, L2Patch::NAME, false)
     }
 }

@@ -4,10 +4,9 @@ use crate::api::L2PatchAddDel;
 use graph::drive::Bench;
 use graph::{Plugin, World};
 use net::api::InterfaceIndex;
-use net::drive::{NullDevice, Recorder, Rig, at, port_mac};
-use net::{Device, IfKind, Interfaces, NewInterface};
+use net::drive::{Listening, NullDevice, Recorder, Rig, at, ethernet, port_mac};
+use net::{Device, Interfaces, NewInterface};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use wire::MacAddr;
 
 static PLUGINS: &[&Plugin] = &[
@@ -141,34 +140,12 @@ fn messages_have_vpps_return_values() {
     );
 }
 
-/// A device that notes whether it receives frames for all MAC addresses.
-struct Listening(Arc<AtomicBool>);
-
-impl Device for Listening {
-    fn driver(&self) -> &'static str {
-        NullDevice.driver()
-    }
-
-    fn set_promiscuous(&self, _: &World, on: bool) -> Result<(), cli::Error> {
-        self.0.store(on, Ordering::Relaxed);
-        Ok(())
-    }
-}
-
 #[test]
 fn the_receiving_device_is_promiscuous() {
     let mut rig = Rig::new(PLUGINS, 1);
-    let all = Arc::new(AtomicBool::new(false));
-    let mac = MacAddr([2, 0, 0, 0, 0, 7]);
-    let device = Arc::new(Listening(all.clone()));
-    let new = NewInterface {
-        name: "dev".into(),
-        kind: IfKind::Ethernet,
-        device,
-        mac,
-        mtu: 1500,
-        link_up: true,
-    };
+    let device = Arc::new(Listening::default());
+    let new =
+        NewInterface { device: device.clone(), ..ethernet("dev", MacAddr([2, 0, 0, 0, 0, 7])) };
     let world = rig.world();
     world
         .get::<Interfaces>()
@@ -176,7 +153,7 @@ fn the_receiving_device_is_promiscuous() {
         .expect("created");
     let mut now = |line: &str| {
         rig.cli(line);
-        all.load(Ordering::Relaxed)
+        device.is_promiscuous()
     };
     assert!(now("test l2patch rx dev tx p0"));
     // For two reasons at once.
@@ -218,23 +195,15 @@ impl Device for Refusing {
 fn a_device_that_refuses_isnt_patched() {
     let mut rig = Rig::new(PLUGINS, 1);
     let world = rig.world();
-    let mac = MacAddr([2, 0, 0, 0, 0, 7]);
     let device = Arc::new(Refusing);
-    let new = NewInterface {
-        name: "dev".into(),
-        kind: IfKind::Ethernet,
-        device,
-        mac,
-        mtu: 1500,
-        link_up: true,
-    };
+    let new = NewInterface { device, ..ethernet("dev", MacAddr([2, 0, 0, 0, 0, 7])) };
     let interfaces = world.get::<Interfaces>();
     let sw_if =
         interfaces.create(&world, new, |w, _, sw_if| Recorder::new(w, sw_if)).expect("created");
     let (_, why) = rig.refused("test l2patch rx dev tx p0");
     assert!(why.contains("it can't"), "{why}");
     assert_eq!(rig.cli("show l2patch").trim_end(), "no l2patch entries");
-    assert!(!interfaces.get(sw_if).expect("there").patched);
+    assert!(interfaces.get(sw_if).expect("there").taken_by.is_empty());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use ip::IpTrace;
 use net::{AdjIndex, Interfaces, IpMeta};
 use std::sync::Arc;
 use sync::Turn;
-use tunnel::{DecapError, DecapTrace, Key, Outer, Tunnels};
+use tunnel::{DecapTrace, Key, Onto as Payload, Outer, Tunnels};
 use wire::{Header, Ip6, IpProtocol, Ipv6Header, UpperLayer};
 
 /// Bytes of the session identifier.
@@ -29,6 +29,9 @@ pub struct DecapLocal {
 pub enum To {
     #[next("ethernet-input")]
     Ethernet,
+    /// The first feature of the session's interface.
+    #[dynamic]
+    Feature(NodeIndex),
     /// packets of sessions decapsulated
     #[count]
     #[counter("L2TP user (ip6) to L2 network pkts")]
@@ -63,16 +66,7 @@ pub enum To {
     Super,
 }
 
-impl From<DecapError> for To {
-    fn from(why: DecapError) -> Self {
-        match why {
-            DecapError::Down => Self::Down,
-            DecapError::Super => Self::Super,
-            DecapError::TooShort => Self::TooShort,
-            DecapError::NoTunnel => Self::NoSession,
-        }
-    }
-}
+tunnel::from_decap_error!(To, NoSession);
 
 #[inline(always)]
 fn session_at(b: &Buffer, at: usize) -> Option<u32> {
@@ -162,7 +156,8 @@ impl Node for DecapLocal {
         match self.decap.receive(b, end, frame, outer.class, turn) {
             Ok(()) => {
                 cx.count(To::Decapsulated, 1);
-                To::Ethernet
+                let feature = self.decap.first_feature(b, Payload::Ethernet, cx);
+                feature.map_or(To::Ethernet, To::Feature)
             }
             Err(why) => why.into(),
         }

@@ -41,7 +41,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "l2tp",
     about: "L2TPv3 tunnels",
     startup: &[StartupDef::of::<startup_conf::Startup>()],
-    state: &[tunnel::GROUPS, tunnel::tunnels::<L2tp>(), StateDef::of::<Sessions>()],
+    state: &[tunnel::SHARED, tunnel::tunnels::<L2tp>(), StateDef::of::<Sessions>()],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
     nodes: &[
         NodeDef::of::<Encap<encap::L2tpCodec>>(),

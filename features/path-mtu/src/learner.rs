@@ -34,6 +34,15 @@ impl<F: Net> Learner<F> {
         self.signal.raise();
     }
 
+    /// Learns errors at once, on the control thread. The caller knows them to be about our packets.
+    pub fn learn(&self, world: &World, reported: &[TooBig<F::Addr>]) {
+        if !reported.is_empty() {
+            world.get::<PathMtus<F>>().learn(reported, world.clock.now());
+            // The process notes when they expire.
+            self.signal.raise();
+        }
+    }
+
     /// Starts the process.
     pub(crate) fn start(world: &World) {
         let learner: Arc<Self> = world.get();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Clients that were seen, and the control plane's interface.
 
+use crate::dispatch::CpInput;
 use cli::{Error, Result, retval};
-use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
+use graph::{Deleted, Node as _, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use net::Interfaces;
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap};
@@ -200,8 +201,12 @@ impl Clients {
         if let Some(other) = self.control_plane().filter(|other| *other != sw_if) {
             self.remove_control_plane(world, other)?;
         }
-        interfaces.set_patched(world, sw_if, true)?;
-        enable(world, sw_if, true)?;
+        interfaces.set_taken(world, sw_if, CpInput::NAME, true)?;
+        if let Err(error) = enable(world, sw_if, true) {
+            // The first error is the one that counts.
+            _ = interfaces.set_taken(world, sw_if, CpInput::NAME, false);
+            return Err(error);
+        }
         self.control_plane.store(sw_if.0, Ordering::Relaxed);
         world.note_config_change();
         Ok(())
@@ -220,12 +225,12 @@ impl Clients {
         }
         self.control_plane.store(NONE, Ordering::Relaxed);
         enable(world, sw_if, false)?;
-        interfaces.set_patched(world, sw_if, false)?;
+        interfaces.set_taken(world, sw_if, CpInput::NAME, false)?;
         world.note_config_change();
         Ok(())
     }
 }
 
 fn enable(world: &World, sw_if: SwIfIndex, on: bool) -> Result<()> {
-    world.set_feature("device-input", "pppoe-cp-input", sw_if, on).map_err(Error::failed)
+    world.set_feature("device-input", CpInput::NAME, sw_if, on).map_err(Error::failed)
 }

@@ -4,11 +4,11 @@
 use crate::header;
 use crate::sessions::{Sessions, Work};
 use buffer::{Buffer, Field, Flags, Owned};
-use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use net::{IfLanes, Interfaces, L4};
 use std::fmt;
 use std::sync::Arc;
-use tunnel::segment;
+use tunnel::segment::{self, Supers};
 use wire::{EtherType, Ethernet, Header as _, MacAddr};
 use zerocopy::IntoBytes;
 
@@ -18,7 +18,7 @@ const HEADERS: usize = Ethernet::LEN + header::LEN + header::PROTOCOL;
 pub struct PppoeEncap {
     sessions: Arc<Sessions>,
     sender: Sender,
-    copies: Copies,
+    supers: Supers,
 }
 
 struct Sender {
@@ -58,6 +58,8 @@ pub enum To {
     NoBuffer,
 }
 
+tunnel::cuts!(To, Output);
+
 #[derive(Clone, Copy)]
 pub struct EncapTrace {
     instance: u32,
@@ -78,7 +80,7 @@ impl Build for PppoeEncap {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let lanes = IfLanes::of(world, thread);
         let sender = Sender { interfaces: world.get(), lanes, l4: world.field() };
-        Self { sessions: world.get(), sender, copies: Copies::default() }
+        Self { sessions: world.get(), sender, supers: Supers::default() }
     }
 }
 
@@ -138,32 +140,19 @@ impl Node for PppoeEncap {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         if b.flags.has(Flags::GSO) {
-            let segments = segment::count(b);
-            if segments > segment::MOST {
-                return To::BadSuper;
-            }
-            if !self.copies.are_enough() {
-                self.copies.plan(segments);
-            }
-            return To::Segments;
+            return self.supers.plan(b);
         }
         self.sender.send(self.sessions.of(b.tx_if, cx.turn), b, cx)
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        if !self.copies.take() {
-            let again = To::Output(cx.node());
-            return cx.emit(again, b);
-        }
+        let Some(b) = self.supers.take::<To>(b, cx) else { return };
         let work = self.sessions.of(b.tx_if, cx.turn);
-        match segment::cut(b, 0, false, cx, |part, cx| self.sender.send(work, part, cx)) {
-            Ok(missing) => cx.count(To::NoBuffer, missing),
-            Err(b) => cx.emit(To::BadSuper, b),
-        }
+        segment::cut(b, 0, false, cx, |part, cx| self.sender.send(work, part, cx));
     }
 
     #[inline(always)]
     fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
-        self.copies.end();
+        self.supers.end();
     }
 }

@@ -5,10 +5,10 @@ use crate::dispatch::source;
 use crate::header::{self, Bad, Header};
 use crate::sessions::Sessions;
 use buffer::Buffer;
-use graph::{Build, Cx, Next, Node, ThreadIndex, Trace, World};
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use std::fmt;
 use std::sync::Arc;
-use tunnel::{DecapError, Flags, Receipt, Receiver};
+use tunnel::{Flags, Onto, Receipt, Receiver};
 
 pub struct PppoeInput {
     sessions: Arc<Sessions>,
@@ -21,6 +21,9 @@ pub enum To {
     Input4,
     #[next("ip6-input")]
     Input6,
+    /// The first feature of the session's interface.
+    #[dynamic]
+    Feature(NodeIndex),
     /// Other protocols than IP.
     #[next("pppoe-cp-dispatch")]
     ControlPlane,
@@ -55,18 +58,12 @@ pub enum To {
     /// super-packets can't be taken out of sessions
     #[drop]
     Super,
+    /// no buffer for a copy of what is left of a frame
+    #[drop]
+    NoBuffer,
 }
 
-impl From<DecapError> for To {
-    fn from(why: DecapError) -> Self {
-        match why {
-            DecapError::Down => Self::Down,
-            DecapError::Super => Self::Super,
-            DecapError::TooShort => Self::TooShort,
-            DecapError::NoTunnel => Self::NoSession,
-        }
-    }
-}
+tunnel::from_decap_error!(To, NoSession);
 
 impl From<Bad> for To {
     fn from(why: Bad) -> Self {
@@ -129,9 +126,9 @@ impl Node for PppoeInput {
         if header.code != header::SESSION {
             return To::BadCode;
         }
-        let to = match protocol {
-            Some(header::IP4) => To::Input4,
-            Some(header::IP6) => To::Input6,
+        let (to, onto) = match protocol {
+            Some(header::IP4) => (To::Input4, Onto::Ip4),
+            Some(header::IP6) => (To::Input6, Onto::Ip6),
             Some(_) => {
                 cx.count(To::Control, 1);
                 return To::ControlPlane;
@@ -143,13 +140,15 @@ impl Node for PppoeInput {
             return To::OtherInterface;
         }
         // Bytes behind the payload fill the shortest frame.
-        b.truncate(header::LEN + header.len);
+        if !b.trim_packet(header::LEN + header.len, cx.cache()) {
+            return To::NoBuffer;
+        }
         let receipt = Receipt { sw_if: work.sw_if, counts: work.sw_if, is_frame: false };
         let headers = header::LEN + header::PROTOCOL;
         match self.receiver.receive(b, receipt, Flags::default(), headers, 0, turn) {
             Ok(()) => {
                 cx.count(To::Decapsulated, 1);
-                to
+                self.receiver.first_feature(b, onto, cx).map_or(to, To::Feature)
             }
             Err(why) => why.into(),
         }

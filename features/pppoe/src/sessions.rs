@@ -75,6 +75,10 @@ impl Device for SessionDevice {
     fn driver(&self) -> &'static str {
         DRIVER
     }
+
+    fn is_tunnel(&self) -> bool {
+        true
+    }
 }
 
 #[derive(Default)]

@@ -31,31 +31,31 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "soft-rss config",
         usage: CONFIG,
-        help: "Set how received packets of a device are spread over threads",
+        help: "Set how received packets of a device, or packets from a tunnel, are spread over threads",
         run: config,
     },
     Command {
         path: "soft-rss enable",
         usage: "<interface:interface>",
-        help: "Spread received packets of a device over threads by flow",
+        help: "Spread received packets of a device, or packets from a tunnel, over threads by flow",
         run: |w, m| done(w.get::<SoftRss>().enable(w, interface(w, m, "interface")?)),
     },
     Command {
         path: "soft-rss disable",
         usage: "<interface:interface>",
-        help: "Leave received packets of a device on the thread that polls it",
+        help: "Leave received packets of a device or tunnel on the thread where they come in",
         run: |w, m| done(w.get::<SoftRss>().disable(w, interface(w, m, "interface")?)),
     },
     Command {
         path: "soft-rss clear",
         usage: "<interface:interface>",
-        help: "Remove the configuration of a device",
+        help: "Remove the configuration of a device or tunnel",
         run: |w, m| done(w.get::<SoftRss>().clear(w, interface(w, m, "interface")?)),
     },
     Command {
         path: "show soft-rss",
         usage: "[<interface:interface>]",
-        help: "Devices whose received packets are spread over threads",
+        help: "Devices and tunnels whose packets are spread over threads",
         run: show,
     },
 ];

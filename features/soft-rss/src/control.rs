@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Devices whose packets are spread, and how.
 
-use crate::flow::{Fields, input};
-use crate::node::Spread;
+use crate::flow::{Content, Fields, Frames, OfDevice, Packets4, Packets6, Selection};
 use crate::toeplitz::{DEFAULT_KEY, Key, Toeplitz};
 use cli::{Error, Result, quote};
-use graph::{Deleted, Node, Phase, RunningConfig, Shared, SwIfIndex, ThreadIndex, World};
-use net::Interfaces;
+use graph::{Deleted, Phase, RunningConfig, Shared, SwIfIndex, ThreadIndex, World};
+use net::{IfKind, Interface, Interfaces};
 use startup::value::{CoreList, Value};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -15,8 +14,35 @@ use sync::{Slots, Turn};
 /// Entries of the table from hashes to threads, as network cards have at least.
 const TABLE: usize = 64;
 
-/// The arc on which packets are spread.
-const ARC: &str = "device-input";
+/// An arc, and the node that spreads its packets.
+type Place = (&'static str, &'static str);
+
+/// The place of packets that a device receives.
+const DEVICE: [Place; 1] = [place::<OfDevice>()];
+/// The places of packets that are taken out of a tunnel.
+const TUNNEL: [Place; 3] = [place::<Frames>(), place::<Packets4>(), place::<Packets6>()];
+
+const fn place<C: Content>() -> Place {
+    (C::ARC, C::NODE)
+}
+
+/// The places of packets of an interface; none if it is neither a device with Ethernet frames nor a
+/// tunnel.
+fn places(interface: &Interface) -> &'static [Place] {
+    match () {
+        () if interface.sub.is_some() => &[],
+        () if interface.device.is_tunnel() => &TUNNEL,
+        () if interface.is_ethernet_device() => &DEVICE,
+        () => &[],
+    }
+}
+
+/// Starts or stops to spread the packets of an interface.
+fn set_places(world: &World, interface: &Interface, on: bool) -> Result<()> {
+    places(interface).iter().try_for_each(|(arc, node)| {
+        world.set_feature(arc, node, interface.sw_if, on).map_err(Error::failed)
+    })
+}
 
 /// The configuration of a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,9 +123,7 @@ pub fn hex(key: &Key) -> String {
 pub struct Plan {
     hash: Toeplitz,
     table: [u16; TABLE],
-    ip4: Fields,
-    ip6: Fields,
-    l2_offset: usize,
+    selection: Selection,
 }
 
 impl Plan {
@@ -109,16 +133,18 @@ impl Plan {
             table: std::array::from_fn(|i| {
                 targets.get(i % targets.len().max(1)).copied().unwrap_or(0)
             }),
-            ip4: config.ip4,
-            ip6: config.ip6,
-            l2_offset: config.l2_offset as usize,
+            selection: Selection {
+                ip4: config.ip4,
+                ip6: config.ip6,
+                l2_offset: config.l2_offset as usize,
+            },
         }
     }
 
-    /// The thread for a frame, and its hash; packets without a flow go to the first thread.
+    /// The thread for a packet, and its hash; packets without a flow go to the first thread.
     #[inline(always)]
-    pub fn thread(&self, frame: &[u8]) -> (ThreadIndex, u32) {
-        let hash = input(frame, self.l2_offset, self.ip4, self.ip6)
+    pub fn thread<C: Content>(&self, packet: &[u8]) -> (ThreadIndex, u32) {
+        let hash = C::flow(packet, self.selection)
             .map_or(0, |(input, len)| self.hash.hash(input.get(..len).unwrap_or_default()));
         (ThreadIndex(self.table[hash as usize % TABLE]), hash)
     }
@@ -162,12 +188,20 @@ impl SoftRss {
     /// Sets a device's configuration, which [`Self::enable`] puts in force.
     ///
     /// # Errors
-    /// An interface that isn't an Ethernet device; a thread that isn't there; a device whose
-    /// packets are spread now.
+    /// An interface that is neither an Ethernet device nor a tunnel; bytes in front of an Ethernet
+    /// header where there is none; a thread that isn't there; a device whose packets are spread
+    /// now.
     pub fn configure(&self, world: &World, sw_if: SwIfIndex, config: Config) -> Result<()> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
-        if !interface.is_ethernet_device() {
-            return Err(Error::unsupported(format!("{} is no Ethernet device", interface.name)));
+        if places(&interface).is_empty() {
+            let text = format!("{} is neither an Ethernet device nor a tunnel", interface.name);
+            return Err(Error::unsupported(text));
+        }
+        if interface.kind != IfKind::Ethernet && config.l2_offset != 0 {
+            return Err(Error::unsupported(format!(
+                "packets of {} have no Ethernet header that `l2-offset' could stand in front of",
+                interface.name
+            )));
         }
         let threads = world.threads();
         if let Some(thread) = config.threads.iter().find(|thread| usize::from(**thread) >= threads)
@@ -193,7 +227,8 @@ impl SoftRss {
     /// # Errors
     /// No configuration; a configuration of fewer than two threads; one that is in force already.
     pub fn enable(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
-        let name = world.get::<Interfaces>().get(sw_if)?.name;
+        let interface = world.get::<Interfaces>().get(sw_if)?;
+        let name = &interface.name;
         let config = match self.configs().get(&sw_if) {
             None => {
                 let text = format!("{name} has no configuration: `soft-rss config {name}' first");
@@ -212,7 +247,7 @@ impl SoftRss {
             ));
         }
         self.plans.set(sw_if.0, Plan::new(&config, &targets));
-        world.set_feature(ARC, Spread::NAME, sw_if, true).map_err(Error::failed)?;
+        set_places(world, &interface, true)?;
         self.configs().insert(sw_if, (config, true));
         world.note_config_change();
         Ok(())
@@ -223,11 +258,12 @@ impl SoftRss {
     /// # Errors
     /// A device whose packets aren't spread.
     pub fn disable(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
-        let name = world.get::<Interfaces>().get(sw_if)?.name;
+        let interface = world.get::<Interfaces>().get(sw_if)?;
         let Some((config, true)) = self.configs().get(&sw_if).cloned() else {
-            return Err(Error::not_found(format!("packets of {name} are not spread")));
+            let text = format!("packets of {} are not spread", interface.name);
+            return Err(Error::not_found(text));
         };
-        world.set_feature(ARC, Spread::NAME, sw_if, false).map_err(Error::failed)?;
+        set_places(world, &interface, false)?;
         self.plans.clear(sw_if.0);
         self.configs().insert(sw_if, (config, false));
         world.note_config_change();

@@ -42,10 +42,80 @@ pub type Input = ([u8; INPUT], usize);
 /// Tags of one frame that are skipped.
 const TAGS: usize = 2;
 
-/// Flow of a frame whose Ethernet header begins at byte `at`; `None` for frames without one: no IP,
-/// fragments, IPv4 options, headers that are cut off.
+/// The fields that are hashed, and where a frame begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection {
+    /// Fields of IPv4 packets.
+    pub ip4: Fields,
+    /// Fields of IPv6 packets.
+    pub ip6: Fields,
+    /// Bytes in front of the Ethernet header.
+    pub l2_offset: usize,
+}
+
+/// The packets of an arc on which they are spread.
+pub trait Content: Send + 'static {
+    /// The arc.
+    const ARC: &'static str;
+    /// The node that spreads them.
+    const NODE: &'static str;
+
+    /// The flow of a packet; `None` for a packet without one: no IP, fragments, IPv4 options,
+    /// headers that are cut off.
+    fn flow(packet: &[u8], selection: Selection) -> Option<Input>;
+}
+
+/// Frames that a device receives.
+pub struct OfDevice;
+/// Frames that are taken out of a tunnel.
+pub struct Frames;
+/// IPv4 packets that are taken out of a tunnel.
+pub struct Packets4;
+/// The same of IPv6.
+pub struct Packets6;
+
+impl Content for OfDevice {
+    const ARC: &'static str = "device-input";
+    const NODE: &'static str = "soft-rss";
+
+    #[inline(always)]
+    fn flow(packet: &[u8], selection: Selection) -> Option<Input> {
+        of_frame(packet, selection)
+    }
+}
+
+impl Content for Frames {
+    const ARC: &'static str = "tunnel-input-ethernet";
+    const NODE: &'static str = "soft-rss-tunnel-ethernet";
+
+    #[inline(always)]
+    fn flow(packet: &[u8], selection: Selection) -> Option<Input> {
+        of_frame(packet, selection)
+    }
+}
+
+impl Content for Packets4 {
+    const ARC: &'static str = "tunnel-input-ip4";
+    const NODE: &'static str = "soft-rss-tunnel-ip4";
+
+    #[inline(always)]
+    fn flow(packet: &[u8], selection: Selection) -> Option<Input> {
+        of_ip4(packet, selection.ip4)
+    }
+}
+
+impl Content for Packets6 {
+    const ARC: &'static str = "tunnel-input-ip6";
+    const NODE: &'static str = "soft-rss-tunnel-ip6";
+
+    #[inline(always)]
+    fn flow(packet: &[u8], selection: Selection) -> Option<Input> {
+        of_ip6(packet, selection.ip6)
+    }
+}
+
 #[inline(always)]
-pub fn input(data: &[u8], at: usize, ip4: Fields, ip6: Fields) -> Option<Input> {
+fn of_frame(data: &[u8], Selection { ip4, ip6, l2_offset: at }: Selection) -> Option<Input> {
     let mut at = at.checked_add(12)?;
     let ether_type =
         |at: usize| Some(EtherType(u16::from_be_bytes(*data.get(at..)?.first_chunk()?)));

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #![forbid(unsafe_code)]
-//! Receive-side scaling in software: packets of a device with few receive queues are spread over
-//! threads by their flow.
+//! Receive-side scaling in software: packets of a device with few receive queues, or of a tunnel,
+//! are spread over threads by their flow.
 //!
-//! `soft-rss` is a feature of the arc `device-input`. It hashes the addresses and ports of a packet
+//! `soft-rss` is a feature of the arc `device-input`. Packets of a tunnel are one flow to the
+//! device that receives them. Where they are taken out of it, nodes `soft-rss-tunnel-…` stand on
+//! the arcs `tunnel-input-…` of the tunnel's interface, and spread them by the flow inside.
+//!
+//! The node hashes the addresses and ports of a packet
 //! with the function that network cards use (Toeplitz), and a table of 64 entries gives the
 //! thread. A packet of the own thread continues along the arc; another goes over the ring to that
 //! thread, to `soft-rss-handoff`, and continues there. Packets of one flow take one ring, so their
@@ -21,20 +25,35 @@ mod tests;
 mod toeplitz;
 
 use control::SoftRss;
-use graph::{Feature, Node, NodeDef, Plugin, Script, StateDef};
+use graph::{Feature, NodeDef, Plugin, Script, StateDef};
+
+const fn in_tunnel<C: flow::Content>() -> Feature {
+    Feature { arc: C::ARC, node: C::NODE, before: &[], after: &[] }
+}
 
 /// Receive-side scaling in software.
 pub static PLUGIN: Plugin = Plugin {
     name: "soft-rss",
     about: "Received packets spread over threads by flow",
     state: &[StateDef::of::<SoftRss>()],
-    nodes: &[NodeDef::of::<node::Arrived>(), NodeDef::of::<node::Spread>()],
-    features: &[Feature {
-        arc: "device-input",
-        node: node::Spread::NAME,
-        before: &["bond-input", "span-input", "l2-patch", "super-path"],
-        after: &["pcap-capture"],
-    }],
+    nodes: &[
+        NodeDef::of::<node::Arrived>(),
+        NodeDef::of::<node::Spread<flow::OfDevice>>(),
+        NodeDef::of::<node::Spread<flow::Frames>>(),
+        NodeDef::of::<node::Spread<flow::Packets4>>(),
+        NodeDef::of::<node::Spread<flow::Packets6>>(),
+    ],
+    features: &[
+        Feature {
+            arc: "device-input",
+            node: "soft-rss",
+            before: &["bond-input", "span-input", "l2-patch", "super-path"],
+            after: &["pcap-capture"],
+        },
+        in_tunnel::<flow::Frames>(),
+        in_tunnel::<flow::Packets4>(),
+        in_tunnel::<flow::Packets6>(),
+    ],
     cli: self::cli::COMMANDS,
     config: control::write_config,
     // With one thread there is nothing to spread: only the configuration of a device is kept.
@@ -42,6 +61,8 @@ pub static PLUGIN: Plugin = Plugin {
         "software RSS",
         "create loopback interface
          create loopback interface
+         create ipip tunnel src 10.0.0.1 dst 10.0.0.2
+         soft-rss config ipip0 threads 0
          soft-rss config loop0 type 2-tuple ipv6-type src-ip l2-offset 4
          soft-rss config loop1
          soft-rss clear loop1",

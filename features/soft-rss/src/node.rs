@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `soft-rss` and `soft-rss-handoff`.
+//! `soft-rss`, `soft-rss-tunnel-…` and `soft-rss-handoff`.
 
 use crate::control::SoftRss;
+use crate::flow::Content;
 use buffer::{Buffer, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Chooses the thread of a packet.
-pub struct Spread {
+pub struct Spread<C> {
     soft_rss: Arc<SoftRss>,
     /// `soft-rss-handoff`.
     arrived: NodeIndex,
+    content: PhantomData<fn() -> C>,
 }
 
 /// The next nodes of [`Spread`].
@@ -44,15 +47,15 @@ impl Trace for SpreadTrace {
     }
 }
 
-impl Build for Spread {
+impl<C: Content> Build for Spread<C> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         let arrived = world.node(Arrived::NAME).expect("a node of this plugin");
-        Self { soft_rss: world.get(), arrived }
+        Self { soft_rss: world.get(), arrived, content: PhantomData }
     }
 }
 
-impl Node for Spread {
-    const NAME: &'static str = "soft-rss";
+impl<C: Content> Node for Spread<C> {
+    const NAME: &'static str = C::NODE;
     const HOT: bool = true;
     type Next = To;
     type Trace = SpreadTrace;
@@ -64,7 +67,7 @@ impl Node for Spread {
             cx.count(To::NotEnabled, 1);
             return To::Here;
         };
-        let (thread, hash) = plan.thread(b.data());
+        let (thread, hash) = plan.thread::<C>(b.data());
         if TRACED {
             cx.trace(b, SpreadTrace { sw_if: b.rx_if, hash, thread: thread.0 });
         }
@@ -73,7 +76,7 @@ impl Node for Spread {
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
         match self.soft_rss.plan(b.rx_if, cx.turn) {
-            Some(plan) => cx.handoff(plan.thread(b.data()).0, self.arrived, b),
+            Some(plan) => cx.handoff(plan.thread::<C>(b.data()).0, self.arrived, b),
             None => cx.emit(To::Here, b),
         }
     }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+mod tunnels;
+
 use crate::PLUGIN;
 use buffer::{Buffer, Frame};
 use graph::drive::Bench;
@@ -10,11 +12,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use testkit::pkt;
 
-/// Frames that each thread's next poll brings, and the frames behind `soft-rss`, with their thread.
+/// Frames that each thread's next poll brings, and the frames behind `soft-rss`, with their thread;
+/// of packets from tunnels also the interfaces that have received them.
 #[derive(Default)]
 struct Wire {
     feed: Mutex<BTreeMap<u16, VecDeque<Vec<u8>>>>,
     seen: Mutex<Vec<(u16, Vec<u8>)>>,
+    inside: Mutex<Vec<(u16, u32)>>,
 }
 
 impl Shared for Wire {
@@ -105,24 +109,29 @@ static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &PLUGIN, &
 
 /// An instance with threads that take turns when the test says so.
 struct Rig {
+    plugins: &'static [&'static Plugin],
     world: Arc<World>,
     threads: Vec<Runtime>,
 }
 
 impl Rig {
-    fn new(threads: usize) -> Self {
+    fn with(plugins: &'static [&'static Plugin], threads: usize) -> Self {
         let config = WorldConfig { threads, buffers: 32_768, ..WorldConfig::default() };
-        let (world, mut threads) = World::new(&config, PLUGINS).expect("an instance");
+        let (world, mut threads) = World::new(&config, plugins).expect("an instance");
         let input = world.node("test-input").expect("there");
         threads.iter_mut().for_each(|rt| rt.set_input_mode(input, InputMode::Polling));
-        let rig = Self { world, threads };
+        Self { plugins, world, threads }
+    }
+
+    fn new(threads: usize) -> Self {
+        let rig = Self::with(PLUGINS, threads);
         rig.cli("create loopback interface").expect("created");
         rig.world.set_feature("device-input", "test-behind", SwIfIndex(1), true).expect("set");
         rig
     }
 
     fn cli(&self, line: &str) -> Result<String, String> {
-        let tree = cli::Tree::new(PLUGINS.iter().flat_map(|p| p.cli)).expect("commands fit");
+        let tree = cli::Tree::new(self.plugins.iter().flat_map(|p| p.cli)).expect("commands fit");
         let (mut runner, mut out) = (cli::Runner::default(), Vec::new());
         runner.line(&tree, &self.world, line, false, &mut out);
         for _ in 0..100 {
@@ -141,11 +150,15 @@ impl Rig {
     fn pass(&mut self, thread: u16, frames: &[Vec<u8>]) -> Vec<(u16, Vec<u8>)> {
         let wire: Arc<Wire> = self.world.get();
         wire.feed.lock().expect("no panic inside").insert(thread, frames.to_vec().into());
-        for _ in 0..3 {
+        self.turns(3);
+        std::mem::take(&mut *wire.seen.lock().expect("no panic inside"))
+    }
+
+    fn turns(&mut self, n: usize) {
+        for _ in 0..n {
             self.threads.iter_mut().for_each(|rt| _ = rt.turn(true));
             self.world.processes.run(&self.world);
         }
-        std::mem::take(&mut *wire.seen.lock().expect("no panic inside"))
     }
 
     /// Drops the threads, and checks that every buffer came back.

@@ -24,12 +24,12 @@ const WORDS: [(&str, Flags); 8] = [
 macro_rules! marks_usage {
     () => {
         "[encap-copy-df] [encap-set-df] [encap-copy-dscp] [encap-copy-ecn] [decap-copy-ecn] [encap-inner-hash] \
-         [encap-copy-hop-limit] [encap-copy-flow-label] [dscp <dscp:u8>] [hop-limit <hoplimit:u8>]"
+         [encap-copy-hop-limit] [encap-copy-flow-label] [dscp <dscp:u8>] [hop-limit <hoplimit:u8>] [track-mtu]"
     };
 }
 
 /// Reads what an operator chooses of outer headers: `encap-copy-df`, …, `dscp <dscp:u8>`,
-/// `hop-limit <hoplimit:u8>`.
+/// `hop-limit <hoplimit:u8>`, `track-mtu`.
 ///
 /// # Errors
 /// A DSCP above 63.
@@ -40,7 +40,8 @@ pub fn parse(m: &Matches) -> Result<HeaderMarking> {
     }
     let set = WORDS.iter().filter(|(word, _)| m.flag(word));
     let flags = set.fold(Flags::default(), |all, (_, flag)| all.with(*flag));
-    Ok(HeaderMarking { flags, dscp, hop_limit: m.opt("hoplimit")?.unwrap_or(0) })
+    let hop_limit = m.opt("hoplimit")?.unwrap_or(0);
+    Ok(HeaderMarking { flags, dscp, hop_limit, track_mtu: m.flag("track-mtu") })
 }
 
 /// Reads the other end: `<WORD:ip>`, or `group <group:ip> <interface:interface>`.
@@ -114,6 +115,9 @@ pub fn describe(marks: &HeaderMarking) -> String {
     }
     if marks.hop_limit != 0 {
         text += &format!(" hop-limit {}", marks.hop_limit);
+    }
+    if marks.track_mtu {
+        text += " track-mtu";
     }
     text
 }

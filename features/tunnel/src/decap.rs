@@ -2,12 +2,14 @@
 //! Decapsulation.
 
 use crate::Key;
+use crate::Onto;
+use crate::arcs::Arcs;
 use crate::encap::Nested;
 use crate::inner::Inner;
 use crate::model::{Flags, Spec};
 use crate::state::{End, Tunnels};
 use buffer::{Buffer, Field, Flags as Marked};
-use graph::{ThreadIndex, Trace, World};
+use graph::{Cx, NodeIndex, ThreadIndex, Trace, World};
 use net::{IfLanes, Interfaces, IpMeta, L4};
 use std::fmt;
 use std::marker::PhantomData;
@@ -95,6 +97,24 @@ pub enum DecapError {
     NoTunnel,
 }
 
+/// Makes next nodes `Down`, `Super`, `TooShort`, and the named one for packets of no tunnel,
+/// of a [`DecapError`].
+#[macro_export]
+macro_rules! from_decap_error {
+    ($To:ident, $no_tunnel:ident) => {
+        impl From<$crate::DecapError> for $To {
+            fn from(why: $crate::DecapError) -> Self {
+                match why {
+                    $crate::DecapError::Down => Self::Down,
+                    $crate::DecapError::Super => Self::Super,
+                    $crate::DecapError::TooShort => Self::TooShort,
+                    $crate::DecapError::NoTunnel => Self::$no_tunnel,
+                }
+            }
+        }
+    };
+}
+
 /// The interface that receives a decapsulated packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Receipt {
@@ -108,6 +128,7 @@ pub struct Receipt {
 
 /// Takes headers off packets, for interfaces of any kind.
 pub struct Receiver {
+    arcs: Arcs,
     interfaces: Arc<Interfaces>,
     lanes: Arc<IfLanes>,
     l4: Field<L4>,
@@ -166,12 +187,24 @@ impl<S: Spec> Decap<S> {
     ) -> Result<(), DecapError> {
         self.receiver.receive(b, receipt, flags, headers, class, turn)
     }
+
+    /// As [`Receiver::first_feature`].
+    #[inline(always)]
+    pub fn first_feature<const TRACED: bool>(
+        &self,
+        b: &mut Buffer,
+        onto: Onto,
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<NodeIndex> {
+        self.receiver.first_feature(b, onto, cx)
+    }
 }
 
 impl Receiver {
     /// For a node of a thread.
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
         Self {
+            arcs: Arcs::new(world),
             interfaces: world.get(),
             lanes: IfLanes::of(world, thread),
             l4: world.field(),
@@ -235,6 +268,18 @@ impl Receiver {
             copy_ecn(b, inner, class);
         }
         Ok(())
+    }
+
+    /// The first feature that a packet passes on its way to its next node, if there is one on the
+    /// interface that has received it ([`Self::receive`]).
+    #[inline(always)]
+    pub fn first_feature<const TRACED: bool>(
+        &self,
+        b: &mut Buffer,
+        onto: Onto,
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<NodeIndex> {
+        self.arcs.start(b, onto, cx)
     }
 }
 

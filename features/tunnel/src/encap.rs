@@ -4,12 +4,12 @@
 use crate::inner::Inner;
 use crate::model::{Flags, Spec};
 use crate::route::Route;
-use crate::segment;
+use crate::segment::{self, Supers};
 use crate::state::{End, Tunnels};
 use buffer::{Buffer, Field, FieldValue, Flags as Marked, Owned};
-use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use ip::Onward;
-use net::{Fib, Flow, IfLanes, L4};
+use net::{AdjKind, Adjacencies, Fib, Flow, IfFlags, IfLanes, Interfaces, L4};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl<C: Codec> Trace for EncapTrace<C> {
 pub struct Encap<C: Codec> {
     tunnels: Arc<Tunnels<C::Spec>>,
     wrapper: Wrapper,
-    copies: Copies,
+    supers: Supers,
 }
 
 struct Wrapper {
@@ -108,6 +108,8 @@ struct Wrapper {
     fib6: Arc<Fib<Ip6>>,
     onward4: Onward<Ip4>,
     onward6: Onward<Ip6>,
+    adjacencies: Arc<Adjacencies>,
+    interfaces: Arc<Interfaces>,
     lanes: Arc<IfLanes>,
     l4: Field<L4>,
     nested: Field<Nested>,
@@ -150,6 +152,8 @@ pub enum To {
     NoBuffer,
 }
 
+crate::cuts!(To, Node);
+
 impl<C: Codec> Build for Encap<C> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let wrapper = Wrapper {
@@ -157,13 +161,15 @@ impl<C: Codec> Build for Encap<C> {
             fib6: world.get(),
             onward4: Onward::new(world, thread),
             onward6: Onward::new(world, thread),
+            adjacencies: world.get(),
+            interfaces: world.get(),
             lanes: IfLanes::of(world, thread),
             l4: world.field(),
             nested: world.field(),
             // Far from those of other threads, so that parts of two packets aren't put together.
             id: (thread.at() as u16).wrapping_mul(0x1d05),
         };
-        Self { tunnels: world.get(), wrapper, copies: Copies::default() }
+        Self { tunnels: world.get(), wrapper, supers: Supers::default() }
     }
 }
 
@@ -193,6 +199,32 @@ impl Wrapper {
         if end.outer_v6 { self.fib6.flow(table, turn) } else { self.fib4.flow(table, turn) }
     }
 
+    /// True if a super-packet gets its headers as a whole, because the feature `gso` of the
+    /// interface that it leaves by asks for it ([`net::Interface::gso`]): its segments, with these
+    /// headers, would be too long. The outer packet is fragmented then.
+    #[cold]
+    fn is_whole(&self, b: &Buffer, end: &End, turn: &Turn<'_>) -> bool {
+        let Some(route) = end.route.filter(|_| ip::is_tcp_gso(b)) else { return false };
+        let of = |adj| self.adjacencies.get(adj, turn);
+        let adj = of(route.adj).and_then(|adj| match adj.kind {
+            AdjKind::LoadBalance => of(*self.adjacencies.buckets(adj, turn).first()?),
+            _ => Some(adj),
+        });
+        let views = self.interfaces.views(turn);
+        let asks = |tx_if| views.get(tx_if as usize).is_some_and(|v| v.flags.has(IfFlags::GSO));
+        let Some(adj) = adj.filter(|adj| asks(adj.tx_if)) else { return false };
+        let inner = if end.frames { Inner::of_frame(b) } else { Inner::of_packet(b) };
+        let segment = match inner.version {
+            4 => ip::segment_len::<Ip4>(b, inner.at),
+            6 => ip::segment_len::<Ip6>(b, inner.at),
+            _ => return false,
+        };
+        let headers = end.template.bytes().len();
+        headers + inner.at + segment > usize::from(adj.mtu)
+            && headers + b.packet_len() <= 65_535
+            && !dont_fragment(end, &inner)
+    }
+
     /// Puts the headers in front, and finds the next node.
     #[inline(always)]
     fn wrap<C: Codec>(&mut self, b: &mut Buffer, end: &End, route: Route, turn: &Turn<'_>) -> To {
@@ -217,9 +249,7 @@ impl Wrapper {
         if counted > 65_535 {
             return To::TooLong;
         }
-        let dont_fragment = !end.outer_v6
-            && (end.flags.has(Flags::SET_DF)
-                || end.flags.has(Flags::COPY_DF) && inner.dont_fragment);
+        let dont_fragment = dont_fragment(end, &inner);
         // A longer one is sent as our own: it is fragmented where it has to be, and the path MTU is
         // respected. Others are forwarded as if received by the tunnel, which is faster,
         // and `ip4-rewrite` or `ip6-rewrite` takes one of their hop limit.
@@ -309,6 +339,13 @@ impl<C: Codec> Encap<C> {
     }
 }
 
+/// True if the outer packet may not be fragmented: one of IPv4 with DF.
+#[inline(always)]
+fn dont_fragment(end: &End, inner: &Inner) -> bool {
+    let copied = end.flags.has(Flags::COPY_DF) && inner.dont_fragment;
+    !end.outer_v6 && (end.flags.has(Flags::SET_DF) || copied)
+}
+
 /// Returns the type of service or traffic class of an outer header.
 #[inline(always)]
 fn class(own: u8, end: &End, inner: &Inner) -> u8 {
@@ -352,36 +389,27 @@ impl<C: Codec> Node for Encap<C> {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         if b.flags.has(Marked::GSO) {
-            let segments = segment::count(b);
-            if segments > segment::MOST {
-                return To::BadSuper;
+            // Of an interface with several ends, the end isn't known yet.
+            let end = self.tunnels.end(b.tx_if, cx.turn);
+            if !end.is_some_and(|end| self.wrapper.is_whole(b, end, cx.turn)) {
+                return self.supers.plan(b);
             }
-            if !self.copies.are_enough() {
-                self.copies.plan(segments);
-            }
-            return To::Segments;
+            b.flags.clear(Marked::GSO);
         }
         self.send(b, cx)
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        if !self.copies.take() {
-            let again = To::Node(cx.node());
-            return cx.emit(again, b);
-        }
+        let Some(b) = self.supers.take::<To>(b, cx) else { return };
         let end = self.tunnels.end(b.tx_if, cx.turn);
         let frames = end.is_some_and(|end| end.frames);
         // Of an interface with several ends: the number of the end.
         let lead = if end.is_some_and(|end| end.route.is_none()) { 4 } else { 0 };
-        let cut = segment::cut(b, lead, frames, cx, |part, cx| self.send(part, cx));
-        match cut {
-            Ok(missing) => cx.count(To::NoBuffer, missing),
-            Err(b) => cx.emit(To::BadSuper, b),
-        }
+        segment::cut(b, lead, frames, cx, |part, cx| self.send(part, cx));
     }
 
     #[inline(always)]
     fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
-        self.copies.end();
+        self.supers.end();
     }
 }

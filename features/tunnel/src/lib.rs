@@ -26,6 +26,7 @@
 //! through the tunnel itself ends there.
 
 pub mod api;
+mod arcs;
 mod cli;
 mod datagrams;
 mod decap;
@@ -35,6 +36,7 @@ mod header;
 mod inner;
 mod key;
 mod model;
+mod outer;
 mod peers;
 mod route;
 pub mod segment;
@@ -60,7 +62,7 @@ use graph::StateDef;
 use groups::Groups;
 
 /// The state that all kinds share; each lists it, and what is its own ([`tunnels`]).
-pub const GROUPS: StateDef = StateDef::of::<Groups>();
+pub const SHARED: StateDef = StateDef::group(&[StateDef::of::<Groups>(), track_mtu::STATE]);
 
 /// The state that all kinds in UDP datagrams share; each lists it.
 pub const PORTS: StateDef = StateDef::of::<datagrams::Ports>();

@@ -171,6 +171,8 @@ pub struct HeaderMarking {
     pub dscp: u8,
     /// Their TTL or hop limit as it leaves, if it isn't the kind's own; 0 is the kind's own.
     pub hop_limit: u8,
+    /// The interface's MTU follows the path of the outer packets.
+    pub track_mtu: bool,
 }
 
 /// The configuration of a tunnel of a kind.

@@ -6,7 +6,7 @@ use crate::key::bits;
 use crate::model::{Spec, TunnelEndpoints};
 use crate::peers::Peers;
 use crate::route::Route;
-use crate::{Flags, Key};
+use crate::{Flags, Key, outer};
 use cli::{Error, Result, retval};
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
 use net::{Device, FloodRole, IfEvent, IfKind, Interfaces, NewInterface, TableIndex};
@@ -18,6 +18,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use tables::HashIndex;
+use track_mtu::TrackedMtus;
 
 /// One end of a tunnel as workers read it.
 #[derive(Clone, Debug)]
@@ -148,6 +149,10 @@ impl<S: Spec> Device for TunnelDevice<S> {
 
     fn flood_role(&self) -> FloodRole {
         self.flood_role
+    }
+
+    fn is_tunnel(&self) -> bool {
+        true
     }
 }
 
@@ -290,6 +295,7 @@ impl<S: Spec> Tunnels<S> {
         (table, tx): (TableIndex, NodeIndex),
     ) -> Result<SwIfIndex> {
         let ends = spec.ends();
+        outer::check(world, &spec)?;
         let new = NewInterface {
             name: format!("{}{instance}", S::PREFIX),
             kind: spec.carries(),
@@ -310,6 +316,7 @@ impl<S: Spec> Tunnels<S> {
         let made = interfaces.create_sharing(world, new, above, tx);
         let sw_if = made.inspect_err(|_| _ = route.map(|route| route.release(world)))?;
         let mut end = End::new(world, (sw_if, instance), &spec, &ends, key, route);
+        let outer = route.and_then(|route| outer::path(&spec, &end, &route));
         {
             let mut inner = self.inner();
             end.sequence = spec.has_sequence().then(|| inner.take_sequence(&ends, table));
@@ -317,6 +324,7 @@ impl<S: Spec> Tunnels<S> {
             inner.tunnels.insert(sw_if, Tunnel { sw_if, instance, spec });
         }
         self.set_end(sw_if.0, end);
+        outer.into_iter().for_each(|outer| world.get::<TrackedMtus>().add(world, sw_if, outer));
         if S::STARTS_UP {
             interfaces.set_admin(world, sw_if, true)?;
         }

@@ -34,7 +34,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "vxlan-gpe",
     about: "VXLAN-GPE tunnels",
     state: &[
-        tunnel::GROUPS,
+        tunnel::SHARED,
         tunnel::tunnels::<Gpe>(),
         tunnel::PORTS,
         tunnel::bypassed::<Gpe>(),

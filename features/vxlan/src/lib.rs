@@ -34,7 +34,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "vxlan",
     about: "VXLAN tunnels",
     state: &[
-        tunnel::GROUPS,
+        tunnel::SHARED,
         tunnel::tunnels::<Vxlan>(),
         tunnel::PORTS,
         tunnel::bypassed::<Vxlan>(),

@@ -342,6 +342,40 @@ fn frames_larger_than_links() {
     assert_eq!(got, payload);
 }
 
+/// With the feature `gso` on the link, a super-packet whose segments don't fit it goes in fragments
+/// of one datagram.
+#[test]
+fn super_packets_stay_whole_if_asked_to() {
+    let mut rig = two();
+    rig.cli("set interface state vxlan_tunnel1 down");
+    rig.cli("set interface feature gso p1");
+    let payload: Vec<u8> = (0..9000_u32).map(|i| (i / 3) as u8).collect();
+    let whole = pkt::ip4("192.0.2.1", "192.0.2.2").tcp(1, 2).payload(&payload).build();
+    let mut tcp = whole.clone();
+    l4::set_partial(&mut tcp).expect("TCP");
+    let ethernet = frame(2, 1)[..14].to_vec();
+    let rx = rig.ports[3];
+    rig.bench.send("ethernet-input", &[&ethernet[..], &tcp].concat(), |b| {
+        b.rx_if = rx.0;
+        b.flags.set(Flags::GSO.with(Flags::CSUM_PARTIAL));
+        (b.offload.csum_start, b.offload.csum_offset) = (34, 16);
+        (b.offload.gso_size, b.offload.gso_kind) = (1460, 1);
+    });
+    let sent = rig.sent();
+    let fragments: Vec<_> = sent.iter().filter(|(port, _)| *port == 1).map(|(_, p)| p).collect();
+    let datagram = 16 + 14 + whole.len();
+    assert_eq!(fragments.len(), datagram.div_ceil(1480));
+    let mut got = vec![0; datagram];
+    for part in fragments {
+        let ip = &part[14..];
+        assert!(wire::Ipv4Header::checksum_ok_at(ip) && ip.len() <= 1500);
+        let at = usize::from(u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff) * 8;
+        got[at..at + ip.len() - 20].copy_from_slice(&ip[20..]);
+    }
+    assert_eq!(got[4..6], (datagram as u16).to_be_bytes());
+    assert!(got[16..] == [&ethernet[..], &whole].concat(), "the frame with its checksum");
+}
+
 /// Broken datagrams and datagrams around broken frames: each is taken or dropped by name, and every
 /// buffer comes back.
 #[test]

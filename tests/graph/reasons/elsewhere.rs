@@ -18,6 +18,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("pg*-tx/capture_full", "tests/graph/buffers.rs"),
     ("*-icmp-*", "features/icmp/src/tests, and of echo replies features/ping"),
     ("*-ping-error/*", "features/ping/src/tests.rs"),
+    ("*-tunnel-error/*", "features/track-mtu/tests/tunnels.rs"),
     ("tcp*-reset/*", "features/tcp/src/tests.rs"),
     ("*-source-and-port-range-check-*", "features/port-range/src/tests.rs"),
     ("pg*-output/interface is down", "features/interface/src/tests.rs"),
@@ -29,6 +30,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("llc-input/no error", "the same"),
     ("snap-input/no error", "the same"),
     ("soft-rss/soft-rss not enabled", "features/soft-rss/src/tests.rs"),
+    ("soft-rss-tunnel-*/soft-rss not enabled", "features/soft-rss/src/tests/tunnels.rs"),
     (
         "l2-patch/L2 patch misconfigured drops",
         "a device is deleted meanwhile: features/l2patch/src/tests.rs",

@@ -373,7 +373,7 @@ fn what_the_readme_says_is_missing_is() {
     let section = section.split("\n## ").next().unwrap_or_default();
     let rows: Vec<&str> =
         section.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| VPP has")).collect();
-    assert!(rows.len() > 10, "{section}");
+    assert!(rows.len() >= 10, "{section}");
     for row in rows {
         let owners = row.rsplit('|').nth(1).expect("a column of owners");
         for owner in owners.split(", ") {

@@ -89,7 +89,7 @@ impl Interfaces {
     ) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         // A member is no layer-2 port.
-        let all = bond || interface.promiscuous || interface.patched;
+        let all = bond || interface.promiscuous || !interface.taken_by.is_empty();
         interface.device.set_promiscuous(world, all)
     }
 

@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::fib::TableIndex;
 use crate::view::{IfFlags, IfView};
 use graph::{NodeIndex, SwIfIndex};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use wire::{Address, MacAddr};
@@ -162,8 +162,14 @@ pub struct Interface {
     pub bond: Option<Membership>,
     /// True if promiscuous mode is configured: it receives frames for all MAC addresses.
     pub promiscuous: bool,
-    /// True if a feature takes all its frames before other processing, whatever their MAC address.
-    pub patched: bool,
+    /// True if the feature `gso` is on. Super-packets are cut into segments in any case. With it no
+    /// segment is longer than 2048 bytes with its Ethernet header; and a packet whose segments
+    /// wouldn't fit the MTU is fragmented as a whole, if IPv4 lets it, instead of being cut into
+    /// smaller segments.
+    pub gso: bool,
+    /// Names of the features that take all its frames before other processing, whatever their MAC
+    /// address.
+    pub taken_by: BTreeSet<&'static str>,
     /// Role in layer-2 switching.
     pub l2: L2Role,
     /// Tag rewriting in layer-2 mode.
@@ -177,6 +183,9 @@ pub struct Interface {
     pub mtu: [u16; 5],
     /// The link's MTU, if it is configured.
     pub own_mtu: Option<u16>,
+    /// Limit of IP packets that what is below the interface gives, whatever MTU it is configured
+    /// with: [`super::Interfaces::limit_mtu`].
+    pub mtu_limit: Option<u16>,
     /// A note by the operator.
     pub tag: String,
     /// The output node, by which packets leave.
@@ -252,13 +261,15 @@ impl Interface {
             link_up: new.link_up,
             bond: None,
             promiscuous: false,
-            patched: false,
+            gso: false,
+            taken_by: BTreeSet::new(),
             l2: L2Role::None,
             tag_rewrite: TagRewrite::default(),
             backbone_rewrite: None,
             mac: new.mac,
             mtu: [new.mtu, 0, 0, 0, 0],
             own_mtu: None,
+            mtu_limit: None,
             tag: String::new(),
             output,
             tx,
@@ -285,14 +296,17 @@ impl Interface {
     pub fn mtu_of(&self, kind: MtuKind) -> u16 {
         let [link, l3, ..] = self.mtu;
         let l3 = if l3 == 0 { link } else { l3.min(link) };
-        match kind {
-            MtuKind::Link => link,
+        let mtu = match kind {
+            MtuKind::Link => return link,
             MtuKind::L3 => l3,
             _ => match self.mtu[kind as usize] {
                 0 => l3,
                 own => own.min(link),
             },
-        }
+        };
+        // IPv6 has no links of less (RFC 8200 5): what is below fragments (RFC 2473 7.1).
+        let least = if kind == MtuKind::Ip6 { 1280 } else { 68 };
+        self.mtu_limit.map_or(mtu, |limit| mtu.min(limit.max(least)))
     }
 
     pub(super) fn view(&self) -> IfView {
@@ -300,6 +314,7 @@ impl Interface {
         flags.put(IfFlags::ADMIN, self.admin_up);
         flags.put(IfFlags::LINK, self.link_up);
         flags.put(IfFlags::PROMISCUOUS, self.promiscuous);
+        flags.put(IfFlags::GSO, self.gso);
         flags.put(IfFlags::IP_MODE, self.kind.is_ip());
         flags.put(IfFlags::IP4, self.ip_enabled[0]);
         flags.put(IfFlags::IP6, self.ip_enabled[1]);

@@ -124,6 +124,20 @@ impl Interfaces {
         })
     }
 
+    /// Limits IP packets to what is below the interface carries; `None` for no limit. The
+    /// configuration stays as it is.
+    ///
+    /// # Errors
+    /// One that isn't there.
+    pub fn limit_mtu(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        limit: Option<u16>,
+    ) -> Result<(), Error> {
+        self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu_limit = limit)
+    }
+
     /// Records a new MTU of the link, in bytes. Drivers call it when the device changed by itself.
     ///
     /// # Errors
@@ -226,23 +240,49 @@ impl Interfaces {
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
     }
 
+    /// Turns the feature `gso` on or off; see [`Interface::gso`].
+    ///
+    /// # Errors
+    /// One that isn't there (−2).
+    pub fn set_gso(&self, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
+        let mut inner = self.inner();
+        let slot = inner.all.get_mut(sw_if.at()).and_then(Option::as_mut);
+        slot.ok_or_else(|| no_interface(sw_if))?.gso = on;
+        self.publish(&inner, sw_if);
+        Ok(())
+    }
+
     /// Sets whether a feature takes all frames of a device, which then receives frames for all MAC
-    /// addresses.
+    /// addresses, as long as any feature does.
     ///
     /// # Errors
     /// One that isn't there (−2); the device's error.
-    pub fn set_patched(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
-        let interface = Interface { patched: on, ..self.get(sw_if)? };
+    pub fn set_taken(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        feature: &'static str,
+        on: bool,
+    ) -> Result<(), Error> {
+        let mut interface = self.get(sw_if)?;
+        let by = &mut interface.taken_by;
+        if on {
+            by.insert(feature)
+        } else {
+            by.remove(feature)
+        };
         let all = interface.promiscuous || self.features_need_all(&interface, None);
         interface.device.set_promiscuous(world, all)?;
-        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.patched = on)
+        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.taken_by = interface.taken_by)
     }
 
-    /// Returns true if features need frames for all MAC addresses: a device is patched, it or one
+    /// Returns true if features need frames for all MAC addresses: they take a device's, it or one
     /// of its sub-interfaces, except `but`, is a layer-2 port or leads to one peer, or its bond
     /// receives them.
     pub(super) fn features_need_all(&self, device: &Interface, but: Option<SwIfIndex>) -> bool {
-        device.patched || self.has_ports(device.sw_if, but) || self.bond_receives_all(device)
+        !device.taken_by.is_empty()
+            || self.has_ports(device.sw_if, but)
+            || self.bond_receives_all(device)
     }
 
     /// Returns true if a device or one of its sub-interfaces, except `but`, is a layer-2 port, or

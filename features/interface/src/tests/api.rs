@@ -4,6 +4,7 @@
 use super::*;
 use crate::api::details::*;
 use crate::api::feature::*;
+use crate::api::gso::FeatureGsoEnableDisable;
 use crate::api::rx::*;
 use crate::api::tx::*;
 use crate::api::*;
@@ -138,6 +139,25 @@ fn interfaces_are_set() {
     assert_eq!(client.call(SwInterfaceGetMacAddress { sw_if_index: GONE }).err(), Some(-2));
     let further = |sw_if_index| SwInterfaceAddDelMacAddress { sw_if_index, addr: mac, is_add: 1 };
     assert_eq!((client.call(further(t0.0)), client.call(further(GONE.0))), (Err(-9), Err(-2)));
+}
+
+#[test]
+fn gso_is_turned_on_and_off() {
+    let (bench, sw_if, tree) = bench();
+    let gso = || bench.world.get::<Interfaces>().get(sw_if).expect("there").gso;
+    let mut client = bench.api();
+    let mut set = |sw_if_index, enable_disable| {
+        client.call(FeatureGsoEnableDisable { sw_if_index, enable_disable })
+    };
+    assert_eq!((set(sw_if.into(), true), gso()), (Ok(()), true));
+    assert!(run(&bench, &tree, "show interface features t0").contains("gso:"));
+    assert_eq!((set(sw_if.into(), false), gso()), (Ok(()), false));
+    assert!(!run(&bench, &tree, "show interface features t0").contains("gso:"));
+    assert_eq!(set(GONE, true), Err(-2));
+    for (words, on) in [("", true), (" disable", false), (" enable", true)] {
+        run(&bench, &tree, &format!("set interface feature gso t0{words}"));
+        assert_eq!(gso(), on, "{words}");
+    }
 }
 
 #[test]

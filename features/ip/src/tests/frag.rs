@@ -7,7 +7,7 @@ use net::{Adjacencies, IpMeta};
 use wire::{Header, Ip6Fragment, IpHeader, Ipv4Header, Ipv6Header};
 
 /// The payload of fragments, reassembled; each begins where the one before it ends.
-fn joined(out: &[Outcome], v6: bool) -> Vec<u8> {
+pub fn joined(out: &[Outcome], v6: bool) -> Vec<u8> {
     let mut whole = Vec::new();
     for (i, o) in out.iter().enumerate() {
         let last = i + 1 == out.len();

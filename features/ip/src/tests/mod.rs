@@ -5,6 +5,7 @@ mod counters;
 mod extension;
 mod forward;
 mod frag;
+mod gso;
 mod hop_by_hop;
 mod link_local;
 mod lookup;

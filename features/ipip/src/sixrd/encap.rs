@@ -3,12 +3,13 @@
 
 use super::state::{COPY_TOS, SixRds, Work};
 use buffer::{Buffer, Field, Flags, Owned};
-use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
+use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use net::{IfLanes, L4};
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use tunnel::{MAX_NESTED, Nested, segment};
+use tunnel::segment::{self, Supers};
+use tunnel::{MAX_NESTED, Nested};
 use wire::{Header, IpHeader, IpProtocol, Ipv4Header, Ipv6Header};
 use zerocopy::IntoBytes;
 
@@ -24,7 +25,7 @@ pub struct SixRdEncap {
     lanes: Arc<IfLanes>,
     l4: Field<L4>,
     nested: Field<Nested>,
-    copies: Copies,
+    supers: Supers,
     /// Identification of the next packet (RFC 6864 4).
     id: u16,
 }
@@ -69,6 +70,8 @@ pub enum To {
     NoBuffer,
 }
 
+tunnel::cuts!(To, Again);
+
 #[derive(Clone, Copy)]
 pub struct SixRdTrace {
     instance: u32,
@@ -90,7 +93,7 @@ impl Build for SixRdEncap {
             lanes: IfLanes::of(world, thread),
             l4: world.field(),
             nested: world.field(),
-            copies: Copies::default(),
+            supers: Supers::default(),
             // Far from those of other threads, so that parts of two packets aren't put together.
             id: (thread.at() as u16).wrapping_mul(0x1d05),
         }
@@ -174,31 +177,18 @@ impl Node for SixRdEncap {
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         if b.flags.has(Flags::GSO) {
-            let segments = segment::count(b);
-            if segments > segment::MOST {
-                return To::BadSuper;
-            }
-            if !self.copies.are_enough() {
-                self.copies.plan(segments);
-            }
-            return To::Segments;
+            return self.supers.plan(b);
         }
         self.send(b, cx)
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        if !self.copies.take() {
-            let again = To::Again(cx.node());
-            return cx.emit(again, b);
-        }
-        match segment::cut(b, LEAD, false, cx, |part, cx| self.send(part, cx)) {
-            Ok(missing) => cx.count(To::NoBuffer, missing),
-            Err(b) => cx.emit(To::BadSuper, b),
-        }
+        let Some(b) = self.supers.take::<To>(b, cx) else { return };
+        segment::cut(b, LEAD, false, cx, |part, cx| self.send(part, cx));
     }
 
     #[inline(always)]
     fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
-        self.copies.end();
+        self.supers.end();
     }
 }

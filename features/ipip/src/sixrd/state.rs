@@ -76,6 +76,10 @@ impl Device for SixRdDevice {
         "6RD"
     }
 
+    fn is_tunnel(&self) -> bool {
+        true
+    }
+
     /// The IPv4 address of the site, or zero: the packet's destination names it.
     fn header_to(&self, neighbor: IpAddr) -> Option<Vec<u8>> {
         let IpAddr::V6(neighbor) = neighbor else { return None };

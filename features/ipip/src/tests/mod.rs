@@ -341,6 +341,45 @@ fn super_packets_are_cut_before_they_get_headers() {
     assert_eq!(got, payload);
 }
 
+/// With the feature `gso` on the link, a super-packet whose segments don't fit it gets its header
+/// as a whole, and the outer packet is fragmented; one that may not be is cut as ever.
+#[test]
+fn super_packets_stay_whole_if_asked_to() {
+    let mut rig = two("encap-copy-df");
+    rig.cli("set interface feature gso p1");
+    let payload: Vec<u8> = (0..9000_u32).map(|i| (i / 7) as u8).collect();
+    let mut send = |df: bool| {
+        let ip = pkt::ip4("10.0.0.9", "20.0.0.1").ttl(9).id(5);
+        let ip = if df { ip.df() } else { ip };
+        let mut inner = ip.tcp(1, 2).payload(&payload).build();
+        wire::l4::set_partial(&mut inner).expect("TCP");
+        let frame = [&port_mac(0).0[..], &peer_mac(0).0, &[8, 0], &inner].concat();
+        let rx = rig.ports[0];
+        rig.bench.send("ethernet-input", &frame, |b| {
+            b.rx_if = rx.0;
+            b.flags.set(buffer::Flags::GSO.with(buffer::Flags::CSUM_PARTIAL));
+            (b.offload.csum_start, b.offload.csum_offset) = (34, 16);
+            (b.offload.gso_size, b.offload.gso_kind) = (1460, 1);
+        });
+        rig.sent().into_iter().map(|(_, frame)| frame[14..].to_vec()).collect::<Vec<_>>()
+    };
+    let fragments = send(false);
+    assert_eq!(fragments.len(), 7, "9060 bytes in pieces of 1480");
+    let mut whole = vec![0; 9040];
+    for part in &fragments {
+        assert!(Ipv4Header::checksum_ok_at(part) && part.len() <= 1500);
+        let at = usize::from(u16::from_be_bytes([part[6], part[7]]) & 0x1fff) * 8;
+        whole[at..at + part.len() - 20].copy_from_slice(&part[20..]);
+    }
+    assert_eq!(wire::l4::verify(&whole), Ok(wire::l4::Verdict::Valid));
+    assert_eq!((&whole[40..], whole[8]), (&payload[..], 8));
+    // With DF outside it is cut as ever: of its segments only the last one fits the link.
+    let cut = send(true);
+    assert_eq!(cut.iter().map(|p| (p[6], p.len())).collect::<Vec<_>>(), [(0x40, 300)]);
+    assert_eq!(cut[0][60..], payload[8760..]);
+    assert_eq!(rig.count("ipip-encap", "encapsulated"), 1 + 7);
+}
+
 /// Super-packets that would become too many segments, and broken packets around broken packets,
 /// through tunnels of both modes: each is taken or dropped by name, and every buffer comes back.
 #[test]

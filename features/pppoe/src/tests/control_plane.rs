@@ -2,6 +2,9 @@
 //! Discovery and control packets, in both directions.
 
 use super::*;
+use net::NewInterface;
+use net::drive::{Listening, Recorder, ethernet};
+use std::sync::Arc;
 
 const TAG100: [u8; 4] = [0x81, 0, 0, 100];
 const DATA: [u8; 9] = [1, 1, 0, 0, 1, 3, 0, 1, 42];
@@ -207,4 +210,55 @@ fn clients_are_bounded() {
     for (n, known) in [(1, false), (10, false), (11, true), (most + 9, true)] {
         assert_eq!(clients.interface_of(mac(n)).is_some(), known, "{n}");
     }
+}
+
+/// A patch and the control plane need frames for all MAC addresses of the same device. It receives
+/// them until the last one goes, in either order.
+#[test]
+fn the_control_planes_device_can_be_patched_too() {
+    let mut rig = rig(&[]);
+    let world = rig.world();
+    let device = Arc::new(Listening::default());
+    let new =
+        NewInterface { device: device.clone(), ..ethernet("dev", MacAddr([2, 0, 0, 0, 0, 7])) };
+    let dev = world
+        .get::<Interfaces>()
+        .create(&world, new, |w, _, sw_if| Recorder::new(w, sw_if))
+        .expect("created");
+    rig.cli("set interface state dev up");
+    rig.pass(0, &discovery(client(1), MacAddr::BROADCAST, PADI, 0, &DATA));
+    let [patch, unpatch] = ["", " del"].map(|del| format!("test l2patch rx dev tx p2{del}"));
+    let [set, unset] = ["", " del"].map(|del| format!("create pppoe cp cp-if-index dev{del}"));
+    let answer = discovery(port_mac(1), client(1), PADO, 0, &DATA);
+    let sent = discovery(port_mac(0), client(1), PADO, 0, &DATA);
+    let other = frame(peer_mac(1), MacAddr([2, 0, 0, 0, 0, 8]), &[], 0x800, &[0; 46]);
+    for (lines, patched) in [
+        ([&patch, &set, &unset, &unpatch], true),
+        ([&set, &patch, &unpatch, &unset], false),
+        ([&set, &patch, &unset, &unpatch], true),
+        ([&patch, &set, &unpatch, &unset], false),
+    ] {
+        for (line, on) in lines.into_iter().zip([true, true, true, false]) {
+            rig.cli(line);
+            assert_eq!(device.is_promiscuous(), on, "{line}, of {lines:?}");
+            if line == lines[2] {
+                rig.bench.arrive(dev, &other);
+                rig.bench.arrive(dev, &answer);
+                rig.bench.settle();
+                let want = if patched {
+                    vec![(2, other.clone()), (2, answer.clone())]
+                } else {
+                    vec![(0, sent.clone())]
+                };
+                assert_eq!(rig.sent(), want, "{lines:?}");
+            }
+        }
+    }
+    // With the port that it patches to, the patch goes, and what the control plane needs stays.
+    rig.cli(&set);
+    rig.cli(&patch);
+    rig.delete_port(2);
+    assert!(device.is_promiscuous());
+    rig.cli(&unset);
+    assert!(!device.is_promiscuous());
 }

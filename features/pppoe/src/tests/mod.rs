@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 mod control_plane;
+mod large;
 mod messages;
 mod sessions;
 
@@ -11,8 +12,15 @@ use testkit::mutate::Mutator;
 use testkit::pkt::{self, Packet};
 use wire::MacAddr;
 
-static PLUGINS: &[&Plugin] =
-    &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &icmp::PLUGIN, &PLUGIN];
+static PLUGINS: &[&Plugin] = &[
+    &interface::PLUGIN,
+    &ethernet::PLUGIN,
+    &fib::PLUGIN,
+    &ip::PLUGIN,
+    &icmp::PLUGIN,
+    &l2patch::PLUGIN,
+    &PLUGIN,
+];
 
 const INPUT: &str = "pppoe-input";
 const DISPATCH: &str = "pppoe-cp-dispatch";

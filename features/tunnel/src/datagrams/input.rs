@@ -79,7 +79,8 @@ macro_rules! datagram_next {
             Input4,
             #[next("ip6-input")]
             Input6,
-            /// The node that the tunnel's configuration names.
+            /// The node that the tunnel's configuration names, or the first feature of the tunnel's
+            /// interface.
             #[dynamic]
             Node(::graph::NodeIndex),
             /// good packets decapsulated
@@ -105,16 +106,7 @@ macro_rules! datagram_next {
             $($own)*
         }
 
-        impl From<$crate::DecapError> for $To {
-            fn from(why: $crate::DecapError) -> Self {
-                match why {
-                    $crate::DecapError::NoTunnel => Self::NoTunnel,
-                    $crate::DecapError::Down => Self::Down,
-                    $crate::DecapError::Super => Self::Super,
-                    $crate::DecapError::TooShort => Self::TooShort,
-                }
-            }
-        }
+        $crate::from_decap_error!($To, NoTunnel);
 
         impl From<$crate::Onto> for $To {
             #[inline(always)]
@@ -289,6 +281,7 @@ impl<K: Datagrams, F: Ip> Node for Input<K, F> {
             let (instance, number) = seen;
             cx.trace(b, InputTrace::<K> { instance, number, to });
         }
-        to
+        let feature = to.onto().and_then(|onto| self.decap.first_feature(b, onto, cx));
+        feature.map_or(to, |node| Onto::Node(node).into())
     }
 }

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The tunnels whose MTU is tracked, and the process that tracks it.
+
+use cli::{Error, Result};
+use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
+use msg::retval;
+use net::{AdjIndex, AdjKind, Adjacencies, Interfaces, PathMtus, TableIndex, TooBig};
+use path_mtu::Learner;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use sync::Mailbox;
+use wire::{Ip4, Ip6, IpProtocol};
+
+/// Interval at which changes of routes, links and path MTUs are looked for, in nanoseconds.
+const INTERVAL: u64 = 1_000_000_000;
+/// Tunnels that are looked at in one go: other work of control comes in between.
+const PART: usize = 1024;
+/// Errors that wait for control at most.
+const WAITING: usize = 64;
+/// Hashes of ends that workers tell apart.
+const HASHES: usize = 4096;
+/// Depth of load-balances in load-balances that are followed.
+const DEPTH: usize = 8;
+
+/// The outer packets of a tunnel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OuterPath {
+    /// The adjacency that they leave by.
+    pub adj: AdjIndex,
+    /// The table that they are routed in.
+    pub table: TableIndex,
+    /// Their source.
+    pub local: IpAddr,
+    /// Their destination.
+    pub remote: IpAddr,
+    /// Their protocol. Of IPv4, it may be IPv6 as well: the inner packet decides.
+    pub protocol: IpProtocol,
+    /// Their destination port, if they are UDP datagrams; otherwise 0.
+    pub port: u16,
+    /// Bytes in front of the inner IP packet.
+    pub overhead: u16,
+}
+
+/// An MTU that is tracked, as `show tunnel mtu` prints it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mtu {
+    /// MTU of the egress, if there is a route to the other end.
+    pub egress: Option<u16>,
+    /// MTU of the path to the other end, if one is known.
+    pub path: Option<u16>,
+    /// The resulting limit of inner packets.
+    pub limit: Option<u16>,
+}
+
+/// An ICMP error about an outer packet that was too big.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reported {
+    /// Source of the quoted packet.
+    pub local: IpAddr,
+    /// Destination of the quoted packet.
+    pub remote: IpAddr,
+    /// Its protocol.
+    pub protocol: IpProtocol,
+    /// Its destination port, if it is a UDP datagram; otherwise 0.
+    pub port: u16,
+    /// Its length.
+    pub len: usize,
+    /// The MTU that the router reports; 0 for none.
+    pub mtu: u32,
+}
+
+impl Reported {
+    /// Returns true if the quoted packet may be one of these tunnels'. Its ends are theirs.
+    fn is_of(&self, (_, port, protocol, _): &PathKey) -> bool {
+        let is_same = match IpProtocol(*protocol) {
+            IpProtocol::IP4 => [IpProtocol::IP4, IpProtocol::IP6].contains(&self.protocol),
+            protocol => self.protocol == protocol,
+        };
+        is_same && self.port == *port
+    }
+}
+
+/// The ends of an outer packet: the source, and the destination.
+type Ends = (IpAddr, IpAddr);
+
+/// The part of the outer packets that tunnels have in common whose packets a router can't tell
+/// apart: ends, port, number of the protocol, index of the table.
+type PathKey = (Ends, u16, u8, u32);
+
+impl OuterPath {
+    fn ends(&self) -> Ends {
+        (self.local, self.remote)
+    }
+
+    fn key(&self) -> PathKey {
+        (self.ends(), self.port, self.protocol.0, self.table.0)
+    }
+}
+
+#[derive(Default)]
+struct Inner {
+    /// The tunnels, each with its limit in force.
+    all: BTreeMap<SwIfIndex, (OuterPath, Option<u16>)>,
+    /// Number of tunnels of each path: a million of them may have the same.
+    paths: BTreeMap<PathKey, usize>,
+    /// Where the walk over all goes on, if one is under way.
+    next: Option<SwIfIndex>,
+    /// The counts of changes that the limits take into account.
+    seen: Option<[u64; 3]>,
+}
+
+/// The tunnels whose MTU is tracked.
+pub struct TrackedMtus {
+    inner: Mutex<Inner>,
+    /// Number of tunnels by the hash of their ends, for workers: most errors about other packets
+    /// are told apart without the control thread.
+    by_hash: Box<[AtomicU32]>,
+    hash: RandomState,
+    reports: Mailbox<Reported>,
+    signal: Signal,
+    /// The process runs.
+    runs: AtomicBool,
+}
+
+impl Shared for TrackedMtus {
+    fn make(world: &World) -> Self {
+        Self {
+            inner: Mutex::default(),
+            by_hash: std::iter::repeat_with(AtomicU32::default).take(HASHES).collect(),
+            hash: RandomState::new(),
+            reports: Mailbox::new(WAITING, world.processes.waker().clone()),
+            signal: world.processes.signal(),
+            runs: AtomicBool::new(false),
+        }
+    }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        let Some(sw_if) = deleted.of::<SwIfIndex>() else { return };
+        let mut inner = self.inner();
+        let Some((outer, _)) = inner.all.remove(sw_if) else { return };
+        if let Entry::Occupied(mut tunnels) = inner.paths.entry(outer.key()) {
+            *tunnels.get_mut() -= 1;
+            if *tunnels.get() == 0 {
+                tunnels.remove();
+            }
+        }
+        self.counter(outer.ends()).fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl TrackedMtus {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("no panic inside")
+    }
+
+    fn counter(&self, ends: Ends) -> &AtomicU32 {
+        &self.by_hash[self.hash.hash_one(ends) as usize % HASHES]
+    }
+
+    /// Starts the process.
+    pub(crate) fn start(world: &World) {
+        let this: Arc<Self> = world.get();
+        this.runs.store(true, Ordering::Relaxed);
+        world.processes.spawn(Box::new(TrackProcess(this.clone())), &this.signal);
+    }
+
+    /// Checks that MTUs can be tracked.
+    ///
+    /// # Errors
+    /// The plugin is off.
+    pub fn check(&self) -> Result<()> {
+        if self.runs.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let why = "track-mtu: the plugin of this name is off; startup.conf can enable it";
+        Err(Error::unsupported(why).retval(retval::FEATURE_DISABLED))
+    }
+
+    /// Tracks the MTU of a tunnel's interface, until the interface is deleted.
+    pub fn add(&self, world: &World, sw_if: SwIfIndex, outer: OuterPath) {
+        {
+            let mut inner = self.inner();
+            inner.all.insert(sw_if, (outer, None));
+            *inner.paths.entry(outer.key()).or_default() += 1;
+        }
+        self.counter(outer.ends()).fetch_add(1, Ordering::Relaxed);
+        self.update(world, sw_if, outer, None);
+        self.signal.raise();
+    }
+
+    /// Takes an error from a worker. `None` if no tunnel has these ends, false if too many wait.
+    pub(crate) fn report(&self, reported: Reported) -> Option<bool> {
+        if self.counter((reported.local, reported.remote)).load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let posted = self.reports.post(reported).is_ok();
+        if posted {
+            self.signal.raise();
+        }
+        Some(posted)
+    }
+
+    /// The tracked tunnels.
+    pub(crate) fn interfaces(&self) -> Vec<SwIfIndex> {
+        self.inner().all.keys().copied().collect()
+    }
+
+    /// The MTU of one of them, and its outer path.
+    pub(crate) fn get(&self, world: &World, sw_if: SwIfIndex) -> Option<(OuterPath, Mtu)> {
+        let (outer, _) = *self.inner().all.get(&sw_if)?;
+        Some((outer, mtu(world, &outer)))
+    }
+
+    fn update(&self, world: &World, sw_if: SwIfIndex, outer: OuterPath, old: Option<u16>) {
+        let Mtu { limit, .. } = mtu(world, &outer);
+        // It may be on its way out.
+        if limit == old || world.get::<Interfaces>().limit_mtu(world, sw_if, limit).is_err() {
+            return;
+        }
+        if let Some((_, now)) = self.inner().all.get_mut(&sw_if) {
+            *now = limit;
+        }
+    }
+
+    /// Learns what routers reported about outer packets of these tunnels.
+    fn learn(&self, world: &World) {
+        let (mut four, mut six) = (Vec::new(), Vec::new());
+        self.reports.drain(|reported| {
+            let ends = (reported.local, reported.remote);
+            let inner = self.inner();
+            let paths = inner.paths.range((ends, 0, 0, 0)..=(ends, u16::MAX, u8::MAX, u32::MAX));
+            // Tunnels with the same ends may be in several tables.
+            for ((_, _, _, table), _) in paths.filter(|(key, _)| reported.is_of(key)) {
+                let (table, Reported { len, mtu, .. }) = (*table, reported);
+                match reported.remote {
+                    IpAddr::V4(to) => four.push(TooBig { table, to, len, mtu }),
+                    IpAddr::V6(to) => six.push(TooBig { table, to, len, mtu }),
+                }
+            }
+        });
+        world.get::<Learner<Ip4>>().learn(world, &four);
+        world.get::<Learner<Ip6>>().learn(world, &six);
+    }
+
+    fn run(&self, world: &World) -> Sleep {
+        self.learn(world);
+        let seen = Some([
+            world.get::<Adjacencies>().stores(),
+            world.get::<PathMtus<Ip4>>().changes(),
+            world.get::<PathMtus<Ip6>>().changes(),
+        ]);
+        let part: Vec<_> = {
+            let mut inner = self.inner();
+            if inner.all.is_empty() {
+                return Sleep::Event;
+            }
+            // What changes during a walk causes the next one.
+            if inner.next.is_none() && inner.seen != seen {
+                (inner.seen, inner.next) = (seen, Some(SwIfIndex(0)));
+            }
+            let part = inner.next.into_iter().flat_map(|next| inner.all.range(next..).take(PART));
+            let part: Vec<_> =
+                part.map(|(sw_if, (outer, limit))| (*sw_if, *outer, *limit)).collect();
+            let last = part.last().filter(|_| part.len() == PART);
+            inner.next = last.map(|(sw_if, ..)| SwIfIndex(sw_if.0 + 1));
+            part
+        };
+        part.into_iter().for_each(|(sw_if, outer, limit)| self.update(world, sw_if, outer, limit));
+        let pause = if self.inner().next.is_some() { 0 } else { INTERVAL };
+        Sleep::Until(world.clock.now() + pause)
+    }
+}
+
+struct TrackProcess(Arc<TrackedMtus>);
+
+impl Process for TrackProcess {
+    fn name(&self) -> &'static str {
+        "track-mtu-process"
+    }
+
+    fn run(&mut self, world: &World, _: Wake) -> Sleep {
+        self.0.run(world)
+    }
+}
+
+/// The MTU that a tunnel's path gives now.
+fn mtu(world: &World, outer: &OuterPath) -> Mtu {
+    let egress = egress(&world.get::<Adjacencies>(), outer.adj, 0);
+    let path = match outer.remote {
+        IpAddr::V4(remote) => world.get::<PathMtus<Ip4>>().to(outer.table, remote),
+        IpAddr::V6(remote) => world.get::<PathMtus<Ip6>>().to(outer.table, remote),
+    };
+    let least = [egress, path].into_iter().flatten().min();
+    Mtu { egress, path, limit: least.map(|mtu| mtu.saturating_sub(outer.overhead)) }
+}
+
+/// The least MTU of the links that an adjacency leads to; `None` if packets don't leave there.
+fn egress(adjacencies: &Adjacencies, index: AdjIndex, depth: usize) -> Option<u16> {
+    let info = adjacencies.info(index).filter(|_| depth < DEPTH)?;
+    match info.adj.kind {
+        AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean | AdjKind::Multicast => {
+            Some(info.adj.mtu)
+        }
+        AdjKind::LoadBalance => {
+            let mut buckets = adjacencies.buckets_of(info.target.unwrap_or(index));
+            // A path has as many buckets as its weight says.
+            buckets.sort_unstable_by_key(|at| at.0);
+            buckets.dedup();
+            let mtus = buckets.into_iter().filter_map(|at| egress(adjacencies, at, depth + 1));
+            mtus.min()
+        }
+        _ => None,
+    }
+}
