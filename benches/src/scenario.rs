@@ -196,6 +196,8 @@ pub fn all() -> Vec<Scenario> {
         (Kind::Geneve, datagram),
         (Kind::Gtpu, datagram),
         (Kind::VxlanGpe, datagram),
+        (Kind::L2tp, ((None, None), (None, None))),
+        (Kind::Pppoe, ((None, None), (None, None))),
     ] {
         for (is_out, (peer, target)) in [(false, into), (true, out)] {
             let table = Table::of(Family::Tunnels(Tunnels { kind, out: is_out }), 1);

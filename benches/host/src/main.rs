@@ -7,6 +7,7 @@
 //! bytes without checksum, sent as fast as one thread can; packets that reach the other host's
 //! interface count. Hosts and router share the machine's cores, as in a first trial of a router.
 
+mod loads;
 mod report;
 mod traffic;
 
@@ -32,6 +33,9 @@ struct Arguments {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 2)]
     seconds: u64,
+    /// CPU time and latency of our router at 0, 10, 50 and 90 % of what it forwards, instead.
+    #[arg(long)]
+    loads: bool,
     /// Workers of our router.
     #[arg(long, default_value_t = 1)]
     workers: usize,
@@ -40,8 +44,8 @@ struct Arguments {
 /// The parts of this program that run in the hosts.
 #[derive(Subcommand)]
 enum Role {
-    /// Send small datagrams as fast as possible.
-    Send { to: SocketAddr, seconds: u64 },
+    /// Send small datagrams as fast as possible, or so many a second.
+    Send { to: SocketAddr, seconds: u64, rate: Option<f64> },
     /// Receive datagrams until the end of the input, and say how many.
     Receive { at: SocketAddr },
 }
@@ -67,9 +71,9 @@ fn measure(lab: &lab::Lab, which: RouterKind, more: &str, seconds: u64, smoke: b
     let pings = if smoke { 10 } else { 400 };
     let time = Duration::from_secs(seconds);
     // The first packets find the neighbours.
-    traffic::ping(&site, 2);
-    let round_trips = traffic::ping(&site, pings);
-    let small = traffic::small(&site, time);
+    traffic::ping(&site, 2, 10);
+    let round_trips = traffic::ping(&site, pings, 10);
+    let small = traffic::small(&site, time, None);
     let tcp = traffic::tcp(&site, time);
     site.finish();
     Measured { small, tcp, round_trips }
@@ -85,6 +89,22 @@ fn run(arguments: &Arguments) -> ExitCode {
     let (rounds, seconds) =
         if arguments.smoke { (1, 1) } else { (arguments.rounds, arguments.seconds) };
     let routers = routers(arguments.workers);
+    if arguments.loads {
+        println!("{}", loads::head());
+        for round in 1..=rounds {
+            for (name, which, more) in routers {
+                if which == RouterKind::Linux {
+                    continue;
+                }
+                eprintln!("round {round} of {rounds}: {name}");
+                let site = Site::with(&lab, which, more);
+                let all = loads::measure(&site, name, Duration::from_secs(seconds));
+                all.iter().for_each(|load| println!("{load}"));
+                site.finish();
+            }
+        }
+        return ExitCode::SUCCESS;
+    }
     let mut report = Report::new(routers.map(|(name, ..)| name).to_vec());
     for round in 1..=rounds {
         for (at, (name, which, more)) in routers.into_iter().enumerate() {
@@ -100,7 +120,9 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.role {
         None => return run(&arguments),
-        Some(Role::Send { to, seconds }) => traffic::send(to, Duration::from_secs(seconds)),
+        Some(Role::Send { to, seconds, rate }) => {
+            traffic::send(to, Duration::from_secs(seconds), rate)
+        }
         Some(Role::Receive { at }) => traffic::receive(at),
     };
     match done {

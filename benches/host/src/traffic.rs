@@ -22,13 +22,22 @@ pub struct Small {
     pub cost: Option<f64>,
 }
 
-/// Sends small datagrams from one thread, and prints how many.
-pub fn send(to: SocketAddr, time: Duration) -> io::Result<()> {
+/// Pause of a sender that has sent what is due.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// Sends small datagrams from one thread, as fast as possible or so many a second, and prints how
+/// many.
+pub fn send(to: SocketAddr, time: Duration, rate: Option<f64>) -> io::Result<()> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.connect(to)?;
     let (start, mut sent) = (Instant::now(), 0u64);
     while start.elapsed() < time {
-        for _ in 0..64 {
+        let due = rate.map(|rate| (start.elapsed().as_secs_f64() * rate) as u64);
+        let count = due.map_or(64, |due| due.saturating_sub(sent));
+        if count == 0 {
+            std::thread::sleep(PAUSE);
+        }
+        for _ in 0..count {
             match socket.send(&[0; SMALL]) {
                 Ok(_) => sent += 1,
                 // The interface's queue is full.
@@ -52,9 +61,10 @@ pub fn receive(at: SocketAddr) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends small datagrams from the left host to the right one.
+/// Sends small datagrams from the left host to the right one: as fast as possible, or so many a
+/// second.
 #[track_caller]
-pub fn small(site: &Site, time: Duration) -> Small {
+pub fn small(site: &Site, time: Duration, rate: Option<f64>) -> Small {
     let own =
         std::env::current_exe().expect("a process has a program").to_string_lossy().into_owned();
     let (left, right) = (&site.left.host, &site.right.host);
@@ -66,6 +76,7 @@ pub fn small(site: &Site, time: Duration) -> Small {
     let sender = left
         .command(&own)
         .args(["send", &to, &time.as_secs().to_string()])
+        .args(rate.map(|rate| format!("{rate:.0}")))
         .timeout(time + PATIENCE)
         .ok();
     let delivered = right.counter("eth0", "rx_packets") - before;
@@ -88,15 +99,16 @@ pub fn tcp(site: &Site, time: Duration) -> f64 {
         .unwrap_or_else(|| panic!("iperf3 said {report}"))
 }
 
-/// Round-trip times of `count` pings from the left host to the right one, in milliseconds.
+/// Round-trip times of `count` pings from the left host to the right one, one every `interval`
+/// milliseconds; the times are in milliseconds.
 #[track_caller]
-pub fn ping(site: &Site, count: usize) -> Vec<f64> {
-    let count = count.to_string();
+pub fn ping(site: &Site, count: usize, interval: usize) -> Vec<f64> {
+    let (count, interval) = (count.to_string(), format!("{:.3}", interval as f64 / 1e3));
     let text = site
         .left
         .host
         .command("ping")
-        .args(["-n", "-i", "0.01", "-w", "30", "-c", &count, site.right.address])
+        .args(["-n", "-i", &interval, "-w", "30", "-c", &count, site.right.address])
         .ok();
     let time = |line: &str| line.split_once(" time=")?.1.split(' ').next()?.parse().ok();
     text.lines().filter_map(time).collect()
