@@ -16,6 +16,7 @@ pub mod memif;
 pub mod message;
 pub mod packet;
 pub mod pcap;
+pub mod sessions;
 pub mod startup;
 pub mod stream;
 pub mod text;
@@ -95,6 +96,11 @@ mod tests {
     #[test]
     fn packet() {
         kept_and_changed("packet", crate::packet::run);
+    }
+
+    #[test]
+    fn sessions() {
+        kept_and_changed("sessions", crate::sessions::run);
     }
 
     #[test]
