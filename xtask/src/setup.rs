@@ -53,6 +53,8 @@ pub const PEERS: &[Need] = &[
     need("linux.uml", "user-mode-linux"),
     need("modprobe", "kmod"),
     need("lldpd", "lldpd"),
+    need("nft", "nftables"),
+    need("conntrack", "conntrack"),
     need("pppd", "ppp"),
     need("pppoe-server", "pppoe"),
     need("dpdk-testpmd", "dpdk-dev"),
