@@ -258,7 +258,7 @@ impl TrackedMtus {
             if inner.all.is_empty() {
                 return Sleep::Event;
             }
-            // What changes during a walk causes the next one.
+            // Changes during a walk cause the next one.
             if inner.next.is_none() && inner.seen != seen {
                 (inner.seen, inner.next) = (seen, Some(SwIfIndex(0)));
             }
