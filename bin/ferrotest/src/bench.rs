@@ -254,6 +254,14 @@ impl Bench {
         }
     }
 
+    /// Number of sessions that the device's table holds, if it says so.
+    pub fn most_sessions(&self) -> Option<u64> {
+        match &self.body {
+            Body::Lab(inside) => inside.device.as_ref()?.most_sessions(),
+            _ => None,
+        }
+    }
+
     /// Highest rate that makes sense for this traffic, per direction: that of the link.
     pub fn line_rate(&self, traffic: &Traffic) -> f64 {
         match &self.body {

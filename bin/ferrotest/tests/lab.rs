@@ -210,10 +210,112 @@ fn ranges_mixes_and_tags_pass() {
     check(&found, &["linux"], 100);
 }
 
-/// Linux translates addresses. It knows how many sessions there were, and lets only answers of its
-/// sessions in.
+/// Options of the modes of NAT: few sessions, at a rate that a busy machine holds.
+const NAT: &str = "--sessions 200 --session-rate 500 --max-rate 500 --duration 200ms --repeats 1 \
+                   --width 0.5 --quiet --no-selftest";
+
+/// All modes find the kernel's NAT: answers come back by its sessions, and nothing is changed.
 #[test]
 fn a_nat_of_linux_is_measured() {
+    let Some(_lab) = lab::require(&["root", "ip", "nft", "conntrack"]) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    // As many combinations of ports as the first step of the search for the capacity opens.
+    let ports = "--ports 1024-1151:1-2";
+    let modes = "nat-teardown,nat-throughput,nat-cps,nat-capacity";
+    let words = format!("compare linux:nat none:nat=300:1e4:1e4 --modes {modes} {ports} {NAT}");
+    let found = results(dir.path(), &words);
+    let all = found["measurements"].as_array().unwrap();
+    let of = |mode: &str| {
+        let is_it = |m: &&Value| m["device"] == "linux:nat" && m["series"][0]["name"] == mode;
+        all.iter().find(is_it).unwrap_or_else(|| panic!("{mode}: {found}"))
+    };
+    for mode in modes.split(',') {
+        let one = of(mode);
+        assert_eq!(one["outcome"]["outcome"], "done", "{one}");
+        assert!(one["description"].as_str().unwrap().contains("snat to 198.19.0.1"), "{one}");
+        let trials = one["trials"].as_array().unwrap();
+        for counts in trials.iter().flat_map(|trial| trial["directions"].as_array().unwrap()) {
+            let [received, changed] = ["received", "changed"].map(|name| counts[name].as_u64());
+            assert!(received > Some(0) && changed == Some(0), "{counts}");
+        }
+    }
+    assert_eq!(
+        of("nat-throughput")["trials"].as_array().unwrap().last().unwrap()["directions"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    // Without a loss the search ends at the last combination.
+    let one = of("nat-capacity");
+    let lost = |counts: &Value| counts["sent"] != counts["received"];
+    let clean = one["trials"].as_array().unwrap().iter().all(|trial| {
+        trial["faults"].as_array().is_none_or(Vec::is_empty)
+            && !trial["directions"].as_array().unwrap().iter().any(lost)
+    });
+    let most = one["series"][0]["values"][0].as_f64().unwrap();
+    assert!(most <= 256.0 && (most == 256.0 || !clean), "{one}");
+    for (words, text) in [
+        ("soak linux:nat", "--one-way"),
+        ("soak linux:nat --one-way", "fewer --ports"),
+        ("soak linux:nat --family ip6", "IPv4 only"),
+        ("nat-cps linux:nat --src random:9", "--src fixed"),
+        ("nat-teardown linux:nat --sessions 4294967295", "nf_conntrack_max"),
+    ] {
+        let output = tester(dir.path(), &format!("{words} {TINY}"));
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{words}: {error}");
+        assert!(error.contains(text), "{words}: {error}");
+    }
+    let found = results(dir.path(), &format!("soak linux:nat --one-way {ports} {TINY}"));
+    assert_eq!(found["measurements"][0]["outcome"]["outcome"], "done");
+}
+
+/// A frame of UDP over IPv4.
+fn frame(src: ([u8; 4], u16), dst: ([u8; 4], u16), ttl: u8) -> Vec<u8> {
+    use wire::{IpProtocol, Ipv4Header, UdpHeader, l4};
+    use zerocopy::IntoBytes as _;
+    let text = b"each byte of this is compared";
+    let udp = UdpHeader::new(src.1, dst.1, text.len() as u16);
+    let len = (8 + text.len()) as u16;
+    let mut ip = Ipv4Header::new(src.0.into(), dst.0.into(), IpProtocol::UDP, len);
+    ip.ttl = ttl;
+    let mut frame = [&[0; 12][..], &[8, 0], ip.as_bytes(), udp.as_bytes(), text].concat();
+    Ipv4Header::set_checksum_at(&mut frame[14..]);
+    l4::finish(&mut frame[14..]).unwrap();
+    frame
+}
+
+/// Sends frames from the left to the right of a device; returns those that arrive.
+fn replayed(dir: &Path, device: &str, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    use ferrotest::port::{Tx as _, capture};
+    let [from, to] = ["from.pcap", "to.pcap"].map(|name| dir.join(name));
+    let mut file = capture::CaptureTx::create(&from).unwrap();
+    file.send(0, frames.iter().map(Vec::as_slice));
+    drop(file);
+    let words = format!("replay {} {device} --write {}", from.display(), to.display());
+    let output = tester(dir, &words);
+    assert!(output.status.success(), "{output:?}");
+    capture::read(&to).unwrap().into_iter().map(|(_, frame)| frame).collect()
+}
+
+#[test]
+fn a_nat_of_linux_translates_sources() {
+    let Some(_lab) = lab::require(&["root", "ip", "nft", "conntrack"]) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (own, there, device) = ([198, 18, 0, 2], ([198, 19, 0, 2], 7), [198, 19, 0, 1]);
+    let ports = 5000..5020;
+    let sent: Vec<_> = ports.clone().map(|port| frame((own, port), there, 64)).collect();
+    let expected: Vec<_> = ports.map(|port| frame((device, port), there, 63)).collect();
+    let found = replayed(dir.path(), "linux:nat", &sent);
+    let packets = |all: &[Vec<u8>]| all.iter().map(|frame| frame[12..].to_vec()).collect();
+    let (found, expected): (Vec<_>, Vec<_>) = (packets(&found), packets(&expected));
+    assert_eq!(found, expected);
+}
+
+/// The table of a script is emptied before sessions are opened and at the end.
+#[test]
+fn a_script_clears_its_sessions() {
     use std::os::unix::fs::PermissionsExt as _;
     let Some(_lab) = lab::require(&["root", "ip", "nft", "conntrack"]) else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -227,30 +329,21 @@ up)
   nft add table ip nat
   nft "add chain ip nat post { type nat hook postrouting priority srcnat; }"
   nft "add rule ip nat post oifname $FERROTEST_RIGHT_INTERFACE masquerade" ;;
-describe) echo nftables ;;
+describe) echo masquerading ;;
 clear-sessions) conntrack -C >>sessions; conntrack -F 2>/dev/null ;;
 esac
 "#;
     std::fs::write(&script, text).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let device = format!("external:{}", script.display());
-    let words = "--sessions 200 --session-rate 500 --max-rate 500 --duration 200ms --repeats 1";
-    let words = format!("{device} {words} --width 0.5 --quiet --no-selftest");
-    let found = results(dir.path(), &format!("nat-teardown {words}"));
+    let found = results(dir.path(), &format!("nat-teardown external:{} {NAT}", script.display()));
     let one = &found["measurements"][0];
-    assert_eq!(one["description"], "nftables");
-    assert_eq!(one["series"][0]["name"], "nat-teardown");
+    assert_eq!(
+        (&one["description"], &one["series"][0]["name"]),
+        (&"masquerading".into(), &"nat-teardown".into())
+    );
     let counts = std::fs::read_to_string(dir.path().join("sessions")).unwrap();
     let last: u64 = counts.lines().last().unwrap().parse().unwrap();
     assert!((200..210).contains(&last), "{counts}");
-    let found = results(dir.path(), &format!("nat-throughput {words}"));
-    let trials = found["measurements"][0]["trials"].as_array().unwrap();
-    let both = trials.last().unwrap()["directions"].as_array().unwrap();
-    assert_eq!(both.len(), 2);
-    for counts in both {
-        let [received, changed] = ["received", "changed"].map(|name| counts[name].as_u64());
-        assert!(received > Some(0) && changed == Some(0), "{counts}");
-    }
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Scale {
 fn apply(over: Over, values: Vec<u32>, plan: &mut Plan) -> Result<(), String> {
     match over {
         Over::Workers => {
-            let fixed = |device: &&Spec| matches!(device, Spec::Linux | Spec::External(_));
+            let fixed = |device: &&Spec| matches!(device, Spec::Linux(_) | Spec::External(_));
             if let Some(device) = plan.devices.iter().find(fixed) {
                 return Err(format!(
                     "--over workers: the tester can't set the workers of {device}; expected \

@@ -2,6 +2,7 @@
 //! Command lines, good and bad.
 
 use super::*;
+use crate::dut::linux::Role;
 use crate::traffic::Kind;
 use clap::CommandFactory;
 use measure::siitperf::Vary;
@@ -18,7 +19,7 @@ fn a_comparison_is_read() {
                  --duration 200ms --one-way --html r.html --assert ndr>=5";
     let arguments = Arguments::try_parse_from(words.split_whitespace()).unwrap();
     let Ok(Action::Run(plan, outputs)) = arguments.verb.action() else { panic!() };
-    assert_eq!(plan.devices, [Spec::Linux, Spec::Ferrovia(None)]);
+    assert_eq!(plan.devices, [Spec::Linux(Role::Router), Spec::Ferrovia(None)]);
     assert_eq!((plan.traffic.len(), plan.settings.duration), (6, 0.2));
     assert_eq!(plan.traffic[5].size, Size::Imix);
     assert_eq!((outputs.html, outputs.asserts.len()), (Some("r.html".into()), 1));

@@ -31,7 +31,7 @@ impl Change {
             Self::Restart => device.restart(lab),
             Self::Add(routes) => device.routes(lab, routes, Verb::Add),
             Self::Delete(routes) => device.routes(lab, routes, Verb::Delete),
-            Self::Clear => device.clear_sessions(),
+            Self::Clear => device.clear_sessions(lab),
         }
     }
 }

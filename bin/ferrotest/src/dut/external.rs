@@ -73,7 +73,7 @@ impl Device for External {
         run(&self.script, &self.namespace, &["restart"]).map(drop)
     }
 
-    fn clear_sessions(&mut self) -> Result<(), String> {
+    fn clear_sessions(&mut self, _lab: &Lab) -> Result<(), String> {
         run(&self.script, &self.namespace, &["clear-sessions"]).map(drop)
     }
 

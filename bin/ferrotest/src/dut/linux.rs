@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Routing by the kernel of this machine, in the lab's middle namespace.
+//! The kernel of this machine, in the lab's middle namespace: routing here, others in modules.
+
+mod nat;
 
 use std::io::{self, Seek as _, Write as _};
+use std::path::PathBuf;
 use std::process::Command;
 
 use super::change::{Routes, Verb};
 use super::{Device, sweep};
 use crate::lab::{End, Lab, route_by_kernel};
 use netlink::Rtnl;
+
+pub use nat::Nat;
+
+/// The kernel's task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// It routes.
+    Router,
+    /// It routes and translates source addresses.
+    Nat,
+}
 
 /// The kernel as a router.
 #[derive(Debug)]
@@ -27,15 +41,43 @@ impl Linux {
     }
 }
 
-/// Runs a program in a namespace, with a text as its standard input.
+/// A program and its package.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Program {
+    name: &'static str,
+    package: &'static str,
+}
+
+/// Changes routes and links.
+const IP: Program = Program { name: "ip", package: "iproute2" };
+
+/// Loads rules.
+const NFT: Program = Program { name: "nft", package: "nftables" };
+
+/// Empties the table of sessions.
+const CONNTRACK: Program = Program { name: "conntrack", package: "conntrack" };
+
+impl Program {
+    /// The file: in `PATH`, or in the folders of system programs, which `PATH` often lacks.
+    fn find(self) -> Result<PathBuf, String> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
+        folders.map(|folder| folder.join(self.name)).find(|file| file.is_file()).ok_or_else(|| {
+            format!("no program `{}' in PATH: install the package {}", self.name, self.package)
+        })
+    }
+}
+
+/// Runs a program in the device's namespace, with a text as its standard input.
 ///
 /// # Errors
-/// It can't be started, or fails; the text has its words.
-pub(super) fn run(lab: &Lab, program: &str, words: &[&str], input: &str) -> Result<(), String> {
-    let failed = |error: io::Error| format!("{program}: {error}");
+/// It is missing, can't be started, or fails; the text has its words.
+fn run(lab: &Lab, program: Program, words: &[&str], input: &str) -> Result<(), String> {
+    let name = program.name;
+    let failed = |error: io::Error| format!("{name}: {error}");
     let mut file = tempfile::tempfile().map_err(failed)?;
     file.write_all(input.as_bytes()).and_then(|()| file.rewind()).map_err(failed)?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(program.find()?);
     sweep::tag(&mut command).args(words).stdin(file);
     let output = lab.device.run(|| command.output()).map_err(failed)?;
     if output.status.success() {
@@ -43,7 +85,7 @@ pub(super) fn run(lab: &Lab, program: &str, words: &[&str], input: &str) -> Resu
     }
     let why = String::from_utf8_lossy(&output.stderr);
     let first = why.lines().next().unwrap_or_default();
-    Err(format!("{program} {}: {}: {first}", words.join(" "), output.status))
+    Err(format!("{name} {}: {}: {first}", words.join(" "), output.status))
 }
 
 impl Device for Linux {
@@ -58,8 +100,7 @@ impl Device for Linux {
         };
         let after = format!(" via {} dev {}", routes.via(), End::Right.name());
         let text = routes.lines(&format!("route {verb} "), &after);
-        run(lab, "ip", &["-batch", "-"], &text)
-            .map_err(|why| format!("{why} (the program is of the package iproute2)"))
+        run(lab, IP, &["-batch", "-"], &text)
     }
 
     /// The kernel itself can't be restarted: its interfaces go down and up, and the configuration
@@ -94,5 +135,17 @@ impl Device for Linux {
                 .map_err(failed)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_named_with_its_package() {
+        let missing = Program { name: "no-such-program", package: "some-package" };
+        let error = missing.find().unwrap_err();
+        assert!(error.contains("`no-such-program'") && error.contains("some-package"), "{error}");
     }
 }

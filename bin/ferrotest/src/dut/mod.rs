@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use self::change::{Routes, Verb};
+use self::linux::Role;
 use crate::lab::Lab;
 use crate::port::stage::Impairment;
 
@@ -38,11 +39,15 @@ pub trait Device {
     ///
     /// # Errors
     /// The device translates no addresses, or refuses.
-    fn clear_sessions(&mut self) -> Result<(), String> {
-        Err("this device translates no addresses: expected external:SCRIPT with the verb \
-             clear-sessions, or none:nat=SESSIONS:OPENED:REMOVED; ferrovia and the linux device \
-             have no NAT yet"
+    fn clear_sessions(&mut self, _lab: &Lab) -> Result<(), String> {
+        Err("this device translates no addresses: expected linux:nat, external:SCRIPT with the \
+             verb clear-sessions, or none:nat=SESSIONS:OPENED:REMOVED; ferrovia has no NAT yet"
             .into())
+    }
+
+    /// Number of sessions that the device's table holds, if it says so.
+    fn most_sessions(&self) -> Option<u64> {
+        None
     }
 
     /// CPU time that the device has used, in seconds, if it can be told from that of others.
@@ -62,8 +67,8 @@ pub enum Spec {
     /// The tester's ports are connected to each other, in real time; or to an impairment stage, in
     /// simulated time.
     None(Option<Impairment>),
-    /// Routing by the kernel of this machine.
-    Linux,
+    /// The kernel of this machine.
+    Linux(Role),
     /// Ferrovia; the program, if it isn't the one beside this one.
     Ferrovia(Option<PathBuf>),
     /// FD.io VPP; the program, if it isn't in PATH.
@@ -77,7 +82,8 @@ impl Spec {
     pub fn name(&self) -> &'static str {
         match self {
             Self::None(_) => "none",
-            Self::Linux => "linux",
+            Self::Linux(Role::Router) => "linux",
+            Self::Linux(Role::Nat) => "linux:nat",
             Self::Ferrovia(_) => "ferrovia",
             Self::Vpp(_) => "vpp",
             Self::External(_) => "external",
@@ -109,9 +115,11 @@ impl FromStr for Spec {
         match (name, rest) {
             ("none", None) => Ok(Self::None(None)),
             ("none", Some(settings)) => settings.parse().map(|all| Self::None(Some(all))),
-            ("linux", None) => Ok(Self::Linux),
-            ("linux", Some(kind)) => Err(format!(
-                "device linux:{kind}: only routing is built; bridge, nftables NAT and VXLAN are not yet"
+            ("linux", None) => Ok(Self::Linux(Role::Router)),
+            ("linux", Some("nat")) => Ok(Self::Linux(Role::Nat)),
+            ("linux", Some(role)) => Err(format!(
+                "device linux:{role}: expected linux, which routes, or linux:nat; bridge and VXLAN \
+                 are not built yet"
             )),
             ("ferrovia", path) => Ok(Self::Ferrovia(path.map(PathBuf::from))),
             ("vpp", path) => Ok(Self::Vpp(path.map(PathBuf::from))),
@@ -122,8 +130,8 @@ impl FromStr for Spec {
                     .into())
             }
             _ => Err(format!(
-                "device `{text}': expected none, none:IMPAIRMENTS, linux, ferrovia, ferrovia:PROGRAM, \
-                 vpp, or external:SCRIPT"
+                "device `{text}': expected none, none:IMPAIRMENTS, linux, linux:nat, ferrovia, \
+                 ferrovia:PROGRAM, vpp, or external:SCRIPT"
             )),
         }
     }
@@ -136,7 +144,8 @@ impl FromStr for Spec {
 pub fn up(spec: &Spec, lab: &Lab, workers: u32) -> Result<Option<Box<dyn Device>>, String> {
     Ok(match spec {
         Spec::None(_) => None,
-        Spec::Linux => Some(Box::new(linux::Linux::up(lab)?)),
+        Spec::Linux(Role::Router) => Some(Box::new(linux::Linux::up(lab)?)),
+        Spec::Linux(Role::Nat) => Some(Box::new(linux::Nat::up(lab)?)),
         Spec::Ferrovia(program) => Some(Box::new(daemon::Daemon::up(
             daemon::Kind::Ferrovia,
             program.as_deref(),
@@ -159,8 +168,11 @@ mod tests {
         assert_eq!("none".parse(), Ok(Spec::None(None)));
         assert!(matches!("none:rate=1e5".parse(), Ok(Spec::None(Some(_)))));
         assert_eq!("ferrovia:/x/y".parse(), Ok(Spec::Ferrovia(Some("/x/y".into()))));
+        for text in ["linux", "linux:nat"] {
+            assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
+        }
         for (bad, word) in
-            [("linx", "expected none"), ("linux:bridge", "not yet"), ("external", "SCRIPT")]
+            [("linx", "expected none"), ("linux:vxlan", "not built"), ("external", "SCRIPT")]
         {
             assert!(bad.parse::<Spec>().unwrap_err().contains(word), "{bad}");
         }

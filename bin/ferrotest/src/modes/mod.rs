@@ -4,6 +4,7 @@
 
 mod bursts;
 mod delay;
+mod fit;
 mod nat;
 mod rates;
 mod upset;
@@ -139,6 +140,7 @@ impl Measuring<'_> {
         if !self.settings.profile.is_rfc2544() || self.settings.duration < 60.0 {
             self.measurement.mark(Mark::NotRfc2544);
         }
+        self.check()?;
         // A device that translates addresses lets nothing in before a session is open.
         let mut learned = self.traffic.clone();
         if NAT.contains(&self.measurement.mode) {

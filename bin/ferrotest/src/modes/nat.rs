@@ -12,7 +12,6 @@ use super::{Measuring, Stop};
 use crate::bench::{Bench, Traffic};
 use crate::dut::change::Change;
 use crate::engine::{Phase, Plan};
-use crate::traffic::Kind;
 use crate::traffic::sessions::{Combinations, Pick, Tuple};
 
 /// Least rate of searches, as a share of the highest.
@@ -22,11 +21,8 @@ const LEAST: f64 = 1e-3;
 const FIRST: u64 = 256;
 
 impl Measuring<'_> {
-    fn combinations(&self) -> Result<Combinations, Stop> {
-        if self.traffic.kind != Kind::Ip4 {
-            return Err(Stop::Failed("NAT is measured with IPv4 only".into()));
-        }
-        Ok(Combinations::new(self.traffic.ports[0], self.traffic.seed))
+    fn combinations(&self) -> Combinations {
+        Combinations::new(self.traffic.ports[0], self.traffic.seed)
     }
 
     fn one_way(&self, direction: Direction, pick: Pick) -> Traffic {
@@ -39,7 +35,7 @@ impl Measuring<'_> {
 
     /// First phase: opens sessions from an empty table on. Returns the trial, and the table.
     fn open(&mut self, count: u64, rate: f64) -> Result<(Trial, Arc<[Tuple]>), Stop> {
-        let all = self.combinations()?;
+        let all = self.combinations();
         if count > all.total() {
             return Err(Stop::Failed(format!(
                 "{count} sessions: the ports have {} combinations; --ports makes more",
@@ -83,7 +79,7 @@ impl Measuring<'_> {
 
 /// Highest rate at which both directions of existing sessions lose no packet.
 pub fn throughput(m: &mut Measuring<'_>) -> Result<(), Stop> {
-    let (all, count) = (m.combinations()?, m.settings.sessions);
+    let (all, count) = (m.combinations(), m.settings.sessions);
     let max = m.highest()?;
     let mut search =
         Binary::new(Range { min: max * LEAST, max }, m.settings.duration)?.width(m.settings.width);
@@ -131,7 +127,7 @@ pub fn opened(m: &mut Measuring<'_>) -> Result<(), Stop> {
 /// interval is halved.
 pub fn capacity(m: &mut Measuring<'_>) -> Result<(), Stop> {
     let rate = m.settings.session_rate;
-    let most = m.combinations()?.total();
+    let most = m.combinations().total();
     let width = m.settings.width;
     let mut holds = |count: u64| -> Result<bool, Stop> {
         let (_, table) = m.open(count, rate)?;
