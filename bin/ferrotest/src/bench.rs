@@ -262,6 +262,12 @@ impl Bench {
         }
     }
 
+    /// True if the device forwards by Ethernet addresses.
+    pub fn is_bridge(&self) -> bool {
+        let Body::Lab(inside) = &self.body else { return false };
+        inside.device.as_ref().is_some_and(|device| device.is_bridge())
+    }
+
     /// Highest rate that makes sense for this traffic, per direction: that of the link.
     pub fn line_rate(&self, traffic: &Traffic) -> f64 {
         match &self.body {

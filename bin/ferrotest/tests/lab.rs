@@ -299,6 +299,11 @@ fn replayed(dir: &Path, device: &str, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     capture::read(&to).unwrap().into_iter().map(|(_, frame)| frame).collect()
 }
 
+/// Frames without their Ethernet addresses.
+fn packets(frames: &[Vec<u8>]) -> Vec<&[u8]> {
+    frames.iter().map(|frame| &frame[12..]).collect()
+}
+
 #[test]
 fn a_nat_of_linux_translates_sources() {
     let Some(_lab) = lab::require(&["root", "ip", "nft", "conntrack"]) else { return };
@@ -308,9 +313,28 @@ fn a_nat_of_linux_translates_sources() {
     let sent: Vec<_> = ports.clone().map(|port| frame((own, port), there, 64)).collect();
     let expected: Vec<_> = ports.map(|port| frame((device, port), there, 63)).collect();
     let found = replayed(dir.path(), "linux:nat", &sent);
-    let packets = |all: &[Vec<u8>]| all.iter().map(|frame| frame[12..].to_vec()).collect();
-    let (found, expected): (Vec<_>, Vec<_>) = (packets(&found), packets(&expected));
-    assert_eq!(found, expected);
+    assert_eq!(packets(&found), packets(&expected));
+}
+
+/// A bridge forwards all families, and changes no byte.
+#[test]
+fn a_bridge_of_linux_is_measured() {
+    let Some(_lab) = lab::require(&["root", "ip"]) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let found = results(dir.path(), &format!("soak linux:bridge --family ethernet,ip6 {TINY}"));
+    check(&found, &["linux:bridge"], 100);
+    assert_eq!(found["measurements"][0]["family"], "ethernet");
+    let mut sent = vec![frame(([198, 18, 0, 2], 5000), ([198, 19, 0, 2], 7), 1)];
+    sent.extend((0..20).map(|n| [&[0; 12][..], &[0x88, 0xb5], &[n; 50]].concat()));
+    let back = replayed(dir.path(), "linux:bridge", &sent);
+    assert_eq!(packets(&back), packets(&sent));
+    // All of them have the addresses of the tester's ports, which differ.
+    let macs = |frame: &[u8]| (frame[..6].to_vec(), frame[6..12].to_vec());
+    assert!(back.iter().all(|frame| macs(frame) == macs(&back[0])));
+    assert_ne!(macs(&back[0]).0, macs(&back[0]).1);
+    let output = tester(dir.path(), &format!("reconfig linux:bridge {TINY}"));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && error.contains("has no routes"), "{error}");
 }
 
 /// The table of a script is emptied before sessions are opened and at the end.

@@ -68,7 +68,7 @@ impl InLab {
         ip6: bool,
         stop: &AtomicBool,
     ) -> Result<MacAddr, String> {
-        if self.device.is_none() {
+        if self.device.as_ref().is_none_or(|device| device.is_bridge()) {
             return Ok(tester_mac(end.other()));
         }
         if let Some(&(_, mac)) = self.macs.iter().find(|(key, _)| *key == (end, ip6)) {

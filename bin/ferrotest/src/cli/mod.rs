@@ -20,7 +20,7 @@ pub use scale::Scale;
 /// Measures packet forwarding: RFC 2544, 5180, 4814 and 8219 in one command.
 ///
 /// DEVICE is none (the tester against itself), none:IMPAIRMENTS (a stage with a known answer, in
-/// simulated time), linux, linux:nat, ferrovia, vpp, or external:SCRIPT.
+/// simulated time), linux, linux:nat, linux:bridge, ferrovia, vpp, or external:SCRIPT.
 ///
 /// Exit status: 0 all was measured, 1 something could not be measured, 2 wrong arguments, 3 an
 /// assertion doesn't hold, 130 interrupted.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The kernel of this machine, in the lab's middle namespace: routing here, others in modules.
 
+mod bridge;
 mod nat;
 
 use std::io::{self, Seek as _, Write as _};
@@ -10,8 +11,9 @@ use std::process::Command;
 use super::change::{Routes, Verb};
 use super::{Device, sweep};
 use crate::lab::{End, Lab, route_by_kernel};
-use netlink::Rtnl;
+use netlink::{Link, Rtnl};
 
+pub use bridge::Bridge;
 pub use nat::Nat;
 
 /// The kernel's task.
@@ -21,6 +23,8 @@ pub enum Role {
     Router,
     /// It routes and translates source addresses.
     Nat,
+    /// It bridges the ports.
+    Bridge,
 }
 
 /// The kernel as a router.
@@ -36,9 +40,33 @@ impl Linux {
     /// The kernel's.
     pub fn up(lab: &Lab) -> Result<Self, String> {
         route_by_kernel(&lab.device)?;
-        let release = rustix::system::uname().release().to_string_lossy().into_owned();
-        Ok(Self { release })
+        Ok(Self { release: release() })
     }
+
+    /// Switches the interfaces off and on.
+    fn toggle(lab: &Lab) -> Result<(Rtnl, Vec<Link>), String> {
+        let mut rtnl = Rtnl::in_namespace(&lab.device).map_err(restarted)?;
+        let links = End::BOTH
+            .into_iter()
+            .map(|end| rtnl.link(end.name()))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(restarted)?;
+        for up in [false, true] {
+            for link in &links {
+                rtnl.set_admin_up(link.index, up).map_err(restarted)?;
+            }
+        }
+        Ok((rtnl, links))
+    }
+}
+
+/// Version of the kernel.
+fn release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+fn restarted(error: io::Error) -> String {
+    format!("restart of the interfaces: {error}")
 }
 
 /// A program and its package.
@@ -106,24 +134,13 @@ impl Device for Linux {
     /// The kernel itself can't be restarted: its interfaces go down and up, and the configuration
     /// is made anew.
     fn restart(&mut self, lab: &Lab) -> Result<(), String> {
-        let failed = |error: std::io::Error| format!("restart of the interfaces: {error}");
-        let mut rtnl = Rtnl::in_namespace(&lab.device).map_err(failed)?;
-        let links = End::BOTH
-            .into_iter()
-            .map(|end| rtnl.link(end.name()))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(failed)?;
-        for up in [false, true] {
-            for link in &links {
-                rtnl.set_admin_up(link.index, up).map_err(failed)?;
-            }
-        }
+        let (mut rtnl, links) = Self::toggle(lab)?;
         // IPv6 addresses and all routes went with the links.
         for (end, link) in End::BOTH.into_iter().zip(&links) {
             let all = end.addresses();
             match rtnl.add_address(link.index, all.device.1.into(), crate::lab::LINK.1) {
                 Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                    return Err(failed(error));
+                    return Err(restarted(error));
                 }
                 _ => {}
             }
@@ -132,7 +149,7 @@ impl Device for Linux {
                 .and_then(|()| {
                     rtnl.set_route(link.index, four.1.into(), crate::lab::ROUTE.1, six.1.into())
                 })
-                .map_err(failed)?;
+                .map_err(restarted)?;
         }
         Ok(())
     }

@@ -50,6 +50,11 @@ pub trait Device {
         None
     }
 
+    /// True if the device forwards by Ethernet addresses: frames go to the tester's other port.
+    fn is_bridge(&self) -> bool {
+        false
+    }
+
     /// CPU time that the device has used, in seconds, if it can be told from that of others.
     fn cpu_seconds(&self) -> Option<f64> {
         None
@@ -84,6 +89,7 @@ impl Spec {
             Self::None(_) => "none",
             Self::Linux(Role::Router) => "linux",
             Self::Linux(Role::Nat) => "linux:nat",
+            Self::Linux(Role::Bridge) => "linux:bridge",
             Self::Ferrovia(_) => "ferrovia",
             Self::Vpp(_) => "vpp",
             Self::External(_) => "external",
@@ -117,9 +123,10 @@ impl FromStr for Spec {
             ("none", Some(settings)) => settings.parse().map(|all| Self::None(Some(all))),
             ("linux", None) => Ok(Self::Linux(Role::Router)),
             ("linux", Some("nat")) => Ok(Self::Linux(Role::Nat)),
+            ("linux", Some("bridge")) => Ok(Self::Linux(Role::Bridge)),
             ("linux", Some(role)) => Err(format!(
-                "device linux:{role}: expected linux, which routes, or linux:nat; bridge and VXLAN \
-                 are not built yet"
+                "device linux:{role}: expected linux, which routes, linux:nat or linux:bridge; VXLAN \
+                 is not built yet"
             )),
             ("ferrovia", path) => Ok(Self::Ferrovia(path.map(PathBuf::from))),
             ("vpp", path) => Ok(Self::Vpp(path.map(PathBuf::from))),
@@ -130,8 +137,8 @@ impl FromStr for Spec {
                     .into())
             }
             _ => Err(format!(
-                "device `{text}': expected none, none:IMPAIRMENTS, linux, linux:nat, ferrovia, \
-                 ferrovia:PROGRAM, vpp, or external:SCRIPT"
+                "device `{text}': expected none, none:IMPAIRMENTS, linux, linux:nat, linux:bridge, \
+                 ferrovia, ferrovia:PROGRAM, vpp, or external:SCRIPT"
             )),
         }
     }
@@ -146,6 +153,7 @@ pub fn up(spec: &Spec, lab: &Lab, workers: u32) -> Result<Option<Box<dyn Device>
         Spec::None(_) => None,
         Spec::Linux(Role::Router) => Some(Box::new(linux::Linux::up(lab)?)),
         Spec::Linux(Role::Nat) => Some(Box::new(linux::Nat::up(lab)?)),
+        Spec::Linux(Role::Bridge) => Some(Box::new(linux::Bridge::up(lab)?)),
         Spec::Ferrovia(program) => Some(Box::new(daemon::Daemon::up(
             daemon::Kind::Ferrovia,
             program.as_deref(),
@@ -168,7 +176,7 @@ mod tests {
         assert_eq!("none".parse(), Ok(Spec::None(None)));
         assert!(matches!("none:rate=1e5".parse(), Ok(Spec::None(Some(_)))));
         assert_eq!("ferrovia:/x/y".parse(), Ok(Spec::Ferrovia(Some("/x/y".into()))));
-        for text in ["linux", "linux:nat"] {
+        for text in ["linux", "linux:nat", "linux:bridge"] {
             assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
         }
         for (bad, word) in

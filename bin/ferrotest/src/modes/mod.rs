@@ -145,6 +145,9 @@ impl Measuring<'_> {
         let mut learned = self.traffic.clone();
         if NAT.contains(&self.measurement.mode) {
             learned.directions = vec![Direction::Forward];
+        } else if self.bench.is_bridge() {
+            // A bridge floods frames to addresses from which it has seen nothing.
+            learned.directions = vec![Direction::Forward, Direction::Reverse];
         }
         self.bench.learn(&learned)?;
         let (cpu, packets) = (self.bench.cpu_seconds(), self.delivered());
