@@ -32,7 +32,7 @@ impl Measuring<'_> {
             false if *spec == Spec::Linux(Role::Nat) => untranslated(self.traffic, most),
             false => Ok(()),
         };
-        refused.map_err(|why| Stop::Failed(format!("{mode} of {spec}: {why}")))
+        refused.map_err(Stop::Failed)
     }
 }
 
