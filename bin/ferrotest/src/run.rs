@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use measure::siitperf::Vary;
 use measure::{Mark, Measurement, Mode, Outcome, Results, SelfTest, Series};
 
 use crate::bench::{Bench, Traffic};
 use crate::dut::change::Routes;
 use crate::dut::{Spec, sweep};
-use crate::modes::{Measuring, Settings, Stop};
+use crate::modes::{Measuring, NAT, Settings, Stop};
 use crate::port::interface;
 use crate::progress::Progress;
 use crate::surroundings;
@@ -201,6 +202,10 @@ fn blank(plan: &Plan, point: Point<'_>, bench: &Bench) -> Measurement {
     let nat = [Mode::NatThroughput, Mode::NatCps, Mode::NatTeardown];
     if nat.contains(&mode) {
         parameter("sessions", plan.settings.sessions.to_string());
+    }
+    if NAT.contains(&mode) && plan.settings.orders != (Vary::Random, Vary::Random) {
+        let (opened, answered) = plan.settings.orders;
+        parameter("order", format!("{opened}, answers {answered}"));
     }
     if mode == Mode::Scale {
         parameter("search", plan.settings.search.to_string());

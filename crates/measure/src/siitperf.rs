@@ -22,6 +22,17 @@ pub enum Vary {
     Random,
 }
 
+impl fmt::Display for Vary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Vary::Fixed => "fixed",
+            Vary::Increase => "ascending",
+            Vary::Decrease => "descending",
+            Vary::Random => "pseudorandom",
+        })
+    }
+}
+
 /// Values between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
@@ -318,7 +329,8 @@ impl Siitperf {
             }
             "Enumerate-ports" => self.enumerate_ports = word.vary()?,
             "Enumerate-ips" => self.enumerate_addresses = word.vary()?,
-            "Responder-tuples" => self.responder_tuples = word.vary()?,
+            // Earlier versions have the second name.
+            "Responder-tuples" | "Responder-ports" => self.responder_tuples = word.vary()?,
             key => return Err(format!("siitperf has no key `{key}`")),
         }
         Ok(())

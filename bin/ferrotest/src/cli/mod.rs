@@ -4,6 +4,7 @@
 pub mod extras;
 mod options;
 mod scale;
+mod siitperf;
 
 use std::path::PathBuf;
 
@@ -212,12 +213,12 @@ impl Verb {
     /// A value that the verb can't take.
     pub fn action(self) -> Result<Action, String> {
         let one = |mode: Mode, One { device, options }: One| {
-            let plan = options.plan(vec![mode], vec![device]);
+            let plan = options.plan(vec![mode], vec![device])?;
             Ok(Action::Run(Box::new(plan), options.outputs))
         };
         match self {
             Self::Selftest { port, options } => {
-                let plan = options.plan(vec![Mode::Selftest], vec![Spec::None(None)]);
+                let plan = options.plan(vec![Mode::Selftest], vec![Spec::None(None)])?;
                 Ok(Action::Selftest(port, Box::new(plan), options.outputs))
             }
             Self::Throughput(words) => one(Mode::Throughput, words),
@@ -241,7 +242,7 @@ impl Verb {
                 one(Mode::Soak, words)
             }
             Self::Compare { devices, modes, options } => {
-                let plan = options.plan(modes, devices);
+                let plan = options.plan(modes, devices)?;
                 Ok(Action::Run(Box::new(plan), options.outputs))
             }
             Self::Scale(words) => words.action(),
@@ -252,7 +253,7 @@ impl Verb {
             }
             Self::Report { file, outputs } => Ok(Action::Report(file, outputs)),
             Self::Paper { study, devices, options } => {
-                let plan = options.plan(vec![Mode::Throughput], devices);
+                let plan = options.plan(vec![Mode::Throughput], devices)?;
                 Ok(Action::Paper(study, Box::new(plan), options.outputs))
             }
         }

@@ -7,6 +7,7 @@ use clap::Args;
 use measure::siitperf::{Ports, Siitperf, Span, Stateful, Vary};
 use measure::{Direction, Mode, Profile, Size};
 
+use super::siitperf;
 use crate::bench::Traffic;
 use crate::dut::Spec;
 use crate::dut::change::MOST_ROUTES;
@@ -56,24 +57,6 @@ fn ports(text: &str) -> Result<Ports, String> {
     let (src, dst) = text.split_once(':').ok_or_else(wrong)?;
     let both = range(src).zip(range(dst)).ok_or_else(wrong)?;
     Ok(Ports { source: both.0, destination: both.1 })
-}
-
-fn siitperf(path: &str) -> Result<Box<Siitperf>, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-    let file = Siitperf::parse(&text).map_err(|error| format!("{path}: {error}"))?;
-    if file.stateful != Stateful::No {
-        return Err(format!(
-            "{path}: stateful settings are not read yet; the verbs nat-cps, \
-             nat-teardown, nat-capacity and nat-throughput take --sessions and --session-rate"
-        ));
-    }
-    if file.left.version != file.right.version {
-        return Err(format!("{path}: translation between IPv4 and IPv6 is not built yet"));
-    }
-    if !file.forward && !file.reverse {
-        return Err(format!("{path}: neither direction is active"));
-    }
-    Ok(Box::new(file))
 }
 
 /// Files to be written.
@@ -126,9 +109,9 @@ pub struct Options {
     /// Ports: rfc4814, or SOURCE:DESTINATION, each a port or FIRST-LAST.
     #[arg(long, default_value = "rfc4814", value_parser = ports)]
     ports: Ports,
-    /// Ports, directions, families and address ranges of a configuration file of siitperf; its
-    /// Ethernet and IP addresses are those of the lab.
-    #[arg(long, value_name = "FILE", value_parser = siitperf)]
+    /// Ports, directions, families, address ranges and sessions of a configuration file of
+    /// siitperf; its Ethernet and IP addresses are those of the lab.
+    #[arg(long, value_name = "FILE", value_parser = siitperf::read)]
     siitperf: Option<Box<Siitperf>>,
     /// Share of the foreground in a mix with the other family, such as 9/10.
     #[arg(long)]
@@ -154,10 +137,9 @@ pub struct Options {
     /// Duration of a soak.
     #[arg(long, value_parser = seconds, default_value = "3600")]
     soak: f64,
-    /// NAT sessions that are opened.
-    #[arg(long, default_value_t = 10_000, value_name = "NUMBER")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    sessions: u32,
+    /// NAT sessions that are opened: 10,000, or all of a configuration file of siitperf.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    sessions: Option<u32>,
     /// NAT sessions that are opened in a second before others are measured.
     #[arg(long, default_value = "10000", value_parser = positive, value_name = "NUMBER")]
     session_rate: f64,
@@ -206,7 +188,8 @@ impl Options {
         settings.wait = self.wait.unwrap_or(settings.wait);
         (settings.rate, settings.max_rate, settings.soak) = (self.rate, self.max_rate, self.soak);
         settings.routes = self.routes;
-        (settings.sessions, settings.session_rate) = (self.sessions, self.session_rate);
+        settings.sessions = self.sessions.unwrap_or(settings.sessions);
+        settings.session_rate = self.session_rate;
         settings
     }
 
@@ -235,51 +218,43 @@ impl Options {
             .collect()
     }
 
-    /// The kinds of traffic of a configuration file of siitperf.
+    /// The kinds of traffic of a configuration file of siitperf: each size.
     fn traffic_of(&self, file: &Siitperf) -> Vec<Traffic> {
-        let kind = if file.left.version == 4 { Kind::Ip4 } else { Kind::Ip6 };
-        let spread = |side: &measure::siitperf::Side| match side.addresses.vary {
-            Vary::Fixed => Spread::Fixed,
-            _ => {
-                let count = u32::from(side.addresses.max.saturating_sub(side.addresses.min)) + 1;
-                Spread::Random(count.min(65_000))
-            }
-        };
-        let directions = [(file.forward, Direction::Forward), (file.reverse, Direction::Reverse)];
-        let directions: Vec<_> =
-            directions.into_iter().filter(|(active, _)| *active).map(|(_, d)| d).collect();
         let all = self.traffic();
         let like = all.into_iter().filter(|traffic| traffic.kind == self.family[0]);
-        like.map(|traffic| Traffic {
-            kind,
-            ports: [file.forward_ports, file.reverse_ports],
-            src: spread(&file.left),
-            dst: spread(&file.right),
-            directions: directions.clone(),
-            ..traffic
-        })
-        .collect()
+        like.map(|like| siitperf::traffic(file, like)).collect()
     }
 
     /// The plan of a run.
-    pub fn plan(&self, modes: Vec<Mode>, devices: Vec<Spec>) -> Plan {
-        Plan {
+    ///
+    /// # Errors
+    /// The configuration file of siitperf isn't for these modes.
+    pub fn plan(&self, modes: Vec<Mode>, devices: Vec<Spec>) -> Result<Plan, String> {
+        let (mut settings, mut traffic) = (self.settings(), self.traffic());
+        if let Some(file) = &self.siitperf {
+            siitperf::check(file, &modes)?;
+            traffic = self.traffic_of(file);
+            if self.sessions.is_none() {
+                settings.sessions = siitperf::sessions(file)?.unwrap_or(settings.sessions);
+            }
+            if file.stateful != Stateful::No {
+                settings.orders = (file.enumerate_ports, file.responder_tuples);
+            }
+        }
+        Ok(Plan {
             modes,
             devices,
-            traffic: match &self.siitperf {
-                Some(file) => self.traffic_of(file),
-                None => self.traffic(),
-            },
+            traffic,
             workers: self.workers.clone(),
             ports: self.interface,
             routes: vec![0],
-            settings: self.settings(),
+            settings,
             title: self.title.clone(),
             seed: self.seed,
             selftest: !self.no_selftest,
             file: Some(self.json.clone()),
             resume: self.resume,
             quiet: self.quiet,
-        }
+        })
     }
 }

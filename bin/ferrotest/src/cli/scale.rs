@@ -76,7 +76,7 @@ impl Scale {
         let Self { devices, over, mut values, by, options } = self;
         values.sort_unstable();
         values.dedup();
-        let mut plan = options.plan(vec![Mode::Scale], devices);
+        let mut plan = options.plan(vec![Mode::Scale], devices)?;
         plan.settings.search = match by {
             By::Throughput => Mode::Throughput,
             By::Ndrpdr => Mode::Ndrpdr,

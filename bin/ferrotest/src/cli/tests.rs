@@ -3,10 +3,8 @@
 
 use super::*;
 use crate::dut::linux::Role;
-use crate::traffic::Kind;
 use clap::CommandFactory;
-use measure::siitperf::Vary;
-use measure::{Direction, Size};
+use measure::Size;
 
 #[test]
 fn the_command_line_is_consistent() {
@@ -23,25 +21,6 @@ fn a_comparison_is_read() {
     assert_eq!((plan.traffic.len(), plan.settings.duration), (6, 0.2));
     assert_eq!(plan.traffic[5].size, Size::Imix);
     assert_eq!((outputs.html, outputs.asserts.len()), (Some("r.html".into()), 1));
-}
-
-#[test]
-fn a_configuration_of_siitperf_runs() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("siitperf.conf");
-    let text = "IP-L-Vers 4\nIP-R-Vers 4\nForward 1\nReverse 0\nFwd-var-sport 3\nFwd-var-dport 1\n";
-    std::fs::write(&path, text).unwrap();
-    let words = format!("ferrotest throughput linux --sizes 64,128 --siitperf {}", path.display());
-    let arguments = Arguments::try_parse_from(words.split_whitespace()).unwrap();
-    let Ok(Action::Run(plan, _)) = arguments.verb.action() else { panic!() };
-    assert_eq!(plan.traffic.len(), 2);
-    let traffic = &plan.traffic[0];
-    assert_eq!((traffic.kind, &traffic.directions[..]), (Kind::Ip4, &[Direction::Forward][..]));
-    assert_eq!(traffic.ports[0].source.vary, Vary::Random);
-    assert_eq!(traffic.ports[0].destination.vary, Vary::Increase);
-    std::fs::write(&path, "Stateful 1\n").unwrap();
-    let error = Arguments::try_parse_from(words.split_whitespace()).unwrap_err();
-    assert!(error.to_string().contains("not read yet"), "{error}");
 }
 
 #[test]

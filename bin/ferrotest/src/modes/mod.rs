@@ -10,6 +10,7 @@ mod rates;
 mod upset;
 
 use measure::search::Observation;
+use measure::siitperf::Vary;
 use measure::{Direction, Fault, Mark, Measurement, Mode, Profile, Rules, SelfTest, Trial};
 
 use crate::bench::{Bench, Traffic};
@@ -45,6 +46,9 @@ pub struct Settings {
     pub sessions: u32,
     /// NAT sessions that are opened in a second before others are measured.
     pub session_rate: f64,
+    /// Orders in which NAT sessions are opened, and in which the responder answers those that are
+    /// open. The initiator draws its packets of open sessions.
+    pub orders: (Vary, Vary),
     /// Routes of a reconfiguration.
     pub routes: u32,
 }
@@ -70,6 +74,7 @@ impl Settings {
             search: Mode::Throughput,
             sessions: 10_000,
             session_rate: 10_000.0,
+            orders: (Vary::Random, Vary::Random),
             routes: 10_000,
         }
     }
@@ -118,7 +123,8 @@ pub struct Measuring<'a> {
 }
 
 /// Modes of devices that translate addresses.
-const NAT: [Mode; 4] = [Mode::NatThroughput, Mode::NatCps, Mode::NatCapacity, Mode::NatTeardown];
+pub const NAT: [Mode; 4] =
+    [Mode::NatThroughput, Mode::NatCps, Mode::NatCapacity, Mode::NatTeardown];
 
 /// Largest loss of a trial that was not offered its load: no search takes it for a pass.
 const NOT_OFFERED: f64 = 1e-6;

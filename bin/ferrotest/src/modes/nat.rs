@@ -22,7 +22,8 @@ const FIRST: u64 = 256;
 
 impl Measuring<'_> {
     fn combinations(&self) -> Combinations {
-        Combinations::new(self.traffic.ports[0], self.traffic.seed)
+        let all = Combinations::new(self.traffic.ports[0], self.traffic.seed);
+        all.ordered(self.settings.orders.0)
     }
 
     fn one_way(&self, direction: Direction, pick: Pick) -> Traffic {
@@ -87,7 +88,7 @@ pub fn throughput(m: &mut Measuring<'_>) -> Result<(), Stop> {
         match search.step() {
             Next::Run(ask) => {
                 let table = m.fill(count.into())?;
-                let picks = [Pick::Among(all, count), Pick::Of(table)];
+                let picks = [Pick::Among(all, count), Pick::Of(table, m.settings.orders.1)];
                 let traffic = Traffic { picks, ..m.traffic.clone() };
                 let plan = m.plan(ask.rate, ask.duration);
                 let (trial, _) = m.until_valid(&traffic, &plan, search.bounds(), |_, _| Ok(()))?;

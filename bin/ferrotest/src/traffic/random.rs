@@ -140,17 +140,22 @@ pub const SOURCE: Span = Span { vary: Vary::Random, min: 1024, max: 65_535 };
 /// Destination ports of RFC 4814 §4.5: 1 to 49151.
 pub const DESTINATION: Span = Span { vary: Vary::Random, min: 1, max: 49_151 };
 
-/// The port of packet `sequence`.
+/// The number of packet `sequence`, below a count that isn't 0.
 #[inline(always)]
-pub fn port(span: &Span, sequence: u32, random: &mut Random) -> u16 {
-    let count = u32::from(span.max.saturating_sub(span.min)) + 1;
-    let step = match span.vary {
+pub fn step(vary: Vary, count: u32, sequence: u32, random: &mut Random) -> u32 {
+    match vary {
         Vary::Fixed => 0,
         Vary::Increase => sequence % count,
         Vary::Decrease => count - 1 - sequence % count,
         Vary::Random => random.below(count),
-    };
-    span.min.wrapping_add(step as u16)
+    }
+}
+
+/// The port of packet `sequence`.
+#[inline(always)]
+pub fn port(span: &Span, sequence: u32, random: &mut Random) -> u16 {
+    let count = u32::from(span.max.saturating_sub(span.min)) + 1;
+    span.min.wrapping_add(step(span.vary, count, sequence, random) as u16)
 }
 
 #[cfg(test)]

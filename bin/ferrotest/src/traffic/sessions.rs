@@ -5,7 +5,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use measure::siitperf::Ports;
+use measure::siitperf::{Ports, Vary};
 use wire::{EtherType, Ethernet, Header, IpHeader, Ipv4Header, UdpHeader};
 
 /// Addresses and ports of a packet.
@@ -37,17 +37,24 @@ impl Tuple {
     }
 }
 
-/// All combinations of two ranges of ports, in a pseudorandom order.
+/// All combinations of two ranges of ports, in a pseudorandom order unless another is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Combinations {
     ports: Ports,
     seed: u64,
+    order: Vary,
 }
 
 impl Combinations {
     /// Combinations in the order of a seed.
     pub fn new(ports: Ports, seed: u64) -> Self {
-        Self { ports, seed }
+        Self { ports, seed, order: Vary::Random }
+    }
+
+    /// The same combinations in another order; source ports change first.
+    #[must_use]
+    pub fn ordered(self, order: Vary) -> Self {
+        Self { order, ..self }
     }
 
     fn counts(&self) -> (u64, u64) {
@@ -66,6 +73,16 @@ impl Combinations {
     #[inline]
     pub fn get(&self, n: u64) -> (u16, u16) {
         let total = self.total();
+        match self.order {
+            Vary::Increase => self.at(n % total),
+            Vary::Decrease => self.at(total - 1 - n % total),
+            Vary::Random | Vary::Fixed => self.at(self.permuted(n, total)),
+        }
+    }
+
+    /// Another number below the total for each `n`.
+    #[inline]
+    fn permuted(&self, n: u64, total: u64) -> u64 {
         let half = (64 - (total - 1).leading_zeros()).div_ceil(2).max(1);
         let mask = (1_u64 << half) - 1;
         let mut value = n % total;
@@ -80,9 +97,13 @@ impl Combinations {
             }
             value = left << half | right;
             if value < total {
-                break;
+                return value;
             }
         }
+    }
+
+    #[inline]
+    fn at(&self, value: u64) -> (u16, u16) {
         let (sources, _) = self.counts();
         let Ports { source, destination } = self.ports;
         (source.min + (value % sources) as u16, destination.min + (value / sources) as u16)
@@ -101,14 +122,14 @@ pub enum Pick {
     Among(Combinations, u32),
     /// Each entry of a table once.
     Once(Arc<[Tuple]>),
-    /// Random entries of a table.
-    Of(Arc<[Tuple]>),
+    /// Entries of a table, in an order; a fixed one is the first.
+    Of(Arc<[Tuple]>, Vary),
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::siitperf::{Span, Vary};
+    use measure::siitperf::Span;
 
     #[test]
     fn every_combination_comes_once_and_not_in_order() {
@@ -128,5 +149,14 @@ mod tests {
             assert_eq!(found[0], (1024, 1));
             assert_eq!(found[total - 1], (1023 + sources, destinations));
         }
+    }
+
+    #[test]
+    fn combinations_go_up_and_down_by_source_ports() {
+        let span = |min, max| Span { vary: Vary::Random, min, max };
+        let all = Combinations::new(Ports { source: span(8, 9), destination: span(1, 2) }, 5);
+        let of = |order| (0..5).map(|n| all.ordered(order).get(n)).collect::<Vec<_>>();
+        assert_eq!(of(Vary::Increase), [(8, 1), (9, 1), (8, 2), (9, 2), (8, 1)]);
+        assert_eq!(of(Vary::Decrease), [(9, 2), (8, 2), (9, 1), (8, 1), (9, 2)]);
     }
 }

@@ -12,7 +12,7 @@ use wire::{
 };
 use zerocopy::IntoBytes;
 
-use super::random::{Draw, Random, port};
+use super::random::{Draw, Random, port, step};
 use super::sessions::{Pick, Tuple};
 use super::signature::{self, FILLER, LONGEST, Signature};
 use super::size::{FCS, LONGEST as LONGEST_FRAME, for_kind, pattern};
@@ -245,7 +245,10 @@ impl Generator {
             Pick::Each(all) => packet.ports = all.get(sequence.into()),
             Pick::Among(all, count) => packet.ports = all.get(random.below(*count).into()),
             Pick::Once(table) => packet.set(table.get(sequence as usize)),
-            Pick::Of(table) => packet.set(table.get(random.below(table.len() as u32) as usize)),
+            Pick::Of(table, order) => {
+                let count = (table.len() as u32).max(1);
+                packet.set(table.get(step(*order, count, sequence, random) as usize));
+            }
         }
         let slot = slot % BURST;
         let copy = slot * self.templates.len() + kind;
@@ -363,5 +366,34 @@ pub(crate) mod tests {
         let mut ethernet = Generator::new(&flow(Kind::Ethernet, Size::Bytes(64)), 0).unwrap();
         ethernet.make(0, 9, 9);
         assert_eq!((ethernet.frame(0).len(), &ethernet.frame(0)[12..14]), (60, &[0x88, 0xb5][..]));
+    }
+
+    #[test]
+    fn answers_have_the_order_of_their_table() {
+        let of = |n: u16| Tuple {
+            src: (Ipv4Addr::new(198, 19, 0, 1), 5000 + n),
+            dst: (Ipv4Addr::new(198, 19, 0, 2), 7),
+        };
+        let seen = |order, sequences: std::ops::Range<u32>| -> Vec<u16> {
+            let pick = Pick::Of((0..3).map(of).collect(), order);
+            let flow = Flow { pick, ..flow(Kind::Ip4, Size::Bytes(64)) };
+            let mut generator = Generator::new(&flow, 0).unwrap();
+            let one = |sequence| {
+                generator.make(0, sequence, 0);
+                let tuple = Tuple::of(generator.frame(0)).unwrap();
+                let n = tuple.dst.1 - 5000;
+                assert_eq!(tuple, of(n).reversed());
+                n
+            };
+            sequences.map(one).collect()
+        };
+        assert_eq!(seen(Vary::Increase, 0..4), [0, 1, 2, 0]);
+        assert_eq!(seen(Vary::Decrease, 0..4), [2, 1, 0, 2]);
+        assert_eq!(seen(Vary::Fixed, 0..4), [0; 4]);
+        let mut random = seen(Vary::Random, 0..100);
+        assert!(!random.is_sorted());
+        random.sort_unstable();
+        random.dedup();
+        assert_eq!(random, [0, 1, 2]);
     }
 }
