@@ -17,7 +17,7 @@ use ferrotest::port::capture::{self, CaptureTx};
 use ferrotest::port::interface;
 use ferrotest::progress::Progress;
 use ferrotest::run::{self, End, Plan};
-use ferrotest::{lab, output, paper, replay, surroundings};
+use ferrotest::{lab, output, replay, surroundings};
 use measure::Results;
 use measure::report::Table;
 
@@ -62,7 +62,7 @@ fn stop_flag() -> Result<Arc<AtomicBool>, String> {
 
 fn act(action: Action) -> Result<u8, String> {
     match action {
-        Action::Run(plan, outputs) => measure_all(&plan, &outputs, |_| Vec::new()),
+        Action::Run(plan, outputs) => measure_all(&[*plan], &outputs, |_| Vec::new()),
         Action::Selftest(port, plan, outputs) => selftest(port, &plan, &outputs),
         Action::Lab(what) => {
             if !rustix::process::geteuid().is_root() {
@@ -114,10 +114,8 @@ fn act(action: Action) -> Result<u8, String> {
                 .map_err(|error| format!("{}: {error}", file.display()))?;
             finish(&mut results, End::Complete, &outputs, None, &[])
         }
-        Action::Paper(study, plan, outputs) => {
-            let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            let plan = paper::plan(study, *plan, paper::free(cores, 2));
-            measure_all(&plan, &outputs, |results| {
+        Action::Paper(study, plans, outputs) => {
+            measure_all(&plans, &outputs, |results| {
                 let mut out = std::io::stdout().lock();
                 // A closed standard output doesn't undo the measurement.
                 let tables = study.tables(results);
@@ -129,7 +127,7 @@ fn act(action: Action) -> Result<u8, String> {
 }
 
 fn measure_all(
-    plan: &Plan,
+    plans: &[Plan],
     outputs: &Outputs,
     tables: impl FnOnce(&Results) -> Vec<Table>,
 ) -> Result<u8, String> {
@@ -137,9 +135,10 @@ fn measure_all(
     output::check(outputs)?;
     lab::become_root()?;
     let stop = stop_flag()?;
-    let (mut results, end) = run::run(plan, &stop)?;
+    let (mut results, end) = run::all(plans, &stop)?;
     let tables = tables(&results);
-    finish(&mut results, end, outputs, plan.file.as_deref(), &tables)
+    let file = plans.last().and_then(|plan| plan.file.as_deref());
+    finish(&mut results, end, outputs, file, &tables)
 }
 
 fn selftest(port: PortKind, plan: &Plan, outputs: &Outputs) -> Result<u8, String> {

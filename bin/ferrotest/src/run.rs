@@ -71,8 +71,43 @@ const SELFTEST_LATENCY: f64 = 0.5;
 /// # Errors
 /// A device can't be set up, or the file of the results can't be read or written.
 pub fn run(plan: &Plan, stop: &Arc<AtomicBool>) -> Result<(Results, End), String> {
+    all(std::slice::from_ref(plan), stop)
+}
+
+/// Runs plans one after the other into one document, that of the first.
+///
+/// # Errors
+/// As those of [`run`]; a device of a later plan that can't be set up is known at once.
+pub fn all(plans: &[Plan], stop: &Arc<AtomicBool>) -> Result<(Results, End), String> {
+    let first = plans.first().ok_or("no device: expected one at least")?;
     sweep::sweep();
-    let mut results = begin(plan)?;
+    for plan in &plans[1..] {
+        for spec in &plan.devices {
+            // It is taken down again: the plan before may have the cores for itself.
+            Bench::up(spec.clone(), 1, plan.ports, stop.clone())?;
+        }
+    }
+    let (mut results, mut end) = (begin(first)?, End::Complete);
+    for plan in plans {
+        let (so_far, this) = go_on(plan, results, stop)?;
+        results = so_far;
+        match this {
+            End::Complete => {}
+            End::Failed => end = End::Failed,
+            End::Interrupted => return Ok((results, End::Interrupted)),
+        }
+    }
+    results.complete = end == End::Complete;
+    Ok((results, end))
+}
+
+/// Adds the measurements of a plan.
+fn go_on(
+    plan: &Plan,
+    mut results: Results,
+    stop: &Arc<AtomicBool>,
+) -> Result<(Results, End), String> {
+    results.complete = false;
     let mut progress = Progress::new(plan.quiet);
     let mut end = End::Complete;
     let mut random = Random::new(plan.seed);
@@ -151,9 +186,14 @@ fn environment(results: &mut Results, benches: &[Bench]) {
     let ports: BTreeSet<_> = benches.iter().map(Bench::port).collect();
     let hz = benches.first().map_or(0.0, Bench::tsc_hz);
     let mut environment = surroundings::describe(hz, &ports);
-    for bench in benches {
-        environment.versions.push((bench.spec().to_string(), bench.describe()));
-    }
+    let fresh: Vec<_> =
+        benches.iter().map(|bench| (bench.spec().to_string(), bench.describe())).collect();
+    // Devices of an earlier plan stay in the report.
+    let earlier = std::mem::take(&mut results.environment.versions).into_iter();
+    let known =
+        |name: &String| environment.versions.iter().chain(&fresh).any(|(other, _)| other == name);
+    let earlier: Vec<_> = earlier.filter(|(name, _)| !known(name)).collect();
+    environment.versions.extend(earlier.into_iter().chain(fresh));
     results.environment = environment;
 }
 

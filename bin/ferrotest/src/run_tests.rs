@@ -119,3 +119,23 @@ fn a_mode_that_cannot_be_done_fails_alone() {
     assert!(matches!(results.measurements[0].outcome, Outcome::Failed { .. }));
     assert_eq!(results.measurements[2].outcome, Outcome::Done);
 }
+
+/// The second plan's measurements stand behind the first one's, and both devices in the report.
+#[test]
+fn plans_share_a_document() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = plan(dir.path());
+    let second = Plan { devices: vec!["none:drop=1/4".parse().unwrap()], ..first.clone() };
+    let (results, end) = all(&[first.clone(), second.clone()], &go()).unwrap();
+    assert_eq!((end, results.complete), (End::Complete, true));
+    assert_eq!(losses(&results), [vec![0.1; 3], vec![0.2; 3], vec![0.25; 3]]);
+    let names: Vec<_> = results.environment.versions.iter().map(|(name, _)| &name[..]).collect();
+    assert_eq!(names, ["ferrotest", "none:drop=1/10", "none:drop=1/5", "none:drop=1/4"]);
+    let text = fs::read_to_string(dir.path().join("result.json")).unwrap();
+    assert_eq!(Results::from_json(&text).unwrap(), results);
+    // A device of the second plan that can't be set up is known before the first one runs.
+    let _ = fs::remove_file(dir.path().join("result.json"));
+    let missing = Plan { devices: vec!["ferrovia:/no/such".parse().unwrap()], ..second };
+    assert!(all(&[first, missing], &go()).unwrap_err().contains("/no/such"));
+    assert!(!dir.path().join("result.json").exists());
+}

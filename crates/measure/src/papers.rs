@@ -31,7 +31,7 @@ impl Paper {
         }
     }
 
-    /// Measurements to run on a device with up to `cores` cores, without results. Sizes of the
+    /// Measurements to run on a router with up to `cores` cores, without results. Sizes of the
     /// second plan are common ones of RFC 2544: five, as in the study.
     pub fn plan(self, device: &str, cores: u32) -> Vec<Measurement> {
         let mut plan = Vec::new();
@@ -47,18 +47,21 @@ impl Paper {
                 }
             }
             Paper::Slavik => {
-                let both = [Direction::Forward, Direction::Reverse];
-                for directions in [&both[..1], &both[..]] {
-                    for bytes in [64, 256, 512, 1024, 1518] {
-                        for mode in [Mode::Throughput, Mode::Loss, Mode::Latency] {
-                            let mut m = Measurement::new(mode, device, Profile::Thesis);
-                            m.directions = directions.to_vec();
-                            m.size = Size::Bytes(bytes);
-                            plan.push(m);
-                        }
-                    }
-                }
+                by_size_and_direction(
+                    &mut plan,
+                    device,
+                    &[Mode::Throughput, Mode::Loss, Mode::Latency],
+                );
             }
+        }
+        plan
+    }
+
+    /// Measurements to run on a device that translates addresses; none in the first study.
+    pub fn plan_of_nat(self, device: &str) -> Vec<Measurement> {
+        let mut plan = Vec::new();
+        if self == Paper::Slavik {
+            by_size_and_direction(&mut plan, device, &[Mode::NatThroughput]);
         }
         plan
     }
@@ -67,7 +70,10 @@ impl Paper {
     pub fn tables(self, results: &Results) -> Vec<Table> {
         let mut tables = match self {
             Paper::KosakLencse => by_cores(results),
-            Paper::Slavik => by_size(results),
+            Paper::Slavik => [Mode::Throughput, Mode::NatThroughput]
+                .into_iter()
+                .flat_map(|mode| by_size(results, mode))
+                .collect(),
         };
         tables.extend(self.published());
         tables
@@ -87,6 +93,21 @@ impl Paper {
             table.row([*condition, *figure, *value]);
         }
         Some(table)
+    }
+}
+
+/// Slavík's five sizes, one-way and bidirectional, with these modes.
+fn by_size_and_direction(plan: &mut Vec<Measurement>, device: &str, modes: &[Mode]) {
+    let both = [Direction::Forward, Direction::Reverse];
+    for directions in [&both[..1], &both[..]] {
+        for bytes in [64, 256, 512, 1024, 1518] {
+            for mode in modes {
+                let mut m = Measurement::new(*mode, device, Profile::Thesis);
+                m.directions = directions.to_vec();
+                m.size = Size::Bytes(bytes);
+                plan.push(m);
+            }
+        }
     }
 }
 
@@ -123,16 +144,17 @@ impl FromStr for Paper {
     }
 }
 
-/// Statistics of the throughput of each measurement of a device.
-fn rates(results: &Results) -> Vec<(&Measurement, Summary)> {
-    let measured = results.measurements.iter().filter(|m| m.mode == Mode::Throughput);
-    measured.filter_map(|m| Some((m, m.series("throughput")?.summary()?))).collect()
+/// Statistics of the throughput of each measurement with a mode that has one.
+fn rates(results: &Results, mode: Mode) -> Vec<(&Measurement, Summary)> {
+    let name = mode.to_string();
+    let measured = results.measurements.iter().filter(|m| m.mode == mode);
+    measured.filter_map(|m| Some((m, m.series(&name)?.summary()?))).collect()
 }
 
 /// A table for each device and protocol, with a column for each number of cores.
 fn by_cores(results: &Results) -> Vec<Table> {
     let mut groups: BTreeMap<(String, Family, Size), BTreeMap<u32, Summary>> = BTreeMap::new();
-    for (m, summary) in rates(results) {
+    for (m, summary) in rates(results, Mode::Throughput) {
         let key = (m.device.clone(), m.family, m.size);
         groups.entry(key).or_default().entry(m.cores).or_insert(summary);
     }
@@ -165,16 +187,20 @@ fn by_cores(results: &Results) -> Vec<Table> {
 }
 
 /// A table for each device, with a row for each frame size.
-fn by_size(results: &Results) -> Vec<Table> {
+fn by_size(results: &Results, mode: Mode) -> Vec<Table> {
+    let figure = match mode {
+        Mode::NatThroughput => "Throughput of open NAT sessions of",
+        _ => "Throughput of",
+    };
     let mut groups: BTreeMap<(String, Family, bool), BTreeMap<Size, Summary>> = BTreeMap::new();
-    for (m, summary) in rates(results) {
+    for (m, summary) in rates(results, mode) {
         let key = (m.device.clone(), m.family, m.directions.len() > 1);
         groups.entry(key).or_default().entry(m.size).or_insert(summary);
     }
     let table = |((device, family, both), sizes): ((String, Family, bool), BTreeMap<Size, _>)| {
         let direction = if both { "bidirectional" } else { "one-way" };
         let mut table = Table::new(
-            format!("Throughput of {device} with {family}, {direction}."),
+            format!("{figure} {device} with {family}, {direction}."),
             &[
                 ">Frame size, bytes",
                 ">Frames/s per direction",
@@ -213,6 +239,8 @@ mod tests {
         keys.sort();
         keys.dedup();
         assert_eq!(keys.len(), 30);
+        assert_eq!(Paper::Slavik.plan_of_nat("linux:nat").len(), 10);
+        assert_eq!(Paper::KosakLencse.plan_of_nat("linux:nat").len(), 0);
         assert_eq!("slavik".parse(), Ok(Paper::Slavik));
         assert!("moongen".parse::<Paper>().unwrap_err().contains("kosak-lencse, slavik"));
     }
@@ -236,5 +264,12 @@ mod tests {
         }
         assert!(Paper::Slavik.published().is_none());
         assert_eq!(Paper::Slavik.tables(&results).len(), 1);
+        let mut m = Measurement::new(Mode::NatThroughput, "linux:nat", Profile::Thesis);
+        m.series_mut("nat-throughput", "pps").values = vec![123_456.0; 3];
+        results.measurements.push(m);
+        let text = format!("{:?}", Paper::Slavik.tables(&results)[1]);
+        for cell in ["open NAT sessions of linux:nat with IPv4", "\"123,456\""] {
+            assert!(text.contains(cell), "{cell} in {text}");
+        }
     }
 }

@@ -13,6 +13,7 @@ use measure::Mode;
 use measure::papers::Paper;
 
 use crate::dut::Spec;
+use crate::paper;
 use crate::run::Plan;
 use options::positive;
 pub use options::{Options, Outputs};
@@ -125,8 +126,7 @@ pub enum Verb {
     Paper {
         /// The study: kosak-lencse or slavik.
         study: Paper,
-        /// Devices.
-        #[arg(default_values = ["linux", "ferrovia"])]
+        /// Devices: linux, ferrovia, and linux:nat where the study has NAT, unless others are named.
         devices: Vec<Spec>,
         /// Options.
         #[command(flatten)]
@@ -201,7 +201,7 @@ pub enum Action {
     /// Make reports.
     Report(PathBuf, Outputs),
     /// Repeat a study.
-    Paper(Paper, Box<Plan>, Outputs),
+    Paper(Paper, Vec<Plan>, Outputs),
     /// Write the manual page and the completions below a folder.
     Extras(PathBuf),
 }
@@ -254,7 +254,9 @@ impl Verb {
             Self::Report { file, outputs } => Ok(Action::Report(file, outputs)),
             Self::Paper { study, devices, options } => {
                 let plan = options.plan(vec![Mode::Throughput], devices)?;
-                Ok(Action::Paper(study, Box::new(plan), options.outputs))
+                let cores = std::thread::available_parallelism().map_or(1, usize::from);
+                let plans = paper::plans(study, plan, paper::free(cores, 2))?;
+                Ok(Action::Paper(study, plans, options.outputs))
             }
         }
     }

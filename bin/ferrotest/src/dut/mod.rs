@@ -97,6 +97,17 @@ impl Spec {
     }
 }
 
+impl Spec {
+    /// True if the device is known to translate addresses.
+    pub fn translates(&self) -> bool {
+        match self {
+            Self::Linux(role) => *role == Role::Nat,
+            Self::None(Some(settings)) => settings.nat.is_some(),
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
