@@ -126,7 +126,7 @@ pub enum Verb {
     Paper {
         /// The study: kosak-lencse or slavik.
         study: Paper,
-        /// Devices: linux, ferrovia, and linux:nat where the study has NAT, unless others are named.
+        /// Devices; otherwise linux and ferrovia, and linux:nat where the study has NAT.
         devices: Vec<Spec>,
         /// Options.
         #[command(flatten)]
