@@ -14,6 +14,8 @@
 //! checked each time, and packets are copied before anything looks at them. A peer that shrinks the
 //! file of its memory loses its connection (`io/shm.rs`).
 //!
+//! [`Listener`] and [`pair`] open queues without a graph, for programs such as testers.
+//!
 //! Limits: packets are always copied, also where zero copy is asked for; sockets of other network
 //! namespaces (`abstract:NAME,netns_name=N`) are refused; DMA engines aren't used.
 #![deny(unsafe_code)]
@@ -26,6 +28,7 @@ mod device;
 mod examples;
 mod input;
 mod io;
+mod open;
 mod process;
 mod proto;
 mod show;
@@ -34,6 +37,7 @@ mod socket;
 mod tests;
 mod tx;
 
+pub use open::{Connection, Listener, Memif, RxQueue, TxQueue, TxReport, pair};
 #[doc(hidden)]
 pub use proto::check_messages;
 

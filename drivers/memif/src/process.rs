@@ -6,10 +6,7 @@
 use crate::control::{Accepted, Conn, Memifs, Side};
 use crate::device::MemifDevice;
 use crate::io::Role;
-use crate::proto::{
-    Channel, Client, End, Hello, Init, MAX_LOG2, MAX_REGION, MAX_RING, Message, PROGRAM, Reply,
-};
-use crate::proto::{Received, Server, Step, VERSION};
+use crate::proto::{Channel, Client, End, Hello, Init, Message, Received, Reply, Server, Step};
 use graph::{Process, Sleep, Wake, World};
 use net::Interfaces;
 use std::sync::Arc;
@@ -106,16 +103,7 @@ fn accept(world: &World, memifs: &Memifs, socket: u32) {
             end(world, memifs, conn, End::refuse("too many unfinished handshakes"));
         }
         let channel = Channel::new(fd);
-        let hello = Hello {
-            name: PROGRAM.into(),
-            min_version: VERSION,
-            max_version: VERSION,
-            max_region: MAX_REGION,
-            max_m2s: MAX_RING,
-            max_s2m: MAX_RING,
-            max_log2: MAX_LOG2,
-        };
-        if channel.send(&Message::Hello(hello), None).is_err() {
+        if channel.send(&Message::Hello(Hello::ours()), None).is_err() {
             continue;
         }
         let deadline = Some(world.clock.now() + PATIENCE);

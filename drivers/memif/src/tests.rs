@@ -4,6 +4,7 @@ mod dpdk;
 mod handshake;
 mod hostile;
 mod messages;
+mod open;
 mod pair;
 mod peer;
 mod placement;

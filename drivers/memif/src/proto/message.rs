@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages and their bytes.
 
+use super::{MAX_LOG2, MAX_REGION, MAX_RING, PROGRAM, VERSION};
 use std::fmt;
 
 /// Bytes of each message.
@@ -53,6 +54,21 @@ pub struct Hello {
     pub max_s2m: u16,
     /// The largest ring.
     pub max_log2: u8,
+}
+
+impl Hello {
+    /// That of a server of this program.
+    pub fn ours() -> Self {
+        Self {
+            name: PROGRAM.into(),
+            min_version: VERSION,
+            max_version: VERSION,
+            max_region: MAX_REGION,
+            max_m2s: MAX_RING,
+            max_s2m: MAX_RING,
+            max_log2: MAX_LOG2,
+        }
+    }
 }
 
 /// The first message of a client: what it wants to be connected to.
