@@ -166,6 +166,13 @@ fn background_processes() {
     let mut short = ns.sh("exit 7").spawn();
     assert_eq!(short.wait(SOON), Some(7));
     assert_eq!(short.wait(SOON), Some(7), "asked again");
+
+    // Many at a time: the threads that read their output have to wait for a core.
+    let talk = || ns.sh("head -c 60000 /dev/zero | tr '\\0' x").spawn();
+    for mut talker in (0..50).map(|_| talk()).collect::<Vec<_>>() {
+        assert_eq!(talker.wait(SOON), Some(0));
+        assert_eq!(talker.stdout().len(), 60_000, "all of it when it has ended");
+    }
 }
 
 #[test]

@@ -207,11 +207,12 @@ impl Background {
     }
 
     /// Waits for its end: the exit status (128 + signal if a signal ended it), `None` if `timeout`
-    /// passes before.
+    /// passes before. Its output is complete then.
     pub fn wait(&mut self, timeout: Duration) -> Option<i32> {
         if self.reaped.is_none() {
             self.wait_unreaped(timeout)?;
             self.reap();
+            self.wait_for_output();
         }
         self.reaped
             .map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
@@ -228,10 +229,7 @@ impl Background {
     /// Kills it and its children.
     pub fn kill(mut self) -> Output {
         self.end();
-        // a grandchild in a group of its own may keep a pipe open for ever
-        for captured in [&self.stdout, &self.stderr] {
-            captured.wait(Duration::from_secs(1), |_, ended| ended);
-        }
+        self.wait_for_output();
         let code = self.reaped.and_then(|status| status.code());
         Output { code, timed_out: false, stdout: self.stdout(), stderr: self.stderr() }
     }
@@ -265,6 +263,14 @@ impl Background {
             let _ = kill_process_group(pid, Signal::KILL);
         }
         self.reaped = self.child.wait().ok();
+    }
+
+    /// Waits until all is read that the ended process has written.
+    fn wait_for_output(&self) {
+        // a grandchild in a group of its own may keep a pipe open for ever
+        for captured in [&self.stdout, &self.stderr] {
+            captured.wait(Duration::from_secs(1), |_, ended| ended);
+        }
     }
 
     fn end(&mut self) {
