@@ -131,9 +131,14 @@ pub fn check(file: &Siitperf, modes: &[Mode]) -> Result<(), String> {
     Ok(())
 }
 
+/// Addresses of a side. Several networks of siitperf, with one address each, become as many
+/// neighbouring addresses: the laboratory has one network on each side.
 fn spread(side: &Side) -> Spread {
     if side.addresses.vary == Vary::Fixed {
-        return Spread::Fixed;
+        return match side.networks {
+            0 | 1 => Spread::Fixed,
+            networks => Spread::Random(networks.into()),
+        };
     }
     let count = u32::from(side.addresses.max.saturating_sub(side.addresses.min)) + 1;
     Spread::Random(count.min(MOST_ADDRESSES))

@@ -8,6 +8,7 @@ use measure::{Direction, Mode};
 use crate::cli::{Action, Arguments};
 use crate::run::Plan;
 use crate::traffic::Kind;
+use crate::traffic::random::Spread;
 
 /// A router with IPv4 on both sides.
 const ROUTER: &str = "\
@@ -108,6 +109,15 @@ fn a_stateless_file_runs() {
         (plan.settings.sessions, plan.settings.orders),
         (10_000, (Vary::Random, Vary::Random))
     );
+    assert_eq!((traffic.src, traffic.dst), (Spread::Fixed, Spread::Fixed));
+}
+
+#[test]
+fn many_networks_are_many_addresses() {
+    let text = with(ROUTER, &[("Num-R-Nets", "256")]);
+    let plan = plan(&text, "throughput linux --sizes 64").unwrap();
+    let traffic = &plan.traffic[0];
+    assert_eq!((traffic.src, traffic.dst), (Spread::Fixed, Spread::Random(256)));
 }
 
 #[test]
