@@ -181,6 +181,7 @@ impl Bench {
         ports: PortKind,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, String> {
+        spec.check_ports(ports)?;
         let body = match &spec {
             Spec::None(Some(settings)) => Body::Simulated(*settings, Rc::default()),
             Spec::None(None) => Body::Rings([ring::connection(RING), ring::connection(RING)]),
@@ -194,12 +195,12 @@ impl Bench {
         Self { spec, body, workers, routes: None, clock, idle, number: 0, stop }
     }
 
-    /// The tester's ports on one veth pair, without a device.
+    /// The tester's ports of one kind, connected to each other.
     ///
     /// # Errors
-    /// The lab can't be made.
-    pub fn cable(stop: Arc<AtomicBool>) -> Result<Self, String> {
-        let body = Body::Lab(Box::new(InLab::cable()?));
+    /// The lab can't be made, or such ports need a device between them.
+    pub fn cable(kind: PortKind, stop: Arc<AtomicBool>) -> Result<Self, String> {
+        let body = Body::Lab(Box::new(InLab::cable(kind)?));
         Ok(Self::new(Spec::None(None), body, 1, stop))
     }
 
@@ -241,7 +242,9 @@ impl Bench {
             Body::Rings(_) => "the tester's ports, connected by rings".into(),
             Body::Lab(inside) => match &inside.device {
                 Some(device) => device.describe(),
-                None => "the tester's ports, connected by a veth pair".into(),
+                None => {
+                    format!("the tester's ports, connected by {}", inside.kind.name())
+                }
             },
         }
     }
@@ -272,8 +275,7 @@ impl Bench {
     pub fn line_rate(&self, traffic: &Traffic) -> f64 {
         match &self.body {
             Body::Simulated(settings, _) => traffic.line_rate(settings.link),
-            // The speed that a veth reports.
-            Body::Lab(_) => traffic.line_rate(10e9),
+            Body::Lab(inside) => traffic.line_rate(inside.kind.link()),
             Body::Rings(_) => traffic.line_rate(100e9),
         }
     }

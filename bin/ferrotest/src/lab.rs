@@ -15,8 +15,8 @@ use measure::Direction;
 use netlink::{Ethtool, Namespace, Rtnl};
 use wire::MacAddr;
 
-use crate::port::interface::{Port, PortRx, PortTx};
-use crate::port::{host, tap};
+use crate::port::interface::{Kind, Port, PortRx, PortTx};
+use crate::port::{host, memif, tap};
 use crate::traffic::flow::Ends;
 use crate::traffic::neighbor::Host;
 
@@ -123,6 +123,8 @@ pub struct Lab {
     /// Namespace of the device, with the interfaces `left` and `right`.
     pub device: Namespace,
     testers: [Namespace; 2],
+    /// Kind of the interfaces.
+    pub ports: Kind,
 }
 
 /// Name of the tester's interface in each outer namespace.
@@ -169,7 +171,23 @@ impl Lab {
             Ok::<_, String>(Port { tx: PortTx::Tap(tx), rx: PortRx::Tap(rx) })
         };
         let ports = [port(End::Left)?, port(End::Right)?];
-        Ok((Self { device, testers }, ports))
+        Ok((Self { device, testers, ports: Kind::Tap }, ports))
+    }
+
+    /// A lab for a device whose interfaces are memif, with the tester's ports, which wait for it.
+    ///
+    /// # Errors
+    /// The kernel's, with the step that failed.
+    pub fn with_memif() -> Result<(Self, [Port; 2]), String> {
+        let create = || Namespace::create().map_err(named("make a network namespace"));
+        let (device, testers) = (create()?, [create()?, create()?]);
+        let port = |end: End| {
+            let open = || memif::open(end.name());
+            let (tx, rx) = device.run(open).map_err(named("open a memif socket"))?;
+            Ok::<_, String>(Port { tx: PortTx::Memif(tx), rx: PortRx::Memif(rx) })
+        };
+        let ports = [port(End::Left)?, port(End::Right)?];
+        Ok((Self { device, testers, ports: Kind::Memif }, ports))
     }
 
     /// One veth pair between the tester's ports, without a device.
@@ -185,7 +203,7 @@ impl Lab {
         let mut left = Rtnl::in_namespace(&testers[0]).map_err(named("ask for interfaces"))?;
         left.add_veth(PORT, PORT, Some(&testers[1])).map_err(named("make a veth pair"))?;
         testers.iter().try_for_each(|namespace| prepare(namespace, PORT))?;
-        Ok(Self { device, testers })
+        Ok(Self { device, testers, ports: Kind::Veth })
     }
 
     fn cable(device: Namespace, testers: [Namespace; 2]) -> Result<Self, String> {
@@ -200,7 +218,7 @@ impl Lab {
             prepare(&device, name)?;
             prepare(tester, PORT)?;
         }
-        Ok(Self { device, testers })
+        Ok(Self { device, testers, ports: Kind::Veth })
     }
 
     /// Opens the tester's port of one side.

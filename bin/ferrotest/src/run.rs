@@ -348,14 +348,13 @@ fn selftests(
     progress: &mut Progress,
     stop: &Arc<AtomicBool>,
 ) -> Result<(), String> {
-    if !benches.iter().any(|bench| bench.port() == "veth") {
+    let (kind, size) = (plan.ports, traffic.real_size());
+    // Two taps can't be connected to each other.
+    let is_used = benches.iter().any(|bench| bench.port() == kind.name());
+    if kind == interface::Kind::Tap || !is_used || results.selftest(kind.name(), size).is_some() {
         return Ok(());
     }
-    let size = traffic.real_size();
-    if results.selftest("veth", size).is_some() {
-        return Ok(());
-    }
-    let mut bench = Bench::cable(stop.clone())?;
+    let mut bench = Bench::cable(kind, stop.clone())?;
     let settings = Settings {
         duration: plan.settings.duration.min(0.5),
         width: 0.05,

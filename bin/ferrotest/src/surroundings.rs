@@ -7,6 +7,7 @@ use std::fs;
 use measure::{Cpu, Environment, Interface};
 
 use crate::lab::OFFLOADS;
+use crate::port::memif::RING;
 
 /// Feature flags of processors that matter to forwarding.
 const FLAGS: [&str; 12] = [
@@ -88,10 +89,10 @@ pub fn describe(tsc_hz: f64, ports: &BTreeSet<&str>) -> Environment {
         .map(|kind| Interface {
             name: "left and right".into(),
             kind: kind.to_string(),
-            driver: if *kind == "veth" {
-                "AF_PACKET, ring version 2".into()
-            } else {
-                String::new()
+            driver: match *kind {
+                "veth" => "AF_PACKET, ring version 2".into(),
+                "memif" => format!("memif 2.0, rings of {RING}"),
+                _ => String::new(),
             },
             bits_per_second: 0.0,
             offloads_off: match *kind {

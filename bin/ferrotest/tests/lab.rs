@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use testkit::lab;
 
+#[path = "lab/memif.rs"]
+mod memif;
+
 const TESTER: &str = env!("CARGO_BIN_EXE_ferrotest");
 
 /// Variable by which a test knows the processes that come of it; its folder.
@@ -413,10 +416,11 @@ fn a_run_that_is_stopped_or_killed_is_cleaned_up() {
     let Some(_lab) = lab::require(&["root"]) else { return };
     let dir = tempfile::tempdir().unwrap();
     let ferrovia = format!("ferrovia:{}", daemon().display());
-    for signal in [Signal::INT, Signal::KILL] {
+    let signals = [Signal::INT, Signal::KILL];
+    for (signal, ports) in signals.into_iter().flat_map(|s| [(s, "veth"), (s, "memif")]) {
         let mut command = Command::new(TESTER);
         let long = TINY.replace("--soak 200ms", "--soak 60");
-        command.args(["soak", &ferrovia]).args(long.split_whitespace());
+        command.args(["soak", &ferrovia, "--interface", ports]).args(long.split_whitespace());
         command
             .current_dir(dir.path())
             .env(TEST, dir.path())
@@ -437,7 +441,7 @@ fn a_run_that_is_stopped_or_killed_is_cleaned_up() {
             assert_ne!(left_behind(dir.path()), [0; 0]);
             results(dir.path(), &format!("soak linux {TINY}"));
         }
-        assert_eq!(left_behind(dir.path()), [0; 0], "{signal:?}");
+        assert_eq!(left_behind(dir.path()), [0; 0], "{signal:?} {ports}");
     }
 }
 
@@ -448,7 +452,9 @@ fn what_cannot_be_is_refused_by_name() {
         ("throughput linx", 2, "expected none"),
         ("throughput ferrovia:/no/such/program", 1, "/no/such/program"),
         ("replay /no/such/file none", 1, "/no/such/file"),
-        ("selftest --port memif", 1, "memif"),
+        ("selftest --port dpdk", 1, "dpdk"),
+        ("throughput linux --interface memif", 2, "linux has no memif"),
+        ("compare ferrovia external:/x --interface memif", 2, "external:/x has no memif"),
     ] {
         let output = tester(dir.path(), words);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();

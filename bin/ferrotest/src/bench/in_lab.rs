@@ -14,8 +14,8 @@ use crate::engine::clock::Real;
 use crate::engine::live::{self, Idle, Wire};
 use crate::engine::{Event, Plan, Ran};
 use crate::lab::{End, Lab};
-use crate::port::interface::{Kind as PortKind, Port};
-use crate::port::{Rx, Tx};
+use crate::port::interface::{Kind as PortKind, Port, PortRx, PortTx};
+use crate::port::{Rx, Tx, memif};
 use crate::traffic::Kind;
 use crate::traffic::neighbor::Host;
 
@@ -25,7 +25,8 @@ pub(super) struct InLab {
     // Fields are dropped in this order: the device goes before its namespace.
     pub(super) device: Option<Box<dyn Device>>,
     pub(super) ports: [Port; 2],
-    pub(super) lab: Lab,
+    /// The lab; none if the ports are connected in the process.
+    pub(super) lab: Option<Lab>,
     /// The device's Ethernet addresses, by end and family.
     macs: Vec<((End, bool), MacAddr)>,
 }
@@ -39,26 +40,40 @@ fn timed(change: Change, device: &mut dyn Device, lab: &Lab) -> Result<f64, Stri
 impl InLab {
     /// Makes a lab and sets a device up in it.
     pub(super) fn up(kind: PortKind, spec: &Spec, workers: u32) -> Result<Self, String> {
-        let (lab, taps) = match kind {
+        let with_ports = |(lab, ports)| (lab, Some(ports));
+        let (lab, ports) = match kind {
             PortKind::Veth => (Lab::new()?, None),
-            PortKind::Tap => {
-                let (lab, ports) = Lab::with_taps()?;
-                (lab, Some(ports))
-            }
+            PortKind::Tap => with_ports(Lab::with_taps()?),
+            PortKind::Memif => with_ports(Lab::with_memif()?),
         };
         let device = dut::up(spec, &lab, workers)?;
-        let ports = match taps {
+        let ports = match ports {
             Some(ports) => ports,
             None => [lab.port(End::Left)?, lab.port(End::Right)?],
         };
-        Ok(Self { kind, device, ports, lab, macs: Vec::new() })
+        Ok(Self { kind, device, ports, lab: Some(lab), macs: Vec::new() })
     }
 
-    /// The tester's ports on one veth pair.
-    pub(super) fn cable() -> Result<Self, String> {
-        let lab = Lab::direct()?;
-        let ports = [lab.port(End::Left)?, lab.port(End::Right)?];
-        Ok(Self { kind: PortKind::Veth, device: None, ports, lab, macs: Vec::new() })
+    /// The tester's ports, connected to each other.
+    pub(super) fn cable(kind: PortKind) -> Result<Self, String> {
+        let (lab, ports) = match kind {
+            PortKind::Veth => {
+                let lab = Lab::direct()?;
+                let ports = [lab.port(End::Left)?, lab.port(End::Right)?];
+                (Some(lab), ports)
+            }
+            PortKind::Memif => {
+                let pair = memif::pair().map_err(|error| format!("a pair of memif: {error}"))?;
+                let port = |(tx, rx)| Port { tx: PortTx::Memif(tx), rx: PortRx::Memif(rx) };
+                (None, pair.map(port))
+            }
+            PortKind::Tap => {
+                return Err("port tap: two taps can't be connected without a device; \
+                            --interface tap of other verbs measures through one"
+                    .into());
+            }
+        };
+        Ok(Self { kind, device: None, ports, lab, macs: Vec::new() })
     }
 
     /// The Ethernet address to which packets go that begin at `end`.
@@ -153,7 +168,9 @@ impl InLab {
         }
         let mut event = Ok(None);
         let ran = live::run(clock, idle, plan, wires, stop, |sleep_until| {
-            if let (Some(Event { at, change }), Some(device)) = (plan.event, device.as_mut()) {
+            if let (Some(Event { at, change }), Some(device), Some(lab)) =
+                (plan.event, device.as_mut(), lab)
+            {
                 sleep_until(at);
                 event = timed(change, &mut **device, lab).map(Some);
             }
@@ -171,9 +188,9 @@ impl InLab {
 
     /// Changes the device; returns the seconds that it took.
     pub(super) fn change(&mut self, change: Change) -> Result<f64, String> {
-        match &mut self.device {
-            Some(device) => timed(change, &mut **device, &self.lab),
-            None => Err("there is no device that could be changed".into()),
+        match (&mut self.device, &self.lab) {
+            (Some(device), Some(lab)) => timed(change, &mut **device, lab),
+            _ => Err("there is no device that could be changed".into()),
         }
     }
 }

@@ -151,7 +151,7 @@ pub enum PortKind {
     AfXdp,
     /// Tap; only with a device between, by `--interface tap` of other verbs.
     Tap,
-    /// Memif; not built yet.
+    /// Two ends of memif in the process.
     Memif,
     /// DPDK; not built yet.
     Dpdk,

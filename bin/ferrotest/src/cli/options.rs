@@ -228,8 +228,10 @@ impl Options {
     /// The plan of a run.
     ///
     /// # Errors
-    /// The configuration file of siitperf isn't for these modes.
+    /// The configuration file of siitperf isn't for these modes, or a device doesn't have such
+    /// interfaces.
     pub fn plan(&self, modes: Vec<Mode>, devices: Vec<Spec>) -> Result<Plan, String> {
+        devices.iter().try_for_each(|device| device.check_ports(self.interface))?;
         let (mut settings, mut traffic) = (self.settings(), self.traffic());
         if let Some(file) = &self.siitperf {
             siitperf::check(file, &modes)?;

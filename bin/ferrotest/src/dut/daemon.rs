@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ferrovia and FD.io VPP, which have one CLI, on the lab's veth pairs by AF_PACKET.
+//! Ferrovia and FD.io VPP, which have one CLI: on interfaces of the lab by AF_PACKET, or by memif.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -13,6 +13,8 @@ use tempfile::TempDir;
 use super::change::{Block, Routes, Verb};
 use super::{Device, sweep};
 use crate::lab::{End, LINK, Lab, ROUTE, quiet};
+use crate::port::interface::Kind as PortKind;
+use crate::port::memif::{self, BUFFER, ID, RING};
 
 /// The program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +32,7 @@ pub struct Daemon {
     program: PathBuf,
     version: String,
     workers: u32,
+    ports: PortKind,
     dir: TempDir,
     child: Option<Child>,
 }
@@ -49,7 +52,8 @@ impl Daemon {
         let version = version(&program);
         // The kernel is only the cable on the device's side: no address, no packets of its own.
         quiet(&lab.device)?;
-        let mut daemon = Self { kind, program, version, workers, dir, child: None };
+        let ports = lab.ports;
+        let mut daemon = Self { kind, program, version, workers, ports, dir, child: None };
         daemon.start(lab)?;
         Ok(daemon)
     }
@@ -58,7 +62,7 @@ impl Daemon {
         let dir = self.dir.path().to_path_buf();
         let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
         let (script, log) = (dir.join("commands"), dir.join("log"));
-        fs::write(&script, commands()).map_err(|error| failed(&script, error))?;
+        fs::write(&script, commands(self.ports)).map_err(|error| failed(&script, error))?;
         let config = self.config(&script);
         let out = File::create(&log).map_err(|error| failed(&log, error))?;
         let err = out.try_clone().map_err(|error| failed(&log, error))?;
@@ -103,8 +107,9 @@ impl Daemon {
             Kind::Vpp => format!(
                 "unix {{ nodaemon nosyslog runtime-dir {dir} cli-listen {dir}/cli.sock exec {script} }} \
                  cpu {{ workers {workers} }} api-segment {{ prefix ferrotest-{} }} \
-                 plugins {{ plugin default {{ disable }} plugin af_packet_plugin.so {{ enable }} }}",
-                std::process::id()
+                 plugins {{ plugin default {{ disable }} plugin {}_plugin.so {{ enable }} }}",
+                std::process::id(),
+                if self.ports == PortKind::Memif { "memif" } else { "af_packet" }
             ),
         }
     }
@@ -157,13 +162,40 @@ impl Daemon {
     }
 }
 
+/// Number of the memif socket of one side.
+fn socket_id(end: End) -> u32 {
+    match end {
+        End::Left => 1,
+        End::Right => 2,
+    }
+}
+
+/// Name of the daemon's interface.
+fn interface(ports: PortKind, end: End) -> String {
+    match ports {
+        PortKind::Veth | PortKind::Tap => format!("host-{}", end.name()),
+        PortKind::Memif => format!("memif{}/{ID}", socket_id(end)),
+    }
+}
+
 /// Interfaces, addresses and routes as CLI commands.
-fn commands() -> String {
+fn commands(ports: PortKind) -> String {
     let mut text = String::new();
     for end in End::BOTH {
         let (name, all) = (end.name(), end.addresses());
-        let host = format!("host-{name}");
-        let _ = writeln!(text, "create host-interface name {name}");
+        let host = interface(ports, end);
+        if ports == PortKind::Memif {
+            let (id, file) = (socket_id(end), memif::socket(name));
+            let _ = writeln!(text, "create memif socket id {id} filename {file}");
+            // Its own address would be another one after a restart.
+            let _ = writeln!(
+                text,
+                "create interface memif id {ID} socket-id {id} ring-size {RING} \
+                 buffer-size {BUFFER} slave hw-addr 02:fe:00:00:00:{id:02x}"
+            );
+        } else {
+            let _ = writeln!(text, "create host-interface name {name}");
+        }
         let _ = writeln!(text, "set interface ip address {host} {}/{}", all.device.0, LINK.0);
         let _ = writeln!(text, "set interface ip address {host} {}/{}", all.device.1, LINK.1);
         let _ = writeln!(text, "set interface state {host} up");
@@ -216,7 +248,11 @@ fn version(program: &Path) -> String {
 impl Device for Daemon {
     fn describe(&self) -> String {
         let name = if self.version.is_empty() { self.name() } else { &self.version };
-        format!("{name}, {} workers, host interfaces (AF_PACKET)", self.workers)
+        let interfaces = match self.ports {
+            PortKind::Veth | PortKind::Tap => "host interfaces (AF_PACKET)".into(),
+            PortKind::Memif => format!("memif interfaces, rings of {RING}"),
+        };
+        format!("{name}, {} workers, {interfaces}", self.workers)
     }
 
     fn restart(&mut self, lab: &Lab) -> Result<(), String> {
@@ -231,11 +267,10 @@ impl Device for Daemon {
             Verb::Add => "add",
             Verb::Delete => "del",
         };
-        let (via, len, name) = (routes.via(), routes.prefix_len(), End::Right.name());
+        let (via, len) = (routes.via(), routes.prefix_len());
+        let name = interface(self.ports, End::Right);
         routes.blocks().into_iter().try_for_each(|Block { first, count }| {
-            self.command(&format!(
-                "ip route {verb} {first}/{len} count {count} via {via} host-{name}"
-            ))
+            self.command(&format!("ip route {verb} {first}/{len} count {count} via {via} {name}"))
         })
     }
 
@@ -267,11 +302,16 @@ mod tests {
 
     #[test]
     fn commands_configure_both_sides() {
-        let text = commands();
+        let text = commands(PortKind::Veth);
         assert!(text.contains("set interface ip address host-left 198.18.0.1/24\n"));
         assert!(text.contains("set interface ip address host-right 2001:2:0:8000::1/64\n"));
         assert!(text.contains("ip route add 198.19.0.0/16 via 198.19.0.2 host-right\n"));
         assert!(text.contains("ip route add 2001:2::/49 via 2001:2::2 host-left\n"));
+        let text = commands(PortKind::Memif);
+        assert!(text.contains("create memif socket id 2 filename abstract:ferrotest-right\n"));
+        assert!(text.contains("create interface memif id 0 socket-id 2 ring-size "));
+        assert!(text.contains("ip route add 198.19.0.0/16 via 198.19.0.2 memif2/0\n"));
+        assert!(!text.contains("host-"));
     }
 
     #[test]

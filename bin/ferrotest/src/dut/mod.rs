@@ -14,6 +14,7 @@ use std::str::FromStr;
 use self::change::{Routes, Verb};
 use self::linux::Role;
 use crate::lab::Lab;
+use crate::port::interface;
 use crate::port::stage::Impairment;
 
 /// A device in a lab.
@@ -93,6 +94,20 @@ impl Spec {
             Self::Ferrovia(_) => "ferrovia",
             Self::Vpp(_) => "vpp",
             Self::External(_) => "external",
+        }
+    }
+
+    /// Checks that the device can have interfaces of this kind.
+    ///
+    /// # Errors
+    /// It can't; the text says which devices can.
+    pub fn check_ports(&self, ports: interface::Kind) -> Result<(), String> {
+        match (ports, self) {
+            (interface::Kind::Memif, Self::Linux(_) | Self::External(_)) => Err(format!(
+                "device {self} has no memif interfaces: --interface memif takes ferrovia and vpp; \
+                 leave it out for interfaces of the kernel"
+            )),
+            _ => Ok(()),
         }
     }
 }
@@ -195,5 +210,19 @@ mod tests {
         {
             assert!(bad.parse::<Spec>().unwrap_err().contains(word), "{bad}");
         }
+    }
+
+    #[test]
+    fn devices_without_memif_are_refused_by_name() {
+        use interface::Kind::{Memif, Tap, Veth};
+        let specs: [Spec; 4] =
+            ["linux:nat", "external:x", "ferrovia", "vpp"].map(|s| s.parse().unwrap());
+        for ports in [Veth, Tap] {
+            assert!(specs.iter().all(|spec| spec.check_ports(ports).is_ok()));
+        }
+        let are_taken = specs.each_ref().map(|spec| spec.check_ports(Memif).is_ok());
+        assert_eq!(are_taken, [false, false, true, true]);
+        let why = specs[1].check_ports(Memif).unwrap_err();
+        assert!(why.contains("external:x has no memif") && why.contains("ferrovia"), "{why}");
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Interface of the kernel as a port, of one kind or another.
+//! Interface between tester and device as a port, of one kind or another.
 
 use super::host::{HostRx, HostTx};
+use super::memif::{MemifRx, MemifTx};
 use super::tap::{TapRx, TapTx};
 use super::{Rx, Taken, Tx};
 
@@ -13,6 +14,8 @@ pub enum Kind {
     Veth,
     /// Taps.
     Tap,
+    /// Shared memory, without the kernel: memif.
+    Memif,
 }
 
 impl Kind {
@@ -21,6 +24,16 @@ impl Kind {
         match self {
             Self::Veth => "veth",
             Self::Tap => "tap",
+            Self::Memif => "memif",
+        }
+    }
+
+    /// Bits per second beyond which nothing is tried: the speed that a veth and a tap report, more
+    /// than any core copies in shared memory.
+    pub fn link(self) -> f64 {
+        match self {
+            Self::Veth | Self::Tap => 10e9,
+            Self::Memif => 100e9,
         }
     }
 }
@@ -39,6 +52,8 @@ pub enum PortTx {
     Veth(HostTx),
     /// Of a tap.
     Tap(TapTx),
+    /// Of shared memory.
+    Memif(MemifTx),
 }
 
 /// Receiving side.
@@ -47,6 +62,8 @@ pub enum PortRx {
     Veth(HostRx),
     /// Of a tap.
     Tap(TapRx),
+    /// Of shared memory.
+    Memif(MemifRx),
 }
 
 impl Port {
@@ -62,6 +79,7 @@ impl Tx for PortTx {
         match self {
             Self::Veth(tx) => tx.send(now, frames),
             Self::Tap(tx) => tx.send(now, frames),
+            Self::Memif(tx) => tx.send(now, frames),
         }
     }
 }
@@ -72,6 +90,7 @@ impl Rx for PortRx {
         match self {
             Self::Veth(rx) => rx.receive(now, max, f),
             Self::Tap(rx) => rx.receive(now, max, f),
+            Self::Memif(rx) => rx.receive(now, max, f),
         }
     }
 
@@ -79,6 +98,7 @@ impl Rx for PortRx {
         match self {
             Self::Veth(rx) => rx.reply(frame),
             Self::Tap(rx) => rx.reply(frame),
+            Self::Memif(rx) => rx.reply(frame),
         }
     }
 
@@ -86,6 +106,7 @@ impl Rx for PortRx {
         match self {
             Self::Veth(rx) => rx.overruns(),
             Self::Tap(rx) => rx.overruns(),
+            Self::Memif(rx) => rx.overruns(),
         }
     }
 
@@ -93,6 +114,7 @@ impl Rx for PortRx {
         match self {
             Self::Veth(rx) => rx.rest(),
             Self::Tap(rx) => rx.rest(),
+            Self::Memif(rx) => rx.rest(),
         }
     }
 }

@@ -4,6 +4,7 @@
 pub mod capture;
 pub mod host;
 pub mod interface;
+pub mod memif;
 pub mod nat;
 pub mod ring;
 pub mod stage;
