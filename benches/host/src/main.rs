@@ -8,6 +8,7 @@
 //! interface count. Hosts and router share the machine's cores, as in a first trial of a router.
 
 mod loads;
+mod memif;
 mod report;
 mod traffic;
 
@@ -36,6 +37,9 @@ struct Arguments {
     /// CPU time and latency of our router at 0, 10, 50 and 90 % of what it forwards, instead.
     #[arg(long)]
     loads: bool,
+    /// Packets over memif through our router, beside DPDK's testpmd, instead.
+    #[arg(long)]
+    memif: bool,
     /// Workers of our router.
     #[arg(long, default_value_t = 1)]
     workers: usize,
@@ -88,6 +92,9 @@ fn run(arguments: &Arguments) -> ExitCode {
     };
     let (rounds, seconds) =
         if arguments.smoke { (1, 1) } else { (arguments.rounds, arguments.seconds) };
+    if arguments.memif {
+        return memif::run(&lab, rounds, seconds);
+    }
     let routers = routers(arguments.workers);
     if arguments.loads {
         println!("{}", loads::head());
