@@ -111,8 +111,7 @@ impl VhostDevice {
 
     /// Memory that the front-end has taken away, if it has.
     pub fn lost_memory(&self) -> Option<String> {
-        let state = self.state();
-        state.conn.as_ref()?.session.memory()?.broken()
+        self.state().conn.as_ref()?.session.lost_memory()
     }
 
     /// Gives the threads the rings that the front-end has started, after it has changed some.

@@ -19,8 +19,10 @@
 //! (`mem::PeerMapping`). One that gives a log finds there which pages this end has written, by
 //! which a guest is migrated while it runs (`io/log.rs`).
 //!
-//! Limits: packets are copied; no inflight log, which a device that uses chains in order doesn't
-//! need; at most 8 memory regions.
+//! After a kill or a lost connection rings go on where they were: a split ring by its used index, a
+//! packed one by the log of chains in flight, if the front-end keeps one (`io/inflight`).
+//!
+//! Limits: packets are copied; at most 8 memory regions.
 #![deny(unsafe_code)]
 
 mod api;

@@ -9,7 +9,7 @@ use crate::socket;
 use graph::{Process, Sleep, Wake, World};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 /// A client tries again after so many nanoseconds.
@@ -124,7 +124,8 @@ fn step(device: &VhostDevice) -> Result<Option<Step>, End> {
     log::debug!(target: "vhost-user", "{:?}", message.request);
     let step = conn.session.step(&message, fds)?;
     if let Some(reply) = step.reply {
-        let sent = conn.channel.send(&reply.encode(message.kind));
+        let fd = step.fd.as_ref().map(AsFd::as_fd);
+        let sent = conn.channel.send(&reply.encode(message.kind), fd);
         sent.map_err(|error| End(format!("{}: {error}", message.kind.name())))?;
     }
     Ok(Some(step))

@@ -3,7 +3,7 @@
 
 use crate::control::Vhosts;
 use crate::device::{State, VhostDevice};
-use crate::io::{Format, Memory, RingView, VringInfo};
+use crate::io::{Format, InflightInfo, Memory, RingView, VringInfo};
 use crate::proto::{Features, Session};
 use cli::{Error, Matches, Output, Writer};
 use graph::World;
@@ -111,6 +111,10 @@ fn lines(
     }
     if let Some(memory) = state.conn.as_ref().and_then(|conn| conn.session.memory()) {
         memory_lines(text, memory, wanted.verbose)?;
+    }
+    if let Some(log) = state.conn.as_ref().and_then(|conn| conn.session.inflight()) {
+        let InflightInfo { size, queues, queue_size, .. } = log.info();
+        writeln!(text, " inflight log: {queues} rings of {queue_size} in {size} bytes")?;
     }
     for (index, info) in rings.iter().enumerate() {
         if let Some(ring) = &info.ring {

@@ -2,6 +2,8 @@
 mod api;
 mod dpdk;
 mod hostile;
+mod inflight;
+mod kill;
 mod log;
 mod messages;
 mod offload;

@@ -3,6 +3,7 @@
 //! graph or of the control protocol.
 
 mod chain;
+mod inflight;
 mod log;
 mod memory;
 mod packed;
@@ -15,9 +16,12 @@ mod tx;
 mod vring;
 
 pub use driver::Event;
+pub use inflight::{Inflight, InflightInfo, bytes as inflight_bytes};
 pub use log::Log;
 pub use memory::{MAX_REGIONS, Memory, Piece, Pieces};
-pub use queue::{Format, Position, Queue, QueueConfig, RingAddresses, RingView};
+pub use queue::{Format, Position, Queue, QueueConfig, RingAddresses, RingView, Start};
 pub use rx::NextPacket;
+#[cfg(test)]
+pub use shm::killed;
 pub use shm::{Region, RegionInfo};
 pub use vring::{Vring, VringInfo};

@@ -7,7 +7,8 @@
 //! which it wishes for events: an offset (2) and flags (2).
 
 use super::chain::{self, DESC, Desc, Found, INDIRECT, Indirect, NEXT, Used, WRITE, needs_event};
-use super::queue::{Format, Position, QueueConfig, RingView};
+use super::inflight::PackedLog;
+use super::queue::{Format, Mark, Position, QueueConfig, RingView, Start};
 use super::{Memory, Piece, Pieces};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -15,7 +16,7 @@ use std::sync::atomic::{Ordering, fence};
 const AVAIL: u16 = 1 << 7;
 const USED: u16 = 1 << 15;
 /// Bit of a position: the wrap counter.
-pub const WRAP: u16 = 1 << 15;
+const WRAP: u16 = 1 << 15;
 
 /// Offset of the flags in a descriptor, and in the bytes for events.
 const FLAGS: usize = 14;
@@ -39,18 +40,15 @@ pub struct Packed {
     next: u16,
     /// The next descriptor to give back.
     done: u16,
+    log: Option<PackedLog>,
 }
 
 impl Packed {
     /// The ring, if all parts lie inside of a region, aligned, and the position is in it.
-    pub fn new(
-        memory: Arc<Memory>,
-        config: &QueueConfig,
-        position: Position,
-    ) -> Result<Self, &'static str> {
+    pub fn new(memory: Arc<Memory>, config: &QueueConfig, start: Start) -> Result<Self, String> {
         let (size, at) = (usize::from(config.size), &config.addresses);
         if size == 0 || size > 32_768 {
-            return Err("a packed ring has 1 to 32768 descriptors");
+            return Err("a packed ring has 1 to 32768 descriptors".to_string());
         }
         let part = |address: u64, len: usize, align: u64| {
             memory.at_user(address, len).filter(|_| address.is_multiple_of(align))
@@ -59,11 +57,12 @@ impl Packed {
         let desc = part(at.desc, DESC * size, 16).ok_or(outside)?;
         let driver = part(at.driver, 4, 4).ok_or(outside)?;
         let device = part(at.device, 4, 4).ok_or(outside)?;
-        let Position { next, done } = position;
+        let first = Position { next: WRAP, done: WRAP };
+        let Position { next, done } = start.live.or(start.base).unwrap_or(first);
         if next & !WRAP >= config.size || done & !WRAP >= config.size {
-            return Err("the base of a packed ring isn't in the ring");
+            return Err("the base of a packed ring isn't in the ring".to_string());
         }
-        Ok(Self {
+        let mut ring = Self {
             memory,
             desc,
             driver,
@@ -73,7 +72,16 @@ impl Packed {
             indirect: config.indirect,
             next,
             done,
-        })
+            log: None,
+        };
+        if let Some(part) = start.log {
+            let is_available = |position| ring.is_available(position);
+            let (log, done) = PackedLog::new(part, config.size, done, is_available)?;
+            // Chains in flight were taken from the ring; otherwise none is left from the last turn.
+            (ring.done, ring.next) = (done, ring.behind(done, log.slots_left()));
+            ring.log = Some(log);
+        }
+        Ok(ring)
     }
 
     #[inline(always)]
@@ -125,6 +133,9 @@ impl Packed {
     #[inline(always)]
     pub fn find(&mut self, writes: bool, pieces: &mut Pieces) -> Found {
         pieces.clear();
+        if self.again() > 0 {
+            return self.find_again(writes, pieces);
+        }
         if !self.is_available(self.next) {
             return Found::Nothing;
         }
@@ -132,22 +143,12 @@ impl Packed {
         loop {
             // The ring is inside of the guest's memory.
             let desc = self.desc(self.behind(self.next, slots)).unwrap_or_default();
-            let flags = desc.high;
             slots += 1;
             // The id of a chain is in its last descriptor (2.8.6).
-            id = if flags & NEXT == 0 { desc.low } else { id };
-            is_good = is_good
-                && if flags & INDIRECT != 0 {
-                    // A table is a chain of its own (2.8.7).
-                    let alone = slots == 1 && flags & NEXT == 0;
-                    let table = Indirect::new(desc.address, desc.len);
-                    table.is_some_and(|table| {
-                        alone && self.indirect && self.walk_table(table, writes, pieces)
-                    })
-                } else {
-                    chain::add(pieces, &self.memory, desc, flags, writes)
-                };
-            if flags & NEXT == 0 {
+            let is_last = desc.high & NEXT == 0;
+            id = if is_last { desc.low } else { id };
+            is_good = is_good && self.add(desc, slots == 1, writes, pieces);
+            if is_last {
                 break;
             }
             if slots == self.size {
@@ -159,6 +160,45 @@ impl Packed {
         Found::new(is_good, Used { id, slots, len: 0 })
     }
 
+    /// Takes the next chain of the log.
+    #[cold]
+    fn find_again(&mut self, writes: bool, pieces: &mut Pieces) -> Found {
+        let Some(mut log) = self.log.take() else { return Found::Nothing };
+        let found = log.find().map_or(Found::Nothing, |descs| {
+            let mut is_good = true;
+            for (n, desc) in descs.iter().enumerate() {
+                // Only the last one has no other one behind it.
+                let is_end = (desc.high & NEXT == 0) == (n + 1 == descs.len());
+                is_good = is_good && is_end && self.add(*desc, n == 0, writes, pieces);
+            }
+            // At most so many as the ring has.
+            let slots = descs.len() as u16;
+            let id = descs.last().map_or(0, |desc| desc.low);
+            Found::new(is_good, Used { id, slots, len: 0 })
+        });
+        self.log = Some(log);
+        found
+    }
+
+    /// Chains of the log that come first.
+    #[inline(always)]
+    fn again(&self) -> u16 {
+        self.log.as_ref().map_or(0, PackedLog::left)
+    }
+
+    /// Adds a descriptor of a chain; false if it isn't valid.
+    #[inline(always)]
+    fn add(&self, desc: Desc, is_first: bool, writes: bool, pieces: &mut Pieces) -> bool {
+        let flags = desc.high;
+        if flags & INDIRECT == 0 {
+            return chain::add(pieces, &self.memory, desc, flags, writes);
+        }
+        // A table is a chain of its own (2.8.7).
+        let alone = is_first && flags & NEXT == 0;
+        let table = Indirect::new(desc.address, desc.len);
+        table.is_some_and(|table| alone && self.indirect && self.walk_table(table, writes, pieces))
+    }
+
     /// Of a table's descriptors only one flag counts, and all of them are used (2.8.7).
     #[inline(always)]
     fn walk_table(&self, table: Indirect, writes: bool, pieces: &mut Pieces) -> bool {
@@ -168,16 +208,19 @@ impl Packed {
         })
     }
 
-    /// The next position to take from, for [`Self::rewind`].
+    /// The next chain to take, for [`Self::rewind`].
     #[inline(always)]
-    pub fn next(&self) -> u16 {
-        self.next
+    pub fn next(&self) -> Mark {
+        Mark { next: self.next, again: self.again() }
     }
 
     /// Makes chains that were taken the next ones again.
     #[inline(always)]
-    pub fn rewind(&mut self, next: u16) {
-        self.next = next;
+    pub fn rewind(&mut self, to: Mark) {
+        self.next = to.next;
+        if let Some(log) = &mut self.log {
+            log.rewind(to.again);
+        }
     }
 
     /// Gives chains back: the first one last, so that the guest sees all of them at once. True if
@@ -185,6 +228,7 @@ impl Packed {
     #[inline(always)]
     pub fn give_back(&mut self, chains: &[Used]) -> bool {
         let old = self.done;
+        self.note(chains);
         let mut first = None;
         for chain in chains {
             let at = Self::at(self.done);
@@ -200,6 +244,9 @@ impl Packed {
         }
         let Some((at, flags)) = first else { return false };
         self.store(self.desc, at + FLAGS, flags, Ordering::Release);
+        if let Some(log) = &mut self.log {
+            log.behind(self.done);
+        }
         // As in a split ring.
         fence(Ordering::SeqCst);
         let flags = self.load(self.driver, EVENT_FLAGS, Ordering::Acquire) & 3;
@@ -218,12 +265,31 @@ impl Packed {
         needs_event(offset, new, old)
     }
 
+    /// Tells the log of chains that are given back.
+    #[inline(always)]
+    fn note(&mut self, chains: &[Used]) {
+        let Some(mut log) = self.log.take() else { return };
+        let new = chains.iter().fold(self.done, |at, chain| self.behind(at, chain.slots));
+        // A number that is too large for the ring has an empty one.
+        log.before(chains, [self.done, new], |number| {
+            self.desc(self.behind(self.done, number as u16)).unwrap_or_default()
+        });
+        self.log = Some(log);
+    }
+
     /// Asks the guest for an event when it makes chains available, or for none.
     #[inline(always)]
     pub fn set_events(&mut self, wanted: bool) {
         let flags = if wanted { 0 } else { DISABLE };
         self.store(self.device, EVENT_FLAGS, flags, Ordering::Relaxed);
         fence(Ordering::SeqCst);
+    }
+
+    /// The log isn't used any more, and nothing is in flight.
+    pub fn close_log(&self) {
+        if let Some(log) = &self.log {
+            log.end();
+        }
     }
 
     /// Where the ring is.

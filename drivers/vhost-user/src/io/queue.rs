@@ -2,7 +2,8 @@
 //! A virtqueue of either format, and how packets lie in it.
 
 use super::chain::{Desc, Found, Used};
-use super::packed::{Packed, WRAP};
+use super::inflight::Part;
+use super::packed::Packed;
 use super::split::Split;
 use super::{Event, Memory, Piece, Pieces};
 use std::sync::Arc;
@@ -64,6 +65,26 @@ pub struct Position {
     pub done: u16,
 }
 
+/// Where a ring starts, the first of these that is known.
+#[derive(Default)]
+pub struct Start {
+    /// Where it was until now, if it only moves.
+    pub live: Option<Position>,
+    /// Where the log says that it was, with chains that are in flight; the log goes on from there.
+    pub log: Option<Part>,
+    /// Where the front-end says. A split ring rather begins where its used index is.
+    pub base: Option<Position>,
+}
+
+/// A place in a ring that [`Queue::rewind`] goes back to.
+#[derive(Clone, Copy)]
+pub struct Mark {
+    /// The next chain of the ring.
+    pub next: u16,
+    /// Chains of the log that come first.
+    pub again: u16,
+}
+
 /// The state of a ring, as commands show it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RingView {
@@ -118,23 +139,14 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The ring, if it lies inside of the guest's memory. A split ring without a position begins
-    /// where its used index is.
+    /// The ring, if it lies inside of the guest's memory.
     ///
     /// # Errors
     /// Why it can't be used.
-    pub fn new(
-        memory: Arc<Memory>,
-        config: QueueConfig,
-        position: Option<Position>,
-    ) -> Result<Self, &'static str> {
+    pub fn new(memory: Arc<Memory>, config: QueueConfig, start: Start) -> Result<Self, String> {
         let ring = match config.format {
-            Format::Split => Ring::Split(Split::new(memory.clone(), &config, position)?),
-            Format::Packed => {
-                let start = Position { next: WRAP, done: WRAP };
-                let position = position.unwrap_or(start);
-                Ring::Packed(Packed::new(memory.clone(), &config, position)?)
-            }
+            Format::Split => Ring::Split(Split::new(memory.clone(), &config, start)?),
+            Format::Packed => Ring::Packed(Packed::new(memory.clone(), &config, start)?),
         };
         let mut queue = Self {
             ring,
@@ -211,13 +223,13 @@ impl Queue {
     }
 
     #[inline(always)]
-    pub(super) fn next(&self) -> u16 {
+    pub(super) fn next(&self) -> Mark {
         ring!(&self.ring, ring => ring.next())
     }
 
     /// Makes chains that were taken, those of `used` from this one on, the next ones again.
     #[inline(always)]
-    pub(super) fn rewind(&mut self, next: u16, first: usize) {
+    pub(super) fn rewind(&mut self, next: Mark, first: usize) {
         self.taken -= self.used.drain(first..).map(|used| u32::from(used.slots)).sum::<u32>();
         ring!(&mut self.ring, ring => ring.rewind(next));
     }
@@ -235,6 +247,16 @@ impl Queue {
         if wanted && let Some(call) = &self.call {
             call.raise();
         }
+    }
+
+    /// Gives chains of the log back that weren't carried out, empty, and closes it: the front-end
+    /// asks where the ring is, and may take it elsewhere without the log.
+    pub fn finish(&mut self) {
+        while self.next().again > 0 {
+            while self.next().again > 0 && self.find(false).is_some() {}
+            self.give_back();
+        }
+        ring!(&self.ring, ring => ring.close_log());
     }
 
     /// Chains that no packet is in, since the last call.

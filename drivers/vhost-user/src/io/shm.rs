@@ -133,9 +133,25 @@ impl Region {
         if guest.checked_add(size).is_none() || user.checked_add(size).is_none() {
             return Err(invalid("a memory region wraps around"));
         }
+        let region = Self::named(fd, size, offset, wake, "a memory region")?;
+        Ok(Self { info, ..region })
+    }
+
+    /// As [`Self::open`], of memory that isn't the guest's. Errors have its name.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn named(
+        fd: impl AsFd,
+        size: u64,
+        offset: u64,
+        wake: Option<Wake>,
+        name: &str,
+    ) -> io::Result<Self> {
         // A file that can't shrink has its size for good; of another one it is the size now.
         let sealed = fcntl_get_seals(&fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
-        let map = map(fd, size, offset, wake, "a memory region")?;
+        let map = map(fd, size, offset, wake, name)?;
+        let info = RegionInfo { guest: 0, size, user: 0, offset };
         Ok(Self { info, map, skip: offset as usize, len: size as usize, sealed })
     }
 
@@ -205,6 +221,10 @@ impl Region {
     /// Writes two bytes; nothing happens outside or off the alignment.
     #[inline(always)]
     pub fn store16(&self, offset: usize, value: u16, order: Ordering) {
+        #[cfg(test)]
+        if !killed::is_alive() {
+            return;
+        }
         if let Some(atomic) = self.atomic16(offset) {
             atomic.store(value, order);
         }
@@ -213,6 +233,10 @@ impl Region {
     /// Writes four bytes; nothing happens outside or off the alignment.
     #[inline(always)]
     pub fn store32(&self, offset: usize, value: u32) {
+        #[cfg(test)]
+        if !killed::is_alive() {
+            return;
+        }
         if let Some(atomic) = self.atomic32(offset) {
             atomic.store(value, Ordering::Relaxed);
         }
@@ -222,6 +246,19 @@ impl Region {
     #[inline(always)]
     pub fn load64(&self, offset: usize) -> Option<u64> {
         Some(self.atomic64(offset)?.load(Ordering::Relaxed))
+    }
+
+    /// Writes eight bytes, behind everything that was written before; nothing happens outside or
+    /// off the alignment.
+    #[inline(always)]
+    pub fn store64(&self, offset: usize, value: u64) {
+        #[cfg(test)]
+        if !killed::is_alive() {
+            return;
+        }
+        if let Some(atomic) = self.atomic64(offset) {
+            atomic.store(value, Ordering::Release);
+        }
     }
 
     /// Copies bytes out. False, without a change, if they don't lie inside.
@@ -241,10 +278,39 @@ impl Region {
     #[must_use]
     pub fn copy_in(&self, offset: usize, from: &[u8]) -> bool {
         let Some(to) = self.at(offset, from.len()) else { return false };
+        #[cfg(test)]
+        if !killed::is_alive() {
+            return true;
+        }
         // SAFETY: the destination is inside of the mapping, to which no reference exists but to
         // atomics that are used for a moment; the source is private memory.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
         true
+    }
+}
+
+/// Kills a thread, as far as shared memory knows: what it writes from some store on isn't there.
+#[cfg(test)]
+pub mod killed {
+    use std::cell::Cell;
+
+    thread_local! {
+        static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
+    }
+
+    /// After so many stores, or never. Returns how many were left.
+    pub fn after(stores: Option<u32>) -> Option<u32> {
+        LEFT.replace(stores)
+    }
+
+    pub fn is_alive() -> bool {
+        match LEFT.get() {
+            Some(0) => false,
+            left => {
+                LEFT.set(left.map(|left| left - 1));
+                true
+            }
+        }
     }
 }
 
@@ -283,6 +349,8 @@ mod tests {
         );
         region.store16(4096, 1, Ordering::Release);
         region.store32(4094, 1);
+        region.store64(4092, 1);
+        region.store64(4096, 1);
         // It lies behind the first page of its file.
         assert!(file.copy_out(8186, &mut six) && six == [7; 6]);
         let mut rest = [0; 4096];

@@ -10,7 +10,8 @@
 use super::chain::{
     self, DESC, Desc, Found, INDIRECT, Indirect, MAX_CHAIN, NEXT, Used, needs_event,
 };
-use super::queue::{Format, Position, QueueConfig, RingView};
+use super::inflight::SplitLog;
+use super::queue::{Format, Mark, Position, QueueConfig, RingView, Start};
 use super::{Memory, Piece, Pieces};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -36,6 +37,7 @@ pub struct Split {
     next: u16,
     /// Index of the next chain to give back.
     done: u16,
+    log: Option<SplitLog>,
     /// An impossible index, which was counted.
     impossible: Option<u16>,
     bad: u64,
@@ -43,15 +45,11 @@ pub struct Split {
 
 impl Split {
     /// The ring, if its size is a power of two and all parts lie inside of a region, aligned.
-    /// Without a position it begins where its guest has seen it last.
-    pub fn new(
-        memory: Arc<Memory>,
-        config: &QueueConfig,
-        position: Option<Position>,
-    ) -> Result<Self, &'static str> {
+    /// One that doesn't go on begins where its guest has seen it last.
+    pub fn new(memory: Arc<Memory>, config: &QueueConfig, start: Start) -> Result<Self, String> {
         let (size, at) = (usize::from(config.size), &config.addresses);
         if !config.size.is_power_of_two() || size > 32_768 {
-            return Err("the size of a split ring is no power of 2 up to 32768");
+            return Err("the size of a split ring is no power of 2 up to 32768".to_string());
         }
         let event = if config.event_idx { 2 } else { 0 };
         let part = |address: u64, len: usize, align: u64| {
@@ -71,14 +69,17 @@ impl Split {
             indirect: config.indirect,
             next: 0,
             done: 0,
+            log: None,
             impossible: None,
             bad: 0,
         };
         // Chains are used in order: those between both indices of a ring whose device has died are
         // available still, and the ring knows better than a front-end where it was.
-        let begin = ring.load(ring.used, INDEX, Ordering::Acquire);
-        let position = position.unwrap_or(Position { next: begin, done: begin });
-        (ring.next, ring.done) = (position.next, position.done);
+        let begin = || ring.load(ring.used, INDEX, Ordering::Acquire);
+        ring.done = start.live.map_or_else(begin, |position| position.done);
+        ring.log = start.log.map(|log| SplitLog::new(log, config.size, ring.done)).transpose()?;
+        // Chains in flight were taken from the ring; otherwise none is left from the last turn.
+        ring.next = ring.done.wrapping_add(ring.again());
         Ok(ring)
     }
 
@@ -107,6 +108,12 @@ impl Split {
         Some(Desc::of([region.load64(at)?, region.load64(at + 8)?]))
     }
 
+    /// Chains of the log that come first.
+    #[inline(always)]
+    fn again(&self) -> u16 {
+        self.log.as_ref().map_or(0, SplitLog::left)
+    }
+
     /// Chains that are available. None, which is counted once, if the guest's index is impossible.
     #[inline(always)]
     fn waiting(&mut self) -> u16 {
@@ -125,12 +132,15 @@ impl Split {
     #[inline(always)]
     pub fn find(&mut self, writes: bool, pieces: &mut Pieces) -> Found {
         pieces.clear();
-        if self.waiting() == 0 {
-            return Found::Nothing;
-        }
-        let at = ENTRIES + 2 * self.slot(self.next);
-        let head = self.load(self.avail, at, Ordering::Relaxed);
-        self.next = self.next.wrapping_add(1);
+        let head = match self.log.as_mut().and_then(SplitLog::find) {
+            Some(head) => head,
+            None if self.waiting() == 0 => return Found::Nothing,
+            None => {
+                let at = ENTRIES + 2 * self.slot(self.next);
+                self.next = self.next.wrapping_add(1);
+                self.load(self.avail, at, Ordering::Relaxed)
+            }
+        };
         let is_good = self.walk(head, writes, pieces);
         Found::new(is_good, Used { id: head, slots: 1, len: 0 })
     }
@@ -180,16 +190,19 @@ impl Split {
         false
     }
 
-    /// Number of the next chain to take, for [`Self::rewind`].
+    /// The next chain to take, for [`Self::rewind`].
     #[inline(always)]
-    pub fn next(&self) -> u16 {
-        self.next
+    pub fn next(&self) -> Mark {
+        Mark { next: self.next, again: self.again() }
     }
 
     /// Makes chains that were taken the next ones again.
     #[inline(always)]
-    pub fn rewind(&mut self, next: u16) {
-        self.next = next;
+    pub fn rewind(&mut self, to: Mark) {
+        self.next = to.next;
+        if let Some(log) = &mut self.log {
+            log.rewind(to.again);
+        }
     }
 
     /// Gives chains back, all at once. True if the guest wants an event for them.
@@ -202,7 +215,13 @@ impl Split {
             self.memory.store32(self.used, at + 4, chain.len.to_le());
             self.done = self.done.wrapping_add(1);
         }
+        if let Some(log) = &self.log {
+            log.before(chains);
+        }
         self.store(self.used, INDEX, self.done, Ordering::Release);
+        if let Some(log) = &mut self.log {
+            log.behind(self.done);
+        }
         // The guest writes its wish, then looks at the index; here it is the other way round. So
         // one of both sees the other's.
         fence(Ordering::SeqCst);
@@ -230,6 +249,13 @@ impl Split {
     /// Chains that no packet is in, since the last call.
     pub fn take_bad(&mut self) -> u64 {
         std::mem::take(&mut self.bad)
+    }
+
+    /// The log isn't used any more, and nothing is in flight.
+    pub fn close_log(&self) {
+        if let Some(log) = &self.log {
+            log.end();
+        }
     }
 
     /// Where the ring is.

@@ -101,6 +101,13 @@ impl Vring {
         Ok(())
     }
 
+    /// Gives all of its chains that are in flight back, before the front-end asks where it is.
+    pub fn finish(&self) {
+        if let Some(queue) = &mut self.state().queue {
+            queue.finish();
+        }
+    }
+
     /// Stops it; returns where it was, if it was started.
     pub fn stop(&self) -> Option<Position> {
         let queue = {

@@ -10,7 +10,7 @@ use super::message::{HEADER, Header, MAX_FDS, MAX_PAYLOAD, Message};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendFlags, recvmsg, sendmsg,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
 /// One end of a connection.
@@ -42,13 +42,19 @@ impl Channel {
         Self { fd, bytes, len: 0, header: None, fds: Vec::new() }
     }
 
-    /// Sends the bytes of a reply.
+    /// Sends the bytes of a reply, with a descriptor if it has one.
     ///
     /// # Errors
     /// Of sendmsg(2); a front-end that reads too slowly.
-    pub fn send(&self, bytes: &[u8]) -> io::Result<()> {
+    pub fn send(&self, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let fds = [fd.unwrap_or(self.fd.as_fd())];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         loop {
-            let mut control = SendAncillaryBuffer::default();
+            let mut control = SendAncillaryBuffer::new(&mut space);
+            if fd.is_some() {
+                // There is room for one.
+                let _ = control.push(SendAncillaryMessage::ScmRights(&fds));
+            }
             match sendmsg(&self.fd, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
                 Ok(sent) if sent == bytes.len() => return Ok(()),
                 Ok(_) => return Err(io::ErrorKind::WriteZero.into()),

@@ -31,7 +31,9 @@ pub fn check_messages(mut bytes: &[u8]) {
         if let Some(reply) = step.reply {
             let bytes = reply.encode(message.kind);
             assert_eq!(bytes[..4], (message.kind as u32).to_ne_bytes());
-            assert_eq!(bytes.len(), HEADER + 8);
+            let is_log = matches!(reply, Reply::Inflight { .. });
+            assert_eq!(is_log, step.fd.is_some());
+            assert!(if is_log { bytes.len() >= HEADER + 20 } else { bytes.len() == HEADER + 8 });
             let is_base = matches!(reply, Reply::Base { .. });
             assert_eq!(is_base, message.kind.name() == "GET_VRING_BASE");
         }
@@ -49,7 +51,7 @@ pub fn check_messages(mut bytes: &[u8]) {
 }
 
 fn descriptor(message: &Message) -> Option<OwnedFd> {
-    if ["SET_MEM_TABLE", "SET_LOG_BASE"].contains(&message.kind.name()) {
+    if ["SET_MEM_TABLE", "SET_LOG_BASE", "SET_INFLIGHT_FD"].contains(&message.kind.name()) {
         let fd = memfd_create("vhost-user check", MemfdFlags::CLOEXEC).ok()?;
         ftruncate(&fd, FILE).ok()?;
         return Some(fd);

@@ -133,8 +133,11 @@ impl Protocol {
     pub const LOG_SHMFD: Self = Self(1 << 1);
     /// Requests may ask for a reply.
     pub const REPLY_ACK: Self = Self(1 << 3);
+    /// The log of chains in flight is a file that the front-end keeps.
+    pub const INFLIGHT_SHMFD: Self = Self(1 << 12);
     /// All that are offered.
-    pub const OFFERED: Self = Self(Self::MQ.0 | Self::LOG_SHMFD.0 | Self::REPLY_ACK.0);
+    pub const OFFERED: Self =
+        Self(Self::MQ.0 | Self::LOG_SHMFD.0 | Self::REPLY_ACK.0 | Self::INFLIGHT_SHMFD.0);
 
     /// Returns true if all of these bits are set.
     pub const fn has(self, all: Self) -> bool {
@@ -147,6 +150,7 @@ impl Protocol {
             (0, "VHOST_USER_PROTOCOL_F_MQ"),
             (1, "VHOST_USER_PROTOCOL_F_LOG_SHMFD"),
             (3, "VHOST_USER_PROTOCOL_F_REPLY_ACK"),
+            (12, "VHOST_USER_PROTOCOL_F_INFLIGHT_SHMFD"),
         ];
         names.into_iter().filter(move |(bit, _)| self.0 & (1 << bit) != 0)
     }

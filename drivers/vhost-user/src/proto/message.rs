@@ -2,7 +2,7 @@
 //! Messages and their bytes: a header of request, flags and size (four bytes each, in the byte
 //! order of the host), and the payload.
 
-use crate::io::{MAX_REGIONS, RegionInfo};
+use crate::io::{InflightInfo, MAX_REGIONS, RegionInfo};
 
 /// Bytes of a message's header.
 pub const HEADER: usize = 12;
@@ -131,6 +131,11 @@ pub enum Request {
     GetQueueNum,
     /// Lets packets pass by a ring, or not.
     SetVringEnable { index: u32, enable: bool },
+    /// Asks for a log of chains in flight, for so many rings of so many descriptors. The payload of
+    /// the reply is padded if this one's is.
+    GetInflightFd { queues: u16, queue_size: u16, padded: bool },
+    /// A log of chains in flight, empty or that of an earlier connection.
+    SetInflightFd(InflightInfo),
 }
 
 /// A request as it was received.
@@ -227,6 +232,12 @@ impl Message {
             Kind::SetVringEnable => {
                 ring().map(|(index, num)| Request::SetVringEnable { index, enable: num != 0 })
             }
+            Kind::GetInflightFd => inflight(payload).map(|info| Request::GetInflightFd {
+                queues: info.queues,
+                queue_size: info.queue_size,
+                padded: payload.len() == INFLIGHT_PADDED,
+            }),
+            Kind::SetInflightFd => inflight(payload).map(Request::SetInflightFd),
             _ => return Err(format!("{} isn't supported", kind.name())),
         };
         let needs_reply = header.flags & NEED_REPLY != 0;
@@ -237,7 +248,7 @@ impl Message {
     pub fn fds(&self) -> usize {
         match &self.request {
             Request::SetMemTable(regions) => regions.len(),
-            Request::SetLogBase { .. } | Request::SetLogFd => 1,
+            Request::SetLogBase { .. } | Request::SetLogFd | Request::SetInflightFd(_) => 1,
             Request::SetVringKick { has_fd, .. }
             | Request::SetVringCall { has_fd, .. }
             | Request::SetVringErr { has_fd, .. } => usize::from(*has_fd),
@@ -278,6 +289,11 @@ impl Message {
                 event(*index, *has_fd).to_ne_bytes().to_vec()
             }
             Request::SetVringEnable { index, enable } => pair(*index, (*enable).into()),
+            Request::GetInflightFd { queues, queue_size, padded } => {
+                let (queues, queue_size) = (*queues, *queue_size);
+                inflight_bytes(InflightInfo { queues, queue_size, ..Default::default() }, *padded)
+            }
+            Request::SetInflightFd(info) => inflight_bytes(*info, true),
             _ => Vec::new(),
         };
         let flags = VERSION | if self.needs_reply { NEED_REPLY } else { 0 };
@@ -305,6 +321,27 @@ fn log_base(payload: &[u8]) -> Option<Request> {
     (payload.len() == 16).then_some(Request::SetLogBase { size, offset })
 }
 
+/// Bytes of the description of an inflight log, by its fields and as C lays it out.
+const INFLIGHT: usize = 20;
+const INFLIGHT_PADDED: usize = 24;
+
+fn inflight(payload: &[u8]) -> Option<InflightInfo> {
+    let numbers = u32_at(payload, 16)?.to_ne_bytes();
+    let [a, b, c, d] = numbers;
+    let (queues, queue_size) = (u16::from_ne_bytes([a, b]), u16::from_ne_bytes([c, d]));
+    let info =
+        InflightInfo { size: u64_at(payload, 0)?, offset: u64_at(payload, 8)?, queues, queue_size };
+    [INFLIGHT, INFLIGHT_PADDED].contains(&payload.len()).then_some(info)
+}
+
+fn inflight_bytes(info: InflightInfo, padded: bool) -> Vec<u8> {
+    let words = [info.size, info.offset].map(u64::to_ne_bytes).concat();
+    let numbers = [info.queues, info.queue_size].map(u16::to_ne_bytes).concat();
+    let mut bytes = [words, numbers].concat();
+    bytes.resize(if padded { INFLIGHT_PADDED } else { INFLIGHT }, 0);
+    bytes
+}
+
 /// The flags and the last word ask for a log of the ring's pages. They aren't needed: while pages
 /// are logged, those of rings are too, by their address in the guest's memory.
 fn addresses(payload: &[u8]) -> Option<Request> {
@@ -320,17 +357,17 @@ pub enum Reply {
     Word(u64),
     /// Where a ring is.
     Base { index: u32, num: u32 },
+    /// A log of chains in flight, whose file comes with it.
+    Inflight { info: InflightInfo, padded: bool },
 }
 
 impl Reply {
     /// Its bytes, as the reply to this request.
     pub fn encode(self, kind: Kind) -> Vec<u8> {
         let payload = match self {
-            Self::Word(word) => word.to_ne_bytes(),
-            Self::Base { index, num } => {
-                let ([a, b, c, d], [e, f, g, h]) = (index.to_ne_bytes(), num.to_ne_bytes());
-                [a, b, c, d, e, f, g, h]
-            }
+            Self::Word(word) => word.to_ne_bytes().to_vec(),
+            Self::Base { index, num } => [index, num].map(u32::to_ne_bytes).concat(),
+            Self::Inflight { info, padded } => inflight_bytes(info, padded),
         };
         let header = [kind as u32, VERSION | REPLY, payload.len() as u32];
         header.into_iter().flat_map(u32::to_ne_bytes).chain(payload).collect()

@@ -3,8 +3,8 @@
 
 use super::{End, Features, MAX_PAIRS, Message, Protocol, Reply, Request};
 use crate::io::{
-    Event, Format, Log, Memory, Position, Queue, QueueConfig, Region, RegionInfo, RingAddresses,
-    Vring,
+    Event, Format, Inflight, InflightInfo, Log, Memory, Position, Queue, QueueConfig, Region,
+    RegionInfo, RingAddresses, Start, Vring, inflight_bytes,
 };
 use mem::Wake;
 use std::os::fd::OwnedFd;
@@ -40,17 +40,19 @@ struct Ring {
 pub struct Step {
     /// To be sent.
     pub reply: Option<Reply>,
+    /// The reply has this descriptor.
+    pub fd: Option<OwnedFd>,
     /// Rings were started, stopped, enabled or disabled.
     pub changed: bool,
 }
 
 impl Step {
     fn reply(reply: Reply) -> Result<Self, End> {
-        Ok(Self { reply: Some(reply), changed: false })
+        Ok(Self { reply: Some(reply), ..Self::default() })
     }
 }
 
-const CHANGED: Step = Step { reply: None, changed: true };
+const CHANGED: Step = Step { reply: None, fd: None, changed: true };
 
 /// A connection to a front-end.
 pub struct Session {
@@ -60,6 +62,8 @@ pub struct Session {
     memory: Option<Arc<Memory>>,
     /// Used while the features have LOG_ALL.
     log: Option<Arc<Log>>,
+    /// The log of chains in flight.
+    inflight: Option<Arc<Inflight>>,
     rings: Vec<Ring>,
     /// Raised when the front-end takes memory away.
     wake: Option<Wake>,
@@ -79,6 +83,7 @@ impl Session {
             protocol: Protocol::default(),
             memory: None,
             log: None,
+            inflight: None,
             rings: Vec::new(),
             wake,
         };
@@ -101,6 +106,19 @@ impl Session {
     /// The guest's memory.
     pub fn memory(&self) -> Option<&Arc<Memory>> {
         self.memory.as_ref()
+    }
+
+    /// The log of chains in flight.
+    pub fn inflight(&self) -> Option<&Arc<Inflight>> {
+        self.inflight.as_ref()
+    }
+
+    /// Memory that the front-end has taken away, if it has.
+    pub fn lost_memory(&self) -> Option<String> {
+        if self.inflight.as_ref().is_some_and(|log| log.is_broken()) {
+            return Some("inflight log".to_string());
+        }
+        self.memory.as_ref()?.broken()
     }
 
     /// The rings: a pair for each queue, first that by which the guest receives.
@@ -151,6 +169,10 @@ impl Session {
             | Request::SetLogFd
             | Request::SetVringErr { .. } => Ok(Step::default()),
             Request::SetLogBase { size, offset } => self.set_log(fd(fds), *size, *offset),
+            Request::GetInflightFd { queues, queue_size, padded } => {
+                self.make_inflight(*queues, *queue_size, *padded)
+            }
+            Request::SetInflightFd(info) => self.set_inflight(fd(fds), *info),
             Request::SetMemTable(regions) => self.set_memory(regions, fds),
             Request::SetVringNum { index, num } => {
                 let ring = self.stopped(*index)?;
@@ -171,8 +193,7 @@ impl Session {
             }
             Request::GetVringBase { index } => {
                 let num = self.stop(*index)?;
-                let reply = Some(Reply::Base { index: *index, num });
-                Ok(Step { reply, changed: true })
+                Ok(Step { reply: Some(Reply::Base { index: *index, num }), ..CHANGED })
             }
             Request::SetVringKick { index, .. } => {
                 let kick = match fd(fds) {
@@ -223,7 +244,53 @@ impl Session {
         let log = Log::open(fd, size, offset, self.wake.clone());
         self.log = Some(Arc::new(log.map_err(|e| End(e.to_string()))?));
         self.use_log()?;
-        Ok(Step { reply: Some(Reply::Word(0)), changed: true })
+        Ok(Step { reply: Some(Reply::Word(0)), ..CHANGED })
+    }
+
+    fn format(&self) -> Format {
+        let is_packed = self.features.has(Features::RING_PACKED);
+        if is_packed { Format::Packed } else { Format::Split }
+    }
+
+    /// Checks numbers of a log of chains in flight; returns the bytes that it needs.
+    fn inflight_bytes(&self, queues: u16, queue_size: u16) -> Result<u64, End> {
+        if !self.protocol.has(Protocol::INFLIGHT_SHMFD) {
+            return Err(End::new("VHOST_USER_PROTOCOL_F_INFLIGHT_SHMFD isn't agreed on"));
+        }
+        if queues == 0 || u32::from(queues) > MAX_RINGS {
+            return Err(End(format!("{queues} rings: 1 to {MAX_RINGS}")));
+        }
+        if queue_size == 0 || queue_size > 32_768 {
+            return Err(End(format!("{queue_size} descriptors: 1 to 32768")));
+        }
+        Ok(inflight_bytes(self.format(), queues, queue_size))
+    }
+
+    /// The file of an empty log. The front-end keeps it; this end takes one into use when it comes
+    /// back.
+    fn make_inflight(&self, queues: u16, queue_size: u16, padded: bool) -> Result<Step, End> {
+        let size = self.inflight_bytes(queues, queue_size)?;
+        let fd = Inflight::make(size).map_err(|e| End(e.to_string()))?;
+        let info = InflightInfo { size, offset: 0, queues, queue_size };
+        Ok(Step { reply: Some(Reply::Inflight { info, padded }), fd: Some(fd), changed: false })
+    }
+
+    fn set_inflight(&mut self, fd: Option<OwnedFd>, info: InflightInfo) -> Result<Step, End> {
+        let need = self.inflight_bytes(info.queues, info.queue_size)?;
+        if info.size < need {
+            return Err(End(format!("the inflight log has {} bytes, it needs {need}", info.size)));
+        }
+        if !info.offset.is_multiple_of(8) {
+            let offset = info.offset;
+            return Err(End(format!("the offset of the inflight log, {offset}, isn't aligned")));
+        }
+        if self.rings.iter().any(|ring| ring.started) {
+            return Err(End::new("the inflight log changes while rings are used"));
+        }
+        let fd = fd.ok_or_else(|| End::new("no descriptor"))?;
+        let log = Inflight::open(fd, info, self.wake.clone());
+        self.inflight = Some(log.map_err(|e| End(e.to_string()))?);
+        Ok(Step::default())
     }
 
     /// Takes rings and log into use together: from here on, all that is written is noted.
@@ -282,6 +349,7 @@ impl Session {
     fn stop(&mut self, index: u32) -> Result<u32, End> {
         let packed = self.features.has(Features::RING_PACKED);
         let ring = self.ring(index)?;
+        ring.vring.finish();
         if let Some(Position { next, done }) = ring.vring.stop() {
             // Of a packed ring, the upper half is where chains are given back.
             let done = if packed { u32::from(done) << 16 } else { 0 };
@@ -293,7 +361,7 @@ impl Session {
 
     /// Starts a ring if all is known of it, or starts it anew with what has changed.
     fn restart(&mut self, index: usize) -> Result<Step, End> {
-        let features = self.features;
+        let (features, format) = (self.features, self.format());
         let (Some(memory), Some(ring)) = (&self.memory, self.rings.get_mut(index)) else {
             return Ok(Step::default());
         };
@@ -305,9 +373,8 @@ impl Session {
             Kick::Polled => None,
             Kick::Event(event) => Some(event.clone()),
         };
-        let is_packed = features.has(Features::RING_PACKED);
         let config = QueueConfig {
-            format: if is_packed { Format::Packed } else { Format::Split },
+            format,
             size,
             addresses,
             event_idx: features.has(Features::EVENT_IDX),
@@ -317,16 +384,14 @@ impl Session {
             offloads: features.has_guest_work(),
             ecn: features.has(Features::GUEST_ECN),
         };
-        let position = match ring.vring.stop() {
-            Some(position) => Some(position),
+        let log = self.inflight.as_ref();
+        let start = Start {
+            log: log.map(|log| log.ring(index, format, size)).transpose().map_err(End)?,
+            live: ring.vring.stop(),
             // Chains are used in order, so both positions are the same at the start.
-            None if is_packed => ring.base.map(|base| {
-                let at = base as u16;
-                Position { next: at, done: at }
-            }),
-            None => None,
+            base: ring.base.map(|base| Position { next: base as u16, done: base as u16 }),
         };
-        let mut queue = Queue::new(memory.clone(), config, position).map_err(End::new)?;
+        let mut queue = Queue::new(memory.clone(), config, start).map_err(End)?;
         queue.set_kick(kick);
         queue.set_call(ring.call.clone());
         ring.vring.start(queue).map_err(|e| End(e.to_string()))?;

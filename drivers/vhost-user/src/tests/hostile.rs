@@ -3,7 +3,9 @@
 
 use super::peer::{FrontEnd, GuestMemory, event, file, message, plain};
 use super::ring::{GuestRing, Layout};
-use crate::io::{Format, NextPacket, Position, Queue, QueueConfig, RingAddresses};
+use crate::io::{
+    Format, InflightInfo, NextPacket, Position, Queue, QueueConfig, RingAddresses, Start,
+};
 use crate::proto::{Channel, Features, Message, Received, Request, Session};
 use buffer::MAX_PACKET;
 use driver::Loss;
@@ -14,7 +16,7 @@ use wire::offload::{Csum, Gso, GsoKind, Offload};
 
 const LAYOUT: Layout = Layout { buffer: 1024, chain: 2, indirect: false };
 
-fn config(ring: &GuestRing, features: Features, size: u16) -> QueueConfig {
+pub fn config(ring: &GuestRing, features: Features, size: u16) -> QueueConfig {
     let [desc, driver, device] = ring.addresses();
     QueueConfig {
         format: if features.has(Features::RING_PACKED) { Format::Packed } else { Format::Split },
@@ -33,15 +35,15 @@ fn config(ring: &GuestRing, features: Features, size: u16) -> QueueConfig {
 fn both(index: u32, features: Features, layout: Layout, size: u16) -> (GuestRing, Queue) {
     let memory = GuestMemory::new().memory;
     let guest = GuestRing::new(memory.clone(), index, size, features, layout);
-    let queue = Queue::new(memory, config(&guest, features, size), None).expect("a ring");
-    (guest, queue)
+    let queue = Queue::new(memory, config(&guest, features, size), Start::default());
+    (guest, queue.expect("a ring"))
 }
 
-fn frame(n: usize, len: usize) -> Vec<u8> {
+pub fn frame(n: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| (i as u8).wrapping_mul(31) ^ n as u8).collect()
 }
 
-fn take(queue: &mut Queue) -> Vec<(Offload, Vec<u8>)> {
+pub fn take(queue: &mut Queue) -> Vec<(Offload, Vec<u8>)> {
     let mut all = Vec::new();
     loop {
         match queue.take_or_rearm() {
@@ -60,7 +62,7 @@ fn take(queue: &mut Queue) -> Vec<(Offload, Vec<u8>)> {
     all
 }
 
-fn send(queue: &mut Queue, frames: &[(Offload, Vec<u8>)]) -> Vec<(usize, Loss)> {
+pub fn send(queue: &mut Queue, frames: &[(Offload, Vec<u8>)]) -> Vec<(usize, Loss)> {
     let mut lost = Vec::new();
     let parts = frames.iter().map(|(offload, frame)| {
         let (a, b) = frame.split_at(frame.len() / 3);
@@ -70,7 +72,7 @@ fn send(queue: &mut Queue, frames: &[(Offload, Vec<u8>)]) -> Vec<(usize, Loss)> 
     lost
 }
 
-fn formats() -> [Features; 4] {
+pub fn formats() -> [Features; 4] {
     let packed = plain() | Features::RING_PACKED;
     [plain(), plain() | Features::EVENT_IDX, packed, packed | Features::EVENT_IDX]
 }
@@ -256,9 +258,16 @@ fn messages(rng: &mut Rng) -> Vec<(Vec<u8>, Fds)> {
     let mut requests = vec![
         Request::GetFeatures,
         Request::GetProtocolFeatures,
-        Request::SetProtocolFeatures(11),
+        Request::SetProtocolFeatures(11 | 1 << 12),
         Request::SetFeatures(features.0),
         Request::SetMemTable(GuestMemory::infos()),
+        Request::GetInflightFd { queues: 4, queue_size: 64, padded: true },
+        Request::SetInflightFd(InflightInfo {
+            size: 1 << 14,
+            offset: 64,
+            queues: 4,
+            queue_size: 64,
+        }),
     ];
     for index in 0..4 {
         let at = |part: u64| GuestMemory::user(u64::from(index) << 19 | part);
@@ -282,12 +291,13 @@ fn messages(rng: &mut Rng) -> Vec<(Vec<u8>, Fds)> {
         // In another order, some twice, some not at all.
         let other: Vec<_> =
             (0..requests.len()).map(|_| requests[rng.below(requests.len())].clone()).collect();
-        requests.splice(5.., other);
+        requests.splice(7.., other);
     }
     let fds = |message: &Message| -> Fds {
         match &message.request {
             Request::SetMemTable(infos) => infos.iter().map(|info| file(info.size)).collect(),
             Request::SetLogBase { .. } => vec![file(4096)],
+            Request::SetInflightFd(_) => vec![file(1 << 15)],
             _ => (0..message.fds()).map(|_| copy((*event()).as_fd())).collect(),
         }
     };

@@ -2,7 +2,7 @@
 //! The bytes of messages, and the socket that they come by.
 
 use super::peer::{FrontEnd, event, file, message};
-use crate::io::RegionInfo;
+use crate::io::{InflightInfo, RegionInfo};
 use crate::proto::{Channel, Kind, Message, Received, Reply, Request};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::AsFd;
@@ -36,6 +36,14 @@ fn all() -> Vec<Request> {
         Request::SetProtocolFeatures(9),
         Request::GetQueueNum,
         Request::SetVringEnable { index: 4, enable: true },
+        Request::GetInflightFd { queues: 4, queue_size: 256, padded: true },
+        Request::GetInflightFd { queues: 4, queue_size: 256, padded: false },
+        Request::SetInflightFd(InflightInfo {
+            size: 1 << 14,
+            offset: 64,
+            queues: 4,
+            queue_size: 64,
+        }),
     ]
 }
 
@@ -77,6 +85,18 @@ fn fields_stand_where_the_protocol_says() {
     assert_eq!((bytes[20], bytes[28], bytes[36], bytes[44]), (0x44, 0x55, 0x66, 0x77));
     let kick = message(Request::SetVringKick { index: 7, has_fd: false }).encode();
     assert_eq!(kick[12..20], 0x107u64.to_ne_bytes());
+    let info = InflightInfo { size: 0x88, offset: 0x99, queues: 2, queue_size: 0x100 };
+    let bytes = message(Request::SetInflightFd(info)).encode();
+    let fields = [0x88u64.to_ne_bytes(), 0x99u64.to_ne_bytes()].concat();
+    let numbers = [2u16, 0x100, 0, 0].map(u16::to_ne_bytes).concat();
+    assert_eq!(bytes[..12], [32u32, 1, 24].map(u32::to_ne_bytes).concat());
+    assert_eq!((&bytes[12..28], &bytes[28..]), (&fields[..], &numbers[..]));
+    for padded in [false, true] {
+        let reply = Reply::Inflight { info, padded }.encode(Kind::GetInflightFd);
+        let len = if padded { 24 } else { 20 };
+        assert_eq!(reply[..12], [31u32, 5, len].map(u32::to_ne_bytes).concat());
+        assert_eq!(reply[12..], bytes[12..12 + len as usize]);
+    }
     let reply = Reply::Base { index: 3, num: 9 }.encode(Kind::GetVringBase);
     let expected = [11u32, 5, 8, 3, 9].map(u32::to_ne_bytes).concat();
     assert_eq!(reply, expected);
@@ -128,7 +148,7 @@ fn each_malformed_message_is_refused_by_name() {
     for number in [0, 41, u32::MAX] {
         refused(&header([number, 1, 0]), 0, &format!("request {number} is unknown"));
     }
-    for (number, name) in [(19, "SEND_RARP"), (22, "IOTLB_MSG"), (31, "GET_INFLIGHT_FD")] {
+    for (number, name) in [(19, "SEND_RARP"), (22, "IOTLB_MSG"), (24, "GET_CONFIG")] {
         refused(&header([number, 1, 0]), 0, &format!("{name} isn't supported"));
     }
     // A payload of another length.

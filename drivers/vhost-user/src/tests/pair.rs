@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use testkit::Rng;
 use testkit::lab::{self, Lab};
 
-static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &crate::PLUGIN, &WIRE];
+pub static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &crate::PLUGIN, &WIRE];
 
 pub const A: &str = "VirtualEthernet0/0/0";
 pub const B: &str = "VirtualEthernet0/0/1";

@@ -2,15 +2,16 @@
 //! A front-end and its guest, in the test's own process.
 
 use super::ring::{GuestRing, Layout};
-use crate::io::{Event, Memory, Region, RegionInfo};
+use crate::io::{Event, InflightInfo, Memory, Region, RegionInfo};
 use crate::proto::{Features, Message, Protocol, Request};
 use crate::socket;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::net::{
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, accept_with, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, accept_with, recvmsg, sendmsg,
 };
-use std::io::IoSlice;
+use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -74,6 +75,8 @@ pub fn message(request: Request) -> Message {
         Request::SetProtocolFeatures(_) => Kind::SetProtocolFeatures,
         Request::GetQueueNum => Kind::GetQueueNum,
         Request::SetVringEnable { .. } => Kind::SetVringEnable,
+        Request::GetInflightFd { .. } => Kind::GetInflightFd,
+        Request::SetInflightFd(_) => Kind::SetInflightFd,
     };
     Message { kind, request, needs_reply: false }
 }
@@ -147,6 +150,28 @@ impl FrontEnd {
             assert!(Instant::now() < limit, "no reply came");
         }
         Some(bytes)
+    }
+
+    /// Asks for a log of chains in flight.
+    pub fn ask_inflight(&self, queues: u16, queue_size: u16) -> (InflightInfo, OwnedFd) {
+        self.send(Request::GetInflightFd { queues, queue_size, padded: true }, &[]);
+        wait(self.0.as_fd());
+        let mut bytes = [0; 36];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut slices = [IoSliceMut::new(&mut bytes)];
+        let got = recvmsg(&self.0, &mut slices, &mut control, RecvFlags::CMSG_CLOEXEC);
+        assert_eq!(got.expect("a reply").bytes, 36);
+        let mut fds = control.drain().flat_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(rights) => rights.collect::<Vec<_>>(),
+            _ => Vec::new(),
+        });
+        let (fd, other) = (fds.next().expect("a descriptor"), fds.next());
+        assert!(other.is_none(), "one descriptor");
+        assert_eq!(bytes[..12], [31u32, 5, 24].map(u32::to_ne_bytes).concat());
+        let word = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight"));
+        assert_eq!(bytes[28..32], [queues, queue_size].map(u16::to_ne_bytes).concat());
+        (InflightInfo { size: word(12), offset: word(20), queues, queue_size }, fd)
     }
 
     pub fn ask(&self, request: Request) -> u64 {
@@ -232,11 +257,43 @@ pub struct Guest {
     /// The rings by which it receives, then those by which it sends.
     pub rx: Vec<GuestRing>,
     pub tx: Vec<GuestRing>,
+    /// Chains in flight are logged there.
+    pub log: Option<(InflightInfo, OwnedFd)>,
 }
 
 impl Guest {
     /// Takes the connection into use.
     pub fn new(front: FrontEnd, wanted: Wanted) -> Self {
+        Self::begin(&front, wanted);
+        let memory = GuestMemory::new();
+        let mut guest = Self { front, memory, wanted, rx: Vec::new(), tx: Vec::new(), log: None };
+        guest.begin_rings();
+        guest
+    }
+
+    /// As [`Self::new`], with a log of chains in flight.
+    pub fn logged(front: FrontEnd, wanted: Wanted) -> Self {
+        Self::begin(&front, wanted);
+        let memory = GuestMemory::new();
+        let log = Some(front.ask_inflight(2 * wanted.pairs as u16, wanted.size));
+        let mut guest = Self { front, memory, wanted, rx: Vec::new(), tx: Vec::new(), log };
+        guest.begin_rings();
+        guest
+    }
+
+    /// The other end has come back: its rings go on.
+    pub fn again(&mut self, front: FrontEnd) {
+        Self::begin(&front, self.wanted);
+        self.front = front;
+        self.send_memory();
+        self.send_log();
+        self.rx.iter().chain(&self.tx).for_each(|ring| self.start(ring, None));
+        self.enable(true);
+        // Kicks that the dead end has read are lost.
+        self.tx.iter().for_each(|ring| ring.kick.raise());
+    }
+
+    fn begin(front: &FrontEnd, wanted: Wanted) {
         let offered = Features(front.ask(Request::GetFeatures));
         assert!(offered.has(wanted.features), "{offered}");
         if wanted.features.has(Features::PROTOCOL_FEATURES) {
@@ -247,9 +304,13 @@ impl Guest {
             front.send_acked(Request::SetOwner, &[]);
         }
         front.send(Request::SetFeatures(wanted.features.0), &[]);
-        let memory = GuestMemory::new();
-        let mut guest = Self { front, memory, wanted, rx: Vec::new(), tx: Vec::new() };
+    }
+
+    fn begin_rings(&mut self) {
+        let wanted = self.wanted;
+        let guest = self;
         guest.send_memory();
+        guest.send_log();
         for index in 0..2 * wanted.pairs {
             let ring = GuestRing::new(
                 guest.memory.memory.clone(),
@@ -264,7 +325,12 @@ impl Guest {
         }
         guest.rx.iter_mut().for_each(GuestRing::offer);
         guest.enable(true);
-        guest
+    }
+
+    fn send_log(&self) {
+        if let Some((info, fd)) = &self.log {
+            self.front.send(Request::SetInflightFd(*info), &[fd.as_fd()]);
+        }
     }
 
     pub fn send_memory(&self) {

@@ -314,6 +314,12 @@ impl GuestRing {
         true
     }
 
+    /// Packets that the other end has not given back.
+    pub fn waiting(&mut self) -> usize {
+        while self.pop().is_some() {}
+        self.sent.len()
+    }
+
     /// Returns true if the other end has nothing of what was sent.
     pub fn is_empty(&mut self) -> bool {
         while self.pop().is_some() {}
@@ -412,5 +418,29 @@ impl GuestRing {
         self.push(vec![(address, len)], false);
         let at = 16 * slot + if self.is_packed() { 14 } else { 12 };
         self.store16(at, self.load16(at) & (AVAIL | USED) | flags);
+    }
+}
+
+/// For a device that uses chains out of order.
+impl GuestRing {
+    /// The bytes of a descriptor.
+    pub fn desc(&self, slot: u64) -> [u8; 16] {
+        self.read(16 * slot)
+    }
+
+    /// Gives chains back as the device does, at the start of a split ring.
+    pub fn give_back_split(&self, heads: &[u16]) {
+        for (n, head) in heads.iter().enumerate() {
+            let mut bytes = [0; 8];
+            bytes[..2].copy_from_slice(&head.to_le_bytes());
+            self.write(PART[1] + 4 + 8 * n as u64, &bytes);
+        }
+        self.store16(PART[1] + 2, heads.len() as u16);
+    }
+
+    /// Chains that were given back since the start of a split ring.
+    pub fn given_back_split(&self) -> Vec<u32> {
+        let count = u64::from(self.load16(PART[1] + 2));
+        (0..count).map(|n| u32::from_le_bytes(self.read(PART[1] + 4 + 8 * n))).collect()
     }
 }

@@ -2,7 +2,7 @@
 //! A session with a front-end that does one thing wrong.
 
 use super::peer::{GuestMemory, event, file, message, plain};
-use crate::io::RegionInfo;
+use crate::io::{InflightInfo, RegionInfo};
 use crate::proto::{End, Features, Protocol, Reply, Request, Session, Step};
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -89,6 +89,7 @@ fn each_wrong_value_is_refused_by_name() {
     assert_eq!(step_of(&mut logs), Some(Reply::Word(0)));
     let far = RegionInfo { guest: 9 << 20, size: 4096, user: 0, offset: 0 };
     refused(&mut logs, Request::SetMemTable(vec![far]), "too short");
+    inflight_logs();
     // Memory.
     let good = GuestMemory::infos()[0];
     for (info, why) in [
@@ -159,12 +160,69 @@ fn each_wrong_value_is_refused_by_name() {
     refused(&mut used, Request::SetMemTable(vec![]), outside);
 }
 
+/// Descriptions of logs of chains in flight.
+fn inflight_logs() {
+    let ask = |queues, queue_size| Request::GetInflightFd { queues, queue_size, padded: true };
+    let log = |size, offset, queues, queue_size| {
+        Request::SetInflightFd(InflightInfo { size, offset, queues, queue_size })
+    };
+    let mut one = begin(plain());
+    refused(&mut one, ask(2, 64), "isn't agreed on");
+    refused(&mut one, log(1 << 14, 0, 2, 64), "isn't agreed on");
+    step(&mut one, Request::SetProtocolFeatures(1 << 12)).expect("goes on");
+    for (queues, queue_size, why) in [
+        (0, 64, "0 rings: 1 to 256"),
+        (257, 64, "257 rings"),
+        (2, 0, "0 descriptors: 1 to 32768"),
+        (2, 32_769, "32769 descriptors"),
+    ] {
+        refused(&mut one, ask(queues, queue_size), why);
+        refused(&mut one, log(1 << 40, 0, queues, queue_size), why);
+    }
+    refused(&mut one, log(1 << 14, 0, 2, 64), "no file");
+    // Two split rings of 64 descriptors take 2176 bytes, packed ones 4224.
+    let set = |one: &mut Session, info| {
+        let message = message(Request::SetInflightFd(info));
+        one.step(&message, vec![file(8192)]).map_err(|End(text)| text)
+    };
+    let info = InflightInfo { size: 2176, offset: 0, queues: 2, queue_size: 64 };
+    for (info, why) in [
+        (InflightInfo { size: 2175, ..info }, "has 2175 bytes, it needs 2176"),
+        (InflightInfo { size: 0, ..info }, "has 0 bytes"),
+        (InflightInfo { queues: 3, ..info }, "it needs 3264"),
+        (InflightInfo { queue_size: 68, ..info }, "it needs 2304"),
+        (InflightInfo { size: 8193, ..info }, "longer than its file"),
+        (InflightInfo { offset: 6024, ..info }, "longer than its file"),
+        (InflightInfo { offset: 4, ..info }, "4, isn't aligned"),
+        (InflightInfo { offset: u64::MAX - 7, ..info }, "too long"),
+    ] {
+        let text = set(&mut one, info).expect_err("refused");
+        assert!(text.starts_with("SET_INFLIGHT_FD: ") && text.contains(why), "{text}");
+    }
+    let reply = step(&mut one, ask(2, 64)).expect("goes on");
+    assert_eq!(reply.reply, Some(Reply::Inflight { info, padded: true }));
+    let made = reply.fd.expect("a file");
+    assert_eq!(rustix::fs::fstat(&made).expect("a file").st_size, 2176);
+    set(&mut one, InflightInfo { offset: 6016, ..info }).expect("it fits");
+    // It is looked at when a ring starts.
+    let mut requests = start(2);
+    let kick = requests.pop().expect("a kick");
+    requests.into_iter().for_each(|request| drop(step(&mut one, request).expect("noted")));
+    refused(&mut one, kick, "none for ring 2");
+    start(1).into_iter().for_each(|request| drop(step(&mut one, request).expect("goes on")));
+    let text = set(&mut one, info).expect_err("refused");
+    assert!(text.contains("changes while rings are used"), "{text}");
+    let mut packed = begin(plain() | Features::RING_PACKED);
+    step(&mut packed, Request::SetProtocolFeatures(1 << 12)).expect("goes on");
+    assert!(set(&mut packed, info).expect_err("refused").contains("it needs 4224"));
+}
+
 #[test]
 fn replies_are_those_of_the_protocol() {
     let mut one = session();
     let mut word = |request| step(&mut one, request).expect("goes on").reply;
     assert_eq!(word(Request::GetFeatures), Some(Reply::Word(OFFERED.0)));
-    assert_eq!(word(Request::GetProtocolFeatures), Some(Reply::Word(11)));
+    assert_eq!(word(Request::GetProtocolFeatures), Some(Reply::Word(0x100b)));
     assert_eq!(word(Request::GetQueueNum), Some(Reply::Word(128)));
     assert_eq!(word(Request::SetOwner), None);
     // A reply is sent for anything once it was agreed on, and only if it is asked for.
