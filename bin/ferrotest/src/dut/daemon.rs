@@ -47,7 +47,7 @@ impl Daemon {
     /// There is no such program, or it ended at once; the text has the end of its log.
     pub fn up(kind: Kind, program: Option<&Path>, lab: &Lab, workers: u32) -> Result<Self, String> {
         let program = find(kind, program)?;
-        let dir = tempfile::Builder::new().prefix("ferrotest-").tempdir();
+        let dir = sweep::folder();
         let dir = dir.map_err(|error| format!("a temporary directory: {error}"))?;
         let version = version(&program);
         // The kernel is only the cable on the device's side: no address, no packets of its own.

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Removal of processes that a killed tester left behind. Each process that the tester starts
-//! carries the name of its run in its environment.
+//! Removal of processes and folders that a killed tester left behind. Each process that the tester
+//! starts carries the name of its run in its environment, each folder in its name.
 
-use std::fs;
 use std::process::Command;
+use std::{env, fs, io};
 
 use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
 
 /// The variable that names the run: process id and start time of the tester.
 const TAG: &str = "FERROTEST_RUN";
+/// Beginning of the folders' names. The name of the run follows, and a random end.
+const FOLDER: &str = "ferrotest-";
 
 /// When a process started, in ticks since boot (proc(5), field 22 of `stat`).
 fn start_time(pid: u32) -> Option<u64> {
@@ -17,10 +20,22 @@ fn start_time(pid: u32) -> Option<u64> {
     stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
 }
 
+fn run_name() -> String {
+    let pid = std::process::id();
+    format!("{pid}-{}", start_time(pid).unwrap_or(0))
+}
+
 /// Marks a command as started by this run.
 pub fn tag(command: &mut Command) -> &mut Command {
-    let pid = std::process::id();
-    command.env(TAG, format!("{pid}-{}", start_time(pid).unwrap_or(0)))
+    command.env(TAG, run_name())
+}
+
+/// Makes a folder of this run, among the temporary files.
+///
+/// # Errors
+/// The system's.
+pub fn folder() -> io::Result<TempDir> {
+    tempfile::Builder::new().prefix(&format!("{FOLDER}{}-", run_name())).tempdir()
 }
 
 fn is_over(run: &str) -> bool {
@@ -31,7 +46,8 @@ fn is_over(run: &str) -> bool {
     }
 }
 
-/// Kills the processes of runs that have ended without taking their device down.
+/// Kills the processes of runs that have ended without taking their device down, and removes their
+/// folders.
 pub fn sweep() {
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
@@ -49,6 +65,14 @@ pub fn sweep() {
             let _ = kill_process(pid, Signal::KILL);
         }
     }
+    for entry in fs::read_dir(env::temp_dir()).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let run = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.rsplit_once('-'));
+        if run.is_some_and(|(run, _)| is_over(run)) {
+            // Another user's stays.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -63,5 +87,19 @@ mod tests {
         assert!(is_over(&format!("{pid}-1")), "same number, started at another time");
         assert!(is_over("4194999-5"), "beyond the greatest process number");
         assert!(!is_over("x-5") && !is_over("") && !is_over("7"));
+    }
+
+    #[test]
+    fn folders_of_ended_runs_are_removed() {
+        let ours = folder().unwrap();
+        let of = |name: &str| {
+            let prefix = format!("{FOLDER}{name}");
+            tempfile::Builder::new().prefix(&prefix).tempdir().unwrap().keep()
+        };
+        let (dead, other) = (of("4194999-5-"), of("x"));
+        fs::write(dead.join("log"), "").unwrap();
+        sweep();
+        assert!(ours.path().exists() && other.exists() && !dead.exists());
+        fs::remove_dir(other).unwrap();
     }
 }
