@@ -25,7 +25,10 @@ fn daemon() -> PathBuf {
     }
     let profile = Path::new(TESTER).parent().expect("a program is in a folder");
     let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "-q", "-p", "ferrovia", "-p", "ferroctl"]).stdin(Stdio::null());
+    // With the features of the whole workspace, as the tests: with fewer, all packages would be
+    // built a second time.
+    build.args(["build", "-q", "--workspace", "--bin", "ferrovia", "--bin", "ferroctl"]);
+    build.stdin(Stdio::null());
     match profile.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => {}
         Some(name) => drop(build.args(["--profile", name])),
