@@ -43,5 +43,6 @@ mod tunnels;
 mod udp;
 mod urpf;
 mod vhost_user;
+mod virtual_machine;
 mod vlan;
 mod vrf;
