@@ -2,7 +2,7 @@
 //! DPDK's driver net_memif with zero copy, as the client: it shares all of its memory, which
 //! isn't sealed. The program sends back what it receives.
 
-use super::pair::{frame, is_up, layout, rig, until};
+use super::pair::{frame, is_up, layout, rig, two_servers, until};
 use super::peer::{Dir, Peer, wanted};
 use testkit::lab::{self, Background, Netns};
 
@@ -29,14 +29,7 @@ fn dpdk_is_a_client_with_zero_copy() {
     }
     let Some((_lab, netns, rig)) = rig(1) else { return };
     let dir = Dir::new("zero-copy");
-    rig.script(&format!(
-        "create memif socket id 1 filename {}
-         create interface memif socket-id 1 id 1 master
-         create interface memif socket-id 1 id 2 master
-         set interface state memif1/1 up
-         set interface state memif1/2 up",
-        dir.path("a")
-    ));
+    two_servers(&rig, &dir.path("a"));
     let mut peer = Peer::client(&dir.address("a"), wanted(2, layout(1, 6))).expect("connected");
     rig.wire("memif1/1", "memif1/2");
     for _ in 0..2 {

@@ -21,6 +21,18 @@ pub fn rig(workers: usize) -> Option<(Lab, lab::Netns, Rig)> {
     Some((lab, netns, rig))
 }
 
+/// Makes `memif1/1` and `memif1/2`, servers behind one socket.
+#[track_caller]
+pub fn two_servers(rig: &Rig, socket: &str) {
+    rig.script(&format!(
+        "create memif socket id 1 filename {socket}
+         create interface memif socket-id 1 id 1 master
+         create interface memif socket-id 1 id 2 master
+         set interface state memif1/1 up
+         set interface state memif1/2 up"
+    ));
+}
+
 pub fn layout(queues: u16, log2: u8) -> Layout {
     Layout { s2m: queues, m2s: queues, log2, buffer: 2048 }
 }
@@ -144,14 +156,7 @@ fn frames_pass_in_each_role_and_mode() {
 fn a_burst_of_long_frames_into_a_small_ring_loses_whole_frames_only() {
     let Some((_lab, _netns, rig)) = rig(0) else { return };
     let dir = Dir::new("burst");
-    rig.script(&format!(
-        "create memif socket id 1 filename {}
-         create interface memif socket-id 1 id 1 master
-         create interface memif socket-id 1 id 2 master
-         set interface state memif1/1 up
-         set interface state memif1/2 up",
-        dir.path("s")
-    ));
+    two_servers(&rig, &dir.path("s"));
     let mut a = Peer::client(&dir.address("s"), wanted(1, layout(1, 10))).expect("connected");
     let mut b = Peer::client(&dir.address("s"), wanted(2, layout(1, 6))).expect("connected");
     rig.wire("memif1/1", "memif1/2");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Clients whose memory isn't sealed, and that shrink it while it is used.
 
-use super::pair::{cross, frame, is_up, layout, rig, until, warm};
+use super::pair::{cross, frame, is_up, layout, rig, two_servers, until, warm};
 use super::peer::{Dir, Peer, next, wanted};
 use crate::io::{Event, Layout, Region, Ring};
 use crate::proto::{Channel, Init, Link, Message, RingInfo, SECRET, VERSION};
@@ -62,14 +62,7 @@ fn maps() -> usize {
 fn a_client_that_shrinks_its_memory_loses_its_connection_only() {
     let Some((_lab, _netns, rig)) = rig(1) else { return };
     let dir = Dir::new("shrink");
-    rig.script(&format!(
-        "create memif socket id 1 filename {}
-         create interface memif socket-id 1 id 1 master
-         create interface memif socket-id 1 id 2 master
-         set interface state memif1/1 up
-         set interface state memif1/2 up",
-        dir.path("a")
-    ));
+    two_servers(&rig, &dir.path("a"));
     let (bad, address) = ("memif1/1", dir.address("a"));
     let mut good = Peer::client(&address, wanted(2, layout(1, 6))).expect("connected");
     rig.wire(bad, "memif1/2");
