@@ -27,6 +27,14 @@ impl Shared for Wire {
     }
 }
 
+impl Wire {
+    /// Keeps what came, with its thread.
+    fn keep(&self, b: &Buffer, thread: ThreadIndex) {
+        let bytes = b.segments().flatten().copied().collect();
+        self.seen.lock().expect("no panic inside").push((thread.0, bytes));
+    }
+}
+
 /// A driver's input.
 struct TestInput {
     wire: Arc<Wire>,
@@ -86,8 +94,7 @@ impl Node for Behind {
     type Trace = ();
 
     fn packet<const T: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, T>) -> BehindTo {
-        let bytes = b.segments().flatten().copied().collect();
-        self.0.seen.lock().expect("no panic inside").push((cx.thread().0, bytes));
+        self.0.keep(b, cx.thread());
         BehindTo::Seen
     }
 }
