@@ -22,7 +22,7 @@ pub mod stream;
 pub mod text;
 pub mod vhost_user;
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use std::path::Path;
     use testkit::mutate::Mutator;
@@ -53,72 +53,72 @@ mod tests {
         bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
     }
 
-    #[test]
+    #[suite::test]
     fn command() {
         kept_and_changed("command", |bytes| crate::command::run(valid(bytes)));
     }
 
-    #[test]
+    #[suite::test]
     fn describe() {
         kept_and_changed("describe", crate::describe::run);
     }
 
-    #[test]
+    #[suite::test]
     fn discovery() {
         kept_and_changed("discovery", crate::discovery::run);
     }
 
-    #[test]
+    #[suite::test]
     fn fragments() {
         kept_and_changed("fragments", crate::fragments::run);
     }
 
-    #[test]
+    #[suite::test]
     fn measure() {
         kept_and_changed("measure", |bytes| crate::measure::run(valid(bytes)));
     }
 
-    #[test]
+    #[suite::test]
     fn memif() {
         kept_and_changed("memif", crate::memif::run);
     }
 
-    #[test]
+    #[suite::test]
     fn pcap() {
         kept_and_changed("pcap", crate::pcap::run);
     }
 
-    #[test]
+    #[suite::test]
     fn message() {
         kept_and_changed("message", crate::message::run);
     }
 
-    #[test]
+    #[suite::test]
     fn packet() {
         kept_and_changed("packet", crate::packet::run);
     }
 
-    #[test]
+    #[suite::test]
     fn sessions() {
         kept_and_changed("sessions", crate::sessions::run);
     }
 
-    #[test]
+    #[suite::test]
     fn startup() {
         kept_and_changed("startup", |bytes| crate::startup::run(valid(bytes)));
     }
 
-    #[test]
+    #[suite::test]
     fn stream() {
         kept_and_changed("stream", |bytes| crate::stream::run(valid(bytes)));
     }
 
-    #[test]
+    #[suite::test]
     fn text() {
         kept_and_changed("text", |bytes| crate::text::run(valid(bytes)));
     }
 
-    #[test]
+    #[suite::test]
     fn vhost_user() {
         kept_and_changed("vhost_user", crate::vhost_user::run);
     }

@@ -91,13 +91,13 @@ pub fn verify(seed: u64, piece: &[u8], at: usize) -> Result<Option<Tag>, Corrupt
     if beyond { Err(Corrupt { at: piece.len(), claim }) } else { Ok(Some(claim)) }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
     const TAG: Tag = Tag { number: 0xabc_def0, cells: 90, kind: 7, outputs: 0x0e, from: 3 };
 
-    #[test]
+    #[suite::test]
     fn every_piece_is_verified() {
         let payload = TAG.payload(5);
         assert_eq!(payload.len(), 90 * CELL);
@@ -114,7 +114,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn every_wrong_byte_is_seen() {
         let payload = TAG.payload(5);
         for i in 0..100 {

@@ -176,7 +176,7 @@ fn hex(frame: &[u8]) -> String {
     format!("{} bytes {head}", frame.len())
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::traffic::{self, Kind};
@@ -194,7 +194,7 @@ mod tests {
         frame
     }
 
-    #[test]
+    #[suite::test]
     fn good_frames_are_good_and_changed_ones_are_not() {
         let (mut rng, mut number) = (Rng::new(3), 0);
         for kind in Kind::ALL.into_iter().filter(|kind| !kind.is_echo()) {

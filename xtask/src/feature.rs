@@ -9,6 +9,8 @@ use crate::sh::{self, Res, root};
 const SAMPLE: &str = "examples/sample";
 const FILES: &[&str] = &["Cargo.toml", "src/lib.rs", "src/tests.rs"];
 const PLUGINS: &str = "bin/ferrovia/src/plugins.rs";
+/// The program of tests that new features belong to at first.
+const UNITS: &str = "tests/units/services/Cargo.toml";
 
 /// One name in its four spellings.
 #[derive(Debug, PartialEq, Eq)]
@@ -98,6 +100,10 @@ pub fn verb(name: &str) -> Res {
         "{snake} = {{ path = \"../../features/{kebab}\", package = \"ferrovia-{kebab}\" }}"
     );
     let manifest = with_line(&manifest, "[dependencies]", is_feature, &line)?;
+    let line = format!(
+        "{snake} = {{ path = \"../../../features/{kebab}\", package = \"ferrovia-{kebab}\", features = [\"tests\"] }}"
+    );
+    let units = with_line(&sh::read(root().join(UNITS))?, "[dev-dependencies]", is_feature, &line)?;
     let plugins = with_plugin(&sh::read(root().join(PLUGINS))?, snake)?;
 
     for file in FILES {
@@ -105,6 +111,7 @@ pub fn verb(name: &str) -> Res {
         sh::write(dir.join(file), content)?;
     }
     sh::write(daemon, manifest)?;
+    sh::write(root().join(UNITS), units)?;
     sh::write(root().join(PLUGINS), plugins)?;
     sh::run(&mut sh::cargo(&format!("fmt -p ferrovia-{kebab}")))?;
     sh::quiet(sh::cmd("rustfmt").arg(Path::new(PLUGINS)))?;

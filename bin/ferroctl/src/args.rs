@@ -109,7 +109,7 @@ fn default_socket() -> PathBuf {
     first.unwrap_or(if system.exists() { system } else { own.unwrap_or(system) })
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -117,7 +117,7 @@ mod tests {
         Args::parse(args.iter().map(OsString::from))
     }
 
-    #[test]
+    #[suite::test]
     fn options_stand_before_the_command() {
         let run = |socket: &str, json, command: &str| {
             Ok(Action::Run(Args { socket: socket.into(), json, command: command.into() }))
@@ -144,7 +144,7 @@ mod tests {
         all
     }
 
-    #[test]
+    #[suite::test]
     fn the_manual_page_has_every_option() {
         let page =
             include_str!("../../../extras/man/ferroctl.1").replace("\\-", "-").replace("\\fP", " ");
@@ -154,7 +154,7 @@ mod tests {
         assert!(missing.is_empty(), "{missing:?}");
     }
 
-    #[test]
+    #[suite::test]
     fn completions_have_every_option() {
         let files = [
             ("bash", include_str!("../../../extras/completions/ferroctl.bash")),

@@ -278,11 +278,11 @@ impl ConditionalEventHandler for HelpKey {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn commands_about_the_terminal_stay_here() {
         assert_eq!(own("set terminal pager off"), Some(LocalCommand::Pager(false)));
         assert_eq!(own("set  term pag on"), Some(LocalCommand::Pager(true)));

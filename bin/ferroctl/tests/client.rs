@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 fn ferroctl(server: &Server, args: &[&str], stdin: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_ferroctl"))
+    let mut child = Command::new(program())
         .arg("-s")
         .arg(&server.socket)
         .args(args)
@@ -29,7 +29,7 @@ fn check(out: Output, status: i32, stdout: &str, stderr: &str) {
     assert_eq!(out.status.code(), Some(status));
 }
 
-#[test]
+#[suite::test(netns)]
 fn one_command() {
     let s = Server::start();
     check(ferroctl(&s, &["show", "version"], ""), 0, "toy 1\n", "");
@@ -40,7 +40,7 @@ fn one_command() {
     assert_eq!(ferroctl(&s, &["show many"], "").stdout.len(), 500_000);
 }
 
-#[test]
+#[suite::test(netns)]
 fn failures_have_a_status_and_go_to_standard_error() {
     let s = Server::start();
     check(ferroctl(&s, &["fail"], ""), 1, "", "it failed\n");
@@ -53,7 +53,7 @@ fn failures_have_a_status_and_go_to_standard_error() {
     assert_eq!(ferroctl(&s, &["-x"], "").status.code(), Some(2));
 }
 
-#[test]
+#[suite::test(netns)]
 fn macros_are_replaced_in_commands_and_scripts() {
     let s = Server::start();
     check(ferroctl(&s, &["$(what)"], ""), 0, "toy 1\n", "");
@@ -63,20 +63,25 @@ fn macros_are_replaced_in_commands_and_scripts() {
     check(ferroctl(&s, &[], "echo a\necho $(none)"), 1, "", "stdin:2: no macro is named `none'\n");
 }
 
+/// The program under test.
+fn program() -> &'static str {
+    fixture::programs().ferroctl.to_str().expect("a path of text")
+}
+
 /// Completes in bash, with the file that is installed.
 fn bash(server: &Server, words: &[&str]) -> Vec<String> {
     let socket = server.socket.to_str().expect("a path of text");
     let words = [&["-s", socket], words].concat();
-    bash_line(&format!("{} {}", env!("CARGO_BIN_EXE_ferroctl"), words.join(" ")), &words)
+    bash_line(&format!("{} {}", program(), words.join(" ")), &words)
 }
 
 /// Like `bash`, with the line as typed, and the words behind the program as bash splits it: at `=`
 /// and `:` too.
 fn bash_line(line: &str, words: &[&str]) -> Vec<String> {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../extras/completions/ferroctl.bash");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../extras/completions/ferroctl.bash");
     let script = r#"source "$1"; COMP_LINE=$2; COMP_POINT=${#2}; shift 2; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ferroctl; printf '%s\n' "${COMPREPLY[@]}""#;
     let out = Command::new("bash")
-        .args(["-c", script, "bash", file, line, env!("CARGO_BIN_EXE_ferroctl")])
+        .args(["-c", script, "bash", file, line, program()])
         .args(words)
         .output()
         .expect("bash");
@@ -85,7 +90,7 @@ fn bash_line(line: &str, words: &[&str]) -> Vec<String> {
     text.lines().filter(|line| !line.is_empty()).map(String::from).collect()
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_shell_completes_options_and_the_daemons_commands() {
     let s = Server::start();
     check(ferroctl(&s, &["--complete", "show interface h"], ""), 0, "host-eth0\n", "");
@@ -96,8 +101,7 @@ fn a_shell_completes_options_and_the_daemons_commands() {
     assert_eq!(bash(&s, &["show", "interface", "l"]), ["local0"]);
     assert_eq!(bash(&s, &["show", "-"]), [""; 0], "options stand before the command");
     assert_eq!(bash(&s, &["show", "interface", "'l"]), ["local0"]);
-    let (program, socket) =
-        (env!("CARGO_BIN_EXE_ferroctl"), s.socket.to_str().expect("a path of text"));
+    let (program, socket) = (program(), s.socket.to_str().expect("a path of text"));
     let line = format!("{program} --socket={socket} show interface l");
     assert_eq!(bash_line(&line, &["--socket", "=", socket, "show", "interface", "l"]), ["local0"]);
     // Without a daemon nothing is printed.
@@ -107,7 +111,7 @@ fn a_shell_completes_options_and_the_daemons_commands() {
     assert_eq!(bash(&s, &["sho"]), [""; 0]);
 }
 
-#[test]
+#[suite::test(netns)]
 fn scripts_are_checked_whole() {
     let s = Server::start();
     check(
@@ -126,7 +130,7 @@ fn scripts_are_checked_whole() {
     check(ferroctl(&s, &[], ""), 0, "", "");
 }
 
-#[test]
+#[suite::test(netns)]
 fn says_so_when_there_is_no_daemon() {
     let mut s = Server::start();
     let path = s.socket.clone();
@@ -145,7 +149,7 @@ fn endless(
     s: &Server,
     args: &[&str],
 ) -> (std::process::Child, std::io::BufReader<std::process::ChildStdout>, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_ferroctl"))
+    let mut child = Command::new(program())
         .arg("-s")
         .arg(&s.socket)
         .args(args)
@@ -159,7 +163,7 @@ fn endless(
     (child, out, line)
 }
 
-#[test]
+#[suite::test(netns)]
 fn long_answers_come_while_they_are_made_and_end_with_who_reads_them() {
     let s = Server::start();
     let (child, out, line) = endless(&s, &["show endless"]);
@@ -170,7 +174,7 @@ fn long_answers_come_while_they_are_made_and_end_with_who_reads_them() {
     assert_eq!((end.status.code(), String::from_utf8_lossy(&end.stderr).as_ref()), (Some(0), ""));
 }
 
-#[test]
+#[suite::test(netns)]
 fn interrupt_ends_a_long_answer_whose_json_is_whole() {
     let s = Server::start();
     let (child, mut out, line) = endless(&s, &["-j", "show endless"]);
@@ -189,10 +193,10 @@ fn interrupt_ends_a_long_answer_whose_json_is_whole() {
     assert!(String::from_utf8_lossy(&end.stderr).contains("cancelled"), "{end:?}");
 }
 
-#[test]
+#[suite::test(netns)]
 fn interrupt_cancels_the_command_first() {
     let s = Server::start();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_ferroctl"))
+    let mut child = Command::new(program())
         .arg("-s")
         .arg(&s.socket)
         .arg("ping")

@@ -26,13 +26,13 @@ impl Terminal {
     }
 
     fn with_pager(server: &Server, args: &[&str], pager: &str) -> Self {
-        Self::spawn(Command::new(env!("CARGO_BIN_EXE_ferroctl")), server, args, pager)
+        Self::spawn(Command::new(&fixture::programs().ferroctl), server, args, pager)
     }
 
     /// As the terminal of a session of its own, so that ^C interrupts what runs.
     fn controlling(server: &Server, args: &[&str], pager: &str) -> Self {
         let mut setsid = Command::new("setsid");
-        setsid.args(["--ctty", "--wait", env!("CARGO_BIN_EXE_ferroctl")]);
+        setsid.args(["--ctty", "--wait"]).arg(&fixture::programs().ferroctl);
         Self::spawn(setsid, server, args, pager)
     }
 
@@ -124,7 +124,7 @@ impl Drop for Terminal {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_conversation() {
     let server = Server::start();
     let mut t = Terminal::start(&server, &[]);
@@ -159,7 +159,7 @@ fn a_conversation() {
     assert_eq!(t.status(), Some(0));
 }
 
-#[test]
+#[suite::test(netns)]
 fn the_pager_shows_an_answer_that_is_still_made_and_leaving_it_ends_the_answer() {
     let server = Server::start();
     // It shows the start of the output, and exits.
@@ -176,7 +176,7 @@ fn the_pager_shows_an_answer_that_is_still_made_and_leaving_it_ends_the_answer()
     assert!(!t.seen.contains("cancelled"));
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_long_help_is_paged_and_leaves_the_line_as_it_is() {
     let server = Server::start();
     let mut t = Terminal::with_pager(&server, &[], "head -n 3");
@@ -211,7 +211,7 @@ fn expect_each(t: &mut Terminal, answers: &str) {
         .for_each(|l| drop(t.expect(&format!("\n{l}"))));
 }
 
-#[test]
+#[suite::test(netns)]
 fn every_line_that_is_typed_ahead_runs_in_order() {
     let server = Server::start();
     let mut t = Terminal::start(&server, &[]);
@@ -228,7 +228,7 @@ fn every_line_that_is_typed_ahead_runs_in_order() {
     assert_eq!(t.status(), Some(0));
 }
 
-#[test]
+#[suite::test(netns)]
 fn every_line_of_a_bracketed_paste_runs_in_order() {
     let server = Server::start();
     let mut t = Terminal::start(&server, &[]);
@@ -252,7 +252,7 @@ fn every_line_of_a_bracketed_paste_runs_in_order() {
     assert_eq!(t.status(), Some(0));
 }
 
-#[test]
+#[suite::test(netns)]
 fn the_pager_takes_no_lines_that_were_pasted() {
     let server = Server::start();
     let mut t = Terminal::with_pager(&server, &[], "sed s/line/paged/");
@@ -298,12 +298,12 @@ fn stopped(server: &Server, args: &[&str], pager: &str, text: &str) -> Terminal 
     t
 }
 
-#[test]
+#[suite::test(netns)]
 fn interrupt_ends_a_long_answer_and_what_was_typed_ahead_of_its_end() {
     interrupts("cat");
 }
 
-#[test]
+#[suite::test(netns)]
 fn interrupt_ends_a_long_answer_within_a_pager() {
     if Command::new("less").arg("-V").output().is_err() {
         testkit::skip("less");
@@ -313,7 +313,7 @@ fn interrupt_ends_a_long_answer_within_a_pager() {
 }
 
 /// `less` misses an interrupt that comes just before it waits for a key.
-#[test]
+#[suite::test(netns)]
 fn interrupt_ends_a_pager_that_missed_it() {
     let dir = tempfile::tempdir().expect("a directory");
     let pager = dir.path().join("pager");
@@ -322,7 +322,7 @@ fn interrupt_ends_a_pager_that_missed_it() {
     interrupts(&format!("sh {}", pager.display()));
 }
 
-#[test]
+#[suite::test(netns)]
 fn interrupt_ends_a_long_answer_in_json() {
     let server = Server::start();
     let mut t = stopped(&server, &["-j"], "cat", "1,\r\n");
@@ -330,7 +330,7 @@ fn interrupt_ends_a_long_answer_in_json() {
     assert_eq!(t.status(), Some(0));
 }
 
-#[test]
+#[suite::test(netns)]
 fn the_terminal_gets_its_mode_back() {
     let server = Server::start();
     let mut t = Terminal::start(&server, &[]);
@@ -343,7 +343,7 @@ fn the_terminal_gets_its_mode_back() {
     assert!(modes(&t).contains(LocalModes::ECHO | LocalModes::ICANON));
 }
 
-#[test]
+#[suite::test(netns)]
 fn answers_in_json_and_leaves_at_the_end() {
     let server = Server::start();
     let mut t = Terminal::start(&server, &["-j"]);
@@ -357,7 +357,7 @@ fn answers_in_json_and_leaves_at_the_end() {
 
 /// A daemon that answers late and accepts no new client meanwhile: the answer to an abandoned
 /// request isn't taken for that of the next command.
-#[test]
+#[suite::test(netns)]
 fn an_answer_that_was_given_up_is_not_the_next_ones() {
     let server = Server::to_one_client();
     let mut t = Terminal::controlling(&server, &[], "cat");

@@ -23,7 +23,7 @@ fn read(stream: &mut impl Read, until: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 
 /// Waits for the greeting, sends its terminal type, sends `command\n` and a NUL, reads up to the
 /// NUL, quits.
-#[test]
+#[suite::test(netns)]
 fn vppctl_with_a_command() {
     let server = Server::start();
     let mut s = server.connect();
@@ -37,7 +37,7 @@ fn vppctl_with_a_command() {
 
 /// A script piped into vppctl: every line is acknowledged by one NUL, the last answer comes before
 /// the end.
-#[test]
+#[suite::test(netns)]
 fn vppctl_with_a_script() {
     let server = Server::start();
     let mut s = server.connect();
@@ -48,7 +48,7 @@ fn vppctl_with_a_script() {
 }
 
 /// `printf … | socat - UNIX-CONNECT:SOCK`
-#[test]
+#[suite::test(netns)]
 fn lines_through_a_pipe() {
     let server = Server::start();
     let mut s = server.connect();
@@ -60,7 +60,7 @@ fn lines_through_a_pipe() {
 }
 
 /// A person on a terminal, through vppctl: banner, prompt, echo, no NUL.
-#[test]
+#[suite::test(netns)]
 fn vppctl_on_a_terminal() {
     let server = Server::start();
     let mut s = server.connect();

@@ -68,7 +68,7 @@ fn of(mut plan: Plan, experiments: &[Measurement]) -> Plan {
     plan
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::modes::Settings;
@@ -92,7 +92,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn plans_have_all_experiments() {
         assert_eq!((free(2, 2), free(24, 2)), (1, 20));
         for (paper, cores, modes, traffic, workers) in [
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn devices_that_translate_have_their_own_plan() {
         let names = |plan: &Plan| -> Vec<_> { plan.devices.iter().map(Spec::to_string).collect() };
         let all = plans(Paper::Slavik, base(&[]), 1).unwrap();

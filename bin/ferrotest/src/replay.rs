@@ -170,7 +170,7 @@ pub fn address(
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::port::ring;
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn frames_pass_in_order_and_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("back.pcap");
@@ -207,7 +207,7 @@ mod tests {
         assert!(back.iter().map(|(_, frame)| frame).eq(frames.iter().map(|(_, frame)| frame)));
     }
 
-    #[test]
+    #[suite::test]
     fn frames_to_elsewhere_are_refused() {
         let ip = wire::Ipv4Header::new(
             [198, 18, 0, 2].into(),

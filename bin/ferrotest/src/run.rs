@@ -478,6 +478,6 @@ pub fn print(results: &Results) -> std::io::Result<()> {
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 #[path = "run_tests.rs"]
 mod tests;

@@ -38,7 +38,7 @@ fn losses(results: &Results) -> Vec<Vec<f64>> {
     results.measurements.iter().map(|m| series(m).unwrap_or_default()).collect()
 }
 
-#[test]
+#[suite::test]
 fn devices_are_measured_in_turns_and_saved() {
     let dir = tempfile::tempdir().unwrap();
     let plan = plan(dir.path());
@@ -50,7 +50,7 @@ fn devices_are_measured_in_turns_and_saved() {
 }
 
 /// Each point is measured at its own limit, and the report has the points.
-#[test]
+#[suite::test]
 fn a_scaling_finds_the_limit_of_each_point() {
     let dir = tempfile::tempdir().unwrap();
     let mut plan = plan(dir.path());
@@ -80,7 +80,7 @@ fn a_scaling_finds_the_limit_of_each_point() {
     assert!(row.count() > 0, "0.8706");
 }
 
-#[test]
+#[suite::test]
 fn an_interrupted_run_goes_on_where_it_was() {
     let dir = tempfile::tempdir().unwrap();
     let mut plan = plan(dir.path());
@@ -98,7 +98,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
     assert!(resumed.measurements.iter().all(|m| m.outcome == Outcome::Done));
 }
 
-#[test]
+#[suite::test]
 fn a_run_that_is_stopped_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let mut plan = plan(dir.path());
@@ -109,7 +109,7 @@ fn a_run_that_is_stopped_says_so() {
     assert_eq!(results.measurements[0].outcome, Outcome::Interrupted);
 }
 
-#[test]
+#[suite::test]
 fn a_mode_that_cannot_be_done_fails_alone() {
     let dir = tempfile::tempdir().unwrap();
     let mut plan = plan(dir.path());
@@ -121,7 +121,7 @@ fn a_mode_that_cannot_be_done_fails_alone() {
 }
 
 /// The second plan's measurements stand behind the first one's, and both devices in the report.
-#[test]
+#[suite::test]
 fn plans_share_a_document() {
     let dir = tempfile::tempdir().unwrap();
     let first = plan(dir.path());

@@ -137,11 +137,11 @@ fn utc(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn times_are_those_of_date() {
         for (seconds, text) in [
             (0, "1970-01-01T00:00:00Z"),
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn this_machine_has_a_processor_and_memory() {
         let here = describe(1e9, &["veth"].into());
         assert!(here.cpu.cores > 0 && here.memory_bytes > 1 << 20 && !here.kernel.is_empty());

@@ -2,50 +2,22 @@
 //! The tester with real devices in labs of its own: what it counts, and that nothing is left
 //! behind. No test asserts a rate.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use fixture::programs;
 use serde_json::Value;
 use testkit::lab;
 
 #[path = "lab/memif.rs"]
 mod memif;
 
-const TESTER: &str = env!("CARGO_BIN_EXE_ferrotest");
-
 /// Variable by which a test knows the processes that come of it; its folder.
 const TEST: &str = "FERROTEST_TEST";
 
-/// The daemon of this tree, beside its client; built first, unless the folder `FERROVIA_PROGRAMS`
-/// has it.
-fn daemon() -> PathBuf {
-    if let Some(dir) = std::env::var_os("FERROVIA_PROGRAMS") {
-        return PathBuf::from(dir).join("ferrovia");
-    }
-    let profile = Path::new(TESTER).parent().expect("a program is in a folder");
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // With the features of the whole workspace, as the tests: with fewer, all packages would be
-    // built a second time.
-    build.args(["build", "-q", "--workspace", "--bin", "ferrovia", "--bin", "ferroctl"]);
-    build.stdin(Stdio::null());
-    match profile.file_name().and_then(|name| name.to_str()) {
-        Some("debug") | None => {}
-        Some(name) => drop(build.args(["--profile", name])),
-    }
-    // Cargo's variables about this package would make build scripts run again.
-    for (name, _) in std::env::vars_os() {
-        let name = name.to_string_lossy().into_owned();
-        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
-            build.env_remove(name);
-        }
-    }
-    assert!(build.status().expect("cargo starts").success());
-    profile.join("ferrovia")
-}
-
 fn tester(dir: &Path, words: &str) -> Output {
-    let mut command = Command::new(TESTER);
+    let mut command = Command::new(&programs().ferrotest);
     command.current_dir(dir).env(TEST, dir);
     command.args(words.split_whitespace()).stdin(Stdio::null());
     command.output().expect("the tester starts")
@@ -109,11 +81,11 @@ fn left_behind(dir: &Path) -> Vec<i32> {
     all.filter(is_ours).collect()
 }
 
-#[test]
+#[suite::test(netns)]
 fn linux_and_ferrovia_are_compared() {
     let Some(_lab) = lab::require(&["root"]) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let ferrovia = format!("ferrovia:{}", daemon().display());
+    let ferrovia = format!("ferrovia:{}", programs().ferrovia.display());
     let words = format!("compare linux {ferrovia} --modes soak --family ip4,ip6 {TINY}");
     let found = results(dir.path(), &words);
     check(&found, &["linux", "ferrovia"], 100);
@@ -130,11 +102,11 @@ fn linux_and_ferrovia_are_compared() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn routes_are_loaded_under_traffic_and_taken_out() {
     let Some(_lab) = lab::require(&["root", "ip"]) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let ferrovia = format!("ferrovia:{}", daemon().display());
+    let ferrovia = format!("ferrovia:{}", programs().ferrovia.display());
     // Destinations are among the routes: those that are loaded forward as well.
     let words = format!("compare linux {ferrovia} --modes reconfig --dst random:1000 {ONCE}");
     let found = results(dir.path(), &format!("{words} --family ip4,ip6 --routes 1000"));
@@ -148,7 +120,7 @@ fn routes_are_loaded_under_traffic_and_taken_out() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn points_of_a_scaling_have_their_routes() {
     let Some(_lab) = lab::require(&["root", "ip"]) else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -167,7 +139,7 @@ fn points_of_a_scaling_have_their_routes() {
     assert!(report.contains("MRR by routes"));
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_lab_by_hand_is_made_and_removed() {
     let Some(_lab) = lab::require(&["root", "ip"]) else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -195,11 +167,11 @@ fn a_lab_by_hand_is_made_and_removed() {
     assert!(tester(dir.path(), "lab down").status.success(), "nothing is left to remove");
 }
 
-#[test]
+#[suite::test(netns)]
 fn packets_pass_through_taps() {
     let Some(_lab) = lab::require(&["root", "/dev/net/tun"]) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let ferrovia = format!("ferrovia:{}", daemon().display());
+    let ferrovia = format!("ferrovia:{}", programs().ferrovia.display());
     let words = format!("compare linux {ferrovia} --modes soak --interface tap --family ip4,ip6");
     let found = results(dir.path(), &format!("{words} {TINY}"));
     check(&found, &["linux", "ferrovia"], 100);
@@ -207,7 +179,7 @@ fn packets_pass_through_taps() {
     assert_eq!(left_behind(dir.path()), [0; 0]);
 }
 
-#[test]
+#[suite::test(netns)]
 fn ranges_mixes_and_tags_pass() {
     let Some(_lab) = lab::require(&["root"]) else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -221,7 +193,7 @@ const NAT: &str = "--sessions 200 --session-rate 500 --max-rate 500 --duration 2
                    --width 0.5 --quiet --no-selftest";
 
 /// All modes find the kernel's NAT: answers come back by its sessions, and nothing is changed.
-#[test]
+#[suite::test(netns)]
 fn a_nat_of_linux_is_measured() {
     let Some(_lab) = lab::require(&["root", "ip", "nft", "conntrack"]) else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -310,7 +282,7 @@ fn packets(frames: &[Vec<u8>]) -> Vec<&[u8]> {
     frames.iter().map(|frame| &frame[12..]).collect()
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_nat_of_linux_translates_sources() {
     let Some(_lab) = lab::require(&["root", "ip", "nft", "conntrack"]) else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -323,7 +295,7 @@ fn a_nat_of_linux_translates_sources() {
 }
 
 /// A bridge forwards all families, and changes no byte.
-#[test]
+#[suite::test(netns)]
 fn a_bridge_of_linux_is_measured() {
     let Some(_lab) = lab::require(&["root", "ip"]) else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -344,7 +316,7 @@ fn a_bridge_of_linux_is_measured() {
 }
 
 /// The table of a script is emptied before sessions are opened and at the end.
-#[test]
+#[suite::test(netns)]
 fn a_script_clears_its_sessions() {
     use std::os::unix::fs::PermissionsExt as _;
     let Some(_lab) = lab::require(&["root", "ip", "nft", "conntrack"]) else { return };
@@ -376,7 +348,7 @@ esac
     assert!((200..210).contains(&last), "{counts}");
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_script_sets_a_device_up() {
     use std::os::unix::fs::PermissionsExt;
     let Some(_lab) = lab::require(&["root", "ip"]) else { return };
@@ -413,15 +385,15 @@ esac
     assert_eq!(text("down"), "down\ndown\n");
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_run_that_is_stopped_or_killed_is_cleaned_up() {
     use rustix::process::{Pid, Signal, kill_process};
     let Some(_lab) = lab::require(&["root"]) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let ferrovia = format!("ferrovia:{}", daemon().display());
+    let ferrovia = format!("ferrovia:{}", programs().ferrovia.display());
     let signals = [Signal::INT, Signal::KILL];
     for (signal, ports) in signals.into_iter().flat_map(|s| [(s, "veth"), (s, "memif")]) {
-        let mut command = Command::new(TESTER);
+        let mut command = Command::new(&programs().ferrotest);
         let long = TINY.replace("--soak 200ms", "--soak 60");
         command.args(["soak", &ferrovia, "--interface", ports]).args(long.split_whitespace());
         command
@@ -448,7 +420,7 @@ fn a_run_that_is_stopped_or_killed_is_cleaned_up() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn what_cannot_be_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     for (words, code, text) in [

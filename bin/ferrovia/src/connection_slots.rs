@@ -138,7 +138,7 @@ impl ConnectionLimits {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -161,7 +161,7 @@ mod tests {
         PLACES.enter(newcomer, Duration::from_secs(now), connection_slots(all).into_iter())
     }
 
-    #[test]
+    #[suite::test]
     fn places_are_kept_for_the_owner() {
         let six = [(EVE, State::Busy, 100); 6];
         assert_eq!(enter(EVE, 100, &six), Entry::Full);
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(enter(ROOT, 100, &[(ROOT, State::Silent, 0); 8]), Entry::Instead(0));
     }
 
-    #[test]
+    #[suite::test]
     fn who_has_the_most_makes_room() {
         let mut all = vec![(BOB, State::Silent, 1)];
         all.extend([

@@ -5,7 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod api;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod bare;
 pub mod build;
 pub mod commands;

@@ -113,7 +113,7 @@ fn replaced(text: &str, macros: &Macros, depth: usize) -> Result<String, String>
     Ok(out + rest)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -122,7 +122,7 @@ mod tests {
         all.into_iter().map(|(n, v)| (n.to_string(), v.to_string())).collect()
     }
 
-    #[test]
+    #[suite::test]
     fn names_are_replaced_by_their_texts() {
         let expanded = |text| expand_with(text, macros()).map(Cow::into_owned);
         assert_eq!(
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(expanded(script), Ok("echo one\ndefine a $(c) x\ndefine c 3\necho 3 x".into()));
     }
 
-    #[test]
+    #[suite::test]
     fn what_cannot_be_replaced_is_refused_with_its_line() {
         let wrong = |text| expand_with(text, macros()).map(Cow::into_owned);
         assert_eq!(wrong("echo\necho $(none)"), Err((2, "no macro is named `none'".into())));

@@ -95,12 +95,12 @@ pub fn current() -> Option<Origin> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use std::os::unix::net::UnixStream;
 
-    #[test]
+    #[suite::test]
     fn a_local_client_is_named_by_its_user_and_program() {
         let (near, _far) = UnixStream::pair().unwrap();
         let origin = Origin::of_unix(&near);
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(origin.to_string(), format!("{me} ({}, process {pid})", program.trim_end()));
     }
 
-    #[test]
+    #[suite::test]
     fn turns_end_with_their_origin() {
         let own = Origin::terminal();
         assert_eq!(current(), None);

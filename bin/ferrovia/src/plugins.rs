@@ -65,9 +65,9 @@ pub static ALL: &[&Plugin] = &[
     &crate::api::PLUGIN,
 ];
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
-    #[test]
+    #[suite::test]
     fn features_and_phases_are_in_order() {
         assert_eq!(graph::check_order(super::ALL), Ok(()));
     }

@@ -197,7 +197,7 @@ pub fn open_to_network(listener: &TcpListener) -> Option<SocketAddr> {
     listener.local_addr().ok().filter(|address| !address.ip().is_loopback())
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
@@ -206,7 +206,7 @@ mod tests {
         UnixSocket::listen(path, SocketType::STREAM, None)
     }
 
-    #[test]
+    #[suite::test]
     fn the_path_is_there_while_the_socket_is() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cli.sock");
@@ -218,7 +218,7 @@ mod tests {
         assert!(!path.exists());
     }
 
-    #[test]
+    #[suite::test]
     fn a_stale_socket_is_taken_over_and_a_living_one_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cli.sock");
@@ -233,7 +233,7 @@ mod tests {
         drop(first);
     }
 
-    #[test]
+    #[suite::test]
     fn datagrams_take_over_nothing_but_a_dead_socket() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("punt.sock");
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
     }
 
-    #[test]
+    #[suite::test]
     fn nothing_but_a_socket_is_replaced_or_removed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cli.sock");
@@ -271,7 +271,7 @@ mod tests {
         assert!(path.exists());
     }
 
-    #[test]
+    #[suite::test]
     fn paths_that_cannot_be_sockets() {
         let dir = tempfile::tempdir().unwrap();
         assert!(
@@ -282,7 +282,7 @@ mod tests {
         assert!(listen(&long.join("s")).unwrap_err().reason.contains("107 bytes"));
     }
 
-    #[test]
+    #[suite::test]
     fn of_many_that_start_at_once_one_wins() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cli.sock");
@@ -294,7 +294,7 @@ mod tests {
         UnixStream::connect(&path).unwrap();
     }
 
-    #[test]
+    #[suite::test]
     fn tcp_on_the_loopback() {
         let first = listen_tcp("localhost", 0).unwrap();
         let address = first.local_addr().unwrap();

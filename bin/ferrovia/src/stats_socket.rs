@@ -76,13 +76,13 @@ fn send(client: impl AsFd, segment: BorrowedFd<'_>) -> Result<usize, Errno> {
     net::sendmsg(client, &[IoSlice::new(&[])], &mut ancillary, SendFlags::NOSIGNAL)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use rustix::net::SocketType;
     use std::sync::Arc;
 
-    #[test]
+    #[suite::test]
     fn readers_get_the_segment() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("stats.sock");

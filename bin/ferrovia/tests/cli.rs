@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 use common::{Daemon, PATIENCE, eventually, ferrovia};
 
-#[test]
+#[suite::test(netns)]
 fn answers_as_vppctl_expects_them() {
     let daemon = Daemon::start("cpu { workers 0 } ip { heap-size 1G }");
     let mut client = daemon.client();
@@ -30,7 +30,7 @@ fn answers_as_vppctl_expects_them() {
     assert!(client.run("show version json").contains("\"version\""));
 }
 
-#[test]
+#[suite::test(netns)]
 fn the_clock_can_be_moved_forward_only() {
     let daemon = Daemon::start("");
     let mut client = daemon.client();
@@ -42,7 +42,7 @@ fn the_clock_can_be_moved_forward_only() {
     assert!(client.run("set clock adjust -5").contains("forward only"));
 }
 
-#[test]
+#[suite::test(netns)]
 fn scripts_wait_and_log_levels() {
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("s.cli");
@@ -62,7 +62,7 @@ fn scripts_wait_and_log_levels() {
     assert_eq!(client.run("show log max 5"), "");
 }
 
-#[test]
+#[suite::test(netns)]
 fn macros_stand_for_texts_in_lines_and_scripts() {
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("s.cli");
@@ -87,7 +87,7 @@ fn macros_stand_for_texts_in_lines_and_scripts() {
     assert_eq!(client.run("echo $both"), "no macro is named `what'\n");
 }
 
-#[test]
+#[suite::test(netns)]
 fn several_clients_at_once_one_of_them_waiting() {
     let daemon = Daemon::start("");
     let mut waiting = daemon.client();
@@ -100,7 +100,7 @@ fn several_clients_at_once_one_of_them_waiting() {
     assert_eq!(waiting.answer(), "");
 }
 
-#[test]
+#[suite::test(netns)]
 fn tcp_listens_on_the_loopback() {
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -119,7 +119,7 @@ fn tcp_listens_on_the_loopback() {
     );
 }
 
-#[test]
+#[suite::test(netns)]
 fn interactive_on_pipes_runs_what_comes_and_ends_with_it() {
     let dir = tempfile::tempdir().unwrap();
     let unix = format!("unix {{ interactive runtime-dir {} }}", dir.path().display());
@@ -139,14 +139,14 @@ fn interactive_on_pipes_runs_what_comes_and_ends_with_it() {
     assert!(!dir.path().join("cli.sock").exists());
 }
 
-#[test]
+#[suite::test(netns)]
 fn the_terminal_is_given_back_as_it_was() {
     // `script` makes a terminal for us.
     if std::process::Command::new("script").arg("--version").output().is_err() {
         return testkit::skip("there is no script(1) (Debian package bsdutils)");
     }
     let dir = tempfile::tempdir().unwrap();
-    let program = env!("CARGO_BIN_EXE_ferrovia");
+    let program = fixture::programs().ferrovia.display();
     let run = dir.path().display();
     let inner = format!(
         "stty -a >{run}/before; {program} unix {{ interactive runtime-dir {run}/r nosyslog log {run}/log }}; stty -a >{run}/after"

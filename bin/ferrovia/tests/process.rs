@@ -26,17 +26,17 @@ fn ends_cleanly(signal: Signal) {
     assert!(text.contains("ending: signalled"), "{text}");
 }
 
-#[test]
+#[suite::test(netns)]
 fn sigterm_ends_it_cleanly() {
     ends_cleanly(Signal::TERM);
 }
 
-#[test]
+#[suite::test(netns)]
 fn sigint_ends_it_cleanly() {
     ends_cleanly(Signal::INT);
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_stuck_start_is_ended_by_force() {
     let dir = tempfile::tempdir().unwrap();
     let fifo = dir.path().join("fifo");
@@ -56,7 +56,7 @@ fn a_stuck_start_is_ended_by_force() {
     Daemon::start_in(&run, "");
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_killed_daemons_socket_is_taken_over() {
     let dir = tempfile::tempdir().unwrap();
     let mut first = Daemon::start_in(dir.path(), "");
@@ -68,7 +68,7 @@ fn a_killed_daemons_socket_is_taken_over() {
     UnixStream::connect(second.socket()).unwrap();
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_second_daemon_on_the_same_socket_is_refused_and_the_first_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let first = Daemon::start_in(dir.path(), "");
@@ -83,7 +83,7 @@ fn a_second_daemon_on_the_same_socket_is_refused_and_the_first_goes_on() {
     UnixStream::connect(first.socket()).unwrap();
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_socket_of_another_program_is_refused_too() {
     let dir = tempfile::tempdir().unwrap();
     let _other = UnixListener::bind(dir.path().join("cli.sock")).unwrap();
@@ -106,7 +106,7 @@ fn session_of(pid: &str) -> u32 {
     after_the_name.split(' ').nth(3).unwrap().parse().unwrap()
 }
 
-#[test]
+#[suite::test(netns)]
 fn in_the_background_it_has_a_session_of_its_own_and_the_shell_gets_back_when_it_is_ready() {
     let dir = tempfile::tempdir().unwrap();
     let (pidfile, log) = (dir.path().join("f.pid"), dir.path().join("f.log"));
@@ -142,7 +142,7 @@ fn in_the_background_it_has_a_session_of_its_own_and_the_shell_gets_back_when_it
     assert!(std::fs::read_to_string(&log).unwrap().contains("ended"));
 }
 
-#[test]
+#[suite::test(netns)]
 fn an_error_in_the_configuration_is_shown_with_its_place() {
     let error = output(&["unix", "{", "nodeamon", "}"]);
     assert_eq!(error.status.code(), Some(1));
@@ -157,7 +157,7 @@ fn an_error_in_the_configuration_is_shown_with_its_place() {
     );
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_script_with_an_error_ends_a_strict_start() {
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("start.cli");
@@ -169,7 +169,7 @@ fn a_script_with_an_error_ends_a_strict_start() {
     assert!(!dir.path().join("cli.sock").exists());
 }
 
-#[test]
+#[suite::test(netns)]
 fn it_starts_without_any_privilege() {
     if !rustix::process::geteuid().is_root() {
         return testkit::skip("not root, so every other test shows it");
@@ -178,7 +178,7 @@ fn it_starts_without_any_privilege() {
     // The program and its directory have to be reachable for that user.
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("ferrovia");
-    std::fs::copy(env!("CARGO_BIN_EXE_ferrovia"), &program).unwrap();
+    std::fs::copy(&fixture::programs().ferrovia, &program).unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(dir.path(), open).unwrap();
     let run = Path::new("/tmp/ferrovia-65534");
@@ -201,7 +201,7 @@ fn it_starts_without_any_privilege() {
     assert!(status.success());
 }
 
-#[test]
+#[suite::test(netns)]
 fn sigpipe_is_ignored() {
     let daemon = Daemon::start("");
     let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.child.id())).unwrap();
@@ -210,7 +210,7 @@ fn sigpipe_is_ignored() {
     assert_eq!(ignored >> (Signal::PIPE.as_raw() - 1) & 1, 1);
 }
 
-#[test]
+#[suite::test(netns)]
 fn version_and_help() {
     assert!(output(&["--version"]).stdout.starts_with(b"ferrovia 0."));
     assert!(
@@ -220,7 +220,7 @@ fn version_and_help() {
     assert_eq!(unknown.status.code(), Some(1));
 }
 
-#[test]
+#[suite::test(netns)]
 fn the_punt_socket_takes_nothing_from_others() {
     let dir = tempfile::tempdir().unwrap();
     let run = dir.path().join("run");
@@ -248,12 +248,12 @@ fn the_punt_socket_takes_nothing_from_others() {
     drop(Daemon::start_in(&run, ""));
 }
 
-#[test]
+#[suite::test(netns)]
 fn too_little_address_space_is_a_sentence() {
     let dir = tempfile::tempdir().unwrap();
     let text = format!(
         "ulimit -v 4000000; exec {} 'unix {{ nodaemon runtime-dir {} }}'",
-        env!("CARGO_BIN_EXE_ferrovia"),
+        fixture::programs().ferrovia.display(),
         dir.path().display()
     );
     let output = std::process::Command::new("sh").args(["-c", &text]).output().unwrap();
@@ -271,7 +271,7 @@ fn too_little_address_space_is_a_sentence() {
     assert!(peak << 10 < COMMON_SPACE + THREAD_SPACE + (512 << 20), "{peak} KiB");
 }
 
-#[test]
+#[suite::test(netns)]
 fn the_table_of_messages_follows_no_link() {
     let dir = tempfile::tempdir().unwrap();
     let victim = dir.path().join("victim");
@@ -289,7 +289,7 @@ fn the_table_of_messages_follows_no_link() {
     drop(daemon);
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_group_or_a_log_file_that_is_not_there_is_warned_of() {
     let mut daemon = Daemon::start(
         "unix { gid no-such-group log /no/such/folder/f.log } api-segment { gid no-such-group }",
@@ -303,7 +303,7 @@ fn a_group_or_a_log_file_that_is_not_there_is_warned_of() {
     assert!(text.contains(log), "{text}");
 }
 
-#[test]
+#[suite::test(netns)]
 fn the_log_tells_where_it_listens_what_changes_and_who_changed_it() {
     let mut daemon = Daemon::start("prometheus { default }");
     let sockets = |name: &str| daemon.dir.join(name).display().to_string();
@@ -351,7 +351,7 @@ fn the_log_tells_where_it_listens_what_changes_and_who_changed_it() {
     assert!(!text.contains("show interface"), "what only looks isn't logged: {text}");
 }
 
-#[test]
+#[suite::test(netns)]
 fn the_history_names_the_user() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("saved");

@@ -124,7 +124,7 @@ impl Vppctl {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn scripts_of_any_length_end_with_all_their_answers() {
     let daemon = Daemon::start("");
     for lines in [1, 2, 5, 30, 300] {
@@ -140,7 +140,7 @@ fn scripts_of_any_length_end_with_all_their_answers() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_script_whose_end_comes_behind_all_answers_ends() {
     let daemon = Daemon::start("");
     for script in ["", "echo one\n", "echo one\n\n# nothing\necho two\n"] {
@@ -165,7 +165,7 @@ fn a_script_whose_end_comes_behind_all_answers_ends() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn asking_for_the_end_twice_loses_nothing() {
     let daemon = Daemon::start("");
     let mut s = daemon.client().0;
@@ -180,7 +180,7 @@ fn asking_for_the_end_twice_loses_nothing() {
     assert_eq!(all.windows(12).filter(|w| w == b"0123456789\n\0").count(), 1000);
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_command_of_its_own_gets_one_nul() {
     let daemon = Daemon::start("");
     let mut s = daemon.client();

@@ -25,7 +25,7 @@ mod runtime {
     unsafe extern "C" {
         pub fn __asan_poison_memory_region(at: *const c_void, bytes: usize);
         pub fn __asan_unpoison_memory_region(at: *const c_void, bytes: usize);
-        #[cfg(test)]
+        #[cfg(feature = "tests")]
         pub fn __asan_address_is_poisoned(at: *const c_void) -> i32;
     }
 }
@@ -58,7 +58,7 @@ mod tests {
 
     /// Checks that a slot's bytes may be touched only while the buffer has an owner, and the bytes
     /// between buffers never.
-    #[test]
+    #[suite::test]
     fn free_slots_are_poisoned() {
         let pool = Pool::new(63).expect("a small pool");
         let mut cache = Cache::new(pool);

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 /// Bytes of a buffer's metadata that features may reserve: a cache line of their own.

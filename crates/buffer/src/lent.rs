@@ -143,13 +143,13 @@ impl Buffer {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::{Cache, DATA_SIZE};
     use proptest::prelude::*;
 
-    #[test]
+    #[suite::test]
     fn a_device_writes_to_the_packet_area_only() {
         let pool = Pool::new(63).expect("a small pool");
         let mut cache = Cache::new(pool);
@@ -177,7 +177,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
         /// Lends chains segment by segment and returns offsets at random, wrong ones too: each
         /// byte is back once.
-        #[test]
+        #[suite::test]
         fn no_buffer_is_lost_or_has_two_owners(
             sizes in prop::collection::vec(0usize..9000, 1..20),
             offsets in prop::collection::vec(0usize..64 * SLOT_SIZE, 0..200), shared: bool,

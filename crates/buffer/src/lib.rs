@@ -44,7 +44,7 @@ mod pool;
 #[cfg(doctest)]
 mod refused;
 mod share;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use cache::Cache;

@@ -306,12 +306,12 @@ impl Buffer {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::Cache;
 
-    #[test]
+    #[suite::test]
     fn shares_are_parts_of_the_limit() {
         let pool = Pool::new(6363).expect("a small pool");
         let limit = pool.limit();
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(pool.release(), Ok(()));
     }
 
-    #[test]
+    #[suite::test]
     fn one_part_leaves_room_for_others() {
         let pool = Pool::new(6363).expect("a small pool");
         let share = pool.common_share(Reservation::REASSEMBLY);
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(pool.release(), Ok(()));
     }
 
-    #[test]
+    #[suite::test]
     fn packets_count_by_their_segments() {
         let pool = Pool::new(630).expect("a small pool");
         let mut cache = Cache::new(pool);
@@ -374,7 +374,7 @@ mod tests {
         assert_eq!(pool.release(), Ok(()));
     }
 
-    #[test]
+    #[suite::test]
     fn own_packets_find_buffers_when_others_find_none() {
         let pool = Pool::new(8064).expect("a pool");
         let mut cache = Cache::new(pool);

@@ -13,7 +13,7 @@ fn bytes_of(b: &Buffer) -> Vec<u8> {
     b.segments().flatten().copied().collect()
 }
 
-#[test]
+#[suite::test]
 fn buffers_run_out_and_come_back() {
     let (pool, mut cache) = pool(63 * 5);
     let mut held = Vec::new();
@@ -34,7 +34,7 @@ fn buffers_run_out_and_come_back() {
     assert_eq!(pool.release(), Ok(()));
 }
 
-#[test]
+#[suite::test]
 fn a_leak_is_told() {
     let (pool, mut cache) = pool(63 * 3);
     let lost = cache.alloc().expect("one");
@@ -44,7 +44,7 @@ fn a_leak_is_told() {
     assert_eq!(pool.release(), Ok(()));
 }
 
-#[test]
+#[suite::test]
 fn push_and_pull_keep_within_the_area() {
     let (_, mut cache) = pool(63);
     let mut b = cache.alloc().expect("one");
@@ -63,7 +63,7 @@ fn push_and_pull_keep_within_the_area() {
     assert!(!b.set_data(&[0; DATA_SIZE + 1]));
 }
 
-#[test]
+#[suite::test]
 fn scratch_returns_what_was_written() {
     let (_, mut cache) = pool(63);
     let mut b = cache.alloc().expect("one");
@@ -71,7 +71,7 @@ fn scratch_returns_what_was_written() {
     assert_eq!(b.scratch::<Meta>(), Meta { adjacency: 5, fib: 9 });
 }
 
-#[test]
+#[suite::test]
 #[cfg(debug_assertions)]
 #[should_panic(expected = "was not written")]
 fn scratch_that_nobody_wrote_panics() {
@@ -80,7 +80,7 @@ fn scratch_that_nobody_wrote_panics() {
     let _ = b.scratch::<Meta>();
 }
 
-#[test]
+#[suite::test]
 fn a_frame_frees_what_it_holds() {
     let (pool, mut cache) = pool(63 * 9);
     let mut frame = Frame::new(pool);
@@ -116,7 +116,7 @@ fn overwrite(cache: &mut Cache) -> Vec<Owned> {
     all
 }
 
-#[test]
+#[suite::test]
 fn copies_of_what_their_heads_hold_share_nothing() {
     let (pool, mut cache) = pool(63 * 4);
     let mut b = cache.alloc().expect("one");
@@ -139,7 +139,7 @@ fn copies_of_what_their_heads_hold_share_nothing() {
     assert_eq!(pool.release(), Ok(()));
 }
 
-#[test]
+#[suite::test]
 fn copies_share_their_tail_and_free_it_once() {
     let (pool, mut cache) = pool(63 * 4);
     let (b, packet) = packet_of(9000, &mut cache);
@@ -164,7 +164,7 @@ fn copies_share_their_tail_and_free_it_once() {
 
 /// A duplicate has the bytes of the first segment to itself and shares the others, and the packet
 /// stays as it is.
-#[test]
+#[suite::test]
 fn duplicates_change_apart_and_outlive_each_other() {
     for len in [1, 100, 2000, 2049, 9000] {
         let (pool, mut cache) = pool(63 * 4);
@@ -201,7 +201,7 @@ fn duplicates_change_apart_and_outlive_each_other() {
 
 /// In whatever order packets are freed, by frames, handles, another thread or without a cache: a
 /// segment that a copy shares is never given to another packet.
-#[test]
+#[suite::test]
 fn copies_keep_their_bytes_while_others_come_and_go() {
     for (len, head) in [(1000, 256), (2000, 0), (9000, 256), (9000, 5000)] {
         let (pool, mut cache) = pool(63 * 8);
@@ -250,7 +250,7 @@ fn copies_keep_their_bytes_while_others_come_and_go() {
 }
 
 /// Copies are freed by two threads at once: the last one frees the tail, once.
-#[test]
+#[suite::test]
 fn threads_free_copies_side_by_side() {
     let (pool, mut cache) = pool(63 * 16);
     for round in 0..200 {
@@ -277,7 +277,7 @@ fn threads_free_copies_side_by_side() {
 }
 
 /// Metadata may be copied and changed at will: a packet consists of what it consisted of.
-#[test]
+#[suite::test]
 fn flags_say_nothing_of_segments() {
     let (pool, mut cache) = pool(63 * 2);
     let (mut long, bytes) = packet_of(5000, &mut cache);
@@ -294,7 +294,7 @@ fn flags_say_nothing_of_segments() {
     assert_eq!(pool.release(), Ok(()));
 }
 
-#[test]
+#[suite::test]
 fn shared_segments_take_no_more() {
     let (pool, mut cache) = pool(63 * 4);
     let (b, packet) = packet_of(3000, &mut cache);
@@ -314,7 +314,7 @@ fn shared_segments_take_no_more() {
     assert_eq!(pool.release(), Ok(()));
 }
 
-#[test]
+#[suite::test]
 fn a_shared_packet_is_trimmed_by_copying_or_not_at_all() {
     let (pool, mut cache) = pool(63 * 2);
     let (b, packet) = packet_of(5000, &mut cache);
@@ -337,7 +337,7 @@ fn a_shared_packet_is_trimmed_by_copying_or_not_at_all() {
     assert_eq!(pool.release(), Ok(()));
 }
 
-#[test]
+#[suite::test]
 fn packets_are_joined_with_all_their_segments_and_shared_ones_as_copies() {
     let (pool, mut cache) = pool(63 * 8);
     let mut packet = |len: u32| packet_of(len, &mut cache);
@@ -358,7 +358,7 @@ fn packets_are_joined_with_all_their_segments_and_shared_ones_as_copies() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    #[test]
+    #[suite::test]
     fn chains_hold_what_was_appended(parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..5000), 1..8), cut in 0usize..20000) {
         let (pool, mut cache) = pool(63 * 8);
         let mut b = cache.alloc().expect("one");
@@ -399,7 +399,7 @@ fn refused(words: &str, f: impl FnOnce()) -> bool {
         .is_some_and(|text| text.contains(words))
 }
 
-#[test]
+#[suite::test]
 fn pools_stay_apart() {
     const WHY: &str = "another pool";
     let ((pool_a, mut cache_a), (pool_b, mut cache_b)) = (pool(63 * 2), pool(63 * 2));
@@ -442,7 +442,7 @@ fn pools_stay_apart() {
     assert_eq!((pool_a.release(), pool_b.release()), (Ok(()), Ok(())));
 }
 
-#[test]
+#[suite::test]
 fn an_abandoned_drain_loses_nothing() {
     let (pool, mut cache) = pool(63);
     let mut frame = Frame::new(pool);
@@ -455,7 +455,7 @@ fn an_abandoned_drain_loses_nothing() {
 }
 
 /// Caches that come and go leave full magazines behind, so the depot has room for all.
-#[test]
+#[suite::test]
 fn many_caches_lose_nothing() {
     let (pool, mut cache) = pool(63 * 4);
     let all: Vec<Owned> = std::iter::from_fn(|| cache.alloc()).collect();

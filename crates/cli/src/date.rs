@@ -52,12 +52,12 @@ impl Date {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use std::time::Duration;
 
-    #[test]
+    #[suite::test]
     fn dates_as_date_1_prints_them() {
         // date -u -d @N
         for (secs, long) in [
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(date.compact().to_string(), "20260301-000005");
     }
 
-    #[test]
+    #[suite::test]
     fn times_out_of_range_are_1970() {
         let (day, ages) = (Duration::from_secs(86_400), Duration::from_secs(u64::MAX / 4));
         for time in [UNIX_EPOCH - day, UNIX_EPOCH + ages] {

@@ -182,11 +182,11 @@ fn take(bytes: &mut Vec<u8>) -> Result<Option<(String, String)>, Malformed> {
     Ok(Some((words, body)))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn frames_come_back_however_they_are_split() {
         let requests = [
             Request::Run("show version".into(), false),
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(back, replies);
     }
 
-    #[test]
+    #[suite::test]
     fn what_is_malformed_is_refused() {
         for bad in [
             "run\n",

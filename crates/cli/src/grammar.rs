@@ -226,11 +226,11 @@ impl Parser {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn reads_all_forms() {
         let n = parse("{add|del} <p:prefix> [table <t:u32>] [count <n>] {via <nh:ip> | drop}...")
             .unwrap();
@@ -274,7 +274,7 @@ mod tests {
         );
     }
 
-    #[test]
+    #[suite::test]
     fn refuses_what_makes_no_sense() {
         for bad in [
             "{", "}", "[a", "a]", "<a", "a>", "<>", "<a:9>", "{}", "[]", "a |", "...", "{a|}",
@@ -287,7 +287,7 @@ mod tests {
         assert!(parse(deep).unwrap_err().contains("deep"));
     }
 
-    #[test]
+    #[suite::test]
     fn shows_without_types() {
         assert_eq!(
             show(" {add|del}  <p:prefix>\n [mode <m:a|b>] x:y "),

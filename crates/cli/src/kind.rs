@@ -334,11 +334,11 @@ fn size(s: &str) -> Option<u64> {
     number(digits)?.checked_mul(1 << shift)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn numbers() {
         assert_eq!(number("0x10"), Some(16));
         assert_eq!(number("18446744073709551615"), Some(u64::MAX));
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(Kind::F64.read("inf"), None);
     }
 
-    #[test]
+    #[suite::test]
     fn rates_sizes_ranges() {
         assert_eq!(Kind::Rate.read("1e6"), Some(Value::F64(1e6)));
         assert_eq!(Kind::Rate.read("10k"), Some(Value::F64(1e4)));
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(range("9-1"), None);
     }
 
-    #[test]
+    #[suite::test]
     fn addresses() {
         assert_eq!(prefix("10.0.0.1/24"), Some((Ipv4Addr::new(10, 0, 0, 1).into(), 24)));
         assert_eq!(prefix("2001:db8::/129"), None);
@@ -387,7 +387,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn says_why() {
         assert_eq!(
             Kind::Prefix.explain("10.0.0.0/33"),
@@ -401,7 +401,7 @@ mod tests {
         assert_eq!(Kind::U16.explain("70000"), "`70000' is more than 65535");
     }
 
-    #[test]
+    #[suite::test]
     fn type_names() {
         assert_eq!(Kind::from_name("up|down"), Ok(Kind::OneOf(["up", "down"].into())));
         assert_eq!(Kind::from_name("1-255"), Ok(Kind::Between(1, 255)));

@@ -163,7 +163,7 @@ pub fn is_open(line: &str) -> bool {
     Braces::open(line).is_some()
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -173,7 +173,7 @@ mod tests {
         out.iter().map(|t| (&line[t.inner()], t.shape)).collect()
     }
 
-    #[test]
+    #[suite::test]
     fn words_quotes_blocks() {
         assert_eq!(
             words(" a  \"b c\" { d { e } \"}\" } f{g 'h"),
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(words(" \t\r\n"), []);
     }
 
-    #[test]
+    #[suite::test]
     fn open_blocks() {
         assert!(is_open("new { a"));
         assert!(!is_open("new { a }"));

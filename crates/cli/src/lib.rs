@@ -130,7 +130,7 @@ mod terminal;
 mod tree;
 mod writer;
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use complete::{Candidate, Completion};

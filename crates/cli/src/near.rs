@@ -50,11 +50,11 @@ fn distance(a: &str, b: &str, limit: usize) -> usize {
     last[b.len()]
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn counts_edits() {
         assert_eq!(distance("via", "vai", 5), 1);
         assert_eq!(distance("kitten", "sitting", 5), 3);
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(distance("abc", "abc", 5), 0);
     }
 
-    #[test]
+    #[suite::test]
     fn prefers_what_begins_with_the_word() {
         assert_eq!(nearest("int", ["ink", "interface"]), Some("interface".into()));
         assert_eq!(nearest("x", ["address"]), None);

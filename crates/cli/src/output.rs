@@ -165,11 +165,11 @@ impl fmt::Debug for dyn Task {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn one_value_two_forms() {
         assert_eq!(Output::text("a").show(false), "a\n");
         assert_eq!(Output::text("a\n").show(false), "a\n");

@@ -28,11 +28,11 @@ pub fn quote(value: &str) -> String {
     if double { format!("'{text}'") } else { format!("\"{text}\"") }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn values_are_read_as_they_were() {
         for value in [
             "a",

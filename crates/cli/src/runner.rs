@@ -362,7 +362,7 @@ impl Runner {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::tests::{Toy, tree};
@@ -390,7 +390,7 @@ mod tests {
 
     const NEVER: usize = usize::MAX;
 
-    #[test]
+    #[suite::test]
     fn commands_tasks_scripts() {
         assert_eq!(run("show version", false, NEVER), (Ok(()), "toy 1\n".into(), 0));
         assert_eq!(run("", false, NEVER), (Ok(()), "".into(), 0));
@@ -408,7 +408,7 @@ mod tests {
         );
     }
 
-    #[test]
+    #[suite::test]
     fn errors_end_everything() {
         let (r, pieces, _) = run("exec 'echo a;fail -3;echo b'", false, NEVER);
         let e = r.unwrap_err();
@@ -443,7 +443,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn a_sequence_hears_what_its_lines_say_and_how_they_end() {
         static OURS: &[crate::Command<Toy>] = &[
             crate::Command {
@@ -491,7 +491,7 @@ mod tests {
         assert_eq!((result, out.len()), (Ok(()), 2));
     }
 
-    #[test]
+    #[suite::test]
     fn scripts_that_call_themselves_end() {
         static LOOP: &[crate::Command<()>] = &[crate::Command {
             path: "again",

@@ -272,12 +272,12 @@ fn locate(script: &str, line: Line<'_>, error: Error) -> ScriptError {
     ScriptError { line: line.number + newlines, column: column(script, at), error }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::tests::{Toy, tree};
 
-    #[test]
+    #[suite::test]
     fn splits_into_commands() {
         let text = "\n# a { comment\nshow errors\n  new {\n a { b\n} } more {\n\n}\n\ncomment {\n x\n}\necho a{\nlast";
         let lines: Vec<_> = Lines::new(text).map(|l| (l.number, l.text)).collect();
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(Lines::new("a\r\n").next().unwrap().text, "a");
     }
 
-    #[test]
+    #[suite::test]
     fn blocks_that_are_open_at_the_end_are_closed() {
         for (text, closed) in [
             ("a {\n b\n c { d\n", "a {\n b\n c { d\n\n}}"),
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn reports_all_errors_and_runs_nothing() {
         let (r, said) = run(
             "show errors\n foo bar\nset interface mtu 1 x\npacket-generator new {\n a } oops\n",
@@ -341,7 +341,7 @@ mod tests {
         assert!(e.message().ends_with("s: … 900 more\ns: 1000 errors, nothing was run"));
     }
 
-    #[test]
+    #[suite::test]
     fn a_discreet_script_tells_places_only() {
         let (tree, world) = (tree(), Toy::new());
         let said = |text: &str| {
@@ -355,7 +355,7 @@ mod tests {
         assert!(said("fail -7\n").starts_with("s:1:1: this command failed"));
     }
 
-    #[test]
+    #[suite::test]
     fn stops_at_the_command_that_fails() {
         let (r, said) =
             run("set interface state local0 up\n\nfail -7\nset interface state local0 down\n");
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(said.lines().count(), 1);
     }
 
-    #[test]
+    #[suite::test]
     fn runs_many_slices_in_order_and_quits_early() {
         let text: String = (64..2000).map(|n| format!("set interface mtu {n} local0\n")).collect();
         let (r, said) = run(&format!("{text}quit\nthis is never read\n"));

@@ -306,11 +306,11 @@ fn key_of(title: &str) -> String {
     key
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn aligns_pads_and_trims() {
         let mut t = Table::new()
             .left("Name")
@@ -340,7 +340,7 @@ mod tests {
         assert!(json[0]["counter"].is_null());
     }
 
-    #[test]
+    #[suite::test]
     fn keys_keep_their_order_and_can_be_named() {
         let mut t = Table::new().left("B").left("A").key("zz").gap(1);
         t.row(["é".into(), true.into(), "too many".into()]);

@@ -97,11 +97,11 @@ impl AsFd for Event {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn it_is_raised_and_cleared_without_waiting() {
         let ours = Event::new().expect("an eventfd");
         let theirs = Event::open(ours.fd.try_clone().expect("a copy")).expect("it is one");

@@ -115,7 +115,7 @@ fn ends(session: &str) -> Option<(IpAddr, IpAddr)> {
     Some((address()?, address()?))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use testkit::lab::{self, Netns};
@@ -124,7 +124,7 @@ mod tests {
         Link { index, kind: Some(kind.into()), lower, master, ..Link::default() }
     }
 
-    #[test]
+    #[suite::test]
     fn masters_and_vlans_are_carried_and_the_other_end_of_a_veth_is_not() {
         let links = [
             link(1, "veth", Some(2), Some(3)),
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(carried(&round, &round[0]), BTreeSet::from([1, 2]));
     }
 
-    #[test]
+    #[suite::test]
     fn ends_of_sessions() {
         let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
         let of = |text| ends(text);
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn a_netdev_is_refused_if_its_use_cant_be_read() {
         let error = judge(Err(io::Error::from(io::ErrorKind::InvalidData)), "eth0");
         let error = error.expect_err("refused");
@@ -182,7 +182,7 @@ mod tests {
         Some(error.to_string())
     }
 
-    #[test]
+    #[suite::test(netns)]
     fn the_kernels_routes_are_found_in_netns() {
         let Some(lab) = lab::require(&["root"]) else { return };
         let (a, b) = (lab.netns("a"), lab.netns("b"));

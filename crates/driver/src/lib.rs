@@ -33,7 +33,7 @@ mod queues;
 pub mod rig;
 mod segment_queue;
 mod software;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod tx;
 mod world_ref;

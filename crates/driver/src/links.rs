@@ -244,7 +244,7 @@ impl Process for LinkMonitor {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn news_are_told_once_and_only_of_the_own_link() {
         let mut f = followed(link(3, "eth0", 1500));
         assert_eq!(f.apply(&LinkEvent::Changed(link(3, "eth0", 1500))), None);
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(f.apply(&LinkEvent::Changed(back.clone())), Some(LinkChange::Back(back)));
     }
 
-    #[test]
+    #[suite::test]
     fn what_was_lost_is_made_up_for() {
         let (a, b) = (followed(link(3, "a", 1)), followed(link(4, "b", 1)));
         let mut all = [a, b];

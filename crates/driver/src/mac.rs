@@ -15,11 +15,11 @@ pub fn own_mac(name: &str, host: Option<MacAddr>) -> MacAddr {
     MacAddr::local(seed)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn addresses_are_stable_and_differ() {
         let host = MacAddr([2, 0, 0, 0, 0, 1]);
         assert_eq!(own_mac("eth0", Some(host)), own_mac("eth0", Some(host)));

@@ -312,12 +312,12 @@ fn to_restore(table: Vec<u32>, queues: Option<u32>) -> Vec<u32> {
     if queues.as_ref().is_some_and(is_own) { Vec::new() } else { table }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
+    #[suite::test]
     fn lines_are_read_as_they_were_written() {
         let plain = Netdev {
             netns: "".into(),
@@ -347,7 +347,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn the_drivers_own_table_is_known_by_the_number_of_queues() {
         let own: Vec<u32> = (0..128).map(|i| i % 4).collect();
         assert_eq!(to_restore(own.clone(), Some(4)), Vec::<u32>::new());
@@ -358,7 +358,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn any_line_is_read_or_refused(line in ".{0,60}") {
             if let Some(netdev) = Netdev::parse(&line) {
                 prop_assert_eq!(Netdev::parse(netdev.line().trim_end_matches('\n')), Some(netdev));

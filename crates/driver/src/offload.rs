@@ -89,12 +89,12 @@ fn header_len(b: &Buffer, kind: GsoKind) -> u16 {
     len.map_or(0, |len| l4.saturating_add(len))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use buffer::{Cache, Pool};
 
-    #[test]
+    #[suite::test]
     fn what_is_noted_is_left() {
         let pool = Pool::new(63).expect("a small pool");
         let mut cache = Cache::new(pool);

@@ -127,7 +127,7 @@ impl<'a> Iterator for Range<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use buffer::{Cache, Owned, Pool};
@@ -188,7 +188,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn as_for_a_packet_in_one_piece(
             payload in prop::collection::vec(any::<u8>(), 0..6000), tags in 0usize..3, first in 62usize..2048,
             rest in 700usize..2048, size in 500u16..1500, stop in 0usize..14,

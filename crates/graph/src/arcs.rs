@@ -362,14 +362,14 @@ impl Arcs {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
     const NONE: ConfigWords = [0; 3];
     const SEVEN: ConfigWords = [7, 1, u32::MAX];
 
-    #[test]
+    #[suite::test]
     fn chains_start_end_and_are_shared() {
         let table = std::sync::Arc::new(ArcTable::new().expect("address space"));
         let mut arcs = Arcs::new(table.clone());

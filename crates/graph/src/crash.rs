@@ -60,11 +60,11 @@ pub fn crash_context(out: &mut dyn Write) {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn nothing_is_said_outside_of_a_node() {
         let mut out = Vec::new();
         crash_context(&mut out);

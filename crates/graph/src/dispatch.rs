@@ -107,16 +107,25 @@ unsafe fn tick<N: Node>(
     this.tick(&mut Cx::new(core, node, arcs, turn));
 }
 
-simd::variants! {
-    fn variants<I: Isa, N: Node>(
-        data: NodePtr,
-        node: &NodeRuntime,
-        core: &mut Core,
-        turn: &Turn<'_>,
-        arcs: &ArcTable,
-        frame: &mut Box<Frame>,
-    ) = run_raw::<I, N>;
+macro_rules! loops {
+    ($($without:tt)*) => {
+        simd::variants! {
+            fn variants<I: Isa, N: Node>(
+                data: NodePtr,
+                node: &NodeRuntime,
+                core: &mut Core,
+                turn: &Turn<'_>,
+                arcs: &ArcTable,
+                frame: &mut Box<Frame>,
+            ) = run_raw::<I, N> $($without)*;
+        }
+    };
 }
+
+#[cfg(not(feature = "two-levels"))]
+loops!();
+#[cfg(feature = "two-levels")]
+loops!(, without v4);
 
 #[inline(always)]
 fn run_raw<I: Isa, N: Node>(

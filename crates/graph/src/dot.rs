@@ -179,12 +179,12 @@ impl Picture {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::NodeIndex;
 
-    #[test]
+    #[suite::test]
     fn families_are_framed_and_drops_are_borders() {
         let node = |name: &str, input, next: &[&str]| NodeInfo {
             index: NodeIndex(0),

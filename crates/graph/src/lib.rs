@@ -49,7 +49,7 @@ mod running;
 mod runtime;
 mod shared;
 mod slot;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod threads;
 mod trace;

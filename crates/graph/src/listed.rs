@@ -83,7 +83,7 @@ impl World {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use crate::{Plugin, World, WorldConfig};
     use stats::{Reader, Value};
@@ -95,7 +95,7 @@ mod tests {
         list.into_iter().map(|(name, _)| name).collect()
     }
 
-    #[test]
+    #[suite::test]
     fn node_counters_are_listed_unless_they_are_turned_off() {
         let config =
             |node_counters| WorldConfig { buffers: 63, node_counters, ..WorldConfig::default() };

@@ -128,7 +128,7 @@ fn cycle(all: &[Constraints]) -> String {
     path.join(" before ")
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::ArcDef;
@@ -150,7 +150,7 @@ mod tests {
         (on("a", node, before, after), ())
     }
 
-    #[test]
+    #[suite::test]
     fn constraints_hold_and_names_decide_the_rest() {
         let list = vec![
             feature("nat", &["acl"], &[]),
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(names, ["aa", "zz", "acl", "nat"]);
     }
 
-    #[test]
+    #[suite::test]
     fn a_cycle_is_named_without_what_comes_behind_it() {
         let list = vec![
             feature("behind", &["x"], &[]),
@@ -178,7 +178,7 @@ mod tests {
         assert!(error.ends_with("x before x"), "{error}");
     }
 
-    #[test]
+    #[suite::test]
     fn names_of_features_are_checked_on_their_own_arc() {
         static BASE: Plugin = Plugin {
             arcs: &[ArcDef { name: "input", starts: &[], end: "end" }],
@@ -211,7 +211,7 @@ mod tests {
         let error = check_order(&[&BASE]).expect_err("the filter isn't part of this build");
         assert_eq!(error, "feature lookup: arc input has no feature filter; known are lookup");
     }
-    #[test]
+    #[suite::test]
     fn phases_are_checked_over_all_plugins() {
         const fn phase(
             name: &'static str,

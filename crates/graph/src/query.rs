@@ -138,7 +138,7 @@ where
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use crate::drive::Bench;
     use crate::{InputMode, Plugin, ThreadPlan, Threads, World, WorldConfig};
@@ -156,7 +156,7 @@ mod tests {
     }];
     static PLUGINS: &[&Plugin] = &[&Plugin { name: "test", cli: CLI, ..Plugin::EMPTY }];
 
-    #[test]
+    #[suite::test]
     fn a_command_waits_for_the_threads_of_a_bench() {
         let mut bench = Bench::new(PLUGINS);
         assert_eq!(bench.cli("show buffers cached").expect("an answer"), "[Some(0)]\n");
@@ -165,7 +165,7 @@ mod tests {
         );
     }
 
-    #[test]
+    #[suite::test]
     fn threads_that_sleep_answer_and_threads_that_are_gone_are_not_waited_for() {
         let config = WorldConfig { threads: 3, buffers: 63, ..WorldConfig::default() };
         let (world, runtimes) = World::new(&config, PLUGINS).expect("an instance");

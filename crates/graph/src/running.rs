@@ -259,12 +259,12 @@ pub(crate) struct ConfigState {
     changes: AtomicU64,
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::WorldConfig;
 
-    #[test]
+    #[suite::test]
     fn interfaces_of_all_drivers_are_made_by_index_and_come_after_what_needs_nothing() {
         let (world, _) =
             World::new(&WorldConfig { buffers: 63, ..Default::default() }, &[]).expect("a world");

@@ -71,7 +71,7 @@ impl Watchdog {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::drive::Bench;
@@ -79,7 +79,7 @@ mod tests {
 
     static PLUGINS: &[&Plugin] = &[&Plugin { name: "test", ..Plugin::EMPTY }];
 
-    #[test]
+    #[suite::test]
     fn a_thread_that_takes_nothing_is_named_until_it_does() {
         let mut bench = Bench::new(PLUGINS);
         let world = bench.world.clone();

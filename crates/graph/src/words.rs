@@ -59,11 +59,11 @@ pub(crate) fn edges(edges: &'static [Edge], v6: Option<bool>) -> Vec<Edge> {
     edges.iter().map(edge).collect()
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn placeholders() {
         let texts = [
             ("{ip}-lookup", "ip4-lookup", "ip6-lookup"),

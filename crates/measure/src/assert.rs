@@ -294,7 +294,7 @@ impl Assert {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -304,7 +304,7 @@ mod tests {
         outcomes.into_iter().map(|o| (o.actual, o.holds)).collect()
     }
 
-    #[test]
+    #[suite::test]
     fn expressions_are_held_against_all_measurements_with_the_figure() {
         assert_eq!(evaluate("ndr >= 7M").len(), 4);
         assert!(evaluate("ndr>=7Mpps").iter().all(|(_, holds)| *holds));
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(evaluate("changed{cores=1,device=linux,size=512}=0").len(), 2);
     }
 
-    #[test]
+    #[suite::test]
     fn wrong_expressions_are_explained() {
         let error = |text: &str| text.parse::<Assert>().unwrap_err();
         assert!(error("ndr").contains("no comparison: write FIGURE>=VALUE"));

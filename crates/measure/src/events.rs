@@ -26,18 +26,18 @@ pub fn time_by_loss(lost: u64, rate: f64) -> Option<f64> {
     (rate > 0.0 && rate.is_finite()).then(|| lost as f64 / rate)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn recovery_ends_with_the_last_lost_frame() {
         assert_eq!(recovery_time(60.0, &[59.0, 60.25, 60.125]), 0.25);
         assert_eq!(recovery_time(60.0, &[1.0, 59.9]), 0.0);
         assert_eq!(recovery_time(60.0, &[]), 0.0);
     }
 
-    #[test]
+    #[suite::test]
     fn a_reset_is_the_longest_gap() {
         let mut arrivals: Vec<f64> = (0..1000).map(|i| f64::from(i) * 0.001).collect();
         arrivals.drain(300..800);

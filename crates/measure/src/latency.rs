@@ -203,11 +203,11 @@ pub struct Ipdv {
     pub max: i64,
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn delays_have_exact_variation() {
         let delays = Delays { nanoseconds: (1..=1000).map(|i| i * 10).rev().collect() };
         assert_eq!(delays.percentile(50.0), Some(5000));
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(Delays { nanoseconds: vec![7] }.pdv(), Some(0));
     }
 
-    #[test]
+    #[suite::test]
     fn a_histogram_survives_json() {
         let mut latency = Latency::new();
         (1..=100_000u64).for_each(|i| latency.record(i));
@@ -237,7 +237,7 @@ mod tests {
         assert!(latency.worst_case().abs_diff(99_900) <= 100);
     }
 
-    #[test]
+    #[suite::test]
     fn an_empty_histogram_has_zeros() {
         let empty = Latency::new();
         assert_eq!((empty.n(), empty.typical(), empty.pdv(), empty.min()), (0, 0, 0, 0));

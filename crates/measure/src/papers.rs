@@ -220,11 +220,11 @@ fn by_size(results: &Results, mode: Mode) -> Vec<Table> {
     groups.into_iter().map(table).collect()
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn plans_fit_the_machine() {
         let cores = |n| -> Vec<u32> {
             let plan = Paper::KosakLencse.plan("linux", n);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     /// The published medians give the published scale-up and dispersion in the table.
-    #[test]
+    #[suite::test]
     fn tables_have_the_papers_form() {
         let mut results = Results::default();
         for (n, values) in [(1, vec![442_352.0, 442_782.0, 443_848.0]), (12, vec![3_923_150.0; 3])]

@@ -142,12 +142,12 @@ impl SelfTest {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::{Mode, Profile};
 
-    #[test]
+    #[suite::test]
     fn a_document_survives_json() {
         let mut results = Results::default();
         let mut m = Measurement::new(Mode::Throughput, "linux", Profile::Quick);
@@ -164,7 +164,7 @@ mod tests {
         assert!(back.measurement(&key).is_some());
     }
 
-    #[test]
+    #[suite::test]
     fn other_versions_and_other_texts_are_refused() {
         let text = Results::default().to_json();
         let other = text.replace("\"schema_version\": 1", "\"schema_version\": 7");

@@ -6,7 +6,7 @@ pub const SCHEMA: &str = include_str!("../schema/result.schema.json");
 
 /// A validator of the keywords that the schema uses; another keyword makes it panic, so that no
 /// rule is skipped.
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use serde_json::{Value, json};
 
@@ -119,7 +119,7 @@ mod tests {
         faults(&schema, &schema, document, "")
     }
 
-    #[test]
+    #[suite::test]
     fn documents_meet_the_schema() {
         let mut results = crate::report::tests::example();
         let m = &mut results.measurements[1];
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn other_documents_do_not() {
         let good: Value = serde_json::from_str(&crate::report::tests::example().to_json()).unwrap();
         let change = |pointer: &str, value: Value| {

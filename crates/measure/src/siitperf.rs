@@ -381,11 +381,11 @@ impl Siitperf {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn a_nat64_configuration_is_read() {
         let text = "# comment\n\
             IP-L-Vers 6 # left\n\tIP-R-Vers 4\n\n\
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(conf.left.addresses.max, 0xfffe);
     }
 
-    #[test]
+    #[suite::test]
     fn errors_name_line_and_expectation() {
         let error = |text: &str| Siitperf::parse(text).unwrap_err().to_string();
         assert_eq!(error("\nSpeed 10\n"), "line 2: siitperf has no key `Speed`");

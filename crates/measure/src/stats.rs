@@ -123,7 +123,7 @@ fn ratio(over: f64, under: f64) -> Option<f64> {
     (under > 0.0 && value.is_finite()).then_some(value)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -134,14 +134,14 @@ mod tests {
     }
 
     /// Known answers: Kosák and Lencse, 2025.
-    #[test]
+    #[suite::test]
     fn published_answers() {
         rounds(dispersion(442_352.0, 443_848.0, 442_782.0), 2, 0.34);
         rounds(scale_up(442_782.0, 12, 3_923_150.0), 4, 0.7384);
         rounds(scale_up(728_805.0, 16, 6_505_859.0), 4, 0.5579);
     }
 
-    #[test]
+    #[suite::test]
     fn a_known_series() {
         let s = Summary::of(&[4.0, 1.0, 3.0, 2.0, f64::NAN]).unwrap();
         assert_eq!((s.n, s.median, s.min, s.max, s.mean), (4, 2.5, 1.0, 4.0, 2.5));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     /// Ranks of the tables of order statistics (Conover, Practical Nonparametric Statistics).
-    #[test]
+    #[suite::test]
     fn ranks_of_the_median() {
         assert_eq!(median_ranks(5, 0.95), None);
         assert_eq!(median_ranks(6, 0.95), Some((1, 6)));
@@ -169,7 +169,7 @@ mod tests {
         assert!(median_ranks(100_000, 0.95).is_some());
     }
 
-    #[test]
+    #[suite::test]
     fn derived_figures() {
         assert_eq!(clocks_per_packet(1.0, 3e9, 1e7), Some(300.0));
         assert_eq!(clocks_per_packet(1.0, 3e9, 0.0), None);

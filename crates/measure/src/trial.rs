@@ -309,7 +309,7 @@ impl Trial {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -324,13 +324,13 @@ mod tests {
         trial
     }
 
-    #[test]
+    #[suite::test]
     fn clean_trials_are_valid() {
         assert!(clean(1e6, 60.0).judge(&Rules::default(), &BOTH));
         assert!(clean(333_333.3, 1.0).judge(&Rules::default(), &BOTH));
     }
 
-    #[test]
+    #[suite::test]
     fn a_shortfall_is_a_fault_beyond_ten_in_a_million() {
         let mut trial = clean(1e6, 1.0);
         trial.directions[0].sent -= 10;
@@ -344,7 +344,7 @@ mod tests {
         assert!((trial.shortfall() - 11e-6).abs() < 1e-12);
     }
 
-    #[test]
+    #[suite::test]
     fn each_rule_names_its_fault() {
         let rules = Rules::default();
         let direction = Direction::Reverse;
@@ -377,7 +377,7 @@ mod tests {
         assert_eq!(more.faults, [Fault::Excess { direction, expected: 10_000, sent: 10_005 }]);
     }
 
-    #[test]
+    #[suite::test]
     fn loss_is_over_all_directions_and_of_the_worst() {
         let mut trial = clean(1000.0, 1.0);
         trial.directions[1].received -= 10;

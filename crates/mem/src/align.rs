@@ -64,11 +64,11 @@ impl<T> DerefMut for CacheLine<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn rounding() {
         assert_eq!(
             (align_up(0, 64), align_up(1, 64), align_up(64, 64), align_up(65, 64)),
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(align_up(usize::MAX, 64), 0);
     }
 
-    #[test]
+    #[suite::test]
     fn a_cache_line_is_shared_with_nobody() {
         assert_eq!((size_of::<CacheLine<u8>>(), align_of::<CacheLine<u8>>()), (64, 64));
         assert_eq!(size_of::<CacheLine<[u8; 65]>>(), 128);

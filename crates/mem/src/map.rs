@@ -138,14 +138,14 @@ fn reserve(len: usize) -> io::Result<*mut c_void> {
     Ok(base)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
     use std::os::fd::AsFd;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    #[test]
+    #[suite::test]
     fn a_mapping_that_fails_takes_no_memory_of_others() {
         // More huge pages than anybody has.
         let len = 1 << 44;

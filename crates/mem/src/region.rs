@@ -195,7 +195,7 @@ fn can_collapse() -> io::Result<()> {
     map.collapse(0, HUGE_PAGE)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -207,7 +207,7 @@ mod tests {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    #[test]
+    #[suite::test]
     fn region_is_aligned_zeroed_and_shared() {
         let region = Region::new("test", 5_000_000).unwrap();
         assert_eq!(region.len(), 3 * HUGE_PAGE);
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn memory_is_committed_on_touch() {
         // More than the machine has, so it can be there only if it is sparse.
         let region = Region::new("sparse", 1 << 40).unwrap();
@@ -231,7 +231,7 @@ mod tests {
         assert!((4..=2048).contains(&rss_kb(&region, "Rss:")));
     }
 
-    #[test]
+    #[suite::test]
     fn collapse_commits_and_keeps_content() {
         let region = Region::new("collapse", 8 << 20).unwrap();
         // SAFETY: inside of the region, used by this thread only.
@@ -248,28 +248,28 @@ mod tests {
         assert_eq!(region.collapse(7..7).unwrap(), region.page_kind());
     }
 
-    #[test]
+    #[suite::test]
     #[should_panic(expected = "outside of the region")]
     fn collapse_outside_is_refused() {
         let region = Region::new("bounds", 1).unwrap();
         let _ = region.collapse(0..HUGE_PAGE + 1);
     }
 
-    #[test]
+    #[suite::test]
     fn a_peer_cannot_resize_the_file() {
         let region = Region::new("sealed", HUGE_PAGE).unwrap();
         assert!(ftruncate(region.fd(), 0).is_err());
         assert!(ftruncate(region.fd(), 2 * HUGE_PAGE as u64).is_err());
     }
 
-    #[test]
+    #[suite::test]
     fn impossible_sizes_are_refused() {
         for bytes in [0, usize::MAX, usize::MAX / 2] {
             assert_eq!(Region::new("none", bytes).unwrap_err().kind(), io::ErrorKind::InvalidInput);
         }
     }
 
-    #[test]
+    #[suite::test]
     fn kinds_read_well_in_a_log() {
         assert_eq!(format!("{}", PageKind::Small), "4k pages");
         assert_eq!(format!("{:>18}", PageKind::Huge), "  2M hugetlb pages");

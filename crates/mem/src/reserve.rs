@@ -139,12 +139,12 @@ impl<T> fmt::Debug for Reserve<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use std::sync::atomic::Ordering::Relaxed;
 
-    #[test]
+    #[suite::test]
     fn elements_are_zero_and_stay_where_they_are() {
         let reserve = Reserve::<AtomicU64>::new(1 << 36).unwrap();
         let first: *const AtomicU64 = reserve.get(0);
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!((reserve.len(), reserve.is_empty()), (1 << 36, false));
     }
 
-    #[test]
+    #[suite::test]
     fn huge_pages_and_composed_elements() {
         let mut reserve = Reserve::<CacheLine<[AtomicU32; 3]>>::with_huge_pages(100_000).unwrap();
         reserve[99_999].0[2].store(5, Relaxed);
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(reserve.get(99_998).0[1].load(Relaxed), 0);
     }
 
-    #[test]
+    #[suite::test]
     fn threads_share_it() {
         let reserve = Reserve::<AtomicUsize>::new(10_000).unwrap();
         std::thread::scope(|scope| {
@@ -177,13 +177,13 @@ mod tests {
         assert!(reserve.as_slice().iter().all(|n| n.load(Relaxed) == 4));
     }
 
-    #[test]
+    #[suite::test]
     #[should_panic(expected = "out of bounds")]
     fn bounds_are_checked() {
         Reserve::<AtomicU8>::new(4096).unwrap().get(4096);
     }
 
-    #[test]
+    #[suite::test]
     fn sizes_at_the_edge() {
         assert!(Reserve::<AtomicU64>::new(0).unwrap().as_slice().is_empty());
         for len in [usize::MAX, usize::MAX / 8, isize::MAX as usize / 8] {

@@ -286,13 +286,13 @@ impl fmt::Debug for WordsView {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use Ordering::Relaxed;
     use rustix::mm::{MapFlags, ProtFlags, mmap};
 
-    #[test]
+    #[suite::test]
     fn a_reader_sees_what_is_written() {
         let words = Words::new("test", 1 << 40).unwrap();
         let view = WordsView::new(&*words).unwrap();
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(view.load((1 << 40) - 8, Relaxed), Some(0));
     }
 
-    #[test]
+    #[suite::test]
     fn what_was_never_written_is_not_read() {
         let words = Words::new("test", 1 << 30).unwrap();
         let view = WordsView::new(&*words).unwrap();
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn zeroing_takes_no_memory() {
         let words = Words::new("test", 1 << 30).unwrap();
         let pairs = words.window::<2>(8, 1 << 20);
@@ -368,7 +368,7 @@ mod tests {
         assert!(words.memory().1 <= before + PAGE as u64, "{before} {:?}", words.memory());
     }
 
-    #[test]
+    #[suite::test]
     fn nobody_else_can_write_or_resize() {
         let words = Words::new("test", PAGE).unwrap();
         assert!(ftruncate(&*words, 0).is_err());
@@ -378,7 +378,7 @@ mod tests {
         assert!(map.is_err());
     }
 
-    #[test]
+    #[suite::test]
     fn a_file_that_may_shrink_is_refused() {
         let fd = memfd_create("test", MemfdFlags::ALLOW_SEALING).unwrap();
         ftruncate(&fd, 4096).unwrap();
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(Words::new("test", 0).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 
-    #[test]
+    #[suite::test]
     #[should_panic(expected = "outside")]
     fn windows_lie_inside() {
         Words::new("test", PAGE).unwrap().window::<2>(0, 257);

@@ -122,7 +122,7 @@ impl Burst {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -130,7 +130,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    #[test]
+    #[suite::test]
     fn the_first_ones_stand_alone_and_the_others_in_a_summary() {
         let mut changes = Changes::default();
         assert_eq!((changes.wake_at(), changes.look(at(5)), changes.end()), (None, None, None));
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(changes.wake_at(), None);
     }
 
-    #[test]
+    #[suite::test]
     fn a_burst_without_an_end_is_summed_up_every_ten_seconds() {
         let mut changes = Changes::default();
         let mut lines = 0;
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(changes.end().as_deref(), Some("9999 more in 10.0 s: ip_route_add_del 9999"));
     }
 
-    #[test]
+    #[suite::test]
     fn what_only_looks_is_no_change() {
         for name in [
             "show_version",

@@ -49,7 +49,7 @@ pub mod published;
 mod session;
 mod show;
 mod table;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod wire;
 

@@ -176,7 +176,7 @@ fn lamp_set(mode: Mode) -> LampSet {
     }
 }
 
-#[test]
+#[suite::test]
 fn known_numbers_and_crcs() {
     let hub = hub();
     let expected = [
@@ -197,7 +197,7 @@ fn known_numbers_and_crcs() {
     assert_eq!(published::read().differences(hub.table()), Vec::<String>::new());
 }
 
-#[test]
+#[suite::test]
 fn a_difference_is_named() {
     #[derive(Message)]
     struct CliInband {
@@ -221,7 +221,7 @@ fn a_difference_is_named() {
     assert!(found.iter().any(|d| d.contains("cli_inband_reply")), "{found:?}");
 }
 
-#[test]
+#[suite::test]
 fn features_may_share_a_module() {
     #[derive(Message)]
     struct LampName {
@@ -247,7 +247,7 @@ fn features_may_share_a_module() {
     assert_eq!(error, "two features differ on what module lamp is");
 }
 
-#[test]
+#[suite::test]
 fn values_go_over_the_wire_and_back() {
     let message = lamp_set(Mode::DimLight);
     let mut bytes = Vec::new();
@@ -264,7 +264,7 @@ fn values_go_over_the_wire_and_back() {
     }
 }
 
-#[test]
+#[suite::test]
 fn requests_are_answered_in_order() {
     let mut client = Client::new();
     let mut all = request(&client.hub, 1, &lamp_set(Mode::DimLight));
@@ -287,7 +287,7 @@ fn requests_are_answered_in_order() {
     assert_eq!(client.exchange(&all).unwrap(), answers);
 }
 
-#[test]
+#[suite::test]
 fn a_long_answer_waits_for_its_reader() {
     let mut client = Client::new();
     let dump = request(&client.hub, 2, &LampDump { n: u32::MAX });
@@ -302,7 +302,7 @@ fn a_long_answer_waits_for_its_reader() {
     assert_eq!(turn, Ok(TurnResult { full: true, ..TurnResult::default() }));
 }
 
-#[test]
+#[suite::test]
 fn events_go_to_those_who_asked() {
     let mut client = Client::new();
     let event = LampEvent { lamp: LampIndex(3), text: "on".into() };
@@ -322,7 +322,7 @@ fn events_go_to_those_who_asked() {
     assert!(client.hub.list().is_empty() && !client.hub.has_subscribers::<LampEvent>());
 }
 
-#[test]
+#[suite::test]
 fn garbage_ends_a_connection_or_is_counted() {
     let mut client = Client::new();
     assert_eq!(client.exchange(&frame(999, |_| {})).unwrap(), []);
@@ -350,14 +350,14 @@ fn garbage_ends_a_connection_or_is_counted() {
     );
 }
 
-#[test]
+#[suite::test]
 fn shared_memory_is_refused_with_a_word() {
     let mut client = Client { hub: hub(), session: Session::default() };
     let answer = client.exchange(&frame(1, |b| b.extend([0; 4 + 4 + 8 + 64 + 32]))).unwrap();
     assert_eq!((answer[0].0, &answer[0].1[4..8]), (2, &[0xff, 0xff, 0xff, 0xf7][..]));
 }
 
-#[test]
+#[suite::test]
 fn the_description_has_everything() {
     let hub = hub();
     let json = api_json(hub.table(), 1);
@@ -380,7 +380,7 @@ fn the_description_has_everything() {
 }
 
 proptest! {
-    #[test]
+    #[suite::test]
     fn no_bytes_make_it_panic(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..20)) {
         let mut client = Client::new();
         for chunk in chunks {
@@ -388,7 +388,7 @@ proptest! {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn no_message_makes_it_panic(id in 0u16..60, body in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut client = Client::new();
         // A dump of what four bytes may ask for takes its time.
@@ -407,7 +407,7 @@ fn reported() -> Vec<String> {
     REPORTED.take()
 }
 
-#[test]
+#[suite::test]
 fn changes_are_reported_with_the_client_and_what_failed() {
     let mut client = Client::new();
     let all = |client: &Client| {
@@ -450,7 +450,7 @@ fn changes_are_reported_with_the_client_and_what_failed() {
     assert_eq!(reported(), ["test: 5 more in 0.0 s: lamp_set 5 (5 failed, the last one: -6)"]);
 }
 
-#[test]
+#[suite::test]
 fn text_that_a_configuration_could_not_hold_does_not_come_in() {
     for (bytes, want) in [
         (&b"caf\xc3\xa9\0rest"[..], "café"),

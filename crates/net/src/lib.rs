@@ -36,7 +36,7 @@ mod path_mtu;
 mod state;
 mod super_path;
 mod tags;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod text;
 mod transmit;

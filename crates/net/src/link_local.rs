@@ -236,11 +236,11 @@ impl LinkLocals {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn identifiers() {
         let mac = MacAddr([0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde]);
         assert_eq!(of_mac(mac).to_string(), "fe80::3656:78ff:fe9a:bcde");

@@ -143,12 +143,12 @@ fn put<const N: usize>(b: &mut Buffer, addresses: &[u8; ADDRESSES], tags: &[u8])
     true
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::tag_bytes;
 
-    #[test]
+    #[suite::test]
     fn tags_in_a_word() {
         for service in [false, true] {
             for (outer, inner) in [(1, 4095), (4095, 1), (100, 100)] {

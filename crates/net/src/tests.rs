@@ -42,7 +42,7 @@ fn add_kind(bench: &Bench, name: &str, kind: IfKind) -> Result<SwIfIndex, Error>
 /// The state of this crate alone.
 pub(crate) static STATEFUL: &[&Plugin] = &[&crate::drive::STATE];
 
-#[test]
+#[suite::test]
 fn interfaces_come_change_and_go() {
     let bench = Bench::new(STATEFUL);
     let ifs: Arc<Interfaces> = bench.world.get();
@@ -81,7 +81,7 @@ fn interfaces_come_change_and_go() {
     assert!(ifs.delete(&bench.world, SwIfIndex(0)).is_err());
 }
 
-#[test]
+#[suite::test]
 fn counters_follow_their_interface_in_the_stats_directory() {
     let mut bench = Bench::new(STATEFUL);
     let (ifs, counters): (Arc<Interfaces>, Arc<IfCounters>) =

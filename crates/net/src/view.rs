@@ -175,11 +175,11 @@ impl IfView {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn every_field_comes_back() {
         let view = IfView {
             flags: IfFlags(0x3f),

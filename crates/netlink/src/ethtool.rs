@@ -229,7 +229,7 @@ pub(crate) fn attribute<T>(
     Ok(None)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -244,7 +244,7 @@ mod tests {
         bytes
     }
 
-    #[test]
+    #[suite::test]
     fn a_request_is_as_ethtool_has_it() {
         let ask = Ask::link_modes(0x0102_0304);
         let mut bytes = vec![0; ask.buffer_len()];
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(bytes, [&expected[..], &0x0102_0304u32.to_ne_bytes()[..]].concat());
     }
 
-    #[test]
+    #[suite::test]
     fn a_speed_is_read_from_its_attribute() {
         let speed = |bytes: &[u8]| speed_in(bytes).ok();
         let whole = answer(2500);
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!((speed(&whole[..19]), speed(&whole[..3])), (None, None));
     }
 
-    #[test]
+    #[suite::test]
     fn queues_are_read_from_their_attributes() {
         let answer = |numbers: [u32; 3]| {
             let kinds = [CHANNELS_RX, CHANNELS_TX, CHANNELS_COMBINED];
@@ -284,7 +284,7 @@ mod tests {
         assert!(channels_in(&[0; 3]).is_err());
     }
 
-    #[test]
+    #[suite::test]
     fn a_link_without_a_speed_has_none() {
         let Some(mut ethtool) = testkit::or_skip("ask for speeds of links", Ethtool::new()) else {
             return;
@@ -295,7 +295,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn broken_answers_dont_panic(at in 0usize..32, byte: u8, len in 0usize..32) {
             let mut bytes = answer(2500);
             if let Some(b) = bytes.get_mut(at) {

@@ -132,7 +132,7 @@ fn text(attribute: &NlaBuffer<&[u8]>) -> Result<String, DecodeError> {
     Ok(name.to_string_lossy().into_owned())
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 pub(crate) mod tests {
     use super::*;
     use netlink_packet_core::DefaultNla;
@@ -168,7 +168,7 @@ pub(crate) mod tests {
         LinkAttribute::Other(DefaultNla::new(kind, value.to_vec()))
     }
 
-    #[test]
+    #[suite::test]
     fn parses_a_link_message() {
         let link = Link::parse(&bytes(&message(vec![]))).unwrap();
         assert_eq!(
@@ -180,13 +180,13 @@ pub(crate) mod tests {
         assert!(link.is_admin_up() && link.is_link_up() && link.is_ethernet());
     }
 
-    #[test]
+    #[suite::test]
     fn a_name_may_be_any_bytes() {
         let message = message(vec![other(libc::IFLA_IFNAME, b"w\xff\0")]);
         assert_eq!(Link::parse(&bytes(&message)).unwrap().name, "w\u{fffd}");
     }
 
-    #[test]
+    #[suite::test]
     fn attributes_of_others_are_skipped() {
         let plain = Link::parse(&bytes(&message(vec![]))).unwrap();
         // None of these is as `LinkAttribute`'s parser wants it.
@@ -195,7 +195,7 @@ pub(crate) mod tests {
         assert_eq!(Link::parse(&bytes(&message)).unwrap(), plain);
     }
 
-    #[test]
+    #[suite::test]
     fn a_malformed_message_is_an_error() {
         let whole = bytes(&message(vec![]));
         for len in [0, 15, 19, 22, whole.len() - 1] {

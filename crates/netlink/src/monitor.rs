@@ -92,7 +92,7 @@ fn parse(message: &NetlinkBuffer<&[u8]>) -> Option<LinkEvent> {
         .then(|| Link::parse(payload).map_or(LinkEvent::Lost, event))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::link::tests::message;
@@ -124,14 +124,14 @@ mod tests {
         ])
     }
 
-    #[test]
+    #[suite::test]
     fn events_are_those_of_interfaces() {
         let all: Vec<_> = events(&some_events()).collect();
         let [LinkEvent::Changed(new), LinkEvent::Gone(gone)] = &all[..] else { panic!("{all:?}") };
         assert_eq!((new.name.as_str(), new), ("v0", gone));
     }
 
-    #[test]
+    #[suite::test]
     fn what_cant_be_parsed_is_lost() {
         let whole = some_events();
         let cut: Vec<_> = events(&whole[..whole.len() - 1]).collect();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn broken_messages_dont_panic(
             changes in proptest::collection::vec((0usize..400, any::<u8>()), 1..6),
             len in 0usize..400,

@@ -76,11 +76,11 @@ impl AsFd for Namespace {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn names_what_it_didnt_find() {
         let error = Namespace::open("no-such-namespace").unwrap_err();
         assert!(error.to_string().contains("no-such-namespace"), "{error}");
@@ -88,7 +88,7 @@ mod tests {
         assert!(Namespace::open("/no/such/path").is_err());
     }
 
-    #[test]
+    #[suite::test]
     fn opens_by_process() {
         Namespace::open(&std::process::id().to_string()).unwrap();
         Namespace::current().unwrap();

@@ -94,14 +94,14 @@ fn result(message: &NetlinkBuffer<&[u8]>) -> Option<io::Result<()>> {
     })
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use netlink_packet_core::NLM_F_ACK;
     use netlink_packet_route::RouteNetlinkMessage;
     use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 
-    #[test]
+    #[suite::test]
     fn a_request_is_as_rtnetlink_has_it() {
         let mut link = LinkMessage::default();
         link.header.index = 9;
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(encode(7, NLM_F_ACK, RouteNetlinkMessage::NewLink(link)), expected);
     }
 
-    #[test]
+    #[suite::test]
     fn results_are_the_kernels() {
         let result = |kind: u16, payload: &[u8]| {
             let mut bytes = (16 + payload.len() as u32).to_ne_bytes().to_vec();

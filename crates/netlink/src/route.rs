@@ -188,7 +188,7 @@ fn address_in(payload: &[u8]) -> Result<Option<Address>, DecodeError> {
     Ok(value.and_then(ip).map(|address| Address { index, address, prefix_len, global }))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -213,7 +213,7 @@ mod tests {
         routes
     }
 
-    #[test]
+    #[suite::test]
     fn default_routes_and_their_next_hops() {
         let (oif, gateway) = (nla(libc::RTA_OIF, &7u32.to_ne_bytes()), [10, 0, 0, 1]);
         let via = nla(libc::RTA_GATEWAY, &gateway);
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(both.iter().map(|r| (r.index, r.gateway)).collect::<Vec<_>>(), want);
     }
 
-    #[test]
+    #[suite::test]
     fn a_malformed_answer_is_an_error() {
         let oif = nla(libc::RTA_OIF, &7u32.to_ne_bytes());
         let whole = route(0, 1, &[oif, nla(libc::RTA_MULTIPATH, &[8, 0, 0, 0, 1, 0, 0, 0])]);

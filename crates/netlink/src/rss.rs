@@ -62,12 +62,12 @@ fn table_in(answer: &[u8]) -> Result<Vec<u32>, DecodeError> {
     Ok(attribute(answer, RSS_TABLE, words)?.unwrap_or_default())
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use netlink_packet_core::Emitable;
 
-    #[test]
+    #[suite::test]
     fn requests_are_as_ethtool_has_them() {
         let bytes = |ask: Ask| {
             let mut bytes = vec![0; ask.buffer_len()];
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(bytes(Ask::set_rss_table(9, &[])), [header.concat(), none].concat());
     }
 
-    #[test]
+    #[suite::test]
     fn a_table_is_read_from_its_attribute() {
         let answer = |value: &[u8]| {
             let mut bytes = vec![RSS_GET, 1, 0, 0];
@@ -103,7 +103,7 @@ mod tests {
         assert!(table_in(&answer(&queues[..10])).is_err());
     }
 
-    #[test]
+    #[suite::test]
     fn a_link_without_a_table_says_so() {
         let Some(mut ethtool) = testkit::or_skip("ask for tables of links", Ethtool::new()) else {
             return;

@@ -220,11 +220,11 @@ fn if_name(name: &str) -> io::Result<LinkAttribute> {
     Ok(LinkAttribute::IfName(name.into()))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn every_host_has_a_loopback() {
         let mut rtnl = Rtnl::new().unwrap();
         let lo = rtnl.link("lo").unwrap();
@@ -233,7 +233,7 @@ mod tests {
         assert!(rtnl.links().unwrap().iter().any(|l| l.index == lo.index));
     }
 
-    #[test]
+    #[suite::test]
     fn errors_say_what_is_wrong() {
         let mut rtnl = Rtnl::new().unwrap();
         assert_eq!(rtnl.link("nosuchif").unwrap_err().raw_os_error(), Some(libc::ENODEV));

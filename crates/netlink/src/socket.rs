@@ -47,12 +47,12 @@ pub fn malformed(error: DecodeError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
+    #[suite::test]
     fn messages_are_aligned_and_the_last_may_be_cut() {
         let mut datagram = Vec::new();
         for (kind, len) in [(16u16, 17u32), (17, 16), (18, 24)] {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn garbage_ends(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             prop_assert!(messages(&bytes).count() <= bytes.len() / 16 + 1);
         }

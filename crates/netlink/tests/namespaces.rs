@@ -51,7 +51,7 @@ fn read_until(
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_pair_in_two_namespaces() {
     let Some((here, there)) = namespace().zip(namespace()) else { return };
     let mut rtnl = Rtnl::in_namespace(&here).unwrap();
@@ -87,7 +87,7 @@ fn a_pair_in_two_namespaces() {
     assert!(seen.iter().any(|l| l.name == "renamed"));
 }
 
-#[test]
+#[suite::test(netns)]
 fn addresses_and_routes() {
     let Some(namespace) = namespace() else { return };
     let mut rtnl = Rtnl::in_namespace(&namespace).unwrap();
@@ -119,7 +119,7 @@ fn addresses_and_routes() {
     assert_eq!(mixed.kind(), io::ErrorKind::InvalidInput);
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_port_of_a_bridge_and_a_move() {
     let Some((here, there)) = namespace().zip(namespace()) else { return };
     ip(&here, "link add br0 type bridge");
@@ -136,7 +136,7 @@ fn a_port_of_a_bridge_and_a_move() {
     assert_eq!(Rtnl::in_namespace(&there).unwrap().link("p0").unwrap().name, "p0");
 }
 
-#[test]
+#[suite::test(netns)]
 fn more_links_than_one_datagram_holds() {
     let Some(namespace) = namespace() else { return };
     let mut rtnl = Rtnl::in_namespace(&namespace).unwrap();
@@ -149,7 +149,7 @@ fn more_links_than_one_datagram_holds() {
     assert!(links.iter().any(|l| l.name == "x59") && links.iter().any(|l| l.name == "lo"));
 }
 
-#[test]
+#[suite::test(netns)]
 fn speeds_are_those_of_the_namespace() {
     let Some((here, there)) = namespace().zip(namespace()) else { return };
     let mut rtnl = Rtnl::in_namespace(&here).unwrap();
@@ -166,7 +166,7 @@ fn speeds_are_those_of_the_namespace() {
     assert!(ethtool.speed(&Link { kind: None, ..t0 }).is_some());
 }
 
-#[test]
+#[suite::test(netns)]
 fn offloads_are_switched() {
     let Some(here) = namespace() else { return };
     let mut rtnl = Rtnl::in_namespace(&here).unwrap();

@@ -72,11 +72,11 @@ fn both_clocks() -> (u64, Instant) {
     (ticks, now)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn agrees_with_the_monotonic_clock() {
         let hz = tsc_hz();
         assert!((100_000_000..20_000_000_000).contains(&hz), "{hz}");

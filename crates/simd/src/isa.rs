@@ -201,7 +201,8 @@ impl<F: Copy> Variants<F> {
 /// that implements [`Isa`]. After it come type parameters with one path or no bound, and const
 /// parameters. Lifetimes are elided. Everything that `BODY` calls per packet must be
 /// `#[inline(always)]`: what isn't inlined is compiled for the baseline. The instances are called
-/// `NAME::v1`, `NAME::v3` and `NAME::v4` in a disassembly.
+/// `NAME::v1`, `NAME::v3` and `NAME::v4` in a disassembly. With `, without v4` behind the body that
+/// of v3 stands in for v4: for builds that have to be made fast.
 #[macro_export]
 macro_rules! variants {
     // Generic parameters, one at a time: [declarations] [names].
@@ -228,13 +229,15 @@ macro_rules! variants {
     };
     // All parameters read.
     (@params { $(#[$meta:meta])* $vis:vis $name:ident } $isa:ident $decl:tt $names:tt
-        > ($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:expr;
+        > ($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:expr $(, without $level:ident)?;
     ) => {
         $crate::variants! { @emit [$(#[$meta])*] [$vis] $name $isa $decl $names
-            ($($arg: $ty),*) [$(-> $ret)?] [$body] }
+            ($($arg: $ty),*) [$(-> $ret)?] [$body] [$($level)?] }
     };
+    (@third [] $v3:ident $v4:ident $($g:ident)*) => { $v4::<$($g),*> };
+    (@third [v4] $v3:ident $v4:ident $($g:ident)*) => { $v3::<$($g),*> };
     (@emit [$($meta:tt)*] [$vis:vis] $name:ident $isa:ident [$($decl:tt)*] [$($g:ident)*]
-        ($($arg:ident : $ty:ty),*) [$($ret:tt)*] [$body:expr]
+        ($($arg:ident : $ty:ty),*) [$($ret:tt)*] [$body:expr] [$($without:ident)?]
     ) => {
         $($meta)*
         $vis const fn $name<$($decl)*>() -> $crate::Variants<fn($($ty),*) $($ret)*> {
@@ -259,6 +262,7 @@ macro_rules! variants {
             #[target_feature(enable = "cmpxchg16b,popcnt,sse3,sse4.1,sse4.2,ssse3")]
             #[target_feature(enable = "avx,avx2,bmi1,bmi2,f16c,fma,lzcnt,movbe")]
             #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+            #[allow(dead_code, reason = "`without v4`")]
             fn v4<$($decl)*>($($arg: $ty),*) $($ret)* {
                 #[derive(Clone, Copy, Default)]
                 struct Here;
@@ -272,8 +276,9 @@ macro_rules! variants {
             #[cfg(not(target_arch = "x86_64"))]
             use {v1 as v3, v1 as v4};
 
+            let v4: unsafe fn($($ty),*) $($ret)* =
+                $crate::variants!(@third [$($without)?] v3 v4 $($g)*);
             let v3: unsafe fn($($ty),*) $($ret)* = v3::<$($g),*>;
-            let v4: unsafe fn($($ty),*) $($ret)* = v4::<$($g),*>;
             // SAFETY: a function pointer keeps its layout when it becomes a safe one. `v3` and `v4`
             // need the
             // processor features of their level and nothing else, and `Variants` hands them out
@@ -289,11 +294,11 @@ macro_rules! variants {
     };
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn names() {
         for level in Level::ALL {
             assert_eq!(level.name().parse(), Ok(level));
@@ -302,13 +307,13 @@ mod tests {
         assert_eq!(format!("{:>4}", Level::V3), "  v3");
     }
 
-    #[test]
+    #[suite::test]
     fn one_function_is_that_of_all_levels() {
         let one = Variants::one(7);
         assert!(one.best() == 7 && one.get(Level::V1) == Some(7) && one.of::<V1>() == 7);
     }
 
-    #[test]
+    #[suite::test]
     fn levels_are_nested() {
         let supported = Level::ALL.map(Level::is_supported);
         assert!(supported[0] && supported.is_sorted_by(|low, high| low >= high));

@@ -77,14 +77,14 @@ impl Iterator for Bits {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn as_sets(a in any::<[u64; 4]>(), b in any::<[u64; 4]>(), sparse in any::<[u8; 4]>()) {
             let a: [u64; 4] = core::array::from_fn(|w| if sparse[w] & 1 == 0 { 0 } else { a[w] });
             let set = |m: &[u64; 4]| (0..256).filter(|i| m[i / 64] >> (i % 64) & 1 == 1).collect::<BTreeSet<_>>();
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn first_n_at_every_length() {
         for n in 0..=256 {
             assert!(bits(&first_n(n)).eq(0..n), "{n}");

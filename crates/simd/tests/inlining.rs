@@ -24,7 +24,7 @@ variants! {
 
 /// The disassembly of one instance, or none without objdump (Debian package binutils).
 fn instructions(of: &str) -> Option<String> {
-    let symbol = format!("--disassemble=inlining::splitter::{of}");
+    let symbol = format!("--disassemble={}::splitter::{of}", module_path!());
     let this = std::env::current_exe().expect("a path to this test");
     let run = Command::new("objdump")
         .args(["-dC", "--no-show-raw-insn", &symbol])
@@ -36,7 +36,7 @@ fn instructions(of: &str) -> Option<String> {
     Some(text)
 }
 
-#[test]
+#[suite::test]
 fn kernels_are_compiled_for_the_level_of_their_caller() {
     let mut dst = [0; 256];
     let codes = core::array::from_fn(|i| i as u32 % 2);

@@ -77,14 +77,14 @@ fn masks() -> impl Strategy<Value = [u64; 4]> {
 }
 
 proptest! {
-    #[test]
+    #[suite::test]
     fn all_equal_agrees(codes in codes(), n in 0..=256usize) {
         for (level, f) in supported(all_equal()) {
             prop_assert_eq!(f(&codes, n), scalar::all_equal(&codes, n), "{}", level);
         }
     }
 
-    #[test]
+    #[suite::test]
     fn equal_words_agrees(words in prop::collection::vec(0u32..3, 64), at in 0..64usize) {
         let words: [u32; 64] = words.try_into().expect("64 words");
         for (level, f) in supported(equal_words()) {
@@ -94,7 +94,7 @@ proptest! {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn equal_mask_agrees(codes in codes(), n in 0..=256usize, at in 0..256usize) {
         for (level, f) in supported(equal_mask()) {
             for value in [codes[at], codes[at].wrapping_add(1)] {
@@ -103,7 +103,7 @@ proptest! {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn rank_agrees(mut line in any::<[u64; 8]>(), key in any::<u64>(), at in 0..8usize, near in 0..3u64, full in 0..=8usize) {
         line[full..].fill(u64::MAX);
         line.sort_unstable();
@@ -117,7 +117,7 @@ proptest! {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn ranks_of_halves_agree(line in any::<[u32; 16]>(), value in any::<u32>(), at in 0..16usize, near in 0..3u32) {
         let line_of_words = core::array::from_fn(|i| u64::from(line[2 * i]) | u64::from(line[2 * i + 1]) << 32);
         let separators = line_of_words.map(AtomicU64::from);
@@ -144,7 +144,7 @@ proptest! {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn compress_agrees(src in any::<[u32; 256]>(), mask in masks(), at in 0..=256usize) {
         for (level, f) in supported(compress_u32()) {
             let (mut expected, mut dst) = ([0xaaaa_aaaa; 256], [0xaaaa_aaaa; 256]);
@@ -154,7 +154,7 @@ proptest! {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn header_sum_agrees(header in any::<[u8; 20]>(), ones in any::<u32>()) {
         // Runs of 0xff make carries that random bytes hardly ever make.
         let dense: [u8; 20] = core::array::from_fn(|i| if ones >> i & 1 == 1 { 0xff } else { header[i] });
@@ -164,7 +164,7 @@ proptest! {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn rewrite_agrees(dst in any::<[u8; 128]>(), end in 64..=128usize, len in 0..=64usize, half in any::<[u8; 32]>()) {
         let rewrite: [u8; 64] = core::array::from_fn(|i| half[i % 32].wrapping_add(i as u8));
         for (level, f) in supported(copy_rewrite::<128>()) {
@@ -176,7 +176,7 @@ proptest! {
     }
 }
 
-#[test]
+#[suite::test]
 fn one_stray_code_at_every_place_and_length() {
     for (level, f) in supported(all_equal()) {
         for n in 0..=256 {
@@ -192,7 +192,7 @@ fn one_stray_code_at_every_place_and_length() {
     }
 }
 
-#[test]
+#[suite::test]
 fn compress_never_leaves_the_array() {
     let src = core::array::from_fn(|i| i as u32);
     for (level, f) in supported(compress_u32()) {
@@ -206,7 +206,7 @@ fn compress_never_leaves_the_array() {
 }
 
 /// Wikipedia's example header; its checksum is 0xb861.
-#[test]
+#[suite::test]
 fn header_sum_of_a_known_header() {
     let mut header = [
         0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0,
@@ -222,7 +222,7 @@ fn header_sum_of_a_known_header() {
     }
 }
 
-#[test]
+#[suite::test]
 fn rewrite_bounds_are_checked() {
     for (level, f) in supported(copy_rewrite::<64>()) {
         for (end, len) in [(65, 1), (3, 4), (64, 65), (usize::MAX, 1), (0, 1)] {
@@ -252,7 +252,7 @@ variants! {
         = describe::<I, N, T, TRACED>;
 }
 
-#[test]
+#[suite::test]
 fn variants_pass_parameters_on_and_know_their_level() {
     const CONST: Variants<fn(&u64, &mut String) -> usize> = described::<Node, u64, true>();
     let mut levels = Vec::new();

@@ -94,7 +94,7 @@ impl PartialEq for Values {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::section::{GROWS, SIZE, Word};
@@ -139,7 +139,7 @@ mod tests {
         Some(result.map(|()| cursor.notes))
     }
 
-    #[test]
+    #[suite::test]
     fn each_plugin_gets_what_its_sections_say() {
         let mut values = Values::new(&[StartupDef::of::<Lamp>(), StartupDef::of::<Door>()]);
         let empty = values.clone();
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(values.views()[0].words[0].values, ["40"]);
     }
 
-    #[test]
+    #[suite::test]
     fn what_nobody_declares_is_as_if_nothing_were_given() {
         assert_eq!(Values::new(&[StartupDef::of::<Lamp>()]).get::<Door>(), Door::default());
     }

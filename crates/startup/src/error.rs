@@ -92,11 +92,11 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn a_long_line_is_cut_around_the_error() {
         let text = format!("{} wrong {}", "a ".repeat(200), "b ".repeat(200));
         let at = text.find("wrong").unwrap();

@@ -148,7 +148,7 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -162,7 +162,7 @@ mod tests {
         tokens(&Source::file("f", text)).unwrap().into_iter().map(shown).collect()
     }
 
-    #[test]
+    #[suite::test]
     fn braces_stand_anywhere_and_comments_end_with_the_line() {
         assert_eq!(
             words("unix{nodaemon}cpu {} # rest { \n a#b"),
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(words(r#"log "/a b/{c}" "x\"y\\z""#), ["log", "/a b/{c}", r#"x"y\z"#]);
     }
 
-    #[test]
+    #[suite::test]
     fn arguments_have_no_comments_and_keep_their_numbers() {
         let source = Source::arguments(1, &["unix {", "cli-prompt", "#", "}"]);
         assert_eq!(source.text, "unix { cli-prompt # }");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn quoted_words_come_back(word in "\\PC{0,12}") {
             prop_assert_eq!(words(&quoted(&word)), [word]);
         }

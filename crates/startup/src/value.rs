@@ -426,13 +426,13 @@ pub fn spaced<T: Display>(words: &[T]) -> String {
     words.iter().map(T::to_string).collect::<Vec<_>>().join(" ")
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::text;
     use proptest::prelude::*;
 
-    #[test]
+    #[suite::test]
     fn sizes() {
         assert_eq!(Size::parse("32m"), Ok(Size(32 << 20)));
         assert_eq!(Size::parse("1G").unwrap().show(), "1G");
@@ -441,7 +441,7 @@ mod tests {
         assert!(PageSize::parse("3M").is_err());
     }
 
-    #[test]
+    #[suite::test]
     fn cores() {
         assert_eq!(CoreList::parse("18-19,2,3"), Ok(CoreList(vec![2, 3, 18, 19])));
         assert_eq!(CoreList::parse("7,1,2,3").unwrap().show(), "1-3,7");
@@ -451,7 +451,7 @@ mod tests {
         assert_eq!(CoreMask::parse("0x1a").unwrap().show(), "0x1a");
     }
 
-    #[test]
+    #[suite::test]
     fn a_tcp_listener_without_address_is_local() {
         assert_eq!(Listen::parse(":5002"), Ok(Listen::Tcp("localhost".into(), 5002)));
         assert_eq!(Listen::parse("5002"), Ok(Listen::Tcp("localhost".into(), 5002)));
@@ -474,7 +474,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn every_value_is_shown_as_one_word(word in "[^{}]{0,20}") {
             comes_back::<String>(&word)?;
             comes_back::<Listen>(&word)?;

@@ -23,7 +23,7 @@ mod reader;
 mod registry;
 mod ring;
 mod segment;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use counter::{Combined, CombinedLane, Gauge, Lane, Names, Simple, Vector};

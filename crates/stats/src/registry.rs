@@ -278,7 +278,7 @@ impl Registry {
         self.segment.words().memory()
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub(crate) fn given_out(&self) -> usize {
         self.segment.given_out()
     }

@@ -12,7 +12,7 @@ use crate::segment::{Change, WORD, store_text};
 use mem::Window;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 /// Layout of a ring buffer.

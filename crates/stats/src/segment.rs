@@ -96,7 +96,7 @@ impl Segment {
     }
 
     /// Bytes that were given out.
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub fn given_out(&self) -> usize {
         self.inner().next * WORD
     }

@@ -22,7 +22,7 @@ fn value(registry: &Registry, name: &str) -> Option<Value> {
     reader(registry).get(name).expect("readable")
 }
 
-#[test]
+#[suite::test]
 fn threads_are_summed_and_each_clears_its_own() {
     let registry = new(3);
     let drops = registry.simple("/if/drops");
@@ -46,7 +46,7 @@ fn threads_are_summed_and_each_clears_its_own() {
     drops.vector().zero(0, Some(capacity));
 }
 
-#[test]
+#[suite::test]
 fn control_and_a_thread_count_the_same_thing_and_nothing_is_lost() {
     const N: u64 = 2_000_000;
     let registry = new(2);
@@ -84,7 +84,7 @@ fn control_and_a_thread_count_the_same_thing_and_nothing_is_lost() {
     assert_eq!(hidden.sum(1), 1);
 }
 
-#[test]
+#[suite::test]
 fn packets_and_bytes_go_together() {
     let registry = new(2);
     let rx = registry.combined("/if/rx");
@@ -101,7 +101,7 @@ fn packets_and_bytes_go_together() {
     assert_eq!(value(&registry, "/if/punt"), Some(Value::Simple(vec![vec![0], vec![0]])));
 }
 
-#[test]
+#[suite::test]
 fn counters_of_their_own_grow_with_their_indices() {
     let registry = new(1);
     let to = registry.combined("/net/route/to");
@@ -127,7 +127,7 @@ fn counters_of_their_own_grow_with_their_indices() {
 }
 
 /// The bytes themselves, as the format says.
-#[test]
+#[suite::test]
 fn the_layout_is_version_2() {
     let registry = new(2);
     let errors = registry.simple("/node/errors");
@@ -173,7 +173,7 @@ fn the_layout_is_version_2() {
     assert_eq!((name(4).as_str(), entry(4)), ("/sys/vector_rate", (9, 5)));
 }
 
-#[test]
+#[suite::test]
 fn symlinks_come_and_go() {
     let registry = new(2);
     let rx = registry.combined("/if/rx");
@@ -210,7 +210,7 @@ fn symlinks_come_and_go() {
     assert!(registry.given_out() - given_out <= 256, "strings are used again");
 }
 
-#[test]
+#[suite::test]
 fn gauges_come_and_go() {
     let registry = new(1);
     let routes = |id: &str| value(&registry, &format!("/net/ip4/routes/{id}"));
@@ -236,7 +236,7 @@ fn gauges_come_and_go() {
     assert_eq!(value(&registry, "/net/ip4/neighbors"), Some(Value::Gauge(6)));
 }
 
-#[test]
+#[suite::test]
 fn names_that_do_not_fit_are_not_listed() {
     let registry = new(1);
     registry.hide("/sys/node/");
@@ -253,7 +253,7 @@ fn names_that_do_not_fit_are_not_listed() {
     assert_eq!((calls.sum(1), long.sum(1), registry.scalar("/sys/node/x").get()), (4, 4, 3));
 }
 
-#[test]
+#[suite::test]
 fn a_full_segment_counts_on() {
     let registry = new(1);
     let counter =
@@ -265,7 +265,7 @@ fn a_full_segment_counts_on() {
     assert!(value(&registry, "/acl/10/matches").is_some());
 }
 
-#[test]
+#[suite::test]
 fn rows_hold_a_value_for_each_thread() {
     let registry = new(3);
     let row = registry.row("/sys/vector_rate_per_worker", 3);
@@ -278,7 +278,7 @@ fn rows_hold_a_value_for_each_thread() {
 
 /// The directory changes all the time while threads count and readers read: what they get fits
 /// together.
-#[test]
+#[suite::test]
 fn readers_see_whole_changes() {
     let registry = new(2);
     let (rx, names) = (registry.combined("/if/rx"), registry.names("/if/names"));
@@ -332,7 +332,7 @@ fn readers_see_whole_changes() {
     assert!(reads.load(Relaxed) >= 200);
 }
 
-#[test]
+#[suite::test]
 fn what_is_no_segment_is_refused() {
     let words = mem::Words::new("test", 4096).expect("memory");
     assert_eq!(
@@ -356,7 +356,7 @@ fn what_is_no_segment_is_refused() {
 const PAIRS: RingShape<'_> =
     RingShape { threads: 2, words: 2, entries: 3, schema: "pair = [a, b]", schema_version: 7 };
 
-#[test]
+#[suite::test]
 fn a_ring_keeps_the_last_entries_of_each_thread() {
     let registry = new(1);
     let ring = registry.ring("/test/pairs", &PAIRS).expect("room");
@@ -389,7 +389,7 @@ fn a_ring_keeps_the_last_entries_of_each_thread() {
 /// Where VPP's readers look: u32 entry size, entries, threads, schema's size and version, offsets
 /// of states and entries; each state on a cache line of its own: u32 head and version, u64
 /// sequence, u32 offset and size of the schema.
-#[test]
+#[suite::test]
 fn a_ring_lies_as_the_readers_of_vpp_expect() {
     let registry = new(1);
     let ring = registry.ring("/r", &PAIRS).expect("room");
@@ -416,7 +416,7 @@ fn a_ring_lies_as_the_readers_of_vpp_expect() {
     assert_eq!((word(schema).to_ne_bytes(), half(states + 64 + 20)), (*b"pair = [", 13));
 }
 
-#[test]
+#[suite::test]
 fn a_histogram_counts_by_powers_of_two() {
     let registry = new(2);
     let histogram = registry.histogram("/test/sizes", 4, 3).expect("room");
@@ -434,7 +434,7 @@ fn a_histogram_counts_by_powers_of_two() {
     assert!(registry.histogram("/test/none", 0, 0).is_none());
 }
 
-#[test]
+#[suite::test]
 fn the_longest_declared_directory_decides() {
     let registry = new(1);
     registry.declare("/net/route/own", Space::Own);

@@ -47,7 +47,7 @@ unsafe impl Sync for Objects {}
 unsafe impl Send for Objects {}
 
 /// A reader of two turns against a control thread that unlinks, retires and collects twice.
-#[test]
+#[suite::test]
 fn nothing_is_reclaimed_under_a_turn() {
     explore(|| {
         let domain = Qsbr::new();
@@ -78,7 +78,7 @@ fn nothing_is_reclaimed_under_a_turn() {
 }
 
 /// Two readers, one of which holds back what the other doesn't see.
-#[test]
+#[suite::test]
 fn each_reader_counts() {
     explore(|| {
         let domain = Qsbr::new();
@@ -103,7 +103,7 @@ fn each_reader_counts() {
     });
 }
 
-#[test]
+#[suite::test]
 fn a_ticket_orders_the_turns_before_it() {
     explore(|| {
         let domain = Qsbr::new();
@@ -130,7 +130,7 @@ fn a_ticket_orders_the_turns_before_it() {
 }
 
 /// One control thread relies on what another one has observed of the readers.
-#[test]
+#[suite::test]
 fn control_threads_share_what_they_found() {
     explore(|| {
         let domain = Qsbr::new();
@@ -157,7 +157,7 @@ fn control_threads_share_what_they_found() {
 }
 
 /// The pointer side: contents are visible, the value stays while the turn lasts.
-#[test]
+#[suite::test]
 fn a_snapshot_is_whole() {
     struct Value {
         n: usize,
@@ -193,7 +193,7 @@ fn a_snapshot_is_whole() {
 }
 
 /// Wraps around, runs full and runs empty; loom reports a cell that both ends touch at once.
-#[test]
+#[suite::test]
 fn a_ring_passes_cells_between_its_ends() {
     explore(|| {
         let (mut tx, mut rx) = ring(2);
@@ -224,7 +224,7 @@ fn a_ring_passes_cells_between_its_ends() {
 
 /// A receiver that goes to sleep although there is work was woken, or will be: the bell has rung by
 /// the time the senders are gone.
-#[test]
+#[suite::test]
 fn no_wake_up_is_lost() {
     explore(|| {
         let waker = Arc::new(Waker::new().unwrap());

@@ -209,7 +209,7 @@ impl HashIndex {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -217,7 +217,7 @@ mod tests {
 
     proptest! {
         /// Few hashes, so that many entries share one, beside a set of pairs.
-        #[test]
+        #[suite::test]
         fn finds_what_a_set_holds(steps in proptest::collection::vec((0_u32..40, 0_u32..8, any::<bool>()), 1..400)) {
             let domain = Qsbr::new();
             let (index, mut oracle) = (HashIndex::new(&domain), BTreeSet::new());

@@ -13,7 +13,7 @@ mod packed;
 mod slot_alloc;
 mod structure;
 mod table;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod tree;
 

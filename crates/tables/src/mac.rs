@@ -452,5 +452,5 @@ impl MacTable {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;

@@ -187,13 +187,13 @@ impl<T: fmt::Debug, I: Copy + From<u32> + Into<u32> + fmt::Debug> fmt::Debug for
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    #[test]
+    #[suite::test]
     fn indices_are_typed_and_reused_last_freed_first() {
         #[derive(Debug, Clone, Copy, PartialEq)]
         struct Id(u32);
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!((pool.len(), pool.end(), pool[Id(1)]), (1, 3, "b"));
     }
 
-    #[test]
+    #[suite::test]
     #[should_panic(expected = "nothing at index 7")]
     fn a_vacant_index_panics() {
         let pool = Pool::<u8>::new();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn a_pool_is_a_map(ops in prop::collection::vec((any::<bool>(), 0u32..40, any::<u8>()), 0..200)) {
             let mut pool = Pool::<u8>::new();
             let mut oracle = BTreeMap::new();

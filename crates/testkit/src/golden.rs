@@ -111,11 +111,11 @@ pub fn without_times(text: &str) -> String {
     String::from_utf8(out).unwrap_or_else(|_| text.to_string())
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn writes_then_compares() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deeper/a.txt");
@@ -129,12 +129,12 @@ mod tests {
         assert!(check(&path, "one\ntwo\ntwo\n", false).unwrap_err().ends_with("+ two\n"));
     }
 
-    #[test]
+    #[suite::test]
     fn of_this_crate() {
         golden!("self", "a text\nof two lines");
     }
 
-    #[test]
+    #[suite::test]
     fn times() {
         assert_eq!(without_times("00:12:34:567890: ip4-lookup"), "00:00:00:000000: ip4-lookup");
         let mac = "02:11:22:33:44:55 1 é 12:34:56:1234567";

@@ -305,7 +305,7 @@ pub fn lengths<A: Address>(routes: &[Route<A>]) -> HashMap<u8, usize> {
     lengths
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -330,13 +330,13 @@ mod tests {
         assert!(all.iter().all(|r| space.iter().any(|s| s.contains(r.prefix.addr()))));
     }
 
-    #[test]
+    #[suite::test]
     fn tables_have_the_shape_of_the_internets() {
         shape::<Ip4>(50_000);
         shape::<Ip6>(20_000);
     }
 
-    #[test]
+    #[suite::test]
     fn traffic_goes_where_it_should() {
         let all = routes::<Ip4>(1000, 7);
         let covered = |a: &Ipv4Addr| all.iter().any(|r| r.prefix.contains(*a));

@@ -311,7 +311,7 @@ fn layers(frame: &[u8]) -> Vec<(&'static [Field], usize)> {
     found
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::pkt;
@@ -330,7 +330,7 @@ mod tests {
         ]
     }
 
-    #[test]
+    #[suite::test]
     fn reproducible() {
         let bases = bases();
         let run = |seed| {
@@ -347,7 +347,7 @@ mod tests {
         assert_ne!(run(1), run(2));
     }
 
-    #[test]
+    #[suite::test]
     fn every_kind_and_every_field_occurs() {
         let bases = bases();
         let (mut mutator, mut seen) = (Mutator::new(3), HashMap::<String, usize>::new());
@@ -384,7 +384,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn survives_its_own_output() {
         let bases = bases();
         let (mut mutator, mut frame) = (Mutator::new(4), bases[2].clone());

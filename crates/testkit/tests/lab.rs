@@ -31,7 +31,7 @@ fn is_gone_soon(gone: impl Fn() -> bool) -> bool {
     })
 }
 
-#[test]
+#[suite::test(netns)]
 fn two_hosts_ping_each_other() {
     let Some(lab) = lab::require(&["root", "ping", "ethtool"]) else { return };
     let (a, b) = pair(&lab);
@@ -54,7 +54,7 @@ fn two_hosts_ping_each_other() {
     assert!(a.command("ethtool").args(["-k", "eth0"]).ok().contains("tx-checksumming: on"));
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_router_between_two_hosts() {
     let Some(lab) = lab::require(&["root", "ping"]) else { return };
     let (a, r, b) = (lab.netns("a"), lab.netns("r"), lab.netns("b"));
@@ -77,7 +77,7 @@ fn a_router_between_two_hosts() {
     a.command("ping").args(["-c1", "-W2", "2001:db8:1::1"]).ok();
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_host_and_the_root_namespace() {
     let Some(lab) = lab::require(&["root", "ping"]) else { return };
     let (host, root) = (lab.netns("host"), lab.root());
@@ -94,7 +94,7 @@ fn a_host_and_the_root_namespace() {
     assert!(is_gone_soon(|| !Path::new(&path).exists()), "{name} outlives its namespace");
 }
 
-#[test]
+#[suite::test(netns)]
 fn namespaces_go_with_their_value_and_in_a_panic() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let ns = lab.netns("gone");
@@ -117,7 +117,7 @@ fn namespaces_go_with_their_value_and_in_a_panic() {
     assert!(!receiver.recv().unwrap().exists());
 }
 
-#[test]
+#[suite::test(netns)]
 fn commands_end() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let ns = lab.netns("cmd");
@@ -142,7 +142,7 @@ fn commands_end() {
     assert!(is_gone_soon(|| !is_alive(child)));
 }
 
-#[test]
+#[suite::test(netns)]
 fn background_processes() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let ns = lab.netns("bg");
@@ -175,7 +175,7 @@ fn background_processes() {
     }
 }
 
-#[test]
+#[suite::test]
 #[ignore = "helper: the run that is killed in the next test"]
 fn victim() {
     let lab = lab::require(&["root"]).unwrap();
@@ -193,11 +193,12 @@ fn victim() {
     std::thread::sleep(Duration::from_secs(1000));
 }
 
-#[test]
+#[suite::test(netns)]
 fn leftovers_of_a_killed_run_are_swept() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let me = std::env::current_exe().unwrap();
-    let words = ["--exact", "victim", "--ignored", "--nocapture"];
+    let name = suite::name!("victim");
+    let words = ["--exact", &name, "--ignored", "--nocapture"];
     let victim = lab.command(me.to_str().unwrap()).args(words).spawn();
     victim.wait_for(" end\n", SOON);
     let text = victim.stdout();
@@ -219,7 +220,7 @@ fn leftovers_of_a_killed_run_are_swept() {
     assert!(is_gone_soon(|| !Path::new(&device).exists()));
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_missing_program_is_loud() {
     let Some(_) = lab::require(&["root"]) else { return };
     if std::env::var_os("FERROVIA_ALLOW_SKIP").is_some() {

@@ -9,19 +9,19 @@ use std::{
 
 use testkit::{Lack, lab};
 
-#[test]
+#[suite::test]
 #[ignore = "helper: the processes of the tests below"]
 fn skips() {
     testkit::skip("no such\nthing");
 }
 
-#[test]
+#[suite::test]
 #[ignore = "helper: the processes of the tests below"]
 fn skips_what_nobody_can_install() {
     testkit::skip_lacking(Lack::HugePages);
 }
 
-#[test]
+#[suite::test]
 #[ignore = "helper: the processes of the tests below"]
 fn has_a_lab() {
     let Some(_) = lab::require(&["root"]) else { return };
@@ -39,7 +39,7 @@ fn run(test: &str, ci: bool, user: Option<u32>) -> (Output, String) {
         std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     }
     let mut command = Command::new(program);
-    command.args(["--exact", test, "--ignored"]).current_dir("/");
+    command.args(["--exact", &suite::name!(test), "--ignored"]).current_dir("/");
     command
         .env("NEXTEST_BINARY_ID", "kit")
         .env("NEXTEST_TEST_NAME", test)
@@ -50,14 +50,14 @@ fn run(test: &str, ci: bool, user: Option<u32>) -> (Output, String) {
     (command.output().unwrap(), std::fs::read_to_string(&skips).unwrap())
 }
 
-#[test]
+#[suite::test]
 fn a_skip_is_noted_and_passes() {
     let (output, skips) = run("skips", false, None);
     assert!(output.status.success());
     assert_eq!(skips, "SKIPPED kit skips: no such | thing\n");
 }
 
-#[test]
+#[suite::test]
 fn a_skip_fails_in_ci() {
     let (output, skips) = run("skips", true, None);
     assert_eq!((output.status.success(), skips.as_str()), (false, ""));
@@ -65,14 +65,14 @@ fn a_skip_fails_in_ci() {
     assert!(text.contains("with CI set, every test has to run"), "{text}");
 }
 
-#[test]
+#[suite::test]
 fn what_nobody_can_install_is_skipped_in_ci() {
     let (output, skips) = run("skips_what_nobody_can_install", true, None);
     assert!(output.status.success());
     assert_eq!(skips, "SKIPPED kit skips_what_nobody_can_install: this kernel has no huge pages\n");
 }
 
-#[test]
+#[suite::test]
 fn a_laboratory_without_rights_fails_in_ci() {
     let nobody = rustix::process::geteuid().is_root().then_some(65_534);
     let (output, skips) = run("has_a_lab", false, nobody);

@@ -107,13 +107,13 @@ impl Arp {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::Header;
     use zerocopy::IntoBytes;
 
-    #[test]
+    #[suite::test]
     fn bytes_of_a_request() {
         let me = MacAddr([2, 0xfe, 0, 0, 0, 1]);
         let arp = Arp::new(

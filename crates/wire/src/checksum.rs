@@ -175,7 +175,7 @@ pub fn update32(checksum: u16, old: u32, new: u32) -> u16 {
     update(checksum, Sum::ZERO.with_u32(old), Sum::ZERO.with_u32(new))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -190,20 +190,20 @@ mod tests {
         !(sum as u16)
     }
 
-    #[test]
+    #[suite::test]
     fn example_of_rfc_1071() {
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(Sum::of(&bytes).partial(), 0xddf2);
         assert_eq!(Sum::of(&bytes).finish(), !0xddf2);
     }
 
-    #[test]
+    #[suite::test]
     fn example_of_rfc_1624() {
         // §4: HC = 0xDD2F, m = 0x5555, m' = 0x3285; equation 3 gives 0x0000 where equation 2 fails
         assert_eq!(update16(0xdd2f, 0x5555, 0x3285), 0x0000);
     }
 
-    #[test]
+    #[suite::test]
     fn all_ones_of_any_length() {
         for len in 0..300 {
             let bytes = vec![0xff; len];
@@ -213,24 +213,24 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn same_as_naive(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
             prop_assert_eq!(Sum::of(&bytes).finish(), naive(&bytes));
         }
 
-        #[test]
+        #[suite::test]
         fn parts_of_any_length(parts in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..90), 0..8)) {
             let sum = Sum::of_parts(parts.iter().map(Vec::as_slice));
             prop_assert_eq!(sum.finish(), naive(&parts.concat()));
         }
 
-        #[test]
+        #[suite::test]
         fn integers(a: u16, b: u32) {
             let bytes = [&a.to_be_bytes()[..], &b.to_be_bytes()].concat();
             prop_assert_eq!(Sum::ZERO.with_u16(a).with_u32(b).finish(), naive(&bytes));
         }
 
-        #[test]
+        #[suite::test]
         fn update_is_recomputation(mut bytes in proptest::collection::vec(any::<u8>(), 8..80), at: usize, new: u32) {
             bytes[0] |= 1; // a packet is never all zeros
             let before = naive(&bytes);
@@ -246,13 +246,13 @@ mod tests {
             prop_assert_eq!(update16(before, (old >> 16) as u16, new as u16), naive(&half));
         }
 
-        #[test]
+        #[suite::test]
         fn udp_zero_is_special(checksum: u16, old: u16, new: u16) {
             let updated = update_udp(checksum, Sum::ZERO.with_u16(old), Sum::ZERO.with_u16(new));
             prop_assert_eq!(updated == 0, checksum == 0);
         }
 
-        #[test]
+        #[suite::test]
         fn a_packet_with_its_checksum_is_valid(mut bytes in proptest::collection::vec(any::<u8>(), 20..90), flip: u16) {
             bytes[10..12].fill(0);
             bytes[0] |= 1;

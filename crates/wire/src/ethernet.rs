@@ -252,12 +252,12 @@ impl Snap {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::Header;
 
-    #[test]
+    #[suite::test]
     fn layout() {
         assert_eq!((Ethernet::LEN, VlanTag::LEN, Llc::LEN, Snap::LEN), (14, 4, 3, 5));
         let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0x81, 0x00, 0xb1, 0x23, 0x08, 0x06, 99];

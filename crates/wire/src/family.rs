@@ -243,7 +243,7 @@ pub trait IpHeader: Header + Copy + Debug {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -259,14 +259,14 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn addresses(a: u128, flip in 0u8..128, i: u8) {
             checks(Ipv6Addr::from(a), Ipv6Addr::from(a ^ 1 << flip), i);
             checks(Ipv4Addr::from(a as u32), Ipv4Addr::from(a as u32 ^ 1 << (flip & 31)), i);
         }
     }
 
-    #[test]
+    #[suite::test]
     fn constants() {
         assert_eq!((Ip4::ADDR_LEN, Ip6::ADDR_LEN), (4, 16));
         assert_eq!((Ip4::HEADER_LEN, Ip6::HEADER_LEN), (20, 40));

@@ -64,12 +64,12 @@ impl Geneve {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::Header;
 
-    #[test]
+    #[suite::test]
     fn fields() {
         let header = Geneve::new(0x0012_3456);
         assert_eq!(header.as_bytes(), [0, 0, 0x65, 0x58, 0x12, 0x34, 0x56, 0]);

@@ -48,12 +48,12 @@ impl Gre {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::Header;
 
-    #[test]
+    #[suite::test]
     fn lengths() {
         let gre = |flags: u16| Gre { flags: U16::new(flags), protocol: EtherType::IP6.into() };
         assert_eq!(gre(0).header_len(), 4);

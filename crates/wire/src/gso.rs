@@ -221,6 +221,6 @@ pub fn segment<'a>(
     Ok(plan.count())
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 #[path = "gso_tests.rs"]
 mod tests;

@@ -116,7 +116,7 @@ fn collect(frame: &[u8], size: u16) -> Result<Vec<Vec<u8>>, GsoError> {
 }
 
 proptest! {
-    #[test]
+    #[suite::test]
     fn same_as_a_host_without_offload(case in case()) {
         let mut packet = case.packet(&case.payload, case.id, case.seq, case.flags, case.urgent);
         // what a host with offload hands over: the checksum is partial
@@ -131,7 +131,7 @@ proptest! {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn any_bytes(mut bytes in vec(any::<u8>(), 0..300), version in prop_oneof![Just(0x45u8), Just(0x60)], protocol in prop_oneof![Just(6u8), Just(17)], l3 in 0usize..20, size: u16) {
         if let Some(packet) = bytes.get_mut(l3..) && packet.len() > 9 {
             let len = packet.len() as u16;
@@ -169,7 +169,7 @@ fn plain(tcp: bool, flags: TcpFlags) -> Case {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_syn_has_a_sequence_number_of_its_own() {
     let case = plain(true, TcpFlags::SYN);
     let frame = case.link(&case.packet(&case.payload, case.id, case.seq, case.flags, 0));
@@ -182,7 +182,7 @@ fn a_syn_has_a_sequence_number_of_its_own() {
     assert_eq!(tcp(&segments[1]), (case.seq + 51, TcpFlags::default()));
 }
 
-#[test]
+#[suite::test]
 fn urgent_data_that_ends_with_a_segment() {
     let case = Case { urgent: 50, ..plain(true, TcpFlags::ACK | TcpFlags::URG) };
     let packet = case.packet(&case.payload, case.id, case.seq, case.flags, case.urgent);
@@ -192,7 +192,7 @@ fn urgent_data_that_ends_with_a_segment() {
     assert_eq!((flags(&segments[0]), flags(&segments[1])), (case.flags, TcpFlags::ACK));
 }
 
-#[test]
+#[suite::test]
 fn a_udp_checksum_is_never_zero() {
     let mut case = plain(false, TcpFlags::default());
     case.payload[48..50].fill(0);
@@ -205,7 +205,7 @@ fn a_udp_checksum_is_never_zero() {
     assert_eq!(l4::verify(&segments[0][14..]), Ok(Verdict::Valid));
 }
 
-#[test]
+#[suite::test]
 fn refuses() {
     let mut case = plain(true, TcpFlags::ACK);
     let build = |case: &Case| case.link(&case.packet(&case.payload, 0, 0, case.flags, 0));

@@ -143,11 +143,11 @@ impl Gtpu {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn fields() {
         let header = Gtpu::new(0x0102_0304);
         assert_eq!(header.as_bytes(), [0x30, 255, 0, 0, 1, 2, 3, 4]);
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(Gtpu::headers(&with), Ok(GtpuHeaders { len: 16, qfi: Some(9) }));
     }
 
-    #[test]
+    #[suite::test]
     fn chains() {
         let chain = |flags: u8, rest: &[u8]| {
             Gtpu::headers(&[&[flags, 255, 0, 0, 0, 0, 0, 1][..], rest].concat())

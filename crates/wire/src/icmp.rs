@@ -228,12 +228,12 @@ pub mod code6 {
     pub const UNKNOWN_OPTION: u8 = 2;
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::Header;
 
-    #[test]
+    #[suite::test]
     fn echo_and_rest() {
         let bytes = [8, 0, 0x12, 0x34, 0, 7, 1, 2];
         let icmp = IcmpHeader::view(&bytes).unwrap();

@@ -245,13 +245,13 @@ impl Ip4OptionKind {
     pub const ROUTER_ALERT: u8 = 148;
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::Header;
     use proptest::prelude::*;
 
-    #[test]
+    #[suite::test]
     fn fields() {
         // a packet of tcpdump's manual age: checked by hand against RFC 791
         let bytes = [
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(new.checksum.get(), 0x66cf);
     }
 
-    #[test]
+    #[suite::test]
     fn options_stay_inside() {
         let mut packet = [0u8; 24];
         packet[0] = 0x46;
@@ -289,7 +289,7 @@ mod tests {
         assert!(Ipv4Header::header_bytes(&[]).is_none());
     }
 
-    #[test]
+    #[suite::test]
     fn ttl_by_the_equation() {
         // RFC 1624, equation 3, for every checksum, right or wrong.
         let mut ip = *Ipv4Header::view(&[0x45; 20]).unwrap();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn ttl_mends_the_checksum(bytes: [u8; 20], ttl in 1u8..) {
             let mut ip = *Ipv4Header::view(&bytes).unwrap();
             ip.version_ihl = 0x45;
@@ -317,7 +317,7 @@ mod tests {
             prop_assert_eq!(ip.checksum.get(), ip.compute_checksum());
         }
 
-        #[test]
+        #[suite::test]
         fn pseudo_header(bytes: [u8; 20], protocol: u8, len: u16) {
             let ip = Ipv4Header::view(&bytes).unwrap();
             let [a, b] = len.to_be_bytes();

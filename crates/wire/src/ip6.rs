@@ -260,7 +260,7 @@ impl<'a> Iterator for ExtHeaders<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::Header;
@@ -276,7 +276,7 @@ mod tests {
         [header.as_bytes(), rest].concat()
     }
 
-    #[test]
+    #[suite::test]
     fn fields() {
         let mut bytes = packet(IpProtocol::UDP, &[0; 8]);
         bytes[..4].copy_from_slice(&[0x6b, 0x91, 0x23, 0x45]);
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(ip.version_class_flow.get(), 0x6041_2345);
     }
 
-    #[test]
+    #[suite::test]
     fn walks_to_the_upper_layer() {
         let mut rest = vec![43, 0, 1, 4, 0, 0, 0, 0]; // hop by hop, next routing
         rest.extend([44, 1].iter().chain(&[0; 14])); // routing of 16 bytes, next fragment
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(ExtHeaders::new(&packet[..39]).count(), 0);
     }
 
-    #[test]
+    #[suite::test]
     fn stops_where_the_next_type_means_nothing() {
         let later = [60, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
         let bytes = packet(IpProtocol::FRAGMENT, &later);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn any_bytes(first: u8, rest in proptest::collection::vec(prop_oneof![any::<u8>(), 0u8..3, Just(60), Just(44)], 0..200)) {
             let packet = packet(IpProtocol(first), &rest);
             let mut walk = ExtHeaders::new(&packet);
@@ -337,7 +337,7 @@ mod tests {
             prop_assert!(end <= packet.len());
         }
 
-        #[test]
+        #[suite::test]
         fn pseudo_header(src: [u8; 16], dst: [u8; 16], protocol: u8, len: u32) {
             let ip = Ipv6Header::new(src.into(), dst.into(), IpProtocol::TCP, 0);
             let pseudo = [&src[..], &dst, &len.to_be_bytes(), &[0, 0, 0, protocol]].concat();

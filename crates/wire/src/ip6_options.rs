@@ -53,12 +53,12 @@ impl<'a> Iterator for Ip6Options<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
+    #[suite::test]
     fn padding_is_stepped_over() {
         let header = [58, 1, 5, 2, 0, 0, 1, 2, 0, 0, 0, 0x3e, 1, 9, 1, 0];
         let seen: Vec<_> = Ip6Options::new(&header)
@@ -78,7 +78,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn any_bytes(header in proptest::collection::vec(prop_oneof![any::<u8>(), 0u8..6], 0..300)) {
             let mut end = 2;
             for option in Ip6Options::new(&header).flatten() {

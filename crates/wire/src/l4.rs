@@ -199,7 +199,7 @@ pub fn set_partial(packet: &mut [u8]) -> Result<(usize, usize), L4Error> {
     Ok((upper.offset, at))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::{collection::vec, prelude::*};
@@ -250,7 +250,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn same_as_naive(v6: bool, which in 0usize..3, bytes in vec(any::<u8>(), 20..200), cut: usize, padding in 0usize..8, flip: usize) {
             let icmp = if v6 { IpProtocol::ICMP6 } else { IpProtocol::ICMP };
             let (protocol, field) = [(IpProtocol::TCP, 16), (IpProtocol::UDP, 6), (icmp, 2)][which];
@@ -281,7 +281,7 @@ mod tests {
             }
         }
 
-        #[test]
+        #[suite::test]
         fn any_bytes(mut bytes in vec(any::<u8>(), 0..120), version in prop_oneof![Just(0x45u8), Just(0x60), any::<u8>()]) {
             if let Some(first) = bytes.first_mut() {
                 *first = version;
@@ -294,7 +294,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn a_message_of_zeros_has_a_checksum() {
         for held in [0u16, 1, 0xffff] {
             let mut body = [0; 8];
@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn a_udp_checksum_is_never_zero() {
         let mut udp = packet(false, IpProtocol::UDP, &[0, 1, 0, 2, 0, 10, 0, 0, 0, 0]);
         finish(&mut udp).unwrap();
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(verify(&udp), Ok(Verdict::Valid));
     }
 
-    #[test]
+    #[suite::test]
     fn says_why_not() {
         let mut udp = packet(false, IpProtocol::UDP, &[0, 1, 0, 2, 0, 8, 0, 0]);
         assert_eq!(verify(&udp), Ok(Verdict::Absent));

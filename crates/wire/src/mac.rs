@@ -178,12 +178,12 @@ impl FromStr for MacAddr {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
+    #[suite::test]
     fn parses_the_three_forms() {
         let mac = MacAddr([0x02, 0xfe, 0x12, 0x34, 0x56, 0x78]);
         for text in ["02:fe:12:34:56:78", "2:FE:12:34:56:78", "02-fe-12-34-56-78", "02fe.1234.5678"]
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn kinds() {
         assert!(MacAddr::BROADCAST.is_broadcast() && MacAddr::BROADCAST.is_multicast());
         assert!(MacAddr::ZERO.is_zero() && MacAddr::ZERO.is_unicast());
@@ -225,7 +225,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn text_and_bits_round_trip(octets: [u8; 6]) {
             let mac = MacAddr(octets);
             prop_assert_eq!(mac.to_string().parse(), Ok(mac));
@@ -233,7 +233,7 @@ mod tests {
             prop_assert_eq!(mac.is_broadcast(), octets == [0xff; 6]);
         }
 
-        #[test]
+        #[suite::test]
         fn any_text_is_answered(text in "[0-9a-fA-F:.\\-]{0,20}") {
             if let Ok(mac) = text.parse::<MacAddr>() {
                 prop_assert_eq!(mac.to_string().parse(), Ok(mac));

@@ -150,12 +150,12 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
+    #[suite::test]
     fn a_report_is_read_as_it_was_written() {
         let groups: [Ipv6Addr; 2] = ["ff02::2".parse().unwrap(), "ff02::1:ff00:1".parse().unwrap()];
         let mut bytes = Mld2Report::new(2).as_bytes().to_vec();
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(MldMessage::LEN, 24);
     }
 
-    #[test]
+    #[suite::test]
     fn response_codes() {
         let mut query = MldMessage::new(Icmp6Type::MLD_QUERY, Ipv6Addr::UNSPECIFIED);
         for (code, want) in
@@ -182,7 +182,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn any_bytes(bytes in proptest::collection::vec(prop_oneof![any::<u8>(), 0u8..3], 0..200)) {
             prop_assert!(Mld2Report::records(&bytes).count() * 20 <= bytes.len());
         }

@@ -55,11 +55,11 @@ impl MplsLabel {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn fields() {
         let entry = MplsLabel::new(0xabcde, 5, true, 64);
         assert_eq!(entry.as_bytes(), [0xab, 0xcd, 0xeb, 0x40]);

@@ -177,12 +177,12 @@ impl Offload {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
+    #[suite::test]
     fn reads_what_linux_writes() {
         // a TCP super-packet over IPv4 with 12 bytes of TCP options, as captured from a veth
         // (little-endian host)
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(Offload::from_vnet([0, 1, 0, 0, 0, 0, 0, 0, 0, 0]), None, "segments of 0 bytes");
     }
 
-    #[test]
+    #[suite::test]
     fn a_tag_moves_the_transport_header() {
         let gso = Gso { kind: GsoKind::UdpL4, ecn: false, size: 1000, hdr_len: 42 };
         let plain = Offload { csum: Csum::Partial { start: 34, offset: 6 }, gso: Some(gso) };
@@ -215,7 +215,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn what_is_accepted_survives_a_round_trip(header: [u8; VNET_HDR_LEN]) {
             if let Some(offload) = Offload::from_vnet(header) {
                 prop_assert_eq!(Offload::from_vnet(offload.to_vnet()), Some(offload));

@@ -80,12 +80,12 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
+    #[suite::test]
     fn mss_and_window_scale() {
         let bytes = [2, 4, 5, 0xb4, 1, 3, 3, 7, 0, 9, 9, 9];
         let seen: Vec<_> = Options::new(&bytes).map(Result::unwrap).collect();
@@ -98,7 +98,7 @@ mod tests {
         );
     }
 
-    #[test]
+    #[suite::test]
     fn malformed() {
         for (bytes, offset) in [
             (&[8u8][..], 0),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn ends_in_bounds(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
             let mut low = 0;
             for item in Options::new(&bytes) {

@@ -150,12 +150,12 @@ impl<A: Address> FromStr for Prefix<A> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
+    #[suite::test]
     fn text() {
         let p: Ip4Prefix = "10.1.2.3/20".parse().unwrap();
         assert_eq!((p.addr(), p.len()), (Ipv4Addr::new(10, 1, 2, 3), 20));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn against_bits(addr: u128, other: u128, len in 0u8..=128, keep in 0u8..=128) {
             // share some leading bits, so that both answers occur
             let mask = u128::MAX.checked_shl(128 - u32::from(keep)).unwrap_or(0);
@@ -190,7 +190,7 @@ mod tests {
             prop_assert_eq!(prefix.to_string().parse(), Ok(prefix));
         }
 
-        #[test]
+        #[suite::test]
         fn v4_against_bits(addr: u32, other: u32, len in 0u8..=32) {
             let prefix = Prefix::new(Ipv4Addr::from(addr), len).unwrap();
             let other = other >> len.min(31) ^ addr;

@@ -163,12 +163,12 @@ impl TcpHeader {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::Header;
 
-    #[test]
+    #[suite::test]
     fn a_syn() {
         let mut bytes = [0u8; 28];
         bytes[..20].copy_from_slice(&[

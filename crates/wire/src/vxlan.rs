@@ -106,11 +106,11 @@ impl VxlanGpe {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn fields() {
         let header = Vxlan::new(0x0012_3456);
         assert_eq!(header.as_bytes(), [8, 0, 0, 0, 0x12, 0x34, 0x56, 0]);

@@ -31,7 +31,7 @@ mod device;
 mod examples;
 mod input;
 mod io;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod tx;
 

@@ -132,7 +132,7 @@ fn gigabits(report: &serde_json::Value, which: &str) -> f64 {
     report["end"][which]["bits_per_second"].as_f64().unwrap() / 1e9
 }
 
-#[test]
+#[suite::test(netns)]
 fn hosts_with_offloads() {
     for version in [Version::V2, Version::V3] {
         let Some(lab) = Lab::new(1500) else { return };
@@ -158,7 +158,7 @@ fn hosts_with_offloads() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn jumbo_and_fragments() {
     let Some(lab) = Lab::new(9000) else { return };
     lab.forward(&Config::new(""), || {
@@ -168,7 +168,7 @@ fn jumbo_and_fragments() {
     assert_eq!(bad_checksums(&lab), [""; 0]);
 }
 
-#[test]
+#[suite::test(netns)]
 fn two_queues_each_way() {
     let Some(lab) = Lab::new(1500) else { return };
     let config = Config { rx_queues: 2, tx_queues: 2, qdisc_bypass: true, ..Config::new("") };

@@ -28,7 +28,7 @@ fn tun() -> File {
     file
 }
 
-#[test]
+#[suite::test(netns)]
 fn packets_without_a_link_layer_header() {
     let Some(namespace) = namespace() else { return };
     if !testkit::has_file("/dev/net/tun") {

@@ -16,7 +16,7 @@ fn bytes(frame: af_packet::RxFrame<'_>) -> Vec<u8> {
     frame.with_bytes(<[u8]>::to_vec)
 }
 
-#[test]
+#[suite::test(netns)]
 fn frames_arrive_as_they_were_sent() {
     for config in [config("v0"), v3("v0")] {
         let Some(pair) = Pair::new(1500) else { return };
@@ -38,7 +38,7 @@ fn frames_arrive_as_they_were_sent() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn tcpdump_sees_what_is_sent() {
     let Some(pair) = Pair::new(1500) else { return };
     let mut near = pair.near(&config("v0"));
@@ -61,7 +61,7 @@ fn tcpdump_sees_what_is_sent() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_tag_comes_beside_the_frame() {
     for config in [config("v0"), v3("v0")] {
         let Some(pair) = Pair::new(1500) else { return };
@@ -77,7 +77,7 @@ fn a_tag_comes_beside_the_frame() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_checksum_to_be_completed_stays_so() {
     for config in [config("v0"), v3("v0")] {
         let Some(pair) = Pair::new(1500) else { return };
@@ -99,7 +99,7 @@ fn super_packet(payload: usize) -> (Offload, Vec<u8>) {
     (Offload { csum: Csum::Partial { start: 34, offset: 16 }, gso: Some(gso) }, frame)
 }
 
-#[test]
+#[suite::test(netns)]
 fn super_packets_pass_in_one_piece() {
     for config in [config("v0"), v3("v0")] {
         let Some(pair) = Pair::new(1500) else { return };
@@ -142,7 +142,7 @@ fn super_packets_pass_in_one_piece() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn tagged_super_packets() {
     for (segment, bypass) in [(false, true), (false, false), (true, false)] {
         let Some(pair) = Pair::new(1500) else { return };
@@ -168,7 +168,7 @@ fn tagged_super_packets() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn past_the_qdisc_nobody_segments() {
     let Some(pair) = Pair::new(1500) else { return };
     sh(&pair.near, "ethtool -K v0 tso off gso off");
@@ -184,7 +184,7 @@ fn past_the_qdisc_nobody_segments() {
     assert_eq!(collect(&mut far.rx[0], 11, bytes).len(), 10);
 }
 
-#[test]
+#[suite::test(netns)]
 fn jumbo_frames() {
     for config in [config("v0"), v3("v0")] {
         let Some(pair) = Pair::new(9000) else { return };
@@ -205,7 +205,7 @@ fn jumbo_frames() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn what_the_kernel_refuses_is_reported_and_the_rest_goes() {
     let Some(pair) = Pair::new(1500) else { return };
     let (mut near, mut far) = (pair.near(&config("v0")), pair.far());
@@ -229,7 +229,7 @@ fn what_the_kernel_refuses_is_reported_and_the_rest_goes() {
     assert!(!wait(&far.rx[0], Duration::from_millis(100)));
 }
 
-#[test]
+#[suite::test(netns)]
 fn several_queues_share_the_flows() {
     for base in [config("v0"), v3("v0")] {
         let Some(pair) = Pair::new(1500) else { return };
@@ -264,7 +264,7 @@ fn several_queues_share_the_flows() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_full_ring_drops_and_counts() {
     for base in [config("v0"), v3("v0")] {
         let Some(pair) = Pair::new(1500) else { return };
@@ -286,7 +286,7 @@ fn a_full_ring_drops_and_counts() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn long_frames_without_room_are_counted() {
     let Some(pair) = Pair::new(1500) else { return };
     let (mut near, mut far) = (pair.near(&config("v0")), pair.far());
@@ -300,7 +300,7 @@ fn long_frames_without_room_are_counted() {
     assert_eq!(got.len() as u64 + drops.truncated, total as u64);
 }
 
-#[test]
+#[suite::test(netns)]
 fn down_and_up_again() {
     for base in [config("v0"), Config { rx_queues: 2, ..v3("v0") }] {
         let Some(pair) = Pair::new(1500) else { return };
@@ -334,7 +334,7 @@ fn down_and_up_again() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn memberships_end_with_the_interface() {
     let Some(pair) = Pair::new(1500) else { return };
     let flags = || sh(&pair.near, "ip -d link show v0");
@@ -353,7 +353,7 @@ fn memberships_end_with_the_interface() {
     assert!(flags().contains("promiscuity 0") && flags().contains("allmulti 0"), "{}", flags());
 }
 
-#[test]
+#[suite::test(netns)]
 fn the_mode_has_to_fit() {
     let Some(pair) = Pair::new(1500) else { return };
     let wrong = Config { mode: af_packet::Mode::Ip, ..config("v0") };
@@ -362,7 +362,7 @@ fn the_mode_has_to_fit() {
 }
 
 /// Says how fast it is; asserts only that frames arrive.
-#[test]
+#[suite::test(netns)]
 fn rate() {
     const COUNT: usize = 200_000;
     for config in [config("v0"), v3("v0")] {

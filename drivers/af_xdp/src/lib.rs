@@ -38,7 +38,7 @@ mod device;
 mod examples;
 mod io;
 mod show;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use control::{Create, create, delete};

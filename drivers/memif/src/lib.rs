@@ -33,7 +33,7 @@ mod process;
 mod proto;
 mod show;
 mod socket;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod tx;
 

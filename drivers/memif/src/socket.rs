@@ -141,11 +141,11 @@ fn new() -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn names_are_read() {
         let parse = |name: &str| Address::parse(name, Path::new("/run/f")).map(|a| a.to_string());
         assert_eq!(parse("/a/b.sock").ok().as_deref(), Some("/a/b.sock"));
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn a_dead_file_is_taken_over_and_a_live_one_refused() {
         let dir =
             std::env::temp_dir().join(format!("ferrovia-memif-socket-{}", std::process::id()));

@@ -36,7 +36,7 @@ mod input;
 mod process;
 mod replay;
 mod show;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod tx;
 

@@ -175,7 +175,7 @@ impl Gro {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use testkit::pkt::ether;
@@ -206,7 +206,7 @@ mod tests {
         out
     }
 
-    #[test]
+    #[suite::test]
     fn segments_that_follow_each_other_become_one_packet() {
         for v6 in [false, true] {
             let mut gro = Gro::default();
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn what_does_not_continue_lets_the_flow_leave_first() {
         let (a, fin) = (b"abcd", 0x11);
         for (second, flags) in [(9, ACK), (4, fin), (4, 0x30), (4, 0x12)] {
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(gro.flows.len(), 1);
     }
 
-    #[test]
+    #[suite::test]
     fn a_wrong_checksum_is_left_to_the_receiver() {
         let mut gro = Gro::default();
         let mut out = Vec::new();
@@ -248,7 +248,7 @@ mod tests {
         assert!(gro.flows.is_empty());
     }
 
-    #[test]
+    #[suite::test]
     fn a_packet_is_full_before_its_length_overflows() {
         let mut gro = Gro::default();
         let payload = [7; 1460];
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(out[2].len() - 14, 36 * 1460 + 40);
     }
 
-    #[test]
+    #[suite::test]
     fn flows_that_never_end_are_bounded() {
         let mut gro = Gro::default();
         let mut out = Vec::new();

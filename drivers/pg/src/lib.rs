@@ -34,7 +34,7 @@ mod process;
 mod show;
 mod stream;
 pub mod template;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 pub mod text;
 mod tx;

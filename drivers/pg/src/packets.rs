@@ -53,11 +53,11 @@ impl<P: AsRef<[u8]>> FromIterator<P> for Packets {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn packets_stay_apart() {
         let all: Packets = [&b"one"[..], b"", b"three"].into_iter().collect();
         assert_eq!((all.len(), all.is_empty(), Packets::default().is_empty()), (3, false, true));

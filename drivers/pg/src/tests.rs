@@ -67,7 +67,7 @@ fn read(path: &Path) -> (u32, Vec<Vec<u8>>) {
     (word(20), packets)
 }
 
-#[test]
+#[suite::test]
 fn what_goes_in_by_a_stream_comes_out_in_a_capture() {
     let mut s = Setup::new();
     let folder = tempfile::tempdir().expect("a folder");
@@ -119,7 +119,7 @@ fn what_goes_in_by_a_stream_comes_out_in_a_capture() {
     assert!(s.bench.world.get::<Interfaces>().find("pg1").is_err());
 }
 
-#[test]
+#[suite::test]
 fn a_stream_without_end_runs_until_it_is_stopped_and_the_input_rests() {
     let mut s = Setup::new();
     s.run("create packet-generator interface pg0");
@@ -140,7 +140,7 @@ fn a_stream_without_end_runs_until_it_is_stopped_and_the_input_rests() {
     assert_eq!(modes, [InputMode::Disabled]);
 }
 
-#[test]
+#[suite::test]
 fn a_stream_of_a_name_that_exists_takes_its_place() {
     let mut s = Setup::new();
     s.run("create packet-generator interface pg0");
@@ -164,7 +164,7 @@ fn a_stream_of_a_name_that_exists_takes_its_place() {
     assert_eq!(s.bench.world.get::<Generator>().streams().len(), 1);
 }
 
-#[test]
+#[suite::test]
 fn a_stream_is_changed() {
     let mut s = Setup::new();
     s.run("create packet-generator interface pg0");
@@ -184,7 +184,7 @@ fn a_stream_is_changed() {
     assert!(s.error("packet-generator configure y limit 7").contains("no stream is named"));
 }
 
-#[test]
+#[suite::test]
 fn a_stream_goes_with_each_interface_that_it_names() {
     let mut s = Setup::new();
     let interfaces = s.bench.world.get::<Interfaces>();
@@ -225,7 +225,7 @@ fn a_stream_goes_with_each_interface_that_it_names() {
     assert!(s.bench.world.get::<Generator>().streams().is_empty());
 }
 
-#[test]
+#[suite::test]
 fn a_file_without_limit_stays_so_when_the_configuration_is_read_again() {
     let s = Setup::new();
     let folder = tempfile::tempdir().expect("a folder");
@@ -256,7 +256,7 @@ fn a_file_without_limit_stays_so_when_the_configuration_is_read_again() {
     assert_eq!(limit(), 3, "{undo}");
 }
 
-#[test]
+#[suite::test]
 fn a_filter_takes_frames_for_us_and_for_groups() {
     const OWN: &str = "020000000008";
     let mut s = Setup::new();
@@ -312,7 +312,7 @@ fn a_filter_takes_frames_for_us_and_for_groups() {
     );
 }
 
-#[test]
+#[suite::test]
 fn a_rate_is_kept() {
     let mut s = Setup::new();
     s.run("create packet-generator interface pg0");
@@ -331,7 +331,7 @@ fn a_rate_is_kept() {
     s.finish();
 }
 
-#[test]
+#[suite::test]
 fn what_a_full_queue_has_no_room_for_is_lost() {
     let mut s = Setup::new();
     s.run("create packet-generator interface pg0");
@@ -357,7 +357,7 @@ fn what_a_full_queue_has_no_room_for_is_lost() {
 }
 
 /// As in VPP: the stream runs on a thread that is there.
-#[test]
+#[suite::test]
 fn a_stream_for_a_worker_that_isnt_there_is_sent() {
     let mut s = Setup::new();
     s.run("create packet-generator interface pg0");
@@ -368,7 +368,7 @@ fn a_stream_for_a_worker_that_isnt_there_is_sent() {
     s.finish();
 }
 
-#[test]
+#[suite::test]
 fn errors_say_what_was_expected() {
     let s = Setup::new();
     s.run("create packet-generator interface pg7");

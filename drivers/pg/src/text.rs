@@ -349,7 +349,7 @@ fn write_at(bytes: &mut [u8], at: usize, width: usize, value: u64) {
     bytes[at..at + width].copy_from_slice(&value.to_be_bytes()[8 - width..]);
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -360,7 +360,7 @@ mod tests {
         out
     }
 
-    #[test]
+    #[suite::test]
     fn a_udp_packet_equals_the_one_built_by_hand() {
         let text = "IP4: 1.2.3 -> 02:00:00:00:00:05 UDP: 10.0.0.1 -> 10.0.1.2 ttl 9 UDP: 1234 -> 0x50 incrementing 20";
         let payload: Vec<u8> = (0..20).collect();
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(packet(text), want);
     }
 
-    #[test]
+    #[suite::test]
     fn an_echo_request_has_a_good_checksum() {
         let bytes = packet(
             "IP4: 1.2.3 -> 4.5.6 ICMP: 10.0.0.1 -> 10.0.1.2 ICMP echo_request incrementing 11",
@@ -382,7 +382,7 @@ mod tests {
         assert!(Ipv4Header::checksum_ok_at(&bytes[14..]));
     }
 
-    #[test]
+    #[suite::test]
     fn what_is_said_wrong_on_purpose_stays_wrong() {
         let bytes = packet(
             "IP4: 1.2.3 -> 4.5.6 UDP: 10.0.0.1 -> 10.0.1.2 checksum 0xbad length 9 UDP: 1 -> 2 incrementing 4",
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!((&bytes[16..18], &bytes[24..26]), (&[0, 9][..], &[0x0b, 0xad][..]));
     }
 
-    #[test]
+    #[suite::test]
     fn ranges_go_on() {
         let t = parse("UDP: 10.0.0.2-10.0.0.4 -> 10.1.0.1+10.1.0.9 UDP: 5 -> 6-7", Start::Ip4)
             .expect("good");
@@ -404,7 +404,7 @@ mod tests {
         assert_eq!(seen, [(2, 4, 6), (3, 4, 7), (4, 4, 6), (2, 4, 7), (3, 4, 6)]);
     }
 
-    #[test]
+    #[suite::test]
     fn errors_say_what_was_expected() {
         for (text, part) in [
             ("", "empty"),
@@ -424,7 +424,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        #[test]
+        #[suite::test]
         fn no_text_panics(text in "(IP4:|IP6:|UDP:|TCP:|ICMP:|ICMP|echo_request|1.2.3|->|10.0.0.1|::1|5|hex|0x12|incrementing|ttl|checksum|length| ){0,20}") {
             for start in [Start::Ethernet, Start::Ip4, Start::Ip6] {
                 if let Ok(t) = parse(&text.replace(':', ": "), start) {

@@ -111,7 +111,7 @@ fn gigabits(report: &serde_json::Value, which: &str) -> f64 {
     report["end"][which]["bits_per_second"].as_f64().unwrap() / 1e9
 }
 
-#[test]
+#[suite::test(netns)]
 fn offloads_as_configured() {
     let all = Config::new("tap0");
     let csum = Config { gso: false, ..all.clone() };
@@ -133,7 +133,7 @@ fn offloads_as_configured() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn jumbo_frames() {
     let Some(lab) = Lab::new() else { return };
     let config = Config { host_mtu: Some(9000), ..Config::new("tap0") };
@@ -144,7 +144,7 @@ fn jumbo_frames() {
     assert_eq!(bad_checksums(&lab), [""; 0]);
 }
 
-#[test]
+#[suite::test(netns)]
 fn two_queues_and_udp() {
     let Some(lab) = Lab::new() else { return };
     let config = Config { queues: 2, ..Config::new("tap0") };

@@ -25,7 +25,7 @@ fn with_address(name: &str) -> Config {
     Config { host_ip4: Some(([10, 8, 0, 1].into(), 24)), ..Config::new(name) }
 }
 
-#[test]
+#[suite::test(netns)]
 fn configures_the_host() {
     let Some(host) = namespace() else { return };
     sh(&host, "ip link add br0 type bridge");
@@ -56,7 +56,7 @@ fn configures_the_host() {
     assert_eq!(index(&host, "tap5").unwrap_err().raw_os_error(), Some(libc::ENODEV));
 }
 
-#[test]
+#[suite::test(netns)]
 fn in_a_namespace_by_path_and_process() {
     let Some(host) = namespace() else { return };
     // a process in the namespace, by whose id it is known
@@ -80,7 +80,7 @@ fn in_a_namespace_by_path_and_process() {
     );
 }
 
-#[test]
+#[suite::test(netns)]
 fn what_fails_leaves_nothing_and_says_why() {
     let Some(host) = namespace() else { return };
     let fails = |config: Config, text: &str| {
@@ -107,7 +107,7 @@ fn what_fails_leaves_nothing_and_says_why() {
     fails(Config { attach: true, kind: Kind::Tun, ..Config::new("tap1") }, "of another kind");
 }
 
-#[test]
+#[suite::test(netns)]
 fn persistent_and_attached() {
     let Some(host) = namespace() else { return };
     let config = Config { persist: true, ..with_address("tap1") };
@@ -123,7 +123,7 @@ fn persistent_and_attached() {
     assert!(index(&host, "tap1").is_err());
 }
 
-#[test]
+#[suite::test(netns)]
 fn frames_both_ways() {
     for config in [with_address("tap1"), Config { kind: Kind::Tun, ..with_address("tun1") }] {
         let Some(host) = namespace() else { return };
@@ -183,7 +183,7 @@ fn frames_both_ways() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn tags_stay_in_the_frame() {
     let Some(host) = namespace() else { return };
     let mut tap = open(&host, &Config::new("tap1")).unwrap();
@@ -208,7 +208,7 @@ fn tags_stay_in_the_frame() {
     );
 }
 
-#[test]
+#[suite::test(netns)]
 fn queues_share_the_flows_of_the_host() {
     let Some(host) = namespace() else { return };
     let mut tap = open(&host, &Config { queues: 3, ..with_address("tap1") }).unwrap();
@@ -224,7 +224,7 @@ fn queues_share_the_flows_of_the_host() {
     assert!(got.iter().all(|&n| n > 0), "{got:?}");
 }
 
-#[test]
+#[suite::test(netns)]
 fn down_and_gone() {
     let Some(host) = namespace() else { return };
     let mut tap = open(&host, &Config::new("tap1")).unwrap();
@@ -247,7 +247,7 @@ fn down_and_gone() {
     assert!(tap.rx[0].take_error().is_ok(), "said once");
 }
 
-#[test]
+#[suite::test]
 #[ignore = "helper: the process that the next test kills"]
 fn hold() {
     let path = std::env::var("FERROVIA_TEST_NAMESPACE").unwrap();
@@ -256,12 +256,12 @@ fn hold() {
     std::thread::sleep(Duration::from_secs(30));
 }
 
-#[test]
+#[suite::test(netns)]
 fn taken_over_after_kill() {
     let Some(host) = namespace() else { return };
     let path = format!("/proc/{}/fd/{}", std::process::id(), host.as_fd().as_raw_fd());
     let mut holder = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "hold", "--ignored", "--nocapture"])
+        .args(["--exact", &suite::name!("hold"), "--ignored", "--nocapture"])
         .env("FERROVIA_TEST_NAMESPACE", path)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -277,7 +277,7 @@ fn taken_over_after_kill() {
 }
 
 /// Says how fast it is; asserts only that frames arrive.
-#[test]
+#[suite::test(netns)]
 fn rate() {
     const COUNT: usize = 100_000;
     let Some(host) = namespace() else { return };

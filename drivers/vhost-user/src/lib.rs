@@ -38,7 +38,7 @@ mod proto;
 mod show;
 mod socket;
 mod startup_conf;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod tx;
 

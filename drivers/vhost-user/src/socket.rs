@@ -96,12 +96,12 @@ fn new() -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::tests::peer::Dir;
 
-    #[test]
+    #[suite::test]
     fn a_dead_file_is_taken_over_and_a_live_one_refused() {
         let dir = Dir::new("socket");
         let path = dir.path("a.sock");

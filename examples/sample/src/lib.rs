@@ -5,7 +5,7 @@
 //! It stands on the arc `ip4-unicast`, which IPv4 packets pass on their way to the lookup. As
 //! generated, it drops packets that are longer than a limit of the interface they came in by.
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use std::fmt;

@@ -18,7 +18,7 @@ static ARC: Plugin = Plugin {
 
 static PLUGINS: &[&Plugin] = &[&net::drive::STATE, &ARC, &PLUGIN];
 
-#[test]
+#[suite::test]
 fn long_packets_are_dropped_and_counted() {
     let mut bench = Bench::new(PLUGINS);
     let commands = Tree::new(PLUGIN.cli).unwrap();
@@ -44,7 +44,7 @@ fn long_packets_are_dropped_and_counted() {
     assert!(bench.world.features_of(arc, SwIfIndex(0)).is_empty());
 }
 
-#[test]
+#[suite::test]
 fn many_packets_are_checked_as_by_the_node() {
     let bench = Bench::new(PLUGINS);
     let commands = Tree::new(PLUGIN.cli).unwrap();

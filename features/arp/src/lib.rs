@@ -31,7 +31,7 @@ mod own;
 mod proxy;
 mod ranges;
 mod reply;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use control::{Arp, Conflict, Gratuitous, announce, set_proxy};

@@ -44,7 +44,7 @@ mod members;
 mod model;
 mod settle;
 mod state;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod tx;
 

@@ -94,11 +94,11 @@ impl Bonds {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn the_best_member_of_an_active_backup_bond_is_first() {
         let member = |sw_if, weight| MemberInfo {
             sw_if: SwIfIndex(sw_if),

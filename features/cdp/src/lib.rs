@@ -15,7 +15,7 @@ mod cli;
 mod input;
 mod pdu;
 mod port;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use graph::{NodeDef, Phase, Plugin, RunningConfig, Script, StateDef, World};

@@ -235,7 +235,7 @@ fn cut(text: &str) -> &[u8] {
     &text.as_bytes()[..text.len().min(254)]
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -261,7 +261,7 @@ mod tests {
         packet
     }
 
-    #[test]
+    #[suite::test]
     fn bytes_as_published() {
         let mut want = vec![0x01, 0, 0x0c, 0xcc, 0xcc, 0xcc, 2, 0, 0, 0, 0, 1, 0, 96];
         want.extend([0xaa, 0xaa, 3, 0, 0, 0x0c, 0x20, 0x00]);
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(frame(&own()), want);
     }
 
-    #[test]
+    #[suite::test]
     fn what_is_sent_is_read() {
         let unit = read(&frame(&own())[22..]).expect("a packet");
         assert_eq!((unit.version, unit.ttl), (2, 180));
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(texts, ["router", "host-left", "Ferrovia", "Ferrovia 1"]);
     }
 
-    #[test]
+    #[suite::test]
     fn what_is_wrong_is_refused() {
         let low = |byte: u8| u32::from(byte);
         let device: &[u8] = &[0, 1, 0, 6, b'a', b'b'];
@@ -329,7 +329,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn checksums_of_odd_length_are_those_of_cisco_or_of_rfc_1071() {
         let padded = |byte: u8| u32::from(byte) << 8;
         let low = |byte: u8| u32::from(byte);
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn texts_are_cut_and_shown_on_one_line() {
         let long = packet(&[&[0, 1, 1, 4], &[b'x'; 256]], |byte| byte.into());
         assert_eq!(read(&long).expect("a packet").device.display(), "x".repeat(127));
@@ -363,7 +363,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn any_bytes_are_read_or_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..600), at: prop::sample::Index) {
             let _ = read(&bytes);
             let _ = peek(&bytes);

@@ -49,7 +49,7 @@ fn own(n: usize) -> Vec<u8> {
     })
 }
 
-#[test]
+#[suite::test]
 fn a_new_neighbour_gets_three_packets_and_then_one_each_half_minute() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.cli("cdp enable");
@@ -79,7 +79,7 @@ fn a_new_neighbour_gets_three_packets_and_then_one_each_half_minute() {
     assert_eq!(rig.sent(), []);
 }
 
-#[test]
+#[suite::test]
 fn neighbours_age() {
     let mut rig = Rig::new(PLUGINS, 2);
     assert_eq!(rig.cli("show cdp").trim_end(), "CDP is not enabled...");
@@ -126,7 +126,7 @@ fn neighbours_age() {
     assert!(!rig.cli("show cdp").contains("switch"), "forgotten");
 }
 
-#[test]
+#[suite::test]
 fn what_is_wrong_is_counted_by_name() {
     let mut rig = Rig::new(PLUGINS, 1);
     rig.cli("cdp enable");
@@ -176,7 +176,7 @@ fn what_is_wrong_is_counted_by_name() {
     assert_eq!(rig.count("snap-input", "too_short"), 1);
 }
 
-#[test]
+#[suite::test]
 fn a_port_that_receives_much_takes_nothing_from_another() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.cli("cdp enable");
@@ -192,7 +192,7 @@ fn a_port_that_receives_much_takes_nothing_from_another() {
     assert!(lost.iter().all(|lost| lost.reason == Some("control is too far behind to take note")));
 }
 
-#[test]
+#[suite::test]
 fn ports_come_and_go() {
     let mut rig = Rig::new(PLUGINS, 1);
     let mut client = rig.bench.api();
@@ -221,7 +221,7 @@ fn ports_come_and_go() {
     assert_eq!(rig.cli("show cdp").trim_end(), "CDP is not enabled...");
 }
 
-#[test]
+#[suite::test]
 fn a_trace_shows_the_neighbour() {
     let mut rig = Rig::new(PLUGINS, 1);
     rig.cli("cdp enable");
@@ -240,7 +240,7 @@ fn a_trace_shows_the_neighbour() {
 
 /// Mutated frames never panic, and each is counted once: as a packet of CDP, or as a drop. Half of
 /// them have a right checksum.
-#[test]
+#[suite::test]
 fn each_of_many_broken_frames_is_counted_once() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.cli("cdp enable");
@@ -278,7 +278,7 @@ fn each_of_many_broken_frames_is_counted_once() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_port_sends_one_packet_a_second_whatever_it_receives() {
     let mut rig = Rig::new(PLUGINS, 1);
     rig.cli("cdp enable");
@@ -297,7 +297,7 @@ fn a_port_sends_one_packet_a_second_whatever_it_receives() {
     }
 }
 
-#[test]
+#[suite::test]
 fn ten_thousand_ports_leave_nothing_behind() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.cli("cdp enable");

@@ -209,7 +209,7 @@ impl<V: Clone + Send + Sync + 'static> Exact<V> {
     }
 
     /// See [`HashIndex::segments`].
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub fn segments(&self) -> (usize, usize) {
         self.index.segments()
     }

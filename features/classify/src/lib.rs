@@ -47,7 +47,7 @@ mod state;
 mod sweep;
 mod switched;
 mod table;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod trace;
 mod words;

@@ -22,7 +22,7 @@
 mod dpo;
 mod path;
 mod reinject;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use graph::{Feature, FieldDef, NodeDef, Plugin, Script};

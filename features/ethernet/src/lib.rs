@@ -25,7 +25,7 @@ mod input;
 mod llc;
 mod loopback;
 mod startup_conf;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod types;
 

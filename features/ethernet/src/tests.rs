@@ -52,7 +52,7 @@ fn frame(destination: [u8; 6], ethertype: u16) -> Vec<u8> {
     bytes
 }
 
-#[test]
+#[suite::test]
 fn frames_go_to_their_type_or_are_dropped_by_name() {
     let (mut bench, sw_if) = bench();
     let up = |bench: &Bench, on| {
@@ -92,7 +92,7 @@ fn frames_go_to_their_type_or_are_dropped_by_name() {
 }
 
 /// All frames of an interface in layer-2 mode go to the registered node, whole.
-#[test]
+#[suite::test]
 fn frames_of_switched_interfaces_are_given_away_as_they_are() {
     let (mut bench, sw_if) = bench();
     let interfaces = bench.world.get::<Interfaces>();
@@ -134,7 +134,7 @@ fn frames_of_switched_interfaces_are_given_away_as_they_are() {
     assert_eq!(sent[0].node, "ethernet-input");
 }
 
-#[test]
+#[suite::test]
 fn a_tag_with_a_priority_alone_is_taken_off() {
     let (mut bench, sw_if) = bench();
     bench.world.get::<Interfaces>().set_admin(&bench.world, sw_if, true).expect("up");
@@ -180,7 +180,7 @@ fn counted(bench: &Bench, node: &str) -> BTreeMap<String, u64> {
     all.map(|stat| (stat.name[prefix.len()..].to_string(), stat.value.total())).collect()
 }
 
-#[test]
+#[suite::test]
 fn frames_are_counted_under_the_names_that_monitoring_systems_know() {
     let (mut bench, sw_if) = bench();
     let interfaces: Arc<Interfaces> = bench.world.get();
@@ -239,7 +239,7 @@ fn frames_are_counted_under_the_names_that_monitoring_systems_know() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_loopback_counts_what_comes_back_by_its_destination() {
     let (mut bench, _) = bench();
     let sw_if = crate::loopback::create(&bench.world, None, Some(7)).expect("made");
@@ -263,7 +263,7 @@ fn a_loopback_counts_what_comes_back_by_its_destination() {
     );
 }
 
-#[test]
+#[suite::test]
 fn a_type_has_one_taker() {
     let (bench, _) = bench();
     let error =
@@ -272,7 +272,7 @@ fn a_type_has_one_taker() {
     assert!(register_ethertype(&bench.world, EtherType::IP6, "nowhere").is_err());
 }
 
-#[test]
+#[suite::test]
 fn small_and_staged_agree_on_mutated_frames() {
     let (mut bench, sw_if) = bench();
     bench.world.get::<Interfaces>().set_admin(&bench.world, sw_if, true).expect("up");
@@ -299,7 +299,7 @@ fn small_and_staged_agree(bench: &mut Bench, sw_if: SwIfIndex, bases: &[Vec<u8>]
     }
 }
 
-#[test]
+#[suite::test]
 fn loopbacks_return_what_they_are_sent() {
     let (mut bench, sw_if) = bench();
     bench.world.get::<Interfaces>().set_admin(&bench.world, sw_if, true).expect("up");
@@ -311,7 +311,7 @@ fn loopbacks_return_what_they_are_sent() {
     assert_eq!(loopback::create(&bench.world, None, None).ok(), Some(sw_if));
 }
 
-#[test]
+#[suite::test]
 fn loopbacks_have_the_mtu_of_startup_conf() {
     let source = Source::file("startup.conf", "{ default-mtu 1400 }");
     let tokens = tokens(&source).expect("braces in pairs");
@@ -326,7 +326,7 @@ fn loopbacks_have_the_mtu_of_startup_conf() {
     }
 }
 
-#[test]
+#[suite::test]
 fn the_binary_api_makes_and_deletes_loopbacks() {
     use crate::api::*;
     use net::api::{InterfaceIndex, MacAddress};
@@ -362,7 +362,7 @@ fn the_binary_api_makes_and_deletes_loopbacks() {
         .expect("still there");
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let (bench, _) = bench();
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());

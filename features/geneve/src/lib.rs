@@ -19,7 +19,7 @@ mod encap;
 mod input;
 mod show;
 mod spec;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use spec::Geneve;

@@ -64,7 +64,7 @@ fn from6(header: &[u8], inner: &[u8]) -> Vec<u8> {
     pkt::ip6("2001:db8:2::2", "2001:db8:2::1").udp(7, 6081).payload(payload).build()
 }
 
-#[test]
+#[suite::test]
 fn frames_go_in_datagrams_and_come_back() {
     let mut rig = two();
     let bytes = frame(2);
@@ -99,7 +99,7 @@ fn frames_go_in_datagrams_and_come_back() {
 }
 
 /// Options are skipped; what an end mustn't or can't take is dropped by name.
-#[test]
+#[suite::test]
 fn headers_are_taken_or_dropped_by_name() {
     let mut rig = two();
     let bytes = frame(3);
@@ -132,7 +132,7 @@ fn headers_are_taken_or_dropped_by_name() {
 }
 
 /// Two remotes with one identifier, as RFC 8926 has it: VPP tells them apart by the remote too.
-#[test]
+#[suite::test]
 fn both_ends_are_part_of_the_key() {
     let mut rig = rig(&[
         "create geneve tunnel local 10.0.1.1 remote 10.0.1.2 vni 13",
@@ -158,7 +158,7 @@ fn both_ends_are_part_of_the_key() {
 }
 
 /// Its MAC address follows from its number; it answers ARP and ICMP through itself.
-#[test]
+#[suite::test]
 fn layer_3_mode_answers_through_itself() {
     let mut rig = rig(&[
         "create geneve tunnel local 10.0.1.1 remote 10.0.1.2 vni 13 l3-mode instance 258",
@@ -175,7 +175,7 @@ fn layer_3_mode_answers_through_itself() {
     assert_eq!(sent.len(), 0, "ARP isn't in this set of plugins: {sent:?}");
 }
 
-#[test]
+#[suite::test]
 fn groups_of_other_ends() {
     let mut rig = rig(&[
         "create geneve tunnel local 10.0.1.1 remote 10.0.1.2 vni 13",
@@ -201,7 +201,7 @@ fn groups_of_other_ends() {
     assert!(!rig.cli("show geneve tunnel").contains("239.1.1.1"), "it goes with its interface");
 }
 
-#[test]
+#[suite::test]
 fn the_bypass_does_as_the_way_round_it() {
     for is_v6 in [false, true] {
         let mut rig = two();
@@ -229,7 +229,7 @@ fn the_bypass_does_as_the_way_round_it() {
     }
 }
 
-#[test]
+#[suite::test]
 fn messages() {
     let rig = rig(&["create loopback interface"]);
     let mut api = rig.bench.api();
@@ -281,7 +281,7 @@ fn messages() {
     assert_eq!(api.call(delete).expect("deleted"), made);
 }
 
-#[test]
+#[suite::test]
 fn wrong_ones_are_refused() {
     let mut rig = rig(&["create geneve tunnel local 10.0.1.1 remote 10.0.1.2 vni 13 instance 4"]);
     let create = "create geneve tunnel local 10.0.1.1";

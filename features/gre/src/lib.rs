@@ -18,7 +18,7 @@ mod encap;
 mod input;
 mod show;
 mod spec;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use spec::{Gre, Payload};

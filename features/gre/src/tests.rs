@@ -105,7 +105,7 @@ fn back(mut outer: Vec<u8>) -> Vec<u8> {
     outer
 }
 
-#[test]
+#[suite::test]
 fn packets_of_both_protocols_go_in_packets_of_both() {
     for (options, flags, words) in [("", 0, &[][..]), ("key 77", 0x2000, &[77][..])] {
         let mut rig = two(options);
@@ -122,7 +122,7 @@ fn packets_of_both_protocols_go_in_packets_of_both() {
 }
 
 /// Every combination of optional words, in the order checksum, key, sequence number.
-#[test]
+#[suite::test]
 fn what_is_put_in_comes_out() {
     const CHECKSUM: u16 = 0x8000;
     for (options, key) in [("", None), ("key 77", Some(77))] {
@@ -194,7 +194,7 @@ fn bridge(lines: &[&str]) -> Rig {
     rig
 }
 
-#[test]
+#[suite::test]
 fn frames_go_in_packets_and_come_back() {
     let mut rig = bridge(&[
         "create gre tunnel src 10.0.1.1 dst 10.0.1.2 teb key 5",
@@ -231,7 +231,7 @@ fn frames_go_in_packets_and_come_back() {
     rig.cli("create sub-interfaces gre0 101");
 }
 
-#[test]
+#[suite::test]
 fn mirrored_frames_are_numbered_per_pair_of_ends() {
     let mut rig = bridge(&[
         "create gre tunnel src 10.0.1.1 dst 10.0.1.2 erspan 100",
@@ -266,7 +266,7 @@ fn mirrored_frames_are_numbered_per_pair_of_ends() {
     assert_eq!((sequences(1), sequences(2)), (vec![0, 1, 2, 3], vec![0, 1]));
 }
 
-#[test]
+#[suite::test]
 fn other_ends_come_and_go() {
     let mut rig = rig(&[
         "create gre tunnel src 10.0.1.1 multipoint",
@@ -288,7 +288,7 @@ fn other_ends_come_and_go() {
 
 /// Broken packets around broken packets: each is taken or dropped by name, and every buffer comes
 /// back.
-#[test]
+#[suite::test]
 fn broken_packets_are_taken_or_dropped_by_name() {
     let mut rig = two("key 77");
     rig.cli("create gre tunnel src 10.0.1.1 dst 10.0.1.2 teb");
@@ -324,7 +324,7 @@ fn broken_packets_are_taken_or_dropped_by_name() {
 
 /// Of tunnels that share ends, keys and types, each packet is received by the one that a search
 /// through all finds.
-#[test]
+#[suite::test]
 fn packets_are_received_by_the_tunnel_that_a_search_finds() {
     #[derive(Clone, Copy, PartialEq)]
     struct Known {
@@ -388,7 +388,7 @@ fn packets_are_received_by_the_tunnel_that_a_search_finds() {
 }
 
 /// A frame's congestion mark is that of the outer header, where the tunnel says so.
-#[test]
+#[suite::test]
 fn congestion_marks_go_into_frames() {
     let mut rig = bridge(&[
         "create gre tunnel src 10.0.1.1 dst 10.0.1.2 teb decap-copy-ecn",
@@ -409,7 +409,7 @@ fn congestion_marks_go_into_frames() {
     }
 }
 
-#[test]
+#[suite::test]
 fn wrong_ones_are_refused() {
     let mut rig = rig(&["create gre tunnel src 10.0.1.1 dst 10.0.1.2 instance 4 key 5"]);
     let create = "create gre tunnel src 10.0.1.1";

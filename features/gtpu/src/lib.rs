@@ -24,7 +24,7 @@ mod forward;
 mod input;
 mod show;
 mod spec;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use forward::{Cause, Forward, Forwards};

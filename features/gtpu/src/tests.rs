@@ -71,7 +71,7 @@ fn from6(header: &[u8], inner: &[u8]) -> Vec<u8> {
     pkt::ip6("2001:db8:2::2", "2001:db8:2::1").udp(7, 2152).payload(payload).build()
 }
 
-#[test]
+#[suite::test]
 fn packets_go_in_datagrams_and_come_back() {
     let mut rig = two();
     let packet = inner("20.0.0.1", 9);
@@ -110,7 +110,7 @@ fn packets_go_in_datagrams_and_come_back() {
 
 /// Sequence numbers, N-PDU numbers and chains of extension headers are skipped; what can't be read
 /// is dropped by name.
-#[test]
+#[suite::test]
 fn headers_are_taken_or_dropped_by_name() {
     let mut rig = two();
     let packet = inner("30.0.0.1", 9);
@@ -160,7 +160,7 @@ fn headers_are_taken_or_dropped_by_name() {
 }
 
 /// Ethernet frames, the default: a tunnel in a bridge domain.
-#[test]
+#[suite::test]
 fn frames_are_switched() {
     let mut rig = rig(&[
         "create gtpu tunnel src 10.0.1.1 dst 10.0.1.2 teid 13",
@@ -177,7 +177,7 @@ fn frames_are_switched() {
 }
 
 /// The identifier in what is sent changes, that in what is received stays.
-#[test]
+#[suite::test]
 fn identifiers_of_other_ends_change() {
     let mut rig = two();
     let teid = |rig: &mut Rig| {
@@ -202,7 +202,7 @@ fn identifiers_of_other_ends_change() {
     }
 }
 
-#[test]
+#[suite::test]
 fn the_bypass_does_as_the_way_round_it() {
     for is_v6 in [false, true] {
         let mut rig = two();
@@ -225,7 +225,7 @@ fn the_bypass_does_as_the_way_round_it() {
     }
 }
 
-#[test]
+#[suite::test]
 fn wrong_ones_are_refused() {
     let mut rig = rig(&["create gtpu tunnel src 10.0.1.1 dst 10.0.1.2 teid 0 tteid 7 instance 4"]);
     let create = "create gtpu tunnel src 10.0.1.1";

@@ -35,7 +35,7 @@ mod quoted;
 mod rules;
 mod sources;
 mod state;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod version;
 

@@ -48,7 +48,7 @@ impl Bucket {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -57,7 +57,7 @@ mod tests {
         (0..10_000).take_while(|_| bucket.take(now, limit)).count() as u32
     }
 
-    #[test]
+    #[suite::test]
     fn a_burst_then_the_rate() {
         let (mut bucket, limit) = (Bucket::default(), Limit::new(100, 20));
         assert_eq!(taken(&mut bucket, 5, limit), 20);
@@ -70,7 +70,7 @@ mod tests {
 
     proptest! {
         /// In no window do more pass than the burst and what the rate gives in it.
-        #[test]
+        #[suite::test]
         fn never_more_than_promised(rate in 1u32..2_000_000, burst in 1u32..500, steps in prop::collection::vec(0u64..50_000_000, 1..400)) {
             let (mut bucket, limit) = (Bucket::default(), Limit::new(rate, burst));
             let (mut now, mut passed) = (0, 0u64);

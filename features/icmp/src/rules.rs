@@ -66,13 +66,13 @@ pub fn source<A: Address>(own: &[Prefix<A>], link_local: Option<A>, peer: A) -> 
     own.iter().find(|p| p.contains(peer)).or(own.first()).map(|p| p.addr()).or(link_local)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use std::net::{Ipv4Addr, Ipv6Addr};
     use wire::{Ip4, Ip4Prefix, Ip6, Ip6Prefix};
 
-    #[test]
+    #[suite::test]
     fn hosts_groups_and_sources() {
         let own: Vec<Ip4Prefix> =
             ["10.0.0.1/24", "192.0.2.0/31"].iter().map(|p| p.parse().expect("a prefix")).collect();
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(source(&[], None, addr("8.8.8.8")), None);
     }
 
-    #[test]
+    #[suite::test]
     fn hosts_groups_and_sources_of_ipv6() {
         let addr = |s: &str| -> Ipv6Addr { s.parse().expect("an address") };
         for no in ["::", "::1", "ff02::1"] {

@@ -136,13 +136,13 @@ fn renames(all: Vec<(String, String)>, taken: impl Fn(&str) -> bool) -> Vec<(Str
     done
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn names_are_free_when_they_are_given(order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(), some in 0..7usize) {
             let name = |n: &usize| ["a", "b", "a~", "c", "d", "a~~"][*n];
             // The first few interfaces have each other's names, or new ones.

@@ -110,11 +110,11 @@ fn write(w: &World, i: &Interface, brief: bool, out: &mut Writer) {
     });
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::speed;
 
-    #[test]
+    #[suite::test]
     fn speeds_have_the_unit_that_fits() {
         let texts = [64, 100_000, 1_000_000, 2_500_000, 400_000_000].map(speed);
         assert_eq!(texts, ["64 Kbps", "100 Mbps", "1 Gbps", "2.5 Gbps", "400 Gbps"]);

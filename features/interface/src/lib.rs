@@ -35,7 +35,7 @@ mod show;
 mod startup_conf;
 mod sub;
 mod sub_output;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod tunnels;
 mod tx;

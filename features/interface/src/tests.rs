@@ -30,7 +30,7 @@ fn run(bench: &Bench, tree: &Tree<World>, line: &str) -> String {
     tree.answer(&bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"))
 }
 
-#[test]
+#[suite::test]
 fn packets_leave_by_an_interface_that_is_up() {
     let (mut bench, sw_if, tree) = bench();
     let packets = vec![vec![0; 64]; 20];
@@ -55,7 +55,7 @@ fn packets_leave_by_an_interface_that_is_up() {
 
 /// The mode of startup.conf is the one of new queues, isn't saved, and comes back when another is
 /// taken back.
-#[test]
+#[suite::test]
 fn startup_conf_says_how_queues_are_polled() {
     let source = Source::file("startup.conf", "{ default-rx-mode polling }");
     let tokens = tokens(&source).expect("braces in pairs");
@@ -77,7 +77,7 @@ fn startup_conf_says_how_queues_are_polled() {
     assert_eq!(saved(&bench), [""; 0]);
 }
 
-#[test]
+#[suite::test]
 fn drops_are_counted_and_freed() {
     let (mut bench, sw_if, _) = bench();
     for node in ["error-drop", "error-punt"] {
@@ -89,7 +89,7 @@ fn drops_are_counted_and_freed() {
     assert_eq!((counters.drops.sum(sw_if.at()), counters.punt.sum(sw_if.at())), (3, 3));
 }
 
-#[test]
+#[suite::test]
 fn commands_set_what_they_say() {
     let (bench, sw_if, tree) = bench();
     for line in [
@@ -132,7 +132,7 @@ fn commands_set_what_they_say() {
     }
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let (bench, ..) = bench();
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());

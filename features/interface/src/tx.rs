@@ -82,11 +82,11 @@ pub fn write_config(i: &Interface, mut push: impl FnMut(String, String)) {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn lists_are_written_as_they_are_read() {
         for (numbers, text) in [(&[0][..], "0"), (&[0, 2, 3, 4], "0,2-4"), (&[1, 3], "1,3")] {
             assert_eq!(words(numbers), text);

@@ -14,7 +14,7 @@ mod metrics;
 pub mod resolve;
 mod set;
 mod show;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod watch;
 

@@ -40,7 +40,7 @@ fn shown(bench: &Bench, tree: &Tree<World>, line: &str) -> Vec<String> {
         .collect()
 }
 
-#[test]
+#[suite::test]
 fn entries_are_set_shown_and_removed() {
     let (bench, tree) = bench();
     run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:02");
@@ -73,7 +73,7 @@ fn entries_are_set_shown_and_removed() {
     assert_eq!(shown(&bench, &tree, "show ip neighbors"), ["2001:db8::1 S 02:00:00:00:00:03 t0"]);
 }
 
-#[test]
+#[suite::test]
 fn words_come_in_any_order() {
     let (bench, tree) = bench();
     let mac = "02:00:00:00:00:02";
@@ -104,7 +104,7 @@ fn words_come_in_any_order() {
     }
 }
 
-#[test]
+#[suite::test]
 fn what_was_set_for_good_stays_until_it_is_removed() {
     let (bench, tree) = bench();
     run(&bench, &tree, "set ip neighbor t0 10.0.0.2 02:00:00:00:00:02");
@@ -121,7 +121,7 @@ fn what_was_set_for_good_stays_until_it_is_removed() {
     assert_eq!(shown(&bench, &tree, "show ip neighbors"), ["10.0.0.2 S 02:00:00:00:00:04 t0"]);
 }
 
-#[test]
+#[suite::test]
 fn clients_that_watch_neighbours_are_shown() {
     use crate::api::*;
     use net::api::InterfaceIndex;
@@ -170,7 +170,7 @@ fn clients_that_watch_neighbours_are_shown() {
     assert_eq!(lines(run(&bench, &tree, "show ip neighbor-watcher")).len(), 6);
 }
 
-#[test]
+#[suite::test]
 fn limits_are_set_and_shown() {
     let (bench, tree) = bench();
     run(&bench, &tree, "set ip neighbor-config ip4 limit 1 age 10 recycle retry 0");
@@ -201,7 +201,7 @@ fn limits_are_set_and_shown() {
     }
 }
 
-#[test]
+#[suite::test]
 fn questions_and_answers_are_counted_by_interface() {
     let (bench, tree) = bench();
     bench.world.stats.simple("/net/arp/rx/requests").lane(0).add(1, 5);
@@ -215,7 +215,7 @@ fn questions_and_answers_are_counted_by_interface() {
     assert_eq!(run(&bench, &tree, "show ip neighbor-stats t1").lines().count(), 2);
 }
 
-#[test]
+#[suite::test]
 fn the_binary_api_sets_dumps_replaces_and_tells() {
     use crate::api::*;
     use net::api::{AddressFamily, InterfaceIndex};
@@ -278,7 +278,7 @@ fn the_binary_api_sets_dumps_replaces_and_tells() {
     assert_eq!(client.dump(dump(all, AddressFamily::Ip4)).len(), 1, "static ones stay");
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let (bench, _) = bench();
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());

@@ -40,7 +40,7 @@ mod shallow;
 mod state;
 mod store;
 mod table;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use full::CustomNext;

@@ -248,14 +248,14 @@ impl<A: Address, D> Table<A, D> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn a_table_is_a_list(steps in prop::collection::vec((0u32..300, 0u8..6), 0..1500), seed: u64) {
             let mut table = Table::new(seed);
             let mut list: Vec<(u32, usize)> = Vec::new();
@@ -298,7 +298,7 @@ mod tests {
             prop_assert_eq!(all, list);
         }
 
-        #[test]
+        #[suite::test]
         fn all_of_two_hosts_have_one_owner(src: u128, dst: u128, id: u32, n in 1usize..9) {
             let key = |id| Key { src: Ipv6Addr::from(src), dst: Ipv6Addr::from(dst), id, fib: 0, protocol: 0 };
             prop_assert!(key(id).owner(n) < n);
@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn owners_are_spread() {
         let owner = |n: u32| {
             Key { src: Ipv4Addr::from(n), dst: Ipv4Addr::from(1), id: 0, fib: 0, protocol: 0 }

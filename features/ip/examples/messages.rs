@@ -2,7 +2,7 @@
 //! Messages a second of the binary API, without the socket: a client adds routes, dumps them, and
 //! removes them again without waiting for answers.
 //!
-//! `cargo run --release -p ferrovia-ip --example messages -- [routes=100000]`
+//! `cargo run --release -p ferrovia-ip --features tests --example messages -- [routes=100000]`
 
 use fib::api::route::{IpRoute, IpRouteAddDel, IpRouteDump};
 use fib::api::table::IpTable;

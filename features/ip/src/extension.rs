@@ -95,7 +95,7 @@ pub fn upper(packet: &[u8]) -> Result<Upper, Refusal> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     fn packet(first: u8, rest: &[u8]) -> Vec<u8> {
@@ -120,7 +120,7 @@ mod tests {
         )
     }
 
-    #[test]
+    #[suite::test]
     fn what_unknown_options_say() {
         assert_eq!(asked(&[5, 2, 0, 1, 1, 0], false), Ok(HopOptions { router_alert: Some(1) }));
         assert_eq!(asked(&[0x1e, 2, 0, 1, 1, 0], false), Ok(HopOptions::default()));
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(asked(&[0x1e, 0].repeat(19), false), Err(Refusal::TooMany));
     }
 
-    #[test]
+    #[suite::test]
     fn the_way_to_the_upper_layer() {
         let found = |first, rest: &[u8]| {
             upper(&packet(first, rest)).map(|u| (u.protocol.0, u.offset, u.named_at))

@@ -97,7 +97,7 @@ fn mix(a: u64, b: u64) -> u32 {
     (hash ^ hash >> 32) as u32
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use graph::drive::Bench;
@@ -144,17 +144,17 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
-        #[test]
+        #[suite::test]
         fn only_what_was_chosen_counts4(a: End, b: End, c: End) {
             only_what_was_chosen_counts::<Ip4>(a, b, c)?;
         }
-        #[test]
+        #[suite::test]
         fn only_what_was_chosen_counts6(a: End, b: End, c: End) {
             only_what_was_chosen_counts::<Ip6>(a, b, c)?;
         }
     }
 
-    #[test]
+    #[suite::test]
     fn routers_in_a_row_choose_differently() {
         let mut bench = Bench::new(&[]);
         let mut of = |port, router_id| {
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn behind_extension_headers() {
         let mut bench = Bench::new(&[]);
         let mut of = |bytes: &[u8], fields| {

@@ -60,7 +60,7 @@ mod options;
 mod protocols;
 mod rewrite;
 mod route_counts;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod udp;
 mod version4;

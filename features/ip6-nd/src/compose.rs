@@ -152,14 +152,14 @@ pub fn report_to(version1: Option<Ipv6Addr>) -> Ipv6Addr {
     version1.unwrap_or(ALL_MLD2_ROUTERS)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use wire::l4::{self, Verdict};
 
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
-    #[test]
+    #[suite::test]
     fn checksums_are_right_and_frames_go_where_they_should() {
         let (us, target): (Ipv6Addr, Ipv6Addr) =
             ("fe80::1".parse().unwrap(), "2001:db8::12:3456".parse().unwrap());

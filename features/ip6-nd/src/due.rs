@@ -43,12 +43,12 @@ impl Due {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use testkit::Rng;
 
-    #[test]
+    #[suite::test]
     fn what_is_due_is_taken_once() {
         for seed in 0..100 {
             let mut rng = Rng::new(seed);

@@ -55,7 +55,7 @@ mod router_advertisement;
 mod router_solicitation;
 mod show;
 mod solicitation;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod trace;
 mod unicast_proxy;

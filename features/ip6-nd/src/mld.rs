@@ -284,7 +284,7 @@ impl Process for MldProcess {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -292,7 +292,7 @@ mod tests {
         Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, n)
     }
 
-    #[test]
+    #[suite::test]
     fn changes_are_reported_twice_and_questions_once() {
         let mut link = Link::default();
         let two = BTreeSet::from([group(1), group(2)]);
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!((link.next_due(), link.version1_until), (Some(201), 200 + VERSION1));
     }
 
-    #[test]
+    #[suite::test]
     fn reports_of_both_versions() {
         use wire::{Header, Ipv6Header};
         let records = [(Mld2Record::TO_EXCLUDE, group(1)), (Mld2Record::TO_INCLUDE, group(2))];

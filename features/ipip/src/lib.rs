@@ -17,7 +17,7 @@ mod encap;
 mod input;
 pub mod sixrd;
 mod spec;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use spec::IpIp;

@@ -64,7 +64,7 @@ mod state;
 mod storm;
 mod super_path;
 mod termination;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod trace;
 mod uu_fwd;

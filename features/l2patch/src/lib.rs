@@ -13,7 +13,7 @@ mod api;
 mod cli;
 mod control;
 mod node;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use ::cli::quote;

@@ -30,7 +30,7 @@ fn frame(len: usize, n: u8) -> Vec<u8> {
     bytes
 }
 
-#[test]
+#[suite::test]
 fn all_frames_leave_by_the_other_device() {
     let mut rig = Rig::new(PLUGINS, 3);
     assert_eq!(rig.cli("show l2patch").trim_end(), "no l2patch entries");
@@ -67,7 +67,7 @@ fn all_frames_leave_by_the_other_device() {
     assert_eq!(rig.packets(rig.ports[1]).1, sent / 2 + 200, "counted at the output");
 }
 
-#[test]
+#[suite::test]
 fn patches_are_replaced_and_end() {
     let mut rig = Rig::new(PLUGINS, 3);
     let frame = frame(100, 3);
@@ -97,7 +97,7 @@ fn patches_are_replaced_and_end() {
     assert_eq!(rig.count("l2-patch", "L2 patch misconfigured drops"), 1);
 }
 
-#[test]
+#[suite::test]
 fn mirrors_see_the_frames() {
     let mut rig = Rig::new(PLUGINS, 3);
     let frame = frame(100, 3);
@@ -106,7 +106,7 @@ fn mirrors_see_the_frames() {
     assert_eq!(rig.pass(0, &frame), at(&[1, 2], &frame));
 }
 
-#[test]
+#[suite::test]
 fn messages_have_vpps_return_values() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.cli("create sub-interfaces p0 100");
@@ -140,7 +140,7 @@ fn messages_have_vpps_return_values() {
     );
 }
 
-#[test]
+#[suite::test]
 fn the_receiving_device_is_promiscuous() {
     let mut rig = Rig::new(PLUGINS, 1);
     let device = Arc::new(Listening::default());
@@ -166,7 +166,7 @@ fn the_receiving_device_is_promiscuous() {
     assert!(!now("test l2patch rx dev tx p0 del"));
 }
 
-#[test]
+#[suite::test]
 fn a_trace_shows_both_devices() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.cli("test l2patch rx p0 tx p1");
@@ -191,7 +191,7 @@ impl Device for Refusing {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_device_that_refuses_isnt_patched() {
     let mut rig = Rig::new(PLUGINS, 1);
     let world = rig.world();
@@ -206,7 +206,7 @@ fn a_device_that_refuses_isnt_patched() {
     assert!(interfaces.get(sw_if).expect("there").taken_by.is_empty());
 }
 
-#[test]
+#[suite::test]
 fn ten_thousand_patches_leave_nothing_behind() {
     let mut rig = Rig::new(PLUGINS, 3);
     let before = rig.ports[1];

@@ -26,7 +26,7 @@ mod sessions;
 mod show;
 mod spec;
 mod startup_conf;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use sessions::{LookupBy, Sessions};

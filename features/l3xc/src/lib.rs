@@ -15,7 +15,7 @@ mod cli;
 mod config;
 mod control;
 mod node;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use control::CrossConnects;

@@ -55,7 +55,7 @@ fn address(rig: &mut Rig, i: usize) {
 
 /// Whatever their destination, our own addresses included, and only of the protocol and of the
 /// interface.
-#[test]
+#[suite::test]
 fn all_packets_of_an_interface_take_the_paths() {
     for v6 in [false, true] {
         let node = if v6 { "l3xc-input-ip6" } else { "l3xc-input-ip4" };
@@ -103,7 +103,7 @@ fn all_packets_of_an_interface_take_the_paths() {
     }
 }
 
-#[test]
+#[suite::test]
 fn several_paths_share_the_flows() {
     let mut rig = rig(4);
     rig.cli("l3xc add p0 via 10.0.1.2 p1 via 10.0.2.2 p2 via 10.0.3.2 p3");
@@ -131,7 +131,7 @@ fn several_paths_share_the_flows() {
     assert_eq!((sent.len(), sent.iter().filter(|(i, _)| *i == 2).count()), (300, 0));
 }
 
-#[test]
+#[suite::test]
 fn paths_follow_routes_and_preferences() {
     let mut rig = rig(3);
     rig.cli("l3xc add p0 via 192.0.2.9");
@@ -156,7 +156,7 @@ fn paths_follow_routes_and_preferences() {
 }
 
 /// Hops count, and the sender hears of it.
-#[test]
+#[suite::test]
 fn a_packet_whose_ttl_expires_is_answered() {
     let mut rig = rig(2);
     rig.cli("l3xc add p0 via 10.0.1.2 p1");
@@ -171,7 +171,7 @@ fn a_packet_whose_ttl_expires_is_answered() {
 }
 
 /// An interface without an address takes part.
-#[test]
+#[suite::test]
 fn an_interface_needs_no_address() {
     let mut rig = rig(2);
     rig.cli("set interface ip address del p0 10.0.0.1/24");
@@ -181,7 +181,7 @@ fn an_interface_needs_no_address() {
     assert_eq!(rig.pass_all(0, &came), [(1, packet(false, Some(1), "192.0.2.1", 7))]);
 }
 
-#[test]
+#[suite::test]
 fn commands_show_and_refuse() {
     let mut rig = rig(3);
     assert_eq!(rig.cli("show l3xc"), "Interface  Protocol  Path\n");
@@ -212,7 +212,7 @@ fn commands_show_and_refuse() {
     assert!(!rig.cli("show ip table").contains('7'));
 }
 
-#[test]
+#[suite::test]
 fn cross_connects_go_with_their_interfaces() {
     let mut rig = rig(4);
     for line in ["p0 via 10.0.1.2 p1 via 10.0.2.2 p2", "p1 via 10.0.2.2 p2", "p2 via 10.0.0.2 p0"] {
@@ -237,7 +237,7 @@ fn cross_connects_go_with_their_interfaces() {
     );
 }
 
-#[test]
+#[suite::test]
 fn messages_update_delete_and_dump() {
     let rig = rig(3);
     let [a, b, c] = [0, 1, 2].map(|i: usize| InterfaceIndex::from(rig.ports[i]));

@@ -30,7 +30,7 @@ mod machine;
 mod pdu;
 mod process;
 mod select;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use bond::{Lacp, register_lacp};

@@ -14,7 +14,7 @@ mod api;
 mod cli;
 mod input;
 mod port;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod tlv;
 

@@ -96,7 +96,7 @@ fn unit(port: &str, ttl: u16) -> Vec<u8> {
     frame[14..].to_vec()
 }
 
-#[test]
+#[suite::test]
 fn neighbours_are_told_of_us_when_it_is_due() {
     let mut site = Site::new();
     assert_eq!(site.sent(), Vec::<Vec<u8>>::new(), "not before it is enabled");
@@ -130,7 +130,7 @@ fn neighbours_are_told_of_us_when_it_is_due() {
     assert_eq!((site.lldp.ports().len(), site.sent().len()), (0, 0));
 }
 
-#[test]
+#[suite::test]
 fn neighbours_are_noted_until_their_ttl_expires() {
     let mut site = Site::new();
     site.receive(&unit("eth7", 40));
@@ -165,7 +165,7 @@ fn neighbours_are_noted_until_their_ttl_expires() {
     assert_eq!(site.count("good lldp packets (processed)"), 4);
 }
 
-#[test]
+#[suite::test]
 fn a_port_that_receives_much_takes_nothing_from_another() {
     let mut site = Site::new();
     let new = ethernet("t1", MacAddr([2, 0, 0, 0, 0, 2]));
@@ -188,7 +188,7 @@ fn a_port_that_receives_much_takes_nothing_from_another() {
     assert_eq!((site.count("good lldp packets (processed)"), lost.len()), (5, 96));
 }
 
-#[test]
+#[suite::test]
 fn messages_set_and_tell() {
     let mut site = Site::new();
     let set = |sw_if_index, enable| SwInterfaceSetLldp {

@@ -198,7 +198,7 @@ pub fn display(id: &Id, mac: u8, network: u8) -> String {
     text.map_or_else(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect(), str::to_string)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn bytes_as_in_the_standard() {
         let mut want = vec![0x01, 0x80, 0xc2, 0, 0, 0x0e, 2, 0, 0, 0, 0, 1, 0x88, 0xcc];
         want.extend([0x02, 7, 4, 2, 0, 0, 0, 0, 1]);
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(leave[35..], [0x06, 2, 0, 0, 0, 0], "nothing but that");
     }
 
-    #[test]
+    #[suite::test]
     fn what_is_said_is_read() {
         let unit = read(&frame(&own(120))[14..]).expect("a data unit");
         assert_eq!((unit.ttl, unit.chassis.kind, unit.port.kind), (120, CHASSIS_MAC, PORT_NAME));
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(display(&unit.port, PORT_MAC, PORT_NETWORK), "host-left");
     }
 
-    #[test]
+    #[suite::test]
     fn what_is_wrong_is_refused() {
         let good: [&[u8]; 3] = [&[0x02, 2, 7, b'a'], &[0x04, 2, 7, b'b'], &[0x06, 2, 0, 9]];
         let [chassis, port, ttl] = good;
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(read(&long), None, "a name of 256 bytes");
     }
 
-    #[test]
+    #[suite::test]
     fn names_are_shown() {
         let show = |kind, bytes: &[u8]| {
             let id = Id::of(&[&[kind], bytes].concat()).expect("a name");
@@ -301,7 +301,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn any_bytes_are_read_or_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..600), at: prop::sample::Index) {
             let _ = read(&bytes);
             let mut good = frame(&own(120))[14..].to_vec();

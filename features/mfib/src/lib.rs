@@ -47,7 +47,7 @@ mod lookup;
 mod replicate;
 mod rewrite;
 mod rpf;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use ::graph::{NodeDef, Plugin};

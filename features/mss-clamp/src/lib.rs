@@ -21,7 +21,7 @@ mod cli;
 mod config;
 pub mod control;
 mod node;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use ::graph::{Feature, NodeDef, Plugin};

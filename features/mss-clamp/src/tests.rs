@@ -78,7 +78,7 @@ fn cases() -> Vec<(Vec<u8>, Vec<u8>)> {
     ]
 }
 
-#[test]
+#[suite::test]
 fn the_mss_of_a_syn_is_lowered() {
     for (v6, name, node) in [
         (false, "p0 ip4 rx ip4-mss", "tcp-mss-clamping-ip4-in"),
@@ -110,7 +110,7 @@ fn the_mss_of_a_syn_is_lowered() {
 }
 
 /// The directions and protocols are apart.
-#[test]
+#[suite::test]
 fn only_what_was_set_is_clamped() {
     let (before, after) = (mss(1460), mss(1000));
     for set in ["p1 ip4 rx ip4-mss 1000", "p0 ip4 tx ip4-mss 1000", "p0 ip6 enable ip6-mss 1000"] {
@@ -133,7 +133,7 @@ fn only_what_was_set_is_clamped() {
     assert_eq!(rig.pass_all(0, &[udp(false)]), [(1, udp(true))]);
 }
 
-#[test]
+#[suite::test]
 fn tcp_is_found_behind_options_and_extension_headers() {
     let mut rig = rig();
     rig.cli("set interface tcp-mss-clamp p0 ip4 rx ip4-mss 1000 ip6 rx ip6-mss 1000");
@@ -155,7 +155,7 @@ fn tcp_is_found_behind_options_and_extension_headers() {
 }
 
 /// A checksum that its host left to the device is finished from the bytes as they are then.
-#[test]
+#[suite::test]
 fn a_partial_checksum_stays() {
     let tcp = |value, how| {
         let tcp = pkt::ip4("10.0.0.2", "10.0.1.2").tcp(4000, 80).segment(SYN, 77, 0);
@@ -207,7 +207,7 @@ fn options() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #[test]
+    #[suite::test]
     fn options_are_as_an_end_reads_them(options in options(), max: u16, v6: bool, odd: bool) {
         let packet = |options: &[u8]| {
             let ip = if v6 { pkt::ip6("2001:db8::1", "2001:db8::2") } else { pkt::ip4("10.0.0.1", "10.0.0.2") };
@@ -241,7 +241,7 @@ proptest! {
 }
 
 /// Whatever the headers say, only values of the MSS and checksums change, and no packet is lost.
-#[test]
+#[suite::test]
 fn mutated_packets_pass() {
     let mut mutator = Mutator::new(20);
     let mut rig = rig();
@@ -265,7 +265,7 @@ fn mutated_packets_pass() {
     }
 }
 
-#[test]
+#[suite::test]
 fn commands_show_and_refuse() {
     let mut rig = rig();
     assert_eq!(rig.cli("show interface tcp-mss-clamp"), "");
@@ -295,7 +295,7 @@ fn commands_show_and_refuse() {
     assert_eq!(rig.cli("show interface tcp-mss-clamp"), "p0: ip4: 1424 [RX] ip6: disabled\n");
 }
 
-#[test]
+#[suite::test]
 fn messages_set_and_stream() {
     let rig = rig();
     let [a, b] = [0, 1].map(|i: usize| InterfaceIndex::from(rig.ports[i]));

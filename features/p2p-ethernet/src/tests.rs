@@ -55,7 +55,7 @@ fn packet(ether: Packet, v6: bool, src: &str, dst: &str, ttl: u8) -> Vec<u8> {
 }
 
 /// Clients' packets come in by their sub-interface, with its table; others by the port.
-#[test]
+#[suite::test]
 fn the_source_address_chooses_the_interface() {
     let mut rig = rig(3);
     rig.cli("ip table add 7");
@@ -86,7 +86,7 @@ fn the_source_address_chooses_the_interface() {
 }
 
 /// Nobody is asked for a client's address.
-#[test]
+#[suite::test]
 fn packets_go_to_the_client() {
     let mut rig = rig(2);
     for state in ["on", "off"] {
@@ -126,7 +126,7 @@ fn packets_go_to_the_client() {
 }
 
 /// A client asks for its gateway, and is answered on its sub-interface.
-#[test]
+#[suite::test]
 fn a_client_resolves_its_gateway() {
     let mut rig = rig(1);
     let ask = pkt::arp_request(client(1), "192.0.2.1", "10.0.0.1").build();
@@ -142,7 +142,7 @@ fn a_client_resolves_its_gateway() {
 }
 
 /// Clients are ports of bridge domains, tags and other stations behind them included.
-#[test]
+#[suite::test]
 fn clients_are_switched() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.cli("create bridge-domain 9");
@@ -172,7 +172,7 @@ fn clients_are_switched() {
 }
 
 /// As many as clients ask for: each frame finds its own.
-#[test]
+#[suite::test]
 fn many_clients_are_told_apart() {
     const MANY: usize = 3000;
     let mut rig = Rig::new(PLUGINS, 2);
@@ -202,7 +202,7 @@ fn many_clients_are_told_apart() {
     assert_eq!(world.get::<Interfaces>().list().len(), 2, "local0 and p1");
 }
 
-#[test]
+#[suite::test]
 fn mutated_frames_find_a_client_or_the_port() {
     let mut rig = rig(2);
     let mut mutator = Mutator::new(22);
@@ -219,7 +219,7 @@ fn mutated_frames_find_a_client_or_the_port() {
     assert!(from_client > 2000 && rig.packets(port).0 <= 3000);
 }
 
-#[test]
+#[suite::test]
 fn commands_show_and_refuse() {
     let mut rig = rig(2);
     let shown = "Interface  Parent  Client             State\n\
@@ -249,7 +249,7 @@ fn commands_show_and_refuse() {
     assert!(!rig.cli("show interface features p0").contains(NODE));
 }
 
-#[test]
+#[suite::test]
 fn messages_add_and_delete() {
     let rig = Rig::new(PLUGINS, 1);
     let mut api = rig.bench.api();
@@ -275,7 +275,7 @@ fn messages_add_and_delete() {
 }
 
 /// A trace from a node on shows packets that the super-path would take, and these leave as ever.
-#[test]
+#[suite::test]
 fn a_trace_begins_here_or_further_on() {
     let mut rig = rig(3);
     let came = packet(pkt::ether(client(1), port_mac(0)), false, "192.0.2.1", "10.0.1.2", 64);

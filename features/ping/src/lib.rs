@@ -19,7 +19,7 @@ mod ping;
 mod probe;
 mod reply;
 mod sessions;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod text;
 mod traceroute;

@@ -135,7 +135,7 @@ impl Sessions {
     }
 
     /// Number of open sessions.
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub fn count(&self) -> usize {
         self.open.read(Vec::len)
     }

@@ -180,7 +180,7 @@ fn session(bench: &Bench, to: &str) -> Opened {
     bench.world.get::<Sessions>().open(&target)
 }
 
-#[test]
+#[suite::test]
 fn answers_are_printed_as_they_come() {
     let mut bench = bench();
     let text = run(&mut bench, "ping 10.0.0.9 repeat 3 interval 0.2");
@@ -201,7 +201,7 @@ fn answers_are_printed_as_they_come() {
     assert!(text.contains("\n65515 bytes from 10.0.0.9"), "{text}");
 }
 
-#[test]
+#[suite::test]
 fn what_is_lost_is_waited_for_a_second() {
     let mut bench = bench();
     let before = bench.world.clock.now();
@@ -212,7 +212,7 @@ fn what_is_lost_is_waited_for_a_second() {
     assert_eq!(text, "\nStatistics: 0 sent, 0 received, 0% packet loss\n");
 }
 
-#[test]
+#[suite::test]
 fn errors_say_who_and_why() {
     let mut bench = bench();
     let text = run(&mut bench, "ping 10.0.0.7 repeat 2 interval 0");
@@ -233,7 +233,7 @@ fn errors_say_who_and_why() {
     }
 }
 
-#[test]
+#[suite::test]
 fn programs_get_one_value() {
     let mut bench = bench();
     let json: serde_json::Value =
@@ -253,7 +253,7 @@ fn programs_get_one_value() {
     assert_eq!(json["answers"][0]["error"], "administratively prohibited");
 }
 
-#[test]
+#[suite::test]
 fn the_source_is_that_of_the_way() {
     let mut bench = bench();
     for (words, source) in [
@@ -307,7 +307,7 @@ fn the_source_is_that_of_the_way() {
     assert!(seen(&bench).is_empty());
 }
 
-#[test]
+#[suite::test]
 fn routers_on_the_way_are_found() {
     let mut bench = bench();
     let text = run(&mut bench, "traceroute 8.8.8.8 interval 0.05");
@@ -335,7 +335,7 @@ fn routers_on_the_way_are_found() {
     assert!(json["hops"][1]["answers"][0].is_null());
 }
 
-#[test]
+#[suite::test]
 fn a_cancelled_ping_sums_up() {
     let mut bench = bench();
     let tree = cli::Tree::new(PLUGIN.cli).expect("well-formed");
@@ -364,7 +364,7 @@ fn a_cancelled_ping_sums_up() {
     assert_eq!(bench.world.get::<Sessions>().count(), 0);
 }
 
-#[test]
+#[suite::test]
 fn answers_that_nobody_waits_for_are_punted() {
     let mut bench = bench();
     let reply = pkt::ip4("10.0.0.9", "10.0.0.1").icmp_echo_reply(7, 1).payload_len(8).build();
@@ -396,7 +396,7 @@ fn answers_that_nobody_waits_for_are_punted() {
     assert_ne!(other.session.id, opened.session.id);
 }
 
-#[test]
+#[suite::test]
 fn routers_tell_what_fits_but_only_of_what_we_sent() {
     let mut bench = bench();
     let opened = session(&bench, "10.0.0.9");
@@ -437,7 +437,7 @@ fn routers_tell_what_fits_but_only_of_what_we_sent() {
     assert_eq!(bench.cli("show ip pmtu").expect("shown").lines().count(), 1);
 }
 
-#[test]
+#[suite::test]
 fn the_binary_api_pings_and_tells_when_all_is_over() {
     use crate::api::{PingFinishedEvent, WantPingFinishedEvents};
     let mut bench = bench();
@@ -487,7 +487,7 @@ fn the_binary_api_pings_and_tells_when_all_is_over() {
     assert_eq!(sessions.count(), 0);
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     assert_eq!(msg::published::read().differences(bench().world.api.table()), Vec::<String>::new());
 }

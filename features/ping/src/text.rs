@@ -55,11 +55,11 @@ pub fn short(x: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn words_and_numbers() {
         let error6 =
             |kind, code, rest| error(std::net::Ipv6Addr::LOCALHOST.into(), kind, code, rest);

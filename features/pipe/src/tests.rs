@@ -39,7 +39,7 @@ fn frame(n: u8, len: usize) -> Vec<u8> {
 
 /// Frames that cross a pipe between two cross-connects arrive as they were sent, of any length and
 /// with any tags.
-#[test]
+#[suite::test]
 fn switched_frames_cross_unchanged() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.cli("pipe create");
@@ -84,7 +84,7 @@ fn switched_frames_cross_unchanged() {
 }
 
 /// Two route tables with a pipe between them, whose ends resolve each other's addresses.
-#[test]
+#[suite::test]
 fn routed_packets_cross_between_tables() {
     for (tag, sub) in [("", ""), (".5", "create sub-interfaces")] {
         let mut rig = Rig::new(PLUGINS, 2);
@@ -133,7 +133,7 @@ fn routed_packets_cross_between_tables() {
 }
 
 /// A bridge domain with both ends is a loop, and so are two cross-connected ends.
-#[test]
+#[suite::test]
 fn loops_end() {
     let mut rig = Rig::new(PLUGINS, 1);
     rig.cli("create bridge-domain 9");
@@ -160,7 +160,7 @@ fn loops_end() {
     assert_eq!(crossed, u64::from(MAX_CROSSINGS));
 }
 
-#[test]
+#[suite::test]
 fn commands_show_and_refuse() {
     let mut rig = Rig::new(PLUGINS, 1);
     assert_eq!(rig.cli("pipe create"), "pipe0\n");
@@ -196,7 +196,7 @@ fn commands_show_and_refuse() {
 }
 
 /// A pipe goes with each of its interfaces.
-#[test]
+#[suite::test]
 fn nothing_is_left_of_a_pipe() {
     for gone in ["pipe0", "pipe0.0", "pipe0.1"] {
         let mut rig = Rig::new(PLUGINS, 1);
@@ -225,7 +225,7 @@ fn nothing_is_left_of_a_pipe() {
 }
 
 /// Whatever a frame is, it leaves as it came or is dropped with a reason.
-#[test]
+#[suite::test]
 fn mutated_frames_cross() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.cli("pipe create");
@@ -248,7 +248,7 @@ fn mutated_frames_cross() {
     assert!(crossed > 1500, "{crossed}");
 }
 
-#[test]
+#[suite::test]
 fn messages_create_delete_and_dump() {
     let rig = Rig::new(PLUGINS, 1);
     let mut client = rig.bench.api();
@@ -278,7 +278,7 @@ fn messages_create_delete_and_dump() {
 
 /// A trace from a node on shows frames that the layer-2 super-path would take, and these leave as
 /// ever.
-#[test]
+#[suite::test]
 fn a_trace_of_switched_frames_begins_at_a_node() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.cli("set interface l2 xconnect p0 p1");

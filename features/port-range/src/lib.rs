@@ -23,7 +23,7 @@ mod cli;
 pub mod control;
 mod examples;
 mod ranges;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};

@@ -75,7 +75,7 @@ fn passes(bench: &mut Bench, packets: &[Vec<u8>]) -> Vec<bool> {
     alone
 }
 
-#[test]
+#[suite::test]
 fn sources_send_to_the_ports_of_their_longest_network() {
     let mut bench = bench();
     run(&mut bench, "set interface ip source-and-port-range-check t0 udp-out-vrf 7");
@@ -117,7 +117,7 @@ fn sources_send_to_the_ports_of_their_longest_network() {
     );
 }
 
-#[test]
+#[suite::test]
 fn later_fragments_need_shallow_reassembly() {
     let mut bench = bench();
     run(&mut bench, "set interface ip source-and-port-range-check t0 udp-out-vrf 7");
@@ -136,7 +136,7 @@ fn later_fragments_need_shallow_reassembly() {
     assert_eq!(passes(&mut bench, &[first, later]), [true, true]);
 }
 
-#[test]
+#[suite::test]
 fn what_leaves_is_checked_behind_its_layer_2_header() {
     let mut bench = bench();
     run(&mut bench, "set interface ip source-and-port-range-check t1 udp-in-vrf 7 tcp-in-vrf 7");
@@ -156,7 +156,7 @@ fn what_leaves_is_checked_behind_its_layer_2_header() {
     assert_eq!(bench.count(TX, "ip4 source and port range check bad packets"), 2);
 }
 
-#[test]
+#[suite::test]
 fn api_and_cli() {
     let mut bench = bench();
     fn call<R: Call>(bench: &Bench, request: R) -> Result<R::Reply, i32> {
@@ -250,7 +250,7 @@ fn api_and_cli() {
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
 }
 
-#[test]
+#[suite::test]
 fn numbers_of_networks_that_are_gone_wait_for_packets() {
     let domain = Qsbr::new();
     let mut reader = domain.register();

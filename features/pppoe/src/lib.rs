@@ -29,7 +29,7 @@ mod header;
 mod input;
 mod sessions;
 mod show;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use clients::Clients;

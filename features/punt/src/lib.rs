@@ -43,7 +43,7 @@ mod redirect;
 mod socket;
 mod startup_conf;
 mod state;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use reasons::{Reason, name_reason, reasons, set_client};

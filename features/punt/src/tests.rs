@@ -162,7 +162,7 @@ fn tcp(port: u16) -> Vec<u8> {
 
 const UDP: fn(Option<u16>) -> Key = |port| Key::Udp { v6: false, port };
 
-#[test]
+#[suite::test]
 fn a_port_is_punted_to_a_socket_and_the_answer_is_routed() {
     let mut rig = Rig::new();
     let server = rig.register(UDP(Some(5000))).expect("registered").pathname;
@@ -207,7 +207,7 @@ fn a_port_is_punted_to_a_socket_and_the_answer_is_routed() {
     assert_eq!(rig.got(), None);
 }
 
-#[test]
+#[suite::test]
 fn all_ports_tcp_protocols_and_ip6() {
     let mut rig = Rig::new();
     rig.register(UDP(None)).expect("registered");
@@ -239,7 +239,7 @@ fn all_ports_tcp_protocols_and_ip6() {
     assert_eq!(rig.got(), Some((sub.0, 0, tagged)));
 }
 
-#[test]
+#[suite::test]
 fn clients_are_told_in_the_order_in_which_they_came() {
     let mut rig = Rig::new();
     let dump = |rig: &Rig, kind| {
@@ -263,7 +263,7 @@ fn clients_are_told_in_the_order_in_which_they_came() {
     assert_eq!(dump(&rig, PuntType::IpProto), [proto(88), proto(89)]);
 }
 
-#[test]
+#[suite::test]
 fn reasons_are_those_of_the_graph() {
     let mut rig = Rig::new();
     let world = rig.bench.world.clone();
@@ -312,7 +312,7 @@ fn esp(spi: u32) -> Vec<u8> {
     [&spi.to_be_bytes()[..], &3u32.to_be_bytes(), &[0xa5; 40]].concat()
 }
 
-#[test]
+#[suite::test]
 fn esp_without_a_tunnel_goes_to_who_asks_for_it() {
     let mut rig = Rig::new();
     let names = [
@@ -363,7 +363,7 @@ fn esp_without_a_tunnel_goes_to_who_asks_for_it() {
     assert_eq!(counted(&rig, ids[1]), 1);
 }
 
-#[test]
+#[suite::test]
 fn what_cannot_be_is_refused() {
     let mut rig = Rig::new();
     let set = |key, is_add| SetPunt { is_add, punt: PuntApi::of(key) };

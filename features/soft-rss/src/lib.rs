@@ -20,7 +20,7 @@ mod cli;
 mod control;
 mod flow;
 mod node;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod toeplitz;
 

@@ -191,7 +191,7 @@ fn by_thread(seen: &[(u16, Vec<u8>)]) -> BTreeMap<u16, Vec<&[u8]>> {
     })
 }
 
-#[test]
+#[suite::test]
 fn flows_are_spread_and_stay_in_order() {
     let mut rig = Rig::new(4);
     rig.cli("soft-rss config loop0 type 4-tuple").expect("set");
@@ -227,7 +227,7 @@ fn flows_are_spread_and_stay_in_order() {
     rig.end();
 }
 
-#[test]
+#[suite::test]
 fn packets_without_a_flow_stay_on_the_first_thread() {
     let mut rig = Rig::new(4);
     rig.cli("soft-rss config loop0 threads 2-3").expect("set");
@@ -247,7 +247,7 @@ fn packets_without_a_flow_stay_on_the_first_thread() {
     rig.end();
 }
 
-#[test]
+#[suite::test]
 fn fields_decide() {
     let ether = || pkt::ether("02:00:00:00:00:09", "02:00:00:00:00:01");
     // 64 frames that differ in one field.
@@ -301,7 +301,7 @@ fn fields_decide() {
     }
 }
 
-#[test]
+#[suite::test]
 fn commands_say_what_is_wrong() {
     let rig = Rig::new(3);
     let refused = |line: &str| rig.cli(line).expect_err(line);
@@ -337,7 +337,7 @@ fn commands_say_what_is_wrong() {
 }
 
 /// Any bytes: nothing is lost or changed, whatever the offset.
-#[test]
+#[suite::test]
 fn mutated_frames_arrive() {
     let mut rig = Rig::new(3);
     rig.cli("soft-rss config loop0 l2-offset 3").expect("set");
@@ -355,7 +355,7 @@ fn mutated_frames_arrive() {
     rig.end();
 }
 
-#[test]
+#[suite::test]
 fn a_bench_with_one_thread_has_nothing_to_share() {
     let mut bench = Bench::new(PLUGINS);
     bench.cli("create loopback interface").expect("created");
@@ -365,7 +365,7 @@ fn a_bench_with_one_thread_has_nothing_to_share() {
 }
 
 /// An operator may enable the node where nothing is configured: packets go on, and are counted.
-#[test]
+#[suite::test]
 fn packets_without_a_configuration_go_on() {
     let mut rig = Rig::new(2);
     rig.world.set_feature("device-input", "soft-rss", SwIfIndex(1), true).expect("set");

@@ -54,7 +54,7 @@ fn window(key: &Key, at: usize) -> u32 {
     (five >> (8 - at % 8)) as u32
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -76,7 +76,7 @@ mod tests {
     }
 
     /// The verification suite of the RSS specification.
-    #[test]
+    #[suite::test]
     fn published_hashes() {
         let hash = Toeplitz::new(&DEFAULT_KEY);
         for (from, to, ports, plain, with_ports) in [
@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         /// The table against the definition, bit by bit.
-        #[test]
+        #[suite::test]
         fn the_table_is_the_definition(
             key in proptest::collection::vec(any::<u8>(), KEY),
             bytes in proptest::collection::vec(any::<u8>(), 0..=INPUT),

@@ -30,7 +30,7 @@ mod control;
 mod device;
 mod mirror;
 mod switched;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use control::Span;

@@ -14,7 +14,7 @@ mod cli;
 mod config;
 pub mod control;
 mod node;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use ::graph::{Feature, NodeDef, Plugin, StateDef};

@@ -46,7 +46,7 @@ fn packets(v6: bool, sent: bool) -> Vec<Vec<u8>> {
     ]
 }
 
-#[test]
+#[suite::test]
 fn packets_that_nothing_takes_leave_by_the_interface() {
     for (v6, address) in [(false, "10.0.0.1"), (true, "2001:db8::1")] {
         let mut rig = rig();
@@ -96,7 +96,7 @@ impl Again for Rig {
     }
 }
 
-#[test]
+#[suite::test]
 fn mutated_packets_leave_or_are_dropped() {
     let mut rig = rig();
     for address in ["10.0.0.1", "2001:db8::1"] {
@@ -119,7 +119,7 @@ fn mutated_packets_leave_or_are_dropped() {
     assert!(rig.count("stn-ip4-punt", "no error") > 1000);
 }
 
-#[test]
+#[suite::test]
 fn commands_show_and_refuse() {
     let mut rig = rig();
     rig.cli("stn rule address 10.0.0.1 interface p2");
@@ -147,7 +147,7 @@ fn commands_show_and_refuse() {
     assert!(rig.cli("show stn rules").contains("rule_index: 0"));
 }
 
-#[test]
+#[suite::test]
 fn messages_add_delete_and_dump() {
     let rig = rig();
     let mut client = rig.bench.api();

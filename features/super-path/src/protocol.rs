@@ -61,7 +61,7 @@ impl Protocol for Ip6 {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -79,7 +79,7 @@ mod tests {
         (fast, slow)
     }
 
-    #[test]
+    #[suite::test]
     fn every_checksum_is_mended_alike() {
         for (sum, ttl) in (0..=u16::MAX).flat_map(|sum| [2, 3, 64, 128, 255].map(|ttl| (sum, ttl)))
         {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn a_hop_changes_what_it_should(bytes4: [u8; 20], bytes6: [u8; 40], ttl in 2u8..) {
             let (mut bytes4, mut bytes6) = (bytes4, bytes6);
             (bytes4[8], bytes6[7]) = (ttl, ttl);
@@ -102,7 +102,7 @@ mod tests {
             prop_assert_eq!(fast, slow);
         }
 
-        #[test]
+        #[suite::test]
         fn what_stays_is_told(first: [u32; 4]) {
             let bytes: Vec<u8> = first.iter().flat_map(|word| word.to_le_bytes()).collect();
             prop_assert_eq!(Ip4::onward(first).1 != 0, bytes[8] <= 1);

@@ -45,7 +45,7 @@ fn packet(v6: bool, src: &str, sent: Option<usize>) -> Vec<u8> {
     ip.ttl(ttl).udp(1, 2).payload_len(30).build()
 }
 
-#[test]
+#[suite::test]
 fn the_source_selects_the_table() {
     for v6 in [false, true] {
         let mut rig = rig();
@@ -86,7 +86,7 @@ fn the_source_selects_the_table() {
 }
 
 /// Tables stay as long as they are used, and go with their last user.
-#[test]
+#[suite::test]
 fn tables_outlive_their_owners() {
     let mut rig = rig();
     rig.cli("svs table add table-id 70");
@@ -116,7 +116,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Against a list of prefixes.
-    #[test]
+    #[suite::test]
     fn the_longest_prefix_decides(
         routes in proptest::collection::vec((addresses(), 12u8..=32, 1u32..=2), 0..12),
         sources in proptest::collection::vec(addresses(), 1..20),
@@ -141,7 +141,7 @@ proptest! {
     }
 }
 
-#[test]
+#[suite::test]
 fn mutated_packets_pass() {
     let mut rig = rig();
     for ip in ["ip4", "ip6"] {
@@ -160,7 +160,7 @@ fn mutated_packets_pass() {
     }
 }
 
-#[test]
+#[suite::test]
 fn commands_show_and_refuse() {
     let mut rig = rig();
     rig.cli("svs table add table-id 70");
@@ -193,7 +193,7 @@ fn commands_show_and_refuse() {
     assert_eq!(rig.cli("show svs"), shown, "what is refused changes nothing");
 }
 
-#[test]
+#[suite::test]
 fn messages_set_and_dump() {
     let rig = rig();
     let mut client = rig.bench.api();

@@ -24,7 +24,7 @@ mod node;
 mod rates;
 mod runtime;
 mod statistics;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod threads;
 

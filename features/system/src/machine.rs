@@ -84,11 +84,11 @@ pub fn instead(text: &str) -> Output {
     Output::both(text.to_string(), json!([]))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::field;
 
-    #[test]
+    #[suite::test]
     fn fields_of_the_first_processor() {
         let file = "processor\t: 0\nmodel\t\t: 17\nmodel name\t: A: CPU\nflags\t\t: fpu avx\n\nprocessor\t: 1\nmodel\t: 9\n";
         assert_eq!(

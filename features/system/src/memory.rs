@@ -257,11 +257,11 @@ pub fn memory(world: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::both(blocks.join("\n"), table.to_json()))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn buffers_stand_where_vpp_has_them() {
         let title = pool_line(POOL, PLACE, NUMBERS.map(String::from));
         let want =
@@ -281,7 +281,7 @@ mod tests {
         );
     }
 
-    #[test]
+    #[suite::test]
     fn memory_is_told_as_vpp_tells_a_heap() {
         let heap = Piece {
             title: "Thread 0 vpp_main",
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!([7, 1536, 5 << 30].map(msize), ["7", "1.50K", "5.00G"]);
     }
 
-    #[test]
+    #[suite::test]
     fn lines_are_found_by_their_whole_name() {
         let status = "VmRSSx:\t1 kB\nVmRSS:\t   12 kB\nThreads:\t3\n";
         assert_eq!(kilobytes(status, "VmRSS"), Some(12 * 1024));

@@ -140,12 +140,12 @@ pub fn start(world: &World) {
     world.processes.spawn(Box::new(Sampler(world.get())), &signal);
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use std::time::Duration;
 
-    #[test]
+    #[suite::test]
     fn rates_are_differences_over_time() {
         let at = Instant::now();
         let sample = |s, turns, calls, vectors| Sample {

@@ -130,7 +130,7 @@ fn masked(text: &str) -> String {
         .collect()
 }
 
-#[test]
+#[suite::test]
 fn every_show_has_a_form_for_programs() {
     let mut bench = bench();
     let lines: Vec<_> =
@@ -160,7 +160,7 @@ fn runtime(bench: &mut Bench) -> String {
     masked(&(lines.collect::<Vec<_>>().join("\n") + "\n"))
 }
 
-#[test]
+#[suite::test]
 fn runtime_shows_what_ran_and_starts_again() {
     let mut bench = bench();
     golden!("runtime", runtime(&mut bench));
@@ -182,7 +182,7 @@ fn runtime_shows_what_ran_and_starts_again() {
     assert!(!run(&mut bench, "show runtime summary").contains("Vectors/Call"));
 }
 
-#[test]
+#[suite::test]
 fn states_of_inputs_come_from_their_threads() {
     let mut bench = bench();
     let source = bench.index("source");
@@ -199,7 +199,7 @@ fn states_of_inputs_come_from_their_threads() {
     }
 }
 
-#[test]
+#[suite::test]
 fn errors_have_count_node_reason_severity() {
     let mut bench = bench();
     golden!("errors", run(&mut bench, "show errors"));
@@ -208,7 +208,7 @@ fn errors_have_count_node_reason_severity() {
     assert_eq!(run(&mut bench, "show errors").lines().count(), 1);
 }
 
-#[test]
+#[suite::test]
 fn errors_of_each_thread() {
     let mut bench = bench();
     let text = run(&mut bench, "show errors verbose");
@@ -232,7 +232,7 @@ fn errors_of_each_thread() {
     }
 }
 
-#[test]
+#[suite::test]
 fn times_are_nanoseconds() {
     let mut bench = bench();
     let value = |text: &str| -> f64 {
@@ -248,7 +248,7 @@ fn times_are_nanoseconds() {
     );
 }
 
-#[test]
+#[suite::test]
 fn longest_calls_are_kept_until_they_are_cleared() {
     let mut bench = bench();
     let text = run(&mut bench, "show runtime max");
@@ -269,7 +269,7 @@ fn longest_calls_are_kept_until_they_are_cleared() {
     );
 }
 
-#[test]
+#[suite::test]
 fn what_vpp_is_asked_for_has_an_answer() {
     let mut bench = bench();
     let cpu: serde_json::Value =
@@ -312,7 +312,7 @@ fn what_vpp_is_asked_for_has_an_answer() {
     assert!(run(&mut bench, "show fib walk").starts_with("No walks"));
 }
 
-#[test]
+#[suite::test]
 fn nodes_of_a_kind() {
     let mut bench = bench();
     let mut names = |line: &str| -> Vec<String> {
@@ -339,7 +339,7 @@ fn nodes_of_a_kind() {
     assert!(names("show graph").len() > 3);
 }
 
-#[test]
+#[suite::test]
 fn nodes_are_found_by_name_and_by_index() {
     let mut bench = bench();
     run(&mut bench, "set node variant default v1");
@@ -357,7 +357,7 @@ fn nodes_are_found_by_name_and_by_index() {
     assert_eq!(run(&mut bench, "show graph node sort"), run(&mut bench, "show vlib graph sort"));
 }
 
-#[test]
+#[suite::test]
 fn variants_are_chosen_by_word() {
     let (mut bench, highest) = (bench(), simd::Level::detect());
     // A node without a variant of its own follows the others.
@@ -385,7 +385,7 @@ fn variants_are_chosen_by_word() {
     );
 }
 
-#[test]
+#[suite::test]
 fn lists() {
     let mut bench = bench();
     golden!("features", run(&mut bench, "show features verbose"));
@@ -405,7 +405,7 @@ fn lists() {
 }
 
 /// VPP's words, each with what its block begins with.
-#[test]
+#[suite::test]
 fn memory_is_shown_by_vpps_words() {
     let mut bench = bench();
     let heap = ["Thread 0 vpp_main", "  name 'main heap', "];
@@ -461,7 +461,7 @@ fn memory_is_shown_by_vpps_words() {
     );
 }
 
-#[test]
+#[suite::test]
 fn threads_that_run_have_a_kernel_side() {
     let config = WorldConfig { threads: 2, buffers: 63, ..WorldConfig::default() };
     let (world, runtimes) = World::new(&config, PLUGINS).expect("an instance");
@@ -477,7 +477,7 @@ fn threads_that_run_have_a_kernel_side() {
     drop(threads.stop(&world));
 }
 
-#[test]
+#[suite::test]
 fn the_stats_segment_says_what_show_says() {
     let mut bench = bench();
     let reader = stats::Reader::new(&bench.world.stats).expect("a segment");
@@ -520,7 +520,7 @@ fn the_stats_segment_says_what_show_says() {
     assert_eq!((total("/nodes/sort/vectors"), total("/nodes/sort/clocks")), (0, 0));
 }
 
-#[test]
+#[suite::test]
 fn no_frame_stays_in_use_when_an_interface_is_made() {
     let mut bench = bench();
     let before = run(&mut bench, "show vlib frame-allocation -j");
@@ -537,7 +537,7 @@ fn no_frame_stays_in_use_when_an_interface_is_made() {
     assert!(text.lines().nth(1).is_some_and(|l| l.split_whitespace().count() == 4), "{text}");
 }
 
-#[test]
+#[suite::test]
 fn bins_of_a_histogram_are_shown_by_their_exponents() {
     let mut bench = bench();
     let histogram = bench.world.stats.histogram("/test/sizes", 4, 4).expect("room");

@@ -169,11 +169,11 @@ pub fn show(world: &World, _: &Matches) -> Result<Output, Error> {
     Ok(Output::both(text, table.to_json()))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::{Scheduled, ThreadPlacement, text};
 
-    #[test]
+    #[suite::test]
     fn columns_are_where_vpp_has_them() {
         let main = ThreadPlacement {
             id: 0,
@@ -221,7 +221,7 @@ ID     Name                Type        LWP     Sched Policy (Priority)  lcore  C
         assert_eq!(text(&[main, worker, long, waiting]), want);
     }
 
-    #[test]
+    #[suite::test]
     fn a_name_with_blanks_and_parentheses_does_not_shift_the_fields() {
         let fields: Vec<String> = (4..=52).map(|n| n.to_string()).collect();
         let stat = |policy: &str| {

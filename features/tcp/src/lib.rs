@@ -12,7 +12,7 @@
 //! errors, as they say the same.
 
 mod reset;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use ::graph::{NodeDef, Plugin, World, name_of};

@@ -63,7 +63,7 @@ fn answer(bench: &mut Bench, node: &str, segment: &[u8]) -> Option<(TcpFlags, u3
     Some((tcp.flags, tcp.seq.get(), tcp.ack.get()))
 }
 
-#[test]
+#[suite::test]
 fn who_wants_a_connection_is_refused() {
     let mut bench = bench();
     let refused = TcpFlags::RST | TcpFlags::ACK;
@@ -82,7 +82,7 @@ fn who_wants_a_connection_is_refused() {
     }
 }
 
-#[test]
+#[suite::test]
 fn resets_strays_and_groups_get_none() {
     let mut bench = bench();
     for (node, segment) in segments(|p| p.segment(TcpFlags::RST, 1, 1)) {
@@ -106,7 +106,7 @@ fn resets_strays_and_groups_get_none() {
     }
 }
 
-#[test]
+#[suite::test]
 fn not_more_than_icmp_errors() {
     let mut bench = bench();
     bench.cli("set ip icmp error-rate 10 burst 5").expect("set");

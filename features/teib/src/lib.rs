@@ -11,7 +11,7 @@ mod api;
 mod cli;
 mod control;
 mod examples;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use control::{Endpoint, Teib, TeibEvent, of_interface};

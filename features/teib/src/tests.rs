@@ -22,7 +22,7 @@ fn bench() -> (Bench, SwIfIndex) {
     (bench, sw_if)
 }
 
-#[test]
+#[suite::test]
 fn peers_are_kept_told_and_go_with_their_interface() {
     let (mut bench, sw_if) = bench();
     bench.cli("create teib loop0 peer 10.0.0.9 nh 2001:db8::9 nh-table-id 7").expect("made");
@@ -54,7 +54,7 @@ fn peers_are_kept_told_and_go_with_their_interface() {
     assert_eq!(bench.world.get::<Teib>().list(), []);
 }
 
-#[test]
+#[suite::test]
 fn the_same_by_messages() {
     let (bench, sw_if) = bench();
     let entry = |peer: &str, nh: &str, nh_table_id| TeibEntry {

@@ -66,7 +66,7 @@ impl Program {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use testkit::pkt;
@@ -75,7 +75,7 @@ mod tests {
         Expression { text: text.into(), optimize: true }.compile().expect("well-formed")
     }
 
-    #[test]
+    #[suite::test]
     fn the_same_words_find_packets_with_and_without_ethernet_header() {
         let inner = pkt::ip4("10.0.0.1", "10.0.0.2").udp(5, 53).payload_len(20);
         let frame = pkt::ether("02:00:00:00:00:01", "02:00:00:00:00:02")
@@ -93,7 +93,7 @@ mod tests {
         assert!(!dns.matches(&[], false));
     }
 
-    #[test]
+    #[suite::test]
     fn a_wrong_expression_says_why() {
         let error = Expression { text: "udp and and".into(), optimize: true }
             .compile()

@@ -182,11 +182,11 @@ fn list(chosen: Function) -> Output {
     Output::both(text, json)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn times_are_written_in_three_ways() {
         let text = |stamp: Stamp, time, start| {
             stamp.text(Duration::from_nanos(time), Duration::from_nanos(start))

@@ -24,7 +24,7 @@ mod filter;
 mod function;
 mod pcap;
 mod show;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use classifier::{Classifier, Purpose, register_classifier};

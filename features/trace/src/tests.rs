@@ -123,7 +123,7 @@ fn shown(bench: &mut Bench) -> Vec<Vec<String>> {
     packets.iter().map(nodes).collect()
 }
 
-#[test]
+#[suite::test]
 fn a_trace_shows_every_node_and_header() {
     let mut bench = bench();
     golden!("trace-empty", run(&mut bench, "show trace"));
@@ -142,7 +142,7 @@ fn a_trace_shows_every_node_and_header() {
     assert_eq!(shown(&mut bench), [[""; 0]; 0]);
 }
 
-#[test]
+#[suite::test]
 fn times_of_traces_are_written_as_chosen() {
     let mut bench = bench();
     run(&mut bench, "trace add test-input 1");
@@ -168,7 +168,7 @@ fn times_of_traces_are_written_as_chosen() {
     assert!(run(&mut bench, "show trace").contains(&format!("{unix}: test-input")), "{unix}");
 }
 
-#[test]
+#[suite::test]
 fn asking_again_asks_for_more() {
     let mut bench = bench();
     for _ in 0..2 {
@@ -181,7 +181,7 @@ fn asking_again_asks_for_more() {
     assert_eq!(shown(&mut bench).len(), 3);
 }
 
-#[test]
+#[suite::test]
 fn a_trace_begins_at_any_node() {
     let mut bench = bench();
     run(&mut bench, "trace add ethernet-input 2");
@@ -206,7 +206,7 @@ fn a_trace_begins_at_any_node() {
     assert_eq!(shown(&mut bench), [[""; 0]; 0]);
 }
 
-#[test]
+#[suite::test]
 fn what_cannot_be_traced_is_refused() {
     let mut bench = bench();
     let error = bench.cli("trace add test-inptu 5").expect_err("no node").to_string();
@@ -218,7 +218,7 @@ fn what_cannot_be_traced_is_refused() {
     assert_eq!(cli::Live::candidates(&*bench.world, "input", "te"), ["test-input"]);
 }
 
-#[test]
+#[suite::test]
 fn filters_choose_packets_as_they_come_in() {
     let mut bench = bench();
     assert_eq!(run(&mut bench, "show trace filter"), "No filter\n");
@@ -260,7 +260,7 @@ fn filters_choose_packets_as_they_come_in() {
     assert!(error.contains("syntax error") && error.contains("pcap-filter(7)"), "{error}");
 }
 
-#[test]
+#[suite::test]
 fn packets_without_ethernet_header_are_understood() {
     let mut bench = bench();
     run(&mut bench, "set bpf trace filter icmp and src host 10.0.0.9");
@@ -274,7 +274,7 @@ fn packets_without_ethernet_header_are_understood() {
     assert_eq!(shown(&mut bench).len(), 1);
 }
 
-#[test]
+#[suite::test]
 fn traces_are_shown_by_the_nodes_they_passed() {
     let mut bench = bench();
     run(&mut bench, "trace add test-input 10");
@@ -321,7 +321,7 @@ impl graph::Node for Over {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_packet_that_changes_threads_has_one_trace() {
     let config = WorldConfig { threads: 2, buffers: 1024, ..WorldConfig::default() };
     let (world, runtimes) = World::new(&config, PLUGINS).expect("an instance");

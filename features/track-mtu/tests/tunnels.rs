@@ -159,7 +159,7 @@ fn shown(rig: &mut Rig) -> Value {
     serde_json::from_str(&rig.cli("show tunnel mtu -j")).expect("JSON")
 }
 
-#[test]
+#[suite::test]
 fn inner_senders_learn_of_the_path() {
     for kind in &KINDS {
         let mut rig = kind.rig();
@@ -196,7 +196,7 @@ fn inner_senders_learn_of_the_path() {
     }
 }
 
-#[test]
+#[suite::test]
 fn errors_about_other_packets_are_not_believed() {
     for kind in KINDS.iter().filter(|kind| !kind.frames) {
         let mut rig = kind.rig();
@@ -239,7 +239,7 @@ fn errors_about_other_packets_are_not_believed() {
 
 /// A router can't tell the tunnels between two ends apart: an error counts for all of them, also if
 /// there are more than are looked at in one go, and as long as one is left.
-#[test]
+#[suite::test]
 fn tunnels_between_the_same_ends_have_one_path() {
     let kind = &KINDS[2];
     let mut rig = kind.rig();
@@ -262,7 +262,7 @@ fn tunnels_between_the_same_ends_have_one_path() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_flood_of_errors_is_dropped_by_name() {
     for kind in KINDS.iter().filter(|kind| kind.name.starts_with("ipip")) {
         let mut rig = kind.rig();
@@ -276,7 +276,7 @@ fn a_flood_of_errors_is_dropped_by_name() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_tunnel_without_it_keeps_its_mtu() {
     let kind = &KINDS[0];
     let mut rig = Rig::new(PLUGINS, 2);
@@ -296,7 +296,7 @@ fn a_tunnel_without_it_keeps_its_mtu() {
     kind.passes(&mut rig, &four(1480));
 }
 
-#[test]
+#[suite::test]
 fn tunnels_with_several_ends_are_refused() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.networks();

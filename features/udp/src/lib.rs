@@ -26,7 +26,7 @@ mod control;
 mod decap;
 mod encap;
 mod examples;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use control::{Encapsulation, PayloadProtocol, Udp};

@@ -95,7 +95,7 @@ fn outer6(inner: &Packet, ports: (u16, u16)) -> Vec<u8> {
         .build()
 }
 
-#[test]
+#[suite::test]
 fn packets_of_both_protocols_go_in_datagrams_of_both() {
     let mut bench = router();
     assert_eq!(run(&mut bench, "udp encap add 10.0.1.1 10.0.1.2 330 440"), "0\n");
@@ -122,7 +122,7 @@ fn packets_of_both_protocols_go_in_datagrams_of_both() {
     assert_eq!(bench.drops(), 0);
 }
 
-#[test]
+#[suite::test]
 fn routes_may_be_there_before_what_they_lead_to() {
     let mut bench = router();
     run(&mut bench, "ip route add 20.0.0.0/8 via udp-encap 4");
@@ -132,7 +132,7 @@ fn routes_may_be_there_before_what_they_lead_to() {
 }
 
 /// Ports follow from flows: packets of one flow have the same, and all ports are RFC 7510's.
-#[test]
+#[suite::test]
 fn flows_have_ports_of_their_own() {
     let mut bench = router();
     run(&mut bench, "udp encap add id 0 10.0.1.1 10.0.1.2 440 src-port-is-entropy");
@@ -148,7 +148,7 @@ fn flows_have_ports_of_their_own() {
 }
 
 /// A packet in several segments, whose checksum over IPv6 covers all of them.
-#[test]
+#[suite::test]
 fn chains_go_in_datagrams() {
     let mut bench = router();
     run(&mut bench, "udp encap add id 0 2001:db8:2::1 2001:db8:2::2 1 2");
@@ -159,7 +159,7 @@ fn chains_go_in_datagrams() {
     assert_eq!(l4::verify(&got), Ok(l4::Verdict::Valid));
 }
 
-#[test]
+#[suite::test]
 fn the_way_of_datagrams_is_followed() {
     let mut bench = router();
     run(&mut bench, "ip route add 30.0.0.0/8 via 10.0.1.2 t1");
@@ -192,7 +192,7 @@ fn the_way_of_datagrams_is_followed() {
     assert!(run(&mut bench, "show udp encap 1").ends_with(" unresolved\n"));
 }
 
-#[test]
+#[suite::test]
 fn a_datagram_that_would_go_into_itself_is_not_sent() {
     let mut bench = router();
     run(&mut bench, "ip route add 30.0.0.0/8 via 10.0.1.2 t1");
@@ -228,7 +228,7 @@ fn a_datagram_that_would_go_into_itself_is_not_sent() {
 
 /// IPv4 routes to an encapsulation of IPv6: another path takes over when the route of the datagrams
 /// goes.
-#[test]
+#[suite::test]
 fn paths_fail_over_across_protocols() {
     let mut bench = router();
     run(&mut bench, "udp encap add id 0 2001:db8:2::1 2003::1 1 2");
@@ -262,7 +262,7 @@ fn paths_fail_over_across_protocols() {
 }
 
 /// Two routers whose routes lead into datagrams to each other would pass a packet on for ever.
-#[test]
+#[suite::test]
 fn a_packet_from_one_datagram_to_the_next_takes_a_hop() {
     let mut bench = router();
     run(&mut bench, "udp encap add id 0 10.0.1.1 10.0.1.2 330 440");
@@ -284,7 +284,7 @@ fn a_packet_from_one_datagram_to_the_next_takes_a_hop() {
 
 /// Broken packets and datagrams around broken packets: each is sent once or dropped by name, and
 /// every buffer comes back.
-#[test]
+#[suite::test]
 fn broken_packets_are_sent_or_dropped_by_name() {
     let mut bench = router();
     for line in [
@@ -334,7 +334,7 @@ fn broken_packets_are_sent_or_dropped_by_name() {
     assert_eq!(bench.buffers_out(), 0, "buffers are lost");
 }
 
-#[test]
+#[suite::test]
 fn what_is_deleted_goes_on_for_the_routes_that_lead_to_it() {
     let mut bench = router();
     run(&mut bench, "ip table add 7");
@@ -369,7 +369,7 @@ fn what_is_deleted_goes_on_for_the_routes_that_lead_to_it() {
     assert!(bench.world.get::<Adjacencies>().list().iter().all(|info| info.object.is_none()));
 }
 
-#[test]
+#[suite::test]
 fn what_is_put_in_comes_out() {
     let mut bench = router();
     run(&mut bench, "udp encap add id 0 10.0.1.1 10.0.1.2 330 440");
@@ -404,7 +404,7 @@ fn what_is_put_in_comes_out() {
     assert_eq!(bench.count("ip4-udp-lookup", "no_listener"), 1);
 }
 
-#[test]
+#[suite::test]
 fn wrong_ones_are_refused() {
     let mut bench = router();
     run(&mut bench, "udp encap add id 3 10.0.1.1 10.0.1.2 1 2");
@@ -430,7 +430,7 @@ fn wrong_ones_are_refused() {
     assert_eq!(bench.cli("udp decap add ipv4 9 next-proto ip6").expect_err("taken").code(), -164);
 }
 
-#[test]
+#[suite::test]
 fn the_same_by_messages() {
     let bench = router();
     let encap = |src: &str, dst: &str, table_id| UdpEncap {
@@ -463,7 +463,7 @@ fn the_same_by_messages() {
 }
 
 /// Any flags of what comes in are those of the datagram no more.
-#[test]
+#[suite::test]
 fn known_sums_of_datagrams_say_nothing_of_packets() {
     let mut bench = router();
     run(&mut bench, "udp decap add ipv4 440 next-proto ip4");

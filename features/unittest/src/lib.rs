@@ -12,7 +12,7 @@
 mod punt;
 mod selftest;
 mod stats;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use cli::{Command, Error, Matches, Output};

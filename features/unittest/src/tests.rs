@@ -18,7 +18,7 @@ static PLUGINS: &[&Plugin] = &[
     &PLUGIN,
 ];
 
-#[test]
+#[suite::test]
 fn a_link_goes_down_and_comes_back() {
     let mut bench = Bench::new(PLUGINS);
     bench.cli("create loopback interface").expect("made");
@@ -36,7 +36,7 @@ fn value(bench: &Bench, name: &str) -> Option<Value> {
     Reader::new(&bench.world.stats).expect("a segment").get(name).expect("readable")
 }
 
-#[test]
+#[suite::test]
 fn a_ring_gets_numbers_and_times() {
     let mut bench = Bench::new(PLUGINS);
     let said = bench.cli("test stats ring-buffer-gen /test/r 40 10 16").expect("made");
@@ -67,7 +67,7 @@ fn a_ring_gets_numbers_and_times() {
     bench.cli("test stats ring-buffer-show-schema /if/drops").expect_err("no ring");
 }
 
-#[test]
+#[suite::test]
 fn a_histogram_gets_values_of_all_sizes() {
     let mut bench = Bench::new(PLUGINS);
     let said = bench.cli("test stats histogram-gen /test/h 8 1 4 9").expect("made");
@@ -80,7 +80,7 @@ fn a_histogram_gets_values_of_all_sizes() {
     bench.cli("test stats histogram-clear /test/h").expect_err("gone");
 }
 
-#[test]
+#[suite::test]
 fn promises_are_tried() {
     let mut bench = Bench::new(PLUGINS);
     for _ in 0..2 {
@@ -104,7 +104,7 @@ fn promises_are_tried() {
 const ROUTER: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
-#[test]
+#[suite::test]
 fn punted_packets_go_to_all_who_take_their_reason() {
     let mut bench = Bench::new(PLUGINS);
     let world = bench.world.clone();

@@ -33,7 +33,7 @@ mod check;
 mod cli;
 pub mod control;
 mod examples;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use control::{Check, Mode};

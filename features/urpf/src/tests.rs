@@ -93,7 +93,7 @@ fn passes(bench: &mut Bench, sw_if: SwIfIndex, sources: &[Ipv4Addr]) -> Vec<bool
     answer(&alone)
 }
 
-#[test]
+#[suite::test]
 fn sources_pass_by_their_routes() {
     let mut bench = bench();
     let sources: Vec<_> = CASES.iter().map(|c| ip(c.0)).collect();
@@ -122,7 +122,7 @@ fn sources_pass_by_their_routes() {
     assert_eq!(passes(&mut bench, T1, &google), [true, false]);
 }
 
-#[test]
+#[suite::test]
 fn other_tables_and_accepted_networks() {
     let mut bench = bench();
     run(&mut bench, "set urpf rx strict t1 table 7");
@@ -138,7 +138,7 @@ fn other_tables_and_accepted_networks() {
     assert!(bench.cli("set urpf strict t0 table 77").is_err());
 }
 
-#[test]
+#[suite::test]
 fn words_come_in_any_order() {
     let mut bench = bench();
     for (line, shown) in [
@@ -174,7 +174,7 @@ fn words_come_in_any_order() {
     assert!(!run(&mut bench, "show urpf").contains("192.0.2.0/24"));
 }
 
-#[test]
+#[suite::test]
 fn who_has_no_address_yet_may_ask() {
     let mut bench = bench();
     run(&mut bench, "set urpf strict t0");
@@ -182,7 +182,7 @@ fn who_has_no_address_yet_may_ask() {
     assert_eq!(bench.feature("ip4-unicast", T0, &[ask])[0].reason, None);
 }
 
-#[test]
+#[suite::test]
 fn what_leaves_is_checked_behind_its_layer_2_header() {
     let mut bench = bench();
     run(&mut bench, "set urpf tx strict t0");
@@ -204,7 +204,7 @@ fn what_leaves_is_checked_behind_its_layer_2_header() {
     assert_eq!(bench.count("ip4-tx-urpf-strict", "uRPF Drop"), 2);
 }
 
-#[test]
+#[suite::test]
 fn api_and_cli() {
     let mut bench = bench();
     fn call<R: Call>(bench: &Bench, request: R) -> Result<R::Reply, i32> {
@@ -260,7 +260,7 @@ fn api_and_cli() {
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
 }
 
-#[test]
+#[suite::test]
 fn what_was_said_of_a_table_goes_with_it() {
     let mut bench = bench();
     run(&mut bench, "ip table add 8");

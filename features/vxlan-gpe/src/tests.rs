@@ -68,7 +68,7 @@ fn from6(header: [u8; 8], inner: &[u8]) -> Vec<u8> {
     pkt::ip6("2001:db8:2::2", "2001:db8:2::1").udp(7, 4790).payload(payload).build()
 }
 
-#[test]
+#[suite::test]
 fn packets_and_frames_go_in_datagrams_and_come_back() {
     let mut rig = two();
     // The next protocol is that of the packet.
@@ -103,7 +103,7 @@ fn packets_and_frames_go_in_datagrams_and_come_back() {
     assert_eq!(counters.rx.sum(at), (2, 2 * bytes.len() as u64), "without");
 }
 
-#[test]
+#[suite::test]
 fn headers_are_dropped_by_name() {
     let mut rig = two();
     let packet = inner("30.0.0.1", 9);
@@ -132,7 +132,7 @@ fn headers_are_dropped_by_name() {
 }
 
 /// A feature takes payloads with a network service header, and sends such packets.
-#[test]
+#[suite::test]
 fn network_service_headers_have_a_node() {
     let mut rig = two();
     rig.cli("create vxlan-gpe tunnel local 10.0.1.1 remote 10.0.1.2 vni 16 next-nsh");
@@ -149,7 +149,7 @@ fn network_service_headers_have_a_node() {
 }
 
 /// Outer packets have a table, and decapsulated ones another: that of the interface.
-#[test]
+#[suite::test]
 fn tables_of_both_sides() {
     let mut rig = two();
     for line in [
@@ -180,7 +180,7 @@ fn tables_of_both_sides() {
     }
 }
 
-#[test]
+#[suite::test]
 fn ports_and_groups() {
     let mut rig = rig(&[
         "create vxlan-gpe tunnel local 10.0.1.1 remote 10.0.1.2 vni 13 next-ethernet src_port 4800 dst_port 4801",
@@ -208,7 +208,7 @@ fn ports_and_groups() {
     assert_eq!([rx(0), rx(1), rx(2)], [1, 0, 1], "counted for the group");
 }
 
-#[test]
+#[suite::test]
 fn the_bypass_does_as_the_way_round_it() {
     for is_v6 in [false, true] {
         let mut rig = two();
@@ -231,7 +231,7 @@ fn the_bypass_does_as_the_way_round_it() {
     }
 }
 
-#[test]
+#[suite::test]
 fn messages() {
     let mut rig = rig(&["ip table add 7"]);
     let address = |text: &str| text.parse::<IpAddr>().expect("an address").into();

@@ -91,7 +91,7 @@ fn flood(rig: &mut Rig, bytes: &[u8]) -> (Sent, Vec<Vec<u8>>) {
     (cut, switched.into_iter().map(|(_, frame)| frame).collect())
 }
 
-#[test]
+#[suite::test]
 fn frames_go_in_datagrams_and_come_back() {
     let mut rig = two();
     let bytes = frame(2, 1);
@@ -118,7 +118,7 @@ fn frames_go_in_datagrams_and_come_back() {
 }
 
 /// Ports follow from flows: of IP behind tags and labels, else of stations.
-#[test]
+#[suite::test]
 fn flows_have_ports_of_their_own() {
     let mut rig = two();
     let mut port = |bytes: &[u8]| {
@@ -140,7 +140,7 @@ fn flows_have_ports_of_their_own() {
     assert_eq!(port(&tagged(1)), port(&frame(2, 1)));
 }
 
-#[test]
+#[suite::test]
 fn tunnels_are_told_apart_by_what_they_were_made_with() {
     let mut rig = rig(&[
         "create vxlan tunnel src 10.0.1.1 dst 10.0.1.2 vni 13",
@@ -198,7 +198,7 @@ fn tunnels_are_told_apart_by_what_they_were_made_with() {
 
 /// Tunnels to a group: one copy of a flood for all of its hosts; what comes for the group belongs
 /// to the tunnel to its sender.
-#[test]
+#[suite::test]
 fn groups_of_other_ends() {
     let mut rig = rig(&[
         "ip route add 10.0.1.3/32 via 10.0.1.2 p1",
@@ -248,7 +248,7 @@ fn groups_of_other_ends() {
 }
 
 /// IP packets without an Ethernet header, and an Ethernet tunnel with addresses of its own.
-#[test]
+#[suite::test]
 fn tunnels_route() {
     let mut rig = rig(&[
         "create vxlan tunnel src 10.0.1.1 dst 10.0.1.2 vni 13 l3",
@@ -274,7 +274,7 @@ fn tunnels_route() {
     assert_eq!(rig.route(&from4(&framed, 14)), [(2, packet(8))]);
 }
 
-#[test]
+#[suite::test]
 fn the_bypass_does_as_the_way_round_it() {
     for (is_v6, good) in [(false, from4(&frame(2, 1), 13)), (true, from6(&frame(2, 1), 14))] {
         let mut rig = two();
@@ -312,7 +312,7 @@ fn the_bypass_does_as_the_way_round_it() {
 
 /// A large frame goes in fragments of its datagram, and a super-packet as the segments that it
 /// stands for.
-#[test]
+#[suite::test]
 fn frames_larger_than_links() {
     let mut rig = two();
     rig.cli("set interface state vxlan_tunnel1 down");
@@ -344,7 +344,7 @@ fn frames_larger_than_links() {
 
 /// With the feature `gso` on the link, a super-packet whose segments don't fit it goes in fragments
 /// of one datagram.
-#[test]
+#[suite::test]
 fn super_packets_stay_whole_if_asked_to() {
     let mut rig = two();
     rig.cli("set interface state vxlan_tunnel1 down");
@@ -378,7 +378,7 @@ fn super_packets_stay_whole_if_asked_to() {
 
 /// Broken datagrams and datagrams around broken frames: each is taken or dropped by name, and every
 /// buffer comes back.
-#[test]
+#[suite::test]
 fn broken_datagrams_are_taken_or_dropped_by_name() {
     let mut rig = two();
     rig.cli("set interface ip vxlan-bypass p0");
@@ -405,7 +405,7 @@ fn broken_datagrams_are_taken_or_dropped_by_name() {
     assert_eq!(rig.bench.buffers_out(), 0, "buffers are lost");
 }
 
-#[test]
+#[suite::test]
 fn wrong_ones_are_refused() {
     let mut rig = rig(&["create vxlan tunnel src 10.0.1.1 dst 10.0.1.2 vni 13 instance 4"]);
     let create = "create vxlan tunnel src 10.0.1.1";

@@ -18,7 +18,7 @@ mod cli;
 mod config;
 mod control;
 mod node;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use control::Rewrites;

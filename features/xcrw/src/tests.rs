@@ -81,7 +81,7 @@ fn carried(v6: bool, port: usize, frame: &[u8]) -> Vec<u8> {
     [&NEIGHBOR.octets()[..], &port_mac(port).octets(), &ethertype, &outer(v6, 63), frame].concat()
 }
 
-#[test]
+#[suite::test]
 fn frames_are_carried_by_packets() {
     for v6 in [false, true] {
         let mut rig = rig();
@@ -113,7 +113,7 @@ fn frames_are_carried_by_packets() {
 }
 
 /// To the output of an interface: a tag or a header of a backbone bridge, for example.
-#[test]
+#[suite::test]
 fn frames_leave_by_an_output_and_of_a_sub_interface() {
     let mut rig = rig();
     rig.cli("create sub-interfaces p0 100");
@@ -135,7 +135,7 @@ fn frames_leave_by_an_output_and_of_a_sub_interface() {
     assert_eq!(rig.pass(3, &frame(100, 6)), []);
 }
 
-#[test]
+#[suite::test]
 fn offloads_are_done_before() {
     let mut rig = rig();
     rig.cli("set interface l2 xcrw p0 next p3-output rw 0102");
@@ -161,7 +161,7 @@ fn offloads_are_done_before() {
 }
 
 /// Metadata of the frame isn't kept: it isn't true of the packet that carries it.
-#[test]
+#[suite::test]
 fn what_is_known_of_the_frame_is_forgotten() {
     let mut rig = rig();
     rig.cli("ip table add 9");
@@ -202,7 +202,7 @@ fn what_is_known_of_the_frame_is_forgotten() {
     }
 }
 
-#[test]
+#[suite::test]
 fn commands_show_refuse_and_save() {
     let mut rig = rig();
     assert_eq!(rig.cli("show l2xcrw").trim_end(), NONE);
@@ -259,7 +259,7 @@ fn commands_show_refuse_and_save() {
 
 /// The saved configuration makes interfaces by index, so `xcrwN` comes behind those that its line
 /// names.
-#[test]
+#[suite::test]
 fn interfaces_are_made_in_an_order_that_can_be_saved() {
     let mut rig = rig();
     let index = |rig: &Rig, name: &str| rig.world().get::<Interfaces>().find(name).expect("there");
@@ -275,7 +275,7 @@ fn interfaces_are_made_in_an_order_that_can_be_saved() {
     assert!(index(&rig, "xcrw0") > rig.ports[3]);
 }
 
-#[test]
+#[suite::test]
 fn the_end_leaves_nothing_behind() {
     let mut rig = rig();
     let world = rig.world();
@@ -361,7 +361,7 @@ fn the_end_leaves_nothing_behind() {
     assert_eq!((rig.sent(), rig.count("l2-xcrw", "Packets dropped")), (vec![], 1));
 }
 
-#[test]
+#[suite::test]
 fn a_trace_shows_the_rewrite() {
     let mut rig = rig();
     rig.cli("set interface l2 xcrw p0 next p3-output rw 010203");
@@ -375,7 +375,7 @@ fn a_trace_shows_the_rewrite() {
 }
 
 /// With mutated frames and random bytes in front nothing panics and no buffer is lost.
-#[test]
+#[suite::test]
 fn mutated_frames_and_rewrites_do_no_harm() {
     let mut rig = rig();
     let bases = vec![

@@ -262,5 +262,5 @@ impl Verb {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;

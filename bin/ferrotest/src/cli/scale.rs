@@ -132,11 +132,11 @@ fn impossible(what: &str) -> String {
     )
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn flows_are_products_of_ranges() {
         assert_eq!(flows(1), Ok((Spread::Fixed, Spread::Fixed)));
         assert_eq!(flows(65_000), Ok((Spread::Fixed, Spread::Random(65_000))));

@@ -173,6 +173,6 @@ pub fn traffic(file: &Siitperf, like: Traffic) -> Traffic {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 #[path = "siitperf_tests.rs"]
 mod tests;

@@ -91,7 +91,7 @@ fn with(text: &str, pairs: &[(&str, &str)]) -> String {
     })
 }
 
-#[test]
+#[suite::test]
 fn a_stateless_file_runs() {
     let plan = plan(ROUTER, "throughput linux --sizes 64,128").unwrap();
     assert_eq!(plan.traffic.len(), 2);
@@ -112,7 +112,7 @@ fn a_stateless_file_runs() {
     assert_eq!((traffic.src, traffic.dst), (Spread::Fixed, Spread::Fixed));
 }
 
-#[test]
+#[suite::test]
 fn many_networks_are_many_addresses() {
     let text = with(ROUTER, &[("Num-R-Nets", "256")]);
     let plan = plan(&text, "throughput linux --sizes 64").unwrap();
@@ -120,7 +120,7 @@ fn many_networks_are_many_addresses() {
     assert_eq!((traffic.src, traffic.dst), (Spread::Fixed, Spread::Random(256)));
 }
 
-#[test]
+#[suite::test]
 fn a_stateful_file_has_sessions_and_their_ports() {
     let found = plan(NAT, "nat-throughput linux:nat --session-rate 50000").unwrap();
     let traffic = &found.traffic[0];
@@ -140,7 +140,7 @@ fn a_stateful_file_has_sessions_and_their_ports() {
     assert_eq!(found.settings.orders, (Vary::Decrease, Vary::Increase));
 }
 
-#[test]
+#[suite::test]
 fn an_initiator_on_the_right_is_seen_from_the_other_side() {
     let text = with(NAT, &[("Stateful", "2"), ("Forward", "0")]);
     let text = text.replace("Fwd-", "X-").replace("Rev-", "Fwd-").replace("X-", "Rev-");
@@ -155,7 +155,7 @@ fn an_initiator_on_the_right_is_seen_from_the_other_side() {
     assert!(error.contains("Rev-var-sport 0"), "{error}");
 }
 
-#[test]
+#[suite::test]
 fn a_first_phase_alone_needs_no_direction() {
     let text = with(NAT, &[("Forward", "0"), ("Reverse", "0")]);
     let found = plan(&text, "nat-cps linux:nat").unwrap();
@@ -164,7 +164,7 @@ fn a_first_phase_alone_needs_no_direction() {
     assert!(error.contains("expected Forward 1 or Reverse 1"), "{error}");
 }
 
-#[test]
+#[suite::test]
 fn keys_without_a_counterpart_are_named() {
     for (pairs, text) in [
         (&[("IP-L-Vers", "6")][..], "between IPv4 and IPv6"),
@@ -187,7 +187,7 @@ fn keys_without_a_counterpart_are_named() {
     assert!(plan(&all, "nat-cps linux:nat --sessions 5").is_ok());
 }
 
-#[test]
+#[suite::test]
 fn a_stateful_file_is_for_modes_of_nat() {
     for words in ["throughput linux:nat", "compare linux none --modes nat-cps,throughput"] {
         let error = plan(NAT, words).unwrap_err();

@@ -6,12 +6,12 @@ use crate::dut::linux::Role;
 use clap::CommandFactory;
 use measure::Size;
 
-#[test]
+#[suite::test]
 fn the_command_line_is_consistent() {
     Arguments::command().debug_assert();
 }
 
-#[test]
+#[suite::test]
 fn a_comparison_is_read() {
     let words = "ferrotest compare linux ferrovia --sizes 64,512,imix --family ip4,ip6 \
                  --duration 200ms --one-way --html r.html --assert ndr>=5";
@@ -23,7 +23,7 @@ fn a_comparison_is_read() {
     assert_eq!((outputs.html, outputs.asserts.len()), (Some("r.html".into()), 1));
 }
 
-#[test]
+#[suite::test]
 fn wrong_words_are_refused() {
     for words in [
         "compare linux",
@@ -38,7 +38,7 @@ fn wrong_words_are_refused() {
     }
 }
 
-#[test]
+#[suite::test]
 fn values_of_a_scaling_become_points() {
     let plan = |words: &str| {
         let all = ["ferrotest", "scale"].into_iter().chain(words.split_whitespace());
@@ -65,7 +65,7 @@ fn values_of_a_scaling_become_points() {
 }
 
 /// Every verb and option that isn't hidden stands in the manual page and the completions.
-#[test]
+#[suite::test]
 fn the_manual_and_the_completions_are_whole() {
     let share = tempfile::tempdir().unwrap();
     let files = extras::write(share.path()).unwrap();

@@ -110,11 +110,11 @@ impl Routes {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn routes_begin_with_the_destinations_of_the_traffic() {
         let few = Routes { count: 257, ip6: false };
         let text = few.lines("route add ", " dev right");

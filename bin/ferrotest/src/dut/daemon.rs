@@ -296,11 +296,11 @@ impl Drop for Daemon {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn commands_configure_both_sides() {
         let text = commands(PortKind::Veth);
         assert!(text.contains("set interface ip address host-left 198.18.0.1/24\n"));
@@ -314,7 +314,7 @@ mod tests {
         assert!(!text.contains("host-"));
     }
 
-    #[test]
+    #[suite::test]
     fn a_missing_program_is_named() {
         let error = find(Kind::Ferrovia, Some(Path::new("/no/such/program"))).unwrap_err();
         assert!(error.contains("/no/such/program"));

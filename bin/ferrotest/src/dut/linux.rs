@@ -155,11 +155,11 @@ impl Device for Linux {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn a_missing_program_is_named_with_its_package() {
         let missing = Program { name: "no-such-program", package: "some-package" };
         let error = missing.find().unwrap_err();

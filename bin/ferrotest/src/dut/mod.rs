@@ -193,11 +193,11 @@ pub fn up(spec: &Spec, lab: &Lab, workers: u32) -> Result<Option<Box<dyn Device>
     })
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn reads_devices() {
         assert_eq!("none".parse(), Ok(Spec::None(None)));
         assert!(matches!("none:rate=1e5".parse(), Ok(Spec::None(Some(_)))));
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn devices_without_memif_are_refused_by_name() {
         use interface::Kind::{Memif, Tap, Veth};
         let specs: [Spec; 4] =

@@ -75,11 +75,11 @@ pub fn sweep() {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn runs_that_are_over_are_known() {
         let pid = std::process::id();
         let now = start_time(pid).unwrap();
@@ -89,7 +89,7 @@ mod tests {
         assert!(!is_over("x-5") && !is_over("") && !is_over("7"));
     }
 
-    #[test]
+    #[suite::test]
     fn folders_of_ended_runs_are_removed() {
         let ours = folder().unwrap();
         let of = |name: &str| {

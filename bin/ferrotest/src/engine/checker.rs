@@ -232,7 +232,7 @@ impl Checker {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::traffic::template::tests::flow;
@@ -249,7 +249,7 @@ mod tests {
             .collect()
     }
 
-    #[test]
+    #[suite::test]
     fn tells_what_happened_to_each_packet() {
         let frames = frames(Kind::Ip4, 128, 10);
         let mut checker = Checker::new(9, 10, 1_000_000, true);
@@ -282,7 +282,7 @@ mod tests {
         assert!(other.check(0, &frames[0]) && other.stray() == 1);
     }
 
-    #[test]
+    #[suite::test]
     fn every_changed_byte_is_seen() {
         for (kind, size) in [(Kind::Ip4, 64), (Kind::Ip6, 85), (Kind::Ip4, 889)] {
             let frames = frames(kind, size, 1);
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn what_a_router_does_is_no_change() {
         let mut frame = frames(Kind::Ip4, 64, 1).remove(0);
         frame[..12].fill(7);
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!((counts.received, counts.changed), (1, 0));
     }
 
-    #[test]
+    #[suite::test]
     fn cut_frames_are_no_test_packets() {
         for kind in [Kind::Ip4, Kind::Ip6, Kind::Ethernet] {
             let frame = frames(kind, 100, 1).remove(0);

@@ -93,11 +93,11 @@ impl Clock for Real {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn goes_forward_at_the_rate_of_the_raw_clock() {
         let clock = Real::new();
         let (mine, theirs) = (clock.now(), raw());

@@ -90,12 +90,12 @@ impl Schedule {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
+    #[suite::test]
     fn phases_follow_each_other() {
         let phases = [Phase { rate: 1e6, packets: 3 }, Phase { rate: 5e5, packets: 2 }];
         let mut schedule = Schedule::new(&phases);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn due_until_agrees_with_due(rate in 1.0f64..2e7, packets in 1u64..2000, more in 0u64..2000) {
             let phases = [Phase { rate, packets }, Phase { rate: rate / 3.0, packets: more }];
             let mut schedule = Schedule::new(&phases);

@@ -31,11 +31,11 @@ impl Times {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn steal_is_a_share_of_all_time() {
         let then = Times::parse("cpu  100 0 50 800 10 0 5 35 7 0\ncpu0 1 2 3\n");
         let now = Times::parse("cpu  150 0 60 830 10 0 5 45 9 0\n");

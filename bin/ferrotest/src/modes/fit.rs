@@ -87,12 +87,12 @@ fn untranslated(traffic: &Traffic, most: Option<u64>) -> Result<(), String> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::traffic::flow::Share;
 
-    #[test]
+    #[suite::test]
     fn modes_of_nat_have_one_address_and_fit_into_the_table() {
         let traffic = Traffic::default();
         let of = |mode, traffic: &Traffic| translated(mode, traffic, 5000, Some(4000));
@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn other_modes_need_one_direction_and_few_sessions() {
         let span = |min, max| Span { vary: Vary::Random, min, max };
         let mut traffic = Traffic::default();

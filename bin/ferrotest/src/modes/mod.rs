@@ -345,5 +345,5 @@ impl Measuring<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;

@@ -59,7 +59,7 @@ fn delay_tolerance(nanoseconds: f64) -> f64 {
     10_000.0 + nanoseconds * 0.05
 }
 
-#[test]
+#[suite::test]
 fn throughput_is_the_limit() {
     for (limit, kind, size) in [
         (50_000.0, Kind::Ip4, Size::Bytes(64)),
@@ -77,13 +77,13 @@ fn throughput_is_the_limit() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_device_without_a_limit_has_the_rate_of_the_link() {
     let found = run(Mode::Throughput, "", &settings()).unwrap();
     near(value(&found, "throughput"), LINE, LINE * 0.01);
 }
 
-#[test]
+#[suite::test]
 fn a_device_that_always_loses_has_no_throughput() {
     let found = run(Mode::Throughput, "drop=1/20", &settings()).unwrap();
     assert_eq!(value(&found, "throughput"), 0.0);
@@ -91,7 +91,7 @@ fn a_device_that_always_loses_has_no_throughput() {
     assert!(matches!(&error, Stop::Failed(why) if why.contains("no throughput")), "{error:?}");
 }
 
-#[test]
+#[suite::test]
 fn mlrsearch_finds_both_rates() {
     let found = run(Mode::Ndrpdr, "rate=50000", &settings()).unwrap();
     near(value(&found, "ndr"), 50_000.0, 500.0);
@@ -103,14 +103,14 @@ fn mlrsearch_finds_both_rates() {
     near(value(&lossy, "pdr"), 50_251.0, 500.0);
 }
 
-#[test]
+#[suite::test]
 fn the_maximum_receive_rate_is_the_limit_under_overload() {
     let found = run(Mode::Mrr, "rate=50000", &settings()).unwrap();
     near(value(&found, "mrr"), 50_000.0, 500.0);
     near(value(&found, "mrr_loss_ratio"), 1.0 - 50_000.0 / LINE, 0.005);
 }
 
-#[test]
+#[suite::test]
 fn loss_is_found_to_a_tenth_of_a_point() {
     let lossy = Settings { rate: Some(20_000.0), ..settings() };
     let found = run(Mode::Loss, "drop=3/100", &lossy).unwrap();
@@ -128,7 +128,7 @@ fn loss_is_found_to_a_tenth_of_a_point() {
     }
 }
 
-#[test]
+#[suite::test]
 fn latency_is_the_delay_at_each_load() {
     let found = run(Mode::Latency, "rate=50000,delay=700us", &settings()).unwrap();
     // and the time in the server
@@ -143,7 +143,7 @@ fn latency_is_the_delay_at_each_load() {
     assert!(found.latency.iter().all(|at| at.latency.n() >= 500));
 }
 
-#[test]
+#[suite::test]
 fn delay_variation_is_the_jitter() {
     let settings = Settings { rate: Some(500.0), duration: 4.0, ..settings() };
     let found = run(Mode::Pdv, "delay=300us,jitter=1ms", &settings).unwrap();
@@ -154,7 +154,7 @@ fn delay_variation_is_the_jitter() {
     near(value(&found, "ipdv_min"), -381_966.0, 10.0);
 }
 
-#[test]
+#[suite::test]
 fn a_burst_is_as_long_as_the_queue_makes_it() {
     let found = run(Mode::B2b, "rate=50000,queue=200", &settings()).unwrap();
     // While the burst comes in, the device forwards already.
@@ -164,7 +164,7 @@ fn a_burst_is_as_long_as_the_queue_makes_it() {
     near(value(&found, "buffer_time") * LINE, 200.0, 4.0);
 }
 
-#[test]
+#[suite::test]
 fn recovery_takes_as_long_as_the_congestion() {
     let found = run(Mode::Recovery, "rate=50000,congestion=20ms", &settings()).unwrap();
     near(value(&found, "recovery"), 0.020, 0.0005);
@@ -172,7 +172,7 @@ fn recovery_takes_as_long_as_the_congestion() {
     near(value(&found, "recovery"), 0.0, 0.0005);
 }
 
-#[test]
+#[suite::test]
 fn a_reset_takes_as_long_as_the_restart() {
     let settings = Settings { rate: Some(10_000.0), ..settings() };
     let found = run(Mode::Reset, "restart=120ms", &settings).unwrap();
@@ -180,7 +180,7 @@ fn a_reset_takes_as_long_as_the_restart() {
     near(value(&found, "reset_time_by_loss"), 0.120, 0.0003);
 }
 
-#[test]
+#[suite::test]
 fn routes_block_as_long_as_the_stage_stops() {
     let settings = Settings { rate: Some(10_000.0), ..settings() };
     let found = run(Mode::Reconfig, "reconfig=70ms", &settings).unwrap();
@@ -202,7 +202,7 @@ fn routes_block_as_long_as_the_stage_stops() {
     assert_eq!(value(&run(Mode::Reconfig, "", &settings).unwrap(), "blocked_add"), 0.0);
 }
 
-#[test]
+#[suite::test]
 fn a_soak_counts_each_trial() {
     let settings = Settings { rate: Some(5_000.0), soak: 2.0, ..settings() };
     let found = run(Mode::Soak, "drop=2/1000", &settings).unwrap();
@@ -210,7 +210,7 @@ fn a_soak_counts_each_trial() {
     near(value(&found, "loss_ratio"), 0.002, 0.001);
 }
 
-#[test]
+#[suite::test]
 fn every_kind_of_damage_is_counted() {
     let settings = Settings { rate: Some(10_000.0), duration: 1.0, soak: 1.0, ..settings() };
     let count = |impairment: &str| {
@@ -231,7 +231,7 @@ fn every_kind_of_damage_is_counted() {
     assert_eq!((counts.received, counts.late), (0, 10_000));
 }
 
-#[test]
+#[suite::test]
 fn limits_of_a_translation_are_found() {
     let settings = Settings { sessions: 2000, session_rate: 5000.0, rate: None, ..settings() };
     let both = Traffic::default();

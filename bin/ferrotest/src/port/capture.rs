@@ -110,11 +110,11 @@ impl Rx for CaptureRx {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn files_give_back_their_frames_at_their_times() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.pcap");
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(got, frames);
     }
 
-    #[test]
+    #[suite::test]
     fn bad_files_are_named() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("bad.pcap");

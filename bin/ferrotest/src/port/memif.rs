@@ -227,7 +227,7 @@ impl Rx for MemifRx {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -235,7 +235,7 @@ mod tests {
         (0..count).map(|n| vec![n; 60 + usize::from(n)]).collect()
     }
 
-    #[test]
+    #[suite::test]
     fn frames_pass_between_two_ports_and_a_full_ring_loses_the_rest() {
         let [(mut tx, mut rx), (mut back, mut other)] = pair().unwrap();
         let (all, mut got) = (frames(200), Vec::new());
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(rx.receive(0, 64, |frame| assert_eq!(frame, all[7])), 1);
     }
 
-    #[test]
+    #[suite::test]
     fn frames_without_a_device_are_lost() {
         let (mut tx, mut rx) = open(&format!("test-{}", std::process::id())).unwrap();
         let all = frames(9);

@@ -87,11 +87,11 @@ impl Rx for RingRx {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn frames_pass_in_order_and_a_full_ring_takes_no_more() {
         let (mut tx, mut rx) = connection(64);
         let frames: Vec<Vec<u8>> = (0..100_u8).map(|n| vec![n; 60 + usize::from(n)]).collect();

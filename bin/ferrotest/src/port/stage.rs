@@ -394,11 +394,11 @@ pub fn nanoseconds(text: &str) -> Option<u64> {
     (0.0..=1e15).contains(&value).then_some(value.round() as u64)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn shares_are_exact() {
         for (n, of) in [(1, 100), (3, 7), (0, 5), (5, 5), (1, 1)] {
             let hits = (0..u64::from(of) * 50).filter(|&i| Exactly { n, of }.hits(i)).count();
@@ -406,7 +406,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn reads_impairments() {
         let read: Impairment =
             "drop=1/100,delay=50us,rate=1e5,queue=512,jitter=1.5ms".parse().unwrap();
@@ -424,7 +424,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn impairments_are_written_as_they_are_read() {
         for text in [
             "",
@@ -438,7 +438,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn a_queue_holds_what_it_is_said_to() {
         let settings = Impairment { rate: 1e6, queue: 10, ..Impairment::default() };
         let stage = Rc::new(RefCell::new(Stage::new(settings, End::Left, Rc::default())));

@@ -105,11 +105,11 @@ impl Rx for TapRx {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn drops_are_read_from_the_kernels_table() {
         let table = "Inter-|   Receive  |  Transmit\n face |bytes packets |bytes packets\n\
                        lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\

@@ -127,11 +127,11 @@ impl Flow {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn addresses_of_benchmarks() {
         for (text, lab) in [
             ("198.18.0.0", true),
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn reads_shares() {
         assert_eq!("9/10".parse(), Ok(Share { foreground: 9, of: 10 }));
         for bad in ["11/10", "1/0", "x", "1/49", "-1/2"] {

@@ -170,7 +170,7 @@ fn discovery(
     reply.push(ip.as_bytes()).push(message.as_bytes()).push(&option);
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use wire::l4;
@@ -187,7 +187,7 @@ mod tests {
         (host(1, tester, device), host(2, device, tester))
     }
 
-    #[test]
+    #[suite::test]
     fn two_hosts_find_each_other() {
         let (tester, device) = hosts();
         for ip6 in [false, true] {
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn tags_are_kept() {
         let (tester, device) = hosts();
         let ask = tester.ask(false);
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(tester.learn(answer.frame(), false), Some(device.mac));
     }
 
-    #[test]
+    #[suite::test]
     fn addresses_elsewhere_are_not_answered_and_nothing_panics() {
         let (tester, device) = hosts();
         let far = Host { own: ("10.0.0.1".parse().unwrap(), "::5".parse().unwrap()), ..device };

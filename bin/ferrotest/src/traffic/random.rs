@@ -158,11 +158,11 @@ pub fn port(span: &Span, sequence: u32, random: &mut Random) -> u16 {
     span.min.wrapping_add(step(span.vary, count, sequence, random) as u16)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn ports_stay_in_their_range_and_reach_its_ends() {
         let mut random = Random::new(1);
         for range in [SOURCE, DESTINATION] {
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn ports_go_up_and_down() {
         let ports = |vary| {
             let range = Span { vary, min: 10, max: 12 };
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(ports(Vary::Fixed), [10; 4]);
     }
 
-    #[test]
+    #[suite::test]
     fn zipf_follows_its_law() {
         let draw = Draw::new(Spread::Zipf(1000), 3);
         let mut random = Random::new(4);
@@ -203,7 +203,7 @@ mod tests {
         assert!((0.8..1.2).contains(&share(10)), "{}", share(10));
     }
 
-    #[test]
+    #[suite::test]
     fn reads_ranges() {
         assert_eq!("fixed".parse(), Ok(Spread::Fixed));
         assert_eq!("random:4096".parse(), Ok(Spread::Random(4096)));

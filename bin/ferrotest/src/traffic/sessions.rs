@@ -126,12 +126,12 @@ pub enum Pick {
     Of(Arc<[Tuple]>, Vary),
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use measure::siitperf::Span;
 
-    #[test]
+    #[suite::test]
     fn every_combination_comes_once_and_not_in_order() {
         let span = |min, max| Span { vary: Vary::Random, min, max };
         for (sources, destinations) in [(1, 1), (7, 3), (1000, 17), (1, 513)] {
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn combinations_go_up_and_down_by_source_ports() {
         let span = |min, max| Span { vary: Vary::Random, min, max };
         let all = Combinations::new(Ports { source: span(8, 9), destination: span(1, 2) }, 5);

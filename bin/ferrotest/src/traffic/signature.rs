@@ -66,11 +66,11 @@ const fn filler() -> [u8; LONGEST] {
     bytes
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn bytes_of_a_signature() {
         let signature = Signature::new(0x0102, 0x0304_0506, 0x0708_090a_0b0c_0d0e);
         let mut packet = vec![9; 5];

@@ -37,11 +37,11 @@ pub fn for_kind(size: Size, kind: Kind, vlan: bool) -> Size {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn imix_has_its_shares() {
         let all = pattern(Size::Imix);
         let count = |size| all.iter().filter(|&&each| each == size).count();
@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(mean, Size::Imix.mean_bytes());
     }
 
-    #[test]
+    #[suite::test]
     fn short_ip6_frames_are_made_long_enough() {
         for (size, kind, vlan, longer) in [
             (64, Kind::Ip6, false, 84),

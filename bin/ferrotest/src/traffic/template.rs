@@ -264,7 +264,7 @@ impl Generator {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 pub(crate) mod tests {
     use super::*;
     use crate::traffic::flow::{Ends, Share};
@@ -297,7 +297,7 @@ pub(crate) mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn bytes_of_a_frame() {
         let mut generator = Generator::new(&flow(Kind::Ip4, Size::Bytes(64)), 0x0a01).unwrap();
         generator.make(0, 5, 0x1122_3344_5566_7788);
@@ -319,7 +319,7 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn checksums_are_right(
             seed: u64, sequence: u32, now: u64, size in 64u32..=1518, kind in 0..2, vlan: bool,
             spread in 1u32..5000, share in 0u32..=3,
@@ -353,7 +353,7 @@ pub(crate) mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn imix_frames_have_their_sizes() {
         let mut generator = Generator::new(&flow(Kind::Ip4, Size::Imix), 0).unwrap();
         let sizes: Vec<_> = (0..12)
@@ -368,7 +368,7 @@ pub(crate) mod tests {
         assert_eq!((ethernet.frame(0).len(), &ethernet.frame(0)[12..14]), (60, &[0x88, 0xb5][..]));
     }
 
-    #[test]
+    #[suite::test]
     fn answers_have_the_order_of_their_table() {
         let of = |n: u16| Tuple {
             src: (Ipv4Addr::new(198, 19, 0, 1), 5000 + n),

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ports over memif.
 
-use super::{ONCE, TINY, check, daemon, left_behind, results, tester};
+use super::{ONCE, TINY, check, left_behind, results, tester};
 use testkit::lab;
 
-#[test]
+#[suite::test(netns)]
 fn packets_pass_through_memif() {
     let Some(_lab) = lab::require(&["root"]) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let ferrovia = format!("ferrovia:{}", daemon().display());
+    let ferrovia = format!("ferrovia:{}", fixture::programs().ferrovia.display());
     let words = format!("soak {ferrovia} --interface memif --family ip4,ip6 --sizes imix");
     let found = results(dir.path(), &format!("{words} {TINY}"));
     check(&found, &["ferrovia"], 100);
@@ -23,11 +23,11 @@ fn packets_pass_through_memif() {
 }
 
 /// The second repeat begins with a daemon that was restarted, and fails if nothing comes through.
-#[test]
+#[suite::test(netns)]
 fn a_restarted_daemon_connects_by_memif_again() {
     let Some(_lab) = lab::require(&["root"]) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let ferrovia = format!("ferrovia:{}", daemon().display());
+    let ferrovia = format!("ferrovia:{}", fixture::programs().ferrovia.display());
     let words = format!("reset {ferrovia} --interface memif --rate 500 --duration 2 --repeats 2");
     let found = results(dir.path(), &format!("{words} --quiet --no-selftest"));
     let one = &found["measurements"][0];
@@ -43,7 +43,7 @@ fn a_restarted_daemon_connects_by_memif_again() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn the_tester_is_measured_over_memif() {
     let dir = tempfile::tempdir().unwrap();
     let words = "selftest --port memif --max-rate 2000 --duration 200ms --repeats 1 --width 0.5";

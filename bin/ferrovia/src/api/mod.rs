@@ -2,11 +2,11 @@
 //! The binary API's server: its sockets, and the messages that are the daemon's own.
 
 mod cli;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod document;
 mod show;
 mod socket;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod trace;
 mod vlib;

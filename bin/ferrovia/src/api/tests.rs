@@ -8,12 +8,12 @@ fn hub() -> msg::Hub<World> {
         .expect("names that nobody else has")
 }
 
-#[test]
+#[suite::test]
 fn every_message_is_as_published() {
     assert_eq!(msg::published::read().differences(hub().table()), Vec::<String>::new());
 }
 
-#[test]
+#[suite::test]
 fn every_module_has_its_file() {
     let dir = tempfile::tempdir().unwrap();
     let said = super::dump(dir.path()).unwrap();
@@ -38,7 +38,7 @@ fn types(json: &Value) -> BTreeSet<String> {
     listed.chain(json["aliases"].as_object().unwrap().keys().cloned()).collect()
 }
 
-#[test]
+#[suite::test]
 fn a_type_of_two_modules_is_imported() {
     let hub = hub();
     let shared = msg::api_json_shared(hub.table());
@@ -64,14 +64,14 @@ fn a_type_of_two_modules_is_imported() {
 
 /// `docs/api.md` is generated: this test writes it anew where `UPDATE` is set, and fails where it
 /// isn't current.
-#[test]
+#[suite::test]
 fn the_documentation_is_current() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/api.md");
     testkit::golden::compare(&path, &super::document::page(hub().table()));
 }
 
 /// Bytes that were never meant: all zeros, all ones, cut short, and random ones of a fixed seed.
-#[test]
+#[suite::test]
 fn every_codec_reads_what_it_writes_and_agrees_with_its_description() {
     let hub = hub();
     let mut seed = 1u64;
@@ -106,7 +106,7 @@ fn every_codec_reads_what_it_writes_and_agrees_with_its_description() {
 }
 
 /// A trace in VPP's form holds a message's fields by name: writing and reading it loses nothing.
-#[test]
+#[suite::test]
 fn messages_as_json_become_the_same_bytes() {
     let hub = hub();
     let entry = |name: &str| {
@@ -172,7 +172,7 @@ fn messages_as_json_become_the_same_bytes() {
 }
 
 /// A new message without a stream of answers is logged as a change unless it is named here.
-#[test]
+#[suite::test]
 fn requests_that_change_nothing_are_known() {
     let hub = hub();
     let streams: BTreeSet<&str> = hub

@@ -15,7 +15,7 @@ pub mod slot;
 pub mod table;
 
 mod print;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use crate::reference;

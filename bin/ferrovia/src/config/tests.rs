@@ -21,7 +21,7 @@ fn refused_args(args: &[&str]) -> String {
     Config::parse(&Source::arguments(1, args)).unwrap_err().to_string()
 }
 
-#[test]
+#[suite::test]
 fn a_whole_file() {
     let config = file(
         "# a router\n\
@@ -72,7 +72,7 @@ fn a_whole_file() {
     );
 }
 
-#[test]
+#[suite::test]
 fn plugins_by_any_of_their_names() {
     let p =
         file("plugins { default { disable } plugin acl_plugin.so { enable } plugin linux-cp { enable } plugin af-packet { enable } }")
@@ -87,7 +87,7 @@ fn plugins_by_any_of_their_names() {
     assert!(!file("plugins { plugin pg { disable } }").plugins.enabled("pg"), "said of this one");
 }
 
-#[test]
+#[suite::test]
 fn blanks_are_where_vpp_takes_them_too() {
     let cores = |text: &str| file(text).cpu.corelist_workers;
     assert_eq!(cores("cpu { corelist-workers 4, 6 }"), Some(CoreList(vec![4, 6])));
@@ -104,7 +104,7 @@ fn blanks_are_where_vpp_takes_them_too() {
     assert!(refused("dsa { x }").contains("dsa_plugin.so"));
 }
 
-#[test]
+#[suite::test]
 fn arguments_with_braces_on_their_own_or_not() {
     let apart = [
         "unix",
@@ -129,7 +129,7 @@ fn arguments_with_braces_on_their_own_or_not() {
     assert!(parse(&["unix", "interactive"]).unix.interactive, "one word needs no braces");
 }
 
-#[test]
+#[suite::test]
 fn fixed_heaps_are_accepted_and_noted() {
     let config = file(
         "memory { main-heap-size 1G main-heap-page-size 2M } ip { heap-size 64M } ip6 { hash-buckets 131072 }\n\
@@ -149,7 +149,7 @@ fn fixed_heaps_are_accepted_and_noted() {
     );
 }
 
-#[test]
+#[suite::test]
 fn errors_name_line_column_and_the_nearest_word() {
     assert_eq!(
         refused("unix {\n\tnodeamon\n}\n"),
@@ -188,7 +188,7 @@ fn errors_name_line_column_and_the_nearest_word() {
     );
 }
 
-#[test]
+#[suite::test]
 fn errors_in_arguments_name_the_argument() {
     assert_eq!(
         refused_args(&["unix", "{", "nodeamon", "}"]),
@@ -201,7 +201,7 @@ fn errors_in_arguments_name_the_argument() {
     assert!(refused_args(&["nodaemon"]).ends_with("did you mean `unix { nodaemon … }`?"));
 }
 
-#[test]
+#[suite::test]
 fn a_section_of_an_absent_plugin_names_it() {
     assert_eq!(
         refused("dpdk {\n dev default { num-rx-queues 3 }\n}"),
@@ -213,7 +213,7 @@ fn a_section_of_an_absent_plugin_names_it() {
     assert!(refused("session { evt_qs_memfd_seg }").contains("host stack"));
 }
 
-#[test]
+#[suite::test]
 fn cores_that_contradict_each_other() {
     assert!(
         refused("cpu { main-core 2 corelist-workers 2-3 }")
@@ -226,7 +226,7 @@ fn cores_that_contradict_each_other() {
     assert!(refused("ethernet { default-mtu 9001 }").contains("9001 is not within 64 to 9000"));
 }
 
-#[test]
+#[suite::test]
 fn the_table_has_no_word_twice_and_the_help_names_all() {
     let help = help();
     let views = views();
@@ -285,20 +285,20 @@ fn sections() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #[test]
+    #[suite::test]
     fn any_text_gives_a_configuration_or_an_error_with_a_caret(text in "\\PC{0,60}(\n[\\PC\t]{0,40}){0,3}") {
         if let Err(e) = Config::parse(&Source::file("f", text)) {
             prop_assert!(e.to_string().contains('^'));
         }
     }
 
-    #[test]
+    #[suite::test]
     fn any_order_of_known_words_too(words in proptest::collection::vec(proptest::sample::select(vocabulary()), 0..24)) {
         let _ = Config::parse(&Source::arguments(1, &words));
         let _ = Config::parse(&Source::file("f", words.join(" ")));
     }
 
-    #[test]
+    #[suite::test]
     fn what_was_read_is_shown_and_read_again(text in sections()) {
         if let Ok(mut config) = Config::parse(&Source::file("f", text)) {
             config.notes.clear();
@@ -311,7 +311,7 @@ proptest! {
     }
 }
 
-#[test]
+#[suite::test]
 fn values_of_secret_words_are_found() {
     static UNIX: Section<Config> = Section::new(
         "unix",
@@ -329,7 +329,7 @@ fn values_of_secret_words_are_found() {
 
 /// VPP's own file as its package installs it, without the comments: sections of features that
 /// aren't built stand there empty.
-#[test]
+#[suite::test]
 fn the_file_that_vpp_ships() {
     let config = file(
         "unix {\n  nodaemon\n  log /var/log/vpp/vpp.log\n  full-coredump\n  cli-listen /run/vpp/cli.sock\n  gid vpp\n}\n\
@@ -352,7 +352,7 @@ fn the_file_that_vpp_ships() {
 }
 
 /// Files of VPP's tutorials and of measurements that were published.
-#[test]
+#[suite::test]
 fn files_of_tutorials() {
     let tutorial = file(
         "unix {\n  nodaemon\n  full-coredump\n  cli-listen /run/vpp/cli-vpp1.sock\n}\n\

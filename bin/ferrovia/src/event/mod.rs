@@ -316,5 +316,5 @@ fn data(token: Token) -> epoll::EventData {
     epoll::EventData::new_u64(u64::from(token.generation) << 32 | u64::from(token.index))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;

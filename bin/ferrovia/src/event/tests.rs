@@ -28,7 +28,7 @@ fn wait(events: &mut EventLoop<Log>, log: &mut Log) -> bool {
     events.turn(log, |_, _| None).unwrap()
 }
 
-#[test]
+#[suite::test]
 fn descriptors_report_input_and_hang_up() {
     let (mut events, _) = events();
     let mut log = Log::new();
@@ -55,7 +55,7 @@ fn descriptors_report_input_and_hang_up() {
     assert!(!now(&mut events, &mut log));
 }
 
-#[test]
+#[suite::test]
 fn a_handler_may_remove_itself_and_its_place_is_used_again() {
     let (mut events, _) = events();
     let mut log = Log::new();
@@ -84,7 +84,7 @@ fn a_handler_may_remove_itself_and_its_place_is_used_again() {
     assert_eq!(log, ["once", "second"], "the old token doesn't reach the new entry");
 }
 
-#[test]
+#[suite::test]
 fn timers_run_in_order_repeat_and_can_be_cancelled() {
     let (mut events, time) = events();
     let mut log = Log::new();
@@ -118,7 +118,7 @@ fn timers_run_in_order_repeat_and_can_be_cancelled() {
     assert_eq!(events.next_timer(), None);
 }
 
-#[test]
+#[suite::test]
 fn a_timer_may_cancel_itself() {
     let (mut events, _) = events();
     let mut log = Log::new();
@@ -136,7 +136,7 @@ fn a_timer_may_cancel_itself() {
     assert_eq!((log.len(), events.next_timer()), (1, None));
 }
 
-#[test]
+#[suite::test]
 fn another_thread_wakes_the_loop_and_no_work_is_missed() {
     let (mut events, _) = events();
     let waker = Arc::clone(&events.waker);

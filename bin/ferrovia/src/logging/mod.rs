@@ -10,7 +10,7 @@
 mod examples;
 mod ring;
 mod sink;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};

@@ -13,7 +13,7 @@ fn logging(size: u32) -> Logging {
     config
 }
 
-#[test]
+#[suite::test]
 fn levels_are_per_class_and_the_ring_forgets_the_oldest() {
     let mut state = State::new(&logging(3), Sink::None);
     assert_eq!(state.max_level(), LevelFilter::Debug);
@@ -26,7 +26,7 @@ fn levels_are_per_class_and_the_ring_forgets_the_oldest() {
     assert_eq!(texts(&state), ["0", "1", "2"]);
 }
 
-#[test]
+#[suite::test]
 fn a_class_that_writes_too_much_is_silenced_and_says_so() {
     let mut state = State::new(&logging(100), Sink::None);
     let now = Instant::now();
@@ -44,7 +44,7 @@ fn a_class_that_writes_too_much_is_silenced_and_says_so() {
     assert_eq!(texts(&state).len(), 6);
 }
 
-#[test]
+#[suite::test]
 fn lines_name_time_level_and_class() {
     let time = SystemTime::UNIX_EPOCH + Duration::from_millis(1_772_323_205_007);
     let entry = Entry { time, level: log::Level::Info, class: "cli".into(), text: "hello".into() };
@@ -53,7 +53,7 @@ fn lines_name_time_level_and_class() {
     assert_eq!(class("af_packet"), "af_packet");
 }
 
-#[test]
+#[suite::test]
 fn a_file_that_was_moved_away_is_opened_anew() {
     let dir = tempfile::tempdir().unwrap();
     let (path, old) = (dir.path().join("f.log"), dir.path().join("f.log.1"));
@@ -70,7 +70,7 @@ fn a_file_that_was_moved_away_is_opened_anew() {
     assert!(read(&path).contains("three\nlast words\n"));
 }
 
-#[test]
+#[suite::test]
 fn syslog_gets_what_is_serious_enough() {
     let (ours, theirs) = std::os::unix::net::UnixDatagram::pair().unwrap();
     theirs.set_nonblocking(true).unwrap();

@@ -82,11 +82,11 @@ fn number(
     found.ok_or_else(|| format!("there is no {kind} `{name}`"))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn names_and_numbers() {
         let name = |name: &str| Account::Name(name.into());
         assert_eq!(gid(&Account::Id(7)), Ok(7));

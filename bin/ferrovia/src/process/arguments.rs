@@ -74,7 +74,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String
     Ok(Request::Start(Box::new(config)))
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -82,7 +82,7 @@ mod tests {
         parse(args.iter().map(OsString::from))
     }
 
-    #[test]
+    #[suite::test]
     fn a_file_and_what_follows_it() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("startup.conf");
@@ -98,7 +98,7 @@ mod tests {
         assert!(error.starts_with("argument 5: unknown word `wrkers`"), "{error}");
     }
 
-    #[test]
+    #[suite::test]
     fn options_that_print_and_options_that_do_not_exist() {
         assert!(
             matches!(run(&["--version"]), Ok(Request::Print(text)) if text.starts_with("ferrovia 0."))
@@ -121,7 +121,7 @@ mod tests {
         all
     }
 
-    #[test]
+    #[suite::test]
     fn completions_have_every_option() {
         let bash = include_str!("../../../../extras/completions/ferrovia.bash");
         let zsh = include_str!("../../../../extras/completions/_ferrovia");
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn the_manual_page_has_every_option() {
         let page = include_str!("../../../../extras/man/ferrovia.8").replace("\\-", "-");
         let options = options();

@@ -50,14 +50,14 @@ fn emit(text: &[u8]) {
     crate::logging::emergency(text);
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt;
 
     const CHILD: &str = "FERROVIA_TEST_CRASH";
 
-    #[test]
+    #[suite::test]
     fn a_panic_ends_the_process_with_a_report() {
         if std::env::var_os(CHILD).is_some() {
             let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
@@ -72,7 +72,7 @@ mod tests {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
         child.args([
             "--exact",
-            "process::crash::tests::a_panic_ends_the_process_with_a_report",
+            &suite::name!("a_panic_ends_the_process_with_a_report"),
             "--nocapture",
         ]);
         let output = child.env(CHILD, "1").output().unwrap();

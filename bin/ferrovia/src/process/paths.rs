@@ -168,12 +168,12 @@ fn create(dir: &Path, gid: Option<u32>, wary: bool) -> io::Result<()> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use startup::text::Source;
 
-    #[test]
+    #[suite::test]
     fn the_default_directory_depends_on_the_user() {
         let own = || Some(PathBuf::from("/run/user/1000"));
         assert_eq!(default_dir(0, own()), Path::new("/run/ferrovia"));
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(default_dir(1000, None), Path::new("/tmp/ferrovia-1000"));
     }
 
-    #[test]
+    #[suite::test]
     fn what_is_saved_lasts() {
         let home = |name: &str| (name == "HOME").then(|| "/home/me".into());
         let both = |name: &str| Some(if name == "HOME" { "/home/me" } else { "/state" }.into());
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(state_dir(1, |_| None), None);
     }
 
-    #[test]
+    #[suite::test]
     fn names_lie_in_the_runtime_directory_unless_they_are_absolute() {
         let text = "unix { runtime-dir /r cli-listen c cli-listen :50 vpp-paths } statseg { socket-name /s } socksvr { default }";
         let paths = Paths::new(&Config::parse(&Source::file("f", text)).unwrap());
@@ -212,7 +212,7 @@ mod tests {
         );
     }
 
-    #[test]
+    #[suite::test]
     fn a_link_is_no_default_directory() {
         let dir = tempfile::tempdir().unwrap();
         let link = dir.path().join("link");

@@ -63,11 +63,11 @@ impl Drop for PidFile {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn held_once_and_removed_at_the_end() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f.pid");

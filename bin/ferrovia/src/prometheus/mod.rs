@@ -11,7 +11,7 @@
 mod encode;
 pub mod http;
 pub mod metrics;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use std::io;

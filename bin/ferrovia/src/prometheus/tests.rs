@@ -162,7 +162,7 @@ fn labels(mut text: &str) {
     }
 }
 
-#[test]
+#[suite::test]
 fn every_metric_is_told_as_openmetrics_wants_it() {
     let families = parse(&text(&segment()));
     for metric in all().chain([&OMITTED]) {
@@ -186,14 +186,14 @@ fn every_metric_is_told_as_openmetrics_wants_it() {
     assert_eq!(families.len(), all().count() + 1);
 }
 
-#[test]
+#[suite::test]
 fn no_two_metrics_share_a_name() {
     let names: Vec<String> = all().chain([&OMITTED]).map(sample_name).collect();
     let unique: BTreeSet<&String> = names.iter().collect();
     assert_eq!(unique.len(), names.len(), "{names:?}");
 }
 
-#[test]
+#[suite::test]
 fn values_are_those_of_the_segment() {
     let registry = segment();
     let families = parse(&text(&registry));
@@ -226,7 +226,7 @@ fn values_are_those_of_the_segment() {
     assert!(!text(&registry).contains("/net/route"));
 }
 
-#[test]
+#[suite::test]
 fn what_counts_is_kept_when_there_is_too_much() {
     let registry = graph::counters::registry(1, crate::plugins::ALL.iter());
     let (names, rx) = (registry.names("/if/names"), registry.combined("/if/rx"));
@@ -242,7 +242,7 @@ fn what_counts_is_kept_when_there_is_too_much() {
     assert_eq!((series.samples.len(), series.samples[0].value), (SERIES, 1));
 }
 
-#[test]
+#[suite::test]
 fn requests() {
     let line = |input: &str| match answer(input.as_bytes()) {
         Some((Response::Line(status, _), head)) => {
@@ -265,7 +265,7 @@ fn requests() {
 
 proptest! {
     /// Any bytes get an answer or are waited on, and no longer than the limit.
-    #[test]
+    #[suite::test]
     fn any_bytes(start in "(GET |POST )?/?(metrics)?( HTTP/1.1\r\n)?", rest in proptest::collection::vec(any::<u8>(), 0..300)) {
         let mut input = [start.as_bytes(), &rest].concat();
         let _ = answer(&input);
@@ -294,7 +294,7 @@ fn ask(mut stream: impl Read + Write, request: &str) -> String {
 
 const GET: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 
-#[test]
+#[suite::test]
 fn both_listeners_serve() {
     let (dir, registry) = (tempfile::tempdir().expect("a directory"), segment());
     let (exporter, path, address) = server(dir.path(), &registry);
@@ -331,7 +331,7 @@ fn both_listeners_serve() {
     assert!(!path.exists(), "its socket goes with it");
 }
 
-#[test]
+#[suite::test]
 fn those_who_do_not_ask_keep_nobody_out() {
     let (dir, registry) = (tempfile::tempdir().expect("a directory"), segment());
     let (exporter, path, address) = server(dir.path(), &registry);
@@ -351,7 +351,7 @@ fn those_who_do_not_ask_keep_nobody_out() {
     drop(half);
 }
 
-#[test]
+#[suite::test]
 fn those_who_do_not_read_keep_nobody_out() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("metrics.sock");
@@ -398,7 +398,7 @@ fn written() -> Vec<(String, String)> {
         .to_vec()
 }
 
-#[test]
+#[suite::test]
 fn what_is_written_names_what_is_there() {
     let known: BTreeSet<String> = all().chain([&OMITTED]).map(sample_name).collect();
     for (file, text) in written() {

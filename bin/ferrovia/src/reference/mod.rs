@@ -5,7 +5,7 @@
 //! The command line, startup.conf, the list of plugins, `show api modules not-built` and the pages
 //! for users all answer from here when something is asked for that isn't built.
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 /// VPP's commands, one a line: its path, a tab, the plugin or feature that it belongs to (`-` where

@@ -42,7 +42,7 @@ fn shortest(path: &str, after: &BTreeMap<String, BTreeSet<&'static str>>) -> Str
     cut.join(" ")
 }
 
-#[test]
+#[suite::test]
 fn abbreviations_of_vpp_keep_their_meaning() {
     let (tree, after) = (tree(), words());
     let mut wrong = Vec::new();
@@ -60,7 +60,7 @@ fn abbreviations_of_vpp_keep_their_meaning() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-#[test]
+#[suite::test]
 fn what_people_type_runs_what_vpp_runs() {
     let tree = tree();
     for (typed, meant) in [
@@ -79,7 +79,7 @@ fn what_people_type_runs_what_vpp_runs() {
     }
 }
 
-#[test]
+#[suite::test]
 fn what_is_not_built_says_what_it_belongs_to() {
     let tree = tree();
     let said = |line: &str| {
@@ -129,7 +129,7 @@ fn what_is_not_built_says_what_it_belongs_to() {
     }
 }
 
-#[test]
+#[suite::test]
 fn the_list_is_in_order_and_names_nothing_twice() {
     let paths: Vec<_> = commands().map(|(path, _)| path).collect();
     assert!(paths.is_sorted_by(|a, b| a < b));
@@ -301,7 +301,7 @@ const LINES: &[&str] = &[
     "wait 0.5",
 ];
 
-#[test]
+#[suite::test]
 fn lines_of_vpp_are_taken() {
     let tree = tree();
     let refused: Vec<String> = LINES
@@ -342,7 +342,7 @@ fn page(name: &str) -> (std::path::PathBuf, String) {
     (path, text)
 }
 
-#[test]
+#[suite::test]
 fn the_page_for_operators_of_vpp_lists_all_that_is_missing() {
     const MARKS: [&str; 2] = ["<!-- table: what is missing -->\n", "<!-- end of the table -->\n"];
     let mut table =
@@ -365,7 +365,7 @@ fn the_page_for_operators_of_vpp_lists_all_that_is_missing() {
     }
 }
 
-#[test]
+#[suite::test]
 fn what_the_readme_says_is_missing_is() {
     let missing = missing();
     let (_, text) = page("README.md");

@@ -6,7 +6,7 @@
 //! commands.
 
 mod terminal;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use std::cell::Cell;

@@ -85,7 +85,7 @@ fn received(stream: &mut UnixStream) -> Vec<u8> {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_client_that_does_not_read_rests_and_hinders_nobody() {
     let mut f = Fixture::new();
     let mut slow = f.client();
@@ -107,7 +107,7 @@ fn a_client_that_does_not_read_rests_and_hinders_nobody() {
     assert_eq!(f.sessions(), 2);
 }
 
-#[test]
+#[suite::test]
 fn sessions_end_with_their_clients() {
     let mut f = Fixture::new();
     let (leaves, mut quits, shuts) = (f.client(), f.client(), f.client());
@@ -126,7 +126,7 @@ fn sessions_end_with_their_clients() {
     assert_eq!(f.sessions(), 0);
 }
 
-#[test]
+#[suite::test]
 fn a_client_that_does_not_close_is_not_waited_for_for_ever() {
     let mut f = Fixture::new();
     let mut quits = f.client();
@@ -139,7 +139,7 @@ fn a_client_that_does_not_close_is_not_waited_for_for_ever() {
     assert_eq!(ended(&quits).map(|text| text.contains("idle")), Some(false));
 }
 
-#[test]
+#[suite::test]
 fn a_client_that_is_gone_takes_its_unread_answer_along() {
     let mut f = Fixture::new();
     let mut client = f.client();
@@ -151,7 +151,7 @@ fn a_client_that_is_gone_takes_its_unread_answer_along() {
     assert_eq!(f.sessions(), 0);
 }
 
-#[test]
+#[suite::test]
 fn lines_without_telnet_are_answered_even_when_nothing_more_will_come() {
     let mut f = Fixture::new();
     let (ours, mut theirs) = UnixStream::pair().unwrap();
@@ -168,7 +168,7 @@ fn lines_without_telnet_are_answered_even_when_nothing_more_will_come() {
     assert_eq!(f.sessions(), 0);
 }
 
-#[test]
+#[suite::test]
 fn too_many_are_turned_away_with_a_word() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("cli.sock");
@@ -213,7 +213,7 @@ fn ended(mut stream: &UnixStream) -> Option<String> {
     stream.read_to_end(&mut all).ok().map(|_| String::from_utf8_lossy(&all).into_owned())
 }
 
-#[test]
+#[suite::test]
 fn silent_sessions_make_room_and_idle_ones_after_them() {
     let (mut f, _dir, path) = listening();
     let clock = Arc::clone(&f.control.world);
@@ -241,7 +241,7 @@ fn silent_sessions_make_room_and_idle_ones_after_them() {
     assert_eq!(f.sessions(), LIMITS.all);
 }
 
-#[test]
+#[suite::test]
 fn sessions_may_not_idle_for_longer_than_configured() {
     let (mut f, _dir, path) = listening();
     let mut config = Config::default();
@@ -264,7 +264,7 @@ fn sessions_may_not_idle_for_longer_than_configured() {
     assert_eq!(f.sessions(), 0);
 }
 
-#[test]
+#[suite::test]
 fn a_file_as_input_is_worked_off() {
     let mut f = Fixture::new();
     let dir = tempfile::tempdir().unwrap();

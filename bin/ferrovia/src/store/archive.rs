@@ -80,12 +80,12 @@ impl Archive {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use std::io::Read as _;
 
-    #[test]
+    #[suite::test]
     fn files_come_out_as_they_went_in() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("archive");

@@ -55,11 +55,11 @@ impl<V> ByLine<V> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn lines_keep_their_values() {
         let mut table = ByLine::default();
         for n in 0..10_000 {

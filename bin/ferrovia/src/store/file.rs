@@ -356,5 +356,5 @@ impl<D: Disk> Rotation<'_, D> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;

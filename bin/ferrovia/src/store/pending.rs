@@ -171,11 +171,11 @@ fn makes<W>(tree: &Tree<W>, line: &str, name: &str) -> bool {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn the_rest_of_a_file_keeps_its_numbers() {
         let text = "# a\n\nfirst\n  block {\n x\n}\n# b\n\nlast\n";
         let mut rest = PendingText::new("f", text.into(), true);

@@ -61,7 +61,7 @@ impl Commands {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use std::io::{Seek as _, Write as _};
@@ -74,7 +74,7 @@ mod tests {
     }
 
     /// Each line is looked at once, and a file that never closes a block is not held.
-    #[test]
+    #[suite::test]
     fn a_block_without_an_end_is_an_error() {
         let mut commands = of(format!(
             "a\nb {{\n{}",
@@ -86,7 +86,7 @@ mod tests {
         assert!(error.message().contains("conf: a command of more than"), "{error}");
     }
 
-    #[test]
+    #[suite::test]
     fn commands_come_as_from_the_whole_text() {
         let long = format!("x {{\n{}}}\n", " y z\n".repeat(5000));
         for text in [

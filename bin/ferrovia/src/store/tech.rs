@@ -337,11 +337,11 @@ impl<W: World> Sequence<W> for Gather<W> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn secrets_are_left_out_wherever_they_are() {
         let secrets = ["a \"b\" c".to_string(), "pass".into(), String::new()];
         let text = "set key pass\n{\"line\":\"key a \\\"b\\\" c\"}\nkey a \"b\" c compass";

@@ -28,7 +28,7 @@ pub fn eventually<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
 
 /// The program under test.
 pub fn ferrovia() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ferrovia"));
+    let mut command = Command::new(&fixture::programs().ferrovia);
     command.stdin(Stdio::null());
     command
 }

@@ -28,7 +28,7 @@ fn end(pool: &Pool, cache: Cache, packets: impl IntoIterator<Item = Owned>) {
     assert_eq!(stats.carved, stats.depot + stats.loose);
 }
 
-#[test]
+#[suite::test]
 fn fields_lie_side_by_side_and_keep_their_values() {
     let (pool, mut cache) = pool();
     pool.reserve_field::<Bytes<1>>("one").expect("room");
@@ -57,7 +57,7 @@ fn fields_lie_side_by_side_and_keep_their_values() {
     assert_eq!(pool.release(), Ok(()));
 }
 
-#[test]
+#[suite::test]
 fn copies_have_them_and_fresh_buffers_have_not() {
     let (pool, mut cache) = pool();
     pool.reserve_field::<Bytes<8>>("a").expect("room");
@@ -87,7 +87,7 @@ fn copies_have_them_and_fresh_buffers_have_not() {
     assert_eq!(pool.release(), Ok(()));
 }
 
-#[test]
+#[suite::test]
 #[cfg(debug_assertions)]
 #[should_panic(expected = "Bytes<4> was not written")]
 fn a_value_that_nobody_wrote_panics() {
@@ -101,7 +101,7 @@ fn a_value_that_nobody_wrote_panics() {
     let _ = b.field(field);
 }
 
-#[test]
+#[suite::test]
 fn types_share_fields_and_what_is_too_much_names_the_holders() {
     let (pool, cache) = pool();
     pool.reserve_field::<Bytes<40>>("nat").expect("room");

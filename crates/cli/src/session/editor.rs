@@ -208,7 +208,7 @@ impl Editor {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::session::keys::Keys;
@@ -227,7 +227,7 @@ mod tests {
         format!("{head}|{tail}")
     }
 
-    #[test]
+    #[suite::test]
     fn edits() {
         assert_eq!(line(b"abc\x1b[D\x1b[DX"), "aX|bc");
         assert_eq!(line(b"abc\x01X\x05Y\x02\x7f"), "Xab|Y");
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(line(b"\x7f\x02\x0b\x15\x17"), "|");
     }
 
-    #[test]
+    #[suite::test]
     fn echoes_what_is_typed_and_redraws_what_changes() {
         let mut e = Editor::new("> ", 10);
         assert_eq!(typed(&mut e, b"ab").1, "ab");
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!((edits, out.as_str()), (vec![Edit::Submit("acb".into())], "\r> acb\x1b[K\r\n"));
     }
 
-    #[test]
+    #[suite::test]
     fn shows_a_part_of_long_lines() {
         let mut e = Editor::new("> ", 10);
         e.columns = 20;
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(out, b"\r> 0123456789abcdefg\x1b[K\x1b[17D");
     }
 
-    #[test]
+    #[suite::test]
     fn history() {
         let mut e = Editor::new("> ", 2);
         ["one", "two", "two", " ", "three"].iter().for_each(|l| e.remember(l));
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(e.line(), "new");
     }
 
-    #[test]
+    #[suite::test]
     fn asks() {
         let mut e = Editor::new("> ", 2);
         assert_eq!(

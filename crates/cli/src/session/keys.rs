@@ -163,7 +163,7 @@ fn csi(params: &[u8], last: u8) -> Option<Key> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -172,7 +172,7 @@ mod tests {
         bytes.iter().filter_map(|b| k.receive(*b)).collect()
     }
 
-    #[test]
+    #[suite::test]
     fn sequences() {
         use Key::*;
         assert_eq!(

@@ -18,7 +18,7 @@ mod editor;
 mod keys;
 mod pager;
 mod telnet;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod types;
 

@@ -100,7 +100,7 @@ fn put(line: &str, out: &mut Vec<u8>) {
     out.extend(b"\r\n");
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -115,7 +115,7 @@ mod tests {
             .replace("\r\x1b[K", "")
     }
 
-    #[test]
+    #[suite::test]
     fn pages_lines_and_stops() {
         let (mut p, mut out) = pager();
         p.begin();
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(seen(&mut out), "11\r\n");
     }
 
-    #[test]
+    #[suite::test]
     fn long_lines_take_several_rows() {
         let (mut p, mut out) = pager();
         p.show(&format!("{}\nb\nc\n", "a".repeat(25)), &mut out);
@@ -148,7 +148,7 @@ mod tests {
         assert!(!p.is_waiting());
     }
 
-    #[test]
+    #[suite::test]
     fn what_flows_goes_on_until_the_next_answer() {
         let (mut p, mut out) = pager();
         p.begin();
@@ -161,7 +161,7 @@ mod tests {
         assert!(p.is_waiting());
     }
 
-    #[test]
+    #[suite::test]
     fn no_rows_no_paging() {
         let mut p = Pager::default();
         let mut out = Vec::new();

@@ -115,7 +115,7 @@ pub(crate) fn terminal_type(name: &str) -> Vec<u8> {
     out
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -124,7 +124,7 @@ mod tests {
         bytes.iter().map(|b| t.receive(*b)).filter(|h| *h != TelnetEvent::Nothing).collect()
     }
 
-    #[test]
+    #[suite::test]
     fn takes_negotiations_out() {
         let mut stream = vec![b'a', IAC, DO, SGA, b'b', IAC, IAC, IAC, WILL, NAWS];
         stream.extend(terminal_type("vppctl"));
@@ -146,7 +146,7 @@ mod tests {
         );
     }
 
-    #[test]
+    #[suite::test]
     fn endless_sub_negotiations_keep_no_memory() {
         let mut t = Telnet::default();
         [IAC, SB].iter().for_each(|b| drop(t.receive(*b)));
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(t.sub.len(), MAX_SUB);
     }
 
-    #[test]
+    #[suite::test]
     fn the_greeting_is_vpps() {
         let text =
             "fffc22 fffe22 fffb03 fffd03 fffb01 fffe01 fffd18 fffa1801fff0 fffd1f fffa1f01fff0";

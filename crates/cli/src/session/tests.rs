@@ -71,7 +71,7 @@ fn person() -> Server {
     s
 }
 
-#[test]
+#[suite::test]
 fn vppctl_one_shot_byte_for_byte() {
     let mut stream = terminal_type("vppctl");
     stream.extend(b"show version \n\0");
@@ -86,7 +86,7 @@ fn vppctl_one_shot_byte_for_byte() {
     }
 }
 
-#[test]
+#[suite::test]
 fn vppctl_every_line_one_nul() {
     let mut s = Server::greeted();
     assert_eq!(s.ask(terminal_type("vppctl")), "");
@@ -103,7 +103,7 @@ fn vppctl_every_line_one_nul() {
     );
 }
 
-#[test]
+#[suite::test]
 fn plain_clients_get_output_and_nothing_else() {
     let mut s = Server::greeted();
     assert_eq!(s.ask("show version\nshow ver"), "toy 1\n");
@@ -117,7 +117,7 @@ fn plain_clients_get_output_and_nothing_else() {
     assert!(s.console.is_closed());
 }
 
-#[test]
+#[suite::test]
 fn the_patient_get_a_prompt() {
     let mut s = Server::greeted();
     s.poll();
@@ -129,7 +129,7 @@ fn the_patient_get_a_prompt() {
     assert_eq!(s.console.wake_at(s.now), None);
 }
 
-#[test]
+#[suite::test]
 fn a_person_types() {
     let mut s = person();
     assert_eq!(s.ask("sh"), "sh");
@@ -150,7 +150,7 @@ fn a_person_types() {
     assert!(s.console.is_closed());
 }
 
-#[test]
+#[suite::test]
 fn a_person_types_a_block() {
     let mut s = person();
     assert!(s.ask("packet-generator new {\r").ends_with("\r\n\r> \x1b[K"));
@@ -161,7 +161,7 @@ fn a_person_types_a_block() {
     assert!(s.ask("show version\r").contains("toy 1"));
 }
 
-#[test]
+#[suite::test]
 fn a_person_pages_and_interrupts() {
     let mut s = person();
     s.ask([255, 250, 31, 0, 40, 0, 4, 255, 240]);
@@ -186,7 +186,7 @@ fn a_person_pages_and_interrupts() {
     assert!(out.ends_with("cancelled\r\n\r# \x1b[K") && !out.contains("toy 1"), "{out:?}");
 }
 
-#[test]
+#[suite::test]
 fn a_long_answer_is_made_no_further_than_the_operator_reads() {
     let mut s = person();
     s.ask([255, 250, 31, 0, 40, 0, 4, 255, 240]);
@@ -213,7 +213,7 @@ fn a_long_answer_is_made_no_further_than_the_operator_reads() {
     assert!(out.ends_with("cancelled\r\n\r# \x1b[K"), "{out:?}");
 }
 
-#[test]
+#[suite::test]
 fn who_reads_slowly_or_not_at_all_fills_no_memory_and_who_goes_ends_it() {
     for greeting in [terminal_type("vppctl"), terminal_type(frames::TERMINAL), vec![]] {
         let mut s = Server::greeted();
@@ -251,7 +251,7 @@ fn who_reads_slowly_or_not_at_all_fills_no_memory_and_who_goes_ends_it() {
     }
 }
 
-#[test]
+#[suite::test]
 fn terminals_and_those_who_will_not_tell_are_persons() {
     let mut s = Server::new(SessionKind::Terminal(80, 24));
     assert_eq!(s.read(), b"Hello\r\n\r# \x1b[K");
@@ -260,7 +260,7 @@ fn terminals_and_those_who_will_not_tell_are_persons() {
     assert_eq!(s.ask([255, 252, 24]), "Hello\r\n\r# \x1b[K");
 }
 
-#[test]
+#[suite::test]
 fn ferroctl_gets_frames() {
     let frames = |s: &mut Server, requests: &[Request]| {
         let bytes: Vec<u8> = requests.iter().flat_map(Request::encode).collect();
@@ -306,7 +306,7 @@ fn ferroctl_gets_frames() {
     assert!(s.console.is_closed());
 }
 
-#[test]
+#[suite::test]
 fn floods_are_held_back() {
     let mut s = Server::greeted();
     s.console.input(
@@ -331,7 +331,7 @@ fn floods_are_held_back() {
 
 proptest! {
     /// Any bytes, any pieces: no panic, and the same answers as in one piece.
-    #[test]
+    #[suite::test]
     fn any_bytes_in_any_pieces(
         terminal in prop_oneof![Just("vppctl"), Just("ferroctl"), Just("xterm"), Just("")],
         bytes in prop::collection::vec(prop_oneof![

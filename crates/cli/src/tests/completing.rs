@@ -7,7 +7,7 @@ fn words(line: &str) -> String {
     tree().complete(&Toy::new(), line, line.len()).words().join(" ")
 }
 
-#[test]
+#[suite::test]
 fn completes_paths_literals_and_live_objects() {
     assert_eq!(words(""), "count echo endless exec fail ip packet-generator set show");
     assert_eq!(words("sh"), "show");
@@ -28,7 +28,7 @@ fn completes_paths_literals_and_live_objects() {
     assert_eq!(words("packet-generator new { name "), "");
 }
 
-#[test]
+#[suite::test]
 fn completes_at_the_cursor() {
     let c = tree().complete(&Toy::new(), "show int host-eth0", 11);
     assert_eq!((c.start, c.common()), (9, Some("host-eth")));
@@ -36,7 +36,7 @@ fn completes_at_the_cursor() {
     assert_eq!(tree().complete(&Toy::new(), "x", 99).words(), [""; 0]);
 }
 
-#[test]
+#[suite::test]
 fn helps() {
     let help = |line: &str| tree().complete(&Toy::new(), line, line.len()).help();
     assert_eq!(

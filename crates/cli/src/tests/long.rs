@@ -246,7 +246,7 @@ fn whole(world: &World, line: &str) -> String {
     pieces.concat()
 }
 
-#[test]
+#[suite::test]
 fn slices_are_bounded_and_make_the_whole_in_one_form() {
     let w = World::new(10_000);
     let (pieces, _) = run(&w, "show numbers", |_, _| ());
@@ -264,13 +264,13 @@ fn slices_are_bounded_and_make_the_whole_in_one_form() {
     assert_eq!(whole(&World::new(0), "show numbers"), "");
 }
 
-#[test]
+#[suite::test]
 fn columns_are_as_wide_however_slowly_rows_come() {
     let text = whole(&World::new(0), "show slow");
     assert_eq!(text, "Word       N\n           0\nxxx        1\nxxxxxx     2\nxxxxxxxxx  3\n");
 }
 
-#[test]
+#[suite::test]
 fn what_is_there_all_the_time_is_shown_once_whatever_comes_and_goes() {
     let w = World::new(3000);
     let (pieces, result) = run(&w, "show numbers", |turn, _| {
@@ -293,7 +293,7 @@ fn what_is_there_all_the_time_is_shown_once_whatever_comes_and_goes() {
     assert!(steady);
 }
 
-#[test]
+#[suite::test]
 fn tables_grow_wider_as_they_go_and_have_a_head_in_any_case() {
     let text = whole(&World::new(700), "show table");
     let lines: Vec<&str> = text.lines().collect();
@@ -309,7 +309,7 @@ fn tables_grow_wider_as_they_go_and_have_a_head_in_any_case() {
     assert_eq!(whole(&World::new(0), "show table -j"), "[]\n");
 }
 
-#[test]
+#[suite::test]
 fn records_have_members_and_lists() {
     let w = World::new(0);
     let text = whole(&w, "show record");
@@ -323,7 +323,7 @@ fn records_have_members_and_lists() {
     assert!(whole(&w, "show record -j") == format!("{expected:#}\n"));
 }
 
-#[test]
+#[suite::test]
 fn errors_before_the_first_row_stand_alone_and_later_ones_leave_whole_json() {
     let w = World::new(0);
     for form in ["", " -j"] {
@@ -345,7 +345,7 @@ fn errors_before_the_first_row_stand_alone_and_later_ones_leave_whole_json() {
     );
 }
 
-#[test]
+#[suite::test]
 fn a_cancelled_answer_ends_at_once_and_enough_is_no_error() {
     let w = World::new(1_000_000);
     for (form, cancel) in [("", true), (" -j", true), ("", false)] {
@@ -369,7 +369,7 @@ fn a_cancelled_answer_ends_at_once_and_enough_is_no_error() {
     assert_eq!((result, pieces.last().map(String::as_str)), (Ok(()), Some("found\n")));
 }
 
-#[test]
+#[suite::test]
 fn samples_say_that_there_may_be_more() {
     let w = World::new(1000);
     let text = whole(&w, "samples");
@@ -382,7 +382,7 @@ fn samples_say_that_there_may_be_more() {
     assert_eq!(w.values.get(), 3);
 }
 
-#[test]
+#[suite::test]
 fn steps_end_where_they_say_so() {
     let w = World::new(600);
     let text: String = (0..600).map(|n| format!("{n}\n")).collect();
@@ -397,7 +397,7 @@ fn steps_end_where_they_say_so() {
 }
 
 /// A string that is as long as a table comes in slices, whole in JSON also where it is cut.
-#[test]
+#[suite::test]
 fn a_long_string_is_written_in_pieces() {
     static CLI: &[Command<()>] = &[Command {
         path: "show text",

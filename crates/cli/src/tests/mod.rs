@@ -184,7 +184,7 @@ pub(crate) fn tree() -> Tree<Toy> {
 }
 
 /// A task that sets its next time counts from its first poll, which is due at once.
-#[test]
+#[suite::test]
 fn a_task_is_polled_as_soon_as_it_is_there() {
     let (tree, world) = (tree(), Toy::new());
     let (mut runner, mut said, now) =

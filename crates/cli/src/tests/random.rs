@@ -52,12 +52,12 @@ fn tree_of(usage: String) -> Tree<Toy> {
 }
 
 proptest! {
-    #[test]
+    #[suite::test]
     fn any_text_as_usage(usage in "[a-c<>:|{}()\\[\\]. ]{0,40}") {
         let _ = Program::compile(Box::leak(usage.into_boxed_str()));
     }
 
-    #[test]
+    #[suite::test]
     fn any_line_against_any_grammar(usage in usage(), lines in prop::collection::vec(line(), 1..8)) {
         let tree = tree_of(usage);
         for l in lines {
@@ -71,7 +71,7 @@ proptest! {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn tab_and_help_anywhere(usage in usage(), l in line(), cursor in 0usize..60) {
         let line = format!("x {l}");
         let found = tree_of(usage).complete(&Toy::new(), &line, cursor);
@@ -84,7 +84,7 @@ proptest! {
     }
 
     /// A word that Tab offers behind a line that is right so far never makes it wrong.
-    #[test]
+    #[suite::test]
     fn what_is_offered_is_taken(usage in usage(), picks in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
         let (tree, world) = (tree_of(usage), Toy::new());
         let mut line = "x ".to_string();
@@ -101,7 +101,7 @@ proptest! {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn any_text_as_line(text in "\\PC{0,60}", cut in 0usize..200) {
         let tree = tree();
         let _ = tree.check(&text);
@@ -110,7 +110,7 @@ proptest! {
     }
 
     /// A line made by following the grammar is accepted, and its values are read back.
-    #[test]
+    #[suite::test]
     fn routes_come_back(
         octets: [u8; 4], len in 0u8..=32, table in prop::option::of(0u32..), drop_last: bool,
         paths in prop::collection::vec((any::<u32>(), prop::option::of(0u32..), prop::bool::ANY), 1..5),

@@ -17,7 +17,7 @@ fn refused(line: &str, message: &str) -> Error {
     e
 }
 
-#[test]
+#[suite::test]
 fn secrets_are_found_by_their_type() {
     static IKE: &[Command<()>] = &[Command {
         path: "set key",
@@ -33,7 +33,7 @@ fn secrets_are_found_by_their_type() {
     assert_eq!(parsed.matches().texts().collect::<Vec<_>>(), ["a", "b", "c"]);
 }
 
-#[test]
+#[suite::test]
 fn a_watcher_is_told_of_each_command_without_its_secrets() {
     thread_local! { static TOLD: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) } }
     static IKE: &[Command<()>] = &[Command {
@@ -53,7 +53,7 @@ fn a_watcher_is_told_of_each_command_without_its_secrets() {
     TOLD.with_borrow(|all| assert_eq!(all[..], told));
 }
 
-#[test]
+#[suite::test]
 fn abbreviations_and_exact_words() {
     assert_eq!(told("show interface address"), "[]");
     assert_eq!(told("sh int addr host-eth0"), "[\"<interface>=host-eth0\"]");
@@ -63,7 +63,7 @@ fn abbreviations_and_exact_words() {
     refused("show i", "ambiguous input `i': interface, ip or ip6");
 }
 
-#[test]
+#[suite::test]
 fn unknown_commands() {
     let e = refused("frobnicate the thing", "unknown input `frobnicate'");
     assert_eq!((e.kind(), e.code(), e.span()), (ErrorKind::Usage, -1, Some(0..10)));
@@ -74,7 +74,7 @@ fn unknown_commands() {
     refused("set interface ip", "`set interface ip' is not complete: expected address");
 }
 
-#[test]
+#[suite::test]
 fn optional_parts_come_in_any_order() {
     for line in ["show ip fib summary table 7 10.0.0.0/8", "show ip fib 10.0.0.0/8 table 7 summary"]
     {
@@ -89,7 +89,7 @@ fn optional_parts_come_in_any_order() {
     );
 }
 
-#[test]
+#[suite::test]
 fn groups_are_turns() {
     let line = "ip route add 10.0.0.0/8 count 5 table 3 via 10.1.1.1 host-eth0 weight 2 drop via 2001:db8::1 preference 9";
     let tree = tree();
@@ -111,7 +111,7 @@ fn groups_are_turns() {
     assert_eq!(m.all::<std::net::IpAddr>("nexthop").unwrap().len(), 2);
 }
 
-#[test]
+#[suite::test]
 fn literals_win_over_words() {
     // `all` could be … nothing else here, but `address` could be an interface of `show interface`.
     assert_eq!(
@@ -125,7 +125,7 @@ fn literals_win_over_words() {
     assert_eq!(told("ip route add 10.0.0.0/8 via 10.1.1.1 drop").matches("<interface>").count(), 0);
 }
 
-#[test]
+#[suite::test]
 fn errors_say_what_and_where() {
     let e = refused(
         "ip route add 10.0.0.0/33 drop",
@@ -152,7 +152,7 @@ fn errors_say_what_and_where() {
     refused("ip route add 10.0.0.0/8 table x drop", "column 31: <table>: `x' is not a number");
 }
 
-#[test]
+#[suite::test]
 fn errors_of_commands_keep_their_place() {
     let e = refused("show interface eth9", "no interface `eth9'");
     assert_eq!((e.kind(), e.code(), e.span()), (ErrorKind::NotFound, -2, Some(15..19)));
@@ -160,7 +160,7 @@ fn errors_of_commands_keep_their_place() {
     assert_eq!(refused("fail -7", "it failed").code(), -7);
 }
 
-#[test]
+#[suite::test]
 fn json_at_the_end() {
     let (tree, world) = (tree(), Toy::new());
     for line in ["show interface host-eth1 -j", "show interface host-eth1 json"] {
@@ -182,7 +182,7 @@ fn json_at_the_end() {
     );
 }
 
-#[test]
+#[suite::test]
 fn blocks_quotes_rests() {
     let tree = tree();
     let line = "packet-generator new {\n  name x\n  data { IP4: 1.2.3 }\n}";
@@ -203,7 +203,7 @@ fn blocks_quotes_rests() {
     }
 }
 
-#[test]
+#[suite::test]
 fn trees_refuse_bad_commands_all_at_once() {
     static BAD: &[Command<Toy>] =
         &[command("a", "[", ""), command("b", "", ""), command("b", "", ""), command("", "", "")];
@@ -218,7 +218,7 @@ fn trees_refuse_bad_commands_all_at_once() {
     assert_eq!(tree().commands().len(), TOY.len());
 }
 
-#[test]
+#[suite::test]
 fn hopeless_grammars_end() {
     static HARD: &[Command<Toy>] = &[command(
         "x",
@@ -231,7 +231,7 @@ fn hopeless_grammars_end() {
     assert!(e.to_string().contains("too ambiguous"), "{e}");
 }
 
-#[test]
+#[suite::test]
 fn repeats_of_what_may_be_empty_end() {
     static LOOPS: &[Command<Toy>] = &[command("x", "{[a] [b]}... [{[c]}...]... [[d]]", "")];
     let tree = Tree::new(LOOPS).unwrap();
@@ -239,7 +239,7 @@ fn repeats_of_what_may_be_empty_end() {
     assert!(tree.check("x e").is_err());
 }
 
-#[test]
+#[suite::test]
 fn parts_in_parentheses_come_in_any_order() {
     static CLI: &[Command<Toy>] =
         &[command("check", "([ip4|ip6] {on|off} <if:interface> [table <t:u32>])", "")];

@@ -236,7 +236,7 @@ fn numbered(n: usize, len: u16, partial: bool) -> Vec<u8> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-    #[test]
+    #[suite::test]
     fn no_buffer_is_lost_or_has_two_owners(ops in prop::collection::vec(op(), 1..60), seed: usize) {
         let mut bench = Bench::new(PLUGINS);
         let f = own(&mut bench);
@@ -352,7 +352,7 @@ proptest! {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_device_that_never_finishes_holds_its_ring_and_no_more() {
     let mut bench = Bench::new(PLUGINS);
     let f = own(&mut bench);

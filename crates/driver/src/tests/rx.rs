@@ -2,7 +2,7 @@
 use super::tx::tcp;
 use super::*;
 
-#[test]
+#[suite::test]
 fn frames_come_in_whole_with_what_is_known_of_them() {
     let (mut bench, f) = rig(false, TxOffloads::ALL);
     let long: Vec<u8> = (0..65_000u32).map(|n| n as u8).collect();
@@ -57,7 +57,7 @@ fn frames_come_in_whole_with_what_is_known_of_them() {
     assert_eq!(bench.count("fake-input", "unknown_segmentation"), 3);
 }
 
-#[test]
+#[suite::test]
 fn a_burst_is_bounded_and_buffers_may_run_out() {
     let (mut bench, f) = rig(false, TxOffloads::ALL);
     f.rxq.set_up(&bench.world, true).expect("up");
@@ -78,7 +78,7 @@ fn a_burst_is_bounded_and_buffers_may_run_out() {
     assert_eq!(seen(&bench.world).len(), 1);
 }
 
-#[test]
+#[suite::test]
 fn work_that_makes_no_sense_is_refused_by_name() {
     let (mut bench, f) = rig(false, TxOffloads::ALL);
     f.rxq.set_up(&bench.world, true).expect("up");
@@ -124,7 +124,7 @@ fn work_that_makes_no_sense_is_refused_by_name() {
     assert_eq!(counters.rx.sum(f.sw_if.at()).0, 8);
 }
 
-#[test]
+#[suite::test]
 fn packets_without_a_link_layer_go_by_version() {
     let (mut bench, f) = rig(true, TxOffloads::ALL);
     f.rxq.set_up(&bench.world, true).expect("up");
@@ -137,7 +137,7 @@ fn packets_without_a_link_layer_go_by_version() {
     assert_eq!(bench.count("fake-input", "no_ip"), 1);
 }
 
-#[test]
+#[suite::test]
 fn queues_move_between_threads_that_run() {
     let config = WorldConfig { threads: 3, buffers: 4096, ..WorldConfig::default() };
     let (world, runtimes) = World::new(&config, PLUGINS).expect("an instance");

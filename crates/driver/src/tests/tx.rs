@@ -39,7 +39,7 @@ fn super_packet(b: &mut Buffer) {
     note(b, Offload { csum: Csum::Partial { start: 34, offset: 16 }, gso: Some(gso) });
 }
 
-#[test]
+#[suite::test]
 fn devices_get_packets_with_the_work_that_they_take() {
     let sizes = [5, 60_000, 10, 1001, 62_000, 62_000, 62_000, 62_000, 62_000, 20];
     let packets: Vec<_> = sizes.map(tcp).to_vec();
@@ -96,7 +96,7 @@ fn udp(len: usize) -> Vec<u8> {
     bytes
 }
 
-#[test]
+#[suite::test]
 fn a_device_that_cuts_tcp_only_gets_datagrams_in_segments() {
     let (mut bench, f) = rig(false, TxOffloads { udp_gso: false, ..TxOffloads::ALL });
     let packets = [udp(30_000), tcp(30_000), udp(2500), tcp(100)];
@@ -132,7 +132,7 @@ fn a_device_that_cuts_tcp_only_gets_datagrams_in_segments() {
     }
 }
 
-#[test]
+#[suite::test]
 fn what_is_not_sent_is_dropped_by_name() {
     for tx_offloads in [TxOffloads::ALL, TxOffloads::default()] {
         let (mut bench, f) = rig(false, tx_offloads);
@@ -176,7 +176,7 @@ fn what_is_not_sent_is_dropped_by_name() {
     assert_eq!(f.tx.take().len(), 1);
 }
 
-#[test]
+#[suite::test]
 fn a_trace_says_what_was_left_and_what_became_of_it() {
     let (mut bench, f) = rig(false, TxOffloads::ALL);
     bench.rt.trace().order(graph::NodeIndex(999), 1, graph::TraceLog::room(4), 0);
@@ -232,7 +232,7 @@ fn inject(bench: &mut Bench, node: &str, packets: &[Vec<u8>], rx_if: u32) {
     }
 }
 
-#[test]
+#[suite::test]
 fn segments_of_a_turn_are_bounded_and_other_packets_go_past() {
     let (mut bench, f) = rig(false, TxOffloads::default());
     let long = from(7, 48 * 1200);
@@ -271,7 +271,7 @@ fn segments_of_a_turn_are_bounded_and_other_packets_go_past() {
     assert!(flow == want, "the flow's order and bytes");
 }
 
-#[test]
+#[suite::test]
 fn one_source_of_super_packets_leaves_room_for_others() {
     let (mut bench, f) = rig(false, TxOffloads::default());
     let (long, legitimate) = (from(7, 62_400), from(9, 62_400));
@@ -291,7 +291,7 @@ fn one_source_of_super_packets_leaves_room_for_others() {
     assert!(share.held == 0 && share.most >= 6 * 31, "{share:?}");
 }
 
-#[test]
+#[suite::test]
 fn what_waits_is_freed_with_the_device() {
     let (mut bench, f) = rig(false, TxOffloads::default());
     inject(&mut bench, "f0-tx", &[from(7, 60_000), from(7, 60_000)], 1);
@@ -347,7 +347,7 @@ mod as_the_kernel_does {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
-        #[test]
+        #[suite::test]
         fn segments_are_the_same_here_and_there(
             v6: bool, tcp: bool, tags in 0usize..3, options in 0usize..3, ecn: bool, flags in 0u8..=255,
             payload in prop::collection::vec(any::<u8>(), 200..20_000), size in 100u16..1500,

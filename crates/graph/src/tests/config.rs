@@ -92,7 +92,7 @@ fn painted(bench: &mut Bench, sw_if: SwIfIndex) -> Paint {
     Paint::try_read_from_bytes(&out[0].bytes).expect("a configuration")
 }
 
-#[test]
+#[suite::test]
 fn a_node_reads_what_was_configured_for_the_interface() {
     let mut bench = Bench::new(PAINTS);
     let world = bench.world.clone();
@@ -123,7 +123,7 @@ fn a_node_reads_what_was_configured_for_the_interface() {
     assert_eq!(painted(&mut bench, TWO), Paint::default(), "another interface of this index");
 }
 
-#[test]
+#[suite::test]
 fn a_packet_keeps_the_configuration_that_it_started_with() {
     let mut bench = Bench::new(PAINTS);
     let world = bench.world.clone();
@@ -141,7 +141,7 @@ fn a_packet_keeps_the_configuration_that_it_started_with() {
     assert_eq!(bench.collect()[0].bytes, Paint::of(1).as_bytes());
 }
 
-#[test]
+#[suite::test]
 fn a_configuration_of_another_type_is_refused() {
     let world = Bench::new(PAINTS).world.clone();
     let set = world.configure_feature::<Painter<false>>("paints", ONE, Some(Paint::of(1)));
@@ -227,7 +227,7 @@ impl Node for Judge {
     }
 }
 
-#[test]
+#[suite::test]
 fn it_changes_while_packets_flow() {
     let config = WorldConfig { threads: 2, buffers: 4096, ..WorldConfig::default() };
     let (world, runtimes) = World::new(&config, PAINTS).expect("an instance");

@@ -3,7 +3,7 @@
 
 use super::*;
 
-#[test]
+#[suite::test]
 fn every_clock_of_a_busy_turn_is_a_nodes() {
     let mut bench = Bench::new(RELAYS);
     let source = bench.index("source");
@@ -27,7 +27,7 @@ fn every_clock_of_a_busy_turn_is_a_nodes() {
     bench.settle();
 }
 
-#[test]
+#[suite::test]
 fn variants_are_set_for_one_node_or_for_all() {
     let mut bench = Bench::new(PLUGINS);
     let world = bench.world.clone();
@@ -48,7 +48,7 @@ fn variants_are_set_for_one_node_or_for_all() {
     bench.node("switch", &[packet(1, 0)], |_| {});
 }
 
-#[test]
+#[suite::test]
 fn a_node_that_few_packets_pass_has_one_loop_for_all_levels() {
     let mut bench = Bench::new(RELAYS);
     let world = bench.world.clone();
@@ -66,7 +66,7 @@ fn a_node_that_few_packets_pass_has_one_loop_for_all_levels() {
 }
 
 /// A retired value may hold the domain that is to free it.
-#[test]
+#[suite::test]
 fn nothing_of_a_bench_is_left_behind() {
     let bench = Bench::new(RELAYS);
     let domain = &bench.world.qsbr;

@@ -69,7 +69,7 @@ static LARGE: Plugin =
 static BOTH: &[&Plugin] = &[&WRITES, &READS];
 static TOO_MANY: &[&Plugin] = &[&WRITES, &LARGE];
 
-#[test]
+#[suite::test]
 fn what_one_plugin_keeps_another_one_reads() {
     let mut bench = Bench::new(BOTH);
     bench.rt.receive();
@@ -84,14 +84,14 @@ fn what_one_plugin_keeps_another_one_reads() {
     assert_eq!(out, [[20u32, 5].as_bytes(), [30u32, 6].as_bytes()]);
 }
 
-#[test]
+#[suite::test]
 fn too_many_bytes_are_refused_at_start() {
     let config = WorldConfig { buffers: 63, ..WorldConfig::default() };
     let error = World::new(&config, TOO_MANY).err().expect("no room");
     assert!(error.starts_with("plugin large: ") && error.contains("8 by writes for"), "{error}");
 }
 
-#[test]
+#[suite::test]
 #[should_panic(expected = "no plugin declares a field for")]
 fn a_field_that_no_plugin_declares_is_refused() {
     let _: Field<Large> = Bench::new(BOTH).world.field();

@@ -148,7 +148,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     /// Whatever the edges and the length: every packet arrives where it was sent, in order, at
     /// every level.
-    #[test]
+    #[suite::test]
     fn packets_arrive_where_they_were_sent(firsts in prop_oneof![
         prop::collection::vec(0u8..12, 0..600),
         prop::collection::vec(0u8..2, 0..300),
@@ -194,7 +194,7 @@ proptest! {
     }
 
     /// All levels give the same bytes.
-    #[test]
+    #[suite::test]
     fn levels_agree(packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..200), 1..40)) {
         let mut results = Vec::new();
         for level in Level::ALL.into_iter().filter(|l| l.is_supported()) {
@@ -211,14 +211,14 @@ proptest! {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_drop_names_its_reason() {
     let mut bench = Bench::new(PLUGINS);
     let out = bench.node("switch", &[packet(2, 0)], |_| {});
     assert_eq!((out[0].node.as_str(), out[0].reason), ("error-drop", Some("no good")));
 }
 
-#[test]
+#[suite::test]
 fn a_trace_tells_every_node_and_what_it_saw() {
     let mut bench = Bench::new(PLUGINS);
     bench.rt.receive();
@@ -313,7 +313,7 @@ static RELAY: Plugin = Plugin {
 
 static RELAYS: &[&Plugin] = &[&RELAY];
 
-#[test]
+#[suite::test]
 fn threads_hand_over_sleep_and_end() {
     for n in [1, 3] {
         let config = WorldConfig { threads: n, buffers: 4096, ..WorldConfig::default() };
@@ -337,7 +337,7 @@ fn threads_hand_over_sleep_and_end() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_core_that_is_not_there_is_refused() {
     let (_, runtimes) = World::new(&WorldConfig { buffers: 63, ..WorldConfig::default() }, PLUGINS)
         .expect("an instance");
@@ -362,7 +362,7 @@ impl Process for Counter {
     }
 }
 
-#[test]
+#[suite::test]
 fn processes_run_by_time_and_by_signal() {
     let bench = Bench::new(RELAYS);
     let world = &bench.world;
@@ -380,7 +380,7 @@ fn processes_run_by_time_and_by_signal() {
     assert!(world.processes.list().is_empty());
 }
 
-#[test]
+#[suite::test]
 fn a_node_added_later_gets_packets_sent_before_the_thread_knew_it() {
     let mut bench = Bench::new(PLUGINS);
     let b = bench.buffer(&packet(4, 1));
@@ -410,7 +410,7 @@ impl Node for Batch {
     }
 }
 
-#[test]
+#[suite::test]
 fn whole_vectors_are_staged_whatever_their_size() {
     let mut bench = Bench::new(PLUGINS);
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -423,7 +423,7 @@ fn whole_vectors_are_staged_whatever_their_size() {
     assert_eq!(*seen.lock().expect("no panic inside"), [1, 7, 8, 40, 0]);
 }
 
-#[test]
+#[suite::test]
 fn a_readable_descriptor_wakes_its_process() {
     struct Reader(rustix::fd::OwnedFd, Arc<AtomicU32>);
     impl Process for Reader {
@@ -473,7 +473,7 @@ impl Node for Reporter {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_crash_tells_node_frame_and_last_trace() {
     let mut bench = Bench::new(RELAYS);
     let sink: Arc<Sink> = bench.world.get();

@@ -47,7 +47,7 @@ fn listed(world: &World) -> Vec<String> {
     all.into_iter().map(|(name, _)| name).collect()
 }
 
-#[test]
+#[suite::test]
 fn nodes_that_go_leave_nothing_behind() {
     let mut bench = Bench::new(NONE);
     let world = bench.world.clone();
@@ -83,7 +83,7 @@ fn nodes_that_go_leave_nothing_behind() {
 }
 
 /// A node may count its drops under another node's name (`of = …`).
-#[test]
+#[suite::test]
 fn a_counter_may_be_another_nodes() {
     #[derive(Next, Clone, Copy)]
     enum To {
@@ -126,7 +126,7 @@ fn a_counter_may_be_another_nodes() {
 }
 
 /// A thread that hasn't taken the removal still has the old body there.
-#[test]
+#[suite::test]
 fn an_index_is_used_again_when_every_thread_has_given_it_back() {
     let config = WorldConfig { threads: 2, buffers: 63, ..WorldConfig::default() };
     let (world, mut runtimes) = World::new(&config, NONE).expect("an instance");
@@ -142,7 +142,7 @@ fn an_index_is_used_again_when_every_thread_has_given_it_back() {
     runtimes.iter_mut().for_each(|rt| _ = rt.turn(true));
 }
 
-#[test]
+#[suite::test]
 fn packets_to_a_node_that_has_gone_are_counted_and_never_sent_by_another() {
     let mut bench = Bench::new(NONE);
     let world = bench.world.clone();
@@ -163,7 +163,7 @@ fn packets_to_a_node_that_has_gone_are_counted_and_never_sent_by_another() {
     assert_eq!((bench.count("graph", "no_node"), bench.count("new", "last")), (2, 1));
 }
 
-#[test]
+#[suite::test]
 fn a_reason_beyond_65_536_is_told_right() {
     let mut bench = Bench::new(NONE);
     let world = bench.world.clone();
@@ -182,7 +182,7 @@ fn a_reason_beyond_65_536_is_told_right() {
     }
 }
 
-#[test]
+#[suite::test]
 fn one_node_too_many_is_an_error() {
     let mut bench = Bench::new(NONE);
     let world = bench.world.clone();

@@ -63,7 +63,7 @@ static STATEFUL: Plugin = Plugin {
     ..Plugin::EMPTY
 };
 
-#[test]
+#[suite::test]
 fn a_state_forgets_before_those_that_it_was_made_from() {
     let bench = Bench::new(PLUGINS);
     bench.world.forget(&SwIfIndex(3));
@@ -80,7 +80,7 @@ fn a_state_forgets_before_those_that_it_was_made_from() {
     assert_eq!(told, wanted);
 }
 
-#[test]
+#[suite::test]
 #[should_panic(expected = "no plugin declares the state graph::tests::shared::Undeclared")]
 fn state_that_nobody_declares_is_named() {
     Bench::new(PLUGINS).world.get::<Undeclared>();

@@ -67,7 +67,7 @@ fn within(seconds: u64, what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_stuck_thread_stops_neither_control_nor_the_order_of_changes() {
     const CHANGES: u32 = 50_000;
     let config = WorldConfig { threads: 2, buffers: 4095, ..WorldConfig::default() };
@@ -130,7 +130,7 @@ fn a_stuck_thread_stops_neither_control_nor_the_order_of_changes() {
     assert_eq!(world.qsbr.pending(), 0);
 }
 
-#[test]
+#[suite::test]
 fn a_thread_that_never_ends_does_not_keep_the_process() {
     let config = WorldConfig { threads: 2, buffers: 63, ..WorldConfig::default() };
     let (world, runtimes) = World::new(&config, PLUGINS).expect("an instance");

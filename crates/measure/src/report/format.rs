@@ -87,11 +87,11 @@ pub(super) fn later(start: &str, seconds: f64) -> Option<String> {
     Some(time.format("%Y-%m-%d %H:%M:%S").to_string())
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn times_are_added() {
         let at = |start: &str, seconds| later(start, seconds).unwrap_or_default();
         assert_eq!(at("2026-11-27T07:01:04Z", 0.0), "2026-11-27 07:01:04");
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(at("2026-13-01T00:00:00Z", 0.0), "");
     }
 
-    #[test]
+    #[suite::test]
     fn numbers_read_well() {
         assert_eq!(grouped(0.4), "0");
         assert_eq!(grouped(999.0), "999");

@@ -24,7 +24,7 @@ mod over;
 mod png;
 mod scaling;
 mod tables;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 pub(crate) mod tests;
 mod text;
 

@@ -139,7 +139,7 @@ fn check_nesting(markup: &str) {
     assert!(open.is_empty(), "{open:?} stay open");
 }
 
-#[test]
+#[suite::test]
 fn the_html_report_is_whole() {
     let results = example();
     let page = html(&results, &[]).unwrap();
@@ -164,7 +164,7 @@ fn the_html_report_is_whole() {
     }
 }
 
-#[test]
+#[suite::test]
 fn figures_have_texts_and_names_of_their_own() {
     let figures = figures(&example()).unwrap();
     let names: Vec<&str> = figures.iter().map(|f| &*f.name).collect();
@@ -187,7 +187,7 @@ fn figures_have_texts_and_names_of_their_own() {
     }
 }
 
-#[test]
+#[suite::test]
 fn texts_from_outside_are_escaped() {
     let mut results = example();
     let evil = "<script>alert(1)</script> & \"x\" 'y' | `z` \u{1}";
@@ -209,7 +209,7 @@ fn texts_from_outside_are_escaped() {
 }
 
 /// Results without values, or with values that no axis can show, make no report fail.
-#[test]
+#[suite::test]
 fn odd_values_are_drawn_or_left_out() {
     let empty = Results::default();
     check_nesting(&html(&empty, &[]).unwrap());
@@ -233,7 +233,7 @@ fn odd_values_are_drawn_or_left_out() {
     check_nesting(&html(&results, &[]).unwrap());
 }
 
-#[test]
+#[suite::test]
 fn markdown_tables_have_equal_rows() {
     let text = markdown(&example(), &[]).unwrap();
     let bars = |line: &str| line.replace("\\|", "").matches('|').count();
@@ -246,7 +246,7 @@ fn markdown_tables_have_equal_rows() {
     assert!(text.contains("![Bar chart."));
 }
 
-#[test]
+#[suite::test]
 fn csv_files_have_the_forms_of_their_readers() {
     let results = example();
     let series = series_csv(&results);
@@ -269,7 +269,7 @@ fn csv_files_have_the_forms_of_their_readers() {
 }
 
 #[cfg(feature = "png")]
-#[test]
+#[suite::test]
 fn a_png_is_a_picture_with_ink() {
     let Ok(fonts) = png::Fonts::load() else {
         eprintln!("no font is installed");

@@ -34,11 +34,11 @@ impl fmt::Display for Table {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn columns_are_aligned() {
         let mut table = Table::new("Rates.", &["Device", ">Rate"]);
         table.row(["linux", "9"]);

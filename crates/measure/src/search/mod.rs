@@ -26,7 +26,7 @@ mod b2b;
 mod binary;
 mod loss;
 pub mod mlr;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use b2b::{BackToBack, BufferTime, Bursts};

@@ -61,7 +61,7 @@ fn range(min: f64, max: f64) -> Range {
     Range { min, max }
 }
 
-#[test]
+#[suite::test]
 fn the_ends_of_the_range_are_results() {
     let search = || Binary::new(range(100.0, 1000.0), 60.0).unwrap();
     let fast = throughput(search(), &mut Device::new(2000.0));
@@ -72,7 +72,7 @@ fn the_ends_of_the_range_are_results() {
     assert_eq!(throughput(one, &mut Device::new(1.0)).upper, Some(5.0));
 }
 
-#[test]
+#[suite::test]
 fn ranges_and_durations_are_checked() {
     assert!(Binary::new(range(0.0, 1.0), 1.0).is_err());
     assert!(Binary::new(range(2.0, 1.0), 1.0).is_err());
@@ -83,7 +83,7 @@ fn ranges_and_durations_are_checked() {
     assert!(BackToBack::new(1e6, 0, 1, 1).is_err());
 }
 
-#[test]
+#[suite::test]
 fn retries_forgive_single_losses() {
     // Every second trial loses a frame.
     let mut n = 0;
@@ -102,7 +102,7 @@ fn retries_forgive_single_losses() {
     assert!((found.lower.unwrap() / 5e5 - 1.0).abs() < 0.001);
 }
 
-#[test]
+#[suite::test]
 fn the_loss_curve_ends_after_two_clean_trials() {
     let mut device = Device::new(55.0);
     let mut curve = LossCurve::new(100.0, 0.1, 60.0).unwrap();
@@ -126,7 +126,7 @@ fn the_loss_curve_ends_after_two_clean_trials() {
     assert_eq!(n, 10);
 }
 
-#[test]
+#[suite::test]
 fn frames_not_sent_count_as_lost() {
     use crate::{Counts, Direction};
     let mut trial = Trial::new(1000.0, 1.0);
@@ -136,7 +136,7 @@ fn frames_not_sent_count_as_lost() {
     assert!((Observation::from(&trial).loss_ratio - 0.1).abs() < 1e-12);
 }
 
-#[test]
+#[suite::test]
 fn buffer_times_of_rfc_9004() {
     let times = BufferTime::of(26_000.0, 14_880_952.0, 11_000_000.0).unwrap();
     assert!((times.implied - 26_000.0 / 14_880_952.0).abs() < 1e-15);
@@ -146,7 +146,7 @@ fn buffer_times_of_rfc_9004() {
 }
 
 proptest! {
-    #[test]
+    #[suite::test]
     fn binary_search_encloses_the_limit(
         limit in 100.0..1e7f64,
         width in 0.0..0.1f64,
@@ -160,7 +160,7 @@ proptest! {
         prop_assert!(upper - lower <= resolution.max(width * upper), "{found:?}");
     }
 
-    #[test]
+    #[suite::test]
     fn binary_search_ends_with_noise(limit in 100.0..1e7f64, seed: u64, noise in 0.0..1.0f64) {
         let search = Binary::new(range(50.0, 1.5e7), 60.0).unwrap().retries(2);
         let mut device = Device::new(limit).noise(seed, noise);
@@ -170,7 +170,7 @@ proptest! {
     }
 
     /// A tester that rounds the rates to thousands doesn't keep a search from its end.
-    #[test]
+    #[suite::test]
     fn rounded_rates_end_a_search(limit in 100.0..1e7f64) {
         let mut search = Binary::new(range(50.0, 1.5e7), 60.0).unwrap().width(0.0).resolution(0.1);
         let most = search.most_trials();
@@ -184,7 +184,7 @@ proptest! {
     }
 
     /// A queue of known length in front of a device with a known rate.
-    #[test]
+    #[suite::test]
     fn bursts_fill_a_known_queue(queue in 1u64..100_000, resolution in 1u64..64) {
         let mut search = BackToBack::new(1e6, 2_000_000, resolution, 3).unwrap();
         let found = loop {

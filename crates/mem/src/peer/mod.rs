@@ -3,7 +3,7 @@
 
 mod handler;
 mod registry;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use core::fmt;

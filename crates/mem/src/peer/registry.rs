@@ -127,7 +127,7 @@ impl Registry {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -135,7 +135,7 @@ mod tests {
         Entry { start, len: 4096, page: 4096, wake: -1 }
     }
 
-    #[test]
+    #[suite::test]
     fn an_address_is_found_in_its_mapping_only() {
         static SLOTS: [Slot; 2] = [const { Slot::new() }; 2];
         static FEW: Registry = Registry::new(&SLOTS);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     /// Entries of two kinds take turns in a slot: no reader gets one that is half of each.
-    #[test]
+    #[suite::test]
     fn an_entry_that_changes_is_not_read() {
         static SLOTS: [Slot; 1] = [const { Slot::new() }; 1];
         static ONE: Registry = Registry::new(&SLOTS);

@@ -24,7 +24,7 @@ fn word(map: &PeerMapping, at: usize) -> &AtomicU64 {
     unsafe { AtomicU64::from_ptr(map.base().as_ptr().add(at).cast()) }
 }
 
-#[test]
+#[suite::test]
 fn a_file_that_shrinks_under_threads_leaves_zeros() {
     const LEN: usize = 64 * PAGE;
     for round in 0..20 {
@@ -76,7 +76,7 @@ fn a_file_that_shrinks_under_threads_leaves_zeros() {
     }
 }
 
-#[test]
+#[suite::test]
 fn each_of_thousands_of_mappings_breaks_alone() {
     let maps: Vec<_> = (0..3000u64)
         .map(|n| {
@@ -98,7 +98,7 @@ fn each_of_thousands_of_mappings_breaks_alone() {
 }
 
 /// Mappings come, break and go on several threads, and the kernel gives their addresses to others.
-#[test]
+#[suite::test]
 fn mappings_that_come_and_go_break_no_others() {
     std::thread::scope(|scope| {
         for thread in 0..4u64 {
@@ -124,7 +124,7 @@ fn mappings_that_come_and_go_break_no_others() {
     });
 }
 
-#[test]
+#[suite::test]
 fn files_of_huge_pages_break_too() {
     let huge = memfd_create("huge", MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB);
     let Ok(fd) = huge else { return testkit::skip_lacking(testkit::Lack::HugePages) };
@@ -138,7 +138,7 @@ fn files_of_huge_pages_break_too() {
     assert_eq!((word(&map, 8).load(Relaxed), map.is_broken()), (0, true));
 }
 
-#[test]
+#[suite::test]
 fn a_full_registry_is_an_error_by_name() {
     static SLOTS: [Slot; 2] = [const { Slot::new() }; 2];
     static FEW: Registry = Registry::new(&SLOTS);
@@ -164,7 +164,7 @@ fn a_full_registry_is_an_error_by_name() {
 /// Runs a helper of this file in a process of its own.
 fn helper(name: &str) -> ExitStatus {
     let program = std::env::current_exe().expect("this program");
-    let name = format!("peer::tests::{name}");
+    let name = suite::name!(name);
     let mut command = Command::new(program);
     command.args(["--exact", &name, "--ignored", "--nocapture"]);
     let output = command.output().expect("it runs");
@@ -176,7 +176,7 @@ fn helper(name: &str) -> ExitStatus {
 /// AddressSanitizer reports the fault and aborts.
 const DEATHS: [i32; 2] = [libc::SIGBUS, libc::SIGABRT];
 
-#[test]
+#[suite::test]
 fn other_faults_do_what_they_did() {
     for name in ["fault_elsewhere", "signal_of_a_process"] {
         let status = helper(name);
@@ -202,13 +202,13 @@ fn touch_elsewhere() {
     println!("went on: {value}");
 }
 
-#[test]
+#[suite::test]
 #[ignore = "helper: dies of a fault in memory that isn't registered"]
 fn fault_elsewhere() {
     touch_elsewhere();
 }
 
-#[test]
+#[suite::test]
 #[ignore = "helper: dies of a signal that a process has sent"]
 fn signal_of_a_process() {
     // The handler of Rust's library takes the first one for a fault that comes again.
@@ -227,7 +227,7 @@ extern "C" fn end(_: libc::c_int) {
     unsafe { libc::_exit(42) };
 }
 
-#[test]
+#[suite::test]
 #[ignore = "helper: ends by the handler that was installed before"]
 fn fault_with_a_handler() {
     // SAFETY: the handler does what a handler may do.

@@ -94,7 +94,7 @@ impl<A: Address> Networks<A> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use std::net::Ipv4Addr;
@@ -117,7 +117,7 @@ mod tests {
         there().any(|old| overlaps(&old)).then_some(false)
     }
 
-    #[test]
+    #[suite::test]
     fn any_addresses_are_taken_as_a_look_at_all_says() {
         let mut seen = [0; 3];
         for seed in 0..200 {

@@ -80,7 +80,7 @@ pub(super) struct Inner {
     /// Number of writes to adjacencies that workers may have read.
     stores: u64,
     /// The indices of these adjacencies, in the order of the writes.
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     journal: Vec<AdjIndex>,
 }
 
@@ -304,7 +304,7 @@ impl Adjacencies {
     /// Publishes a new value of an adjacency and of its aliases to workers.
     fn show(&self, inner: &mut Inner, index: AdjIndex, adj: Adj) {
         inner.stores += 1;
-        #[cfg(test)]
+        #[cfg(feature = "tests")]
         inner.journal.push(index);
         let Some(Some(entry)) = inner.all.get_mut(index.at()) else { return };
         let adj = entry.key.shown(adj);
@@ -321,7 +321,7 @@ impl Adjacencies {
     }
 
     /// Takes the indices of the adjacencies written since the last call.
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub(crate) fn journal(&self) -> Vec<AdjIndex> {
         std::mem::take(&mut self.inner().journal)
     }

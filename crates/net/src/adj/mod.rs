@@ -13,7 +13,7 @@ mod control;
 mod make;
 mod object;
 mod ordinary;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 use buffer::Buffer;

@@ -192,7 +192,7 @@ impl Ordinaries<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
@@ -220,7 +220,7 @@ mod tests {
         (*o == Ordinary::of(&adj(n))?).then_some(n)
     }
 
-    #[test]
+    #[suite::test]
     fn what_is_not_ordinary_is_not_found() {
         let records = Records::new();
         let index = AdjIndex(20);
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(records.view().get(beyond), None);
     }
 
-    #[test]
+    #[suite::test]
     fn a_choice_among_few_is_found() {
         let records = Records::new();
         let index = AdjIndex(20);
@@ -286,7 +286,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn the_number_of_the_writing_wraps() {
         let records = Records::new();
         for i in 0..70_000_u32 {
@@ -298,7 +298,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn nobody_reads_a_mixture() {
         const WRITES: u32 = 200_000;
         let (records, done) = (Records::new(), AtomicBool::new(false));

@@ -27,7 +27,7 @@ fn seen(bench: &Bench, index: AdjIndex) -> Option<Adj> {
     adj
 }
 
-#[test]
+#[suite::test]
 fn a_neighbour_is_asked_for_completed_and_let_go() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -67,7 +67,7 @@ fn a_neighbour_is_asked_for_completed_and_let_go() {
     assert_eq!(seen(&bench, index).map(|a| a.kind), Some(AdjKind::Incomplete));
 }
 
-#[test]
+#[suite::test]
 fn an_interface_without_addresses_needs_no_asking() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -79,7 +79,7 @@ fn an_interface_without_addresses_needs_no_asking() {
     assert_eq!(seen(&bench, one).map(|a| (a.kind, a.rewrite_len)), Some((AdjKind::Rewrite, 0)));
 }
 
-#[test]
+#[suite::test]
 fn an_alias_shows_what_it_stands_for() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -99,7 +99,7 @@ fn an_alias_shows_what_it_stands_for() {
     assert!(gone(&bench, first) && gone(&bench, y));
 }
 
-#[test]
+#[suite::test]
 fn headers_of_every_length_fit_in_front() {
     let bench = Bench::new(STATEFUL);
     let mut cache = buffer::Cache::new(bench.world.pool);
@@ -126,7 +126,7 @@ fn headers_of_every_length_fit_in_front() {
     }
 }
 
-#[test]
+#[suite::test]
 fn members_live_as_long_as_the_choice_among_them() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;

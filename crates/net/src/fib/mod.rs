@@ -30,7 +30,7 @@ mod routes;
 mod source;
 mod spread;
 mod table;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 mod track;
 mod usage;

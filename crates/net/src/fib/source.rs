@@ -208,12 +208,12 @@ impl Sources {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
     /// By priority, then implicit routes behind all others, then by number.
-    #[test]
+    #[suite::test]
     fn what_nobody_set_ranks_last() {
         let added = |priority, id| Source::Added { priority, id };
         let want = [

@@ -51,12 +51,12 @@ fn apportion(weights: &[u32], total: u64, size: usize) -> Vec<usize> {
     counts
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
+    #[suite::test]
     fn equal_and_unequal() {
         assert_eq!(spread(&[1]), [1]);
         assert_eq!(spread(&[1, 1]), [1, 1]);
@@ -66,7 +66,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn nobody_goes_without_and_shares_are_near(weights in prop::collection::vec(0u32..=255, 1..64)) {
             let counts = spread(&weights);
             let size: usize = counts.iter().sum();

@@ -74,7 +74,7 @@ fn up(bench: &Bench, name: &str) -> SwIfIndex {
     sw_if
 }
 
-#[test]
+#[suite::test]
 fn an_address_brings_its_routes_and_takes_them_along() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -135,7 +135,7 @@ fn an_address_brings_its_routes_and_takes_them_along() {
     assert!(addresses.of(b.0, &turn).is_empty());
 }
 
-#[test]
+#[suite::test]
 fn a_neighbour_gets_a_host_route_only_in_a_connected_network() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -159,7 +159,7 @@ fn a_neighbour_gets_a_host_route_only_in_a_connected_network() {
     assert_eq!(at("10.0.0.3"), [End::NoRoute]);
 }
 
-#[test]
+#[suite::test]
 fn sources_paths_and_preferences() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -209,7 +209,7 @@ fn sources_paths_and_preferences() {
     assert_eq!(at("250.0.0.1"), [End::Drop], "special entries can't be overridden");
 }
 
-#[test]
+#[suite::test]
 fn routes_share_one_list_and_let_go_of_everything() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -346,7 +346,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     /// Random changes, with interfaces going down and circular routes: lookups agree with the
     /// reference model.
-    #[test]
+    #[suite::test]
     fn as_the_definition_says(ops in prop::collection::vec(prop_oneof![
         6 => (prefixes(), paths()).prop_map(|(p, l)| Op::Set(p, l)),
         2 => (prop::collection::vec((prefixes(), paths()), 0..6), any::<bool>()).prop_map(|(mut all, sorted)| {

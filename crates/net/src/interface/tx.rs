@@ -114,7 +114,7 @@ impl Interfaces {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -124,7 +124,7 @@ mod tests {
         lists.iter().map(|(queue, list)| (*queue, threads(list))).collect()
     }
 
-    #[test]
+    #[suite::test]
     fn lists_come_before_the_usual_queues() {
         assert_eq!(by_thread(&config(&[]), 2, 5), [0, 1, 0, 1, 0].map(Some));
         assert_eq!(by_thread(&config(&[]), 0, 2), [None, None]);
@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         /// Each thread sends by a queue that is there, and by the one whose list it is in.
-        #[test]
+        #[suite::test]
         fn each_thread_has_at_most_its_queue(
             lists in proptest::collection::btree_map(0u16..6, proptest::collection::vec(0u16..6, 0..4), 0..6),
             n in 0u16..6,

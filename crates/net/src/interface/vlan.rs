@@ -222,7 +222,7 @@ impl VlanTree {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -276,7 +276,7 @@ mod tests {
         (!(tags.exact && more)).then_some(1 + outer + inner)
     }
 
-    #[test]
+    #[suite::test]
     fn a_tree_of_few_sub_interfaces_and_many_groups_is_wasteful() {
         let tree = VlanTree::default();
         let frames = |id| {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn the_most_exact_one_takes_a_frame(
             changes in prop::collection::vec((frames(), any::<bool>()), 1..40),
             received in prop::collection::vec(received(), 1..40),
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn tags_as_bytes() {
         let exact =
             Tags { dot1ad: true, outer: Vlan::Id(0x123), inner: Some(Vlan::Id(4095)), exact: true };

@@ -20,7 +20,7 @@ mod model;
 mod mroutes;
 mod signal;
 mod table;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use flags::{EntryFlags, ItfFlags};

@@ -50,7 +50,7 @@ fn taken<F: Net>(
     Some(mroutes.get(index, &turn).expect("what is found is there").group)
 }
 
-#[test]
+#[suite::test]
 fn the_best_of_sender_group_and_prefix_is_taken() {
     let bench = Bench::new(STATEFUL);
     let (world, mfib) = (&bench.world, bench.world.get::<Mfib<Ip4>>());
@@ -121,7 +121,7 @@ fn the_best_of_sender_group_and_prefix_is_taken() {
     );
 }
 
-#[test]
+#[suite::test]
 fn paths_follow_their_interfaces() {
     let bench = Bench::new(STATEFUL);
     let (world, mfib) = (&bench.world, bench.world.get::<Mfib<Ip6>>());
@@ -177,7 +177,7 @@ fn paths_follow_their_interfaces() {
     assert_eq!((mfib.entry(T0, group), adjacencies.list().len()), (None, before));
 }
 
-#[test]
+#[suite::test]
 fn tables_and_sources_come_and_go() {
     let bench = Bench::new(STATEFUL);
     let (world, mfib, fib) =
@@ -214,7 +214,7 @@ fn tables_and_sources_come_and_go() {
     assert_eq!((again, mfib.count(again), mfib.list(again, None, 99).len()), (seven, 0, 3));
 }
 
-#[test]
+#[suite::test]
 fn lists_are_read_in_parts() {
     let bench = Bench::new(STATEFUL);
     let (world, mfib) = (&bench.world, bench.world.get::<Mfib<Ip4>>());
@@ -300,13 +300,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    #[test]
+    #[suite::test]
     fn lookups_find_what_a_search_finds(steps in steps()) {
         let widen = |group: u32| Ipv4Addr::from_bits(0xe000_0000 | (group & 3) << 22 | (group >> 2 & 3) << 8 | group >> 4);
         agrees::<Ip4>(&steps, widen, &[4, 10, 16, 24, 30, 32, 32, 32], |i| Ipv4Addr::new(10, 0, 0, i));
     }
 
-    #[test]
+    #[suite::test]
     fn lookups_of_ipv6_find_what_a_search_finds(steps in steps()) {
         let widen = |group: u32| Ipv6Addr::new(0xff00 + (group & 3) as u16 * 0x11, 0, 0, 0, 0, 0, (group >> 2 & 3) as u16, (group >> 4) as u16);
         let sender = |i: u8| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, i.into());

@@ -12,12 +12,12 @@
 
 mod age;
 mod model;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod oracle;
 mod shares;
 mod silent;
 mod table;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use model::*;

@@ -243,7 +243,7 @@ const USAGE: Usage<'static> = Usage { sent: &sent, leads: &leads };
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
-    #[test]
+    #[suite::test]
     fn table_does_as_its_slow_twin(
         steps in prop::collection::vec(step(), 1..120),
         limit in 1u32..10, age in 0u32..8, confirm in 0u32..5, recycle in any::<bool>(),
@@ -301,7 +301,7 @@ proptest! {
     }
 }
 
-#[test]
+#[suite::test]
 fn open_questions_are_bounded_and_end() {
     let mut table = Table::default();
     let key =
@@ -328,7 +328,7 @@ fn open_questions_are_bounded_and_end() {
 
 /// 128,000 senders on one link, twice: neighbours on other links, and solicited ones on the same
 /// link, are always added.
-#[test]
+#[suite::test]
 fn a_flood_of_senders_takes_no_room_that_others_need() {
     let unused = Usage { sent: &|_| false, leads: &|_| false };
     for hint in [Evidence::Request, Evidence::Hint { router: None }] {
@@ -383,7 +383,7 @@ fn a_flood_of_senders_takes_no_room_that_others_need() {
 
 /// Senders that we have answered are used entries: an answer to our own solicitation displaces one
 /// of these too, but no next hop of routes.
-#[test]
+#[suite::test]
 fn a_table_of_used_entries_takes_what_was_asked_for() {
     let nexthop = Key { sw_if: SwIfIndex(1), ip: [10, 0, 0, 0].into() };
     let busy = Usage { sent: &|_| true, leads: &|n| n.key() == nexthop };
@@ -408,7 +408,7 @@ fn a_table_of_used_entries_takes_what_was_asked_for() {
 }
 
 /// RFC 4861, appendix C: state changes of an entry by neighbour advertisements and other messages.
-#[test]
+#[suite::test]
 fn states_are_as_the_rfc_has_them() {
     use NeighborState::{Probing, Reachable, Stale};
     let na = |solicited, replace| Evidence::Advertisement { solicited, replace, router: true };

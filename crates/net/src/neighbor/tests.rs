@@ -96,7 +96,7 @@ fn station(mac: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, mac])
 }
 
-#[test]
+#[suite::test]
 fn entries_complete_their_adjacency_and_let_it_go() {
     let r = rig();
     let world = &r.bench.world;
@@ -126,7 +126,7 @@ fn entries_complete_their_adjacency_and_let_it_go() {
     assert_eq!(r.events(), want);
 }
 
-#[test]
+#[suite::test]
 fn what_is_set_by_hand_stays() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -166,7 +166,7 @@ fn what_is_set_by_hand_stays() {
     );
 }
 
-#[test]
+#[suite::test]
 fn the_old_are_asked_and_the_silent_removed() {
     let mut r = rig();
     r.neighbors
@@ -192,7 +192,7 @@ fn the_old_are_asked_and_the_silent_removed() {
     assert_eq!(r.kind(3), None);
 }
 
-#[test]
+#[suite::test]
 fn those_in_use_are_asked_whether_they_are_still_there() {
     let mut r = rig();
     for i in [2, 3] {
@@ -208,7 +208,7 @@ fn those_in_use_are_asked_whether_they_are_still_there() {
 }
 
 /// Some test tools, and hosts behind some filters, send requests and never answer.
-#[test]
+#[suite::test]
 fn silence_of_one_that_never_answered_says_nothing() {
     let mut r = rig();
     r.neighbors.configure(false, NeighborConfig { age: 200, ..NeighborConfig::default() });
@@ -236,7 +236,7 @@ fn silence_of_one_that_never_answered_says_nothing() {
     assert_eq!((r.probes(), r.known()), (6, vec![]));
 }
 
-#[test]
+#[suite::test]
 fn a_full_table_refuses_or_recycles() {
     let r = rig();
     let world = &r.bench.world;
@@ -287,7 +287,7 @@ impl Rig {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_next_hop_that_does_not_answer_is_down_until_it_does() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -333,7 +333,7 @@ fn a_next_hop_that_does_not_answer_is_down_until_it_does() {
     assert_eq!(r.down(), [] as [IpAddr; 0]);
 }
 
-#[test]
+#[suite::test]
 fn what_was_held_against_a_next_hop_is_forgotten() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -378,7 +378,7 @@ fn what_was_held_against_a_next_hop_is_forgotten() {
     assert!(!world.get::<NextHops>().is_down(NextHop { sw_if: r.a, ip: address(2) }));
 }
 
-#[test]
+#[suite::test]
 fn a_host_that_has_left_is_no_next_hop() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -397,7 +397,7 @@ fn a_host_that_has_left_is_no_next_hop() {
     assert_eq!(r.down(), [address(3)]);
 }
 
-#[test]
+#[suite::test]
 fn the_silent_are_asked_at_a_bounded_rate() {
     let (mut table, key) = (Table::default(), |i: u8| Key { sw_if: SwIfIndex(1), ip: address(i) });
     assert!((0..100).all(|i| table.note_silent(key(i), 0)) && !table.note_silent(key(7), SECOND));

@@ -75,7 +75,7 @@ pub(super) fn learn<F: Net>(all: &mut All<F>, reported: TooBig<F::Addr>, now: u6
     all.insert(at, LearnedMtu { mtu, until: now + AGE });
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use std::net::{Ipv4Addr, Ipv6Addr};
@@ -87,7 +87,7 @@ mod tests {
         TooBig { table: 0, to: HOST, len, mtu }
     }
 
-    #[test]
+    #[suite::test]
     fn what_a_router_says_has_to_make_sense() {
         let six = |len, mtu| TooBig { table: 0, to: Ipv6Addr::LOCALHOST, len, mtu }.mtu::<Ip6>();
         assert_eq!(
@@ -111,7 +111,7 @@ mod tests {
         );
     }
 
-    #[test]
+    #[suite::test]
     fn they_only_go_down_and_are_no_more_than_so_many() {
         let mut all = All::<Ip4>::new();
         let mtu = |all: &All<Ip4>| all.get(&(0, HOST)).map(|l| (l.mtu, l.until));

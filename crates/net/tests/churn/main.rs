@@ -60,7 +60,7 @@ impl Lab {
     }
 }
 
-#[test]
+#[suite::test]
 fn the_model_agrees_after_random_changes() {
     let mut lab = Lab::new();
     for seed in 0..2 {
@@ -69,7 +69,7 @@ fn the_model_agrees_after_random_changes() {
 }
 
 /// Runs for `FERROVIA_CHURN` seconds, 600 by default.
-#[test]
+#[suite::test]
 #[ignore = "long: changes at random for ten minutes, or as long as `make churn ARGS=60' says"]
 fn long_churn() {
     let seconds = std::env::var("FERROVIA_CHURN").ok().and_then(|s| s.parse().ok()).unwrap_or(600);

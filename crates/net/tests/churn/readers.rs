@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads that do lookups during the changes, as workers do.
 
-use crate::model::{End, ends};
-use crate::world::{Instance, address};
+use super::model::{End, ends};
+use super::world::{Instance, address};
 use graph::World;
 use net::{Adjacencies, Fib, Net, Path, PathKind, Source, TableIndex};
 use std::collections::BTreeSet;

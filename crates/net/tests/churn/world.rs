@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The changes, applied to the instance and to the model.
 
-use crate::model::{Model, ends};
+use super::model::{Model, ends};
 use graph::SwIfIndex;
 use graph::drive::Bench;
 use net::drive::{Tx, ethernet};

@@ -16,7 +16,7 @@ fn rows(reader: &Reader, name: &str) -> Vec<RingRow> {
     }
 }
 
-#[test]
+#[suite::test]
 fn an_entry_that_is_being_overwritten_is_left_out() {
     let registry = Registry::new(1);
     let ring = registry.ring("/r", &SHAPE).expect("room");
@@ -33,7 +33,7 @@ fn an_entry_that_is_being_overwritten_is_left_out() {
 }
 
 /// A writer that never rests: what the reader gets are whole entries, one behind the other.
-#[test]
+#[suite::test]
 fn readers_get_whole_entries() {
     let registry = Registry::new(1);
     let shape = RingShape { words: 64, entries: 4, ..SHAPE };
@@ -60,7 +60,7 @@ fn readers_get_whole_entries() {
     });
 }
 
-#[test]
+#[suite::test]
 fn sizes_that_overflow_are_refused() {
     let registry = Registry::new(1);
     let before = registry.given_out();
@@ -75,7 +75,7 @@ fn sizes_that_overflow_are_refused() {
     assert!(registry.given_out() - before <= 2 * 128, "{}", registry.given_out() - before);
 }
 
-#[test]
+#[suite::test]
 fn a_name_that_cannot_be_listed_takes_no_memory() {
     let registry = Registry::new(1);
     registry.hide("/sys/node/");
@@ -134,7 +134,7 @@ fn foreign(sequence: u64) -> Arc<Words> {
     words
 }
 
-#[test]
+#[suite::test]
 fn entries_of_any_size_are_read() {
     let entry = |byte: u8| {
         let [a, b, c, d] = [byte; 4];

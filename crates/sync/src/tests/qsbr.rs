@@ -26,7 +26,7 @@ impl Drop for Counted {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_turn_holds_back_what_was_retired_during_it() {
     let domain = Qsbr::new();
     let live = Arc::new(AtomicUsize::new(0));
@@ -39,7 +39,7 @@ fn a_turn_holds_back_what_was_retired_during_it() {
     assert_eq!(domain.pending(), 0);
 }
 
-#[test]
+#[suite::test]
 fn a_turn_does_not_hold_back_what_was_retired_before_it() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -50,7 +50,7 @@ fn a_turn_does_not_hold_back_what_was_retired_before_it() {
     assert_eq!(domain.pending(), 1);
 }
 
-#[test]
+#[suite::test]
 fn retired_functions_run_in_order_and_may_retire() {
     let domain = Qsbr::new();
     let log = Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -66,7 +66,7 @@ fn retired_functions_run_in_order_and_may_retire() {
     assert_eq!(domain.collect(), 3);
 }
 
-#[test]
+#[suite::test]
 fn grace_is_over_when_the_turns_in_progress_have_ended() {
     let domain = Qsbr::new();
     let (mut a, mut b) = (domain.register(), domain.register());
@@ -82,7 +82,7 @@ fn grace_is_over_when_the_turns_in_progress_have_ended() {
     assert!(after.is_over());
 }
 
-#[test]
+#[suite::test]
 fn wait_times_out_within_a_turn_and_not_between_turns() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -92,7 +92,7 @@ fn wait_times_out_within_a_turn_and_not_between_turns() {
     assert!(domain.wait(LONG), "an idle reader is offline");
 }
 
-#[test]
+#[suite::test]
 fn a_leaked_turn_is_mended_by_offline_and_by_unregistering() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -105,7 +105,7 @@ fn a_leaked_turn_is_mended_by_offline_and_by_unregistering() {
     assert!(domain.grace().is_over());
 }
 
-#[test]
+#[suite::test]
 fn dropping_the_domain_frees_everything() {
     let live = Arc::new(AtomicUsize::new(0));
     let domain = Qsbr::new();
@@ -122,7 +122,7 @@ fn dropping_the_domain_frees_everything() {
     assert_eq!(live.load(Ordering::SeqCst), 0);
 }
 
-#[test]
+#[suite::test]
 fn a_snapshot_stays_for_the_turn() {
     let domain = Qsbr::new();
     let snapshot = Snapshot::new(domain.clone(), vec![1]);
@@ -138,7 +138,7 @@ fn a_snapshot_stays_for_the_turn() {
     assert_eq!(domain.collect(), 1);
 }
 
-#[test]
+#[suite::test]
 #[should_panic(expected = "another reclamation domain")]
 fn a_snapshot_refuses_a_foreign_turn() {
     let snapshot = Snapshot::new(Qsbr::new(), 1);
@@ -146,7 +146,7 @@ fn a_snapshot_refuses_a_foreign_turn() {
     snapshot.get(&reader.turn());
 }
 
-#[test]
+#[suite::test]
 #[should_panic(expected = "another reclamation domain")]
 fn slots_refuse_a_foreign_turn() {
     let slots = Slots::<u8>::new(Qsbr::new());
@@ -155,7 +155,7 @@ fn slots_refuse_a_foreign_turn() {
 }
 
 /// Readers look at pairs that are equal while live and spoiled by the destructor.
-#[test]
+#[suite::test]
 fn readers_never_see_what_was_freed() {
     struct Pair(AtomicUsize, usize);
     impl Drop for Pair {
@@ -198,7 +198,7 @@ fn readers_never_see_what_was_freed() {
     assert_eq!(domain.pending(), 0);
 }
 
-#[test]
+#[suite::test]
 #[cfg_attr(miri, ignore = "a large chunk takes minutes")]
 fn slots_reach_the_ends_of_each_chunk() {
     let domain = Qsbr::new();
@@ -220,7 +220,7 @@ fn slots_reach_the_ends_of_each_chunk() {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: if cfg!(miri) { 4 } else { 256 }, ..Default::default() })]
-    #[test]
+    #[suite::test]
     fn slots_are_a_map(ops in prop::collection::vec((0u32..600, 0u8..4, any::<u16>()), 0..200)) {
         let domain = Qsbr::new();
         let slots = Slots::new(domain.clone());

@@ -15,7 +15,7 @@ fn readable(waker: &Waker, seconds: i64) -> bool {
     poll(&mut fds, Some(&Timespec { tv_sec: seconds, tv_nsec: 0 })).unwrap() == 1
 }
 
-#[test]
+#[suite::test]
 fn a_full_ring_gives_the_item_back() {
     let (mut tx, mut rx) = ring(3);
     assert_eq!(tx.capacity(), 4);
@@ -33,7 +33,7 @@ fn a_full_ring_gives_the_item_back() {
     assert_eq!(rest, ["1", "2"]);
 }
 
-#[test]
+#[suite::test]
 fn a_batch_takes_no_more_than_fits() {
     let (mut tx, mut rx) = ring(4);
     let mut items = 0..6;
@@ -45,7 +45,7 @@ fn a_batch_takes_no_more_than_fits() {
     assert!(rx.is_empty() && !rx.is_closed());
 }
 
-#[test]
+#[suite::test]
 fn a_panic_in_a_batch_loses_or_repeats_nothing_that_was_published() {
     let (mut tx, mut rx) = ring(8);
     let items = Arc::new(());
@@ -64,7 +64,7 @@ fn a_panic_in_a_batch_loses_or_repeats_nothing_that_was_published() {
     assert_eq!(Arc::strong_count(&items), 1);
 }
 
-#[test]
+#[suite::test]
 fn a_ring_between_two_threads_keeps_order() {
     let (mut tx, mut rx) = ring(16);
     std::thread::scope(|s| {
@@ -91,7 +91,7 @@ fn a_ring_between_two_threads_keeps_order() {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: if cfg!(miri) { 4 } else { 256 }, ..Default::default() })]
-    #[test]
+    #[suite::test]
     fn a_ring_is_a_bounded_queue(capacity in 1usize..9, ops in prop::collection::vec((0u8..4, 0usize..12), 0..100)) {
         let (mut tx, mut rx) = ring(capacity);
         let capacity = tx.capacity();
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-#[test]
+#[suite::test]
 #[cfg_attr(miri, ignore = "miri has no ppoll")]
 fn a_waker_rings_only_for_a_sleeper() {
     let waker = Waker::new().unwrap();
@@ -141,7 +141,7 @@ fn a_waker_rings_only_for_a_sleeper() {
     assert!(!readable(&waker, 0));
 }
 
-#[test]
+#[suite::test]
 fn a_full_mailbox_counts_what_it_refuses() {
     let mailbox = Mailbox::new(2, Arc::new(Waker::new().unwrap()));
     assert_eq!([mailbox.post(1), mailbox.post(2), mailbox.post(3)], [Ok(()), Ok(()), Err(3)]);
@@ -153,7 +153,7 @@ fn a_full_mailbox_counts_what_it_refuses() {
 }
 
 /// A lost wake-up would leave the receiver in `poll` until it gives up.
-#[test]
+#[suite::test]
 #[cfg_attr(miri, ignore = "miri has no ppoll")]
 fn no_wake_up_is_lost() {
     const SENDERS: usize = 3;
@@ -187,7 +187,7 @@ fn no_wake_up_is_lost() {
     });
 }
 
-#[test]
+#[suite::test]
 fn a_watched_descriptor_ends_the_sleep() {
     let waker = Waker::watching().unwrap();
     let event = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK).unwrap();

@@ -111,7 +111,7 @@ pub(super) fn set(line: &Line, i: usize, cell: u64) {
     line[CELLS + i].store(cell, Ordering::Release);
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::super::block::leaf;
     use super::*;
@@ -138,7 +138,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn lines_give_what_was_packed(ends in ends(), cells in any::<[u64; 13]>()) {
             let all = Intervals { cells: cells[..=ends.len()].to_vec(), ends };
             let (mut at, mut out) = (0, Intervals::default());
@@ -170,7 +170,7 @@ mod tests {
             prop_assert_eq!(out, all);
         }
 
-        #[test]
+        #[suite::test]
         fn neighbours_with_one_cell_are_joined(cells in prop::collection::vec(0u64..3, 1..20)) {
             let ends = (1..cells.len() as u64).map(|i| i * 10).collect();
             let mut row = Intervals { ends, cells };

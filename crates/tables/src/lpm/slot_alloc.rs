@@ -100,11 +100,11 @@ impl SlotAllocator {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn sizes_grow_and_waste_little() {
         let mut last = (0, 2);
         for words in 1..100_000 {
@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn places_are_apart_and_used_again() {
         let domain = Qsbr::new();
         let mut reader = domain.register();

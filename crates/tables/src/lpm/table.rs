@@ -354,7 +354,7 @@ impl<K: Key> Lpm<K> {
         self.engine.read(Engine::memory)
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub(super) fn kind(&self) -> <K::Engine as Structure>::Kind {
         self.control().kind
     }

@@ -13,7 +13,7 @@ fn entry(n: u32) -> MacEntry {
     MacEntry { port: n % 1000, flags: n as u8 & 0x7f, generation: n as u16, stamp: (n >> 3) as u16 }
 }
 
-#[test]
+#[suite::test]
 fn keys_and_entries_keep_every_bit() {
     let largest = MacKey::new([0xff; 6], MacKey::MAX_DOMAINS - 1);
     assert_eq!((largest.mac(), largest.domain()), ([0xff; 6], MacKey::MAX_DOMAINS - 1));
@@ -54,7 +54,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 proptest! {
     /// A table that starts with 4 buckets, so that it is often full and grows.
-    #[test]
+    #[suite::test]
     fn a_table_is_a_map(ops in ops()) {
         let domain = Qsbr::new();
         let mut reader = domain.register();
@@ -128,7 +128,7 @@ proptest! {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_zero_address_is_never_held() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -145,7 +145,7 @@ fn a_zero_address_is_never_held() {
 
 /// A million addresses by growth from 65,536 slots: none is lost, and one whose buckets are full
 /// has room after the growth that it causes.
-#[test]
+#[suite::test]
 fn a_table_grows_to_a_million_addresses() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -182,7 +182,7 @@ fn a_table_grows_to_a_million_addresses() {
 
 /// Control inserts more addresses than the next size has room for, before a worker has seen that
 /// size: the table grows again.
-#[test]
+#[suite::test]
 fn control_inserts_while_a_growth_goes_on() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -206,7 +206,7 @@ fn control_inserts_while_a_growth_goes_on() {
 
 /// A worker finds no room in the larger table while entries are being moved to it, and neither does
 /// control for those that it moves: the table grows again, and nothing is lost.
-#[test]
+#[suite::test]
 fn a_growing_table_grows_again() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -242,7 +242,7 @@ fn a_growing_table_grows_again() {
 
 /// Workers learn the same addresses, move them and look them up, while control removes entries and
 /// the table grows. An entry's port says its key, so an entry of another key would be noticed.
-#[test]
+#[suite::test]
 fn threads_learn_move_and_remove() {
     const KEYS: u32 = 4000;
     let domain = Qsbr::new();

@@ -166,11 +166,11 @@ fn base36(mut number: usize) -> String {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn names() {
         assert_eq!(
             (base36(0), base36(35), base36(36), base36(4_194_304)),

@@ -77,11 +77,11 @@ pub fn sweep() {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn knows_the_living() {
         assert!(!is_over(run_name()));
         assert!(!is_over(&format!("{}-3-a", run_name())));

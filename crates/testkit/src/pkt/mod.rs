@@ -249,5 +249,5 @@ impl Packet {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;

@@ -10,7 +10,7 @@ use wire::{
 const A: &str = "02:fe:00:00:00:01";
 const B: &str = "02:fe:00:00:00:02";
 
-#[test]
+#[suite::test]
 fn a_known_frame() {
     let frame = ether(A, B)
         .ip4("10.0.0.1", "10.0.0.2")
@@ -24,7 +24,7 @@ fn a_known_frame() {
     assert_eq!(frame, bytes);
 }
 
-#[test]
+#[suite::test]
 fn every_transport_has_its_checksum() {
     let v4 = || ip4([10, 0, 0, 1], [10, 0, 0, 2]).options([148, 4, 0, 0, 1]);
     let v6 =
@@ -53,7 +53,7 @@ fn every_transport_has_its_checksum() {
     assert_eq!(l4::verify(&v6().icmp6_echo(1, 2).payload(b"x").build()), Ok(Verdict::Valid));
 }
 
-#[test]
+#[suite::test]
 fn types_follow_from_what_follows() {
     let frame = ether(A, B)
         .qinq(5)
@@ -91,7 +91,7 @@ fn types_follow_from_what_follows() {
     assert!(!text.contains("should be"));
 }
 
-#[test]
+#[suite::test]
 fn arp_frames() {
     let request = arp_request(A, "10.0.0.1", "10.0.0.2").pad_to(60).build();
     assert_eq!(request.len(), 60);
@@ -106,7 +106,7 @@ fn arp_frames() {
     );
 }
 
-#[test]
+#[suite::test]
 fn wrong_on_purpose() {
     let packet = ip4("10.0.0.1", "10.0.0.2")
         .version(5)
@@ -139,7 +139,7 @@ fn wrong_on_purpose() {
     assert_eq!((tcp.window.get(), tcp.header_len()), (7, 60));
 }
 
-#[test]
+#[suite::test]
 #[should_panic(expected = "ttl: the last layer has no such field")]
 fn a_field_of_another_layer() {
     let _ = ip4("10.0.0.1", "10.0.0.2").udp(1, 2).ttl(3);

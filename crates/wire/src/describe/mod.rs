@@ -211,5 +211,5 @@ impl Printer<'_, '_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;

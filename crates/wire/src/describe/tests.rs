@@ -21,7 +21,7 @@ fn ip4(protocol: IpProtocol, body: &[u8]) -> Vec<u8> {
     [ip.as_bytes(), body].concat()
 }
 
-#[test]
+#[suite::test]
 fn udp_in_a_vlan() {
     let udp = UdpHeader::new(1234, 5678, 0);
     let tag = VlanTag::new(100, 3, false, EtherType::IP4);
@@ -38,7 +38,7 @@ fn udp_in_a_vlan() {
     assert_eq!(one, text.lines().next().unwrap().trim_start());
 }
 
-#[test]
+#[suite::test]
 fn an_icmp_error_quotes_a_tcp_segment() {
     let mut tcp = TcpHeader {
         src_port: U16::new(80),
@@ -74,7 +74,7 @@ TCP: 10.0.0.1 -> 10.0.0.2
     assert!(text.ends_with(expected), "{text}");
 }
 
-#[test]
+#[suite::test]
 fn ip6_extensions() {
     let (a, b) = ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
     let rest = [58, 0, 0, 1, 0, 0, 0, 9, 128, 0, 0xab, 0xcd, 0, 1, 0, 2];
@@ -93,7 +93,7 @@ ICMP6 echo_request checksum 0xabcd id 1 seq 2";
     );
 }
 
-#[test]
+#[suite::test]
 fn tunnels() {
     let inner = [ethernet(EtherType::ARP), vec![0; 28]].concat();
     let udp = UdpHeader::new(1, Vxlan::PORT, inner.len() as u16 + 8);
@@ -139,7 +139,7 @@ OSPF: 10.0.0.1 -> 10.0.0.2\n";
     assert!(text.starts_with(expected), "{text}");
 }
 
-#[test]
+#[suite::test]
 fn odd_frames() {
     let cut = describe(&ethernet(EtherType::IP4)[..9], Layer::Ethernet).to_string();
     assert_eq!(cut, "ETHERNET: header cut after 9 bytes");
@@ -160,7 +160,7 @@ fn odd_frames() {
     );
 }
 
-#[test]
+#[suite::test]
 fn discovery() {
     use crate::nd::{LinkOption, NdOptionKind, NeighborMessage, PrefixInfo, RouterAdvertisement};
     let na = NeighborMessage::advertisement(
@@ -232,7 +232,7 @@ fn telling_byte() -> impl Strategy<Value = u8> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
-    #[test]
+    #[suite::test]
     fn any_bytes(bytes in vec(telling_byte(), 0..200), layer in proptest::sample::select(&LAYERS[..]), indent in 0usize..5) {
         let text = describe(&bytes, layer).indent(indent).to_string();
         prop_assert_eq!(text.is_empty(), bytes.is_empty());

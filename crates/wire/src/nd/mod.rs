@@ -184,12 +184,12 @@ pub struct Redirect {
     pub destination: [u8; 16],
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::Header;
 
-    #[test]
+    #[suite::test]
     fn sizes_and_groups() {
         assert_eq!((NeighborMessage::LEN, RouterSolicitation::LEN), (24, 8));
         assert_eq!((RouterAdvertisement::LEN, Redirect::LEN), (16, 40));
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn bytes_of_an_advertisement() {
         let target: Ipv6Addr = "fe80::1".parse().unwrap();
         let na = NeighborMessage::advertisement(

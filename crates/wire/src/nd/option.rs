@@ -357,7 +357,7 @@ fn read(RawNdOption { kind, bytes }: RawNdOption<'_>) -> Option<NdOption<'_>> {
     })
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::{collection::vec, prelude::*};
@@ -366,7 +366,7 @@ mod tests {
         NdOptions::new(bytes).map(|o| o.expect("well-formed").into()).collect()
     }
 
-    #[test]
+    #[suite::test]
     fn what_options_say() {
         let mac = MacAddr([2, 0, 0, 0, 0, 9]);
         let net: Ip6Prefix = "2001:db8:1::/64".parse().unwrap();
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(NdOptions::new(&bytes).link_address(NdOptionKind(77)), Ok(None));
     }
 
-    #[test]
+    #[suite::test]
     fn a_length_that_a_kind_has_not_is_another_option() {
         for bytes in [
             &[1u8, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..],
@@ -425,7 +425,7 @@ mod tests {
         assert!(matches!(read(long.as_bytes())[..], [NdOption::Other(_)]));
     }
 
-    #[test]
+    #[suite::test]
     fn what_cannot_be_walked() {
         let link = LinkOption::new(NdOptionKind::SOURCE_LINK, MacAddr::ZERO);
         for (tail, error) in [
@@ -444,7 +444,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn any_bytes(bytes in vec(prop_oneof![any::<u8>(), 0u8..5, Just(24), Just(25), Just(31)], 0..300)) {
             let mut end = 0;
             for option in NdOptions::new(&bytes).flatten() {
@@ -459,7 +459,7 @@ mod tests {
             prop_assert_eq!(whole, end == bytes.len());
         }
 
-        #[test]
+        #[suite::test]
         fn prefixes_come_back(addr: u128, len in 0u8..=128, flags: u8, valid: u32, preferred: u32) {
             let prefix = Prefix::new(Ipv6Addr::from(addr), len).expect("a prefix");
             let option = PrefixInfo::new(prefix, flags, valid, preferred);

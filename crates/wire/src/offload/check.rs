@@ -140,5 +140,5 @@ impl Gso {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;

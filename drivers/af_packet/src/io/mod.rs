@@ -285,11 +285,11 @@ fn v3_geometry(mtu: u32, frames: u32) -> Geometry {
     Geometry { block: BLOCK, blocks: blocks.max(if frames == 0 { 64 } else { 4 }), slot }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn geometry_fits() {
         for mtu in [0, 68, 1500, 9000, 65_535, u32::MAX / 2] {
             for frames in [0, 1, 1000, u32::MAX] {
@@ -304,7 +304,7 @@ mod tests {
         assert!(v2_geometry(1500, 0).blocks * (256 << 10) <= 4 << 20);
     }
 
-    #[test]
+    #[suite::test]
     fn errors_name_the_interface() {
         let error = HostInterface::open(&Config::new("nosuchif")).err().unwrap();
         assert!(

@@ -28,7 +28,7 @@ fn v3(name: &str, flags: AfPacketFlags) -> AfPacketCreateV3 {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn host_interfaces_are_made_told_and_deleted_in_netns() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let (a, middle) = (lab.netns("a"), lab.netns("m"));
@@ -92,7 +92,7 @@ fn host_interfaces_are_made_told_and_deleted_in_netns() {
     rig.finish();
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let bench = Bench::new(PLUGINS);
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());

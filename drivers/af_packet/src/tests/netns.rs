@@ -108,7 +108,7 @@ fn rx_misses(rig: &Rig) -> u64 {
         .sum()
 }
 
-#[test]
+#[suite::test(netns)]
 fn hosts_with_offloads_and_workers() {
     for workers in [0, 1, 2] {
         let Some(hosts) = hosts(1500) else { return };
@@ -134,7 +134,7 @@ fn hosts_with_offloads_and_workers() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn long_frames_queues_and_ring_version_3() {
     let Some(hosts) = hosts(9000) else { return };
     let create =
@@ -170,7 +170,7 @@ fn long_frames_queues_and_ring_version_3() {
     rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn the_processor_cuts_and_completes_what_the_kernel_shall_not() {
     let Some(hosts) = hosts(1500) else { return };
     let rig = wired(
@@ -203,7 +203,7 @@ fn the_processor_cuts_and_completes_what_the_kernel_shall_not() {
     rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn links_are_followed() {
     let Some(hosts) = hosts(1500) else { return };
     let rig = wired(&hosts, CREATE, 1);
@@ -251,7 +251,7 @@ fn links_are_followed() {
     rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn interfaces_are_taken_over_and_mistakes_are_told() {
     let Some(hosts) = hosts(1500) else { return };
     for _ in 0..3 {
@@ -300,7 +300,7 @@ fn clocks(rig: &Rig, node: &str) -> u64 {
     of(graph::counters::CLOCKS) / of(graph::counters::VECTORS).max(1)
 }
 
-#[test]
+#[suite::test(netns)]
 fn what_a_small_packet_takes() {
     const FRAMES: u64 = 256 * 400;
     let Some(hosts) = hosts(1500) else { return };

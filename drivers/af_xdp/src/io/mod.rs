@@ -23,7 +23,7 @@ pub use rx::RxQueue;
 pub use socket::{Opened, Shared, Step, StepError, Wanted, open};
 pub use tx::{Sides, TxQueue};
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 pub mod tests;
 
 use buffer::{DATA_OFFSET, SLOT_SIZE};

@@ -102,7 +102,7 @@ impl Program {
         Err(invalid("it has no map `xsks_map' of the type XSKMAP"))
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub fn pin(&self, program: &str, map: &str) -> io::Result<()> {
         sys::pin(self.program.as_fd(), program)?;
         sys::pin(self.map.as_fd(), map)

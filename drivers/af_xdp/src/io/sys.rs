@@ -409,7 +409,7 @@ impl<T: Entry> RingMemory<T> {
     }
 
     /// A ring without a socket.
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub fn anonymous(size: u32) -> Self {
         let map = Mapping::new(None, 192 + size as usize * size_of::<T>(), 0).expect("memory");
         Self::checked(map, [0, 64, 128, 192], size).expect("it fits")
@@ -492,14 +492,14 @@ unsafe impl Entry for Desc {}
 
 /// Writes bytes as the kernel does: not by this program's own instructions, so AddressSanitizer
 /// takes no write of a simulated kernel for one of the driver.
-#[cfg(test)]
+#[cfg(feature = "tests")]
 pub fn poke(region: &mem::Region, at: usize, bytes: &[u8]) {
     let written = rustix::io::pwrite(region, bytes, at as u64);
     assert_eq!(written, Ok(bytes.len()));
 }
 
 /// Reads bytes as the kernel does.
-#[cfg(test)]
+#[cfg(feature = "tests")]
 pub fn peek(region: &mem::Region, at: usize, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     assert_eq!(rustix::io::pread(region, &mut bytes[..], at as u64), Ok(len));
@@ -507,7 +507,7 @@ pub fn peek(region: &mem::Region, at: usize, len: usize) -> Vec<u8> {
 }
 
 /// Pins a program or map.
-#[cfg(test)]
+#[cfg(feature = "tests")]
 pub fn pin(fd: BorrowedFd<'_>, path: &str) -> io::Result<()> {
     const OBJ_PIN: c_int = 6;
     let path = CString::new(path)?;

@@ -197,7 +197,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
     /// All that a kernel does right arrives and leaves with its bytes, in order; what it does wrong
     /// costs packets at most.
-    #[test]
+    #[suite::test]
     fn rings_carry_packets_whatever_the_kernel_writes(
         ops in prop::collection::vec(op(), 1..80), hostile: bool, seed: usize,
     ) {
@@ -274,7 +274,7 @@ proptest! {
     }
 }
 
-#[test]
+#[suite::test]
 fn every_packet_passes_while_the_kernel_keeps_up() {
     let mut bench = Bench::new(PLUGINS);
     let mut kernel = Kernel::new(bench.world.pool, 1);
@@ -305,7 +305,7 @@ fn every_packet_passes_while_the_kernel_keeps_up() {
     bench.settle();
 }
 
-#[test]
+#[suite::test]
 fn the_program_is_six_instructions() {
     let bytes = program::instructions(0x0403_0201).concat();
     if cfg!(target_endian = "little") {
@@ -321,7 +321,7 @@ fn the_program_is_six_instructions() {
     }
 }
 
-#[test]
+#[suite::test]
 fn the_kernel_takes_the_program_and_finds_it_pinned() {
     let Some(lab) = testkit::lab::require(&["root", "mount"]) else { return };
     let own = testkit::or_skip("load an XDP program", Program::own(4));

@@ -214,7 +214,7 @@ impl TxQueue {
         queues.iter().map(|number| queue(*number)).collect()
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub fn simulated(side: Arc<Mutex<Side>>) -> Self {
         Self { side, segments: SEGMENTS, sharers: 1 }
     }

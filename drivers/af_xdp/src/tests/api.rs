@@ -25,7 +25,7 @@ fn v3(netdev: &str) -> AfXdpCreateV3 {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn messages_have_the_values_that_clients_know_in_netns() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let (a, middle, far) = (lab.netns("a"), lab.netns("m"), lab.netns("f"));

@@ -137,7 +137,7 @@ fn interface(rig: &Rig, name: &str) -> Interface {
     interfaces.find(name).and_then(|sw_if| interfaces.get(sw_if)).expect("it is there")
 }
 
-#[test]
+#[suite::test(netns)]
 fn hosts_talk_in_every_mode() {
     for (words, mode, queues, workers) in [
         ("", "native", 1, 0),
@@ -170,7 +170,7 @@ fn hosts_talk_in_every_mode() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn jumbo_frames_are_chains() {
     for words in ["", "generic"] {
         let Some(hosts) = hosts(9000, 1) else { return };
@@ -186,7 +186,7 @@ fn jumbo_frames_are_chains() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn links_are_followed_and_netdevs_come_back() {
     let Some(hosts) = hosts(1500, 1) else { return };
     let rig = wired(&hosts, "", 1);
@@ -222,7 +222,7 @@ fn links_are_followed_and_netdevs_come_back() {
     rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn queues_move_while_packets_pass() {
     let Some(hosts) = hosts(1500, 2) else { return };
     let rig = wired(&hosts, "num-rx-queues 2", 2);
@@ -263,7 +263,7 @@ fn queues_move_while_packets_pass() {
     rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn programs_of_others_stay() {
     let Some(hosts) = hosts(1500, 1) else { return };
     let name = hosts.middle.name().expect("it has one");

@@ -66,11 +66,11 @@ impl Layout {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn parts_follow_each_other() {
         let layout = Layout { s2m: 2, m2s: 3, log2: 10, buffer: 2048 };
         assert_eq!((layout.ring(0), layout.ring(1), layout.ring(4)), (0, 16_512, 66_048));

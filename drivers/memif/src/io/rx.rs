@@ -155,7 +155,7 @@ impl RxRing {
     }
 
     /// Index of the next descriptor.
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub fn next(&self) -> u16 {
         self.next
     }

@@ -171,11 +171,11 @@ impl AsFd for Region {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn nothing_outside_is_touched() {
         let region = Region::create(4096).expect("memory");
         assert!(region.copy_in(4090, &[7; 6]) && !region.copy_in(4091, &[7; 6]));
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(region.load32(4092), Some(0x0707_0707));
     }
 
-    #[test]
+    #[suite::test]
     fn files_that_are_too_short_or_not_in_memory_are_refused() {
         let error = |fd: OwnedFd, len| Region::open(fd, len, None).err().map(|e| e.to_string());
         let memfd = || {
@@ -222,7 +222,7 @@ mod tests {
         assert!(error(pipe, 1).is_some_and(|e| e.contains("memory")));
     }
 
-    #[test]
+    #[suite::test]
     fn a_file_that_shrinks_has_zeros() {
         let fd = memfd_create("test", MemfdFlags::CLOEXEC).expect("a memfd");
         ftruncate(&fd, 8192).expect("grows");

@@ -40,7 +40,7 @@ impl TxRing {
     }
 
     /// Index of the next descriptor.
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub fn next(&self) -> u16 {
         self.next
     }

@@ -22,7 +22,7 @@ fn testpmd(netns: &Netns, path: &str) -> Background {
         .spawn()
 }
 
-#[test]
+#[suite::test]
 fn dpdk_is_a_client_with_zero_copy() {
     if lab::require(&["root", "dpdk-testpmd"]).is_none() {
         return;

@@ -65,7 +65,7 @@ struct Fields {
     private: u16,
 }
 
-#[test]
+#[suite::test]
 fn each_wrong_field_is_refused_by_name() {
     let start = || vec![(init(), None)];
     let with =
@@ -113,7 +113,7 @@ fn each_wrong_field_is_refused_by_name() {
     );
 }
 
-#[test]
+#[suite::test]
 fn another_version_is_closed_without_a_word_and_a_reason_is_kept() {
     let other = Init { version: 0x0300, id: 1, mode: 0, secret: [0; SECRET], name: "test".into() };
     assert!(matches!(said(vec![(Message::Init(other), None)]), Err(End::Silent(_))));
@@ -123,7 +123,7 @@ fn another_version_is_closed_without_a_word_and_a_reason_is_kept() {
     assert!(matches!(answer, Err(End::Refuse(text)) if text == "mode mismatch"));
 }
 
-#[test]
+#[suite::test]
 fn a_complete_handshake_takes_no_further_message() {
     let mut server = Server::default();
     let region = Region::create(LEN as usize).expect("memory");
@@ -143,7 +143,7 @@ fn a_complete_handshake_takes_no_further_message() {
     assert!(server.step(ring(), Some(event()), |_| Ok(())).is_err());
 }
 
-#[test]
+#[suite::test]
 fn a_client_takes_no_more_than_the_server_offers() {
     let layout = Layout { s2m: 4, m2s: 4, log2: 12, buffer: 256 };
     let wanted =

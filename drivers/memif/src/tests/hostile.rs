@@ -46,7 +46,7 @@ fn frame(n: u8, len: usize) -> Vec<u8> {
     (0..len).map(|i| (i as u8).wrapping_mul(31) ^ n).collect()
 }
 
-#[test]
+#[suite::test]
 fn a_broken_chain_is_dropped_as_a_whole() {
     type Break = fn(&Ring, &mut Desc);
     let breaks: [Break; 4] = [
@@ -69,7 +69,7 @@ fn a_broken_chain_is_dropped_as_a_whole() {
     }
 }
 
-#[test]
+#[suite::test]
 fn the_rest_of_a_broken_chain_that_comes_later_is_no_packet() {
     let (_tx, mut rx, ring, own) = server();
     // A bad descriptor that goes on.
@@ -90,7 +90,7 @@ fn the_rest_of_a_broken_chain_that_comes_later_is_no_packet() {
 
 /// A chain is read from its first descriptor whenever it has grown, so it may not be as long as a
 /// large ring.
-#[test]
+#[suite::test]
 fn a_chain_that_is_too_long_is_dropped_before_its_end() {
     let layout = Layout { s2m: 1, m2s: 0, log2: 12, buffer: 64 };
     let region = Arc::new(Region::create(layout.len().expect("it fits")).expect("memory"));
@@ -115,7 +115,7 @@ fn a_chain_that_is_too_long_is_dropped_before_its_end() {
     assert_eq!((rx.take_bad(), ring.tail()), (0, 2002));
 }
 
-#[test]
+#[suite::test]
 fn a_packet_that_is_published_in_parts_is_waited_for() {
     let (_tx, mut rx, ring, own) = server();
     ring.set_desc(0, Desc { flags: 1, region: 0, len: 256, offset: own.offset(0) });
@@ -133,7 +133,7 @@ fn a_packet_that_is_published_in_parts_is_waited_for() {
     assert_eq!((rx.take_bad(), ring.tail()), (1, 2 + SIZE));
 }
 
-#[test]
+#[suite::test]
 fn impossible_indices_are_counted_once_and_move_nothing() {
     let (mut tx, mut rx, ring, _) = server();
     ring.set_head(SIZE + 1);
@@ -148,7 +148,7 @@ fn impossible_indices_are_counted_once_and_move_nothing() {
     );
 }
 
-#[test]
+#[suite::test]
 fn a_frame_without_room_leaves_no_trace() {
     let (mut tx, mut rx, ring, _) = server();
     let frames: Vec<_> = (0..40).map(|n| frame(n, 1000)).collect();
@@ -163,7 +163,7 @@ fn a_frame_without_room_leaves_no_trace() {
 }
 
 /// A server sends into buffers that a client offers.
-#[test]
+#[suite::test]
 fn buffers_outside_of_their_region_are_not_written() {
     let (regions, ring, layout) = memory();
     let (event, own) = (event(), layout.buffers(0));
@@ -190,7 +190,7 @@ fn buffers_outside_of_their_region_are_not_written() {
     assert_eq!(take(&mut rx), [frame(2, 60)]);
 }
 
-#[test]
+#[suite::test]
 fn anything_in_shared_memory_is_survived() {
     let mut rng = Rng::new(21);
     for as_client in [false, true] {

@@ -4,7 +4,7 @@
 use super::peer::hello;
 use crate::proto::{Init, Message, SECRET};
 
-#[test]
+#[suite::test]
 fn fields_stand_where_the_protocol_says() {
     let bytes = Message::Hello(hello()).encode();
     assert_eq!((&bytes[..2], &bytes[2..7]), (&2u16.to_ne_bytes()[..], &b"peer\0"[..]));
@@ -27,7 +27,7 @@ fn fields_stand_where_the_protocol_says() {
     assert_eq!(bytes[4..12], (1u64 << 40).to_ne_bytes());
 }
 
-#[test]
+#[suite::test]
 fn messages_are_read_as_they_were_written() {
     let init = Init { version: 0x0200, id: 5, mode: 0, secret: [1; SECRET], name: "name".into() };
     let all = [
@@ -47,7 +47,7 @@ fn messages_are_read_as_they_were_written() {
     assert_eq!(Message::parse(&[9; 128]), None);
 }
 
-#[test]
+#[suite::test]
 fn texts_are_cut_and_made_harmless() {
     let long = Message::Connect("ä".repeat(40).as_str().into());
     let Some(Message::Connect(name)) = Message::parse(&long.encode()) else {

@@ -32,7 +32,7 @@ fn receive_all(at: &mut Memif, count: usize) -> Vec<Vec<u8>> {
     all
 }
 
-#[test]
+#[suite::test]
 fn frames_pass_between_both_ends_of_a_pair() {
     let [mut a, mut b] = pair(6, 2048).expect("a pair");
     for round in 0..40 {
@@ -49,7 +49,7 @@ fn frames_pass_between_both_ends_of_a_pair() {
     }
 }
 
-#[test]
+#[suite::test]
 fn frames_that_find_a_ring_full_are_counted_and_others_are_whole() {
     let [mut a, mut b] = pair(4, 2048).expect("a pair");
     for _ in 0..2 {
@@ -63,7 +63,7 @@ fn frames_that_find_a_ring_full_are_counted_and_others_are_whole() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_receiver_that_waits_is_woken_and_others_raise_no_event() {
     let [mut a, mut b] = pair(6, 2048).expect("a pair");
     assert_eq!(send(&mut a, &[frame(0, 60)]), TxReport::default());
@@ -94,7 +94,7 @@ fn a_receiver_that_waits_is_woken_and_others_raise_no_event() {
     });
 }
 
-#[test]
+#[suite::test]
 fn a_listener_takes_the_client_of_its_interface_only() {
     let dir = Dir::new("open");
     let listener = Listener::bind(&dir.path("s"), 7, "tester").expect("listens");
@@ -141,7 +141,7 @@ fn a_listener_takes_the_client_of_its_interface_only() {
 }
 
 /// An instance is the client, and connects again at once when it has been away.
-#[test]
+#[suite::test]
 fn an_instance_exchanges_frames_with_queues_without_a_graph() {
     let Some((_lab, _netns, rig)) = rig(1) else { return };
     let dir = Dir::new("instance");

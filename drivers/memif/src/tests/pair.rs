@@ -92,7 +92,7 @@ pub fn cross(rig: &Rig, a: &mut Peer, b: &mut Peer) {
     }
 }
 
-#[test]
+#[suite::test]
 fn frames_pass_in_each_role_and_mode() {
     for workers in [0, 2] {
         let Some((_lab, _netns, rig)) = rig(workers) else { return };
@@ -152,7 +152,7 @@ fn frames_pass_in_each_role_and_mode() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_burst_of_long_frames_into_a_small_ring_loses_whole_frames_only() {
     let Some((_lab, _netns, rig)) = rig(0) else { return };
     let dir = Dir::new("burst");
@@ -185,7 +185,7 @@ fn a_burst_of_long_frames_into_a_small_ring_loses_whole_frames_only() {
     rig.finish();
 }
 
-#[test]
+#[suite::test]
 fn a_server_refuses_by_name() {
     let Some((_lab, _netns, rig)) = rig(0) else { return };
     let dir = Dir::new("refuse");
@@ -233,7 +233,7 @@ fn a_server_refuses_by_name() {
 }
 
 /// A peer that is connected, and writes anything into the shared memory while packets pass.
-#[test]
+#[suite::test]
 fn a_hostile_peer_costs_packets_but_no_buffers() {
     let Some((_lab, _netns, rig)) = rig(1) else { return };
     let dir = Dir::new("hostile");

@@ -144,7 +144,7 @@ fn flows_pass_while(
     rig.finish();
 }
 
-#[test]
+#[suite::test]
 fn receive_queues_move_a_thousand_times_under_load() {
     let mut rng = Rng::new(41);
     flows_pass_while("moves", 1, true, 1000, |n, run| {
@@ -159,7 +159,7 @@ fn receive_queues_move_a_thousand_times_under_load() {
     });
 }
 
-#[test]
+#[suite::test]
 fn transmit_queues_move_a_thousand_times_under_load() {
     let mut rng = Rng::new(43);
     // By two rings packets of a flow may pass each other: the peer reads one ring after the other.
@@ -173,7 +173,7 @@ fn transmit_queues_move_a_thousand_times_under_load() {
     });
 }
 
-#[test]
+#[suite::test]
 fn threads_send_by_the_chosen_ring() {
     let Some((_lab, _netns, rig)) = rig(2) else { return };
     let dir = Dir::new("chosen");

@@ -58,7 +58,7 @@ fn maps() -> usize {
     maps.lines().filter(|line| line.contains("memfd:unsealed")).count()
 }
 
-#[test]
+#[suite::test]
 fn a_client_that_shrinks_its_memory_loses_its_connection_only() {
     let Some((_lab, _netns, rig)) = rig(1) else { return };
     let dir = Dir::new("shrink");

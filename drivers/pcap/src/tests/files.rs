@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const SECOND: u64 = 1_000_000_000;
 
-#[test]
+#[suite::test]
 fn classic_files_of_both_byte_orders_and_units() {
     let all = [frame(1, 60), frame(2, 1514), vec![7], vec![]];
     for (big_endian, magic, unit) in
@@ -31,7 +31,7 @@ fn classic_files_of_both_byte_orders_and_units() {
     }
 }
 
-#[test]
+#[suite::test]
 fn link_types_of_ip_and_others() {
     for (number, link) in [
         (1, Link::Ethernet),
@@ -48,7 +48,7 @@ fn link_types_of_ip_and_others() {
     }
 }
 
-#[test]
+#[suite::test]
 fn sections_interfaces_and_blocks_of_pcapng() {
     let mut file = FileBytes::default();
     file.section(false);
@@ -90,7 +90,7 @@ fn sections_interfaces_and_blocks_of_pcapng() {
     assert_eq!(found, want);
 }
 
-#[test]
+#[suite::test]
 fn resolutions_without_sense_are_no_panic() {
     for resolution in 0..=255u8 {
         let mut file = FileBytes::default();
@@ -101,7 +101,7 @@ fn resolutions_without_sense_are_no_panic() {
     }
 }
 
-#[test]
+#[suite::test]
 fn malformed_files_say_where() {
     let refused = |file: &FileBytes| packets(&file.bytes).1.unwrap_or_default();
     let raw = |bytes: &[u8]| FileBytes { bytes: bytes.to_vec(), big_endian: false };
@@ -168,7 +168,7 @@ fn whole() -> Vec<Vec<u8>> {
     vec![classic.bytes, ng.bytes]
 }
 
-#[test]
+#[suite::test]
 fn every_cut_ends_cleanly() {
     for file in whole() {
         let (all, error) = packets(&file);
@@ -183,7 +183,7 @@ fn every_cut_ends_cleanly() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
-    #[test]
+    #[suite::test]
     fn broken_files_end_without_a_panic(
         which in 0usize..2,
         changes in proptest::collection::vec((0usize..600, any::<u8>()), 1..6),
@@ -196,7 +196,7 @@ proptest! {
         crate::check_file(&file);
     }
 
-    #[test]
+    #[suite::test]
     fn garbage_behind_a_header_ends(
         which in 0usize..2,
         garbage in proptest::collection::vec(any::<u8>(), 0..200),

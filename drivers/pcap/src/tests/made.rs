@@ -52,7 +52,7 @@ fn compare(path: &Path, want: &[(u64, Vec<u8>)]) {
     assert!(found == want, "{name}: {} packets, {} wanted", found.len(), want.len());
 }
 
-#[test]
+#[suite::test]
 fn files_of_scapy_and_editcap_are_read() {
     let Some(lab) = lab::require(&["root", "/usr/bin/python3"]) else { return };
     let folder = tempfile::tempdir().expect("a folder");

@@ -99,7 +99,7 @@ fn read(path: &Path) -> Vec<Vec<u8>> {
     found.into_iter().map(|(.., bytes)| bytes).collect()
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_file_passes_three_times_byte_for_byte_in_netns() {
     for workers in [0, 2] {
         let Some(s) = Setup::new(workers) else { return };
@@ -129,7 +129,7 @@ fn a_file_passes_three_times_byte_for_byte_in_netns() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn packets_are_due_at_their_time_stamps_in_netns() {
     let Some(s) = Setup::new(1) else { return };
     let mut file = FileBytes::classic(false, NANOS, 1);
@@ -151,7 +151,7 @@ fn packets_are_due_at_their_time_stamps_in_netns() {
     s.rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_malformed_file_ends_with_a_clear_error_in_netns() {
     let Some(s) = Setup::new(1) else { return };
     let frames: Vec<_> = (0..30).map(|n| frame(n, 100)).collect();
@@ -183,7 +183,7 @@ fn a_malformed_file_ends_with_a_clear_error_in_netns() {
     s.rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn skipped_packets_are_counted_in_netns() {
     let Some(s) = Setup::new(0) else { return };
     let mut file = FileBytes::default();
@@ -199,7 +199,7 @@ fn skipped_packets_are_counted_in_netns() {
     s.rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn interfaces_go_while_packets_pass_in_netns() {
     let Some(s) = Setup::new(2) else { return };
     let frames: Vec<_> = (0..500).map(|n| frame(n, 60 + n)).collect();
@@ -221,7 +221,7 @@ fn interfaces_go_while_packets_pass_in_netns() {
     s.rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_capture_is_continued_and_others_files_are_kept_in_netns() {
     let Some(s) = Setup::new(0) else { return };
     let frames: Vec<_> = (0..20).map(|n| frame(n, 80)).collect();
@@ -264,7 +264,7 @@ fn a_capture_is_continued_and_others_files_are_kept_in_netns() {
     s.rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn a_full_disk_leaves_whole_packets_and_counts_the_others_in_netns() {
     let Some(s) = Setup::new(1) else { return };
     let disk = s.path("disk");
@@ -294,7 +294,7 @@ fn a_full_disk_leaves_whole_packets_and_counts_the_others_in_netns() {
     s.rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn interfaces_are_limited_in_netns() {
     let Some(s) = Setup::new(0) else { return };
     let file = s.write("in.pcap", &[frame(1, 60)]);
@@ -307,7 +307,7 @@ fn interfaces_are_limited_in_netns() {
     s.rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn packets_of_ip_and_the_saved_lines_in_netns() {
     let Some(s) = Setup::new(1) else { return };
     let mut file = FileBytes::classic(false, MICROS, 101);

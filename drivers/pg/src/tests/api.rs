@@ -13,7 +13,7 @@ fn create(number: u32, flags: PgInterfaceFlags, mode: PgInterfaceMode) -> PgCrea
     PgCreateInterfaceV3 { interface_id: InterfaceIndex(number), pg_flags: flags, gso_size: 0, mode }
 }
 
-#[test]
+#[suite::test]
 fn interfaces_are_made_and_deleted() {
     let s = Setup::new();
     let world = &s.bench.world;
@@ -84,7 +84,7 @@ fn interfaces_are_made_and_deleted() {
     assert!(interfaces.find("pg1").is_err());
 }
 
-#[test]
+#[suite::test]
 fn streams_run_and_captures_are_written() {
     let mut s = Setup::new();
     let folder = tempfile::tempdir().expect("a folder");
@@ -119,7 +119,7 @@ fn streams_run_and_captures_are_written() {
     assert!(!s.run("show packet-generator").contains("Yes"));
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let s = Setup::new();
     assert_eq!(msg::published::read().differences(s.bench.world.api.table()), Vec::<String>::new());

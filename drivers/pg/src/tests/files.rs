@@ -44,7 +44,7 @@ fn setup() -> Setup {
     s
 }
 
-#[test]
+#[suite::test]
 fn the_longest_packets_go_through_files_and_back() {
     let mut s = setup();
     let folder = tempfile::tempdir().expect("a folder");
@@ -62,7 +62,7 @@ fn the_longest_packets_go_through_files_and_back() {
     assert_eq!(pass(&mut s, &path("out.pcap"), &path("again.pcap")), frames);
 }
 
-#[test]
+#[suite::test]
 fn a_file_of_cut_packets_is_sent_as_it_is() {
     let mut s = setup();
     let folder = tempfile::tempdir().expect("a folder");
@@ -78,7 +78,7 @@ fn a_file_of_cut_packets_is_sent_as_it_is() {
 }
 
 /// Each packet finds a first buffer, but not the 29 others that it needs: nothing of it is sent.
-#[test]
+#[suite::test]
 fn a_packet_that_finds_no_buffers_is_not_sent() {
     let mut s = setup();
     let folder = tempfile::tempdir().expect("a folder");

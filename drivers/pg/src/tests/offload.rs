@@ -55,7 +55,7 @@ fn without_checksum(mut frame: Vec<u8>, at: usize) -> Vec<u8> {
     frame
 }
 
-#[test]
+#[suite::test]
 fn an_interface_without_offloads_completes_what_was_left() {
     for v6 in [false, true] {
         let l4 = if v6 { 54 } else { 34 };
@@ -83,7 +83,7 @@ fn an_interface_without_offloads_completes_what_was_left() {
     }
 }
 
-#[test]
+#[suite::test]
 fn super_packets_are_cut_where_the_interface_does_not_take_them() {
     for v6 in [false, true] {
         let (whole, parts) = tcp(65_000, 1460, v6);
@@ -109,7 +109,7 @@ fn super_packets_are_cut_where_the_interface_does_not_take_them() {
     }
 }
 
-#[test]
+#[suite::test]
 fn packets_that_offloads_do_not_fit_pass_as_they_are() {
     let (whole, _) = tcp(3000, 1460, false);
     let mut fragment = whole.clone();
@@ -123,7 +123,7 @@ fn packets_that_offloads_do_not_fit_pass_as_they_are() {
     assert_eq!(pass("gso-enabled gso-size 1460 csum-offload-enabled", "", &frames).1, frames);
 }
 
-#[test]
+#[suite::test]
 fn a_stream_says_what_its_packets_leave_undone() {
     let mut s = Setup::new();
     let folder = tempfile::tempdir().expect("a folder");
@@ -146,7 +146,7 @@ fn a_stream_says_what_its_packets_leave_undone() {
     }
 }
 
-#[test]
+#[suite::test]
 fn segments_are_put_together_and_leave_with_the_next_stream() {
     let payload = 1460;
     let segments: Vec<Vec<u8>> = (0..124u32)

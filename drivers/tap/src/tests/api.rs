@@ -78,7 +78,7 @@ fn v2(id: u32) -> TapCreateV2 {
 
 const ALL: SwInterfaceTapV2Dump = SwInterfaceTapV2Dump { sw_if_index: InterfaceIndex::NONE };
 
-#[test]
+#[suite::test(netns)]
 fn taps_are_made_told_and_deleted_in_netns() {
     let Some(lab) = lab::require(&["root", "/dev/net/tun"]) else { return };
     let middle = lab.netns("m");
@@ -140,7 +140,7 @@ fn taps_are_made_told_and_deleted_in_netns() {
     rig.finish();
 }
 
-#[test]
+#[suite::test]
 fn what_cannot_be_is_refused() {
     let bench = Bench::new(PLUGINS);
     let mut client = bench.api();
@@ -160,7 +160,7 @@ fn what_cannot_be_is_refused() {
     assert!(client.dump(ALL).is_empty());
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let bench = Bench::new(PLUGINS);
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());

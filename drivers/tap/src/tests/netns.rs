@@ -91,7 +91,7 @@ fn interface(rig: &Rig, name: &str) -> Interface {
     interfaces.find(name).and_then(|sw_if| interfaces.get(sw_if)).expect("it is there")
 }
 
-#[test]
+#[suite::test(netns)]
 fn hosts_with_offloads_and_workers() {
     let Some(hosts) = hosts() else { return };
     for (workers, words) in
@@ -116,7 +116,7 @@ fn hosts_with_offloads_and_workers() {
     }
 }
 
-#[test]
+#[suite::test(netns)]
 fn long_frames_and_super_packets_to_a_tap_without_offloads() {
     let Some(hosts) = hosts() else { return };
     let rig = hosts.wired("host-mtu-size 9000", 1);
@@ -147,7 +147,7 @@ fn long_frames_and_super_packets_to_a_tap_without_offloads() {
     rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn both_ends_follow_each_other() {
     let Some(hosts) = hosts() else { return };
     let rig = hosts.wired("", 1);
@@ -193,7 +193,7 @@ fn both_ends_follow_each_other() {
     rig.finish();
 }
 
-#[test]
+#[suite::test(netns)]
 fn taps_are_taken_over_and_mistakes_are_told() {
     let Some(hosts) = hosts() else { return };
     for words in ["", "persist", "persist attach num-rx-queues 1"] {

@@ -114,11 +114,11 @@ pub fn needs_event(event: u16, new: u16, old: u16) -> bool {
     new.wrapping_sub(event).wrapping_sub(1) < new.wrapping_sub(old)
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn an_event_is_wanted_once_its_index_is_passed() {
         for (event, old, new, wanted) in [
             (5, 4, 5, false),
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn descriptors_are_little_endian() {
         let bytes: [u8; 16] = std::array::from_fn(|n| n as u8);
         let (a, b) = bytes.split_at(8);

@@ -41,7 +41,7 @@ impl Log {
     }
 
     /// Clears the log, as a front-end does; the pages that it had.
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub fn take(&self) -> Vec<u64> {
         self.0.take()
     }
@@ -55,12 +55,12 @@ impl Log {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use crate::tests::peer::file;
 
-    #[test]
+    #[suite::test]
     fn each_page_has_its_bit() {
         let fd = file(8192);
         let log = Log::open(&fd, 100, 4000, None).expect("mapped");

@@ -260,7 +260,7 @@ impl Pieces {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -271,7 +271,7 @@ mod tests {
         Region::open(&fd, RegionInfo { guest, size: 4096, user, offset: 0 }, None).expect("memory")
     }
 
-    #[test]
+    #[suite::test]
     fn addresses_are_found_in_their_region_only() {
         let memory = Memory::new(vec![region(0, 0x10_000), region(4096, 0x40_000)]).expect("two");
         let piece = |region, offset, len| Some(Piece { region, len, offset });
@@ -297,7 +297,7 @@ mod tests {
         assert!(!pieces.add(&memory, 8191, 2) && !pieces.add(&memory, u64::MAX, 1));
     }
 
-    #[test]
+    #[suite::test]
     fn overlapping_regions_are_refused() {
         assert!(Memory::new(vec![region(0, 0), region(4096, 4096)]).is_ok());
         for other in [region(4095, 8192), region(8192, 100), region(0, 8192)] {

@@ -21,7 +21,7 @@ pub use log::Log;
 pub use memory::{MAX_REGIONS, Memory, Piece, Pieces};
 pub use queue::{Format, Position, Queue, QueueConfig, RingAddresses, RingView, Start};
 pub use rx::NextPacket;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 pub use shm::killed;
 pub use shm::{Region, RegionInfo};
 pub use vring::{Vring, VringInfo};

@@ -110,7 +110,7 @@ impl Bits {
     }
 
     /// Clears all bits, as a front-end does; the numbers of those that were set.
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub fn take(&self) -> Vec<u64> {
         let bytes = (0..self.len as u64).filter_map(|n| Some((n, self.byte(n)?)));
         let bytes = bytes.map(|(n, byte)| (n, byte.swap(0, Ordering::SeqCst)));
@@ -221,7 +221,7 @@ impl Region {
     /// Writes two bytes; nothing happens outside or off the alignment.
     #[inline(always)]
     pub fn store16(&self, offset: usize, value: u16, order: Ordering) {
-        #[cfg(test)]
+        #[cfg(feature = "tests")]
         if !killed::is_alive() {
             return;
         }
@@ -233,7 +233,7 @@ impl Region {
     /// Writes four bytes; nothing happens outside or off the alignment.
     #[inline(always)]
     pub fn store32(&self, offset: usize, value: u32) {
-        #[cfg(test)]
+        #[cfg(feature = "tests")]
         if !killed::is_alive() {
             return;
         }
@@ -252,7 +252,7 @@ impl Region {
     /// off the alignment.
     #[inline(always)]
     pub fn store64(&self, offset: usize, value: u64) {
-        #[cfg(test)]
+        #[cfg(feature = "tests")]
         if !killed::is_alive() {
             return;
         }
@@ -278,7 +278,7 @@ impl Region {
     #[must_use]
     pub fn copy_in(&self, offset: usize, from: &[u8]) -> bool {
         let Some(to) = self.at(offset, from.len()) else { return false };
-        #[cfg(test)]
+        #[cfg(feature = "tests")]
         if !killed::is_alive() {
             return true;
         }
@@ -290,7 +290,7 @@ impl Region {
 }
 
 /// Kills a thread, as far as shared memory knows: what it writes from some store on isn't there.
-#[cfg(test)]
+#[cfg(feature = "tests")]
 pub mod killed {
     use std::cell::Cell;
 
@@ -314,7 +314,7 @@ pub mod killed {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -328,7 +328,7 @@ mod tests {
 
     const INFO: RegionInfo = RegionInfo { guest: 0, size: 4096, user: 0x1000, offset: 4096 };
 
-    #[test]
+    #[suite::test]
     fn nothing_outside_is_touched() {
         let fd = memfd(12_288);
         let region = Region::open(&fd, INFO, None).expect("memory");
@@ -357,7 +357,7 @@ mod tests {
         assert!(file.copy_out(8192, &mut rest) && rest == [0; 4096]);
     }
 
-    #[test]
+    #[suite::test]
     fn what_a_file_does_not_hold_is_refused() {
         let error = |fd: &OwnedFd, info| Region::open(fd, info, None).err().map(|e| e.to_string());
         let fd = memfd(8192);

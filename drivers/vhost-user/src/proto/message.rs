@@ -257,7 +257,7 @@ impl Message {
     }
 
     /// Its bytes, as a front-end sends it.
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub fn encode(&self) -> Vec<u8> {
         let pair = |a: u32, b: u32| [a.to_ne_bytes(), b.to_ne_bytes()].concat();
         let event = |index: u32, has_fd: bool| u64::from(index) | if has_fd { 0 } else { NO_FD };

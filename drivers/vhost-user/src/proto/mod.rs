@@ -11,7 +11,7 @@ mod session;
 pub use channel::{Channel, Received};
 pub use check::check_messages;
 pub use features::{Features, Protocol};
-#[cfg(test)]
+#[cfg(feature = "tests")]
 pub use message::Kind;
 pub use message::{Message, Reply, Request};
 pub use session::{Session, Step};

@@ -62,7 +62,7 @@ fn echoes(rig: &Rig, guest: &mut Guest, lengths: &[usize]) {
     }
 }
 
-#[test]
+#[suite::test]
 fn dpdk_is_a_peer_in_both_roles_and_formats() {
     if lab::require(&["root", "dpdk-testpmd"]).is_none() {
         return;

@@ -77,7 +77,7 @@ pub fn formats() -> [Features; 4] {
     [plain(), plain() | Features::EVENT_IDX, packed, packed | Features::EVENT_IDX]
 }
 
-#[test]
+#[suite::test]
 fn headers_pass_in_both_directions() {
     let gso = Gso { kind: GsoKind::TcpV4, ecn: false, size: 1448, hdr_len: 66 };
     let partial = Csum::Partial { start: 34, offset: 16 };
@@ -113,7 +113,7 @@ fn headers_pass_in_both_directions() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_frame_without_room_leaves_no_trace() {
     for features in formats() {
         let (mut guest, mut queue) = both(0, features, LAYOUT, 16);
@@ -131,7 +131,7 @@ fn a_frame_without_room_leaves_no_trace() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_bad_chain_is_given_back_and_the_next_packet_comes() {
     type Break = fn(u64) -> (u64, u32, u16);
     let breaks: [Break; 7] = [
@@ -158,7 +158,7 @@ fn a_bad_chain_is_given_back_and_the_next_packet_comes() {
     }
 }
 
-#[test]
+#[suite::test]
 fn impossible_indices_and_loops_are_survived() {
     let (guest, mut queue) = both(1, plain(), LAYOUT, 16);
     // The available index is further away than the ring is long: counted once.
@@ -178,7 +178,7 @@ fn impossible_indices_and_loops_are_survived() {
     assert_eq!((queue.take_bad(), queue.position()), (1, Position { next: 0, done: 0 }));
 }
 
-#[test]
+#[suite::test]
 fn anything_in_guest_memory_is_survived() {
     let mut rng = Rng::new(21);
     for features in formats() {
@@ -206,7 +206,7 @@ fn anything_in_guest_memory_is_survived() {
 
 /// Messages that take a guest into use, with changes of any kind, by a socket: the connection goes
 /// on or ends by name, and no descriptor is left behind.
-#[test]
+#[suite::test]
 fn mutated_messages_are_survived() {
     let open = || std::fs::read_dir("/proc/self/fd").expect("a list").count();
     let (mut rng, before) = (Rng::new(3), open());

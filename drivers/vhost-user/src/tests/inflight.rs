@@ -91,7 +91,7 @@ fn deaths(mut one: impl FnMut(u32, &mut dyn FnMut() -> bool)) {
 
 /// Chains that a guest sends by come back once, and those that don't come back before a death are
 /// taken again.
-#[test]
+#[suite::test]
 fn what_a_guest_sends_is_given_back_once_whenever_this_end_dies() {
     for (features, layout) in formats().into_iter().flat_map(|f| layouts().map(|l| (f, l))) {
         for warm in [0, 3, 6] {
@@ -135,7 +135,7 @@ fn what_a_guest_sends_is_given_back_once_whenever_this_end_dies() {
 }
 
 /// Packets that a guest receives in several buffers come whole, and no buffer is lost.
-#[test]
+#[suite::test]
 fn what_a_guest_receives_comes_whole_whenever_this_end_dies() {
     for (features, layout) in formats().into_iter().flat_map(|f| layouts().map(|l| (f, l))) {
         for warm in [0, 5] {
@@ -182,7 +182,7 @@ fn what_a_guest_receives_comes_whole_whenever_this_end_dies() {
 }
 
 /// Logs of another back-end, which had taken chains out of order.
-#[test]
+#[suite::test]
 fn chains_of_another_back_end_come_first_in_its_order() {
     let layout = layouts()[0];
     for event_idx in [Features(0), Features::EVENT_IDX] {
@@ -241,7 +241,7 @@ fn chains_of_another_back_end_come_first_in_its_order() {
 }
 
 /// A front-end that asks where a ring is takes it elsewhere: nothing is left in flight.
-#[test]
+#[suite::test]
 fn chains_in_flight_come_back_before_a_ring_is_handed_over() {
     let layout = layouts()[0];
     let mut guest = Guest::new(1, plain(), layout, 16);
@@ -265,7 +265,7 @@ fn chains_in_flight_come_back_before_a_ring_is_handed_over() {
     assert_eq!(take(&mut queue), sent(2..4));
 }
 
-#[test]
+#[suite::test]
 fn logs_of_something_else_are_refused_by_name() {
     #[track_caller]
     fn refused(guest: &Guest, words: &[u16], why: &str) {
@@ -309,7 +309,7 @@ fn logs_of_something_else_are_refused_by_name() {
 }
 
 /// Logs with anything in them, also while they are used: a ring starts or is refused by name.
-#[test]
+#[suite::test]
 fn anything_in_the_log_is_survived() {
     let mut rng = Rng::new(11);
     let (mut refused, mut again) = (0, 0);

@@ -11,7 +11,7 @@ use testkit::lab::{self, Background, Netns};
 const PLACE: [&str; 2] = ["FERROVIA_VHOST_NETNS", "FERROVIA_VHOST_SOCKET"];
 
 /// A process that sends a guest's packets back to it, until it is killed.
-#[test]
+#[suite::test]
 #[ignore = "helper: the process that the next test kills"]
 fn killed_process() {
     let [Ok(netns), Ok(path)] = PLACE.map(std::env::var) else { return };
@@ -29,13 +29,14 @@ fn killed_process() {
 fn start(netns: &Netns, path: &str) -> Background {
     let program = std::env::current_exe().expect("this program");
     let command = netns.command(program.to_str().expect("a path"));
-    let command = command.args(["--exact", "tests::kill::killed_process", "--ignored"]);
+    let name = suite::name!("killed_process");
+    let command = command.args(["--exact", &name, "--ignored"]);
     command.env(PLACE[0], netns.name().expect("it has one")).env(PLACE[1], path).spawn()
 }
 
 /// Chains by which a guest has sent come back once, in order, when its device is killed; its frames
 /// are whole.
-#[test]
+#[suite::test(netns)]
 fn netns_a_killed_process_goes_on_where_it_was() {
     let Some(lab) = lab::require(&["root"]) else { return };
     let netns = lab.netns("k");
@@ -85,7 +86,7 @@ fn netns_a_killed_process_goes_on_where_it_was() {
 }
 
 /// A connection that is lost under traffic is made again with the log, in both roles.
-#[test]
+#[suite::test(netns)]
 fn netns_rings_go_on_after_a_lost_connection() {
     for features in [plain() | Features::EVENT_IDX, plain() | Features::RING_PACKED] {
         let Some((_lab, _netns, rig)) = rig(1) else { return };

@@ -47,7 +47,7 @@ fn set_log(guest: &Guest, log: &OwnedFd, on: bool) {
     front.send_acked(Request::SetFeatures(features.0), &[]);
 }
 
-#[test]
+#[suite::test]
 fn each_written_page_is_logged_while_rings_run() {
     let packed = plain() | Features::RING_PACKED;
     for features in [plain(), plain() | Features::EVENT_IDX, packed, packed | Features::EVENT_IDX] {
@@ -110,7 +110,7 @@ fn each_written_page_is_logged_while_rings_run() {
 
 /// A front-end that copies memory while the guest receives, until its rings have stopped: the copy
 /// has every byte that was written.
-#[test]
+#[suite::test]
 fn a_copy_that_follows_the_log_is_the_memory() {
     for features in [plain(), plain() | Features::RING_PACKED] {
         let Some((_lab, _netns, rig)) = rig(1) else { return };

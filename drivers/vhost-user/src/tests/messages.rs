@@ -72,7 +72,7 @@ fn refused(bytes: &[u8], fds: usize, why: &str) {
     }
 }
 
-#[test]
+#[suite::test]
 fn fields_stand_where_the_protocol_says() {
     let addresses = Request::SetVringAddr { index: 1, desc: 0x11, used: 0x22, avail: 0x33 };
     let bytes = message(addresses).encode();
@@ -105,7 +105,7 @@ fn fields_stand_where_the_protocol_says() {
     assert_eq!(reply[12..], 0x8000_0001u64.to_ne_bytes());
 }
 
-#[test]
+#[suite::test]
 fn messages_are_read_as_they_were_written_however_they_come() {
     let (front, mut channel) = pair();
     let (file, event) = (file(4096), event());
@@ -137,7 +137,7 @@ fn messages_are_read_as_they_were_written_however_they_come() {
     assert!(matches!(channel.receive(), Received::Closed));
 }
 
-#[test]
+#[suite::test]
 fn each_malformed_message_is_refused_by_name() {
     let header = |words: [u32; 3]| words.map(u32::to_ne_bytes).concat();
     refused(&header([1, 0, 0]), 0, "GET_FEATURES: version 0");

@@ -70,7 +70,7 @@ fn receive(guest: &mut Guest, count: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
     all
 }
 
-#[test]
+#[suite::test]
 fn checksums_and_segments_are_left_or_done() {
     let all = plain() | Features::GSO;
     // As DPDK's driver: neither UDP nor ECN.

@@ -95,7 +95,7 @@ pub fn guests(rig: &Rig, dir: &Dir, a: Wanted, b: Wanted, words: &str) -> (Guest
     (a, b)
 }
 
-#[test]
+#[suite::test]
 fn frames_pass_in_each_format_and_mode() {
     let packed = plain() | Features::RING_PACKED;
     let event_idx = plain() | Features::EVENT_IDX;
@@ -135,7 +135,7 @@ fn frames_pass_in_each_format_and_mode() {
     }
 }
 
-#[test]
+#[suite::test]
 fn rings_stop_and_start_where_they_were() {
     for features in [plain(), plain() | Features::RING_PACKED] {
         let Some((_lab, _netns, rig)) = rig(1) else { return };
@@ -193,7 +193,7 @@ fn rings_stop_and_start_where_they_were() {
     }
 }
 
-#[test]
+#[suite::test]
 fn guests_come_again_and_the_newest_connection_counts() {
     let Some((_lab, _netns, rig)) = rig(1) else { return };
     let dir = Dir::new("again");
@@ -240,7 +240,7 @@ fn guests_come_again_and_the_newest_connection_counts() {
     rig.finish();
 }
 
-#[test]
+#[suite::test]
 fn a_guest_that_gives_no_event_is_polled() {
     let Some((_lab, _netns, rig)) = rig(1) else { return };
     let dir = Dir::new("silent");
@@ -263,7 +263,7 @@ fn a_guest_that_gives_no_event_is_polled() {
     rig.finish();
 }
 
-#[test]
+#[suite::test]
 fn a_guest_without_merged_buffers_gets_what_fits() {
     let Some((_lab, _netns, rig)) = rig(0) else { return };
     let dir = Dir::new("fits");
@@ -282,7 +282,7 @@ fn a_guest_without_merged_buffers_gets_what_fits() {
     rig.finish();
 }
 
-#[test]
+#[suite::test]
 fn a_burst_of_long_frames_into_a_small_ring_loses_whole_frames_only() {
     for features in [plain(), plain() | Features::RING_PACKED] {
         let Some((_lab, _netns, rig)) = rig(0) else { return };
@@ -316,7 +316,7 @@ fn a_burst_of_long_frames_into_a_small_ring_loses_whole_frames_only() {
 }
 
 /// A guest that is connected, and writes anything into its memory while packets pass.
-#[test]
+#[suite::test]
 fn a_hostile_guest_costs_packets_but_no_buffers() {
     for features in [plain(), plain() | Features::RING_PACKED | Features::EVENT_IDX] {
         let Some((_lab, _netns, rig)) = rig(1) else { return };

@@ -58,7 +58,7 @@ fn refused(session: &mut Session, request: Request, why: &str) {
     }
 }
 
-#[test]
+#[suite::test]
 fn each_wrong_value_is_refused_by_name() {
     let unknown = 1u64 << 25;
     refused(&mut session(), Request::SetFeatures(unknown), "is offered");
@@ -217,7 +217,7 @@ fn inflight_logs() {
     assert!(set(&mut packed, info).expect_err("refused").contains("it needs 4224"));
 }
 
-#[test]
+#[suite::test]
 fn replies_are_those_of_the_protocol() {
     let mut one = session();
     let mut word = |request| step(&mut one, request).expect("goes on").reply;
@@ -238,7 +238,7 @@ fn replies_are_those_of_the_protocol() {
     assert_eq!(step(&mut one, Request::SetOwner).expect("goes on").reply, None);
 }
 
-#[test]
+#[suite::test]
 fn rings_run_once_all_is_known_in_any_order_and_stop() {
     let mut requests = start(0);
     for turn in 0..requests.len() {
@@ -280,7 +280,7 @@ fn rings_run_once_all_is_known_in_any_order_and_stop() {
     assert!(!ring.is_running(), "a session takes its rings along");
 }
 
-#[test]
+#[suite::test]
 fn no_descriptor_is_left_behind() {
     let open = || std::fs::read_dir("/proc/self/fd").expect("a list").count();
     let maps = || {

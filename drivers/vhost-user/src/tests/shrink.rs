@@ -14,7 +14,7 @@ fn maps() -> usize {
     maps.lines().filter(|line| line.contains("memfd:guest")).count()
 }
 
-#[test]
+#[suite::test]
 fn a_front_end_that_shrinks_its_memory_loses_its_connection_only() {
     // All of it is taken away; the ring by which the guest sends; only the buffers of that ring.
     const CUTS: [u64; 3] = [0, 0x8_0000, 0xa_0000];

@@ -17,7 +17,7 @@ fn arp_reply(r: &mut Rig, frame: Vec<u8>) -> Option<(String, Option<&'static str
     out.into_iter().next().map(|o| (o.node, o.reason))
 }
 
-#[test]
+#[suite::test]
 fn our_address_is_answered_for_and_the_asker_noted() {
     let mut r = rig();
     r.receive(&request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]));
@@ -32,7 +32,7 @@ fn our_address_is_answered_for_and_the_asker_noted() {
     assert_eq!(r.sent()[0].len(), 60);
 }
 
-#[test]
+#[suite::test]
 fn a_removed_neighbour_is_learned_again_at_once() {
     let mut r = rig();
     let ask = request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]);
@@ -43,7 +43,7 @@ fn a_removed_neighbour_is_learned_again_at_once() {
     assert_eq!(r.known([10, 0, 0, 9]), Some(PEER));
 }
 
-#[test]
+#[suite::test]
 fn the_answer_to_a_tagged_request_has_no_tags_before_the_output() {
     let mut r = rig();
     let ask = wire::Arp::new(
@@ -69,7 +69,7 @@ fn the_answer_to_a_tagged_request_has_no_tags_before_the_output() {
     );
 }
 
-#[test]
+#[suite::test]
 fn counters_have_the_names_that_monitoring_systems_know() {
     let mut r = rig();
     let (us, peer) = ([10, 0, 0, 1], [10, 0, 0, 9]);
@@ -112,7 +112,7 @@ pub(super) fn add_route(world: &World, prefix: &str, path: PathKind<Ipv4Addr>) {
 }
 
 /// Such a route is like a second address of the interface.
-#[test]
+#[suite::test]
 fn what_a_route_delivers_here_is_answered_for() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -148,7 +148,7 @@ fn what_a_route_delivers_here_is_answered_for() {
 }
 
 /// A host on the link is answered, whatever route leads to it.
-#[test]
+#[suite::test]
 fn a_host_is_answered_that_a_route_says_is_on_the_link() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -179,7 +179,7 @@ fn a_host_is_answered_that_a_route_says_is_on_the_link() {
 }
 
 /// `t1` has no address and uses those of `t0`: hosts at its other end may have any address.
-#[test]
+#[suite::test]
 fn the_other_end_of_an_unnumbered_link_is_answered_with_a_lent_address() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -211,7 +211,7 @@ fn the_other_end_of_an_unnumbered_link_is_answered_with_a_lent_address() {
     assert_eq!(r.neighbors.get(t1, host.into()), None);
 }
 
-#[test]
+#[suite::test]
 fn a_probe_is_answered_and_not_noted() {
     let mut r = rig();
     r.receive(&request((PEER, [0, 0, 0, 0]), [10, 0, 0, 1]));
@@ -219,7 +219,7 @@ fn a_probe_is_answered_and_not_noted() {
     assert!(r.neighbors.is_empty(false));
 }
 
-#[test]
+#[suite::test]
 fn each_refusal_has_its_name() {
     let mut r = rig();
     let (us, peer) = ((OWN, [10, 0, 0, 1]), [10, 0, 0, 9]);
@@ -284,7 +284,7 @@ fn each_refusal_has_its_name() {
     );
 }
 
-#[test]
+#[suite::test]
 fn a_frame_is_checked_before_its_sender() {
     let mut r = rig();
     let good = request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]);
@@ -307,7 +307,7 @@ fn a_frame_is_checked_before_its_sender() {
     assert!(r.sent().is_empty() && r.counted("rx/requests") == 0);
 }
 
-#[test]
+#[suite::test]
 fn an_interface_without_ip4_has_arp_disabled() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -328,7 +328,7 @@ fn an_interface_without_ip4_has_arp_disabled() {
     assert_eq!(ask(&mut r, [10, 1, 0, 1]), 2);
 }
 
-#[test]
+#[suite::test]
 fn answers_to_no_question_are_refused() {
     let mut r = rig();
     r.receive(&reply((PEER, [10, 0, 0, 9])));
@@ -340,7 +340,7 @@ fn answers_to_no_question_are_refused() {
     assert_eq!(r.known([10, 0, 0, 9]), Some(other));
 }
 
-#[test]
+#[suite::test]
 fn a_virtual_router_answers_by_the_real_ones_interface() {
     let mut r = rig();
     let virtual_mac = MacAddr([0, 0, 0x5e, 0, 1, 5]);
@@ -351,7 +351,7 @@ fn a_virtual_router_answers_by_the_real_ones_interface() {
     assert_eq!(r.known([10, 0, 0, 9]), Some(virtual_mac));
 }
 
-#[test]
+#[suite::test]
 fn announcements_update_or_add_as_configured() {
     let mut r = rig();
     let control = r.bench.world.get::<Arp>();
@@ -378,7 +378,7 @@ fn announcements_update_or_add_as_configured() {
     assert_eq!(r.known([10, 0, 0, 20]), Some(PEER));
 }
 
-#[test]
+#[suite::test]
 fn a_busy_neighbour_is_noted_once_a_second() {
     let mut r = rig();
     let ask = request((PEER, [10, 0, 0, 9]), [10, 0, 0, 1]);
@@ -393,7 +393,7 @@ fn a_busy_neighbour_is_noted_once_a_second() {
     assert!(noted(&r) > first);
 }
 
-#[test]
+#[suite::test]
 fn our_address_is_defended() {
     let mut r = rig();
     let heard = Arc::new(Mutex::new(Vec::new()));

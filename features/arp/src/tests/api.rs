@@ -15,7 +15,7 @@ fn answered(r: &mut Rig, ip: [u8; 4]) -> bool {
     !r.sent().is_empty()
 }
 
-#[test]
+#[suite::test]
 fn ranges_are_answered_for_where_the_api_says_so() {
     let mut r = rig();
     let (all, one) = (range([10, 0, 0, 20], [10, 0, 0, 29]), range([10, 0, 0, 40], [10, 0, 0, 40]));
@@ -58,7 +58,7 @@ fn ranges_are_answered_for_where_the_api_says_so() {
     assert!(!answered(&mut r, [10, 0, 0, 40]));
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let r = rig();
     assert_eq!(msg::published::read().differences(r.bench.world.api.table()), Vec::<String>::new());

@@ -10,7 +10,7 @@ fn announcement(mac: MacAddr, ip: [u8; 4]) -> Vec<u8> {
     request((mac, ip), ip)[..42].to_vec()
 }
 
-#[test]
+#[suite::test]
 fn our_addresses_are_announced_when_they_come_or_move() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -49,7 +49,7 @@ fn our_addresses_are_announced_when_they_come_or_move() {
     assert!(r.sent().is_empty());
 }
 
-#[test]
+#[suite::test]
 fn who_is_no_longer_on_the_link_is_forgotten() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -63,7 +63,7 @@ fn who_is_no_longer_on_the_link_is_forgotten() {
     assert!(r.neighbors.is_empty(false));
 }
 
-#[test]
+#[suite::test]
 fn a_neighbour_that_a_route_attaches_stays_when_addresses_change() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -79,7 +79,7 @@ fn a_neighbour_that_a_route_attaches_stays_when_addresses_change() {
     assert_eq!(r.known(far.octets()), Some(PEER));
 }
 
-#[test]
+#[suite::test]
 fn the_old_are_asked_at_their_station_and_the_silent_removed() {
     let mut r = rig();
     r.neighbors
@@ -110,7 +110,7 @@ fn run(r: &Rig, tree: &Tree<World>, line: &str) -> String {
     tree.answer(&r.bench.world, line).unwrap_or_else(|e| panic!("{line}: {e}"))
 }
 
-#[test]
+#[suite::test]
 fn others_are_answered_for_where_that_is_enabled() {
     let mut r = rig();
     let tree = Tree::new(PLUGIN.cli).expect("the commands are well-formed");
@@ -164,7 +164,7 @@ fn others_are_answered_for_where_that_is_enabled() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_trace_tells_what_was_said_and_who_is_asked_for() {
     use graph::Trace;
     let mut r = rig();
@@ -193,7 +193,7 @@ fn a_trace_tells_what_was_said_and_who_is_asked_for() {
     }
 }
 
-#[test]
+#[suite::test]
 fn ranges_of_a_table_go_with_it() {
     let r = rig();
     let (world, fib) = (&r.bench.world, r.bench.world.get::<Fib<Ip4>>());

@@ -4,7 +4,7 @@
 use super::*;
 use testkit::mutate::Mutator;
 
-#[test]
+#[suite::test]
 fn every_broken_frame_is_answered_noted_or_dropped_by_name() {
     let mut r = rig();
     let (us, peer) = ((OWN, [10, 0, 0, 1]), (PEER, [10, 0, 0, 9]));

@@ -46,7 +46,7 @@ fn question(ip: [u8; 4]) -> Vec<u8> {
     request((OWN, [10, 0, 0, 1]), ip)[..42].to_vec()
 }
 
-#[test]
+#[suite::test]
 fn they_wait_for_the_answer_and_go_in_order() {
     let mut r = rig();
     let adj = r.route([10, 0, 0, 9]);
@@ -66,7 +66,7 @@ fn they_wait_for_the_answer_and_go_in_order() {
     r.bench.world.get::<Adjacencies>().release(adj);
 }
 
-#[test]
+#[suite::test]
 fn a_frame_of_packets_asks_once_and_overflows_by_name() {
     let mut r = rig();
     let adj = r.route([10, 0, 0, 9]);
@@ -80,7 +80,7 @@ fn a_frame_of_packets_asks_once_and_overflows_by_name() {
     assert_eq!(ids(&r.rewritten()), (0..32).collect::<Vec<_>>());
 }
 
-#[test]
+#[suite::test]
 fn the_silent_are_asked_three_times_and_the_sender_told() {
     let mut r = rig();
     let adj = r.route([10, 0, 0, 9]);
@@ -100,7 +100,7 @@ fn the_silent_are_asked_three_times_and_the_sender_told() {
     assert_eq!(r.sent(), [question([10, 0, 0, 9])]);
 }
 
-#[test]
+#[suite::test]
 fn a_destination_on_the_link_is_asked_for_by_itself() {
     let mut r = rig();
     let glean = r.glean();
@@ -122,7 +122,7 @@ fn a_destination_on_the_link_is_asked_for_by_itself() {
     assert_eq!(r.bench.count("ip4-glean", "too_short"), 1);
 }
 
-#[test]
+#[suite::test]
 fn questions_that_no_longer_hold_are_asked_anew_by_the_next_packet() {
     let mut r = rig();
     let adj = r.route([10, 0, 0, 9]);
@@ -149,7 +149,7 @@ fn questions_that_no_longer_hold_are_asked_anew_by_the_next_packet() {
 
 /// On a link of two addresses (RFC 3021) there is one neighbour: he is asked for when the address
 /// is added.
-#[test]
+#[suite::test]
 fn the_other_end_of_a_link_of_two_is_asked_for_at_once() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -167,7 +167,7 @@ fn the_other_end_of_a_link_of_two_is_asked_for_at_once() {
 
 /// A host that was asked before the link went down may answer with an address that is no longer
 /// valid.
-#[test]
+#[suite::test]
 fn questions_end_with_the_link() {
     let mut r = rig();
     let (world, interfaces) = (r.bench.world.clone(), r.bench.world.get::<Interfaces>());
@@ -181,7 +181,7 @@ fn questions_end_with_the_link() {
     assert_eq!((r.known([10, 0, 0, 9]), r.counted("refused/unsolicited")), (None, 1));
 }
 
-#[test]
+#[suite::test]
 fn one_that_is_known_but_has_no_route_is_asked_for_all_the_same() {
     let mut r = rig();
     let n = net::Neighbor {
@@ -197,7 +197,7 @@ fn one_that_is_known_but_has_no_route_is_asked_for_all_the_same() {
     assert_eq!(ids(&r.rewritten()), [1]);
 }
 
-#[test]
+#[suite::test]
 fn a_neighbour_set_by_hand_lets_them_go() {
     let mut r = rig();
     let adj = r.route([10, 0, 0, 9]);
@@ -209,7 +209,7 @@ fn a_neighbour_set_by_hand_lets_them_go() {
     assert_eq!(ids(&r.rewritten()), [1]);
 }
 
-#[test]
+#[suite::test]
 fn nothing_waits_where_nothing_can_be_asked() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -227,7 +227,7 @@ fn nothing_waits_where_nothing_can_be_asked() {
     assert_eq!(world.stats.simple("/net/arp/tx/requests").sum(t1.at()), 0);
 }
 
-#[test]
+#[suite::test]
 fn an_interface_that_goes_down_keeps_nobody_waiting() {
     let mut r = rig();
     let adj = r.route([10, 0, 0, 9]);
@@ -252,7 +252,7 @@ fn wide() -> (Rig, SwIfIndex, AdjIndex) {
     (r, t1, glean)
 }
 
-#[test]
+#[suite::test]
 fn a_scan_of_the_network_is_bounded() {
     let (mut r, _, glean) = wide();
     for i in 2..6000u16 {
@@ -273,7 +273,7 @@ fn a_scan_of_the_network_is_bounded() {
 
 /// A scan at 10,000 packets a second: new hosts in the same network and in another one are reached
 /// within two seconds, by those that try once a second.
-#[test]
+#[suite::test]
 fn new_hosts_are_reached_while_their_network_is_scanned() {
     const MILLISECOND: u64 = 1_000_000;
     let (mut r, t1, glean) = wide();
@@ -332,7 +332,7 @@ fn new_hosts_are_reached_while_their_network_is_scanned() {
     assert!(asked > 4096 && asked < 4096 * (ms / 1000 + 1) + 1024, "{asked} in {ms} ms");
 }
 
-#[test]
+#[suite::test]
 fn every_thread_lets_go() {
     let config = graph::WorldConfig { threads: 3, buffers: 4096, ..graph::WorldConfig::default() };
     let (world, mut threads) = World::new(&config, PLUGINS).expect("an instance");

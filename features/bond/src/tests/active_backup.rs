@@ -12,7 +12,7 @@ fn current(rig: &mut Rig) -> usize {
     *port
 }
 
-#[test]
+#[suite::test]
 fn the_current_member_carries_all() {
     let mut rig = routed("active-backup", 3);
     assert_eq!(current(&mut rig), 0);
@@ -43,7 +43,7 @@ fn the_current_member_carries_all() {
 
 /// Gratuitous ARP and unsolicited advertisements of all addresses, also those of sub-interfaces
 /// with their tags.
-#[test]
+#[suite::test]
 fn a_change_is_announced() {
     let mut rig = routed("active-backup", 3);
     for line in [
@@ -88,7 +88,7 @@ fn a_change_is_announced() {
 }
 
 /// All sub-interfaces are announced, some in each turn of control.
-#[test]
+#[suite::test]
 fn many_sub_interfaces_are_announced_in_slices() {
     let mut rig = routed("active-backup", 2);
     rig.cli("create sub-interfaces BondEthernet0 1-200");

@@ -28,7 +28,7 @@ fn add(member: InterfaceIndex, bond: InterfaceIndex) -> BondAddMember {
     }
 }
 
-#[test]
+#[suite::test]
 fn messages_make_and_list() {
     let rig = Rig::new(PLUGINS, 3);
     let [a, b, c] = [0, 1, 2].map(|i| InterfaceIndex(rig.ports[i].0));
@@ -128,7 +128,7 @@ fn messages_make_and_list() {
     assert_eq!(client.dump(SwBondInterfaceDump { sw_if_index: bond }), []);
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let rig = Rig::new(PLUGINS, 0);
     assert_eq!(

@@ -67,7 +67,7 @@ proptest! {
 
     /// Frames with the same key have the same hash, others nearly never: checked over many pairs of
     /// frames that differ in little.
-    #[test]
+    #[suite::test]
     fn the_hash_depends_on_the_key_and_on_nothing_else(
         fields in prop::collection::vec((any::<bool>(), 0u8..4, [0u8..2, 0..2, 0..2, 0..2], 0usize..80, any::<u8>(), 0usize..110), 2..24)
     ) {
@@ -94,7 +94,7 @@ proptest! {
     }
 }
 
-#[test]
+#[suite::test]
 fn options_tags_and_fragments() {
     let mut bench = Bench::new(PLUGINS);
     let mut l34 = |packet: Packet| hash_of(&mut bench, &packet.build(), Balance::L34);
@@ -136,7 +136,7 @@ fn options_tags_and_fragments() {
 }
 
 /// Over many flows each member gets about its part.
-#[test]
+#[suite::test]
 fn hashes_spread() {
     let mut bench = Bench::new(PLUGINS);
     for n in 2..9 {

@@ -10,7 +10,7 @@ fn ports(sent: &[(usize, Vec<u8>)]) -> Vec<usize> {
     sent.iter().map(|(port, _)| *port).collect()
 }
 
-#[test]
+#[suite::test]
 fn round_robin_takes_the_members_in_turn() {
     let mut rig = routed("round-robin", 3);
     let bond = find(&rig, "BondEthernet0");
@@ -26,7 +26,7 @@ fn round_robin_takes_the_members_in_turn() {
     assert_eq!(ports(&rig.pass_all(3, &all[..4])), [0, 0, 2, 2]);
 }
 
-#[test]
+#[suite::test]
 fn broadcast_sends_by_all_members() {
     let mut rig = routed("broadcast", 3);
     assert_eq!(rig.pass(3, &to_bond(3, 7)), at(&[0, 1, 2], &from_bond(port_mac(0), 7)));
@@ -46,7 +46,7 @@ fn broadcast_sends_by_all_members() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_flow_takes_one_member_and_flows_take_all() {
     let mut rig = routed("xor load-balance l34", 4);
     let flows: Vec<_> = (0..64).map(|n| to_bond(4, n)).collect();
@@ -74,7 +74,7 @@ fn a_flow_takes_one_member_and_flows_take_all() {
     assert!(now.iter().all(|(port, _)| *port != 2));
 }
 
-#[test]
+#[suite::test]
 fn without_a_member_frames_are_dropped_by_name() {
     let mut rig = routed("xor", 1);
     let bond = find(&rig, "BondEthernet0");
@@ -94,7 +94,7 @@ fn without_a_member_frames_are_dropped_by_name() {
 }
 
 /// The bond answers, and forwards what its members receive.
-#[test]
+#[suite::test]
 fn what_members_receive_is_the_bonds() {
     for mode in ["round-robin", "xor", "broadcast"] {
         let mut rig = routed(mode, 2);
@@ -122,7 +122,7 @@ fn what_members_receive_is_the_bonds() {
 }
 
 /// A device may bring frames in while its interface is admin down.
-#[test]
+#[suite::test]
 fn members_that_are_down_take_no_frames() {
     for mode in ["round-robin", "active-backup", "xor", "broadcast"] {
         let mut rig = routed(mode, 2);
@@ -136,7 +136,7 @@ fn members_that_are_down_take_no_frames() {
 }
 
 /// A tagged frame belongs to a sub-interface of the bond, and what that sends has its tag.
-#[test]
+#[suite::test]
 fn sub_interfaces_of_a_bond_work() {
     let mut rig = routed("xor", 2);
     for line in [
@@ -169,7 +169,7 @@ fn sub_interfaces_of_a_bond_work() {
     );
 }
 
-#[test]
+#[suite::test]
 fn a_bond_is_a_port_of_a_bridge() {
     let mut rig = Rig::new(PLUGINS, 3);
     for line in [
@@ -195,7 +195,7 @@ fn a_bond_is_a_port_of_a_bridge() {
 }
 
 /// Frames of the link stay with the member, tagged or not.
-#[test]
+#[suite::test]
 fn frames_of_the_link_stay_with_the_member() {
     let mut rig = routed("xor", 2);
     let lldp = [
@@ -243,7 +243,7 @@ fn frames_of_the_link_stay_with_the_member() {
 
 /// A mirror of a member has its frames, one of the bond those of all members; the super-path works
 /// on bonds.
-#[test]
+#[suite::test]
 fn features_of_member_and_bond_see_the_frame() {
     for super_path in ["on", "off"] {
         let mut rig = routed("xor", 3);
@@ -287,7 +287,7 @@ fn stays(frame: &[u8]) -> bool {
 
 /// Each broken frame goes on as it is, from the bond or from the member, and leaves by one member,
 /// or by all.
-#[test]
+#[suite::test]
 fn broken_frames_go_on_as_they_are() {
     let ip4 =
         pkt::ether(host(9), host(2)).vlan(7).ip4("10.0.0.2", "10.0.0.3").udp(1, 2).payload_len(30);
@@ -333,7 +333,7 @@ fn broken_frames_go_on_as_they_are() {
     }
 }
 
-#[test]
+#[suite::test]
 fn traces_name_bond_and_member() {
     let mut rig = routed("xor load-balance l34", 2);
     rig.bench.rt.trace().order(graph::NodeIndex(999), 2, graph::TraceLog::room(32), 0);

@@ -10,7 +10,7 @@ fn mac(rig: &Rig, name: &str) -> MacAddr {
     rig.world().get::<Interfaces>().get(find(rig, name)).expect("there").mac
 }
 
-#[test]
+#[suite::test]
 fn members_have_the_bonds_address_while_they_are_members() {
     let mut rig = Rig::new(PLUGINS, 3);
     rig.cli("create bond mode xor");
@@ -44,7 +44,7 @@ fn members_have_the_bonds_address_while_they_are_members() {
     assert_eq!(rig.world().get::<Bonds>().list()[0].members, []);
 }
 
-#[test]
+#[suite::test]
 fn the_mtu_is_the_smallest_of_the_members_or_the_operators() {
     let mut rig = Rig::new(PLUGINS, 2);
     let mtu = |rig: &Rig, name: &str| {
@@ -80,7 +80,7 @@ fn the_mtu_is_the_smallest_of_the_members_or_the_operators() {
     assert_eq!(mtu(&rig, "BondEthernet0"), 9000);
 }
 
-#[test]
+#[suite::test]
 fn the_link_is_up_while_the_bond_and_a_member_are() {
     let mut rig = Rig::new(PLUGINS, 2);
     let up = |rig: &Rig| {
@@ -105,7 +105,7 @@ fn the_link_is_up_while_the_bond_and_a_member_are() {
     assert!(!up(&rig), "the cable");
 }
 
-#[test]
+#[suite::test]
 fn what_can_be_a_member_and_what_not() {
     let mut rig = Rig::new(PLUGINS, 4);
     for line in [
@@ -146,7 +146,7 @@ fn what_can_be_a_member_and_what_not() {
     assert_eq!(rig.cli("create bond mode xor"), "BondEthernet0\n", "the first free number");
 }
 
-#[test]
+#[suite::test]
 fn promiscuity_reaches_the_members() {
     #[derive(Default)]
     struct Seen(Mutex<Vec<bool>>);
@@ -187,7 +187,7 @@ fn promiscuity_reaches_the_members() {
     last(false);
 }
 
-#[test]
+#[suite::test]
 fn bonds_are_shown() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.cli("create bond mode active-backup hw-addr 02:00:00:00:00:55 id 3 gso");
@@ -249,7 +249,7 @@ impl net::Device for Stubborn {
 
 /// Whatever its device refuses, an interface that can't join is no member, and the bond is as it
 /// was.
-#[test]
+#[suite::test]
 fn a_device_that_refuses_leaves_all_as_it_was() {
     for (first, what) in
         ["address", "MTU", "promiscuity"].into_iter().flat_map(|w| [(true, w), (false, w)])
@@ -312,7 +312,7 @@ fn a_device_that_refuses_leaves_all_as_it_was() {
 }
 
 /// The feature that runs LACP is notified of members, and sets their stages.
-#[test]
+#[suite::test]
 fn lacp_decides_which_members_are_active() {
     static HEARD: Mutex<Vec<(u32, bool)>> = Mutex::new(Vec::new());
 

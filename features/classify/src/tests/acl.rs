@@ -18,7 +18,7 @@ fn only_port(rig: &mut Rig, v6: bool, port: u16) {
     ));
 }
 
-#[test]
+#[suite::test]
 fn input_acls_let_packets_pass_or_drop_them() {
     for v6 in [false, true] {
         let mut rig = routers(2);
@@ -62,7 +62,7 @@ fn input_acls_let_packets_pass_or_drop_them() {
     }
 }
 
-#[test]
+#[suite::test]
 fn output_acls_see_ip_and_ethernet_headers() {
     for v6 in [false, true] {
         let mut rig = routers(2);
@@ -96,7 +96,7 @@ fn output_acls_see_ip_and_ethernet_headers() {
 
 /// Without `current-data-flag`, tables begin where the driver put the packet: at its Ethernet
 /// header. Skipped vectors count from there.
-#[test]
+#[suite::test]
 fn tables_begin_at_the_ethernet_header_or_at_an_offset() {
     let mut rig = routers(2);
     let to = address(false, 1, 2);
@@ -148,7 +148,7 @@ fn tables_begin_at_the_ethernet_header_or_at_an_offset() {
 
 /// Policy routing: packets of a session are looked up in another table of routes, which lives as
 /// long as the session.
-#[test]
+#[suite::test]
 fn a_session_chooses_the_table_of_routes() {
     for v6 in [false, true] {
         let mut rig = routers(3);
@@ -184,7 +184,7 @@ fn a_session_chooses_the_table_of_routes() {
 }
 
 /// Its packets are dropped when an operator deletes a table of routes that a session leads to.
-#[test]
+#[suite::test]
 fn a_table_of_routes_that_is_deleted_leads_nowhere() {
     let mut rig = routers(2);
     let to = address(false, 1, 2);
@@ -206,7 +206,7 @@ fn a_table_of_routes_that_is_deleted_leads_nowhere() {
 }
 
 /// `advance` moves the start of a packet; a session may name a node.
-#[test]
+#[suite::test]
 fn sessions_move_packets_and_send_them_elsewhere() {
     let mut rig = routers(2);
     let to = address(false, 1, 2);
@@ -242,7 +242,7 @@ fn for_us(v6: bool, port: u16) -> Vec<u8> {
     packet(v6, None, &address(v6, 0, 1), (port, 4321))
 }
 
-#[test]
+#[suite::test]
 fn acls_of_punted_packets_are_for_all_interfaces_or_one() {
     for v6 in [false, true] {
         let mut rig = routers(2);
@@ -280,7 +280,7 @@ fn acls_of_punted_packets_are_for_all_interfaces_or_one() {
 
 /// Packets to the first address of an interface are classified first; sessions deliver, punt, drop,
 /// or name an adjacency.
-#[test]
+#[suite::test]
 fn packets_to_an_interface_are_classified() {
     for v6 in [false, true] {
         let mut rig = routers(2);
@@ -333,7 +333,7 @@ fn packets_to_an_interface_are_classified() {
 }
 
 /// All of it goes with the interface, and a new one with its index has nothing.
-#[test]
+#[suite::test]
 fn acls_go_with_their_interface() {
     let mut rig = routers(2);
     only_port(&mut rig, false, 7);
@@ -357,7 +357,7 @@ fn acls_go_with_their_interface() {
 }
 
 /// New interfaces take part in what is for all punted packets.
-#[test]
+#[suite::test]
 fn a_new_interface_has_the_acl_of_punted_packets() {
     let mut rig = routers(1);
     only_port(&mut rig, false, 7);
@@ -372,7 +372,7 @@ fn a_new_interface_has_the_acl_of_punted_packets() {
 }
 
 /// Trace output of ACLs.
-#[test]
+#[suite::test]
 fn traces_name_tables_and_sessions() {
     let mut rig = routers(2);
     let to = address(true, 1, 2);

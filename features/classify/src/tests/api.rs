@@ -40,7 +40,7 @@ fn session(table_index: u32, matched: Vec<u8>) -> ClassifyAddDelSession {
     }
 }
 
-#[test]
+#[suite::test]
 fn tables_and_sessions() {
     let rig = routers(1);
     let mut client = rig.bench.api();
@@ -133,7 +133,7 @@ fn tables_and_sessions() {
     assert_eq!(client.call(table(vec![1; 16])), reply(0, 0, 1));
 }
 
-#[test]
+#[suite::test]
 fn tables_are_attached() {
     let rig = routers(2);
     let mut client = rig.bench.api();
@@ -246,7 +246,7 @@ fn tables_are_attached() {
     assert_eq!(client.call(unbuilt), Err(-9));
 }
 
-#[test]
+#[suite::test]
 fn filters() {
     let rig = routers(1);
     let mut client = rig.bench.api();
@@ -313,7 +313,7 @@ fn filters() {
     );
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let rig = routers(1);
     assert_eq!(

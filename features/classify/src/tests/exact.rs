@@ -32,7 +32,7 @@ fn ops() -> impl Strategy<Value = (usize, Vec<Op>)> {
 }
 
 proptest! {
-    #[test]
+    #[suite::test]
     fn the_table_finds_what_a_list_finds((vectors, ops) in ops()) {
         let domain = Qsbr::new();
         let mut reader = domain.register();
@@ -81,7 +81,7 @@ proptest! {
 }
 
 /// A table grows far beyond its first cells, and what was removed leaves no trace.
-#[test]
+#[suite::test]
 fn tables_grow_and_are_used_again() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -106,7 +106,7 @@ fn tables_grow_and_are_used_again() {
 }
 
 /// Segments are split; an old directory finds what was there when the turn began.
-#[test]
+#[suite::test]
 fn segments_are_split() {
     let domain = Qsbr::new();
     let (mut reader, mut old) = (domain.register(), domain.register());
@@ -136,7 +136,7 @@ fn segments_are_split() {
 }
 
 /// A worker finds throughout its turn what was there when the turn began, or what replaced it.
-#[test]
+#[suite::test]
 fn a_turn_outlives_what_control_removes() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -155,7 +155,7 @@ fn a_turn_outlives_what_control_removes() {
 }
 
 /// Workers look keys up while control adds others, removes and grows.
-#[test]
+#[suite::test]
 fn readers_find_entries_that_stay_while_others_change() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let domain = Qsbr::new();

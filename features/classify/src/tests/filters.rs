@@ -19,7 +19,7 @@ fn accepts(rig: &mut Rig, purpose: Purpose, bytes: &[u8]) -> bool {
     answer
 }
 
-#[test]
+#[suite::test]
 fn filters_choose_packets() {
     let mut rig = routers(2);
     let [udp, other] = [(7, 8), (9, 8)].map(|ports| packet(false, None, "10.0.1.2", ports));
@@ -77,7 +77,7 @@ fn filters_choose_packets() {
 }
 
 /// `pcap trace … filter` captures what the tables accept.
-#[test]
+#[suite::test]
 fn captures_follow_the_filter() {
     let mut rig = routers(2);
     assert!(rig.cli("show trace filter function").contains("(*) name:vnet_is_packet_traced"));
@@ -158,7 +158,7 @@ static FED: &[&Plugin] = &[
 ];
 
 /// `trace add … filter` traces what the tables accept; without the word all packets are traced.
-#[test]
+#[suite::test]
 fn traces_follow_the_filter() {
     let mut bench = Bench::new(FED);
     bench.rt.receive();

@@ -18,7 +18,7 @@ fn bases() -> Vec<Vec<u8>> {
 
 /// Two ports that are cross-connected: a frame leaves as it came, or is a drop of the ACLs, or of
 /// the classification, or of Ethernet.
-#[test]
+#[suite::test]
 fn switched_frames_pass_as_they_are_or_are_counted() {
     let mut rig = Rig::new(PLUGINS, 2);
     for line in [
@@ -55,7 +55,7 @@ fn switched_frames_pass_as_they_are_or_are_counted() {
 }
 
 /// Routed packets, with ACLs in front and behind: those that an ACL was asked about hit or miss.
-#[test]
+#[suite::test]
 fn routed_packets_hit_or_miss() {
     let mut rig = routers(2);
     for line in [

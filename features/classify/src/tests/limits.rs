@@ -27,7 +27,7 @@ fn session(action: ActionConfig) -> SessionConfig {
 }
 
 /// Sessions of a deleted table, and the tables of routes that they need, are given back in slices.
-#[test]
+#[suite::test]
 fn a_deleted_table_gives_its_sessions_back() {
     let mut rig = routers(1);
     let world = rig.world();
@@ -53,7 +53,7 @@ fn a_deleted_table_gives_its_sessions_back() {
 }
 
 /// Filters have as many tables as chains do, and all of them go.
-#[test]
+#[suite::test]
 fn a_filter_is_a_chain_of_limited_length() {
     let rig = routers(1);
     let world = rig.world();
@@ -71,7 +71,7 @@ fn a_filter_is_a_chain_of_limited_length() {
 }
 
 /// Chains are as long as [`MAX_CHAIN`] from every first table on.
-#[test]
+#[suite::test]
 fn chains_have_a_limit_from_both_ends() {
     let rig = routers(1);
     let world = rig.world();

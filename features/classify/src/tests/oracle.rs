@@ -57,7 +57,7 @@ fn slow(chain: &[Plan], packet: &[u8]) -> (usize, Option<u32>, u32) {
     (chain.len() - 1, None, chain[chain.len() - 1].miss)
 }
 
-#[test]
+#[suite::test]
 fn chains_say_what_a_list_says() {
     let mut bench = Bench::new(PLUGINS);
     let world = bench.world.clone();

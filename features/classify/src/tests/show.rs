@@ -3,7 +3,7 @@
 
 use super::*;
 
-#[test]
+#[suite::test]
 fn tables_and_sessions_are_shown() {
     let mut rig = routers(2);
     assert_eq!(rig.cli("show classify tables"), "No classifier tables configured\n");
@@ -57,7 +57,7 @@ fn tables_and_sessions_are_shown() {
     assert_eq!(rig.cli("show inacl type ip6 -j"), "[]\n");
 }
 
-#[test]
+#[suite::test]
 fn commands_refuse() {
     let mut rig = routers(1);
     rig.cli("classify table mask l3 ip4 src");
@@ -126,7 +126,7 @@ fn commands_refuse() {
 }
 
 /// Commands answer any words.
-#[test]
+#[suite::test]
 fn random_lines_are_answered() {
     use proptest::prelude::*;
     use proptest::strategy::ValueTree;

@@ -30,7 +30,7 @@ fn bridged(ports: usize) -> Rig {
     rig
 }
 
-#[test]
+#[suite::test]
 fn acls_let_frames_pass_or_drop_them() {
     for direction in ["input", "output"] {
         let mut rig = bridged(3);
@@ -66,7 +66,7 @@ fn acls_let_frames_pass_or_drop_them() {
 }
 
 /// IPv4, IPv6 and all other frames have tables of their own, and a frame without a table goes on.
-#[test]
+#[suite::test]
 fn classification_knows_what_frames_carry() {
     for direction in ["input", "output"] {
         let mut rig = bridged(2);
@@ -114,7 +114,7 @@ fn classification_knows_what_frames_carry() {
 
 /// Classification comes before the ACL, both before rewriting of received tags and behind that of
 /// sent ones.
-#[test]
+#[suite::test]
 fn features_run_in_the_order_of_their_bits() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.cli("create sub-interfaces p0 5");
@@ -160,7 +160,7 @@ fn features_run_in_the_order_of_their_bits() {
 
 /// Numbers of next nodes are VPP's; those of nodes that a frame has passed, or that aren't built,
 /// drop.
-#[test]
+#[suite::test]
 fn sessions_send_frames_to_numbered_nodes() {
     let mut rig = bridged(3);
     rig.cli("classify table mask l2 src");
@@ -206,7 +206,7 @@ fn sessions_send_frames_to_numbered_nodes() {
 }
 
 /// Cross-connects pass the same features, and short frames change nothing.
-#[test]
+#[suite::test]
 fn cross_connects_and_short_frames() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.cli("set interface l2 xconnect p0 p1");
@@ -227,7 +227,7 @@ fn cross_connects_and_short_frames() {
 }
 
 /// Clients read the bits of features.
-#[test]
+#[suite::test]
 fn feature_bitmaps_have_the_bits() {
     let mut rig = bridged(1);
     rig.cli("classify table mask l2 src");

@@ -26,7 +26,7 @@ fn z(n: usize) -> String {
     "00".repeat(n)
 }
 
-#[test]
+#[suite::test]
 fn fields_become_bytes_behind_the_ethernet_header() {
     for (line, mask, matched) in [
         ("", "none".to_string(), "none".to_string()),
@@ -100,7 +100,7 @@ fn fields_become_bytes_behind_the_ethernet_header() {
     assert!(both(&long).is_err_and(|e| e.contains("4096")), "{:?}", both(&long));
 }
 
-#[test]
+#[suite::test]
 fn vectors_of_a_mask() {
     let of = |text: &str| {
         Mask::of(&hex(text).expect("hexadecimal")).map(|mask| (mask.skip, to_hex(&mask.bytes)))

@@ -24,7 +24,7 @@ fn config(rig: &Rig) -> Vec<String> {
         .collect()
 }
 
-#[test]
+#[suite::test]
 fn commands_set_show_and_save() {
     for v6 in [false, true] {
         let mut rig = rig(4);
@@ -61,7 +61,7 @@ fn commands_set_show_and_save() {
 }
 
 /// Paths are used as others are: the best preference of those whose interface is up.
-#[test]
+#[suite::test]
 fn paths_follow_their_interfaces() {
     for v6 in [false, true] {
         let mut rig = rig(4);
@@ -90,7 +90,7 @@ fn paths_follow_their_interfaces() {
     }
 }
 
-#[test]
+#[suite::test]
 fn deleted_interfaces_leave_nothing_behind() {
     for v6 in [false, true] {
         let mut rig = rig(4);
@@ -122,7 +122,7 @@ fn deleted_interfaces_leave_nothing_behind() {
     }
 }
 
-#[test]
+#[suite::test]
 fn messages_add_and_dump_dvr_paths() {
     for is_ip6 in [false, true] {
         let mut rig = rig(4);
@@ -161,7 +161,7 @@ fn messages_add_and_dump_dvr_paths() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_trace_shows_the_way() {
     let mut rig = rig(3);
     steer(&mut rig, "p1");

@@ -6,7 +6,7 @@ use buffer::Flags;
 use net::{IpMeta, Neighbor, Neighbors};
 use testkit::mutate::Mutator;
 
-#[test]
+#[suite::test]
 fn frames_leave_as_they_came_in() {
     for v6 in [false, true] {
         let mut rig = rig(4);
@@ -37,7 +37,7 @@ fn frames_leave_as_they_came_in() {
     }
 }
 
-#[test]
+#[suite::test]
 fn bridged_frames_are_steered_behind_the_bvi() {
     for v6 in [false, true] {
         let mut rig = rig(4);
@@ -54,7 +54,7 @@ fn bridged_frames_are_steered_behind_the_bvi() {
 }
 
 /// The port takes off what it gives to received frames, and puts its own tag in.
-#[test]
+#[suite::test]
 fn layer_2_ports_rewrite_tags() {
     for v6 in [false, true] {
         let mut rig = rig(4);
@@ -94,7 +94,7 @@ fn layer_2_ports_rewrite_tags() {
 
 /// A frame that a routed sub-interface received keeps its tags; a routed sub-interface adds its
 /// own.
-#[test]
+#[suite::test]
 fn routed_sub_interfaces_keep_and_add_tags() {
     for v6 in [false, true] {
         let mut rig = rig(4);
@@ -118,7 +118,7 @@ fn routed_sub_interfaces_keep_and_add_tags() {
 }
 
 /// Output features see the packets. Other routes by the interface go on as without DVR.
-#[test]
+#[suite::test]
 fn output_features_and_other_routes_are_as_before() {
     for v6 in [false, true] {
         let mut rig = rig(4);
@@ -158,7 +158,7 @@ fn output_features_and_other_routes_are_as_before() {
 
 /// Packets of our own have no layer-2 header that they were received with; neither have packets out
 /// of tunnels.
-#[test]
+#[suite::test]
 fn packets_without_their_header_are_dropped_by_name() {
     for v6 in [false, true] {
         let mut rig = rig(4);
@@ -211,7 +211,7 @@ fn packets_without_their_header_are_dropped_by_name() {
 }
 
 /// A loopback interface gives packets back, and their TTL stays. They end at the second DVR route.
-#[test]
+#[suite::test]
 fn circles_end() {
     for v6 in [false, true] {
         let mut rig = rig(3);
@@ -247,7 +247,7 @@ fn circles_end() {
 }
 
 /// Mutated frames never panic, no buffer is lost, and what is steered has the bytes that came in.
-#[test]
+#[suite::test]
 fn mutated_frames_are_sent_as_they_are() {
     let mut rig = rig(4);
     sub(&mut rig, "p0 100");

@@ -28,7 +28,7 @@ fn sub(bench: &Bench, parent: SwIfIndex, id: u32, frames: SubFrames) -> u32 {
 const Q: u16 = 0x8100;
 const AD: u16 = 0x88a8;
 
-#[test]
+#[suite::test]
 fn frames_come_in_untagged_by_the_sub_interface_that_asks_for_them() {
     let (mut bench, parent) = bench();
     let interfaces = bench.world.get::<Interfaces>();
@@ -86,7 +86,7 @@ fn frames_come_in_untagged_by_the_sub_interface_that_asks_for_them() {
     }
 }
 
-#[test]
+#[suite::test]
 fn what_nobody_asks_for_is_the_default_ones() {
     let (mut bench, parent) = bench();
     let interfaces = bench.world.get::<Interfaces>();
@@ -122,7 +122,7 @@ fn what_nobody_asks_for_is_the_default_ones() {
     assert_eq!(came(&mut bench, &[(Q, 7)]), Err("no sub-interface takes this VLAN"));
 }
 
-#[test]
+#[suite::test]
 fn tagged_frames_are_for_us_or_dropped_by_name() {
     let (mut bench, parent) = bench();
     let interfaces = bench.world.get::<Interfaces>();
@@ -150,7 +150,7 @@ fn tagged_frames_are_for_us_or_dropped_by_name() {
     }
 }
 
-#[test]
+#[suite::test]
 fn all_vlans_of_two_tags_have_their_sub_interface() {
     let (mut bench, parent) = bench();
     bench.world.get::<Interfaces>().set_admin(&bench.world, parent, true).expect("up");
@@ -171,7 +171,7 @@ fn all_vlans_of_two_tags_have_their_sub_interface() {
     }
 }
 
-#[test]
+#[suite::test]
 fn small_and_staged_agree_on_mutated_tagged_frames() {
     let (mut bench, parent) = bench();
     bench.world.get::<Interfaces>().set_admin(&bench.world, parent, true).expect("up");

@@ -382,12 +382,12 @@ impl Sequence<World> for Load {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use testkit::Rng;
 
-    #[test]
+    #[suite::test]
     fn routes_come_in_order_and_those_of_a_prefix_as_they_were_read() {
         let (mut routes, mut rng) = (Routes::<Ip4>::default(), Rng::new(1));
         let n = 2 * RUN + 1000;

@@ -15,7 +15,7 @@ fn answer6(to_port: u16, message: &[u8]) -> Vec<u8> {
 }
 
 /// TS 29.281 7.2.2: the response has the request's sequence number and goes to its port.
-#[test]
+#[suite::test]
 fn echo_requests_are_answered_if_that_is_wanted() {
     let mut rig = two();
     let request = header(0x32, 1, 0, &[0x12, 0x34, 0, 0], 0);
@@ -49,7 +49,7 @@ fn echo_requests_are_answered_if_that_is_wanted() {
 
 /// TS 29.281 7.3.1: the endpoint that the data was for, and our address; the port that it came
 /// from in an extension header; to the registered port.
-#[test]
+#[suite::test]
 fn senders_to_unknown_endpoints_are_told() {
     let mut rig = two();
     rig.cli("set gtpu answer error-indication enable");
@@ -80,7 +80,7 @@ fn senders_to_unknown_endpoints_are_told() {
     assert_eq!(limited + sent as u64, 2000);
 }
 
-#[test]
+#[suite::test]
 fn settings_are_shown_and_saved() {
     let mut rig = two();
     assert_eq!(rig.cli("show gtpu answer"), "echo disabled\nerror-indication disabled\n");

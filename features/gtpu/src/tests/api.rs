@@ -47,7 +47,7 @@ fn details(
     }
 }
 
-#[test]
+#[suite::test]
 fn tunnels_are_made_changed_counted_and_deleted() {
     let mut rig = rig(&["ip route add 30.0.0.0/8 via 10.0.2.2 p2"]);
     let with_qfi =
@@ -136,7 +136,7 @@ fn tunnels_are_made_changed_counted_and_deleted() {
     api.call(old).expect("made");
 }
 
-#[test]
+#[suite::test]
 fn forwards_are_made_and_deleted() {
     let rig = rig(&[]);
     let mut api = rig.bench.api();

@@ -23,7 +23,7 @@ fn forwarded(mut packet: Vec<u8>, to: &str) -> Vec<u8> {
     packet
 }
 
-#[test]
+#[suite::test]
 fn what_no_tunnel_takes_is_forwarded_whole() {
     let mut rig = two();
     for line in [
@@ -77,7 +77,7 @@ fn what_no_tunnel_takes_is_forwarded_whole() {
 }
 
 /// There is one forward for each cause and protocol; it goes with its interface.
-#[test]
+#[suite::test]
 fn forwards_come_and_go() {
     let mut rig = two();
     rig.cli("ip table add 7");

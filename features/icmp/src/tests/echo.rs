@@ -21,7 +21,7 @@ fn request(src: &str, dst: &str) -> Packet {
     pkt::ip4(src, dst).ttl(17).id(0x1234).tos(0x2b).icmp_echo(7, 9).payload_len(1201)
 }
 
-#[test]
+#[suite::test]
 fn a_request_becomes_its_reply() {
     let (mut bench, sw_if, _) = bench();
     for payload in [0, 56, 1201, 9000] {
@@ -52,7 +52,7 @@ fn a_request_becomes_its_reply() {
     assert_eq!(bench.count("ip4-icmp-echo-request", "echo_replies_sent"), 4 * 21);
 }
 
-#[test]
+#[suite::test]
 fn a_reply_of_zeros_has_a_checksum_of_ones() {
     let (mut bench, sw_if, _) = bench();
     let packet = pkt::ip4("10.0.0.9", "203.0.113.1").icmp_echo(0, 0).build();
@@ -61,7 +61,7 @@ fn a_reply_of_zeros_has_a_checksum_of_ones() {
     assert_eq!((icmp.kind, icmp.checksum.get()), (0, 0xffff));
 }
 
-#[test]
+#[suite::test]
 fn what_went_to_several_hosts_is_answered_on_request_only() {
     let (mut bench, sw_if, bare) = bench();
     let groups = ["255.255.255.255", "10.0.0.255", "10.0.0.0", "224.0.0.1"];
@@ -102,7 +102,7 @@ fn what_went_to_several_hosts_is_answered_on_request_only() {
     assert_eq!(out.reason, Some("interface has no address to answer from"));
 }
 
-#[test]
+#[suite::test]
 fn some_requests_get_no_reply() {
     let (mut bench, sw_if, _) = bench();
     for src in ["0.0.0.0", "127.0.0.1", "224.0.0.1", "255.255.255.255", "10.0.0.255"] {
@@ -135,7 +135,7 @@ fn some_requests_get_no_reply() {
     assert_eq!(out.reason, Some("payload length too small for type"));
 }
 
-#[test]
+#[suite::test]
 fn a_partial_checksum_stays_one() {
     let (mut bench, sw_if, _) = bench();
     let mut packet = request("10.0.0.9", "10.0.0.1").build();
@@ -152,7 +152,7 @@ fn a_partial_checksum_stays_one() {
     assert_eq!(verified(&sent).1.kind, 0);
 }
 
-#[test]
+#[suite::test]
 fn our_own_request_is_answered_in_its_table() {
     let (mut bench, ..) = bench();
     let packet = request("10.0.0.1", "10.0.0.1").build();
@@ -163,7 +163,7 @@ fn our_own_request_is_answered_in_its_table() {
     assert_eq!((out.node.as_str(), out.tx_if), ("ip4-lookup", 7));
 }
 
-#[test]
+#[suite::test]
 fn settings_are_shown() {
     let (mut bench, ..) = bench();
     run(&mut bench, "set ip icmp error-rate 50");

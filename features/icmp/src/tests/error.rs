@@ -22,7 +22,7 @@ fn send(
     }))
 }
 
-#[test]
+#[suite::test]
 fn an_error_quotes_the_packet_and_goes_back() {
     let (mut bench, sw_if, _) = bench();
     let packet =
@@ -48,7 +48,7 @@ fn an_error_quotes_the_packet_and_goes_back() {
     assert!(trace.contains("10.0.0.1 -> 10.0.0.9") && trace.contains("time_exceeded"), "{trace}");
 }
 
-#[test]
+#[suite::test]
 fn the_message_is_576_bytes_at_most_whatever_the_segments() {
     let (mut bench, sw_if, _) = bench();
     for payload in [519, 520, 521, 1400, 6000] {
@@ -87,7 +87,7 @@ fn the_message_is_576_bytes_at_most_whatever_the_segments() {
     assert_eq!(verified(&out.bytes).2, &packet[..548]);
 }
 
-#[test]
+#[suite::test]
 fn about_some_packets_there_is_no_error() {
     let (mut bench, sw_if, bare) = bench();
     let from = |source: &str| pkt::ip4(source, "8.8.8.8").udp(1, 2).payload_len(20).build();
@@ -172,7 +172,7 @@ fn about_some_packets_there_is_no_error() {
     }
 }
 
-#[test]
+#[suite::test]
 fn who_speaks_depends_on_who_noticed() {
     let (mut bench, sw_if, bare) = bench();
     let packet = pkt::ip4("10.0.0.9", "203.0.113.5").udp(1, 2).payload_len(20).build();
@@ -202,7 +202,7 @@ fn who_speaks_depends_on_who_noticed() {
     assert_eq!(bench.count("ip4-icmp-error", "param_problem_sent"), 1);
 }
 
-#[test]
+#[suite::test]
 fn each_kind_has_its_rate() {
     let (mut bench, sw_if, _) = bench();
     run(&mut bench, "set ip icmp error-rate 10 burst 3");
@@ -227,7 +227,7 @@ fn each_kind_has_its_rate() {
     assert_eq!(many(&mut bench, TTL), 0);
 }
 
-#[test]
+#[suite::test]
 fn redirects_name_the_gateway() {
     let (mut bench, sw_if, bare) = bench();
     let packet = pkt::ip4("10.0.0.9", "8.8.8.8").ttl(9).udp(1, 2).payload_len(20).build();

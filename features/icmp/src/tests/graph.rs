@@ -68,7 +68,7 @@ fn answer(
     (ip, icmp, rest.to_vec())
 }
 
-#[test]
+#[suite::test]
 fn a_router_answers() {
     let (mut bench, t0) = router();
     let host = |dst: &str| from_host().ip4("10.0.0.9", dst);
@@ -117,7 +117,7 @@ fn a_router_answers() {
 
 /// All bytes of the error that a route calls for: RFC 1812 5.2.7.1 (host unreachable 1,
 /// administratively prohibited 10), RFC 4443 3.1 (no route 0, administratively prohibited 1).
-#[test]
+#[suite::test]
 fn routes_that_refuse_say_so() {
     let (mut bench, t0) = router();
     run(&mut bench, "set interface ip address t0 2001:db8::1/64");
@@ -148,7 +148,7 @@ fn routes_that_refuse_say_so() {
     }
 }
 
-#[test]
+#[suite::test]
 fn who_takes_a_detour_is_told_if_that_is_wanted() {
     let (mut bench, t0) = router();
     let packet = from_host().ip4("10.0.0.9", "30.0.0.1").ttl(9).udp(1, 2).payload_len(100).build();
@@ -169,7 +169,7 @@ fn who_takes_a_detour_is_told_if_that_is_wanted() {
     assert_eq!(forward(&mut bench, t0, &other).len(), 1);
 }
 
-#[test]
+#[suite::test]
 fn there_are_no_errors_about_errors_in_the_graph() {
     let (mut bench, t0) = router();
     let quote = pkt::ip4("20.0.0.9", "10.0.0.9").udp(1, 2).payload_len(20).build();
@@ -184,7 +184,7 @@ fn there_are_no_errors_about_errors_in_the_graph() {
     assert_eq!(bench.count("ip4-icmp-error", "icmp_error"), 8);
 }
 
-#[test]
+#[suite::test]
 fn mutated_frames_get_right_answers() {
     let (mut bench, t0) = router();
     run(&mut bench, "set ip icmp error-rate 1000000 burst 65535");

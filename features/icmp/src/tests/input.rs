@@ -13,7 +13,7 @@ fn message(kind: u8, payload: usize) -> Vec<u8> {
     pkt::ip4("10.0.0.9", "10.0.0.1").icmp(Icmp4Type(kind), 0, 0).payload_len(payload).build()
 }
 
-#[test]
+#[suite::test]
 fn messages_go_to_who_takes_their_type() {
     let (mut bench, ..) = bench();
     bench.world.add_node("taker", |world, _| Recorder::new(world, SwIfIndex(0))).expect("room");
@@ -48,7 +48,7 @@ fn messages_go_to_who_takes_their_type() {
     }
 }
 
-#[test]
+#[suite::test]
 fn broken_messages_are_dropped_by_name() {
     let (mut bench, ..) = bench();
     let short = Some("payload length too small for type");
@@ -90,7 +90,7 @@ fn broken_messages_are_dropped_by_name() {
     assert_eq!(out.reason, Some("ICMP message with segmentation pending"));
 }
 
-#[test]
+#[suite::test]
 fn checksums_cross_odd_segments() {
     let (mut bench, ..) = bench();
     let node = bench.index("ip4-icmp-input");
@@ -114,7 +114,7 @@ fn checksums_cross_odd_segments() {
     }
 }
 
-#[test]
+#[suite::test]
 fn errors_go_to_who_sent_the_packet() {
     let (mut bench, ..) = bench();
     bench.world.add_node("taker", |world, _| Recorder::new(world, SwIfIndex(0))).expect("room");

@@ -77,7 +77,7 @@ fn is_right(error: &[u8], about: &[u8]) {
     assert!(ip.src == [10, 0, 0, 1] || ip.src == [192, 0, 2, 1]);
 }
 
-#[test]
+#[suite::test]
 fn errors_about_mutated_packets_are_right() {
     let (mut bench, sw_if, _) = bench();
     run(&mut bench, "set ip icmp error-rate 1000000 burst 65535");
@@ -115,7 +115,7 @@ fn errors_about_mutated_packets_are_right() {
     assert!(sent > FRAMES as u64 / 10, "{sent}");
 }
 
-#[test]
+#[suite::test]
 fn mutated_messages_are_answered_or_named() {
     let (mut bench, sw_if, _) = bench();
     let lookup = bench.index("ip4-lookup");

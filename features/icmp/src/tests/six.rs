@@ -49,7 +49,7 @@ fn send(
 
 const EXPIRED: (u8, u8, u32) = (3, 0, 0);
 
-#[test]
+#[suite::test]
 fn errors_quote_as_much_as_makes_1280_bytes() {
     let (mut bench, sw_if, _) = bench6();
     for payload in [10, 1183, 1184, 1185, 1400, 6000] {
@@ -69,7 +69,7 @@ fn errors_quote_as_much_as_makes_1280_bytes() {
     assert_eq!(bench.count("ip6-icmp-error", "packet_too_big_sent"), 6);
 }
 
-#[test]
+#[suite::test]
 fn where_errors_come_from() {
     let (mut bench, with, without) = bench6();
     let from = |bench: &mut Bench, sw_if, from: &str, to: &str, says| {
@@ -96,7 +96,7 @@ fn where_errors_come_from() {
     );
 }
 
-#[test]
+#[suite::test]
 fn about_what_no_error_is_sent() {
     let (mut bench, sw_if, _) = bench6();
     let to = |to: &str| pkt::ip6("2001:db8::9", to);
@@ -146,7 +146,7 @@ fn echo(bench: &mut Bench, sw_if: SwIfIndex, packet: Vec<u8>) -> Outcome {
     one(bench.node("ip6-icmp-echo-request", &[packet], |b| b.rx_if = sw_if.0))
 }
 
-#[test]
+#[suite::test]
 fn echo_requests_are_answered() {
     let (mut bench, sw_if, _) = bench6();
     let link = bench.world.get::<LinkLocals>().address(sw_if).expect("enabled");
@@ -193,7 +193,7 @@ fn echo_requests_are_answered() {
     assert_eq!(echo(&mut bench, sw_if, asked).reason, Some("echo requests are not answered"));
 }
 
-#[test]
+#[suite::test]
 fn messages_are_whole() {
     let (mut bench, sw_if, _) = bench6();
     let packet = || pkt::ip6("2001:db8::9", "2001:db8::1");
@@ -244,7 +244,7 @@ fn is_right(error: &[u8], about: &[u8]) {
     }
 }
 
-#[test]
+#[suite::test]
 fn errors_about_mutated_packets_are_right() {
     let (mut bench, sw_if, _) = bench6();
     run(&mut bench, "set ip6 icmp error-rate 1000000 burst 65535");

@@ -66,7 +66,7 @@ fn names(all: &[SwInterfaceDetails]) -> Vec<&str> {
 const ALL: u32 = u32::MAX;
 const GONE: InterfaceIndex = InterfaceIndex(77);
 
-#[test]
+#[suite::test]
 fn interfaces_are_told() {
     let (bench, sw_if, _) = bench();
     let q1 = with_queues(&bench);
@@ -92,7 +92,7 @@ fn interfaces_are_told() {
     assert_eq!(names(&dump(&mut client, ALL, Some("no"))), [""; 0]);
 }
 
-#[test]
+#[suite::test]
 fn interfaces_are_set() {
     let (bench, sw_if, tree) = bench();
     let (t0, q1) = (InterfaceIndex(sw_if.0), with_queues(&bench));
@@ -141,7 +141,7 @@ fn interfaces_are_set() {
     assert_eq!((client.call(further(t0.0)), client.call(further(GONE.0))), (Err(-9), Err(-2)));
 }
 
-#[test]
+#[suite::test]
 fn gso_is_turned_on_and_off() {
     let (bench, sw_if, tree) = bench();
     let gso = || bench.world.get::<Interfaces>().get(sw_if).expect("there").gso;
@@ -160,7 +160,7 @@ fn gso_is_turned_on_and_off() {
     }
 }
 
-#[test]
+#[suite::test]
 fn counters_start_again() {
     let (bench, sw_if, _) = bench();
     let q1 = with_queues(&bench);
@@ -186,7 +186,7 @@ fn counters_start_again() {
     assert_eq!((client.call(detailed(q1)), client.call(detailed(GONE))), (Ok(()), Err(-2)));
 }
 
-#[test]
+#[suite::test]
 fn events_come_as_long_as_they_are_wanted() {
     let (bench, sw_if, tree) = bench();
     let (mut client, mut other) = (bench.api(), bench.api());
@@ -229,7 +229,7 @@ fn events_come_as_long_as_they_are_wanted() {
     assert!(other.events::<SwInterfaceEvent>().is_empty());
 }
 
-#[test]
+#[suite::test]
 fn transmit_queues_belong_to_threads() {
     let (bench, ..) = bench();
     let q1 = with_queues(&bench);
@@ -255,7 +255,7 @@ fn transmit_queues_belong_to_threads() {
     assert_eq!(client.call(set(GONE, 0, &[0])), Err(-2));
 }
 
-#[test]
+#[suite::test]
 fn receive_queues_are_placed() {
     let (bench, sw_if, tree) = bench();
     let q1 = with_queues(&bench);
@@ -335,7 +335,7 @@ impl Node for Idle {
     }
 }
 
-#[test]
+#[suite::test]
 fn features_are_enabled() {
     static PLUGINS: &[&Plugin] = &[&PLUGIN, &FEATURES];
     let bench = Bench::new(PLUGINS);

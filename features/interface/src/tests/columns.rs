@@ -52,7 +52,7 @@ const LOCAL0: &str = "local0                            0     down          0/0/
 const T0: &str = "t0                                1     down         1500/0/0/0";
 const HOST: &str = "host-vpp1out                      2      up          9000/0/0/0";
 
-#[test]
+#[suite::test]
 fn interfaces_stand_by_name_with_a_gap_before_their_counters() {
     let (bench, tree) = two();
     let lines =
@@ -86,7 +86,7 @@ fn interfaces_stand_by_name_with_a_gap_before_their_counters() {
     assert!(lines("show interface")[1].starts_with("a-name-of-more-than-thirty-two-letters  1  "));
 }
 
-#[test]
+#[suite::test]
 fn words_behind_an_interface_mean_what_they_mean_before_it() {
     let (bench, tree) = two();
     let prefix = "10.0.0.1/24".parse().expect("a prefix");
@@ -116,7 +116,7 @@ fn words_behind_an_interface_mean_what_they_mean_before_it() {
     }
 }
 
-#[test]
+#[suite::test]
 fn devices_show_their_queues_and_threads() {
     let (bench, tree) = two();
     let want = "              Name                Idx   Link  Hardware
@@ -154,7 +154,7 @@ host-vpp1out                       2     up   host-vpp1out
     );
 }
 
-#[test]
+#[suite::test]
 fn what_drivers_count_starts_again_alone() {
     let (mut bench, tree) = two();
     let counters = bench.world.get::<IfCounters>();

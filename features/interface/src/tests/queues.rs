@@ -65,7 +65,7 @@ fn add(bench: &Bench, name: &str, device: Arc<dyn Device>) -> InterfaceIndex {
     bench.world.get::<Interfaces>().create(&bench.world, new, |_, _, _| Tx).expect("made").into()
 }
 
-#[test]
+#[suite::test]
 fn transmit_queues_are_moved_by_commands_and_messages() {
     let bench = bench().0;
     let tree = Tree::new(PLUGIN.cli).expect("the commands are well-formed");

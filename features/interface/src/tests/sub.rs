@@ -14,7 +14,7 @@ fn frame(destination: [u8; 6]) -> Vec<u8> {
     bytes
 }
 
-#[test]
+#[suite::test]
 fn frames_leave_with_the_tags() {
     let (mut bench, parent, tree) = bench();
     let cases: [(&str, &str, &[u8]); 4] = [
@@ -85,7 +85,7 @@ fn frames_leave_with_the_tags() {
     assert_eq!((flags("t0.100"), flags("t0.7")), ((true, true), (true, true)));
 }
 
-#[test]
+#[suite::test]
 fn they_follow_their_parent() {
     let (bench, parent, tree) = bench();
     let interfaces: Arc<Interfaces> = bench.world.get();
@@ -148,7 +148,7 @@ fn they_follow_their_parent() {
     assert!(interfaces.find("t2.5").is_err());
 }
 
-#[test]
+#[suite::test]
 fn messages_make_and_delete_them() {
     let (bench, parent, _) = bench();
     let mut client = bench.api();

@@ -111,13 +111,13 @@ impl RecentNeighbors {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
 
-    #[test]
+    #[suite::test]
     fn an_interface_asks_at_its_rate_and_no_other_pays_for_it() {
         let pace = RateLimit::default();
         let mut sent = 0;
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(other, BURST / 2);
     }
 
-    #[test]
+    #[suite::test]
     fn who_is_tried_again_within_a_second_is_known() {
         let mut seen = RecentNeighbors::default();
         let seed = super::super::target::Seed::default();

@@ -238,7 +238,7 @@ impl<F: Net> RecentReports<F> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use graph::drive::Bench;
@@ -248,7 +248,7 @@ mod tests {
         Report::Detected(DetectedNeighbor { who, mac: Some(MacAddr([2, 0, 0, 0, 0, 1])), evidence })
     }
 
-    #[test]
+    #[suite::test]
     fn no_interface_fills_the_queue() {
         let bench = Bench::new(&[]);
         let queue = Queue::new(&bench.world);
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(fill(1), NOTES / 2);
     }
 
-    #[test]
+    #[suite::test]
     fn answers_are_urgent_and_what_was_heard_is_not() {
         let solicited =
             |solicited| Evidence::Advertisement { solicited, replace: true, router: false };

@@ -423,11 +423,11 @@ impl<A: Address, T> Waiting<A, T> {
     }
 
     /// Number of reserved cells.
-    #[cfg(test)]
+    #[cfg(feature = "tests")]
     pub fn taken(&self) -> usize {
         self.taken
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;

@@ -15,7 +15,7 @@ fn config(bench: &Bench) -> Vec<String> {
     lines.filter(|line| line.contains("reassembly")).collect()
 }
 
-#[test]
+#[suite::test]
 fn limits_are_set_and_told() {
     let (mut bench, _) = bench();
     let get = |bench: &Bench, kind| {
@@ -52,7 +52,7 @@ fn limits_are_set_and_told() {
     );
 }
 
-#[test]
+#[suite::test]
 fn interfaces_are_enabled_and_forgotten() {
     let (mut bench, sw_if) = bench();
     let enable = |sw_if, enable_ip4, kind| IpReassemblyEnableDisable {
@@ -77,7 +77,7 @@ fn interfaces_are_enabled_and_forgotten() {
     assert_eq!((again, config(&bench)), (sw_if, vec![]));
 }
 
-#[test]
+#[suite::test]
 fn local_delivery_may_be_disabled() {
     let (mut bench, _) = bench();
     let get = |bench: &Bench| {
@@ -96,7 +96,7 @@ fn local_delivery_may_be_disabled() {
     assert_eq!((get(&bench), config(&bench)), ((true, true), vec![]));
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let (bench, _) = bench();
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());

@@ -67,7 +67,7 @@ fn ping(bench: &mut Bench, sw_if: SwIfIndex, seq: u16) {
     }
 }
 
-#[test]
+#[suite::test]
 fn fragments_of_jumbo_frames_leave_buffers_for_others() {
     let (mut bench, sw_if) = jumbo();
     let limit = bench.world.pool.limit();

@@ -12,7 +12,7 @@ fn feature(bench: &mut Bench, sw_if: SwIfIndex, packets: &[Vec<u8>]) -> Vec<Outc
     bench.feature("ip4-unicast", sw_if, packets)
 }
 
-#[test]
+#[suite::test]
 fn others_pass_and_datagrams_become_whole() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 ip4");
@@ -31,7 +31,7 @@ fn others_pass_and_datagrams_become_whole() {
     assert_eq!(out[0].bytes, datagram(3, 1500));
 }
 
-#[test]
+#[suite::test]
 fn headers_end_up_in_the_first_segment() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 on");
@@ -50,7 +50,7 @@ fn headers_end_up_in_the_first_segment() {
     assert!(b.len() >= 256 && b.segments().flatten().eq(&large), "{b:?}");
 }
 
-#[test]
+#[suite::test]
 fn a_datagram_of_64_kib_fits_and_a_longer_one_does_not() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 on");
@@ -76,7 +76,7 @@ fn a_datagram_of_64_kib_fits_and_a_longer_one_does_not() {
     assert_eq!(out[0].reason, Some("datagram that is longer than a packet may be"));
 }
 
-#[test]
+#[suite::test]
 fn the_host_that_waits_too_long_tells_and_a_router_does_not() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 on");
@@ -112,7 +112,7 @@ fn the_host_that_waits_too_long_tells_and_a_router_does_not() {
     );
 }
 
-#[test]
+#[suite::test]
 fn fragments_that_overlap_are_put_together_whatever_their_order() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 on");
@@ -137,7 +137,7 @@ fn fragments_that_overlap_are_put_together_whatever_their_order() {
     assert!(out.len() == 1 && out[0].bytes == want);
 }
 
-#[test]
+#[suite::test]
 fn limits_of_zero_let_no_fragment_pass() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 on");
@@ -172,7 +172,7 @@ fn limits_of_zero_let_no_fragment_pass() {
     assert_eq!(bench.count(NODE, "reass_success"), 0);
 }
 
-#[test]
+#[suite::test]
 fn limits_hold() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 on");
@@ -211,7 +211,7 @@ fn limits_hold() {
     assert!(details.contains("192.0.2.9  198.51.100.7     1799     17"), "{details}");
 }
 
-#[test]
+#[suite::test]
 fn congestion_is_passed_on_and_contradictions_are_not() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 on");
@@ -235,7 +235,7 @@ fn congestion_is_passed_on_and_contradictions_are_not() {
     assert_eq!(try_with([0, 3, 0]), Err(1));
 }
 
-#[test]
+#[suite::test]
 fn tables_are_kept_apart() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 on");
@@ -249,7 +249,7 @@ fn tables_are_kept_apart() {
     assert!(out.is_empty(), "the other half is of another network: {out:?}");
 }
 
-#[test]
+#[suite::test]
 fn parts_of_flooded_packets_are_copied() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 on");

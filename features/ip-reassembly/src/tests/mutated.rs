@@ -81,22 +81,22 @@ fn million<F: Family>(command: &str, node: &str) {
     assert!(late < 600, "the buffers have a limit");
 }
 
-#[test]
+#[suite::test]
 fn a_million_fragments_of_ip4() {
     million::<Ip4>("set interface reassembly t0 on", "{ip}-full-reassembly-feature");
 }
 
-#[test]
+#[suite::test]
 fn a_million_fragments_of_ip6() {
     million::<Ip6>("set interface reassembly t0 on", "{ip}-full-reassembly-feature");
 }
 
-#[test]
+#[suite::test]
 fn a_million_fragments_of_ip4_passed_on() {
     million::<Ip4>("set interface virtual-reassembly t0 on", "{ip}-sv-reassembly-feature");
 }
 
-#[test]
+#[suite::test]
 fn a_million_fragments_of_ip6_passed_on() {
     million::<Ip6>("set interface virtual-reassembly t0 on", "{ip}-sv-reassembly-feature");
 }

@@ -153,7 +153,7 @@ fn byte(i: usize) -> u8 {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
-    #[test]
+    #[suite::test]
     fn what_is_put_together_is_what_the_oracle_puts_together(
         len in 9usize..5600,
         mut cuts in prop::collection::btree_set(1usize..700, 1..40),

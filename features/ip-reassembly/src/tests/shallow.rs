@@ -108,7 +108,7 @@ fn through(rig: &mut Rig, packets: &[Vec<u8>]) -> Vec<(u16, u16, bool)> {
         .collect()
 }
 
-#[test]
+#[suite::test]
 fn later_fragments_know_the_ports_of_the_first() {
     let mut rig = Rig::new();
     let parts = cut(&tcp(1), 1480);
@@ -130,7 +130,7 @@ fn later_fragments_know_the_ports_of_the_first() {
     assert_eq!(through(&mut rig, &parts).len(), 3);
 }
 
-#[test]
+#[suite::test]
 fn flags_and_types_are_known() {
     let mut rig = Rig::new();
     let mut check = |packet: Vec<u8>, want: Option<L4>| {
@@ -152,7 +152,7 @@ fn flags_and_types_are_known() {
     check(ip().protocol(IpProtocol::UDP).payload([0; 7]).build(), None);
 }
 
-#[test]
+#[suite::test]
 fn what_would_cover_the_first_is_dropped() {
     let mut rig = Rig::new();
     let packet = tcp(3);
@@ -182,7 +182,7 @@ fn what_would_cover_the_first_is_dropped() {
     assert_eq!(count(&rig, "reass_given_up"), 3);
 }
 
-#[test]
+#[suite::test]
 fn what_waits_goes_in_time_and_in_number() {
     let mut rig = Rig::new();
     assert_eq!(through(&mut rig, &[part(&tcp(7), 1480, 2960)]), []);
@@ -213,7 +213,7 @@ fn what_waits_goes_in_time_and_in_number() {
 }
 
 /// Another host's fragments wait in any number; they take room from one another.
-#[test]
+#[suite::test]
 fn a_datagram_that_holds_no_fragment_makes_no_room() {
     let mut rig = Rig::new();
     run(&mut rig.bench, "set ip4-sv-reassembly max-reassemblies 0");
@@ -226,7 +226,7 @@ fn a_datagram_that_holds_no_fragment_makes_no_room() {
 }
 
 /// A lower limit is reached step by step: one fragment ends a few datagrams.
-#[test]
+#[suite::test]
 fn a_fragment_ends_few_others() {
     let mut rig = Rig::new();
     run(&mut rig.bench, "set ip4-sv-reassembly max-reassemblies 0");
@@ -245,7 +245,7 @@ fn a_fragment_ends_few_others() {
     assert_eq!(before, 3);
 }
 
-#[test]
+#[suite::test]
 fn fragments_of_odd_length_pass() {
     let mut rig = Rig::new();
     let packet = tcp(40);
@@ -256,7 +256,7 @@ fn fragments_of_odd_length_pass() {
     assert_eq!(rig.bench.count(NODE, "reass_overlapping_fragment"), 1);
 }
 
-#[test]
+#[suite::test]
 fn extended_reassembly_waits_for_the_last_fragment_too() {
     let mut rig = Rig::new();
     run(&mut rig.bench, "set ip reassembly extended ip4 on");
@@ -269,7 +269,7 @@ fn extended_reassembly_waits_for_the_last_fragment_too() {
     assert_eq!(through(&mut rig, &cut(&tcp(42), 1480)[..1]), [(0, 1000, false)]);
 }
 
-#[test]
+#[suite::test]
 fn packets_that_leave_are_known_behind_their_layer_2_header() {
     let mut rig = Rig::new();
     let world = rig.bench.world.clone();

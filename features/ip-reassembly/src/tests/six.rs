@@ -18,7 +18,7 @@ fn feature(bench: &mut Bench, sw_if: SwIfIndex, packet: Vec<u8>) -> Outcome {
     out.remove(0)
 }
 
-#[test]
+#[suite::test]
 fn atomic_fragments_are_whole() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 ip6");
@@ -34,7 +34,7 @@ fn atomic_fragments_are_whole() {
     assert_eq!(crate::control::under_way(&bench.world, crate::Kind::Full, true), 1);
 }
 
-#[test]
+#[suite::test]
 fn faults_are_told() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 ip6");
@@ -65,7 +65,7 @@ fn faults_are_told() {
     assert_eq!(said(cut.build()), (4, 3, 0));
 }
 
-#[test]
+#[suite::test]
 fn who_waits_too_long_is_told() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 on");
@@ -78,7 +78,7 @@ fn who_waits_too_long_is_told() {
     );
 }
 
-#[test]
+#[suite::test]
 fn overlapping_fragments_end_their_datagram_and_empty_ones_nothing() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface reassembly t0 on");
@@ -96,7 +96,7 @@ fn overlapping_fragments_end_their_datagram_and_empty_ones_nothing() {
     assert_eq!(counts.map(|reason| bench.count(NODE, reason)), [1, 2, 1]);
 }
 
-#[test]
+#[suite::test]
 fn shallow_reassembly_knows_ports_behind_extension_headers() {
     let (mut bench, sw_if) = bench();
     run(&mut bench, "set interface virtual-reassembly t0 ip6");
@@ -119,7 +119,7 @@ fn shallow_reassembly_knows_ports_behind_extension_headers() {
     assert_eq!(seen, [(1000, 2000, 56, false), (1000, 2000, 48, true)]);
 }
 
-#[test]
+#[suite::test]
 fn datagrams_for_us_come_back_whole() {
     let mut bench = Bench::new(PLUGINS);
     let sw_if = recording(&bench.world);

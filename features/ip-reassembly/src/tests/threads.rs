@@ -5,7 +5,7 @@ use super::*;
 use ::graph::{World, WorldConfig};
 use testkit::pkt;
 
-#[test]
+#[suite::test]
 fn fragments_of_one_datagram_meet_on_one_worker() {
     let config = WorldConfig { threads: 4, buffers: 4096, ..WorldConfig::default() };
     let (world, mut threads) = World::new(&config, PLUGINS).expect("an instance");

@@ -62,7 +62,7 @@ fn goes(bench: &mut Bench, to: &str) -> String {
     bench.node("ip4-lookup", &[udp(to).build()], |b| b.rx_if = T1.0)[0].node.clone()
 }
 
-#[test]
+#[suite::test]
 fn tables_come_and_go() {
     let mut bench = router();
     let add = |is_add, id, name: &str| IpTableAddDel {
@@ -110,7 +110,7 @@ fn tables_come_and_go() {
     assert_eq!(names, [(0, "default"), (3, "ipv6-VRF:3"), (1, "ipv6-VRF:1")]);
 }
 
-#[test]
+#[suite::test]
 fn routes_are_added_replaced_and_removed() {
     let mut bench = router();
     let direct = via("10.0.2.2", Some(T2));
@@ -167,7 +167,7 @@ fn routes_are_added_replaced_and_removed() {
     assert_eq!(refused(route_to(0, "30.0.0.0/8", &[labels])), Some(-9));
 }
 
-#[test]
+#[suite::test]
 fn routes_have_sources_and_are_looked_up() {
     let mut bench = router();
     let direct = via("10.0.2.2", Some(T2));
@@ -221,7 +221,7 @@ fn routes_have_sources_and_are_looked_up() {
     assert_eq!(bench.world.get::<net::Routes>().to.sum(api as usize).0, 1);
 }
 
-#[test]
+#[suite::test]
 fn routes_of_a_client_are_flushed_and_swept() {
     let mut bench = router();
     call(&bench, IpTableAddDel { is_add: true, table: table(7) }).expect("made");
@@ -249,7 +249,7 @@ fn routes_of_a_client_are_flushed_and_swept() {
     assert_eq!(call(&bench, IpTableFlush { table: six }), Err(-3));
 }
 
-#[test]
+#[suite::test]
 fn what_a_flow_is_is_chosen_by_table() {
     let mut bench = router();
     let v1 = |vrf_id, is_ipv6, src, symmetric| SetIpFlowHash {
@@ -302,7 +302,7 @@ fn what_a_flow_is_is_chosen_by_table() {
     assert!(shown(&mut bench).contains("flow hash:[src reverse ]"), "as before");
 }
 
-#[test]
+#[suite::test]
 fn a_dump_goes_on_while_routes_change() {
     let bench = router();
     let (world, fib) = (&bench.world, bench.world.get::<Fib<Ip4>>());
@@ -331,13 +331,13 @@ fn a_dump_goes_on_while_routes_change() {
     assert!((0..20_000).step_by(2).all(|i| once.contains(&nth(i))), "what stays is seen");
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let bench = router();
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
 }
 
-#[test]
+#[suite::test]
 fn ipv6_by_the_api() {
     let mut bench = router();
     let six =

@@ -7,7 +7,7 @@ fn refused(bench: &mut Bench, line: &str) -> String {
     bench.cli(line).expect_err(line).to_string()
 }
 
-#[test]
+#[suite::test]
 fn routes_come_and_go() {
     let mut bench = router();
     let lines = [
@@ -70,7 +70,7 @@ fn routes_come_and_go() {
     assert!(refused(&mut bench, "show adj 4711").contains("4711"));
 }
 
-#[test]
+#[suite::test]
 fn routes_of_ip6_and_next_hops_of_the_other_protocol() {
     let mut bench = router();
     let lines = [
@@ -123,7 +123,7 @@ fn routes_of_ip6_and_next_hops_of_the_other_protocol() {
     assert_eq!(at("2001:db8:3ff::1"), "::/0");
 }
 
-#[test]
+#[suite::test]
 fn a_file_of_routes_is_read_as_a_whole() {
     let mut bench = router();
     let dir = tempfile::tempdir().expect("a directory");
@@ -168,7 +168,7 @@ fn a_file_of_routes_is_read_as_a_whole() {
     assert_eq!(routes(), before + 12);
 }
 
-#[test]
+#[suite::test]
 fn addresses_come_and_go() {
     let mut bench = router();
     bench.cli("set interface ip address t1 11.0.0.1/24").expect("set");
@@ -193,7 +193,7 @@ fn addresses_come_and_go() {
     bench.cli("disable ip4 interface t1").expect("disabled");
 }
 
-#[test]
+#[suite::test]
 fn tables_are_set_up() {
     let mut bench = router();
     assert_eq!(bench.cli("ip table add allocate name one").expect("made"), "1\n");
@@ -226,7 +226,7 @@ fn tables_are_set_up() {
     bench.cli("ip table del 1").expect("deleted");
 }
 
-#[test]
+#[suite::test]
 fn tables_are_laid_out_for_counting_or_without_it() {
     let mut bench = router6();
     let fib = bench.world.get::<Fib<Ip6>>();
@@ -256,7 +256,7 @@ fn tables_are_laid_out_for_counting_or_without_it() {
     assert_eq!([1, 2].map(memory), [counting; 2]);
 }
 
-#[test]
+#[suite::test]
 fn a_large_table_is_flushed_in_pieces() {
     let mut bench = router();
     for line in ["ip table flush 0", "ip route add 40.0.0.0/24 count 7000 via 10.0.2.2"] {
@@ -277,7 +277,7 @@ fn a_large_table_is_flushed_in_pieces() {
     bench.cli("ip table flush 0").expect("nothing to flush");
 }
 
-#[test]
+#[suite::test]
 fn an_interface_speaks_by_anothers_addresses() {
     let mut bench = router();
     bench.cli("set interface ip address del t1 all").expect("removed");
@@ -322,7 +322,7 @@ fn an_interface_speaks_by_anothers_addresses() {
     assert!(addresses.list(T1).is_empty() && addresses.unnumbered(T1).is_none());
 }
 
-#[test]
+#[suite::test]
 fn ipv6_has_the_same_commands() {
     let mut bench = router();
     let lines = [
@@ -419,7 +419,7 @@ fn ipv6_has_the_same_commands() {
 }
 
 /// A container is where its interface is: in its table, and beside those of other interfaces.
-#[test]
+#[suite::test]
 fn containers_follow_their_interfaces() {
     let mut bench = router();
     let local = |bench: &mut Bench, table: u32| {

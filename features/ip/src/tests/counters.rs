@@ -36,7 +36,7 @@ fn len(packets: &[Vec<u8>]) -> u64 {
     packets.iter().map(|p| p.len() as u64).sum()
 }
 
-#[test]
+#[suite::test]
 fn one_by_one_and_in_vectors_the_sums_are_the_same() {
     let mut bench = router();
     route(&bench, "30.0.0.0/8", &[via("20.0.0.9")]);
@@ -81,7 +81,7 @@ fn one_by_one_and_in_vectors_the_sums_are_the_same() {
     assert!(shown.contains("\"stats_index\""), "{shown}");
 }
 
-#[test]
+#[suite::test]
 fn who_is_followed_counts_along_the_whole_way() {
     let mut bench = router();
     route(&bench, "21.0.0.0/8", &[via("10.0.2.2")]);
@@ -107,7 +107,7 @@ fn who_is_followed_counts_along_the_whole_way() {
     assert!((150..362).contains(&counted(&bench, "30.0.0.0/24")[1].0));
 }
 
-#[test]
+#[suite::test]
 fn equal_paths_share_flows_and_each_flow_keeps_its_own() {
     let mut bench = router();
     let hops = ["10.0.2.2", "10.0.2.3"]
@@ -154,7 +154,7 @@ fn equal_paths_share_flows_and_each_flow_keeps_its_own() {
     assert!((500..650).contains(&both), "three of four of three of four: {both}");
 }
 
-#[test]
+#[suite::test]
 fn a_lookup_in_another_table_counts_in_both() {
     let mut bench = router();
     let fib = bench.world.get::<Fib<Ip4>>();
@@ -209,7 +209,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// Routes come and go and get each other's numbers: each counts its own packets, from when it
     /// came.
-    #[test]
+    #[suite::test]
     fn every_route_counts_its_own_packets(ops in ops()) {
         let mut bench = router();
         let fib = bench.world.get::<Fib<Ip4>>();

@@ -5,7 +5,7 @@ use super::*;
 use fib::api::route::*;
 use net::api::{FibPath, FibPathType};
 
-#[test]
+#[suite::test]
 fn a_route_sends_packets_in_by_another_interface() {
     let mut bench = router();
     let packet = |ttl| pkt::ip4(HOST, "60.0.0.1").ttl(ttl).udp(1000, 2000).payload_len(18).build();
@@ -56,7 +56,7 @@ fn a_route_sends_packets_in_by_another_interface() {
     assert!(bench.cli("show ip fib 60.0.0.0/8").is_err());
 }
 
-#[test]
+#[suite::test]
 fn routes_that_lead_in_a_circle_are_marked() {
     let mut bench = router();
     for line in ["ip route add 50.0.0.0/8 via 51.0.0.1", "ip route add 51.0.0.0/8 via 50.0.0.1"] {

@@ -4,7 +4,7 @@
 use super::*;
 use graph::drive::Outcome;
 
-#[test]
+#[suite::test]
 fn a_packet_is_forwarded() {
     let mut bench = router();
     let out = bench.node("ip4-input", &[udp("20.1.2.3").build()], |b| b.rx_if = T1.0);
@@ -28,7 +28,7 @@ pub fn through(bench: &mut Bench, packet: &[u8]) -> Vec<Outcome> {
     bench.collect()
 }
 
-#[test]
+#[suite::test]
 fn an_ipv6_packet_is_forwarded() {
     let mut bench = router6();
     for to in ["3000::1", "3001::1", "2001:db8:2::2"] {
@@ -45,7 +45,7 @@ fn an_ipv6_packet_is_forwarded() {
     assert_eq!(bench.drops(), 0);
 }
 
-#[test]
+#[suite::test]
 fn both_versions_have_the_same_nodes() {
     let bench = router();
     let names: Vec<_> =

@@ -29,7 +29,7 @@ pub fn joined(out: &[Outcome], v6: bool) -> Vec<u8> {
 }
 
 /// Of packets in one segment and in several, alone and with copies that have the same segments.
-#[test]
+#[suite::test]
 fn fragments_have_the_packets_bytes() {
     let mut bench = router6();
     for (v6, to, nexthop, rewrite) in [
@@ -84,7 +84,7 @@ fn fragments_have_the_packets_bytes() {
 }
 
 /// However large the link's packets may be, a fragment lies in one buffer.
-#[test]
+#[suite::test]
 fn fragments_lie_in_one_buffer() {
     let mut bench = router6();
     let world = bench.world.clone();
@@ -116,7 +116,7 @@ fn fragments_lie_in_one_buffer() {
 }
 
 /// An adjacency counts the packets that it sends: the fragments, not the original.
-#[test]
+#[suite::test]
 fn an_adjacency_counts_fragments() {
     let mut bench = router6();
     let adjacencies = bench.world.get::<Adjacencies>();
@@ -154,7 +154,7 @@ fn an_adjacency_counts_fragments() {
 }
 
 /// Buffers that run out in the middle of a packet: nothing is left of it.
-#[test]
+#[suite::test]
 fn what_can_not_be_cut_leaves_nothing_behind() {
     let mut bench = router6();
     let adj =

@@ -37,7 +37,7 @@ fn adjacency(bench: &Bench, v6: bool) -> AdjIndex {
 
 /// With the feature a segment isn't longer than a fragment; and where segments don't fit, the whole
 /// packet goes to fragmentation. Without it the segments become smaller.
-#[test]
+#[suite::test]
 fn the_size_of_segments() {
     let mut bench = router6();
     for (v6, kind, size, mtu, gso, want) in [
@@ -65,7 +65,7 @@ fn the_size_of_segments() {
 }
 
 /// The fragments have the bytes of the packet with its complete checksum.
-#[test]
+#[suite::test]
 fn whole_super_packets_are_fragmented() {
     let mut bench = router6();
     let world = bench.world.clone();

@@ -34,7 +34,7 @@ fn option(kind: u8) -> [u8; 8] {
     [17, 0, kind, 2, 0, 0, 1, 0]
 }
 
-#[test]
+#[suite::test]
 fn every_router_looks_at_hop_by_hop_options() {
     let mut bench = router6();
     let packet = |to: &str, headers: &[u8]| behind(udp6(to).build(), 0, headers);
@@ -82,7 +82,7 @@ fn every_router_looks_at_hop_by_hop_options() {
     assert_eq!(went(&mut bench, packet("3000::1", &option(5))).0, "ip6-not-enabled");
 }
 
-#[test]
+#[suite::test]
 fn the_destination_looks_at_all_headers() {
     let mut bench = router6();
     let packet = |first, headers: &[u8]| behind(udp6("2001:db8:1::1").build(), first, headers);

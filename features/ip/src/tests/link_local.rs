@@ -7,7 +7,7 @@ use buffer::Flags;
 use net::{IfEvent, LinkLocals};
 use std::sync::Arc;
 
-#[test]
+#[suite::test]
 fn each_link_has_its_own() {
     let mut bench = router6();
     let links = bench.world.get::<LinkLocals>();
@@ -30,7 +30,7 @@ fn each_link_has_its_own() {
     assert_eq!(bench.count("ip6-rewrite", "source_scope"), 1);
 }
 
-#[test]
+#[suite::test]
 fn a_packet_of_our_own_names_its_link() {
     let mut bench = router6();
     let table = bench.world.get::<LinkLocals>().table(T2).expect("IPv6 is enabled");
@@ -52,7 +52,7 @@ fn a_packet_of_our_own_names_its_link() {
     assert_eq!((out[0].node.as_str(), out[0].tx_if), (nodes[0], table.0));
 }
 
-#[test]
+#[suite::test]
 fn the_address_follows_the_interface() {
     let bench = router6();
     let world = &bench.world;
@@ -99,7 +99,7 @@ fn the_address_follows_the_interface() {
     assert_eq!((links.address(T2), links.table(T2)), (None, None));
 }
 
-#[test]
+#[suite::test]
 fn a_loopback_address_and_groups_are_there_in_name_only() {
     let mut bench = router6();
     let world = bench.world.clone();

@@ -24,7 +24,7 @@ fn owned(all: &[(&str, u8)]) -> Vec<(String, u8)> {
     all.iter().map(|(prefix, source)| (prefix.to_string(), *source)).collect()
 }
 
-#[test]
+#[suite::test]
 fn a_source_is_looked_up_where_a_route_says_so() {
     let mut bench = router();
     let fib = bench.world.get::<Fib<Ip4>>();
@@ -71,7 +71,7 @@ fn a_source_is_looked_up_where_a_route_says_so() {
     );
 }
 
-#[test]
+#[suite::test]
 fn dumps_show_the_routes_that_vpp_has() {
     let mut bench = Bench::new(PLUGINS);
     let four = [("0.0.0.0/0", 20), ("0.0.0.0/32", 20), ("224.0.0.0/4", 1), ("240.0.0.0/4", 1)];
@@ -111,7 +111,7 @@ fn dumps_show_the_routes_that_vpp_has() {
     assert_eq!(of_interfaces(true).collect::<Vec<_>>(), six);
 }
 
-#[test]
+#[suite::test]
 fn neighbours_are_known_wherever_their_network_is_said_to_be() {
     let mut bench = router();
     for line in [

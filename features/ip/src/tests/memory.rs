@@ -47,7 +47,7 @@ fn follows<F: Net>(command: &str, first: &str) {
     assert_eq!(TableUsage { lookup: before.lookup, ..left }, before);
 }
 
-#[test]
+#[suite::test]
 fn the_memory_of_a_table_is_shown_as_it_is() {
     follows::<Ip4>("show ip fib mtrie table 0", "50.0.0.0/24");
     follows::<Ip6>("show ip6 fib mtrie table 0", "5000::/48");

@@ -265,12 +265,12 @@ pub fn on_vectors_of_one_kind(setting: fn() -> Bench, version: &Version, bases: 
     }
 }
 
-#[test]
+#[suite::test]
 fn what_the_rfcs_say_on_broken_packets() {
     on_broken_packets(setting, &IP4, &bases());
 }
 
-#[test]
+#[suite::test]
 fn what_the_rfcs_say_on_vectors_of_one_kind() {
     on_vectors_of_one_kind(setting, &IP4, &bases());
 }

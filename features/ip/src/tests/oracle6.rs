@@ -164,12 +164,12 @@ fn bases() -> Vec<Vec<u8>> {
     all
 }
 
-#[test]
+#[suite::test]
 fn what_the_rfcs_say_on_broken_packets() {
     on_broken_packets(setting, &IP6, &bases());
 }
 
-#[test]
+#[suite::test]
 fn what_the_rfcs_say_on_vectors_of_one_kind() {
     on_vectors_of_one_kind(setting, &IP6, &bases());
 }

@@ -24,7 +24,7 @@ fn went(bench: &mut Bench, packet: Vec<u8>, v6: bool) -> String {
     out[0].node.clone()
 }
 
-#[test]
+#[suite::test]
 fn a_path_may_take_less_than_its_link() {
     let mut bench = router6();
     let four = |to: &str, len: usize| udp(to).payload_len(len - 46).build();
@@ -66,7 +66,7 @@ fn a_path_may_take_less_than_its_link() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_table_takes_its_path_mtus_along() {
     let mut bench = router6();
     let mut run = |line: &str| bench.cli(line).unwrap_or_else(|e| panic!("{line}: {e}"));
@@ -87,7 +87,7 @@ fn a_table_takes_its_path_mtus_along() {
     );
 }
 
-#[test]
+#[suite::test]
 fn fragments_fit_on_the_path() {
     let mut bench = router6();
     bench.cli("ip path-mtu 20.0.0.1 620").expect("set");
@@ -116,7 +116,7 @@ fn fragments_fit_on_the_path() {
     assert_eq!(out[0].bytes[44..48], out[1].bytes[44..48], "one identification");
 }
 
-#[test]
+#[suite::test]
 fn path_mtus_by_the_api() {
     let bench = router6();
     let set = |to: &str, path_mtu| {
@@ -147,7 +147,7 @@ fn path_mtus_by_the_api() {
     assert_eq!(all(), [0u16; 0]);
 }
 
-#[test]
+#[suite::test]
 fn broadcasts_of_a_network_are_sent_where_that_is_wanted() {
     let mut bench = router();
     let packet = || udp("10.0.2.255").build();

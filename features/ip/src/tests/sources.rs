@@ -5,7 +5,7 @@ use super::*;
 use fib::api::{route::*, source::*};
 use net::api::{FibPath, FibPathType};
 
-#[test]
+#[suite::test]
 fn a_client_adds_a_source_and_routes_of_it() {
     let bench = router();
     let src = FibSource { priority: 0x20, id: 0, name: "mine".into() };

@@ -308,7 +308,7 @@ pub fn domain(name: &str) -> Result<String> {
     Ok(name.to_ascii_lowercase())
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use wire::Header;
@@ -316,7 +316,7 @@ mod tests {
 
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
-    #[test]
+    #[suite::test]
     fn an_advertisement_says_what_is_set() {
         let mut config = RaConfig { managed: true, lifetime: 900, ..RaConfig::default() };
         let prefix: Ip6Prefix = "2001:db8::/64".parse().unwrap();
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(RouterAdvertisement::view(&last[0]).unwrap().lifetime.get(), 0);
     }
 
-    #[test]
+    #[suite::test]
     fn what_does_not_fit_goes_on_in_further_messages() {
         let mut config = RaConfig { managed: true, lifetime: 900, ..RaConfig::default() };
         let prefixes: Vec<Ip6Prefix> =
@@ -395,7 +395,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn numbers_that_do_not_go_together() {
         let usual = RaConfig::default;
         for (config, part) in [

@@ -170,7 +170,7 @@ impl Schedule {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -196,7 +196,7 @@ mod tests {
         times
     }
 
-    #[test]
+    #[suite::test]
     fn the_first_come_fast_and_the_last_say_good_bye() {
         let (mut s, config) = (Schedule::default(), RaConfig::default());
         assert_eq!(s.next_due(), None);
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(s.next_due(), None, "nobody hears it");
     }
 
-    #[test]
+    #[suite::test]
     fn who_asks_is_answered_but_not_all_the_time() {
         let (mut s, config) =
             (Schedule::default(), RaConfig { initial_count: 0, ..RaConfig::default() });
@@ -256,7 +256,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn intervals_are_kept(pauses in prop::collection::vec((0u64..50, any::<u64>()), 0..60), min in 3u32..20) {
             let config = RaConfig { max_interval: min * 2, min_interval: min, lifetime: 0, ..RaConfig::default() };
             let (mut s, mut now, mut last) = (Schedule::default(), 0, None);

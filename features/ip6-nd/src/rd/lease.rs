@@ -106,7 +106,7 @@ impl Solicit {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
@@ -114,7 +114,7 @@ mod tests {
         PrefixInfo::new(prefix.parse().unwrap(), flags, valid, preferred)
     }
 
-    #[test]
+    #[suite::test]
     fn addresses_of_prefixes() {
         let id = "fe80::1234:56ff:fe78:9abc".parse().unwrap();
         let (on, auto) = (PrefixInfo::ON_LINK, PrefixInfo::AUTONOMOUS);
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn lifetimes_follow_the_two_hour_rule() {
         let from_advertisement =
             |old, valid| Lease::from_advertisement(old, &info("2001:db8::/64", 0x40, valid, 0), 0);
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(from_advertisement(until(90_000), 8000), until(8000));
     }
 
-    #[test]
+    #[suite::test]
     fn questions_become_rarer_and_end() {
         let backoff = Backoff { initial: 1, longest: 5, count: 5, duration: 0 };
         let (mut s, mut times) = (Some(Solicit::new(backoff, 0)), Vec::new());

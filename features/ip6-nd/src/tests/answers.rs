@@ -20,7 +20,7 @@ fn told(frame: &[u8]) -> (MacAddr, Ipv6Addr, Ipv6Addr, u32, Ipv6Addr, MacAddr) {
     (to, header.src.into(), header.dst.into(), na.flags.get(), na.target(), link.mac)
 }
 
-#[test]
+#[suite::test]
 fn our_addresses_are_answered_for_and_the_asker_is_noted() {
     let mut r = rig();
     let from = link_option(NdOptionKind::SOURCE_LINK, PEER);
@@ -40,7 +40,7 @@ fn our_addresses_are_answered_for_and_the_asker_is_noted() {
     assert_eq!(r.neighbor("2001:db8::8"), None);
 }
 
-#[test]
+#[suite::test]
 fn one_who_has_no_address_yet_is_told_with_all_others() {
     let mut r = rig();
     r.receive(&solicitation("::", US, &[]));
@@ -49,7 +49,7 @@ fn one_who_has_no_address_yet_is_told_with_all_others() {
     assert!(r.neighbors.is_empty(true));
 }
 
-#[test]
+#[suite::test]
 fn the_address_of_all_routers_is_answered_for_without_insisting() {
     let mut r = rig();
     r.receive(&solicitation(HIM, "2001:db8::", &link_option(NdOptionKind::SOURCE_LINK, PEER)));
@@ -59,7 +59,7 @@ fn the_address_of_all_routers_is_answered_for_without_insisting() {
 
 /// The anycast address of the routers of `::/64` would be the unspecified address, which no node
 /// has (RFC 4291 2.5.2).
-#[test]
+#[suite::test]
 fn nobody_is_answered_about_the_unspecified_address() {
     let mut r = rig();
     r.add_address("::5/64");
@@ -76,7 +76,7 @@ fn nobody_is_answered_about_the_unspecified_address() {
     );
 }
 
-#[test]
+#[suite::test]
 fn the_answer_to_a_tagged_question_has_no_tags_before_the_output() {
     let mut r = rig();
     // A VLAN's frame, as its sub-interface sees it: the header in front is longer.
@@ -94,7 +94,7 @@ fn the_answer_to_a_tagged_question_has_no_tags_before_the_output() {
     assert_eq!(told(&sent[0]).4, ip(US));
 }
 
-#[test]
+#[suite::test]
 fn what_is_wrong_is_dropped_by_name() {
     let mut r = rig();
     let link = link_option(NdOptionKind::SOURCE_LINK, PEER);
@@ -142,7 +142,7 @@ fn what_is_wrong_is_dropped_by_name() {
     );
 }
 
-#[test]
+#[suite::test]
 fn a_host_outside_of_our_networks_is_answered_if_packets_to_it_go_there() {
     use net::fib::{Fib, Path, PathKind, Source, TableIndex};
     let mut r = rig();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let r = bare();
     assert_eq!(msg::published::read().differences(r.bench.world.api.table()), Vec::<String>::new());

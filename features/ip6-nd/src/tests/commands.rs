@@ -14,7 +14,7 @@ fn said(r: &Rig) -> Vec<(String, String)> {
     all.iter().filter(|l| local(&l.text)).map(|l| (l.text.clone(), l.undo.clone())).collect()
 }
 
-#[test]
+#[suite::test]
 fn what_is_set_is_said_and_can_be_said_again_and_taken_back() {
     let lines = [
         "set ip6 dad enable transmits 3 delay 0.5 link-local",
@@ -50,7 +50,7 @@ fn what_is_set_is_said_and_can_be_said_again_and_taken_back() {
     assert_eq!(said(&r), []);
 }
 
-#[test]
+#[suite::test]
 fn what_is_shown() {
     let mut r = bare();
     r.add_address("2001:db8::1/64");

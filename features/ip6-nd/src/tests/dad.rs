@@ -46,7 +46,7 @@ fn ask(r: &mut Rig) -> usize {
     r.sent_of(Icmp6Type::NEIGHBOR_ADVERTISEMENT).len()
 }
 
-#[test]
+#[suite::test]
 fn an_address_is_asked_for_before_it_is_used() {
     let mut r = asking();
     let probes = r.sent_of(Icmp6Type::NEIGHBOR_SOLICITATION);
@@ -66,7 +66,7 @@ fn an_address_is_asked_for_before_it_is_used() {
     assert_eq!((state(&mut r), ask(&mut r), pinged(&mut r)), (None, 1, 1));
 }
 
-#[test]
+#[suite::test]
 fn an_address_that_somebody_has_is_not_used() {
     let mut r = asking();
     let world = r.bench.world.clone();
@@ -96,7 +96,7 @@ fn an_address_that_somebody_has_is_not_used() {
     assert_eq!((state(&mut r), ask(&mut r), pinged(&mut r)), (None, 1, 1));
 }
 
-#[test]
+#[suite::test]
 fn another_who_wants_it_at_the_same_time_has_it_but_our_own_question_does_not_count() {
     let mut r = asking();
     let probe = r.sent().into_iter().find(|f| f[20] == 58 && f[54] == 135).expect("a question");
@@ -109,7 +109,7 @@ fn another_who_wants_it_at_the_same_time_has_it_but_our_own_question_does_not_co
     assert_eq!(r.bench.count("icmp6-neighbor-solicitation", "duplicate_target"), 1);
 }
 
-#[test]
+#[suite::test]
 fn it_is_set_by_message_too_and_ends_when_it_is_disabled() {
     let mut r = asking();
     let world = r.bench.world.clone();
@@ -124,7 +124,7 @@ fn it_is_set_by_message_too_and_ends_when_it_is_disabled() {
     assert_eq!((shown.len(), shown[0].enabled, shown[0].dad_transmits), (1, false, 2));
 }
 
-#[test]
+#[suite::test]
 fn each_question_and_each_state_is_an_event() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -142,7 +142,7 @@ fn each_question_and_each_state_is_an_event() {
     assert_eq!(events(&mut client), []);
 }
 
-#[test]
+#[suite::test]
 fn addresses_made_of_the_mac_address_are_asked_for_if_that_is_wanted() {
     let mut r = bare();
     r.run("set ip6 dad enable");
@@ -163,7 +163,7 @@ fn addresses_made_of_the_mac_address_are_asked_for_if_that_is_wanted() {
     assert!(r.run("show ip6 dad").contains("delay 1 s, link-local addresses too"));
 }
 
-#[test]
+#[suite::test]
 fn another_is_heard_again_though_it_was_heard_just_now() {
     let mut r = rig();
     r.run("set ip6 dad enable");

@@ -27,7 +27,7 @@ fn query(group: &str, hops: u8, from: &str, len: usize) -> Vec<u8> {
     message(macs, (from, "ff02::1"), kind, &behind[..len], hops)
 }
 
-#[test]
+#[suite::test]
 fn groups_of_addresses_are_joined_reported_and_left() {
     let mut r = bare();
     r.sent();
@@ -65,7 +65,7 @@ fn groups_of_addresses_are_joined_reported_and_left() {
     assert_eq!(stations(&mut r), 0);
 }
 
-#[test]
+#[suite::test]
 fn routers_that_ask_are_answered() {
     let mut r = rig();
     r.receive(&query("::", 1, HIM_LOCAL, 20));

@@ -4,7 +4,7 @@
 use super::*;
 use testkit::mutate::Mutator;
 
-#[test]
+#[suite::test]
 fn every_broken_message_is_answered_noted_or_dropped_by_name() {
     let mut r = rig();
     r.run("ip6 nd t0 no ra-suppress");

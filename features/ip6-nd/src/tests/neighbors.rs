@@ -17,7 +17,7 @@ fn knowing() -> Rig {
     r
 }
 
-#[test]
+#[suite::test]
 fn an_answer_confirms_and_an_announcement_updates() {
     let mut r = knowing();
     let state = |r: &Rig| r.neighbor(HIM).map(|n| (n.mac, n.state, n.router)).expect("known");
@@ -41,7 +41,7 @@ fn an_answer_confirms_and_an_announcement_updates() {
     assert_eq!(state(&r), (OTHER, NeighborState::Reachable, false));
 }
 
-#[test]
+#[suite::test]
 fn a_removed_neighbour_is_learned_again_at_once() {
     let mut r = knowing();
     let again = solicitation(HIM, US, &link_option(NdOptionKind::SOURCE_LINK, PEER));
@@ -55,7 +55,7 @@ fn a_removed_neighbour_is_learned_again_at_once() {
     assert_eq!(r.neighbor(HIM).map(|n| n.mac), Some(PEER), "gone with the interface");
 }
 
-#[test]
+#[suite::test]
 fn who_only_asked_is_asked_once_packets_go_to_him() {
     let mut r = knowing();
     r.pass(20);
@@ -75,7 +75,7 @@ fn who_only_asked_is_asked_once_packets_go_to_him() {
     assert_eq!(r.neighbor(HIM).map(|n| n.state), Some(NeighborState::Reachable));
 }
 
-#[test]
+#[suite::test]
 fn the_old_are_asked_at_their_station_and_the_silent_removed() {
     let mut r = knowing();
     r.neighbors
@@ -94,7 +94,7 @@ fn the_old_are_asked_at_their_station_and_the_silent_removed() {
     assert_eq!((r.sent(), r.neighbor(HIM)), (vec![probe; 3], None));
 }
 
-#[test]
+#[suite::test]
 fn what_is_wrong_is_dropped_by_name() {
     let mut r = rig();
     let na = (Icmp6Type::NEIGHBOR_ADVERTISEMENT, 0, OVERRIDE);
@@ -125,7 +125,7 @@ fn what_is_wrong_is_dropped_by_name() {
     assert!(r.neighbors.is_empty(true) && r.sent().is_empty());
 }
 
-#[test]
+#[suite::test]
 fn our_addresses_are_announced_only_where_that_is_set() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -167,7 +167,7 @@ fn our_addresses_are_announced_only_where_that_is_set() {
     assert_eq!(local(&r), all.map(ip));
 }
 
-#[test]
+#[suite::test]
 fn who_is_no_longer_on_the_link_is_forgotten() {
     let mut r = rig();
     let world = r.bench.world.clone();

@@ -13,7 +13,7 @@ fn ask(r: &mut Rig, target: &str) -> Vec<(Ipv6Addr, u8)> {
         .collect()
 }
 
-#[test]
+#[suite::test]
 fn a_host_that_is_named_is_answered_for_elsewhere() {
     let mut r = rig();
     let t1 = r.second();
@@ -69,7 +69,7 @@ fn a_host_that_is_named_is_answered_for_elsewhere() {
 }
 
 /// A host of a network of ours that is behind another interface finds us there, and is known there.
-#[test]
+#[suite::test]
 fn a_host_that_is_named_finds_us_behind_its_interface() {
     let mut r = rig();
     let t1 = r.second();
@@ -98,7 +98,7 @@ fn a_host_that_is_named_finds_us_behind_its_interface() {
     assert_eq!((known(&r), ask(&mut r, US), known(&r)), (None, vec![], None), "as before");
 }
 
-#[test]
+#[suite::test]
 fn all_that_are_routed_elsewhere_are_answered_for_where_that_is_enabled() {
     let mut r = rig();
     let t1 = r.second();
@@ -123,7 +123,7 @@ fn all_that_are_routed_elsewhere_are_answered_for_where_that_is_enabled() {
 
 /// Proxies enabled, moved or removed later: the resulting answers don't depend on the order of
 /// settings.
-#[test]
+#[suite::test]
 fn the_order_in_which_things_are_set_does_not_matter() {
     let mut r = rig();
     let t1 = r.second();

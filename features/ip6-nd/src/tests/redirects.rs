@@ -33,7 +33,7 @@ fn routing() -> Rig {
     r
 }
 
-#[test]
+#[suite::test]
 fn a_host_is_told_of_the_router_or_of_the_neighbour_itself() {
     let mut r = routing();
     for (dst, target, mac) in [

@@ -32,7 +32,7 @@ fn host_asks(from: &str, options: &[u8]) -> Vec<u8> {
     message(macs, (from, "ff02::2"), (Icmp6Type::ROUTER_SOLICITATION, 0, 0), options, 255)
 }
 
-#[test]
+#[suite::test]
 fn they_start_with_ipv6_and_end_with_good_byes() {
     let mut r = bare();
     r.add_address("2001:db8::1/64");
@@ -61,7 +61,7 @@ fn they_start_with_ipv6_and_end_with_good_byes() {
     assert_eq!(advertised(&r), []);
 }
 
-#[test]
+#[suite::test]
 fn hosts_that_ask_are_answered() {
     let mut r = advertising();
     r.pass(60);
@@ -111,7 +111,7 @@ fn hosts_that_ask_are_answered() {
     );
 }
 
-#[test]
+#[suite::test]
 fn more_prefixes_than_a_packet_or_a_buffer_holds_are_all_advertised() {
     use wire::nd::{NdOption, NdOptions};
     let mut r = advertising();
@@ -158,7 +158,7 @@ fn more_prefixes_than_a_packet_or_a_buffer_holds_are_all_advertised() {
     assert!(refused.expect("a limit").to_string().contains("64 at most are sent"));
 }
 
-#[test]
+#[suite::test]
 fn messages_set_and_dump_what_is_advertised() {
     let mut r = advertising();
     let world = r.bench.world.clone();
@@ -235,7 +235,7 @@ fn messages_set_and_dump_what_is_advertised() {
     assert_eq!((d.adv_managed_flag, d.prefixes.len()), (false, 0));
 }
 
-#[test]
+#[suite::test]
 fn what_is_dumped_of_interfaces_that_advertise_nothing_and_something() {
     let mut r = rig();
     r.second();

@@ -45,7 +45,7 @@ fn listening() -> Rig {
     r
 }
 
-#[test]
+#[suite::test]
 fn an_address_and_a_default_route_come_and_go() {
     let mut r = listening();
     r.pass(10);
@@ -72,7 +72,7 @@ fn an_address_and_a_default_route_come_and_go() {
     assert_eq!(addresses(&r), [] as [&str; 0]);
 }
 
-#[test]
+#[suite::test]
 fn the_router_that_is_preferred_counts_and_all_ends_when_it_is_disabled() {
     let mut r = listening();
     let prefix = "2001:db8:42::/64";
@@ -98,7 +98,7 @@ fn the_router_that_is_preferred_counts_and_all_ends_when_it_is_disabled() {
     assert_eq!((addresses(&r), default_route(&r)), (vec![], vec![]));
 }
 
-#[test]
+#[suite::test]
 fn what_is_wrong_is_dropped_by_name_and_what_is_odd_ignored() {
     let mut r = listening();
     let node = "icmp6-router-advertisement";
@@ -121,7 +121,7 @@ fn what_is_wrong_is_dropped_by_name_and_what_is_odd_ignored() {
     assert_eq!((addresses(&r), default_route(&r)), (vec![], vec![]));
 }
 
-#[test]
+#[suite::test]
 fn clients_hear_of_routers_and_let_them_be_asked() {
     let mut r = bare();
     r.add_address("2001:db8::1/64");

@@ -27,7 +27,7 @@ fn question(mac: Option<MacAddr>, target: &str) -> Vec<u8> {
 
 const ANSWER: u32 = 0x6000_0000;
 
-#[test]
+#[suite::test]
 fn they_wait_for_the_answer_and_go_in_order() {
     let mut r = rig();
     for id in 0..5 {
@@ -46,7 +46,7 @@ fn they_wait_for_the_answer_and_go_in_order() {
     assert_eq!((r.counted("tx/requests"), r.counted("rx/replies")), (1, 1));
 }
 
-#[test]
+#[suite::test]
 fn the_silent_are_asked_three_times_and_the_sender_told() {
     let mut r = rig();
     r.glean_to(HIM, 1);
@@ -58,7 +58,7 @@ fn the_silent_are_asked_three_times_and_the_sender_told() {
     assert_eq!(r.neighbor(HIM), None, "an answer to no question");
 }
 
-#[test]
+#[suite::test]
 fn a_route_over_a_router_asks_for_its_link_local_address() {
     let mut r = rig();
     let world = r.bench.world.clone();
@@ -81,7 +81,7 @@ fn a_route_over_a_router_asks_for_its_link_local_address() {
     world.get::<Adjacencies>().release(adj);
 }
 
-#[test]
+#[suite::test]
 fn nobody_is_asked_by_an_address_that_is_not_sure() {
     let mut r = rig();
     r.run("set ip6 dad enable");
@@ -98,7 +98,7 @@ fn nobody_is_asked_by_an_address_that_is_not_sure() {
     );
 }
 
-#[test]
+#[suite::test]
 fn a_packet_without_a_header_is_dropped_by_name() {
     let mut r = rig();
     let glean = r.glean();

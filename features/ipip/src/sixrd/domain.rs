@@ -46,7 +46,7 @@ impl Domain {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -66,7 +66,7 @@ mod tests {
     }
 
     proptest! {
-        #[test]
+        #[suite::test]
         fn addresses_are_embedded(a: u128, b: u32, len6 in 0u8..=64, len4 in 0u8..=32, to: u128) {
             let ip6 = Ip6Prefix::new(Ipv6Addr::from(a), len6).unwrap();
             let ip4 = Ip4Prefix::new(Ipv4Addr::from(b), len4).unwrap();
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    #[test]
+    #[suite::test]
     fn example_of_rfc_5969() {
         // Appendix A: 2001:db8::/32, a site at 10.100.100.1 of 10.0.0.0/8.
         let prefix = |text: &str| text.parse().unwrap();

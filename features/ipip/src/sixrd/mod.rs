@@ -9,7 +9,7 @@ mod config;
 mod domain;
 mod encap;
 mod state;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use self::cli::{CREATE, DELETE, SHOW};

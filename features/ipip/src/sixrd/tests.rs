@@ -55,7 +55,7 @@ fn wrapped(sent: &[(usize, Vec<u8>)], dst: &str, to: &str, tos: u8, len: usize) 
     inner(outer, HERE, dst, 63, len).build()
 }
 
-#[test]
+#[suite::test]
 fn packets_go_to_the_site_of_their_destination() {
     for (words, tos) in [("", 0), ("tos 8", 8), ("copy-tos", 0xb9)] {
         let mut rig = rig(words);
@@ -75,7 +75,7 @@ fn packets_go_to_the_site_of_their_destination() {
     }
 }
 
-#[test]
+#[suite::test]
 fn received_packets_have_to_be_of_their_site() {
     let from = |outer: &str, src: &str| {
         let ether = pkt::ether(peer_mac(1), port_mac(1)).ip4(outer, "10.0.1.1");
@@ -105,7 +105,7 @@ fn received_packets_have_to_be_of_their_site() {
 }
 
 /// RFC 5969 9.1.
-#[test]
+#[suite::test]
 fn the_mtu_is_1480() {
     let mut rig = rig("");
     let len = 1480 - 48;
@@ -117,7 +117,7 @@ fn the_mtu_is_1480() {
 }
 
 /// RFC 3964 5.1: addresses that aren't of one other host.
-#[test]
+#[suite::test]
 fn destinations_without_a_site_are_dropped() {
     let mut rig = Rig::new(PLUGINS, 2);
     rig.networks();
@@ -133,7 +133,7 @@ fn destinations_without_a_site_are_dropped() {
 }
 
 /// The route of the domain moves with its interface, and goes with it.
-#[test]
+#[suite::test]
 fn the_route_is_in_the_table_of_the_interface() {
     let mut rig = rig("");
     rig.cli("ip6 table add 7");
@@ -151,7 +151,7 @@ fn the_route_is_in_the_table_of_the_interface() {
     assert!(!has(TableIndex::DEFAULT) && !has(seven));
 }
 
-#[test]
+#[suite::test]
 fn mutated_packets_go_or_are_dropped() {
     let mut rig = rig("security-check");
     let mut mutator = Mutator::new(25);
@@ -168,7 +168,7 @@ fn mutated_packets_go_or_are_dropped() {
     assert!(wraps > 500 && unwraps > 500, "{wraps} {unwraps}");
 }
 
-#[test]
+#[suite::test]
 fn commands_show_and_refuse() {
     let mut rig = rig("security-check");
     let shown = "Interface   IPv6 prefix    IPv4 prefix  Source    IPv4 table  Check  TOS\n\
@@ -199,7 +199,7 @@ fn commands_show_and_refuse() {
     assert!(rig.cli("show 6rd tunnel").contains("ip6ip-6rda "), "hexadecimal");
 }
 
-#[test]
+#[suite::test]
 fn messages_add_delete_and_dump() {
     let rig = Rig::new(PLUGINS, 1);
     let mut client = rig.bench.api();

@@ -81,7 +81,7 @@ fn outer6(inner: &[u8], class: u8, label: u32) -> Vec<u8> {
     [outer, inner.to_vec()].concat()
 }
 
-#[test]
+#[suite::test]
 fn packets_of_both_protocols_go_in_packets_of_both() {
     let mut rig = two("");
     for (i, inner) in [inner4("20.0.0.1"), inner6("2002::1")].iter().enumerate() {
@@ -98,7 +98,7 @@ fn packets_of_both_protocols_go_in_packets_of_both() {
     assert_eq!(counters.tx.sum(ipip0.at()), (2, bytes as u64), "with outer headers");
 }
 
-#[test]
+#[suite::test]
 fn outer_headers_take_over_what_flags_say() {
     let mut rig = two(
         "encap-copy-dscp encap-copy-ecn encap-copy-df encap-copy-hop-limit encap-copy-flow-label",
@@ -127,7 +127,7 @@ fn outer_headers_take_over_what_flags_say() {
     assert_eq!(rig.route(&whole(&inner4("20.0.0.1"))), [(1, want)]);
 }
 
-#[test]
+#[suite::test]
 fn what_is_put_in_comes_out() {
     let mut rig = two("decap-copy-ecn");
     rig.cli("ip route add 30.0.0.0/8 via 10.0.2.2 p2");
@@ -173,7 +173,7 @@ fn what_is_put_in_comes_out() {
     assert_eq!(rig.count("ipip4-input", "down"), 1);
 }
 
-#[test]
+#[suite::test]
 fn protocols_are_ours_from_the_first_tunnel_on() {
     let mut rig = rig(&[]);
     let mut packet = outer4(&whole(&inner4("30.0.0.1")), 0, 7, false);
@@ -188,7 +188,7 @@ fn protocols_are_ours_from_the_first_tunnel_on() {
     assert_eq!(rig.count("ipip4-input", "no tunnel"), 1);
 }
 
-#[test]
+#[suite::test]
 fn the_way_to_the_other_end_is_followed() {
     let mut rig = rig(&[
         "ip route add 30.0.0.0/8 via 10.0.1.2 p1",
@@ -218,7 +218,7 @@ fn the_way_to_the_other_end_is_followed() {
     assert!(rig.cli("show ipip tunnel ipip1").ends_with(" unresolved\n"));
 }
 
-#[test]
+#[suite::test]
 fn tunnels_lie_in_tunnels() {
     let mut rig = two("");
     rig.cli("create ipip tunnel src 10.0.0.1 dst 20.0.0.7");
@@ -233,7 +233,7 @@ fn tunnels_lie_in_tunnels() {
 }
 
 /// The tables of tunnels stay as long as these, and no other table takes their place.
-#[test]
+#[suite::test]
 fn tables_stay_with_their_tunnels() {
     for (line, del) in [("p2mp", "ipip0"), ("dst 10.0.1.2", "ipip0")] {
         let mut rig = rig(&["ip table add 7"]);
@@ -256,7 +256,7 @@ fn tables_stay_with_their_tunnels() {
 }
 
 /// An outer packet that may not be fragmented respects the path MTU of the other end.
-#[test]
+#[suite::test]
 fn path_mtus_below_1280() {
     let mut rig = two("encap-set-df");
     rig.cli("ip path-mtu 10.0.1.2 800");
@@ -270,7 +270,7 @@ fn path_mtus_below_1280() {
 }
 
 /// With two paths to the other end, all packets take one, or each inner flow its own.
-#[test]
+#[suite::test]
 fn inner_flows_take_ways_of_their_own() {
     for (flag, ways) in [("", 1), ("encap-inner-hash", 2)] {
         let mut rig = rig(&[
@@ -290,7 +290,7 @@ fn inner_flows_take_ways_of_their_own() {
 
 /// Packets larger than a link are fragmented; packets that may not be are answered by an error with
 /// an MTU that works.
-#[test]
+#[suite::test]
 fn packets_larger_than_links() {
     let mut rig = two("");
     let big = |ip: Packet, len: usize| ip.id(3).udp(1, 2000).payload_len(len).build();
@@ -315,7 +315,7 @@ fn packets_larger_than_links() {
 }
 
 /// A super-packet goes as the segments that it stands for.
-#[test]
+#[suite::test]
 fn super_packets_are_cut_before_they_get_headers() {
     let mut rig = two("");
     let payload: Vec<u8> = (0..3000_u32).map(|i| i as u8).collect();
@@ -343,7 +343,7 @@ fn super_packets_are_cut_before_they_get_headers() {
 
 /// With the feature `gso` on the link, a super-packet whose segments don't fit it gets its header
 /// as a whole, and the outer packet is fragmented; one that may not be is cut as ever.
-#[test]
+#[suite::test]
 fn super_packets_stay_whole_if_asked_to() {
     let mut rig = two("encap-copy-df");
     rig.cli("set interface feature gso p1");
@@ -382,7 +382,7 @@ fn super_packets_stay_whole_if_asked_to() {
 
 /// Super-packets that would become too many segments, and broken packets around broken packets,
 /// through tunnels of both modes: each is taken or dropped by name, and every buffer comes back.
-#[test]
+#[suite::test]
 fn broken_packets_are_taken_or_dropped_by_name() {
     let mut rig = two("encap-copy-dscp encap-copy-flow-label decap-copy-ecn encap-inner-hash");
     for line in [
@@ -449,7 +449,7 @@ fn broken_packets_are_taken_or_dropped_by_name() {
     assert_eq!(rig.bench.buffers_out(), 0, "buffers are lost");
 }
 
-#[test]
+#[suite::test]
 fn wrong_ones_are_refused() {
     let mut rig = rig(&["create ipip tunnel src 10.0.1.1 dst 10.0.1.2 instance 4"]);
     for (line, retval, part) in [

@@ -5,7 +5,7 @@ use super::*;
 
 /// A tunnel with several other ends: nothing goes to a peer, and nothing is taken from where it is,
 /// before it is known.
-#[test]
+#[suite::test]
 fn other_ends_come_and_go() {
     let mut rig = rig(&[
         "create ipip tunnel src 10.0.1.1 p2mp",
@@ -62,7 +62,7 @@ fn other_ends_come_and_go() {
 }
 
 /// A packet of IPv4 may go to a peer of IPv6 in the overlay (RFC 8950).
-#[test]
+#[suite::test]
 fn peers_of_the_other_protocol() {
     let mut rig = rig(&[
         "create ipip tunnel src 10.0.1.1 p2mp",
@@ -79,7 +79,7 @@ fn peers_of_the_other_protocol() {
 }
 
 /// A peer may be known on two tunnels, and link-local ones need IPv6 on the tunnel.
-#[test]
+#[suite::test]
 fn host_routes_of_peers() {
     let mut rig = rig(&[
         "create ipip tunnel src 10.0.1.1 p2mp",

@@ -8,7 +8,7 @@ mod termination;
 
 pub use fib::{L2MacsEvent, MacEntry, MacEventAction};
 pub use termination::*;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 pub use {domain::*, fib::*, port::*};
 
 use crate::features::Features;

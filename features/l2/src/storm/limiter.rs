@@ -95,7 +95,7 @@ impl Limiter {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -105,7 +105,7 @@ mod tests {
         (0..).take_while(|_| limiter.take(thread, now)).count() as u64
     }
 
-    #[test]
+    #[suite::test]
     fn a_burst_then_the_rate() {
         let limiter = Limiter::new(1000, 1);
         let burst = taken(&limiter, 0, 5 * SECOND);
@@ -123,7 +123,7 @@ mod tests {
 
     /// A port whose frames are all at one thread has its whole rate, and tokens that another thread
     /// holds are held once.
-    #[test]
+    #[suite::test]
     fn one_thread_of_many_has_the_whole_rate() {
         for (rate, threads) in [(1, 2), (100, 16), (1000, 3), (100_000, 8), (14_880_952, 2)] {
             let limiter = Limiter::new(rate, threads);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     /// Tokens in the stocks of threads are part of the burst.
-    #[test]
+    #[suite::test]
     fn stocks_and_the_bucket_are_one_burst() {
         let (limiter, threads) = (Limiter::new(100_000, 8), 8);
         (0..threads).for_each(|thread| assert!(limiter.take(thread, SECOND)));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     /// The threads of a machine at once: none finds a token that another one has taken.
-    #[test]
+    #[suite::test]
     fn threads_that_take_at_once_share_one_burst() {
         for rate in [50, 10_000, 1_000_000] {
             let (limiter, go) = (Limiter::new(rate, 2), AtomicBool::new(false));
@@ -181,7 +181,7 @@ mod tests {
     proptest! {
         /// In no window do all threads together pass more than the burst and what the rate gives in
         /// it.
-        #[test]
+        #[suite::test]
         fn never_more_than_promised(
             rate in prop_oneof![1u32..200, 1u32..2_000_000, Just(u32::MAX)],
             threads in 1usize..20,

@@ -51,7 +51,7 @@ fn join(sw_if: SwIfIndex, bd_id: u32, port_type: L2PortType) -> SwInterfaceSetL2
     SwInterfaceSetL2Bridge { rx_sw_if_index: sw_if.into(), bd_id, port_type, shg: 2, enable: true }
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let rig = rig(0);
     assert_eq!(
@@ -60,7 +60,7 @@ fn messages_are_as_published() {
     );
 }
 
-#[test]
+#[suite::test]
 fn clients_create_and_change_domains() {
     let rig = rig(2);
     let mut client = rig.bench.api();
@@ -117,7 +117,7 @@ fn clients_create_and_change_domains() {
     assert_eq!(dump(&mut client, 5, InterfaceIndex::NONE).len(), 0);
 }
 
-#[test]
+#[suite::test]
 fn clients_add_and_read_entries() {
     let rig = bridged(2);
     let mut client = rig.bench.api();
@@ -165,7 +165,7 @@ fn clients_add_and_read_entries() {
     assert_eq!(dump(&mut client, u32::MAX), []);
 }
 
-#[test]
+#[suite::test]
 fn clients_connect_interfaces_and_switch_features() {
     let rig = rig(3);
     let mut client = rig.bench.api();
@@ -225,7 +225,7 @@ fn clients_connect_interfaces_and_switch_features() {
     assert_eq!(bits(&mut client, SwIfIndex(0)), Err(-2));
 }
 
-#[test]
+#[suite::test]
 fn clients_make_and_delete_bvis() {
     let mut rig = bridged(1);
     let world = rig.world();

@@ -7,7 +7,7 @@ use testkit::pkt;
 
 /// Mutated frames never panic, no buffer is lost, and every copy that is sent has the bytes of the
 /// frame that came in.
-#[test]
+#[suite::test]
 fn mutated_frames_are_switched_as_they_are() {
     let mut rig = bridged(3);
     for line in [
@@ -54,7 +54,7 @@ fn mutated_frames_are_switched_as_they_are() {
 
 /// Each received frame is sent, flooded or dropped with a reason: the sums of a vector of unicast
 /// frames agree.
-#[test]
+#[suite::test]
 fn every_frame_is_sent_or_counted() {
     let mut rig = bridged(2);
     rig.cli("set bridge-domain uu-flood 1 disable");

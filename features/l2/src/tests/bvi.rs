@@ -31,7 +31,7 @@ fn routed() -> (Rig, SwIfIndex) {
 
 /// A host asks for the router and pings it; the router asks for a host that it doesn't know, and
 /// forwards to it.
-#[test]
+#[suite::test]
 fn hosts_and_the_router_reach_each_other() {
     let (mut rig, bvi) = routed();
     let ask = pkt::arp_request(host(1), "10.0.0.5", "10.0.0.1").pad_to(60).build();
@@ -109,7 +109,7 @@ fn hosts_and_the_router_reach_each_other() {
     assert!(routed.ends_with(b"and back"));
 }
 
-#[test]
+#[suite::test]
 fn a_flood_reaches_the_bvi_and_ports_with_the_same_bytes() {
     let (mut rig, bvi) = routed();
     let before = rig.packets(bvi).0;
@@ -126,7 +126,7 @@ fn a_flood_reaches_the_bvi_and_ports_with_the_same_bytes() {
     assert_eq!((rig.packets(bvi).0, rig.count("l2-flood", "BVI L3 mac mismatch")), (before + 1, 1));
 }
 
-#[test]
+#[suite::test]
 fn all_tags_are_taken_off_for_the_bvi() {
     let (mut rig, _) = routed();
     rig.pass(0, &pkt::arp_request(host(1), "10.0.0.5", "10.0.0.1").pad_to(60).build());
@@ -146,7 +146,7 @@ fn all_tags_are_taken_off_for_the_bvi() {
 }
 
 /// The BVI's group holds back group frames, but not what it asks or sends to one host.
-#[test]
+#[suite::test]
 fn the_bvis_split_horizon_group_does_not_stop_questions() {
     let mut rig = rig(2);
     for line in [
@@ -174,7 +174,7 @@ fn the_bvis_split_horizon_group_does_not_stop_questions() {
     assert_eq!(send(ns.clone()), at(&[0, 1], &ns));
 }
 
-#[test]
+#[suite::test]
 fn a_bvi_has_a_static_entry_that_follows_its_address() {
     let (mut rig, bvi) = routed();
     let world = rig.world();
@@ -197,7 +197,7 @@ fn a_bvi_has_a_static_entry_that_follows_its_address() {
 }
 
 /// A loopback interface that is an ordinary member gets no floods, which would come back in.
-#[test]
+#[suite::test]
 fn a_loopback_that_is_no_bvi_gets_no_floods() {
     let mut rig = bridged(2);
     rig.cli("create loopback interface");

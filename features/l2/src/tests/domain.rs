@@ -4,7 +4,7 @@
 use super::*;
 use crate::Bridge;
 
-#[test]
+#[suite::test]
 fn domains_are_created_shown_and_deleted() {
     let mut rig = rig(2);
     assert_eq!(rig.cli("show bridge-domain"), "no bridge-domains in use\n");
@@ -43,7 +43,7 @@ fn domains_are_created_shown_and_deleted() {
 
 /// An index is used again only when no worker can learn in the domain that had it, and that
 /// domain's entries are gone.
-#[test]
+#[suite::test]
 fn a_new_domain_knows_nothing_of_the_one_before() {
     let mut rig = bridged(2);
     let world = rig.world();
@@ -73,7 +73,7 @@ fn a_new_domain_knows_nothing_of_the_one_before() {
     assert_eq!(bridge.domain_info(&world, 3).expect("there").index, 1, "free again");
 }
 
-#[test]
+#[suite::test]
 fn a_domain_is_created_by_its_first_member_and_its_uu_port_leaves_with_it() {
     let mut rig = rig(2);
     rig.cli("set interface l2 bridge p0 5 uu-fwd");
@@ -84,7 +84,7 @@ fn a_domain_is_created_by_its_first_member_and_its_uu_port_leaves_with_it() {
     assert_eq!((bridge.domain_ids(), bridge.mode(rig.ports[0])), (vec![], None));
 }
 
-#[test]
+#[suite::test]
 fn what_is_configured_is_written_and_read_back() {
     let commands = |rig: &Rig| {
         let lines = rig.world().running_config();

@@ -4,7 +4,7 @@
 use super::*;
 use crate::Bridge;
 
-#[test]
+#[suite::test]
 fn an_address_that_is_silent_is_forgotten() {
     let mut rig = bridged(2);
     rig.cli("set bridge-domain mac-age 1 2");
@@ -29,7 +29,7 @@ fn an_address_that_is_silent_is_forgotten() {
     assert_eq!(rig.pass(1, &to), at(&[0], &to), "flooded again");
 }
 
-#[test]
+#[suite::test]
 fn nothing_ages_without_an_age() {
     let mut rig = bridged(2);
     rig.pass(0, &frame(1, 99, 0));
@@ -38,7 +38,7 @@ fn nothing_ages_without_an_age() {
     assert!(rig.world().get::<Bridge>().entry(1, host(1), 0).is_some());
 }
 
-#[test]
+#[suite::test]
 fn a_flush_is_effective_for_the_next_frame() {
     let mut rig = bridged(3);
     let world = rig.world();
@@ -69,7 +69,7 @@ fn a_flush_is_effective_for_the_next_frame() {
 
 /// A worker that learns with the numbers of before a flush makes an entry that isn't used, and the
 /// scan removes it.
-#[test]
+#[suite::test]
 fn an_entry_of_before_a_flush_is_not_used() {
     let mut rig = bridged(3);
     let world = rig.world();
@@ -94,7 +94,7 @@ fn an_entry_of_before_a_flush_is_not_used() {
 
 /// Generation numbers have 8 bits. An entry stays flushed when they come round before the ager has
 /// removed it.
-#[test]
+#[suite::test]
 fn no_number_of_flushes_brings_an_entry_back() {
     let mut rig = bridged(3);
     for line in ["l2fib flush-mac interface p0", "l2fib flush-mac bridge-domain 1"] {
@@ -107,7 +107,7 @@ fn no_number_of_flushes_brings_an_entry_back() {
     }
 }
 
-#[test]
+#[suite::test]
 fn entries_of_operators_stay_until_they_are_deleted() {
     let mut rig = bridged(2);
     rig.cli(&format!("l2fib add {} 1 p0", host(1)));
@@ -131,7 +131,7 @@ fn entries_of_operators_stay_until_they_are_deleted() {
     assert_eq!(rig.cli("show l2fib"), "no l2fib entries\n");
 }
 
-#[test]
+#[suite::test]
 fn entries_are_shown_as_text_and_json() {
     let mut rig = bridged(2);
     rig.pass(0, &frame(1, 99, 0));

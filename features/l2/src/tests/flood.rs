@@ -8,7 +8,7 @@ use wire::offload::{Csum, Offload};
 const GROUP: MacAddr = MacAddr([1, 0, 0x5e, 1, 2, 3]);
 
 /// Long frames share the part behind their head; the bytes of each copy are the whole frame's.
-#[test]
+#[suite::test]
 fn each_copy_of_a_group_frame_has_all_bytes() {
     let mut rig = bridged(5);
     for dst in [MacAddr::BROADCAST, GROUP] {
@@ -26,7 +26,7 @@ fn each_copy_of_a_group_frame_has_all_bytes() {
 
 /// A sender on this host may leave the checksum to the device. The copies share the bytes behind
 /// their head, so it is finished before.
-#[test]
+#[suite::test]
 fn copies_of_a_frame_with_a_partial_checksum_have_the_right_one() {
     let mut rig = bridged(4);
     let ether = pkt::ether(host(1), MacAddr::BROADCAST);
@@ -47,7 +47,7 @@ fn copies_of_a_frame_with_a_partial_checksum_have_the_right_one() {
 
 /// A vector of broadcasts to many ports makes more copies than are made at once. None is lost as
 /// long as there are buffers.
-#[test]
+#[suite::test]
 fn many_copies_are_made_in_portions() {
     let mut rig = bridged(30);
     let frames: Vec<_> = (0..60).map(|n| frame_to(host(1), MacAddr::BROADCAST, n)).collect();
@@ -60,7 +60,7 @@ fn many_copies_are_made_in_portions() {
     assert_eq!(rig.count("l2-flood", "L2 replication failures"), 0);
 }
 
-#[test]
+#[suite::test]
 fn a_split_horizon_group_keeps_frames_apart() {
     let mut rig = rig(4);
     rig.cli("create bridge-domain 1");
@@ -77,7 +77,7 @@ fn a_split_horizon_group_keeps_frames_apart() {
     assert_eq!(rig.pass(2, &to), at(&[1], &to));
 }
 
-#[test]
+#[suite::test]
 fn unknown_unicast_is_dropped_where_it_is_not_flooded() {
     let mut rig = bridged(2);
     rig.cli("set bridge-domain uu-flood 1 disable");
@@ -89,7 +89,7 @@ fn unknown_unicast_is_dropped_where_it_is_not_flooded() {
     assert_eq!(rig.pass(1, &known), at(&[0], &known));
 }
 
-#[test]
+#[suite::test]
 fn groups_are_dropped_where_they_are_not_flooded() {
     let mut rig = bridged(2);
     rig.cli("set bridge-domain flood 1 disable");
@@ -104,7 +104,7 @@ fn groups_are_dropped_where_they_are_not_flooded() {
     assert_eq!(rig.pass(0, &frame(1, 2, 0)), []);
 }
 
-#[test]
+#[suite::test]
 fn unknown_unicast_goes_to_its_port_alone() {
     let mut rig = bridged(4);
     rig.cli("set interface l2 bridge p3 1 uu-fwd");
@@ -127,7 +127,7 @@ fn unknown_unicast_goes_to_its_port_alone() {
     assert_eq!(rig.pass(0, &unknown), at(&[1, 2], &unknown));
 }
 
-#[test]
+#[suite::test]
 fn arp_requests_can_go_to_the_unknown_unicast_port_alone() {
     let mut rig = bridged(3);
     let arp =
@@ -140,7 +140,7 @@ fn arp_requests_can_go_to_the_unknown_unicast_port_alone() {
     assert_eq!(rig.pass(0, &group), at(&[1], &group));
 }
 
-#[test]
+#[suite::test]
 fn a_lonely_port_floods_to_nobody() {
     let mut rig = bridged(1);
     assert_eq!(rig.pass(0, &frame(1, 2, 0)), []);
@@ -148,7 +148,7 @@ fn a_lonely_port_floods_to_nobody() {
     assert_eq!(rig.count("l2-flood", "L2 replication complete"), 2);
 }
 
-#[test]
+#[suite::test]
 fn domain_0_drops() {
     let mut rig = rig(2);
     rig.cli("set interface l2 bridge p0 0");
@@ -158,7 +158,7 @@ fn domain_0_drops() {
     assert_eq!(rig.cli("show bridge-domain"), "no bridge-domains in use\n");
 }
 
-#[test]
+#[suite::test]
 fn a_port_that_is_down_sends_nothing_and_others_do() {
     let mut rig = bridged(3);
     rig.cli("set interface state p1 down");

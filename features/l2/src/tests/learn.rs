@@ -3,7 +3,7 @@
 
 use super::*;
 
-#[test]
+#[suite::test]
 fn unknown_unicast_is_flooded_and_known_unicast_goes_to_one_port() {
     let mut rig = bridged(4);
     let first = frame(1, 2, 1);
@@ -21,7 +21,7 @@ fn unknown_unicast_is_flooded_and_known_unicast_goes_to_one_port() {
 }
 
 /// One vector of many frames takes the staged path of the nodes.
-#[test]
+#[suite::test]
 fn a_vector_is_forwarded_as_its_frames_are_one_by_one() {
     let mut rig = bridged(3);
     for n in 0..60 {
@@ -45,7 +45,7 @@ fn a_vector_is_forwarded_as_its_frames_are_one_by_one() {
     assert_eq!(rig.sent(), want);
 }
 
-#[test]
+#[suite::test]
 fn a_move_is_learned_at_once() {
     let mut rig = bridged(3);
     rig.pass(0, &frame(1, 9, 0));
@@ -61,7 +61,7 @@ fn a_move_is_learned_at_once() {
     );
 }
 
-#[test]
+#[suite::test]
 fn a_static_entry_does_not_move() {
     let mut rig = bridged(3);
     rig.cli(&format!("l2fib add {} 1 p0 static", host(1)));
@@ -73,7 +73,7 @@ fn a_static_entry_does_not_move() {
     assert_eq!(rig.pass(0, &from), at(&[1, 2], &from), "at its own port it may send");
 }
 
-#[test]
+#[suite::test]
 fn an_operators_entry_that_is_not_static_may_move_and_counts_then() {
     let mut rig = bridged(3);
     rig.cli(&format!("l2fib add {} 1 p0", host(1)));
@@ -88,7 +88,7 @@ fn an_operators_entry_that_is_not_static_may_move_and_counts_then() {
     assert_eq!(rig.pass(2, &to), at(&[0, 1], &to), "flushed, as other learned ones");
 }
 
-#[test]
+#[suite::test]
 fn a_filter_drops_from_and_to_an_address() {
     let mut rig = bridged(2);
     rig.cli(&format!("l2fib add {} 1 filter", host(7)));
@@ -103,7 +103,7 @@ fn a_filter_drops_from_and_to_an_address() {
     assert_eq!(rig.pass(0, &to), at(&[1], &to));
 }
 
-#[test]
+#[suite::test]
 fn a_frame_is_not_sent_back_where_it_came_from() {
     let mut rig = bridged(2);
     rig.pass(0, &frame(1, 9, 0));
@@ -112,7 +112,7 @@ fn a_frame_is_not_sent_back_where_it_came_from() {
     assert_eq!(rig.count("l2-fwd", "Reflection Drop"), 1);
 }
 
-#[test]
+#[suite::test]
 fn groups_and_the_zero_address_are_not_learned() {
     let mut rig = bridged(2);
     for src in [MacAddr([1, 0, 0x5e, 0, 0, 1]), MacAddr::ZERO] {
@@ -124,7 +124,7 @@ fn groups_and_the_zero_address_are_not_learned() {
     assert_eq!(rig.pass(0, &zero), at(&[1], &zero), "unknown");
 }
 
-#[test]
+#[suite::test]
 fn learning_stops_at_the_limit_and_frames_are_still_forwarded() {
     let mut rig = bridged(2);
     rig.cli("set bridge-domain learn-limit 1 3");
@@ -144,7 +144,7 @@ fn learning_stops_at_the_limit_and_frames_are_still_forwarded() {
 }
 
 /// A port that sends ever new sources gets as many entries as it leaves for others.
-#[test]
+#[suite::test]
 fn a_port_with_many_addresses_leaves_room_for_others() {
     let mut rig = bridged(3);
     let world = rig.world();
@@ -168,7 +168,7 @@ fn a_port_with_many_addresses_leaves_room_for_others() {
     assert!(bridge.entry(1, host(41), 0).is_some());
 }
 
-#[test]
+#[suite::test]
 fn learning_and_forwarding_can_be_switched_off() {
     let mut rig = bridged(3);
     rig.cli("set bridge-domain learn 1 disable");
@@ -189,7 +189,7 @@ fn learning_and_forwarding_can_be_switched_off() {
     assert_eq!(rig.pass(1, &to), at(&[0, 2], &to));
 }
 
-#[test]
+#[suite::test]
 fn the_same_address_is_another_one_in_another_domain() {
     let mut rig = bridged(4);
     rig.cli("set interface l2 bridge p2 2");
@@ -203,7 +203,7 @@ fn the_same_address_is_another_one_in_another_domain() {
 
 /// A table that has no room grows at once, not when control looks at it next: half a million
 /// addresses are learned in no time.
-#[test]
+#[suite::test]
 fn the_table_grows_while_addresses_come_fast() {
     let mut rig = bridged(2);
     rig.cli("set bridge-domain flood 1 disable");

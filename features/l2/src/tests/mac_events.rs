@@ -31,7 +31,7 @@ fn told(
     events
 }
 
-#[test]
+#[suite::test]
 fn a_client_hears_what_is_learned_moves_and_is_forgotten() {
     let mut rig = bridged(2);
     rig.pass(0, &frame(99, 98, 0));
@@ -90,7 +90,7 @@ fn a_client_hears_what_is_learned_moves_and_is_forgotten() {
 }
 
 /// The limit of startup.conf applies again when a client that set another one is gone.
-#[test]
+#[suite::test]
 fn the_limit_of_startup_conf_comes_back() {
     let source = Source::file("startup.conf", "{ limit 7 }");
     let tokens = tokens(&source).expect("braces in pairs");
@@ -109,7 +109,7 @@ fn the_limit_of_startup_conf_comes_back() {
     assert_eq!(bridge.learned(), (0, 7));
 }
 
-#[test]
+#[suite::test]
 fn the_second_message_sets_no_limit() {
     let mut rig = bridged(2);
     rig.pass(0, &frame(1, 98, 0));

@@ -6,7 +6,7 @@ use crate::{Bridge, Mode};
 use net::IfFlags;
 use testkit::pkt;
 
-#[test]
+#[suite::test]
 fn a_cross_connect_has_one_direction() {
     let mut rig = rig(3);
     rig.cli("set interface l2 xconnect p0 p1");
@@ -24,7 +24,7 @@ fn a_cross_connect_has_one_direction() {
     assert_eq!(rig.count("ethernet-input", "l3 mac mismatch"), 1);
 }
 
-#[test]
+#[suite::test]
 fn tags_stay_and_runts_pass() {
     let mut rig = bridged(2);
     let mut tagged = frame(1, 2, 4);
@@ -36,7 +36,7 @@ fn tags_stay_and_runts_pass() {
     assert_eq!(rig.count("ethernet-input", "too_short"), 1);
 }
 
-#[test]
+#[suite::test]
 fn a_new_mode_ends_the_old_one() {
     let mut rig = bridged(3);
     rig.cli("set interface l2 xconnect p0 p1");
@@ -60,7 +60,7 @@ fn a_new_mode_ends_the_old_one() {
     );
 }
 
-#[test]
+#[suite::test]
 fn output_to_an_interface_that_is_not_switched_is_dropped_by_name() {
     let mut rig = rig(3);
     rig.cli("set interface l2 xconnect p0 p1");
@@ -84,7 +84,7 @@ fn output_to_an_interface_that_is_not_switched_is_dropped_by_name() {
 
 /// Packets of an interface that is switched are never routed, although it has an address and a
 /// route.
-#[test]
+#[suite::test]
 fn nothing_is_routed_from_a_switched_interface() {
     let mut rig = rig(3);
     for line in [
@@ -125,7 +125,7 @@ fn nothing_is_routed_from_a_switched_interface() {
     assert!(matches!(&rig.sent()[..], [(1, bytes)] if bytes[22] == 8));
 }
 
-#[test]
+#[suite::test]
 fn workers_see_the_role_of_an_interface() {
     let mut rig = rig(2);
     let world = rig.world();
@@ -156,7 +156,7 @@ impl net::Device for Noting {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_port_is_promiscuous_while_it_is_switched() {
     let mut rig = rig(1);
     let world = rig.world();
@@ -179,7 +179,7 @@ fn a_port_is_promiscuous_while_it_is_switched() {
     assert!(is_on(), "as the operator wants");
 }
 
-#[test]
+#[suite::test]
 fn traces_name_domain_addresses_and_features() {
     let mut rig = bridged(2);
     let frame = frame(1, 2, 0);
@@ -196,7 +196,7 @@ fn traces_name_domain_addresses_and_features() {
     assert!(text.contains(&format!("sw_if_index {port} {addresses} bd_index 1")), "{text}");
 }
 
-#[test]
+#[suite::test]
 fn an_interface_that_is_deleted_leaves_nothing_behind() {
     let mut rig = bridged(4);
     let world = rig.world();
@@ -226,7 +226,7 @@ fn an_interface_that_is_deleted_leaves_nothing_behind() {
     assert_eq!(rig.pass(0, &group), at(&[1], &group));
 }
 
-#[test]
+#[suite::test]
 fn wrong_modes_are_refused() {
     let mut rig = rig(2);
     assert_eq!(rig.refused("set interface l2 bridge local0 1").0, -71);

@@ -15,7 +15,7 @@ fn behind(frame: &[u8]) -> Vec<u8> {
     [&addresses[..], &tags, frame].concat()
 }
 
-#[test]
+#[suite::test]
 fn received_frames_get_the_header_and_sent_ones_lose_it() {
     for (op, outer) in [("push", 1), ("pop", 0)] {
         let mut rig = rig(2);
@@ -42,7 +42,7 @@ fn received_frames_get_the_header_and_sent_ones_lose_it() {
     }
 }
 
-#[test]
+#[suite::test]
 fn addresses_are_learned_below_the_header() {
     let mut rig = bridged(3);
     rig.cli(&format!("set interface l2 pbb-tag-rewrite p0 pop {WORDS}"));
@@ -53,7 +53,7 @@ fn addresses_are_learned_below_the_header() {
     assert!(detail.contains("pbb pop 291 i-sid 11259375"), "{detail}");
 }
 
-#[test]
+#[suite::test]
 fn frames_without_the_header_are_dropped_by_name() {
     let mut rig = rig(2);
     rig.cli("set interface l2 xconnect p0 p1");
@@ -87,7 +87,7 @@ fn frames_without_the_header_are_dropped_by_name() {
     }
 }
 
-#[test]
+#[suite::test]
 fn tag_rewriting_takes_precedence() {
     let mut rig = rig(2);
     rig.cli("set interface l2 xconnect p0 p1");
@@ -111,7 +111,7 @@ fn tag_rewriting_takes_precedence() {
     assert_eq!(rig.pass(0, &plain), at(&[1], &plain));
 }
 
-#[test]
+#[suite::test]
 fn rewrites_that_cant_be_are_refused() {
     let mut rig = rig(1);
     for line in

@@ -60,7 +60,7 @@ fn asks(rig: &mut Rig, n: u8, answer: Option<MacAddr>) {
     assert_eq!(rig.pass(2, &ask6), want6, "IPv6");
 }
 
-#[test]
+#[suite::test]
 fn a_domain_answers_for_hosts_that_it_has_seen() {
     let mut rig = snooping();
     asks(&mut rig, 1, None);
@@ -85,7 +85,7 @@ fn a_domain_answers_for_hosts_that_it_has_seen() {
     assert_eq!(counts.map(|what| rig.count("arp-term-l2bd", what)), [1, 1, 0, 0]);
 }
 
-#[test]
+#[suite::test]
 fn without_the_option_nothing_is_learned_and_with_it_off_nothing_kept() {
     let mut rig = bridged(3);
     rig.cli("set bridge-domain arp term 1");
@@ -123,7 +123,7 @@ fn without_the_option_nothing_is_learned_and_with_it_off_nothing_kept() {
     assert_eq!(bridge.control().snooped, 0);
 }
 
-#[test]
+#[suite::test]
 fn hosts_that_are_not_seen_are_forgotten() {
     let mut rig = snooping();
     announce(&mut rig, 0, 1);
@@ -146,7 +146,7 @@ fn hosts_that_are_not_seen_are_forgotten() {
     asks(&mut rig, 2, None);
 }
 
-#[test]
+#[suite::test]
 fn a_host_that_moves_is_answered_for_at_once() {
     let mut rig = snooping();
     announce(&mut rig, 0, 1);
@@ -169,7 +169,7 @@ fn a_host_that_moves_is_answered_for_at_once() {
     assert!(hosts.contains(&(ip6(6).into(), host(6), rig.ports[0])), "{hosts:?}");
 }
 
-#[test]
+#[suite::test]
 fn what_is_configured_wins() {
     let mut rig = snooping();
     for ip in [IpAddr::V4(ip(1)), ip6(1).into()] {
@@ -197,7 +197,7 @@ fn what_is_configured_wins() {
     assert!(!snooped(&rig).iter().any(|(of, ..)| *of == IpAddr::V4(ip(2))));
 }
 
-#[test]
+#[suite::test]
 fn what_is_no_hosts_address_is_not_learned() {
     let mut rig = snooping();
     let multicast = MacAddr([3, 0xaa, 0, 0, 0, 1]);
@@ -235,7 +235,7 @@ fn what_is_no_hosts_address_is_not_learned() {
 
 /// A probe for an address that was snooped is the host's own to answer: it may have gone. That of a
 /// configured one is answered.
-#[test]
+#[suite::test]
 fn probes_reach_the_host() {
     let mut rig = snooping();
     announce(&mut rig, 0, 1);
@@ -250,7 +250,7 @@ fn probes_reach_the_host() {
 }
 
 /// A port that sends from ever new addresses gets half of the free places.
-#[test]
+#[suite::test]
 fn a_noisy_port_leaves_room_for_others() {
     for limits in [Limits { domain: 20, all: 1000 }, Limits { domain: 1000, all: 20 }] {
         let mut rig = snooping();
@@ -286,7 +286,7 @@ fn a_noisy_port_leaves_room_for_others() {
 }
 
 /// More news at once than control takes is counted, and another port's isn't lost.
-#[test]
+#[suite::test]
 fn what_control_has_no_room_for_is_counted() {
     let mut rig = snooping();
     for n in 0..1000u32 {
@@ -308,7 +308,7 @@ fn what_control_has_no_room_for_is_counted() {
     assert_eq!(rig.count("arp-term-l2bd", "unlearned"), lost);
 }
 
-#[test]
+#[suite::test]
 fn snooped_hosts_are_shown_dumped_and_not_saved() {
     let mut rig = snooping();
     rig.cli(&format!("set bridge-domain arp entry 1 10.0.0.5 {}", host(5)));
@@ -333,7 +333,7 @@ fn snooped_hosts_are_shown_dumped_and_not_saved() {
 }
 
 /// Events are sent as without snooping, also of hosts that are known.
-#[test]
+#[suite::test]
 fn clients_hear_of_known_hosts_too() {
     let mut rig = snooping();
     let mut client = rig.bench.api();
@@ -351,7 +351,7 @@ fn clients_hear_of_known_hosts_too() {
 }
 
 /// The domain's router is a host as any other; its new MAC address isn't hidden by the old one.
-#[test]
+#[suite::test]
 fn the_router_is_learned_and_forgotten_with_its_address() {
     let mut rig = snooping();
     rig.cli("bvi create instance 1");

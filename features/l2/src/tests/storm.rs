@@ -43,7 +43,7 @@ fn drops(rig: &Rig) -> [u64; 3] {
     DROPS.map(|name| rig.count("l2-flood", name))
 }
 
-#[test]
+#[suite::test]
 fn each_class_has_a_limit_of_its_own() {
     for (i, class) in Class::ALL.into_iter().enumerate() {
         let mut rig = bridged(3);
@@ -78,7 +78,7 @@ fn each_class_has_a_limit_of_its_own() {
     }
 }
 
-#[test]
+#[suite::test]
 fn known_unicast_and_answers_are_not_limited() {
     let mut rig = bridged(3);
     rig.cli("set interface l2 storm-control p0 all packets-per-second 1");
@@ -107,7 +107,7 @@ fn known_unicast_and_answers_are_not_limited() {
 }
 
 /// Frames that have to wait until copies of others have left are counted once.
-#[test]
+#[suite::test]
 fn a_frame_that_waits_for_copies_takes_one_token() {
     let mut rig = bridged(30);
     rig.cli("set interface l2 storm-control p0 broadcast packets-per-second 660");
@@ -120,7 +120,7 @@ fn a_frame_that_waits_for_copies_takes_one_token() {
 }
 
 /// A vector of several ports: each pays for its own frames.
-#[test]
+#[suite::test]
 fn ports_in_one_vector_are_told_apart() {
     let mut rig = bridged(3);
     rig.cli("set interface l2 storm-control p0 broadcast packets-per-second 1");
@@ -143,7 +143,7 @@ fn ports_in_one_vector_are_told_apart() {
     assert_eq!(to(0) + to(1) - 120 + drops(&rig)[0], 120);
 }
 
-#[test]
+#[suite::test]
 fn limits_begin_end_and_go_with_the_interface() {
     let mut rig = bridged(3);
     let frames = storm(Class::Multicast, 40);
@@ -194,7 +194,7 @@ fn limits_begin_end_and_go_with_the_interface() {
 }
 
 /// A BVI floods what the router sends, whatever is set for it.
-#[test]
+#[suite::test]
 fn the_bvi_is_exempt() {
     let mut rig = bridged(2);
     rig.cli("bvi create instance 1");

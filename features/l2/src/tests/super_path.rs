@@ -110,7 +110,7 @@ fn frames(rng: &mut Rng, mutator: &mut Mutator) -> (usize, Vec<Vec<u8>>) {
 
 /// The same frames at the same ports, the same counters of nodes and interfaces, whatever is
 /// configured meanwhile.
-#[test]
+#[suite::test]
 fn it_switches_as_the_graph_does() {
     let mut rigs = [rig(7), rig(7)];
     for rig in &mut rigs {
@@ -156,7 +156,7 @@ fn it_switches_as_the_graph_does() {
 }
 
 /// Frames alone take it, too.
-#[test]
+#[suite::test]
 fn a_single_frame_takes_it() {
     let mut rig = bridged(3);
     rig.pass(1, &frame(2, 1, 0));
@@ -175,7 +175,7 @@ fn a_single_frame_takes_it() {
 
 /// Frames behind one by which a station moves are forwarded to the new port, in vectors of few and
 /// of many frames.
-#[test]
+#[suite::test]
 fn frames_behind_a_move_follow_it() {
     for others in [0, 40] {
         let mut rig = bridged(3);

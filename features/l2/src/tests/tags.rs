@@ -25,7 +25,7 @@ fn subs(rig: &mut Rig, lines: &[&str]) {
     }
 }
 
-#[test]
+#[suite::test]
 fn sub_interfaces_are_ports_that_leave_tags_alone() {
     let mut rig = rig(3);
     subs(&mut rig, &["p0 100", "p1 200", "p2 1 dot1q 7 inner-dot1q 8 exact-match"]);
@@ -47,7 +47,7 @@ fn sub_interfaces_are_ports_that_leave_tags_alone() {
     assert_eq!(rig.pass(0, &plain), [], "p0 itself routes");
 }
 
-#[test]
+#[suite::test]
 fn vlans_meet_through_rewrites() {
     let mut rig = rig(4);
     subs(&mut rig, &["p0 100", "p1 200", "p2 300 dot1ad 300 inner-dot1q 8 exact-match"]);
@@ -78,7 +78,7 @@ fn vlans_meet_through_rewrites() {
     assert_eq!(rig.pass(0, &came), at(&[2], &tagged(&[(AD, 300), (Q, 8)], &came)), "one tag more");
 }
 
-#[test]
+#[suite::test]
 fn the_interface_itself_can_push() {
     let mut rig = bridged(2);
     rig.cli("set interface l2 tag-rewrite p0 push dot1ad 10 20");
@@ -100,7 +100,7 @@ fn the_interface_itself_can_push() {
     assert_eq!(rig.pass(0, &plain), at(&[1], &pushed), "in cross-connects too");
 }
 
-#[test]
+#[suite::test]
 fn a_filter_lets_only_own_frames_leave() {
     let mut rig = rig(2);
     subs(&mut rig, &["p0 100", "p1 200"]);
@@ -128,7 +128,7 @@ fn a_filter_lets_only_own_frames_leave() {
     assert_eq!(code, -71);
 }
 
-#[test]
+#[suite::test]
 fn rewrites_that_cant_be_are_refused() {
     let mut rig = rig(1);
     subs(&mut rig, &["p0 100", "p0 1 dot1q any", "p0 2 dot1q 7 inner-dot1q any"]);
@@ -179,7 +179,7 @@ fn by_hand(tags: &[(u16, u16)], pop: usize, push: &[(u16, u16)]) -> Option<Vec<(
 }
 
 proptest! {
-    #[test]
+    #[suite::test]
     fn what_comes_in_leaves_as_it_came(
         op in 0..9u32,
         dot1q: bool,

@@ -69,7 +69,7 @@ pub(super) fn advertisement(of: (MacAddr, Ipv6Addr), to: (MacAddr, Ipv6Addr)) ->
     nd(of, to, (Icmp6Type::NEIGHBOR_ADVERTISEMENT, flags), (of.1, 2, of.0))
 }
 
-#[test]
+#[suite::test]
 fn a_domain_answers_for_hosts_that_are_configured() {
     let mut rig = terminating();
     let asker = (host(7), ASKER);
@@ -91,7 +91,7 @@ fn a_domain_answers_for_hosts_that_are_configured() {
     assert_eq!(rig.pass(0, &request(asker, KNOWN)), at(&[0], &reply((host(2), KNOWN), asker)));
 }
 
-#[test]
+#[suite::test]
 fn what_it_does_not_know_is_flooded_as_it_is() {
     let mut rig = terminating();
     let (asker, asker6) = ((host(7), ASKER), (host(7), ASKER6));
@@ -146,7 +146,7 @@ fn what_it_does_not_know_is_flooded_as_it_is() {
     assert_eq!(rig.bench.drops(), 0);
 }
 
-#[test]
+#[suite::test]
 fn bad_arp_packets_are_dropped_by_name() {
     let mut rig = terminating();
     let good = request((host(7), ASKER), KNOWN);
@@ -182,7 +182,7 @@ fn bad_arp_packets_are_dropped_by_name() {
 }
 
 /// Tags stay, or are rewritten as those of all frames of the port.
-#[test]
+#[suite::test]
 fn questions_behind_tags_are_answered_behind_tags() {
     let mut rig = terminating();
     rig.cli("create sub-interfaces p0 7");
@@ -206,7 +206,7 @@ fn questions_behind_tags_are_answered_behind_tags() {
     }
 }
 
-#[test]
+#[suite::test]
 fn clients_set_hosts_and_hear_of_them() {
     let mut rig = bridged(2);
     let entry = |bd_id, ip: &str, n| BdIpMac {
@@ -273,7 +273,7 @@ fn clients_set_hosts_and_hear_of_them() {
 }
 
 /// A port that floods sightings loses its own, not those of others.
-#[test]
+#[suite::test]
 fn a_port_that_is_noisy_keeps_no_other_silent() {
     let mut rig = terminating();
     let mut client = rig.bench.api();
@@ -295,7 +295,7 @@ fn a_port_that_is_noisy_keeps_no_other_silent() {
     assert_eq!(events.len() as u64 + rig.count("arp-term-l2bd", "untold"), 1001);
 }
 
-#[test]
+#[suite::test]
 fn a_domains_own_router_is_answered_too() {
     let mut rig = terminating();
     rig.cli("bvi create instance 1");
@@ -329,7 +329,7 @@ fn a_domains_own_router_is_answered_too() {
     assert!(!sent.iter().any(|(_, bytes)| arp(bytes)), "the question isn't flooded");
 }
 
-#[test]
+#[suite::test]
 fn hosts_are_shown() {
     let mut rig = terminating();
     let shown = rig.cli("show bridge-domain 1 arp");

@@ -207,7 +207,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    #[test]
+    #[suite::test]
     fn frames_go_where_a_plain_bridge_sends_them(made in members(), ops in ops()) {
         let mut rig = rig(PORTS);
         for id in 1..=DOMAINS {

@@ -15,7 +15,7 @@ const SHOWN: &str = "\
     network to user: 0 packets, 0 bytes
 ";
 
-#[test]
+#[suite::test]
 fn sessions_are_shown() {
     let mut rig = bridge("");
     rig.cli("create l2tpv3 tunnel client 2001:db8:99::2 our 2001:db8:2::1 instance 7 l2-sublayer-present");
@@ -52,7 +52,7 @@ fn sessions_are_shown() {
     assert!(shown.contains("network to user: 0 packets, 0 bytes"), "{shown}");
 }
 
-#[test]
+#[suite::test]
 fn bad_ones_are_refused() {
     let mut rig = rig(&[CREATE]);
     let create = |rest: &str| format!("create l2tpv3 tunnel client {rest}");

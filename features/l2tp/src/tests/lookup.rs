@@ -43,7 +43,7 @@ impl Known {
 
 /// Of random sessions, each packet is received by the one that a search through all finds, also
 /// after the field has changed.
-#[test]
+#[suite::test]
 fn packets_are_received_by_the_session_that_a_search_finds() {
     let mut rig = rig(&[]);
     let mut rng = Rng::new(11);
@@ -100,7 +100,7 @@ fn packets_are_received_by_the_session_that_a_search_finds() {
 }
 
 /// One address with many sessions: each packet finds its own.
-#[test]
+#[suite::test]
 fn many_sessions_share_an_address() {
     const MANY: u32 = 3000;
     let mut rig = rig(&["set l2tpv3 lookup session-id"]);
@@ -128,7 +128,7 @@ fn many_sessions_share_an_address() {
 }
 
 /// A packet that comes by an interface of another table isn't the session's.
-#[test]
+#[suite::test]
 fn tables_have_sessions_of_their_own() {
     let mut rig = rig(&[
         "ip6 table add 7",

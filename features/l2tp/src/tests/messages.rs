@@ -24,7 +24,7 @@ fn request(client: &str, our: &str) -> L2tpv3CreateTunnel {
     }
 }
 
-#[test]
+#[suite::test]
 fn sessions_are_made_changed_listed_and_deleted() {
     let mut rig = rig(&[]);
     let whole = L2tpv3CreateTunnel {
@@ -94,7 +94,7 @@ fn sessions_are_made_changed_listed_and_deleted() {
     assert_eq!(msg::published::read().differences(table), Vec::<String>::new());
 }
 
-#[test]
+#[suite::test]
 fn lookups_and_interfaces_are_set() {
     let mut rig = rig(&[CREATE, "set interface state l2tpv3_tunnel0 up"]);
     let packet = received(&l2tp(5, LOCAL, &[]), &frame(2, 9));

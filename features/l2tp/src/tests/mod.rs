@@ -91,7 +91,7 @@ fn packet_of(frames: &[(usize, Vec<u8>)]) -> &[u8] {
     &frame[14..]
 }
 
-#[test]
+#[suite::test]
 fn frames_go_in_packets_and_come_back() {
     for (options, sublayer) in [("", &[][..]), ("l2-sublayer-present", &[0; 4][..])] {
         let mut rig = bridge(options);
@@ -119,7 +119,7 @@ fn between(packet: &[u8], src: &str, dst: &str) -> Vec<u8> {
 }
 
 /// A session at each end: frames that one puts into packets are those that the other takes out.
-#[test]
+#[suite::test]
 fn frames_pass_two_sessions_unchanged() {
     let mut near = bridge("l2-sublayer-present");
     let mut far = rig(&[
@@ -141,7 +141,7 @@ fn frames_pass_two_sessions_unchanged() {
     }
 }
 
-#[test]
+#[suite::test]
 fn packets_that_are_not_the_sessions_are_dropped_by_name() {
     let mut rig = bridge("l2-sublayer-present");
     let good = l2tp(5, LOCAL, &[0; 4]);
@@ -176,7 +176,7 @@ fn packets_that_are_not_the_sessions_are_dropped_by_name() {
     assert_eq!(rig.count(NODE, "l2tpv3 tunnel is down"), 1);
 }
 
-#[test]
+#[suite::test]
 fn cookies_change_over() {
     let mut rig = bridge("");
     let takes = |rig: &mut Rig, cookie| {
@@ -208,7 +208,7 @@ fn inner(ether: Packet, ttl: u8) -> Vec<u8> {
     ether.ip4("10.0.0.9", "20.0.0.1").ttl(ttl).udp(1, 2000).payload_len(100).build()
 }
 
-#[test]
+#[suite::test]
 fn the_interface_carries_ip_and_vlans() {
     let mut rig = rig(&[
         CREATE,
@@ -250,7 +250,7 @@ fn the_interface_carries_ip_and_vlans() {
 }
 
 /// Before the first session the protocol is unknown, which the sender learns (RFC 8200 4).
-#[test]
+#[suite::test]
 fn the_protocol_is_known_from_the_first_session_on() {
     let mut rig = rig(&[]);
     let packet = received(&l2tp(5, LOCAL, &[]), &frame(2, 9));
@@ -271,7 +271,7 @@ fn the_protocol_is_known_from_the_first_session_on() {
 }
 
 /// Where enabled, packets of sessions don't need a route to their destination.
-#[test]
+#[suite::test]
 fn packets_of_sessions_are_taken_before_they_are_looked_up() {
     let mut rig = rig(&[
         "create l2tpv3 tunnel client 2001:db8:1::2 our 2001:db8:77::1 local-cookie 1122334455667788 local-session 5",
@@ -312,7 +312,7 @@ fn packets_of_sessions_are_taken_before_they_are_looked_up() {
 
 /// Broken packets around broken frames: each is taken or dropped by name, and every buffer comes
 /// back.
-#[test]
+#[suite::test]
 fn broken_packets_are_taken_or_dropped_by_name() {
     let mut rig = bridge("l2-sublayer-present");
     rig.cli("set interface ip6 l2tpv3 p0");

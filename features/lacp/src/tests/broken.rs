@@ -44,7 +44,7 @@ fn with(mut frame: Vec<u8>, at: usize, byte: u8) -> Vec<u8> {
     frame
 }
 
-#[test]
+#[suite::test]
 fn each_kind_of_wrong_data_unit_has_a_name() {
     let mut rig = rig();
     let good = unit(peer(1, 0x47));
@@ -74,7 +74,7 @@ fn each_kind_of_wrong_data_unit_has_a_name() {
 }
 
 /// A member that receives much loses its own data units, and no other member's.
-#[test]
+#[suite::test]
 fn a_flood_of_data_units_is_bounded() {
     let mut rig = rig();
     let sw_if = rig.ports[0].0;
@@ -87,7 +87,7 @@ fn a_flood_of_data_units_is_bounded() {
 }
 
 /// IEEE 802.1AX-2014 6.5.4: the same data unit with another type, from this port's address.
-#[test]
+#[suite::test]
 fn markers_are_answered() {
     let mut rig = rig();
     let marker = marker();
@@ -99,7 +99,7 @@ fn markers_are_answered() {
     assert_eq!(rig.pass(2, &marker), [], "not where LACP is disabled");
 }
 
-#[test]
+#[suite::test]
 fn commands_say_what_is_wrong() {
     let mut rig = rig();
     assert_eq!(rig.refused("debug lacp p2 on").0, -71);
@@ -118,7 +118,7 @@ fn commands_say_what_is_wrong() {
     );
 }
 
-#[test]
+#[suite::test]
 fn traces_show_both_ends_and_markers() {
     let mut rig = rig();
     rig.bench.rt.trace().order(graph::NodeIndex(999), 2, graph::TraceLog::room(32), 0);

@@ -13,7 +13,7 @@ fn is_own_unit(frame: &[u8]) -> bool {
     frame[14] == 1 && frame[6..12] == port_mac(0).octets()
 }
 
-#[test]
+#[suite::test]
 fn each_broken_frame_is_read_answered_or_dropped_by_name() {
     let mut rig = rig();
     let bases = [unit(peer(1, 0x3f)), unit(peer(2, 0x47)), unit(peer(1, 0x0d)), marker()];
@@ -52,7 +52,7 @@ fn each_broken_frame_is_read_answered_or_dropped_by_name() {
 
 /// However much one member receives, control reads 10 data units of it in a second, and another
 /// member's are all read.
-#[test]
+#[suite::test]
 fn a_flood_takes_nothing_from_others() {
     const SECONDS: u64 = 20;
     let mut rig = rig();
@@ -88,7 +88,7 @@ fn a_flood_takes_nothing_from_others() {
 }
 
 /// Bonds have their turn one after another, and all have it.
-#[test]
+#[suite::test]
 fn many_bonds_run_in_slices() {
     const BONDS: usize = 300;
     let mut rig = Rig::new(PLUGINS, 2 * BONDS);

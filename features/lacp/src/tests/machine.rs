@@ -41,7 +41,7 @@ fn up(actor: Participant) -> (Port, u64) {
     (port, now)
 }
 
-#[test]
+#[suite::test]
 fn a_data_unit_byte_by_byte() {
     let frame =
         pdu::frame(MacAddr([2, 0, 0, 0, 0, 9]), &Pdu { actor: US, partner: peer(0x1234, 0x3d) });
@@ -56,7 +56,7 @@ fn a_data_unit_byte_by_byte() {
 }
 
 /// IEEE 802.1AX-2014 6.4.12 to 6.4.16: from a link that comes up to one that carries frames.
-#[test]
+#[suite::test]
 fn a_link_comes_up() {
     let mut port = Port::new(US);
     assert_eq!(step(&mut port, 0), None, "disabled");
@@ -90,7 +90,7 @@ fn a_link_comes_up() {
     assert_eq!(port.stage(), Stage::Collecting);
 }
 
-#[test]
+#[suite::test]
 fn a_partner_that_falls_silent_is_forgotten() {
     let (mut port, now) = up(US);
     let heard = now - SECOND / 2;
@@ -108,7 +108,7 @@ fn a_partner_that_falls_silent_is_forgotten() {
     assert_eq!((port.rx, port.mux), (Rx::Current, Mux::Waiting));
 }
 
-#[test]
+#[suite::test]
 fn a_long_timeout_is_long_and_slow() {
     let (mut port, now) = up(Participant { state: State(5), ..US });
     let heard = now - SECOND / 2;
@@ -128,7 +128,7 @@ fn a_long_timeout_is_long_and_slow() {
     assert_eq!(port.rx, Rx::Expired);
 }
 
-#[test]
+#[suite::test]
 fn a_partner_that_wants_more_gets_it_at_once() {
     let (mut port, mut now) = up(US);
     port.receive(&Pdu { actor: peer(9, 0x3d), partner: port.actor }, now);
@@ -142,7 +142,7 @@ fn a_partner_that_wants_more_gets_it_at_once() {
     assert_eq!(port.periodic, Periodic::Fast);
 }
 
-#[test]
+#[suite::test]
 fn a_passive_member_waits_for_the_partner() {
     let mut port = Port::new(Participant { state: State(6), ..US });
     port.set_enabled(true, 0);
@@ -155,7 +155,7 @@ fn a_passive_member_waits_for_the_partner() {
     assert!(!port.partner.state.has(State::SYNCHRONIZATION));
 }
 
-#[test]
+#[suite::test]
 fn three_data_units_a_second_at_most() {
     let (mut port, now) = up(US);
     let start = now + 5 * SECOND;
@@ -170,7 +170,7 @@ fn three_data_units_a_second_at_most() {
     assert!(sent.windows(4).all(|w| w[3] - w[0] >= 1000), "{sent:?}");
 }
 
-#[test]
+#[suite::test]
 fn a_partner_that_leaves_takes_the_link_down_at_once() {
     let (mut port, now) = up(US);
     for state in [0x0f & !8, 7] {
@@ -186,7 +186,7 @@ fn a_partner_that_leaves_takes_the_link_down_at_once() {
 }
 
 /// The first member's partner is the bond's, until that member is gone.
-#[test]
+#[suite::test]
 fn members_with_another_partner_are_not_selected() {
     let mut ports: Vec<Port> = (1..4).map(|port| Port::new(Participant { port, ..US })).collect();
     let other = Participant { key: 18, ..peer(3, 0x47) };
@@ -209,7 +209,7 @@ fn members_with_another_partner_are_not_selected() {
     assert_eq!(hear(&mut ports, 0, [alone(1), alone(2), peer(3, 0x47)]), [true, false, false]);
 }
 
-#[test]
+#[suite::test]
 fn bad_data_units_are_named() {
     let good = pdu::frame(US.system, &Pdu { actor: US, partner: peer(1, 7) })[14..].to_vec();
     let with = |at: usize, byte: u8| {
@@ -241,7 +241,7 @@ proptest! {
     /// After random data units, link events and pauses, a member collects only while its partner is
     /// current and in sync, and its next
     /// timer is in the future.
-    #[test]
+    #[suite::test]
     fn members_keep_their_word(events in prop::collection::vec((0u8..6, any::<u8>(), 0u64..4000), 1..80)) {
         let mut port = Port::new(US);
         let (mut now, mut sent) = (0, Vec::<u64>::new());
@@ -265,7 +265,7 @@ proptest! {
         prop_assert!(sent.windows(4).all(|w| w[3] - w[0] >= SECOND));
     }
 
-    #[test]
+    #[suite::test]
     fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0u8..3) {
         let mut bytes = bytes;
         bytes.iter_mut().take(1).for_each(|b| *b = kind);

@@ -91,7 +91,7 @@ impl Pair {
     }
 }
 
-#[test]
+#[suite::test]
 fn two_bonds_come_up_and_survive_a_link() {
     let mut pair = Pair::new(["", ""]);
     assert!(!pair.is_up("BondEthernet0"));
@@ -196,7 +196,7 @@ fn two_bonds_come_up_and_survive_a_link() {
     assert_eq!(pair.rig.cli("show lacp").lines().count(), 2);
 }
 
-#[test]
+#[suite::test]
 fn traffic_passes_both_ways() {
     let mut pair = Pair::new(["", ""]);
     for line in [
@@ -241,7 +241,7 @@ fn traffic_passes_both_ways() {
     assert!(asked > 0 && told > 0, "{:?}", pair.traffic);
 }
 
-#[test]
+#[suite::test]
 fn passive_ends_and_long_timeouts() {
     for (words, states, is_up) in [
         (["passive", ""], [0x3e, 0x3e, 0x3f, 0x3f], true),
@@ -258,7 +258,7 @@ fn passive_ends_and_long_timeouts() {
 }
 
 /// The bond's own address is the system. A new one is agreed on again.
-#[test]
+#[suite::test]
 fn a_new_address_of_a_bond_is_its_new_system() {
     let mut pair = Pair::new(["", ""]);
     pair.seconds(4);

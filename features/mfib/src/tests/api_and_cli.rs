@@ -37,7 +37,7 @@ fn dump(bench: &Bench, is_ip6: bool) -> Vec<IpMroute> {
     bench.api().dump(IpMrouteDump { table }).into_iter().map(|d| d.route).collect()
 }
 
-#[test]
+#[suite::test]
 fn a_table_lists_what_vpp_lists_and_hears_more() {
     let mut bench = bench(3);
     let listed = |bench: &Bench, is_ip6| -> Vec<(std::net::IpAddr, u16)> {
@@ -78,7 +78,7 @@ fn a_table_lists_what_vpp_lists_and_hears_more() {
     assert_eq!(listed(&bench, false), four);
 }
 
-#[test]
+#[suite::test]
 fn clients_set_and_read_routes() {
     let mut bench = bench(3);
     let defaults = (dump(&bench, false).len(), dump(&bench, true).len());
@@ -154,7 +154,7 @@ fn clients_set_and_read_routes() {
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
 }
 
-#[test]
+#[suite::test]
 fn operators_set_and_see_routes() {
     let mut bench = bench(3);
     let lines = |bench: &Bench| -> Vec<String> {

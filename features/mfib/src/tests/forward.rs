@@ -15,7 +15,7 @@ fn routed(group: &str) -> Bench {
     bench
 }
 
-#[test]
+#[suite::test]
 fn every_link_gets_a_packet_of_its_own() {
     for (group, source, ttl) in BOTH {
         let mut bench = routed(group);
@@ -43,7 +43,7 @@ fn every_link_gets_a_packet_of_its_own() {
     }
 }
 
-#[test]
+#[suite::test]
 fn what_may_not_come_in_is_dropped_by_name() {
     for (group, source, _) in BOTH {
         let mut bench = routed(group);
@@ -90,7 +90,7 @@ fn what_may_not_come_in_is_dropped_by_name() {
     }
 }
 
-#[test]
+#[suite::test]
 fn what_belongs_to_a_link_stays_there() {
     let groups = [("224.0.0.5", "10.0.1.9"), ("ff02::5", "fe80::9"), ("ff12::5", "2001:db8:1::9")];
     let (mut here, mut before) = (bench(2), [0, 0]);
@@ -128,7 +128,7 @@ fn what_belongs_to_a_link_stays_there() {
 
 /// RFC 4291 2.7, erratum 3480: packets from others to groups of a node are dropped, unless
 /// configured otherwise, as in VPP.
-#[test]
+#[suite::test]
 fn groups_of_a_node_are_forwarded_by_entries_for_their_scope() {
     let mut bench = bench(3);
     let ip6 = |to: &str| packet("2001:db8:1::9", to).udp(1, 2).payload_len(300).build();
@@ -151,7 +151,7 @@ fn groups_of_a_node_are_forwarded_by_entries_for_their_scope() {
 }
 
 /// A path with a next hop leads to that neighbour alone, by its own MAC address.
-#[test]
+#[suite::test]
 fn a_path_with_a_next_hop_leads_to_that_neighbour() {
     for (group, source, hop) in
         [("239.1.1.1", "10.0.1.9", "10.0.2.7"), ("ff0e::1", "2001:db8:1::9", "2001:db8:2::7")]
@@ -190,7 +190,7 @@ fn a_path_with_a_next_hop_leads_to_that_neighbour() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_smaller_link_gets_fragments_or_nothing() {
     let mut bench = routed("239.1.1.1");
     run(&mut bench, "set interface mtu packet 600 t2");

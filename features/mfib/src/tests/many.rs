@@ -75,7 +75,7 @@ fn compared(bench: &Bench, len: usize) -> BTreeMap<u32, Seen> {
 }
 
 /// More copies than there are buffers: what was made leaves before there are more.
-#[test]
+#[suite::test]
 fn many_copies_of_many_packets() {
     const LEN: usize = 1000;
     let mut bench = wide(LINKS);
@@ -94,7 +94,7 @@ fn many_copies_of_many_packets() {
 
 /// Buffers are allocated while copies wait: none of them is one that the copies share. Frames of
 /// usual sizes, some packets wholly in the copies' heads, some in one segment, some in chains.
-#[test]
+#[suite::test]
 fn fragments_beside_copies() {
     for (packets, len) in [(128, 1000), (256, 1000), (256, 100), (128, 5000)] {
         let mut bench = wide(3);
@@ -130,7 +130,7 @@ fn fragments_beside_copies() {
     }
 }
 
-#[test]
+#[suite::test]
 fn copies_without_buffers_are_counted() {
     const LEN: usize = 1000;
     let mut bench = wide(LINKS);

@@ -10,7 +10,7 @@ fn taken(bench: &Bench) -> Vec<(u32, u32, u16, u16)> {
         .collect()
 }
 
-#[test]
+#[suite::test]
 fn packets_are_reported_once_until_somebody_asks() {
     let mut bench = bench(3);
     run(
@@ -56,7 +56,7 @@ fn packets_are_reported_once_until_somebody_asks() {
     assert_eq!(taken(&bench), [(1, 0, 128, 48)]);
 }
 
-#[test]
+#[suite::test]
 fn reports_that_find_no_room_come_later() {
     let mut bench = bench(1);
     let frame =

@@ -17,7 +17,7 @@ fn clients(rig: &mut Rig) -> Vec<String> {
 
 /// From the first packet of a client to its session, with the answers, as two programs exchange
 /// them.
-#[test]
+#[suite::test]
 fn a_client_finds_the_control_plane_and_gets_a_session() {
     let mut rig = rig(&["create pppoe cp cp-if-index p1"]);
     let server = MacAddr([2, 0xcc, 0, 0, 0, 1]);
@@ -63,7 +63,7 @@ fn a_client_finds_the_control_plane_and_gets_a_session() {
 
 /// Tags of a sub-interface are taken off on the way to the control plane, and put in on the way
 /// back and in frames of sessions.
-#[test]
+#[suite::test]
 fn clients_are_behind_sub_interfaces_too() {
     let mut rig = rig(&[
         "create pppoe cp cp-if-index p1",
@@ -111,7 +111,7 @@ fn clients_are_behind_sub_interfaces_too() {
     assert_eq!(rig.cli("show pppoe session"), "No pppoe sessions configured...\n");
 }
 
-#[test]
+#[suite::test]
 fn packets_that_clients_or_servers_do_not_send_are_dropped_by_name() {
     let mut rig = rig(&[]);
     let padi = discovery(client(1), MacAddr::BROADCAST, PADI, 0, &DATA);
@@ -161,7 +161,7 @@ fn packets_that_clients_or_servers_do_not_send_are_dropped_by_name() {
 }
 
 /// A client that is seen at another interface is answered there.
-#[test]
+#[suite::test]
 fn clients_move() {
     let mut rig = rig(&["create pppoe cp cp-if-index p2"]);
     for port in [0, 1, 0] {
@@ -189,7 +189,7 @@ fn clients_move() {
 }
 
 /// A flood of clients takes bounded memory: those seen first go.
-#[test]
+#[suite::test]
 fn clients_are_bounded() {
     let rig = rig(&[]);
     let clients = rig.world().get::<crate::Clients>();
@@ -214,7 +214,7 @@ fn clients_are_bounded() {
 
 /// A patch and the control plane need frames for all MAC addresses of the same device. It receives
 /// them until the last one goes, in either order.
-#[test]
+#[suite::test]
 fn the_control_planes_device_can_be_patched_too() {
     let mut rig = rig(&[]);
     let world = rig.world();

@@ -12,7 +12,7 @@ fn with_jumbo() -> Rig {
     rig
 }
 
-#[test]
+#[suite::test]
 fn jumbo_frames_pass_both_ends() {
     let mut rig = with_jumbo();
     for (session, address, there, port) in
@@ -42,7 +42,7 @@ fn jumbo_frames_pass_both_ends() {
 
 /// The header tells how long the payload is: an IP packet that would be longer is cut short, though
 /// the frame has more bytes.
-#[test]
+#[suite::test]
 fn packets_end_where_the_header_says() {
     let mut rig = with_jumbo();
     let whole = packet("100.64.0.1", "30.0.0.1", 64, 9000);
@@ -66,7 +66,7 @@ fn packets_end_where_the_header_says() {
 
 /// The segments of super-packets get headers each. Those of many at once wait for one another, and
 /// all of them leave.
-#[test]
+#[suite::test]
 fn super_packets_are_cut_before_they_get_headers() {
     const LEN: usize = 10_000;
     const PACKETS: u16 = 100;

@@ -16,7 +16,7 @@ fn request(address: &str, n: u8, session_id: u16) -> PppoeAddDelSession {
     }
 }
 
-#[test]
+#[suite::test]
 fn sessions_are_made_listed_and_deleted() {
     let mut rig = rig(&[]);
     let four = request("100.64.0.1", 1, 7);
@@ -55,7 +55,7 @@ fn sessions_are_made_listed_and_deleted() {
     assert_eq!(msg::published::read().differences(table), Vec::<String>::new());
 }
 
-#[test]
+#[suite::test]
 fn the_control_plane_is_set() {
     let rig = rig(&[]);
     let mut api = rig.bench.api();

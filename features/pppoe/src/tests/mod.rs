@@ -106,7 +106,7 @@ fn protocol_of(packet: &[u8]) -> u16 {
     if packet[0] >> 4 == 6 { 0x57 } else { 0x21 }
 }
 
-#[test]
+#[suite::test]
 fn packets_go_to_clients_and_come_from_them() {
     let mut rig = with_sessions();
     for (n, session, address, there, port) in [
@@ -143,7 +143,7 @@ fn packets_go_to_clients_and_come_from_them() {
 }
 
 /// The packets that one router puts into frames are those that the other takes out.
-#[test]
+#[suite::test]
 fn packets_pass_two_ends_unchanged() {
     let mut near = with_sessions();
     let mut far = rig(&[
@@ -162,7 +162,7 @@ fn packets_pass_two_ends_unchanged() {
     }
 }
 
-#[test]
+#[suite::test]
 fn frames_that_are_not_the_sessions_are_dropped_by_name() {
     let mut rig = with_sessions();
     let whole = packet("100.64.0.1", "30.0.0.1", 64, 20);
@@ -204,7 +204,7 @@ fn frames_that_are_not_the_sessions_are_dropped_by_name() {
 }
 
 /// An interface that isn't enabled for a protocol takes none of its packets.
-#[test]
+#[suite::test]
 fn the_interface_has_to_be_enabled() {
     let mut rig = with_sessions();
     let whole = |ttl| packet("100.64.0.9", "30.0.0.1", ttl, 20);
@@ -217,7 +217,7 @@ fn the_interface_has_to_be_enabled() {
 
 /// Packets above what a PPPoE frame holds are fragmented, or their sender learns the MTU (RFC 2516
 /// 7).
-#[test]
+#[suite::test]
 fn the_mtu_leaves_room_for_the_headers() {
     let mut rig = with_sessions();
     let from = |packet: &Packet, len: usize| {
@@ -238,7 +238,7 @@ fn the_mtu_leaves_room_for_the_headers() {
     assert_eq!((&error[34..36], &error[40..42]), (&[3, 4][..], &1492_u16.to_be_bytes()[..]));
 }
 
-#[test]
+#[suite::test]
 fn broken_frames_are_taken_or_dropped_by_name() {
     let mut rig = with_sessions();
     rig.cli("create pppoe cp cp-if-index p1");

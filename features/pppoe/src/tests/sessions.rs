@@ -13,7 +13,7 @@ const SHOWN: &str = "\
     local-mac 02:fe:00:00:00:00 client-mac 02:aa:00:00:00:01
 ";
 
-#[test]
+#[suite::test]
 fn sessions_are_shown() {
     let mut rig = with_sessions();
     assert_eq!(rig.cli("show pppoe session"), SHOWN);
@@ -32,7 +32,7 @@ fn sessions_are_shown() {
     assert_eq!(rig.pass(1, &came), [(0, out)]);
 }
 
-#[test]
+#[suite::test]
 fn bad_ones_are_refused() {
     let mut rig = with_sessions();
     let create = |rest: &str| format!("create pppoe session {rest}");
@@ -71,7 +71,7 @@ fn bad_ones_are_refused() {
 
 /// The client's packets are looked up in the session's table, which has the client's route, and
 /// moves with the interface.
-#[test]
+#[suite::test]
 fn tables_are_the_sessions() {
     let mut rig = rig(&[
         "ip table add 7",
@@ -116,7 +116,7 @@ fn tables_are_the_sessions() {
 }
 
 /// Of random sessions of few clients, each frame belongs to the one that a search finds.
-#[test]
+#[suite::test]
 fn frames_belong_to_the_session_that_a_search_finds() {
     let mut rig = rig(&[]);
     let mut rng = Rng::new(5);

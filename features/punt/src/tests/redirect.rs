@@ -4,7 +4,7 @@
 use super::*;
 use net::api::{AddressFamily, FibPath, InterfaceIndex};
 
-#[test]
+#[suite::test]
 fn punted_packets_are_redirected() {
     let mut rig = Rig::new();
     rig.run("set punt ip4 udp all");
@@ -58,7 +58,7 @@ fn punted_packets_are_redirected() {
     assert_eq!(rig.bench.count("ip4-udp-punt", "udp port punt"), 3);
 }
 
-#[test]
+#[suite::test]
 fn a_redirect_without_a_path_drops() {
     let mut rig = Rig::new();
     let line = "ip punt redirect add rx t0 via drop";
@@ -97,7 +97,7 @@ fn on_by_t1(frame: &[u8]) -> (u32, Vec<u8>) {
     (2, [&pkt::ether(ROUTER, HOST).build()[..12], &frame[12..]].concat())
 }
 
-#[test]
+#[suite::test]
 fn what_nobody_takes_goes_where_punted_packets_are_redirected() {
     let mut rig = Rig::new();
     let world = rig.bench.world.clone();

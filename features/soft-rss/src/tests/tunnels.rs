@@ -228,7 +228,7 @@ fn homes(seen: &[(u16, Vec<u8>)], want: &[Vec<u8>], name: &str) -> BTreeMap<u8, 
     homes
 }
 
-#[test]
+#[suite::test]
 fn packets_from_tunnels_are_spread_by_their_inner_flow() {
     for kind in kinds() {
         let name = kind.name;
@@ -268,7 +268,7 @@ fn packets_from_tunnels_are_spread_by_their_inner_flow() {
 }
 
 /// The inner tunnel's packets are one flow of the outer one, and spread once more behind it.
-#[test]
+#[suite::test]
 fn tunnels_in_tunnels_are_spread_again() {
     let mut rig = ports();
     let all = kinds();
@@ -304,7 +304,7 @@ fn tunnels_in_tunnels_are_spread_again() {
 }
 
 /// Packets are between threads while their tunnel is deleted.
-#[test]
+#[suite::test]
 fn tunnels_are_deleted_under_traffic() {
     for kind in kinds() {
         let mut rig = ports();
@@ -329,7 +329,7 @@ fn tunnels_are_deleted_under_traffic() {
 }
 
 /// More packets than a ring between two threads holds are dropped, and counted as congestion.
-#[test]
+#[suite::test]
 fn a_full_ring_drops() {
     let mut rig = ports();
     let kind = &kinds()[0];
@@ -352,7 +352,7 @@ fn a_full_ring_drops() {
     rig.end();
 }
 
-#[test]
+#[suite::test]
 fn the_configuration_of_tunnels_is_kept() {
     let mut rig = ports();
     for kind in kinds().iter().filter(|kind| ["GRE", "VXLAN, switched"].contains(&kind.name)) {
@@ -391,7 +391,7 @@ fn the_configuration_of_tunnels_is_kept() {
 }
 
 /// An operator may enable a node where nothing is configured: packets go on, and are counted.
-#[test]
+#[suite::test]
 fn packets_from_tunnels_without_a_configuration_go_on() {
     let all = kinds();
     for (name, layer, is_v6) in

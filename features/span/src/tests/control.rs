@@ -7,7 +7,7 @@ use net::api::InterfaceIndex;
 
 const NOTHING: &str = "Source  Destination  Device  L2\n";
 
-#[test]
+#[suite::test]
 fn commands_replace_show_and_end() {
     let mut rig = rig(3);
     assert_eq!(rig.cli("show interface span"), NOTHING);
@@ -56,7 +56,7 @@ fn commands_replace_show_and_end() {
     rig.cli("set interface span p0.1 l2 destination p1");
 }
 
-#[test]
+#[suite::test]
 fn messages_set_and_dump() {
     let mut rig = rig(3);
     let [a, b, c] = [0, 1, 2].map(|i: usize| InterfaceIndex::from(rig.ports[i]));
@@ -113,7 +113,7 @@ fn messages_set_and_dump() {
 }
 
 /// An interface takes its mirrors with it, and a new one with its index has none.
-#[test]
+#[suite::test]
 fn mirrors_go_with_either_interface() {
     for gone in [0, 2] {
         let mut rig = rig(4);

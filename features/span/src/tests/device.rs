@@ -15,7 +15,7 @@ fn crossed(ports: usize) -> Rig {
     rig
 }
 
-#[test]
+#[suite::test]
 fn copies_of_received_and_sent_frames_have_all_bytes() {
     let mut rig = crossed(3);
     for (word, received, sent) in
@@ -46,7 +46,7 @@ fn copies_of_received_and_sent_frames_have_all_bytes() {
 
 /// A vector of frames, of which each goes to several destinations, and destinations of several
 /// sources.
-#[test]
+#[suite::test]
 fn sources_and_destinations_are_many_to_many() {
     let mut rig = crossed(5);
     for line in [
@@ -69,7 +69,7 @@ fn sources_and_destinations_are_many_to_many() {
     assert_eq!(rig.pass_all(0, &frames), want(&[1, 3]));
 }
 
-#[test]
+#[suite::test]
 fn copies_are_not_copied_again() {
     let mut rig = crossed(4);
     for line in ["p0 destination p1", "p1 destination p0", "p1 destination p2", "p2 destination p3"]
@@ -82,7 +82,7 @@ fn copies_are_not_copied_again() {
     assert_eq!(rig.pass(0, &frame), at(&[0, 1, 1, 2], &frame));
 }
 
-#[test]
+#[suite::test]
 fn frames_of_sub_interfaces_are_copied_as_they_are_on_the_wire() {
     let mut rig = rig(4);
     sub(&mut rig, "p0 100");
@@ -105,7 +105,7 @@ fn frames_of_sub_interfaces_are_copied_as_they_are_on_the_wire() {
 }
 
 /// A sub-interface that routes adds its tag to copies, as to other frames.
-#[test]
+#[suite::test]
 fn copies_can_leave_in_a_vlan() {
     let mut rig = crossed(3);
     sub(&mut rig, "p2 9");
@@ -117,7 +117,7 @@ fn copies_can_leave_in_a_vlan() {
     );
 }
 
-#[test]
+#[suite::test]
 fn routed_packets_are_copied_with_the_super_path_and_without_it() {
     let mut rig = rig(4);
     for (i, port) in [(0u8, "p0"), (1, "p1")] {
@@ -148,7 +148,7 @@ fn routed_packets_are_copied_with_the_super_path_and_without_it() {
 
 /// A sender on this host may leave the checksum to the device. Long copies share the bytes that it
 /// is of, so it is finished before; short ones leave it to their own device.
-#[test]
+#[suite::test]
 fn a_partial_checksum_is_finished_before_bytes_are_shared() {
     for (len, is_finished) in [(1000, false), (4000, true)] {
         let mut rig = crossed(3);
@@ -165,7 +165,7 @@ fn a_partial_checksum_is_finished_before_bytes_are_shared() {
     }
 }
 
-#[test]
+#[suite::test]
 fn copies_for_an_interface_that_is_down_are_counted() {
     let mut rig = crossed(3);
     rig.cli("set interface span p0 destination p2 rx");
@@ -176,7 +176,7 @@ fn copies_for_an_interface_that_is_down_are_counted() {
 }
 
 /// Copies of a vector need more buffers than there are: what is forwarded isn't lost.
-#[test]
+#[suite::test]
 fn frames_are_forwarded_without_a_buffer_for_a_copy() {
     let mut rig = crossed(3);
     rig.cli("set interface span p0 destination p2 rx");
@@ -198,7 +198,7 @@ fn frames_are_forwarded_without_a_buffer_for_a_copy() {
 
 /// Copies of a whole vector would need more buffers than there are: they are made in turns, and
 /// none is missing.
-#[test]
+#[suite::test]
 fn many_destinations_take_no_more_buffers_than_there_are() {
     let mut rig = crossed(102);
     let (frames, copies) = (200u8, 100);
@@ -230,7 +230,7 @@ fn many_destinations_take_no_more_buffers_than_there_are() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_trace_shows_source_and_destinations() {
     let mut rig = crossed(3);
     rig.cli("set interface span p0 destination p1 rx");

@@ -13,7 +13,7 @@ fn crossed(ports: usize) -> Rig {
     rig
 }
 
-#[test]
+#[suite::test]
 fn received_and_sent_frames_are_copied_to_a_switched_interface() {
     let mut rig = crossed(3);
     for (word, received, sent) in [("rx", true, false), ("tx", false, true), ("both", true, true)] {
@@ -43,7 +43,7 @@ fn received_and_sent_frames_are_copied_to_a_switched_interface() {
     assert_eq!((rig.pass(0, &frame), rig.pass(1, &frame)), (at(&[1], &frame), at(&[0], &frame)));
 }
 
-#[test]
+#[suite::test]
 fn many_destinations_take_no_more_buffers_than_there_are() {
     let mut rig = crossed(102);
     let frames: Vec<_> = (0..200).map(|n| tagged(&[(Q, 100)], &frame(300, n))).collect();
@@ -68,7 +68,7 @@ fn many_destinations_take_no_more_buffers_than_there_are() {
 
 /// Received frames are copied as they came in, sent ones as they leave. The destination rewrites
 /// tags of both.
-#[test]
+#[suite::test]
 fn tags_are_rewritten_for_the_port_and_for_the_destination() {
     let mut rig = crossed(3);
     sub(&mut rig, "p2 300");
@@ -92,7 +92,7 @@ fn tags_are_rewritten_for_the_port_and_for_the_destination() {
 
 /// Received frames are copied whether they are forwarded or not; sent ones only if the EFP filter
 /// lets them leave.
-#[test]
+#[suite::test]
 fn frames_are_copied_in_front_of_the_input_features_and_behind_the_filter() {
     let mut rig = crossed(3);
     rig.cli("set interface l2 efp-filter p0.100");
@@ -105,7 +105,7 @@ fn frames_are_copied_in_front_of_the_input_features_and_behind_the_filter() {
     assert_eq!(rig.pass(0, &own), at(&[2], &own), "there is no other member");
 }
 
-#[test]
+#[suite::test]
 fn each_port_that_a_flood_leaves_by_is_mirrored() {
     let mut rig = rig(5);
     for port in ["p0", "p1", "p2"] {
@@ -122,7 +122,7 @@ fn each_port_that_a_flood_leaves_by_is_mirrored() {
     assert!(!rig.cli("show l2fib bd_id 2").contains("02:aa"));
 }
 
-#[test]
+#[suite::test]
 fn copies_are_not_copied_again_and_keep_their_split_horizon_group() {
     let mut rig = crossed(4);
     rig.cli("set interface l2 bridge p3 55");
@@ -141,7 +141,7 @@ fn copies_are_not_copied_again_and_keep_their_split_horizon_group() {
     assert_eq!(rig.pass(1, &frame), at(&[0, 2], &frame));
 }
 
-#[test]
+#[suite::test]
 fn feature_bitmaps_have_the_bits_of_mirroring() {
     let mut rig = crossed(3);
     let world = rig.world();
@@ -157,7 +157,7 @@ fn feature_bitmaps_have_the_bits_of_mirroring() {
 }
 
 /// Settings hold in every interface mode, and copies need a switched destination.
-#[test]
+#[suite::test]
 fn mirroring_outlives_the_mode_of_both_ends() {
     let mut rig = crossed(3);
     rig.cli("set interface l3 p2");

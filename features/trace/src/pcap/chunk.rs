@@ -120,11 +120,11 @@ impl Chunk {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn packets_come_out_as_they_went_in_and_nothing_grows() {
         let mut chunk = Chunk::new();
         let mut want = Vec::new();

@@ -76,7 +76,7 @@ fn dump_v2(bench: &mut Bench, thread_id: u32, position: u32, max: u32) -> Vec<(u
 
 const NONE: u32 = u32::MAX;
 
-#[test]
+#[suite::test]
 fn traces_are_asked_for_and_dumped_page_by_page() {
     let mut bench = bench();
     assert_eq!(dump(&mut bench, (0, 0), 10), (vec![], Err(-6)));
@@ -127,7 +127,7 @@ fn traces_are_asked_for_and_dumped_page_by_page() {
     }
 }
 
-#[test]
+#[suite::test]
 fn traces_are_filtered() {
     let mut bench = bench();
     capture(&mut bench, "test-input", 10, false).expect("ordered");
@@ -145,7 +145,7 @@ fn traces_are_filtered() {
     assert_eq!(run(&mut bench, "show trace filter"), "No filter\n");
 }
 
-#[test]
+#[suite::test]
 fn functions_and_expressions_are_chosen() {
     let bench = bench();
     let list = || {
@@ -168,7 +168,7 @@ fn functions_and_expressions_are_chosen() {
     assert_eq!(bench.world.get::<crate::control::Filters>().get().expression, None);
 }
 
-#[test]
+#[suite::test]
 fn nodes_are_told_by_name_number_and_flags() {
     let bench = bench();
     let get = |index, name: &str, flags| {
@@ -203,7 +203,7 @@ fn nodes_are_told_by_name_number_and_flags() {
     assert!(get(u32::MAX, "", 0).expect("a list").len() > inputs.len() + drops.len());
 }
 
-#[test]
+#[suite::test]
 fn captures_are_switched() {
     let mut bench = bench();
     let folder = tempfile::tempdir().expect("a folder");
@@ -292,7 +292,7 @@ fn captures_are_switched() {
     assert!(error.contains("set pcap filter function bpf_trace_filter"), "{error}");
 }
 
-#[test]
+#[suite::test]
 fn a_capture_is_written_over_one_of_ours_only() {
     let mut bench = bench();
     let folder = tempfile::tempdir().expect("a folder");
@@ -330,7 +330,7 @@ fn a_capture_is_written_over_one_of_ours_only() {
     assert_eq!(std::fs::read(path("swapped")).expect("there"), b"precious");
 }
 
-#[test]
+#[suite::test]
 fn messages_are_as_published() {
     let bench = bench();
     assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());

@@ -50,7 +50,7 @@ pub fn read(path: &Path) -> Capture {
     (interfaces, packets)
 }
 
-#[test]
+#[suite::test]
 fn a_capture_has_names_directions_and_reasons() {
     let mut bench = bench();
     let folder = tempfile::tempdir().expect("a folder");
@@ -100,7 +100,7 @@ fn dispatched(bytes: &[u8]) -> (Vec<&str>, &[u8]) {
     (texts, rest)
 }
 
-#[test]
+#[suite::test]
 fn packets_are_captured_in_front_of_each_node() {
     let mut bench = bench();
     let folder = tempfile::tempdir().expect("a folder");
@@ -135,7 +135,7 @@ fn packets_are_captured_in_front_of_each_node() {
     assert!(bench.rt.observe(None).is_none());
 }
 
-#[test]
+#[suite::test]
 fn drops_are_captured_by_reason() {
     let mut bench = bench();
     let folder = tempfile::tempdir().expect("a folder");
@@ -170,7 +170,7 @@ fn drops_are_captured_by_reason() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_capture_ends_by_itself_and_keeps_what_was_asked_for() {
     let mut bench = bench();
     let folder = tempfile::tempdir().expect("a folder");
@@ -209,7 +209,7 @@ fn a_capture_ends_by_itself_and_keeps_what_was_asked_for() {
     );
 }
 
-#[test]
+#[suite::test]
 fn interfaces_that_come_later_are_captured_too() {
     let mut bench = bench();
     let folder = tempfile::tempdir().expect("a folder");
@@ -228,7 +228,7 @@ fn interfaces_that_come_later_are_captured_too() {
     }
 }
 
-#[test]
+#[suite::test]
 fn what_stood_before_an_ip_packet_is_captured_with_its_drop() {
     use crate::pcap::node::Capture;
     let mut bench = bench();
@@ -283,7 +283,7 @@ fn ended(bench: &mut Bench) -> serde_json::Value {
     panic!("the capture doesn't end: {}", run(bench, "pcap trace status"));
 }
 
-#[test]
+#[suite::test]
 fn a_capture_ends_with_its_interface() {
     let mut bench = bench();
     let folder = tempfile::tempdir().expect("a folder");
@@ -326,7 +326,7 @@ fn a_capture_ends_with_its_interface() {
 
 /// The error indices of an interface's nodes go to other nodes, whose drops are none of the
 /// capture's.
-#[test]
+#[suite::test]
 fn a_capture_of_a_reason_ends_with_the_interface_whose_node_gives_it() {
     let mut bench = bench();
     let folder = tempfile::tempdir().expect("a folder");

@@ -73,7 +73,7 @@ fn passes6(bench: &mut Bench, sw_if: SwIfIndex, sources: &[Ipv6Addr]) -> Vec<boo
     answer(&alone)
 }
 
-#[test]
+#[suite::test]
 fn sources_of_ipv6_pass_by_their_routes() {
     let mut bench = bench6();
     let sources: Vec<_> = CASES6.iter().map(|c| ip6(c.0)).collect();
@@ -96,7 +96,7 @@ fn sources_of_ipv6_pass_by_their_routes() {
     assert_eq!(bench.feature("ip6-unicast", T0, &[ask])[0].reason, None);
 }
 
-#[test]
+#[suite::test]
 fn what_leaves_is_checked_in_ipv6_too() {
     let mut bench = bench6();
     run(&mut bench, "set urpf ip6 tx strict t0");
@@ -113,7 +113,7 @@ fn what_leaves_is_checked_in_ipv6_too() {
     assert_eq!(bench.count("ip6-tx-urpf-strict", "uRPF Drop"), 2);
 }
 
-#[test]
+#[suite::test]
 fn the_default_route_counts_unless_it_is_denied() {
     let mut bench = bench6();
     run(&mut bench, "ip route add 0.0.0.0/0 via 10.0.1.2 t1");

@@ -60,11 +60,11 @@ impl Device for Bridge {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn both_ports_are_in_the_bridge() {
         let text = commands();
         for port in ["left", "right"] {

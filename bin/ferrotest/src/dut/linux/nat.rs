@@ -87,11 +87,11 @@ impl Device for Nat {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests {
     use super::*;
 
-    #[test]
+    #[suite::test]
     fn the_rule_is_for_packets_to_the_right() {
         let text = rules();
         assert!(text.contains("\noifname \"right\" snat to 198.19.0.1\n"), "{text}");

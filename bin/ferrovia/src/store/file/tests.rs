@@ -33,7 +33,7 @@ fn versions(store: &Store) -> Vec<Version> {
     store.numbers().filter_map(|n| store.read(n).ok()).collect()
 }
 
-#[test]
+#[suite::test]
 fn versions_are_kept_and_the_oldest_goes() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::new(dir.path().join("a/b/conf"), 3);
@@ -61,7 +61,7 @@ fn versions_are_kept_and_the_oldest_goes() {
     assert!(all.iter().all(|f| f.metadata().unwrap().mode() & 0o777 == 0o600));
 }
 
-#[test]
+#[suite::test]
 fn a_long_version_is_read_in_pieces() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::new(dir.path().join("conf"), 1);
@@ -91,7 +91,7 @@ fn a_long_version_is_read_in_pieces() {
     assert!(store.reading(1).map(drop).unwrap_err().message().contains("no version 1"));
 }
 
-#[test]
+#[suite::test]
 fn only_what_was_saved_is_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let (own, other) = (dir.path().join("own"), dir.path().join("other"));
@@ -108,7 +108,7 @@ fn only_what_was_saved_is_replaced() {
     assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
 }
 
-#[test]
+#[suite::test]
 fn a_save_that_fails_leaves_the_last_version() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::new(dir.path().join("conf"), 2);
@@ -251,7 +251,7 @@ fn survives(history: u32, saved: usize, fault: Fault, at: usize) -> bool {
     disk.calls.get() < at
 }
 
-#[test]
+#[suite::test]
 fn no_fault_at_any_call_loses_a_version() {
     let faults = [
         Fault::Fails(io::ErrorKind::StorageFull),
@@ -268,7 +268,7 @@ fn no_fault_at_any_call_loses_a_version() {
     }
 }
 
-#[test]
+#[suite::test]
 fn many_failures_in_a_row_lose_nothing() {
     let dir = memory();
     let (store, before) = filled(dir.path(), 5, 6);
@@ -284,7 +284,7 @@ fn many_failures_in_a_row_lose_nothing() {
     panic!("it never takes its place");
 }
 
-#[test]
+#[suite::test]
 fn what_killed_processes_left_is_removed() {
     let dir = tempfile::tempdir().unwrap();
     let (store, _) = filled(dir.path(), 3, 1);
@@ -295,7 +295,7 @@ fn what_killed_processes_left_is_removed() {
     assert!(!dead.exists() && ours.exists() && other.exists());
 }
 
-#[test]
+#[suite::test]
 fn several_writers_of_one_file_leave_a_whole_one() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("exported");

@@ -8,7 +8,7 @@
 
 mod classify;
 mod controller;
-#[cfg(test)]
+#[cfg(feature = "tests")]
 mod tests;
 
 pub use classify::{Class, classify, conditional_throughput};

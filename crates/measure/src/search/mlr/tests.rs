@@ -47,7 +47,7 @@ fn trials(point: usize) -> Vec<Observation> {
     added[..point].iter().flat_map(many).collect()
 }
 
-#[test]
+#[suite::test]
 fn published_classifications() {
     use Class::{Lower as L, Undecided as N, Upper as U};
     // Optimistic and pessimistic exceed ratio in per cent, and the class, for each goal.
@@ -79,7 +79,7 @@ fn published_classifications() {
 /// At points 5 and 6, the RFC's table prints "Lower Bound" for the goal with 20 %, beside exceed
 /// ratios of 42.857 % and 27.273 %, which its algorithm (appendix A) classifies as an upper
 /// bound. The algorithm is normative, the table an example: this follows the algorithm.
-#[test]
+#[suite::test]
 fn twenty_percent_exceed() {
     let goal = &goals()[3];
     assert_eq!(classify(goal, &trials(5)), Class::Upper);
@@ -90,7 +90,7 @@ fn twenty_percent_exceed() {
     assert_eq!(classify(goal, &more), Class::Lower);
 }
 
-#[test]
+#[suite::test]
 fn published_conditional_throughputs() {
     let trials = trials(6);
     let rate = |goal: &Goal| conditional_throughput(goal, LOAD, &trials).unwrap();
@@ -119,7 +119,7 @@ fn range(min: f64, max: f64) -> Range {
     Range { min, max }
 }
 
-#[test]
+#[suite::test]
 fn bad_goals_are_refused() {
     let mut bad = Goal::rfc2544(0.001);
     bad.exceed_ratio = 1.0;
@@ -131,7 +131,7 @@ fn bad_goals_are_refused() {
     assert!(Mlr::new(range(1.0, 2.0), vec![short]).is_err());
 }
 
-#[test]
+#[suite::test]
 fn a_device_faster_than_the_highest_load_has_no_upper_bound() {
     let mut device = Device::new(1e7);
     let search = Mlr::new(range(1000.0, 1e6), Goal::of(Profile::Csit)).unwrap();
@@ -141,7 +141,7 @@ fn a_device_faster_than_the_highest_load_has_no_upper_bound() {
     assert_eq!(outcome.regular, [false, false]);
 }
 
-#[test]
+#[suite::test]
 fn a_device_slower_than_the_least_load_has_no_lower_bound() {
     let mut device = Device::new(10.0);
     let search = Mlr::new(range(1000.0, 1e6), Goal::of(Profile::Csit)).unwrap();
@@ -150,7 +150,7 @@ fn a_device_slower_than_the_least_load_has_no_lower_bound() {
     assert_eq!(outcome.bounds[1].conditional_throughput, None);
 }
 
-#[test]
+#[suite::test]
 fn a_search_stops_at_its_limit_of_trials() {
     let mut device = Device::new(3e5);
     let search = Mlr::new(range(1000.0, 1e6), Goal::of(Profile::Csit)).unwrap();
@@ -159,7 +159,7 @@ fn a_search_stops_at_its_limit_of_trials() {
 }
 
 /// The goal of RFC 2544 needs few long trials: short ones find the neighbourhood.
-#[test]
+#[suite::test]
 fn long_trials_are_few() {
     let mut device = Device::new(437_123.0);
     let search = Mlr::new(range(1000.0, 1e6), vec![Goal::rfc2544(0.001)]).unwrap();
@@ -174,7 +174,7 @@ proptest! {
 
     /// Bounds enclose the limit, no further apart than the goal's width, after a bounded number
     /// of trials.
-    #[test]
+    #[suite::test]
     fn ideal_devices_are_found(limit in 1_500.0..990_000.0f64, p in 0usize..4) {
         let profile = Profile::ALL[p];
         let mut device = Device::new(limit);
@@ -201,7 +201,7 @@ proptest! {
 
     /// With noise a search still ends in a bounded number of trials, and what it reports agrees
     /// with the trials that it saw.
-    #[test]
+    #[suite::test]
     fn noisy_devices_end(limit in 1_500.0..990_000.0f64, seed: u64, noise in 0.0..0.7f64) {
         let mut device = Device::new(limit).noise(seed, noise);
         let search = Mlr::new(range(1000.0, 1e6), Goal::of(Profile::Csit)).unwrap();

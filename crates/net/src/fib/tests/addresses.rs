@@ -23,7 +23,7 @@ fn entries(fib: &Fib<Ip6>) -> BTreeMap<Ip6Prefix, Vec<(Source, PathKind<Ipv6Addr
 
 /// The anycast address of a network's routers (RFC 4291 2.6.1) is the network with all host bits
 /// zero. Of `::/n` that is the unspecified address, which no node has (RFC 4291 2.5.2).
-#[test]
+#[suite::test]
 fn the_unspecified_address_is_no_anycast_address_of_routers() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;

@@ -6,7 +6,7 @@ use crate::Link;
 use wire::EtherType;
 
 /// Number of adjacency writes for a change that moves ten routes, and a million.
-#[test]
+#[suite::test]
 fn a_million_recursive_routes_move_by_as_few_stores_as_ten() {
     let stores = [10, 1_000_000].map(|n: u32| {
         let bench = Bench::new(STATEFUL);
@@ -48,7 +48,7 @@ fn a_million_recursive_routes_move_by_as_few_stores_as_ten() {
 
 /// A link with 500 known neighbours fails: routes have moved before the first neighbour is removed,
 /// and the list that most routes follow has moved first.
-#[test]
+#[suite::test]
 fn routes_turn_before_neighbours_are_forgotten() {
     const NEIGHBORS: u32 = 500;
     let bench = Bench::new(STATEFUL);
@@ -115,7 +115,7 @@ fn routes_turn_before_neighbours_are_forgotten() {
 }
 
 /// RFC 8950.
-#[test]
+#[suite::test]
 fn ip4_packets_may_go_to_a_next_hop_of_ip6() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;

@@ -15,7 +15,7 @@ fn ip6(text: &str) -> Ipv6Addr {
     text.parse().expect("an address")
 }
 
-#[test]
+#[suite::test]
 fn next_hops_of_the_other_protocol_are_reached_by_its_routes() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -77,7 +77,7 @@ fn buckets(bench: &Bench, addr: Ipv4Addr) -> BTreeMap<IpAddr, usize> {
     all
 }
 
-#[test]
+#[suite::test]
 fn weights_of_the_other_protocol_count() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -104,7 +104,7 @@ fn weights_of_the_other_protocol_count() {
 
 /// Four paths from each of fifteen lists to the next make 2³⁰ paths in all; and a longer prefix
 /// takes over a next hop.
-#[test]
+#[suite::test]
 fn many_levels_are_walked_once_each() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -132,7 +132,7 @@ fn many_levels_are_walked_once_each() {
     assert_eq!(ends(&bench, t, ip("20.0.0.1")), [hop(a), hop(b)].into());
 }
 
-#[test]
+#[suite::test]
 fn a_neighbour_of_the_other_protocol_is_a_next_hop() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -165,7 +165,7 @@ fn a_neighbour_of_the_other_protocol_is_a_next_hop() {
     assert!(!four.leads_by(v6));
 }
 
-#[test]
+#[suite::test]
 fn a_choice_of_routes_of_the_other_protocol_is_refused() {
     let bench = Bench::new(STATEFUL);
     let t = TableIndex::DEFAULT;

@@ -64,7 +64,7 @@ impl Rig {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_constrained_path_follows_what_covers_its_next_hop() {
     let rig = Rig::new();
     let (a, b) = (rig.a, rig.b);
@@ -97,7 +97,7 @@ fn a_constrained_path_follows_what_covers_its_next_hop() {
     rig.expect([None; 3], "all has gone");
 }
 
-#[test]
+#[suite::test]
 fn a_path_over_attached_routes_follows_addresses_and_neighbours() {
     let rig = Rig::new();
     let (a, world) = (rig.a, &rig.bench.world);
@@ -119,7 +119,7 @@ fn a_path_over_attached_routes_follows_addresses_and_neighbours() {
 
 /// A host that a feature follows has an entry of its own: the route that covers it, while it is
 /// followed.
-#[test]
+#[suite::test]
 fn a_followed_host_is_found_exactly() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;

@@ -55,14 +55,14 @@ fn rounds<F: Net>(host: fn(u32) -> F::Addr) {
     }
 }
 
-#[test]
+#[suite::test]
 fn routes_that_have_gone_leave_no_memory_behind() {
     rounds::<Ip4>(|i| Ipv4Addr::from_bits(0x1400_0000 + 3 * i));
     rounds::<Ip6>(|i| std::net::Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(i) << 70));
 }
 
 /// A reused index begins with counters at zero, also where its cells have counted.
-#[test]
+#[suite::test]
 fn counters_of_a_number_that_is_given_again_begin_at_zero() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;

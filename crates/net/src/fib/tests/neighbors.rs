@@ -3,7 +3,7 @@
 
 use super::*;
 
-#[test]
+#[suite::test]
 fn a_neighbour_on_a_link_without_its_network_takes_no_route_from_another() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -30,7 +30,7 @@ fn a_neighbour_on_a_link_without_its_network_takes_no_route_from_another() {
 
 /// A connected network from a client: its neighbours' host routes are in the table as long as the
 /// network is.
-#[test]
+#[suite::test]
 fn host_routes_go_with_the_network_that_a_client_says() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -70,7 +70,7 @@ fn host_routes_go_with_the_network_that_a_client_says() {
 
 /// Links that share a network by borrowed addresses: packets go to the link where a host was set
 /// last, and back when it is removed there.
-#[test]
+#[suite::test]
 fn a_host_moves_between_links_that_share_a_network() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;

@@ -51,7 +51,7 @@ impl Rig {
     }
 }
 
-#[test]
+#[suite::test]
 fn others_take_over_while_there_are_some() {
     let r = rig();
     r.route("20.0.0.0/8", &[r.via(0, 1, 0), r.via(1, 3, 0), r.via(2, 1, 1)]);
@@ -89,7 +89,7 @@ fn others_take_over_while_there_are_some() {
     assert_eq!([0, 1, 2].map(held), [None; 3]);
 }
 
-#[test]
+#[suite::test]
 fn routes_that_follow_a_route_move_with_it() {
     let r = rig();
     let t = TableIndex::DEFAULT;
@@ -121,7 +121,7 @@ fn routes_that_follow_a_route_move_with_it() {
 }
 
 /// One store moves any number of routes.
-#[test]
+#[suite::test]
 fn a_million_routes_leave_a_next_hop_by_as_few_stores_as_ten() {
     let stores = [10, 1_000_000].map(|n: u32| {
         let r = rig();
@@ -143,7 +143,7 @@ fn a_million_routes_leave_a_next_hop_by_as_few_stores_as_ten() {
     assert_eq!(stores, [(1, 1); 2]);
 }
 
-#[test]
+#[suite::test]
 fn packets_have_moved_when_others_hear_of_it() {
     let bench = Bench::new(STATEFUL);
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -161,7 +161,7 @@ fn packets_have_moved_when_others_hear_of_it() {
     assert_eq!(*seen.lock().expect("no panic inside"), [before + 1, before + 2]);
 }
 
-#[test]
+#[suite::test]
 fn several_may_watch_a_next_hop() {
     let r = rig();
     let world = &r.bench.world;

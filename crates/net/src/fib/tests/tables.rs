@@ -3,7 +3,7 @@
 
 use super::*;
 
-#[test]
+#[suite::test]
 fn tables_are_apart_and_go_when_nothing_uses_them() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -47,7 +47,7 @@ fn tables_are_apart_and_go_when_nothing_uses_them() {
     assert_eq!(fib.delete_table(world, 0, Source::Api).expect_err("always there").code(), -7);
 }
 
-#[test]
+#[suite::test]
 fn a_source_decides_and_a_table_of_its_own_says_where_to() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -63,7 +63,7 @@ fn a_source_decides_and_a_table_of_its_own_says_where_to() {
 
 /// A table is removed at once with its last user, of whatever kind, not with the next change of a
 /// route.
-#[test]
+#[suite::test]
 fn a_table_goes_with_its_last_user() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;

@@ -13,7 +13,7 @@ fn all(fib: &Fib<Ip4>, table: TableIndex) -> Vec<Ip4Prefix> {
     all
 }
 
-#[test]
+#[suite::test]
 fn what_is_not_told_again_goes() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -63,7 +63,7 @@ fn what_is_not_told_again_goes() {
     assert_eq!(fib.set_flow_hash(none, FlowHash::SRC).expect_err("no table").code(), -3);
 }
 
-#[test]
+#[suite::test]
 fn exact_or_longest() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -93,7 +93,7 @@ fn exact_or_longest() {
     );
 }
 
-#[test]
+#[suite::test]
 fn a_walk_goes_on_while_routes_come_and_go() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;
@@ -128,7 +128,7 @@ fn a_walk_goes_on_while_routes_come_and_go() {
     assert_eq!(seen.len() as u32, own as u32 + 100 + round);
 }
 
-#[test]
+#[suite::test]
 fn a_table_is_found_an_id() {
     let bench = Bench::new(STATEFUL);
     let fib = bench.world.get::<Fib<Ip4>>();
@@ -146,7 +146,7 @@ fn a_table_is_found_an_id() {
     assert_eq!(refused, [-9, -9, -7]);
 }
 
-#[test]
+#[suite::test]
 fn ten_thousand_tables_cost_kilobytes_each() {
     const N: u32 = 10_000;
     let resident = || {
@@ -185,7 +185,7 @@ fn ten_thousand_tables_cost_kilobytes_each() {
     assert_eq!(fib.find_table(N / 2).expect_err("gone").code(), -3);
 }
 
-#[test]
+#[suite::test]
 fn clients_add_sources_that_rank_as_they_say() {
     let bench = Bench::new(STATEFUL);
     let world = &bench.world;

@@ -3,7 +3,7 @@
 
 use super::*;
 
-#[test]
+#[suite::test]
 fn a_large_table_of_ip6_has_an_index_until_it_is_small_again() {
     let sizes = Engine6::SIZES;
     let domain = Qsbr::new();
@@ -27,7 +27,7 @@ fn a_large_table_of_ip6_has_an_index_until_it_is_small_again() {
     assert!(table.memory() < 40 * sizes.small, "{}", table.memory());
 }
 
-#[test]
+#[suite::test]
 fn an_index_for_who_wants_hops_alone_is_smaller() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -66,7 +66,7 @@ fn an_index_for_who_wants_hops_alone_is_smaller() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_table_of_many_long_prefixes_has_no_index() {
     let sizes = Sizes { small: 50, large: 100 };
     let table: Lpm6 = table(&Qsbr::new(), sizes);
@@ -87,7 +87,7 @@ fn a_table_of_many_long_prefixes_has_no_index() {
     assert_eq!(table.kind(), Kind6::Tree);
 }
 
-#[test]
+#[suite::test]
 fn what_a_slot_had_is_given_back() {
     // More than the lines of two levels have room for.
     const MOST: u32 = 1300;

@@ -82,7 +82,7 @@ fn routes<K: Key>(table: &Lpm<K>) -> Vec<Route<K>> {
     }
 }
 
-#[test]
+#[suite::test]
 fn the_longest_prefix_wins_at_every_level() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -118,7 +118,7 @@ fn the_longest_prefix_wins_at_every_level() {
     }
 }
 
-#[test]
+#[suite::test]
 fn a_table_takes_memory_as_it_grows_and_gives_it_back() {
     let domain = Qsbr::new();
     let forest = Forest::new(domain.clone()).unwrap();
@@ -149,7 +149,7 @@ fn a_table_takes_memory_as_it_grows_and_gives_it_back() {
     assert_eq!(forest.memory(), empty);
 }
 
-#[test]
+#[suite::test]
 fn more_long_prefixes_than_narrow_leaves_can_name() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -168,7 +168,7 @@ fn more_long_prefixes_than_narrow_leaves_can_name() {
     println!("{} bytes a host alone in its /24", table.memory() / N as usize);
 }
 
-#[test]
+#[suite::test]
 fn a_full_forest_refuses_and_stays_as_it_was() {
     let domain = Qsbr::new();
     let mut reader = domain.register();
@@ -203,13 +203,13 @@ fn a_full_forest_refuses_and_stays_as_it_was() {
     }
 }
 
-#[test]
+#[suite::test]
 #[should_panic(expected = "prefix length 33 of 32 bits")]
 fn a_length_beyond_the_key_panics() {
     let _ = table::<u32>(&Qsbr::new(), AS_IT_COMES).get(0, 33);
 }
 
-#[test]
+#[suite::test]
 #[should_panic(expected = "hop: 2147483648")]
 fn a_leaf_that_does_not_fit_panics() {
     let _ = table::<u32>(&Qsbr::new(), AS_IT_COMES).insert(0, 0, Leaf { hop: 1 << 31, route: 1 });
@@ -352,12 +352,12 @@ fn agrees_with_the_oracle<K: Key + Edges>(
 }
 
 proptest! {
-    #[test]
+    #[suite::test]
     fn trees_of_ip4_agree(ops in ops::<u32>()) {
         agrees_with_the_oracle(TREE, ops)?;
     }
 
-    #[test]
+    #[suite::test]
     fn trees_of_ip6_agree(ops in ops::<u128>()) {
         agrees_with_the_oracle(AS_IT_COMES, ops)?;
     }
@@ -391,22 +391,22 @@ fn global(ops: Vec<Op<u128>>) -> Vec<Op<u128>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    #[test]
+    #[suite::test]
     fn indexes_agree(ops in ops::<u128>().prop_map(global)) {
         agrees_with_the_oracle(LARGE, ops)?;
     }
 
-    #[test]
+    #[suite::test]
     fn tables_that_take_an_index_and_leave_it_agree(ops in ops::<u128>().prop_map(global)) {
         agrees_with_the_oracle(RESTLESS, ops)?;
     }
 
-    #[test]
+    #[suite::test]
     fn bits_agree(ops in ops::<u32>()) {
         agrees_with_the_oracle(LARGE, ops)?;
     }
 
-    #[test]
+    #[suite::test]
     fn tables_that_change_their_structure_agree(ops in ops::<u32>()) {
         agrees_with_the_oracle(RESTLESS, ops)?;
     }

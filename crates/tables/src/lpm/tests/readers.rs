@@ -118,28 +118,28 @@ fn around_56(key: u32) -> u128 {
     0x2001_0d00 << 96 | u128::from(key) << 60
 }
 
-#[test]
+#[suite::test]
 fn a_long_history_of_an_ip4_tree() {
     long_history::<u32>(TREE, |key| key, 0);
 }
 
-#[test]
+#[suite::test]
 fn a_long_history_of_bits() {
     long_history::<u32>(LARGE, |key| key, 0);
 }
 
-#[test]
+#[suite::test]
 fn a_long_history_of_an_ip4_table() {
     long_history::<u32>(AS_IT_COMES, |key| key, 0);
 }
 
-#[test]
+#[suite::test]
 fn a_long_history_of_an_ip6_table() {
     long_history::<u128>(AS_IT_COMES, high, 16);
     long_history::<u128>(AS_IT_COMES, around_64, 48);
 }
 
-#[test]
+#[suite::test]
 fn a_long_history_of_an_index() {
     long_history::<u128>(LARGE, many_slots, 8);
     long_history::<u128>(LARGE, around_56, 36);
@@ -191,7 +191,7 @@ fn added_together<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8) 
     }
 }
 
-#[test]
+#[suite::test]
 fn routes_added_together_give_what_they_give_one_by_one() {
     added_together::<u32>(TREE, |key| key, 0);
     added_together::<u32>(LARGE, |key| key, 0);
@@ -307,45 +307,45 @@ fn readers_look_on<K: Key + Edges>(sizes: Sizes, widen: fn(u32) -> K, extra: u8)
     });
 }
 
-#[test]
+#[suite::test]
 fn readers_of_an_ip4_tree() {
     readers_look_on::<u32>(TREE, |key| key, 0);
 }
 
-#[test]
+#[suite::test]
 fn readers_of_bits() {
     readers_look_on::<u32>(LARGE, |key| key, 0);
 }
 
-#[test]
+#[suite::test]
 fn readers_of_a_table_that_changes_its_structure() {
     readers_look_on::<u32>(Sizes { small: 3030, large: 3031 }, |key| key, 0);
 }
 
-#[test]
+#[suite::test]
 fn readers_of_an_index() {
     readers_look_on::<u128>(LARGE, many_slots, 8);
     readers_look_on::<u128>(LARGE, around_56, 36);
 }
 
-#[test]
+#[suite::test]
 fn readers_of_an_ip6_table_that_changes_its_structure() {
     readers_look_on::<u128>(Sizes { small: 3030, large: 3031 }, many_slots, 8);
 }
 
-#[test]
+#[suite::test]
 fn readers_of_an_ip6_table() {
     readers_look_on::<u128>(AS_IT_COMES, high, 16);
     readers_look_on::<u128>(AS_IT_COMES, around_64, 48);
 }
 
-#[test]
+#[suite::test]
 fn tables_are_shared_by_threads() {
     fn shared<T: Send + Sync>() {}
     shared::<(Lpm4, Lpm6, OracleLpm<u32>, Forest)>();
 }
 
-#[test]
+#[suite::test]
 fn ten_thousand_small_tables() {
     let domain = Qsbr::new();
     let forest = Forest::new(domain.clone()).unwrap();

@@ -53,7 +53,7 @@ fn check(offload: Offload, frame: &[u8]) -> Result<(), OffloadError> {
     offload.check(frame, frame.len(), false)
 }
 
-#[test]
+#[suite::test]
 fn what_linux_hands_over_passes() {
     for tags in 0..3 {
         let l3 = 14 + 4 * tags;
@@ -93,7 +93,7 @@ fn what_linux_hands_over_passes() {
     assert_eq!(Offload::NONE.check(&[], 0, false), Ok(()));
 }
 
-#[test]
+#[suite::test]
 fn checksums_elsewhere_are_refused() {
     let tcp = link(EtherType::IP4, 0, &ip4(IpProtocol::TCP, &upper(IpProtocol::TCP, 0, 100)));
     let len = tcp.len() as u16;
@@ -146,7 +146,7 @@ fn checksums_elsewhere_are_refused() {
     );
 }
 
-#[test]
+#[suite::test]
 fn segmentation_that_makes_no_sense_is_refused() {
     let tcp = link(EtherType::IP4, 0, &ip4(IpProtocol::TCP, &upper(IpProtocol::TCP, 12, 64_000)));
     let with = |kind, size| check(segments(kind, 34, 16, size), &tcp);
@@ -196,7 +196,7 @@ fn segmentation_that_makes_no_sense_is_refused() {
 proptest! {
     /// Whatever a peer says: nothing in front of the upper layer changes, nor ports, and there
     /// aren't many segments of few bytes.
-    #[test]
+    #[suite::test]
     fn what_passes_does_no_harm(
         v6: bool, tcp: bool, payload in 0usize..4000, start: u16, near in 0usize..80, offset in 0u16..60, size in 1u16..200,
         kind in prop_oneof![Just(GsoKind::TcpV4), Just(GsoKind::TcpV6), Just(GsoKind::UdpL4)], gso: bool, exact: bool,

@@ -29,7 +29,7 @@ fn all(w: &mut Items, n: u32) -> Vec<u32> {
     out
 }
 
-#[test]
+#[suite::test]
 fn a_neighbour_is_asked_three_times_and_given_up() {
     let mut w = Items::default();
     let at = slot(&mut w, target(1));
@@ -72,7 +72,7 @@ fn a_neighbour_is_asked_three_times_and_given_up() {
     assert_eq!(w.due(at, 12 * INTERVAL), Some(Due::GiveUp(target(1))));
 }
 
-#[test]
+#[suite::test]
 fn a_question_that_differs_need_not_wait() {
     let mut w = Items::default();
     let at = slot(&mut w, target(1));
@@ -107,7 +107,7 @@ fn a_question_that_differs_need_not_wait() {
     );
 }
 
-#[test]
+#[suite::test]
 fn packets_that_keep_coming_do_not_put_off_the_end() {
     /// With sources in turn, asks when that is allowed; `late`: the timer runs behind each packet.
     fn ends(sources: &[Option<Ipv6Addr>], late: u64) -> (u8, Vec<(Due<Ipv6Addr>, u64)>) {
@@ -144,7 +144,7 @@ fn packets_that_keep_coming_do_not_put_off_the_end() {
     assert_eq!(given_up, [end]);
 }
 
-#[test]
+#[suite::test]
 fn a_neighbour_and_a_thread_have_so_many_places() {
     let mut w = Items::default();
     let taken = (0..100).filter(|i| add(&mut w, 1, *i)).count();
@@ -155,7 +155,7 @@ fn a_neighbour_and_a_thread_have_so_many_places() {
 }
 
 /// Waiting and displaced items, in total, are all that came.
-#[test]
+#[suite::test]
 fn a_scan_displaces_its_own_oldest() {
     let mut w = Items::default();
     let mut displaced = Vec::new();
@@ -195,7 +195,7 @@ fn a_scan_displaces_its_own_oldest() {
     assert_eq!(recent, 0);
 }
 
-#[test]
+#[suite::test]
 fn a_place_is_void_once_its_slot_is_given_up() {
     let mut w = Items::default();
     let at = slot(&mut w, on(1, 0));
@@ -212,7 +212,7 @@ fn a_place_is_void_once_its_slot_is_given_up() {
     assert_eq!(w.taken(), CELLS);
 }
 
-#[test]
+#[suite::test]
 fn nobody_outside_knows_who_shares_a_bucket() {
     let (a, b) = (Items::default(), Items::default());
     let places = |w: &Items| (0..64).map(|n| w.seed.bucket(on(1, n), SLOTS)).collect::<Vec<_>>();
@@ -221,7 +221,7 @@ fn nobody_outside_knows_who_shares_a_bucket() {
 }
 
 proptest! {
-    #[test]
+    #[suite::test]
     fn order_is_kept_and_nothing_lost(steps in prop::collection::vec((0u32..6, any::<bool>()), 0..3000)) {
         let (mut w, mut model) = (Items::default(), HashMap::<u32, Vec<u32>>::new());
         for (i, (n, release)) in steps.into_iter().enumerate() {
@@ -244,7 +244,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
     /// In any order of arrival, each item is waiting, was displaced, or was rejected; counts and
     /// lists hold.
-    #[test]
+    #[suite::test]
     fn things_are_displaced_once(steps in prop::collection::vec((0u32..3, 0u32..9000, any::<bool>()), 1..20_000)) {
         let (mut w, mut out, mut inside) = (Items::default(), Vec::new(), 0usize);
         for (i, (sw_if, n, asked)) in steps.iter().enumerate() {

@@ -16,7 +16,7 @@ fn addresses(bench: &Bench, sw_if: SwIfIndex) -> Vec<Prefix> {
     all.into_iter().map(|d| d.prefix.0).collect()
 }
 
-#[test]
+#[suite::test]
 fn addresses_come_and_go_by_the_api() {
     let mut bench = router();
     assert_eq!(address(&bench, true, T1, "11.0.0.1/24"), Ok(()));
@@ -82,7 +82,7 @@ fn addresses_come_and_go_by_the_api() {
     assert_eq!(call(&bench, nowhere), Err(-2));
 }
 
-#[test]
+#[suite::test]
 fn an_interface_uses_anothers_addresses() {
     let mut bench = router();
     let (t1, t2) = (InterfaceIndex::from(T1), InterfaceIndex::from(T2));
@@ -118,7 +118,7 @@ fn an_interface_uses_anothers_addresses() {
     assert!(known(&bench, all).is_empty());
 }
 
-#[test]
+#[suite::test]
 fn addresses_that_are_not_said_again_go() {
     let bench = router();
     for (sw_if, text) in [(T1, "11.0.0.1/24"), (T1, "12.0.0.1/24"), (T2, "13.0.0.1/24")] {
