@@ -22,6 +22,7 @@ mod sources;
 mod states;
 mod testing;
 mod verbs;
+mod workspace;
 
 use std::process::ExitCode;
 
