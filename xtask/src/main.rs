@@ -3,6 +3,8 @@
 
 #![forbid(unsafe_code)]
 
+mod affected;
+mod changes;
 mod ci;
 mod comments;
 mod conformance;
@@ -13,6 +15,7 @@ mod feature;
 mod fuzz;
 mod graph;
 mod inlining;
+mod labs;
 mod layers;
 mod licences;
 mod setup;
@@ -46,6 +49,8 @@ usage: cargo xtask VERB [ARGUMENT…]
   conformance [-d DAEMON] [-j N] [FILE[,FILE]…]
                          tests that VPP publishes, their results into docs/conformance.md
   models                 concurrent code under every interleaving (loom)
+  affected [--since COMMIT]
+                         what has to be tested again since the last commit that passed, and why
   ci                     all that CI does
   lint                   format, clippy, layers, sources, licences, docs --check, doc
   fmt                    format all Rust code
@@ -94,6 +99,7 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("models", []) => counted(testing::models),
         ("soak", rest) => soak::verb(rest),
         ("conformance", rest) => conformance::verb(rest),
+        ("affected", rest) => affected::verb(rest),
         ("ci", []) => ci::verb(),
         ("lint", []) => verbs::lint(),
         ("fmt", []) => verbs::fmt(false),
