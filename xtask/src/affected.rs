@@ -341,17 +341,6 @@ fn readers(sources: &[(String, String)], file: &str) -> Vec<String> {
     sources.iter().filter(|(_, text)| reads(text)).map(|(path, _)| path.clone()).collect()
 }
 
-/// Every Rust file of the tree: its path and its text.
-fn all_sources() -> Res<Vec<(String, String)>> {
-    let (root, mut files) = (sh::root(), Vec::new());
-    sources::rust_files(&root, &mut files)?;
-    let read = |file: std::path::PathBuf| {
-        let name = file.strip_prefix(&root).unwrap_or(&file).to_string_lossy().into_owned();
-        Ok((name, sh::read(&file)?))
-    };
-    files.into_iter().map(read).collect()
-}
-
 /// The state of the tree beside the commit that passed last, or beside `since`.
 pub fn now(tree: &Tree, since: Option<Base>) -> Res<Affected> {
     let Some(Base { commit, why }) = since.or_else(changes::base) else {
@@ -359,7 +348,7 @@ pub fn now(tree: &Tree, since: Option<Base>) -> Res<Affected> {
     };
     let files = changes::files(&commit)?;
     println!("affected: {} files differ from {commit:.12}, {why}", files.len());
-    let sources = all_sources()?;
+    let sources = sources::all()?;
     Ok(decide(tree, &files, |file| readers(&sources, file)))
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The arrows between our packages, from `cargo metadata`, held against the layers of
-//! ARCHITECTURE.md.
+//! ARCHITECTURE.md; and what may only become less: circles between files, and test programs.
 
-use crate::sh::Res;
+use crate::sh::{self, Res};
 use crate::workspace::{self, Package};
+use crate::{circles, labs, limits, sources};
 
 /// Lower knows nothing of higher. Packages of one layer don't know each other, but for
 /// [`SIDEWAYS`].
@@ -161,6 +162,16 @@ pub fn check(packages: &[Package]) -> Report {
     report
 }
 
+/// Circles between the files of each package: its directory with the files of the circle.
+fn circles(packages: &[Package], files: &[(String, String)]) -> Vec<(String, Vec<String>)> {
+    let of = |package: &Package| {
+        let src = format!("{}/src/", package.dir);
+        let own = files.iter().filter_map(|(path, code)| Some((path.strip_prefix(&src)?, &**code)));
+        circles::of(own).into_iter().map(|files| (package.dir.clone(), files)).collect::<Vec<_>>()
+    };
+    packages.iter().flat_map(of).collect()
+}
+
 /// The verb `layers`.
 pub fn verb() -> Res {
     let packages = workspace::packages()?;
@@ -168,15 +179,29 @@ pub fn verb() -> Res {
     for (child, parent) in &report.parents {
         println!("  {child} attaches itself to {parent}");
     }
-    for fault in &report.faults {
+    let mut faults = report.faults;
+    let labs = labs::read(&sh::root())?;
+    faults.extend(labs::faults(&labs, |dir| packages.iter().any(|p| p.dir == dir)));
+    let circles = circles(&packages, &sources::all()?);
+    let files = circles.iter().map(|(_, files)| files.len()).sum();
+    let programs = limits::programs(&packages);
+    let numbers =
+        [(limits::CIRCLES, circles.len()), (limits::FILES, files), (limits::PROGRAMS, programs)];
+    for (name, number) in numbers {
+        faults.extend(limits::hold(name, number).err());
+    }
+    if faults.iter().any(|fault| fault.contains(limits::CIRCLES) || fault.contains(limits::FILES)) {
+        circles.iter().for_each(|(dir, files)| println!("  {dir}: {}", files.join(", ")));
+    }
+    for fault in &faults {
         eprintln!("layers: {fault}");
     }
     let arrows: usize = packages.iter().map(|p| p.deps.len()).sum();
-    if report.faults.is_empty() {
+    if faults.is_empty() {
         println!("layers: {} packages, {arrows} arrows, none goes up", packages.len());
         Ok(())
     } else {
-        Err(format!("layers: {} of {arrows} arrows must not be", report.faults.len()))
+        Err(format!("layers: {} faults", faults.len()))
     }
 }
 

@@ -6,6 +6,7 @@
 mod affected;
 mod changes;
 mod ci;
+mod circles;
 mod comments;
 mod conformance;
 mod counts;
@@ -18,12 +19,15 @@ mod inlining;
 mod labs;
 mod layers;
 mod licences;
+mod limits;
+mod passed;
 mod setup;
 mod sh;
 mod soak;
 mod sources;
 mod states;
 mod testing;
+mod tokens;
 mod verbs;
 mod workspace;
 
