@@ -268,7 +268,7 @@ pub fn filter(tree: &Tree, affected: &Affected) -> Option<String> {
             parts.extend(labs::PROGRAMS.into_iter().filter_map(|program| {
                 let modules = affected.labs.iter().filter(|(of, _)| of == program);
                 let names = modules.map(|(_, module)| module.as_str()).collect::<Vec<_>>();
-                let begin = begins(Some(program), &names)?;
+                let begin = labs::begins(Some(program), &names)?;
                 Some(format!("({own} & binary(={program}) & {begin})"))
             }));
         } else if affected.narrowed.contains(&package.dir) {
@@ -277,23 +277,13 @@ pub fn filter(tree: &Tree, affected: &Affected) -> Option<String> {
                 .iter()
                 .filter(|p| package.suites.contains(&p.dir) && affected.has(p))
                 .filter_map(|p| p.library.as_deref());
-            let begin = begins(None, &members.collect::<Vec<_>>());
+            let begin = labs::begins(None, &members.collect::<Vec<_>>());
             parts.extend(begin.map(|begin| format!("({own} & {begin})")));
         } else {
             parts.push(own);
         }
     }
     Some(parts.join(" | "))
-}
-
-/// Matches tests whose path begins with one of these modules. A mark of a test (`serial`, `netns`)
-/// stands in front of its path, and so may the name of its crate.
-fn begins(of: Option<&str>, modules: &[&str]) -> Option<String> {
-    if modules.is_empty() {
-        return None;
-    }
-    let of = of.map_or(String::new(), |of| format!("({of}::)?"));
-    Some(format!("test(/^((serial|netns)::)?{of}({})::/)", modules.join("|")))
 }
 
 /// Prints what is affected and why, and what is left out.
