@@ -6,7 +6,7 @@ X := @./xtask/x
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
-.PHONY: help demo run install test test-release asan test-long soak conformance ci bench churn lint fmt graph new-feature fuzz doc clean
+.PHONY: help demo run install test test-release asan test-long soak conformance ci ci-full nightly affected bench churn lint fmt graph new-feature fuzz doc clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,8 +38,17 @@ soak: ## One hour of all kinds of traffic, changes, clients and restarts (ARGS='
 conformance: ## Run tests that VPP publishes and write the table of docs/conformance.md (ARGS='ip4,neighbor', -d DAEMON)
 	$(X) conformance $(ARGS)
 
-ci: ## Do all that CI does: format, lints, layers, licences, docs, all tests, models, soak, bench and fuzz smoke
+ci: ## Do what every landing needs: checks of text, clippy and the tests of what is affected (ARGS='--minutes 40': then steps of ci-full in turns)
 	$(X) ci $(ARGS)
+
+ci-full: ## Do all that CI does: all tests, what ships, AddressSanitizer, models, soak, bench and fuzz smoke; more than an hour
+	$(X) ci-full $(ARGS)
+
+nightly: ## Do what takes hours: long tests, an hour of soak, an hour of fuzz, all benches with their figures
+	$(X) nightly $(ARGS)
+
+affected: ## Say what has to be tested again since the last commit that passed, and why (ARGS='--since HEAD~3')
+	$(X) affected $(ARGS)
 
 bench: ## Measure clocks per packet in an optimised build (ARGS=--smoke: short, no numbers; lookup, failover, load, learn, host: other things)
 	$(X) bench $(ARGS)

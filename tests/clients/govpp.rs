@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! GoVPP, the module that is on the Go proxy, against the daemon: with the bindings that it ships,
 //! and with bindings that its generator makes of our descriptions.
+//!
+//! Covers: bin/ferrovia, features/interface, features/fib, features/ip.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Clients that mean harm. After each the daemon lives and isn't fat, and another client was served
 //! all the while.
+//!
+//! Covers: bin/ferrovia.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;

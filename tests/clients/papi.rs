@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! VPP's Python client, the package that is on PyPI, against the daemon: the suites of `papi/`.
+//!
+//! Covers: bin/ferrovia, features/interface, features/fib, features/ip.
 
 use std::path::PathBuf;
 

@@ -2,6 +2,9 @@
 //! The commands of VPP's introductions: an interface to the host, pings, a trace, neighbours, the
 //! FIB, two instances with routes, and VRFs with the same network in both. Scripts go through
 //! `ferroctl`, one command a line.
+//!
+//! Covers: bin/ferrovia, bin/ferroctl, features/ip, features/fib, features/trace, features/arp,
+//! drivers/af_packet.
 
 use fixture::{Router, eventually};
 use testkit::lab::{self, Lab, Netns};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! AF_XDP: the daemon forwards between hosts, is killed, and has DPDK's driver at the other end.
+//!
+//! Covers: drivers/af_xdp.
 
 use fixture::{Cable, Router, RouterKind, Site, eventually};
 use testkit::lab::{Background, Netns, require};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The binary API under load: many routes by one client while packets pass, and dumps that nobody
 //! reads.
+//!
+//! Covers: bin/ferrovia, features/fib, drivers/pg.
 
 use fixture::api::{ApiClient, route};
 use fixture::{Router, eventually};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A bundle of two links to Linux's bonding driver in mode 802.3ad.
+//!
+//! Covers: features/bond, features/lacp.
 
 use fixture::{Site, eventually};
 use serde_json::Value;

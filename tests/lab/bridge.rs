@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A bridge domain of a Linux host and of a Linux kernel on a VLAN, with a routed interface towards
 //! a third one.
+//!
+//! Covers: features/l2, drivers/af_packet, drivers/tap.
 
 use testkit::lab::require;
 

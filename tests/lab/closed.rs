@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ports of the router without a listener.
+//!
+//! Covers: features/icmp, features/udp, features/tcp, features/punt.
 
 use fixture::{Cable, RouterKind, Site, eventually};
 use testkit::lab::require;

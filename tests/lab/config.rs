@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Configurations: written, saved, loaded, rolled back.
+//!
+//! Covers: bin/ferrovia, features/interface, features/fib, features/ip, features/system.
 
 use std::path::Path;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Many neighbours that nobody needs: floods of senders on a link, and scans of a connected network
 //! (RFC 6583). Those that somebody needs are reached all the same.
+//!
+//! Covers: features/ip-neighbor, features/arp, features/ip6-nd.
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The daemon by itself.
+//!
+//! Covers: bin/ferrovia, drivers/pg.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! GENEVE, GTP-U and VXLAN-GPE tunnels whose other end is a Linux kernel.
+//!
+//! Covers: features/geneve, features/gtpu, features/vxlan-gpe.
 
 use fixture::{Router, Side, iperf};
 use testkit::lab::{Netns, require};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Interfaces that the site hasn't: without link layer, and on their way to other modes.
+//!
+//! Covers: features/interface, drivers/af_packet, drivers/tap.
 
 use std::time::{Duration, Instant};
 

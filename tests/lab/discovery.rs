@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IPv6 neighbour discovery with real hosts and a real router.
+//!
+//! Covers: features/ip6-nd, features/ip-neighbor.
 
 use fixture::{Cable, PATIENCE, RouterKind, Side, Site, eventually};
 use serde_json::Value;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Pipes and point-to-point Ethernet between Linux hosts.
+//!
+//! Covers: features/pipe, features/p2p-ethernet.
 
 use testkit::lab::require;
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The router between two hosts, as the hosts see it. The kernel as router passes the same tests:
 //! they require only what hosts are used to.
+//!
+//! Covers: features/ip, features/icmp, features/arp, features/ethernet, drivers/af_packet,
+//! drivers/tap.
 
 use fixture::{NOWHERE, Site, iperf};
 use testkit::lab::Netns;

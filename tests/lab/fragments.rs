@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Datagrams of Linux hosts that are larger than the link: to the router itself, and reassembled by
 //! it on their path.
+//!
+//! Covers: features/ip, features/icmp, features/ip-reassembly.
 
 use fixture::{Cable, RouterKind, Site, iperf};
 

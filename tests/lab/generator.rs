@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The packet generator through the daemon: streams in, captures out, what is counted and traced on
 //! the way.
+//!
+//! Covers: features/trace, drivers/pg, drivers/pcap.
 
 use fixture::{Router, eventually, read_pcap, write_pcap};
 use testkit::{Rng, lab, pkt};

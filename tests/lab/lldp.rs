@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! LLDP with lldpd at the other end of the link.
+//!
+//! Covers: features/lldp.
 
 use fixture::{PATIENCE, Site, eventually};
 use serde_json::Value;

@@ -2,6 +2,8 @@
 //! memif between two daemons, and with DPDK's driver at the other end.
 //!
 //! host `left` — 10.0.1.0/24 — router a — memif — router b — 10.0.2.0/24 — host `right`
+//!
+//! Covers: drivers/memif.
 
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Port mirroring and cross-connects of layer 3 between Linux hosts.
+//!
+//! Covers: features/span, features/l3xc.
 
 use fixture::{PATIENCE, eventually};
 use testkit::lab::require;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IPv4 over next hops of IPv6 (RFC 8950): a link without any IPv4 address between us and a Linux
 //! router.
+//!
+//! Covers: features/ip, features/arp, features/ip6-nd, features/fib.
 
 use fixture::eventually;
 use testkit::lab::{Netns, require};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! MSS clamps between Linux hosts.
+//!
+//! Covers: features/mss-clamp.
 
 use fixture::{PATIENCE, Side, eventually};
 use testkit::lab::require;

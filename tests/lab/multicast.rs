@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Hosts that join groups, and one that sends to them.
+//!
+//! Covers: features/mfib, features/icmp.
 
 use fixture::{PATIENCE, Router, eventually};
 use testkit::lab::{Background, Lab, Netns, require};

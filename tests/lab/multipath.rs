@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two next hops that are real hosts: the share of flows of each, and the flows when one's link
 //! fails, or it doesn't answer any more.
+//!
+//! Covers: features/ip, features/fib, features/ip-neighbor, features/interface.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ARP with real hosts.
+//!
+//! Covers: features/arp, features/ip-neighbor.
 
 use fixture::{Cable, RouterKind, Site, eventually};
 use serde_json::Value;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Netdevs of the host that the daemon uses: their settings are the same before and after, however
 //! the daemon ends, and one that the host needs itself is refused.
+//!
+//! Covers: drivers/af_packet, drivers/af_xdp.
 
 use fixture::{Router, eventually};
 use testkit::lab::{Lab, Netns, require};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packets that no host sends, and what scapy says of the answers.
+//!
+//! Covers: features/ip, features/icmp, features/arp, features/ip6-nd.
 
 use fixture::{Cable, RouterKind, Side, Site};
 use testkit::lab;

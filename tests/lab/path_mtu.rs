@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Links behind the next router that take less: the router's own packets, and those in tunnels.
+//!
+//! Covers: features/path-mtu, features/track-mtu, features/tunnel, features/vxlan.
 
 use fixture::{Cable, RouterKind, Site, eventually, iperf};
 use testkit::lab::{Lab, Netns, require};

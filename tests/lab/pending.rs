@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Saved configurations of which something is missing: the rest is in force, and no line is lost.
+//!
+//! Covers: bin/ferrovia, features/fib, features/interface.
 
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sources that choose the table (SVS), and an address that a host behind the router serves (STN).
+//!
+//! Covers: features/svs, features/stn.
 
 use fixture::PATIENCE;
 use testkit::lab::require;

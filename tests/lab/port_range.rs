@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A Linux host sends to the ports that its network may send to, and to others.
+//!
+//! Covers: features/port-range, features/ip-reassembly.
 
 use fixture::{Cable, RouterKind, Site, eventually};
 

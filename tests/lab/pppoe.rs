@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A PPPoE client of a Linux kernel, and `pppoe-server` as control plane.
+//!
+//! Covers: features/pppoe.
 
 use testkit::lab::require;
 

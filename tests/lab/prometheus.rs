@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Metrics of a running daemon, as scrapers get them.
+//!
+//! Covers: bin/ferrovia, features/system.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A program beside the router takes datagrams that are for it, and answers through it.
+//!
+//! Covers: features/punt, features/udp.
 
 use fixture::{Cable, RouterKind, Site};
 

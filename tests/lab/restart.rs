@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A daemon that is killed, and the one after it.
+//!
+//! Covers: bin/ferrovia, drivers/af_packet, drivers/tap.
 
 use fixture::{Cable, RouterKind, Site, eventually};
 use testkit::lab;

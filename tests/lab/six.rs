@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The router between two hosts, as the hosts see it, in IPv6. The kernel as router passes the same
 //! tests.
+//!
+//! Covers: features/ip, features/icmp, features/ip6-nd, features/path-mtu.
 
 use fixture::{Cable, RouterKind, Side, Site, eventually, iperf};
 use testkit::lab::{Lab, require};

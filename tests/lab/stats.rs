@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The stats segment, as a client of the socket sees it.
+//!
+//! Covers: bin/ferrovia, features/system, drivers/pg.
 
 use fixture::{Router, eventually};
 use stats::{Reader, Value};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tunnels whose other end is a Linux kernel.
+//!
+//! Covers: features/gre, features/ipip, features/vxlan, features/tunnel.
 
 use fixture::{Router, Side, iperf};
 use testkit::lab::{Netns, require};

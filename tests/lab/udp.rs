@@ -2,6 +2,8 @@
 //! A Linux host at the far end of encapsulations. It has no tunnels: a program takes the packets
 //! out of datagrams, answers the pings, and sends the answers back in datagrams. The host's stack
 //! has looked at the datagrams' checksums and put their fragments together.
+//!
+//! Covers: features/udp, features/ip-reassembly.
 
 use fixture::eventually;
 

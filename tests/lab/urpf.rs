@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reverse path checks of what a Linux host sends: from its own addresses, and from addresses that
 //! are routed elsewhere or nowhere.
+//!
+//! Covers: features/urpf, features/super-path.
 
 use fixture::{PATIENCE, Router, eventually};
 

@@ -2,6 +2,8 @@
 //! vhost-user with DPDK's driver net_virtio_user at the other end.
 //!
 //! host `left` — 10.0.1.0/24 — router — vhost-user — DPDK
+//!
+//! Covers: drivers/vhost-user.
 
 use std::path::Path;
 

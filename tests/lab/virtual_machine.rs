@@ -2,6 +2,8 @@
 //! A virtual machine of QEMU with Debian's kernel, behind vhost-user.
 //!
 //! host `left` — 10.0.1.0/24 — router — vhost-user, 10.0.3.0/24 — virtual machine
+//!
+//! Covers: drivers/vhost-user.
 
 use std::fs;
 use std::path::{Path, PathBuf};

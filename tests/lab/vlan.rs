@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sub-interfaces towards a Linux kernel with VLAN devices.
+//!
+//! Covers: features/ethernet, features/interface.
 
 use fixture::Site;
 use testkit::lab::require;

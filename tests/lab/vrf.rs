@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two customers with the same addresses.
+//!
+//! Covers: features/fib, features/ip, features/icmp.
 
 use fixture::PATIENCE;
 use testkit::lab::require;

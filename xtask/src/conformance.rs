@@ -27,9 +27,49 @@ struct Row {
 
 type Rows = BTreeMap<String, Row>;
 
+/// The page, the rows of its table and those that a run gave.
+struct Results {
+    page: String,
+    rows: Rows,
+    told: Vec<(String, Row)>,
+}
+
+/// True if there is a folder with the tests.
+pub fn is_there() -> bool {
+    std::env::var_os("FERROVIA_CONFORMANCE").is_some()
+}
+
 /// The verb `conformance`: `[-d DAEMON] [-j JOBS] [FILE…]`. Without files, runs the files that have
 /// numbers in the table.
 pub fn verb(args: &[&str]) -> Res {
+    let Results { page, mut rows, told } = results(args)?;
+    if told.is_empty() {
+        println!("conformance: no whole file was run, so {PAGE} stays as it is");
+        return Ok(());
+    }
+    rows.extend(told);
+    sh::write(root().join(PAGE), with_table(&page, &rows)?)?;
+    println!("conformance: the table is in {PAGE}");
+    Ok(())
+}
+
+/// Runs the files that have numbers in the table, which no file may fall below.
+pub fn check() -> Res {
+    let Results { rows, told, .. } = results(&[])?;
+    let faults = below(&rows, &told);
+    if faults.is_empty() { Ok(()) } else { Err(format!("conformance: {}", faults.join(", "))) }
+}
+
+/// Files of which fewer tests pass than the table says.
+fn below(rows: &Rows, told: &[(String, Row)]) -> Vec<String> {
+    let fault = |(file, row): &(String, Row)| {
+        let (is, was) = (row.ours?, rows.get(file)?.ours?);
+        (is < was).then(|| format!("{file}: {is} tests pass, {was} did"))
+    };
+    told.iter().filter_map(fault).collect()
+}
+
+fn results(args: &[&str]) -> Res<Results> {
     let (mut daemon, mut jobs, mut files) = (None, "1", Vec::new());
     let mut words = args.iter();
     while let Some(word) = words.next() {
@@ -73,14 +113,7 @@ pub fn verb(args: &[&str]) -> Res {
     sh::watch(&mut command, |line| told.extend(result(line)))?;
     // The result of a class or of a single test is none of the file.
     told.retain(|(file, _)| files.iter().any(|f| names_whole(f, file)));
-    if told.is_empty() {
-        println!("conformance: no whole file was run, so {PAGE} stays as it is");
-        return Ok(());
-    }
-    rows.extend(told);
-    sh::write(root().join(PAGE), with_table(&page, &rows)?)?;
-    println!("conformance: the table is in {PAGE}");
-    Ok(())
+    Ok(Results { page, rows, told })
 }
 
 /// The program that runs the tests.
@@ -216,6 +249,15 @@ mod tests {
         assert_eq!(table(&page), rows);
         assert_eq!(with_table(&page, &rows).unwrap(), page);
         assert!(with_table("no marks", &rows).is_err());
+    }
+
+    #[test]
+    fn a_file_may_not_fall_below_its_row() {
+        let row = |ours| Row { ours, peer: 9 };
+        let rows = Rows::from([("a".into(), row(Some(4))), ("b".into(), row(None))]);
+        let told = |a, b| [("a".to_string(), row(Some(a))), ("b".to_string(), row(Some(b)))];
+        assert_eq!(below(&rows, &told(3, 0)), ["a: 3 tests pass, 4 did"]);
+        assert!(below(&rows, &told(4, 0)).is_empty() && below(&rows, &told(5, 1)).is_empty());
     }
 
     #[test]

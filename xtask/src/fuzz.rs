@@ -61,12 +61,17 @@ fn targets(metadata: &Value) -> Vec<String> {
     programs.filter_map(|t| t["name"].as_str().map(String::from)).collect()
 }
 
+/// Names of all targets.
+pub fn all() -> Res<Vec<String>> {
+    let text = sh::output(&mut sh::cargo("metadata --no-deps --format-version 1"))?;
+    Ok(targets(&serde_json::from_str(&text).map_err(|e| format!("cargo metadata: {e}"))?))
+}
+
 /// The verb `fuzz`: each target for a while, from the kept corpus and what earlier runs found.
 pub fn verb(args: &[&str]) -> Res {
     let options = options(args)?;
     setup::ensure(&[setup::BUILD, setup::FUZZ])?;
-    let text = sh::output(&mut sh::cargo("metadata --no-deps --format-version 1"))?;
-    let all = targets(&serde_json::from_str(&text).map_err(|e| format!("cargo metadata: {e}"))?);
+    let all = all()?;
     if let Some(odd) = options.only.iter().find(|name| !all.iter().any(|t| t == *name)) {
         return Err(format!("fuzz: there is no target {odd}; there are {}", all.join(", ")));
     }

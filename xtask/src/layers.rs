@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The arrows between our packages, from `cargo metadata`, held against the layers of
-//! ARCHITECTURE.md.
-
-use std::collections::BTreeSet;
-
-use serde_json::Value;
+//! ARCHITECTURE.md; and what may only become less: circles between files, and test programs.
 
 use crate::sh::{self, Res};
+use crate::workspace::{self, Package};
+use crate::{circles, labs, limits, sources};
 
 /// Lower knows nothing of higher. Packages of one layer don't know each other, but for
 /// [`SIDEWAYS`].
@@ -41,25 +39,20 @@ const SIDEWAYS: &[(&str, &str)] = &[
 ];
 
 /// Procedural macros: they make code for a crate and know none of ours.
-const MACROS: &[&str] = &["crates/graph-derive", "crates/msg-derive"];
+const MACROS: &[&str] = &["crates/graph-derive", "crates/msg-derive", "crates/suite-derive"];
 
 /// Above everything, and known by nothing.
-const TOOLS: &[&str] = &["xtask", "fuzz", "benches", "benches/*", "tests", "examples/*"];
+const TOOLS: &[&str] =
+    &["xtask", "fuzz", "benches", "benches/*", "tests", "tests/units/*", "examples/*"];
 
 /// Holds the daemon between two hosts, for its own tests and for tools that measure there.
 const FIXTURE: &str = "tests";
 
-/// Builds on what it tests with, and is only a dev-dependency of anything but the tools.
+/// Builds on what it tests with, and is only a dependency of the tests of anything but the tools.
 const TESTKIT: &str = "crates/testkit";
 
-/// One of our packages: where it is, and which of ours it depends on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Package {
-    /// Directory relative to the root of the tree.
-    pub dir: String,
-    /// Directory of the dependency, and whether it is for tests only.
-    pub deps: Vec<(String, bool)>,
-}
+/// Makes the tests of several crates into one program. It knows its macro only.
+const SUITE: &str = "crates/suite";
 
 /// The result of [`check`].
 #[derive(Debug, Default)]
@@ -81,6 +74,10 @@ fn is_tool(dir: &str) -> bool {
     TOOLS.iter().any(|t| matches(t, dir))
 }
 
+fn is_for_tests(dir: &str) -> bool {
+    matches!(dir, TESTKIT | SUITE)
+}
+
 fn layer(dir: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| layer.iter().any(|p| matches(p, dir)))
 }
@@ -93,17 +90,21 @@ fn fault(from: &str, to: &str, dev: bool) -> Option<String> {
     if is_tool(to) && !(to == FIXTURE && is_tool(from)) {
         return Some("nothing depends on a tool".into());
     }
-    if is_tool(from) || (dev && to == TESTKIT) {
+    if is_tool(from) || (dev && is_for_tests(to)) {
         return None;
     }
-    if to == TESTKIT {
-        return Some("testkit is for dev-dependencies".into());
+    // The tools of tests have tests of their own.
+    if is_for_tests(to) && !(from == TESTKIT && to == SUITE) {
+        return Some(format!("{to} is for tests only"));
     }
     if MACROS.contains(&from) {
         return Some("a procedural macro depends on none of ours".into());
     }
     if MACROS.contains(&to) {
         return None;
+    }
+    if from == SUITE {
+        return Some("suite knows its macro only".into());
     }
     if from == TESTKIT {
         return match to.split('/').next() {
@@ -129,13 +130,20 @@ fn fault(from: &str, to: &str, dev: bool) -> Option<String> {
     }
 }
 
+/// True if every package stands on this one: those below the graph and the graph itself, and the
+/// macros that make their code.
+pub fn is_foundation(dir: &str) -> bool {
+    let graph = layer("crates/graph");
+    MACROS.contains(&dir) || layer(dir).is_some_and(|layer| Some(layer) <= graph)
+}
+
 /// Hold the arrows of `packages` against the layers.
 pub fn check(packages: &[Package]) -> Report {
     let mut report = Report::default();
-    for Package { dir, deps } in packages {
+    for Package { dir, deps, .. } in packages {
         let known = layer(dir).is_some()
             || is_tool(dir)
-            || dir == TESTKIT
+            || is_for_tests(dir)
             || MACROS.contains(&dir.as_str());
         if !known {
             report.faults.push(format!("{dir} has no layer: give it one in xtask/src/layers.rs"));
@@ -154,54 +162,46 @@ pub fn check(packages: &[Package]) -> Report {
     report
 }
 
-/// Read our packages out of `cargo metadata --no-deps`; `root` is the tree's root as cargo writes
-/// it.
-fn packages(metadata: &Value, root: &str) -> Res<Vec<Package>> {
-    let relative =
-        |path: &str| path.strip_prefix(root).map(|p| p.trim_start_matches('/').to_string());
-    let list = metadata["packages"].as_array().ok_or("cargo metadata has no packages")?;
-    let package = |p: &Value| {
-        let manifest = p["manifest_path"].as_str()?;
-        let dir = relative(manifest.strip_suffix("/Cargo.toml")?)?;
-        // Several entries of one package (by target, by kind) are one arrow; build-dependencies
-        // count as plain.
-        let deps: BTreeSet<_> = p["dependencies"]
-            .as_array()?
-            .iter()
-            .filter_map(|d| Some((relative(d["path"].as_str()?)?, d["kind"] == "dev")))
-            .collect();
-        Some(Package { dir, deps: deps.into_iter().collect() })
+/// Circles between the files of each package: its directory with the files of the circle.
+fn circles(packages: &[Package], files: &[(String, String)]) -> Vec<(String, Vec<String>)> {
+    let of = |package: &Package| {
+        let src = format!("{}/src/", package.dir);
+        let own = files.iter().filter_map(|(path, code)| Some((path.strip_prefix(&src)?, &**code)));
+        circles::of(own).into_iter().map(|files| (package.dir.clone(), files)).collect::<Vec<_>>()
     };
-    list.iter()
-        .map(|p| package(p).ok_or_else(|| format!("cargo metadata: odd package {}", p["name"])))
-        .collect()
-}
-
-/// All our packages, as cargo sees them.
-pub fn workspace() -> Res<Vec<Package>> {
-    let text = sh::output(&mut sh::cargo("metadata --no-deps --format-version 1"))?;
-    let metadata: Value =
-        serde_json::from_str(&text).map_err(|e| format!("cargo metadata: {e}"))?;
-    let root = metadata["workspace_root"].as_str().ok_or("cargo metadata has no workspace_root")?;
-    packages(&metadata, root)
+    packages.iter().flat_map(of).collect()
 }
 
 /// The verb `layers`.
 pub fn verb() -> Res {
-    let packages = workspace()?;
+    let packages = workspace::packages()?;
     let report = check(&packages);
     for (child, parent) in &report.parents {
         println!("  {child} attaches itself to {parent}");
     }
-    for fault in &report.faults {
+    let mut faults = report.faults;
+    let labs = labs::read(&sh::root())?;
+    faults.extend(labs::faults(&labs, |dir| packages.iter().any(|p| p.dir == dir)));
+    let circles = circles(&packages, &sources::all()?);
+    let files = circles.iter().map(|(_, files)| files.len()).sum();
+    let programs = limits::programs(&packages);
+    let numbers =
+        [(limits::CIRCLES, circles.len()), (limits::FILES, files), (limits::PROGRAMS, programs)];
+    for (name, number) in numbers {
+        faults.extend(limits::hold(name, number).err());
+    }
+    if faults.iter().any(|fault| fault.contains(limits::CIRCLES) || fault.contains(limits::FILES)) {
+        circles.iter().for_each(|(dir, files)| println!("  {dir}: {}", files.join(", ")));
+    }
+    for fault in &faults {
         eprintln!("layers: {fault}");
     }
     let arrows: usize = packages.iter().map(|p| p.deps.len()).sum();
-    if report.faults.is_empty() {
+    if faults.is_empty() {
         println!("layers: {} packages, {arrows} arrows, none goes up", packages.len());
         Ok(())
     } else {
-        Err(format!("layers: {} of {arrows} arrows must not be", report.faults.len()))
+        Err(format!("layers: {} faults", faults.len()))
     }
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-use serde_json::json;
-
 use super::*;
 
 fn faults(from: &str, to: &str, dev: bool) -> Vec<String> {
-    check(&[Package { dir: from.into(), deps: vec![(to.into(), dev)] }]).faults
+    check(&[package(from, &[(to, dev)])]).faults
+}
+
+fn package(dir: &str, deps: &[(&str, bool)]) -> Package {
+    let deps = deps.iter().map(|(to, dev)| (to.to_string(), *dev)).collect();
+    Package { dir: dir.into(), deps, ..Package::default() }
 }
 
 fn allowed(from: &str, to: &str) {
@@ -58,9 +61,7 @@ fn one_layer_does_not_know_itself() {
 
 #[test]
 fn a_feature_reports_its_parent() {
-    let arp =
-        Package { dir: "features/arp".into(), deps: vec![("features/ethernet".into(), false)] };
-    let report = check(&[arp]);
+    let report = check(&[package("features/arp", &[("features/ethernet", false)])]);
     assert!(report.faults.is_empty());
     assert_eq!(report.parents, [("features/arp".to_string(), "features/ethernet".to_string())]);
 }
@@ -68,12 +69,33 @@ fn a_feature_reports_its_parent() {
 #[test]
 fn testkit_is_for_tests() {
     assert!(faults("crates/wire", TESTKIT, true).is_empty());
-    refused("crates/wire", TESTKIT, "dev-dependencies");
-    refused("bin/ferrovia", TESTKIT, "dev-dependencies");
+    refused("crates/wire", TESTKIT, "tests only");
+    refused("bin/ferrovia", TESTKIT, "tests only");
     allowed("benches", TESTKIT);
     allowed("tests", TESTKIT);
     allowed(TESTKIT, "crates/graph");
     refused(TESTKIT, "features/ip", "platform only");
+}
+
+#[test]
+fn the_suite_is_for_tests_and_knows_its_macro() {
+    assert!(faults("features/ip", SUITE, true).is_empty());
+    refused("features/ip", SUITE, "tests only");
+    allowed("tests/units/ip", SUITE);
+    allowed(TESTKIT, SUITE);
+    allowed(SUITE, "crates/suite-derive");
+    refused(SUITE, TESTKIT, "tests only");
+    refused(SUITE, "crates/wire", "macro only");
+}
+
+#[test]
+fn the_foundation_ends_with_the_graph() {
+    for dir in ["crates/wire", "crates/cli", "crates/graph", "crates/msg-derive"] {
+        assert!(is_foundation(dir), "{dir}");
+    }
+    for dir in ["crates/net", "features/ip", "crates/testkit", "tests", "bin/ferrovia"] {
+        assert!(!is_foundation(dir), "{dir}");
+    }
 }
 
 #[test]
@@ -91,7 +113,7 @@ fn macros_are_below_everything() {
 
 #[test]
 fn a_package_without_a_layer_is_a_fault_even_with_no_arrow() {
-    let report = check(&[Package { dir: "crates/misc".into(), deps: vec![] }]);
+    let report = check(&[package("crates/misc", &[])]);
     assert_eq!(report.faults, ["crates/misc has no layer: give it one in xtask/src/layers.rs"]);
     refused("bin/ferrovia", "crates/misc", "no layer");
     // A name that only begins like a known one isn't known.
@@ -99,24 +121,6 @@ fn a_package_without_a_layer_is_a_fault_even_with_no_arrow() {
 }
 
 #[test]
-fn metadata_is_read_by_path_and_kind() {
-    let metadata = json!({ "packages": [{
-        "name": "ferrovia-net", "manifest_path": "/src/crates/net/Cargo.toml",
-        "dependencies": [
-            { "name": "ferrovia-graph", "path": "/src/crates/graph", "kind": null },
-            { "name": "ferrovia-graph", "path": "/src/crates/graph", "kind": null, "target": "cfg(unix)" },
-            { "name": "ferrovia-testkit", "path": "/src/crates/testkit", "kind": "dev" },
-            { "name": "libc", "kind": null }
-        ]
-    }]});
-    let expected = Package {
-        dir: "crates/net".into(),
-        deps: vec![("crates/graph".into(), false), ("crates/testkit".into(), true)],
-    };
-    assert_eq!(packages(&metadata, "/src"), Ok(vec![expected]));
-}
-
-#[test]
 fn this_tree_keeps_its_layers() {
-    assert_eq!(check(&workspace().unwrap()).faults, Vec::<String>::new());
+    assert_eq!(check(&workspace::packages().unwrap()).faults, Vec::<String>::new());
 }

@@ -3,7 +3,11 @@
 
 #![forbid(unsafe_code)]
 
+mod affected;
+mod builds;
+mod changes;
 mod ci;
+mod circles;
 mod comments;
 mod conformance;
 mod counts;
@@ -13,18 +17,25 @@ mod feature;
 mod fuzz;
 mod graph;
 mod inlining;
+mod labs;
 mod layers;
 mod licences;
+mod limits;
+mod passed;
 mod setup;
 mod sh;
 mod soak;
 mod sources;
 mod states;
+mod steps;
 mod testing;
+mod tokens;
 mod verbs;
+mod workspace;
 
 use std::process::ExitCode;
 
+use builds::Build;
 use counts::Counts;
 use sh::Res;
 
@@ -45,7 +56,12 @@ usage: cargo xtask VERB [ARGUMENT…]
   conformance [-d DAEMON] [-j N] [FILE[,FILE]…]
                          tests that VPP publishes, their results into docs/conformance.md
   models                 concurrent code under every interleaving (loom)
-  ci                     all that CI does
+  affected [--since COMMIT]
+                         what has to be tested again since the last commit that passed, and why
+  ci [--minutes N]       what every landing runs: checks of text, and tests of what is affected;
+                         then other steps, the oldest first, while they end within N minutes
+  ci-full                everything that CI does, in more than an hour
+  nightly                what takes hours: long tests, soak, fuzz and all benches
   lint                   format, clippy, layers, sources, licences, docs --check, doc
   fmt                    format all Rust code
   layers                 the arrows between our packages
@@ -91,9 +107,12 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("asan", rest) => counted(|counts| testing::asan(rest, counts)),
         ("test-long", rest) => counted(|counts| testing::long(rest, counts)),
         ("models", []) => counted(testing::models),
-        ("soak", rest) => soak::verb(rest),
+        ("soak", rest) => soak::verb(rest, &Build::dev()),
         ("conformance", rest) => conformance::verb(rest),
-        ("ci", []) => ci::verb(),
+        ("affected", rest) => affected::verb(rest),
+        ("ci", rest) => ci::verb(rest),
+        ("ci-full", []) => ci::full(),
+        ("nightly", []) => ci::nightly(),
         ("lint", []) => verbs::lint(),
         ("fmt", []) => verbs::fmt(false),
         ("layers", []) => layers::verb(),
@@ -102,8 +121,8 @@ fn dispatch(verb: &str, args: &[String]) -> Res {
         ("licences", []) => licences::verb(),
         ("docs", []) => docs::verb(false),
         ("docs", ["--check"]) => docs::verb(true),
-        ("doc", []) => verbs::doc(),
-        ("bench", rest) => verbs::bench(rest),
+        ("doc", []) => verbs::doc(&Build::dev()),
+        ("bench", rest) => verbs::bench(rest, &Build::dev()),
         ("churn", []) => testing::churn("600"),
         ("churn", [seconds]) => testing::churn(seconds),
         ("new-feature", [name]) => feature::verb(name),

@@ -111,8 +111,8 @@ pub fn rust_files(dir: &Path, into: &mut Vec<PathBuf>) -> Res {
     Ok(())
 }
 
-/// The verb `sources`.
-pub fn verb() -> Res {
+/// Every Rust file of the tree: its path, relative and `/`-separated, and its content.
+pub fn all() -> Res<Vec<(String, String)>> {
     let root = sh::root();
     let mut files = Vec::new();
     rust_files(&root, &mut files)?;
@@ -121,7 +121,12 @@ pub fn verb() -> Res {
         let name = file.strip_prefix(&root).unwrap_or(&file).to_string_lossy().into_owned();
         Ok((name, sh::read(&file)?))
     };
-    let files = files.into_iter().map(read).collect::<Result<Vec<_>, String>>()?;
+    files.into_iter().map(read).collect()
+}
+
+/// The verb `sources`.
+pub fn verb() -> Res {
+    let files = all()?;
     let files = || files.iter().map(|(name, content)| (&**name, &**content));
     let mut found = Findings { faults: states::undeclared(files()), warnings: Vec::new() };
     for (name, content) in files() {

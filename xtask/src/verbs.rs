@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use crate::builds::Build;
 use crate::sh::{self, Res, root};
 use crate::{docs, layers, licences, setup, sources};
 
@@ -14,7 +15,9 @@ pub fn build_release() -> Res<PathBuf> {
         return Err("bin/ferrovia is not in the tree yet, so there is no daemon to build".into());
     }
     println!("== building the programs (optimised; the first time takes a few minutes)");
-    sh::run(&mut sh::cargo("build --release --bin ferrovia --bin ferroctl --bin ferrotest"))?;
+    // Named one by one: with the whole workspace selected, what ships would get the features that
+    // its tests ask for.
+    sh::run(&mut sh::cargo("build --release -p ferrovia -p ferroctl -p ferrotest --bins"))?;
     Ok(target_dir().join("release"))
 }
 
@@ -25,7 +28,7 @@ pub fn build_quick() -> Res<PathBuf> {
     println!(
         "== building the daemon (profile quick; the first time takes some minutes, after a change some seconds)"
     );
-    sh::run(&mut sh::cargo("build --profile quick --bin ferrovia --bin ferroctl"))?;
+    sh::run(&mut sh::cargo("build --profile quick -p ferrovia -p ferroctl --bins"))?;
     Ok(target_dir().join("quick"))
 }
 
@@ -148,22 +151,24 @@ pub fn fmt(check: bool) -> Res {
     sh::run(&mut sh::cargo(&format!("fmt --all{tail}")))
 }
 
-/// Clippy over everything, warnings are errors.
-pub fn clippy() -> Res {
+/// Clippy over the packages of a build, warnings are errors.
+pub fn clippy(build: &Build) -> Res {
     setup::ensure(&[setup::BUILD])?;
-    sh::run(&mut sh::cargo("clippy --workspace --all-targets -- -D warnings"))
+    // In the profile of the tests: build scripts and macros are then built once for both.
+    sh::run(build.cargo("clippy --all-targets").args(["--", "-D", "warnings"]))
 }
 
 /// All that can be said of the source without running it.
 pub fn lint() -> Res {
-    let steps: [fn() -> Res; 7] = [
-        || fmt(true),
-        clippy,
-        layers::verb,
-        sources::verb,
-        licences::verb,
-        || docs::verb(true),
-        doc,
+    let dev = Build::dev();
+    let steps: [&dyn Fn() -> Res; 7] = [
+        &|| fmt(true),
+        &|| clippy(&dev),
+        &layers::verb,
+        &sources::verb,
+        &licences::verb,
+        &|| docs::verb(true),
+        &|| doc(&dev),
     ];
     // Every step runs: one look shows everything.
     let faults: Vec<_> = steps.iter().filter_map(|step| step().err()).collect();
@@ -171,9 +176,9 @@ pub fn lint() -> Res {
 }
 
 /// API documentation.
-pub fn doc() -> Res {
+pub fn doc(build: &Build) -> Res {
     setup::ensure(&[setup::BUILD])?;
-    let mut command = sh::cargo("doc --workspace --no-deps --document-private-items");
+    let mut command = build.cargo("doc --no-deps --document-private-items");
     sh::run(command.env("RUSTDOCFLAGS", "-D warnings"))?;
     println!("doc: {}", target_dir().join("doc").display());
     Ok(())
@@ -181,32 +186,31 @@ pub fn doc() -> Res {
 
 /// The benchmarks of benches/, whose program takes `args`: of the forwarding path; if the first is
 /// `lookup`, of route lookups alone; if it is `failover` or `load`, of what packets notice of
-/// changes.
-pub fn bench(args: &[&str]) -> Res {
+/// changes. A short run, whose figures mean nothing, takes the build of the tests.
+pub fn bench(args: &[&str], tests: &Build) -> Res {
     if !root().join("benches/Cargo.toml").exists() {
         println!("bench: benches/ is not in the tree yet: nothing was measured");
         return Ok(());
     }
     let hosts: &[setup::Need] = if args.first() == Some(&"host") { setup::HOSTS } else { &[] };
     setup::ensure(&[setup::BUILD, hosts])?;
-    let (program, args) = match args {
-        ["lookup", rest @ ..] => ("ferrovia-bench-lookup", rest),
-        ["failover" | "load" | "learn" | "table", ..] => ("bench-live", args),
-        ["host", rest @ ..] => ("bench-host", rest),
-        all => ("bench", all),
+    let (package, program, args) = match args {
+        ["lookup", rest @ ..] => ("ferrovia-bench-lookup", "ferrovia-bench-lookup", rest),
+        ["failover" | "load" | "learn" | "table", ..] => {
+            ("ferrovia-bench-live", "bench-live", args)
+        }
+        ["host", rest @ ..] => ("ferrovia-bench-host", "bench-host", rest),
+        all => ("ferrovia-bench", "bench", all),
     };
-    // The figures of a short run mean nothing, and the tests have built most of it: with the
-    // features that all of the workspace asks for.
-    let (profile, dir) =
-        if args.contains(&"--smoke") { ("dev", "debug") } else { ("release", "release") };
-    let mut build = sh::cargo("build --workspace --profile");
-    build.args([profile, "--bin", program]);
+    let release = Build::release();
+    let build = if args.contains(&"--smoke") { tests } else { &release };
+    let (mut packages, mut programs) = (vec![package], vec![program]);
     if program == "bench-host" {
         // It starts the daemon.
-        build.args(["--bin", "ferrovia", "--bin", "ferroctl"]);
+        packages.extend(["ferrovia", "ferroctl"]);
+        programs.extend(["ferrovia", "ferroctl"]);
     }
-    sh::run(&mut build)?;
-    let built = target_dir().join(dir);
+    let built = build.programs(&packages, &programs)?;
     let program = built.join(program);
     sh::run(sh::cmd(&program.to_string_lossy()).env("FERROVIA_PROGRAMS", built).args(args))
 }
