@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The graph and the commands of all plugins together.
 
+mod allocations;
 mod buffers;
 mod config;
 mod counters;

@@ -4,8 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::sh::{self, Res};
-use crate::verbs::target_dir;
+use crate::sh::{self, Res, root};
 
 /// A profile, and the packages that are selected. Cargo unites the features that the selected
 /// packages ask for, so steps that select the same ones share what is built.
@@ -65,9 +64,10 @@ impl Build {
         self.selection == ["--workspace"]
     }
 
-    /// The daemon and its client, for tests that start them; gives back their directory.
+    /// The daemon, its client and the tester, for tests that start them; gives back their directory.
     pub fn daemon(&self) -> Res<PathBuf> {
-        self.programs(&["ferrovia", "ferroctl"], &["ferrovia", "ferroctl"])
+        let names = ["ferrovia", "ferroctl", "ferrotest"];
+        self.programs(&names, &names)
     }
 }
 
@@ -78,4 +78,10 @@ pub fn nextest() -> Command {
         command.args(["--profile", "ci"]);
     }
     command
+}
+
+/// Where cargo builds.
+pub fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root().join("target"), |dir| root().join(dir))
 }

@@ -8,16 +8,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::builds::target_dir;
+use crate::sanitizer::{self, ASAN_OPTIONS, FUZZER_FLAGS, TARGET};
 use crate::setup;
 use crate::sh::{self, Res};
-use crate::testing::{self, ASAN_OPTIONS, TARGET};
-use crate::verbs::target_dir;
-
-/// Compiler flags for libFuzzer: counters for edges, hints from compares. Comparing short strings
-/// stays a call, which libFuzzer intercepts; expanded into loads it would be invisible to it.
-pub const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
-    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-max-loads-per-memcmp=0";
 
 /// Arguments of the verb.
 #[derive(Debug, PartialEq, Eq)]
@@ -90,12 +84,12 @@ fn build(asan: bool) -> Res<PathBuf> {
     command.args([profile, "--target", TARGET]);
     let dir = match asan {
         false => {
-            command.env("RUSTFLAGS", FLAGS);
+            command.env("RUSTFLAGS", FUZZER_FLAGS);
             target_dir().join("fuzz")
         }
         true => {
-            testing::watched(&mut command);
-            testing::sanitized_dir()
+            sanitizer::watched(&mut command);
+            sanitizer::sanitized_dir()
         }
     };
     sh::run(command.env("CARGO_TARGET_DIR", &dir))?;

@@ -42,11 +42,13 @@ const SIDEWAYS: &[(&str, &str)] = &[
 const MACROS: &[&str] = &["crates/graph-derive", "crates/msg-derive", "crates/suite-derive"];
 
 /// Above everything, and known by nothing.
-const TOOLS: &[&str] =
-    &["xtask", "fuzz", "benches", "benches/*", "tests", "tests/units/*", "examples/*"];
+const TOOLS: &[&str] = &["xtask", "fuzz", "benches", "benches/*", "tests", "tests/*", "examples/*"];
 
 /// Holds the daemon between two hosts, for its own tests and for tools that measure there.
 const FIXTURE: &str = "tests";
+
+/// Programs of the tests of all others, tools too.
+const UNITS: &str = "tests/units/*";
 
 /// Builds on what it tests with, and is only a dependency of the tests of anything but the tools.
 const TESTKIT: &str = "crates/testkit";
@@ -87,7 +89,7 @@ fn fault(from: &str, to: &str, dev: bool) -> Option<String> {
     if from == "xtask" {
         return Some("xtask starts on a bare machine and depends on none of ours".into());
     }
-    if is_tool(to) && !(to == FIXTURE && is_tool(from)) {
+    if is_tool(to) && !(to == FIXTURE && is_tool(from)) && !matches(UNITS, from) {
         return Some("nothing depends on a tool".into());
     }
     if is_tool(from) || (dev && is_for_tests(to)) {

@@ -22,6 +22,7 @@ mod layers;
 mod licences;
 mod limits;
 mod passed;
+mod sanitizer;
 mod setup;
 mod sh;
 mod soak;

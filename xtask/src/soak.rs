@@ -3,9 +3,9 @@
 //! `tests/soak` does to it.
 
 use crate::builds::Build;
+use crate::sanitizer::{ASAN_FLAGS, ASAN_OPTIONS, TARGET, sanitized, sanitized_dir};
 use crate::setup;
 use crate::sh::{self, Res};
-use crate::testing::{ASAN_FLAGS, ASAN_OPTIONS, TARGET, sanitized, sanitized_dir};
 use crate::verbs;
 
 /// MiB that an instrumented daemon may hold: it keeps what was freed for a while.
@@ -17,7 +17,7 @@ pub fn verb(args: &[&str], tests: &Build) -> Res {
     setup::ensure(&[setup::BUILD, setup::HOSTS])?;
     let asan = args.contains(&"--asan");
     let programs = if asan { build_sanitized()? } else { verbs::build_release()? };
-    let program = tests.programs(&["ferrovia-tests"], &["ferrovia-soak"])?.join("ferrovia-soak");
+    let program = tests.programs(&["ferrovia-soak"], &["ferrovia-soak"])?.join("ferrovia-soak");
     let mut command = sh::cmd(&program.to_string_lossy());
     command.args(args.iter().filter(|arg| **arg != "--asan")).env("FERROVIA_PROGRAMS", programs);
     if asan {

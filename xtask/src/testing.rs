@@ -5,12 +5,13 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::builds::{Build, nextest};
+use crate::builds::{Build, nextest, target_dir};
 use crate::counts::Counts;
+use crate::sanitizer::{sanitized_dir, watched};
 use crate::sh::{self, Res};
-use crate::verbs::{self, target_dir};
+use crate::verbs;
 use crate::workspace::{self, Package};
-use crate::{fuzz, labs, setup};
+use crate::{labs, setup};
 
 /// Packages whose code decides who owns which bytes: their tests run in an optimised build without
 /// debug assertions too.
@@ -61,36 +62,6 @@ const SMOKE: &[&str] = &["daemon", "restart"];
 /// Chooses the tests that take long; they are marked `#[ignore = "long: …"]` as well, `cargo xtask
 /// sources` holds both together.
 const LONG: &str = "test(/(^|::)long_/)";
-
-/// Target of AddressSanitizer builds: named, so that build scripts and macros aren't instrumented.
-pub const TARGET: &str = "x86_64-unknown-linux-gnu";
-
-/// Instruments memory accesses, and makes free packet buffers a fault to touch.
-pub const ASAN_FLAGS: &str = "-Zsanitizer=address --cfg ferrovia_asan";
-
-/// Options of the programs that run: leaks are no fault of a process that ends, the soak detects
-/// memory that grows.
-pub const ASAN_OPTIONS: &str = "detect_leaks=0:abort_on_error=1:quarantine_size_mb=64";
-
-/// `command` with the variables of an AddressSanitizer build. The sanitizer's runtime comes with
-/// every toolchain, but only an unstable option links it; the variable lets the pinned compiler
-/// take that option, so that what is tested is made by the compiler that makes what ships, and
-/// nothing has to be installed.
-pub fn sanitized<'a>(command: &'a mut Command, flags: &str) -> &'a mut Command {
-    command.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags).env("CARGO_BUILD_TARGET", TARGET);
-    command.env("ASAN_OPTIONS", ASAN_OPTIONS)
-}
-
-/// [`sanitized`] with the fuzzer's counters: the tests and the fuzzer's programs then take the same
-/// libraries, which CI so compiles once.
-pub fn watched(command: &mut Command) -> &mut Command {
-    sanitized(command, &format!("{} {ASAN_FLAGS}", fuzz::FLAGS))
-}
-
-/// Where AddressSanitizer builds go.
-pub fn sanitized_dir() -> PathBuf {
-    target_dir().join("asan")
-}
 
 /// Runs the command and counts the tests that its closing lines report, without those that couldn't
 /// run here.
@@ -259,7 +230,8 @@ pub fn long(args: &[&str], counts: &mut Counts) -> Res {
 /// their own.
 pub fn models(counts: &mut Counts) -> Res {
     setup::ensure(&[setup::BUILD])?;
-    let mut command = sh::cargo("test -p ferrovia-sync --release --lib models");
+    let mut command =
+        sh::cargo("test -p ferrovia-sync --features ferrovia-sync/tests --release --lib models");
     command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target_dir().join("loom"));
     count(&mut command, counts)
 }
@@ -269,7 +241,8 @@ pub fn models(counts: &mut Counts) -> Res {
 pub fn churn(seconds: &str) -> Res {
     seconds.parse::<u64>().map_err(|_| format!("{seconds}: expected a number of seconds"))?;
     setup::ensure(&[setup::BUILD])?;
-    let mut command = sh::cargo("test -p ferrovia-net --test churn -- --ignored --nocapture");
+    let mut command =
+        sh::cargo("test -p ferrovia-units-net --test net -- --ignored --nocapture net_churn");
     sh::run(command.env("FERROVIA_CHURN", seconds))
 }
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::builds::Build;
+use crate::builds::{Build, target_dir};
 use crate::sh::{self, Res, root};
 use crate::{docs, layers, licences, setup, sources};
 
@@ -30,12 +30,6 @@ pub fn build_quick() -> Res<PathBuf> {
     );
     sh::run(&mut sh::cargo("build --profile quick -p ferrovia -p ferroctl --bins"))?;
     Ok(target_dir().join("quick"))
-}
-
-/// Where cargo builds.
-pub fn target_dir() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
 
 /// The daemon in the foreground, with its CLI on this terminal. Its sockets are below target/run

@@ -24,8 +24,8 @@ fn answers_as_vppctl_expects_them() {
     let wrong = client.run("shwo version");
     assert!(wrong.starts_with("unknown input `shwo'"), "{wrong}");
     assert!(
-        client.run("show cli-sessions").contains("cli"),
-        "this process is named after the test"
+        client.run("show cli-sessions").contains("programs"),
+        "this process is named after its program"
     );
     assert!(client.run("show version json").contains("\"version\""));
 }

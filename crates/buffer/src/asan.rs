@@ -52,7 +52,7 @@ pub(crate) fn unpoison(buffer: NonNull<Buffer>) {
     let _ = buffer;
 }
 
-#[cfg(all(test, ferrovia_asan))]
+#[cfg(all(feature = "tests", ferrovia_asan))]
 mod tests {
     use crate::{Cache, PACKET_OFFSET, Pool};
 

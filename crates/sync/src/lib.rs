@@ -14,7 +14,7 @@
 //! The orderings are checked by the loom models in `src/models.rs`: `xtask/x models`.
 
 mod mailbox;
-#[cfg(all(test, loom))]
+#[cfg(all(feature = "tests", loom))]
 mod models;
 mod platform;
 mod qsbr;
@@ -22,7 +22,7 @@ mod queue;
 mod slots;
 mod snapshot;
 pub mod spsc;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(feature = "tests", not(loom)))]
 mod tests;
 mod waker;
 

@@ -90,7 +90,7 @@ impl Waker {
         self.eventfd.fd()
     }
 
-    #[cfg(all(test, loom))]
+    #[cfg(all(feature = "tests", loom))]
     pub(crate) fn has_rung(&self) -> bool {
         self.eventfd.rung.load(Ordering::Acquire)
     }

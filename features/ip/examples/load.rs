@@ -2,7 +2,8 @@
 //! Time of `ip route add file` for a table like the Internet's, as the control thread runs it, and
 //! the memory that remains.
 //!
-//! `cargo run --release -p ferrovia-ip --features tests --example load -- [routes=1000000] [ip=4] [rounds=3]`
+//! `cargo run --release -p ferrovia-ip --features tests --example load --
+//! [routes=1000000] [ip=4] [rounds=3]`
 
 use cli::{Runner, Tree};
 use graph::{Plugin, World, WorldConfig};

@@ -2,7 +2,8 @@
 //! Clocks per packet of each node on the path through an ordinary router, best and median over
 //! blocks.
 //!
-//! `cargo run --release -p ferrovia-super-path --features tests --example clocks -- [vector=256] [routes=1] [flows=1]`
+//! `cargo run --release -p ferrovia-super-path --features tests --example clocks --
+//! [vector=256] [routes=1] [flows=1]`
 
 use buffer::{FRAME_SIZE, Frame};
 use graph::{

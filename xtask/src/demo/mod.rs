@@ -47,7 +47,7 @@ pub fn verb(args: &[&str]) -> Res {
             return Err(format!("demo: unknown: {} (there are {there})", args.join(" ")));
         }
     };
-    let out = verbs::target_dir().join("demo");
+    let out = crate::builds::target_dir().join("demo");
     std::fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
 
     let stop = Arc::new(AtomicBool::new(false));
