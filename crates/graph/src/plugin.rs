@@ -15,6 +15,8 @@ pub struct Plugin {
     pub name: &'static str,
     /// One line.
     pub about: &'static str,
+    /// Only a rule of its own in startup.conf enables it.
+    pub default_disabled: bool,
     /// Its sections of startup.conf; [`World::startup`] has what they say.
     pub startup: &'static [StartupDef],
     /// State that its nodes and commands share, made before its nodes in this order; what a state
@@ -65,6 +67,7 @@ impl Plugin {
     pub const EMPTY: Plugin = Plugin {
         name: "",
         about: "",
+        default_disabled: false,
         startup: &[],
         state: &[],
         fields: &[],

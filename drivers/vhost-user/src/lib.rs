@@ -50,7 +50,7 @@ use startup::StartupDef;
 
 /// Interfaces to virtual machines.
 pub static PLUGIN: Plugin = Plugin {
-    name: "vhost-user",
+    name: "vhost",
     about: "vhost-user: interfaces to virtual machines and virtio drivers over shared memory",
     startup: &[StartupDef::of::<startup_conf::Startup>()],
     state: &[driver::STATE, StateDef::of::<control::Vhosts>()],

@@ -24,6 +24,7 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "unittest",
     about: "Commands by which clients' tests drive features from outside",
+    default_disabled: true,
     state: &[
         StateDef::of::<punt::ClientOutputs<Ip4>>(),
         StateDef::of::<punt::ClientOutputs<Ip6>>(),
