@@ -63,5 +63,6 @@ pub static PLUGIN: Plugin = Plugin {
         driver::start(world);
         process::start(world)
     },
+    unmoved: &[("/err/vhost-user-input/*", "packets of guests: drivers/vhost-user/src/tests")],
     ..Plugin::EMPTY
 };

@@ -111,6 +111,17 @@ pub static PLUGIN: Plugin = Plugin {
             run: stats::clear_histogram,
         },
     ],
+    transient: &[
+        ("test api", "tries what is there"),
+        ("test counter", "the same"),
+        ("test interface", "the same"),
+        ("test log", "the same"),
+        ("test punt", "the same"),
+        ("test stats", "the same"),
+        ("test time", "the same"),
+    ],
+    unmoved: &[("/err/punt-test-*", "`test punt`: features/unittest/src/tests.rs")],
+    entered: &[("punt-client-*", "reasons that `test punt` takes")],
     ..Plugin::EMPTY
 };
 
