@@ -4,12 +4,11 @@
 use cli::{Command, Output, OutputPiece, Runner, Tree};
 use daemon::store::{change::Change, script};
 use daemon::{plugins, store};
-use fixture::{scripts, transient};
+use fixture::{scripts, transient, tree};
 use graph::drive::Bench;
 use graph::{Needs, World};
 use std::time::Duration;
 
-use crate::names;
 use compare::{made_again, same};
 
 mod compare;
@@ -38,7 +37,7 @@ struct Instance {
 
 impl Instance {
     fn new() -> Self {
-        let mut tree = names::tree();
+        let mut tree = tree();
         tree.add(GO).expect("a path of its own");
         let dir = tempfile::tempdir().expect("a temporary directory");
         Self { bench: Bench::new(plugins::ALL), tree, dir }
@@ -161,7 +160,7 @@ fn a_link_local_address_enables_nothing_after_a_restart() {
 
 #[test]
 fn every_command_that_sets_something_is_in_a_script() {
-    let tree = names::tree();
+    let tree = tree();
     let lines: Vec<_> = scripts().flat_map(|s| store::file::lines(s.lines)).collect();
     let mut used = Vec::new();
     for line in &lines {

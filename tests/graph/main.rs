@@ -6,6 +6,7 @@ mod buffers;
 mod config;
 mod counters;
 mod discovery;
+mod exceptions;
 mod failover;
 mod fragments;
 mod interfaces;

@@ -3,11 +3,14 @@
 
 use cli::{Runner, Tree};
 use daemon::plugins::ALL;
+use daemon::reference;
 use graph::drive::Bench;
 use graph::{Needs, Plugin, World, WorldConfig};
 use net::Interfaces;
 use std::time::Duration;
 use testkit::pkt;
+
+use crate::names;
 
 /// Arguments that every `show` is run with.
 const WORDS: [&str; 5] = ["", " loop0", " verbose", " 1", " 10.1.0.1"];
@@ -93,12 +96,8 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
     for show in shows {
         WORDS.iter().for_each(|word| run(&mut bench, &tree, &format!("{}{word}", show.path)));
     }
-    // Sub-interfaces go with their parents, interfaces of cross-connects with rewrite with the
-    // interfaces they name.
-    let goes_along =
-        |i: &net::Interface| i.sub.is_some() || ["Xcrw", "PPPoE"].contains(&i.device.driver());
-    for interface in interfaces.list().into_iter().filter(|i| i.sw_if.0 != 0 && !goes_along(i)) {
-        // Tunnels to a group go with the interface that they send by.
+    for interface in interfaces.list().into_iter().filter(|i| i.sw_if.0 != 0) {
+        // Some go with others.
         if interfaces.check(interface.sw_if).is_err() {
             continue;
         }
@@ -111,37 +110,23 @@ fn live_without(off: Vec<&'static Plugin>) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns true if the error names an arc or a node that is there with the plugin.
+fn is_required(plugin: &Plugin, why: &str) -> bool {
+    let named = |text: &str| why.split_once(text).map(|(_, name)| name);
+    let arc = named(": no plugin brings an arc named ");
+    let node = named(": no node is named ");
+    arc.is_some_and(|name| plugin.arcs.iter().any(|arc| arc.name == name))
+        || node.is_some_and(|name| names::world().node(name).is_some())
+}
+
 /// Disables each plugin alone. Some are required by others, which report what is missing. VPP's
 /// plugins are optional.
 #[test]
 fn each_plugin_can_be_switched_off() {
-    const OPTIONAL: [&str; 19] = [
-        "af_packet",
-        "af_xdp",
-        "cdp",
-        "geneve",
-        "gre",
-        "gtpu",
-        "l2tp",
-        "lacp",
-        "lldp",
-        "memif",
-        "pcap",
-        "ping",
-        "pppoe",
-        "tap",
-        "unittest",
-        "urpf",
-        "vhost-user",
-        "vxlan",
-        "vxlan-gpe",
-    ];
     for plugin in ALL {
         let Err(why) = live_without(vec![plugin]) else { continue };
-        let is_named = why.starts_with("feature ")
-            && why.contains(": no plugin brings an arc named ")
-            || why.starts_with("plugin ") && why.contains(": no node is named ");
-        assert!(is_named && !OPTIONAL.contains(&plugin.name), "{}: {why}", plugin.name);
+        assert!(is_required(plugin, &why), "{}: {why}", plugin.name);
+        assert!(!reference::is_plugin(plugin.name), "{} is optional: {why}", plugin.name);
     }
 }
 

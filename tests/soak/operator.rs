@@ -7,6 +7,7 @@ use crate::ports::Shared;
 use fixture::CliClient;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use testkit::Rng;
@@ -15,38 +16,13 @@ use testkit::lab::Netns;
 /// No answer takes longer on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Show commands, run for text and for JSON.
-const SHOWS: &[&str] = &[
-    "show version",
-    "show interface",
-    "show interface addr",
-    "show hardware-interfaces",
-    "show ip fib",
-    "show ip6 fib",
-    "show ip fib summary",
-    "show ip mfib",
-    "show ip6 mfib",
-    "show ip neighbors",
-    "show ip table",
-    "show adj",
-    "show errors",
-    "show runtime",
-    "show threads",
-    "show buffers",
-    "show memory",
-    "show logging",
-    "show node counters",
-    "show running-config",
-    "show config diff",
-    "show ip4-full-reassembly details",
-    "show ip6-full-reassembly details",
-    "show packet-generator",
-    "show tap",
-    "show trace max 20",
-    "show statistics segment",
-    "show interface rx-placement",
-    "show tech-support",
-];
+/// Every show command, run for text and for JSON.
+static SHOWS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let tree = fixture::tree();
+    let paths = tree.commands().into_iter().map(|command| command.path);
+    let shows = paths.filter(|path| path.starts_with("show "));
+    shows.flat_map(|path| fixture::with_words(&tree, path, &["", "verbose", "details"])).collect()
+});
 
 /// One operator's session, and what has to be taken back.
 pub struct Operator<'a> {
@@ -245,7 +221,7 @@ impl<'a> Operator<'a> {
             ),
             18 => self.another_session(),
             _ => {
-                let line = *self.rng.pick(SHOWS);
+                let line = self.rng.pick(&SHOWS);
                 // All of it is for once in a while.
                 if line == "show tech-support" && !self.rng.one_in(10) {
                     return Ok(());
@@ -310,8 +286,8 @@ impl<'a> Operator<'a> {
     /// Another operator connects, runs a command with a long answer, and disconnects at once.
     fn another_session(&mut self) -> Result<(), String> {
         let mut other = CliClient::connect(&self.socket, PATIENCE)?;
-        let line = *self.rng.pick(SHOWS);
-        let done = other.send(&cli::frames::Request::Run(line.into(), self.rng.one_in(2)));
+        let line = self.rng.pick(&SHOWS).clone();
+        let done = other.send(&cli::frames::Request::Run(line, self.rng.one_in(2)));
         if self.rng.one_in(2) {
             std::thread::sleep(Duration::from_millis(self.rng.below(20) as u64));
         }

@@ -182,8 +182,7 @@ fn on_and_off(config: &Config) -> (PluginList, PluginList) {
     for name in config.plugins.missing(&built) {
         log::warn!(target: "plugins", "{name} is enabled, but not part of this build: nothing that it would do is in force");
     }
-    let (on, off): (Vec<_>, Vec<_>) =
-        plugins::ALL.iter().partition(|p| config.plugins.enabled(p.name));
+    let (on, off): (Vec<_>, Vec<_>) = plugins::ALL.iter().partition(|p| config.plugins.enabled(p));
     // The lists live as long as the process: there is one instance in it.
     (on.leak(), off.leak())
 }

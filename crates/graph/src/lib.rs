@@ -76,7 +76,7 @@ pub use node::{
 pub use observe::Observer;
 pub use order::check_order;
 pub use phase::Phase;
-pub use plugin::{Needs, Plugin, Script};
+pub use plugin::{Exceptions, Needs, Plugin, Script};
 pub use process::{Process, ProcessInfo, Processes, Signal, Sleep, Wake};
 pub use query::Replies;
 pub use registry::{NodeInfo, Reason};

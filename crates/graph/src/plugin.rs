@@ -15,6 +15,8 @@ pub struct Plugin {
     pub name: &'static str,
     /// One line.
     pub about: &'static str,
+    /// Only a rule of its own in startup.conf enables it.
+    pub default_disabled: bool,
     /// Its sections of startup.conf; [`World::startup`] has what they say.
     pub startup: &'static [StartupDef],
     /// State that its nodes and commands share, made before its nodes in this order; what a state
@@ -47,7 +49,20 @@ pub struct Plugin {
     pub examples: &'static [Script],
     /// Its commands that set nothing that lasts, by the beginnings of their paths, and why: no
     /// example needs them.
-    pub transient: &'static [(&'static str, &'static str)],
+    pub transient: Exceptions,
+    /// Its `show` commands, with `*` for any text, whose output differs between two instances of
+    /// the same configuration. Tests compare that of all others.
+    pub volatile: Exceptions,
+    /// Its counters that don't move in the tests of all plugins (`tests/graph`), by their names in
+    /// the stats segment, with `*` for any text. The reason is the test that moves them, or why
+    /// nothing can.
+    pub unmoved: Exceptions,
+    /// Its nodes that no other node of a new instance leads to, with `*` for any text. The reason is
+    /// where their packets come from.
+    pub entered: Exceptions,
+    /// Its interfaces that are deleted with another one, by the name of their driver. The reason is
+    /// which one that is.
+    pub dependent: Exceptions,
     /// Called once, when all nodes and arcs of all plugins are there and no packet moves yet:
     /// register with a parent, spawn a process. The plugins are called in the order of the
     /// list.
@@ -65,6 +80,7 @@ impl Plugin {
     pub const EMPTY: Plugin = Plugin {
         name: "",
         about: "",
+        default_disabled: false,
         startup: &[],
         state: &[],
         fields: &[],
@@ -79,11 +95,18 @@ impl Plugin {
         metrics: &[],
         examples: &[],
         transient: &[],
+        volatile: &[],
+        unmoved: &[],
+        entered: &[],
+        dependent: &[],
         start: |_| Ok(()),
         loaded: |_| {},
         end: |_| {},
     };
 }
+
+/// What tests of all plugins leave out, and the reason for each.
+pub type Exceptions = &'static [(&'static str, &'static str)];
 
 /// The environment that a script needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,9 @@ use crate::describe::{Field, Shape, Type};
 use crate::table::{Entry, Table};
 use std::collections::BTreeMap;
 
+/// What the documentation of a message says that VPP's module doesn't have.
+pub const OWN: &str = "VPP has no such message";
+
 const FACTS: &str = include_str!("../published/vpp-26.06.tsv");
 
 /// A published message.
@@ -96,7 +99,8 @@ fn type_line(kind: &Type) -> String {
 
 impl Published {
     /// Differences between the declarations of a table and the published API, a line for each.
-    /// Messages and modules of our own, which VPP doesn't publish, are no difference.
+    /// Modules of our own are no difference, and messages of our own in VPP's modules aren't if
+    /// their documentation says so by the words of [`OWN`].
     pub fn differences<W: 'static>(&self, table: &Table<W>) -> Vec<String> {
         let mut found = Vec::new();
         for (_, entry) in table.entries() {
@@ -137,8 +141,19 @@ impl Published {
     }
 
     fn message<W: 'static>(&self, entry: &Entry<W>, table: &Table<W>, found: &mut Vec<String>) {
-        let Some(published) = self.messages.get(entry.name) else { return };
         let module = table.modules()[entry.module].name;
+        let Some(published) = self.messages.get(entry.name) else {
+            let request = entry.name.strip_suffix("_reply").unwrap_or(entry.name);
+            let is_own =
+                |e: &Entry<W>| [entry.name, request].contains(&e.name) && e.doc.contains(OWN);
+            if self.modules.contains_key(module) && !table.entries().any(|(_, e)| is_own(e)) {
+                found.push(format!(
+                    "{}: isn't published in {module}; the documentation of a message of our own says `{OWN}`",
+                    entry.name
+                ));
+            }
+            return;
+        };
         if published.module != module {
             found
                 .push(format!("{}: is in {module}, published in {}", entry.name, published.module));

@@ -203,12 +203,21 @@ fn a_difference_is_named() {
     struct CliInband {
         cmd: Str<12>,
     }
+    #[derive(Message)]
+    struct CliOutband {}
+    /// Asks. VPP has no such message.
+    #[derive(Message)]
+    struct CliOurs {}
     static BAD: Module<Lamp> = Module {
         name: "vlib",
         version: "1.0.0",
         crc: 0x9a9e_84e4,
         core: true,
-        messages: |m| m.call(|_, _, _: CliInband| Ok(())),
+        messages: |m| {
+            m.call(|_, _, _: CliInband| Ok(()));
+            m.call(|_, _, _: CliOutband| Ok(()));
+            m.call(|_, _, _: CliOurs| Ok(()));
+        },
     };
     let found = published::read().differences(Hub::new([&BAD]).unwrap().table());
     assert!(
@@ -219,6 +228,11 @@ fn a_difference_is_named() {
     );
     assert!(found.iter().any(|d| d.starts_with("cli_inband: CRC")), "{found:?}");
     assert!(found.iter().any(|d| d.contains("cli_inband_reply")), "{found:?}");
+    for name in ["cli_outband", "cli_outband_reply"] {
+        let unknown = format!("{name}: isn't published in vlib");
+        assert!(found.iter().any(|d| d.starts_with(&unknown)), "{name}: {found:?}");
+    }
+    assert!(!found.iter().any(|d| d.starts_with("cli_ours")), "{found:?}");
 }
 
 #[suite::test]

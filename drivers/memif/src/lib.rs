@@ -57,5 +57,6 @@ pub static PLUGIN: Plugin = Plugin {
         driver::start(world);
         process::start(world)
     },
+    unmoved: &[("/err/memif-input/*", "packets of peers: drivers/memif/src/tests")],
     ..Plugin::EMPTY
 };

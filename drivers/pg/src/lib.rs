@@ -63,5 +63,13 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     api: &[api::API],
     start: process::start,
+    unmoved: &[
+        ("/err/pg-input/filtered", "drivers/pg/src/tests.rs"),
+        (
+            "/err/pg*-tx/bad_offload",
+            "offloads that are wrong, of frames that the router made itself",
+        ),
+        ("/err/pg*-tx/capture_full", "tests/graph/buffers.rs"),
+    ],
     ..Plugin::EMPTY
 };

@@ -50,7 +50,7 @@ use startup::StartupDef;
 
 /// Interfaces to virtual machines.
 pub static PLUGIN: Plugin = Plugin {
-    name: "vhost-user",
+    name: "vhost",
     about: "vhost-user: interfaces to virtual machines and virtio drivers over shared memory",
     startup: &[StartupDef::of::<startup_conf::Startup>()],
     state: &[driver::STATE, StateDef::of::<control::Vhosts>()],
@@ -63,5 +63,6 @@ pub static PLUGIN: Plugin = Plugin {
         driver::start(world);
         process::start(world)
     },
+    unmoved: &[("/err/vhost-user-input/*", "packets of guests: drivers/vhost-user/src/tests")],
     ..Plugin::EMPTY
 };

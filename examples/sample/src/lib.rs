@@ -44,6 +44,7 @@ pub static PLUGIN: Plugin = Plugin {
     config: write_config,
     start: |world| world.get::<Checks<Ip4>>().register(world, Sample::NAME, Arc::new(Sample)),
     examples: &[Script::here("long packets", "set sample local0 max 100")],
+    unmoved: &[("/err/sample/*", "features/sample/src/tests.rs")],
     ..Plugin::EMPTY
 };
 

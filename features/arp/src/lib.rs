@@ -75,5 +75,23 @@ pub static PLUGIN: Plugin = Plugin {
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: control::start,
+    unmoved: &[
+        (
+            "/err/ip4-arp/no_answer4",
+            "packets of IPv4 over next hops of IPv6 wait at ip6-discover-neighbor",
+        ),
+        (
+            "/err/ip4-arp/interface_down",
+            "an interface goes down below a packet on its way: features/arp/src/tests/waits.rs",
+        ),
+        (
+            "/err/ip4-arp/too_short",
+            "the node reads no header, but shares its ways out with the one that does",
+        ),
+        (
+            "/net/arp/tx/no-buffers",
+            "a frame of control's own when no buffer is left, the reserve included: not brought about here",
+        ),
+    ],
     ..Plugin::EMPTY
 };

@@ -151,5 +151,11 @@ pub static PLUGIN: Plugin = Plugin {
         });
         Ok(())
     },
+    unmoved: &[
+        ("/err/*-classify/*", "features/classify/src/tests"),
+        ("/err/ip*acl/*", "features/classify/src/tests/acl.rs"),
+        ("/err/ip*-input/*acl_*", "features/classify/src/tests/acl.rs"),
+        ("/err/l2-*-acl/*", "features/classify/src/tests/switched.rs"),
+    ],
     ..Plugin::EMPTY
 };

@@ -361,9 +361,3 @@ fn the_binary_api_makes_and_deletes_loopbacks() {
         .cli(&format!("delete loopback interface intfc {}", interfaces.name(sw_if)))
         .expect("still there");
 }
-
-#[suite::test]
-fn messages_are_as_published() {
-    let (bench, _) = bench();
-    assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
-}

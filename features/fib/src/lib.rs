@@ -33,5 +33,15 @@ pub static PLUGIN: Plugin = Plugin {
     examples: examples::EXAMPLES,
     transient: &[("adjacency counters", "is always enabled")],
     api: api::MODULES,
+    volatile: &[
+        ("show adj", "numbers of adjacencies"),
+        ("show adj nbr*", "numbers of adjacencies"),
+        ("show adjacency*", "numbers of adjacencies"),
+        ("show fib memory", "memory in use"),
+        ("show fib path*", "numbers of path lists"),
+        ("show fib source*", "sources that clients named stay"),
+        ("show load-balance", "numbers of buckets"),
+        ("show lookup-dpo", "counts routes that are being removed"),
+    ],
     ..Plugin::EMPTY
 };

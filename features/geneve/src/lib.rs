@@ -65,5 +65,11 @@ pub static PLUGIN: Plugin = Plugin {
     api: &[api::API],
     config: config::write_config,
     examples: config::EXAMPLES,
+    unmoved: &[
+        ("/err/geneve*-*/*", "features/geneve/src/tests.rs"),
+        ("/err/ip*-geneve-bypass/*", "features/geneve/src/tests.rs"),
+    ],
+    dependent: &[("GENEVE", "the interface by which a tunnel to a group sends")],
+    entered: &[("geneve*-encap", "`tunnel-output`, from the first tunnel on")],
     ..Plugin::EMPTY
 };

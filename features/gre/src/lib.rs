@@ -48,5 +48,10 @@ pub static PLUGIN: Plugin = Plugin {
         Tunnels::<Gre>::follow_peers(world);
         Ok(())
     },
+    unmoved: &[("/err/gre*-*/*", "features/gre/src/tests.rs")],
+    entered: &[
+        ("gre*-encap", "`tunnel-output`, from the first tunnel on"),
+        ("gre*-input", "protocol 47, from the first tunnel on"),
+    ],
     ..Plugin::EMPTY
 };

@@ -81,5 +81,11 @@ pub static PLUGIN: Plugin = Plugin {
     config: config::write_config,
     transient: &[("set flow-offload gtpu", "is refused: no device of this build finds tunnels")],
     examples: config::EXAMPLES,
+    unmoved: &[
+        ("/err/gtpu*-*/*", "features/gtpu/src/tests.rs"),
+        ("/err/ip*-gtpu-bypass/*", "features/gtpu/src/tests.rs"),
+    ],
+    dependent: &[("GTPU", "the interface by which a tunnel to a group sends")],
+    entered: &[("gtpu*-encap", "`tunnel-output`, from the first tunnel on")],
     ..Plugin::EMPTY
 };

@@ -131,9 +131,3 @@ fn commands_set_what_they_say() {
         assert!(error.to_string().contains(part), "{line}: {error}");
     }
 }
-
-#[suite::test]
-fn messages_are_as_published() {
-    let (bench, ..) = bench();
-    assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
-}

@@ -53,6 +53,30 @@ pub static PLUGIN: Plugin = Plugin {
         });
         Ok(())
     },
+    volatile: &[
+        ("show ip neighbor-stats", "counts packets"),
+        ("show ip*neighbor-sorted", "sorts by age"),
+    ],
+    unmoved: &[
+        ("/err/*/displaced", "1024 packets wait: features/arp/src/tests/waits.rs"),
+        (
+            "/err/*/throttled",
+            "more neighbours than are asked for in a second: features/arp/src/tests/waits.rs",
+        ),
+        ("/err/*/no_room", "waiting packets hold their share of buffers: tests/graph/buffers.rs"),
+        (
+            "/err/*-glean/no_answer*",
+            "control makes an adjacency of a neighbour that is asked for: its packets wait there",
+        ),
+        (
+            "/err/*-glean/overflow",
+            "control makes an adjacency of a neighbour that is asked for: its packets wait there",
+        ),
+        (
+            "/err/*-glean/no_source_address",
+            "an address of the interface is what makes its network connected",
+        ),
+    ],
     ..Plugin::EMPTY
 };
 

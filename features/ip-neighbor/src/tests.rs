@@ -277,9 +277,3 @@ fn the_binary_api_sets_dumps_replaces_and_tells() {
     assert_eq!(client.call(IpNeighborFlush { af: AddressFamily::Ip4, sw_if_index: all }), Ok(()));
     assert_eq!(client.dump(dump(all, AddressFamily::Ip4)).len(), 1, "static ones stay");
 }
-
-#[suite::test]
-fn messages_are_as_published() {
-    let (bench, _) = bench();
-    assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
-}

@@ -131,5 +131,29 @@ pub static PLUGIN: Plugin = Plugin {
     examples: examples::EXAMPLES,
     api: &[api::API],
     start: control::start,
+    unmoved: &[
+        ("/err/*/reass_no_buf", "no buffer is left for a copy of a shared fragment"),
+        ("/err/*/reass_internal_error", "a fault in the router"),
+        (
+            "/err/*/reass_too_long",
+            "fragments that the checks of each let through: features/ip-reassembly/src/tests/mutated.rs",
+        ),
+        (
+            "/err/*-full-reassembly*/reass_no_frag_hdr",
+            "only packets for the router are sent there as fragments",
+        ),
+        ("/err/ip4-*/reass_invalid_frag_len", "of IPv6; IPv4 counts it as reass_malformed_packet"),
+        ("/err/ip4-*/reass_invalid_frag_size", "of IPv6 (RFC 8200 4.5)"),
+        ("/err/ip4-*/reass_missing_upper", "of IPv6 (RFC 7112)"),
+        (
+            "/err/ip4-*/reass_time_exceeded",
+            "only the host that a datagram of IPv4 is for says so (RFC 792)",
+        ),
+        ("/err/ip6-*/reass_malformed_packet", "of IPv4; IPv6 counts it as reass_invalid_frag_len"),
+    ],
+    entered: &[
+        ("ip*-full-reassembly", "who has fragments that are to come in anew"),
+        ("ip*-full-reassembly-custom", "features that work on whole datagrams"),
+    ],
     ..Plugin::EMPTY
 };

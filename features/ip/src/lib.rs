@@ -167,6 +167,36 @@ pub static PLUGIN: Plugin = Plugin {
     examples: examples::EXAMPLES,
     api: api::MODULES,
     start,
+    volatile: &[
+        ("show ip local", "what the first tunnel registered stays, as in VPP"),
+        ("show ip6 local", "what the first tunnel registered stays, as in VPP"),
+    ],
+    unmoved: &[
+        ("/err/*-frag/memory", "no buffer is left for a fragment"),
+        (
+            "/err/*-frag/cant_fragment_header",
+            "no MTU is below the longest header and 8 bytes (RFC 791 3.2, RFC 8200 5)",
+        ),
+        ("/err/ip4-input-no-checksum/bad_checksum", "the device has verified it"),
+        ("/err/ip4-rewrite/source_scope", "of IPv6"),
+        ("/err/ip4-local*/discard", "of IPv6"),
+        ("/err/ip4-local*/header_problem", "of IPv6"),
+        ("/err/ip4-local*/no_next_header", "of IPv6"),
+        ("/err/ip4-local*/too_many_headers", "of IPv6"),
+        ("/err/*-local-end-of-arc/*", "the node in front of the arc has checked it"),
+        (
+            "/err/*-local/punted",
+            "protocols that nobody takes, where punted packets are redirected: features/punt/src/tests.rs",
+        ),
+        (
+            "/err/interface-rx-dpo-*/expired",
+            "routes from interface to interface in a circle: features/ip/src/tests/extension.rs",
+        ),
+    ],
+    entered: &[
+        ("ip*-local-end-of-arc", "the end of an arc that has no feature yet"),
+        ("interface-rx-dpo-ip*", "routes that let packets come in anew"),
+    ],
     ..Plugin::EMPTY
 };
 

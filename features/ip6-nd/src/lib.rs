@@ -113,5 +113,19 @@ pub static PLUGIN: Plugin = Plugin {
     transient: &[("ip6 nd router-solicitation", "asks until somebody answers")],
     api: &[api::nd::API, api::dad::API, api::rd::API],
     start: protocol::start,
+    unmoved: &[
+        (
+            "/err/ip6-discover-neighbor/too_short",
+            "the node reads no header, but shares its ways out with the one that does",
+        ),
+        ("/err/ip6-discover-neighbor/interface_down", "as of ARP"),
+        ("/err/ip6-nd-redirect/no_source", "an interface with IPv6 has a link-local address"),
+        ("/err/ip6-nd-redirect/not_unicast", "ip6-input and ip6-rewrite let none such through"),
+        (
+            "/net/ip6-nd/rx/gratuitous",
+            "advertisements that nobody asked for count as replies, as in VPP, whose readers expect the name",
+        ),
+        ("/net/ip6-nd/tx/no-buffers", "as of ARP"),
+    ],
     ..Plugin::EMPTY
 };

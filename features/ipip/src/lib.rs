@@ -46,5 +46,16 @@ pub static PLUGIN: Plugin = Plugin {
         Tunnels::<IpIp>::follow_peers(world);
         Ok(())
     },
+    unmoved: &[
+        ("/err/tunnel-output/*", "features/ipip/src/tests"),
+        ("/err/ipip*-*/*", "features/ipip/src/tests"),
+        ("/err/sixrd-encap/*", "features/ipip/src/sixrd/tests.rs"),
+    ],
+    entered: &[
+        ("tunnel-output", "routes and ports that lead into tunnels"),
+        ("ipip-encap", "`tunnel-output`, from the first tunnel on"),
+        ("sixrd-encap", "`tunnel-output`, from the first tunnel on"),
+        ("ipip*-input", "protocols 4 and 41, from the first tunnel on"),
+    ],
     ..Plugin::EMPTY
 };

@@ -130,5 +130,35 @@ pub static PLUGIN: Plugin = Plugin {
         mac_events::start(world);
         ethernet::register_l2(world, "l2-input")
     },
+    volatile: &[("show l2fib*", "learned addresses")],
+    unmoved: &[
+        (
+            "/err/arp-term-l2bd/untold",
+            "more hosts than control reads: features/l2/src/tests/termination.rs",
+        ),
+        (
+            "/err/arp-term-l2bd/unlearned",
+            "more hosts than control reads: features/l2/src/tests/snoop.rs",
+        ),
+        ("/err/l2-flood/again", "more copies than a vector takes: features/l2/src/tests/flood.rs"),
+        (
+            "/err/l2-flood/L2 replication failures",
+            "no buffer is left for a copy: features/l2/src/tests/flood.rs",
+        ),
+        ("/err/l2-efp-filter/*", "sub-interfaces in bridge domains: features/l2/src/tests/tags.rs"),
+        ("/err/l2-input-vtr/*", "sub-interfaces in bridge domains: features/l2/src/tests/tags.rs"),
+        (
+            "/err/l2-output/*EFP filter*",
+            "sub-interfaces in bridge domains: features/l2/src/tests/tags.rs",
+        ),
+        (
+            "/err/l2-output/*tag rewrite*",
+            "sub-interfaces in bridge domains: features/l2/src/tests/tags.rs",
+        ),
+        (
+            "/net/l2-storm-control/*",
+            "a port that floods more than it may: features/l2/src/tests/storm.rs",
+        ),
+    ],
     ..Plugin::EMPTY
 };

@@ -47,6 +47,10 @@ pub static PLUGIN: Plugin = Plugin {
          test l2patch rx loop0 tx loop2",
     )],
     api: &[api::API],
+    unmoved: &[(
+        "/err/l2-patch/L2 patch misconfigured drops",
+        "a device is deleted meanwhile: features/l2patch/src/tests.rs",
+    )],
     ..Plugin::EMPTY
 };
 

@@ -59,5 +59,7 @@ pub static PLUGIN: Plugin = Plugin {
     config: config::write_config,
     transient: &[("test lt2p counters", "counts packets")],
     examples: config::EXAMPLES,
+    unmoved: &[("/err/l2tp-*/*", "features/l2tp/src/tests")],
+    entered: &[("l2tp-encap", "`tunnel-output`, from the first tunnel on")],
     ..Plugin::EMPTY
 };

@@ -46,5 +46,6 @@ pub static PLUGIN: Plugin = Plugin {
     config: config::write_config,
     examples: config::EXAMPLES,
     api: &[api::API],
+    unmoved: &[("/err/l3xc-input-*", "features/l3xc/src/tests.rs")],
     ..Plugin::EMPTY
 };

@@ -76,6 +76,20 @@ pub static PLUGIN: Plugin = Plugin {
     config: config::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
+    unmoved: &[
+        (
+            "/err/*-replicate/Buffer Allocation Failure",
+            "no buffer is left for a copy: features/mfib/src/tests/many.rs",
+        ),
+        (
+            "/err/*-replicate/again",
+            "more copies than a vector takes: features/mfib/src/tests/many.rs",
+        ),
+        ("/err/*-mfib-forward-lookup/no_entry", "each table has entries for all groups"),
+        ("/err/*-rewrite-mcast/too_short", "copies are of packets whose header was read"),
+        ("/err/ip4-rewrite-mcast/mtu_exceeded", "of IPv6 (RFC 1112 7.2)"),
+        ("/err/ip6-rewrite-mcast/too_big", "of IPv4, with DF"),
+    ],
     ..Plugin::EMPTY
 };
 

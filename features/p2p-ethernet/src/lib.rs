@@ -43,5 +43,6 @@ pub static PLUGIN: Plugin = Plugin {
     config: config::write_config,
     examples: config::EXAMPLES,
     api: &[api::API],
+    unmoved: &[("/err/p2p-ethernet-input/*", "features/p2p-ethernet/src/tests.rs")],
     ..Plugin::EMPTY
 };

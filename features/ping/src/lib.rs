@@ -62,6 +62,7 @@ pub static PLUGIN: Plugin = Plugin {
         listen::<Ip4>(world)?;
         listen::<Ip6>(world)
     },
+    unmoved: &[("/err/*-ping-error/*", "features/ping/src/tests.rs")],
     ..Plugin::EMPTY
 };
 

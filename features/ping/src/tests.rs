@@ -486,8 +486,3 @@ fn the_binary_api_pings_and_tells_when_all_is_over() {
     }
     assert_eq!(sessions.count(), 0);
 }
-
-#[suite::test]
-fn messages_are_as_published() {
-    assert_eq!(msg::published::read().differences(bench().world.api.table()), Vec::<String>::new());
-}

@@ -40,5 +40,8 @@ pub static PLUGIN: Plugin = Plugin {
     config: config::write_config,
     examples: config::EXAMPLES,
     api: &[api::API],
+    unmoved: &[("/err/pipe-rx/*", "features/pipe/src/tests.rs")],
+    dependent: &[("pipe", "the pipe's other end")],
+    entered: &[("pipe-rx", "the transmit nodes of pipes' ends")],
     ..Plugin::EMPTY
 };

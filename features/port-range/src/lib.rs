@@ -54,5 +54,6 @@ pub static PLUGIN: Plugin = Plugin {
     config: control::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
+    unmoved: &[("/err/*-source-and-port-range-check-*", "features/port-range/src/tests.rs")],
     ..Plugin::EMPTY
 };

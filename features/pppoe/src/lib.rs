@@ -67,5 +67,8 @@ pub static PLUGIN: Plugin = Plugin {
         Clients::start(world);
         Ok(())
     },
+    unmoved: &[("/err/pppoe-*/*", "features/pppoe/src/tests")],
+    dependent: &[("PPPoE", "the client's interface")],
+    entered: &[("pppoe-encap", "`tunnel-output`, from the first session on")],
     ..Plugin::EMPTY
 };

@@ -100,5 +100,30 @@ pub static PLUGIN: Plugin = Plugin {
     ],
     api: api::MODULES,
     start: control::start,
+    volatile: &[("show punt stats", "counts packets")],
+    unmoved: &[
+        (
+            "/err/*-tcp-punt/no_listener",
+            "TCP resets are here, so these segments go there: features/punt/src/tests.rs has none",
+        ),
+        ("/err/*-punt*/no_header", "the node that sends packets there has read the headers"),
+        ("/err/*-punt-socket/Socket TX*", "clients that take packets: features/punt/src/tests.rs"),
+        ("/err/*-tcp-punt/Socket TX*", "clients that take packets: features/punt/src/tests.rs"),
+        ("/err/*-esp-*punt/*", "clients that take IPsec's reasons: features/punt/src/tests.rs"),
+        (
+            "/err/punt-dispatch/*",
+            "clients that take reasons: features/punt/src/tests.rs, features/unittest/src/tests.rs",
+        ),
+    ],
+    entered: &[
+        (
+            "ip*-udp-punt",
+            "ports that are punted, and UDP port 4500 if a client takes IPsec's reasons",
+        ),
+        ("punt-dispatch", "the end of the arc `error-punt`"),
+        ("ip*-tcp-punt", "TCP, if a port is punted"),
+        ("ip*-udp-punt-socket", "ports that clients take"),
+        ("ip*-proto-punt-socket", "protocols that clients take"),
+    ],
     ..Plugin::EMPTY
 };

@@ -71,5 +71,10 @@ pub static PLUGIN: Plugin = Plugin {
         ("soft-rss enable", "needs two threads: the tests of this crate save it"),
         ("soft-rss disable", "takes `soft-rss enable' back"),
     ],
+    unmoved: &[
+        ("/err/soft-rss/soft-rss not enabled", "features/soft-rss/src/tests.rs"),
+        ("/err/soft-rss-tunnel-*/soft-rss not enabled", "features/soft-rss/src/tests/tunnels.rs"),
+    ],
+    entered: &[("soft-rss-handoff", "`soft-rss` and `soft-rss-tunnel-…` on other threads")],
     ..Plugin::EMPTY
 };

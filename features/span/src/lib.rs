@@ -56,5 +56,12 @@ pub static PLUGIN: Plugin = Plugin {
     examples: config::EXAMPLES,
     api: &[api::API],
     start: control::start,
+    unmoved: &[
+        (
+            "/err/span-*/no_buffer",
+            "no buffer is left for a copy: features/span/src/tests/device.rs",
+        ),
+        ("/err/span-*/again", "more copies than a vector takes: features/span/src/tests"),
+    ],
     ..Plugin::EMPTY
 };

@@ -44,5 +44,6 @@ pub static PLUGIN: Plugin = Plugin {
     config: config::write_config,
     examples: config::EXAMPLES,
     api: &[api::API],
+    unmoved: &[("/err/stn-*-punt/*", "features/stn/src/tests.rs")],
     ..Plugin::EMPTY
 };

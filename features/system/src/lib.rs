@@ -53,5 +53,25 @@ pub static PLUGIN: Plugin = Plugin {
         gauges::start(world);
         Ok(())
     },
+    volatile: &[
+        ("show bihash", "memory of tables"),
+        ("show buffers*", "buffers in use"),
+        ("show cpu", "the clock"),
+        ("show errors*", "counts packets"),
+        ("show event-logger", "events with their times"),
+        ("show fib walk", "counts walks"),
+        ("show frame-queue", "counts packets"),
+        ("show graph*", "nodes by the order in which they came"),
+        ("show handoff", "counts packets"),
+        ("show memory*", "memory in use"),
+        ("show node*", "nodes by the order in which they came"),
+        ("show physmem*", "memory in use"),
+        ("show processes", "times"),
+        ("show runtime*", "clocks and counts"),
+        ("show statistics*", "memory in use"),
+        ("show threads", "times"),
+        ("show unix errors", "counts errors"),
+        ("show vlib*", "nodes by the order in which they came"),
+    ],
     ..Plugin::EMPTY
 };

@@ -29,6 +29,7 @@ pub static PLUGIN: Plugin = Plugin {
         start::<Ip4>(world)?;
         start::<Ip6>(world)
     },
+    unmoved: &[("/err/tcp*-reset/*", "features/tcp/src/tests.rs")],
     ..Plugin::EMPTY
 };
 

@@ -42,6 +42,7 @@ pub static PLUGIN: Plugin = Plugin {
         listen::<Ip4>(world)?;
         listen::<Ip6>(world)
     },
+    unmoved: &[("/err/*-tunnel-error/*", "features/track-mtu/tests/tunnels.rs")],
     ..Plugin::EMPTY
 };
 

@@ -60,6 +60,14 @@ pub static PLUGIN: Plugin = Plugin {
     config: write_config,
     examples: examples::EXAMPLES,
     start,
+    unmoved: &[
+        ("/err/udp*-encap/*", "routes to encapsulations: features/udp/src/tests.rs"),
+        ("/err/udp-decap-*", "ports whose datagrams carry packets: features/udp/src/tests.rs"),
+    ],
+    entered: &[
+        ("udp*-encap", "routes to encapsulations"),
+        ("udp-decap-ip*", "ports whose datagrams carry packets"),
+    ],
     ..Plugin::EMPTY
 };
 

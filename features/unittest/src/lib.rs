@@ -24,6 +24,7 @@ use wire::{Ip4, Ip6};
 pub static PLUGIN: Plugin = Plugin {
     name: "unittest",
     about: "Commands by which clients' tests drive features from outside",
+    default_disabled: true,
     state: &[
         StateDef::of::<punt::ClientOutputs<Ip4>>(),
         StateDef::of::<punt::ClientOutputs<Ip6>>(),
@@ -110,6 +111,17 @@ pub static PLUGIN: Plugin = Plugin {
             run: stats::clear_histogram,
         },
     ],
+    transient: &[
+        ("test api", "tries what is there"),
+        ("test counter", "the same"),
+        ("test interface", "the same"),
+        ("test log", "the same"),
+        ("test punt", "the same"),
+        ("test stats", "the same"),
+        ("test time", "the same"),
+    ],
+    unmoved: &[("/err/punt-test-*", "`test punt`: features/unittest/src/tests.rs")],
+    entered: &[("punt-client-*", "reasons that `test punt` takes")],
     ..Plugin::EMPTY
 };
 

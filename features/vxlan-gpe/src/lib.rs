@@ -66,5 +66,11 @@ pub static PLUGIN: Plugin = Plugin {
     api: &[api::API],
     config: config::write_config,
     examples: config::EXAMPLES,
+    unmoved: &[
+        ("/err/vxlan*-gpe-*/*", "features/vxlan-gpe/src/tests.rs"),
+        ("/err/ip*-vxlan-gpe-bypass/*", "tests/graph/tunnels/mutated.rs"),
+    ],
+    dependent: &[("VXLAN_GPE", "the interface by which a tunnel to a group sends")],
+    entered: &[("vxlan-gpe-encap", "`tunnel-output`, from the first tunnel on")],
     ..Plugin::EMPTY
 };

@@ -67,5 +67,11 @@ pub static PLUGIN: Plugin = Plugin {
     config: config::write_config,
     transient: &[("set flow-offload vxlan", "is refused: no device of this build finds tunnels")],
     examples: config::EXAMPLES,
+    unmoved: &[
+        ("/err/vxlan*-*/*", "features/vxlan/src/tests.rs"),
+        ("/err/ip*-vxlan-bypass/*", "features/vxlan/src/tests.rs"),
+    ],
+    dependent: &[("VXLAN", "the interface by which a tunnel to a group sends")],
+    entered: &[("vxlan*-encap", "`tunnel-output`, from the first tunnel on")],
     ..Plugin::EMPTY
 };

@@ -45,5 +45,7 @@ pub static PLUGIN: Plugin = Plugin {
         }
         Ok(())
     },
+    unmoved: &[("/err/l2-xcrw/*", "features/xcrw/src/tests.rs")],
+    dependent: &[("Xcrw", "the interfaces that the cross-connect names")],
     ..Plugin::EMPTY
 };

@@ -7,7 +7,7 @@ use std::io::{BufReader, Seek as _, Write as _};
 use std::time::Duration;
 
 use cli::{OutputPiece, Runner, Tree};
-use daemon::{commands, plugins, store};
+use daemon::{plugins, store};
 use graph::World;
 use graph::drive::Bench;
 use serde_json::Value;
@@ -80,9 +80,7 @@ fn open_store(dir: &std::path::Path) {
 impl Loaded {
     /// All tables with `n` entries; where each entry costs much by itself, fewer.
     fn new(n: usize) -> Self {
-        let mut tree = Tree::new(commands::own::<World>()).expect("commands that fit together");
-        tree.add(store::commands::all::<World>()).expect("paths of their own");
-        tree.add(plugins::ALL.iter().flat_map(|p| p.cli)).expect("paths of their own");
+        let tree = fixture::tree();
         let dir = tempfile::tempdir().expect("a directory");
         open_store(dir.path());
         let mut this =
@@ -168,13 +166,9 @@ impl Loaded {
     fn shows(&self) -> Vec<String> {
         let paths = self.tree.commands().into_iter().map(|c| c.path);
         let shows = paths.filter(|path| path.starts_with("show ") && !LEFT_OUT.contains(path));
-        let is_it = |path: &str, line: &str| {
-            self.tree.parse(line).is_ok_and(|p| p.is_some_and(|p| p.command().path == path))
-        };
         let lines = shows.map(|path| {
-            let more = ["", " loop0", " verbose", " 1", " type ip4"];
-            let line =
-                more.iter().map(|more| format!("{path}{more}")).find(|line| is_it(path, line));
+            let words = ["", "loop0", "verbose", "1", "type ip4"];
+            let line = fixture::with_words(&self.tree, path, &words).into_iter().next();
             line.unwrap_or_else(|| panic!("`{path}` needs words that this test doesn't know"))
         });
         let mut all: Vec<String> = lines.collect();

@@ -2,105 +2,65 @@
 //! Compares two instances: the output of their `show` commands, and the packets that they forward.
 
 use super::Instance;
-use fixture::read_pcap;
+use crate::exceptions::{self, matches};
+use cli::Tree;
+use daemon::plugins;
+use fixture::{read_pcap, with_words};
+use graph::World;
 use net::{IfKind, Interfaces};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 use testkit::pkt;
+
+/// Stands for the name of an interface.
+const INTERFACE: &str = "INTERFACE";
+
+/// The only `show` of the daemon's own that tells of the saved configuration.
+const OWN: &str = "show logging configuration";
+
+/// Every `show` of the plugins, as JSON, with the words that its usage takes. Where it needs words,
+/// these are an interface, a kind or a number.
+fn shown(tree: &Tree<World>) -> &'static [String] {
+    static LINES: OnceLock<Vec<String>> = OnceLock::new();
+    LINES.get_or_init(|| {
+        let mut lines = Vec::new();
+        let commands = plugins::ALL.iter().flat_map(|p| p.cli).map(|command| command.path);
+        for path in commands.filter(|path| path.starts_with("show ")).chain([OWN]) {
+            let with = |words: &[&str]| with_words(tree, path, words);
+            let mut shows = with(&["", "verbose", "details", "summary"]);
+            if shows.is_empty() {
+                shows = with(&[INTERFACE, "type ip4", "1"]);
+            }
+            assert!(!shows.is_empty(), "`{path}' needs words that this test doesn't know");
+            lines.extend(shows);
+        }
+        let (volatile, steady): (Vec<_>, Vec<_>) = lines.into_iter().partition(|line| {
+            exceptions::of_plugins(|p| p.volatile).any(|(pattern, _)| matches(pattern, line))
+        });
+        let known: Vec<_> = exceptions::of_plugins(|p| p.volatile).collect();
+        exceptions::cover(&known, volatile.iter().map(String::as_str), "volatile");
+        steady.into_iter().map(|line| format!("{line} -j")).collect()
+    })
+}
 
 impl Instance {
     /// The output of `show` commands, without ages and the numbers of internal objects.
     pub fn shows(&mut self) -> Vec<String> {
-        const SHOWS: &[&str] = &[
-            "show interface -j",
-            "show hardware-interfaces",
-            "show interface rx-placement",
-            "show interface tx-queue",
-            "show ip table -j",
-            "show ip fib -j",
-            "show ip neighbors -j",
-            "show ip neighbor-config",
-            "show interface address -j",
-            "show ip6 interface -j",
-            "show ip6 table -j",
-            "show ip6 fib -j",
-            "show ip mfib -j",
-            "show ip6 mfib -j",
-            "show ip6 icmp",
-            "show ip6 dad",
-            "show ip6 nd proxy",
-            "show ip pmtu",
-            "show ip container",
-            "show ip punt redirect",
-            "show ip6 punt redirect",
-            "show ip source-and-port-range-check",
-            "show punt socket registrations",
-            "show urpf",
-            "show teib",
-            "show ipip tunnel -j",
-            "show 6rd tunnel",
-            "show gre tunnel -j",
-            "show vxlan tunnel -j",
-            "show geneve tunnel -j",
-            "show gtpu answer -j",
-            "show gtpu tunnel -j",
-            "show vxlan-gpe -j",
-            "show l2tpv3 -j",
-            "show pppoe session -j",
-            "show pppoe fib",
-            "show mode -j",
-            "show bridge-domain -j",
-            "show bond",
-            "show super-path",
-            "show interface default rx-mode",
-            "show arp proxy -j",
-            "show ip icmp",
-            "show packet-generator",
-            "show adj summary",
-            "show interface secondary-mac-address",
-            "show interface span",
-            "show sub-interfaces",
-            "show ip local",
-            "show ip6 local",
-            "show ip6 nd autoconfig",
-            "show punt db",
-            "show l3xc",
-            "show interface tcp-mss-clamp",
-            "show pipe",
-            "show p2p_ethernet",
-            "show svs",
-            "show stn rules -j",
-            "show l2patch",
-            "show l2xcrw",
-            "show cdp",
-            "show bond details",
-            "show udp encap -j",
-            "show classify tables verbose -j",
-            "show inacl type ip4",
-            "show outacl type ip4",
-            "show logging configuration",
-            "show trace filter",
-            "show bpf trace filter",
-        ];
-        let mut lines: Vec<String> = SHOWS.iter().map(|s| s.to_string()).collect();
-        for interface in self.bench.world.get::<Interfaces>().list() {
-            lines.push(format!("show interface features {}", cli::quote(&interface.name)));
-            lines.push(format!("show interface tag {}", cli::quote(&interface.name)));
+        let interfaces = self.bench.world.get::<Interfaces>().list();
+        let mut lines = Vec::new();
+        for line in shown(&self.tree) {
+            match line.split_once(INTERFACE) {
+                None => lines.push(line.clone()),
+                Some((before, after)) => lines.extend(
+                    interfaces
+                        .iter()
+                        .map(|interface| format!("{before}{}{after}", cli::quote(&interface.name))),
+                ),
+            }
         }
         let said = |line: String| {
-            let text = steady(self.must(&line));
-            // Protocols and ports of tunnels are registered by the first one, and stay so, as in
-            // VPP.
-            let stays = |row: &&str| {
-                !["ipip4-", "ipip6-", "gre4-", "gre6-", "l2tp-"]
-                    .iter()
-                    .any(|node| row.contains(node))
-            };
-            let text = if line.ends_with(" local") {
-                text.lines().filter(stays).collect::<Vec<_>>().join("\n")
-            } else {
-                text
-            };
+            let text = self.run(&line).map_or_else(|e| e.to_string(), steady);
             format!("{line}\n{text}")
         };
         lines.into_iter().map(said).collect()
@@ -192,6 +152,7 @@ fn steady(text: String) -> String {
                 ] {
                     all.remove(key);
                 }
+                all.retain(|key, _| !key.ends_with("_ago"));
                 all.values_mut().for_each(clean);
             }
             _ => {}

@@ -60,7 +60,7 @@ impl Config {
     }
 
     /// All sections with their values: the process's, then those of the plugins.
-    fn views(&self) -> Vec<View> {
+    pub fn views(&self) -> Vec<View> {
         let own = SECTIONS.iter().map(|section| section.view(self));
         own.chain(self.of_plugins.0.views()).collect()
     }

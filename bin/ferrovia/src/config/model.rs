@@ -5,7 +5,9 @@
 use std::path::PathBuf;
 
 use super::slot::{LogClasses, NodeVariants, NumaBuffers, PluginDefault, PluginRules};
-use crate::{plugins, reference};
+use crate::plugins;
+use crate::reference::{self, stem};
+use graph::Plugin;
 use startup::value::{
     Account, CoreList, CoreMask, Level, Limit, Listen, PageSize, Policy, Size, SocketPath,
 };
@@ -241,11 +243,6 @@ pub struct ApiTrace {
     pub save_api_table: Option<String>,
 }
 
-/// A plugin's name without the suffix of plugin files, and with `_` for `-`.
-fn stem(name: &str) -> String {
-    name.strip_suffix(reference::PLUGIN).unwrap_or(name).replace('-', "_")
-}
-
 /// The `plugins` section.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plugins {
@@ -262,20 +259,16 @@ pub struct Plugins {
 }
 
 impl Plugins {
-    /// Returns true if the plugin `name` (as `acl` or `acl_plugin.so`) is to run: a rule of its own
-    /// counts for any plugin. The `default` rule is for plugins that VPP has too: VPP's core
-    /// stays. Plugins in [`reference::OFF`] need a rule of their own.
-    pub fn enabled(&self, name: &str) -> bool {
-        let rule =
-            self.rules.0.iter().find(|(rule, _)| stem(rule) == stem(name)).map(|(_, on)| *on);
+    /// Returns true if the plugin is to run: a rule of its own (as `acl` or `acl_plugin.so`) counts
+    /// for any plugin. The `default` rule is for plugins that VPP has too: VPP's core stays.
+    pub fn enabled(&self, plugin: &Plugin) -> bool {
+        let own = self.rules.0.iter().find(|(rule, _)| stem(rule) == stem(plugin.name));
         let others = || self.rules.0.get("default").copied().or(self.default.0);
-        let stem = stem(name);
-        let optional = reference::OPTIONAL.contains(&stem.as_str());
         let default = || {
-            others().filter(|_| optional).unwrap_or(true)
-                && !reference::OFF.contains(&stem.as_str())
+            !plugin.default_disabled
+                && others().filter(|_| reference::is_plugin(plugin.name)).unwrap_or(true)
         };
-        rule.unwrap_or_else(default)
+        own.map_or_else(default, |(_, on)| *on)
     }
 
     /// Names of plugins that a rule of their own enables but that `built` lacks.

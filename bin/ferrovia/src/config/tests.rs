@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use super::model::Plugins;
 use super::slot::{LogClass, Variant};
 use super::{Config, help, secrets_of};
-use crate::reference;
 use startup::text::{Source, quoted};
 use startup::value::{Account, CoreList, Level, Limit, Listen, PageSize, SocketPath};
 use startup::{Section, View, Word};
@@ -72,19 +71,32 @@ fn a_whole_file() {
     );
 }
 
+fn plugin(name: &str) -> &'static graph::Plugin {
+    crate::plugins::ALL.iter().find(|p| p.name == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
 #[suite::test]
 fn plugins_by_any_of_their_names() {
     let p =
         file("plugins { default { disable } plugin acl_plugin.so { enable } plugin linux-cp { enable } plugin af-packet { enable } }")
             .plugins;
-    assert!(!p.enabled("ping") && p.enabled("af_packet"));
-    assert!(p.enabled("ip") && p.enabled("pg") && p.enabled("trace"), "VPP's core stays");
+    for (name, on) in [("ping", false), ("vxlan-gpe", false), ("af_packet", true)] {
+        assert_eq!(p.enabled(plugin(name)), on, "{name}");
+    }
+    for name in ["ip", "pg", "trace"] {
+        assert!(p.enabled(plugin(name)), "{name} is VPP's core, which stays");
+    }
     assert_eq!(
         p.missing(&["af_packet", "ping"]).collect::<Vec<_>>(),
         ["acl_plugin.so", "linux-cp"]
     );
-    assert!(Plugins::default().enabled("ping"));
-    assert!(!file("plugins { plugin pg { disable } }").plugins.enabled("pg"), "said of this one");
+    assert!(Plugins::default().enabled(plugin("ping")));
+    assert!(!Plugins::default().enabled(plugin("unittest")));
+    for text in ["plugin pg { disable }", "plugin unittest_plugin.so { enable }"] {
+        let rules = file(&format!("plugins {{ {text} }}")).plugins;
+        let name = if text.contains("pg") { "pg" } else { "unittest" };
+        assert_eq!(rules.enabled(plugin(name)), name == "unittest", "a rule of its own: {text}");
+    }
 }
 
 #[suite::test]
@@ -230,8 +242,7 @@ fn cores_that_contradict_each_other() {
 fn the_table_has_no_word_twice_and_the_help_names_all() {
     let help = help();
     let views = views();
-    let mut sections: Vec<&str> =
-        views.iter().map(|v| v.name).chain(reference::SECTIONS.iter().map(|a| a.0)).collect();
+    let mut sections: Vec<&str> = views.iter().map(|v| v.name).collect();
     let n = sections.len();
     sections.sort_unstable();
     sections.dedup();

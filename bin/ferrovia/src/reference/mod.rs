@@ -30,31 +30,19 @@ pub fn plugins() -> impl Iterator<Item = &'static str> {
 /// Suffix of the file names of VPP's plugins.
 pub const PLUGIN: &str = "_plugin.so";
 
-/// Plugins of this build that are plugins of VPP too. All others are VPP's core, which no rule for
-/// plugins switches off.
-pub const OPTIONAL: &[&str] = &[
-    "af_packet",
-    "cdp",
-    "geneve",
-    "gre",
-    "gtpu",
-    "l2tp",
-    "lacp",
-    "lldp",
-    "ping",
-    "pppoe",
-    "tap",
-    "unittest",
-    "urpf",
-    "vxlan",
-    "vxlan-gpe",
-];
+/// A plugin's name without the suffix of plugin files, and with `_` for `-`.
+pub fn stem(name: &str) -> String {
+    name.strip_suffix(PLUGIN).unwrap_or(name).replace('-', "_")
+}
 
-/// Optional plugins that are disabled by default.
-pub const OFF: &[&str] = &["unittest"];
+/// Returns true if VPP has a plugin of this name. All other plugins of this build are VPP's core,
+/// which the `default` rule for plugins doesn't switch off.
+pub fn is_plugin(name: &str) -> bool {
+    plugins().any(|file| stem(file) == stem(name))
+}
 
-/// Returns the plugin or feature that a section of startup.conf belongs to, if VPP has the section
-/// and this build lacks it.
+/// Returns the plugin or feature that a section of VPP's startup.conf belongs to. Callers ask for
+/// sections that this build lacks.
 pub fn owner_of_section(name: &str) -> Option<&'static str> {
     SECTIONS.iter().find(|(section, _)| *section == name).map(|(_, owner)| *owner)
 }
@@ -62,7 +50,7 @@ pub fn owner_of_section(name: &str) -> Option<&'static str> {
 /// Returns the plugin or feature that a module of VPP's binary API belongs to; by default the
 /// plugin of the same name.
 pub fn owner_of_module(name: &str) -> Option<&'static str> {
-    let own = || plugins().find(|plugin| plugin.trim_end_matches(PLUGIN).replace('-', "_") == name);
+    let own = || plugins().find(|plugin| stem(plugin) == name);
     MODULES.iter().find(|(module, _)| *module == name).map(|(_, owner)| *owner).or_else(own)
 }
 
@@ -114,7 +102,7 @@ pub static MODULES: &[(&str, &str)] = &[
     ("vxlan_gpe_ioam_export", "ioam_plugin.so"),
 ];
 
-/// Sections of startup.conf that VPP has and this build lacks, and what each belongs to.
+/// Sections of VPP's startup.conf that aren't the daemon's own, and what each belongs to.
 pub static SECTIONS: &[(&str, &str)] = &[
     ("acl-plugin", "acl_plugin.so"),
     ("af_xdp", "af_xdp_plugin.so"),

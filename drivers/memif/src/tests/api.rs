@@ -27,12 +27,6 @@ fn like(role: MemifRole, socket_id: u32, id: u32) -> MemifCreateV2 {
 }
 
 #[suite::test]
-fn messages_are_as_published() {
-    let bench = Bench::new(PLUGINS);
-    assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
-}
-
-#[suite::test]
 fn return_values_are_vpps() {
     let dir = Dir::new("api");
     let config = graph::WorldConfig { runtime_dir: dir.path("run").into(), ..Default::default() };

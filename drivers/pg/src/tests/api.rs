@@ -118,9 +118,3 @@ fn streams_run_and_captures_are_written() {
     assert_eq!(client.call(enable(false, "x")), Ok(()));
     assert!(!s.run("show packet-generator").contains("Yes"));
 }
-
-#[suite::test]
-fn messages_are_as_published() {
-    let s = Setup::new();
-    assert_eq!(msg::published::read().differences(s.bench.world.api.table()), Vec::<String>::new());
-}

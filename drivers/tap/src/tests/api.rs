@@ -159,9 +159,3 @@ fn what_cannot_be_is_refused() {
     }
     assert!(client.dump(ALL).is_empty());
 }
-
-#[suite::test]
-fn messages_are_as_published() {
-    let bench = Bench::new(PLUGINS);
-    assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
-}

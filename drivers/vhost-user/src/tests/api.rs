@@ -41,12 +41,6 @@ fn change(sw_if_index: InterfaceIndex, is_server: bool, path: &str) -> ModifyVho
 }
 
 #[suite::test]
-fn messages_are_as_published() {
-    let bench = Bench::new(PLUGINS);
-    assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
-}
-
-#[suite::test]
 fn return_values_are_vpps() {
     let dir = Dir::new("api");
     let bench = Bench::new(PLUGINS);

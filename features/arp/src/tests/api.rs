@@ -57,9 +57,3 @@ fn ranges_are_answered_for_where_the_api_says_so() {
     assert_eq!(r.bench.api().call(enable(t0, false)), Ok(()));
     assert!(!answered(&mut r, [10, 0, 0, 40]));
 }
-
-#[suite::test]
-fn messages_are_as_published() {
-    let r = rig();
-    assert_eq!(msg::published::read().differences(r.bench.world.api.table()), Vec::<String>::new());
-}

@@ -127,12 +127,3 @@ fn messages_make_and_list() {
     assert_eq!(client.call(BondDelete { sw_if_index: bond }), Ok(()));
     assert_eq!(client.dump(SwBondInterfaceDump { sw_if_index: bond }), []);
 }
-
-#[suite::test]
-fn messages_are_as_published() {
-    let rig = Rig::new(PLUGINS, 0);
-    assert_eq!(
-        msg::published::read().differences(rig.bench.world.api.table()),
-        Vec::<String>::new()
-    );
-}

@@ -312,12 +312,3 @@ fn filters() {
         (found, Err(-6))
     );
 }
-
-#[suite::test]
-fn messages_are_as_published() {
-    let rig = routers(1);
-    assert_eq!(
-        msg::published::read().differences(rig.bench.world.api.table()),
-        Vec::<String>::new()
-    );
-}

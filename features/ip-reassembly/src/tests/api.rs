@@ -95,9 +95,3 @@ fn local_delivery_may_be_disabled() {
     run(&mut bench, "set ip local-reassembly ip6 enable");
     assert_eq!((get(&bench), config(&bench)), ((true, true), vec![]));
 }
-
-#[suite::test]
-fn messages_are_as_published() {
-    let (bench, _) = bench();
-    assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
-}

@@ -332,12 +332,6 @@ fn a_dump_goes_on_while_routes_change() {
 }
 
 #[suite::test]
-fn messages_are_as_published() {
-    let bench = router();
-    assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
-}
-
-#[suite::test]
 fn ipv6_by_the_api() {
     let mut bench = router();
     let six =

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 mod answers;
-mod api;
 mod commands;
 mod dad;
 mod listeners;

@@ -52,15 +52,6 @@ fn join(sw_if: SwIfIndex, bd_id: u32, port_type: L2PortType) -> SwInterfaceSetL2
 }
 
 #[suite::test]
-fn messages_are_as_published() {
-    let rig = rig(0);
-    assert_eq!(
-        msg::published::read().differences(rig.bench.world.api.table()),
-        Vec::<String>::new()
-    );
-}
-
-#[suite::test]
 fn clients_create_and_change_domains() {
     let rig = rig(2);
     let mut client = rig.bench.api();

@@ -329,9 +329,3 @@ fn a_capture_is_written_over_one_of_ours_only() {
     bench.cli("pcap trace off").expect_err("nothing was captured");
     assert_eq!(std::fs::read(path("swapped")).expect("there"), b"precious");
 }
-
-#[suite::test]
-fn messages_are_as_published() {
-    let bench = bench();
-    assert_eq!(msg::published::read().differences(bench.world.api.table()), Vec::<String>::new());
-}
