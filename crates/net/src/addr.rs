@@ -165,6 +165,7 @@ impl<F: Net> Addresses<F> {
     /// An interface that isn't there (−2) or carries nothing (−126); the zero address (−7); a
     /// network of all addresses (−59); an address in use, or whose network overlaps with
     /// another's in the same table (−105, of IPv6 −127).
+    #[inline(never)]
     pub fn add(
         &self,
         world: &World,
@@ -223,6 +224,7 @@ impl<F: Net> Addresses<F> {
     ///
     /// # Errors
     /// One that isn't there (−60).
+    #[inline(never)]
     pub fn remove(
         &self,
         world: &World,
@@ -272,6 +274,7 @@ impl<F: Net> Addresses<F> {
     ///
     /// # Errors
     /// No such interface (−2) or table (−3); an interface that has addresses (−114).
+    #[inline(never)]
     pub fn set_table(&self, world: &World, sw_if: SwIfIndex, id: u32) -> Result<(), Error> {
         let table = self.fib.find_table(id)?;
         let interface = self.interfaces.get(sw_if)?;

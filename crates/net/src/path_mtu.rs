@@ -105,6 +105,7 @@ impl<F: Net> PathMtus<F> {
     /// # Errors
     /// A table that isn't there (−3); less than every link carries, or no address of one host (−7);
     /// none to remove (−6).
+    #[inline(never)]
     pub fn set(&self, world: &World, table: u32, to: F::Addr, mtu: u16) -> Result<()> {
         let TableIndex(table) = world.get::<Fib<F>>().find_table(table)?;
         let wrong = |why: String| Err(Error::parse(why).retval(retval::INVALID_VALUE));
@@ -157,6 +158,7 @@ impl<F: Net> PathMtus<F> {
 
     /// Learns the path MTUs that routers reported, and removes expired ones; returns when the next
     /// one expires.
+    #[inline(never)]
     pub fn learn(&self, told: &[TooBig<F::Addr>], now: u64) -> Option<u64> {
         let next = |known: &KnownMtus<F>| known.learned.values().map(|l| l.until).min();
         if told.is_empty() && self.known.read(next).is_none_or(|next| now < next) {
@@ -177,6 +179,7 @@ impl<F: Net> PathMtus<F> {
     }
 
     /// Removes the path MTUs that are still marked.
+    #[inline(never)]
     pub fn replace_end(&self) {
         let stale = std::mem::take(&mut *self.stale());
         self.change(|mtus, _| mtus.retain(|at, _| !stale.contains(at)));

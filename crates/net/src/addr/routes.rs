@@ -73,6 +73,7 @@ impl<F: Net> Addresses<F> {
     ///
     /// # Errors
     /// A full table.
+    #[inline(never)]
     pub(super) fn sync_routes(&self, world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
         let table = self.table_of(sw_if)?;
         let is_up = self.interfaces.get(sw_if)?.admin_up;

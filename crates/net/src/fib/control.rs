@@ -162,6 +162,7 @@ impl<F: Net> Inner<F> {
     }
 
     /// Sets a source's paths to a prefix.
+    #[inline(never)]
     pub fn put(
         &mut self,
         cx: &Cx<'_>,
@@ -248,6 +249,7 @@ impl<F: Net> Inner<F> {
     }
 
     /// Removes a source's paths to a prefix; false if it has none.
+    #[inline(never)]
     pub fn take(&mut self, cx: &Cx<'_>, place: &PrefixEntry<F>, source: Source) -> bool {
         let Some(route) = place.route else { return false };
         let Some(entry) = self.entries.get_mut(route) else { return false };
@@ -298,6 +300,7 @@ impl<F: Net> Fib<F> {
     }
 
     /// Refuses paths that name missing objects, or that can't exist.
+    #[inline(never)]
     pub(super) fn check(&self, inner: &Inner<F>, paths: &[Path<F::Addr>]) -> Result<(), Error> {
         if paths.is_empty() {
             return Err(Error::usage("a route needs a path").retval(retval::NO_PATHS_IN_ROUTE));
@@ -347,6 +350,7 @@ impl<F: Net> Fib<F> {
     /// # Errors
     /// A table (−3) or an interface (−2) that isn't there; no path (−52); a next hop that can't be
     /// (−7); a full table (−99).
+    #[inline(never)]
     pub fn set(
         &self,
         world: &World,
@@ -375,6 +379,7 @@ impl<F: Net> Fib<F> {
     ///
     /// # Errors
     /// As [`Self::set`].
+    #[inline(never)]
     pub fn add(
         &self,
         world: &World,
@@ -395,6 +400,7 @@ impl<F: Net> Fib<F> {
     ///
     /// # Errors
     /// What isn't there (−6); a table that isn't there (−3).
+    #[inline(never)]
     pub fn remove(
         &self,
         world: &World,
@@ -464,6 +470,7 @@ impl<F: Net> Fib<F> {
 
     /// After routes have changed: refreshes routes of the other protocol, and removes tables that
     /// have become unused.
+    #[inline(never)]
     pub(super) fn settle(&self, world: &World) {
         let other = world.get::<Fib<F::Other>>();
         self.notify_other(world);

@@ -161,6 +161,7 @@ impl<F: Net> Fib<F> {
 
     /// Refreshes the other protocol's path lists that follow changed routes. Not to be called while
     /// routes are locked.
+    #[inline(never)]
     pub(super) fn notify_other(&self, world: &World) {
         let (moved, mut lists) = {
             let mut inner = self.inner();

@@ -14,6 +14,10 @@
 //! lists that follow it.
 //!
 //! A path whose next hop is down ([`NextHops`]) is left out while its list has another usable path.
+//!
+//! Large generic functions of control are `#[inline(never)]`, here and in the other modules of this
+//! crate. At opt-level 2 and 3, rustc shares no other instances of generic functions between
+//! crates: without it, each crate that sets a route compiles this module again, for both protocols.
 
 mod bulk;
 mod control;

@@ -35,6 +35,7 @@ impl<F: Net> Fib<F> {
     }
 
     /// As [`Self::sync_neighbors`], for neighbours in a prefix.
+    #[inline(never)]
     fn sync_within(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) {
         let all = world.get::<Neighbors>().list(F::IS_V6, Some(sw_if));
         for n in all.into_iter().filter(|n| F::of_ip(n.ip).is_some_and(|ip| prefix.contains(ip))) {

@@ -19,6 +19,7 @@ fn prefix_of<F: Net>(route: Route<F::Key>) -> Option<Prefix<F::Addr>> {
 }
 
 impl<F: Net> Inner<F> {
+    #[inline(never)]
     fn info(&self, prefix: Prefix<F::Addr>, index: RouteIndex, entry: &Entry) -> RouteInfo<F> {
         let sources = entry.all().filter_map(|SourcePaths { source, list, .. }| {
             Some(RouteSource { source, path_list: self.lists.get(list)?.info(list) })

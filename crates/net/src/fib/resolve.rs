@@ -34,6 +34,7 @@ struct PathAdjacency {
 
 impl<F: Net> Inner<F> {
     /// Takes a reference on the list with these paths; makes the list if it is new.
+    #[inline(never)]
     pub fn intern(&mut self, cx: &Cx<'_>, paths: &[Path<F::Addr>]) -> ListId {
         if let Some(&id) = self.interned.get(paths) {
             if let Some(list) = self.lists.get_mut(id) {
@@ -99,6 +100,7 @@ impl<F: Net> Inner<F> {
     }
 
     /// Gives a reference on a list back; the last one removes the list.
+    #[inline(never)]
     pub fn let_go(&mut self, cx: &Cx<'_>, id: ListId) {
         let Some(list) = self.lists.get_mut(id) else { return };
         list.refs -= 1;
@@ -184,6 +186,7 @@ impl<F: Net> Inner<F> {
     /// Resolves lists again, and those that follow them as far as that changes something. Until a
     /// list is resolved its packets may be lost, so lists with most users come first, and
     /// adjacencies are released last.
+    #[inline(never)]
     pub fn refresh(&mut self, cx: &Cx<'_>, lists: impl IntoIterator<Item = ListId>) {
         let mut lists: Vec<ListId> = lists.into_iter().collect();
         lists.sort_by_cached_key(|id| Reverse(self.weight(*id)));

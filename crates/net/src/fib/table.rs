@@ -75,6 +75,7 @@ impl<F: Net> Fib<F> {
         inner.tables.iter().flatten().for_each(|table| table.lpm.set_wanted(self.wanted()));
     }
 
+    #[inline(never)]
     fn make_table(
         &self,
         world: &World,
@@ -190,6 +191,7 @@ impl<F: Net> Fib<F> {
     }
 
     /// Removes the tables without owner that nothing uses.
+    #[inline(never)]
     pub(super) fn reap(&self, world: &World) {
         let unowned = self.inner().unowned.clone();
         for index in unowned {
@@ -338,6 +340,7 @@ impl<F: Net> Fib<F> {
     ///
     /// # Errors
     /// A table that isn't there (−3).
+    #[inline(never)]
     pub fn flush(&self, world: &World, table: TableIndex, source: Source) -> Result<usize, Error> {
         let done = self.remove_all(world, table, source);
         self.settle(world);
@@ -345,6 +348,7 @@ impl<F: Net> Fib<F> {
     }
 
     /// As [`Self::flush`], without removing tables that become unused.
+    #[inline(never)]
     fn remove_all(&self, world: &World, table: TableIndex, source: Source) -> Result<usize, Error> {
         self.mfib.flush(world, table, source);
         self.remove_where(world, table, |s, _| s == source)

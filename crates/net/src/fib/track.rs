@@ -83,6 +83,7 @@ impl<F: Net> Fib<F> {
         )
     }
 
+    #[inline(never)]
     fn track_paths(
         &self,
         world: &World,

@@ -61,6 +61,7 @@ impl<F: Net> Mfib<F> {
     ///
     /// # Errors
     /// An invalid sender address (−7); an interface that isn't there (−2); no room (−99).
+    #[inline(never)]
     pub fn update(
         &self,
         world: &World,
@@ -158,6 +159,7 @@ impl<F: Net> Mfib<F> {
     ///
     /// # Errors
     /// No such entry, source or path (−6).
+    #[inline(never)]
     pub fn remove(
         &self,
         world: &World,
@@ -262,6 +264,7 @@ impl<F: Net> Mfib<F> {
     }
 
     /// Removes all entries of a source in a table.
+    #[inline(never)]
     pub fn flush(&self, world: &World, table: TableIndex, source: Source) {
         self.remove_where(world, table, |of, _| of == source);
     }

@@ -142,6 +142,7 @@ impl<F: Net> Table<F> {
 
 impl<F: Net> Mfib<F> {
     /// Publishes the present state of an entry to workers.
+    #[inline(never)]
     pub(super) fn publish(
         &self,
         world: &World,

@@ -67,6 +67,8 @@ fn covering<K: Key>(routes: &Routes<K>, key: K, mut len: u8) -> Option<Route<K>>
     }
 }
 
+/// Functions of control are not inlined: at opt-level 2 and 3, rustc shares no other generic functions
+/// between crates, and each crate that sets a route would compile them again.
 impl<K: Key> Lpm<K> {
     /// A table without routes.
     ///
@@ -160,6 +162,7 @@ impl<K: Key> Lpm<K> {
     ///
     /// # Panics
     /// If the leaf isn't within its bounds.
+    #[inline(never)]
     pub fn insert(&self, key: K, len: u8, leaf: Leaf) -> Result<Option<Leaf>, Full> {
         check_len::<K>(len);
         check_leaf(leaf);
@@ -193,6 +196,7 @@ impl<K: Key> Lpm<K> {
     ///
     /// # Panics
     /// As [`Self::insert`].
+    #[inline(never)]
     pub fn insert_all(&self, routes: &[Route<K>]) -> usize {
         let mut control = self.control();
         let change = |&Route { key, len, leaf }: &Route<K>| {
@@ -232,6 +236,7 @@ impl<K: Key> Lpm<K> {
     }
 
     /// Removes a route and returns what it gave.
+    #[inline(never)]
     pub fn remove(&self, key: K, len: u8) -> Option<Leaf> {
         check_len::<K>(len);
         let key = key.network(len);
@@ -293,6 +298,7 @@ impl<K: Key> Lpm<K> {
     }
 
     /// Leaf of exactly this route, if there is one.
+    #[inline(never)]
     pub fn get(&self, key: K, len: u8) -> Option<Leaf> {
         check_len::<K>(len);
         let (key, control) = (key.network(len), self.control());
@@ -307,6 +313,7 @@ impl<K: Key> Lpm<K> {
     }
 
     /// The longest route that covers the prefix; the prefix itself counts.
+    #[inline(never)]
     pub fn covering(&self, key: K, len: u8) -> Option<Route<K>> {
         check_len::<K>(len);
         covering(&self.control().routes, key, len)
@@ -315,6 +322,7 @@ impl<K: Key> Lpm<K> {
     /// Calls `f` on the routes behind `after` (or all), in order of network and then of length,
     /// until it returns false. `after` itself needn't be there. `f` must not use the control
     /// side of this table.
+    #[inline(never)]
     pub fn walk(&self, after: Option<(K, u8)>, f: &mut dyn FnMut(Route<K>) -> bool) {
         let after = after.map_or(Bound::Unbounded, Bound::Excluded);
         for (&(key, len), &leaf) in self.control().routes.range((after, Bound::Unbounded)) {
