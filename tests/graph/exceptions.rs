@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the tests of all plugins leave out. Each plugin names its own, with the reason; an
+//! Exceptions from the tests of all plugins. Each plugin names its own, with the reason; an
 //! exception that nothing needs any more fails the test.
 
 use daemon::plugins;

@@ -389,8 +389,8 @@ fn counted(text: &str) -> Vec<(String, String)> {
     all
 }
 
-/// The variant of counters that VPP's readers expect by the name `no error`, and that no code moves:
-/// packets without a fault aren't counted there.
+/// The variant of counters that VPP's readers expect by the name `no error`, and that no code
+/// moves: packets without a fault aren't counted there.
 const NO_ERROR: &str = "NoError";
 
 /// The framework counts what a node returns, so a counter below `/err` stands still for good only

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a change affects: packages whose tests have to run again, laboratories, and the smoke of
+//! The effects of a change: packages whose tests have to run again, laboratories, and the smoke of
 //! the programs that ship.
 //!
 //! A package is affected if one of its files changed, or if it depends on one that is. What
-//! everything stands on affects everything, and so does a file of which it isn't known who reads it.
+//! everything stands on affects everything, and so does a file of which it isn't known who reads
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +60,7 @@ pub struct Affected {
     pub all: Option<String>,
     /// Directories of packages whose tests run, and why.
     pub packages: BTreeMap<String, String>,
-    /// Those of them that run tests of several crates, and now of the affected ones only.
+    /// The ones of them that run tests of several crates, and now of the affected ones only.
     pub narrowed: BTreeSet<String>,
     pub labs: Chosen,
     /// The reason why the programs that ship are tried.

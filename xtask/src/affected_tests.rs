@@ -108,7 +108,7 @@ fn a_change_in_tests_stays_in_its_package() {
     {
         assert_eq!(packages(&after(&[file])), ["features/ip", "tests", "xtask"], "{file}");
     }
-    // What tests of another package use is not the tests.
+    // A library that tests of another package use is not the tests.
     assert!(!packages(&after(&["features/path-mtu/src/lib.rs"])).contains(&"features/gre"));
 }
 

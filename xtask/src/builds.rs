@@ -20,7 +20,8 @@ impl Build {
         Build { profile: "dev", selection: vec!["--workspace".into()] }
     }
 
-    /// What ships, with nothing but the packages that are asked for: no test adds its features.
+    /// The build that ships, with nothing but the packages that are asked for: no test adds its
+    /// features.
     pub fn release() -> Build {
         Build { profile: "release", selection: Vec::new() }
     }
@@ -64,7 +65,8 @@ impl Build {
         self.selection == ["--workspace"]
     }
 
-    /// The daemon, its client and the tester, for tests that start them; gives back their directory.
+    /// The daemon, its client and the tester, for tests that start them; gives back their
+    /// directory.
     pub fn daemon(&self) -> Res<PathBuf> {
         let names = ["ferrovia", "ferroctl", "ferrotest"];
         self.programs(&names, &names)

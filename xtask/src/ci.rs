@@ -118,7 +118,7 @@ fn landing(run: &mut Run, tree: &Tree, affected: &Affected) -> Build {
     run.step("licences", |_| licences::verb());
     run.step("docs", |_| docs::verb(true));
     let build = Build::ci(affected::selection(tree, affected));
-    // Those of everything have the name under which the second tier has them.
+    // Steps of everything have the name under which the second tier has them.
     let suffix = if affected.all.is_some() { "" } else { " (affected)" };
     let names = [CLIPPY, TEST].map(|name| format!("{name}{suffix}"));
     if affected.is_text() {

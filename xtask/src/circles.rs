@@ -58,7 +58,8 @@ fn named(own: &Module, code: &str) -> Vec<Module> {
     found
 }
 
-/// Reads the path, or the tree of paths, that `tokens` begin with; gives back how many belong to it.
+/// Reads the path, or the tree of paths, that `tokens` begin with; gives back how many belong
+/// to it.
 fn tree(tokens: &[&str], around: &Module, found: &mut Vec<Module>) -> usize {
     let (mut path, mut at) = (Module::new(), 0);
     if tokens[0] == "crate" {

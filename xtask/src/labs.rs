@@ -130,8 +130,8 @@ pub fn of_file(labs: &[Lab], path: &str) -> Chosen {
     named
 }
 
-/// Nextest's words for tests whose path begins with one of these modules. A mark of a test (`serial`, `netns`)
-/// stands in front of its path, and so may the name of its crate.
+/// Nextest's words for tests whose path begins with one of these modules. A mark of a test
+/// (`serial`, `netns`) stands in front of its path, and so may the name of its crate.
 pub fn begins(of: Option<&str>, modules: &[&str]) -> Option<String> {
     if modules.is_empty() {
         return None;

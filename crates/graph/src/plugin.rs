@@ -57,8 +57,8 @@ pub struct Plugin {
     /// the stats segment, with `*` for any text. The reason is the test that moves them, or why
     /// nothing can.
     pub unmoved: Exceptions,
-    /// Its nodes that no other node of a new instance leads to, with `*` for any text. The reason is
-    /// where their packets come from.
+    /// Its nodes that no other node of a new instance leads to, with `*` for any text. The reason
+    /// is where their packets come from.
     pub entered: Exceptions,
     /// Its interfaces that are deleted with another one, by the name of their driver. The reason is
     /// which one that is.
@@ -105,7 +105,7 @@ impl Plugin {
     };
 }
 
-/// What tests of all plugins leave out, and the reason for each.
+/// Exceptions from tests of all plugins, and the reason for each.
 pub type Exceptions = &'static [(&'static str, &'static str)];
 
 /// The environment that a script needs.

@@ -6,7 +6,7 @@ use crate::describe::{Field, Shape, Type};
 use crate::table::{Entry, Table};
 use std::collections::BTreeMap;
 
-/// What the documentation of a message says that VPP's module doesn't have.
+/// Documentation of a message that VPP's module doesn't have.
 pub const OWN: &str = "VPP has no such message";
 
 const FACTS: &str = include_str!("../published/vpp-26.06.tsv");

@@ -2,8 +2,8 @@
 //! Routes a second: added one by one, read, changed, removed, while readers look up. The table is
 //! like the Internet's.
 //!
-//! `cargo run --release -p ferrovia-net --features tests --example routes -- [routes=100000] [readers=0] [hops=1]
-//! [sorted=0] [ip=4]`
+//! `cargo run --release -p ferrovia-net --features tests --example routes --
+//! [routes=100000] [readers=0] [hops=1] [sorted=0] [ip=4]`
 
 use graph::{World, WorldConfig};
 use net::drive::{Tx, ethernet};

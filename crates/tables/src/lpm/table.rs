@@ -67,8 +67,8 @@ fn covering<K: Key>(routes: &Routes<K>, key: K, mut len: u8) -> Option<Route<K>>
     }
 }
 
-/// Functions of control are not inlined: at opt-level 2 and 3, rustc shares no other generic functions
-/// between crates, and each crate that sets a route would compile them again.
+/// Functions of control are not inlined: at opt-level 2 and 3, rustc shares no other generic
+/// functions between crates, and each crate that sets a route would compile them again.
 impl<K: Key> Lpm<K> {
     /// A table without routes.
     ///
