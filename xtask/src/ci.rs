@@ -98,6 +98,9 @@ impl Start {
         if landed {
             passed.push((LANDING.into(), run.elapsed()));
         }
+        if passed.is_empty() {
+            return Ok(());
+        }
         passed::record(&passed, commit, &today)?;
         println!(
             "ci: {} has what passed at {commit:.12}: commit it with the landing",
@@ -118,7 +121,7 @@ fn landing(run: &mut Run, tree: &Tree, affected: &Affected) -> Build {
     run.step("licences", |_| licences::verb());
     run.step("docs", |_| docs::verb(true));
     let build = Build::ci(affected::selection(tree, affected));
-    // Steps of everything have the name under which the second tier has them.
+    // A run of everything has the names that the second tier gives to it.
     let suffix = if affected.all.is_some() { "" } else { " (affected)" };
     let names = [CLIPPY, TEST].map(|name| format!("{name}{suffix}"));
     if affected.is_text() {
@@ -193,16 +196,14 @@ fn in_turns(run: &mut Run, passes: &Passes, limit: Duration, build: &Build) {
 /// Says which steps wait for too long.
 fn say_overdue(run: &Run, passes: &Passes) {
     let waits = |(name, age): &(&str, Option<u64>)| {
-        let what = match age {
-            Some(landings) => format!("{name} for {landings} landings"),
-            None => format!("{name} has never passed"),
-        };
-        (passed::is_overdue(*age) && !run.has_passed(name)).then_some(what)
+        let what = age.map_or("no pass is known".into(), |n| format!("{n} landings"));
+        let is_due = passed::is_overdue(*age) && !run.has_passed(name);
+        is_due.then(|| format!("{name} ({what})"))
     };
     let overdue: Vec<_> = ages(passes).iter().filter_map(waits).collect();
     if !overdue.is_empty() {
         println!(
-            "\nci: OVERDUE, more than {} landings without a pass: {}. `make ci-full` runs all, and its records go with the landing.",
+            "\nci: OVERDUE, without a pass for more than {} landings: {}.\n`make ci-full` runs them, and its records go with the landing.",
             passed::PATIENCE,
             overdue.join(", ")
         );

@@ -78,9 +78,17 @@ impl Run {
                 if *counts == Counts::default() { String::new() } else { format!("  {counts}") };
             format!("{name:<20} {verdict:<6} {:>4} s{tests}", took.as_secs())
         };
-        let left_out =
-            self.left_out.iter().map(|(name, why)| format!("{name:<20} left out: {why}"));
-        self.done.iter().map(line).chain(left_out).collect()
+        // One line for each reason, in the order in which they came up.
+        let mut left_out: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (name, why) in &self.left_out {
+            match left_out.iter_mut().find(|(other, _)| other == why) {
+                Some((_, names)) => names.push(name),
+                None => left_out.push((why, vec![name])),
+            }
+        }
+        let out =
+            left_out.iter().map(|(why, names)| format!("left out ({why}): {}", names.join(", ")));
+        self.done.iter().map(line).chain(out).collect()
     }
 
     /// Prints the summary; fails if a step did.
@@ -109,11 +117,15 @@ mod tests {
         assert!(!run.step("second", |_| Err("it broke".into())));
         assert!(run.step("third", |_| Ok(())));
         run.leave_out("fourth", "no time is left");
+        run.leave_out("fifth", "it broke");
+        run.leave_out("sixth", "no time is left");
         assert!(!run.is_ok() && run.has_passed("third") && !run.has_passed("second"));
         assert!(run.has_run("second") && !run.has_run("fourth"));
         let lines = run.lines();
         assert!(lines[0].starts_with("first                ok        0 s  3 passed"), "{lines:?}");
-        assert!(lines[1].contains("FAILED") && lines[3].ends_with("left out: no time is left"));
+        assert!(
+            lines[1].contains("FAILED") && lines[3] == "left out (no time is left): fourth, sixth"
+        );
         assert_eq!(run.passed().map(|(name, _)| name).collect::<Vec<_>>(), ["first", "third"]);
         assert_eq!(run.finish(), Err("it broke".into()));
     }
