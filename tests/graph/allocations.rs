@@ -198,7 +198,8 @@ fn drivers_take_no_memory() {
         bench.settle();
         let server = right.command("iperf3").args(["-s", "-1", "--forceflush"]).spawn();
         server.wait_for("listening", Duration::from_secs(10));
-        let mut client = left.command("iperf3").args(["-c", "10.0.2.2", "-t", "1"]).spawn();
+        // An amount, not a time: at least 6,100 packets of 64 KiB, however busy the machine is.
+        let mut client = left.command("iperf3").args(["-c", "10.0.2.2", "-n", "400M"]).spawn();
         let (mut warm, mut all) = ((0, 0), (0, 0));
         while client.is_running() {
             let now = turns(&mut bench, 1000);
