@@ -19,7 +19,7 @@ mod tests;
 mod watch;
 
 use cli::Command;
-use graph::{Plugin, StateDef, World};
+use graph::{Exceptions, Plugin, StateDef, World};
 use net::{Interfaces, Neighbors, NextHops};
 
 /// Neighbours.
@@ -53,32 +53,34 @@ pub static PLUGIN: Plugin = Plugin {
         });
         Ok(())
     },
-    volatile: &[
-        ("show ip neighbor-stats", "counts packets"),
-        ("show ip*neighbor-sorted", "sorts by age"),
-    ],
-    unmoved: &[
-        ("/err/*/displaced", "1024 packets wait: features/arp/src/tests/waits.rs"),
-        (
-            "/err/*/throttled",
-            "more neighbours than are asked for in a second: features/arp/src/tests/waits.rs",
-        ),
-        ("/err/*/no_room", "waiting packets hold their share of buffers: tests/graph/buffers.rs"),
-        (
-            "/err/*-glean/no_answer*",
-            "control makes an adjacency of a neighbour that is asked for: its packets wait there",
-        ),
-        (
-            "/err/*-glean/overflow",
-            "control makes an adjacency of a neighbour that is asked for: its packets wait there",
-        ),
-        (
-            "/err/*-glean/no_source_address",
-            "an address of the interface is what makes its network connected",
-        ),
-    ],
+    volatile: VOLATILE,
+    unmoved: UNMOVED,
     ..Plugin::EMPTY
 };
+
+const VOLATILE: Exceptions =
+    &[("show ip neighbor-stats", "counts packets"), ("show ip*neighbor-sorted", "sorts by age")];
+
+const UNMOVED: Exceptions = &[
+    ("/err/*/displaced", "1024 packets wait: features/arp/src/tests/waits.rs"),
+    (
+        "/err/*/throttled",
+        "more neighbours than are asked for in a second: features/arp/src/tests/waits.rs",
+    ),
+    ("/err/*/no_room", "waiting packets hold their share of buffers: tests/graph/buffers.rs"),
+    (
+        "/err/*-glean/no_answer*",
+        "control makes an adjacency of a neighbour that is asked for: its packets wait there",
+    ),
+    (
+        "/err/*-glean/overflow",
+        "control makes an adjacency of a neighbour that is asked for: its packets wait there",
+    ),
+    (
+        "/err/*-glean/no_source_address",
+        "an address of the interface is what makes its network connected",
+    ),
+];
 
 /// VPP takes the words in any order.
 const SET: &str = "flush [<interface:interface>] \

@@ -137,18 +137,20 @@ fn the_list_is_in_order_and_names_nothing_twice() {
     assert!(sections.is_sorted_by(|a, b| a < b));
 }
 
-/// Rules of startup.conf name VPP's plugins: ours that have the commands of one have its name.
+/// Rules of startup.conf name VPP's plugins: ours that have only commands of one have its name.
 #[suite::test]
 fn plugins_of_vpp_have_its_names() {
     let owners: BTreeMap<_, _> = commands().collect();
     let mut named = 0;
     for plugin in plugins::ALL {
         let of: BTreeSet<_> =
-            plugin.cli.iter().filter_map(|command| *owners.get(command.path)?).collect();
-        let mut files = of.iter().filter(|owner| owner.ends_with(PLUGIN));
-        if let (Some(file), None) = (files.next(), files.next()) {
-            assert_eq!(stem(file), stem(plugin.name), "commands of {of:?}");
-            assert!(is_plugin(plugin.name));
+            plugin.cli.iter().filter_map(|command| owners.get(command.path).copied()).collect();
+        if of.len() == 1
+            && let Some(file) = of.first().copied().flatten()
+            && file.ends_with(PLUGIN)
+        {
+            assert_eq!(stem(file), stem(plugin.name), "its commands are those of {file}");
+            assert!(is_plugin(plugin.name), "{file}");
             named += 1;
         }
     }
