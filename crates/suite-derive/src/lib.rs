@@ -91,7 +91,7 @@ fn expand(
     let name = name(function)?;
     let (marks, rest): (Vec<_>, Vec<_>) =
         attributes.into_iter().partition(|a| is(a, "ignore") || is(a, "should_panic"));
-    let conditions: Vec<_> = rest.iter().filter(|a| is(a, "cfg")).cloned().collect();
+    let conditions: Vec<_> = rest.iter().filter(|a| is(a, "cfg")).collect();
     let ignored = marks.iter().any(|a| is(a, "ignore"));
     let panics = match marks.iter().find(|a| is(a, "should_panic")) {
         Some(attribute) => {

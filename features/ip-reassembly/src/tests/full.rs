@@ -87,9 +87,10 @@ fn the_host_that_waits_too_long_tells_and_a_router_does_not() {
     let large = datagram(7, 3000);
     let (first, rest) = (part(&large, 0, 1480), part(&large, 1480, 2960));
     assert!(feature(&mut bench, sw_if, &[first, rest]).is_empty());
-    pass(&mut bench, 4999);
+    // Real time passes too, however much on a busy machine.
+    pass(&mut bench, 1000);
     assert_eq!(counts(&bench, NODE), [0, 0, 0]);
-    pass(&mut bench, 1100);
+    pass(&mut bench, 5100);
     assert_eq!(counts(&bench, NODE), [1, 0, 2]);
     run(&mut bench, "set interface reassembly t0 off");
     let ours = pkt::ip4("192.0.2.9", "10.0.0.1").id(7).udp(1000, 2000).payload_len(3000).build();
