@@ -149,7 +149,9 @@ pub fn fmt(check: bool) -> Res {
 pub fn clippy(build: &Build) -> Res {
     setup::ensure(&[setup::BUILD])?;
     // In the profile of the tests: build scripts and macros are then built once for both.
-    sh::run(build.cargo("clippy --all-targets").args(["--", "-D", "warnings"]))
+    // Not `--all-targets`: that takes libraries a second time, as test programs of their own.
+    let targets = "clippy --lib --bins --tests --examples";
+    sh::run(build.cargo(targets).args(["--", "-D", "warnings"]))
 }
 
 /// All that can be said of the source without running it.

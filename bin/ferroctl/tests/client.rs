@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The program against a server: what it prints and how it ends.
 
-mod server;
-
-use server::Server;
+use super::server::Server;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 

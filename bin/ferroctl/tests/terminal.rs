@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The conversation on a pseudo terminal.
 
-mod server;
-
+use super::server::Server;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcsetwinsize};
-use server::Server;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The CLI socket byte for byte, used as VPP's client uses it.
 
-mod server;
-
+use super::server::Server;
 use cli::session::{GREETING, terminal_type};
-use server::Server;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The CLI of a running daemon.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
 
-use common::{Daemon, PATIENCE, eventually, ferrovia};
+use super::common::{Daemon, PATIENCE, eventually, ferrovia};
 
 #[suite::test(netns)]
 fn answers_as_vppctl_expects_them() {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Start and end of the daemon as a real process.
 
-mod common;
-
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{Daemon, as_user, eventually, ferrovia, output};
+use super::common::{Daemon, as_user, eventually, ferrovia, output};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 /// VPP's users expect that.

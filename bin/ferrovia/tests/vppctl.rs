@@ -2,13 +2,11 @@
 //! Scripts through a client that decides as `vppctl` does: which input it reads, in which pieces,
 //! and when it sends `quit`.
 
-mod common;
-
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use common::{Daemon, PATIENCE};
+use super::common::{Daemon, PATIENCE};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 

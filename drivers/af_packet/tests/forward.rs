@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two Linux hosts talk through two host interfaces, offloads on. Needs root and iperf3.
 
-mod lab;
+use super::af_packet_lab as lab;
 
 use std::{
     iter,

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An interface without a link layer. Needs root and /dev/net/tun.
 
-mod lab;
-
 use std::{
     fs::File,
     io::{Read, Write},
     os::fd::AsRawFd,
 };
 
+use super::af_packet_lab::{collect, frame, namespace, send};
 use af_packet::{Config, HostInterface, Mode};
-use lab::{collect, frame, namespace, send};
 use netlink::Rtnl;
 use wire::offload::Offload;
 

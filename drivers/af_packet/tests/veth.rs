@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Frames through a veth pair, seen from both ends. Needs root.
 
-mod lab;
+use super::af_packet_lab as lab;
 
 use std::time::{Duration, Instant};
 

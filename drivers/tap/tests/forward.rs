@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two Linux hosts talk through two taps. Needs root, /dev/net/tun and iperf3.
 
-mod lab;
+use super::tap_lab as lab;
 
 use std::{
     iter,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The host's end of a tap. Needs root and /dev/net/tun.
 
-mod lab;
-
 use std::{
     io::{BufRead, BufReader},
     net::UdpSocket,
@@ -11,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lab::{collect, frame, index, namespace, open, packet, pseudo_sum, sh};
+use super::tap_lab::{collect, frame, index, namespace, open, packet, pseudo_sum, sh};
 use netlink::{Namespace, Rtnl};
 use tap::{Config, Kind, MAX_PARTS, RxDrops, Tap, TxReport};
 use wire::{

@@ -3,6 +3,11 @@
 
 suite::main!();
 
+#[path = "../../../drivers/af_packet/tests/lab/mod.rs"]
+mod af_packet_lab;
+#[path = "../../../drivers/tap/tests/lab/mod.rs"]
+mod tap_lab;
+
 #[path = "../../../drivers/af_packet/tests/forward.rs"]
 mod af_packet_forward;
 #[path = "../../../drivers/af_packet/tests/tun.rs"]

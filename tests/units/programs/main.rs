@@ -4,6 +4,11 @@
 
 suite::main!();
 
+#[path = "../../../bin/ferrovia/tests/common/mod.rs"]
+mod common;
+#[path = "../../../bin/ferroctl/tests/server/mod.rs"]
+mod server;
+
 #[path = "../../../bin/ferroctl/tests/client.rs"]
 mod ferroctl_client;
 #[path = "../../../bin/ferroctl/tests/terminal.rs"]
