@@ -216,7 +216,7 @@ fn what_waits_goes_in_time_and_in_number() {
 #[suite::test]
 fn a_datagram_that_holds_no_fragment_makes_no_room() {
     let mut rig = Rig::new();
-    run(&mut rig.bench, "set ip4-sv-reassembly max-reassemblies 0");
+    run(&mut rig.bench, "set ip4-sv-reassembly timeout 60000 max-reassemblies 0");
     let packet = tcp(3);
     assert_eq!(through(&mut rig, &[part(&packet, 0, 1480)]), [(0, 1000, false)]);
     let waiting: Vec<_> = (100..1700).map(|id| part(&tcp(id), 1480, 2960)).collect();
@@ -229,7 +229,7 @@ fn a_datagram_that_holds_no_fragment_makes_no_room() {
 #[suite::test]
 fn a_fragment_ends_few_others() {
     let mut rig = Rig::new();
-    run(&mut rig.bench, "set ip4-sv-reassembly max-reassemblies 0");
+    run(&mut rig.bench, "set ip4-sv-reassembly timeout 60000 max-reassemblies 0");
     let firsts: Vec<_> = (100..300).map(|id| part(&tcp(id), 0, 1480)).collect();
     assert_eq!(through(&mut rig, &firsts).len(), 200);
     run(&mut rig.bench, "set ip4-sv-reassembly max-reassemblies 3");
