@@ -79,9 +79,10 @@ pub(super) struct Inner {
     free: Vec<AdjIndex>,
     /// Number of writes to adjacencies that workers may have read.
     stores: u64,
-    /// The indices of these adjacencies, in the order of the writes.
+    /// The indices of these adjacencies, in the order of the writes, from the first call of
+    /// `journal` on: a daemon that has the tests in it doesn't grow by them.
     #[cfg(feature = "tests")]
-    journal: Vec<AdjIndex>,
+    journal: Option<Vec<AdjIndex>>,
 }
 
 impl Inner {
@@ -305,7 +306,9 @@ impl Adjacencies {
     fn show(&self, inner: &mut Inner, index: AdjIndex, adj: Adj) {
         inner.stores += 1;
         #[cfg(feature = "tests")]
-        inner.journal.push(index);
+        if let Some(journal) = &mut inner.journal {
+            journal.push(index);
+        }
         let Some(Some(entry)) = inner.all.get_mut(index.at()) else { return };
         let adj = entry.key.shown(adj);
         entry.adj = adj;
@@ -320,10 +323,10 @@ impl Adjacencies {
         self.inner().stores
     }
 
-    /// Takes the indices of the adjacencies written since the last call.
+    /// Takes the indices of the adjacencies written since the last call; the first call begins.
     #[cfg(feature = "tests")]
     pub(crate) fn journal(&self) -> Vec<AdjIndex> {
-        std::mem::take(&mut self.inner().journal)
+        self.inner().journal.replace(Vec::new()).unwrap_or_default()
     }
 
     /// Takes another reference on an adjacency.
