@@ -4,7 +4,7 @@
 
 use crate::sh::{self, Res};
 use crate::workspace::{self, Package};
-use crate::{circles, labs, limits, sources};
+use crate::{circles, labs, limits, sources, suites};
 
 /// Lower knows nothing of higher. Packages of one layer don't know each other, but for
 /// [`SIDEWAYS`].
@@ -183,6 +183,7 @@ pub fn verb() -> Res {
     }
     let mut faults = report.faults;
     let labs = labs::read(&sh::root())?;
+    faults.extend(suites::packages(&packages));
     faults.extend(labs::faults(&labs, |dir| packages.iter().any(|p| p.dir == dir)));
     let circles = circles(&packages, &sources::all()?);
     let files = circles.iter().map(|(_, files)| files.len()).sum();

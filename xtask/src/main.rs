@@ -29,6 +29,7 @@ mod soak;
 mod sources;
 mod states;
 mod steps;
+mod suites;
 mod testing;
 mod tokens;
 mod verbs;

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::sh::{self, Res};
-use crate::{comments, states};
+use crate::{comments, states, suites};
 
 /// A file past this many lines asks to be split.
 const LONG: usize = 500;
@@ -129,6 +129,7 @@ pub fn verb() -> Res {
     let files = all()?;
     let files = || files.iter().map(|(name, content)| (&**name, &**content));
     let mut found = Findings { faults: states::undeclared(files()), warnings: Vec::new() };
+    found.faults.extend(suites::files(files()));
     for (name, content) in files() {
         let here = check(name, content);
         found.faults.extend(here.faults);
