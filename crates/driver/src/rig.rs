@@ -117,6 +117,15 @@ impl Rig {
         wait.recv().unwrap_or_else(|_| panic!("the control thread panicked"))
     }
 
+    /// Waits until each thread has had a turn: it acts on what control has changed so far.
+    ///
+    /// # Panics
+    /// If a thread has none within some seconds.
+    pub fn settle(&self) {
+        let turns = self.control(|world| world.query(|_| ())).wait();
+        assert!(turns.iter().all(Option::is_some), "a thread doesn't run");
+    }
+
     /// Runs a command.
     ///
     /// # Errors

@@ -229,7 +229,7 @@ fn links_are_followed() {
     hosts.ping("-c 2 -i 0.01");
 
     rig.script("set interface state host-va down");
-    rig.control(|_| ());
+    rig.settle();
     assert!(
         !hosts.a.command("ping").args("-n -c 2 -i 0.01 -W 1 10.7.0.2".split(' ')).run().success()
     );

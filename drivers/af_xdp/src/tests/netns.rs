@@ -198,7 +198,7 @@ fn links_are_followed_and_netdevs_come_back() {
     hosts.middle.mtu("va", 1400);
     rig.until("the MTU is noted", |_| interface(&rig, "va/0").mtu[0] == 1400);
     rig.script("set interface state va/0 down");
-    rig.control(|_| ());
+    rig.settle();
     let silent = "-n -c 2 -i 0.01 -W 1 10.8.0.2".split(' ');
     assert!(!hosts.a.command("ping").args(silent).run().success());
     rig.script("set interface state va/0 up\nset interface promiscuous on va/0");

@@ -125,8 +125,10 @@ fn frames_pass_in_each_role_and_mode() {
         }
         // Down and up again: the connection stays, and what came meanwhile is forgotten.
         rig.script("set interface state memif1/7 down");
+        rig.settle();
         assert_eq!(a.send(0, &[frame(1, 100)]), []);
         rig.script("set interface state memif1/7 up");
+        rig.settle();
         until("the ring is empty", || a.link.s2m[0].ring.head() == a.link.s2m[0].ring.tail());
         assert!(b.take().is_empty());
         cross(&rig, &mut a, &mut b);
