@@ -18,6 +18,7 @@ pub struct Segments<'a> {
 
 impl<'a> Iterator for Segments<'a> {
     type Item = &'a [u8];
+    #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
         let this = self.at?;
         self.at = this.next_segment();
@@ -30,6 +31,7 @@ impl Buffer {
         Pool::by_id(self.pool_id)
     }
 
+    #[inline]
     pub(crate) fn next_segment(&self) -> Option<&Buffer> {
         if !self.is_chained() {
             return None;

@@ -27,6 +27,7 @@ unsafe impl Send for Frame {}
 
 impl Frame {
     /// An empty frame for packets of this pool.
+    #[inline]
     pub fn new(pool: &'static Pool) -> Box<Self> {
         let (base, bytes) = (pool.base(), pool.bytes());
         Box::new(Self { indices: [0; FRAME_SIZE], len: 0, traced: false, base, bytes, pool })

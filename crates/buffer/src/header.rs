@@ -393,6 +393,7 @@ impl Buffer {
     /// Moves the start of the packet back by `n` bytes, uncovering what stands there (headers
     /// pulled before). False if there is no such room.
     #[must_use]
+    #[inline]
     pub fn rewind(&mut self, n: usize) -> bool {
         if n > self.data_offset as usize {
             return false;

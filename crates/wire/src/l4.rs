@@ -113,15 +113,19 @@ fn find<'a>(
         len = said;
     }
     let mut left = len - 2;
-    let parts =
-        [&body[..at], &body[at + 2..]].into_iter().chain(rest).map_while(|part: &[u8]| {
-            // what follows the datagram is padding of the link
-            let take = part.len().min(left);
-            left -= take;
-            part.get(..take)
-        });
-    let sum =
-        pseudo_sum(head, upper.protocol, len).ok_or(L4Error::Truncated)? + Sum::of_parts(parts);
+    // What follows the datagram is padding of the link.
+    let mut take = |part: &'a [u8]| {
+        let (taken, _) = part.split_at(part.len().min(left));
+        left -= taken.len();
+        taken
+    };
+    // Most packets have no parts but the head. The field is at an even offset.
+    let (before, behind) = (take(&body[..at]), take(&body[at + 2..]));
+    let rest = Sum::of_parts(rest.into_iter().map(&mut take)).at(behind.len());
+    let sum = pseudo_sum(head, upper.protocol, len).ok_or(L4Error::Truncated)?
+        + Sum::of(before)
+        + Sum::of(behind)
+        + rest;
     if left > 0 {
         Err(L4Error::Truncated)
     } else {

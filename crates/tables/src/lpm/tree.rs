@@ -43,6 +43,7 @@ pub struct Tree {
     root: u32,
 }
 
+#[inline(always)]
 fn top(lines: &[Line], root: u32) -> Block {
     Block(word(lines, root).load(Ordering::Acquire))
 }
