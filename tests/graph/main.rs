@@ -3,6 +3,7 @@
 
 mod allocations;
 mod buffers;
+mod compat;
 mod config;
 mod counters;
 mod discovery;

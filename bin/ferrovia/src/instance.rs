@@ -125,10 +125,23 @@ pub fn open(config: &Config, paths: &Paths) -> Result<Instance<World>, String> {
     }
     let level = level(config);
     let (startup, runtime_dir) = (config.of_plugins.0.clone(), paths.runtime_dir.clone());
+    let compat_vpp = config.compat.vpp;
+    if compat_vpp {
+        log::info!(target: "compat", "VPP's behaviour where it differs (docs/differences.md)");
+    }
     let node_counters = config.statseg.per_node_counters.unwrap_or(true);
     let (on, off) = on_and_off(config);
     let (world, runtimes) = World::new(
-        &WorldConfig { threads, buffers, level, node_counters, startup, runtime_dir, off },
+        &WorldConfig {
+            threads,
+            buffers,
+            level,
+            node_counters,
+            startup,
+            compat_vpp,
+            runtime_dir,
+            off,
+        },
         on,
     )
     .map_err(|e| {

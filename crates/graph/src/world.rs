@@ -46,6 +46,8 @@ pub struct WorldConfig {
     pub node_counters: bool,
     /// The plugins' sections of startup.conf.
     pub startup: startup::Values,
+    /// VPP's behaviour where Ferrovia has another by choice (docs/differences.md).
+    pub compat_vpp: bool,
     /// Directory of the instance's sockets.
     pub runtime_dir: PathBuf,
     /// Plugins of the program that are switched off. Others may ask for their state.
@@ -60,6 +62,7 @@ impl Default for WorldConfig {
             level: Level::detect(),
             node_counters: true,
             startup: startup::Values::default(),
+            compat_vpp: false,
             runtime_dir: std::env::temp_dir(),
             off: &[],
         }
@@ -91,6 +94,7 @@ pub struct World {
     registry: Mutex<Registry>,
     pub(crate) states: States,
     startup: startup::Values,
+    compat_vpp: bool,
     runtime_dir: PathBuf,
     pub(crate) config: ConfigState,
     handles: Vec<ThreadHandle>,
@@ -144,6 +148,7 @@ impl World {
             registry: Mutex::new(Registry::new(arcs.clone(), reasons.clone())),
             states: States::default(),
             startup: config.startup.clone(),
+            compat_vpp: config.compat_vpp,
             runtime_dir: config.runtime_dir.clone(),
             config: ConfigState::default(),
             handles,
@@ -190,6 +195,12 @@ impl World {
             .map_err(|e| format!("epoll: {e}"))?;
         world.start(&mut runtimes, config.off)?;
         Ok((world, runtimes))
+    }
+
+    /// True if this instance behaves as VPP does wherever Ferrovia has another behaviour by choice:
+    /// section `compat` of startup.conf. It doesn't change after the start.
+    pub fn compat_vpp(&self) -> bool {
+        self.compat_vpp
     }
 
     /// The directory in which sockets with relative names lie.

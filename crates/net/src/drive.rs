@@ -171,7 +171,11 @@ pub fn port_mac(i: usize) -> MacAddr {
 impl Rig {
     /// An instance with these plugins, `interface` among them, and as many ports.
     pub fn new(plugins: &'static [&'static Plugin], ports: usize) -> Self {
-        let mut bench = Bench::new(plugins);
+        Self::of(Bench::new(plugins), ports)
+    }
+
+    /// This instance, with as many ports.
+    pub fn of(mut bench: Bench, ports: usize) -> Self {
         bench.settle();
         bench.world.declare::<Recorded>();
         let mut rig = Self { ports: Vec::new(), sent: bench.world.get(), bench };

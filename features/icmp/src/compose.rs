@@ -37,7 +37,7 @@ impl Message {
         ip: &F::Header,
         source: F::Addr,
         error: ErrorHeader,
-        id: u16,
+        id: Option<u16>,
     ) -> Self {
         let mut bytes = [0; LONGEST];
         let (icmp, quote) = (F::HEADER_LEN, F::HEADER_LEN + IcmpHeader::LEN);

@@ -22,6 +22,8 @@ pub struct IcmpError<F: Icmp> {
     sources: Sources<F>,
     /// Token buckets, by [`Class`].
     buckets: [Bucket; 5],
+    /// Errors have VPP's type of service and identification: zeros.
+    plain: bool,
 }
 
 #[derive(Next, Clone, Copy)]
@@ -88,7 +90,12 @@ impl From<Refusal> for To {
 
 impl<F: Icmp> Build for IcmpError<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { state: world.get(), sources: Sources::new(world), buckets: Default::default() }
+        Self {
+            state: world.get(),
+            sources: Sources::new(world),
+            buckets: Default::default(),
+            plain: world.compat_vpp(),
+        }
     }
 }
 
@@ -130,7 +137,7 @@ impl<F: Icmp> IcmpError<F> {
         if !self.buckets[class as usize].take(cx.now(), applied.limit) {
             return To::RateLimited;
         }
-        let id = cx.random() as u16;
+        let id = (!self.plain).then(|| cx.random() as u16);
         Message::about::<F>(b, 0, &ip, source, says, id).replace(b, cx.cache());
         if local {
             // Looked up in the FIB table that the packet was sent in.

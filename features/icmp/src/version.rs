@@ -46,8 +46,9 @@ pub trait Icmp: Ip {
     /// Returns true if the destination host itself sends this error: the packet got there.
     fn by_destination(says: ErrorHeader) -> bool;
     /// Returns the IP header of an error about a packet with the header `about`; `len` bytes
-    /// follow.
-    fn header(from: Self::Addr, about: &Self::Header, len: u16, id: u16) -> Self::Header;
+    /// follow. With this identification and the type of service that the packet's gives; `None`
+    /// for VPP's zeros.
+    fn header(from: Self::Addr, about: &Self::Header, len: u16, id: Option<u16>) -> Self::Header;
     /// Returns the IP header of a packet of our own with so many bytes behind it, which is never
     /// fragmented.
     fn whole(from: Self::Addr, to: Self::Addr, protocol: IpProtocol, len: u16) -> Self::Header;
@@ -130,13 +131,13 @@ impl Icmp for Ip4 {
         }
     }
 
-    fn header(from: Ipv4Addr, about: &Ipv4Header, len: u16, id: u16) -> Ipv4Header {
+    fn header(from: Ipv4Addr, about: &Ipv4Header, len: u16, id: Option<u16>) -> Ipv4Header {
         let mut header = Ipv4Header::new(from, about.src(), IpProtocol::ICMP, len);
         header.ttl = FAR;
-        header.tos = tos(about.tos);
+        header.tos = id.map_or(0, |_| tos(about.tos));
         // The message may be fragmented (a link may be narrower than 576 bytes), so the
         // identification has to differ from that of other messages (RFC 6864 4.3).
-        header.id = U16::new(id);
+        header.id = U16::new(id.unwrap_or(0));
         header.set_checksum();
         header
     }
@@ -280,10 +281,10 @@ impl Icmp for Ip6 {
         }
     }
 
-    fn header(from: Ipv6Addr, about: &Ipv6Header, len: u16, _: u16) -> Ipv6Header {
+    fn header(from: Ipv6Addr, about: &Ipv6Header, len: u16, id: Option<u16>) -> Ipv6Header {
         let mut header = Ipv6Header::new(from, about.src(), IpProtocol::ICMP6, len);
         header.hop_limit = FAR;
-        header.set_traffic_class(tos(about.traffic_class()));
+        header.set_traffic_class(id.map_or(0, |_| tos(about.traffic_class())));
         header
     }
 

@@ -7,13 +7,13 @@ use net::{Interfaces, NeighborConfig, Neighbors};
 
 /// Writes the limits and the static neighbours.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
-    let neighbors = world.get::<Neighbors>();
+    let (neighbors, initial) = (world.get::<Neighbors>(), NeighborConfig::initial(world));
     for (ip6, family) in [(false, "ip4"), (true, "ip6")] {
         let limits = neighbors.config(ip6);
         // A limit may have come when there were more already.
         let late = neighbors.len(ip6) > limits.limit as usize;
         if !late {
-            say_limits(family, limits, config);
+            say_limits(family, limits, initial, config);
         }
         let all = neighbors.clone();
         let all = cli::pieces(
@@ -31,7 +31,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
             }
         });
         if late {
-            say_limits(family, limits, config);
+            say_limits(family, limits, initial, config);
         }
     }
 }
@@ -44,12 +44,13 @@ fn words(family: &str, c: NeighborConfig) -> String {
     )
 }
 
-fn say_limits(family: &str, limits: NeighborConfig, config: &mut RunningConfig) {
-    if limits != NeighborConfig::default() {
-        config.push(
-            Phase::NEIGHBORS,
-            words(family, limits),
-            words(family, NeighborConfig::default()),
-        );
+fn say_limits(
+    family: &str,
+    limits: NeighborConfig,
+    initial: NeighborConfig,
+    config: &mut RunningConfig,
+) {
+    if limits != initial {
+        config.push(Phase::NEIGHBORS, words(family, limits), words(family, initial));
     }
 }

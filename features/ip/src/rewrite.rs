@@ -33,6 +33,8 @@ pub struct Rewrite<F: Ip> {
     interfaces: Arc<Interfaces>,
     output: ArcIndex,
     next_redirect: u64,
+    /// Packets that came in frames to several stations are forwarded, as by VPP.
+    any_frame: bool,
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,6 +106,7 @@ impl<F: Ip> Build for Rewrite<F> {
             interfaces: world.get(),
             output,
             next_redirect: 0,
+            any_frame: world.compat_vpp(),
         }
     }
 }
@@ -199,7 +202,7 @@ impl<F: Ip> Rewrite<F> {
         let local = b.flags.has(Flags::LOCAL);
         let Some(ip) = F::Header::view(b.data()).copied() else { return To::TooShort };
         if !local {
-            if b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST)) {
+            if !self.any_frame && b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST)) {
                 return To::LinkBroadcast;
             }
             if b.rx_if != adj.tx_if && F::is_confined(b) {

@@ -115,6 +115,8 @@ struct Wrapper {
     nested: Field<Nested>,
     /// Identification of the next packet of IPv4 (RFC 791 3.2).
     id: u16,
+    /// Difference to the identification of the packet after it.
+    step: u16,
 }
 
 /// Where packets with headers go.
@@ -156,6 +158,8 @@ crate::cuts!(To, Node);
 
 impl<C: Codec> Build for Encap<C> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
+        // VPP's outer headers have no identification.
+        let plain = world.compat_vpp();
         let wrapper = Wrapper {
             fib4: world.get(),
             fib6: world.get(),
@@ -167,7 +171,8 @@ impl<C: Codec> Build for Encap<C> {
             l4: world.field(),
             nested: world.field(),
             // Far from those of other threads, so that parts of two packets aren't put together.
-            id: (thread.at() as u16).wrapping_mul(0x1d05),
+            id: if plain { 0 } else { (thread.at() as u16).wrapping_mul(0x1d05) },
+            step: u16::from(!plain),
         };
         Self { tunnels: world.get(), wrapper, supers: Supers::default() }
     }
@@ -280,7 +285,7 @@ impl Wrapper {
                 header.flags_fragment.set(Ipv4Header::DF);
             }
             fill4(header, end, &inner, counted as u16, forwarded);
-            self.id = self.id.wrapping_add(1);
+            self.id = self.id.wrapping_add(self.step);
         }
         if C::UDP && end.outer_v6 {
             // RFC 8200 8.1.

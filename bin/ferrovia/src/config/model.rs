@@ -41,6 +41,8 @@ pub struct Config {
     pub logging: Logging,
     /// `node`: ISA variants.
     pub node: NodeVariants,
+    /// `compat`: whose behaviour counts where it differs from VPP's.
+    pub compat: Compat,
     /// `config`: the saved configuration.
     pub saved: Saved,
     /// The sections of plugins.
@@ -109,6 +111,13 @@ pub struct Unix {
     pub cli_no_pager: bool,
     /// Lines the pager keeps.
     pub cli_pager_buffer_limit: Option<u32>,
+}
+
+/// The `compat` section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compat {
+    /// VPP's behaviour, also where an RFC demands another.
+    pub vpp: bool,
 }
 
 /// The `config` section.

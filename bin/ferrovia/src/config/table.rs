@@ -53,6 +53,15 @@ pub static SECTIONS: &[Section] = &[
             .check(|c| within(c.saved.history, 0, 10_000)),
         ],
     ),
+    Section::new(
+        "compat",
+        "behaviour where it differs from another program's (docs/differences.md)",
+        &[Word::new(
+            "vpp",
+            |c| &mut c.compat.vpp,
+            "VPP's behaviour, also where an RFC demands another [FERROVIA_COMPAT=vpp]",
+        )],
+    ),
     Section::new("cpu", "threads and the cores they run on", CPU),
     Section::new(
         "buffers",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The command line: `-c FILE`, configuration text, `--help`, `--version`, `--help-config`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use crate::build;
 use crate::config::{self, Config};
@@ -18,6 +18,20 @@ pub enum Request {
 
 /// The configuration of a daemon that is started without arguments.
 const DEFAULT: &str = "/etc/ferrovia/startup.conf";
+
+/// Has the effect of section `compat`, for programs that start the daemon with a configuration of
+/// their own.
+const COMPAT: &str = "FERROVIA_COMPAT";
+
+/// Reads the value of [`COMPAT`].
+fn is_vpp(value: Option<&OsStr>) -> Result<bool, String> {
+    match value {
+        None => Ok(false),
+        Some(value) if value.is_empty() => Ok(false),
+        Some(value) if value == "vpp" => Ok(true),
+        Some(value) => Err(format!("{COMPAT}={}: expected `vpp` or nothing", value.display())),
+    }
+}
 
 fn usage() -> String {
     "Usage: ferrovia [-c FILE] [SECTION { WORD [VALUE] … }]…\n\
@@ -71,6 +85,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String
         config.read(&Source::file(file, text)).map_err(|e| e.to_string())?;
     }
     config.read(&Source::arguments(rest + 1, &words[rest..])).map_err(|e| e.to_string())?;
+    config.compat.vpp |= is_vpp(std::env::var_os(COMPAT).as_deref())?;
     Ok(Request::Start(Box::new(config)))
 }
 
@@ -96,6 +111,17 @@ mod tests {
         assert_eq!(config.cpu.workers, Some(2));
         let error = run(&["-c", file.to_str().unwrap(), "cpu", "{", "wrkers", "}"]).unwrap_err();
         assert!(error.starts_with("argument 5: unknown word `wrkers`"), "{error}");
+    }
+
+    #[suite::test]
+    fn the_environment_names_vpp_or_nothing() {
+        let read = |value: &str| is_vpp(Some(OsStr::new(value)));
+        assert_eq!((is_vpp(None), read(""), read("vpp")), (Ok(false), Ok(false), Ok(true)));
+        assert_eq!(read("dpdk").unwrap_err(), "FERROVIA_COMPAT=dpdk: expected `vpp` or nothing");
+        let Ok(Request::Start(config)) = run(&["compat", "{", "vpp", "}"]) else {
+            panic!("starts")
+        };
+        assert!(config.compat.vpp);
     }
 
     #[suite::test]

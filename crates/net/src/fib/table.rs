@@ -105,7 +105,9 @@ impl<F: Net> Fib<F> {
             inner.ids.insert(id, index);
         }
         let cx = self.cx(world);
-        let default = (Prefix::DEFAULT, Source::Default, AdjIndex::NO_ROUTE);
+        // VPP sends no ICMP error about a packet without a route.
+        let none = if world.compat_vpp() { AdjIndex::DROP } else { AdjIndex::NO_ROUTE };
+        let default = (Prefix::DEFAULT, Source::Default, none);
         let special = if of_link { Vec::new() } else { F::special() };
         let mut put = |(prefix, source, adj)| {
             let place = inner.prefix_entry(index, prefix)?;

@@ -48,6 +48,13 @@ impl Interfaces {
         }
         if interface.sub.is_none() {
             interface.device.set_admin(world, sw_if, up)?;
+        } else if up && world.compat_vpp() && !world.is_restoring() {
+            // A saved configuration may have this state, since the parent may go down later.
+            let parent = self.get(interface.parent)?;
+            if !parent.admin_up {
+                let why = format!("{} is down: set it up before {}", parent.name, interface.name);
+                return Err(Error::failed(why).retval(retval::UNSPECIFIED));
+            }
         }
         self.change(world, sw_if, IfEvent::Admin(sw_if, up), |i| i.admin_up = up)
     }

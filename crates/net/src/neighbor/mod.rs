@@ -65,8 +65,9 @@ pub struct Neighbors {
 
 impl Shared for Neighbors {
     fn make(world: &World) -> Self {
+        let initial = NeighborConfig::initial(world);
         let side = || FamilyNeighbors {
-            table: Mutex::default(),
+            table: Mutex::new(Table::new(initial)),
             signal: world.processes.signal(),
             wakes: Mutex::default(),
             fresh: Mutex::default(),
@@ -233,8 +234,9 @@ impl Neighbors {
             (LearnResult::Moved { from }, Some(new)) => {
                 self.install(world, new, old.or(Some(Neighbor { mac: from, ..new })));
             }
+            // VPP sends an event for each message that an entry is learned from.
             (LearnResult::Confirmed { .. }, Some(new))
-                if old.is_some_and(|old| old.router != new.router) =>
+                if world.compat_vpp() || old.is_some_and(|old| old.router != new.router) =>
             {
                 self.notify(world, NeighborEvent::Set { new, old });
             }

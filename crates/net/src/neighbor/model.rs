@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Neighbour entries, their configuration and their events.
 
-use graph::SwIfIndex;
+use graph::{SwIfIndex, World};
 use std::net::IpAddr;
 use wire::MacAddr;
 
@@ -96,6 +96,15 @@ pub struct NeighborConfig {
 impl Default for NeighborConfig {
     fn default() -> Self {
         Self { limit: 50_000, age: 1200, recycle: false, confirm: 30, retry: 5 }
+    }
+}
+
+impl NeighborConfig {
+    /// The configuration that an instance starts with. VPP's neighbours don't age, and routes keep
+    /// using next hops that don't answer.
+    pub fn initial(world: &World) -> Self {
+        let ours = Self::default();
+        if world.compat_vpp() { Self { age: 0, confirm: 0, retry: 0, ..ours } } else { ours }
     }
 }
 

@@ -80,6 +80,10 @@ pub(super) struct Table {
 }
 
 impl Table {
+    pub fn new(config: NeighborConfig) -> Self {
+        Self { config, ..Self::default() }
+    }
+
     pub fn config(&self) -> NeighborConfig {
         self.config
     }

@@ -2,8 +2,8 @@
 use super::*;
 use crate::tests::{STATEFUL, add, add_ip};
 use crate::{AdjKind, Fib, Interfaces, NextHop, Path, PathKind, Source, TableIndex};
-use graph::ThreadIndex;
 use graph::drive::Bench;
+use graph::{ThreadIndex, WorldConfig};
 use wire::{Ip4, Prefix};
 
 const SECOND: u64 = 1_000_000_000;
@@ -28,7 +28,11 @@ struct Rig {
 }
 
 fn rig() -> Rig {
-    let bench = Bench::new(STATEFUL);
+    rig_of(&WorldConfig::default())
+}
+
+fn rig_of(config: &WorldConfig) -> Rig {
+    let bench = Bench::configured(config, STATEFUL);
     let a = add(&bench, "a").expect("added");
     bench.world.get::<Interfaces>().set_admin(&bench.world, a, true).expect("up");
     let neighbors: Arc<Neighbors> = bench.world.get();
@@ -94,6 +98,18 @@ fn address(ip: u8) -> IpAddr {
 
 fn station(mac: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, mac])
+}
+
+/// As VPP's clients expect them: one for each message that an entry is learned from.
+#[suite::test]
+fn each_message_is_an_event_with_the_behaviour_of_vpp() {
+    for (compat_vpp, events) in [(false, 1), (true, 3)] {
+        let r = rig_of(&WorldConfig { compat_vpp, ..WorldConfig::default() });
+        for _ in 0..3 {
+            r.learn(2, 7, Evidence::Request);
+        }
+        assert_eq!(r.events().len(), events);
+    }
 }
 
 #[suite::test]

@@ -23,6 +23,7 @@ mod rate_limit;
 mod reports;
 mod resolver;
 mod target;
+mod throttle;
 mod unresolved;
 mod waiting;
 

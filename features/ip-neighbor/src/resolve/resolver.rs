@@ -5,6 +5,7 @@
 use super::control::is_ip4;
 use super::rate_limit::{RateLimit, RateLimits, RecentNeighbors, RequestKind};
 use super::target::Seed;
+use super::throttle::Throttle;
 use super::waiting::{Due, ItemReservation, Waiting};
 use super::{Lanes, Protocol, Report, Reports, RequestBuilder, Target};
 use buffer::{Buffer, Field, Flags, Owned, Quota, Reservation};
@@ -33,6 +34,9 @@ pub enum To {
     /// no answer from the next hop of an IPv4 packet: host unreachable.
     #[next("ip4-icmp-error", count)]
     NoAnswer4,
+    /// an {ARP request|neighbor solicitation} took the packet's place, as by VPP.
+    #[drop]
+    Replaced,
     /// too many packets wait for this neighbour.
     #[drop]
     Overflow,
@@ -104,6 +108,8 @@ pub struct Resolver<P: Protocol> {
     /// Hosts that packets came for; next hops need no such memory, since packets for them keep
     /// coming.
     sightings: Option<(RecentNeighbors, Seed)>,
+    /// Limits requests where no packet waits: VPP's behaviour.
+    throttle: Option<Box<Throttle>>,
     /// Reused vector for released packets.
     released: Vec<Owned>,
 }
@@ -127,6 +133,7 @@ impl<P: Protocol> Resolver<P> {
             room: world.pool.share(Reservation::NEIGHBORS, thread.0, world.threads()).quota(),
             paces: world.get(),
             sightings: None,
+            throttle: world.compat_vpp().then(Box::default),
             released: Vec::with_capacity(usize::from(super::waiting::PER_NEIGHBOR)),
         }
     }
@@ -149,6 +156,13 @@ impl<P: Protocol> Resolver<P> {
     ) -> (To, bool) {
         let now = cx.now();
         let source = source.filter(|_| P::SOURCE_OF_ROUTE);
+        if let Some(throttle) = &mut self.throttle {
+            if !throttle.take(target, now) {
+                return (To::Throttled, false);
+            }
+            let sent = self.ask(target, source, cx);
+            return (sent.err().unwrap_or(To::Replaced), sent.is_ok());
+        }
         let slot = self.waiting.find(target);
         let ask = match slot {
             Some(at) => {
