@@ -6,7 +6,7 @@ use graph::WorldConfig;
 use graph::drive::Bench;
 use net::drive::{Rig, peer_mac, port_mac};
 use testkit::pkt;
-use wire::MacAddr;
+use wire::{IpProtocol, MacAddr};
 
 /// A router with three networks that behaves as VPP, and one that behaves as itself.
 fn routers() -> [Rig; 2] {
@@ -100,6 +100,28 @@ fn a_request_takes_the_place_of_the_packet() {
 fn frame_of_arp(kind: u8, from: ([u8; 6], [u8; 4]), to: ([u8; 6], [u8; 4])) -> Vec<u8> {
     let head = [0, 1, 8, 0, 6, 4, 0, kind];
     [&to.0[..], &from.0, &[8, 6], &head, &from.0, &from.1, &to.0, &to.1].concat()
+}
+
+#[test]
+fn addresses_are_not_defended() {
+    for (rig, announced) in routers().iter_mut().zip([0, 1]) {
+        let other = frame_of_arp(1, ([2, 9, 9, 9, 9, 9], [10, 0, 1, 1]), ([0; 6], [10, 0, 1, 1]));
+        let sent = rig.pass(1, &[&[0xff; 6], &other[6..]].concat());
+        assert_eq!(sent.len(), announced);
+    }
+}
+
+#[test]
+fn fragments_without_ports_are_dropped_by_shallow_reassembly() {
+    for (rig, forwarded) in routers().iter_mut().zip([0, 2]) {
+        rig.cli("set interface virtual-reassembly p0 on");
+        let mut part = |offset, more| {
+            let ip = pkt::ip4("10.0.0.2", "10.0.1.2").id(7).protocol(IpProtocol(9));
+            rig.route(&ip.fragment(offset, more).payload_len(800).build()).len()
+        };
+        let sent = part(0, true) + part(800, false);
+        assert_eq!(sent, forwarded);
+    }
 }
 
 #[test]

@@ -68,7 +68,16 @@ const OURS: &[(&str, &[&str])] = &[
     ),
     (
         "what becomes of packets that wait for a neighbour: in VPP none does",
-        &["busy", "displaced", "interface_down", "no_answer", "no_answer4", "no_room", "overflow"],
+        &[
+            "busy",
+            "displaced",
+            "interface_down",
+            "no_answer",
+            "no_answer4",
+            "no_room",
+            "overflow",
+            "replaced",
+        ],
     ),
     (
         "fragments: RFC 3168 5.3, RFC 5722, RFC 6946, RFC 7112, RFC 8200 4.5",

@@ -290,7 +290,10 @@ impl Protocol for Arp {
             inner.on_conflict.clone()
         };
         log::warn!("{mac} uses our address {ip} on {}", interface.name);
-        send(world, &interface, vec![Request::announce(ip)]);
+        // VPP doesn't defend its addresses (RFC 5227 2.4).
+        if !world.compat_vpp() {
+            send(world, &interface, vec![Request::announce(ip)]);
+        }
         for f in subscribers {
             f(world, conflict);
         }

@@ -62,6 +62,7 @@ const VOLATILE: Exceptions =
     &[("show ip neighbor-stats", "counts packets"), ("show ip*neighbor-sorted", "sorts by age")];
 
 const UNMOVED: Exceptions = &[
+    ("/err/*/replaced", "with VPP's behaviour only: tests/graph/compat.rs"),
     ("/err/*/displaced", "1024 packets wait: features/arp/src/tests/waits.rs"),
     (
         "/err/*/throttled",

@@ -132,6 +132,7 @@ pub static PLUGIN: Plugin = Plugin {
     api: &[api::API],
     start: control::start,
     unmoved: &[
+        ("/err/*/reass_unsupp_ip_prot*", "with VPP's behaviour only: tests/graph/compat.rs"),
         ("/err/*/reass_no_buf", "no buffer is left for a copy of a shared fragment"),
         ("/err/*/reass_internal_error", "a fault in the router"),
         (

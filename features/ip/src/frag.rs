@@ -19,6 +19,8 @@ pub struct Fragment<F> {
     adjacencies: Arc<Adjacencies>,
     /// By adjacency.
     counters: CombinedLane,
+    /// IPv4 packets without identification get one, as by VPP: its outer headers have none.
+    identify: bool,
     version: PhantomData<F>,
 }
 
@@ -72,7 +74,12 @@ impl Trace for FragmentTrace {
 impl<F: Ip> Build for Fragment<F> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
         let adjacencies: Arc<Adjacencies> = world.get();
-        Self { counters: adjacencies.counters.lane(thread.at()), adjacencies, version: PhantomData }
+        Self {
+            counters: adjacencies.counters.lane(thread.at()),
+            adjacencies,
+            identify: world.compat_vpp(),
+            version: PhantomData,
+        }
     }
 }
 
@@ -93,6 +100,7 @@ pub trait Template: Sized {
     /// Returns the part of a packet to be cut; `None` if it is malformed.
     fn whole(packet: &[u8]) -> Option<Layout>;
     /// Creates the header of the first fragment or of the others; all of one packet have one `id`.
+    /// Of IPv4, the packet's own counts, unless that is 0.
     fn new(packet: &[u8], first: bool, id: u32) -> Option<Self>;
     /// Bytes of the header.
     fn len(&self) -> usize;
@@ -122,10 +130,13 @@ impl Template for Template4 {
     }
 
     /// The first fragment has all options; the others those with the "copied" bit (RFC 791 3.1).
-    fn new(packet: &[u8], first: bool, _: u32) -> Option<Self> {
+    fn new(packet: &[u8], first: bool, id: u32) -> Option<Self> {
         let header = Ipv4Header::header_bytes(packet)?;
         let mut this = Self { bytes: [0; LONGEST4], len: header.len() };
         this.bytes[..header.len()].copy_from_slice(header);
+        if this.bytes[4..6] == [0, 0] {
+            this.bytes[4..6].copy_from_slice(&(id as u16).to_be_bytes());
+        }
         if first || header.len() == 20 {
             return Some(this);
         }
@@ -236,6 +247,7 @@ struct Sent {
 
 impl<F: Ip> Fragment<F> {
     fn split<const TRACED: bool>(
+        &self,
         b: &mut Buffer,
         mtu: usize,
         next: NodeIndex,
@@ -247,7 +259,7 @@ impl<F: Ip> Fragment<F> {
         if total > b.packet_len() {
             return Err(To::Malformed);
         }
-        let id = cx.random() as u32;
+        let id = if F::IS_V6 || self.identify { cx.random() as u32 } else { 0 };
         let mut first = F::Template::new(b.data(), true, id).ok_or(To::Malformed)?;
         let mut others = F::Template::new(b.data(), false, id).ok_or(To::Malformed)?;
         let payload = total - header;
@@ -344,7 +356,7 @@ impl<F: Ip> Node for Fragment<F> {
         // The path's, if the sending node has set it; else the link's.
         let mtu = u16::try_from(meta.icmp_rest).ok().filter(|mtu| *mtu != 0).unwrap_or(adj.mtu);
         let len = b.packet_len();
-        let split = Self::split(b, mtu.into(), adj.next, cx);
+        let split = self.split(b, mtu.into(), adj.next, cx);
         let sent = split.unwrap_or_default();
         cx.trace(b, FragmentTrace { len, mtu, sent: sent.packets as usize });
         // An adjacency counts what it sends. Of a neighbour's the lookup has counted the whole

@@ -29,6 +29,8 @@ struct Detection {
     reports: Arc<Reports<Nd>>,
     recent: RecentReports<Ip6>,
     rx: Lanes,
+    /// Proxied addresses are advertised as by VPP: from the address itself, to the frame's sender.
+    as_target: bool,
 }
 
 edges! {
@@ -93,6 +95,7 @@ impl Build for Solicitation {
                 reports: world.get(),
                 recent: RecentReports::default(),
                 rx: Lanes::rx::<Nd>(world, thread),
+                as_target: world.compat_vpp(),
             },
             tx: Lanes::tx::<Nd>(world, thread),
         }
@@ -176,6 +179,7 @@ impl Detection {
             Some(Role::Own) => (Some(target), NeighborMessage::ROUTER | NeighborMessage::OVERRIDE),
             // Other nodes may answer too, and take precedence (RFC 4861 7.2.7, 7.2.8).
             Some(Role::Anycast) => (here.link_local(), NeighborMessage::ROUTER),
+            Some(Role::Proxy) if self.as_target => (Some(target), 0),
             Some(Role::Proxy) => (here.link_local(), 0),
         };
         let from = from.ok_or(To::Tentative)?;
@@ -196,6 +200,7 @@ impl Detection {
                 DetectedNeighbor { who, mac: Some(mac), evidence: Evidence::Hint { router: None } };
             let _ = self.recent.post(&self.reports, Report::Detected(seen), now);
         }
+        let link = link.filter(|_| !(self.as_target && role == Some(Role::Proxy)));
         let mac = Some(link.unwrap_or(source));
         Ok(OutgoingAdvertisement {
             to: m.src,

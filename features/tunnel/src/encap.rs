@@ -115,6 +115,8 @@ struct Wrapper {
     nested: Field<Nested>,
     /// Identification of the next packet of IPv4 (RFC 791 3.2).
     id: u16,
+    /// VPP's super-packets with the feature `gso`: see [`Wrapper::is_whole`].
+    whole: bool,
     /// Difference to the identification of the packet after it.
     step: u16,
 }
@@ -172,6 +174,7 @@ impl<C: Codec> Build for Encap<C> {
             nested: world.field(),
             // Far from those of other threads, so that parts of two packets aren't put together.
             id: if plain { 0 } else { (thread.at() as u16).wrapping_mul(0x1d05) },
+            whole: plain,
             step: u16::from(!plain),
         };
         Self { tunnels: world.get(), wrapper, supers: Supers::default() }
@@ -205,11 +208,15 @@ impl Wrapper {
     }
 
     /// True if a super-packet gets its headers as a whole, because the feature `gso` of the
-    /// interface that it leaves by asks for it ([`net::Interface::gso`]): its segments, with these
-    /// headers, would be too long. The outer packet is fragmented then.
+    /// interface that it leaves by asks for it ([`net::Interface::gso`]), and its segments, with
+    /// these headers, would be too long. The outer packet is fragmented then, which is VPP's
+    /// behaviour only: where the fragments are put together, the inner packet is as large as no
+    /// link carries.
     #[cold]
     fn is_whole(&self, b: &Buffer, end: &End, turn: &Turn<'_>) -> bool {
-        let Some(route) = end.route.filter(|_| ip::is_tcp_gso(b)) else { return false };
+        let Some(route) = end.route.filter(|_| self.whole && ip::is_tcp_gso(b)) else {
+            return false;
+        };
         let of = |adj| self.adjacencies.get(adj, turn);
         let adj = of(route.adj).and_then(|adj| match adj.kind {
             AdjKind::LoadBalance => of(*self.adjacencies.buckets(adj, turn).first()?),

@@ -59,6 +59,10 @@ pub enum To {
     /// fragments received
     #[count]
     ReassFragmentsRcvd,
+    /// first fragment of a protocol without ports, as VPP drops it
+    #[drop]
+    #[counter("{reass_unsupp_ip_prot|reass_unsupp_ip_proto}")]
+    ReassUnsupported,
     /// fragment of a datagram that was given up
     #[drop]
     ReassGivenUp,
@@ -193,11 +197,17 @@ fn of_part(l4: L4, part: &Fragment) -> L4 {
 pub struct Shallow<F: Fragments, const AT: u8> {
     store: Store<F, Datagram>,
     l4: Field<L4>,
+    /// First fragments of protocols without ports are dropped, as by VPP.
+    only_ports: bool,
 }
 
 impl<F: Fragments, const AT: u8> Build for Shallow<F, AT> {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { store: Store::new(world, thread, Kind::Shallow), l4: world.field() }
+        Self {
+            store: Store::new(world, thread, Kind::Shallow),
+            l4: world.field(),
+            only_ports: world.compat_vpp(),
+        }
     }
 }
 
@@ -258,6 +268,10 @@ impl<F: Fragments, const AT: u8> Shallow<F, AT> {
         };
         if datagram.dead {
             return cx.emit(To::ReassGivenUp, b);
+        }
+        if self.only_ports && l4.is_some_and(|l4| !upper::has_ports(l4)) {
+            // The others wait until their time ends.
+            return cx.emit(To::ReassUnsupported, b);
         }
         if let Err(why) = datagram.note::<F, AT>(&fragment, l4, cx) {
             self.store.give_up(at, cx);

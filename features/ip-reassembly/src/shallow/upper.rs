@@ -43,6 +43,13 @@ pub fn read(head: &[u8]) -> Option<L4> {
     Some(l4)
 }
 
+/// Returns true for a protocol with ports, or with messages that stand in for them.
+pub fn has_ports(l4: L4) -> bool {
+    use IpProtocol as P;
+    let with = [P::TCP, P::UDP, P::UDP_LITE, P::SCTP, P::ICMP, P::ICMP6];
+    with.iter().any(|protocol| protocol.0 == l4.protocol)
+}
+
 /// Returns true if the message has an identifier.
 #[inline(always)]
 fn is_query(protocol: IpProtocol, kind: u8) -> bool {
