@@ -15,7 +15,8 @@ use crate::verbs;
 const ONCE: &[&str] = &["core::core_arch::x86::xsave::_xgetbv", "core::core_arch::x86::cpuid"];
 
 /// Where calls through the table of global addresses lead, from `readelf -rW`: address of the entry
-/// and of the function. Without optimisation across crates, functions of other crates are called so.
+/// and of the function. Without optimisation across crates, functions of other crates are called
+/// so.
 fn global(relocations: &str) -> BTreeMap<u64, u64> {
     let hex = |word: &str| u64::from_str_radix(word, 16).ok();
     relocations

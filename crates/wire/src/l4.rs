@@ -113,7 +113,7 @@ fn find<'a>(
         len = said;
     }
     let mut left = len - 2;
-    // What follows the datagram is padding of the link.
+    // Bytes behind the datagram are padding of the link.
     let mut take = |part: &'a [u8]| {
         let (taken, _) = part.split_at(part.len().min(left));
         left -= taken.len();

@@ -223,8 +223,8 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
         }
     }
 
-    /// Next node of a packet of a vector that isn't looked up as a whole. Not inlined: the bodies of
-    /// eight nodes for three instruction sets would each hold copies of the lookup.
+    /// Next node of a packet of a vector that isn't looked up as a whole. Not inlined: the bodies
+    /// of eight nodes for three instruction sets would each hold copies of the lookup.
     #[inline(never)]
     fn decide<const TRACED: bool>(&self, b: &Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let config = cx.feature_config::<Self>(b);

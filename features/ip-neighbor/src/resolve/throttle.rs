@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The limit of requests where packets don't wait, which is VPP's behaviour: one a millisecond for a
-//! neighbour, on each thread. Neighbours in the same bucket share it.
+//! The limit of requests where packets don't wait, which is VPP's behaviour: one a millisecond
+//! for a neighbour, on each thread. Neighbours in the same bucket share it.
 
 use super::target::{Seed, Target};
 use wire::Address;
