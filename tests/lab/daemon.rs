@@ -3,6 +3,7 @@
 //!
 //! Covers: bin/ferrovia, drivers/pg.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use cli::Tree;
@@ -48,6 +49,39 @@ fn every_show_command_answers_as_text_and_as_json() {
     }
     let log = router.stop();
     assert!(!log.contains("panicked"), "{log}");
+}
+
+/// As in the systemd unit, whoever starts the daemon: root here, with all capabilities.
+#[test]
+fn rights_that_nothing_needs_are_given_up() {
+    let Some(lab) = lab::require(&["root"]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let [log, capture] = ["log", "capture"].map(|name| folder.path().join(name));
+    let netns = lab.netns("router");
+    let router =
+        Router::start(&netns, &format!("unix {{ log {} }} cpu {{ workers 1 }}", log.display()));
+    router.run(&format!("create interface pcap tx {}", capture.display()));
+    // CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, NET_BIND_SERVICE, NET_ADMIN, NET_RAW, IPC_LOCK,
+    // SYS_ADMIN, SYS_NICE.
+    let needed: u64 = [0, 1, 2, 3, 10, 12, 13, 14, 21, 23].iter().map(|bit| 1 << bit).sum();
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", router.id())).expect("it runs");
+    let mut threads = 0;
+    for task in tasks {
+        let path = task.expect("a thread").path().join("status");
+        let status = std::fs::read_to_string(path).expect("it runs");
+        for set in ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"] {
+            let line = status.lines().find_map(|line| line.strip_prefix(set)).expect(set);
+            let bits = u64::from_str_radix(line.trim(), 16).expect("a mask");
+            assert_eq!(bits & !needed, 0, "{set} {bits:x}");
+        }
+        threads += 1;
+    }
+    assert!(threads > 1, "the worker too");
+    for file in [&log, &capture] {
+        let mode = std::fs::metadata(file).expect("written").permissions().mode();
+        assert_eq!(mode & 0o777, 0o640, "{}", file.display());
+    }
+    router.stop();
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::process::paths::Paths;
 use crate::process::pidfile::PidFile;
 use crate::process::platform::Starter;
 use crate::process::signals::Signals;
-use crate::process::{account, crash, limits, platform};
+use crate::process::{account, crash, limits, platform, rights};
 use crate::prometheus::{self, Exporter};
 use crate::server::{Listener, Server};
 use crate::socket::{self, UnixSocket};
@@ -149,6 +149,7 @@ fn run_until_end<W: World>(
         *starter = Some(platform::daemonize().map_err(said)?);
     }
 
+    rights::reduce().map_err(|e| format!("capabilities: {e}"))?;
     logging::start(config, foreground);
     let gid = account::group(config.unix.gid.as_ref());
     crash::install();

@@ -2,13 +2,14 @@
 //! Removal of processes and folders that a killed tester left behind. Each process that the tester
 //! starts carries the name of its run in its environment, each folder in its name.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;
 use std::{env, fs, io};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// The variable that names the run: process id and start time of the tester.
+/// The variable that names the run: PID namespace, process id and start time of the tester.
 const TAG: &str = "FERROTEST_RUN";
 /// Beginning of the folders' names. The name of the run follows, and a random end.
 const FOLDER: &str = "ferrotest-";
@@ -20,9 +21,14 @@ fn start_time(pid: u32) -> Option<u64> {
     stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
 }
 
+/// The PID namespace of this process: its number at the kernel, 0 if there is none to be seen.
+fn namespace() -> u64 {
+    fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino())
+}
+
 fn run_name() -> String {
     let pid = std::process::id();
-    format!("{pid}-{}", start_time(pid).unwrap_or(0))
+    format!("{}-{pid}-{}", namespace(), start_time(pid).unwrap_or(0))
 }
 
 /// Marks a command as started by this run.
@@ -38,10 +44,14 @@ pub fn folder() -> io::Result<TempDir> {
     tempfile::Builder::new().prefix(&format!("{FOLDER}{}-", run_name())).tempdir()
 }
 
+/// Returns true if a run has ended. Of a run in another PID namespace, a container for example, it
+/// can't be known: the number of its process is another process's here.
 fn is_over(run: &str) -> bool {
-    let Some((pid, start)) = run.split_once('-') else { return false };
-    match (pid.parse(), start.parse::<u64>()) {
-        (Ok(pid), Ok(start)) => start_time(pid) != Some(start),
+    let numbers: Vec<Option<u64>> = run.split('-').map(|number| number.parse().ok()).collect();
+    match numbers[..] {
+        [Some(space), Some(pid), Some(start)] if space == namespace() => {
+            u32::try_from(pid).ok().and_then(start_time) != Some(start)
+        }
         _ => false,
     }
 }
@@ -83,10 +93,12 @@ mod tests {
     fn runs_that_are_over_are_known() {
         let pid = std::process::id();
         let now = start_time(pid).unwrap();
-        assert!(!is_over(&format!("{pid}-{now}")));
-        assert!(is_over(&format!("{pid}-1")), "same number, started at another time");
-        assert!(is_over("4194999-5"), "beyond the greatest process number");
-        assert!(!is_over("x-5") && !is_over("") && !is_over("7"));
+        let here = namespace();
+        assert!(!is_over(&format!("{here}-{pid}-{now}")));
+        assert!(is_over(&format!("{here}-{pid}-1")), "same number, started at another time");
+        assert!(is_over(&format!("{here}-4194999-5")), "beyond the greatest process number");
+        assert!(!is_over(&format!("{}-4194999-5", here + 1)), "another PID namespace");
+        assert!(!is_over(&format!("{here}-x-5")) && !is_over("") && !is_over("7-5"));
     }
 
     #[suite::test]
@@ -96,7 +108,7 @@ mod tests {
             let prefix = format!("{FOLDER}{name}");
             tempfile::Builder::new().prefix(&prefix).tempdir().unwrap().keep()
         };
-        let (dead, other) = (of("4194999-5-"), of("x"));
+        let (dead, other) = (of(&format!("{}-4194999-5-", namespace())), of("x"));
         fs::write(dead.join("log"), "").unwrap();
         sweep();
         assert!(ours.path().exists() && other.exists() && !dead.exists());

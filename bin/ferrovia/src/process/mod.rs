@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The daemon as a process: arguments, paths, the background, the pid file, signals, limits, crash
-//! reports.
+//! The daemon as a process: arguments, paths, the background, the pid file, signals, limits,
+//! rights, crash reports.
 
 pub mod account;
 pub mod arguments;
@@ -10,4 +10,5 @@ pub mod paths;
 pub mod pidfile;
 #[allow(unsafe_code)]
 pub mod platform;
+pub mod rights;
 pub mod signals;
