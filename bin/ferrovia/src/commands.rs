@@ -340,22 +340,18 @@ fn exec<W: World>(_: &W, m: &Matches) -> Result<Output> {
     })
 }
 
-/// The text of a regular file, and its owner: a pipe could keep the control thread waiting.
+/// The text of a regular file, and its owner.
 ///
 /// # Errors
 /// The system's; a file of another kind; one that isn't text.
 pub fn read_regular(name: &str) -> std::io::Result<(String, u32)> {
     use std::io::Read as _;
-    use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let mut file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(name)?;
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Err(std::io::Error::other("is not a regular file"));
-    }
+    use std::os::unix::fs::MetadataExt as _;
+    let mut file = cli::open_regular(name)?;
+    let owner = file.metadata()?.uid();
     let mut text = String::new();
     file.read_to_string(&mut text)?;
-    Ok((text, found.uid()))
+    Ok((text, owner))
 }
 
 /// Ends at a time of the clock, or at ^C.

@@ -189,15 +189,12 @@ impl Window<'_> {
     }
 }
 
-/// Opens a regular file: a pipe could keep a caller waiting.
+/// Opens a regular file.
 ///
 /// # Errors
 /// The system's; a file of another kind, or no capture.
 pub fn open(path: &std::path::Path) -> io::Result<Reader<BufReader<File>>> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file"));
-    }
-    Reader::new(BufReader::with_capacity(1 << 20, File::open(path)?))
+    Reader::new(BufReader::with_capacity(1 << 20, cli::open_regular(path)?))
 }
 
 /// Reads the file, as often as the plan says.

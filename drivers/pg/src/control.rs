@@ -469,13 +469,7 @@ impl Shared {
 /// no chain of buffers holds.
 pub fn read_capture(path: &Path) -> Result<Source, Error> {
     let shown = path.display();
-    // A pipe could keep the control thread waiting.
-    let plain =
-        std::fs::metadata(path).map_err(|e| Error::failed(format!("{shown}: {e}")))?.is_file();
-    if !plain {
-        return Err(Error::failed(format!("{shown}: is not a regular file")));
-    }
-    let file = std::fs::File::open(path).map_err(|e| Error::failed(format!("{shown}: {e}")))?;
+    let file = cli::open_regular(path).map_err(|e| Error::failed(format!("{shown}: {e}")))?;
     let mut reader = PcapReader::new(std::io::BufReader::new(file))
         .map_err(|e| Error::failed(format!("{shown}: {e}")))?;
     let mut packets = Packets::default();

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, HashMap};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read as _};
+use std::io::{BufRead, BufReader, Read as _};
 use wire::{Ip4, Ip6, Prefix};
 
 /// Routes that a command adds or removes before it becomes a task.
@@ -103,9 +103,11 @@ impl<F: Net> Sequence<World> for Flush<F> {
 /// wrong, nothing is.
 pub fn file(m: &Matches) -> Result<Output> {
     let name: String = m.req("file")?;
-    let file = open(&name).map_err(|e| Error::failed(format!("{name}: {e}")).at(m.span("file")))?;
+    let file = cli::open_regular(&name)
+        .map_err(|e| Error::failed(format!("{name}: {e}")).at(m.span("file")))?;
     Ok(Output::sequence(Load {
         name,
+        quotes: cli::is_public(&file),
         text: Some(BufReader::with_capacity(BUFFER, file)),
         line: 0,
         errors: Vec::new(),
@@ -113,15 +115,6 @@ pub fn file(m: &Matches) -> Result<Output> {
         ip4: Routes::default(),
         ip6: Routes::default(),
     }))
-}
-
-/// Opens a plain file. A pipe may never be written to and a device never end: the control thread
-/// would wait for them.
-fn open(name: &str) -> io::Result<File> {
-    if !std::fs::metadata(name)?.is_file() {
-        return Err(io::Error::other("expected a plain file"));
-    }
-    File::open(name)
 }
 
 /// The routes of one protocol in a file.
@@ -243,6 +236,8 @@ fn halves(line: &str) -> Option<(&str, &str)> {
 
 struct Load {
     name: String,
+    /// Messages quote lines.
+    quotes: bool,
     /// The file, until it is read.
     text: Option<BufReader<File>>,
     /// The number of the last line.
@@ -280,7 +275,13 @@ impl Load {
                     let column =
                         error.span().map_or(0, |span| span.start.saturating_sub(COMMAND.len()));
                     let place = format!("{}:{}:{}", self.name, self.line, column + 1);
-                    self.errors.push(format!("{place}: {}", error.brief()));
+                    self.errors.push(if self.quotes {
+                        format!("{place}: {}", error.brief())
+                    } else {
+                        format!(
+                            "{place}: no route (not everybody may read the file: it isn't quoted)"
+                        )
+                    });
                 }
             }
         }

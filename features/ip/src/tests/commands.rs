@@ -2,6 +2,8 @@
 //! The commands.
 
 use super::*;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 
 fn refused(bench: &mut Bench, line: &str) -> String {
     bench.cli(line).expect_err(line).to_string()
@@ -132,7 +134,7 @@ fn a_file_of_routes_is_read_as_a_whole() {
     assert!(refused(&mut bench, &add).contains("No such file"));
     for device in ["/dev/zero", "/dev/full"] {
         let wrong = refused(&mut bench, &format!("ip route add file {device}"));
-        assert!(wrong.contains("expected a plain file"), "{wrong}");
+        assert!(wrong.contains("is not a regular file"), "{wrong}");
     }
     std::fs::write(&file, [&b"# fine\n"[..], &[b'1'; 1 << 17]].concat()).expect("written");
     assert!(refused(&mut bench, &add).contains(":2: the line is longer than 65536 bytes"));
@@ -158,6 +160,13 @@ fn a_file_of_routes_is_read_as_a_whole() {
     assert_eq!(places.len(), 3, "{wrong}");
     assert!(places[0].starts_with(":9007:1:") && places[1].starts_with(":9008:23:"), "{wrong}");
     assert_eq!(routes(), before, "nothing was added");
+    // Whoever may use the CLI may not read all files that the daemon may.
+    let secret = "root:$6$salt$hash:19000:0:99999:7:::";
+    std::fs::write(&file, secret).expect("written");
+    std::fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("set");
+    let wrong = refused(&mut bench, &add);
+    assert!(wrong.contains(":1:1: no route") && !wrong.contains("root"), "{wrong}");
+    std::fs::set_permissions(&file, Permissions::from_mode(0o644)).expect("set");
     std::fs::write(&file, text).expect("written");
     assert_eq!(bench.cli(&add).expect("added"), "9013 routes added\n");
     assert_eq!(routes(), before + 9012);
