@@ -207,13 +207,7 @@ impl<F: Net> Inner<F> {
         let Some(old) = self.paths_of(place, source) else {
             return self.put(cx, place, source, paths);
         };
-        let mut all = old.paths.to_vec();
-        for path in paths {
-            match all.iter_mut().find(|old| old.kind == path.kind) {
-                Some(old) => *old = *path,
-                None => all.push(*path),
-            }
-        }
+        let all: Vec<_> = old.paths.iter().chain(paths).copied().collect();
         self.put(cx, place, source, &all)
     }
 

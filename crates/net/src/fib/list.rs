@@ -4,8 +4,25 @@
 use super::{Net, Path, PathListInfo, PathState};
 use crate::{AdjIndex, NextHop};
 use graph::SwIfIndex;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// The paths of a list: of paths that differ in weight or preference only, the last one, as if
+/// each had been added by itself.
+pub(super) fn distinct<A: Copy + PartialEq>(paths: &[Path<A>]) -> Cow<'_, [Path<A>]> {
+    if paths.len() < 2 {
+        return Cow::Borrowed(paths);
+    }
+    let mut all: Vec<Path<A>> = Vec::with_capacity(paths.len());
+    for path in paths {
+        match all.iter_mut().find(|old| old.kind == path.kind) {
+            Some(old) => *old = *path,
+            None => all.push(*path),
+        }
+    }
+    Cow::Owned(all)
+}
 
 /// Index of a path list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

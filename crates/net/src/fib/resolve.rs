@@ -2,7 +2,7 @@
 //! Resolves paths to adjacencies, and again when their dependencies change.
 
 use super::control::{Cx, Inner};
-use super::list::{ListId, PathList, Resolved, State};
+use super::list::{ListId, PathList, Resolved, State, distinct};
 use super::spread::spread;
 use super::{
     Extension, Extensions, Fib, Net, Path, PathKind, PathState, ResolveVia, TableIndex, Tracked,
@@ -36,13 +36,14 @@ impl<F: Net> Inner<F> {
     /// Takes a reference on the list with these paths; makes the list if it is new.
     #[inline(never)]
     pub fn intern(&mut self, cx: &Cx<'_>, paths: &[Path<F::Addr>]) -> ListId {
-        if let Some(&id) = self.interned.get(paths) {
+        let paths = distinct(paths);
+        if let Some(&id) = self.interned.get(&*paths) {
             if let Some(list) = self.lists.get_mut(id) {
                 list.refs += 1;
             }
             return id;
         }
-        let paths: Arc<[_]> = paths.into();
+        let paths: Arc<[_]> = (&*paths).into();
         let fixed = match &paths[..] {
             [Path { kind: PathKind::Fixed(adj), .. }] if *adj != AdjIndex::NO_ROUTE => {
                 Some(F::fixed(*adj))

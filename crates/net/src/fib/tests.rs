@@ -9,6 +9,7 @@ mod nexthops;
 mod tables;
 mod verbs;
 
+use super::list::distinct;
 use super::*;
 use crate::tests::{STATEFUL, add};
 use crate::{Addresses, AdjIndex, AdjKind, Adjacencies, IfFlags, Interfaces, Neighbor, Neighbors};
@@ -373,7 +374,7 @@ proptest! {
             match op {
                 Op::Set(prefix, list) => {
                     fib.set(world, t, prefix, Source::Cli, &list).expect("set");
-                    oracle.routes.insert(prefix, list);
+                    oracle.routes.insert(prefix, distinct(&list).into_owned());
                 }
                 Op::AddAll(mut all) => {
                     // The reference model is slow with many paths.
@@ -389,7 +390,7 @@ proptest! {
                     prop_assert!(n == all.len() && result.is_ok(), "{} {:?}", n, result);
                     for (prefix, list) in all {
                         let Some(there) = oracle.routes.get_mut(&prefix) else {
-                            oracle.routes.insert(prefix, list);
+                            oracle.routes.insert(prefix, distinct(&list).into_owned());
                             continue;
                         };
                         for path in list {
