@@ -7,6 +7,7 @@ use crate::words::to_hex;
 use cli::quote;
 use graph::{NodeIndex, Phase, RunningConfig, Script, SwIfIndex, World};
 use net::Interfaces;
+use std::collections::BTreeSet;
 
 /// Tables and sessions, which routes may lead to.
 pub const PHASE: Phase = Phase { name: "classifier", after: &["neighbors"], before: &["routes"] };
@@ -99,15 +100,22 @@ fn session(world: &World, words: &str, session: &Session) -> String {
     line
 }
 
+/// The tables that are saved: those that weren't made for filters of traces and captures, those
+/// that interfaces use, and all that is asked behind them.
+fn saved(classifier: &Classifier) -> Vec<u32> {
+    let own = classifier.list().into_iter().filter(|info| !info.of_filter).map(|info| info.index);
+    let acls = classifier.acls().into_iter().map(|(_, table)| table);
+    let switched = classifier.l2_tables().into_iter().flat_map(|(_, tables)| tables).flatten();
+    let routed = classifier.routed().into_iter().map(|(_, table)| table);
+    let used = own.chain(acls).chain(switched).chain(routed);
+    let all: BTreeSet<u32> = used.flat_map(|first| classifier.chain(first)).collect();
+    all.into_iter().collect()
+}
+
 /// Writes all but filters of traces and captures.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     let classifier = world.get::<Classifier>();
-    let own: Vec<u32> = classifier
-        .list()
-        .into_iter()
-        .filter(|info| !info.of_filter)
-        .map(|info| info.index)
-        .collect();
+    let own = saved(&classifier);
     config.list(PHASE, own.clone(), |world, index, lines| {
         let Ok(info) = world.get::<Classifier>().table(index) else { return };
         let table = &info.table;

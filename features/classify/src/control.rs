@@ -390,13 +390,18 @@ impl Classifier {
         let used = fibs.len() as u32;
         let held = fibs.entry((v6, id)).or_insert_with(|| ReferencedTable {
             slot: free_vrfs.pop().unwrap_or(used),
-            index: None,
+            index,
             sessions: 0,
         });
         held.sessions += 1;
-        // Sessions of a deleted table of this id refer to the new one.
-        if held.index.replace(index) != Some(index) {
+        if held.sessions == 1 {
             self.vrfs.set(held.slot, index);
+            // The table stays, whoever deletes it: a load of the sessions makes it again.
+            match (id, v6) {
+                (0, _) => {}
+                (_, true) => _ = world.get::<Fib<Ip6>>().hold_table(id)?,
+                (_, false) => _ = world.get::<Fib<Ip4>>().hold_table(id)?,
+            }
         }
         Ok(Action::Fib { v6, id, slot: held.slot })
     }
@@ -417,27 +422,17 @@ impl Classifier {
             self.vrfs.clear(slot);
             index
         };
-        let Some(index) = index.filter(|_| id != 0) else { return Ok(()) };
+        if id == 0 {
+            return Ok(());
+        }
         fn delete<F: Net>(world: &World, id: u32, index: TableIndex) -> Result<()> {
             let fib = world.get::<Fib<F>>();
             // Its last owner may have deleted it.
+            fib.release_table(world, index);
             let owned = fib.owners(index).contains(&Source::Classify);
             if owned { fib.delete_table(world, id, Source::Classify).map(drop) } else { Ok(()) }
         }
         if v6 { delete::<Ip6>(world, id, index) } else { delete::<Ip4>(world, id, index) }
-    }
-
-    /// Removes a deleted table of routes from the sessions that refer to it: their packets are
-    /// dropped.
-    pub(crate) fn forget_fib(&self, v6: bool, gone: TableIndex) {
-        let mut control = self.control();
-        let of = |((family, _), held): &(&(bool, u32), &mut ReferencedTable)| {
-            *family == v6 && held.index == Some(gone)
-        };
-        for (_, held) in control.fibs.iter_mut().filter(of) {
-            held.index = None;
-            self.vrfs.clear(held.slot);
-        }
     }
 
     /// The table of an index.

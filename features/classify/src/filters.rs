@@ -28,6 +28,11 @@ impl Classifier {
         control.filters.get(&of).map_or_else(Vec::new, |first| control.chain(*first))
     }
 
+    /// The tables of the chain that begins with one.
+    pub fn chain(&self, first: u32) -> Vec<u32> {
+        self.control().chain(first)
+    }
+
     /// All filters, with their first tables.
     pub fn filters(&self) -> Vec<(FilterOf, u32)> {
         self.control().filters.iter().map(|(of, first)| (*of, *first)).collect()

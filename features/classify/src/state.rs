@@ -5,13 +5,12 @@ use crate::exact::Exact;
 use crate::hook::Links;
 use crate::table::{Session, Table};
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
-use net::{DeletedTable, TableIndex};
+use net::TableIndex;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::Slots;
-use wire::{Ip4, Ip6};
 
 /// Received or sent packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -93,8 +92,8 @@ pub struct TableState {
 pub struct ReferencedTable {
     /// The slot of [`Classifier::vrfs`] with its index.
     pub slot: u32,
-    /// Its index; `None` once it is deleted.
-    pub index: Option<TableIndex>,
+    /// Its index.
+    pub index: TableIndex,
     /// Number of sessions.
     pub sessions: usize,
 }
@@ -164,10 +163,6 @@ impl Shared for Classifier {
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
         if let Some(sw_if) = deleted.of::<SwIfIndex>() {
             self.forget_interface(world, *sw_if);
-        } else if let Some(table) = deleted.of::<DeletedTable<Ip4>>() {
-            self.forget_fib(false, table.index);
-        } else if let Some(table) = deleted.of::<DeletedTable<Ip6>>() {
-            self.forget_fib(true, table.index);
         }
     }
 }

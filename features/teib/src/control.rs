@@ -39,6 +39,8 @@ type Subscriber = Arc<dyn Fn(&World, TeibEvent) -> Result<()> + Send + Sync>;
 #[derive(Clone, Copy)]
 struct Entry {
     to: Endpoint,
+    /// Index of the table that packets to it are routed in: held.
+    table: TableIndex,
     /// Index of the table that has the peer's host route.
     route: Option<TableIndex>,
 }
@@ -123,8 +125,13 @@ impl Teib {
             .retval(retval::VALUE_EXIST));
         }
         self.tell(world, TeibEvent { sw_if, peer, to, added: true })?;
+        let table = if to.nexthop.is_ipv6() {
+            world.get::<Fib<Ip6>>().hold_table(to.table)?
+        } else {
+            world.get::<Fib<Ip4>>().hold_table(to.table)?
+        };
         let route = add_route(world, sw_if, peer);
-        self.entries().insert((sw_if, peer), Entry { to, route });
+        self.entries().insert((sw_if, peer), Entry { to, table, route });
         world.note_config_change();
         Ok(())
     }
@@ -145,12 +152,18 @@ impl Teib {
     }
 
     fn take(&self, world: &World, sw_if: SwIfIndex, peer: IpAddr) -> bool {
-        let Some(Entry { to, route }) = self.entries().remove(&(sw_if, peer)) else { return false };
+        let gone = self.entries().remove(&(sw_if, peer));
+        let Some(Entry { to, table, route }) = gone else { return false };
         if let Some(table) = route {
             set_route(world, table, sw_if, peer, false);
         }
         if let Err(error) = self.tell(world, TeibEvent { sw_if, peer, to, added: false }) {
             log::warn!("the end of {peer} in the tunnel endpoint information base: {error}");
+        }
+        if to.nexthop.is_ipv6() {
+            world.get::<Fib<Ip6>>().release_table(world, table);
+        } else {
+            world.get::<Fib<Ip4>>().release_table(world, table);
         }
         true
     }
