@@ -194,31 +194,33 @@ fn every_command_that_sets_something_is_in_a_script() {
 }
 
 #[test]
-fn a_change_that_fails_says_what_was_done() {
+fn a_change_goes_on_behind_a_line_that_fails_and_reports_it() {
     let mut instance =
         Instance::after("create packet-generator interface pg0\nset interface state pg0 up\n");
     let file = instance.dir.path().join("target");
-    std::fs::write(&file, "ip table add 7\nset interface state pg9 up\n").expect("written");
+    std::fs::write(&file, "ip table add 7\nset interface state pg9 up\nip table add 8\n")
+        .expect("written");
     let error = instance.run(&format!("go to {}", file.display())).expect_err("there is no pg9");
-    let lines: Vec<_> = error.message().lines().collect();
-    assert!(
-        lines[0].starts_with("target: `set interface state pg9 up': no interface is named `pg9'"),
-        "{error}"
-    );
-    assert_eq!(lines[1], "before that 3 lines were run:");
     assert_eq!(
-        lines[2..],
+        error.message().lines().collect::<Vec<_>>(),
         [
-            "  set interface state pg0 down",
-            "  delete packet-generator interface pg0",
-            "  ip table add 7"
+            "target: 1 line failed, 4 lines run",
+            "1 line failed:",
+            "  `set interface state pg9 up': no interface is named `pg9'",
+            "1 line of it not in force:",
+            "  set interface state pg9 up",
         ]
+    );
+    assert_eq!(
+        instance.config(),
+        "# tables\nip table add 7\nip table add 8\n",
+        "the line behind it"
     );
     // Wrong lines are found before anything is done.
     std::fs::write(&file, "set interface state pg9 up\n\n  set interfase x\n").expect("written");
     let error = instance.run(&format!("go to {}", file.display())).expect_err("a wrong line");
     assert!(error.message().starts_with("target:3:7: "), "{error}");
-    assert_eq!(instance.config(), "# tables\nip table add 7\n");
+    assert_eq!(instance.config(), "# tables\nip table add 7\nip table add 8\n");
 }
 
 /// Going to another configuration reads and compares in slices: others have their turn between
@@ -306,4 +308,39 @@ fn lent_addresses_come_back_across_tables() {
         instance.go_to(&text);
         assert_eq!(instance.config(), text, "{moved}");
     }
+}
+
+/// Every kind of interface gets its own MAC address back, also one that had none; and every line
+/// that is taken back is accepted.
+#[test]
+fn a_mac_address_is_taken_back_on_every_interface() {
+    for s in scripts().filter(|s| s.needs == Needs::Nothing) {
+        let mut instance = Instance::after(s.lines);
+        let before = instance.config();
+        let mut set = Vec::new();
+        for interface in instance.bench.world.get::<net::Interfaces>().list() {
+            let line = format!("set interface mac address {} 02:00:00:00:77:01", interface.name);
+            // Sub-interfaces and members of bonds have the address of another interface.
+            if instance.run(&line).is_ok() {
+                set.push(interface.name);
+            }
+        }
+        assert!(set.contains(&"local0".to_string()), "{set:?}");
+        instance.go_to(&before);
+        assert_eq!(instance.config(), before, "{}: {set:?}", s.name);
+    }
+}
+
+/// `commit confirmed`: a saved line that fails doesn't keep the others from coming back.
+#[test]
+fn a_rollback_goes_on_behind_a_failing_undo() {
+    let mut instance =
+        Instance::after("create packet-generator interface pg0\nip route add 1.0.0.0/8 via drop\n");
+    let saved = instance.config();
+    instance.must("pipe create");
+    instance.must("set interface mac address pipe0 02:00:00:00:00:01");
+    instance.must("ip route del 1.0.0.0/8");
+    instance.must("ip route add 2.0.0.0/8 via drop");
+    instance.go_to(&saved);
+    assert_eq!(instance.config(), saved);
 }

@@ -94,8 +94,8 @@ pub const COMMANDS: &[Command<World>] = &[
     },
     Command {
         path: "set interface mac address",
-        usage: "<interface:interface> <mac:mac>",
-        help: "Set the MAC address",
+        usage: "(<interface:interface> {<mac:mac> | default})",
+        help: "Set the MAC address, or set it back to the interface's original one",
         run: set::mac,
     },
     Command {

@@ -45,9 +45,11 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         },
     );
     config.list(Phase::UP, interfaces.indices(), |world, sw_if, lines| {
-        if let Some(interface) = world.get::<Interfaces>().get(sw_if).ok().filter(|i| i.admin_up) {
+        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
+        if interface.admin_up != interface.original.implied.up {
             let line = format!("set interface state {}", quote(&interface.name));
-            lines.push(format!("{line} up"), format!("{line} down"));
+            let (now, usual) = if interface.admin_up { ("up", "down") } else { ("down", "up") };
+            lines.push(format!("{line} {now}"), format!("{line} {usual}"));
         }
     });
 }
@@ -64,7 +66,8 @@ fn device(i: &Interface, usual: InputMode, lines: &mut Section<'_>) {
     }
     if i.own_mac() != i.original.mac {
         let line = format!("set interface mac address {name}");
-        push(format!("{line} {}", i.own_mac()), format!("{line} {}", i.original.mac));
+        // The original one may be zero, which nobody can set.
+        push(format!("{line} {}", i.own_mac()), format!("{line} default"));
     }
     let mtus = ["", "packet ", "ip4 ", "ip6 ", "mpls "].into_iter().zip(i.mtu).enumerate();
     for (at, (kind, mtu)) in mtus {

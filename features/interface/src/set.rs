@@ -37,7 +37,10 @@ pub fn mtu(w: &World, m: &Matches) -> Result<Output, Error> {
 
 pub fn mac(w: &World, m: &Matches) -> Result<Output, Error> {
     let (interfaces, sw_if) = named(w, m)?;
-    interfaces.set_mac(w, sw_if, m.req("mac")?)?;
+    match m.flag("default") {
+        true => interfaces.reset_mac(w, sw_if)?,
+        false => interfaces.set_mac(w, sw_if, m.req("mac")?)?,
+    }
     Ok(Output::empty())
 }
 

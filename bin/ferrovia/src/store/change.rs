@@ -5,7 +5,12 @@
 //! the other has are run, in order. Dependencies between lines (an interface's table and its
 //! addresses) are not known beforehand: a line that fails is tried once more without the lines
 //! behind it that name the same objects. Lines of both configurations whose effect is
-//! lost with these, or by a deletion, are run again.
+//! lost with these, or by a deletion, are run again. A line that fails all the same is left out:
+//! an operator who is cut off is helped by all the other lines (`commit confirmed`). The change
+//! ends with an error then, which has what failed and what is missing.
+//!
+//! A line that is taken back may leave a setting that the object behind it implied, so what differs
+//! afterwards is gone through once more.
 //!
 //! Work that grows with a configuration is done a slice at a time; of the configuration in force
 //! little is kept in memory.
@@ -45,6 +50,10 @@ pub struct Change<W> {
     now: Option<Action>,
     /// The commands that were run.
     done: Vec<String>,
+    /// The commands that failed, each with its error.
+    failed: Vec<(String, Error)>,
+    /// True once what differed after all was run is gone through again.
+    again: bool,
     at: Phase,
     world: PhantomData<fn(W)>,
 }
@@ -65,8 +74,9 @@ enum Phase {
     Missing(ByLine<()>, usize),
     /// The configuration in force is read for lines that may conflict with a line that failed.
     ConflictSearch(ConfigLines, Box<ConflictSearch>),
-    /// All was run: how the configuration in force differs from the target.
-    Outcome { lines: ConfigLines, more: usize, there: ByLine<()> },
+    /// All was run: how the configuration in force differs from the target. Some of its lines that
+    /// the target hasn't are listed in `extra`.
+    Outcome { lines: ConfigLines, more: usize, extra: Vec<String>, there: ByLine<()> },
 }
 
 /// A failed line, and the lines that may conflict with it.
@@ -109,7 +119,7 @@ impl Action {
     }
 }
 
-/// Lines of a failure's report.
+/// Lines of each list in a report.
 const LISTED: usize = 20;
 
 /// Returns the objects that a command names.
@@ -149,6 +159,8 @@ impl<W: World> Change<W> {
             retried: HashSet::new(),
             now: None,
             done: Vec::new(),
+            failed: Vec::new(),
+            again: false,
             at,
             world: PhantomData,
         }
@@ -231,8 +243,8 @@ impl<W: World> Change<W> {
         }
     }
 
-    /// Tries to work around a line that failed, or ends the change.
-    fn recover(&mut self, around: ConflictSearch) -> Result<()> {
+    /// Tries to work around a line that failed, or leaves it out.
+    fn recover(&mut self, around: ConflictSearch) {
         let ConflictSearch { failed, error, there, mut found, .. } = around;
         let line = failed.line().to_string();
         let still = match &failed {
@@ -241,7 +253,7 @@ impl<W: World> Change<W> {
         };
         if !still || matches!(&failed, Action::Do(line) if pending::all().has(line)) {
             // Another line had that effect already; or it failed before, and still waits.
-            return Ok(());
+            return;
         }
         let ours: HashSet<&str> = found.iter().map(|l| l.text.as_str()).collect();
         let waiting: HashSet<String> = self
@@ -252,18 +264,19 @@ impl<W: World> Change<W> {
             .collect();
         found.retain(|l| !waiting.contains(&l.text));
         if found.is_empty() || !self.retried.insert(line) {
-            return Err(self.report(failed.command(), &error));
+            self.failed.push((failed.into_command(), error));
+            return;
         }
         if let Action::Undo(line) = failed {
             self.undo.push(line);
         }
         self.undo.extend(found);
         self.todo = None;
-        Ok(())
     }
 
-    fn report(&self, command: &str, error: &Error) -> Error {
-        let mut text = format!("{}: `{command}': {}", self.name, error.brief());
+    /// Reports a change that was cancelled before this command.
+    fn report(&self, command: &str) -> Error {
+        let mut text = format!("{}: `{command}': cancelled", self.name);
         let n = self.done.len();
         // Writing to a String can't fail.
         let _ = match n {
@@ -274,7 +287,35 @@ impl<W: World> Change<W> {
         for line in self.done.iter().rev().take(LISTED).rev() {
             let _ = write!(text, "\n  {line}");
         }
-        Error::new(error.kind(), text).retval(error.reason())
+        Error::failed(text)
+    }
+
+    /// Reports a change in which lines failed: these, and the lines in which the configuration in
+    /// force differs from the target now.
+    fn report_failed(
+        &self,
+        (more, extra): (usize, &[String]),
+        there: &ByLine<()>,
+    ) -> Option<Error> {
+        let (_, first) = self.failed.first()?;
+        let lines = |n| if n == 1 { "1 line".to_string() } else { format!("{n} lines") };
+        let (wrong, n) = (self.failed.len(), self.done.len());
+        let mut text = format!("{}: {} failed, {} run", self.name, lines(wrong), lines(n));
+        let missing = || self.target.iter().map(|span| &self.text[span.clone()]);
+        let missing = || missing().filter(|line| !there.contains(line));
+        let mut failed =
+            self.failed.iter().map(|(line, error)| format!("`{line}': {}", error.brief()));
+        let mut list = |what: &str, count: usize, all: &mut dyn Iterator<Item = String>| {
+            if count > 0 {
+                // Writing to a String can't fail.
+                let _ = write!(text, "\n{} {what}", lines(count));
+                all.take(LISTED).for_each(|line| _ = write!(text, "\n  {line}"));
+            }
+        };
+        list("failed:", wrong, &mut failed);
+        list("of it not in force:", missing().count(), &mut missing().map(String::from));
+        list("in force and not in it:", more, &mut extra.iter().cloned());
+        Some(Error::new(first.kind(), text).retval(first.reason()))
     }
 
     fn end(&mut self, more: usize, there: usize) -> Output {
@@ -401,6 +442,7 @@ impl<W: World> Sequence<W> for Change<W> {
                 None => Phase::Outcome {
                     lines: world.config_lines(),
                     more: 0,
+                    extra: Vec::new(),
                     there: ByLine::default(),
                 },
             },
@@ -425,28 +467,34 @@ impl<W: World> Sequence<W> for Change<W> {
                 if more {
                     Phase::ConflictSearch(lines, around)
                 } else {
-                    match self.recover(*around) {
-                        Ok(()) => Phase::Run,
-                        Err(error) => {
-                            self.done.clear();
-                            return Step::Failed(error);
-                        }
-                    }
+                    self.recover(*around);
+                    Phase::Run
                 }
             }
-            Phase::Outcome { mut lines, mut more, mut there } => {
+            Phase::Outcome { mut lines, mut more, mut extra, mut there } => {
                 let (some, left) = some(world, &mut lines);
                 pending::all().forget_running(&some);
                 for line in &some {
                     match self.place(&line.text) {
-                        None => more += 1,
+                        None => {
+                            more += 1;
+                            extra.extend((more <= LISTED).then(|| line.text.clone()));
+                        }
                         Some(_) => there.insert(&line.text, ()),
                     }
                 }
-                if !left {
+                if left {
+                    Phase::Outcome { lines, more, extra, there }
+                } else if !self.again && more + self.places.len() > there.len() {
+                    (self.again, self.todo) = (true, None);
+                    self.failed.clear();
+                    Phase::Undo(world.config_lines())
+                } else if let Some(error) = self.report_failed((more, &extra), &there) {
+                    self.done.clear();
+                    return Step::Failed(error);
+                } else {
                     return Step::Done(self.end(more, there.len()));
                 }
-                Phase::Outcome { lines, more, there }
             }
         };
         self.at = at;
@@ -455,7 +503,7 @@ impl<W: World> Sequence<W> for Change<W> {
 
     fn cancel(&mut self) -> Error {
         let next = self.undo.last().map(|l| l.undo.clone()).unwrap_or_default();
-        let error = self.report(&next, &Error::failed("cancelled"));
+        let error = self.report(&next);
         self.done.clear();
         error
     }

@@ -2,7 +2,8 @@
 //! Operations that change the settings and state of an interface.
 
 use super::{
-    BackboneRewrite, IfKind, Interface, Interfaces, L2Role, MtuKind, TagRewrite, no_interface,
+    BackboneRewrite, IfKind, Implied, Interface, Interfaces, L2Role, MtuKind, TagRewrite,
+    no_interface,
 };
 use crate::device::Device;
 use crate::event::IfEvent;
@@ -92,6 +93,18 @@ impl Interfaces {
             return Err(Error::parse(format!("{mac} is no address of one host"))
                 .retval(retval::INVALID_VALUE));
         }
+        self.give_mac(world, sw_if, mac)
+    }
+
+    /// Changes the MAC address back to the one that the interface was made with. It may be zero.
+    ///
+    /// # Errors
+    /// As [`Self::set_mac`].
+    pub fn reset_mac(&self, world: &World, sw_if: SwIfIndex) -> Result<(), Error> {
+        self.give_mac(world, sw_if, self.get(sw_if)?.original.mac)
+    }
+
+    fn give_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
         let device = self.device(sw_if, "the address")?;
         self.check_no_member(sw_if, "it has the bond's address; set that")?;
         device.set_mac(world, mac)?;
@@ -177,6 +190,17 @@ impl Interfaces {
             (i.original.mac, i.original.mtu) = (mac, mtu);
         })?;
         if chosen { Ok(()) } else { self.note_mtu(world, sw_if, mtu) }
+    }
+
+    /// Records what the line that makes the interface gives it besides.
+    ///
+    /// # Errors
+    /// One that isn't there.
+    pub(crate) fn note_implied(&self, sw_if: SwIfIndex, implied: Implied) -> Result<(), Error> {
+        let mut inner = self.inner();
+        let slot = inner.all.get_mut(sw_if.at()).and_then(Option::as_mut);
+        slot.ok_or_else(|| no_interface(sw_if))?.original.implied = implied;
+        Ok(())
     }
 
     /// Renames an interface and its sub-interfaces.
