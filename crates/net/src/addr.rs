@@ -10,7 +10,7 @@ pub use held::HoldReason;
 pub(crate) use held::route;
 
 use crate::fib::{Fib, Net, TableIndex};
-use crate::{IfEvent, IfKind, Interfaces, LinkLocals};
+use crate::{IfEvent, IfKind, Implied, Interfaces, LinkLocals};
 use cli::Error;
 use graph::{Deleted, Shared, SwIfIndex, World};
 use msg::retval;
@@ -99,8 +99,13 @@ impl<F: Net> Shared for Addresses<F> {
         if self.all().get(&sw_if).is_some_and(|here| here.enabled) {
             let _ = self.enable(world, sw_if, false);
         }
-        // A table may have waited for that.
+        // Tables may have waited for that.
         let _ = self.set_table(world, sw_if, 0);
+        if self.interfaces.get(sw_if).is_ok_and(|i| i.original.implied.tables != [0; 2]) {
+            let _ = self.interfaces.note_implied(sw_if, Implied::default());
+            self.fib.note_left(world);
+            world.get::<Fib<F::Other>>().note_left(world);
+        }
         self.all().remove(&sw_if);
     }
 }

@@ -27,7 +27,7 @@ mod tx;
 mod vlan;
 
 pub use model::{
-    BackboneRewrite, IfKind, Interface, L2Role, Membership, MtuKind, NewInterface,
+    BackboneRewrite, IfKind, Implied, Interface, L2Role, Membership, MtuKind, NewInterface,
     OriginalSettings, SubInterface, TagRewrite,
 };
 pub use rx::RxQueueConfig;

@@ -26,6 +26,7 @@ mod device;
 pub mod drive;
 mod event;
 pub mod fib;
+mod implied;
 mod interface;
 mod link_local;
 mod meta;
@@ -56,10 +57,11 @@ pub use fib::{
     DeletedTable, Extension, Extensions, Fib, Flow, FlowHash, FlowRouterId, Net, Path, PathKind,
     PathState, RouteIndex, Routes, Source, Sources, TableIndex, Tracked,
 };
+pub use implied::{implied_table, imply};
 pub use interface::{
-    BackboneRewrite, FrameTags, IfKind, Interface, Interfaces, L2Role, Membership, MtuKind,
-    NewInterface, NewOutput, OriginalSettings, RxQueueConfig, SentBy, SubFrames, SubInterface,
-    SubOf, TagRewrite, Tags, TxConfig, Vlan, tag_bytes,
+    BackboneRewrite, FrameTags, IfKind, Implied, Interface, Interfaces, L2Role, Membership,
+    MtuKind, NewInterface, NewOutput, OriginalSettings, RxQueueConfig, SentBy, SubFrames,
+    SubInterface, SubOf, TagRewrite, Tags, TxConfig, Vlan, tag_bytes,
 };
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};

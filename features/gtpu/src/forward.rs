@@ -9,16 +9,14 @@ use buffer::{Buffer, Flags};
 use cli::{Error, Result, retval};
 use graph::{Build, Deleted, NodeIndex, Shared, SwIfIndex, ThreadIndex, World};
 use ip::Ip;
-use net::{Addresses, Device, IfKind, Interfaces, NewInterface};
+use net::{Device, IfKind, Implied, Interfaces, NewInterface};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Snapshot, Turn};
 use tunnel::{Codec, Decap, Next, Onto, Receipt, Spec, Tunnels};
 use wire::checksum::{Sum, update_udp};
-use wire::{
-    Gtpu as GtpuHeader, Header, Ip4, Ip6, IpProtocol, Ipv4Header, MacAddr, UdpHeader, UpperLayer,
-};
+use wire::{Gtpu as GtpuHeader, Header, IpProtocol, Ipv4Header, MacAddr, UdpHeader, UpperLayer};
 
 /// Why no tunnel takes a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -216,18 +214,9 @@ fn make_interface(world: &World, instance: u32, tx: NodeIndex) -> Result<SwIfInd
 
 /// Datagrams are routed in a table.
 fn set_up(world: &World, sw_if: SwIfIndex, is_v6: bool, table: u32) -> Result<()> {
-    let interfaces = world.get::<Interfaces>();
-    let done = if is_v6 {
-        let addresses = world.get::<Addresses<Ip6>>();
-        let moved = addresses.set_table(world, sw_if, table);
-        moved.and_then(|()| addresses.enable(world, sw_if, true))
-    } else {
-        let addresses = world.get::<Addresses<Ip4>>();
-        let moved = addresses.set_table(world, sw_if, table);
-        moved.and_then(|()| addresses.enable(world, sw_if, true))
-    };
-    done.and_then(|()| interfaces.set_admin(world, sw_if, true))
-        .inspect_err(|_| _ = interfaces.delete(world, sw_if))
+    let tables = if is_v6 { [0, table] } else { [table, 0] };
+    net::imply(world, sw_if, Implied { up: true, tables, ip: [!is_v6, is_v6] })
+        .inspect_err(|_| _ = world.get::<Interfaces>().delete(world, sw_if))
 }
 
 /// Forwards and answers, as nodes read them.

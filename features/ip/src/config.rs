@@ -4,7 +4,7 @@
 use crate::broadcast::DirectedBroadcast;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
-use net::{Addresses, Fib, Interfaces, LinkLocals, Net, TableIndex};
+use net::{Addresses, Fib, Interfaces, LinkLocals, Net, TableIndex, implied_table};
 use wire::{Ip4, Ip6, Prefix};
 
 /// Writes the configuration.
@@ -33,26 +33,28 @@ fn unnumbered(world: &World, config: &mut RunningConfig) {
 
 fn interfaces<F: Net>(world: &World, config: &mut RunningConfig) {
     let (fib, interfaces) = (world.get::<Fib<F>>(), world.get::<Interfaces>());
-    config.list(Phase::BINDINGS, interfaces.indices(), move |_, sw_if, lines| {
+    config.list(Phase::BINDINGS, interfaces.indices(), move |world, sw_if, lines| {
         let Ok(interface) = interfaces.get(sw_if) else { return };
         let table = TableIndex(if F::IS_V6 { interface.fib6 } else { interface.fib4 });
-        if let Some(id) = fib.table_id(table).filter(|_| table != TableIndex::DEFAULT) {
+        let usual = implied_table::<F>(world, interface.original.implied);
+        if let Some(id) = fib.table_id(table).filter(|id| *id != usual) {
             let line = format!(
                 "set interface {} table {}",
                 if F::IS_V6 { "ip6" } else { "ip" },
                 quote(&interface.name)
             );
-            lines.push(format!("{line} {id}"), format!("{line} 0"));
+            lines.push(format!("{line} {id}"), format!("{line} {usual}"));
         }
     });
     let (addresses, interfaces) = (world.get::<Addresses<F>>(), world.get::<Interfaces>());
     config.list(Phase::ADDRESSES, interfaces.indices(), move |_, sw_if, lines| {
-        let name = quote(&interfaces.name(sw_if));
-        if addresses.is_enabled(sw_if) {
-            lines.push(
-                format!("enable {} interface {name}", F::NAME),
-                format!("disable {} interface {name}", F::NAME),
-            );
+        let Ok(interface) = interfaces.get(sw_if) else { return };
+        let (name, enabled) = (quote(&interface.name), addresses.is_enabled(sw_if));
+        if enabled != interface.original.implied.ip[usize::from(F::IS_V6)] {
+            let line = |on| {
+                format!("{} {} interface {name}", if on { "enable" } else { "disable" }, F::NAME)
+            };
+            lines.push(line(enabled), line(!enabled));
         }
         let set = |prefix: &Prefix<F::Addr>| !addresses.is_learned(sw_if, *prefix);
         for prefix in addresses.own(sw_if).into_iter().filter(set) {

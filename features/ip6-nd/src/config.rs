@@ -8,7 +8,8 @@ use crate::ra::{Advertiser, RaConfig, RaPrefix, usual_lifetime};
 use crate::rd::Receiver;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
-use net::Interfaces;
+use net::{Addresses, Interfaces};
+use wire::Ip6;
 use wire::nd::PrefixInfo;
 
 /// Writes the configuration.
@@ -43,7 +44,10 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let line = format!("ip6 nd address autoconfig {name}");
         let route = if link.default_route { " default-route" } else { "" };
         lines.push(format!("{line}{route}"), format!("{line} disable"));
-        if !interfaces.get(sw_if).is_ok_and(|i| i.ip_enabled[1]) {
+        let addresses = world.get::<Addresses<Ip6>>();
+        let mut own = addresses.own(sw_if);
+        own.retain(|prefix| !addresses.is_learned(sw_if, *prefix));
+        if own.is_empty() && !addresses.is_enabled(sw_if) {
             // Autoconfiguration enabled IPv6 here, and an operator disabled it afterwards.
             let line = format!("disable ip6 interface {name}");
             lines.push(line.clone(), line);

@@ -7,8 +7,8 @@ use crate::header::NO_SESSIONS;
 use cli::{Error, Result, retval};
 use graph::{Deleted, Shared, SwIfIndex, World};
 use net::{
-    Addresses, Device, Fib, IfEvent, IfKind, Interfaces, Net, NewInterface, Path, PathKind, Source,
-    TableIndex,
+    Addresses, Device, Fib, IfEvent, IfKind, Implied, Interfaces, Net, NewInterface, Path,
+    PathKind, Source, TableIndex,
 };
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
@@ -239,12 +239,11 @@ impl Sessions {
 
     /// Moves a new interface into its tables, adds the client's route, and takes it up.
     fn set_up(&self, world: &World, sw_if: SwIfIndex, config: &Config) -> Result<()> {
-        let four = world.get::<Addresses<Ip4>>().set_table(world, sw_if, config.table);
-        let six = world.get::<Addresses<Ip6>>().set_table(world, sw_if, config.table);
         // The table may be there for the client's own protocol only.
-        if config.address.is_ipv4() { four } else { six }?;
+        let implied = Implied { up: true, tables: [config.table; 2], ip: [false; 2] };
+        net::imply(world, sw_if, implied)?;
         self.move_route(world, sw_if, config.address.is_ipv6());
-        world.get::<Interfaces>().set_admin(world, sw_if, true)
+        Ok(())
     }
 
     fn free_instance(&self, wanted: Option<u32>) -> Result<u32> {

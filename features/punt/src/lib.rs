@@ -46,10 +46,11 @@ mod state;
 #[cfg(feature = "tests")]
 mod tests;
 
+pub use config::describe;
 pub use reasons::{Reason, name_reason, reasons, set_client};
 pub use redirect::Redirect;
 pub use socket::serve;
-pub use state::{Destination, Key};
+pub use state::{Destination, Key, Punt};
 
 use ::graph::{ArcDef, Feature, NodeDef, Plugin, StateDef};
 use startup::StartupDef;

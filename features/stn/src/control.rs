@@ -128,15 +128,21 @@ impl Rules {
     }
 }
 
+/// The ports without a listener that the first rule punts.
+pub const PUNTED: [Key; 4] = [
+    Key::Udp { v6: false, port: None },
+    Key::Tcp { v6: false, port: None },
+    Key::Udp { v6: true, port: None },
+    Key::Tcp { v6: true, port: None },
+];
+
 /// Punts all UDP and TCP ports without a listener, where nothing else takes them.
 fn punt_ports(world: &World) -> Result<()> {
-    for v6 in [false, true] {
-        for key in [Key::Udp { v6, port: None }, Key::Tcp { v6, port: None }] {
-            match punt::control::add(world, key, Destination::Punt) {
-                // A client takes them.
-                Err(e) if e.is(retval::VALUE_EXIST) => {}
-                done => done?,
-            }
+    for key in PUNTED {
+        match punt::control::add(world, key, Destination::Punt) {
+            // A client takes them.
+            Err(e) if e.is(retval::VALUE_EXIST) => {}
+            done => done?,
         }
     }
     Ok(())

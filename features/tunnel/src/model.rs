@@ -4,7 +4,7 @@
 use crate::{Key, bits};
 use cli::{Error, Result, retval};
 use graph::{NodeIndex, SwIfIndex, World};
-use net::{Fib, FloodRole, IfKind, TableIndex};
+use net::{Fib, FloodRole, IfKind, Implied, TableIndex};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::{Ip4, Ip6, IpProtocol, MacAddr};
@@ -186,6 +186,10 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// Admin state of a new one.
     const STARTS_UP: bool;
 
+    /// What a new interface is given besides.
+    fn implied(&self) -> Implied {
+        Implied { up: Self::STARTS_UP, ..Implied::default() }
+    }
     /// The ends.
     fn ends(&self) -> TunnelEndpoints;
     /// The settings of outer headers.

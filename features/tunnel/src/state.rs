@@ -294,7 +294,7 @@ impl<S: Spec> Tunnels<S> {
         above: Option<SwIfIndex>,
         (table, tx): (TableIndex, NodeIndex),
     ) -> Result<SwIfIndex> {
-        let ends = spec.ends();
+        let (ends, implied) = (spec.ends(), spec.implied());
         outer::check(world, &spec)?;
         let new = NewInterface {
             name: format!("{}{instance}", S::PREFIX),
@@ -325,9 +325,7 @@ impl<S: Spec> Tunnels<S> {
         }
         self.set_end(sw_if.0, end);
         outer.into_iter().for_each(|outer| world.get::<TrackedMtus>().add(world, sw_if, outer));
-        if S::STARTS_UP {
-            interfaces.set_admin(world, sw_if, true)?;
-        }
+        net::imply(world, sw_if, implied)?;
         Ok(sw_if)
     }
 

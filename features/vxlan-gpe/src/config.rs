@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration.
 
-use crate::spec::{Gpe, decap_table};
+use crate::spec::Gpe;
 use graph::{RunningConfig, Script, World};
 use tunnel::{Tunnel, TunnelEndpoints, Tunnels};
 use wire::VxlanGpe as Header;
@@ -39,8 +39,9 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     tunnel::write_bypass::<Gpe>(world, config);
 }
 
-fn create(world: &World, Tunnel { sw_if, spec, .. }: &Tunnel<Gpe>) -> String {
-    let Gpe { ends, vni, protocol, local_port, remote_port, group_interface, .. } = spec;
+fn create(world: &World, Tunnel { spec, .. }: &Tunnel<Gpe>) -> String {
+    let Gpe { ends, vni, protocol, local_port, remote_port, group_interface, decap_table, .. } =
+        spec;
     let TunnelEndpoints { local, remote, table } = ends;
     let mut line = format!("create vxlan-gpe tunnel local {local}");
     line += &tunnel::describe_other_end(world, "remote", *remote, *group_interface);
@@ -48,9 +49,8 @@ fn create(world: &World, Tunnel { sw_if, spec, .. }: &Tunnel<Gpe>) -> String {
     if *table != 0 {
         line += &format!(" encap-vrf-id {table}");
     }
-    let decap = decap_table(world, *sw_if, *protocol);
-    if decap != 0 {
-        line += &format!(" decap-vrf-id {decap}");
+    if *decap_table != 0 {
+        line += &format!(" decap-vrf-id {decap_table}");
     }
     for (word, port) in [("src_port", local_port), ("dst_port", remote_port)] {
         if *port != Header::PORT {

@@ -7,7 +7,7 @@ use buffer::Buffer;
 use cli::Result;
 use cli::retval::{self, Retval};
 use graph::{SwIfIndex, World};
-use net::{Addresses, Fib, FloodRole, IfKind, Net};
+use net::{Addresses, Fib, FloodRole, IfKind, Implied, Net};
 use sync::Turn;
 use tunnel::{Codec, Datagrams, HeaderMarking, Key, OWN, Own, Spec, TunnelEndpoints};
 use wire::{Ip4, Ip6, IpProtocol, MacAddr, VxlanGpe as Header};
@@ -78,6 +78,14 @@ impl Spec for Gpe {
     const DRIVER: &'static str = "VXLAN_GPE";
     const EXISTS: Retval = retval::TUNNEL_EXIST;
     const STARTS_UP: bool = true;
+
+    fn implied(&self) -> Implied {
+        let tables = match self.protocol {
+            Protocol::Ip4 | Protocol::Ip6 => [self.decap_table; 2],
+            Protocol::Ethernet | Protocol::Nsh => [0; 2],
+        };
+        Implied { up: Self::STARTS_UP, tables, ..Implied::default() }
+    }
 
     fn encap(&self) -> &'static str {
         GpeCodec::NAME
@@ -160,15 +168,6 @@ impl Datagrams for Gpe {
             Protocol::Ethernet | Protocol::Nsh => return Ok(()),
         };
         found.map(drop).map_err(|e| e.retval(retval::NO_SUCH_INNER_FIB))
-    }
-
-    fn made(&self, world: &World, sw_if: SwIfIndex) {
-        if matches!(self.protocol, Protocol::Ip4 | Protocol::Ip6) {
-            // The table of the other protocol may be missing: its packets need it only once they
-            // are allowed on the tunnel.
-            _ = world.get::<Addresses<Ip4>>().set_table(world, sw_if, self.decap_table);
-            _ = world.get::<Addresses<Ip6>>().set_table(world, sw_if, self.decap_table);
-        }
     }
 }
 

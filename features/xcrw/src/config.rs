@@ -4,7 +4,7 @@
 use crate::cli::{table_id, to_hex};
 use crate::control::{CrossConnect, Rewrite, Rewrites};
 use cli::quote;
-use graph::{Phase, RunningConfig, Script, World};
+use graph::{RunningConfig, Script, World};
 use net::Interfaces;
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     let by_sink: BTreeMap<_, _> =
         all.into_iter().map(|(from, one)| (one.sink, (from, one))).collect();
     let sinks: Vec<_> = by_sink.keys().copied().collect();
-    config.interfaces(sinks.clone(), move |world, sink, lines| {
+    config.interfaces(sinks, move |world, sink, lines| {
         let Some((from, one)) = by_sink.get(&sink) else { return };
         let Ok(interface) = world.get::<Interfaces>().get(*from) else { return };
         let CrossConnect { instance, rewrite: Rewrite { bytes, next, table }, .. } = one;
@@ -44,12 +44,5 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         }
         line += &format!(" rw {} instance {instance}", to_hex(bytes));
         lines.push(line, format!("{of} del"));
-    });
-    // They are made up.
-    config.list(Phase::FEATURES, sinks, |world, sink, lines| {
-        if let Some(interface) = world.get::<Interfaces>().get(sink).ok().filter(|i| !i.admin_up) {
-            let line = format!("set interface state {}", quote(&interface.name));
-            lines.push(format!("{line} down"), format!("{line} up"));
-        }
     });
 }

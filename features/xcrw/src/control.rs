@@ -6,7 +6,7 @@ use cli::{Error, Result, retval};
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
 use l2::{Bridge, OutputFeatures};
 use net::fib::DeletedTable;
-use net::{Device, IfKind, Interfaces, NewInterface, TableIndex};
+use net::{Device, IfKind, Implied, Interfaces, NewInterface, TableIndex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
@@ -235,7 +235,7 @@ impl Rewrites {
         let bridge = world.get::<Bridge>();
         bridge
             .set_sink(world, from, (sink, OutputFeatures::XCRW), ended)
-            .and_then(|()| world.get::<Interfaces>().set_admin(world, sink, true))
+            .and_then(|()| net::imply(world, sink, Implied { up: true, ..Implied::default() }))
             .inspect_err(|_| ended(world, sink))?;
         world.note_config_change();
         Ok(())

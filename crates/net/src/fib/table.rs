@@ -204,15 +204,22 @@ impl<F: Net> Fib<F> {
         }
     }
 
-    /// Describes a user that keeps a table: an interface bound to it, a route of another table that
-    /// resolves in it, or a feature that has a reference on it or follows a route in it.
+    /// Describes a user that keeps a table: an interface bound to it or made with it (the line that
+    /// makes it names the table), a route of another table that resolves in it, or a feature that has a reference on it or follows a route in it.
     pub fn user(&self, world: &World, index: TableIndex) -> Option<String> {
         if self.inner().table(index).is_ok_and(|table| table.held > 0) {
             return Some("a feature uses it".into());
         }
         let bound = |i: &crate::Interface| if F::IS_V6 { i.fib6 } else { i.fib4 } == index.0;
-        if let Some(user) = self.interfaces.list().into_iter().find(bound) {
+        let interfaces = self.interfaces.list();
+        if let Some(user) = interfaces.iter().find(|i| bound(i)) {
             return Some(format!("{} is in it", user.name));
+        }
+        let id = self.table_id(index).filter(|id| *id != 0);
+        let named =
+            |i: &&crate::Interface| id == Some(i.original.implied.tables[usize::from(F::IS_V6)]);
+        if let Some(user) = interfaces.iter().find(named) {
+            return Some(format!("{} was made with it", user.name));
         }
         if self.is_crossed_to(world, index) {
             return Some("routes of the other protocol lead to it".into());

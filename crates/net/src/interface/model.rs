@@ -119,6 +119,19 @@ pub enum MtuKind {
     Mpls,
 }
 
+/// What the line that makes an interface gives it besides. The configuration has lines for the
+/// settings that differ from these, since a load runs that line first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Implied {
+    /// True if it is made admin up.
+    pub up: bool,
+    /// Ids of its tables of IPv4 and IPv6. The tables stay as long as the interface. If a protocol
+    /// has no table of the id, the interface is in the default table.
+    pub tables: [u32; 2],
+    /// True if IPv4 is enabled explicitly, and true if IPv6 is.
+    pub ip: [bool; 2],
+}
+
 /// The original settings of an interface, to which it returns when a setting is unset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OriginalSettings {
@@ -128,6 +141,8 @@ pub struct OriginalSettings {
     pub mac: MacAddr,
     /// The MTU of its link, in bytes.
     pub mtu: u16,
+    /// What it was given besides ([`crate::imply`]).
+    pub implied: Implied,
 }
 
 /// An interface's membership in a bond.
@@ -249,7 +264,12 @@ impl Interface {
         new: NewInterface,
         (output, tx): (NodeIndex, NodeIndex),
     ) -> Self {
-        let original = OriginalSettings { name: new.name.clone(), mac: new.mac, mtu: new.mtu };
+        let original = OriginalSettings {
+            name: new.name.clone(),
+            mac: new.mac,
+            mtu: new.mtu,
+            implied: Implied::default(),
+        };
         Self {
             sw_if,
             name: new.name,

@@ -23,13 +23,16 @@ pub const EXAMPLE: Script = Script::here(
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.interfaces(world.get::<Interfaces>().indices(), |world, sw_if, lines| {
         let Some(tunnel) = world.get::<SixRds>().get(sw_if) else { return };
-        let SixRd { domain, local, table4, security_check, tos, .. } = tunnel.config;
+        let SixRd { domain, local, table4, table6, security_check, tos } = tunnel.config;
         let mut line = format!(
             "create 6rd tunnel ip6-pfx {} ip4-pfx {} ip4-src {local}",
             domain.ip6, domain.ip4
         );
         if table4 != 0 {
             line += &format!(" ip4-table-id {table4}");
+        }
+        if table6 != 0 {
+            line += &format!(" ip6-table-id {table6}");
         }
         if security_check {
             line += " security-check";

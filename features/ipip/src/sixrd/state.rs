@@ -5,8 +5,8 @@ use super::{Domain, SixRdEncap};
 use cli::{Error, Result, retval};
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
 use net::{
-    Addresses, Device, Fib, IfEvent, IfKind, Interfaces, NewInterface, Path, PathKind, Source,
-    TableIndex,
+    Addresses, Device, Fib, IfEvent, IfKind, Implied, Interfaces, NewInterface, Path, PathKind,
+    Source, TableIndex,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -216,11 +216,11 @@ impl SixRds {
         self.work.set(sw_if.0, Work { config, table, end });
         self.all().insert(sw_if, Tunnel { sw_if, instance, config, table, routed: None });
         self.publish();
-        let addresses = world.get::<Addresses<Ip6>>();
-        addresses
-            .set_table(world, sw_if, config.table6)
-            .and_then(|()| addresses.enable(world, sw_if, true))
-            .and_then(|()| interfaces.set_admin(world, sw_if, true))?;
+        net::imply(
+            world,
+            sw_if,
+            Implied { up: true, tables: [0, config.table6], ip: [false, true] },
+        )?;
         self.move_route(world, sw_if);
         world.note_config_change();
         Ok(sw_if)
