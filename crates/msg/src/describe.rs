@@ -203,15 +203,16 @@ impl Field {
     }
 
     /// As in the project's table of the published layouts: `u32 x`, `u8 x[4]`, `u8 x[n]`, `string
-    /// x[]`.
+    /// x[]`; with a default, `u32 x=1`.
     pub fn layout(&self) -> String {
         let (kind, name) = (self.kind.wire_name(), self.name);
-        match &self.multiplicity {
+        let layout = match &self.multiplicity {
             Multiplicity::One => format!("{kind} {name}"),
             Multiplicity::Fixed(n) => format!("{kind} {name}[{n}]"),
             Multiplicity::Counted(count) => format!("{kind} {name}[{count}]"),
             Multiplicity::Text => format!("{kind} {name}[]"),
-        }
+        };
+        self.default.map_or_else(|| layout.clone(), |default| format!("{layout}={default}"))
     }
 }
 

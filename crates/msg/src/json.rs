@@ -147,7 +147,11 @@ fn field(field: &Field) -> Value {
         Multiplicity::Text => parts.push(json!(0)),
     }
     if let Some(default) = field.default {
-        let value = serde_json::from_str(default).unwrap_or_else(|_| json!(default));
+        // VPP's files have `true` as text, `false` and numbers as such.
+        let value = match default {
+            "true" => json!(default),
+            _ => serde_json::from_str(default).unwrap_or_else(|_| json!(default)),
+        };
         parts.push(json!({ "default": value }));
     }
     Value::Array(parts)

@@ -201,6 +201,7 @@ fn known_numbers_and_crcs() {
 fn a_difference_is_named() {
     #[derive(Message)]
     struct CliInband {
+        #[wire(default = "show")]
         cmd: Str<12>,
     }
     #[derive(Message)]
@@ -222,7 +223,7 @@ fn a_difference_is_named() {
     let found = published::read().differences(Hub::new([&BAD]).unwrap().table());
     assert!(
         found.iter().any(|d| d.starts_with(
-            "cli_inband: (u32 client_index, u32 context, string cmd[12]) is declared"
+            "cli_inband: (u32 client_index, u32 context, string cmd[12]=show) is declared"
         )),
         "{found:?}"
     );

@@ -14,6 +14,24 @@ fn every_message_is_as_published() {
     assert_eq!(msg::published::read().differences(hub().table()), Vec::<String>::new());
 }
 
+/// vpp_papi fills in what a caller leaves out from the description: without these it deletes a
+/// bridge domain that was to be created.
+#[suite::test]
+fn descriptions_have_default_values() {
+    let hub = hub();
+    let l2 = hub.table().modules().iter().position(|module| module.name == "l2").unwrap();
+    let json = msg::api_json(hub.table(), l2);
+    let default = |message: &str, field: &str| {
+        let mut messages = json["messages"].as_array().unwrap().iter();
+        let message = messages.find(|m| m[0] == message).unwrap().as_array().unwrap();
+        message.iter().find(|f| f[1] == field).unwrap()[2]["default"].clone()
+    };
+    assert_eq!(default("bridge_domain_add_del_v2", "is_add"), "true");
+    assert_eq!(default("sw_interface_set_l2_bridge", "enable"), "true");
+    assert_eq!(default("bridge_domain_dump", "bd_id"), u32::MAX);
+    assert_eq!(default("bridge_domain_add_del_v2", "learn"), Value::Null);
+}
+
 #[suite::test]
 fn every_module_has_its_file() {
     let dir = tempfile::tempdir().unwrap();

@@ -133,7 +133,6 @@ pub struct SwInterfaceSetUnnumbered {
     /// The one that uses them.
     pub unnumbered_sw_if_index: InterfaceIndex,
     /// Use, not stop using.
-    #[wire(default = "true")]
     pub is_add: bool,
 }
 

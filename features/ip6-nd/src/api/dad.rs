@@ -39,7 +39,7 @@ pub enum Ip6DadState {
 #[derive(Message)]
 pub struct Ip6DadEnableDisable {
     /// Enable, not disable.
-    #[wire(default = "\"true\"")]
+    #[wire(default = "true")]
     pub enable: bool,
     /// Number of solicitations, 1 to 10.
     #[wire(default = "1")]

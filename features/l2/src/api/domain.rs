@@ -48,6 +48,7 @@ pub struct BridgeDomainAddDel {
     /// A note.
     pub bd_tag: Str<64>,
     /// Create, not delete.
+    #[wire(default = "true")]
     pub is_add: bool,
 }
 
@@ -74,6 +75,7 @@ pub struct BridgeDomainAddDelV2 {
     /// A note.
     pub bd_tag: Str<64>,
     /// Create, not delete.
+    #[wire(default = "true")]
     pub is_add: bool,
 }
 
@@ -129,8 +131,10 @@ fn add_del_v2(
 #[msg(details)]
 pub struct BridgeDomainDump {
     /// The domain; all bits set for all.
+    #[wire(default = "4294967295")]
     pub bd_id: u32,
     /// Only the domain that has this interface; all bits set for any.
+    #[wire(default = "4294967295")]
     pub sw_if_index: InterfaceIndex,
 }
 

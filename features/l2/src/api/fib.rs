@@ -50,6 +50,7 @@ pub struct L2fibAddDel {
     /// The interface that it is at; ignored for a filter. To delete, 0 is any.
     pub sw_if_index: InterfaceIndex,
     /// True to add, false to delete.
+    #[wire(default = "true")]
     pub is_add: bool,
     /// It never moves to another interface.
     pub static_mac: bool,

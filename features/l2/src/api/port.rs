@@ -70,6 +70,7 @@ pub struct SwInterfaceSetL2Bridge {
     /// none.
     pub shg: u8,
     /// True for a member, false for a routed interface.
+    #[wire(default = "true")]
     pub enable: bool,
 }
 
@@ -95,6 +96,7 @@ pub struct SwInterfaceSetL2Xconnect {
     /// The peer.
     pub tx_sw_if_index: InterfaceIndex,
     /// True for cross-connected, false for routed.
+    #[wire(default = "true")]
     pub enable: bool,
 }
 
@@ -324,6 +326,7 @@ pub struct BviCreate {
     /// Its address; zero for one made of its number.
     pub mac: MacAddress,
     /// Its number; all bits set for the first that is free.
+    #[wire(default = "4294967295")]
     pub user_instance: u32,
 }
 
