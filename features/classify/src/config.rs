@@ -56,6 +56,13 @@ pub const EXAMPLES: &[Script] = &[
          set ip6 classify intfc loop1 table-index 1
          set ip6 classify intfc loop1 table-index none",
     ),
+    Script::here(
+        "routes to classifier tables",
+        "classify table mask l3 ip4 src
+         classify table mask l3 ip6 src
+         ip route add 10.9.0.0/16 via classify 0
+         ip route add 2001:db8:9::/48 via classify 1 preference 3",
+    ),
 ];
 
 /// The number of a next node, as words of a command.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tables and routes that were set, as commands.
 
+use crate::cli::route::FIXED;
 use crate::walk::of_tables;
 use cli::quote;
 use graph::{Phase, RunningConfig, SwIfIndex, World};
 use net::fib::ResolveVia;
 use net::{
-    AdjIndex, Extension, Fib, FlowHash, FlowRouterId, Interfaces, Net, Path, PathKind, Routes,
-    Source, TableIndex,
+    Extension, Fib, FlowHash, FlowRouterId, Interfaces, Net, Path, PathKind, Routes, Source,
+    TableIndex,
 };
 use std::collections::BTreeMap;
 use wire::{Ip4, Ip6};
@@ -118,18 +119,18 @@ pub fn via<F: Net>(
         PathKind::Attached { sw_if, .. } => format!("via {}", name(sw_if)),
         PathKind::Lookup(t) => format!("via {}-lookup-in-table {}", F::NAME, id(t)),
         PathKind::SourceLookup(t) => format!("via {}-source-lookup-in-table {}", F::NAME, id(t)),
-        PathKind::Receive { .. } | PathKind::Fixed(AdjIndex::RECEIVE) => "via local".into(),
-        PathKind::Fixed(AdjIndex::PUNT) => "via punt".into(),
-        PathKind::Fixed(AdjIndex::UNREACH) => "via unreach".into(),
-        PathKind::Fixed(AdjIndex::PROHIBIT) => "via prohibit".into(),
-        PathKind::Fixed(_) => "via drop".into(),
+        PathKind::Receive { sw_if, address } => format!("via local {address} {}", name(sw_if)),
+        // A route has no other adjacency of these; its line would be refused and stay pending.
+        PathKind::Fixed(adj) => {
+            let words = FIXED.iter().find(|(_, of)| *of == adj).map(|(words, _)| words[0]);
+            words.map_or_else(|| format!("via adjacency {}", adj.0), |word| format!("via {word}"))
+        }
         PathKind::Extension(Extension::InterfaceRx, sw_if) => {
             format!("via rx-{} {}", F::NAME, name(SwIfIndex(sw_if)))
         }
         PathKind::Extension(Extension::Dvr, sw_if) => format!("via dvr {}", name(SwIfIndex(sw_if))),
         PathKind::Extension(Extension::UdpEncap, object) => format!("via udp-encap {object}"),
-        // Refused as long as no feature takes them, and set by clients only.
-        PathKind::Extension(..) => "via drop".into(),
+        PathKind::Extension(Extension::Classify, table) => format!("via classify {table}"),
     };
     if path.weight > 1 {
         text += &format!(" weight {}", path.weight);

@@ -20,6 +20,8 @@ pub const EXAMPLES: &[Script] = &[
          ip route add 10.6.0.0/16 drop
          ip route add 10.7.0.0/16 via punt
          ip route add 10.8.0.0/16 via local
+         ip route add 10.11.0.0/16 via local 10.0.0.1 pg0
+         ip route add 10.12.0.0/16 via weight 2 pg0 10.0.0.9
          ip route add 10.9.0.0/16 via unreach
          ip route add 10.10.0.0/16 via prohibit
          ip route add 0.0.0.0/0 via 10.0.0.254 pg0

@@ -13,10 +13,9 @@ use graph::World;
 use wire::{Ip4, Ip6};
 
 const ROUTE: &str = concat!(
-    "[add|del] [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] {",
+    "([add|del] [count <count:u32>] [table <table:u32>] <prefix:prefix>) [{",
     crate::path_usage!(),
-    "}... | [add|del] [count <count:u32>] [table <table:u32>] <prefix:prefix> [table <table:u32>] [count <count:u32>] [drop] \
-     | add file <file:string>"
+    "}... | drop] | add file <file:string>"
 );
 
 const FIB: &str = "[mtrie|memory] [summary] [table <table:u32>] [index <index:u32>] [{<prefix:prefix> | <address:ip>}] [summary] [detail]";

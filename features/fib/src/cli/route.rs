@@ -19,83 +19,145 @@ pub struct Line<F: Net> {
     pub paths: Vec<Path<F::Addr>>,
 }
 
+/// Words of the paths that every instance has; the first word is the one that is saved.
+pub const FIXED: [(&[&str], AdjIndex); 5] = [
+    (&["drop", "blackhole", "null"], AdjIndex::DROP),
+    (&["punt"], AdjIndex::PUNT),
+    (&["local"], AdjIndex::RECEIVE),
+    (&["unreach", "icmp-unreach", "null-send-unreach"], AdjIndex::UNREACH),
+    (&["prohibit", "icmp-prohibit", "null-send-prohibit"], AdjIndex::PROHIBIT),
+];
+
 /// A path that a line names. A next hop without an interface or a table is looked up in `table`.
 ///
 /// # Errors
-/// An interface or a table that isn't there; a lookup of the other protocol.
+/// An interface or a table that isn't there; a lookup of the other protocol; words that don't
+/// belong together.
 pub fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F::Addr>, Error> {
-    let fixed = [
-        (&["drop", "blackhole"][..], AdjIndex::DROP),
-        (&["punt"], AdjIndex::PUNT),
-        (&["local"], AdjIndex::RECEIVE),
-        (&["unreach", "icmp-unreach"], AdjIndex::UNREACH),
-        (&["prohibit", "icmp-prohibit"], AdjIndex::PROHIBIT),
-    ];
-    let fixed = fixed.into_iter().find(|(words, _)| words.iter().any(|word| m.flag(word)));
-    let kind = if let Some((_, adj)) = fixed {
-        PathKind::Fixed(adj)
-    } else if m.has("source-lookup") || m.has("source-lookup6") {
-        let (here, there) = if F::IS_V6 {
-            ("source-lookup6", "source-lookup")
-        } else {
-            ("source-lookup", "source-lookup6")
-        };
-        if m.has(there) {
-            return Err(
-                Error::unsupported("lookup in a table of the other protocol").at(m.span(there))
-            );
+    let kind = match target::<F>(w, m)? {
+        Some(kind) if m.has("interface") => {
+            let why = format!("`{}' stands beside a next hop or alone", m.str("interface"));
+            let dvr = matches!(kind, PathKind::Extension(Extension::Dvr, _));
+            return Err(Error::parse(if dvr { "one interface was expected".into() } else { why })
+                .at(m.span("interface")));
         }
-        PathKind::SourceLookup(table_of::<F>(w, m, here)?)
-    } else if m.has("lookup") || m.has("lookup6") {
-        let (here, there) = if F::IS_V6 { ("lookup6", "lookup") } else { ("lookup", "lookup6") };
-        if m.has(there) {
-            return Err(
-                Error::unsupported("lookup in a table of the other protocol").at(m.span(there))
-            );
+        Some(kind) => kind,
+        None => next_hop::<F>(w, m, table)?,
+    };
+    let source = m.flag("src-lookup");
+    let kind = match kind {
+        PathKind::Lookup(table) if source => PathKind::SourceLookup(table),
+        _ if source => {
+            return Err(Error::parse("`src-lookup' needs `ip4-lookup-in-table', `ip6-lookup-in-table' or `lookup in table'")
+                .at(m.span("src-lookup")));
         }
-        PathKind::Lookup(table_of::<F>(w, m, here)?)
-    } else if m.has("rx-interface") {
-        if !m.flag(if F::IS_V6 { "rx-ip6" } else { "rx-ip4" }) {
-            return Err(Error::unsupported("packets of one protocol as those of the other"));
-        }
-        PathKind::Extension(Extension::InterfaceRx, interface(w, m, "rx-interface")?.0)
-    } else if m.flag("dvr") {
-        let of = if m.has("dvr-interface") { "dvr-interface" } else { "interface" };
-        PathKind::Extension(Extension::Dvr, interface(w, m, of)?.0)
-    } else if m.has("encap") {
-        PathKind::Extension(Extension::UdpEncap, m.req("encap")?)
-    } else if m.has("nexthop") {
-        let nexthop: IpAddr = m.req("nexthop")?;
-        let own = F::of_ip(nexthop);
-        let table = || {
-            if m.has("nexthop-table") { table_of::<F>(w, m, "nexthop-table") } else { Ok(table) }
-        };
-        match (own, m.has("interface")) {
-            (_, true) if nexthop.is_unspecified() => {
-                PathKind::Attached { sw_if: interface(w, m, "interface")?, address: F::Addr::ZERO }
-            }
-            (_, true) => PathKind::Neighbor { sw_if: interface(w, m, "interface")?, nexthop },
-            // As in VPP: no next hop, but a table to look up in.
-            (Some(_), false) if nexthop.is_unspecified() && m.has("nexthop-table") => {
-                PathKind::Lookup(table()?)
-            }
-            (Some(nexthop), false) => PathKind::Recursive { table: table()?, nexthop },
-            (None, false) if m.has("nexthop-table") => {
-                let table = table_of::<F::Other>(w, m, "nexthop-table")?;
-                PathKind::RecursiveOther { table, nexthop }
-            }
-            (None, false) => PathKind::RecursiveOther { table: TableIndex::DEFAULT, nexthop },
-        }
-    } else {
-        PathKind::Attached { sw_if: interface(w, m, "interface")?, address: F::Addr::ZERO }
+        kind => kind,
     };
     let (weight, preference) = (m.get("weight").unwrap_or(1), m.get("preference").unwrap_or(0));
-    let resolve_via = match (m.flag("resolve-via-host"), m.flag("resolve-via-attached")) {
+    let attached = m.flag("resolve-via-attached") || m.flag("resolve-via-connected");
+    let resolve_via = match (m.flag("resolve-via-host"), attached) {
         (true, _) => ResolveVia::Host,
         (_, true) => ResolveVia::Attached,
         _ => ResolveVia::Any,
     };
     Ok(Path { weight, preference, resolve_via, ..Path::new(kind) })
+}
+
+/// The table of a lookup: `words` names it for IPv4 and for IPv6.
+fn looked_up<F: Net>(
+    w: &World,
+    m: &Matches,
+    words: [&'static str; 2],
+) -> Result<Option<TableIndex>, Error> {
+    let (own, other) = (words[usize::from(F::IS_V6)], words[usize::from(!F::IS_V6)]);
+    if m.has(other) {
+        return Err(Error::unsupported("lookup in a table of the other protocol").at(m.span(other)));
+    }
+    m.has(own).then(|| table_of::<F>(w, m, own)).transpose()
+}
+
+/// The path that a line names by a word; `None` for a next hop or an interface.
+fn target<F: Net>(w: &World, m: &Matches) -> Result<Option<PathKind<F::Addr>>, Error> {
+    if m.has("local-address") {
+        let address: IpAddr = m.req("local-address")?;
+        let other = || Error::parse("an address of the route's protocol was expected");
+        let address = F::of_ip(address).ok_or_else(|| other().at(m.span("local-address")))?;
+        let sw_if = interface(w, m, "local-interface")?;
+        return Ok(Some(PathKind::Receive { sw_if, address }));
+    }
+    let fixed = FIXED.iter().find(|(words, _)| words.iter().any(|word| m.flag(word)));
+    if let Some((_, adj)) = fixed {
+        return Ok(Some(PathKind::Fixed(*adj)));
+    }
+    if let Some(table) = looked_up::<F>(w, m, ["source-lookup", "source-lookup6"])? {
+        return Ok(Some(PathKind::SourceLookup(table)));
+    }
+    if let Some(table) = looked_up::<F>(w, m, ["lookup4", "lookup6"])? {
+        return Ok(Some(PathKind::Lookup(table)));
+    }
+    Ok(Some(if m.has("lookup-index") {
+        // As in VPP, the number is the table's `fib_index`, not its id.
+        let index = TableIndex(m.req("lookup-index")?);
+        let none = || Error::not_found(format!("there is no table with fib_index {}", index.0));
+        let known = w.get::<Fib<F>>().table_id(index);
+        known.ok_or_else(|| none().at(m.span("lookup-index")))?;
+        PathKind::Lookup(index)
+    } else if m.has("rx-interface") {
+        if !m.flag(if F::IS_V6 { "rx-ip6" } else { "rx-ip4" }) {
+            return Err(Error::unsupported("packets of one protocol as those of the other"));
+        }
+        PathKind::Extension(Extension::InterfaceRx, interface(w, m, "rx-interface")?.0)
+    } else if m.has("dvr-interface") {
+        PathKind::Extension(Extension::Dvr, interface(w, m, "dvr-interface")?.0)
+    } else if m.has("encap") {
+        PathKind::Extension(Extension::UdpEncap, m.req("encap")?)
+    } else if m.has("classify") {
+        PathKind::Extension(Extension::Classify, m.req("classify")?)
+    } else {
+        return Ok(None);
+    }))
+}
+
+/// The path over a next hop, an interface, or both.
+fn next_hop<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<PathKind<F::Addr>, Error> {
+    let sw_if = m.has("interface").then(|| interface(w, m, "interface")).transpose()?;
+    let Some(nexthop) = m.opt::<IpAddr>("nexthop")? else {
+        let expected = "a path needs a next hop, an interface or a word such as `drop'";
+        let sw_if = sw_if.ok_or_else(|| Error::usage(expected).at(m.span("via")))?;
+        return Ok(match m.flag("dvr") {
+            true => PathKind::Extension(Extension::Dvr, sw_if.0),
+            false => PathKind::Attached { sw_if, address: F::Addr::ZERO },
+        });
+    };
+    if m.flag("dvr") {
+        return Err(
+            Error::parse("a path by `dvr' has an interface, no next hop").at(m.span("nexthop"))
+        );
+    }
+    let own = F::of_ip(nexthop);
+    let table = || {
+        if m.has("nexthop-table") { table_of::<F>(w, m, "nexthop-table") } else { Ok(table) }
+    };
+    if sw_if.is_some() && m.has("nexthop-table") {
+        return Err(Error::parse("a next hop on an interface is looked up in no table")
+            .at(m.span("nexthop-table")));
+    }
+    Ok(match (own, sw_if) {
+        (_, Some(sw_if)) if nexthop.is_unspecified() => {
+            PathKind::Attached { sw_if, address: F::Addr::ZERO }
+        }
+        (_, Some(sw_if)) => PathKind::Neighbor { sw_if, nexthop },
+        // As in VPP: no next hop, but a table to look up in.
+        (Some(_), None) if nexthop.is_unspecified() && m.has("nexthop-table") => {
+            PathKind::Lookup(table()?)
+        }
+        (Some(nexthop), None) => PathKind::Recursive { table: table()?, nexthop },
+        (None, None) if m.has("nexthop-table") => {
+            let table = table_of::<F::Other>(w, m, "nexthop-table")?;
+            PathKind::RecursiveOther { table, nexthop }
+        }
+        (None, None) => PathKind::RecursiveOther { table: TableIndex::DEFAULT, nexthop },
+    })
 }
 
 impl<F: Net> Line<F> {
