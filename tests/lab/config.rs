@@ -74,7 +74,11 @@ fn what_nobody_confirms_is_taken_back() {
     let saved = router.run("show running-config");
 
     // A change that cuts the operator off is rolled back in time.
-    router.run("commit confirmed 10");
+    let answer = router.run("commit confirmed 10");
+    assert!(
+        answer.ends_with(" comes first\nnot saved so far, and lost then:\nno difference\n"),
+        "{answer}"
+    );
     router.run("set interface ip address del host-right 10.0.2.1/24");
     router.run("set interface name host-left wan");
     assert!(router.json("show config history")["rollback_in"].as_u64().is_some_and(|s| s <= 600));
@@ -88,8 +92,10 @@ fn what_nobody_confirms_is_taken_back() {
     both_ways(&site, "traffic");
 
     // A confirmed change stays, and becomes the last version.
-    router.run("commit confirmed 10");
     router.run("set interface tag host-left west");
+    let answer = router.json("commit confirmed 10");
+    assert_eq!(answer["rollback_in"], 600);
+    assert_eq!(answer["added"][0], "set interface tag host-left west", "{answer}");
     router.run("commit");
     router.run("set clock adjust 700");
     assert_eq!(router.run("show config diff"), "no difference\n");

@@ -298,9 +298,18 @@ fn commit<W: World>(world: &W, m: &Matches) -> Result<Output> {
     };
     let date = store()?.head(0, file::DATE)?;
     *until() = Some(world.now() + Duration::from_secs(minutes * 60));
-    let text = format!(
-        "back to what was saved {} in {minutes} minutes, unless `commit' comes first\n",
-        date
-    );
-    Ok(Output::both(text, json!({ "rollback_in": minutes * 60, "saved": date })))
+    let unit = if minutes == 1 { "minute" } else { "minutes" };
+    let mut text = Some(format!(
+        "back to what was saved {date} in {minutes} {unit}, unless `commit' comes first\n\
+         not saved so far, and lost then:\n"
+    ));
+    let mut unsaved = Diff::new(world, store()?, 0)?;
+    Ok(Output::record_while(move |world: &W, out: &mut Writer| {
+        if let Some(text) = text.take() {
+            out.text(|out| out.push_str(&text));
+            out.field("rollback_in", minutes * 60);
+            out.field("saved", date.as_str());
+        }
+        unsaved.step(world, out)
+    }))
 }
