@@ -11,6 +11,7 @@ mod exceptions;
 mod failover;
 mod fragments;
 mod interfaces;
+mod loops;
 mod multicast;
 mod mutated;
 mod mutated6;

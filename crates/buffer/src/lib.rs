@@ -53,7 +53,7 @@ pub use field::{FIELD_BYTES, Field, FieldInfo, FieldValue};
 pub use frame::{FRAME_SIZE, Frame};
 pub use header::{Buffer, DATA_SIZE, HEADROOM, PACKET_OFFSET, Scratch};
 pub use lent::{AREA_OFFSET, DATA_OFFSET, Lent};
-pub use meta::{Flags, Offload};
+pub use meta::{Flags, MAX_RETURNS, Offload};
 pub use original::Original;
 pub use pool::{Owned, Pool, PoolStats, SLOT_SIZE};
 pub use share::{Quota, Reservation, Share, ShareStats};

@@ -7,7 +7,14 @@
 #[repr(transparent)]
 pub struct Flags(pub u32);
 
+/// Times that a packet may come back to nodes that it has passed, in ways that nothing else bounds:
+/// what a loopback interface sends is received again, and an operator may lead packets to any node.
+pub const MAX_RETURNS: u32 = 15;
+
 impl Flags {
+    /// Position of the number of returns: the last four bits, which no property has.
+    const RETURNS: u32 = 28;
+
     /// Every node that the packet passes writes a trace record.
     pub const TRACED: Self = Self(1 << 0);
     /// Generated here, not received.
@@ -32,6 +39,17 @@ impl Flags {
     pub const TABLE: Self = Self(1 << 10);
     /// A copy for a mirror port, of which no further copies are made for mirror ports.
     pub const MIRRORED: Self = Self(1 << 11);
+
+    /// Counts that the packet goes back to a node that it may have passed. Returns false if it has
+    /// done so [`MAX_RETURNS`] times: it is dropped then, since no hop count may ever end it.
+    #[inline(always)]
+    pub const fn count_return(&mut self) -> bool {
+        let more = self.0 >> Self::RETURNS < MAX_RETURNS;
+        if more {
+            self.0 += 1 << Self::RETURNS;
+        }
+        more
+    }
 
     /// Returns true if all bits of `other` are set.
     #[inline(always)]

@@ -403,6 +403,11 @@ fn tick_all(
     run_pending(core, nodes, turn, arcs, clock)
 }
 
+/// Calls of nodes for the packets of one input. What is pending then waits for the next turn, so a
+/// packet that goes round for ever can't keep the thread: other inputs, messages of control and the
+/// quiescent point come in between. Ordinary traffic needs a few dozen calls.
+const CALLS: usize = 4096;
+
 #[inline(always)]
 fn run_pending(
     core: &mut Core,
@@ -411,7 +416,8 @@ fn run_pending(
     arcs: &ArcTable,
     mut clock: u64,
 ) -> u64 {
-    while let Some(node) = core.pending.pop_front() {
+    for _ in 0..CALLS {
+        let Some(node) = core.pending.pop_front() else { break };
         clock = run_one(core, nodes, turn, arcs, node, clock);
     }
     clock

@@ -109,6 +109,7 @@ pub trait AclEdges: Next {
     const DENY: Self;
     const MISS: Self;
     const MOVED: Self;
+    const LOOPED: Self;
     const HIT: Self;
     const CHAIN_HIT: Self;
     const MISSED: Self;
@@ -145,6 +146,9 @@ macro_rules! acl_edges {
             /// packet has fewer bytes than the session advances
             #[drop]
             Moved,
+            /// packet has come back too often
+            #[drop]
+            Looped,
             /// packets that matched a session
             #[count]
             #[counter($hits)]
@@ -168,6 +172,7 @@ macro_rules! acl_edges {
             const DENY: Self = Self::Deny;
             const MISS: Self = Self::Miss;
             const MOVED: Self = Self::Moved;
+            const LOOPED: Self = Self::Looped;
             const HIT: Self = Self::Hit;
             const CHAIN_HIT: Self = Self::ChainHit;
             const MISSED: Self = Self::Missed;
@@ -288,6 +293,8 @@ impl<F: Ip, S: AclKind> Node for Acl<F, S> {
         match numbered_node {
             // Only numbers at layer 2 lead to an output, or to nodes that aren't there.
             NumberedNode::GoOn | NumberedNode::Output | NumberedNode::Absent => S::To::PASS,
+            // It may be an earlier node.
+            NumberedNode::Node(_) if !b.flags.count_return() => S::To::LOOPED,
             NumberedNode::Node(node) => S::To::node(node),
             NumberedNode::Deny if verdict.session.is_some() => S::To::DENY,
             NumberedNode::Deny => S::To::MISS,

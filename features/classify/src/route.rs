@@ -47,6 +47,9 @@ pub enum To {
     /// packet has fewer bytes than the session advances
     #[drop]
     Moved,
+    /// packet has come back too often
+    #[drop]
+    Looped,
     /// packets that matched a session
     #[count]
     #[counter("Classify hits")]
@@ -114,7 +117,12 @@ impl<F: Ip> Node for Classify<F> {
             }
             next => {
                 numbered_node = self.lookup.numbered_node(next, turn);
-                if let NumberedNode::Node(node) = numbered_node { To::Node(node) } else { To::Deny }
+                match numbered_node {
+                    // It may be an earlier node.
+                    NumberedNode::Node(_) if !b.flags.count_return() => To::Looped,
+                    NumberedNode::Node(node) => To::Node(node),
+                    _ => To::Deny,
+                }
             }
         };
         if let To::Node(node) = to {

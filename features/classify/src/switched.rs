@@ -75,6 +75,7 @@ pub trait SwitchedEdges: Next {
     const MISS: Self;
     const ABSENT: Self;
     const MOVED: Self;
+    const LOOPED: Self;
     const HIT: Self;
     const CHAIN_HIT: Self;
     const MISSED: Self;
@@ -93,6 +94,7 @@ macro_rules! common {
         const MISS: Self = Self::$miss;
         const ABSENT: Self = Self::Absent;
         const MOVED: Self = Self::Moved;
+        const LOOPED: Self = Self::Looped;
         const HIT: Self = Self::Hit;
         const CHAIN_HIT: Self = Self::ChainHit;
         const MISSED: Self = Self::Missed;
@@ -121,6 +123,9 @@ macro_rules! acl_ways {
             /// frame has fewer bytes than the session advances
             #[drop]
             Moved,
+            /// frame has come back too often
+            #[drop]
+            Looped,
             /// frames that the ACL was asked about
             #[count]
             #[counter($valid)]
@@ -167,6 +172,9 @@ pub enum ClassifyTo {
     /// frame has fewer bytes than the session advances
     #[drop]
     Moved,
+    /// frame has come back too often
+    #[drop]
+    Looped,
     /// frames that matched a session
     #[count]
     #[counter("Classify hits")]
@@ -202,6 +210,12 @@ fn follow<N: SwitchedEdges, const TRACED: bool>(
     }
     if !lookup.note(b, verdict) {
         return N::MOVED;
+    }
+    // It may be an earlier node.
+    if let NumberedNode::Node(_) = numbered_node
+        && !b.flags.count_return()
+    {
+        return N::LOOPED;
     }
     match node {
         Some(node) => N::node(node),

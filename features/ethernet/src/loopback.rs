@@ -248,6 +248,9 @@ enum To {
     Switched(NodeIndex),
     #[next("ethernet-input")]
     Back,
+    /// packet has come back too often
+    #[drop]
+    Looped,
 }
 
 impl Node for LoopbackTx {
@@ -257,6 +260,9 @@ impl Node for LoopbackTx {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
+        if !b.flags.count_return() {
+            return To::Looped;
+        }
         b.rx_if = self.sw_if;
         let view = self.interfaces.views(cx.turn).get(self.sw_if as usize);
         if let Some(l2) = self.types.get(cx.turn).l2

@@ -9,14 +9,16 @@ use buffer::{Buffer, Flags};
 use cli::{Error, Result, retval};
 use graph::{Build, Deleted, NodeIndex, Shared, SwIfIndex, ThreadIndex, World};
 use ip::Ip;
-use net::{Device, IfKind, Implied, Interfaces, NewInterface};
+use net::{Addresses, Device, IfKind, Implied, Interfaces, NewInterface};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Snapshot, Turn};
 use tunnel::{Codec, Decap, Next, Onto, Receipt, Spec, Tunnels};
 use wire::checksum::{Sum, update_udp};
-use wire::{Gtpu as GtpuHeader, Header, IpProtocol, Ipv4Header, MacAddr, UdpHeader, UpperLayer};
+use wire::{
+    Gtpu as GtpuHeader, Header, Ip4, Ip6, IpProtocol, Ipv4Header, MacAddr, UdpHeader, UpperLayer,
+};
 
 /// Why no tunnel takes a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -148,7 +150,7 @@ impl Forwards {
     ///
     /// # Errors
     /// There is one already (−75); a table that isn't there (−3); a number that is taken (−147); an
-    /// address that is none of one host (−58), a next node that takes frames (−76).
+    /// address that is none of one host or an own one (−58), a next node that takes frames (−76).
     pub fn create(
         &self,
         world: &World,
@@ -171,7 +173,18 @@ impl Forwards {
             return Err(Error::failed(why).retval(Gtpu::EXISTS));
         }
         let ends = tunnel::TunnelEndpoints { local: to, remote: to, table };
-        ends.table_index(world)?;
+        let table_index = ends.table_index(world)?;
+        let own = match to {
+            IpAddr::V4(to) => world.get::<Addresses<Ip4>>().owner(table_index, to),
+            IpAddr::V6(to) => world.get::<Addresses<Ip6>>().owner(table_index, to),
+        };
+        if let Some(own) = own.filter(|_| next == Next::Interface || is_ip(next)) {
+            let why = format!(
+                "{to} is an address of {}: datagrams would come back",
+                world.get::<Interfaces>().name(own)
+            );
+            return Err(Error::failed(why).retval(retval::INVALID_DST_ADDRESS));
+        }
         let codec = if is_v6 { GtpuCodec::<true>::NAME } else { GtpuCodec::<false>::NAME };
         let tx = world.node(codec).ok_or_else(|| Error::unsupported("GTP-U is switched off"))?;
         let tunnels = world.get::<Tunnels<Gtpu>>();
@@ -270,6 +283,10 @@ fn send<F: Ip>(
     b: &mut Buffer,
     turn: &Turn<'_>,
 ) -> std::result::Result<To, To> {
+    // The new destination may lead back here, by an address that came later or by another router.
+    if !b.flags.count_return() {
+        return Err(To::Looped);
+    }
     let upper = UpperLayer::of::<F>(b.data()).map_err(|_| To::TooShort)?;
     // The checksum is to be that of the new destination.
     driver::finish_checksum(b);

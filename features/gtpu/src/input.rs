@@ -30,6 +30,9 @@ tunnel::datagram_next! {
         /// an extension header has to be understood, and isn't
         #[drop]
         UnknownExtension,
+        /// forwarded packet has come back too often
+        #[drop]
+        Looped,
     }
 }
 

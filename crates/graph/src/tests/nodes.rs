@@ -219,3 +219,69 @@ impl Node for Over {
         OverTo::Node(NodeIndex(0))
     }
 }
+
+/// Every packet goes round for ever, until `ends` is set.
+struct Spinner(NodeIndex, Arc<AtomicU32>);
+
+#[derive(Next, Clone, Copy)]
+enum SpinnerTo {
+    #[dynamic]
+    Again(NodeIndex),
+    #[free]
+    End,
+}
+
+impl Node for Spinner {
+    const NAME: &'static str = "spinner";
+    type Next = SpinnerTo;
+    type Trace = ();
+    #[inline(always)]
+    fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> SpinnerTo {
+        let ends = self.1.load(Ordering::Relaxed);
+        if b.data()[0] < ends as u8 { SpinnerTo::End } else { SpinnerTo::Again(self.0) }
+    }
+}
+
+/// A packet that goes round for ever takes only a part of each turn: messages of control and other
+/// packets get through.
+#[suite::test]
+fn a_packet_in_a_circle_keeps_no_thread() {
+    let mut bench = Bench::new(NONE);
+    let (world, ends) = (bench.world.clone(), Arc::new(AtomicU32::new(1)));
+    let (first, also) = (Arc::new(AtomicU32::new(0)), ends.clone());
+    let at = first.clone();
+    let spinner = world
+        .add_node("spinner", move |_, _| {
+            Spinner(NodeIndex(at.load(Ordering::Relaxed)), also.clone())
+        })
+        .expect("room");
+    // Its index is known now: the node is made once more, with it.
+    world.remove_node(spinner);
+    bench.settle();
+    first.store(spinner.0, Ordering::Relaxed);
+    let (at, also) = (first, ends.clone());
+    let spinner = world
+        .add_node("spinner", move |_, _| {
+            Spinner(NodeIndex(at.load(Ordering::Relaxed)), also.clone())
+        })
+        .expect("room");
+    bench.settle();
+    let out = bench.buffers_out();
+    let packet = bench.buffer(&[9]);
+    bench.rt.inject(spinner, packet);
+    for _ in 0..3 {
+        let (run, seen) = (Arc::new(AtomicU32::new(0)), bench.buffers_out());
+        let also = run.clone();
+        world.on_thread(ThreadIndex(0), move |_| also.store(1, Ordering::Relaxed));
+        let other = bench.buffer(&[0]);
+        bench.rt.inject(spinner, other);
+        // Every call of a node returns, and so does every turn.
+        bench.rt.turn(true);
+        assert!(bench.rt.has_work(), "the packet still goes round");
+        assert_eq!(run.load(Ordering::Relaxed), 1, "control gets through");
+        assert_eq!(bench.buffers_out(), seen, "the other packet got through");
+    }
+    ends.store(10, Ordering::Relaxed);
+    bench.settle();
+    assert_eq!(bench.buffers_out(), out);
+}
