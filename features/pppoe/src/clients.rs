@@ -4,9 +4,9 @@
 use crate::dispatch::CpInput;
 use cli::{Error, Result, retval};
 use graph::{Deleted, Node as _, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
-use net::Interfaces;
+use net::{Interfaces, L2Role};
 use std::collections::hash_map::RandomState;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,7 +14,8 @@ use sync::{Mailbox, Slots, Turn};
 use tables::{HashIndex, fold};
 use wire::MacAddr;
 
-/// Clients that are known at most. Another one takes the place of that which was seen first.
+/// Clients without a session that are known at most. Another one takes the place of that which was
+/// seen first at the port that has the most: a flood of addresses at one port displaces its own.
 pub const MOST: usize = 65_536;
 /// Reports of workers that wait for control at most.
 const REPORTS: usize = 1024;
@@ -38,14 +39,55 @@ pub fn hash(MacAddr([a, b, c, d, e, f]): MacAddr, number: u16, seed: u64) -> u32
     fold(word ^ seed, word.rotate_left(32) ^ 0x9e37_79b9_7f4a_7c15 ^ seed.rotate_left(32)) as u32
 }
 
+/// A known client.
+#[derive(Clone, Copy)]
+struct KnownClient {
+    slot: u32,
+    /// The number of the report that made it known.
+    age: u64,
+    sw_if: u32,
+}
+
 #[derive(Default)]
 struct Known {
-    /// Slot and age, by address.
-    all: HashMap<MacAddr, (u32, u64)>,
-    /// Addresses by age: the number of the report that made them known.
-    by_age: BTreeMap<u64, MacAddr>,
+    all: HashMap<MacAddr, KnownClient>,
+    /// The clients without a session, by port and age.
+    by_age: BTreeMap<(u32, u64), MacAddr>,
+    /// Number of clients without a session, by port, and the ports by that.
+    counts: HashMap<u32, usize>,
+    by_count: BTreeSet<(usize, u32)>,
+    /// Number of sessions of each client that has some: such clients stay.
+    sessions: HashMap<MacAddr, usize>,
     reports: u64,
     free: Vec<u32>,
+}
+
+impl Known {
+    /// Lets a client be displaced, or no longer.
+    fn set_displaceable(&mut self, mac: MacAddr, client: KnownClient, on: bool) {
+        let key = (client.sw_if, client.age);
+        let has_changed = match on {
+            true => self.by_age.insert(key, mac).is_none(),
+            false => self.by_age.remove(&key).is_some(),
+        };
+        if !has_changed {
+            return;
+        }
+        let count = self.counts.entry(client.sw_if).or_default();
+        self.by_count.remove(&(*count, client.sw_if));
+        *count = if on { *count + 1 } else { *count - 1 };
+        if *count > 0 {
+            self.by_count.insert((*count, client.sw_if));
+        } else {
+            self.counts.remove(&client.sw_if);
+        }
+    }
+
+    /// The client to displace: the first that was seen at the port that has the most.
+    fn displaced(&self) -> Option<MacAddr> {
+        let (_, port) = *self.by_count.last()?;
+        self.by_age.range((port, 0)..=(port, u64::MAX)).next().map(|(_, mac)| *mac)
+    }
 }
 
 /// All clients.
@@ -98,7 +140,7 @@ impl Process for Learning {
         self.0.reports.drain(|client| {
             // The interface may be deleted since.
             if interfaces.check(SwIfIndex(client.sw_if)).is_ok() {
-                self.0.learn(client);
+                self.0.learn_reported(client);
             }
         });
         Sleep::Event
@@ -139,36 +181,67 @@ impl Clients {
         true
     }
 
+    /// Makes a client known that a worker has seen. A client with a session stays where it is:
+    /// anybody may send frames with its address.
+    fn learn_reported(&self, client: Client) {
+        if !self.known().sessions.contains_key(&client.mac) {
+            self.learn(client);
+        }
+    }
+
     /// Makes a client known.
     pub fn learn(&self, client: Client) {
         let mut known = self.known();
         self.remove(&mut known, client.mac);
-        if known.all.len() >= MOST
-            && let Some((_, first)) = known.by_age.first_key_value().map(|(age, mac)| (*age, *mac))
+        if known.by_age.len() >= MOST
+            && let Some(other) = known.displaced()
         {
-            self.remove(&mut known, first);
+            self.remove(&mut known, other);
         }
         let slot = known.free.pop().unwrap_or(known.all.len() as u32);
         known.reports += 1;
-        let age = known.reports;
-        known.all.insert(client.mac, (slot, age));
-        known.by_age.insert(age, client.mac);
+        let new = KnownClient { slot, age: known.reports, sw_if: client.sw_if };
+        known.all.insert(client.mac, new);
+        let is_displaceable = !known.sessions.contains_key(&client.mac);
+        known.set_displaceable(client.mac, new, is_displaceable);
         self.clients.set(slot, client);
         self.index.insert(hash(client.mac, 0, self.seed), slot);
     }
 
+    /// One more session of a client is there.
+    pub fn add_session(&self, mac: MacAddr) {
+        let mut known = self.known();
+        *known.sessions.entry(mac).or_default() += 1;
+        if let Some(client) = known.all.get(&mac).copied() {
+            known.set_displaceable(mac, client, false);
+        }
+    }
+
+    /// One session less is. A client without any is one of many again.
+    pub fn remove_session(&self, mac: MacAddr) {
+        let mut known = self.known();
+        let Some(sessions) = known.sessions.get_mut(&mac) else { return };
+        *sessions -= 1;
+        if *sessions > 0 {
+            return;
+        }
+        known.sessions.remove(&mac);
+        if let Some(client) = known.all.get(&mac).copied() {
+            known.set_displaceable(mac, client, true);
+        }
+    }
+
     fn remove(&self, known: &mut Known, mac: MacAddr) {
-        let Some((slot, age)) = known.all.remove(&mac) else { return };
-        known.by_age.remove(&age);
-        self.index.remove(hash(mac, 0, self.seed), slot);
-        self.clients.clear(slot);
-        known.free.push(slot);
+        let Some(client) = known.all.remove(&mac) else { return };
+        known.set_displaceable(mac, client, false);
+        self.index.remove(hash(mac, 0, self.seed), client.slot);
+        self.clients.clear(client.slot);
+        known.free.push(client.slot);
     }
 
     /// The interface that a client is at, for control.
     pub fn interface_of(&self, mac: MacAddr) -> Option<SwIfIndex> {
-        let slot = self.known().all.get(&mac).map(|(slot, _)| *slot)?;
-        self.clients.read(slot, |client| client.map(|client| SwIfIndex(client.sw_if)))
+        self.known().all.get(&mac).map(|client| SwIfIndex(client.sw_if))
     }
 
     /// All clients, by MAC address.
@@ -190,12 +263,19 @@ impl Clients {
     /// addresses: those of clients.
     ///
     /// # Errors
-    /// An interface that isn't there, or no Ethernet device (−2).
+    /// An interface that isn't there, or no Ethernet device, or a loopback interface that isn't
+    /// routed interface of a bridge domain (−2).
     pub fn set_control_plane(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
         let interface = interfaces.get(sw_if)?;
         if !interface.is_ethernet_device() {
             let why = format!("{} is no Ethernet device", interface.name);
+            return Err(Error::unsupported(why).retval(retval::INVALID_SW_IF_INDEX));
+        }
+        let is_switched = interface.l2 == L2Role::Bvi;
+        if ethernet::is_loopback(world, sw_if) && !is_switched {
+            let why =
+                format!("packets to {} come back: no control plane is behind it", interface.name);
             return Err(Error::unsupported(why).retval(retval::INVALID_SW_IF_INDEX));
         }
         if let Some(other) = self.control_plane().filter(|other| *other != sw_if) {

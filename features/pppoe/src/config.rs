@@ -7,6 +7,10 @@ use cli::quote;
 use graph::{Phase, RunningConfig, Script, World};
 use net::Interfaces;
 
+/// The control plane's interface, which may be behind a bridge domain.
+pub const CONTROL_PLANE: Phase =
+    Phase { name: "PPPoE control plane", after: &["features"], before: &["chosen features"] };
+
 /// Commands that set what is kept here, for the tests that save and restore it.
 pub const EXAMPLES: &[Script] = &[Script::here(
     "PPPoE sessions",
@@ -43,7 +47,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         lines.push(text, format!("{line} del"));
     });
     let control_plane = world.get::<Clients>().control_plane();
-    config.list(Phase::FEATURES, control_plane, |world, sw_if, lines| {
+    config.list(CONTROL_PLANE, control_plane, |world, sw_if, lines| {
         let name = world.get::<Interfaces>().name(sw_if);
         let line = format!("create pppoe cp cp-if-index {}", quote(&name));
         lines.push(line.clone(), format!("{line} del"));

@@ -43,6 +43,7 @@ use wire::EtherType;
 pub static PLUGIN: Plugin = Plugin {
     name: "pppoe",
     about: "PPPoE sessions",
+    phases: &[config::CONTROL_PLANE],
     state: &[StateDef::of::<Clients>(), StateDef::of::<Sessions>()],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
     nodes: &[

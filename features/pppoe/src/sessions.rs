@@ -229,6 +229,7 @@ impl Sessions {
         if encap.is_some() {
             clients.learn(Client { mac, sw_if: at.0 });
         }
+        clients.add_session(mac);
         self.work.set(sw_if.0, Work { session, mac, encap: at.0, sw_if: sw_if.0, instance });
         self.index.insert(hash(mac, session, self.seed), sw_if.0);
         let done = self.set_up(world, sw_if, &config);
@@ -280,6 +281,7 @@ impl Sessions {
             session
         };
         let Config { mac, session: id, .. } = session.config;
+        world.get::<Clients>().remove_session(mac);
         self.index.remove(hash(mac, id, self.seed), sw_if.0);
         self.work.clear(sw_if.0);
         remove_route(world, &session);

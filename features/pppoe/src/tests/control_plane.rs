@@ -212,6 +212,51 @@ fn clients_are_bounded() {
     }
 }
 
+/// A flood of clients at one port displaces neither those with sessions nor those of other ports.
+#[suite::test]
+fn a_flood_at_one_port_displaces_its_own_clients_only() {
+    let mut rig = rig(&[]);
+    let clients = rig.world().get::<crate::Clients>();
+    let learn = |n: u32, port: usize| {
+        let [a, b, c, d] = n.to_be_bytes();
+        let mac = MacAddr([2, 0xbb, a, b, c, d]);
+        clients.learn(crate::clients::Client { mac, sw_if: rig.ports[port].0 });
+        mac
+    };
+    let (with_session, other, same_port) = (learn(1, 0), learn(2, 0), learn(3, 1));
+    rig.cli(&format!(
+        "create pppoe session client-ip 10.9.0.5 session-id 1 client-mac {with_session}"
+    ));
+    rig.cli(&format!(
+        "create pppoe session client-ip 10.9.0.6 session-id 1 client-mac {same_port}"
+    ));
+    let port = |mac| clients.interface_of(mac);
+    let learn = |n: u32, port: usize| {
+        let [a, b, c, d] = n.to_be_bytes();
+        let mac = MacAddr([2, 0xbb, a, b, c, d]);
+        clients.learn(crate::clients::Client { mac, sw_if: rig.ports[port].0 });
+    };
+    for n in 10..crate::clients::MOST as u32 + 1000 {
+        learn(n, 1);
+    }
+    assert_eq!(
+        [with_session, other, same_port].map(port),
+        [0, 0, 1].map(|at| Some(rig.ports[at])),
+        "clients stay, at their ports"
+    );
+    // Without its session, a client is one of many at the flooded port.
+    rig.cli(&format!(
+        "create pppoe session client-ip 10.9.0.6 session-id 1 client-mac {same_port} del"
+    ));
+    let learn = |n: u32| {
+        let [a, b, c, d] = n.to_be_bytes();
+        let mac = MacAddr([2, 0xcc, a, b, c, d]);
+        clients.learn(crate::clients::Client { mac, sw_if: rig.ports[1].0 });
+    };
+    (0..crate::clients::MOST as u32).for_each(learn);
+    assert_eq!([other, same_port].map(port), [Some(rig.ports[0]), None]);
+}
+
 /// A patch and the control plane need frames for all MAC addresses of the same device. It receives
 /// them until the last one goes, in either order.
 #[suite::test]
