@@ -22,4 +22,5 @@ mod published;
 mod reasons;
 mod super_path;
 mod tally;
+mod tracked;
 mod tunnels;

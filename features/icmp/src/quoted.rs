@@ -43,6 +43,8 @@ pub struct Quote<'a, F: Icmp> {
     pub protocol: IpProtocol,
     /// The first 8 bytes of the upper layer.
     pub inner: &'a [u8; 8],
+    /// All bytes of the upper layer that are quoted.
+    pub all: &'a [u8],
 }
 
 /// Returns the quoted packet of an ICMP error that starts at its IP header. `None` if the quoted
@@ -52,8 +54,8 @@ pub fn quoted<F: Icmp>(packet: &[u8]) -> Option<Quote<'_, F>> {
     let quoted = packet.get(at..)?;
     let ip = F::Header::view(quoted)?;
     let upper = UpperLayer::of::<F>(quoted).ok()?;
-    let inner = quoted.get(upper.offset..)?.first_chunk()?;
-    Some(Quote { ip, protocol: upper.protocol, inner })
+    let all = quoted.get(upper.offset..)?;
+    Some(Quote { ip, protocol: upper.protocol, inner: all.first_chunk()?, all })
 }
 
 impl<F: Icmp> Node for Quoted<F> {

@@ -10,12 +10,15 @@
 //! 7.1, RFC 1191), in front of the tunnel, as on any interface.
 //!
 //! `ip4-tunnel-error` and `ip6-tunnel-error` take errors about outer packets. An error is believed
-//! if it quotes the ends and the protocol of a tunnel that tracks its MTU.
+//! if it quotes the ends, the protocol and the identifier of a tunnel that tracks its MTU. No path
+//! MTU below 552 bytes is believed.
 
 mod cli;
+mod identifier;
 mod node;
 mod tracked;
 
+pub use identifier::Identifier;
 pub use tracked::{OuterPath, TrackedMtus};
 
 use graph::{NodeDef, Plugin, StateDef, World, name_of};

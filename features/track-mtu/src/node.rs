@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-tunnel-error`, `ip6-tunnel-error`: ICMP errors about outer packets of tunnels.
 
+use crate::identifier::Quoted;
 use crate::tracked::{Reported, TrackedMtus};
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, ThreadIndex, World};
@@ -8,7 +9,7 @@ use icmp::{Icmp, Quote};
 use ip::IpTrace;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use wire::{Header, IcmpHeader, IpHeader, IpProtocol, UpperLayer};
+use wire::{Header, IcmpHeader, IpHeader, IpProtocol, Ipv6Header, UpperLayer};
 
 /// The node of a version.
 pub struct TunnelError<F> {
@@ -44,13 +45,27 @@ fn reported<F: Icmp>(packet: &[u8]) -> Option<Reported> {
     if (error.kind, error.code) != F::ERRORS.too_big {
         return None;
     }
-    let Quote { ip, protocol, inner } = icmp::quoted::<F>(packet)?;
+    let Quote { ip, protocol, inner, all } = icmp::quoted::<F>(packet)?;
     let [_, _, high, low, ..] = *inner;
+    let upper = ip.header_len();
+    // An IP packet inside has nothing that names its tunnel, but it fills the outer packet.
+    let inside = match (protocol, inner[0] >> 4) {
+        (IpProtocol::IP4, 4) => Some(usize::from(u16::from_be_bytes([high, low]))),
+        (IpProtocol::IP6, 6) => {
+            Some(Ipv6Header::LEN + usize::from(u16::from_be_bytes([inner[4], inner[5]])))
+        }
+        (IpProtocol::IP4 | IpProtocol::IP6, _) => return None,
+        _ => None,
+    };
+    if inside.is_some_and(|len| upper + len != ip.packet_len()) {
+        return None;
+    }
     Some(Reported {
         local: ip.src().into(),
         remote: ip.dst().into(),
         protocol,
         port: if protocol == IpProtocol::UDP { u16::from_be_bytes([high, low]) } else { 0 },
+        header: Quoted::of(all),
         len: ip.packet_len(),
         // RFC 1191 4, RFC 4443 3.2.
         mtu: if F::IS_V6 { error.rest() } else { error.rest() & 0xffff },

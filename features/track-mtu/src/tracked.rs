@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tunnels whose MTU is tracked, and the process that tracks it.
 
+use crate::identifier::{Identifier, Quoted};
 use cli::{Error, Result};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use msg::retval;
 use net::{AdjIndex, AdjKind, Adjacencies, Interfaces, PathMtus, TableIndex, TooBig};
 use path_mtu::Learner;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -23,6 +23,9 @@ const PART: usize = 1024;
 const WAITING: usize = 64;
 /// Hashes of ends that workers tell apart.
 const HASHES: usize = 4096;
+/// The least path MTU that is believed, as in Linux: a forged error can't make tunnels useless. A
+/// tunnel whose path carries less gets fragments of outer packets through.
+const LEAST: u32 = 552;
 /// Depth of load-balances in load-balances that are followed.
 const DEPTH: usize = 8;
 
@@ -41,6 +44,8 @@ pub struct OuterPath {
     pub protocol: IpProtocol,
     /// Their destination port, if they are UDP datagrams; otherwise 0.
     pub port: u16,
+    /// What tells them from those of other tunnels.
+    pub identifier: Identifier,
     /// Bytes in front of the inner IP packet.
     pub overhead: u16,
 }
@@ -67,6 +72,8 @@ pub struct Reported {
     pub protocol: IpProtocol,
     /// Its destination port, if it is a UDP datagram; otherwise 0.
     pub port: u16,
+    /// The bytes behind its IP header.
+    pub header: Quoted,
     /// Its length.
     pub len: usize,
     /// The MTU that the router reports; 0 for none.
@@ -105,12 +112,41 @@ impl OuterPath {
 struct Inner {
     /// The tunnels, each with its limit in force.
     all: BTreeMap<SwIfIndex, (OuterPath, Option<u16>)>,
-    /// Number of tunnels of each path: a million of them may have the same.
-    paths: BTreeMap<PathKey, usize>,
+    /// Number of tunnels of each path by their identifiers, and those by their masks, of which
+    /// there are few: a million tunnels may have the same path.
+    paths: BTreeMap<PathKey, BTreeMap<u128, HashMap<Identifier, usize>>>,
     /// Where the walk over all goes on, if one is under way.
     next: Option<SwIfIndex>,
     /// The counts of changes that the limits take into account.
     seen: Option<[u64; 3]>,
+}
+
+impl Inner {
+    /// One more tunnel of this path is there.
+    fn enter(&mut self, outer: &OuterPath) {
+        let by_mask = self.paths.entry(outer.key()).or_default();
+        let tunnels = by_mask.entry(outer.identifier.mask).or_default();
+        *tunnels.entry(outer.identifier).or_default() += 1;
+    }
+
+    /// A tunnel of this path is there no more.
+    fn leave(&mut self, outer: &OuterPath) {
+        let (key, mask) = (outer.key(), outer.identifier.mask);
+        let Some(by_mask) = self.paths.get_mut(&key) else { return };
+        let Some(tunnels) = by_mask.get_mut(&mask) else { return };
+        if let Some(count) = tunnels.get_mut(&outer.identifier) {
+            *count -= 1;
+            if *count == 0 {
+                tunnels.remove(&outer.identifier);
+            }
+        }
+        if tunnels.is_empty() {
+            by_mask.remove(&mask);
+        }
+        if by_mask.is_empty() {
+            self.paths.remove(&key);
+        }
+    }
 }
 
 /// The tunnels whose MTU is tracked.
@@ -142,12 +178,7 @@ impl Shared for TrackedMtus {
         let Some(sw_if) = deleted.of::<SwIfIndex>() else { return };
         let mut inner = self.inner();
         let Some((outer, _)) = inner.all.remove(sw_if) else { return };
-        if let Entry::Occupied(mut tunnels) = inner.paths.entry(outer.key()) {
-            *tunnels.get_mut() -= 1;
-            if *tunnels.get() == 0 {
-                tunnels.remove();
-            }
-        }
+        inner.leave(&outer);
         self.counter(outer.ends()).fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -185,11 +216,21 @@ impl TrackedMtus {
         {
             let mut inner = self.inner();
             inner.all.insert(sw_if, (outer, None));
-            *inner.paths.entry(outer.key()).or_default() += 1;
+            inner.enter(&outer);
         }
         self.counter(outer.ends()).fetch_add(1, Ordering::Relaxed);
         self.update(world, sw_if, outer, None);
         self.signal.raise();
+    }
+
+    /// The headers that a tunnel sends have changed, if its MTU is tracked.
+    pub fn set_identifier(&self, sw_if: SwIfIndex, identifier: Identifier) {
+        let mut inner = self.inner();
+        let Some((old, limit)) = inner.all.get(&sw_if).copied() else { return };
+        let new = OuterPath { identifier, ..old };
+        inner.leave(&old);
+        inner.enter(&new);
+        inner.all.insert(sw_if, (new, limit));
     }
 
     /// Takes an error from a worker. `None` if no tunnel has these ends, false if too many wait.
@@ -234,8 +275,17 @@ impl TrackedMtus {
             let inner = self.inner();
             let paths = inner.paths.range((ends, 0, 0, 0)..=(ends, u16::MAX, u8::MAX, u32::MAX));
             // Tunnels with the same ends may be in several tables.
-            for ((_, _, _, table), _) in paths.filter(|(key, _)| reported.is_of(key)) {
+            for ((_, _, _, table), by_mask) in paths.filter(|(key, _)| reported.is_of(key)) {
+                let is_of = |(mask, tunnels): (&u128, &HashMap<Identifier, usize>)| {
+                    let identifier = reported.header.identifier(*mask);
+                    identifier.is_some_and(|identifier| tunnels.contains_key(&identifier))
+                };
                 let (table, Reported { len, mtu, .. }) = (*table, reported);
+                // A shorter packet is too big for no path that is used.
+                if len <= LEAST as usize || !by_mask.iter().any(is_of) {
+                    continue;
+                }
+                let mtu = if mtu == 0 { 0 } else { mtu.max(LEAST) };
                 match reported.remote {
                     IpAddr::V4(to) => four.push(TooBig { table, to, len, mtu }),
                     IpAddr::V6(to) => six.push(TooBig { table, to, len, mtu }),

@@ -5,9 +5,9 @@ use crate::model::Spec;
 use crate::route::Route;
 use crate::state::End;
 use cli::{Error, Result, retval};
-use graph::World;
-use track_mtu::{OuterPath, TrackedMtus};
-use wire::IpProtocol;
+use graph::{SwIfIndex, World};
+use track_mtu::{Identifier, OuterPath, TrackedMtus};
+use wire::{EtherType, IpProtocol};
 
 /// Bytes of the inner Ethernet header.
 const ETHERNET: u16 = 14;
@@ -29,8 +29,38 @@ pub fn path<S: Spec>(spec: &S, end: &End, route: &Route) -> Option<OuterPath> {
         remote: ends.remote,
         protocol: spec.protocol(),
         port,
+        identifier: identifier(spec.protocol(), &spec.header()),
         overhead: end.template.bytes().len() as u16 + if end.frames { ETHERNET } else { 0 },
     })
+}
+
+/// The headers that a tunnel sends have changed.
+pub fn changed<S: Spec>(world: &World, sw_if: SwIfIndex, spec: &S) {
+    if spec.marks().track_mtu {
+        let identifier = identifier(spec.protocol(), &spec.header());
+        world.get::<TrackedMtus>().set_identifier(sw_if, identifier);
+    }
+}
+
+/// The parts of a tunnel's header that no packet changes and that name the tunnel.
+fn identifier(protocol: IpProtocol, header: &[u8]) -> Identifier {
+    let none = Identifier::default();
+    match protocol {
+        // The VNI or TEID stands in bytes 4 to 7 of the header behind UDP's (RFC 7348 5, RFC 8926
+        // 3.4, TS 29.281 5.1).
+        IpProtocol::UDP => none.with(header, 12..16),
+        // RFC 2784 2.1, RFC 2890 2: flags, protocol and key. Where packets of both IP versions are
+        // inside, the packet decides about the protocol.
+        IpProtocol::GRE => {
+            let is_ip = header.get(2..4) == Some(&EtherType::IP4.0.to_be_bytes());
+            let has_key = header.first().is_some_and(|flags| flags & 0x20 != 0);
+            let named = none.with(header, 0..if is_ip { 2 } else { 4 });
+            if has_key { named.with(header, 4..8) } else { named }
+        }
+        // RFC 3931 4.1.1.1: session and cookie.
+        IpProtocol::L2TP => none.with(header, 0..12),
+        _ => none,
+    }
 }
 
 /// Checks that the MTU of a tunnel can follow its path, if it is to.

@@ -371,6 +371,7 @@ impl<S: Spec> Tunnels<S> {
                 self.ends.set(number.0, End { template, ..end });
             }
         }
+        outer::changed(world, sw_if, &spec);
         world.note_config_change();
         Ok(())
     }
