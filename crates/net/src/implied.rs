@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the line that makes an interface gives it besides.
+//! Settings that the line that makes an interface implies.
 
 use crate::addr::Addresses;
 use crate::fib::{Fib, Net};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What tells the packets of one tunnel from those of others, in the quote of an ICMP error.
+//! Identifiers of tunnels in the packets that ICMP errors quote.
 
 /// Bytes behind the outer IP header that are compared.
 const BYTES: usize = 16;

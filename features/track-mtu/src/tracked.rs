@@ -44,7 +44,7 @@ pub struct OuterPath {
     pub protocol: IpProtocol,
     /// Their destination port, if they are UDP datagrams; otherwise 0.
     pub port: u16,
-    /// What tells them from those of other tunnels.
+    /// The identifier of the tunnel in them.
     pub identifier: Identifier,
     /// Bytes in front of the inner IP packet.
     pub overhead: u16,

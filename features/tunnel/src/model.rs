@@ -186,7 +186,7 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// Admin state of a new one.
     const STARTS_UP: bool;
 
-    /// What a new interface is given besides.
+    /// The settings that the creation of the interface implies.
     fn implied(&self) -> Implied {
         Implied { up: Self::STARTS_UP, ..Implied::default() }
     }

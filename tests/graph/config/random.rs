@@ -294,7 +294,7 @@ fn came_back(lines: &str) {
     assert_eq!(sorted(&first.config()), sorted(&text), "{lines}");
 }
 
-/// What the line that makes an object implies, and an operator has taken back, stays so.
+/// Settings that a creating line implies and an operator has taken back stay taken back.
 #[test]
 fn what_a_line_implies_and_was_taken_back_stays_so() {
     for lines in [

@@ -205,7 +205,8 @@ impl<F: Net> Fib<F> {
     }
 
     /// Describes a user that keeps a table: an interface bound to it or made with it (the line that
-    /// makes it names the table), a route of another table that resolves in it, or a feature that has a reference on it or follows a route in it.
+    /// makes it names the table), a route of another table that resolves in it, or a feature that
+    /// has a reference on it or follows a route in it.
     pub fn user(&self, world: &World, index: TableIndex) -> Option<String> {
         if self.inner().table(index).is_ok_and(|table| table.held > 0) {
             return Some("a feature uses it".into());

@@ -119,7 +119,7 @@ pub enum MtuKind {
     Mpls,
 }
 
-/// What the line that makes an interface gives it besides. The configuration has lines for the
+/// Settings that the line that makes an interface implies. The configuration has lines for the
 /// settings that differ from these, since a load runs that line first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Implied {
@@ -141,7 +141,7 @@ pub struct OriginalSettings {
     pub mac: MacAddr,
     /// The MTU of its link, in bytes.
     pub mtu: u16,
-    /// What it was given besides ([`crate::imply`]).
+    /// The settings that its creation implied ([`crate::imply`]).
     pub implied: Implied,
 }
 
