@@ -216,6 +216,14 @@ impl Field {
     }
 }
 
+/// Appends a field of a reply to a request that failed: zeros, but for the index of an interface
+/// all bits set, as in VPP. 0 is an interface.
+pub(crate) fn without_value(field: &Field, out: &mut Vec<u8>) {
+    let is_interface = field.kind.name == "interface_index";
+    let byte = if is_interface && field.multiplicity == Multiplicity::One { 0xff } else { 0 };
+    out.resize(out.len() + field.least(), byte);
+}
+
 fn canonical(fields: &[Field]) -> String {
     let fields: Vec<_> = fields.iter().map(Field::canonical).collect();
     format!("[{}]", fields.join(", "))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages, and the answers to a request.
 
-use crate::describe::Field;
+use crate::describe::{Field, without_value};
 use crate::wire::{Malformed, Reader, Wire};
 
 /// A head field: it stands between a message's id and its own fields.
@@ -125,7 +125,7 @@ pub trait Reply: Sized + 'static {
     const HEAD: &'static [HeadField];
     /// See [`Message::fields`].
     fn fields() -> Vec<Field>;
-    /// Appends the fields; zeros for an error, which has none.
+    /// Appends the fields; those of an [error](crate::describe::without_value) if there is none.
     fn write(reply: Option<&Self>, out: &mut Vec<u8>);
     /// Reads the fields.
     ///
@@ -157,7 +157,7 @@ impl<M: Message> Reply for M {
     fn write(reply: Option<&Self>, out: &mut Vec<u8>) {
         match reply {
             Some(reply) => reply.put(out),
-            None => out.resize(out.len() + M::fields().iter().map(Field::least).sum::<usize>(), 0),
+            None => M::fields().iter().for_each(|field| without_value(field, out)),
         }
     }
     fn read(r: &mut Reader<'_>) -> Result<Self, Malformed> {

@@ -4,7 +4,7 @@
 use crate::Hub;
 use crate::answer::{Flow, Ids, Pending, ReplyTo, dumped, later, put_reply, streamed};
 use crate::changes;
-use crate::describe::{self, Field};
+use crate::describe::{self, Field, without_value};
 use crate::message::{Call, Dump, Head, HeadField, Message, Reply};
 use crate::out::SendBuffer;
 use crate::wire::{Malformed, Reader};
@@ -274,8 +274,7 @@ impl<W: 'static> Table<W> {
                     && let Some(reply) = self.get(entry.ids.reply)
                     && reply.head.contains(&HeadField::Retval)
                 {
-                    let least: usize =
-                        reply.fields.iter().skip(reply.head.len()).map(Field::least).sum();
+                    let fields = reply.fields.iter().skip(reply.head.len());
                     let head = Head {
                         context,
                         client_index: client,
@@ -283,7 +282,7 @@ impl<W: 'static> Table<W> {
                         pid: 0,
                     };
                     out.message(entry.ids.reply, reply.head, &head, |bytes| {
-                        bytes.resize(bytes.len() + least, 0)
+                        fields.for_each(|field| without_value(field, bytes))
                     });
                 }
                 Flow::Done

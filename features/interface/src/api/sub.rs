@@ -24,8 +24,12 @@ fn messages(m: &mut Messages<World>) {
         )?;
         let new = SubInterface { id: id.into(), frames: sub::one_vlan(id) };
         let made = w.get::<Interfaces>().create_sub(w, parent, new).map_err(|error| {
-            let taken = error.is(retval::VLAN_ALREADY_EXISTS) || error.is(retval::UNSPECIFIED);
-            if taken { error.retval(retval::INVALID_REGISTRATION) } else { error }
+            // As in VPP: only tags that another number has are an invalid registration.
+            if error.is(retval::UNSPECIFIED) {
+                error.retval(retval::INVALID_REGISTRATION)
+            } else {
+                error
+            }
         });
         Ok(CreateVlanSubifReply { sw_if_index: made?.into() })
     });
