@@ -34,7 +34,7 @@ fn add_del(w: &World, r: GeneveAddDelTunnel2) -> Result<InterfaceIndex> {
     let spec = Geneve {
         ends: TunnelEndpoints { local: r.local_address.into(), remote, table: r.encap_vrf_id },
         marks: HeaderMarking::default(),
-        vni: r.vni,
+        vni: tunnel::check_vni(r.vni)?,
         layer3: r.l3_mode,
         group_interface: r.mcast_sw_if_index.given().filter(|_| remote.is_multicast()),
         next: Next::of_index(w, r.decap_next_index)?,

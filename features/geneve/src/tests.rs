@@ -255,6 +255,7 @@ fn messages() {
         (GeneveAddDelTunnel2 { encap_vrf_id: 9, ..request("10.0.1.3", 1) }, -3),
         (next(9999), -76),
         (GeneveAddDelTunnel2 { is_add: false, ..request("10.0.1.3", 1) }, -6),
+        (request("10.0.1.3", 1 << 24), -7),
     ] {
         assert_eq!(api.call(request).expect_err("refused"), retval);
     }

@@ -73,9 +73,8 @@ pub fn create(w: &World, m: &Matches) -> Result<Output> {
     let (interfaces, parent) = named(w, m)?;
     let (first, last) = m.req::<RangeInclusive<u64>>("ids")?.into_inner();
     let number = |id: u64| {
-        let id = u32::try_from(id).ok().filter(|id| *id > 0);
-        id.ok_or_else(|| {
-            Error::parse("a sub-interface's number is 1 to 4294967295").at(m.span("ids"))
+        u32::try_from(id).map_err(|_| {
+            Error::parse("a sub-interface's number is 0 to 4294967295").at(m.span("ids"))
         })
     };
     let (first, last) = (number(first)?, number(last)?);

@@ -4,6 +4,7 @@
 use crate::model::{Flags, HeaderMarking};
 use cli::{Error, Matches, Output, Result, Writer, quote};
 use graph::{SwIfIndex, World};
+use msg::retval;
 use net::Interfaces;
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -72,12 +73,20 @@ pub fn describe_other_end(
 /// Reads `vni <vni:u32>`.
 ///
 /// # Errors
-/// 0, or more than 24 bits.
+/// As [`check_vni`].
 pub fn vni(m: &Matches) -> Result<u32> {
-    let vni: u32 = m.req("vni")?;
-    if vni == 0 || vni >> 24 != 0 {
-        return Err(Error::parse(format!("a network identifier has 24 bits and isn't 0: {vni}"))
-            .at(m.span("vni")));
+    check_vni(m.req("vni")?).map_err(|e| e.retval(retval::UNSPECIFIED).at(m.span("vni")))
+}
+
+/// Checks a network identifier, of commands and of messages (RFC 7348 5, RFC 8926 3.4: 24 bits; 0
+/// is one of them).
+///
+/// # Errors
+/// More than 24 bits.
+pub fn check_vni(vni: u32) -> Result<u32> {
+    if vni >> 24 != 0 {
+        let why = format!("a network identifier has 24 bits, up to 16777215: {vni}");
+        return Err(Error::parse(why).retval(retval::INVALID_VALUE));
     }
     Ok(vni)
 }

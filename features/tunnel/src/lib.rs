@@ -42,7 +42,7 @@ mod route;
 pub mod segment;
 mod state;
 
-pub use self::cli::{describe, describe_other_end, flags, list, other_end, parse, vni};
+pub use self::cli::{check_vni, describe, describe_other_end, flags, list, other_end, parse, vni};
 pub use datagrams::{
     Bypass, BypassInterfaces, Datagrams, Input, InputTrace, Next, Nothing, OWN, Onto, Outcome, Own,
     add_del, refuse_offload, set_bypass, set_offload, write_bypass,

@@ -40,7 +40,7 @@ fn add_del(w: &World, r: VxlanGpeAddDelTunnelV2) -> Result<InterfaceIndex> {
     let spec = Gpe {
         ends: TunnelEndpoints { local: r.local.into(), remote, table: r.encap_vrf_id },
         marks: HeaderMarking::default(),
-        vni: r.vni,
+        vni: tunnel::check_vni(r.vni)?,
         protocol,
         decap_table: r.decap_vrf_id,
         local_port: port(r.local_port),

@@ -174,7 +174,7 @@ fn tables_of_both_sides() {
         (format!("{create} vni 19 next-ip4 next-ip6"), -1),
         (format!("{create} vni 13"), -75),
         (format!("{create} vni 20 del"), -6),
-        (format!("{create} vni 0"), -1),
+        (format!("{create} vni 16777216"), -1),
     ] {
         assert_eq!(rig.refused(&line).0, retval, "{line}");
     }

@@ -44,7 +44,7 @@ fn add_del(w: &World, r: VxlanAddDelTunnelV3) -> Result<InterfaceIndex> {
     let spec = Vxlan {
         ends: TunnelEndpoints { local: r.src_address.into(), remote, table: r.encap_vrf_id },
         marks: HeaderMarking::default(),
-        vni: r.vni,
+        vni: tunnel::check_vni(r.vni)?,
         source_port: port(r.src_port),
         destination_port: port(r.dst_port),
         layer3: r.is_l3,

@@ -419,13 +419,15 @@ fn broken_datagrams_are_taken_or_dropped_by_name() {
 fn wrong_ones_are_refused() {
     let mut rig = rig(&["create vxlan tunnel src 10.0.1.1 dst 10.0.1.2 vni 13 instance 4"]);
     let create = "create vxlan tunnel src 10.0.1.1";
+    // Network identifiers are 0 to 16777215, in commands as in messages.
+    rig.cli(&format!("{create} dst 10.0.1.7 vni 0"));
+    rig.cli(&format!("{create} dst 10.0.1.7 vni 16777215"));
     for (line, retval, part) in [
         (format!("{create} dst 10.0.1.2 vni 13"), -75, "vxlan_tunnel4 has these ends"),
         (format!("{create} dst 10.0.1.3 vni 13 instance 4"), -147, "there is a vxlan_tunnel4"),
         (format!("{create} dst 10.0.1.1 vni 13"), -82, "both ends"),
         (format!("{create} dst 2001:db8::1 vni 13"), -7, "two protocols"),
         (format!("{create} dst 10.0.1.3 vni 13 encap-vrf-id 9"), -3, "no table 9"),
-        (format!("{create} dst 10.0.1.3 vni 0"), -1, "24 bits"),
         (format!("{create} dst 10.0.1.3 vni 16777216"), -1, "24 bits"),
         (format!("{create} dst 239.1.1.1 vni 13"), -2, "need an interface"),
         (format!("{create} group 239.1.1.1 p9 vni 13"), -2, "p9"),

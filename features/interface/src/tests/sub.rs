@@ -150,12 +150,12 @@ fn they_follow_their_parent() {
 
 #[suite::test]
 fn messages_make_and_delete_them() {
-    let (bench, parent, _) = bench();
+    let (bench, parent, tree) = bench();
     let mut client = bench.api();
     let parent = InterfaceIndex(parent.0);
     let vlan = |vlan_id| CreateVlanSubif { sw_if_index: parent, vlan_id };
     let first = client.call(vlan(100)).expect("made").sw_if_index;
-    assert_eq!(client.call(vlan(100)).err(), Some(-31));
+    assert_eq!(client.call(vlan(100)).err(), Some(-56), "the number is there");
     for id in [0, 4096, 70000] {
         assert_eq!(client.call(vlan(id)).err(), Some(-55));
     }
@@ -183,6 +183,14 @@ fn messages_make_and_delete_them() {
     assert_eq!(client.call(sub(6, SubIfFlags::NO_TAGS, 0, 0)).err(), Some(-1));
     assert_eq!(client.call(sub(6, SubIfFlags(0), 0, 0)).err(), Some(-7));
     assert_eq!(client.call(sub(6, SubIfFlags::ONE_TAG, 4096, 0)).err(), Some(-55));
+    // The number may be 0, in commands as in messages.
+    let zero = client.call(sub(0, exact, 7, 8)).expect("made").sw_if_index;
+    let line = "create sub-interfaces t0 0 dot1q 7 inner-dot1q 8 exact-match";
+    let config = bench.world.running_config();
+    assert!(config.iter().any(|said| said.text.starts_with(line)), "{config:?}");
+    assert_eq!(client.call(DeleteSubif { sw_if_index: zero }), Ok(()));
+    assert!(run(&bench, &tree, line).starts_with("t0.0"));
+    run(&bench, &tree, "delete sub-interface t0.0");
     let default = client.call(sub(7, SubIfFlags::DEFAULT, 0, 0)).expect("made").sw_if_index;
     let any = SubIfFlags::TWO_TAGS | SubIfFlags::INNER_VLAN_ID_ANY;
     let any = client.call(sub(8, any, 9, 0)).expect("made").sw_if_index;
