@@ -35,7 +35,8 @@ pub enum Kind {
     Prefix6,
     /// `prefix`: of either family.
     Prefix,
-    /// `mac`: `02:00:5e:00:00:01`, also with dashes or as `0200.5e00.0001`.
+    /// `mac`: `02:00:5e:00:00:01`, also with dashes or as `0200.5e00.0001`; a group may lack
+    /// its leading zeros.
     Mac,
     /// `word`, and a placeholder without type: anything without blanks, or quoted.
     Word,
@@ -280,27 +281,9 @@ pub(crate) fn prefix(s: &str) -> Option<(IpAddr, u8)> {
     (len <= if addr.is_ipv4() { 32 } else { 128 }).then_some((addr, len))
 }
 
+/// Groups may lack leading zeros, as in VPP: `0:1:2:3:4:5`, `1.2.40`.
 pub(crate) fn mac(s: &str) -> Option<[u8; 6]> {
-    let (separator, digits) = match s.len() {
-        14 => ('.', 4),
-        17 if s.contains('-') => ('-', 2),
-        17 => (':', 2),
-        _ => return None,
-    };
-    let mut nibbles = 0u64;
-    let mut count = 0;
-    for (i, c) in s.chars().enumerate() {
-        if i % (digits + 1) == digits {
-            if c != separator {
-                return None;
-            }
-        } else {
-            nibbles = nibbles << 4 | u64::from(c.to_digit(16)?);
-            count += 1;
-        }
-    }
-    let [_, _, mac @ ..] = nibbles.to_be_bytes();
-    (count == 12).then_some(mac)
+    s.parse::<wire::MacAddr>().ok().map(|mac| mac.0)
 }
 
 pub(crate) fn range(s: &str) -> Option<(u64, u64)> {
@@ -376,10 +359,19 @@ mod tests {
         assert_eq!(mac("02:00:5e:00:00:1F"), mac_bytes);
         assert_eq!(mac("02-00-5e-00-00-1f"), mac_bytes);
         assert_eq!(mac("0200.5e00.001f"), mac_bytes);
+        assert_eq!(mac("2:0:5e:0:0:1f"), mac_bytes);
+        assert_eq!(mac("2-0-5e-0-0-1f"), mac_bytes);
+        assert_eq!(mac("200.5e00.1f"), mac_bytes);
+        assert_eq!(mac("0:1:2:3:4:5"), Some([0, 1, 2, 3, 4, 5]));
+        assert_eq!(mac("1.2.40"), Some([0, 1, 0, 2, 0, 0x40]));
         for bad in [
             "02:00:5e:00:00",
             "02:00:5e:00:00:1g",
             "02:00-5e:00:00:1f",
+            "0:1:2:3:4:5:6",
+            "002:0:5e:0:0:1f",
+            "0::1:2:3:4",
+            "1.2.30000",
             "ééééééé",
             "02:00:5e:00:00:0é",
         ] {

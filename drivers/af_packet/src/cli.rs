@@ -11,8 +11,10 @@ use netlink::Rtnl;
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "create host-interface",
-        usage: "[v2] [v3] name <ifname:host-link> [v2] [v3] [num-rx-queues <rx:1-256>] [num-tx-queues <tx:1-256>] \
-                [hw-addr <mac:mac>] [mode <mode:ip|ethernet>] [qdisc-bypass-disable] [cksum-gso-disable] [force]",
+        // The sizes of rings are accepted: rings have the size that they need.
+        usage: "([v2] [v3] name <ifname:host-link> [num-rx-queues <rx:1-256>] [num-tx-queues <tx:1-256>] \
+                [rx-size <rx-size:u32>] [tx-size <tx-size:u32>] [rx-per-block <rx-per-block:u32>] [tx-per-block <tx-per-block:u32>] \
+                [hw-addr <mac:mac>] [mode <mode:ip|ethernet>] [qdisc-bypass-disable] [cksum-gso-disable] [force])",
         help: "Make an interface of an interface of the Linux kernel",
         run: create,
     },
