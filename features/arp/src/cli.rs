@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "set arp proxy",
-        usage: "[del] [table-id <table:u32>] start <start:ip4> end <end:ip4>",
+        usage: "([del] [table-id <table:u32>] {start <start:ip4>} {end <end:ip4>})",
         help: "Answer ARP requests for a range of addresses, where proxy ARP is enabled",
         run: set_range,
     },

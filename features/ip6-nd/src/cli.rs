@@ -16,14 +16,14 @@ use wire::nd::PrefixInfo;
 pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "ip6 nd",
-        usage: "<interface:interface> [no] {ra-suppress | ra-managed-config-flag | ra-other-config-flag \
+        usage: "<interface:interface> {no | ra-suppress | ra-managed-config-flag | ra-other-config-flag \
                 | ra-suppress-link-layer | ra-send-unicast | ra-cease \
                 | ra-lifetime [<lifetime:u32>] | ra-initial [<count:u32> <interval:u32>] \
                 | ra-interval [<max:u32> [<min:u32>]] | ra-hop-limit [<hops:u8>] \
                 | ra-dns <server:ip6> [lifetime <seconds:u32>] | ra-search <domain:word> [lifetime <seconds:u32>] \
                 | prefix <prefix:prefix6> [<valid:u32> <preferred:u32>] [infinite] [default] [absolute] \
-                  [no-advertise] [off-link] [no-autoconfig] [no-onlink]}",
-        help: "Set the contents of router advertisements on an interface",
+                  [no-advertise] [off-link] [no-autoconfig] [no-onlink]}...",
+        help: "Set the contents of router advertisements on an interface; `no' is for all words of the line",
         run: nd,
     },
     Command {
@@ -112,12 +112,15 @@ pub fn interface(w: &World, m: &Matches) -> Result<SwIfIndex> {
 
 fn nd(w: &World, m: &Matches) -> Result<Output> {
     let (sw_if, on) = (interface(w, m)?, !m.flag("no"));
-    if m.flag("prefix") {
-        let prefix: Ip6Prefix = m.req("prefix")?;
-        verbs::set_prefix(w, sw_if, prefix, if on { Some(ra_prefix(w, m)?) } else { None })?;
-        return Ok(Output::empty());
+    if m.turns().all(|option| option.flag("no")) {
+        return Err(Error::usage("`no' needs a word that it takes back").at(m.span("no")));
     }
-    w.get::<Advertiser>().change(w, sw_if, |c| set(c, m, on))?;
+    w.get::<Advertiser>()
+        .change(w, sw_if, |c| m.turns().try_for_each(|option| set(c, &option, on)))?;
+    for option in m.turns().filter(|option| option.flag("prefix")) {
+        let prefix: Ip6Prefix = option.req("prefix")?;
+        verbs::set_prefix(w, sw_if, prefix, if on { Some(ra_prefix(w, &option)?) } else { None })?;
+    }
     Ok(Output::empty())
 }
 

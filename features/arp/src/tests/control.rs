@@ -116,6 +116,9 @@ fn others_are_answered_for_where_that_is_enabled() {
     let tree = Tree::new(PLUGIN.cli).expect("the commands are well-formed");
     run(&r, &tree, "set arp proxy start 10.0.0.20 end 10.0.0.29");
     run(&r, &tree, "set arp proxy table-id 0 start 10.0.0.40 end 10.0.0.40");
+    // In any order, as in VPP.
+    run(&r, &tree, "set arp proxy end 10.0.0.50 start 10.0.0.50 table-id 0");
+    run(&r, &tree, "set arp proxy start 10.0.0.50 end 10.0.0.50 del");
     let ask = |r: &mut Rig, sender, target| {
         r.receive(&request((PEER, sender), target));
         r.sent()

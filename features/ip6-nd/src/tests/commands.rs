@@ -50,6 +50,31 @@ fn what_is_set_is_said_and_can_be_said_again_and_taken_back() {
     assert_eq!(said(&r), []);
 }
 
+/// VPP reads several options from one line; `no` takes back all of them, wherever it stands.
+#[suite::test]
+fn a_line_sets_several_options() {
+    let mut r = bare();
+    r.run("ip6 nd t0 ra-managed-config-flag ra-other-config-flag ra-interval 1000 30 ra-lifetime 4000 ra-hop-limit 33");
+    r.run("ip6 nd t0 no ra-suppress ra-send-unicast");
+    let lines: Vec<_> = said(&r).into_iter().map(|(line, _)| line).collect();
+    assert_eq!(
+        lines,
+        [
+            "ip6 nd t0 no ra-suppress",
+            "ip6 nd t0 ra-managed-config-flag",
+            "ip6 nd t0 ra-other-config-flag",
+            "ip6 nd t0 ra-interval 1000 30",
+            "ip6 nd t0 ra-lifetime 4000",
+            "ip6 nd t0 ra-hop-limit 33",
+        ]
+    );
+    r.run("ip6 nd t0 ra-suppress ra-managed-config-flag");
+    r.run("ip6 nd t0 ra-managed-config-flag ra-other-config-flag no ra-interval ra-lifetime ra-hop-limit");
+    assert_eq!(said(&r), []);
+    r.run("ip6 nd t0 prefix 2001:db8:1::/64 infinite no-autoconfig ra-hop-limit 33");
+    assert_eq!(said(&r).len(), 2);
+}
+
 #[suite::test]
 fn what_is_shown() {
     let mut r = bare();
