@@ -3,7 +3,15 @@
 
 use crate::error::Error;
 use crate::text::{Source, Token, TokenKind};
-use crate::value::Value;
+use crate::value::{Size, Value};
+
+fn is_off(word: &str) -> bool {
+    matches!(word, "disable" | "off") || word.starts_with("no-")
+}
+
+fn is_size(word: &str) -> bool {
+    Size::parse(word).is_ok()
+}
 
 /// A position in the tokens of a text.
 pub struct Cursor<'a> {
@@ -57,6 +65,42 @@ impl<'a> Cursor<'a> {
             self.kind(0) == Some(&TokenKind::Open) && self.kind(1) == Some(&TokenKind::Close);
         self.at += if empty { 2 } else { 0 };
         empty
+    }
+
+    /// Steps over the block or word that stands here, if all that it does is to switch off
+    /// (`disable`, `off`, `no-…`) or to size (a word with a number) what a section is about.
+    pub fn harmless_block(&mut self) -> bool {
+        let (mut end, mut depth) = (self.at, 0usize);
+        loop {
+            let word = match self.tokens.get(end).map(|t| &t.kind) {
+                Some(TokenKind::Open) => {
+                    depth += 1;
+                    ""
+                }
+                Some(TokenKind::Close) if depth > 0 => {
+                    depth -= 1;
+                    ""
+                }
+                Some(TokenKind::Word(word)) => word,
+                _ => return false,
+            };
+            let next = self.tokens.get(end + 1).map(|t| &t.kind);
+            let next_word = match next {
+                Some(TokenKind::Word(word)) => word,
+                _ => "",
+            };
+            // The name of a size or of an inner block is no setting of its own.
+            let names = next == Some(&TokenKind::Open) || is_off(next_word) || is_size(next_word);
+            if !(word.is_empty() || is_off(word) || is_size(word) || names) {
+                return false;
+            }
+            end += 1;
+            if depth == 0 && !(names && next != Some(&TokenKind::Close)) {
+                break;
+            }
+        }
+        self.at = end;
+        true
     }
 
     /// Steps over `n` tokens.

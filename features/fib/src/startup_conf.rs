@@ -20,6 +20,8 @@ impl startup::Startup for Startup {
             "l3fib",
             "the tables of routes",
             &[
+                Word::unused("fib-entry-pool-size", SIZE, GROWS),
+                Word::unused("ip4-mtrie-pool-size", SIZE, GROWS),
                 Word::unused("load-balance-pool-size", SIZE, GROWS),
                 Word::unused("load-balance-size", SIZE, GROWS),
             ],

@@ -46,6 +46,12 @@ impl Config {
                 cursor.notes.push(format!(
                     "{name}: empty, and belongs to {owner}, which is not part of this build"
                 ));
+            } else if let Some(owner) = reference::owner_of_section(name)
+                && cursor.harmless_block()
+            {
+                cursor.notes.push(format!(
+                    "{name}: not needed: {owner} is not part of this build, and the section only switches off or sizes it"
+                ));
             } else {
                 return Err(unknown_section(&self.views(), &cursor, name));
             }

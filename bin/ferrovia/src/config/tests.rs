@@ -386,6 +386,27 @@ fn files_of_tutorials() {
     assert_eq!(measured.statseg.update_interval, Some(0.05));
     assert_eq!(measured.logging.size, Some(1024));
 
+    // What only switches off or sizes something that isn't there never ends a start.
+    for section in [
+        "crypto-engines { default { disable } }",
+        "crypto-engines { default disable openssl { disable } }",
+        "dpdk { num-mbufs 16384 }",
+        "session { preallocated-sessions 1024 v4-session-table-memory 64m }",
+        "mpls { no-tables }",
+        "l3fib { fib-entry-pool-size 256K ip4-mtrie-pool-size 1M }",
+    ] {
+        assert!(!file(section).notes.is_empty(), "{section}");
+    }
+    for section in [
+        "crypto-engines { default { enable } }",
+        "dpdk { dev 0000:00:08.0 }",
+        "dpdk { dev default { num-rx-queues 3 } }",
+        "acl-plugin { use tuple merge 1 }",
+        "dhcp { server 10.0.0.1 }",
+    ] {
+        assert!(refused(section).contains("is not part of this build"), "{section}");
+    }
+
     let acl = file(
         "plugins { plugin default { disable } plugin acl_plugin.so { enable } plugin ping_plugin.so { enable } }",
     );
