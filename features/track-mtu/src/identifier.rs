@@ -17,10 +17,11 @@ impl Identifier {
     /// Compares this range of a tunnel's header too; bytes that aren't compared are left out.
     #[must_use]
     pub fn with(mut self, header: &[u8], range: std::ops::Range<usize>) -> Self {
-        for at in range.start..range.end.min(BYTES).min(header.len()) {
+        let compared = header.iter().enumerate().take(range.end.min(BYTES)).skip(range.start);
+        for (at, byte) in compared {
             let shift = 8 * (BYTES - 1 - at);
             self.mask |= 0xff << shift;
-            self.bits |= u128::from(header[at]) << shift;
+            self.bits |= u128::from(*byte) << shift;
         }
         self
     }
