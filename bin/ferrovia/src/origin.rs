@@ -57,6 +57,11 @@ impl Origin {
         Origin { peer: Peer::User(uid), user, program: Some("own terminal".into()), pid: None }
     }
 
+    /// The program's name, where it is known.
+    pub fn program(&self) -> Option<&str> {
+        self.program.as_deref()
+    }
+
     /// The user and the program, as the history of configurations keeps them: a process id has no
     /// meaning later.
     pub fn author(&self) -> String {

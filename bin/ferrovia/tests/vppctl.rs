@@ -40,6 +40,8 @@ struct Vppctl {
 
 impl Vppctl {
     fn connect(daemon: &Daemon, stdin: std::io::PipeReader) -> Vppctl {
+        // The daemon knows it by its name; here a test is a process of its own.
+        std::fs::write("/proc/self/comm", "vppctl").unwrap();
         let socket = UnixStream::connect(daemon.socket()).unwrap();
         Vppctl { socket, stdin, introduced: false, quit: false, acknowledged: 0, shown: Vec::new() }
     }
@@ -176,6 +178,24 @@ fn asking_for_the_end_twice_loses_nothing() {
     let mut all = Vec::new();
     s.read_to_end(&mut all).expect("and resets nothing");
     assert_eq!(all.windows(12).filter(|w| w == b"0123456789\n\0").count(), 1000);
+}
+
+/// A program that speaks as `vppctl` and divides the answers by their NULs.
+#[suite::test(netns)]
+fn other_programs_get_one_nul_for_each_command() {
+    let daemon = Daemon::start("");
+    let mut s = UnixStream::connect(daemon.socket()).unwrap();
+    s.write_all(&[&[IAC, 250, 24, 0][..], b"vppctl", &[IAC, 240]].concat()).unwrap();
+    for command in ["echo one\n", "wait 0.1\n", "echo two\n", "echo three\n"] {
+        s.write_all(command.as_bytes()).unwrap();
+        // Idle for longer than the delay of what `vppctl` itself is sent.
+        assert_eq!(daemon.client().run("wait 0.05"), "");
+    }
+    s.write_all(b"quit\n").unwrap();
+    let mut all = Vec::new();
+    s.read_to_end(&mut all).unwrap();
+    let text = String::from_utf8_lossy(&all[cli::session::GREETING.len()..]).into_owned();
+    assert_eq!(text, "one\n\0\0two\n\0three\n\0");
 }
 
 #[suite::test(netns)]

@@ -46,6 +46,8 @@ pub struct Console {
     since: Option<Duration>,
     /// True if the last turn ended before all events were handled.
     more: bool,
+    /// True if the client needs further NULs to find the end of its script.
+    needs_reminders: bool,
     /// Time at which an idle script gets its next NUL, and the delay from the previous one.
     reminder: Option<(Duration, Duration)>,
 }
@@ -60,8 +62,16 @@ impl Console {
             json: false,
             since: None,
             more: false,
+            needs_reminders: false,
             reminder: None,
         }
+    }
+
+    /// Sends further NULs while a script is idle, for the program `vppctl` itself: it shows none,
+    /// and ends its script only when something comes. Other clients that give its terminal type may
+    /// divide answers by NULs, so they get one NUL for each command.
+    pub fn remind_idle_scripts(&mut self) {
+        self.needs_reminders = true;
     }
 
     /// Bytes from the client; [`Console::poll`] acts on them.
@@ -132,7 +142,8 @@ impl Console {
     }
 
     fn remind(&mut self, now: Duration) {
-        if !self.session.is_idle_script() || self.session.is_closed() {
+        let idle = self.needs_reminders && self.session.is_idle_script();
+        if !idle || self.session.is_closed() {
             self.reminder = None;
             return;
         }
@@ -189,6 +200,11 @@ impl Console {
         pieces: &mut Vec<OutputPiece>,
     ) {
         match event {
+            // Shown and saved, such a line wouldn't be what was typed, and no start would run it.
+            Event::Run { line, json } if line.contains(char::REPLACEMENT_CHARACTER) => {
+                let why = "the line is not UTF-8, or has U+FFFD in place of what wasn't";
+                self.session.done(Err(Error::parse(why)), json);
+            }
             Event::Run { line, json } => {
                 let line = match tree.expand(&line) {
                     Ok(line) => line,

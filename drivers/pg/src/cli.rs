@@ -184,20 +184,22 @@ static INNER: Command<World> = Command {
     run: add,
 };
 
+/// The interface of a stream that names none, as in VPP; it is made if it isn't there.
+const DEFAULT_INTERFACE: &str = "pg0";
+
 fn add(w: &World, m: &Matches) -> Result<Output, Error> {
     let shared = w.get::<Shared>();
-    if !m.has("interface") {
-        return Err(Error::usage("a stream needs an interface to come in by: `interface pg0'"));
-    }
-    let (interface, mode) = match shared.mode(w, m.str("interface")) {
-        Ok((interface, mode)) => (interface, mode),
+    let named = m.has("interface");
+    let name = if named { m.str("interface") } else { DEFAULT_INTERFACE };
+    let (interface, mode) = match shared.mode(w, name) {
+        Ok((interface, mode)) => (Some(interface), mode),
         // Packets may come in by any interface; what they are is said by `node`.
-        Err(_) => (
-            w.get::<Interfaces>()
-                .find(m.str("interface"))
-                .map_err(|e| e.at(m.span("interface")))?,
-            Mode::Ethernet,
-        ),
+        Err(_) => match w.get::<Interfaces>().find(name) {
+            Ok(interface) => (Some(interface), Mode::Ethernet),
+            // It is made once all words are read.
+            Err(_) if !named => (None, Mode::Ethernet),
+            Err(e) => return Err(e.at(m.span("interface"))),
+        },
     };
     let node_name = if m.has("node") { m.str("node") } else { mode.node() };
     let node = w.node(node_name).ok_or_else(|| {
@@ -249,6 +251,13 @@ fn add(w: &World, m: &Matches) -> Result<Output, Error> {
         None => default_thread(w).0,
     };
     let ip = mode != Mode::Ethernet || node_name.starts_with("ip4") || node_name.starts_with("ip6");
+    let interface = interface.map_or_else(
+        || {
+            let (mac, offloads) = (None, Offloads::default());
+            create_interface(w, &NewPg { name: name.into(), mac, mode, offloads })
+        },
+        Ok,
+    )?;
     shared.add_stream(StreamSpec {
         name: if m.has("name") { m.str("name").into() } else { shared.free_name() },
         limit,

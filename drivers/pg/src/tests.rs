@@ -140,6 +140,19 @@ fn a_stream_without_end_runs_until_it_is_stopped_and_the_input_rests() {
     assert_eq!(modes, [InputMode::Disabled]);
 }
 
+/// As in VPP.
+#[suite::test]
+fn a_stream_without_an_interface_makes_pg0() {
+    let s = Setup::new();
+    let data = "data { hex 0x0102030405060708090a0b0c0d0e0f }";
+    s.run(&format!("packet-generator new {{ name x {data} }}"));
+    assert!(s.run("show interface").contains("pg0"));
+    s.run(&format!("packet-generator new name y node pg0-output tx-interface pg0 {data}"));
+    let config = s.bench.world.running_config();
+    let streams: Vec<_> = config.iter().filter(|l| l.text.contains("new name")).collect();
+    assert!(streams.iter().all(|l| l.text.contains(" interface pg0")) && streams.len() == 2);
+}
+
 #[suite::test]
 fn a_stream_of_a_name_that_exists_takes_its_place() {
     let mut s = Setup::new();
@@ -380,7 +393,7 @@ fn errors_say_what_was_expected() {
             "packet-generator new name x interface pg7 buffer-offload-flags offload-x data { hex 0x00 }",
             "offload-tcp-cksum",
         ),
-        ("packet-generator new name x data { hex 0x00 }", "needs an interface"),
+        ("packet-generator new name x", "needs packets"),
         ("packet-generator new name x interface pg7", "needs packets"),
         (
             "packet-generator new name x interface pg7 node nowhere data { hex 0x00 }",

@@ -103,6 +103,15 @@ fn vppctl_every_line_one_nul() {
     );
 }
 
+/// Saved, the line would not be the one that was typed.
+#[suite::test]
+fn bytes_that_are_not_utf8_are_refused() {
+    let mut s = Server::greeted();
+    s.ask(terminal_type("vppctl"));
+    let said = s.ask(b"echo caf\xe9\necho caf\xc3\xa9\n");
+    assert_eq!(said, "the line is not UTF-8, or has U+FFFD in place of what wasn't\n\0café\n\0");
+}
+
 #[suite::test]
 fn plain_clients_get_output_and_nothing_else() {
     let mut s = Server::greeted();
