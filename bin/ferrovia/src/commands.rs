@@ -156,6 +156,12 @@ impl<W: World> CommandTable<W> {
             run: exec,
         },
         Command {
+            path: "uncomment",
+            usage: "<lines:block>",
+            help: "Run the lines of the block: `comment { … }' with two letters more",
+            run: |_, m| Ok(Output::script(UNCOMMENT, m.str("lines"))),
+        },
+        Command {
             path: "echo",
             usage: "[<text:rest>]",
             help: "Print the rest of the line",
@@ -215,6 +221,9 @@ impl<W: World> CommandTable<W> {
         },
     ];
 }
+
+/// Name of the script that `uncomment { … }` runs.
+pub const UNCOMMENT: &str = "uncomment";
 
 /// A command that concerns a person's terminal, for sessions that have none.
 const fn unneeded<W>(path: &'static str, usage: &'static str) -> Command<W> {
@@ -318,7 +327,13 @@ fn show_cli_sessions<W: World>(_: &W, _: &Matches) -> Result<Output> {
 fn exec<W: World>(_: &W, m: &Matches) -> Result<Output> {
     let name = m.str("file");
     let failed = |e: std::io::Error| Error::failed(format!("{name}: {e}")).at(m.span("file"));
-    let (text, owner) = read_regular(name).map_err(failed)?;
+    let (bytes, owner) = read_bytes(name).map_err(failed)?;
+    if server::is_lenient_start() {
+        // Each line stands for itself: only a line with other bytes fails, and one with a macro
+        // that isn't defined when its turn comes.
+        return Ok(Output::script(name, String::from_utf8_lossy(&bytes)));
+    }
+    let text = as_text(bytes).map_err(failed)?;
     // The daemon may read files that its caller may not: messages don't quote their content.
     let may_read = match origin::current().map(|origin| origin.peer) {
         Some(Peer::User(uid)) => uid == owner || Peer::User(uid).is_owner(),
@@ -340,18 +355,27 @@ fn exec<W: World>(_: &W, m: &Matches) -> Result<Output> {
     })
 }
 
-/// The text of a regular file, and its owner.
+/// The text of a regular file.
 ///
 /// # Errors
 /// The system's; a file of another kind; one that isn't text.
-pub fn read_regular(name: &str) -> std::io::Result<(String, u32)> {
+pub fn read_regular(name: &str) -> std::io::Result<String> {
+    as_text(read_bytes(name)?.0)
+}
+
+fn as_text(bytes: Vec<u8>) -> std::io::Result<String> {
+    String::from_utf8(bytes).map_err(std::io::Error::other)
+}
+
+/// The bytes of a regular file, and its owner.
+fn read_bytes(name: &str) -> std::io::Result<(Vec<u8>, u32)> {
     use std::io::Read as _;
     use std::os::unix::fs::MetadataExt as _;
     let mut file = cli::open_regular(name)?;
     let owner = file.metadata()?.uid();
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    Ok((text, owner))
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok((bytes, owner))
 }
 
 /// Ends at a time of the clock, or at ^C.

@@ -23,7 +23,7 @@ use crate::process::platform::Starter;
 use crate::process::signals::Signals;
 use crate::process::{account, crash, limits, platform, rights};
 use crate::prometheus::{self, Exporter};
-use crate::server::{Listener, Server};
+use crate::server::{Listener, Server, Start};
 use crate::socket::{self, UnixSocket};
 use crate::store::load::Load;
 use crate::{logging, macros, reference, server, stats_socket, store};
@@ -387,19 +387,6 @@ fn look<W: World>(
     [sessions, background, processes, api].into_iter().flatten().min()
 }
 
-/// Replaces the macros in a script of startup.conf. Unless `strict`, an undefined macro is logged
-/// and the script is left unchanged.
-fn expanded(name: &str, text: String, strict: bool) -> Result<String, String> {
-    match macros::expand(&text) {
-        Ok(text) => Ok(text.into_owned()),
-        Err((line, why)) if strict => Err(format!("{name}:{line}: {why}")),
-        Err((line, why)) => {
-            log::error!(target: "config", "{name}:{line}: {why}");
-            Ok(text)
-        }
-    }
-}
-
 /// Loads the saved configuration and runs the scripts of startup.conf: all lines that can be run.
 /// In strict mode, the first line that fails ends the start.
 fn startup<W: World>(
@@ -421,9 +408,11 @@ fn startup<W: World>(
     let strict = config.saved.strict;
     for path in saved.into_iter().chain(unix) {
         let name = path.display().to_string();
-        let text = match std::fs::read(path) {
-            Ok(bytes) if strict => String::from_utf8(bytes).map_err(|e| format!("{name}: {e}"))?,
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        let (text, lossy) = match std::fs::read(path).map(String::from_utf8) {
+            Ok(Ok(text)) => (text, false),
+            Ok(Err(e)) if strict => return Err(format!("{name}: {e}")),
+            // The lines that aren't UTF-8 fail.
+            Ok(Err(e)) => (String::from_utf8_lossy(e.as_bytes()).into_owned(), true),
             Err(e) if strict => return Err(format!("{name}: {e}")),
             Err(e) => {
                 log::error!(target: "config", "{name}: {e}");
@@ -431,17 +420,22 @@ fn startup<W: World>(
             }
         };
         // Saved configurations contain no macros.
-        let text = if Some(path) == saved { text } else { expanded(&name, text, strict)? };
+        let text = if strict && Some(path) != saved {
+            let expanded = macros::expand(&text);
+            expanded.map_err(|(line, why)| format!("{name}:{line}: {why}"))?.into_owned()
+        } else {
+            text
+        };
         let mut runner = Runner::default();
         match strict {
             true => runner.script(&name, text, false),
-            false => runner.sequence(Load::<W>::file(&name, text, Some(path) == saved)),
+            false => runner.sequence(Load::<W>::file(&name, text, Some(path) == saved, lossy)),
         }
         let mut said = Vec::new();
         loop {
-            server::set_starting(true);
+            server::set_starting(Some(if strict { Start::Strict } else { Start::Lenient }));
             let done = runner.poll(&control.tree, &control.world, control.world.now(), &mut said);
-            server::set_starting(false);
+            server::set_starting(None);
             for OutputPiece::Answer(text) | OutputPiece::Chunk(text) in said.drain(..) {
                 text.lines().for_each(|line| log::info!(target: "cli", "{name}: {line}"));
             }

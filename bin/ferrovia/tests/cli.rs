@@ -60,6 +60,49 @@ fn scripts_wait_and_log_levels() {
     assert_eq!(client.run("show log max 5"), "");
 }
 
+/// At any depth, a line of the start that can't be run is pending with its file and number, and
+/// the others run.
+#[suite::test(netns)]
+fn files_that_files_of_the_start_run_leave_out_broken_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &[u8]| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let none = dir.path().join("none").display().to_string();
+    let [a, b] = ["a", "b"].map(|name| dir.path().join(name).display().to_string());
+    let c = file("c", &[format!("exec {a}\necho caf").as_bytes(), b"\xe9\necho three\n"].concat());
+    let lines = "uncomment {\n set interfase x\n uncomment { echo two }\n}\nexec C\necho $(nobody)\ndefine who four\necho $(who)\nquit\necho no\n";
+    file("b", format!("# first\n{}", lines.replace('C', &c)).as_bytes());
+    file("a", format!("echo one\nexec {b}\nexec {none}\necho five\n").as_bytes());
+    let daemon = Daemon::start(&format!("unix {{ exec {a} }}"));
+    let mut client = daemon.client();
+    let log = eventually("the script of the start is in the log", || {
+        Some(client.run("show log")).filter(|log| log.contains("failed, 0 wait"))
+    });
+    let said: Vec<_> =
+        log.lines().filter_map(|l| l.rsplit_once("/a: ")).map(|(_, text)| text).collect();
+    assert_eq!(&said[..5], ["one", "two", "three", "four", "five"], "{log}");
+    assert!(
+        said[5].contains("5 failed") && said[5].contains("/b line 3: set: unknown input"),
+        "{log}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&client.run("show config pending -j")).unwrap();
+    let place = |line: &serde_json::Value| {
+        let file = line["file"].as_str().unwrap();
+        (file.rsplit('/').next().unwrap().to_string(), line["line"].as_u64().unwrap())
+    };
+    let places: Vec<_> = json["lines"].as_array().unwrap().iter().map(place).collect();
+    let of = |name: &str, line| (name.to_string(), line);
+    assert_eq!(places, [of("b", 3), of("c", 1), of("c", 2), of("b", 7), of("a", 3)], "{json}");
+    // The lines of a block count as lines of the file.
+    assert_eq!(client.run("uncomment { uncomment {\n echo deep\n}\necho more }"), "deep\nmore\n");
+    // Later, a script is checked as a whole.
+    assert!(client.run(&format!("exec {b}")).contains("no macro"));
+}
+
 #[suite::test(netns)]
 fn macros_stand_for_texts_in_lines_and_scripts() {
     let dir = tempfile::tempdir().unwrap();

@@ -149,7 +149,7 @@ fn an_error_in_the_configuration_is_shown_with_its_place() {
         "ferrovia: argument 3: unknown word `nodeamon` in section unix\n    unix { nodeamon }\n           ^^^^^^^^\n  did you mean `nodaemon`?\n"
     );
     assert!(
-        output(&["dpdk", "{", "no-pci", "}"])
+        output(&["dpdk", "{", "dev", "default", "}"])
             .stderr
             .starts_with(b"ferrovia: argument 1: section `dpdk` belongs to dpdk_plugin.so")
     );

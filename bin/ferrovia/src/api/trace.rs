@@ -129,7 +129,7 @@ fn write_file(m: &Matches, text: &[u8]) -> Result<Output> {
 fn read(m: &Matches) -> Result<Vec<(String, Vec<u8>)>> {
     let name = m.str("file");
     let bad = |why: String| Error::failed(format!("{name}: {why}")).at(m.span("file"));
-    let (text, _) = crate::commands::read_regular(name).map_err(|e| bad(e.to_string()))?;
+    let text = crate::commands::read_regular(name).map_err(|e| bad(e.to_string()))?;
     let request = |(i, line): (usize, &str)| {
         let wrong = || bad(format!("line {}: is no request of an API trace", i + 1));
         let value: Value = serde_json::from_str(line).map_err(|_| wrong())?;
@@ -183,7 +183,7 @@ pub fn replay(w: &World, m: &Matches) -> Result<Output> {
 pub fn replay_json(w: &World, m: &Matches) -> Result<Output> {
     let name = m.str("file");
     let bad = |why: String| Error::failed(format!("{name}: {why}")).at(m.span("file"));
-    let (text, _) = crate::commands::read_regular(name).map_err(|e| bad(e.to_string()))?;
+    let text = crate::commands::read_regular(name).map_err(|e| bad(e.to_string()))?;
     let all: Vec<serde_json::Map<String, Value>> =
         serde_json::from_str(&text).map_err(|e| bad(format!("is no array of messages: {e}")))?;
     let table = w.api.table();

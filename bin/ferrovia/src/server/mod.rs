@@ -176,19 +176,33 @@ pub fn sessions() -> Vec<(u64, String, SystemTime)> {
 }
 
 thread_local! {
-    /// True while a command of the startup configuration runs.
-    static STARTING: Cell<bool> = const { Cell::new(false) };
+    /// Set while a command of the startup configuration runs.
+    static STARTING: Cell<Option<Start>> = const { Cell::new(None) };
+}
+
+/// Treatment of the lines of a start that can't be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// They are pending; all other lines are run.
+    Lenient,
+    /// The first one ends the start.
+    Strict,
 }
 
 /// Returns true while a command of the startup configuration or its scripts runs: no client has
 /// asked for it.
 pub fn is_starting() -> bool {
-    STARTING.get()
+    STARTING.get().is_some()
+}
+
+/// Returns true while such a command runs and lines that can't be run are left out.
+pub fn is_lenient_start() -> bool {
+    STARTING.get() == Some(Start::Lenient)
 }
 
 /// Sets the result of [`is_starting`].
-pub fn set_starting(starting: bool) {
-    STARTING.set(starting);
+pub fn set_starting(start: Option<Start>) {
+    STARTING.set(start);
 }
 
 type Loop<W> = EventLoop<Control<W>>;
@@ -290,7 +304,10 @@ fn add<W: World>(
     };
     let watched = watch(&input, Interest::READ)?;
     let writer = if Rc::ptr_eq(&input, &output) { None } else { watch(&output, Interest::NONE)? };
-    let console = Console::new(kind, &server.look);
+    let mut console = Console::new(kind, &server.look);
+    if origin.program() == Some("vppctl") {
+        console.remind_idle_scripts();
+    }
     let own_terminal = kind != SessionKind::Socket;
     let (file, name) = (watched.is_none(), origin.to_string());
     server.clients.insert(

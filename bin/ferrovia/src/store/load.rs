@@ -4,10 +4,12 @@
 
 use std::marker::PhantomData;
 
-use cli::{Error, Output, OutputPiece, Result, Sequence, Step, Tree};
+use cli::{Error, Outcome, Output, OutputPiece, Result, Sequence, Step, Tree};
 use graph::ConfigLines;
 
 use super::pending::{self, Pending, PendingText};
+use crate::commands::UNCOMMENT;
+use crate::macros;
 use crate::run::World;
 
 /// Lines that are run in one turn.
@@ -22,8 +24,11 @@ pub struct Load<W> {
     now: Option<(String, usize)>,
     /// Lines to be tried once more, if it isn't a file.
     again: Option<Vec<Pending>>,
+    /// True if the line at hand may have macros: those of saved configurations have none.
+    macros: bool,
     run: usize,
-    failed: Vec<(usize, String)>,
+    /// Places and reasons.
+    failed: Vec<(String, String)>,
     /// Set once all lines were run: the configuration in force is then read for lines that wait.
     outcome: Option<ConfigLines>,
     waiting: usize,
@@ -32,8 +37,10 @@ pub struct Load<W> {
 
 impl<W: World> Load<W> {
     /// Loads a file's text. Until its turn has come, each line is pending.
-    pub fn file(name: &str, text: String, kept: bool) -> Self {
-        pending::all().rest = Some(PendingText::new(name, text, kept));
+    pub fn file(name: &str, text: String, kept: bool, lossy: bool) -> Self {
+        let mut rest = PendingText::new(name, text, kept);
+        rest.lossy = lossy;
+        pending::all().rest = Some(rest);
         Self::new(name.into(), None)
     }
 
@@ -51,20 +58,64 @@ impl<W: World> Load<W> {
 
     fn new(file: String, again: Option<Vec<Pending>>) -> Self {
         let (now, failed, outcome) = (None, Vec::new(), None);
-        Self { file, now, again, run: 0, failed, outcome, waiting: 0, world: PhantomData }
+        Self {
+            file,
+            now,
+            again,
+            macros: false,
+            run: 0,
+            failed,
+            outcome,
+            waiting: 0,
+            world: PhantomData,
+        }
     }
 
     /// The next line and its number; a script ends at `quit`.
     fn next_line(&mut self) -> Option<(String, usize)> {
         if let Some(again) = &mut self.again {
-            return again.pop().map(|p| (p.text, p.line));
+            let next = again.pop()?;
+            self.macros = !next.kept;
+            return Some((next.text, next.line));
         }
-        let all = pending::all();
-        let (text, line) = all.rest.as_ref()?.next()?;
-        if matches!(text.trim(), "quit" | "exit" | "q") {
-            return None;
+        let mut all = pending::all();
+        loop {
+            let rest = all.rest.as_ref()?;
+            self.macros = !rest.kept;
+            match rest.next() {
+                Some((text, line)) if !matches!(text.trim(), "quit" | "exit" | "q") => {
+                    return Some((text.trim().to_string(), line));
+                }
+                _ => all.leave(),
+            }
         }
-        Some((text.trim().to_string(), line))
+    }
+
+    /// Begins the script that a line of a file runs: its lines stand for themselves, too.
+    fn enter(&mut self, tree: &Tree<W>, line: (String, usize), file: &str, text: String) {
+        let inner = {
+            let all = pending::all();
+            let block = all.rest.as_ref().filter(|_| file == UNCOMMENT);
+            let inner = block.map(|rest| Ok(rest.block(text.clone(), line.1)));
+            inner.unwrap_or_else(|| {
+                all.may_enter(file).map(|()| PendingText::new(file, text, false))
+            })
+        };
+        match inner {
+            Ok(inner) => {
+                self.ended(tree, line, None);
+                pending::all().enter(inner);
+            }
+            Err(error) => self.ended(tree, line, Some(error)),
+        }
+    }
+
+    fn execute(&self, tree: &Tree<W>, world: &W, line: &str) -> Result<Outcome> {
+        let line = match self.macros {
+            true => macros::expand(line).map_err(|(_, why)| Error::parse(why))?,
+            false => line.into(),
+        };
+        world.restore(|| tree.execute(world, &line))
     }
 
     /// Records the result of a line.
@@ -72,7 +123,11 @@ impl<W: World> Load<W> {
         let mut all = pending::all();
         match &error {
             None => self.run += 1,
-            Some(error) => self.failed.push((line, error.brief())),
+            Some(error) => {
+                let inner = all.rest.as_ref().filter(|_| !all.outer.is_empty());
+                let file = inner.map(|rest| format!("{} ", rest.file)).unwrap_or_default();
+                self.failed.push((format!("{file}line {line}"), error.brief()));
+            }
         }
         if self.again.is_some() {
             let at = all.failed.iter().position(|p| (&p.text, p.line) == (&text, line));
@@ -98,8 +153,8 @@ impl<W: World> Load<W> {
             text += &format!(
                 ", {failed} failed, {waiting} wait for the host: see `show config pending'"
             );
-            for (line, reason) in self.failed.iter().take(NAMED) {
-                text += &format!("; line {line}: {reason}");
+            for (place, reason) in self.failed.iter().take(NAMED) {
+                text += &format!("; {place}: {reason}");
             }
             if failed > NAMED {
                 text += "; …";
@@ -154,14 +209,20 @@ impl<W: World> Sequence<W> for Load<W> {
                 self.outcome = Some(world.config_lines());
                 return Step::More(String::new());
             };
-            let outcome = if line.0.contains(char::REPLACEMENT_CHARACTER) {
-                Err(Error::parse("is not UTF-8, or has a character in place of what wasn't"))
+            let lossy = pending::all().rest.as_ref().is_none_or(|rest| rest.lossy);
+            let outcome = if lossy && line.0.contains(char::REPLACEMENT_CHARACTER) {
+                Err(Error::parse("is not UTF-8"))
             } else {
-                world.restore(|| tree.execute(world, &line.0))
+                self.execute(tree, world, &line.0)
             };
             match outcome {
                 Ok(outcome) if matches!(outcome.output, Output::Empty) => {
                     self.ended(tree, line, None)
+                }
+                Ok(Outcome { output: Output::Script(file, text, _), .. })
+                    if self.again.is_none() =>
+                {
+                    self.enter(tree, line, &file, text)
                 }
                 Err(error) => self.ended(tree, line, Some(error)),
                 outcome => {

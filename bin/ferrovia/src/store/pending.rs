@@ -42,6 +42,8 @@ pub struct PendingText {
     pub text: Arc<String>,
     /// True if it is the saved configuration.
     pub kept: bool,
+    /// True if U+FFFD may stand for bytes that weren't UTF-8.
+    pub lossy: bool,
     at: usize,
     number: usize,
 }
@@ -49,7 +51,12 @@ pub struct PendingText {
 impl PendingText {
     /// The whole of a file.
     pub fn new(file: &str, text: String, kept: bool) -> PendingText {
-        PendingText { file: file.into(), text: text.into(), kept, at: 0, number: 1 }
+        PendingText { file: file.into(), text: text.into(), kept, lossy: true, at: 0, number: 1 }
+    }
+
+    /// The lines of a block that a line of this file runs: they are lines of this file.
+    pub fn block(&self, text: String, line: usize) -> PendingText {
+        PendingText { text: text.into(), at: 0, number: line, ..self.clone() }
     }
 
     /// Returns to the first line.
@@ -95,9 +102,12 @@ pub struct PendingLines {
     pub failed: Vec<Pending>,
     /// Rest of the file that is being loaded.
     pub rest: Option<PendingText>,
+    /// Rests of the files that run it by `exec`, the outermost file first.
+    pub outer: Vec<PendingText>,
 }
 
-static ALL: Mutex<PendingLines> = Mutex::new(PendingLines { failed: Vec::new(), rest: None });
+static ALL: Mutex<PendingLines> =
+    Mutex::new(PendingLines { failed: Vec::new(), rest: None, outer: Vec::new() });
 
 /// The lines that aren't in force.
 pub fn all() -> MutexGuard<'static, PendingLines> {
@@ -123,6 +133,30 @@ impl PendingLines {
         }
     }
 
+    /// Checks whether a line of the file at hand may run this file. A file that runs itself never
+    /// ends, since a line that fails doesn't end a file.
+    ///
+    /// # Errors
+    /// The file is being run already.
+    pub fn may_enter(&self, file: &str) -> Result<(), Error> {
+        let path = |file: &str| std::fs::canonicalize(file).ok();
+        let mut running = self.rest.iter().chain(&self.outer);
+        if running.any(|outer| path(&outer.file).is_some_and(|outer| Some(outer) == path(file))) {
+            return Err(Error::failed(format!("{file} is being run already")));
+        }
+        Ok(())
+    }
+
+    /// Begins a file that a line of the file at hand runs.
+    pub fn enter(&mut self, file: PendingText) {
+        self.outer.extend(self.rest.replace(file));
+    }
+
+    /// Ends the file at hand; the file that runs it goes on, if there is one.
+    pub fn leave(&mut self) {
+        self.rest = self.outer.pop();
+    }
+
     /// Returns true if this line failed before.
     pub fn has(&self, text: &str) -> bool {
         self.failed.iter().any(|p| p.text == text)
@@ -131,7 +165,8 @@ impl PendingLines {
     /// Returns the lines that `save` writes besides the configuration in force.
     pub fn saved(&self) -> Vec<String> {
         let failed = self.failed.iter().filter(|p| p.kept).map(|p| p.text.as_str());
-        let rest = self.rest.iter().filter(|rest| rest.kept).flat_map(PendingText::lines);
+        let rests = self.rest.iter().chain(self.outer.iter().rev());
+        let rest = rests.filter(|rest| rest.kept).flat_map(PendingText::lines);
         failed.chain(rest).map(String::from).collect()
     }
 

@@ -4,8 +4,8 @@
 //! A session detects the kind of its client:
 //!
 //! - `vppctl` with a command or a script sends terminal type `vppctl`: no banner, prompt, echo or
-//!   pager; every line is answered by its output and one NUL; the program `vppctl` itself gets further
-//!   ones while a script is idle (`Session::remind`);
+//!   pager; every line is answered by its output and one NUL; the program `vppctl` itself gets
+//!   further ones while a script is idle (`Session::remind`);
 //! - `ferroctl` sends `ferroctl` and uses [`crate::frames`];
 //! - any other terminal type, or none at all (`WONT TTYPE`), is a person: banner, prompt, editing,
 //!   history, Tab, `?`, pager;
