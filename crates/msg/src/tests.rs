@@ -197,26 +197,6 @@ fn known_numbers_and_crcs() {
     assert_eq!(published::read().differences(hub.table()), Vec::<String>::new());
 }
 
-/// As in VPP: 0 is an interface, local0.
-#[suite::test]
-fn a_failed_reply_names_no_interface() {
-    #[derive(Wire, Clone, Copy, Debug, PartialEq)]
-    struct InterfaceIndex(u32);
-    #[derive(Message)]
-    struct LampAddReply {
-        lamp: u32,
-        sw_if_index: InterfaceIndex,
-        name: Str<2>,
-    }
-    let mut out = Vec::new();
-    <LampAddReply as crate::message::Reply>::write(None, &mut out);
-    assert_eq!(out, [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0]);
-    out.clear();
-    let made = LampAddReply { lamp: 1, sw_if_index: InterfaceIndex(0), name: "a".into() };
-    crate::message::Reply::write(Some(&made), &mut out);
-    assert_eq!(out, [0, 0, 0, 1, 0, 0, 0, 0, b'a', 0]);
-}
-
 #[suite::test]
 fn a_difference_is_named() {
     #[derive(Message)]

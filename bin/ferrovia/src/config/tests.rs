@@ -386,7 +386,7 @@ fn files_of_tutorials() {
     assert_eq!(measured.statseg.update_interval, Some(0.05));
     assert_eq!(measured.logging.size, Some(1024));
 
-    // A section that only switches off or sizes what is not there never ends a start.
+    // A section that only switches off or sizes what isn't there never ends a start.
     for section in [
         "crypto-engines { default { disable } }",
         "crypto-engines { default disable openssl { disable } }",

@@ -13,6 +13,7 @@ mod memory;
 mod oracle;
 mod oracle6;
 mod path_mtu;
+mod route_words;
 mod sources;
 
 use crate::PLUGIN;
