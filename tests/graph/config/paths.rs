@@ -47,8 +47,11 @@ fn kinds<F: Net>(own: &str, other: &str) -> Vec<PathKind<F::Addr>> {
     all
 }
 
+/// Table, prefix and one of the paths of a route.
+type Set<A> = (TableIndex, Prefix<A>, Path<A>);
+
 /// The paths that clients and operators have set, by table and prefix.
-fn set<F: Net>(instance: &Instance) -> Vec<(TableIndex, Prefix<F::Addr>, Path<F::Addr>)> {
+fn set<F: Net>(instance: &Instance) -> Vec<Set<F::Addr>> {
     let fib = instance.bench.world.get::<Fib<F>>();
     let mut all = Vec::new();
     for table in fib.list_tables() {
