@@ -281,8 +281,10 @@ impl TrackedMtus {
                     identifier.is_some_and(|identifier| tunnels.contains_key(&identifier))
                 };
                 let (table, Reported { len, mtu, .. }) = (*table, reported);
-                // A shorter packet is too big for no path that is used.
-                if len <= LEAST as usize || !by_mask.iter().any(is_of) {
+                // A shorter packet is too big for no path that is used, and every link carries 68
+                // bytes (RFC 791 3.2).
+                let is_false = len <= LEAST as usize || (1..68).contains(&mtu);
+                if is_false || !by_mask.iter().any(is_of) {
                     continue;
                 }
                 let mtu = if mtu == 0 { 0 } else { mtu.max(LEAST) };

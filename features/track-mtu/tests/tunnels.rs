@@ -237,8 +237,8 @@ fn errors_about_other_packets_are_not_believed() {
     }
 }
 
-/// A router can't tell the tunnels between two ends apart: an error counts for all of them, also if
-/// there are more than are looked at in one go, and as long as one is left.
+/// An error names one tunnel, but the path is that of all tunnels between the two ends: it counts
+/// for all of them, also if there are more than are looked at in one go, and as long as one is left.
 #[suite::test]
 fn tunnels_between_the_same_ends_have_one_path() {
     let kind = &KINDS[2];
@@ -247,9 +247,9 @@ fn tunnels_between_the_same_ends_have_one_path() {
         rig.cli(&format!("create gre tunnel src 10.0.1.1 dst 30.0.0.1 key {key} track-mtu"));
     }
     let outer = kind.passes(&mut rig, &four(1476));
-    rig.cli("create gre tunnel src 10.0.1.1 dst 30.0.0.1 del");
     kind.report(&mut rig, &outer, 1400);
     assert_eq!(kind.noted(&rig), 1);
+    rig.cli("create gre tunnel src 10.0.1.1 dst 30.0.0.1 del");
     let all = shown(&mut rig);
     let all = all.as_array().expect("a list");
     assert_eq!(all.len(), 1100);
