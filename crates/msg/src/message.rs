@@ -125,7 +125,7 @@ pub trait Reply: Sized + 'static {
     const HEAD: &'static [HeadField];
     /// See [`Message::fields`].
     fn fields() -> Vec<Field>;
-    /// Appends the fields; those of an [error](crate::describe::without_value) if there is none.
+    /// Appends the fields; those of an error, which names no interface, if there is none.
     fn write(reply: Option<&Self>, out: &mut Vec<u8>);
     /// Reads the fields.
     ///
