@@ -22,8 +22,8 @@ pub fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(file)
 }
 
-/// True if every user may read the file: messages may quote it. Whoever may use the CLI may not
-/// read all files that the daemon may.
+/// True if every user may read the file. Only then messages may quote it: the daemon can read files
+/// that a user of its CLI can't.
 pub fn is_public(file: &File) -> bool {
     file.metadata().is_ok_and(|file| file.permissions().mode() & 0o004 != 0)
 }

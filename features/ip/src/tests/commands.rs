@@ -160,7 +160,7 @@ fn a_file_of_routes_is_read_as_a_whole() {
     assert_eq!(places.len(), 3, "{wrong}");
     assert!(places[0].starts_with(":9007:1:") && places[1].starts_with(":9008:23:"), "{wrong}");
     assert_eq!(routes(), before, "nothing was added");
-    // Whoever may use the CLI may not read all files that the daemon may.
+    // The daemon can read files that a user of its CLI can't: their text isn't quoted.
     let secret = "root:$6$salt$hash:19000:0:99999:7:::";
     std::fs::write(&file, secret).expect("written");
     std::fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("set");
