@@ -158,7 +158,7 @@ impl<W: World> CommandTable<W> {
         Command {
             path: "uncomment",
             usage: "<lines:block>",
-            help: "Run the lines of the block: `comment { … }' with two letters more",
+            help: "Run the lines of the block, as if they stood alone; `comment { … }' leaves them out",
             run: |_, m| Ok(Output::script(UNCOMMENT, m.str("lines"))),
         },
         Command {

@@ -3,6 +3,7 @@ use crate::PLUGIN;
 use graph::drive::Bench;
 use graph::{Plugin, WorldConfig};
 use net::drive::{Rig, peer_mac, port_mac};
+use std::collections::BTreeMap;
 use testkit::mutate::Mutator;
 use testkit::pkt::{self, Packet};
 use wire::Ipv4Header;
@@ -397,7 +398,23 @@ fn super_packets_stay_whole_if_asked_to() {
     let parts = send(&mut own, false);
     assert_eq!(own.count("ipip-encap", "encapsulated"), 7);
     assert_eq!(parts.len(), 2 * 6 + 1);
-    assert!(parts.iter().all(|part| part.len() <= 1500));
+    // Outer packets by their identifications, put together.
+    let mut outer: BTreeMap<[u8; 2], Vec<u8>> = BTreeMap::new();
+    for part in &parts {
+        assert!(Ipv4Header::checksum_ok_at(part) && part.len() <= 1500);
+        let at = usize::from(u16::from_be_bytes([part[6], part[7]]) & 0x1fff) * 8;
+        let whole = outer.entry([part[4], part[5]]).or_default();
+        whole.resize(whole.len().max(at + part.len() - 20), 0);
+        whole[at..at + part.len() - 20].copy_from_slice(&part[20..]);
+    }
+    let mut segments: Vec<_> = outer.into_values().collect();
+    segments.sort_by_key(|inner| u32::from_be_bytes(*inner[24..].first_chunk().expect("TCP")));
+    for inner in &segments {
+        assert_eq!(wire::l4::verify(inner), Ok(wire::l4::Verdict::Valid));
+        assert!(inner.len() <= 1500, "as the sender's link carries it");
+    }
+    let got: Vec<u8> = segments.iter().flat_map(|inner| inner[40..].to_vec()).collect();
+    assert!(got == payload, "each byte once, in order");
 }
 
 /// Super-packets that would become too many segments, and broken packets around broken packets,

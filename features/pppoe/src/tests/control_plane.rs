@@ -2,6 +2,8 @@
 //! Discovery and control packets, in both directions.
 
 use super::*;
+use crate::Clients;
+use crate::clients::{Client, MOST};
 use net::NewInterface;
 use net::drive::{Listening, Recorder, ethernet};
 use std::sync::Arc;
@@ -188,24 +190,31 @@ fn clients_move() {
     }
 }
 
+/// Makes a client known at a port.
+fn learn(rig: &Rig, mac: MacAddr, port: usize) {
+    rig.world().get::<Clients>().learn(Client { mac, sw_if: rig.ports[port].0 });
+}
+
+/// One of the addresses of a flood.
+fn station(flood: u8, n: u32) -> MacAddr {
+    let [a, b, c, d] = n.to_be_bytes();
+    MacAddr([2, flood, a, b, c, d])
+}
+
 /// A flood of clients takes bounded memory: those seen first go.
 #[suite::test]
 fn clients_are_bounded() {
     let rig = rig(&[]);
-    let clients = rig.world().get::<crate::Clients>();
-    let mac = |n: u32| {
-        let [a, b, c, d] = n.to_be_bytes();
-        MacAddr([2, 0xaa, a, b, c, d])
-    };
-    let most = crate::clients::MOST as u32;
+    let clients = rig.world().get::<Clients>();
+    let (most, mac) = (MOST as u32, |n| station(0xaa, n));
     for n in 0..most + 10 {
-        clients.learn(crate::clients::Client { mac: mac(n), sw_if: rig.ports[0].0 });
+        learn(&rig, mac(n), 0);
         // Seen once more: as new.
         if n == 100 {
-            clients.learn(crate::clients::Client { mac: mac(0), sw_if: rig.ports[1].0 });
+            learn(&rig, mac(0), 1);
         }
     }
-    assert_eq!(clients.list().len(), most as usize);
+    assert_eq!(clients.list().len(), MOST);
     assert_eq!(clients.interface_of(mac(0)), Some(rig.ports[1]));
     for (n, known) in [(1, false), (10, false), (11, true), (most + 9, true)] {
         assert_eq!(clients.interface_of(mac(n)).is_some(), known, "{n}");
@@ -216,45 +225,23 @@ fn clients_are_bounded() {
 #[suite::test]
 fn a_flood_at_one_port_displaces_its_own_clients_only() {
     let mut rig = rig(&[]);
-    let clients = rig.world().get::<crate::Clients>();
-    let learn = |n: u32, port: usize| {
-        let [a, b, c, d] = n.to_be_bytes();
-        let mac = MacAddr([2, 0xbb, a, b, c, d]);
-        clients.learn(crate::clients::Client { mac, sw_if: rig.ports[port].0 });
-        mac
-    };
-    let (with_session, other, same_port) = (learn(1, 0), learn(2, 0), learn(3, 1));
+    let all @ [with_session, other, same_port] = [1, 2, 3].map(|n| station(0xbb, n));
+    let ports = [0, 0, 1];
+    all.into_iter().zip(ports).for_each(|(mac, port)| learn(&rig, mac, port));
     rig.cli(&format!(
         "create pppoe session client-ip 10.9.0.5 session-id 1 client-mac {with_session}"
     ));
-    rig.cli(&format!(
-        "create pppoe session client-ip 10.9.0.6 session-id 1 client-mac {same_port}"
-    ));
-    let port = |mac| clients.interface_of(mac);
-    let learn = |n: u32, port: usize| {
-        let [a, b, c, d] = n.to_be_bytes();
-        let mac = MacAddr([2, 0xbb, a, b, c, d]);
-        clients.learn(crate::clients::Client { mac, sw_if: rig.ports[port].0 });
-    };
-    for n in 10..crate::clients::MOST as u32 + 1000 {
-        learn(n, 1);
-    }
-    assert_eq!(
-        [with_session, other, same_port].map(port),
-        [0, 0, 1].map(|at| Some(rig.ports[at])),
-        "clients stay, at their ports"
-    );
+    let second =
+        format!("create pppoe session client-ip 10.9.0.6 session-id 1 client-mac {same_port}");
+    rig.cli(&second);
+    let clients = rig.world().get::<Clients>();
+    let at = |mac| clients.interface_of(mac);
+    (10..MOST as u32 + 1000).for_each(|n| learn(&rig, station(0xbb, n), 1));
+    assert_eq!(all.map(at), ports.map(|at| Some(rig.ports[at])), "clients stay, at their ports");
     // Without its session, a client is one of many at the flooded port.
-    rig.cli(&format!(
-        "create pppoe session client-ip 10.9.0.6 session-id 1 client-mac {same_port} del"
-    ));
-    let learn = |n: u32| {
-        let [a, b, c, d] = n.to_be_bytes();
-        let mac = MacAddr([2, 0xcc, a, b, c, d]);
-        clients.learn(crate::clients::Client { mac, sw_if: rig.ports[1].0 });
-    };
-    (0..crate::clients::MOST as u32).for_each(learn);
-    assert_eq!([other, same_port].map(port), [Some(rig.ports[0]), None]);
+    rig.cli(&format!("{second} del"));
+    (0..MOST as u32).for_each(|n| learn(&rig, station(0xcc, n), 1));
+    assert_eq!([other, same_port].map(at), [Some(rig.ports[0]), None]);
 }
 
 /// A patch and the control plane need frames for all MAC addresses of the same device. It receives
