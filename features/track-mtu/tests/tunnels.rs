@@ -238,7 +238,8 @@ fn errors_about_other_packets_are_not_believed() {
 }
 
 /// An error names one tunnel, but the path is that of all tunnels between the two ends: it counts
-/// for all of them, also if there are more than are looked at in one go, and as long as one is left.
+/// for all of them, also if there are more than are looked at in one go, and as long as one is
+/// left.
 #[suite::test]
 fn tunnels_between_the_same_ends_have_one_path() {
     let kind = &KINDS[2];
