@@ -191,9 +191,10 @@ fn hosts_that_joined_get_what_is_sent() {
 fn the_router_hears_the_groups_of_its_links() {
     let Some(place) = place() else { return };
     let host = &place.hosts[1];
-    // All hosts answer, this one too; and all routers.
+    // All hosts answer, this one too; and all routers. The answer comes from an address of the
+    // scope that was asked from.
     for group in ["ff02::1%eth0", "ff02::2%eth0"] {
-        let text = ping(host, "-c3 -i0.1", group).stdout;
+        let text = ping(host, "-c3 -i0.1 -I 2001:db8:2::2", group).stdout;
         assert!(text.contains("from 2001:db8:2::1:"), "{group}: {text}");
     }
     let before = accepted(&place, "224.0.0.1");

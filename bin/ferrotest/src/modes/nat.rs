@@ -17,6 +17,10 @@ use crate::traffic::sessions::{Combinations, Pick, Tuple};
 /// Least rate of searches, as a share of the highest.
 const LEAST: f64 = 1e-3;
 
+/// Longest trial of a search for the rate at which sessions open, in durations of a trial: all
+/// sessions open in each, which takes hours at a thousandth of a high rate.
+const LONGEST: f64 = 20.0;
+
 /// First number of sessions of a search for the capacity.
 const FIRST: u64 = 256;
 
@@ -106,7 +110,8 @@ pub fn opened(m: &mut Measuring<'_>) -> Result<(), Stop> {
     let count = u64::from(m.settings.sessions);
     let max = m.highest()?;
     let seconds = |rate: f64| count as f64 / rate;
-    let mut search = Binary::new(Range { min: max * LEAST, max }, 1.0)?.width(m.settings.width);
+    let least = (max * LEAST).max(count as f64 / (LONGEST * m.settings.duration)).min(max);
+    let mut search = Binary::new(Range { min: least, max }, 1.0)?.width(m.settings.width);
     let rate = loop {
         match search.step() {
             Next::Run(ask) => {
