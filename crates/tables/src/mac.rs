@@ -3,8 +3,10 @@
 
 mod entry;
 mod level;
+mod walk;
 
 pub use entry::{MacEntry, MacKey};
+pub use walk::MacWalk;
 
 use level::{Bucket, Level};
 use std::sync::Arc;
@@ -267,8 +269,8 @@ impl MacTable {
         None
     }
 
-    /// Control: removes the entries of a piece for which `keep` is false, and calls `removed` with
-    /// each as it was at the end. Returns `false` if there is no piece with this number or a
+    /// Control: removes the entries of a piece, which is [`PIECE`] buckets, for which `keep` is false,
+    /// and calls `removed` with each as it was at the end. Returns `false` if there is no piece with this number or a
     /// higher one.
     pub fn retain_piece(
         &self,
@@ -326,15 +328,6 @@ impl MacTable {
                     .store(FREE, Ordering::Release);
             }
         }));
-    }
-
-    /// Control: calls `f` for the entries of a piece, which is [`PIECE`] buckets. Returns `false`
-    /// if there is no piece with this number or a higher one. An entry that is there all the
-    /// time is in one of the pieces as long as their number stays the same.
-    pub fn piece(&self, piece: usize, mut f: impl FnMut(MacKey, MacEntry)) -> bool {
-        let Some((level, buckets)) = self.buckets(piece) else { return false };
-        buckets.for_each(|at| level.entries(at).for_each(|(_, key, entry)| f(key, entry)));
-        true
     }
 
     /// Number of pieces. It changes when the table begins or ends to grow.

@@ -7,7 +7,7 @@ use crate::state::{BVI, FILTER, PROVISIONED, STATIC, age, generation, is_learned
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
-use tables::mac::{MacEntry, MacKey};
+use tables::mac::{MacEntry, MacKey, MacWalk};
 use wire::MacAddr;
 
 /// Nanoseconds of a second, and of a minute.
@@ -222,18 +222,23 @@ impl Bridge {
         self.macs.retain_piece(piece, keep, |key, entry| self.uncount(key, entry))
     }
 
-    /// The entries of a piece of the table, numbered from 0. `None` behind the last piece.
-    pub fn entries(&self, piece: usize, now: u64) -> Option<Vec<FibEntry>> {
+    /// A walk over all entries, for [`Self::entries`].
+    pub fn walk(&self) -> MacWalk {
+        MacWalk::new(&self.macs)
+    }
+
+    /// The entries of the next part of a walk. `None` at its end.
+    pub fn entries(&self, walk: &mut MacWalk, now: u64) -> Option<Vec<FibEntry>> {
         let control = self.control();
         let mut all = Vec::new();
-        let is_there = self.macs.piece(piece, |key, entry| {
+        let goes_on = walk.step(&self.macs, |key, entry| {
             if let Some(Some(id)) = control.ids.get(usize::from(key.domain()))
                 && !control.is_stale(key, entry, now)
             {
                 all.push(fib_entry(*id, key, entry, now));
             }
         });
-        is_there.then_some(all)
+        goes_on.then_some(all)
     }
 
     /// The entry of an address.

@@ -114,11 +114,8 @@ proptest! {
             prop_assert_eq!(table.len(), oracle.len());
         }
         let mut all = HashMap::new();
-        for at in 0.. {
-            if !table.piece(at, |k, e| assert_eq!(all.insert(k, e), None, "once")) {
-                break;
-            }
-        }
+        let mut walk = MacWalk::in_passes(3);
+        while walk.step(&table, |k, e| assert_eq!(all.insert(k, e), None, "once")) {}
         prop_assert_eq!(&all, &oracle);
         let turn = reader.turn();
         for k in 0..300 {
@@ -240,6 +237,38 @@ fn a_growing_table_grows_again() {
     assert!((0..known).all(|n| table.get(key(n)) == Some(entry(n))));
 }
 
+/// Entries that are there all the time are met once, whenever the table grows, and whatever is
+/// learned meanwhile.
+#[suite::test]
+fn a_walk_meets_each_entry_once_while_the_table_grows() {
+    const FIRST: u32 = 3000;
+    for (passes, before) in [(1, 0), (1, 1), (1, 2), (1, 3), (3, 0), (3, 2), (3, 3)] {
+        let domain = Qsbr::new();
+        let mut reader = domain.register();
+        let table = MacTable::sized(domain.clone(), 4 * PIECE);
+        for n in 0..FIRST {
+            table.set(key(n), entry(n)).unwrap();
+        }
+        let (mut met, mut known, mut moves) = (HashMap::new(), FIRST, 0);
+        (0..before).for_each(|_| _ = table.maintain(true, |_, _| panic!("lost")));
+        let mut walk = MacWalk::in_passes(passes);
+        while walk.step(&table, |k, e| assert_eq!(met.insert(k, e), None, "twice: {k:?}")) {
+            let turn = reader.turn();
+            for _ in 0..200 {
+                known += u32::from(table.view(&turn).insert(key(known), entry(known)).is_ok());
+            }
+            drop(turn);
+            reader.offline();
+            let state = table.maintain(true, |_, _| panic!("lost"));
+            moves += u32::from(state == GrowthState::Moving);
+            domain.collect();
+        }
+        assert!(moves > 0, "it grew: {passes}, {before}");
+        let missed = (0..FIRST).filter(|n| met.get(&key(*n)) != Some(&entry(*n))).count();
+        assert_eq!(missed, 0, "{passes}, {before}");
+    }
+}
+
 /// Workers learn the same addresses, move them and look them up, while control removes entries and
 /// the table grows. An entry's port says its key, so an entry of another key would be noticed.
 #[suite::test]
@@ -291,11 +320,8 @@ fn threads_learn_move_and_remove() {
     while table.maintain(false, |_, _| {}) != GrowthState::Idle {}
     domain.collect();
     let mut seen = HashMap::new();
-    for at in 0.. {
-        if !table.piece(at, |k, e| assert_eq!(seen.insert(k, e.port), None, "twice: {k:?}")) {
-            break;
-        }
-    }
+    let mut walk = MacWalk::new(&table);
+    while walk.step(&table, |k, e| assert_eq!(seen.insert(k, e.port), None, "twice: {k:?}")) {}
     assert_eq!(seen.len(), table.len());
     assert!(seen.iter().all(|(k, port)| *k == key(*port)));
 }

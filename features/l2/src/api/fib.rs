@@ -144,7 +144,8 @@ fn fib(
     r: L2FibTableDump,
 ) -> Result<impl Iterator<Item = L2FibTableDetails> + use<>> {
     let (bridge, now) = (w.get::<Bridge>(), w.clock.now());
-    let pieces = (0..).map_while(move |piece| bridge.entries(piece, now));
+    let mut walk = bridge.walk();
+    let pieces = std::iter::from_fn(move || bridge.entries(&mut walk, now));
     let all = pieces.flatten().filter(move |entry| r.bd_id == u32::MAX || r.bd_id == entry.id);
     Ok(all.map(L2FibTableDetails::from))
 }

@@ -338,16 +338,17 @@ pub fn fib(w: &World, m: &Matches) -> Result<Output> {
         let table = table.right("Age(min)").left("static").left("filter").left("bvi");
         table.left("Interface-Name")
     };
-    let mut at = 0;
+    let mut walk = None;
     Ok(Output::record_while(move |w: &World, out: &mut Writer| {
         let (bridge, now) = (w.get::<Bridge>(), w.clock.now());
-        if at == 0 {
+        if walk.is_none() {
             if lists {
                 out.table(&table());
             }
             out.array("entries");
         }
-        let Some(entries) = bridge.entries(at, now).filter(|_| lists) else {
+        let walk = walk.get_or_insert_with(|| bridge.walk());
+        let Some(entries) = bridge.entries(walk, now).filter(|_| lists) else {
             out.end();
             let (total, learned, last_scan, limit) = summary(w);
             out.text(|text| {
@@ -370,7 +371,6 @@ pub fn fib(w: &World, m: &Matches) -> Result<Output> {
                 out.value(|| fib_json(w, &entry));
             }
         }
-        at += 1;
         Ok(true)
     }))
 }
