@@ -52,7 +52,7 @@ impl MacWalk {
         }
         let end = len.min(self.next + PIECE);
         for (_, key, entry) in (self.next..end).flat_map(|at| level.entries(at)) {
-            let pass = (key.hash(self.seeds) >> 32) * self.passes >> 32;
+            let pass = ((key.hash(self.seeds) >> 32) * self.passes) >> 32;
             if pass == self.pass && self.met.insert(key) {
                 f(key, entry);
             }
