@@ -16,8 +16,8 @@
 //!   drivers off the netdev by which the host itself is reached.
 //!
 //! A queue belongs to one thread, so there is no lock in the packet path. Control gives orders that
-//! a thread carries out between two turns; the thread returns objects that it no longer uses,
-//! because closing takes time.
+//! a thread carries out between two turns; the thread returns objects that it no longer uses, and a
+//! thread of its own drops them, because closing takes time.
 
 mod burst;
 mod event;
@@ -50,4 +50,4 @@ pub use offload::{TxOffloads, left, note};
 pub use queues::RxQueues;
 pub use software::{Range, Segmenter, finish_checksum};
 pub use tx::{Handed, Loss, Tx, TxQueue, TxQueues, TxTo};
-pub use world_ref::{STATE, collect, end, loaded, start};
+pub use world_ref::{STATE, close, collect, end, loaded, start};

@@ -227,7 +227,8 @@ impl FollowedLink {
     }
 }
 
-/// The process: gives the kernel's news to the interfaces, and drops what threads have given back.
+/// The process: gives the kernel's news to the interfaces, and has what threads have given back
+/// dropped.
 pub(crate) struct LinkMonitor;
 
 impl Process for LinkMonitor {

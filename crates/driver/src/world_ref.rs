@@ -6,7 +6,10 @@ use crate::netdevs::Netdevs;
 use crate::queues::Placement;
 use graph::{Shared, Signal, StateDef, World};
 use std::any::Any;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// Weak reference to the instance, for closures that run on its threads.
 pub(crate) struct WorldRef(OnceLock<Weak<World>>);
@@ -24,17 +27,26 @@ impl WorldRef {
     }
 }
 
-/// Objects that threads hand to control to be dropped: closing a socket may take milliseconds.
+type Thing = Box<dyn Any + Send>;
+
+/// Objects that threads no longer use. Closing a socket or a queue takes the kernel milliseconds,
+/// so a thread of its own drops them, one at a time: neither the packet path nor control waits.
 pub(crate) struct DropQueue {
-    things: Mutex<Vec<Box<dyn Any + Send>>>,
+    things: Mutex<Vec<Thing>>,
+    /// Once there was something to drop.
+    closer: Mutex<Option<Closer>>,
     pub signal: Signal,
 }
 
 impl Shared for DropQueue {
     fn make(world: &World) -> Self {
-        Self { things: Mutex::default(), signal: world.processes.signal() }
+        let signal = world.processes.signal();
+        Self { things: Mutex::default(), closer: Mutex::default(), signal }
     }
 }
+
+/// Limit of a wait for descriptors to be closed: nothing depends on the end.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl DropQueue {
     pub fn put(&self, thing: impl Any + Send) {
@@ -42,10 +54,61 @@ impl DropQueue {
         self.signal.raise();
     }
 
-    /// Drops the objects handed over so far.
+    /// Control: passes on the objects handed over so far.
     pub fn empty(&self) {
         let things = std::mem::take(&mut *self.things.lock().expect("no panic inside"));
-        drop(things);
+        if things.is_empty() {
+            return;
+        }
+        let mut closer = self.closer.lock().expect("no panic inside");
+        let closer = closer.get_or_insert_with(Closer::start);
+        for thing in things {
+            // Without a thread the object comes back, and is dropped here.
+            drop(closer.things.send(thing));
+        }
+    }
+
+    /// Control: waits until the objects handed over so far are dropped.
+    fn drain(&self) {
+        self.empty();
+        if let Some(closer) = &*self.closer.lock().expect("no panic inside") {
+            // The end of the channel is dropped behind all that is in front of it.
+            let (behind, done) = channel::<()>();
+            if closer.things.send(Box::new(behind)).is_ok() {
+                let _ = done.recv_timeout(PATIENCE);
+            }
+        }
+    }
+}
+
+/// The objects end before the instance does.
+impl Drop for DropQueue {
+    fn drop(&mut self) {
+        self.empty();
+        let closer = self.closer.get_mut().ok().and_then(Option::take);
+        if let Some(Closer { things, thread: Some(thread) }) = closer {
+            drop(things);
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Closer {
+    things: Sender<Thing>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Closer {
+    fn start() -> Self {
+        let (things, all) = channel::<Thing>();
+        let drops = move || all.into_iter().for_each(drop);
+        let started = thread::Builder::new().name("ferrovia_close".into()).spawn(drops);
+        let thread = started
+            .inspect_err(
+                |error| log::warn!(target: "driver", "no thread that closes descriptors: {error}"),
+            )
+            .ok();
+        Self { things, thread }
     }
 }
 
@@ -58,10 +121,15 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Netdevs>(),
 ]);
 
-/// Drops what threads have given back until now: a driver that opens a device again calls it while
-/// that is busy.
+/// Waits until what threads have given back until now is closed, at most a second: a driver that
+/// opens a device again calls it while that is busy.
 pub fn collect(world: &World) {
-    world.get::<DropQueue>().empty();
+    world.get::<DropQueue>().drain();
+}
+
+/// Closes descriptors of control as those that threads have given back.
+pub fn close(world: &World, descriptors: impl Any + Send) {
+    world.get::<DropQueue>().put(descriptors);
 }
 
 /// Starts what drivers share. Each driver calls it when its plugin starts.

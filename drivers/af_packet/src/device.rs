@@ -128,7 +128,9 @@ impl HostDevice {
     /// Closes the kernel's interface, and restores it if it is `there`.
     fn release(&self, world: &World, there: bool) {
         let mut state = self.state();
-        state.control = None;
+        if let Some(control) = state.control.take() {
+            driver::close(world, control);
+        }
         if std::mem::take(&mut state.taken) {
             world.get::<Netdevs>().release(OWN_NETNS, state.link.index, there);
         }

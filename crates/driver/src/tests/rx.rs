@@ -195,8 +195,8 @@ fn queues_move_between_threads_that_run() {
         // The thread that has it at last gives it back.
         world.query(|_| ()).wait();
     }
-    assert_eq!(f.rx.closed.load(Ordering::Relaxed), 0, "control closes it");
-    world.processes.run(&world);
+    assert_eq!(f.rx.closed.load(Ordering::Relaxed), 0, "another thread closes it");
+    collect(&world);
     assert_eq!(f.rx.closed.load(Ordering::Relaxed), 1);
     let modes =
         world.query(|rt| rt.input_modes().all(|(_, mode)| mode == InputMode::Disabled)).wait();
@@ -204,4 +204,24 @@ fn queues_move_between_threads_that_run() {
     drop(threads.stop(&world));
     drop((threads, f, world));
     assert_eq!(pool.release(), Ok(()));
+}
+
+/// What takes the kernel long to close holds control up only where it waits for it.
+#[suite::test]
+fn control_does_not_wait_while_something_is_closed() {
+    struct Slow(Arc<AtomicU64>, std::sync::mpsc::Receiver<()>);
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            self.1.recv().expect("the test lets it go on");
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let bench = Bench::new(PLUGINS);
+    let (closed, (go, waits)) = (Arc::default(), std::sync::mpsc::channel());
+    close(&bench.world, Slow(Arc::clone(&closed), waits));
+    bench.world.processes.run(&bench.world);
+    assert_eq!(closed.load(Ordering::Relaxed), 0);
+    go.send(()).expect("it waits");
+    collect(&bench.world);
+    assert_eq!(closed.load(Ordering::Relaxed), 1, "what is waited for is closed");
 }

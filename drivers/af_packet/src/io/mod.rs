@@ -10,6 +10,7 @@ use std::{
     io,
     os::fd::{AsFd, OwnedFd},
     sync::Arc,
+    thread,
 };
 
 use netlink::{Link, Rtnl};
@@ -178,34 +179,56 @@ fn socket() -> io::Result<OwnedFd> {
     })
 }
 
+/// Receive queues that are opened at the same time. The kernel takes 14 ms for each, most of which
+/// it waits.
+const AT_ONCE: u16 = 32;
+
 /// Opens all receive queues, and lets frames in when all are there.
 fn open_rx(config: &Config, link: &Link) -> io::Result<Vec<RxQueue>> {
     let mut fanout = None;
     let mut queues = Vec::new();
-    for _ in 0..config.rx_queues {
-        let fd = socket()?;
-        sys::set(&fd, libc::PACKET_VNET_HDR, 1)?;
-        // Unknown to kernels before 4.20; `recv` sorts the frames out.
-        let _ = sys::set(&fd, libc::PACKET_IGNORE_OUTGOING, 1);
-        // Frames that don't fit in a slot wait in the socket instead of losing their tail.
-        sys::set(&fd, libc::PACKET_COPY_THRESH, 1)?;
-        set_buffer(&fd, SOCKET_BUFFER, Direction::Receive)?;
-        let ring = match config.version {
-            Version::V2 => Ring::v2(fd.as_fd(), v2_geometry(link.mtu, config.rx_frames))?,
-            Version::V3 => {
-                Ring::v3(fd.as_fd(), v3_geometry(link.mtu, config.rx_frames), BLOCK_TIMEOUT_MS)?
+    while let left @ 1.. = config.rx_queues - queues.len() as u16 {
+        for (fd, ring) in open_rings(left.min(AT_ONCE), config, link)? {
+            if config.rx_queues > 1 {
+                join(&fd, &mut fanout)?;
             }
-        };
-        // Each socket would get every frame until it shares them with the others.
-        sys::deafen(&fd)?;
-        sys::bind(&fd, link.index, libc::ETH_P_ALL as u16)?;
-        if config.rx_queues > 1 {
-            join(&fd, &mut fanout)?;
+            queues.push((Arc::new(fd), ring));
         }
-        queues.push((Arc::new(fd), ring));
     }
     queues.iter().try_for_each(|(fd, _)| sys::undeafen(fd))?;
     Ok(queues.into_iter().map(|(fd, ring)| RxQueue::new(fd, ring)).collect())
+}
+
+/// Opens sockets with their rings, side by side.
+fn open_rings(count: u16, config: &Config, link: &Link) -> io::Result<Vec<(OwnedFd, Ring)>> {
+    thread::scope(|scope| {
+        let open = |_| thread::Builder::new().spawn_scoped(scope, || open_ring(config, link));
+        let others = (1..count).map(open).collect::<io::Result<Vec<_>>>()?;
+        let first = open_ring(config, link);
+        let all = others.into_iter().map(|other| other.join().expect("no panic inside"));
+        std::iter::once(first).chain(all).collect()
+    })
+}
+
+/// Opens a socket with its ring. It hears nothing yet.
+fn open_ring(config: &Config, link: &Link) -> io::Result<(OwnedFd, Ring)> {
+    let fd = socket()?;
+    sys::set(&fd, libc::PACKET_VNET_HDR, 1)?;
+    // Unknown to kernels before 4.20; `recv` sorts the frames out.
+    let _ = sys::set(&fd, libc::PACKET_IGNORE_OUTGOING, 1);
+    // Frames that don't fit in a slot wait in the socket instead of losing their tail.
+    sys::set(&fd, libc::PACKET_COPY_THRESH, 1)?;
+    set_buffer(&fd, SOCKET_BUFFER, Direction::Receive)?;
+    let ring = match config.version {
+        Version::V2 => Ring::v2(fd.as_fd(), v2_geometry(link.mtu, config.rx_frames))?,
+        Version::V3 => {
+            Ring::v3(fd.as_fd(), v3_geometry(link.mtu, config.rx_frames), BLOCK_TIMEOUT_MS)?
+        }
+    };
+    // Each socket would get every frame until it shares them with the others.
+    sys::deafen(&fd)?;
+    sys::bind(&fd, link.index, libc::ETH_P_ALL as u16)?;
+    Ok((fd, ring))
 }
 
 /// Makes the socket share frames with the sockets of the group `id`, by the hash of their flow. The
