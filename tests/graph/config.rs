@@ -13,6 +13,7 @@ use compare::{made_again, same};
 
 mod compare;
 mod deletion;
+mod messages;
 mod paths;
 mod random;
 mod saving;
