@@ -48,7 +48,8 @@ impl Gre {
     ///
     /// # Errors
     /// Ends of two protocols (−153) or the same (−82); another end of a tunnel with several (−58),
-    /// which carries IP packets (−8); the number of a session (−148); as [`Tunnels::create`].
+    /// which carries IP packets (−8); the number of a session (−148); a protocol that something else
+    /// takes (−155); as [`Tunnels::create`].
     pub fn create(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
         self.ends.check_mode(self.multipoint)?;
         if self.multipoint && self.payload != Payload::Ip {
@@ -61,10 +62,9 @@ impl Gre {
             let why = format!("the number of a session is at most {MAX_SESSION}, not {session}");
             return Err(Error::parse(why).retval(retval::INVALID_SESSION_ID));
         }
-        let made = world.get::<Tunnels<Self>>().create(world, instance, self, None)?;
         register::<Ip4>(world)?;
         register::<Ip6>(world)?;
-        Ok(made)
+        world.get::<Tunnels<Self>>().create(world, instance, self, None)
     }
 }
 

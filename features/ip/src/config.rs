@@ -3,23 +3,33 @@
 
 use crate::broadcast::DirectedBroadcast;
 use cli::quote;
-use graph::{Phase, RunningConfig, World};
+use graph::{Phase, RunningConfig, SwIfIndex, World};
 use net::{Addresses, Fib, Interfaces, LinkLocals, Net, TableIndex, implied_table};
 use wire::{Ip4, Ip6, Prefix};
 
 /// Writes the configuration.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
-    unnumbered(world, config);
-    interfaces::<Ip4>(world, config);
-    interfaces::<Ip6>(world, config);
+    unnumbered(world, config, false);
+    tables::<Ip4>(world, config);
+    tables::<Ip6>(world, config);
+    unnumbered(world, config, true);
+    addresses::<Ip4>(world, config);
+    addresses::<Ip6>(world, config);
     links(world, config);
 }
 
-/// Unnumbered interfaces. These lines stand before those that bind interfaces to tables: a lender
-/// in another table is refused, but both may be moved to different tables afterwards, as in VPP.
-fn unnumbered(world: &World, config: &mut RunningConfig) {
+/// Unnumbered interfaces whose lenders are in their table, or in another: a lender in another table
+/// is refused, but both may be moved to different tables afterwards, as in VPP. So the lines of the
+/// others stand before those that bind interfaces to tables.
+fn unnumbered(world: &World, config: &mut RunningConfig, together: bool) {
     let (interfaces, addresses) = (world.get::<Interfaces>(), world.get::<Addresses<Ip4>>());
-    config.list(Phase::BINDINGS, interfaces.indices(), move |_, sw_if, lines| {
+    let tables = |sw_if| interfaces.get(sw_if).ok().map(|i| (i.fib4, i.fib6));
+    let is_wanted = |sw_if: &SwIfIndex| {
+        let lender = addresses.unnumbered(*sw_if);
+        lender.is_some_and(|lender| (tables(lender) == tables(*sw_if)) == together)
+    };
+    let all: Vec<_> = interfaces.indices().into_iter().filter(is_wanted).collect();
+    config.list(Phase::BINDINGS, all, move |_, sw_if, lines| {
         // The command sets both versions.
         if let Some(lender) = addresses.unnumbered(sw_if) {
             let (name, lender) = (quote(&interfaces.name(sw_if)), quote(&interfaces.name(lender)));
@@ -31,7 +41,8 @@ fn unnumbered(world: &World, config: &mut RunningConfig) {
     });
 }
 
-fn interfaces<F: Net>(world: &World, config: &mut RunningConfig) {
+/// Tables that interfaces are bound to.
+fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
     let (fib, interfaces) = (world.get::<Fib<F>>(), world.get::<Interfaces>());
     config.list(Phase::BINDINGS, interfaces.indices(), move |world, sw_if, lines| {
         let Ok(interface) = interfaces.get(sw_if) else { return };
@@ -46,6 +57,9 @@ fn interfaces<F: Net>(world: &World, config: &mut RunningConfig) {
             lines.push(format!("{line} {id}"), format!("{line} {usual}"));
         }
     });
+}
+
+fn addresses<F: Net>(world: &World, config: &mut RunningConfig) {
     let (addresses, interfaces) = (world.get::<Addresses<F>>(), world.get::<Interfaces>());
     config.list(Phase::ADDRESSES, interfaces.indices(), move |_, sw_if, lines| {
         let Ok(interface) = interfaces.get(sw_if) else { return };

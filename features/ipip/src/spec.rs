@@ -26,13 +26,12 @@ impl IpIp {
     ///
     /// # Errors
     /// Ends of two protocols (−153) or the same (−82); another end of a tunnel with several (−58);
-    /// as [`Tunnels::create`].
+    /// a protocol that something else takes (−155); as [`Tunnels::create`].
     pub fn create(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
         self.ends.check_mode(self.multipoint)?;
-        let made = world.get::<Tunnels<Self>>().create(world, instance, self, None)?;
         register::<Ip4>(world)?;
         register::<Ip6>(world)?;
-        Ok(made)
+        world.get::<Tunnels<Self>>().create(world, instance, self, None)
     }
 }
 

@@ -280,6 +280,24 @@ fn what_any_messages_make_is_said_again() {
     all_come_back(0..24, 400);
 }
 
+/// Messages that random runs found.
+#[test]
+fn what_was_not_said_again_is() {
+    for messages in [
+        // A protocol that is punted: no tunnel is made, not even half of one.
+        "set_punt 0000f6e5000000000100000001002f0000\n\
+         gre_tunnel_add_del_v2 00000002ffffffff01010010ffff0000000600000007ffffffff00c0000202000000\
+         00000000000000000000c000020000000000000000000000000000000004",
+        // The table of a lender that no line binds it to.
+        "ipip_6rd_add_tunnel 000013baffffffff000000070000000720010db8000000000000000000000001000a0200030fc00002040101\n\
+         sw_interface_set_table 0000000100000008000000030100000007\n\
+         sw_interface_set_unnumbered 000000000000b62b000000040000000301",
+    ] {
+        let messages: Vec<_> = messages.lines().map(|line| line.trim().to_string()).collect();
+        comes_back(&messages).unwrap_or_else(|d| panic!("{}: {}", d.of, d.text));
+    }
+}
+
 #[test]
 #[ignore = "long: a million messages, some minutes"]
 fn long_what_any_messages_make_is_said_again() {

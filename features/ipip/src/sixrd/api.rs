@@ -71,8 +71,8 @@ fn add(w: &World, _: &Caller<'_, World>, r: Ipip6rdAddTunnel) -> Result<Ipip6rdA
         security_check: r.security_check,
         tos: r.tc_tos,
     };
-    let sw_if = w.get::<SixRds>().create(w, config, None)?;
     crate::spec::register::<Ip4>(w)?;
+    let sw_if = w.get::<SixRds>().create(w, config, None)?;
     Ok(Ipip6rdAddTunnelReply { sw_if_index: sw_if.into() })
 }
 

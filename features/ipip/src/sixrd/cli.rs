@@ -50,8 +50,8 @@ fn create(w: &World, m: &Matches) -> Result<Output> {
         security_check: m.flag("security-check"),
         tos: tos.unwrap_or(if m.flag("copy-tos") { COPY_TOS } else { 0 }),
     };
-    let sw_if = w.get::<SixRds>().create(w, config, m.opt("instance")?)?;
     crate::spec::register::<Ip4>(w)?;
+    let sw_if = w.get::<SixRds>().create(w, config, m.opt("instance")?)?;
     Ok(Output::text(format!("{}\n", w.get::<Interfaces>().name(sw_if))))
 }
 
