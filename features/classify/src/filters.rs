@@ -2,7 +2,7 @@
 //! Filters of traces and captures: chains of tables, those with the most bits in front.
 
 use crate::control::{DEFAULT_BUCKETS, SessionConfig, TableConfig, no_table};
-use crate::key::{Key, MAX_VECTORS, VECTOR, read};
+use crate::key::{Key, VECTOR, read};
 use crate::state::{Classifier, Control, FilterOf};
 use crate::table::{MAX_CHAIN, walk};
 use crate::words::Mask;
@@ -12,9 +12,6 @@ use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
 use sync::Turn;
-
-/// Vectors that a filter may leave out.
-const MAX_SKIP: u32 = 5;
 
 /// The slot of a filter of captures.
 fn slot(of: Option<SwIfIndex>) -> u32 {
@@ -79,15 +76,9 @@ impl Classifier {
     /// The table of a filter with this mask.
     ///
     /// # Errors
-    /// More vectors than a filter has (−7); no such table (−6).
+    /// No such table (−6).
     pub fn find_filter_table(&self, of: FilterOf, mask: &Mask) -> Result<u32> {
         let vectors = mask.bytes.len() / VECTOR;
-        if mask.skip > MAX_SKIP || vectors == 0 || vectors > MAX_VECTORS {
-            let why = format!(
-                "a filter leaves out at most {MAX_SKIP} vectors and compares 1 to {MAX_VECTORS}"
-            );
-            return Err(Error::parse(why).retval(retval::INVALID_VALUE));
-        }
         let key = Key::of(&mask.bytes);
         let same = |index: &u32| {
             self.table(*index).is_ok_and(|info| {
@@ -106,7 +97,7 @@ impl Classifier {
     ///
     /// # Errors
     /// An interface that isn't there (−2); a filter of [`MAX_CHAIN`] tables (−162); as
-    /// [`Self::find_filter_table`], [`Self::add_table`] and [`Self::add_session`].
+    /// [`Self::add_table`] and [`Self::add_session`].
     pub fn add_filter(
         &self,
         world: &World,
@@ -119,7 +110,6 @@ impl Classifier {
         }
         let table = match self.find_filter_table(of, mask) {
             Ok(table) => table,
-            Err(e) if !e.is(retval::NO_SUCH_ENTRY) => return Err(e),
             Err(_) => {
                 if self.filter(of).len() >= MAX_CHAIN {
                     let why = format!("a filter has at most {MAX_CHAIN} tables");

@@ -10,6 +10,9 @@ use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, retval};
 use net::api::InterfaceIndex;
 
+/// Vectors that a client's filter may leave out. A command's leaves out as many as its mask says.
+const MAX_SKIP: u32 = 5;
+
 pub fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Caller<'_, World>, r: ClassifyTraceLookupTable| {
         let table_index = lookup(w, FilterOf::Trace, r.skip_n_vectors, r.match_n_vectors, r.mask)?;
@@ -45,7 +48,13 @@ fn capture(w: &World, index: InterfaceIndex) -> Result<FilterOf> {
 }
 
 fn lookup(w: &World, of: FilterOf, skip: u32, vectors: u32, mask: Vec<u8>) -> Result<u32> {
-    if mask.len() != vectors as usize * VECTOR || vectors as usize > MAX_VECTORS {
+    if skip > MAX_SKIP || vectors == 0 || vectors as usize > MAX_VECTORS {
+        let why = format!(
+            "a filter leaves out at most {MAX_SKIP} vectors and compares 1 to {MAX_VECTORS}, not {skip} and {vectors}"
+        );
+        return Err(Error::parse(why).retval(retval::INVALID_VALUE));
+    }
+    if mask.len() != vectors as usize * VECTOR {
         let why = format!("{vectors} vectors, and a mask of {} bytes", mask.len());
         return Err(Error::parse(why).retval(retval::INVALID_VALUE));
     }

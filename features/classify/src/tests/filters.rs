@@ -76,6 +76,56 @@ fn filters_choose_packets() {
     );
 }
 
+/// A mask in hexadecimal may be of any length: vectors of zeros in front and behind don't count.
+#[suite::test]
+fn long_masks_compare_bytes_deep_in_a_packet() {
+    let mut rig = routers(1);
+    let mut bytes = packet(false, None, "10.0.0.1", (7, 8));
+    bytes.resize(300, 0);
+    (100..300).zip(1..).for_each(|(at, n): (usize, u8)| bytes[at] = n);
+    let zeros = |n: usize| "00".repeat(n);
+    let hex = |bytes: &[u8]| crate::words::to_hex(bytes);
+    // 11 vectors are left out, 5 are compared, and the rest is zeros.
+    rig.cli(&format!(
+        "classify filter trace mask hex {}{}{} match hex {}",
+        zeros(176),
+        "ff".repeat(80),
+        zeros(48),
+        hex(&bytes)
+    ));
+    assert!(accepts(&mut rig, Purpose::Trace, &bytes));
+    for at in [176, 200, 255] {
+        let mut other = bytes.clone();
+        other[at] ^= 1;
+        assert!(!accepts(&mut rig, Purpose::Trace, &other), "byte {at}");
+    }
+    for at in [0, 175, 256, 299] {
+        let mut other = bytes.clone();
+        other[at] ^= 1;
+        assert!(accepts(&mut rig, Purpose::Trace, &other), "byte {at} isn't compared");
+    }
+    // The same mask has the same table; another offset another one.
+    bytes[180] ^= 0x55;
+    rig.cli(&format!(
+        "classify filter trace mask hex {}{} match hex {}",
+        zeros(176),
+        "ff".repeat(80),
+        hex(&bytes)
+    ));
+    assert!(accepts(&mut rig, Purpose::Trace, &bytes));
+    rig.cli(&format!("classify filter trace mask hex {}0f match hex {}0a", zeros(299), zeros(299)));
+    let shown = rig.cli("show classify filter verbose");
+    assert_eq!(shown.lines().last(), Some("packet tracer:                 0 1"));
+    let (code, error) = rig.refused(&format!(
+        "classify filter pcap mask hex {}{} match hex {}",
+        zeros(176),
+        "ff".repeat(81),
+        hex(&bytes)
+    ));
+    assert_eq!(code, -7);
+    assert!(error.contains("1 to 5 vectors of 16 bytes, not 6"), "{error}");
+}
+
 /// `pcap trace … filter` captures what the tables accept.
 #[suite::test]
 fn captures_follow_the_filter() {
