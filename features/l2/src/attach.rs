@@ -64,6 +64,20 @@ pub struct AttachedNodes {
     output: [OnceLock<NodeIndex>; 32],
 }
 
+impl AttachedNodes {
+    /// Features of this build that a client may switch for an interface, whether or not a plugin
+    /// has them configured there. The node of XCRW drops frames that it has no bytes for.
+    pub fn switched(&self) -> (Features, OutputFeatures) {
+        let bits = |nodes: &[OnceLock<NodeIndex>; 32]| {
+            (0..)
+                .zip(nodes)
+                .fold(0, |all, (bit, node)| all | u32::from(node.get().is_some()) << bit)
+        };
+        let output = OutputFeatures(bits(&self.output)).put(OutputFeatures::XCRW, false);
+        (Features(bits(&self.input)), output)
+    }
+}
+
 /// Sends received frames of interfaces that have the feature to this node. [`InputSteps`] has the
 /// node's next nodes.
 ///

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! MAC addresses: entries of operators, flushing, aging.
 
+use crate::bitmaps::not_bridged;
 use crate::bridge::{Bridge, Control};
-use crate::mode::{Mode, not_bridged};
+use crate::mode::Mode;
 use crate::state::{BVI, FILTER, PROVISIONED, STATIC, age, generation, is_learned};
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};

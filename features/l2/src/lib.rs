@@ -40,6 +40,7 @@ mod ager;
 mod api;
 mod attach;
 mod bitmap_drop;
+mod bitmaps;
 mod bridge;
 mod bvi;
 mod cli;

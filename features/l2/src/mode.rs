@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Modes of interfaces: routed, bridged, cross-connected.
 
-use crate::attach::OutputFeatures;
 use crate::bridge::{Bridge, Control};
 use crate::domain::{DomainConfig, check_id};
 use crate::features::Features;
@@ -376,114 +375,6 @@ impl Bridge {
         self.backbones.clear(sw_if.0);
         self.storms.limits.clear(sw_if.0);
     }
-
-    /// Features of the frames that a bridged interface receives.
-    ///
-    /// # Errors
-    /// An interface that isn't there, or isn't bridged (−2).
-    pub fn port_features(&self, world: &World, sw_if: SwIfIndex) -> Result<Features> {
-        world.get::<Interfaces>().check(sw_if)?;
-        match self.mode(sw_if) {
-            Some(Mode::Bridge { features, .. }) => Ok(features),
-            _ => Err(not_bridged(world, sw_if)),
-        }
-    }
-
-    /// Bitmaps of an interface in layer-2 mode: features of received frames, and of frames that it
-    /// sends.
-    ///
-    /// # Errors
-    /// An interface that isn't there, or isn't in layer-2 mode (−2).
-    pub fn bitmaps(&self, world: &World, sw_if: SwIfIndex) -> Result<(Features, u32)> {
-        let interface = world.get::<Interfaces>().get(sw_if)?;
-        let input = match self.mode(sw_if) {
-            Some(Mode::Bridge { features, .. }) => features,
-            Some(Mode::Xconnect(_)) => Features::XCONNECT,
-            None => {
-                return Err(Error::failed(format!("{} is not in layer-2 mode", interface.name))
-                    .retval(retval::INVALID_SW_IF_INDEX));
-            }
-        };
-        let attached = self.control().attached.get(&sw_if).copied().unwrap_or_default();
-        let output = attached.output.put(OutputFeatures::OUTPUT, true);
-        let output = output.put(OutputFeatures::EFP_FILTER, self.has_efp_filter(sw_if));
-        let input = input.put(Features::VTR, vtr::rewrites(&interface).is_some());
-        Ok((input.put(attached.input, true), output.0))
-    }
-
-    /// Switches bits of [`Self::bitmaps`] on or off.
-    ///
-    /// # Errors
-    /// As [`Self::bitmaps`]; bits of features that aren't built, or aren't switched so (−9).
-    pub fn set_bitmaps(
-        &self,
-        world: &World,
-        sw_if: SwIfIndex,
-        (input, output): (Features, u32),
-        on: bool,
-    ) -> Result<()> {
-        let (input_now, output_now) = self.bitmaps(world, sw_if)?;
-        let is_bridged = matches!(self.mode(sw_if), Some(Mode::Bridge { .. }));
-        let (switched, now) = if on {
-            (input.without(input_now), !output_now)
-        } else {
-            (input.and(input_now), output_now)
-        };
-        let own = if is_bridged { Features::SWITCHED } else { Features::NONE };
-        if switched.without(own) != Features::NONE || output & now & !EFP_FILTER != 0 {
-            let why = format!(
-                "bits {:#x} of received and {:#x} of sent frames can't be switched",
-                input.without(own).0,
-                output & !EFP_FILTER
-            );
-            return Err(Error::unsupported(why).retval(retval::UNIMPLEMENTED));
-        }
-        if output & EFP_FILTER != 0 {
-            self.set_efp_filter(world, sw_if, on)?;
-        }
-        if is_bridged {
-            self.set_port_features(world, sw_if, input, on)?;
-        }
-        Ok(())
-    }
-
-    /// Switches features of received frames on or off for a bridged interface, and returns its
-    /// bitmap.
-    ///
-    /// # Errors
-    /// An interface that isn't there, or isn't bridged (−2).
-    pub fn set_port_features(
-        &self,
-        world: &World,
-        sw_if: SwIfIndex,
-        which: Features,
-        on: bool,
-    ) -> Result<Features> {
-        self.port_features(world, sw_if)?;
-        let mut control = self.control();
-        let Some(Mode::Bridge { id, features, .. }) = control.modes.get_mut(&sw_if) else {
-            return Err(not_bridged(world, sw_if));
-        };
-        *features = features.put(which.and(Features::SWITCHED), on);
-        let (id, now) = (*id, *features);
-        if !now.has(Features::ARP_TERM) {
-            // Their messages aren't read from now on, so entries could become wrong.
-            control.retain_snooped(id, |snooped| snooped.sw_if != sw_if.0);
-        }
-        self.publish_port(world, &control, sw_if);
-        drop(control);
-        world.note_config_change();
-        Ok(now)
-    }
-}
-
-/// Bit of the bitmap of sent frames that can be switched.
-const EFP_FILTER: u32 = OutputFeatures::EFP_FILTER.0;
-
-/// The error for an interface that isn't in a bridge domain.
-pub fn not_bridged(world: &World, sw_if: SwIfIndex) -> Error {
-    let name = world.get::<Interfaces>().name(sw_if);
-    Error::failed(format!("{name} is in no bridge domain")).retval(retval::INVALID_SW_IF_INDEX)
 }
 
 /// Handles events of interfaces: addresses learned on an interface that goes down are flushed, a

@@ -2,6 +2,7 @@
 //! ACLs and classification of switched frames.
 
 use super::*;
+use l2::Features;
 use net::drive::at;
 
 fn host(n: u8) -> MacAddr {
@@ -62,6 +63,38 @@ fn acls_let_frames_pass_or_drop_them() {
         assert_eq!(learned, direction == "output", "{fib}");
         rig.cli(&format!("set interface {direction} acl intfc {port} l2-table 0 del"));
         assert_eq!(rig.pass(0, &frame(8, 1, 0x88b5, 4)), at(&[1], &frame(8, 1, 0x88b5, 4)));
+    }
+}
+
+/// A client switches the ACL of a port by its bit; its table stays.
+#[suite::test]
+fn clients_switch_acls_by_their_bits() {
+    for (direction, port, bits) in
+        [("input", 0, (Features::ACL, 0)), ("output", 1, (Features::NONE, 1 << 4))]
+    {
+        let mut rig = bridged(2);
+        let (world, sw_if, other) = (rig.world(), rig.ports[port], rig.ports[1 - port]);
+        let bridge = world.get::<l2::Bridge>();
+        let bitmaps = || bridge.bitmaps(&world, sw_if).expect("bridged");
+        let without = bitmaps();
+        rig.cli("classify table mask l2 src acl-miss-next deny");
+        rig.cli(&format!("set interface {direction} acl intfc p{port} l2-table 0"));
+        let with = bitmaps();
+        assert_eq!(with, (without.0.put(bits.0, true), without.1 | bits.1));
+        let (there, back) = (frame(0, 1, 0x88b5, 1), frame(1, 0, 0x88b5, 1));
+        assert_eq!(rig.pass(0, &there), []);
+        bridge.set_bitmaps(&world, sw_if, bits, false).expect("switched");
+        assert_eq!((bitmaps(), rig.pass(0, &there)), (without, at(&[1], &there)));
+        bridge.set_bitmaps(&world, sw_if, bits, true).expect("switched");
+        assert_eq!((bitmaps(), rig.pass(0, &there)), (with, vec![]));
+        // Without a table, frames go on.
+        bridge.set_bitmaps(&world, other, bits, true).expect("switched");
+        assert_eq!(rig.pass(1, &back), at(&[0], &back));
+        for unknown in [(Features(1 << 15), 0), (Features::NONE, 1 << 12), (Features::VTR, 0)] {
+            let refused = bridge.set_bitmaps(&world, sw_if, unknown, true).expect_err("no feature");
+            assert_eq!(refused.code(), -9, "{refused}");
+        }
+        assert_eq!(bitmaps(), with);
     }
 }
 
