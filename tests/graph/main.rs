@@ -3,6 +3,7 @@
 
 mod allocations;
 mod buffers;
+mod captures;
 mod compat;
 mod config;
 mod counters;

@@ -28,7 +28,7 @@ use control::SoftRss;
 use graph::{Feature, NodeDef, Plugin, Script, StateDef};
 
 const fn in_tunnel<C: flow::Content>() -> Feature {
-    Feature { arc: C::ARC, node: C::NODE, before: &[], after: &[] }
+    Feature { arc: C::ARC, node: C::NODE, before: &[], after: &["pcap-capture"] }
 }
 
 /// Receive-side scaling in software.

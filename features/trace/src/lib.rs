@@ -5,16 +5,16 @@
 //! - `trace add`: the next packets of a node leave a record at every node that they pass from
 //!   there; `show trace` prints them. Filters, by interface and by an expression of pcap-filter(7)
 //!   or a classifier ([`Classifier`]), decide on the packet as it comes in.
-//! - `pcap trace`: the node `pcap-capture` stands on the arcs `device-input`, `interface-output`
-//!   and `error-drop` of the chosen interfaces as long as a capture runs. It copies packets into
-//!   memory that was set aside; a process writes it to a pcapng file with interface names,
-//!   directions and the reasons of drops.
+//! - `pcap trace`: the node `pcap-capture` stands on the arcs `device-input` (for interfaces of
+//!   tunnels: `tunnel-input-…`), `interface-output` and `error-drop` of the chosen interfaces as
+//!   long as a capture runs. It copies packets into memory that was set aside; a process writes it
+//!   to a pcapng file with interface names, directions and the reasons of drops.
 //!
 //! Without a capture, no node of this feature is on any packet's path; without a trace, nodes run
 //! loops that have no test for one.
 //!
-//! Limits: packets that an interface without Ethernet header brings in don't pass `device-input`,
-//! so they are captured only when they leave or are dropped (as in VPP).
+//! Limits: packets that a device without Ethernet header brings in don't pass `device-input`, so
+//! they are captured only when they leave or are dropped (as in VPP).
 
 mod api;
 mod classifier;
@@ -50,6 +50,9 @@ pub static PLUGIN: Plugin = Plugin {
     nodes: &[NodeDef::configured::<pcap::node::Capture>()],
     features: &[
         Feature { arc: "device-input", node: "pcap-capture", before: &[], after: &[] },
+        Feature { arc: "tunnel-input-ethernet", node: "pcap-capture", before: &[], after: &[] },
+        Feature { arc: "tunnel-input-ip4", node: "pcap-capture", before: &[], after: &[] },
+        Feature { arc: "tunnel-input-ip6", node: "pcap-capture", before: &[], after: &[] },
         Feature { arc: "interface-output", node: "pcap-capture", before: &[], after: &[] },
         Feature { arc: "error-drop", node: "pcap-capture", before: &[], after: &[] },
     ],

@@ -2,7 +2,6 @@
 //! Packets queued from a worker to the process that writes them: bytes in preallocated memory.
 
 use graph::SwIfIndex;
-use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 /// Bytes of a chunk.
 pub const SIZE: usize = 256 << 10;
@@ -32,13 +31,9 @@ pub struct Header {
 }
 
 /// Where a packet was captured.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, TryFromBytes, IntoBytes, Immutable,
-)]
-#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// As it came in.
-    #[default]
     Rx = 0,
     /// As it left.
     Tx = 1,

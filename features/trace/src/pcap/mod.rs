@@ -230,11 +230,13 @@ impl Running {
 
     /// Enables the node on the arcs of an interface, or disables it.
     fn hook(&mut self, world: &World, interface: SwIfIndex, there: bool) -> Result<(), Error> {
+        let interfaces = world.get::<Interfaces>();
         if there {
-            self.names.insert(interface, world.get::<Interfaces>().name(interface));
+            self.names.insert(interface, interfaces.name(interface));
         }
-        for (arc, direction) in self.plan.on.arcs() {
-            let config = there.then_some(direction);
+        let tunnel = interfaces.get(interface).is_ok_and(|i| i.device.is_tunnel());
+        for (arc, point) in self.plan.on.arcs(tunnel) {
+            let config = there.then_some(point);
             world.configure_feature::<Capture>(arc, interface, config).map_err(Error::failed)?;
         }
         Ok(())

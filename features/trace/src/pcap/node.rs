@@ -9,6 +9,7 @@ use net::{IfFlags, Interfaces};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sync::spsc::{Consumer, Producer};
+use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 /// State that all threads of a capture share.
 #[derive(Debug, Default)]
@@ -69,6 +70,31 @@ impl Tap {
     }
 }
 
+/// The kind of arc on which packets are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, TryFromBytes, IntoBytes, Immutable)]
+#[repr(u8)]
+pub enum Point {
+    /// Packets come in, with an Ethernet header unless the interface has none.
+    #[default]
+    Received = 0,
+    /// IP packets come out of a tunnel, also of one whose interface takes Ethernet frames.
+    ReceivedIp = 1,
+    /// Packets leave.
+    Sent = 2,
+    /// Packets are dropped.
+    Dropped = 3,
+}
+
+impl Point {
+    fn direction(self) -> Direction {
+        match self {
+            Self::Received | Self::ReceivedIp => Direction::Rx,
+            Self::Sent => Direction::Tx,
+            Self::Dropped => Direction::Drop,
+        }
+    }
+}
+
 /// The node: on an arc as long as a capture runs there.
 pub struct Capture {
     /// The running capture's part on this thread.
@@ -101,13 +127,15 @@ impl Capture {
     #[inline(never)]
     fn capture<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &Cx<'_, TRACED>) {
         let Some(tap) = &mut self.tap else { return };
-        let direction = cx.feature_config::<Self>(b);
+        let point = cx.feature_config::<Self>(b);
+        let direction = point.direction();
         if direction == Direction::Drop && tap.reason.is_some_and(|reason| reason != b.error()) {
             return;
         }
         let interface = if direction == Direction::Tx { b.tx_if } else { b.rx_if };
         let view = self.interfaces.views(cx.turn).get(interface as usize);
-        let mut ip = view.is_some_and(|v| v.flags.has(IfFlags::IP_MODE));
+        let mut ip =
+            point == Point::ReceivedIp || view.is_some_and(|v| v.flags.has(IfFlags::IP_MODE));
         // Nodes behind ethernet-input see packets from the IP header on; the Ethernet header is
         // still in front of it in the buffer.
         let mut uncovered = 0;
@@ -141,9 +169,8 @@ impl Capture {
     }
 }
 
-/// Where packets are captured.
 impl Configured for Capture {
-    type Config = Direction;
+    type Config = Point;
 }
 
 impl Node for Capture {

@@ -2,7 +2,7 @@
 //! Parameters of a capture, and their checks.
 
 use super::CaptureFilter;
-use super::chunk::Direction;
+use super::node::Point;
 use cli::Error;
 use graph::{Reason, SwIfIndex, World};
 use msg::retval;
@@ -31,14 +31,18 @@ impl Directions {
         self.rx || self.tx || self.drop || self.dispatch
     }
 
-    /// Arcs, and the node's direction there. Captures in front of nodes need no arc.
-    pub fn arcs(self) -> impl Iterator<Item = (&'static str, Direction)> {
+    /// Arcs of an interface, or of one that packets come out of tunnels by, and the node's
+    /// configuration there. Captures in front of nodes need no arc.
+    pub fn arcs(self, tunnel: bool) -> impl Iterator<Item = (&'static str, Point)> {
         let all = [
-            (self.rx, "device-input", Direction::Rx),
-            (self.tx, "interface-output", Direction::Tx),
-            (self.drop, "error-drop", Direction::Drop),
+            (self.rx && !tunnel, "device-input", Point::Received),
+            (self.rx && tunnel, "tunnel-input-ethernet", Point::Received),
+            (self.rx && tunnel, "tunnel-input-ip4", Point::ReceivedIp),
+            (self.rx && tunnel, "tunnel-input-ip6", Point::ReceivedIp),
+            (self.tx, "interface-output", Point::Sent),
+            (self.drop, "error-drop", Point::Dropped),
         ];
-        all.into_iter().filter(|(on, ..)| *on).map(|(_, arc, direction)| (arc, direction))
+        all.into_iter().filter(|(on, ..)| *on).map(|(_, arc, point)| (arc, point))
     }
 
     /// The words of the command.
@@ -107,7 +111,9 @@ impl Plan {
         }
         let interfaces = world.get::<Interfaces>();
         if let (Some(i), true, false) = (self.interface, on.rx, on.tx || on.drop)
-            && interfaces.get(i)?.kind.is_ip()
+            && let interface = interfaces.get(i)?
+            && interface.kind.is_ip()
+            && !interface.device.is_tunnel()
         {
             let name = interfaces.name(i);
             return Err(Error::unsupported(format!(

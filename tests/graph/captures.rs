@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Captures of the whole graph: packets that come out of tunnels.
+
+use std::path::Path;
+
+use daemon::plugins;
+use net::drive::{Rig, peer_mac, port_mac};
+use testkit::pkt;
+use wire::IpProtocol;
+
+use crate::tunnels::{KINDS, Kind};
+
+/// Link types of interfaces.
+const ETHERNET: u16 = 1;
+const RAW: u16 = 101;
+
+/// A captured packet.
+#[derive(Debug, PartialEq, Eq)]
+struct Captured {
+    interface: String,
+    link: u16,
+    comment: Option<String>,
+    bytes: Vec<u8>,
+}
+
+impl Captured {
+    fn received(interface: &str, link: u16, bytes: &[u8]) -> Self {
+        Self { interface: interface.into(), link, comment: None, bytes: bytes.to_vec() }
+    }
+}
+
+/// The text of an option of a block of pcapng.
+fn option(mut options: &[u8], wanted: u16) -> Option<String> {
+    while let Some((head, rest)) = options.split_first_chunk::<4>() {
+        let code = u16::from_le_bytes([head[0], head[1]]);
+        let len = usize::from(u16::from_le_bytes([head[2], head[3]]));
+        if code == wanted {
+            return Some(String::from_utf8_lossy(&rest[..len]).into_owned());
+        }
+        options = &rest[len.next_multiple_of(4)..];
+    }
+    None
+}
+
+/// The packets of a pcapng file, in order.
+fn read(path: &Path) -> Vec<Captured> {
+    const INTERFACE: u32 = 1;
+    const PACKET: u32 = 6;
+    const IF_NAME: u16 = 2;
+    const COMMENT: u16 = 1;
+    let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let (mut rest, mut interfaces, mut packets) = (&bytes[..], Vec::new(), Vec::new());
+    let word = |bytes: &[u8], at: usize| {
+        u32::from_le_bytes(*bytes[at..].first_chunk().expect("a whole block"))
+    };
+    while !rest.is_empty() {
+        let (block, next) = rest.split_at(word(rest, 4) as usize);
+        rest = next;
+        let body = &block[8..block.len() - 4];
+        match word(block, 0) {
+            INTERFACE => {
+                let name = option(&body[8..], IF_NAME).expect("a name");
+                interfaces.push((name, word(body, 0) as u16));
+            }
+            PACKET => {
+                let (interface, link) = interfaces[word(body, 0) as usize].clone();
+                let (bytes, options) = body[20..].split_at(word(body, 12) as usize);
+                let padding = bytes.len().next_multiple_of(4) - bytes.len();
+                let comment = option(&options[padding..], COMMENT);
+                packets.push(Captured { interface, link, comment, bytes: bytes.to_vec() });
+            }
+            _ => {}
+        }
+    }
+    packets
+}
+
+fn frame_to(port: usize, packet: &[u8]) -> Vec<u8> {
+    let ethertype: [u8; 2] = if packet[0] >> 4 == 6 { [0x86, 0xdd] } else { [8, 0] };
+    [&port_mac(port).0[..], &peer_mac(port).0, &ethertype, packet].concat()
+}
+
+/// Runs a capture while a frame is received on p1; returns its packets.
+fn capture(rig: &mut Rig, what: &str, frame: &[u8]) -> Vec<Captured> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("capture");
+    rig.cli(&format!("pcap trace {what} max-bytes-per-pkt 2000 file {}", path.display()));
+    rig.receive_all(1, &[frame.to_vec()]);
+    rig.cli("pcap trace off");
+    read(&path)
+}
+
+/// A tunnel, and a packet around a payload that it takes.
+struct Tunnel {
+    create: String,
+    is_ip: bool,
+    outer: Box<dyn Fn(&[u8]) -> Vec<u8>>,
+}
+
+impl Tunnel {
+    fn of(kind: &'static Kind, local: &'static str, remote: &'static str) -> Self {
+        let outer = move |inner: &[u8]| kind.datagram(remote, local, 99, inner);
+        Self { create: kind.create(local, remote, 99), is_ip: kind.layer3, outer: Box::new(outer) }
+    }
+
+    fn over_ip4(words: &str, is_ip: bool, protocol: u8, header: &'static [u8]) -> Self {
+        let outer = move |inner: &[u8]| {
+            let packet = pkt::ip4("10.0.1.2", "10.0.1.1").protocol(IpProtocol(protocol));
+            packet.payload([header, inner].concat()).build()
+        };
+        let create = format!("create {words} tunnel src 10.0.1.1 dst 10.0.1.2");
+        Self { create, is_ip, outer: Box::new(outer) }
+    }
+}
+
+#[test]
+fn received_packets_of_tunnels_are_captured_on_the_tunnel() {
+    let ends = [("10.0.1.1", "10.0.1.2"), ("2001:db8:1::1", "2001:db8:1::2")];
+    let kinds = KINDS.iter().flat_map(|kind| ends.map(|(l, r)| Tunnel::of(kind, l, r)));
+    let others =
+        [Tunnel::over_ip4("ipip", true, 4, &[]), Tunnel::over_ip4("gre", true, 47, &[0, 0, 8, 0])];
+    let teb = Tunnel {
+        create: "create gre tunnel src 10.0.1.1 dst 10.0.1.2 teb".into(),
+        ..Tunnel::over_ip4("gre", false, 47, &[0, 0, 0x65, 0x58])
+    };
+    for (n, Tunnel { create, is_ip, outer }) in kinds.chain(others).chain([teb]).enumerate() {
+        let mut rig = Rig::new(plugins::ALL, 2);
+        rig.networks();
+        let name = rig.cli(&create).trim().to_string();
+        rig.cli(&format!("set interface state {name} up"));
+        let payload = format!("packet {n} of {create}");
+        let packet = pkt::ip4("192.0.2.1", "192.0.2.2").udp(5, n as u16).payload(payload).build();
+        let (inner, link) = if is_ip {
+            (packet, RAW)
+        } else {
+            ([&[2, 0, 0, 0, 9, 2, 2, 0, 0, 0, 9, 1, 8, 0][..], &packet].concat(), ETHERNET)
+        };
+        let frame = frame_to(1, &outer(&inner));
+        let inside = || Captured::received(&name, link, &inner);
+        let seen = capture(&mut rig, &format!("rx intfc {name}"), &frame);
+        assert_eq!(seen, [inside()], "{create}");
+        let seen = capture(&mut rig, "rx intfc any", &frame);
+        assert_eq!(seen, [Captured::received("p1", ETHERNET, &frame), inside()], "{create}");
+        // Nothing stays on the arcs.
+        for arc in ["device-input", "tunnel-input-ethernet", "tunnel-input-ip4", "tunnel-input-ip6"]
+        {
+            let arc = rig.bench.world.arc(arc).expect("there");
+            for i in rig.bench.world.get::<net::Interfaces>().list() {
+                let left = rig.bench.world.features_of(arc, i.sw_if);
+                assert!(!left.contains(&"pcap-capture"), "{}", i.name);
+            }
+        }
+    }
+}
