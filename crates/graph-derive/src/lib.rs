@@ -6,7 +6,7 @@
 //!
 //! | attribute | the packet goes to |
 //! |---|---|
-//! | `#[next("ip4-lookup")]` | that node; with `#[next("ip4-lookup", count)]` it is counted under the variant's text |
+//! | `#[next("ip4-lookup")]` | that node; with `#[next("ip4-lookup", count)]` it is counted under the variant's text, with `#[next("ip4-icmp-error", reason)]` it carries this as the reason of its drop, too |
 //! | `#[next_feature]` | the next feature of the running arc |
 //! | `#[dynamic]` (holds a `NodeIndex`) | the node that was chosen at run time |
 //! | `#[drop]` | the node's drop node, counted under the variant's text |

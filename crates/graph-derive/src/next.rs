@@ -43,7 +43,7 @@ pub fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             EdgeAttribute::Drop
                 | EdgeAttribute::Punt
                 | EdgeAttribute::Count
-                | EdgeAttribute::Node(_, true)
+                | EdgeAttribute::Node(_, Noted::Counted | Noted::Reason)
         );
         if counted && text.is_none() {
             return Err(Error::new_spanned(
@@ -53,6 +53,9 @@ pub fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
         }
         let text = text.unwrap_or_default();
         let target = match &attribute {
+            EdgeAttribute::Node(node, Noted::Reason) => {
+                quote! { ::graph::Target::Reason(#node) }
+            }
             EdgeAttribute::Node(node, _) => quote! { ::graph::Target::Node(#node) },
             EdgeAttribute::Feature => {
                 feature = true;
@@ -102,8 +105,16 @@ pub fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     })
 }
 
+/// Notes about packets on an edge to a node.
+enum Noted {
+    Nothing,
+    Counted,
+    /// Counted, and the packet carries the reason.
+    Reason,
+}
+
 enum EdgeAttribute {
-    Node(String, bool),
+    Node(String, Noted),
     Feature,
     Dynamic,
     Drop,
@@ -118,25 +129,26 @@ fn edge_attribute(variant: &Variant) -> syn::Result<EdgeAttribute> {
     for attr in &variant.attrs {
         let path = attr.path();
         let attribute = if path.is_ident("next") {
-            let (mut node, mut count) = (None, false);
+            let (mut node, mut noted) = (None, Noted::Nothing);
             let args = attr.parse_args_with(
                 syn::punctuated::Punctuated::<Expr, syn::Token![,]>::parse_terminated,
             )?;
             for arg in args {
                 match arg {
                     Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => node = Some(text.value()),
-                    Expr::Path(path) if path.path.is_ident("count") => count = true,
+                    Expr::Path(path) if path.path.is_ident("count") => noted = Noted::Counted,
+                    Expr::Path(path) if path.path.is_ident("reason") => noted = Noted::Reason,
                     other => {
                         return Err(Error::new_spanned(
                             other,
-                            "expected a node's name, or `count`",
+                            "expected a node's name, `count` or `reason`",
                         ));
                     }
                 }
             }
             let node =
                 node.ok_or_else(|| Error::new_spanned(attr, "expected #[next(\"node-name\")]"))?;
-            EdgeAttribute::Node(node, count)
+            EdgeAttribute::Node(node, noted)
         } else if path.is_ident("next_feature") {
             EdgeAttribute::Feature
         } else if path.is_ident("dynamic") {

@@ -33,6 +33,9 @@ pub struct Edge {
 pub enum Target {
     /// To the node of this name.
     Node(&'static str),
+    /// To the node of this name, with the edge as the packet's reason: that node drops the packet
+    /// when it has done its work, such as an answer to the sender.
+    Reason(&'static str),
     /// To the next feature of the running arc.
     NextFeature,
     /// To the node's drop node.

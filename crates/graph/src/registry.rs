@@ -280,7 +280,7 @@ impl Registry {
         let mut named: Vec<&str> = vec![name];
         for edge in &node_type.edges {
             named.push(match edge.target {
-                Target::Node(next) => next,
+                Target::Node(next) | Target::Reason(next) => next,
                 Target::Drop => node_type.drop,
                 Target::Punt => node_type.punt,
                 _ => continue,
@@ -398,6 +398,7 @@ impl Registry {
                 error += u32::from(edge.counted);
                 let target = match edge.target {
                     Target::Node(name) => EdgeTarget::Node { node: find(name), error: this },
+                    Target::Reason(name) => EdgeTarget::Reason { node: find(name), error: this },
                     Target::Drop => {
                         EdgeTarget::Reason { node: find(entry.node_type.drop), error: this }
                     }
@@ -495,7 +496,7 @@ impl Registry {
             entry.dynamic.iter().map(|n| self.nodes[n.at()].name.clone()).collect();
         for edge in &entry.node_type.edges {
             match edge.target {
-                Target::Node(name) => next.push(name.into()),
+                Target::Node(name) | Target::Reason(name) => next.push(name.into()),
                 Target::Drop => next.push(entry.node_type.drop.into()),
                 Target::Punt => next.push(entry.node_type.punt.into()),
                 _ => {}

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 pub(crate) enum EdgeTarget {
     /// To a node, counted by `error`; 0 isn't counted.
     Node { node: NodeIndex, error: u32 },
-    /// To a node that drops or punts; the packet carries the reason `error` there.
+    /// To a node that drops, punts or answers; the packet carries the reason `error` there.
     Reason { node: NodeIndex, error: u32 },
     /// The packet is freed.
     Free,

@@ -51,6 +51,7 @@ pub(crate) fn edges(edges: &'static [Edge], v6: Option<bool>) -> Vec<Edge> {
     let edge = |edge: &Edge| {
         let target = match edge.target {
             Target::Node(name) => Target::Node(fill(name, v6)),
+            Target::Reason(name) => Target::Reason(fill(name, v6)),
             other => other,
         };
         let of = edge.of.map(|node| fill(node, v6));
