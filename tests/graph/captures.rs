@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Captures of the whole graph: packets that come out of tunnels.
+//! Captures of the whole graph: packets that come out of tunnels, and packets that are dropped
+//! since an ICMP error tells their sender.
 
 use std::path::Path;
 
 use daemon::plugins;
+use net::IfCounters;
 use net::drive::{Rig, peer_mac, port_mac};
 use testkit::pkt;
 use wire::IpProtocol;
@@ -150,5 +152,65 @@ fn received_packets_of_tunnels_are_captured_on_the_tunnel() {
                 assert!(!left.contains(&"pcap-capture"), "{}", i.name);
             }
         }
+    }
+}
+
+/// RFC 1812 5.2.7, RFC 4443 3: the sender is told, and the packet itself is dropped.
+#[test]
+fn packets_that_an_icmp_error_is_about_are_dropped_for_their_reason() {
+    let four = |to: &str| pkt::ip4("10.0.1.9", to);
+    let six = |to: &str| pkt::ip6("2001:db8:1::9", to);
+    let cases = [
+        (
+            four("10.0.0.2").ttl(1).udp(1, 2).payload(*b"expired").build(),
+            "ip4-rewrite",
+            "time_expired",
+        ),
+        (four("99.0.0.1").udp(1, 2).payload(*b"no route").build(), "ip4-lookup", "dst_lookup_miss"),
+        (four("10.0.0.2").df().udp(1, 2).payload_len(1400).build(), "ip4-rewrite", "mtu_exceeded"),
+        (four("10.0.1.1").udp(1, 9).payload(*b"closed").build(), "ip4-udp-lookup", "no_listener"),
+        (
+            four("10.0.1.1").protocol(IpProtocol(200)).payload(*b"unknown").build(),
+            "ip4-local",
+            "unknown_protocol",
+        ),
+        (
+            six("2001:db8::2").ttl(1).udp(1, 2).payload(*b"expired").build(),
+            "ip6-rewrite",
+            "time_expired",
+        ),
+        (six("3000::1").udp(1, 2).payload(*b"no route").build(), "ip6-lookup", "dst_lookup_miss"),
+        (six("2001:db8::2").udp(1, 2).payload_len(1400).build(), "ip6-rewrite", "mtu_exceeded"),
+        (
+            six("2001:db8:1::1").udp(1, 9).payload(*b"closed").build(),
+            "ip6-udp-lookup",
+            "no_listener",
+        ),
+    ];
+    let mut rig = Rig::new(plugins::ALL, 2);
+    rig.networks();
+    rig.cli("set interface mtu packet 1300 p0");
+    rig.cli("ip neighbor p1 10.0.1.9 02:00:00:00:00:09 static");
+    rig.cli("ip neighbor p1 2001:db8:1::9 02:00:00:00:00:09 static");
+    for (packet, node, reason) in cases {
+        let frame = frame_to(1, &packet);
+        let drops = |rig: &Rig| rig.bench.world.get::<IfCounters>().drops.sum(rig.ports[1].at());
+        let before = (drops(&rig), rig.count(node, reason));
+        let text = {
+            let reasons = rig.bench.world.reasons();
+            let found = reasons.iter().find(|r| &*r.node == node && r.reason == reason);
+            found.unwrap_or_else(|| panic!("{node} has no {reason}")).text
+        };
+        let mut want = Captured::received("p1", ETHERNET, &frame);
+        want.comment = Some(format!("dropped: {node}: {text}"));
+        let seen = capture(&mut rig, &format!("drop error {{{node}}}.{{{reason}}}"), &frame);
+        assert_eq!(seen, [want], "{node} {reason}");
+        assert_eq!((drops(&rig), rig.count(node, reason)), (before.0 + 1, before.1 + 1), "once");
+        // Other frames are of neighbour discovery.
+        let mut sent = rig.sent();
+        sent.retain(|(_, frame)| frame.starts_with(&[2, 0, 0, 0, 0, 9]));
+        let [(1, error)] = &sent[..] else { panic!("{node} {reason}: {sent:x?}") };
+        let quote = if packet[0] >> 4 == 4 { 14 + 28 } else { 14 + 48 };
+        assert!(packet.starts_with(&error[quote..]), "it quotes the packet");
     }
 }

@@ -151,7 +151,8 @@ impl Rig {
             "{held} packets are held: {now:#?}, before {before:#?} {was}"
         );
         assert_eq!(
-            now.dropped, now.reasons,
+            now.dropped,
+            now.reasons + now.answers,
             "each drop under one name: {now:#?}, before {before:#?}"
         );
         assert_eq!(now.lost, 0, "a node that isn't there got packets");

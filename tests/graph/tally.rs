@@ -30,9 +30,12 @@ pub struct Tally {
     pub asked: u64,
     /// Copies made for redirects: the sender has a better next hop.
     pub redirects: u64,
+    /// ICMP errors: the packets that they are about are dropped.
+    pub answers: u64,
     /// Packets that came to nodes which resolve neighbours.
     pub resolving: u64,
-    /// Counted under the name of a reason that loses packets.
+    /// Counted under the name of a reason that loses packets, other than those answered by an ICMP
+    /// error.
     pub reasons: u64,
     /// Sent to nodes that are not there.
     pub lost: u64,
@@ -85,6 +88,7 @@ pub struct Tallier {
     parts: Vec<usize>,
     wholes: Vec<usize>,
     redirects: Vec<usize>,
+    answers: Vec<usize>,
 }
 
 impl Tallier {
@@ -125,6 +129,7 @@ impl Tallier {
                 r.node.contains("-full-") && ["reass_success", "reass_too_long"].contains(&r.reason)
             }),
             redirects: errors(&|r| r.node.ends_with("-rewrite") && r.reason == "same_interface"),
+            answers: errors(&|r| r.node.ends_with("-icmp-error") && r.reason.ends_with("_sent")),
         }
     }
 
@@ -146,6 +151,7 @@ impl Tallier {
             joined: errors(&self.parts) - errors(&self.wholes),
             asked: all(&self.asked),
             redirects: errors(&self.redirects),
+            answers: errors(&self.answers),
             resolving: through(&self.resolvers),
             reasons: errors(&self.drops),
             lost: through(&self.missing),
@@ -157,7 +163,7 @@ impl Tally {
     /// Packets that are still inside after `came` packets have come in: they wait for a neighbour's
     /// answer, or for further fragments. Negative if more came out than went in.
     pub fn held(&self, came: u64) -> i64 {
-        let born = came + self.asked + self.redirects + self.fragments;
+        let born = came + self.asked + self.redirects + self.answers + self.fragments;
         let gone = self.sent
             + self.dropped
             + self.punted

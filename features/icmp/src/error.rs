@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `ip4-icmp-error`, `ip6-icmp-error`: replace an undeliverable packet by the ICMP error about it,
-//! addressed to its source.
+//! `ip4-icmp-error`, `ip6-icmp-error`: send an ICMP error about an undeliverable packet to its
+//! source, and drop the packet for the reason that it came with.
 
 use crate::compose::{ErrorHeader, Message};
 use crate::limit::Bucket;
@@ -15,8 +15,9 @@ use net::IpMeta;
 use std::sync::Arc;
 use wire::{Header, IpHeader};
 
-/// The ICMP error node. The previous node puts the error into the packet's [`IpMeta`]; the packet
-/// starts at its IP header.
+/// The ICMP error node. The previous node puts the error into the packet's [`IpMeta`], and leads
+/// here by an edge with a reason (`#[next("{ip}-icmp-error", reason)]`); the packet starts at its
+/// IP header.
 pub struct IcmpError<F: Icmp> {
     state: Arc<State<F>>,
     sources: Sources<F>,
@@ -28,6 +29,9 @@ pub struct IcmpError<F: Icmp> {
 
 #[derive(Next, Clone, Copy)]
 pub enum To {
+    /// The packet itself: the node before has counted why it is dropped.
+    #[next("{ip}-drop")]
+    Dropped,
     /// destination unreachable response sent
     #[next("{ip}-lookup", count)]
     #[counter("dest_unreach_sent")]
@@ -138,13 +142,28 @@ impl<F: Icmp> IcmpError<F> {
             return To::RateLimited;
         }
         let id = (!self.plain).then(|| cx.random() as u16);
-        Message::about::<F>(b, 0, &ip, source, says, id).replace(b, cx.cache());
+        let message = Message::about::<F>(b, 0, &ip, source, says, id);
+        if class == Class::Redirect {
+            // The packet is a copy made for the message: the original is forwarded.
+            message.replace(b, cx.cache());
+            return to;
+        }
+        // Without a buffer there is no message; the packet is dropped all the same.
+        let Some(mut error) = cx.alloc_own() else { return To::Dropped };
+        (error.rx_if, error.trace) = (b.rx_if, b.trace);
+        error.flags.set(Flags(b.flags.0 & Flags::TRACED.0));
+        message.replace(&mut error, cx.cache());
         if local {
             // Looked up in the FIB table that the packet was sent in.
-            b.tx_if = meta.fib;
-            b.flags.set(Flags::TABLE);
+            error.tx_if = meta.fib;
+            error.flags.set(Flags::TABLE);
         }
-        to
+        if TRACED {
+            // The first record of a node is the one that counts.
+            cx.trace(b, IpTrace::<F>::of(&error));
+        }
+        cx.emit(to, error);
+        To::Dropped
     }
 }
 

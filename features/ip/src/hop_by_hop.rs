@@ -26,7 +26,7 @@ pub enum To {
     #[dynamic]
     Feature(NodeIndex),
     /// ip6 hop-by-hop options are malformed or unknown
-    #[next("ip6-icmp-error", count)]
+    #[next("ip6-icmp-error", reason)]
     Problem,
     /// ip6 hop-by-hop option that we don't know says discard
     #[drop]

@@ -21,11 +21,11 @@ pub enum To {
     #[punt]
     Punted,
     /// unknown {ip protocol|ip6 next header}
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     #[counter("unknown_protocol", of = "{ip4-local|ip6-input}")]
     UnknownProtocol,
     /// {ip} header that we can't follow
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     HeaderProblem,
     /// bad tcp checksum
     #[drop]

@@ -50,13 +50,13 @@ pub enum To {
     #[next("ip6-link-local")]
     LinkLocal,
     /// {ip} destination lookup miss
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     DstLookupMiss,
     /// {ip} destination unreachable by its route
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     Unreachable,
     /// {ip} destination prohibited by its route
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     Prohibited,
     /// {ip} drop
     #[drop]

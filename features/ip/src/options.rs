@@ -33,7 +33,7 @@ pub enum To {
     #[dynamic]
     Feature(NodeIndex),
     /// ip4 options are malformed
-    #[next("ip4-icmp-error", count)]
+    #[next("ip4-icmp-error", reason)]
     Malformed,
     /// ip4 source routes are not followed (RFC 7126 4.3)
     #[drop]

@@ -44,16 +44,16 @@ pub enum To {
     #[next("{ip}-frag")]
     Fragment,
     /// {ip} {ttl|hop limit} <= 1
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     TimeExpired,
     /// {ip} MTU exceeded{ and DF set|}
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     MtuExceeded,
     /// {ip} redirect requested: egress interface same as ingress
     #[next("{ip4-icmp-error|ip6-nd-redirect}", count)]
     SameInterface,
     /// {ip} source address means nothing on another link
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     SourceScope,
     /// {ip} received as link-layer broadcast or multicast is not forwarded{ (RFC 1812 5.3.4)|}
     #[drop]

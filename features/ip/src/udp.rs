@@ -16,7 +16,7 @@ pub enum To {
     #[dynamic]
     Node(NodeIndex),
     /// no listener on this udp port
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     NoListener,
     /// datagram shorter than its headers
     #[drop]

@@ -27,7 +27,7 @@ pub enum To {
     #[next("{ip}-frag")]
     Fragment,
     /// {ip} multicast MTU exceeded
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     MtuExceeded,
     /// {ip} multicast MTU exceeded and DF set
     #[drop]

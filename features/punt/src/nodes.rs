@@ -170,7 +170,7 @@ pub enum TcpPuntTo {
     #[dynamic]
     Otherwise(NodeIndex),
     /// tcp port that isn't punted
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     NoListener,
     /// segment shorter than its headers
     #[drop]

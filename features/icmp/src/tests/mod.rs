@@ -14,7 +14,7 @@ use net::drive::{Recorded, Recorder, ethernet};
 use net::{Addresses, Interfaces};
 use std::sync::Arc;
 use wire::checksum::Sum;
-use wire::{Header, IcmpHeader, Ip4, IpHeader, IpProtocol, Ipv4Header, MacAddr};
+use wire::{Header, Icmp4Type, IcmpHeader, Ip4, IpHeader, IpProtocol, Ipv4Header, MacAddr};
 
 static PLUGINS: &[&Plugin] =
     &[&interface::PLUGIN, &ethernet::PLUGIN, &fib::PLUGIN, &ip::PLUGIN, &mfib::PLUGIN, &PLUGIN];
@@ -49,6 +49,27 @@ fn verified(bytes: &[u8]) -> (Ipv4Header, IcmpHeader, &[u8]) {
     assert!(Sum::of(&bytes[20..]).is_valid(), "ICMP checksum");
     let (icmp, rest) = IcmpHeader::split(&bytes[20..]).expect("a message");
     (ip, *icmp, rest)
+}
+
+/// Sends packets to a node of ICMP errors. Returns the errors, and the packets about which there is
+/// none; the packets that the errors are about have to be dropped as they came.
+fn errors(
+    bench: &mut Bench,
+    node: &str,
+    packets: &[Vec<u8>],
+    prepare: impl Fn(&mut Buffer),
+) -> Vec<Outcome> {
+    let out = bench.node(node, packets, prepare);
+    let is_about_dropped = |o: &&Outcome| {
+        o.node.ends_with("-lookup")
+            && (o.bytes[0] >> 4 == 6 || o.bytes[20] != Icmp4Type::REDIRECT.0)
+    };
+    let about = out.iter().filter(is_about_dropped).count();
+    let (dropped, rest): (Vec<_>, Vec<_>) =
+        out.into_iter().partition(|o| o.node.ends_with("-drop") && o.reason.is_none());
+    assert_eq!(dropped.len(), about);
+    assert!(dropped.iter().all(|o| packets.contains(&o.bytes)));
+    rest
 }
 
 /// The one packet that came out.

@@ -83,7 +83,7 @@ fn errors_about_mutated_packets_are_right() {
     run(&mut bench, "set ip icmp error-rate 1000000 burst 65535");
     let (mut sent, mut seen) = (0, 0);
     batches(1, |frames| {
-        let out = bench.node("ip4-icmp-error", &frames, |b| {
+        let out = errors(&mut bench, "ip4-icmp-error", &frames, |b| {
             b.rx_if = sw_if.0;
             b.set_scratch(IpMeta::error(11, 0, 0));
         });

@@ -40,7 +40,7 @@ fn send(
     says: (u8, u8, u32),
     prepare: impl Fn(&mut Buffer),
 ) -> Outcome {
-    one(bench.node("ip6-icmp-error", &[packet.to_vec()], |b| {
+    one(errors(bench, "ip6-icmp-error", &[packet.to_vec()], |b| {
         b.rx_if = sw_if.0;
         b.set_scratch(IpMeta::error(says.0, says.1, says.2));
         prepare(b);
@@ -281,7 +281,7 @@ fn errors_about_mutated_packets_are_right() {
             })
             .collect();
         if round % 2 == 0 {
-            let out = bench.node("ip6-icmp-error", &frames, |b| {
+            let out = errors(&mut bench, "ip6-icmp-error", &frames, |b| {
                 b.rx_if = sw_if.0;
                 b.set_scratch(IpMeta::error(3, 0, 0));
             });

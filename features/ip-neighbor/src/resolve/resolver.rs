@@ -29,10 +29,10 @@ pub enum To {
     #[keep]
     Wait,
     /// no answer to {ARP requests: host|neighbor solicitations: address} unreachable.
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     NoAnswer,
     /// no answer from the next hop of an IPv4 packet: host unreachable.
-    #[next("ip4-icmp-error", count)]
+    #[next("ip4-icmp-error", reason)]
     NoAnswer4,
     /// an {ARP request|neighbor solicitation} took the packet's place, as by VPP.
     #[drop]

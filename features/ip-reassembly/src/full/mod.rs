@@ -45,7 +45,7 @@ pub enum To {
     #[keep]
     Wait,
     /// first fragment without the whole header chain: its sender is told (RFC 7112 5)
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     ReassMissingUpper,
     /// fragment whose bytes are there already
     #[drop]
@@ -78,7 +78,7 @@ pub enum To {
     #[drop]
     ReassNoFragHdr,
     /// fragment with a wrong length or offset: its sender is told (RFC 8200 4.5)
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     ReassInvalidFragSize,
     /// datagrams reassembled
     #[count]
@@ -90,7 +90,7 @@ pub enum To {
     #[count]
     ReassFragmentsRcvd,
     /// the first fragment of a datagram that timed out: its sender is told
-    #[next("{ip}-icmp-error", count)]
+    #[next("{ip}-icmp-error", reason)]
     ReassTimeExceeded,
     /// fragment of a datagram that was given up
     #[drop]

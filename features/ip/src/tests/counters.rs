@@ -171,7 +171,7 @@ fn a_lookup_in_another_table_counts_in_both() {
     out.sort();
     let want = [
         ("ip4-drop".to_string(), Some("ip4 routes lead in a circle")),
-        ("ip4-icmp-error".to_string(), None),
+        ("ip4-icmp-error".to_string(), Some("ip4 destination lookup miss")),
         ("ip4-rewrite".to_string(), None),
     ];
     assert_eq!(out, want);

@@ -88,6 +88,6 @@ fn whole_super_packets_are_fragmented() {
     // One that may not be fragmented is refused.
     let [partial, _] = packets(false, true);
     let out = bench.node("ip4-rewrite", &[partial], |b| mark(b, adj, 1, 1460));
-    assert_eq!(out[0].reason, None);
+    assert_eq!(out[0].reason, Some("ip4 MTU exceeded and DF set"));
     assert_eq!(out[0].node, "ip4-icmp-error");
 }

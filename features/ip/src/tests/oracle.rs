@@ -66,10 +66,10 @@ fn sum(bytes: &[u8]) -> u32 {
     sum
 }
 
-/// The node that a packet comes to, the reason if it is dropped, its bytes.
+/// The node that a packet comes to, the reason if it is refused, its bytes.
 pub type Answer = (&'static str, Option<&'static str>, Vec<u8>);
 
-/// Expected outcome of a packet that comes in by `t1`: its node, the reason if it is dropped, its
+/// Expected outcome of a packet that comes in by `t1`: its node, the reason if it is refused, its
 /// bytes.
 fn reference(packet: &[u8]) -> Answer {
     let bytes = packet.to_vec();
@@ -126,6 +126,7 @@ fn ip_at(packet: &[u8], at: usize) -> Ipv4Addr {
 
 fn lookup(bytes: &mut [u8], fragment: u16, dst: Ipv4Addr) -> Answer {
     let dropped = |why, bytes: &[u8]| ("ip4-drop", Some(why), bytes.to_vec());
+    let told = |why, bytes: &[u8]| ("ip4-icmp-error", Some(why), bytes.to_vec());
     match dst.octets() {
         [255, 255, 255, 255] | [10, 0, 1 | 2, 1] => ("ip4-local", None, bytes.to_vec()),
         [0 | 127 | 240..=255, ..] => {
@@ -136,18 +137,21 @@ fn lookup(bytes: &mut [u8], fragment: u16, dst: Ipv4Addr) -> Answer {
         [26, ..] | [10, 0, 1, 7] => rewrite(bytes, fragment, 1, 1500),
         [10, 0, 1 | 2, _] => ("ip4-glean", None, bytes.to_vec()),
         [22, ..] => ("ip4-arp", None, bytes.to_vec()),
-        // Unreachable by route, prohibited, no route.
-        _ => ("ip4-icmp-error", None, bytes.to_vec()),
+        [24, ..] => told("ip4 destination unreachable by its route", bytes),
+        [25, ..] => told("ip4 destination prohibited by its route", bytes),
+        _ => told("ip4 destination lookup miss", bytes),
     }
 }
 
 fn rewrite(bytes: &mut [u8], fragment: u16, out: u8, mtu: u16) -> Answer {
     if bytes[8] <= 1 {
-        return ("ip4-icmp-error", None, bytes.to_vec());
+        return ("ip4-icmp-error", Some("ip4 ttl <= 1"), bytes.to_vec());
     }
     if bytes.len() > usize::from(mtu) {
-        let to = if fragment & 0x4000 != 0 { "ip4-icmp-error" } else { "ip4-frag" };
-        return (to, None, bytes.to_vec());
+        if fragment & 0x4000 != 0 {
+            return ("ip4-icmp-error", Some("ip4 MTU exceeded and DF set"), bytes.to_vec());
+        }
+        return ("ip4-frag", None, bytes.to_vec());
     }
     bytes[8] -= 1;
     bytes[10..12].fill(0);

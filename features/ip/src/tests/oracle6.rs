@@ -123,14 +123,22 @@ fn lookup(bytes: Vec<u8>, src: Ipv6Addr, dst: Ipv6Addr) -> Answer {
     if within("2001:db8:1::/64") || within("2001:db8:2::/64") {
         return to("ip6-glean");
     }
-    // Unreachable by route, no route.
-    to("ip6-icmp-error")
+    let why = match within("3004::/16") {
+        true => "ip6 destination unreachable by its route",
+        false => "ip6 destination lookup miss",
+    };
+    ("ip6-icmp-error", Some(why), bytes)
 }
 
 fn rewrite(mut bytes: Vec<u8>, src: Ipv6Addr, out: u8, mtu: u16) -> Answer {
     let confined = src.octets()[0] == 0xfe && src.octets()[1] >> 6 == 2;
-    if confined && out != 1 || bytes[7] <= 1 || bytes.len() > usize::from(mtu) {
-        return ("ip6-icmp-error", None, bytes);
+    let refused = [
+        (confined && out != 1, "ip6 source address means nothing on another link"),
+        (bytes[7] <= 1, "ip6 hop limit <= 1"),
+        (bytes.len() > usize::from(mtu), "ip6 MTU exceeded"),
+    ];
+    if let Some((_, why)) = refused.into_iter().find(|(is, _)| *is) {
+        return ("ip6-icmp-error", Some(why), bytes);
     }
     bytes[7] -= 1;
     let frame = [&NEIGHBOR_MAC[..], &[2, 0, 0, 0, 0, out], &[0x86, 0xdd], &bytes].concat();
