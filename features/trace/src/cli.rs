@@ -69,7 +69,8 @@ pub const COMMANDS: &[Command<World>] = &[
                 [max-bytes-per-pkt <bytes:32-65535>] [filter [<expression:block>|<expression:string>]] \
                 [error {<node:block> <reason> | <reason>}] \
                 [preallocate-data] [free-data]",
-        help: "Write packets that come in, leave or are dropped to a pcapng file",
+        help: "Write packets that come in, leave or are dropped to a pcapng file; another capture may run beside it if it has \
+               other directions",
         run: pcap_trace,
     },
     Command {
@@ -162,13 +163,13 @@ fn show_program(world: &World, m: &Matches) -> Result<Output, Error> {
 
 /// As VPP's command, it also adds a trace.
 fn pcap_dispatch(world: &World, m: &Matches) -> Result<Output, Error> {
-    if let Some(answer) = of_running(world, m) {
+    if let Some(answer) = of_running(world, m, pcap::Directions::DISPATCH) {
         return answer;
     }
     if !m.flag("on") {
         return Err(Error::usage("choose on, off or status"));
     }
-    let on = pcap::Directions { dispatch: true, ..pcap::Directions::default() };
+    let on = pcap::Directions::DISPATCH;
     let file = m.has("file").then(|| m.str("file").into());
     let plan = pcap::Plan { on, limits: limits(m), file, ..pcap::Plan::default() };
     let traced = if m.has("node") { Some((m.str("node"), m.req("count")?)) } else { None };
@@ -183,12 +184,13 @@ fn pcap_dispatch(world: &World, m: &Matches) -> Result<Output, Error> {
     Ok(Output::text(said))
 }
 
-/// The answer to a command about the capture that runs: `status` or `off`.
-fn of_running(world: &World, m: &Matches) -> Option<Result<Output, Error>> {
+/// The answer to a command about the captures that run: `status`, or `off` for those of some
+/// directions.
+fn of_running(world: &World, m: &Matches, on: pcap::Directions) -> Option<Result<Output, Error>> {
     if m.flag("status") {
         return Some(Ok(pcap::status(world)));
     }
-    m.flag("off").then(|| pcap::stop(world).map(Output::task))
+    m.flag("off").then(|| pcap::stop(world, on).map(Output::task))
 }
 
 /// The packets, and bytes of each, that a command asks for.
@@ -207,7 +209,8 @@ fn pcap_trace(world: &World, m: &Matches) -> Result<Output, Error> {
         drop: m.flag("drop"),
         dispatch: false,
     };
-    if let Some(answer) = of_running(world, m) {
+    let ended = if on.any() { on } else { pcap::Directions::PACKETS };
+    if let Some(answer) = of_running(world, m, ended) {
         return answer;
     }
     let interface = match m.str("interface") {

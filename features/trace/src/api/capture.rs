@@ -18,7 +18,7 @@ fn messages(m: &mut Messages<World>) {
         Ok(())
     });
     m.call_later(|w: &World, _: &Caller<'_, World>, _: PcapTraceOff| {
-        Ok(Box::new(pcap::stop(w)?) as Box<dyn Pending<World, ()>>)
+        Ok(Box::new(pcap::stop(w, Directions::PACKETS)?) as Box<dyn Pending<World, ()>>)
     });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Captures into files: one at a time.
+//! Captures into files: several at a time, if each has directions of its own.
 
 mod chunk;
 mod dispatch;
@@ -7,11 +7,12 @@ mod ended;
 mod function;
 pub mod node;
 mod plan;
+mod status;
 mod writer;
 
 use crate::function::Function;
 use chunk::{Chunk, Direction};
-use cli::{Error, Output};
+use cli::Error;
 pub use ended::FileCompletion;
 pub use function::{CaptureFilter, chosen_filter, function, set_function};
 use graph::{
@@ -20,11 +21,12 @@ use graph::{
 };
 use msg::retval;
 use net::{IfEvent, Interface, Interfaces};
-use node::{Capture, Meter, Tap};
+use node::{Capture, Meter, Place, SLOTS, Tap};
 pub use plan::{Directions, Limits, Plan};
-use serde_json::{Value, json};
+use status::Summary;
+pub use status::status;
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -34,6 +36,8 @@ use writer::Writer;
 
 const NODE: &str = "pcap-capture";
 const SECOND: u64 = 1_000_000_000;
+/// Results that are kept, for those who wait for them.
+const RESULTS: usize = 16;
 /// Chunks of a thread: as many as the requested packets can fill, within these bounds.
 const CHUNKS: std::ops::RangeInclusive<usize> = 3..=16;
 
@@ -44,6 +48,10 @@ struct Pipe {
 }
 
 struct Running {
+    /// Number of the capture since the start.
+    id: u64,
+    /// Its slot in the nodes.
+    slot: usize,
     plan: Plan,
     /// The reason of drops that is captured alone, with its error index.
     reason: Option<(u32, Reason)>,
@@ -60,26 +68,19 @@ struct Running {
     ended: Option<String>,
 }
 
-/// The result of a capture.
-#[derive(Clone, Debug)]
-struct Summary {
-    path: PathBuf,
-    written: u64,
-    lost: u64,
-    /// Reason for an end by itself, with fewer packets than requested.
-    ended: Option<String>,
-    error: Option<String>,
-}
-
 #[derive(Default)]
 struct Inner {
-    running: Option<Running>,
-    last: Option<Summary>,
+    /// In the order in which they began.
+    running: Vec<Running>,
+    /// Results of the captures that ended last, with their numbers.
+    ended: VecDeque<(u64, Summary)>,
+    /// Captures that have begun since the start.
+    begun: u64,
     /// Filter function of captures with a bare `filter`.
     function: Function,
 }
 
-/// The capture that runs, and the one that ran last.
+/// The captures that run, and those that ran last.
 pub struct Captures {
     inner: Mutex<Inner>,
     signal: Signal,
@@ -107,16 +108,17 @@ pub fn init(world: &World) {
             _ => return,
         };
         let mut inner = captures.inner();
-        let Some(running) = inner.running.as_mut().filter(|r| r.ending.is_none()) else { return };
-        if !there && running.is_of(world, interface) {
-            let why = format!("{} was deleted", world.get::<Interfaces>().name(interface));
-            log::info!(target: "pcap", "{}: {why}; the capture ends", running.path.display());
-            running.ended = Some(why);
-            running.end(world);
-            captures.signal.raise();
-        } else if !there || running.plan.interface.is_none() {
-            // The arcs are there: the capture began with them.
-            let _ = running.hook(world, interface, there);
+        for running in inner.running.iter_mut().filter(|r| r.ending.is_none()) {
+            if !there && running.is_of(world, interface) {
+                let why = format!("{} was deleted", world.get::<Interfaces>().name(interface));
+                log::info!(target: "pcap", "{}: {why}; the capture ends", running.path.display());
+                running.ended = Some(why);
+                running.end(world);
+                captures.signal.raise();
+            } else if !there || running.plan.interface.is_none() {
+                // The arcs are there: the capture began with them.
+                let _ = running.hook(world, interface, there);
+            }
         }
     });
 }
@@ -124,18 +126,20 @@ pub fn init(world: &World) {
 /// Starts a capture. Returns a text with its file.
 ///
 /// # Errors
-/// As [`Plan::check`], [`Plan::reason`] and [`Plan::path`]; one that runs already; an expression
-/// that can't be compiled; a file that exists and isn't an earlier capture of ours, or can't be
-/// made.
+/// As [`Plan::check`], [`Plan::reason`] and [`Plan::path`]; one that runs already and has one of
+/// the directions, or writes to the file; an expression that can't be compiled; a file that exists
+/// and isn't an earlier capture of ours, or can't be made.
 pub fn start(world: &World, plan: Plan) -> Result<String, Error> {
     plan.check(world)?;
     let (reason, limits) = (plan.reason(world)?, plan.limits);
     let captures: Arc<Captures> = world.get();
     let mut inner = captures.inner();
-    if let Some(running) = &inner.running {
-        let error = Error::failed(format!("a capture runs already, to {}", running.path.display()));
-        return Err(error.hint("`pcap trace off' ends it").retval(retval::INVALID_VALUE));
+    if let Some(running) = inner.running.iter().find(|r| r.plan.on.and(plan.on).any()) {
+        return Err(runs_already(running));
     }
+    let slot = (0..SLOTS).find(|slot| inner.running.iter().all(|r| r.slot != *slot));
+    // A capture in front of nodes has none; those of packets are as many as directions at most.
+    let slot = slot.filter(|_| !plan.on.dispatch).unwrap_or(SLOTS);
     let mut filters = Vec::new();
     for _ in 0..world.threads() {
         filters.push(
@@ -143,6 +147,9 @@ pub fn start(world: &World, plan: Plan) -> Result<String, Error> {
         );
     }
     let path = plan.path()?;
+    if let Some(running) = inner.running.iter().find(|running| running.path == path) {
+        return Err(runs_already(running));
+    }
     let writer = Writer::create(&path, limits.bytes, world.clock.start_time()).map_err(|e| {
         Error::failed(format!("{}: {e}", path.display())).retval(retval::CANNOT_CREATE_PCAP_FILE)
     })?;
@@ -177,42 +184,57 @@ pub fn start(world: &World, plan: Plan) -> Result<String, Error> {
         world.on_thread(ThreadIndex(thread as u16), move |rt| {
             if dispatch {
                 rt.observe(Some(tap));
-            } else if let Some(node) = rt.node_mut::<Capture>(node) {
-                node.tap = Some(tap);
+            } else if let Some(own) =
+                rt.node_mut::<Capture>(node).and_then(|node| node.taps.get_mut(slot))
+            {
+                *own = Some(tap);
             }
         });
     }
     let said = format!("Capturing to {}", path.display());
     let (names, ending, ended) = (HashMap::new(), None, None);
-    let mut running = Running { plan, reason, path, names, writer, pipes, meter, ending, ended };
+    inner.begun += 1;
+    let id = inner.begun;
+    let mut running =
+        Running { id, slot, plan, reason, path, names, writer, pipes, meter, ending, ended };
     let only = running.plan.interface;
     for i in
         world.get::<Interfaces>().list().iter().filter(|i| only.is_none_or(|only| only == i.sw_if))
     {
         running.hook(world, i.sw_if, true)?;
     }
-    inner.running = Some(running);
+    inner.running.push(running);
     captures.signal.raise();
     Ok(said)
 }
 
-/// Ends the capture; the answer comes when the file is complete.
+fn runs_already(running: &Running) -> Error {
+    let (words, path) = (running.plan.on.words().join(" "), running.path.display());
+    let end = if running.plan.on.dispatch { "dispatch trace off" } else { "trace off" };
+    Error::failed(format!("a capture of {words} runs already, to {path}"))
+        .hint(format!("`pcap {end}' ends it"))
+        .retval(retval::INVALID_VALUE)
+}
+
+/// Ends the captures that have one of these directions; the answer comes when their files are
+/// complete.
 ///
 /// # Errors
 /// None runs (−81).
-pub fn stop(world: &World) -> Result<FileCompletion, Error> {
+pub fn stop(world: &World, on: Directions) -> Result<FileCompletion, Error> {
     let captures: Arc<Captures> = world.get();
-    {
-        let mut inner = captures.inner();
-        let Some(running) = &mut inner.running else {
-            return Err(Error::not_found("no capture runs")
-                .hint("`pcap trace status' shows the last one")
-                .retval(retval::VALUE_EXIST));
-        };
+    let mut ids = Vec::new();
+    for running in captures.inner().running.iter_mut().filter(|r| r.plan.on.and(on).any()) {
         running.end(world);
+        ids.push(running.id);
+    }
+    if ids.is_empty() {
+        return Err(Error::not_found("no capture runs")
+            .hint("`pcap trace status' shows the last one")
+            .retval(retval::VALUE_EXIST));
     }
     captures.signal.raise();
-    Ok(FileCompletion { captures, wake: None })
+    Ok(FileCompletion { captures, ids, wake: None })
 }
 
 impl Running {
@@ -236,7 +258,7 @@ impl Running {
         }
         let tunnel = interfaces.get(interface).is_ok_and(|i| i.device.is_tunnel());
         for (arc, point) in self.plan.on.arcs(tunnel) {
-            let config = there.then_some(point);
+            let config = there.then_some(Place { point, slot: self.slot as u8 });
             world.configure_feature::<Capture>(arc, interface, config).map_err(Error::failed)?;
         }
         Ok(())
@@ -252,12 +274,15 @@ impl Running {
             let _ = self.hook(world, i.sw_if, false);
         }
         let (node, dispatch) = (world.node(NODE).unwrap_or_default(), self.plan.on.dispatch);
+        let slot = self.slot;
         self.ending = Some(world.query(move |rt| {
             match dispatch {
                 true => rt
                     .observe(None)
                     .and_then(|seen: Box<dyn Observer>| (seen as Box<dyn Any>).downcast().ok()),
-                false => rt.node_mut::<Capture>(node).and_then(|node| node.tap.take()),
+                false => {
+                    rt.node_mut::<Capture>(node).and_then(|node| node.taps.get_mut(slot)?.take())
+                }
             }
         }));
     }
@@ -337,39 +362,6 @@ impl Running {
     }
 }
 
-impl std::fmt::Display for Summary {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.is_empty() {
-            write!(f, "no packet, so no file")?;
-        } else {
-            write!(f, "{} packets in {}", self.written, self.path.display())?;
-        }
-        if self.lost > 0 {
-            write!(f, ", {} lost: they came faster than they were written", self.lost)?;
-        }
-        self.ended.as_ref().map_or(Ok(()), |why| write!(f, ", ended since {why}"))?;
-        self.error.as_ref().map_or(Ok(()), |e| write!(f, ", ended by: {e}"))
-    }
-}
-
-impl Summary {
-    /// Nothing was captured, and there is no file.
-    fn is_empty(&self) -> bool {
-        self.written == 0 && self.error.is_none()
-    }
-
-    fn json(&self) -> Value {
-        let file = (!self.is_empty()).then_some(&self.path);
-        json!({
-            "file": file,
-            "packets": self.written,
-            "lost": self.lost,
-            "ended": self.ended,
-            "error": self.error,
-        })
-    }
-}
-
 /// The process that writes.
 struct PcapWriter(Arc<Captures>);
 
@@ -380,50 +372,18 @@ impl Process for PcapWriter {
 
     fn run(&mut self, world: &World, _: Wake) -> Sleep {
         let mut inner = self.0.inner();
-        let Some(running) = &mut inner.running else { return Sleep::Event };
-        if let Some(summary) = running.advance(world) {
-            inner.running = None;
-            inner.last = Some(summary);
+        let Inner { running, ended, .. } = &mut *inner;
+        running.retain_mut(|running| {
+            let Some(summary) = running.advance(world) else { return true };
+            ended.push_back((running.id, summary));
+            false
+        });
+        ended.drain(..ended.len().saturating_sub(RESULTS));
+        if running.is_empty() {
             return Sleep::Event;
         }
-        let soon = if running.ending.is_some() { SECOND / 500 } else { SECOND };
+        let is_ending = running.iter().any(|running| running.ending.is_some());
+        let soon = if is_ending { SECOND / 500 } else { SECOND };
         Sleep::Until(world.clock.now() + soon)
     }
-}
-
-/// Status of the running capture, or of the last one.
-pub fn status(world: &World) -> Output {
-    let captures: Arc<Captures> = world.get();
-    let inner = captures.inner();
-    let last = inner.last.as_ref().map(Summary::json);
-    let Some(running) = &inner.running else {
-        let text = inner.last.as_ref().map_or(String::new(), |last| format!("last: {last}\n"));
-        return Output::both(
-            format!("No capture runs\n{text}"),
-            json!({ "running": null, "last": last }),
-        );
-    };
-    let left = running.meter.left.load(Ordering::Relaxed);
-    let (plan, max) = (&running.plan, running.plan.limits.packets);
-    let captured = max - left.min(max);
-    let interface = plan.interface.map_or("any".to_string(), |i| world.get::<Interfaces>().name(i));
-    let (words, lost) = (plan.on.words(), running.meter.lost.load(Ordering::Relaxed));
-    let text = format!(
-        "Capturing {}{} of {interface} to {}: {captured} of {max} packets, {} bytes of each, {lost} lost\n",
-        words.join(" "),
-        plan.reason.as_ref().map_or(String::new(), |reason| format!(" by {reason}")),
-        running.path.display(),
-        plan.limits.bytes,
-    );
-    let json = json!({
-        "directions": words,
-        "error": plan.reason,
-        "interface": interface,
-        "file": running.path,
-        "packets": captured,
-        "max": max,
-        "bytes": plan.limits.bytes,
-        "lost": lost,
-    });
-    Output::both(text, json!({ "running": json, "last": last }))
 }

@@ -85,6 +85,16 @@ pub enum Point {
     Dropped = 3,
 }
 
+/// Configuration of the node on an arc of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, TryFromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Place {
+    /// The kind of arc.
+    pub point: Point,
+    /// The slot of the capture.
+    pub slot: u8,
+}
+
 impl Point {
     fn direction(self) -> Direction {
         match self {
@@ -95,10 +105,13 @@ impl Point {
     }
 }
 
+/// Captures that may run at a time: each has directions that no other has.
+pub const SLOTS: usize = 3;
+
 /// The node: on an arc as long as a capture runs there.
 pub struct Capture {
-    /// The running capture's part on this thread.
-    pub tap: Option<Box<Tap>>,
+    /// The running captures' parts on this thread.
+    pub taps: [Option<Box<Tap>>; SLOTS],
     interfaces: Arc<Interfaces>,
 }
 
@@ -110,7 +123,7 @@ pub enum CaptureTo {
 
 impl Build for Capture {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { tap: None, interfaces: world.get() }
+        Self { taps: Default::default(), interfaces: world.get() }
     }
 }
 
@@ -126,8 +139,8 @@ impl Capture {
     #[cold]
     #[inline(never)]
     fn capture<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &Cx<'_, TRACED>) {
-        let Some(tap) = &mut self.tap else { return };
-        let point = cx.feature_config::<Self>(b);
+        let Place { point, slot } = cx.feature_config::<Self>(b);
+        let Some(Some(tap)) = self.taps.get_mut(usize::from(slot)) else { return };
         let direction = point.direction();
         if direction == Direction::Drop && tap.reason.is_some_and(|reason| reason != b.error()) {
             return;
@@ -170,7 +183,7 @@ impl Capture {
 }
 
 impl Configured for Capture {
-    type Config = Point;
+    type Config = Place;
 }
 
 impl Node for Capture {
@@ -186,7 +199,7 @@ impl Node for Capture {
 
     /// Once a second, hands over a chunk that isn't full, so that the file is not far behind.
     fn tick(&mut self, _: &mut Cx<'_, false>) {
-        if let Some(tap) = self.tap.as_mut().filter(|tap| !tap.chunk.is_empty()) {
+        for tap in self.taps.iter_mut().flatten().filter(|tap| !tap.chunk.is_empty()) {
             // Without an empty chunk to go on with, it is handed over when it is full.
             let _ = tap.turn_over();
         }

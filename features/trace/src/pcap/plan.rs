@@ -31,6 +31,21 @@ impl Directions {
         self.rx || self.tx || self.drop || self.dispatch
     }
 
+    /// Packets that come in, leave or are dropped: all but those in front of nodes.
+    pub const PACKETS: Self = Self { rx: true, tx: true, drop: true, dispatch: false };
+    /// Packets in front of each node.
+    pub const DISPATCH: Self = Self { rx: false, tx: false, drop: false, dispatch: true };
+
+    /// The directions that both have.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            rx: self.rx && other.rx,
+            tx: self.tx && other.tx,
+            drop: self.drop && other.drop,
+            dispatch: self.dispatch && other.dispatch,
+        }
+    }
+
     /// Arcs of an interface, or of one that packets come out of tunnels by, and the node's
     /// configuration there. Captures in front of nodes need no arc.
     pub fn arcs(self, tunnel: bool) -> impl Iterator<Item = (&'static str, Point)> {

@@ -87,6 +87,51 @@ fn a_capture_has_names_directions_and_reasons() {
     assert!(run(&mut bench, "pcap trace status").contains("last: 4 packets"));
 }
 
+#[suite::test]
+fn captures_of_other_directions_run_beside_each_other() {
+    let mut bench = bench();
+    let folder = tempfile::tempdir().expect("a folder");
+    let [moved, dropped, nodes] =
+        ["moved", "dropped", "nodes"].map(|name| folder.path().join(name));
+    run(&mut bench, &format!("pcap trace rx tx file {}", moved.display()));
+    run(&mut bench, &format!("pcap trace drop max-bytes-per-pkt 40 file {}", dropped.display()));
+    run(&mut bench, &format!("pcap dispatch trace on max 100 file {}", nodes.display()));
+    for (line, why) in [
+        ("pcap trace rx drop", "a capture of rx tx runs already"),
+        ("pcap trace drop", "a capture of drop runs already"),
+        ("pcap dispatch trace on", "a capture of dispatch runs already"),
+    ] {
+        let error = bench.cli(line).expect_err(line);
+        assert_eq!(error.code(), -7);
+        assert!(error.to_string().contains(why), "{line}: {error}");
+    }
+    receive(&mut bench, 0, [ping(OWN)]);
+    let status = run(&mut bench, "pcap trace status");
+    for (line, part) in status.lines().zip(["rx tx of any", "drop of any", "dispatch of any"]) {
+        assert!(line.starts_with(&format!("Capturing {part}")), "{status}");
+    }
+    assert_eq!(json(&mut bench, "pcap trace status")["captures"].as_array().map(Vec::len), Some(3));
+    let said = run(&mut bench, "pcap trace drop off");
+    assert_eq!(said, format!("1 packets in {}\n", dropped.display()));
+    assert!(bench.cli("pcap trace drop off").is_err());
+    receive(&mut bench, 0, [dns()]);
+    let said = run(&mut bench, "pcap trace off");
+    assert_eq!(said, format!("2 packets in {}\n", moved.display()));
+    let said = run(&mut bench, "pcap dispatch trace off");
+    assert!(said.contains(" packets in "), "{said}");
+    let why = Some("dropped: ethernet-input: no feature takes this Ethernet type".to_string());
+    assert_eq!(read(&dropped).1, [(0, 1, why, ping(OWN)[..40].to_vec())]);
+    assert_eq!(read(&moved).1, [(0, 1, None, ping(OWN)), (0, 1, None, dns())]);
+    let (_, seen) = read(&nodes);
+    let fronts = seen.iter().filter(|(.., bytes)| dispatched(bytes).0[0] == "ethernet-input");
+    assert_eq!(fronts.count(), 2);
+    // Two that end at once are told of both.
+    run(&mut bench, &format!("pcap trace rx file {}", moved.display()));
+    run(&mut bench, &format!("pcap trace drop file {}", dropped.display()));
+    receive(&mut bench, 0, [ping(OWN)]);
+    assert_eq!(json(&mut bench, "pcap trace off").as_array().map(Vec::len), Some(2));
+}
+
 /// A packet of a dispatch capture: its strings, and what is behind them.
 fn dispatched(bytes: &[u8]) -> (Vec<&str>, &[u8]) {
     assert_eq!(bytes[..3], [1, 0, 4], "version and number of strings");
@@ -237,7 +282,7 @@ fn what_stood_before_an_ip_packet_is_captured_with_its_drop() {
     run(&mut bench, &format!("pcap trace drop file {}", path.display()));
     let node = bench.index("pcap-capture");
     bench.settle();
-    assert!(bench.rt.node_mut::<Capture>(node).is_some_and(|n| n.tap.is_some()));
+    assert!(bench.rt.node_mut::<Capture>(node).is_some_and(|n| n.taps[0].is_some()));
     // As ip4-input would drop it: the Ethernet header was pulled.
     bench.send("error-drop", &ping(OWN), |b| {
         b.rx_if = 1;
