@@ -2,12 +2,10 @@
 //! The commands: parse, call, print.
 
 use crate::port::{Lldp, Port};
-use crate::tlv::{self, CHASSIS_MAC, CHASSIS_NETWORK, PORT_MAC, PORT_NETWORK};
-use cli::{Cell, Command, Error, Matches, Output, Result, Table, Writer};
+use crate::show;
+use cli::{Command, Matches, Output, Result};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
-use serde_json::json;
-use std::collections::BTreeMap;
 
 pub const COMMANDS: &[Command<World>] = &[
     Command {
@@ -25,8 +23,8 @@ pub const COMMANDS: &[Command<World>] = &[
     Command {
         path: "show lldp",
         usage: "[detail]",
-        help: "Neighbours at the other ends of links",
-        run: show,
+        help: "Neighbours at the other ends of links; with `detail' also what they are told of us",
+        run: show::show,
     },
 ];
 
@@ -59,63 +57,4 @@ fn set_interface(w: &World, m: &Matches) -> Result<Output> {
     };
     lldp.enable(w, sw_if, port)?;
     Ok(Output::empty())
-}
-
-/// Seconds since a time of the instance's clock.
-fn ago(now: u64, then: Option<u64>) -> Option<f64> {
-    then.map(|then| (now.saturating_sub(then) / 100_000_000) as f64 / 10.0)
-}
-
-fn show(w: &World, m: &Matches) -> Result<Output, Error> {
-    let detail = m.flag("detail");
-    let now = w.clock.now();
-    let table = Table::new().left("Local interface").left("Peer chassis ID").left("Remote port ID");
-    let mut table = table.left("Last heard").left("Last sent").left("Status");
-    if detail {
-        table = table.left("Holds").left("Port description");
-    }
-    let ports: BTreeMap<_, _> = w.get::<Lldp>().ports().into_iter().collect();
-    Ok(table.list(w.get::<Lldp>().status(), move |w: &World, (sw_if, status), out: &mut Writer| {
-        let name = w.get::<Interfaces>().name(sw_if);
-        let neighbor = status.neighbor;
-        let chassis = neighbor.map(|n| tlv::display(&n.chassis, CHASSIS_MAC, CHASSIS_NETWORK));
-        let port = neighbor.map(|n| tlv::display(&n.port, PORT_MAC, PORT_NETWORK));
-        let (heard, sent) = (ago(now, neighbor.map(|n| n.heard)), ago(now, status.sent));
-        let state = if neighbor.is_some() { "active" } else { "inactive" };
-        let description =
-            ports.get(&sw_if).map(|port| port.description.clone()).unwrap_or_default();
-        out.text_row(|| {
-            let time = |seconds: Option<f64>| {
-                seconds.map_or("never".to_string(), |s| format!("{s:.1}s ago"))
-            };
-            let text = |text: &Option<String>| text.clone().unwrap_or_default();
-            let mut row = vec![
-                name.clone(),
-                text(&chassis),
-                text(&port),
-                time(heard),
-                time(sent),
-                state.into(),
-            ];
-            if detail {
-                row.push(neighbor.map_or(String::new(), |n| format!("{}s", n.ttl)));
-                row.push(description.clone());
-            }
-            row.into_iter().map(Cell::from).collect::<Vec<_>>()
-        });
-        out.value(|| {
-            json!({
-                "interface": name,
-                "sw_if_index": sw_if.0,
-                "chassis": chassis,
-                "port": port,
-                "heard_seconds_ago": heard,
-                "sent_seconds_ago": sent,
-                "ttl": neighbor.map(|n| n.ttl),
-                "state": state,
-                "port_description": description,
-            })
-        });
-        Ok(())
-    }))
 }

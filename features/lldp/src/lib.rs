@@ -14,6 +14,7 @@ mod api;
 mod cli;
 mod input;
 mod port;
+mod show;
 #[cfg(feature = "tests")]
 mod tests;
 mod tlv;

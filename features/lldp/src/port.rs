@@ -69,6 +69,8 @@ pub struct Status {
     pub sent: Option<u64>,
     /// The neighbour that was received last and hasn't expired.
     pub neighbor: Option<Neighbor>,
+    /// The neighbour that was received last.
+    pub last_known: Option<Neighbor>,
 }
 
 struct Entry {
@@ -293,9 +295,10 @@ impl Lldp {
             for entry in ports.values_mut() {
                 let Entry { received, status, .. } = entry;
                 received.drain(|Pdu { chassis, port, ttl }| {
+                    let neighbor = Neighbor { chassis, port, ttl, heard: now };
                     // A TTL of 0 is a shutdown LLDPDU.
-                    status.neighbor =
-                        (ttl != 0).then_some(Neighbor { chassis, port, ttl, heard: now });
+                    status.neighbor = (ttl != 0).then_some(neighbor);
+                    status.last_known = Some(neighbor);
                 });
                 entry.status.neighbor =
                     entry.status.neighbor.filter(|neighbor| neighbor.expires() > now);

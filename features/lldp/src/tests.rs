@@ -166,6 +166,61 @@ fn neighbours_are_noted_until_their_ttl_expires() {
 }
 
 #[suite::test]
+fn details_of_ports_are_shown_in_the_form_of_vpp() {
+    let mut site = Site::new();
+    site.bench.cli("set lldp system-name router").expect("set");
+    let own = "port-desc west mgmt-ip4 10.0.0.1 mgmt-ip6 2001:db8::1 mgmt-oid abc";
+    site.bench.cli(&format!("set interface lldp t0 {own}")).expect("enabled");
+    site.bench.settle();
+    let head = "LLDP configuration:\n\
+                Configured system name: router\n\
+                Configured tx-hold: 4\n\
+                Configured tx-interval: 30\n\n\
+                LLDP-enabled interface table:\n\n\
+                Local Interface name: t0\n\
+                Local Port Description: west\n\
+                Local Management address: 10.0.0.1\n\
+                Local Management address IPV6: 2001:db8::1\n\
+                Local Management address OID: abc\n";
+    let shown = |site: &mut Site| {
+        let text = site.bench.cli("show lldp detail").expect("shown");
+        let ports = text.strip_prefix(head).unwrap_or_else(|| panic!("{text}"));
+        // Without the seconds.
+        let line = |line: &str| match line.strip_suffix("s ago").and_then(|l| l.rsplit_once(' ')) {
+            Some((label, seconds)) if seconds.parse::<f64>().is_ok() => format!("{label} ago\n"),
+            _ => format!("{line}\n"),
+        };
+        ports.lines().map(line).collect::<String>()
+    };
+    let nobody = "Interface/peer state: inactive(timeout)\n\
+                  Last known peer chassis ID: \n\
+                  Last known peer port ID: \n\
+                  Last packet sent: ago\n\
+                  Last packet received: never\n";
+    assert_eq!(shown(&mut site), nobody);
+    site.receive(&unit("eth7", 40));
+    let active = "Interface/peer state: active\n\
+                  Peer chassis ID: 02:00:00:00:00:09(MAC address)\n\
+                  Remote port ID: eth7(Interface name)\n\
+                  Last packet sent: ago\n\
+                  Last packet received: ago\n";
+    assert_eq!(shown(&mut site), active);
+    site.pass(41);
+    site.bench.settle();
+    let gone = "Interface/peer state: inactive(timeout)\n\
+                Last known peer chassis ID: 02:00:00:00:00:09(MAC address)\n\
+                Last known peer port ID: eth7(Interface name)\n\
+                Last packet sent: ago\n\
+                Last packet received: ago\n";
+    assert_eq!(shown(&mut site), gone);
+    site.up(false);
+    let down = "Interface/peer state: interface down\nLast packet sent: ago\n";
+    assert_eq!(shown(&mut site), down);
+    let json = site.bench.cli("show lldp detail -j").expect("shown");
+    assert!(json.contains("2001:db8::1") && json.contains("abc"), "{json}");
+}
+
+#[suite::test]
 fn a_port_that_receives_much_takes_nothing_from_another() {
     let mut site = Site::new();
     let new = ethernet("t1", MacAddr([2, 0, 0, 0, 0, 2]));
