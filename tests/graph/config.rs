@@ -16,6 +16,7 @@ mod deletion;
 mod messages;
 mod paths;
 mod random;
+mod renamed;
 mod saving;
 mod shrink;
 

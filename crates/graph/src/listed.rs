@@ -3,6 +3,7 @@
 //! zero.
 
 use crate::{NodeIndex, Replies, World, counters};
+use cli::Error;
 use stats::{Space, Vector, escape};
 use std::ops::Range;
 use std::sync::Arc;
@@ -67,6 +68,38 @@ impl World {
                 });
             }
         });
+    }
+
+    /// Gives a node that was added at run time another name. Its counters go on under that name.
+    ///
+    /// # Errors
+    /// A node that isn't there (−6); a name that another node has, or that an edge names (−116).
+    pub fn rename_node(&self, index: NodeIndex, name: &str) -> Result<(), Error> {
+        // The directory has the old names.
+        self.list_counters();
+        let renamed = self.registry().rename(index, name)?;
+        let registry = self.registry();
+        let names = self.stats.names(counters::NAMES);
+        self.stats.change(|change| {
+            names.set(change, index.at(), name);
+            for counter in OF_NODES {
+                change.remove(&node_link(&renamed.old, counter));
+                change.symlink(&node_link(name, counter), counter, index.at());
+            }
+            for error in renamed.errors.clone() {
+                registry.reasons.read(error, |reason| {
+                    let Some(reason) = reason.filter(|reason| reason.node == renamed.new) else {
+                        return;
+                    };
+                    change.remove(&error_link(&renamed.old, reason.reason));
+                    let link = error_link(name, reason.reason);
+                    change.symlink(&link, counters::ERRORS, error as usize);
+                });
+            }
+        });
+        drop(registry);
+        self.on_threads(move |rt| rt.rename_node(index, &renamed.new));
+        Ok(())
     }
 
     /// Sets counters to zero, one cell of each or all: control its own now, every thread its own at

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control side of the graph: names, edges, reasons, arcs.
 
+mod rename;
+
 use crate::arcs::{ArcDef, ArcTable, Arcs, Feature};
 use crate::config::ConfigType;
 use crate::node::{MAX_NODES, NodeType, Target};

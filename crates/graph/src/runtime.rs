@@ -161,6 +161,13 @@ impl Runtime {
         true
     }
 
+    /// Notes the new name of a node, for reports of faults.
+    pub(crate) fn rename_node(&mut self, index: NodeIndex, name: &Arc<str>) {
+        if let Some(slot) = self.nodes.get_mut(index.at()).and_then(Option::as_mut) {
+            slot.rt.name = name.clone();
+        }
+    }
+
     /// Calls the node's [`tick`](Node::tick) in this turn, whenever it was called last: for what
     /// has to be looked after more often than once a second.
     pub fn tick_soon(&mut self, node: NodeIndex) {

@@ -270,14 +270,14 @@ impl Interfaces {
                 return Err(Error::failed(format!("there is an interface {name} already"))
                     .retval(retval::IF_ALREADY_EXISTS));
             }
-            // The nodes of a renamed interface keep the name that it was made with.
+            // A saved configuration makes a renamed interface under the name that it was made with.
             if let Some(other) = inner.made.get(made) {
                 let other = inner
                     .all
                     .get(other.at())
                     .and_then(Option::as_ref)
                     .map_or("another", |i| &i.name);
-                let error = format!("{other} was made as {made}, and its nodes are called so");
+                let error = format!("{other} was made as {made}: saved commands name it so");
                 return Err(Error::failed(error).retval(retval::IF_ALREADY_EXISTS));
             }
             let least = parent.map_or(0, |parent| parent.0 + 1);

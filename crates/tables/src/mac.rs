@@ -269,9 +269,9 @@ impl MacTable {
         None
     }
 
-    /// Control: removes the entries of a piece, which is [`PIECE`] buckets, for which `keep` is false,
-    /// and calls `removed` with each as it was at the end. Returns `false` if there is no piece with this number or a
-    /// higher one.
+    /// Control: removes the entries of a piece, which is [`PIECE`] buckets, for which `keep` is
+    /// false, and calls `removed` with each as it was at the end. Returns `false` if there is no
+    /// piece with this number or a higher one.
     pub fn retain_piece(
         &self,
         piece: usize,

@@ -2,7 +2,9 @@
 //! The verbs.
 
 use cli::{Error, retval};
-use graph::{Deleted, NodeInfo, Phase, Replies, RunningConfig, Shared, SwIfIndex, World, counters};
+use graph::{
+    Deleted, NodeIndex, NodeInfo, Phase, Replies, RunningConfig, Shared, SwIfIndex, World, counters,
+};
 use net::Interfaces;
 use simd::{Level, rdtsc};
 use std::collections::BTreeMap;
@@ -69,19 +71,18 @@ pub fn node(world: &World, word: &str) -> Result<NodeInfo, Error> {
 pub fn set_variant(world: &World, name: &str, level: &str) -> Result<(), Error> {
     let info = if name.is_empty() { None } else { Some(node(world, name)?) };
     let index = info.as_ref().map(|node| node.index);
-    let name = info.as_ref().map(|node| node.name.to_string());
     let variants = world.get::<Variants>();
     let mut all = variants.0.lock().expect("no panic inside");
-    let before = all.get(&name).map(|(before, _)| *before);
+    let before = all.get(&index).map(|(before, _)| *before);
     let set = |level| world.set_variant(index, level).map_err(Error::unsupported);
     if level != "default" {
         let chosen: Level =
             level.parse().map_err(|e: simd::ParseLevelError| Error::parse(e.to_string()))?;
         let last = set(Some(chosen))?;
-        all.insert(name, (before.unwrap_or(last), chosen));
+        all.insert(index, (before.unwrap_or(last), chosen));
     } else if let Some(before) = before {
         set(before)?;
-        all.remove(&name);
+        all.remove(&index);
     } else if info.is_some_and(|node| node.level.is_none()) {
         // It has no variants; the instance says so.
         set(None)?;
@@ -92,8 +93,8 @@ pub fn set_variant(world: &World, name: &str, level: &str) -> Result<(), Error> 
 /// The level before any was chosen, none for a node that followed the others, and the chosen one.
 type LevelChange = (Option<Level>, Level);
 
-/// The levels that were chosen, by node. The first, without a name, is for all other nodes.
-pub struct Variants(Mutex<BTreeMap<Option<String>, LevelChange>>);
+/// The levels that were chosen, by node. The first, without a node, is for all other nodes.
+pub struct Variants(Mutex<BTreeMap<Option<NodeIndex>, LevelChange>>);
 
 impl Shared for Variants {
     fn make(_: &World) -> Self {
@@ -105,16 +106,25 @@ impl Shared for Variants {
         if let Some(sw_if) = deleted.of::<SwIfIndex>()
             && let Ok(interface) = world.get::<Interfaces>().get(*sw_if)
         {
-            let gone =
-                ["output", "tx"].map(|node| Some(format!("{}-{node}", interface.original.name)));
-            self.0.lock().expect("no panic inside").retain(|name, _| !gone.contains(name));
+            let gone = interface.nodes(&interface.name);
+            let is_gone = |node: &NodeIndex| gone.iter().any(|(gone, _)| gone == node);
+            let mut all = self.0.lock().expect("no panic inside");
+            all.retain(|node, _| !node.as_ref().is_some_and(is_gone));
         }
     }
 }
 
 /// Says which levels were chosen.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
-    for (name, (_, level)) in world.get::<Variants>().0.lock().expect("no panic inside").iter() {
+    let all: BTreeMap<_, _> = {
+        let all = world.get::<Variants>();
+        let all = all.0.lock().expect("no panic inside");
+        // The same choices make the same lines, whatever the indices of the nodes.
+        all.iter()
+            .map(|(node, (_, level))| (node.map(|node| world.node_name(node)), *level))
+            .collect()
+    };
+    for (name, level) in all {
         let line =
             format!("set node variant {}", name.as_deref().map_or("default".into(), cli::quote));
         config.push(Phase::FEATURES, format!("{line} {level}"), format!("{line} default"));

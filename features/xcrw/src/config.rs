@@ -23,7 +23,8 @@ pub const EXAMPLES: &[Script] = &[Script::here(
      set interface l2 xcrw loop0 next ip4-lookup rw 4500
      set interface l2 xcrw loop0 del
      set interface l2 xcrw loop1 next ip4-lookup tx-fib-id 7 rw 45000015
-     set interface state xcrw9 down",
+     set interface state xcrw9 down
+     set interface name loop1 inside",
 )];
 
 /// Writes the cross-connects as lines that make their interfaces.
@@ -37,7 +38,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
         let Ok(interface) = world.get::<Interfaces>().get(*from) else { return };
         let CrossConnect { instance, rewrite: Rewrite { bytes, next, table }, .. } = one;
         let of = format!("set interface l2 xcrw {}", quote(&interface.original.name));
-        let mut line = format!("{of} next {}", quote(&next.name(world)));
+        let mut line = format!("{of} next {}", quote(&next.made_name(world)));
         if let Some(table) = table {
             let Some(id) = table_id(world, *table) else { return };
             line += &format!(" tx-fib-id {id}{}", if table.is_ip6 { " ipv6" } else { "" });

@@ -6,7 +6,7 @@ use cli::{Error, Result, retval};
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
 use l2::{Bridge, OutputFeatures};
 use net::fib::DeletedTable;
-use net::{Device, IfKind, Implied, Interfaces, NewInterface, TableIndex};
+use net::{Device, IfKind, Implied, Interface, Interfaces, NewInterface, TableIndex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
@@ -73,16 +73,21 @@ impl NextNode {
         })
     }
 
-    /// The name. Output nodes have the name that their interface was made with.
+    /// The name.
     pub fn name(self, world: &World) -> String {
+        self.name_by(world, |interface| world.node_name(interface.output).to_string())
+    }
+
+    /// The name before interfaces are renamed.
+    pub fn made_name(self, world: &World) -> String {
+        self.name_by(world, |interface| format!("{}-output", interface.original.name))
+    }
+
+    fn name_by(self, world: &World, output: impl FnOnce(Interface) -> String) -> String {
         match self {
             Self::Node(name) => name.into(),
             Self::Output(sw_if) => {
-                let interface = world.get::<Interfaces>().get(sw_if);
-                interface.map_or_else(
-                    |_| String::new(),
-                    |interface| world.node_name(interface.output).to_string(),
-                )
+                world.get::<Interfaces>().get(sw_if).map(output).unwrap_or_default()
             }
         }
     }

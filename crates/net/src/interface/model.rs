@@ -135,7 +135,7 @@ pub struct Implied {
 /// The original settings of an interface, to which it returns when a setting is unset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OriginalSettings {
-    /// Its name; its nodes keep this name when it is renamed.
+    /// Its name. The commands that make and delete it use this name when it is renamed.
     pub name: String,
     /// Its MAC address.
     pub mac: MacAddr,
@@ -234,6 +234,23 @@ impl Interface {
     /// sub-interface.
     pub fn is_ethernet_device(&self) -> bool {
         self.kind == IfKind::Ethernet && self.sub.is_none()
+    }
+
+    /// The nodes that the interface alone sends by, with the names that they have for an interface of
+    /// this name: its output node and, unless it is a sub-interface, its transmit node.
+    pub fn nodes(&self, name: &str) -> Vec<(NodeIndex, String)> {
+        let mut nodes = Vec::new();
+        if self.shares_nodes {
+            return nodes;
+        }
+        if self.sub.is_none() {
+            nodes.push((self.tx, format!("{name}-tx")));
+        }
+        // Without a feature that makes output nodes, packets go to the transmit node.
+        if self.output != self.tx {
+            nodes.push((self.output, format!("{name}-output")));
+        }
+        nodes
     }
 
     /// The MAC address of the only peer, if there is only one.

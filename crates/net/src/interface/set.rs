@@ -203,11 +203,12 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Renames an interface and its sub-interfaces.
+    /// Renames an interface and its sub-interfaces, with their output and transmit nodes. Nodes that
+    /// several interfaces share keep their names.
     ///
     /// # Errors
-    /// One that isn't there; a name that is taken or can't be typed; a sub-interface, whose name is
-    /// its parent's (−7).
+    /// One that isn't there; a name that is taken or can't be typed, or of which a node is named
+    /// already; a sub-interface, whose name is its parent's (−7).
     pub fn set_name(&self, world: &World, sw_if: SwIfIndex, name: &str) -> Result<(), Error> {
         if name.is_empty() || name.len() > 63 || name.contains(char::is_whitespace) {
             return Err(Error::parse("a name has 1 to 63 characters and no space")
@@ -215,12 +216,19 @@ impl Interfaces {
         }
         self.device(sw_if, "the name")?;
         let mut new = vec![(sw_if, name.to_string())];
-        {
+        let nodes = {
             let mut inner = self.inner();
             let subs = inner.subs.get(&sw_if).into_iter().flatten();
             new.extend(subs.map(|(id, sub)| (*sub, format!("{name}.{id}"))));
             if let Some((_, taken)) = new.iter().find(|(_, name)| inner.names.contains_key(name)) {
                 return Err(Error::failed(format!("there is an interface {taken} already"))
+                    .retval(retval::IF_ALREADY_EXISTS));
+            }
+            let interface = |sw_if: SwIfIndex| inner.all.get(sw_if.at()).and_then(Option::as_ref);
+            let nodes = new.iter().filter_map(|(sw_if, name)| Some((interface(*sw_if)?, name)));
+            let nodes: Vec<_> = nodes.flat_map(|(interface, name)| interface.nodes(name)).collect();
+            if let Some((_, taken)) = nodes.iter().find(|(_, name)| world.node(name).is_some()) {
+                return Err(Error::failed(format!("there is a node {taken} already"))
                     .retval(retval::IF_ALREADY_EXISTS));
             }
             for (sw_if, name) in &new {
@@ -229,7 +237,9 @@ impl Interfaces {
                 inner.names.remove(&old.ok_or_else(|| no_interface(*sw_if))?);
                 inner.names.insert(name.clone(), *sw_if);
             }
-        }
+            nodes
+        };
+        nodes.iter().try_for_each(|(node, name)| world.rename_node(*node, name))?;
         for (sw_if, name) in new {
             self.counters.list(world, sw_if, &self.get(sw_if)?.name, &name);
             self.change(world, sw_if, IfEvent::Name(sw_if), |i| i.name = name)?;
