@@ -125,6 +125,12 @@ pub trait Device: Send + Sync + 'static {
         FloodRole::Port
     }
 
+    /// Returns true if an interface of IP packets carries Ethernet frames while it is in layer-2
+    /// mode: it can be a port of a bridge domain.
+    fn carries_frames_in_l2(&self) -> bool {
+        false
+    }
+
     /// Returns true if packets of the interface are taken out of other packets. They pass the arcs
     /// `tunnel-input-ip4`, `tunnel-input-ip6` and `tunnel-input-ethernet`, and not `device-input`.
     fn is_tunnel(&self) -> bool {

@@ -19,8 +19,8 @@ pub const COMMANDS: &[Command<World>] = &[
             tunnel::marks_usage!(),
             " [del] [upd-tteid <newtteid:u32>])"
         ),
-        help: "Make an interface whose packets go to another router in datagrams, or to a group of routers; ip4, ip6: IP packets, else \
-               frames; upd-tteid: change the identifier in what it sends",
+        help: "Make an interface whose packets go to another router in datagrams, or to a group of routers: IP packets, or in \
+               layer-2 mode frames; upd-tteid: change the identifier in what it sends",
         run: create,
     },
     Command {

@@ -3,7 +3,7 @@
 
 use crate::answer::{Answers, Settings};
 use crate::forward::{Forward, Forwards};
-use crate::spec::{Gtpu, is_ip};
+use crate::spec::Gtpu;
 use cli::{Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;
@@ -46,6 +46,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     let Gtpu { ends, marks, qfi, group_interface, next, .. } = spec;
     let TunnelEndpoints { local, remote, table } = ends;
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
+    let frames = w.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.carries_frames());
     let is_resolved = tunnels.is_resolved(w, sw_if);
     let route = tunnels.route(sw_if);
     out.value(|| {
@@ -59,7 +60,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
             "tteid": tteid,
             "qfi": qfi,
             "table": table,
-            "payload": if is_ip(next) { "ip" } else { "ethernet" },
+            "payload": if frames { "ethernet" } else { "ip" },
             "group_interface": group_interface.map(name),
             "decap_next": next_name(next),
             "forwarding": serde_json::Value::Null,

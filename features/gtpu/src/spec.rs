@@ -49,8 +49,8 @@ impl Gtpu {
         if self.tteid == 0 { self.teid } else { self.tteid }
     }
 
-    /// IP packets, not frames.
-    pub fn is_ip(&self) -> bool {
+    /// Received packets are IP packets, also in layer-2 mode.
+    fn is_ip(&self) -> bool {
         is_ip(self.next)
     }
 
@@ -97,11 +97,20 @@ impl Spec for Gtpu {
     }
 
     fn carries(&self) -> IfKind {
-        if self.is_ip() { IfKind::Ip } else { IfKind::Ethernet }
+        // TS 29.281 4.3: the payload of a G-PDU is a user's packet. VPP's tunnels are links to one
+        // peer, without link-layer addresses, too.
+        match self.next {
+            Next::Node("ethernet-input") => IfKind::Ethernet,
+            _ => IfKind::Ip,
+        }
+    }
+
+    fn switches(&self) -> bool {
+        !self.is_ip()
     }
 
     fn mac(&self, _: u32) -> MacAddr {
-        if self.is_ip() { MacAddr::ZERO } else { self.derived_mac() }
+        if self.carries() == IfKind::Ip { MacAddr::ZERO } else { self.derived_mac() }
     }
 
     fn protocol(&self) -> IpProtocol {

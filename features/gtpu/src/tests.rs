@@ -2,9 +2,10 @@
 use crate::PLUGIN;
 use graph::Plugin;
 use net::drive::Rig;
-use net::{IfCounters, Interfaces};
+use net::{IfCounters, Interfaces, Neighbor, Neighbors};
+use std::net::Ipv4Addr;
 use testkit::pkt::{self, Checksum};
-use wire::{Ipv4Header, l4};
+use wire::{Ipv4Header, MacAddr, l4};
 
 mod answer;
 mod api;
@@ -159,13 +160,8 @@ fn headers_are_taken_or_dropped_by_name() {
     assert_eq!(rig.count("gtpu4-input", "down"), 1);
 }
 
-/// Ethernet frames, the default: a tunnel in a bridge domain.
-#[suite::test]
-fn frames_are_switched() {
-    let mut rig = rig(&[
-        "create gtpu tunnel src 10.0.1.1 dst 10.0.1.2 teid 13",
-        "set interface l2 bridge gtpu_tunnel0 7",
-    ]);
+/// A frame from a port of the bridge domain leaves in a datagram, and one in a datagram by the port.
+fn switches(rig: &mut Rig) {
     let packet = inner("192.0.2.2", 9);
     let frame = [&[2, 0, 0, 0, 9, 2][..], &[2, 0, 0, 0, 9, 1], &[8, 0], &packet].concat();
     let sent = rig.pass(3, &frame);
@@ -174,6 +170,77 @@ fn frames_are_switched() {
     assert_eq!(sent[0].1[14 + 28..], [&header[..], &frame].concat());
     let answer = [&frame[6..12], &frame[..6], &frame[12..]].concat();
     assert_eq!(rig.route(&from4(&header, &answer)), [(3, answer[14..].to_vec())]);
+}
+
+/// Packets are routed into a tunnel as they are, with a next hop or without one, and out of it.
+fn routes(rig: &mut Rig) {
+    for to in ["20.0.0.1", "21.0.0.1", "10.9.0.3", "2004::1"] {
+        let packet = inner(to, 9);
+        let sent = rig.route(&packet);
+        assert_eq!(sent.len(), 1, "{to}");
+        let header = header(0x30, 255, 13, &[], packet.len());
+        let want = [&header[..], &inner(to, 8)].concat();
+        assert_eq!((sent[0].0, &sent[0].1[28..]), (1, &want[..]), "{to}");
+    }
+    for (to, port) in [("30.0.0.1", 2), ("2001:db8:1::2", 1)] {
+        let hop = [(port, inner(to, 8))];
+        assert_eq!(rig.route(&from4(&header(0x30, 255, 13, &[], 0), &inner(to, 9))), hop);
+    }
+}
+
+/// A tunnel is a link to one peer without link-layer addresses, so nothing asks for one there. In
+/// layer-2 mode it carries frames.
+#[suite::test]
+fn packets_are_routed_and_frames_are_switched() {
+    for next in ["", "decap-next l2", "decap-next ip4", "decap-next ip6"] {
+        let mut rig = rig(&[
+            &format!("create gtpu tunnel src 10.0.1.1 dst 10.0.1.2 teid 13 {next}"),
+            "set interface ip address gtpu_tunnel0 10.9.0.1/24",
+            "enable ip6 interface gtpu_tunnel0",
+            "ip route add 20.0.0.0/8 via gtpu_tunnel0",
+            "ip route add 21.0.0.0/8 via 10.9.0.7 gtpu_tunnel0",
+            "ip route add 2004::/16 via gtpu_tunnel0",
+            "ip route add 30.0.0.0/8 via 10.0.2.2 p2",
+        ]);
+        routes(&mut rig);
+        let hardware = rig.cli("show hardware-interfaces gtpu_tunnel0");
+        assert!(!hardware.contains("Ethernet address"), "{hardware}");
+        assert!(rig.cli("show gtpu tunnel -j").contains("\"payload\": \"ip\""));
+        if next.contains("ip") {
+            assert_eq!(rig.refused("set interface l2 bridge gtpu_tunnel0 7").0, -71);
+            continue;
+        }
+        rig.cli("set interface l2 bridge gtpu_tunnel0 7");
+        switches(&mut rig);
+        assert!(rig.cli("show gtpu tunnel -j").contains("\"payload\": \"ethernet\""));
+        rig.cli("set interface l3 gtpu_tunnel0");
+        routes(&mut rig);
+    }
+}
+
+/// Whoever wants frames to be routed names their node.
+#[suite::test]
+fn an_ethernet_interface_by_its_next_node() {
+    let mut rig = rig(&[
+        "create gtpu tunnel src 10.0.1.1 dst 10.0.1.2 teid 13 decap-next node ethernet-input",
+        "set interface ip address gtpu_tunnel0 10.9.0.1/24",
+        "ip route add 20.0.0.0/8 via 10.9.0.2 gtpu_tunnel0",
+        "ip route add 30.0.0.0/8 via 10.0.2.2 p2",
+    ]);
+    let world = rig.world();
+    let interfaces = world.get::<Interfaces>();
+    let sw_if = interfaces.find("gtpu_tunnel0").expect("there");
+    let own = interfaces.get(sw_if).expect("there").mac.0;
+    let link = |to: &[u8], from: &[u8], packet: Vec<u8>| [to, from, &[8, 0], &packet].concat();
+    let other = [2, 0, 0, 0, 0, 0x77];
+    let known = Neighbor::new(sw_if, Ipv4Addr::new(10, 9, 0, 2).into(), MacAddr(other));
+    world.get::<Neighbors>().set(&world, known).expect("set");
+    let sent = rig.route(&inner("20.0.0.1", 9));
+    let want = link(&other, &own, inner("20.0.0.1", 8));
+    let header = |len| header(0x30, 255, 13, &[], len);
+    assert_eq!(sent[0].1[28..], [&header(want.len())[..], &want].concat());
+    let frame = link(&own, &other, inner("30.0.0.1", 9));
+    assert_eq!(rig.route(&from4(&header(frame.len()), &frame)), [(2, inner("30.0.0.1", 8))]);
 }
 
 /// The identifier in what is sent changes, that in what is received stays.

@@ -10,7 +10,7 @@ use crate::{super_path, vtr};
 use cli::{Error, Result, retval};
 use ethernet::is_loopback;
 use graph::{SwIfIndex, World};
-use net::{IfEvent, IfKind, Interfaces, L2Role};
+use net::{IfEvent, Interfaces, L2Role};
 use std::sync::atomic::AtomicU32;
 use tables::mac::{MacEntry, MacKey};
 
@@ -167,7 +167,7 @@ impl Bridge {
 
     pub(crate) fn check(&self, world: &World, sw_if: SwIfIndex) -> Result<()> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
-        if interface.kind != IfKind::Ethernet {
+        if !interface.can_switch() {
             return Err(Error::unsupported(format!(
                 "{} carries no Ethernet frames",
                 interface.name

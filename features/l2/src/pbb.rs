@@ -7,7 +7,7 @@ use crate::bridge::Bridge;
 use buffer::Buffer;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use net::{BackboneRewrite, IfKind, Interfaces, TagRewrite};
+use net::{BackboneRewrite, Interfaces, TagRewrite};
 use wire::EtherType;
 
 /// Bytes of the header: two addresses, the backbone tag (4), the service instance tag (6).
@@ -116,7 +116,7 @@ impl Bridge {
             }
             op => return invalid(format!("there is no backbone rewrite {op}")),
         }
-        if interface.kind != IfKind::Ethernet {
+        if !interface.can_switch() {
             let why = format!("{} carries no Ethernet frames", interface.name);
             return Err(Error::unsupported(why).retval(retval::INVALID_INTERFACE));
         }

@@ -9,7 +9,7 @@ use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
 use cli::{Error, Result, retval};
 use graph::{Build, Cx, Node, SwIfIndex, ThreadIndex, World};
-use net::{IfKind, Interface, Interfaces, SubFrames, TAG, TagRewrite, Tagged, retag, tag_bytes};
+use net::{Interface, Interfaces, SubFrames, TAG, TagRewrite, Tagged, retag, tag_bytes};
 use std::fmt::Write;
 use std::sync::Arc;
 use wire::EtherType;
@@ -116,7 +116,7 @@ pub fn rewrites(interface: &Interface) -> Option<Rewrites> {
 /// An operation that there is none of, or an id above 4095 (−7); more tags than frames of the
 /// interface have, or ones that aren't known (−72); not an Ethernet interface (−71).
 pub fn compile(interface: &Interface, wanted: TagRewrite) -> Result<Rewrites> {
-    if interface.kind != IfKind::Ethernet {
+    if !interface.can_switch() {
         return Err(Error::unsupported(format!("{} carries no Ethernet frames", interface.name))
             .retval(retval::INVALID_INTERFACE));
     }

@@ -239,8 +239,10 @@ fn check(world: &World, level: Level, from: SwIfIndex, to: SwIfIndex) -> Result<
     if from == to {
         return refused(format!("{} can't be mirrored to itself", source.name));
     }
-    for interface in [&source, &destination] {
-        if interface.kind != IfKind::Ethernet {
+    let is_source = level == Level::Device && source.kind == IfKind::Ethernet
+        || level != Level::Device && source.can_switch();
+    for (interface, is_able) in [(&source, is_source), (&destination, destination.can_switch())] {
+        if !is_able {
             return refused(format!("{} carries no Ethernet frames", interface.name));
         }
     }

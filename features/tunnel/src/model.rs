@@ -201,6 +201,11 @@ pub trait Spec: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn key(&self, ends: &TunnelEndpoints, table: u32) -> Key;
     /// The kind of payload of its interface.
     fn carries(&self) -> IfKind;
+    /// Its interface carries Ethernet frames while it is in layer-2 mode, whatever it carries
+    /// otherwise.
+    fn switches(&self) -> bool {
+        self.carries() == IfKind::Ethernet
+    }
     /// The MTU of a new interface.
     fn mtu(&self) -> u16 {
         9000

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tunnels of a kind: the control thread's state, and the part that workers read.
 
+mod device;
+
 use crate::header::Template;
 use crate::key::bits;
 use crate::model::{Spec, TunnelEndpoints};
@@ -8,12 +10,12 @@ use crate::peers::Peers;
 use crate::route::Route;
 use crate::{Flags, Key, outer};
 use cli::{Error, Result, retval};
+use device::TunnelDevice;
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
-use net::{Device, FloodRole, IfEvent, IfKind, Interfaces, NewInterface, TableIndex};
+use net::{IfEvent, IfKind, Interfaces, NewInterface, TableIndex};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
-use std::marker::PhantomData;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
@@ -137,31 +139,12 @@ pub struct Tunnels<S: Spec> {
     inner: Mutex<Inner<S>>,
 }
 
-struct TunnelDevice<S> {
-    flood_role: FloodRole,
-    kind: PhantomData<fn() -> S>,
-}
-
-impl<S: Spec> Device for TunnelDevice<S> {
-    fn driver(&self) -> &'static str {
-        S::DRIVER
-    }
-
-    fn flood_role(&self) -> FloodRole {
-        self.flood_role
-    }
-
-    fn is_tunnel(&self) -> bool {
-        true
-    }
-}
-
 impl<S: Spec> Shared for Tunnels<S> {
     fn make(world: &World) -> Self {
-        world.get::<Interfaces>().subscribe(|world, event| {
-            if let IfEvent::Added(sw_if) = event {
-                world.get::<Self>().note_sub_interface(world, sw_if);
-            }
+        world.get::<Interfaces>().subscribe(|world, event| match event {
+            IfEvent::Added(sw_if) => world.get::<Self>().note_sub_interface(world, sw_if),
+            IfEvent::L2(sw_if) => world.get::<Self>().note_layer2(world, sw_if),
+            _ => {}
         });
         let inner = Inner {
             tunnels: BTreeMap::new(),
@@ -299,10 +282,7 @@ impl<S: Spec> Tunnels<S> {
         let new = NewInterface {
             name: format!("{}{instance}", S::PREFIX),
             kind: spec.carries(),
-            device: Arc::new(TunnelDevice::<S> {
-                flood_role: spec.flood_role(),
-                kind: PhantomData,
-            }),
+            device: Arc::new(TunnelDevice::of(&spec)),
             mac: spec.mac(instance),
             mtu: spec.mtu(),
             link_up: true,
@@ -431,17 +411,6 @@ impl<S: Spec> Tunnels<S> {
     /// Returns the path of outer packets of a tunnel with one other end.
     pub fn route(&self, sw_if: SwIfIndex) -> Option<Route> {
         self.ends.read(sw_if.0, |end| end.and_then(|end| end.route))
-    }
-
-    /// Packets of a sub-interface go to the other end of its parent.
-    fn note_sub_interface(&self, world: &World, sw_if: SwIfIndex) {
-        let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
-        if interface.sub.is_some()
-            && self.inner().tunnels.contains_key(&interface.parent)
-            && let Some(end) = self.ends.read(interface.parent.0, |end| end.cloned())
-        {
-            self.ends.set(sw_if.0, end);
-        }
     }
 
     fn forget_interface(&self, world: &World, sw_if: SwIfIndex) {

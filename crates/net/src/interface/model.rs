@@ -236,6 +236,17 @@ impl Interface {
         self.kind == IfKind::Ethernet && self.sub.is_none()
     }
 
+    /// Returns true if the interface can be in layer-2 mode.
+    pub fn can_switch(&self) -> bool {
+        self.kind == IfKind::Ethernet || self.device.carries_frames_in_l2()
+    }
+
+    /// Returns true if it carries Ethernet frames now. Some tunnels do in layer-2 mode only.
+    pub fn carries_frames(&self) -> bool {
+        self.kind == IfKind::Ethernet
+            || self.l2 != L2Role::None && self.device.carries_frames_in_l2()
+    }
+
     /// The nodes that the interface alone sends by, with the names that they have for an interface of
     /// this name: its output node and, unless it is a sub-interface, its transmit node.
     pub fn nodes(&self, name: &str) -> Vec<(NodeIndex, String)> {
@@ -352,7 +363,7 @@ impl Interface {
         flags.put(IfFlags::LINK, self.link_up);
         flags.put(IfFlags::PROMISCUOUS, self.promiscuous);
         flags.put(IfFlags::GSO, self.gso);
-        flags.put(IfFlags::IP_MODE, self.kind.is_ip());
+        flags.put(IfFlags::IP_MODE, self.kind.is_ip() && !self.carries_frames());
         flags.put(IfFlags::IP4, self.ip_enabled[0]);
         flags.put(IfFlags::IP6, self.ip_enabled[1]);
         flags.put(IfFlags::REDIRECTS4, self.redirects[0]);

@@ -349,7 +349,7 @@ impl Interfaces {
         if interface.l2 == role {
             return Ok(());
         }
-        if interface.kind != IfKind::Ethernet {
+        if !interface.can_switch() {
             return Err(Error::unsupported(format!(
                 "{} carries no Ethernet frames",
                 interface.name
