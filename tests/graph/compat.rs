@@ -183,3 +183,18 @@ fn neighbours_stay() {
     };
     assert!(lines(&vpp).iter().all(|line| !line.contains("neighbor-config")));
 }
+
+#[test]
+fn a_next_hop_on_an_interface_that_is_down_is_never_solicited() {
+    for (rig, requests) in routers().iter_mut().zip([0, 1]) {
+        rig.cli("set interface state p1 down");
+        rig.cli("ip route add 192.0.2.0/24 via 10.0.1.77 p1");
+        rig.cli("set interface state p1 up");
+        rig.seconds(1);
+        let all = rig.sent();
+        let asks = |frame: &[u8]| frame[12..14] == [8, 6] && frame[38..42] == [10, 0, 1, 77];
+        assert_eq!(all.iter().filter(|(_, frame)| asks(frame)).count(), requests);
+        // It is once packets are to go there.
+        assert_eq!(rig.route(&udp("10.0.0.2", "192.0.2.1", 9)).len(), 1);
+    }
+}

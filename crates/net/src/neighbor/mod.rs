@@ -76,10 +76,16 @@ impl Shared for Neighbors {
         let adjacencies: Arc<Adjacencies> = world.get();
         let interfaces: Arc<Interfaces> = world.get();
         interfaces.subscribe(|world, event| {
-            if let IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) = event {
-                let neighbors: Arc<Neighbors> = world.get();
-                neighbors.remove_if(world, |n| n.sw_if == sw_if && !n.is_static);
-                neighbors.forget_open(world, sw_if);
+            let neighbors = || world.get::<Neighbors>();
+            match event {
+                IfEvent::Admin(sw_if, false) | IfEvent::Link(sw_if, false) => {
+                    neighbors().remove_if(world, |n| n.sw_if == sw_if && !n.is_static);
+                    neighbors().forget_open(world, sw_if);
+                }
+                IfEvent::Admin(sw_if, true) | IfEvent::Link(sw_if, true) if world.compat_vpp() => {
+                    neighbors().forget_fresh(sw_if);
+                }
+                _ => {}
             }
         });
         let routes = [Fib::<Ip4>::follower(world), Fib::<Ip6>::follower(world)];

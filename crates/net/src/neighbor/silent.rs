@@ -92,6 +92,14 @@ impl Neighbors {
         }
     }
 
+    /// Forgets the queued new next hops on an interface that has come up. VPP solicits a next hop
+    /// when its route is added; if the interface is down then, it never does.
+    pub(super) fn forget_fresh(&self, sw_if: SwIfIndex) {
+        for side in &self.families {
+            side.fresh.lock().expect("no panic inside").retain(|key| key.sw_if != sw_if);
+        }
+    }
+
     /// Adds the queued new next hops that can be solicited now, if they are still in use and
     /// unknown; returns true if more are queued.
     pub(super) fn take_fresh(&self, world: &World, ip6: bool, probes: &mut Vec<Neighbor>) -> bool {
