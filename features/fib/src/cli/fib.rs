@@ -13,7 +13,7 @@ use net::{
 };
 use serde_json::json;
 use std::fmt::Write;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use wire::{Ip6, Prefix};
 
@@ -175,21 +175,46 @@ pub fn links(w: &World, m: &Matches) -> Result<Output, Error> {
     enum Part {
         Link(SwIfIndex, TableIndex),
         Route(RouteInfo<Ip6>),
+        Prefixes(Vec<Prefix<Ipv6Addr>>),
+        Lengths,
         End,
     }
     let only = if m.has("interface") { Some(interface(w, m, "interface")?) } else { None };
     let (fib, links) = (w.get::<Fib<Ip6>>(), w.get::<LinkLocals>());
+    let (summary, detailed) = (m.flag("summary"), m.flag("detail"));
+    let one = m.has("prefix") || m.has("address");
+    let mut one = match only.and_then(|only| links.table(only)) {
+        Some(table) if one && !summary => Some(one_route(&fib, m, table)?),
+        None if one => {
+            let why = "name an interface that IPv6 is enabled on: each link has its own addresses";
+            return Err(Error::usage(why).at(m.span(if m.has("prefix") {
+                "prefix"
+            } else {
+                "address"
+            })));
+        }
+        _ => None,
+    };
+    let detailed = detailed || one.is_some();
     let chosen = w.get::<Interfaces>().indices().flat_map(move |sw_if| {
         let table = links.table(sw_if).filter(|_| only.is_none_or(|only| only == sw_if));
         let parts = table.map(|table| {
-            let link = [Part::Link(sw_if, table)].into_iter();
-            link.chain(routes(&fib, table).map(Part::Route)).chain([Part::End])
+            let all: Box<dyn Iterator<Item = Part>> = match one.take() {
+                Some(route) => Box::new([Part::Route(route)].into_iter()),
+                None if summary => {
+                    Box::new(prefixes(&fib, table).map(Part::Prefixes).chain([Part::Lengths]))
+                }
+                None => Box::new(routes(&fib, table).map(Part::Route)),
+            };
+            [Part::Link(sw_if, table)].into_iter().chain(all).chain([Part::End])
         });
         parts.into_iter().flatten()
     });
-    Ok(Output::list(chosen, |w: &World, part, out: &mut Writer| {
+    let (mut index, mut lengths) = (TableIndex::DEFAULT, [0usize; 129]);
+    Ok(Output::list(chosen, move |w: &World, part, out: &mut Writer| {
         match part {
             Part::Link(sw_if, table) => {
+                index = table;
                 let name = w.get::<Interfaces>().name(sw_if);
                 out.text(|text| writeln!(text, "{name} fib_index:{table}"));
                 out.object();
@@ -198,9 +223,15 @@ pub fn links(w: &World, m: &Matches) -> Result<Output, Error> {
                 out.array("routes");
             }
             Part::Route(route) => {
-                out.text(|text| brief(w, &route, text));
+                out.text(|text| {
+                    if detailed { detail(w, &route, index, text) } else { brief(w, &route, text) }
+                });
                 write_route(w, &route, out);
             }
+            Part::Prefixes(some) => {
+                some.iter().for_each(|prefix| lengths[usize::from(prefix.len())] += 1)
+            }
+            Part::Lengths => write_lengths(std::mem::replace(&mut lengths, [0; 129]), out),
             Part::End => {
                 out.end();
                 out.end();

@@ -56,8 +56,8 @@ pub const COMMANDS: &[Command<World>] = &[
     Command { path: "show ip6 fib", usage: FIB, help: FIB_HELP, run: fib::show::<Ip6> },
     Command {
         path: "show ip6-ll",
-        usage: "[<interface:interface>]",
-        help: "Routes to link-local addresses: each link has its own",
+        usage: "[summary] [<interface:interface>] [{<prefix:prefix> | <address:ip>}] [summary] [detail]",
+        help: "Routes to link-local addresses: each link has its own; with a prefix who set it, with an address what it takes",
         run: fib::links,
     },
     Command {

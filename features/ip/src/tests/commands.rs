@@ -366,6 +366,17 @@ fn ipv6_has_the_same_commands() {
             && !links.contains("t1"),
         "{links}"
     );
+    for (line, part) in [
+        ("show ip6-ll t2 fe80::77", "fe80::77/128"),
+        ("show ip6-ll t2 fe80::77/128 detail", "fe80::77/128"),
+        ("show ip6-ll t2 fe80::5", "fe80::/10"),
+        ("show ip6-ll summary t2", "128"),
+    ] {
+        let shown = bench.cli(line).expect(line);
+        assert!(shown.starts_with("t2 fib_index:") && shown.contains(part), "{line}: {shown}");
+    }
+    assert!(refused(&mut bench, "show ip6-ll t2 fe80::78/128").contains("no route fe80::78/128"));
+    assert!(refused(&mut bench, "show ip6-ll t2 10.0.0.1").contains("no IPv6 address"));
     assert!(
         bench
             .cli("show interface address t2")
