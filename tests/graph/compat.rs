@@ -198,3 +198,15 @@ fn a_next_hop_on_an_interface_that_is_down_is_never_solicited() {
         assert_eq!(rig.route(&udp("10.0.0.2", "192.0.2.1", 9)).len(), 1);
     }
 }
+
+#[test]
+fn groups_of_the_reserved_scope_are_forwarded() {
+    let packet = |ttl| pkt::ip6("2001:db8:0::2", "ff00::1").ttl(ttl).udp(7, 9).payload_len(20);
+    let to = MacAddr([0x33, 0x33, 0, 0, 0, 1]);
+    let sent = frame(to, &[0x86, 0xdd], &packet(9).build());
+    let after = [&to.0[..], &port_mac(1).0, &[0x86, 0xdd], &packet(8).build()].concat();
+    for (rig, want) in routers().iter_mut().zip([vec![(1, after)], vec![]]) {
+        rig.cli("ip mroute add ff00::1 via p0 Accept via p1 Forward");
+        assert_eq!(rig.pass(0, &sent), want);
+    }
+}

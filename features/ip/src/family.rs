@@ -113,8 +113,14 @@ pub trait Ip: Net {
         (Self::wrong::<VERIFY>(words, b.packet_len() as u32) == 0)
             .then(|| Self::total(words.0) as usize)
     }
-    /// Classifies any packet, and cuts off the padding behind it.
-    fn check(b: &mut Buffer, verify: bool, cache: &mut Cache) -> Result<Class, Self::Input>;
+    /// Classifies any packet, and cuts off the padding behind it. With `any_scope`, IPv6 packets to
+    /// groups of the reserved scope 0 are taken.
+    fn check(
+        b: &mut Buffer,
+        verify: bool,
+        any_scope: bool,
+        cache: &mut Cache,
+    ) -> Result<Class, Self::Input>;
 
     /// Decrements the hop limit of a packet that may be forwarded; `false` for one that needs a
     /// closer look, which is unchanged.

@@ -21,6 +21,8 @@ pub struct Input<F: Ip, const VERIFY: bool> {
 struct Arcs {
     unicast: ArcIndex,
     multicast: ArcIndex,
+    /// As VPP: packets to groups of the reserved scope 0 are taken.
+    any_scope: bool,
 }
 
 impl<F: Ip, const VERIFY: bool> Build for Input<F, VERIFY> {
@@ -31,6 +33,7 @@ impl<F: Ip, const VERIFY: bool> Build for Input<F, VERIFY> {
             arcs: Arcs {
                 unicast: arc::<F>(world, "{ip}-unicast"),
                 multicast: arc::<F>(world, "{ip}-multicast"),
+                any_scope: world.compat_vpp(),
             },
             headers: Headers::default(),
             received: received.lane(thread.at()),
@@ -46,7 +49,7 @@ fn unusual<F: Ip, const VERIFY: bool, const TRACED: bool>(
     arcs: Arcs,
     cx: &mut Cx<'_, TRACED>,
 ) -> F::Input {
-    match F::check(b, VERIFY, cx.cache()) {
+    match F::check(b, VERIFY, arcs.any_scope, cx.cache()) {
         Err(why) => why,
         Ok(Class::Options) => F::Input::OPTIONS,
         Ok(class) => {

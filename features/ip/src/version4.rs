@@ -169,7 +169,7 @@ impl Ip for Ip4 {
     }
 
     /// RFC 1812 5.2.2.
-    fn check(b: &mut Buffer, verify: bool, cache: &mut Cache) -> Result<Class, Input4> {
+    fn check(b: &mut Buffer, verify: bool, _: bool, cache: &mut Cache) -> Result<Class, Input4> {
         let len = b.packet_len();
         // 5.2.2 (1): the length that the link layer reports holds a minimum header.
         let header = b.bytes::<HEADER>(0).ok_or(Input4::TooShort)?;

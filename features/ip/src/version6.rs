@@ -131,7 +131,7 @@ impl Ip for Ip6 {
         (word.wrapping_sub(1 << 24), bit(word >> 24 <= 1) | bit(first[2] & 0xc0ff == 0x80fe))
     }
 
-    fn check(b: &mut Buffer, _: bool, cache: &mut Cache) -> Result<Class, Input6> {
+    fn check(b: &mut Buffer, _: bool, any_scope: bool, cache: &mut Cache) -> Result<Class, Input6> {
         let len = b.packet_len();
         let header = b
             .bytes::<HEADER>(0)
@@ -157,7 +157,7 @@ impl Ip for Ip6 {
             return Err(Input6::SourceUnspecified);
         }
         // For scope 1, the node's own, the MFIB entry decides.
-        if to_group && header.dst[1] & 15 == 0 {
+        if to_group && header.dst[1] & 15 == 0 && !any_scope {
             return Err(Input6::GroupScope);
         }
         let has_options = header.next_header == IpProtocol::HOP_BY_HOP;
