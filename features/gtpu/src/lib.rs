@@ -3,11 +3,11 @@
 //! GTP-U (3GPP TS 29.281): packets of mobile users in UDP datagrams of IPv4 and IPv6, by tunnel
 //! endpoint identifiers (TEID), one for each direction.
 //!
-//! `gtpu_tunnelN` carries IP packets, of both versions. In layer-2 mode (a port of a bridge domain, a
-//! cross-connect) it carries Ethernet frames, unless it has `decap-next ip4` or `ip6`; with
-//! `decap-next node ethernet-input` it is an Ethernet interface. With a QoS flow (`qfi`) its packets
-//! have a PDU session container. Extension headers of received packets are walked; one that has to be
-//! understood, and isn't, drops the packet.
+//! `gtpu_tunnelN` carries IP packets, of both versions. In layer-2 mode (a port of a bridge domain,
+//! a cross-connect) it carries Ethernet frames, unless it has `decap-next ip4` or `ip6`; with
+//! `decap-next node ethernet-input` it is an Ethernet interface. With a QoS flow (`qfi`) its
+//! packets have a PDU session container. Extension headers of received packets are walked; one that
+//! has to be understood, and isn't, drops the packet.
 //!
 //! Datagrams with a bad header, an unknown TEID or another type of message can be forwarded whole
 //! to another address (`create gtpu forward`).

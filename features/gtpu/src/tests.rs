@@ -160,7 +160,8 @@ fn headers_are_taken_or_dropped_by_name() {
     assert_eq!(rig.count("gtpu4-input", "down"), 1);
 }
 
-/// A frame from a port of the bridge domain leaves in a datagram, and one in a datagram by the port.
+/// A frame from a port of the bridge domain leaves in a datagram, and one in a datagram by the
+/// port.
 fn switches(rig: &mut Rig) {
     let packet = inner("192.0.2.2", 9);
     let frame = [&[2, 0, 0, 0, 9, 2][..], &[2, 0, 0, 0, 9, 1], &[8, 0], &packet].concat();

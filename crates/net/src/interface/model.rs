@@ -247,8 +247,8 @@ impl Interface {
             || self.l2 != L2Role::None && self.device.carries_frames_in_l2()
     }
 
-    /// The nodes that the interface alone sends by, with the names that they have for an interface of
-    /// this name: its output node and, unless it is a sub-interface, its transmit node.
+    /// The nodes that the interface alone sends by, with the names that they have for an interface
+    /// of this name: its output node and, unless it is a sub-interface, its transmit node.
     pub fn nodes(&self, name: &str) -> Vec<(NodeIndex, String)> {
         let mut nodes = Vec::new();
         if self.shares_nodes {

@@ -203,8 +203,8 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Renames an interface and its sub-interfaces, with their output and transmit nodes. Nodes that
-    /// several interfaces share keep their names.
+    /// Renames an interface and its sub-interfaces, with their output and transmit nodes. Nodes
+    /// that several interfaces share keep their names.
     ///
     /// # Errors
     /// One that isn't there; a name that is taken or can't be typed, or of which a node is named
