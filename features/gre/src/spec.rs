@@ -48,8 +48,8 @@ impl Gre {
     ///
     /// # Errors
     /// Ends of two protocols (−153) or the same (−82); another end of a tunnel with several (−58),
-    /// which carries IP packets (−8); the number of a session (−148); a protocol that something else
-    /// takes (−155); as [`Tunnels::create`].
+    /// which carries IP packets (−8); the number of a session (−148); a protocol that something
+    /// else takes (−155); as [`Tunnels::create`].
     pub fn create(self, world: &World, instance: Option<u32>) -> Result<SwIfIndex> {
         self.ends.check_mode(self.multipoint)?;
         if self.multipoint && self.payload != Payload::Ip {

@@ -234,8 +234,8 @@ fn send(instance: &mut Instance, messages: &[String]) {
     }
 }
 
-/// What messages have made is made again by the saved lines: none is refused, and the same is saved
-/// again.
+/// Returns an error unless the saved lines make again whatever messages have made: none is refused,
+/// and the same is saved again.
 fn comes_back(messages: &[String]) -> Result<(), Difference> {
     let run = || {
         let mut instance = Instance::after(&BEFORE.join("\n"));
