@@ -92,11 +92,14 @@ fn capture(rig: &mut Rig, what: &str, frame: &[u8]) -> Vec<Captured> {
     read(&path)
 }
 
+/// Puts outer headers in front of a packet.
+type Wrap = dyn Fn(&[u8]) -> Vec<u8>;
+
 /// A tunnel, and a packet around a payload that it takes.
 struct Tunnel {
     create: String,
     is_ip: bool,
-    outer: Box<dyn Fn(&[u8]) -> Vec<u8>>,
+    outer: Box<Wrap>,
 }
 
 impl Tunnel {

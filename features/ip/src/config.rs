@@ -28,7 +28,7 @@ fn unnumbered(world: &World, config: &mut RunningConfig, together: bool) {
         let lender = addresses.unnumbered(*sw_if);
         lender.is_some_and(|lender| (tables(lender) == tables(*sw_if)) == together)
     };
-    let all: Vec<_> = interfaces.indices().into_iter().filter(is_wanted).collect();
+    let all: Vec<_> = interfaces.indices().filter(is_wanted).collect();
     config.list(Phase::BINDINGS, all, move |_, sw_if, lines| {
         // The command sets both versions.
         if let Some(lender) = addresses.unnumbered(sw_if) {

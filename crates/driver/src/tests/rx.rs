@@ -206,7 +206,7 @@ fn queues_move_between_threads_that_run() {
     assert_eq!(pool.release(), Ok(()));
 }
 
-/// What takes the kernel long to close holds control up only where it waits for it.
+/// Control goes on while something is closed that takes the kernel long.
 #[suite::test]
 fn control_does_not_wait_while_something_is_closed() {
     struct Slow(Arc<AtomicU64>, std::sync::mpsc::Receiver<()>);
