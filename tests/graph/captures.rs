@@ -133,6 +133,11 @@ fn received_packets_of_tunnels_are_captured_on_the_tunnel() {
         rig.networks();
         let name = rig.cli(&create).trim().to_string();
         rig.cli(&format!("set interface state {name} up"));
+        if !is_ip {
+            // Tunnels of GTP-U carry frames in layer-2 mode only.
+            rig.cli("create bridge-domain 7");
+            rig.cli(&format!("set interface l2 bridge {name} 7"));
+        }
         let payload = format!("packet {n} of {create}");
         let packet = pkt::ip4("192.0.2.1", "192.0.2.2").udp(5, n as u16).payload(payload).build();
         let (inner, link) = if is_ip {

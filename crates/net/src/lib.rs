@@ -54,8 +54,8 @@ pub use counters::{CastLanes, IfCounters, IfLanes, is_group};
 pub use device::{Device, FloodRole, RxQueue};
 pub use event::IfEvent;
 pub use fib::{
-    DeletedTable, Extension, Extensions, Fib, Flow, FlowHash, FlowRouterId, Net, Path, PathKind,
-    PathState, RouteIndex, Routes, Source, Sources, TableIndex, Tracked,
+    DeletedTable, Extension, Extensions, Fib, Flow, FlowHash, FlowRouterId, Net, Outlook, Path,
+    PathKind, PathState, RouteIndex, Routes, Source, Sources, TableIndex, Tracked,
 };
 pub use implied::{implied_table, imply};
 pub use interface::{

@@ -29,7 +29,10 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     let i = tunnel.instance;
     let Gre { ends, marks, payload, key, multipoint } = tunnel.spec;
     let TunnelEndpoints { local, remote, table } = ends;
-    let is_resolved = tunnels.is_resolved(w, sw_if);
+    // A tunnel with several other ends has none of its own.
+    let outlook = (!multipoint).then(|| tunnels.outlook(w, sw_if));
+    let is_resolved = outlook.as_ref().map(|outlook| outlook.is_resolved);
+    let obstacle = outlook.as_ref().and_then(|outlook| outlook.obstacle.clone());
     let (kind, session) = match payload {
         Payload::Ip => ("L3", None),
         Payload::Ethernet => ("TEB", None),
@@ -50,7 +53,8 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
             "mode": mode,
             "flags": tunnel::flags(&marks),
             "dscp": marks.dscp,
-            "resolved": (!multipoint).then_some(is_resolved),
+            "resolved": is_resolved,
+            "obstacle": obstacle,
         })
     });
     let table = ends.table_index(w).map_or(u32::MAX, |index| index.0);
@@ -66,6 +70,6 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
         if let Some(adj) = adj.filter(|_| payload != Payload::Ip) {
             write!(text, " l2-adj-idx {adj}")?;
         }
-        writeln!(text, "{}", if multipoint || is_resolved { "" } else { " unresolved" })
+        writeln!(text, "{}", outlook.map_or_else(String::new, |outlook| outlook.suffix()))
     });
 }

@@ -47,7 +47,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     let TunnelEndpoints { local, remote, table } = ends;
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
     let frames = w.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.carries_frames());
-    let is_resolved = tunnels.is_resolved(w, sw_if);
+    let outlook = tunnels.outlook(w, sw_if);
     let route = tunnels.route(sw_if);
     out.value(|| {
         json!({
@@ -66,7 +66,8 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
             "forwarding": serde_json::Value::Null,
             "flags": tunnel::flags(&marks),
             "dscp": marks.dscp,
-            "resolved": is_resolved,
+            "resolved": outlook.is_resolved,
+            "obstacle": outlook.obstacle,
         })
     });
     out.text(|text| {
@@ -82,7 +83,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
         if let Some(by) = group_interface {
             write!(text, "mcast-sw-if-idx {by} ")?;
         }
-        writeln!(text, "{}", if is_resolved { "" } else { "unresolved" })
+        writeln!(text, "{}", outlook.suffix().trim_start())
     });
 }
 

@@ -89,7 +89,10 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     let Some(tunnel) = tunnels.get(sw_if) else { return };
     let IpIp { ends, marks, multipoint } = tunnel.spec;
     let TunnelEndpoints { local, remote, table } = ends;
-    let is_resolved = tunnels.is_resolved(w, sw_if);
+    // A tunnel with several other ends has none of its own.
+    let outlook = (!multipoint).then(|| tunnels.outlook(w, sw_if));
+    let is_resolved = outlook.as_ref().map(|outlook| outlook.is_resolved);
+    let obstacle = outlook.as_ref().and_then(|outlook| outlook.obstacle.clone());
     let flags = tunnel::flags(&marks);
     out.value(|| {
         json!({
@@ -102,7 +105,8 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
             "flags": flags,
             "dscp": marks.dscp,
             "multipoint": multipoint,
-            "resolved": (!multipoint).then_some(is_resolved),
+            "resolved": is_resolved,
+            "obstacle": obstacle,
         })
     });
     out.text(|text| {
@@ -112,11 +116,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
             "[{i}] instance {i} src {local} dst {remote} table-ID {table} sw-if-idx {sw_if} "
         )?;
         write!(text, "flags [{}] dscp {}", flags.join(" "), marks.dscp)?;
-        let state = match (multipoint, is_resolved) {
-            (true, _) => " multi-point",
-            (false, true) => "",
-            (false, false) => " unresolved",
-        };
+        let state = outlook.map_or_else(|| " multi-point".into(), |outlook| outlook.suffix());
         writeln!(text, "{state}")
     });
 }

@@ -38,7 +38,7 @@ fn line(w: &World, sw_if: SwIfIndex, verbose: bool, out: &mut Writer) {
     // It may be deleted between two slices of the answer.
     let Some(Tunnel { instance, spec, .. }) = tunnels.get(sw_if) else { return };
     let TunnelEndpoints { local, remote, table } = spec.ends;
-    let (name, is_resolved) = (w.get::<Interfaces>().name(sw_if), tunnels.is_resolved(w, sw_if));
+    let (name, outlook) = (w.get::<Interfaces>().name(sw_if), tunnels.outlook(w, sw_if));
     let (sessions, local_cookies) = (w.get::<Sessions>(), cookies(spec.local_cookies));
     let remote_cookie = format!("0x{:016x}", spec.remote_cookie);
     let counts = sessions.counts(w, sw_if);
@@ -58,7 +58,8 @@ fn line(w: &World, sw_if: SwIfIndex, verbose: bool, out: &mut Writer) {
             "lookup": sessions.lookup().word(),
             "flags": tunnel::flags(&spec.marks),
             "dscp": spec.marks.dscp,
-            "resolved": is_resolved,
+            "resolved": outlook.is_resolved,
+            "obstacle": outlook.obstacle,
             "counters": {
                 "user_to_network": { "packets": counts.rx.0, "bytes": counts.rx.1 },
                 "network_to_user": { "packets": counts.tx.0, "bytes": counts.tx.1 },
@@ -74,7 +75,7 @@ fn line(w: &World, sw_if: SwIfIndex, verbose: bool, out: &mut Writer) {
         let table = spec.ends.table_index(w).map_or(u32::MAX, |index| index.0);
         write!(text, " fib-idx {table} sw-if-idx {sw_if}")?;
         write!(text, " l2-sublayer {}", u8::from(spec.sublayer))?;
-        writeln!(text, "{}", if is_resolved { "" } else { " unresolved" })?;
+        writeln!(text, "{}", outlook.suffix())?;
         if !verbose {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use crate::groups::{Groups, Joined};
 use crate::model::TunnelEndpoints;
 use cli::Result;
 use graph::{SwIfIndex, World};
-use net::{AdjIndex, Adjacencies, Interfaces, Link, TableIndex, Tracked};
+use net::{AdjIndex, Adjacencies, Interfaces, Link, Outlook, TableIndex, Tracked};
 use std::net::IpAddr;
 
 /// The path of outer packets.
@@ -55,12 +55,14 @@ impl Route {
         }
     }
 
-    /// Returns whether outer packets can be sent.
-    pub(crate) fn is_resolved(self, world: &World) -> bool {
+    /// Returns the state of the path of outer packets, for people.
+    pub(crate) fn outlook(self, world: &World) -> Outlook {
         match self.to {
-            Destination::End(followed) => followed.is_resolved(world),
+            Destination::End(followed) => followed.outlook(world),
             Destination::Group(joined) => {
-                world.get::<Interfaces>().get(joined.sw_if).is_ok_and(|i| i.admin_up && i.link_up)
+                let interface = world.get::<Interfaces>().get(joined.sw_if);
+                let obstacle = interface.ok().and_then(|interface| interface.why_down());
+                Outlook { is_resolved: obstacle.is_none(), obstacle }
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::{Flags, Key, outer};
 use cli::{Error, Result, retval};
 use device::TunnelDevice;
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
-use net::{IfEvent, IfKind, Interfaces, NewInterface, TableIndex};
+use net::{IfEvent, IfKind, Interfaces, NewInterface, Outlook, TableIndex};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
@@ -403,9 +403,9 @@ impl<S: Spec> Tunnels<S> {
         self.inner().tunnels.keys().copied().collect()
     }
 
-    /// Returns whether outer packets to the other end can be sent.
-    pub fn is_resolved(&self, world: &World, sw_if: SwIfIndex) -> bool {
-        self.route(sw_if).is_some_and(|route| route.is_resolved(world))
+    /// Returns the state of the route to the other end, for people.
+    pub fn outlook(&self, world: &World, sw_if: SwIfIndex) -> Outlook {
+        self.route(sw_if).map_or_else(Outlook::default, |route| route.outlook(world))
     }
 
     /// Returns the path of outer packets of a tunnel with one other end.

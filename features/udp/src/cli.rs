@@ -84,7 +84,7 @@ fn line(w: &World, (id, encap): (u32, Encapsulation), out: &mut Writer) {
     let Encapsulation { source, destination, source_port, destination_port, table } = encap;
     // The encapsulation may be deleted between two slices of the answer.
     let Some(route) = udp.route(id) else { return };
-    let (index, is_resolved) = (route.table, route.is_resolved(w));
+    let (index, outlook) = (route.table, route.outlook(w));
     let flags = if source_port == 0 { "udp-src-port-is-entropy" } else { "none" };
     out.value(|| {
         json!({
@@ -94,7 +94,8 @@ fn line(w: &World, (id, encap): (u32, Encapsulation), out: &mut Writer) {
             "source_port": (source_port != 0).then_some(source_port),
             "destination_port": destination_port,
             "table": table,
-            "resolved": is_resolved,
+            "resolved": outlook.is_resolved,
+            "obstacle": outlook.obstacle,
             "packets": packets,
             "bytes": bytes,
         })
@@ -105,7 +106,7 @@ fn line(w: &World, (id, encap): (u32, Encapsulation), out: &mut Writer) {
             "udp-encap:[{id}]: ip-fib-index:{index} ip:[src:{source}, dst:{destination}] \
              udp:[src:{source_port}, dst:{destination_port}] flags:{flags} to:[{packets}:{bytes}]]"
         )?;
-        writeln!(text, "{}", if is_resolved { "" } else { " unresolved" })
+        writeln!(text, "{}", outlook.suffix())
     });
 }
 

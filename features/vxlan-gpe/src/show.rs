@@ -23,7 +23,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
         tunnel.spec;
     let TunnelEndpoints { local, remote, table } = ends;
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
-    let is_resolved = tunnels.is_resolved(w, sw_if);
+    let outlook = tunnels.outlook(w, sw_if);
     let route = tunnels.route(sw_if);
     let decap = decap_table(w, sw_if, protocol);
     out.value(|| {
@@ -42,7 +42,8 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
             "group_interface": group_interface.map(name),
             "flags": tunnel::flags(&marks),
             "dscp": marks.dscp,
-            "resolved": is_resolved,
+            "resolved": outlook.is_resolved,
+            "obstacle": outlook.obstacle,
         })
     });
     out.text(|text| {
@@ -55,6 +56,6 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
         if let Some(by) = group_interface {
             write!(text, "mcast-sw-if-idx {by} ")?;
         }
-        writeln!(text, "{}", if is_resolved { "" } else { "unresolved" })
+        writeln!(text, "{}", outlook.suffix().trim_start())
     });
 }

@@ -24,7 +24,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     let TunnelEndpoints { local, remote, table } = ends;
     let next = next.name();
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
-    let is_resolved = tunnels.is_resolved(w, sw_if);
+    let outlook = tunnels.outlook(w, sw_if);
     let route = tunnels.route(sw_if);
     out.value(|| {
         json!({
@@ -42,7 +42,8 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
             "decap_next": next,
             "flags": tunnel::flags(&marks),
             "dscp": marks.dscp,
-            "resolved": is_resolved,
+            "resolved": outlook.is_resolved,
+            "obstacle": outlook.obstacle,
         })
     });
     out.text(|text| {
@@ -60,6 +61,6 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
         if let Some(by) = group_interface {
             write!(text, "mcast-sw-if-idx {by} ")?;
         }
-        writeln!(text, "{}", if is_resolved { "" } else { "unresolved" })
+        writeln!(text, "{}", outlook.suffix().trim_start())
     });
 }

@@ -236,6 +236,15 @@ impl Interface {
         self.kind == IfKind::Ethernet && self.sub.is_none()
     }
 
+    /// The reason why it sends and receives nothing, for people; `None` if it is up.
+    pub fn why_down(&self) -> Option<String> {
+        match (self.admin_up, self.link_up) {
+            (false, _) => Some(format!("{} is down", self.name)),
+            (true, false) => Some(format!("{} has no link", self.name)),
+            (true, true) => None,
+        }
+    }
+
     /// Returns true if the interface can be in layer-2 mode.
     pub fn can_switch(&self) -> bool {
         self.kind == IfKind::Ethernet || self.device.carries_frames_in_l2()
