@@ -348,6 +348,7 @@ proptest! {
         f.rxq.close(&bench.world);
         f.txq.close(&bench.world);
         bench.settle();
+        collect(&bench.world);
         prop_assert_eq!(bench.buffers_out(), 0);
     }
 }
