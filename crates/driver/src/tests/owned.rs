@@ -312,6 +312,8 @@ proptest! {
                     f.txq.close(&bench.world);
                     bench.settle();
                     prop_assert_eq!(held(&bench, "transmit queues"), 0);
+                    // It is the same device.
+                    collect(&bench.world);
                     let (rx, tx) = queues(&f.device, &bench.world);
                     f.rxq.open(&bench.world, f.sw_if, false, rx).expect("opened");
                     f.txq.open(&bench.world, tx);

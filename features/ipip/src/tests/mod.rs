@@ -232,7 +232,7 @@ fn the_way_to_the_other_end_is_followed() {
     assert!(
         rig.cli("show ipip tunnel ipip1").ends_with(" unresolved: 10.0.2.1 is our own address\n")
     );
-    rig.cli("delete ipip tunnel sw_if_index ipip1");
+    rig.cli("delete ipip tunnel ipip1");
     // By a next hop that doesn't answer, or an interface that is down.
     rig.cli("ip route add 30.0.0.0/8 via 10.0.1.9 p1");
     assert_eq!(why(&mut rig), ends("").map(|all| all.trim_start_matches(' ').into()));
