@@ -4,7 +4,7 @@
 use crate::dispatch::CpInput;
 use cli::{Error, Result, retval};
 use graph::{Deleted, Node as _, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
-use net::{Interfaces, L2Role};
+use net::{IfEvent, Interface, Interfaces, L2Role};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
@@ -105,6 +105,11 @@ pub struct Clients {
 
 impl Shared for Clients {
     fn make(world: &World) -> Self {
+        world.get::<Interfaces>().subscribe(|world, event| {
+            if let IfEvent::L2(sw_if) = event {
+                world.get::<Self>().check_control_plane(world, sw_if);
+            }
+        });
         Self {
             index: HashIndex::new(&world.qsbr),
             clients: Slots::new(world.qsbr.clone()),
@@ -272,8 +277,7 @@ impl Clients {
             let why = format!("{} is no Ethernet device", interface.name);
             return Err(Error::unsupported(why).retval(retval::INVALID_SW_IF_INDEX));
         }
-        let is_switched = interface.l2 == L2Role::Bvi;
-        if ethernet::is_loopback(world, sw_if) && !is_switched {
+        if comes_back(world, &interface) {
             let why =
                 format!("packets to {} come back: no control plane is behind it", interface.name);
             return Err(Error::unsupported(why).retval(retval::INVALID_SW_IF_INDEX));
@@ -290,6 +294,17 @@ impl Clients {
         self.control_plane.store(sw_if.0, Ordering::Relaxed);
         world.note_config_change();
         Ok(())
+    }
+
+    /// Takes the control plane's interface back if nothing is behind it any more.
+    fn check_control_plane(&self, world: &World, sw_if: SwIfIndex) {
+        if self.control_plane() == Some(sw_if)
+            && let Ok(interface) = world.get::<Interfaces>().get(sw_if)
+            && comes_back(world, &interface)
+            && self.remove_control_plane(world, sw_if).is_ok()
+        {
+            log::warn!(target: "pppoe", "{}: no control plane is behind it any more: `create pppoe cp' names another", interface.name);
+        }
     }
 
     /// Takes the control plane's interface back.
@@ -309,6 +324,11 @@ impl Clients {
         world.note_config_change();
         Ok(())
     }
+}
+
+/// Returns true if an interface receives what it sends.
+fn comes_back(world: &World, interface: &Interface) -> bool {
+    interface.l2 != L2Role::Bvi && ethernet::is_loopback(world, interface.sw_if)
 }
 
 fn enable(world: &World, sw_if: SwIfIndex, on: bool) -> Result<()> {

@@ -292,6 +292,10 @@ fn what_was_not_said_again_is() {
         "ipip_6rd_add_tunnel 000013baffffffff000000070000000720010db8000000000000000000000001000a0200030fc00002040101\n\
          sw_interface_set_table 0000000100000008000000030100000007\n\
          sw_interface_set_unnumbered 000000000000b62b000000040000000301",
+        // A control plane of PPPoE behind a domain's routed interface that leaves the domain.
+        "sw_interface_set_l2_bridge 01000000000000020000000300000007000000010801\n\
+         pppoe_add_del_cp ffffffff0000af9d0000000307\n\
+         sw_interface_set_l2_bridge ffffffff000000000000000300000000000000010900",
     ] {
         let messages: Vec<_> = messages.lines().map(|line| line.trim().to_string()).collect();
         comes_back(&messages).unwrap_or_else(|d| panic!("{}: {}", d.of, d.text));

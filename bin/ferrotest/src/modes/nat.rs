@@ -8,14 +8,12 @@ use std::sync::Arc;
 use measure::search::{Binary, Next, Observation, Range};
 use measure::{Direction, Trial};
 
+use super::rates::{LEAST, range};
 use super::{Measuring, Stop};
 use crate::bench::{Bench, Traffic};
 use crate::dut::change::Change;
 use crate::engine::{Phase, Plan};
 use crate::traffic::sessions::{Combinations, Pick, Tuple};
-
-/// Least rate of searches, as a share of the highest.
-const LEAST: f64 = 1e-3;
 
 /// Longest trial of a search for the rate at which sessions open, in durations of a trial: all
 /// sessions open in each, which takes hours at a thousandth of a high rate.
@@ -87,7 +85,7 @@ pub fn throughput(m: &mut Measuring<'_>) -> Result<(), Stop> {
     let (all, count) = (m.combinations(), m.settings.sessions);
     let max = m.highest()?;
     let mut search =
-        Binary::new(Range { min: max * LEAST, max }, m.settings.duration)?.width(m.settings.width);
+        Binary::new(range(max, m.settings.duration), m.settings.duration)?.width(m.settings.width);
     let rate = loop {
         match search.step() {
             Next::Run(ask) => {
@@ -110,8 +108,9 @@ pub fn opened(m: &mut Measuring<'_>) -> Result<(), Stop> {
     let count = u64::from(m.settings.sessions);
     let max = m.highest()?;
     let seconds = |rate: f64| count as f64 / rate;
-    let least = (max * LEAST).max(count as f64 / (LONGEST * m.settings.duration)).min(max);
-    let mut search = Binary::new(Range { min: least, max }, 1.0)?.width(m.settings.width);
+    let slowest = count as f64 / (LONGEST * m.settings.duration);
+    let all = Range { min: (max * LEAST).max(slowest).min(max), max };
+    let mut search = Binary::new(all, 1.0)?.width(m.settings.width);
     let rate = loop {
         match search.step() {
             Next::Run(ask) => {

@@ -8,7 +8,12 @@ use measure::{Mark, RatePoint};
 use super::{Measuring, Stop};
 
 /// Least load of searches, as a share of the highest.
-const LEAST: f64 = 1e-3;
+pub const LEAST: f64 = 1e-3;
+
+/// The range of a search up to a rate, with trials of at least so many seconds: each has a packet.
+pub fn range(max: f64, duration: f64) -> Range {
+    Range { min: (max * LEAST).max(1.0 / duration).min(max), max }
+}
 
 /// Throughput by RFC 2544 §26.1.
 pub fn throughput(m: &mut Measuring<'_>) -> Result<(), Stop> {
@@ -20,7 +25,7 @@ pub fn throughput(m: &mut Measuring<'_>) -> Result<(), Stop> {
 /// One binary search; 0 if packets are lost at each rate.
 pub fn search(m: &mut Measuring<'_>) -> Result<f64, Stop> {
     let max = m.highest()?;
-    let range = Range { min: max * LEAST, max };
+    let range = range(max, m.settings.duration);
     // Short trials on a shared machine lose packets to it now and then.
     let retries = if m.settings.profile.is_rfc2544() || m.bench.is_simulated() { 0 } else { 1 };
     let mut search =
@@ -55,7 +60,8 @@ pub fn ndrpdr(m: &mut Measuring<'_>) -> Result<(), Stop> {
         goal.duration_sum *= scale;
         goal.width = m.settings.width;
     }
-    let mut search = Mlr::new(Range { min: max * LEAST, max }, goals)?;
+    let shortest = goals.iter().map(|goal| goal.initial_duration).fold(f64::INFINITY, f64::min);
+    let mut search = Mlr::new(range(max, shortest), goals)?;
     loop {
         match search.step() {
             Next::Run(ask) => {
