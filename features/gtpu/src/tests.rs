@@ -219,7 +219,7 @@ fn packets_are_routed_and_frames_are_switched() {
     }
 }
 
-/// Whoever wants frames to be routed names their node.
+/// With `ethernet-input` as next node, frames come out of the tunnel and are routed.
 #[suite::test]
 fn an_ethernet_interface_by_its_next_node() {
     let mut rig = rig(&[

@@ -10,7 +10,6 @@ use std::marker::PhantomData;
 /// The driver's side of a tunnel's interface.
 pub(super) struct TunnelDevice<S> {
     flood_role: FloodRole,
-    /// [`Spec::switches`].
     switches: bool,
     kind: PhantomData<fn() -> S>,
 }
