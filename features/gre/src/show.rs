@@ -29,10 +29,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     let i = tunnel.instance;
     let Gre { ends, marks, payload, key, multipoint } = tunnel.spec;
     let TunnelEndpoints { local, remote, table } = ends;
-    // A tunnel with several other ends has none of its own.
-    let outlook = (!multipoint).then(|| tunnels.outlook(w, sw_if));
-    let is_resolved = outlook.as_ref().map(|outlook| outlook.is_resolved);
-    let obstacle = outlook.as_ref().and_then(|outlook| outlook.obstacle.clone());
+    let outlook = tunnels.outlook(w, sw_if);
     let (kind, session) = match payload {
         Payload::Ip => ("L3", None),
         Payload::Ethernet => ("TEB", None),
@@ -53,8 +50,8 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
             "mode": mode,
             "flags": tunnel::flags(&marks),
             "dscp": marks.dscp,
-            "resolved": is_resolved,
-            "obstacle": obstacle,
+            "resolved": outlook.is_resolved,
+            "obstacle": outlook.obstacle,
         })
     });
     let table = ends.table_index(w).map_or(u32::MAX, |index| index.0);
@@ -70,6 +67,6 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
         if let Some(adj) = adj.filter(|_| payload != Payload::Ip) {
             write!(text, " l2-adj-idx {adj}")?;
         }
-        writeln!(text, "{}", outlook.map_or_else(String::new, |outlook| outlook.suffix()))
+        writeln!(text, "{}", outlook.suffix())
     });
 }

@@ -89,10 +89,7 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     let Some(tunnel) = tunnels.get(sw_if) else { return };
     let IpIp { ends, marks, multipoint } = tunnel.spec;
     let TunnelEndpoints { local, remote, table } = ends;
-    // A tunnel with several other ends has none of its own.
-    let outlook = (!multipoint).then(|| tunnels.outlook(w, sw_if));
-    let is_resolved = outlook.as_ref().map(|outlook| outlook.is_resolved);
-    let obstacle = outlook.as_ref().and_then(|outlook| outlook.obstacle.clone());
+    let outlook = tunnels.outlook(w, sw_if);
     let flags = tunnel::flags(&marks);
     out.value(|| {
         json!({
@@ -105,8 +102,8 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
             "flags": flags,
             "dscp": marks.dscp,
             "multipoint": multipoint,
-            "resolved": is_resolved,
-            "obstacle": obstacle,
+            "resolved": outlook.is_resolved,
+            "obstacle": outlook.obstacle,
         })
     });
     out.text(|text| {
@@ -116,8 +113,8 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
             "[{i}] instance {i} src {local} dst {remote} table-ID {table} sw-if-idx {sw_if} "
         )?;
         write!(text, "flags [{}] dscp {}", flags.join(" "), marks.dscp)?;
-        let state = outlook.map_or_else(|| " multi-point".into(), |outlook| outlook.suffix());
-        writeln!(text, "{state}")
+        text.push_str(if multipoint { " multi-point" } else { "" });
+        writeln!(text, "{}", outlook.suffix())
     });
 }
 

@@ -62,7 +62,7 @@ impl Route {
             Destination::Group(joined) => {
                 let interface = world.get::<Interfaces>().get(joined.sw_if);
                 let obstacle = interface.ok().and_then(|interface| interface.why_down());
-                Outlook { is_resolved: obstacle.is_none(), obstacle }
+                Outlook { is_resolved: Some(obstacle.is_none()), obstacle }
             }
         }
     }

@@ -13,10 +13,11 @@ const DEPTH: u32 = 8;
 /// The state of a tracked route.
 #[derive(Clone, Debug, Default)]
 pub struct Outlook {
-    /// Packets are forwarded.
-    pub is_resolved: bool,
-    /// The reason why they aren't, or may get no answer: no route, an interface that is down, a
-    /// silent next hop.
+    /// True if packets are forwarded. `None` if there is no route to track: a tunnel with several
+    /// other ends has one for each.
+    pub is_resolved: Option<bool>,
+    /// The reason why packets aren't forwarded, or may get no answer: no route, an interface that
+    /// is down, a silent next hop.
     pub obstacle: Option<String>,
 }
 
@@ -25,10 +26,10 @@ impl Outlook {
     /// forwarded, and the reason.
     pub fn suffix(&self) -> String {
         match (self.is_resolved, &self.obstacle) {
-            (true, None) => String::new(),
-            (true, Some(why)) => format!(" resolved, but {why}"),
-            (false, None) => " unresolved".into(),
-            (false, Some(why)) => format!(" unresolved: {why}"),
+            (None | Some(true), None) => String::new(),
+            (None | Some(true), Some(why)) => format!(" resolved, but {why}"),
+            (Some(false), None) => " unresolved".into(),
+            (Some(false), Some(why)) => format!(" unresolved: {why}"),
         }
     }
 }
@@ -38,7 +39,7 @@ impl Tracked {
     pub fn outlook(self, world: &World) -> Outlook {
         // It is one of either protocol.
         let obstacle = self.of::<Ip4>(world).or_else(|| self.of::<Ip6>(world));
-        Outlook { is_resolved: self.is_resolved(world), obstacle }
+        Outlook { is_resolved: Some(self.is_resolved(world)), obstacle }
     }
 
     fn of<F: Net>(self, world: &World) -> Option<String> {
