@@ -78,12 +78,24 @@ where
     I::IntoIter: 'static,
 {
     match answers {
-        Ok(answers) => details::<R, W>(answers.into_iter(), to, |_| {}),
+        Ok(answers) => details::<R, W>(answers.into_iter().map(Some), to, |_| {}),
         Err(error) => {
             // There is no place for it in the protocol.
             log::info!(target: "api", "{}: {}", R::NAME, error.brief());
             Flow::Done
         }
+    }
+}
+
+/// As [`dumped`]; `None` is a step without an answer.
+pub fn dumped_some<R: Dump, W, I>(answers: Result<I>, to: ReplyTo) -> Flow<W>
+where
+    I: IntoIterator<Item = Option<R::Details>>,
+    I::IntoIter: 'static,
+{
+    match answers {
+        Ok(answers) => details::<R, W>(answers.into_iter(), to, |_| {}),
+        Err(error) => dumped::<R, W, Vec<_>>(Err(error), to),
     }
 }
 
@@ -99,7 +111,7 @@ where
     match answers {
         Ok((answers, reply)) => {
             let mut reply = Some(reply);
-            details::<R, W>(answers.into_iter(), to, move |out| {
+            details::<R, W>(answers.into_iter().map(Some), to, move |out| {
                 if let Some(reply) = reply.take() {
                     put_reply::<R>(Ok(reply), &to, out);
                 }
@@ -113,18 +125,19 @@ where
 }
 
 fn details<R: Dump, W>(
-    mut answers: impl Iterator<Item = R::Details> + 'static,
+    mut answers: impl Iterator<Item = Option<R::Details>> + 'static,
     to: ReplyTo,
     mut end: impl FnMut(&mut SendBuffer) + 'static,
 ) -> Flow<W> {
     let head = to.head(0);
     Flow::Stream(Box::new(move |out| match answers.next() {
-        Some(answer) => {
+        Some(Some(answer)) => {
             out.message(to.ids.details, <R::Details as Message>::HEAD, &head, |bytes| {
                 answer.put(bytes)
             });
             true
         }
+        Some(None) => true,
         None => {
             end(out);
             false

@@ -2,7 +2,7 @@
 //! The message table: every message of every module, with its number and its handler.
 
 use crate::Hub;
-use crate::answer::{Flow, Ids, Pending, ReplyTo, dumped, later, put_reply, streamed};
+use crate::answer::{Flow, Ids, Pending, ReplyTo, dumped, dumped_some, later, put_reply, streamed};
 use crate::changes;
 use crate::describe::{self, Field, without_value};
 use crate::message::{Call, Dump, Head, HeadField, Message, Reply};
@@ -341,6 +341,21 @@ impl<W: 'static> Messages<W> {
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, _| {
             Ok(dumped::<R, W, I>(f(world, caller, R::get(r)?), ReplyTo::new(caller, ids)))
+        }));
+        self.dumps::<R>();
+    }
+
+    /// A dump that looks for some among many: `None` is a step without an answer, so that control
+    /// does other work in between.
+    pub fn dump_some<R: Dump, I>(
+        &mut self,
+        f: impl Fn(&W, &Caller<'_, W>, R) -> Result<I> + Send + Sync + 'static,
+    ) where
+        I: IntoIterator<Item = Option<R::Details>>,
+        I::IntoIter: 'static,
+    {
+        self.request::<R>(Box::new(move |world, caller, ids, r, _| {
+            Ok(dumped_some::<R, W, I>(f(world, caller, R::get(r)?), ReplyTo::new(caller, ids)))
         }));
         self.dumps::<R>();
     }

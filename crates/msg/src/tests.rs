@@ -317,6 +317,48 @@ fn a_long_answer_waits_for_its_reader() {
     assert_eq!(turn, Ok(TurnResult { full: true, ..TurnResult::default() }));
 }
 
+/// Looks for lamps whose number is a multiple of 300.
+#[derive(Message)]
+#[msg(details)]
+struct RareDump {
+    n: u32,
+}
+
+#[derive(Message)]
+struct RareDetails {
+    lamp: LampIndex,
+}
+
+static RARE: Module<Lamp> = Module {
+    name: "rare",
+    version: "1.0.0",
+    crc: 8,
+    core: false,
+    messages: |m| {
+        m.dump_some(|_, _, r: RareDump| {
+            let of = |n: u32| n.is_multiple_of(300).then_some(RareDetails { lamp: LampIndex(n) });
+            Ok((0..r.n).map(of))
+        });
+    },
+};
+
+#[suite::test]
+fn a_dump_that_finds_little_takes_many_turns() {
+    let mut client = Client { hub: Hub::new([&LAMP, &RARE]).unwrap(), session: Session::default() };
+    let hello = request(&client.hub, 5, &SockclntCreate { name: "test".into() });
+    client.exchange(&hello).unwrap();
+    let dump = request(&client.hub, 2, &RareDump { n: 1000 });
+    client.session.receive(&dump).unwrap();
+    let mut turns = 0;
+    while client.session.run(&Lamp, &client.hub, Duration::ZERO, 100).unwrap().more {
+        turns += 1;
+    }
+    assert_eq!(turns, 10);
+    let lamps: Vec<_> =
+        frames(client.session.output()).into_iter().map(|(_, b)| b[4..].to_vec()).collect();
+    assert_eq!(lamps, [0u32, 300, 600, 900].map(|n| n.to_be_bytes().to_vec()));
+}
+
 #[suite::test]
 fn events_go_to_those_who_asked() {
     let mut client = Client::new();

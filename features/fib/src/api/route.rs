@@ -16,7 +16,7 @@ pub(super) fn messages(m: &mut Messages<World>) {
     m.call(add_del);
     m.call(add_del_v2);
     m.dump(dump);
-    m.dump(dump_v2);
+    m.dump_some(dump_v2);
     m.call(lookup);
     m.call(lookup_v2);
 }
@@ -265,10 +265,9 @@ fn dump_v2(
     w: &World,
     _: &Caller<'_, World>,
     r: IpRouteV2Dump,
-) -> Result<impl Iterator<Item = IpRouteV2Details> + use<>> {
-    Ok(walk(w, &r.table)?
-        .filter(move |route| r.src == 0 || route.src == r.src)
-        .map(|route| IpRouteV2Details { route }))
+) -> Result<impl Iterator<Item = Option<IpRouteV2Details>> + use<>> {
+    let is_wanted = move |route: &IpRouteV2| r.src == 0 || route.src == r.src;
+    Ok(walk(w, &r.table)?.map(move |route| is_wanted(&route).then_some(IpRouteV2Details { route })))
 }
 
 /// Asks for the route of exactly this prefix, or the one that packets to it take.

@@ -26,7 +26,7 @@ pub fn messages(m: &mut Messages<World>) {
         w.get::<Bridge>().clear_entries(w);
         Ok(())
     });
-    m.dump(fib);
+    m.dump_some(fib);
     m.call(|w: &World, c: &Caller<'_, World>, r: WantL2MacsEvents| {
         let WantL2MacsEvents { learn_limit, scan_delay, max_macs_in_event, enable_disable, pid } =
             r;
@@ -142,12 +142,16 @@ fn fib(
     w: &World,
     _: &Caller<'_, World>,
     r: L2FibTableDump,
-) -> Result<impl Iterator<Item = L2FibTableDetails> + use<>> {
+) -> Result<impl Iterator<Item = Option<L2FibTableDetails>> + use<>> {
     let (bridge, now) = (w.get::<Bridge>(), w.clock.now());
     let mut walk = bridge.walk();
     let pieces = std::iter::from_fn(move || bridge.entries(&mut walk, now));
-    let all = pieces.flatten().filter(move |entry| r.bd_id == u32::MAX || r.bd_id == entry.id);
-    Ok(all.map(L2FibTableDetails::from))
+    let is_wanted = move |entry: &FibEntry| r.bd_id == u32::MAX || r.bd_id == entry.id;
+    // A piece may have none.
+    Ok(pieces.flat_map(move |piece| {
+        let wanted = piece.into_iter().filter(is_wanted);
+        wanted.map(|entry| Some(entry.into())).chain([None])
+    }))
 }
 
 /// The kind of an event.
