@@ -4,7 +4,7 @@
 use daemon::plugins;
 use graph::World;
 use graph::drive::Bench;
-use net::{Fib, Interfaces};
+use net::{Interfaces, RouteTables};
 use stats::{Reader, Space};
 use std::time::Instant;
 use testkit::pkt;
@@ -38,13 +38,13 @@ impl Console {
         self.run(line).unwrap_or_else(|e| panic!("{line}: {e}"))
     }
 
-    /// Nodes, names of them, reasons, entries of the stats directory, and routes of IPv6 with those
-    /// of links.
+    /// Nodes, names of them, reasons, entries of the stats directory, and routes with those of
+    /// links.
     fn state(&self) -> [usize; 5] {
         let world = &self.bench.world;
         let listed =
             Reader::new(&world.stats).and_then(|reader| reader.list()).expect("readable").len();
-        let [routes, ..] = world.get::<Fib<Ip6>>().usage();
+        let [routes, ..] = world.get::<RouteTables>().usage();
         [world.nodes().len(), world.node_names().len(), world.reasons().len(), listed, routes.used]
     }
 }

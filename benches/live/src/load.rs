@@ -188,7 +188,7 @@ fn withdraw<F: Net>(
     Ok((start.elapsed(), longest))
 }
 
-fn way<F: Net>(rig: &Rig, port: usize, number: u16) -> [Path<F::Addr>; 1] {
+fn way<F: Net>(rig: &Rig, port: usize, number: u16) -> [Path; 1] {
     [Path::new(PathKind::Neighbor { sw_if: rig.port(port), nexthop: hop(rig.ip6, port, number) })]
 }
 

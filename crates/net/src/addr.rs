@@ -104,7 +104,6 @@ impl<F: Net> Shared for Addresses<F> {
         if self.interfaces.get(sw_if).is_ok_and(|i| i.original.implied.tables != [0; 2]) {
             let _ = self.interfaces.note_implied(sw_if, Implied::default());
             self.fib.note_left(world);
-            world.get::<Fib<F::Other>>().note_left(world);
         }
         self.all().remove(&sw_if);
     }

@@ -46,16 +46,16 @@ mod view;
 
 pub use addr::{Addresses, HoldReason, is_nominal};
 pub use adj::{
-    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, ObjectType, Ordinaries, Ordinary, Rewrite,
-    SmallLoadBalance, ethernet_rewrite,
+    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Link, LinkType, Links, ObjectInterface,
+    ObjectType, Objects, Ordinaries, Ordinary, Rewrite, SmallLoadBalance, ethernet_rewrite,
 };
 pub use check::{Check, Checks, PacketColumns};
 pub use counters::{CastLanes, IfCounters, IfLanes, is_group};
 pub use device::{Device, FloodRole, RxQueue};
 pub use event::IfEvent;
 pub use fib::{
-    DeletedTable, Extension, Extensions, Fib, Flow, FlowHash, FlowRouterId, Net, Outlook, Path,
-    PathKind, PathState, RouteIndex, Routes, Source, Sources, TableIndex, Tracked,
+    DeletedTable, Fib, Flow, FlowHash, FlowRouterId, Net, Outlook, Path, PathKind, PathState,
+    RouteIndex, RouteTables, Routes, Source, Sources, TableIndex, TableRef, Tracked,
 };
 pub use implied::{implied_table, imply};
 pub use interface::{

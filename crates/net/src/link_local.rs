@@ -187,10 +187,9 @@ impl LinkLocals {
         table: TableIndex,
         address: Ipv6Addr,
     ) -> Result<(), Error> {
-        let ours = PathKind::Receive { sw_if, address };
-        for (prefix, kind) in
-            [(prefix(), PathKind::Attached { sw_if, address }), (Prefix::host(address), ours)]
-        {
+        let link = PathKind::Attached { sw_if, address: address.into() };
+        let ours = PathKind::Receive { sw_if, address: address.into() };
+        for (prefix, kind) in [(prefix(), link), (Prefix::host(address), ours)] {
             self.fib.set(world, table, prefix, Source::Interface, &[Path::new(kind)])?;
         }
         Ok(())

@@ -2,11 +2,10 @@
 //! The shared state of this crate.
 
 use crate::counters::IfCounters;
-use crate::fib::CrossFamily;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
-    Addresses, Adjacencies, Checks, Extensions, Fib, FlowRouterId, Interfaces, LinkLocals, Mfib,
-    Neighbors, NextHops, PathMtus, Routes, Sources, SuperPaths,
+    Addresses, Adjacencies, Checks, Fib, FlowRouterId, Interfaces, LinkLocals, Links, Mfib,
+    Neighbors, NextHops, Objects, PathMtus, RouteTables, Routes, Sources, SuperPaths,
 };
 use graph::StateDef;
 use stats::Space;
@@ -22,15 +21,16 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Checks<Ip4>>(),
     StateDef::of::<Checks<Ip6>>(),
     StateDef::of::<NextHops>(),
+    StateDef::of::<Links>(),
     StateDef::of::<Adjacencies>(),
     StateDef::of::<Sources>(),
-    StateDef::of::<Extensions>(),
+    StateDef::of::<Objects>(),
     StateDef::of::<Routes>(),
     StateDef::of::<Signals>(),
     StateDef::of::<Mroutes>(),
     StateDef::of::<Mfib<Ip4>>(),
     StateDef::of::<Mfib<Ip6>>(),
-    StateDef::of::<CrossFamily>(),
+    StateDef::of::<RouteTables>(),
     StateDef::of::<FlowRouterId>(),
     StateDef::of::<Fib<Ip4>>(),
     StateDef::of::<Fib<Ip6>>(),

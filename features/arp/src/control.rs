@@ -195,7 +195,7 @@ fn on_address(world: &World, sw_if: SwIfIndex) {
 /// packets.
 fn is_attached(world: &World, sw_if: SwIfIndex, ip: Ipv4Addr) -> bool {
     let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return false };
-    let here = |kind: PathKind<Ipv4Addr>| match kind {
+    let here = |kind: PathKind| match kind {
         PathKind::Attached { sw_if: at, .. } => at == sw_if,
         PathKind::Neighbor { sw_if: at, nexthop } => at == sw_if && nexthop == IpAddr::V4(ip),
         _ => false,

@@ -9,8 +9,7 @@ use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use l2::{Bridge, Features, OutputFeatures};
 use net::{
-    Addresses, Extension, Fib, IfEvent, Interfaces, Link, Net, ObjectType, Path, PathKind, Source,
-    TableIndex,
+    Addresses, Fib, IfEvent, Interfaces, Link, Net, ObjectType, Path, PathKind, Source, TableIndex,
 };
 use wire::{Ip4, Ip6, Prefix};
 
@@ -20,14 +19,17 @@ pub const ALL_PUNTED: SwIfIndex = SwIfIndex(0);
 /// Tables as objects of paths: packets of such routes are classified.
 pub static CLASSIFIED: ObjectType = ObjectType {
     name: "classify",
+    words: "classify",
     node: |world, link, table| {
         world.get::<Classifier>().table(table)?;
-        let name = Hook::Route(link == Link::Ip6).node();
+        if !matches!(link, Link::IP4 | Link::IP6) {
+            return Err(Error::unsupported("packets of such routes are IP"));
+        }
+        let name = Hook::Route(link == Link::IP6).node();
         world.node(name).ok_or_else(|| Error::unsupported("the node of such routes isn't there"))
     },
     describe: |_, table| format!("table {table}"),
-    over: |_, _| None,
-    used: |_, _, _, _| {},
+    ..ObjectType::PLAIN
 };
 
 impl Classifier {
@@ -311,7 +313,7 @@ fn route<F: Net>(world: &World, sw_if: SwIfIndex, table: u32) -> Result<Routed> 
     let addresses = world.get::<Addresses<F>>();
     let Some(first) = addresses.list(sw_if).first().copied() else { return Ok(None) };
     let (fib, index) = (world.get::<Fib<F>>(), addresses.table_of(sw_if)?);
-    let path = Path::new(PathKind::Extension(Extension::Classify, table));
+    let path = Path::new(PathKind::Object(&CLASSIFIED, table));
     fib.set(world, index, Prefix::host(first.addr()), Source::Classify, &[path])?;
     Ok(Some((index, first.addr().into())))
 }

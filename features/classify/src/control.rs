@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Configuration of tables and sessions.
 
+use crate::attach::CLASSIFIED;
 use crate::exact::{EntryInfo, Exact, MAX_ENTRIES};
 use crate::key::{Key, MAX_VECTORS, VECTOR};
 use crate::state::{Classifier, Control, ReferencedTable, TableState};
 use crate::table::{Action, GO_ON, MAX_CHAIN, Session, Table};
 use cli::{Error, Result, retval};
 use graph::World;
-use net::{Extension, Extensions, Fib, Net, Source, TableIndex};
+use net::{Fib, Net, Objects, Source, TableIndex};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use wire::{Ip4, Ip6};
@@ -178,9 +179,7 @@ impl Control {
         if let Some(first) = self.filters.values().find(|first| own(first)) {
             return Some((*first, "it is a filter of traces or captures".into()));
         }
-        let extensions = world.get::<Extensions>();
-        let routed =
-            all.iter().find(|index| extensions.is_used(world, Extension::Classify, **index));
+        let routed = all.iter().find(|index| Objects::is_used(world, &CLASSIFIED, **index));
         routed.map(|index| (*index, "a route leads to it".into()))
     }
 }
@@ -262,7 +261,7 @@ impl Classifier {
         self.publish(&control, index);
         drop(control);
         // Routes may have waited for it.
-        world.get::<Extensions>().refresh(world, Extension::Classify, index);
+        Objects::refresh(world, &CLASSIFIED, index);
         world.note_config_change();
         Ok(index)
     }

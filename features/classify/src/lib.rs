@@ -56,7 +56,7 @@ pub use acl::Classified;
 
 use acl::{Acl, InputAcl, OutputAcl, PuntAcl};
 use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
-use net::{Extension, Extensions, Interfaces};
+use net::{Interfaces, Objects};
 use state::Classifier;
 use std::sync::Arc;
 use wire::{Ip4, Ip6};
@@ -126,7 +126,7 @@ pub static PLUGIN: Plugin = Plugin {
     transient: &[("classify filter", "is for whoever looks at packets now")],
     api: &[api::API],
     start: |world| {
-        world.get::<Extensions>().register(Extension::Classify, &attach::CLASSIFIED);
+        world.get::<Objects>().register(&attach::CLASSIFIED);
         world.link("ip4-lookup", "ip4-classify")?;
         world.link("ip6-lookup", "ip6-classify")?;
         for (feature, node) in

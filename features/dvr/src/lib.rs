@@ -26,7 +26,7 @@ mod reinject;
 mod tests;
 
 use graph::{Feature, FieldDef, NodeDef, Plugin, Script};
-use net::{Extension, Extensions};
+use net::Objects;
 use wire::{Ip4, Ip6};
 
 /// Distributed virtual router.
@@ -72,7 +72,7 @@ pub static PLUGIN: Plugin = Plugin {
          ip route add 2001:db8::/32 via dvr loop1 preference 1",
     )],
     start: |world| {
-        world.get::<Extensions>().register(Extension::Dvr, &path::DVR);
+        world.get::<Objects>().register(&path::DVR);
         world.link("ip4-lookup", "ip4-dvr-dpo")?;
         world.link("ip6-lookup", "ip6-dvr-dpo").map(drop)
     },

@@ -4,11 +4,11 @@
 use crate::cli::route::FIXED;
 use crate::walk::of_tables;
 use cli::quote;
-use graph::{Phase, RunningConfig, SwIfIndex, World};
+use graph::{Phase, RunningConfig, SwIfIndex, World, filled};
 use net::fib::ResolveVia;
 use net::{
-    Extension, Fib, FlowHash, FlowRouterId, Interfaces, Net, Path, PathKind, Routes, Source,
-    TableIndex,
+    Fib, FlowHash, FlowRouterId, Interfaces, Net, Path, PathKind, Routes, Source, TableIndex,
+    TableRef,
 };
 use std::collections::BTreeMap;
 use wire::{Ip4, Ip6};
@@ -57,7 +57,7 @@ fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
 /// One line for each path: what is added to a route doesn't disturb its other paths.
 fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
     let tables = world.get::<Fib<F>>().list_tables();
-    let ids = Ids::new::<F>(world);
+    let ids = Ids::new(world);
     let interfaces = world.get::<Interfaces>();
     config.list(
         Phase::ROUTES,
@@ -81,40 +81,32 @@ fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
     );
 }
 
-/// The numbers of the tables of a protocol, and of the other.
-pub struct Ids {
-    own: BTreeMap<TableIndex, u32>,
-    other: BTreeMap<TableIndex, u32>,
-}
+/// The ids of the tables of both protocols.
+pub struct Ids(BTreeMap<TableRef, u32>);
 
 impl Ids {
     /// Of all tables that exist now.
-    pub fn new<F: Net>(world: &World) -> Self {
-        fn of<F: Net>(world: &World) -> BTreeMap<TableIndex, u32> {
-            world.get::<Fib<F>>().list_tables().iter().map(|t| (t.index, t.id)).collect()
+    pub fn new(world: &World) -> Self {
+        fn of<F: Net>(world: &World) -> Vec<(TableRef, u32)> {
+            let all = world.get::<Fib<F>>().list_tables();
+            all.iter().map(|t| (Fib::<F>::table_ref(t.index), t.id)).collect()
         }
-        Self { own: of::<F>(world), other: of::<F::Other>(world) }
+        Self(of::<Ip4>(world).into_iter().chain(of::<Ip6>(world)).collect())
     }
 }
 
 /// A path of a route in `table`, as commands have it.
-pub fn via<F: Net>(
-    interfaces: &Interfaces,
-    ids: &Ids,
-    table: TableIndex,
-    path: &Path<F::Addr>,
-) -> String {
+pub fn via<F: Net>(interfaces: &Interfaces, ids: &Ids, table: TableIndex, path: &Path) -> String {
     let name = |sw_if| quote(&interfaces.name(sw_if));
-    let id = |table: TableIndex| ids.own.get(&table).copied().unwrap_or(u32::MAX);
+    let id = |table: TableRef| ids.0.get(&table).copied().unwrap_or(u32::MAX);
     let mut text = match path.kind {
         PathKind::Neighbor { sw_if, nexthop } => format!("via {nexthop} {}", name(sw_if)),
-        PathKind::Recursive { table: t, nexthop } if t == table => format!("via {nexthop}"),
         PathKind::Recursive { table: t, nexthop } => {
-            format!("via {nexthop} next-hop-table {}", id(t))
-        }
-        PathKind::RecursiveOther { table: t, nexthop } => {
-            let id = ids.other.get(&t).copied().unwrap_or(u32::MAX);
-            format!("via {nexthop} next-hop-table {id}")
+            let at = TableRef::of_address(t, nexthop);
+            // Without the words, a next hop of the route's protocol is in the route's table.
+            let is_same = at == Fib::<F>::table_ref(table);
+            let words = format!(" next-hop-table {}", id(at));
+            format!("via {nexthop}{}", if is_same { "" } else { &words })
         }
         PathKind::Attached { sw_if, .. } => format!("via {}", name(sw_if)),
         PathKind::Lookup(t) => format!("via {}-lookup-in-table {}", F::NAME, id(t)),
@@ -125,12 +117,13 @@ pub fn via<F: Net>(
             let words = FIXED.iter().find(|(_, of)| *of == adj).map(|(words, _)| words[0]);
             words.map_or_else(|| format!("via adjacency {}", adj.0), |word| format!("via {word}"))
         }
-        PathKind::Extension(Extension::InterfaceRx, sw_if) => {
-            format!("via rx-{} {}", F::NAME, name(SwIfIndex(sw_if)))
+        PathKind::Object(of, number) => {
+            let words = filled(of.words, F::IS_V6);
+            match of.interface {
+                Some(_) => format!("via {words} {}", name(SwIfIndex(number))),
+                None => format!("via {words} {number}"),
+            }
         }
-        PathKind::Extension(Extension::Dvr, sw_if) => format!("via dvr {}", name(SwIfIndex(sw_if))),
-        PathKind::Extension(Extension::UdpEncap, object) => format!("via udp-encap {object}"),
-        PathKind::Extension(Extension::Classify, table) => format!("via classify {table}"),
     };
     if path.weight > 1 {
         text += &format!(" weight {}", path.weight);

@@ -119,7 +119,7 @@ impl<F: Net> Containers<F> {
     ) -> Result<()> {
         let (fib, at) = (world.get::<Fib<F>>(), (prefix.network(), sw_if));
         // Others may have paths to the same prefix.
-        let path = Path::new(PathKind::Receive { sw_if, address: at.0.addr() });
+        let path = Path::new(PathKind::Receive { sw_if, address: at.0.addr().into() });
         if !on {
             let none = || Error::not_found(format!("there is no container {}", at.0));
             let table =

@@ -9,7 +9,7 @@ use crate::family::{Ip, IpTrace};
 use buffer::Buffer;
 use cli::Error;
 use graph::{Build, Cx, Next, Node, SwIfIndex, ThreadIndex, World, name_of};
-use net::{Adjacencies, IfLanes, Interfaces, IpMeta, Link, ObjectType};
+use net::{Adjacencies, IfLanes, Interfaces, IpMeta, Link, ObjectInterface, ObjectType};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use wire::{Ip4, Ip6};
@@ -61,15 +61,17 @@ impl<F: Ip> Node for InterfaceRx<F> {
 /// Interfaces as objects of paths: packets are received again by the interface.
 pub static INTERFACE_RX: ObjectType = ObjectType {
     name: "interface-rx",
+    words: "rx-{ip}",
+    interface: Some(ObjectInterface::Receives),
     node: |world, link, sw_if| {
         world.get::<Interfaces>().check(SwIfIndex(sw_if))?;
         let name = match link {
-            Link::Ip4 => name_of::<InterfaceRx<Ip4>>(),
-            Link::Ip6 => name_of::<InterfaceRx<Ip6>>(),
+            Link::IP4 => name_of::<InterfaceRx<Ip4>>(),
+            Link::IP6 => name_of::<InterfaceRx<Ip6>>(),
+            _ => return Err(Error::unsupported("packets of such routes are IP")),
         };
         world.node(name).ok_or_else(|| Error::unsupported("the node of such routes isn't there"))
     },
     describe: |world, sw_if| world.get::<Interfaces>().name(SwIfIndex(sw_if)),
-    over: |_, _| None,
-    used: |_, _, _, _| {},
+    ..ObjectType::PLAIN
 };

@@ -6,7 +6,7 @@ use cli::{Error, Result};
 use graph::World;
 use ip::Ip;
 use msg::{Caller, Message, Messages, Module, Wire, retval};
-use net::Fib;
+use net::RouteTables;
 use net::api::{FibPath, InterfaceIndex, path_of, path_to};
 use wire::{Ip4, Ip6};
 
@@ -80,8 +80,7 @@ fn update<F: Ip>(w: &World, l3xc: L3xc) -> Result<L3xcUpdateReply> {
     if l3xc.paths.is_empty() {
         return Err(Error::parse("a cross-connect needs a path").retval(retval::INVALID_VALUE));
     }
-    let (fib, other) = (w.get::<Fib<F>>(), w.get::<Fib<F::Other>>());
-    let paths = l3xc.paths.iter().map(|path| path_of(&fib, &other, path)).collect::<Result<_>>()?;
+    let paths = l3xc.paths.iter().map(|path| path_of(w, F::LINK, path)).collect::<Result<_>>()?;
     w.get::<CrossConnects<F>>().update(w, sw_if, paths)?;
     Ok(L3xcUpdateReply { stats_index: 0 })
 }
@@ -111,11 +110,11 @@ pub struct L3xcDetails {
 }
 
 fn all<F: Ip>(w: &World) -> Vec<L3xc> {
-    let (fib, other) = (w.get::<Fib<F>>(), w.get::<Fib<F::Other>>());
-    let one = |(sw_if, paths): (graph::SwIfIndex, Vec<net::Path<F::Addr>>)| L3xc {
+    let tables = w.get::<RouteTables>();
+    let one = |(sw_if, paths): (graph::SwIfIndex, Vec<net::Path>)| L3xc {
         sw_if_index: sw_if.into(),
         is_ip6: F::IS_V6,
-        paths: paths.iter().map(|path| path_to(&fib, &other, path)).collect(),
+        paths: paths.iter().map(|path| path_to(&tables, F::LINK, path)).collect(),
     };
     w.get::<CrossConnects<F>>().list().into_iter().map(one).collect()
 }

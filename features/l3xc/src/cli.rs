@@ -46,10 +46,10 @@ fn set<F: Ip>(w: &World, m: &Matches, sw_if: SwIfIndex) -> Result<Output> {
 /// A row for each path, with its state.
 fn rows<F: Ip>(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     let tracked = w.get::<CrossConnects<F>>().tracked(sw_if);
-    let Some(info) = tracked.and_then(|tracked| tracked.paths::<F>(w)) else { return };
+    let Some(info) = tracked.and_then(|tracked| tracked.paths(w)) else { return };
     let name = w.get::<Interfaces>().name(sw_if);
     for ((path, _), state) in info.paths.iter().zip(&info.states) {
-        let text = paths::describe::<F>(w, path, *state);
+        let text = paths::describe(w, F::LINK, path, *state);
         out.row([name.clone().into(), F::NAME.into(), text.into()]);
     }
 }

@@ -37,7 +37,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
 }
 
 fn write<F: Ip>(world: &World, config: &mut RunningConfig) {
-    let (interfaces, ids) = (world.get::<Interfaces>(), paths::Ids::new::<F>(world));
+    let (interfaces, ids) = (world.get::<Interfaces>(), paths::Ids::new(world));
     let all = world.get::<CrossConnects<F>>().list();
     config.list(Phase::ROUTES, all, move |_, (sw_if, crossed), lines| {
         let name = quote(&interfaces.name(sw_if));

@@ -7,25 +7,29 @@ use graph::{Deleted, Shared, SwIfIndex, World, filled};
 use ip::Ip;
 use net::{Interfaces, Path, Tracked};
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard};
 
-struct CrossConnect<A> {
-    paths: Vec<Path<A>>,
+struct CrossConnect {
+    paths: Vec<Path>,
     /// The forwarding object of the paths (an adjacency, or a load-balance of several).
     tracked: Tracked,
 }
 
 /// Cross-connects of a protocol, by the interface that receives.
-pub struct CrossConnects<F: Ip>(Mutex<BTreeMap<SwIfIndex, CrossConnect<F::Addr>>>);
+pub struct CrossConnects<F: Ip> {
+    all: Mutex<BTreeMap<SwIfIndex, CrossConnect>>,
+    protocol: PhantomData<F>,
+}
 
 impl<F: Ip> Shared for CrossConnects<F> {
     fn make(_: &World) -> Self {
-        Self(Mutex::default())
+        Self { all: Mutex::default(), protocol: PhantomData }
     }
 
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
         let Some(&sw_if) = deleted.of::<SwIfIndex>() else { return };
-        let names = |path: &Path<F::Addr>| path.sw_if() == Some(sw_if);
+        let names = |path: &Path| path.sw_if() == Some(sw_if);
         for (from, mut paths) in self.list() {
             if from != sw_if && !paths.iter().any(names) {
                 continue;
@@ -42,12 +46,12 @@ impl<F: Ip> Shared for CrossConnects<F> {
 }
 
 impl<F: Ip> CrossConnects<F> {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, CrossConnect<F::Addr>>> {
-        self.0.lock().expect("no panic inside")
+    fn all(&self) -> MutexGuard<'_, BTreeMap<SwIfIndex, CrossConnect>> {
+        self.all.lock().expect("no panic inside")
     }
 
     /// All interfaces with a cross-connect, and its paths.
-    pub fn list(&self) -> Vec<(SwIfIndex, Vec<Path<F::Addr>>)> {
+    pub fn list(&self) -> Vec<(SwIfIndex, Vec<Path>)> {
         self.all().iter().map(|(sw_if, crossed)| (*sw_if, crossed.paths.clone())).collect()
     }
 
@@ -60,14 +64,14 @@ impl<F: Ip> CrossConnects<F> {
     ///
     /// # Errors
     /// An interface that isn't there (−2); no path (−7); a path that a route couldn't have.
-    pub fn update(&self, world: &World, sw_if: SwIfIndex, paths: Vec<Path<F::Addr>>) -> Result<()> {
+    pub fn update(&self, world: &World, sw_if: SwIfIndex, paths: Vec<Path>) -> Result<()> {
         world.get::<Interfaces>().check(sw_if)?;
         if paths.is_empty() {
             return Err(
                 Error::usage("a cross-connect needs a path: `via …'").retval(retval::INVALID_VALUE)
             );
         }
-        let tracked = Tracked::over::<F>(world, &paths)?;
+        let tracked = Tracked::over(world, F::LINK, &paths)?;
         configure::<F>(world, sw_if, Some(tracked)).inspect_err(|_| tracked.release(world))?;
         let old = self.all().insert(sw_if, CrossConnect { paths, tracked });
         old.iter().for_each(|old| old.tracked.release(world));

@@ -151,7 +151,7 @@ fn bench() -> Bench {
     fib.set(world, TableIndex::DEFAULT, prefix("8.0.0.0/8"), Source::Cli, &[via]).expect("set");
     let other = fib.add_table(world, 7, "seven", Source::Cli).expect("added");
     fib.set(world, other, prefix("9.0.0.0/8"), Source::Cli, &[via]).expect("set");
-    let back = Path::new(PathKind::Lookup(TableIndex::DEFAULT));
+    let back = Path::new(PathKind::Lookup(Fib::<Ip4>::table_ref(TableIndex::DEFAULT)));
     fib.set(world, other, prefix("8.0.0.0/8"), Source::Cli, &[back]).expect("set");
     addresses.set_table(world, vrf, 7).expect("moved");
     addresses.add(world, vrf, prefix("172.16.0.1/24")).expect("added");

@@ -320,8 +320,8 @@ fn move_to_table<F: Net>(
     Ok(Some(table))
 }
 
-fn path<F: Net>(sw_if: SwIfIndex) -> Path<F::Addr> {
-    Path::new(PathKind::Attached { sw_if, address: F::Addr::ZERO })
+fn path<F: Net>(sw_if: SwIfIndex) -> Path {
+    Path::new(PathKind::Attached { sw_if, address: F::Addr::ZERO.into() })
 }
 
 fn remove_route(world: &World, session: &Session) {

@@ -133,7 +133,7 @@ impl<F: Net> Svs<F> {
         to: u32,
     ) -> Result<()> {
         let (fib, prefix, index) = (world.get::<Fib<F>>(), prefix.network(), self.find(id)?);
-        let path = Path::new(PathKind::Lookup(fib.find_table(to)?));
+        let path = Path::new(PathKind::Lookup(Fib::<F>::table_ref(fib.find_table(to)?)));
         fib.set(world, index, prefix, source(world)?, &[path])?;
         if let Some(table) = self.state().tables.get_mut(&id) {
             table.routes.insert(prefix, to);

@@ -2,9 +2,10 @@
 //! The state of encapsulations and ports: the control thread's, and the part that workers read.
 
 use crate::decap::Decap;
+use crate::encap::ENCAPSULATION;
 use cli::{Error, Result, retval};
 use graph::{Shared, World, name_of};
-use net::{Extension, Extensions, Tracked};
+use net::{Objects, Tracked};
 use stats::Combined;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -218,7 +219,7 @@ impl Udp {
             inner.deleted.remove(&id);
             inner.encaps.insert(id, Entry { encap, route })
         };
-        world.get::<Extensions>().refresh(world, Extension::UdpEncap, id);
+        Objects::refresh(world, &ENCAPSULATION, id);
         if let Some(old) = old {
             old.route.release(world);
         }
@@ -245,10 +246,7 @@ impl Udp {
     /// some of them in each call.
     fn reap(&self, world: &World) {
         let deleted = self.inner().next_deleted();
-        let extensions = world.get::<Extensions>();
-        for id in
-            deleted.into_iter().filter(|id| !extensions.is_used(world, Extension::UdpEncap, *id))
-        {
+        for id in deleted.into_iter().filter(|id| !Objects::is_used(world, &ENCAPSULATION, *id)) {
             if let Some(route) = self.inner().remove(id) {
                 self.work.clear(id);
                 route.release(world);

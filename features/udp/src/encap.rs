@@ -23,16 +23,20 @@ const ENTROPY: u16 = 0xc000;
 /// The objects of paths `udp-encap N`.
 pub static ENCAPSULATION: ObjectType = ObjectType {
     name: "udp-encap",
+    words: "udp-encap",
     node: |world, link, id| {
         let outer_v6 = world.get::<Udp>().find(id)?.source.is_ipv6();
-        let name = name(link == Link::Ip6, outer_v6);
+        if !matches!(link, Link::IP4 | Link::IP6) {
+            return Err(Error::unsupported("UDP encapsulations take IP packets"));
+        }
+        let name = name(link == Link::IP6, outer_v6);
         world.node(name).ok_or_else(|| Error::unsupported(format!("the node {name} isn't there")))
     },
     describe: |world, id| {
         world.get::<Udp>().find(id).map_or_else(|e| e.to_string(), |encap| format!("{id} {encap}"))
     },
     over: |world, id| world.get::<Udp>().route(id),
-    used: |_, _, _, _| {},
+    ..ObjectType::PLAIN
 };
 
 const fn name(inner_v6: bool, outer_v6: bool) -> &'static str {

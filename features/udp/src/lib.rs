@@ -32,7 +32,7 @@ mod tests;
 pub use control::{Encapsulation, PayloadProtocol, Udp};
 
 use graph::{FieldDef, NodeDef, Phase, Plugin, RunningConfig, StateDef, World};
-use net::{Extension, Extensions};
+use net::Objects;
 use std::sync::Arc;
 use wire::{Ip4, Ip6};
 
@@ -72,7 +72,7 @@ pub static PLUGIN: Plugin = Plugin {
 };
 
 fn start(world: &Arc<World>) -> Result<(), String> {
-    world.get::<Extensions>().register(Extension::UdpEncap, &encap::ENCAPSULATION);
+    world.get::<Objects>().register(&encap::ENCAPSULATION);
     Ok(())
 }
 

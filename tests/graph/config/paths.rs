@@ -2,9 +2,9 @@
 //! A route is saved as what it does, whichever its path, and comes back as that.
 
 use super::Instance;
-use graph::SwIfIndex;
+use graph::{SwIfIndex, World};
 use net::fib::ResolveVia;
-use net::{AdjIndex, Extension, Fib, Net, Path, PathKind, Source, TableIndex};
+use net::{AdjIndex, Fib, Net, Objects, Path, PathKind, Source, TableIndex};
 use std::net::IpAddr;
 use wire::{Address, Ip4, Ip6, Prefix};
 
@@ -18,37 +18,38 @@ const SETTING: &str = "ip table add 7
     udp encap add id 5 10.0.0.1 10.0.0.9 4000 5000";
 
 /// A path of each kind that clients and operators may set.
-fn kinds<F: Net>(own: &str, other: &str) -> Vec<PathKind<F::Addr>> {
+fn kinds<F: Net>(world: &World, own: &str, other: &str) -> Vec<PathKind> {
     let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
     let address = F::of_ip(ip(own)).expect("an address of the protocol");
     let (sw_if, table) = (SwIfIndex(1), TableIndex(1));
-    let extensions = [
-        (Extension::InterfaceRx, sw_if.0),
-        (Extension::UdpEncap, 5),
-        (Extension::Classify, u32::from(F::IS_V6)),
-        (Extension::Dvr, sw_if.0),
+    let objects = [
+        ("interface-rx", sw_if.0),
+        ("udp-encap", 5),
+        ("classify", u32::from(F::IS_V6)),
+        ("dvr", sw_if.0),
     ];
+    let object = |name| world.get::<Objects>().get(name).expect("a registered type");
     let fixed =
         [AdjIndex::DROP, AdjIndex::PUNT, AdjIndex::UNREACH, AdjIndex::PROHIBIT, AdjIndex::RECEIVE];
     let mut all = vec![
-        PathKind::Attached { sw_if, address: F::Addr::ZERO },
+        PathKind::Attached { sw_if, address: F::Addr::ZERO.into() },
         PathKind::Neighbor { sw_if, nexthop: ip(own) },
         PathKind::Neighbor { sw_if, nexthop: ip(other) },
-        PathKind::Recursive { table: TableIndex::DEFAULT, nexthop: address },
-        PathKind::Recursive { table, nexthop: address },
-        PathKind::RecursiveOther { table: TableIndex::DEFAULT, nexthop: ip(other) },
-        PathKind::RecursiveOther { table, nexthop: ip(other) },
-        PathKind::Receive { sw_if, address },
-        PathKind::Lookup(table),
-        PathKind::SourceLookup(table),
+        PathKind::Recursive { table: TableIndex::DEFAULT, nexthop: address.into() },
+        PathKind::Recursive { table, nexthop: address.into() },
+        PathKind::Recursive { table: TableIndex::DEFAULT, nexthop: ip(other) },
+        PathKind::Recursive { table, nexthop: ip(other) },
+        PathKind::Receive { sw_if, address: address.into() },
+        PathKind::Lookup(Fib::<F>::table_ref(table)),
+        PathKind::SourceLookup(Fib::<F>::table_ref(table)),
     ];
     all.extend(fixed.map(PathKind::Fixed));
-    all.extend(extensions.map(|(kind, object)| PathKind::Extension(kind, object)));
+    all.extend(objects.map(|(name, number)| PathKind::Object(object(name), number)));
     all
 }
 
 /// Table, prefix and one of the paths of a route.
-type Set<A> = (TableIndex, Prefix<A>, Path<A>);
+type Set<A> = (TableIndex, Prefix<A>, Path);
 
 /// The paths that clients and operators have set, by table and prefix.
 fn set<F: Net>(instance: &Instance) -> Vec<Set<F::Addr>> {
@@ -73,10 +74,8 @@ fn comes_back<F: Net>(network: impl Fn(usize) -> String, own: &str, other: &str)
     };
     let mut wanted = Vec::new();
     for table in [TableIndex::DEFAULT, TableIndex(1)] {
-        for (i, kind) in kinds::<F>(own, other).into_iter().enumerate() {
-            let crosses = matches!(kind, PathKind::RecursiveOther { .. });
-            let resolve_via = [ResolveVia::Any, ResolveVia::Host, ResolveVia::Attached];
-            let resolve_via = resolve_via[if crosses { 0 } else { i % 3 }];
+        for (i, kind) in kinds::<F>(world, own, other).into_iter().enumerate() {
+            let resolve_via = [ResolveVia::Any, ResolveVia::Host, ResolveVia::Attached][i % 3];
             let (weight, preference) = (1 + i as u8 % 2 * 200, i as u8 % 4);
             let path = Path { weight, preference, resolve_via, ..Path::new(kind) };
             let prefix = prefix(&network(i));

@@ -6,6 +6,7 @@ use super::{Addresses, InterfaceAddresses, is_nominal};
 use crate::AdjIndex;
 use crate::fib::{Fib, Net, Path, PathKind, Source, TableIndex};
 use graph::{SwIfIndex, World};
+use std::net::IpAddr;
 use wire::{Address, Prefix};
 
 /// The reason why an address is held back: no packet is sent from it, and none is delivered to it.
@@ -33,13 +34,13 @@ pub(crate) fn route<F: Net>(
 
 /// The path of the host route for an interface's own address; `None` for an address that gets no
 /// route.
-pub(super) fn kind<A>(
+pub(super) fn kind(
     sw_if: SwIfIndex,
-    address: A,
+    address: impl Into<IpAddr>,
     hold: Option<HoldReason>,
-) -> Option<PathKind<A>> {
+) -> Option<PathKind> {
     match hold {
-        None => Some(PathKind::Receive { sw_if, address }),
+        None => Some(PathKind::Receive { sw_if, address: address.into() }),
         Some(HoldReason::Tentative) => Some(PathKind::Fixed(AdjIndex::DROP)),
         Some(HoldReason::Duplicate) => None,
     }

@@ -15,7 +15,7 @@ use wire::{Address, Prefix};
 pub(super) struct Route<A> {
     prefix: Prefix<A>,
     source: Source,
-    kind: PathKind<A>,
+    kind: PathKind,
 }
 
 impl<A: Address> InterfaceAddresses<A> {
@@ -50,18 +50,20 @@ fn network<F: Net>(sw_if: SwIfIndex, prefix: Prefix<F::Addr>) -> Vec<Route<F::Ad
             let other = if address == network.addr() { prefix.last() } else { network.addr() };
             vec![route(Prefix::host(other), PathKind::Neighbor { sw_if, nexthop: other.into() })]
         }
-        1 => vec![route(network, PathKind::Attached { sw_if, address })],
+        1 => vec![route(network, PathKind::Attached { sw_if, address: address.into() })],
         // The subnet-router anycast address (RFC 4291 2.6.1); that of `::/n' is no address.
         _ if F::IS_V6 && network.addr() != F::Addr::ZERO => {
             let (any, kind) = (Prefix::host(network.addr()), PathKind::Fixed(AdjIndex::RECEIVE));
             let any = Route { prefix: any, source: Source::Implicit, kind };
-            vec![route(network, PathKind::Attached { sw_if, address }), any]
+            vec![route(network, PathKind::Attached { sw_if, address: address.into() }), any]
         }
-        _ if F::IS_V6 => vec![route(network, PathKind::Attached { sw_if, address })],
+        _ if F::IS_V6 => {
+            vec![route(network, PathKind::Attached { sw_if, address: address.into() })]
+        }
         // Directed broadcasts are not forwarded unless an operator configures it (RFC 2644).
         _ => {
             let drop = |address| route(Prefix::host(address), PathKind::Fixed(AdjIndex::DROP));
-            let attached = route(network, PathKind::Attached { sw_if, address });
+            let attached = route(network, PathKind::Attached { sw_if, address: address.into() });
             vec![attached, drop(network.addr()), drop(prefix.last())]
         }
     }

@@ -71,6 +71,8 @@ struct Entry {
 pub(super) struct Inner {
     all: Vec<Option<Entry>>,
     pub(super) by_key: HashMap<Key, AdjIndex>,
+    /// Link types that neighbours have adjacencies for have numbers below this one.
+    links: u8,
     /// Adjacencies of each interface, without copies, so that an event of an interface doesn't
     /// walk all others.
     by_if: HashMap<u32, BTreeSet<AdjIndex>>,
@@ -139,6 +141,18 @@ impl Inner {
         }
     }
 
+    /// The adjacencies of a neighbour, that for packets of its own protocol first.
+    pub(super) fn neighbors(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Vec<AdjIndex> {
+        let (own, links) = (Link::of(nexthop), self.links);
+        let others = (0..links).map(Link).filter(|link| *link != own);
+        let key = |link| Key::Neighbor(link, sw_if, nexthop);
+        [own]
+            .into_iter()
+            .chain(others)
+            .filter_map(|link| self.by_key.get(&key(link)).copied())
+            .collect()
+    }
+
     fn link(&mut self, target: AdjIndex, alias: AdjIndex) {
         if let Some(Some(entry)) = self.all.get_mut(target.at()) {
             entry.aliases.insert(alias);
@@ -162,16 +176,16 @@ impl Shared for Adjacencies {
             counters: world.stats.combined("/net/adjacency"),
         };
         let fixed = [
-            (AdjIndex::NO_ROUTE, AdjKind::NoRoute, Link::Ip4),
-            (AdjIndex::DROP, AdjKind::Drop, Link::Ip4),
-            (AdjIndex::MARTIAN, AdjKind::Martian, Link::Ip4),
-            (AdjIndex::PUNT, AdjKind::Punt, Link::Ip4),
-            (AdjIndex::UNREACH, AdjKind::Unreach, Link::Ip4),
-            (AdjIndex::PROHIBIT, AdjKind::Prohibit, Link::Ip4),
-            (AdjIndex::RECEIVE, AdjKind::Receive, Link::Ip4),
-            (AdjIndex::LINK_LOCAL, AdjKind::LinkLocal, Link::Ip6),
-            (AdjIndex::PUNT6, AdjKind::Punt, Link::Ip6),
-            (AdjIndex::RECEIVE6, AdjKind::Receive, Link::Ip6),
+            (AdjIndex::NO_ROUTE, AdjKind::NoRoute, Link::IP4),
+            (AdjIndex::DROP, AdjKind::Drop, Link::IP4),
+            (AdjIndex::MARTIAN, AdjKind::Martian, Link::IP4),
+            (AdjIndex::PUNT, AdjKind::Punt, Link::IP4),
+            (AdjIndex::UNREACH, AdjKind::Unreach, Link::IP4),
+            (AdjIndex::PROHIBIT, AdjKind::Prohibit, Link::IP4),
+            (AdjIndex::RECEIVE, AdjKind::Receive, Link::IP4),
+            (AdjIndex::LINK_LOCAL, AdjKind::LinkLocal, Link::IP6),
+            (AdjIndex::PUNT6, AdjKind::Punt, Link::IP6),
+            (AdjIndex::RECEIVE6, AdjKind::Receive, Link::IP6),
         ];
         (0..AdjIndex::FIRST as usize).for_each(|index| this.counters.start(index));
         {
@@ -241,8 +255,24 @@ impl Adjacencies {
         inner.all[index.at()] =
             Some(Entry { adj, key: key.clone(), refs: 1, aliases: BTreeSet::new() });
         inner.list_by_if(&key, index);
+        if let Key::Neighbor(link, ..) = key {
+            inner.links = inner.links.max(link.0 + 1);
+        }
         inner.by_key.insert(key, index);
         index
+    }
+
+    /// Finds the next nodes again, after a feature has registered some.
+    pub(super) fn follow_nodes(&self, world: &World) {
+        for info in self.list() {
+            let AdjInfo { index, adj, target: None, object: None, .. } = info else { continue };
+            // Address resolution uses the next hop's protocol.
+            let link = if adj.kind == AdjKind::Incomplete { adj.nexthop_link } else { adj.link };
+            let next = next_node(world, adj.kind, link);
+            if next != adj.next {
+                self.change(index, |adj| adj.next = next);
+            }
+        }
     }
 
     /// Makes an alias: a new index for `target`, which [`Self::retarget`] changes. Takes over the
@@ -422,7 +452,7 @@ impl Adjacencies {
                     rewrite[6..12].copy_from_slice(&interface.mac.0);
                     adj.set_rewrite(&rewrite);
                 }
-                _ => adj.mtu = mtu_of(&interface, adj.link),
+                _ => adj.mtu = mtu_of(world, &interface, adj.link),
             });
         }
     }

@@ -2,8 +2,8 @@
 //! Construction of each kind of adjacency.
 
 use super::control::Key;
-use super::{Adj, AdjIndex, AdjKind, Adjacencies, Link, MAX_REWRITE, NOWHERE, Rewrite};
-use crate::{IfKind, Interface, Interfaces, MtuKind, Neighbors};
+use super::{Adj, AdjIndex, AdjKind, Adjacencies, Link, Links, MAX_REWRITE, NOWHERE, Rewrite};
+use crate::{IfKind, Interface, Interfaces, Neighbors};
 use cli::Error;
 use graph::{NodeIndex, SwIfIndex, World};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,27 +11,16 @@ use wire::{EtherType, MacAddr};
 
 /// Next node for packets that the lookup sends to an adjacency of this kind.
 pub(super) fn next_node(world: &World, kind: AdjKind, link: Link) -> NodeIndex {
-    let name = match (kind, link) {
-        (AdjKind::Rewrite, Link::Ip4) => "ip4-rewrite",
-        (AdjKind::Rewrite, Link::Ip6) => "ip6-rewrite",
-        (AdjKind::Incomplete, Link::Ip4) => "ip4-arp",
-        (AdjKind::Incomplete, Link::Ip6) => "ip6-discover-neighbor",
-        (AdjKind::Glean, Link::Ip4) => "ip4-glean",
-        (AdjKind::Glean, Link::Ip6) => "ip6-glean",
-        (AdjKind::Receive, Link::Ip4) => "ip4-local",
-        (AdjKind::Receive, Link::Ip6) => "ip6-local",
-        (AdjKind::Punt, Link::Ip4) => "ip4-punt",
-        (AdjKind::Punt, Link::Ip6) => "ip6-punt",
-        (AdjKind::LinkLocal, _) => "ip6-link-local",
-        (AdjKind::Multicast, Link::Ip4) => "ip4-rewrite-mcast",
-        (AdjKind::Multicast, Link::Ip6) => "ip6-rewrite-mcast",
-        _ => return NOWHERE,
-    };
-    world.node(name).unwrap_or(NOWHERE)
+    let name = world.get::<Links>().node(kind, link);
+    name.and_then(|name| world.node(name)).unwrap_or(NOWHERE)
 }
 
-pub(super) fn mtu_of(interface: &Interface, link: Link) -> u16 {
-    interface.mtu_of(if link == Link::Ip4 { MtuKind::Ip4 } else { MtuKind::Ip6 })
+pub(super) fn mtu_of(world: &World, interface: &Interface, link: Link) -> u16 {
+    interface.mtu_of(world.get::<Links>().get(link).mtu)
+}
+
+fn ethertype(world: &World, link: Link) -> EtherType {
+    world.get::<Links>().get(link).ethertype
 }
 
 /// The Ethernet header from an interface to `dst`. A sub-interface's tags are put in by its output
@@ -88,7 +77,7 @@ impl Adjacencies {
             return Ok(index);
         }
         let interface = interfaces.get(sw_if)?;
-        let header = |peer| ethernet_rewrite(&interface, peer, link.ethertype());
+        let header = |peer| ethernet_rewrite(&interface, peer, ethertype(world, link));
         let known = match peer.map(header).or(derived) {
             Some(header) => Some(header),
             None if link == Link::of(nexthop) => None,
@@ -130,11 +119,10 @@ impl Adjacencies {
         self.inner().by_key.get(&Key::Neighbor(link, sw_if, nexthop)).copied()
     }
 
-    /// Finds the adjacencies of a neighbour for both protocols' packets, the neighbour's own
+    /// Finds the adjacencies of a neighbour for packets of all link types, the neighbour's own
     /// protocol first; takes no reference.
     pub fn find_neighbors(&self, sw_if: SwIfIndex, nexthop: IpAddr) -> Vec<AdjIndex> {
-        let links = if nexthop.is_ipv6() { [Link::Ip6, Link::Ip4] } else { [Link::Ip4, Link::Ip6] };
-        links.iter().filter_map(|link| self.find_neighbor_for(*link, sw_if, nexthop)).collect()
+        self.inner().neighbors(sw_if, nexthop)
     }
 
     /// Completes a neighbour's adjacencies: from now on `rewrite` (see [`ethernet_rewrite`]) is put
@@ -237,17 +225,15 @@ impl Adjacencies {
     ) -> Result<AdjIndex, Error> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
         let (all, dst) = match link {
-            Link::Ip4 => {
-                (IpAddr::V4(Ipv4Addr::UNSPECIFIED), MacAddr::ip4_multicast(Ipv4Addr::UNSPECIFIED))
-            }
-            Link::Ip6 => {
+            Link::IP6 => {
                 (IpAddr::V6(Ipv6Addr::UNSPECIFIED), MacAddr::ip6_multicast(Ipv6Addr::UNSPECIFIED))
             }
+            _ => (IpAddr::V4(Ipv4Addr::UNSPECIFIED), MacAddr::ip4_multicast(Ipv4Addr::UNSPECIFIED)),
         };
         Ok(self.hold(Key::Multicast(link, sw_if), || {
             let mut adj = on_interface(world, &interface, AdjKind::Multicast, link, all);
             if interface.kind == IfKind::Ethernet {
-                adj.set_rewrite(&ethernet_rewrite(&interface, dst, link.ethertype()));
+                adj.set_rewrite(&ethernet_rewrite(&interface, dst, ethertype(world, link)));
             }
             adj
         }))
@@ -319,9 +305,9 @@ fn fill(world: &World, adj: &mut Adj, rewrite: &[u8]) {
             .get::<Interfaces>()
             .kind(SwIfIndex(adj.tx_if))
             .is_ok_and(|kind| kind == IfKind::Ethernet)
-        && let Some((_, ethertype)) = rewrite.split_last_chunk_mut()
+        && let Some((_, last)) = rewrite.split_last_chunk_mut()
     {
-        *ethertype = adj.link.ethertype().0.to_be_bytes();
+        *last = ethertype(world, adj.link).0.to_be_bytes();
     }
     adj.set_rewrite(&rewrite);
 }
@@ -339,7 +325,7 @@ fn on_interface(
         next: next_node(world, kind, asks),
         output: interface.output,
         tx_if: interface.sw_if.0,
-        mtu: mtu_of(interface, link),
+        mtu: mtu_of(world, interface, link),
         kind,
         link,
         ..Adj::default()

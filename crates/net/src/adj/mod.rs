@@ -10,6 +10,7 @@
 //! step. Routes name aliases, so that one store moves a million routes to another next hop.
 
 mod control;
+mod link;
 mod make;
 mod object;
 mod ordinary;
@@ -18,14 +19,15 @@ mod tests;
 
 use buffer::Buffer;
 use graph::{NodeIndex, SwIfIndex};
+pub use link::{Link, LinkType, Links};
 pub use make::ethernet_rewrite;
-pub use object::ObjectType;
+pub use object::{ObjectInterface, ObjectType, Objects};
 pub use ordinary::{Ordinaries, Ordinary, SmallLoadBalance};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 use sync::{Slots, Turn};
-use wire::{Address, EtherType, Header};
+use wire::{Address, Header};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Index of an adjacency.
@@ -74,6 +76,16 @@ impl AdjIndex {
     #[inline(always)]
     pub const fn at(self) -> usize {
         self.0 as usize
+    }
+
+    /// The variant for packets of a link type of an adjacency that every instance has: punt and
+    /// receive have one for each protocol.
+    pub(crate) const fn for_link(self, link: Link) -> Self {
+        match (self, link) {
+            (Self::PUNT, Link::IP6) => Self::PUNT6,
+            (Self::RECEIVE, Link::IP6) => Self::RECEIVE6,
+            _ => self,
+        }
     }
 }
 
@@ -133,34 +145,11 @@ impl AdjKind {
     }
 }
 
-/// The protocol of the packets of an adjacency; it decides nodes and MTU.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[repr(u8)]
-pub enum Link {
-    /// IPv4.
-    #[default]
-    Ip4,
-    /// IPv6.
-    Ip6,
-}
-
-impl Link {
-    /// The protocol of an address.
-    pub const fn of(addr: IpAddr) -> Self {
-        if addr.is_ipv4() { Self::Ip4 } else { Self::Ip6 }
-    }
-
-    /// The EtherType of its packets.
-    pub const fn ethertype(self) -> EtherType {
-        match self {
-            Self::Ip4 => EtherType::IP4,
-            Self::Ip6 => EtherType::IP6,
-        }
-    }
-}
-
 /// Maximum length of a rewrite, in bytes.
-pub const MAX_REWRITE: usize = 64;
+pub const MAX_REWRITE: usize = 128;
+/// Bytes of a rewrite in the first cache line of an adjacency, and behind it.
+const NEAR: usize = 32;
+const FAR: usize = MAX_REWRITE - NEAR;
 
 /// An adjacency as workers read it. The first cache line has all that a forwarded packet with an
 /// ordinary header needs.
@@ -188,11 +177,13 @@ pub struct Adj {
     /// The route that was followed to come here from a recursive path, by
     /// [`RouteIndex`](crate::RouteIndex); 0 if none was.
     pub via: u32,
-    _pad: [u8; 4],
-    /// The layer-2 header's last 32 bytes, at the end.
-    near: [u8; 32],
-    /// The bytes of the layer-2 header before `near`, at the end.
-    far: [u8; 32],
+    /// Of [`AdjKind::Feature`], the adjacency that packets take behind the object, if the object
+    /// sends them by a route: its index stays the same, whatever the route leads to.
+    pub over: AdjIndex,
+    /// The header's last bytes, at the end.
+    near: [u8; NEAR],
+    /// The bytes of the header before `near`, at the end.
+    far: [u8; FAR],
     nexthop: [u8; 16],
     /// The protocol of its packets.
     pub link: Link,
@@ -200,7 +191,7 @@ pub struct Adj {
     pub nexthop_link: Link,
 }
 
-const _: () = assert!(size_of::<Adj>() == 128 && std::mem::offset_of!(Adj, far) == 64);
+const _: () = assert!(size_of::<Adj>() == 192 && std::mem::offset_of!(Adj, far) == 64);
 
 impl Default for Adj {
     fn default() -> Self {
@@ -214,12 +205,12 @@ impl Default for Adj {
             table: 0,
             counter: 0,
             via: 0,
-            _pad: [0; 4],
-            near: [0; 32],
-            far: [0; 32],
+            over: AdjIndex::NO_ROUTE,
+            near: [0; NEAR],
+            far: [0; FAR],
             nexthop: [0; 16],
-            link: Link::Ip4,
-            nexthop_link: Link::Ip4,
+            link: Link::IP4,
+            nexthop_link: Link::IP4,
         }
     }
 }
@@ -252,8 +243,8 @@ impl Adj {
     /// The neighbour, the interface's address (glean) or the address that is ours (receive).
     pub fn nexthop(&self) -> IpAddr {
         match self.nexthop_link {
-            Link::Ip4 => self.nexthop4().into(),
-            Link::Ip6 => Ipv6Addr::from(self.nexthop).into(),
+            Link::IP6 => Ipv6Addr::from(self.nexthop).into(),
+            _ => self.nexthop4().into(),
         }
     }
 
@@ -274,16 +265,16 @@ impl Adj {
     #[inline(always)]
     pub fn rewrite(&self) -> Rewrite {
         let mut bytes = [0; MAX_REWRITE];
-        bytes[..32].copy_from_slice(&self.far);
-        bytes[32..].copy_from_slice(&self.near);
+        bytes[..FAR].copy_from_slice(&self.far);
+        bytes[FAR..].copy_from_slice(&self.near);
         Rewrite { bytes, len: usize::from(self.rewrite_len).min(MAX_REWRITE) }
     }
 
     fn set_rewrite(&mut self, rewrite: &[u8]) {
         let mut bytes = [0; MAX_REWRITE];
         bytes[MAX_REWRITE - rewrite.len()..].copy_from_slice(rewrite);
-        self.far.copy_from_slice(&bytes[..32]);
-        self.near.copy_from_slice(&bytes[32..]);
+        self.far.copy_from_slice(&bytes[..FAR]);
+        self.near.copy_from_slice(&bytes[FAR..]);
         self.rewrite_len = rewrite.len() as u8;
     }
 
@@ -295,7 +286,7 @@ impl Adj {
         if !(8..=16).contains(&len) {
             return None;
         }
-        Some([*self.near[32 - len..].first_chunk()?, *self.near.last_chunk()?])
+        Some([*self.near[NEAR - len..].first_chunk()?, *self.near.last_chunk()?])
     }
 
     /// Puts the layer-2 header in front of a packet; returns false if there is no room.

@@ -4,17 +4,25 @@
 use super::control::Key;
 use super::{Adj, AdjIndex, AdjKind, Adjacencies, Link, NOWHERE};
 use crate::fib::Tracked;
-use cli::Error;
-use graph::{NodeIndex, World};
+use cli::{Error, retval};
+use graph::{NodeIndex, Shared, World};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::{Mutex, MutexGuard};
 
 /// A type of objects that routes lead packets to, and that a feature's nodes process, such as
-/// encapsulations. Each feature has one static value for each of its types; the name identifies the
-/// type.
+/// encapsulations. Each feature has one static value for each of its types, and registers it with
+/// [`Objects`]; the name identifies the type.
 pub struct ObjectType {
-    /// The name, as `show` prints it.
+    /// The name, as `show` prints it and messages name it.
     pub name: &'static str,
+    /// The words of an `ip route` line before the object's number, or before the interface's name;
+    /// `{ip}` stands for `ip4` or `ip6`.
+    pub words: &'static str,
+    /// Set if the objects are interfaces: their numbers are those of interfaces.
+    pub interface: Option<ObjectInterface>,
     /// Returns the feature's node for packets of a link to the object of this number. The node
     /// reads the number from [`Adj::table`].
     ///
@@ -27,9 +35,66 @@ pub struct ObjectType {
     /// is usable while that route is, and unless that route leads back to the path. Called
     /// while the routes are locked.
     pub over: fn(&World, u32) -> Option<Tracked>,
-    /// Reports that the first path of a protocol leads to the object (true), before packets take
+    /// Returns the header that the node puts in front of packets, at most
+    /// [`MAX_REWRITE`](super::MAX_REWRITE) bytes, if it is the same for all: [`Adj::rewrite`] and
+    /// [`Adj::put`] have it. Called while the routes are locked.
+    pub header: fn(&World, u32) -> Vec<u8>,
+    /// Reports that the first path of a link type leads to the object (true), before packets take
     /// it, or that none does any more. Called while the routes are locked.
     pub used: fn(&World, Link, u32, bool),
+}
+
+/// The part of an interface that is the object of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ObjectInterface {
+    /// It receives the packets.
+    Receives,
+    /// It sends them: the path is usable while it is up.
+    Sends,
+}
+
+impl ObjectType {
+    /// A type whose objects have no interface, no route and no header of their own.
+    pub const PLAIN: Self = Self {
+        name: "",
+        words: "",
+        interface: None,
+        node: |_, _, _| Err(Error::unsupported("such objects take no packets")),
+        describe: |_, _| String::new(),
+        over: |_, _| None,
+        header: |_, _| Vec::new(),
+        used: |_, _, _, _| {},
+    };
+}
+
+/// The types of objects that paths may lead to.
+#[derive(Default)]
+pub struct Objects(Mutex<BTreeMap<&'static str, &'static ObjectType>>);
+
+impl Shared for Objects {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+impl Objects {
+    fn types(&self) -> MutexGuard<'_, BTreeMap<&'static str, &'static ObjectType>> {
+        self.0.lock().expect("no panic inside")
+    }
+
+    /// Registers a type. Called once by its feature's plugin.
+    pub fn register(&self, of: &'static ObjectType) {
+        self.types().insert(of.name, of);
+    }
+
+    /// The type of this name.
+    ///
+    /// # Errors
+    /// No feature has registered it (−9).
+    pub fn get(&self, name: &str) -> Result<&'static ObjectType, Error> {
+        let nobody = || Error::unsupported(format!("no feature takes {name} paths yet"));
+        self.types().get(name).copied().ok_or_else(|| nobody().retval(retval::UNIMPLEMENTED))
+    }
 }
 
 impl PartialEq for ObjectType {
@@ -39,6 +104,18 @@ impl PartialEq for ObjectType {
 }
 
 impl Eq for ObjectType {}
+
+impl PartialOrd for ObjectType {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ObjectType {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name.cmp(other.name)
+    }
+}
 
 impl Hash for ObjectType {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -69,12 +146,11 @@ impl Adjacencies {
             return Ok(index);
         }
         let next = (of.node)(world, link, object)?;
-        Ok(self.hold(key, || Adj {
-            kind: AdjKind::Feature,
-            next,
-            table: object,
-            link,
-            ..Adj::default()
+        Ok(self.hold(key, || {
+            let mut adj =
+                Adj { kind: AdjKind::Feature, next, table: object, link, ..Adj::default() };
+            adj.stack(world, of);
+            adj
         }))
     }
 
@@ -90,7 +166,18 @@ impl Adjacencies {
         let index = self.inner().by_key.get(&Key::Object(of, link, object)).copied();
         if let Some(index) = index {
             let next = (of.node)(world, link, object).unwrap_or(NOWHERE);
-            self.change(index, |adj| adj.next = next);
+            self.change(index, |adj| {
+                adj.next = next;
+                adj.stack(world, of);
+            });
         }
+    }
+}
+
+impl Adj {
+    /// Takes over the header of its object, and the adjacency that packets take behind it.
+    fn stack(&mut self, world: &World, of: &ObjectType) {
+        self.over = (of.over)(world, self.table).map_or(AdjIndex::NO_ROUTE, |over| over.adj);
+        self.set_rewrite(&(of.header)(world, self.table));
     }
 }

@@ -134,9 +134,9 @@ fn members_live_as_long_as_the_choice_among_them() {
     let a = add(&bench, "a").expect("added");
     let hold = || [2, 3].map(|i| adjs.neighbor(world, a, [10, 0, 0, i].into()).expect("there"));
     let [x, y] = hold();
-    let load_balance = adjs.load_balance(Link::Ip4, &[x, y, y, y]);
+    let load_balance = adjs.load_balance(Link::IP4, &[x, y, y, y]);
     hold();
-    assert_eq!(adjs.load_balance(Link::Ip4, &[x, y, y, y]), load_balance);
+    assert_eq!(adjs.load_balance(Link::IP4, &[x, y, y, y]), load_balance);
     assert_eq!(adjs.buckets_of(load_balance), [x, y, y, y]);
     assert_eq!(
         seen(&bench, load_balance).map(|a| (a.kind, a.table)),

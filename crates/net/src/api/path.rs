@@ -2,13 +2,13 @@
 //! Paths of routes on the wire.
 
 use super::{AddressFamily, AddressUnion};
-use crate::fib::{Labels, ResolveVia};
-use crate::{AdjIndex, Extension, Fib, Net, Path, PathKind, TableIndex};
+use crate::fib::{ResolveVia, RouteTables, TableRef};
+use crate::{AdjIndex, Fib, Link, Objects, Path, PathKind, TableIndex};
 use cli::{Error, Result};
-use graph::SwIfIndex;
+use graph::{SwIfIndex, World};
 use msg::{Wire, retval};
-use std::net::IpAddr;
-use wire::Address;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use wire::{Ip4, Ip6};
 
 /// No interface, no table, no object.
 pub const NO_INDEX: u32 = u32::MAX;
@@ -108,95 +108,117 @@ pub struct FibPath {
     pub label_stack: [FibMplsLabel; 16],
 }
 
-/// Converts a path from the wire; `other` are the routes of the other protocol.
+/// Converts a path of a route for packets of this link type from the wire.
 ///
 /// # Errors
 /// No such table (−3); a path that isn't implemented (−9); an invalid path (−7).
-pub fn path_of<F: Net>(
-    fib: &Fib<F>,
-    other: &Fib<F::Other>,
-    path: &FibPath,
-) -> Result<Path<F::Addr>> {
+pub fn path_of(world: &World, link: Link, path: &FibPath) -> Result<Path> {
     let unsupported = |what: &str| {
         Err(Error::unsupported(format!("{what} in routes")).retval(retval::UNIMPLEMENTED))
     };
-    let label = |l: &FibMplsLabel| l.label << 12 | u32::from(l.exp & 7) << 9 | u32::from(l.ttl);
-    let labels: Vec<u32> = path.label_stack.iter().take(path.n_labels.into()).map(label).collect();
-    let labels =
-        Labels::new(&labels).filter(|labels| labels.as_slice().len() == usize::from(path.n_labels));
-    let labels = labels
-        .ok_or_else(|| Error::parse("more labels than a path has").retval(retval::INVALID_VALUE))?;
+    if usize::from(path.n_labels) > path.label_stack.len() {
+        let why = "more labels than a path has";
+        return Err(Error::parse(why).retval(retval::INVALID_VALUE));
+    }
+    let object = |number| -> Result<PathKind> {
+        let name = OBJECTS.iter().find(|(kind, _)| *kind == path.kind).map_or("", |(_, name)| name);
+        Ok(PathKind::Object(world.get::<Objects>().get(name)?, number))
+    };
     let sw_if = (path.sw_if_index != NO_INDEX).then_some(SwIfIndex(path.sw_if_index));
-    let af = if F::IS_V6 { AddressFamily::Ip6 } else { AddressFamily::Ip4 };
-    let nexthop = F::of_ip(path.nh.address.of(af)).unwrap_or(F::Addr::ZERO);
-    let table = || fib.find_table(path.table_id);
+    let own = path.nh.address.of(family(link));
+    let table = |link| -> Result<TableRef> {
+        Ok(TableRef { link, index: find_table(world, link, path.table_id)? })
+    };
     let kind = match path.kind {
-        FibPathType::Normal => match (path.proto, sw_if) {
-            // RFC 8950: the neighbour may be of the other protocol.
-            (FibPathNhProto::Ip4 | FibPathNhProto::Ip6, sw_if) if path.proto != proto_of::<F>() => {
-                let af = if F::IS_V6 { AddressFamily::Ip4 } else { AddressFamily::Ip6 };
-                let nexthop = path.nh.address.of(af);
-                match sw_if {
-                    // Without a next hop its protocol doesn't matter.
-                    Some(sw_if) if nexthop.is_unspecified() => {
-                        PathKind::Attached { sw_if, address: F::Addr::ZERO }
-                    }
-                    Some(sw_if) => PathKind::Neighbor { sw_if, nexthop },
-                    None if nexthop.is_unspecified() => {
-                        return unsupported("lookups of the other protocol");
-                    }
-                    None => {
-                        let table = other.find_table(path.table_id)?;
-                        PathKind::RecursiveOther { table, nexthop }
-                    }
+        FibPathType::Normal => {
+            // RFC 8950: the next hop may be of the other protocol.
+            let nexthop_link = match path.proto {
+                FibPathNhProto::Ip4 => Link::IP4,
+                FibPathNhProto::Ip6 => Link::IP6,
+                _ => return unsupported("next hops of this protocol"),
+            };
+            let nexthop = path.nh.address.of(family(nexthop_link));
+            match sw_if {
+                // Without a next hop its protocol doesn't matter.
+                Some(sw_if) if nexthop.is_unspecified() => {
+                    PathKind::Attached { sw_if, address: unspecified(link) }
                 }
+                Some(sw_if) => PathKind::Neighbor { sw_if, nexthop },
+                None if !nexthop.is_unspecified() => {
+                    PathKind::Recursive { table: table(nexthop_link)?.index, nexthop }
+                }
+                None if nexthop_link == link => PathKind::Lookup(table(link)?),
+                None => return unsupported("lookups of the other protocol"),
             }
-            (proto, _) if proto != proto_of::<F>() => {
-                return unsupported("next hops of this protocol");
-            }
-            (_, Some(sw_if)) if nexthop == F::Addr::ZERO => {
-                PathKind::Attached { sw_if, address: nexthop }
-            }
-            (_, Some(sw_if)) => PathKind::Neighbor { sw_if, nexthop: nexthop.into() },
-            (_, None) if nexthop == F::Addr::ZERO => PathKind::Lookup(table()?),
-            (_, None) => PathKind::Recursive { table: table()?, nexthop },
-        },
+        }
         FibPathType::Local => match sw_if {
-            Some(sw_if) => PathKind::Receive { sw_if, address: nexthop },
+            Some(sw_if) => PathKind::Receive { sw_if, address: own },
             None => PathKind::Fixed(AdjIndex::RECEIVE),
         },
         FibPathType::Drop => PathKind::Fixed(AdjIndex::DROP),
         FibPathType::IcmpUnreach => PathKind::Fixed(AdjIndex::UNREACH),
         FibPathType::IcmpProhibit => PathKind::Fixed(AdjIndex::PROHIBIT),
-        FibPathType::InterfaceRx => PathKind::Extension(Extension::InterfaceRx, path.sw_if_index),
-        FibPathType::UdpEncap => PathKind::Extension(Extension::UdpEncap, path.nh.obj_id),
-        FibPathType::Classify => {
-            PathKind::Extension(Extension::Classify, path.nh.classify_table_index)
-        }
-        FibPathType::SourceLookup => PathKind::SourceLookup(table()?),
-        FibPathType::Dvr => PathKind::Extension(Extension::Dvr, path.sw_if_index),
+        FibPathType::InterfaceRx | FibPathType::Dvr => object(path.sw_if_index)?,
+        FibPathType::UdpEncap => object(path.nh.obj_id)?,
+        FibPathType::Classify => object(path.nh.classify_table_index)?,
+        FibPathType::SourceLookup => PathKind::SourceLookup(table(link)?),
         FibPathType::BierImp => return unsupported("paths of this type"),
     };
+    if path.n_labels > 0 {
+        return unsupported("MPLS labels");
+    }
     let resolve_via = match path.flags {
         flags if flags.has(FibPathFlags::RESOLVE_VIA_HOST) => ResolveVia::Host,
         flags if flags.has(FibPathFlags::RESOLVE_VIA_ATTACHED) => ResolveVia::Attached,
         _ => ResolveVia::Any,
     };
-    Ok(Path { kind, weight: path.weight.max(1), preference: path.preference, resolve_via, labels })
+    Ok(Path { kind, weight: path.weight.max(1), preference: path.preference, resolve_via })
 }
 
-fn proto_of<F: Net>() -> FibPathNhProto {
-    if F::IS_V6 { FibPathNhProto::Ip6 } else { FibPathNhProto::Ip4 }
+/// The types of paths that lead to objects, with the names of the objects' types.
+const OBJECTS: [(FibPathType, &str); 4] = [
+    (FibPathType::InterfaceRx, "interface-rx"),
+    (FibPathType::Dvr, "dvr"),
+    (FibPathType::UdpEncap, "udp-encap"),
+    (FibPathType::Classify, "classify"),
+];
+
+const fn family(link: Link) -> AddressFamily {
+    match link {
+        Link::IP6 => AddressFamily::Ip6,
+        _ => AddressFamily::Ip4,
+    }
 }
 
-/// Converts a path to the wire; `other` are the routes of the other protocol.
-pub fn path_to<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, path: &Path<F::Addr>) -> FibPath {
-    let id = |table: TableIndex| fib.table_id(table).unwrap_or(0);
+const fn unspecified(link: Link) -> IpAddr {
+    match link {
+        Link::IP6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        _ => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    }
+}
+
+fn find_table(world: &World, link: Link, id: u32) -> Result<TableIndex> {
+    match link {
+        Link::IP6 => world.get::<Fib<Ip6>>().find_table(id),
+        _ => world.get::<Fib<Ip4>>().find_table(id),
+    }
+}
+
+const fn proto_of(link: Link) -> FibPathNhProto {
+    match link {
+        Link::IP6 => FibPathNhProto::Ip6,
+        _ => FibPathNhProto::Ip4,
+    }
+}
+
+/// Converts a path of a route for packets of this link type to the wire.
+pub fn path_to(tables: &RouteTables, link: Link, path: &Path) -> FibPath {
+    let id = |table: TableRef| tables.table_id(table).unwrap_or(0);
     let mut out = FibPath {
         sw_if_index: NO_INDEX,
         weight: path.weight,
         preference: path.preference,
-        proto: proto_of::<F>(),
+        proto: proto_of(link),
         flags: match path.resolve_via {
             ResolveVia::Any => FibPathFlags::NONE,
             ResolveVia::Host => FibPathFlags::RESOLVE_VIA_HOST,
@@ -208,20 +230,16 @@ pub fn path_to<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, path: &Path<F::Addr>
         PathKind::Attached { sw_if, .. } => out.sw_if_index = sw_if.0,
         PathKind::Neighbor { sw_if, nexthop } => {
             out.nh.address = nexthop.into();
-            out.proto = if nexthop.is_ipv6() { FibPathNhProto::Ip6 } else { FibPathNhProto::Ip4 };
+            out.proto = proto_of(Link::of(nexthop));
             out.sw_if_index = sw_if.0;
         }
-        PathKind::Recursive { table, nexthop: addr } => {
-            out.nh.address = Into::<IpAddr>::into(addr).into();
-            out.table_id = id(table);
-        }
-        PathKind::RecursiveOther { table, nexthop } => {
+        PathKind::Recursive { table, nexthop } => {
             out.nh.address = nexthop.into();
-            out.proto = if nexthop.is_ipv6() { FibPathNhProto::Ip6 } else { FibPathNhProto::Ip4 };
-            out.table_id = other.table_id(table).unwrap_or(0);
+            out.proto = proto_of(Link::of(nexthop));
+            out.table_id = id(TableRef::of_address(table, nexthop));
         }
         PathKind::Receive { sw_if, address } => {
-            out.nh.address = Into::<IpAddr>::into(address).into();
+            out.nh.address = address.into();
             out.sw_if_index = sw_if.0;
             out.kind = FibPathType::Local;
         }
@@ -234,21 +252,16 @@ pub fn path_to<F: Net>(fib: &Fib<F>, other: &Fib<F::Other>, path: &Path<F::Addr>
         PathKind::Fixed(AdjIndex::PROHIBIT) => out.kind = FibPathType::IcmpProhibit,
         PathKind::Fixed(AdjIndex::RECEIVE) => out.kind = FibPathType::Local,
         PathKind::Fixed(_) => out.kind = FibPathType::Drop,
-        PathKind::Extension(Extension::InterfaceRx, sw_if) => {
-            out.kind = FibPathType::InterfaceRx;
-            out.sw_if_index = sw_if;
-        }
-        PathKind::Extension(Extension::Dvr, sw_if) => {
-            out.kind = FibPathType::Dvr;
-            out.sw_if_index = sw_if;
-        }
-        PathKind::Extension(Extension::UdpEncap, object) => {
-            out.kind = FibPathType::UdpEncap;
-            out.nh.obj_id = object;
-        }
-        PathKind::Extension(Extension::Classify, table) => {
-            out.kind = FibPathType::Classify;
-            out.nh.classify_table_index = table;
+        PathKind::Object(of, number) => {
+            // An object that VPP doesn't have is no path of the API.
+            let known = OBJECTS.iter().find(|(_, name)| *name == of.name);
+            out.kind = known.map_or(FibPathType::Drop, |(kind, _)| *kind);
+            match out.kind {
+                FibPathType::UdpEncap => out.nh.obj_id = number,
+                FibPathType::Classify => out.nh.classify_table_index = number,
+                FibPathType::InterfaceRx | FibPathType::Dvr => out.sw_if_index = number,
+                _ => {}
+            }
         }
     }
     out

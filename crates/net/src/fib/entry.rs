@@ -3,7 +3,7 @@
 
 use super::list::ListId;
 use super::{Net, Path, PathState, RouteIndex, Source};
-use crate::AdjIndex;
+use crate::{AdjIndex, Link};
 use std::ops::Deref;
 use wire::Prefix;
 
@@ -133,29 +133,31 @@ impl Entries {
 
 /// One source's paths, for `show`.
 #[derive(Clone, Debug)]
-pub struct RouteSource<F: Net> {
+pub struct RouteSource {
     /// The source.
     pub source: Source,
     /// Its path list.
-    pub path_list: PathListInfo<F>,
+    pub path_list: PathListInfo,
 }
 
-impl<F: Net> Deref for RouteSource<F> {
-    type Target = PathListInfo<F>;
-    fn deref(&self) -> &PathListInfo<F> {
+impl Deref for RouteSource {
+    type Target = PathListInfo;
+    fn deref(&self) -> &PathListInfo {
         &self.path_list
     }
 }
 
 /// A path list, for `show`.
 #[derive(Clone, Debug)]
-pub struct PathListInfo<F: Net> {
+pub struct PathListInfo {
     /// Its index.
     pub list: u32,
+    /// The link type of the packets that take it.
+    pub link: Link,
     /// Number of entries that share it.
     pub shared: usize,
     /// The paths, each with its adjacency if it is usable.
-    pub paths: Vec<(Path<F::Addr>, Option<AdjIndex>)>,
+    pub paths: Vec<(Path, Option<AdjIndex>)>,
     /// For each path, whether it is usable, and if not, why.
     pub states: Vec<PathState>,
     /// The adjacency for all used paths together, which workers find if the list's source is in
@@ -171,5 +173,5 @@ pub struct RouteInfo<F: Net> {
     /// Its route index, also the index of its counters.
     pub index: RouteIndex,
     /// The sources, best first.
-    pub sources: Vec<RouteSource<F>>,
+    pub sources: Vec<RouteSource>,
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The flow hash, which selects a path of an ECMP group.
 
+use super::lookup::IpTable;
 use super::{Fib, Net, TableIndex};
 use cli::{Error, retval};
 use graph::{Shared, World};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use sync::Turn;
 
@@ -135,9 +137,8 @@ impl<F: Net> Fib<F> {
     /// # Errors
     /// A table that isn't there (−3).
     pub fn flow_hash(&self, index: TableIndex) -> Result<FlowHash, Error> {
-        self.inner().table(index)?;
-        let flow =
-            |table: Option<&super::Published<F>>| table.map(|t| t.flow.load(Ordering::Relaxed));
+        self.all.inner().table(Self::table_ref(index))?;
+        let flow = |table: Option<&Arc<IpTable<F>>>| table.map(|t| t.flow.load(Ordering::Relaxed));
         Ok(self.tables.read(index.0, flow).map_or_else(FlowHash::default, FlowHash))
     }
 
@@ -146,7 +147,7 @@ impl<F: Net> Fib<F> {
     /// # Errors
     /// A table that isn't there (−3).
     pub fn set_flow_hash(&self, index: TableIndex, flow: FlowHash) -> Result<(), Error> {
-        self.inner().table(index)?;
+        self.all.inner().table(Self::table_ref(index))?;
         self.tables.read(index.0, |table| {
             if let Some(table) = table {
                 table.flow.store(flow.0, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Path lists, each shared by all entries with the same paths.
+//! Path lists, each shared by all entries of a link type with the same paths.
 
-use super::{Net, Path, PathListInfo, PathState};
-use crate::{AdjIndex, NextHop};
+use super::{Path, PathListInfo, PathState};
+use crate::{AdjIndex, Link, NextHop};
 use graph::SwIfIndex;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 /// The paths of a list: of paths that differ in weight or preference only, the last one, as if
 /// each had been added by itself.
-pub(super) fn distinct<A: Copy + PartialEq>(paths: &[Path<A>]) -> Cow<'_, [Path<A>]> {
+pub(super) fn distinct(paths: &[Path]) -> Cow<'_, [Path]> {
     if paths.len() < 2 {
         return Cow::Borrowed(paths);
     }
-    let mut all: Vec<Path<A>> = Vec::with_capacity(paths.len());
+    let mut all: Vec<Path> = Vec::with_capacity(paths.len());
     for path in paths {
         match all.iter_mut().find(|old| old.kind == path.kind) {
             Some(old) => *old = *path,
@@ -72,15 +72,19 @@ pub(super) struct Resolved {
     /// The lists that recursive paths follow, also where the path is unusable since they lead back
     /// here.
     pub follows: BTreeSet<ListId>,
+    /// Those of `follows` that have the paths of a list of another link type, which the route of a
+    /// next hop has.
+    pub twins: BTreeSet<ListId>,
 }
 
-impl<F: Net> PathList<F> {
+impl PathList {
     /// The list as `show` prints it.
-    pub fn info(&self, id: ListId) -> PathListInfo<F> {
+    pub fn info(&self, id: ListId) -> PathListInfo {
         let paths = self.paths.iter().copied().zip(self.now.found.iter().copied()).collect();
         PathListInfo {
             list: id.0,
-            shared: self.refs,
+            link: self.link,
+            shared: self.refs + self.twin_of.len(),
             paths,
             states: self.now.states.clone(),
             adj: self.adj,
@@ -89,14 +93,14 @@ impl<F: Net> PathList<F> {
 }
 
 /// A path list.
-pub(super) struct PathList<F: Net> {
-    pub paths: Arc<[Path<F::Addr>]>,
+pub(super) struct PathList {
+    /// The link type of the packets that take it.
+    pub link: Link,
+    pub paths: Arc<[Path]>,
     /// Number of references by entries and by [`Tracked`](super::Tracked).
     pub refs: usize,
     /// Of these, references by [`Tracked`](super::Tracked).
     pub trackers: usize,
-    /// Path lists of the other protocol with a path to an object that sends packets by this list.
-    pub watchers: BTreeSet<ListId>,
     /// The adjacency that workers find for these entries.
     pub adj: AdjIndex,
     /// True if `adj` is an alias made for this list, not one of the fixed adjacencies.
@@ -104,4 +108,6 @@ pub(super) struct PathList<F: Net> {
     pub now: Resolved,
     /// Lists with paths that follow an entry with this list.
     pub users: BTreeSet<ListId>,
+    /// Lists that need this one as one of their [twins](Resolved::twins).
+    pub twin_of: BTreeSet<ListId>,
 }

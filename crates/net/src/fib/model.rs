@@ -1,34 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tables and paths, and how IPv4 and IPv6 differ.
+//! Tables, and how IPv4 and IPv6 differ.
 
-use super::{Extension, Labels, Source};
+use super::{RouteKey, Source};
 use crate::{AdjIndex, IfView, Link};
-use graph::SwIfIndex;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tables::Key;
-use wire::{Address, Family, Ip4, Ip6, Prefix};
+use wire::{Family, Ip4, Ip6, Prefix};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A protocol's part of routing, beside [`Family`].
 pub trait Net: Family {
     /// An address as a key of the lookup tables.
     type Key: Key;
-    /// The other protocol, which next hops may be of.
-    type Other: Net<Other = Self>;
     /// The protocol as adjacencies name it.
     const LINK: Link;
     /// An address as a key.
     fn key(addr: Self::Addr) -> Self::Key;
-    /// A key as an address.
-    fn addr(key: Self::Key) -> Self::Addr;
+    /// A key in the lower bits of a [`RouteKey`].
+    fn bits_of_key(key: Self::Key) -> u128;
+    /// The key in the lower bits of a [`RouteKey`].
+    fn key_of_bits(bits: u128) -> Self::Key;
+    /// The prefix of a table's key.
+    fn prefix(key: RouteKey) -> Prefix<Self::Addr>;
     /// The address, if it is of this protocol.
     fn of_ip(ip: IpAddr) -> Option<Self::Addr>;
     /// The table of an interface, for workers.
     fn table_of(view: &IfView) -> TableIndex;
-    /// This protocol's variant of an adjacency that every instance has: punt and receive have one
-    /// for each.
-    fn fixed(adj: AdjIndex) -> AdjIndex;
     /// Routes of every table, beside the default route: VPP's, and implicit ones to addresses that
     /// no packet may go to (RFC 1812 5.3.7, RFC 4291 2.5), which any other source overrides.
     fn special() -> Vec<(Prefix<Self::Addr>, Source, AdjIndex)>;
@@ -45,14 +43,19 @@ pub trait Net: Family {
 
 impl Net for Ip4 {
     type Key = u32;
-    type Other = Ip6;
-    const LINK: Link = Link::Ip4;
+    const LINK: Link = Link::IP4;
     #[inline(always)]
     fn key(addr: Ipv4Addr) -> u32 {
         addr.to_bits()
     }
-    fn addr(key: u32) -> Ipv4Addr {
-        Ipv4Addr::from_bits(key)
+    fn bits_of_key(key: u32) -> u128 {
+        key.into()
+    }
+    fn key_of_bits(bits: u128) -> u32 {
+        bits as u32
+    }
+    fn prefix(RouteKey { bits, len }: RouteKey) -> Prefix<Ipv4Addr> {
+        Prefix::new(Ipv4Addr::from_bits(bits as u32), len).unwrap_or(Prefix::DEFAULT)
     }
     fn of_ip(ip: IpAddr) -> Option<Ipv4Addr> {
         if let IpAddr::V4(addr) = ip { Some(addr) } else { None }
@@ -60,9 +63,6 @@ impl Net for Ip4 {
     #[inline(always)]
     fn table_of(view: &IfView) -> TableIndex {
         TableIndex(view.fib4)
-    }
-    fn fixed(adj: AdjIndex) -> AdjIndex {
-        adj
     }
     fn special() -> Vec<(Prefix<Ipv4Addr>, Source, AdjIndex)> {
         [
@@ -101,14 +101,19 @@ impl Net for Ip4 {
 
 impl Net for Ip6 {
     type Key = u128;
-    type Other = Ip4;
-    const LINK: Link = Link::Ip6;
+    const LINK: Link = Link::IP6;
     #[inline(always)]
     fn key(addr: Ipv6Addr) -> u128 {
         addr.to_bits()
     }
-    fn addr(key: u128) -> Ipv6Addr {
-        Ipv6Addr::from_bits(key)
+    fn bits_of_key(key: u128) -> u128 {
+        key
+    }
+    fn key_of_bits(bits: u128) -> u128 {
+        bits
+    }
+    fn prefix(RouteKey { bits, len }: RouteKey) -> Prefix<Ipv6Addr> {
+        Prefix::new(Ipv6Addr::from_bits(bits), len).unwrap_or(Prefix::DEFAULT)
     }
     fn of_ip(ip: IpAddr) -> Option<Ipv6Addr> {
         if let IpAddr::V6(addr) = ip { Some(addr) } else { None }
@@ -116,13 +121,6 @@ impl Net for Ip6 {
     #[inline(always)]
     fn table_of(view: &IfView) -> TableIndex {
         TableIndex(view.fib6)
-    }
-    fn fixed(adj: AdjIndex) -> AdjIndex {
-        match adj {
-            AdjIndex::PUNT => AdjIndex::PUNT6,
-            AdjIndex::RECEIVE => AdjIndex::RECEIVE6,
-            adj => adj,
-        }
     }
     fn special() -> Vec<(Prefix<Ipv6Addr>, Source, AdjIndex)> {
         [
@@ -209,132 +207,4 @@ pub struct TableInfo {
     pub name: String,
     /// Number of entries in it.
     pub routes: usize,
-}
-
-/// The target of a path.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum PathKind<A> {
-    /// The destinations are neighbours on the interface; `address` is its own in that network, or
-    /// zero.
-    Attached {
-        /// The interface.
-        sw_if: SwIfIndex,
-        /// Its address.
-        address: A,
-    },
-    /// To a neighbour on an interface. Its address may be of the other protocol (RFC 8950).
-    Neighbor {
-        /// The interface.
-        sw_if: SwIfIndex,
-        /// The neighbour.
-        nexthop: IpAddr,
-    },
-    /// Recursive: resolved by the entry that covers the next hop.
-    Recursive {
-        /// The table to look it up in.
-        table: TableIndex,
-        /// The next hop.
-        nexthop: A,
-    },
-    /// Recursive path over a next hop of the other family, resolved in that family's table.
-    RecursiveOther {
-        /// The table to look it up in.
-        table: TableIndex,
-        /// The next hop.
-        nexthop: IpAddr,
-    },
-    /// Local delivery: an address of an interface.
-    Receive {
-        /// The interface.
-        sw_if: SwIfIndex,
-        /// Its address.
-        address: A,
-    },
-    /// The packet's destination is looked up in another table.
-    Lookup(TableIndex),
-    /// The packet's source is looked up in a table, and the packet takes the route found there.
-    SourceLookup(TableIndex),
-    /// One of the adjacencies that every instance has: drop, unreachable, prohibited, punt, local.
-    Fixed(AdjIndex),
-    /// To the object of this number of a feature that takes such paths.
-    Extension(Extension, u32),
-}
-
-/// State of a path: usable, or the reason why it is not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum PathState {
-    /// Usable.
-    #[default]
-    Resolved,
-    /// Its interface is down, or its target isn't there.
-    Unresolved,
-    /// The route that it follows leads back to this path's list.
-    Looped,
-    /// Its next hop is down ([`NextHops`](crate::NextHops)): it is used only while no other path is
-    /// usable.
-    Down,
-}
-
-/// Constraint on the route that resolves a recursive path.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum ResolveVia {
-    /// Any route.
-    #[default]
-    Any,
-    /// A host route to the next hop.
-    Host,
-    /// A connected network, or a neighbour's host route.
-    Attached,
-}
-
-/// A path of an entry.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Path<A> {
-    /// The target.
-    pub kind: PathKind<A>,
-    /// Its share of the flows, relative to the weights of the other paths with the same
-    /// preference; 0 counts as 1.
-    pub weight: u8,
-    /// Preference: of the usable paths, those with the lowest value are used.
-    pub preference: u8,
-    /// Of a recursive path: the routes that may resolve it.
-    pub resolve_via: ResolveVia,
-    /// MPLS labels to push. Paths with labels are refused: MPLS isn't built yet.
-    pub labels: Labels,
-}
-
-impl<A: Address> Path<A> {
-    /// A path of weight 1 and preference 0.
-    pub const fn new(kind: PathKind<A>) -> Self {
-        Self { kind, weight: 1, preference: 0, resolve_via: ResolveVia::Any, labels: Labels::NONE }
-    }
-
-    /// The interface that the path names.
-    pub fn sw_if(&self) -> Option<SwIfIndex> {
-        match self.kind {
-            PathKind::Attached { sw_if, .. }
-            | PathKind::Neighbor { sw_if, .. }
-            | PathKind::Receive { sw_if, .. } => Some(sw_if),
-            PathKind::Extension(Extension::InterfaceRx | Extension::Dvr, sw_if) => {
-                Some(SwIfIndex(sw_if))
-            }
-            _ => None,
-        }
-    }
-
-    /// The table that the path names; one of the other protocol if it [crosses](Self::crosses).
-    pub(super) fn table(&self) -> Option<TableIndex> {
-        match self.kind {
-            PathKind::Recursive { table, .. }
-            | PathKind::RecursiveOther { table, .. }
-            | PathKind::Lookup(table)
-            | PathKind::SourceLookup(table) => Some(table),
-            _ => None,
-        }
-    }
-
-    /// Returns true if the path follows a route of the other protocol.
-    pub(super) fn crosses(&self) -> bool {
-        matches!(self.kind, PathKind::RecursiveOther { .. })
-    }
 }

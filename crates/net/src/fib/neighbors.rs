@@ -2,16 +2,41 @@
 //! Host routes of neighbours: a known neighbour in a connected network has a host route over its
 //! own adjacency.
 
+use super::key::{bits_of, width_of};
 use super::list::{ListId, PathList};
-use super::{Fib, Net, Path, PathKind, Source, TableIndex};
-use crate::{Addresses, NeighborEvent, Neighbors, NextHop, neighbor};
+use super::lookup::last_of;
+use super::{Path, PathKind, RouteKey, RouteTables, Source, TableRef};
+use crate::{Addresses, Link, Neighbor, NeighborEvent, Neighbors, NextHop, neighbor};
 use graph::{SwIfIndex, World};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
-use wire::{Address, Prefix};
+use wire::{Address, Ip4, Ip6};
 
-impl<F: Net> Fib<F> {
+/// The host route of an address.
+const fn host(address: IpAddr) -> RouteKey {
+    RouteKey { bits: bits_of(address), len: width_of(address) }
+}
+
+/// The interface that an interface borrows addresses of a protocol from.
+fn lender(world: &World, link: Link, sw_if: SwIfIndex) -> Option<SwIfIndex> {
+    if link == Link::IP6 {
+        world.get::<Addresses<Ip6>>().unnumbered(sw_if)
+    } else {
+        world.get::<Addresses<Ip4>>().unnumbered(sw_if)
+    }
+}
+
+/// The interfaces that borrow addresses of a protocol from an interface.
+fn borrowers(world: &World, link: Link, sw_if: SwIfIndex) -> Vec<SwIfIndex> {
+    if link == Link::IP6 {
+        world.get::<Addresses<Ip6>>().borrowers(sw_if)
+    } else {
+        world.get::<Addresses<Ip4>>().borrowers(sw_if)
+    }
+}
+
+impl RouteTables {
     /// Returns the subscriber that synchronizes host routes with the neighbours.
     pub(crate) fn follower(world: &World) -> neighbor::Subscriber {
         // Made before the neighbours, so that these are removed first when an interface goes.
@@ -30,50 +55,56 @@ impl<F: Net> Fib<F> {
 
     /// Updates host routes after the networks of an interface have changed: neighbours in a network
     /// get one, others lose theirs.
-    pub(crate) fn sync_neighbors(&self, world: &World, sw_if: SwIfIndex) {
-        self.sync_within(world, sw_if, Prefix::DEFAULT);
+    pub(crate) fn sync_neighbors(&self, world: &World, link: Link, sw_if: SwIfIndex) {
+        self.sync_where(world, link, sw_if, |_| true);
     }
 
-    /// As [`Self::sync_neighbors`], for neighbours in a prefix.
-    #[inline(never)]
-    fn sync_within(&self, world: &World, sw_if: SwIfIndex, prefix: Prefix<F::Addr>) {
-        let all = world.get::<Neighbors>().list(F::IS_V6, Some(sw_if));
-        for n in all.into_iter().filter(|n| F::of_ip(n.ip).is_some_and(|ip| prefix.contains(ip))) {
+    /// As [`Self::sync_neighbors`], for some of the neighbours.
+    fn sync_where(
+        &self,
+        world: &World,
+        link: Link,
+        sw_if: SwIfIndex,
+        wanted: impl Fn(&Neighbor) -> bool,
+    ) {
+        let all = world.get::<Neighbors>().list(link == Link::IP6, Some(sw_if));
+        for n in all.into_iter().filter(wanted) {
             self.sync(world, sw_if, n.ip, !n.no_fib_entry);
         }
     }
 
     /// Returns the tables where a neighbour may have host routes: its interface's, and those with a
     /// connected prefix of the interface from another source.
-    fn host_routes(&self, NextHop { sw_if, ip }: NextHop) -> Option<(Vec<TableIndex>, F::Addr)> {
-        let nexthop = F::of_ip(ip)?;
+    fn host_routes(&self, NextHop { sw_if, ip }: NextHop) -> Option<Vec<TableRef>> {
         let interface = self.interfaces.get(sw_if).ok()?;
-        let table = interface.table_of(ip)?;
+        let table = TableRef::of_address(interface.table_of(ip)?, ip);
         let mut tables = vec![table];
-        let of_link = F::IS_V6 && nexthop.link_local();
+        let of_link = matches!(ip, IpAddr::V6(ip) if ip.link_local());
         if !of_link && let Some(others) = self.inner().attached.get(&sw_if) {
-            tables.extend(others.iter().filter(|other| **other != table));
+            let is_other = |other: &&TableRef| other.link == table.link && **other != table;
+            tables.extend(others.iter().filter(is_other));
         }
-        Some((tables, nexthop))
+        Some(tables)
     }
 
-    /// Returns true if a route other than the neighbour's own host route leads to this neighbour.
-    pub fn leads_by(&self, hop: NextHop) -> bool {
-        // A neighbour of the other protocol has no host route here.
-        let (tables, host) =
-            self.host_routes(hop).map_or((Vec::new(), None), |(t, addr)| (t, Some(addr)));
+    /// Returns true if a route for packets of a link type, other than the neighbour's own host
+    /// route, leads to this neighbour.
+    pub(super) fn leads_by(&self, link: Link, hop: NextHop) -> bool {
+        // A neighbour of another protocol has no host route there.
+        let is_own = link == Link::of(hop.ip);
+        let tables = is_own.then(|| self.host_routes(hop)).flatten().unwrap_or_default();
         let inner = self.inner();
         let Some(lists) = inner.hops.get(&hop) else { return false };
-        let own = |table: &TableIndex| {
-            let route = inner.prefix_entry(*table, Prefix::host(host?)).ok()?.route?;
+        let own = |table: &TableRef| {
+            let route = inner.prefix_entry(*table, host(hop.ip)).ok()?.route?;
             Some(inner.entries.get(route)?.of(Source::Neighbor)?.list)
         };
         let own: Vec<ListId> = tables.iter().filter_map(own).collect();
-        let others = |id: &ListId, list: &PathList<F>| {
-            list.refs > own.iter().filter(|own| *own == id).count()
-        };
+        let others =
+            |id: &ListId, list: &PathList| list.refs > own.iter().filter(|own| *own == id).count();
         lists.iter().any(|id| {
-            inner.lists.get(*id).is_some_and(|list| others(id, list) || !list.users.is_empty())
+            let list = inner.lists.get(*id).filter(|list| list.link == link);
+            list.is_some_and(|list| others(id, list) || !list.users.is_empty())
         })
     }
 
@@ -82,19 +113,19 @@ impl<F: Net> Fib<F> {
     pub(super) fn import<'p>(
         &self,
         world: &World,
-        (table, prefix): (TableIndex, Prefix<F::Addr>),
+        (table, key): (TableRef, RouteKey),
         source: Source,
-        paths: impl IntoIterator<Item = &'p Path<F::Addr>>,
-    ) where
-        F::Addr: 'p,
-    {
+        paths: impl IntoIterator<Item = &'p Path>,
+    ) {
         if source == Source::Interface {
             return;
         }
         for path in paths {
             if let PathKind::Attached { sw_if, .. } = path.kind {
                 self.inner().attached.entry(sw_if).or_default().insert(table);
-                self.sync_within(world, sw_if, prefix);
+                self.sync_where(world, table.link, sw_if, |n| {
+                    (key.bits..=last_of(key, width_of(n.ip))).contains(&bits_of(n.ip))
+                });
             }
         }
     }
@@ -102,10 +133,10 @@ impl<F: Net> Fib<F> {
     /// Adds or removes a neighbour's host routes. If it is known on several interfaces, the one
     /// that was set last is used.
     fn sync(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr, wanted: bool) {
-        let Some((tables, nexthop)) = self.host_routes(NextHop { sw_if, ip }) else { return };
-        let lender = world.get::<Addresses<F>>().unnumbered(sw_if);
+        let Some(tables) = self.host_routes(NextHop { sw_if, ip }) else { return };
+        let lender = lender(world, Link::of(ip), sw_if);
         let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip });
-        let host = Prefix::host(nexthop);
+        let host = host(ip);
         let mut sharing = BTreeSet::new();
         let gone = self.with(world, |inner, cx| {
             let mut gone = false;
@@ -113,7 +144,7 @@ impl<F: Net> Fib<F> {
                 // Only where the network is connected by this interface, or by the one that it
                 // borrows addresses from: otherwise a neighbour could attract
                 // packets of other networks.
-                let cover = inner.covering(table, nexthop, F::BITS - 1);
+                let cover = inner.covering(table, host.bits, host.len - 1);
                 let paths =
                     cover.and_then(|(_, list)| inner.lists.get(list)).map_or(&[][..], |l| &l.paths);
                 let links = || {
@@ -153,8 +184,9 @@ impl<F: Net> Fib<F> {
         sharing: BTreeSet<SwIfIndex>,
         ip: IpAddr,
     ) {
-        let (neighbors, addresses) = (world.get::<Neighbors>(), world.get::<Addresses<F>>());
-        let with_borrowers = |link: SwIfIndex| addresses.borrowers(link).into_iter().chain([link]);
+        let neighbors = world.get::<Neighbors>();
+        let with_borrowers =
+            |link: SwIfIndex| borrowers(world, Link::of(ip), link).into_iter().chain([link]);
         let others: BTreeSet<_> = sharing.into_iter().flat_map(with_borrowers).collect();
         for other in others.into_iter().filter(|other| *other != sw_if) {
             if neighbors.get(other, ip).is_some_and(|n| !n.no_fib_entry) {

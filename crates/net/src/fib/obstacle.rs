@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The reason why packets to an address get no further, for people.
 
-use super::{Fib, Net, Path, PathKind, PathState, RouteInfo, TableIndex, Tracked};
+use super::key::bits_of;
+use super::{Path, PathKind, PathListInfo, PathState, RouteTables, TableIndex, TableRef, Tracked};
 use crate::{AdjIndex, Interfaces, NextHop, NextHops};
 use graph::World;
 use std::net::IpAddr;
-use wire::{Ip4, Ip6};
 
 /// Routes that are followed one behind the other: more aren't worth telling.
 const DEPTH: u32 = 8;
@@ -37,43 +37,23 @@ impl Outlook {
 impl Tracked {
     /// Returns the state of the route, for people.
     pub fn outlook(self, world: &World) -> Outlook {
-        // It is one of either protocol.
-        let obstacle = self.of::<Ip4>(world).or_else(|| self.of::<Ip6>(world));
+        let obstacle = self.paths(world).and_then(|list| of_paths(world, None, &list, DEPTH));
         Outlook { is_resolved: Some(self.is_resolved(world)), obstacle }
-    }
-
-    fn of<F: Net>(self, world: &World) -> Option<String> {
-        let list = self.paths::<F>(world)?;
-        let paths = list.paths.iter().map(|(path, _)| path).zip(&list.states);
-        of_paths::<F>(world, None, paths, DEPTH)
     }
 }
 
 /// The obstacle of packets to an address in a table.
 fn to(world: &World, table: TableIndex, address: IpAddr, depth: u32) -> Option<String> {
     let depth = depth.checked_sub(1)?;
-    match address {
-        IpAddr::V4(address) => to_address::<Ip4>(world, table, address, depth),
-        IpAddr::V6(address) => to_address::<Ip6>(world, table, address, depth),
-    }
-}
-
-#[inline(never)]
-fn to_address<F: Net>(
-    world: &World,
-    table: TableIndex,
-    address: F::Addr,
-    depth: u32,
-) -> Option<String> {
-    let fib = world.get::<Fib<F>>();
+    let tables = world.get::<RouteTables>();
+    let table = TableRef::of_address(table, address);
     let none = || {
-        let id = fib.table_id(table).map_or(String::new(), |id| format!(" in table {id}"));
+        let id = tables.table_id(table).map_or(String::new(), |id| format!(" in table {id}"));
         format!("there is no route to {address}{id}")
     };
-    let Some(RouteInfo { prefix, sources, .. }) = fib.covering(table, address) else {
+    let Some((prefix, best)) = tables.best_paths(table, bits_of(address)) else {
         return Some(none());
     };
-    let Some(best) = sources.first().map(|source| &source.path_list) else { return Some(none()) };
     let kinds = || best.paths.iter().map(|(path, _)| &path.kind);
     if kinds().all(|kind| matches!(kind, PathKind::Fixed(AdjIndex::NO_ROUTE))) {
         return Some(none());
@@ -83,29 +63,28 @@ fn to_address<F: Net>(
     }) {
         return Some(format!("the route {prefix} drops packets"));
     }
-    let paths = best.paths.iter().map(|(path, _)| path).zip(&best.states);
-    of_paths::<F>(world, Some(address), paths, depth)
+    of_paths(world, Some(address), &best, depth)
 }
 
 /// The first obstacle, if each of the paths has one.
-fn of_paths<'a, F: Net>(
+fn of_paths(
     world: &World,
-    address: Option<F::Addr>,
-    paths: impl Iterator<Item = (&'a Path<F::Addr>, &'a PathState)>,
+    address: Option<IpAddr>,
+    list: &PathListInfo,
     depth: u32,
 ) -> Option<String> {
     let mut first = None;
-    for (path, state) in paths {
-        let found = of_path::<F>(world, address, path, *state, depth)?;
+    for ((path, _), state) in list.paths.iter().zip(&list.states) {
+        let found = of_path(world, address, path, *state, depth)?;
         first.get_or_insert(found);
     }
     first
 }
 
-fn of_path<F: Net>(
+fn of_path(
     world: &World,
-    address: Option<F::Addr>,
-    path: &Path<F::Addr>,
+    address: Option<IpAddr>,
+    path: &Path,
     state: PathState,
     depth: u32,
 ) -> Option<String> {
@@ -115,12 +94,11 @@ fn of_path<F: Net>(
     };
     match path.kind {
         _ if state == PathState::Looped => Some("its route leads back to itself".into()),
-        PathKind::Attached { sw_if, .. } => by(sw_if, address.map(Into::into)),
+        PathKind::Attached { sw_if, .. } => by(sw_if, address),
         PathKind::Neighbor { sw_if, nexthop } => by(sw_if, Some(nexthop)),
-        PathKind::Recursive { table, nexthop } => to(world, table, nexthop.into(), depth),
-        PathKind::RecursiveOther { table, nexthop } => to(world, table, nexthop, depth),
+        PathKind::Recursive { table, nexthop } => to(world, table, nexthop, depth),
         PathKind::Receive { address, .. } => Some(format!("{address} is our own address")),
-        PathKind::Lookup(table) => to(world, table, address?.into(), depth),
+        PathKind::Lookup(table) => to(world, table.index, address?, depth),
         _ if state == PathState::Unresolved => Some("the target of its route isn't there".into()),
         _ => None,
     }

@@ -1,80 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Queries of routes, for `show`, dumps and features.
 
-use super::control::Inner;
 use super::entry::{Entry, SourcePaths};
+use super::inner::Inner;
 use super::list::ListId;
+use super::lookup::key;
 use super::{
-    Fib, Net, Path, PathKind, PathListInfo, RouteIndex, RouteInfo, RouteSource, Source, TableIndex,
+    Fib, Net, Path, PathKind, PathListInfo, RouteIndex, RouteInfo, RouteKey, RouteSource, Source,
+    TableIndex, TableRef,
 };
 use cli::{Error, retval};
-use tables::Route;
 use wire::{Family, Prefix};
 
 /// Entries read under one lock when a whole table is walked.
 const CHUNK: usize = 256;
 
-fn prefix_of<F: Net>(route: Route<F::Key>) -> Option<Prefix<F::Addr>> {
-    Prefix::new(F::addr(route.key), route.len)
-}
-
-impl<F: Net> Inner<F> {
-    #[inline(never)]
-    fn info(&self, prefix: Prefix<F::Addr>, index: RouteIndex, entry: &Entry) -> RouteInfo<F> {
+impl Inner {
+    fn sources(&self, entry: &Entry) -> Vec<RouteSource> {
         let sources = entry.all().filter_map(|SourcePaths { source, list, .. }| {
             Some(RouteSource { source, path_list: self.lists.get(list)?.info(list) })
         });
-        RouteInfo { prefix, index, sources: sources.collect() }
+        sources.collect()
     }
 
-    /// Calls `f` on the entries after a prefix, in order, until it returns false.
-    pub fn walk(
-        &self,
-        table: TableIndex,
-        after: Option<Prefix<F::Addr>>,
-        mut f: impl FnMut(Prefix<F::Addr>, RouteIndex, &Entry) -> bool,
-    ) {
-        let Ok(table) = self.table(table) else { return };
-        table.lpm.walk(after.map(|p| (F::key(p.addr()), p.len())), &mut |route| {
-            let index = RouteIndex(route.leaf.route);
-            match (prefix_of::<F>(route), self.entries.get(index)) {
-                (Some(prefix), Some(entry)) => f(prefix, index, entry),
-                _ => true,
-            }
-        });
+    fn info(&self, index: RouteIndex) -> Option<(RouteIndex, Vec<RouteSource>)> {
+        Some((index, self.sources(self.entries.get(index)?)))
     }
+}
 
-    /// As [`Self::walk`], without implicit entries.
-    fn walk_listed(
-        &self,
-        table: TableIndex,
-        after: Option<Prefix<F::Addr>>,
-        mut f: impl FnMut(Prefix<F::Addr>, RouteIndex, &Entry) -> bool,
-    ) {
-        self.walk(table, after, |prefix, index, entry| {
-            entry.is_implicit() || f(prefix, index, entry)
-        });
-    }
-
-    /// The longest entry that covers the first `len` bits of an address: its route index and the
-    /// path list in force.
-    pub fn covering(
-        &self,
-        table: TableIndex,
-        addr: F::Addr,
-        len: u8,
-    ) -> Option<(RouteIndex, ListId)> {
-        let route = RouteIndex(self.table(table).ok()?.lpm.covering(F::key(addr), len)?.leaf.route);
-        Some((route, self.entries.get(route)?.best.list))
-    }
+fn route_info<F: Net>(
+    key: RouteKey,
+    (index, sources): (RouteIndex, Vec<RouteSource>),
+) -> RouteInfo<F> {
+    RouteInfo { prefix: F::prefix(key), index, sources }
 }
 
 impl<F: Net> Fib<F> {
     /// The entry of exactly this prefix.
     pub fn route(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Option<RouteInfo<F>> {
-        let inner = self.inner();
-        let place = inner.prefix_entry(table, prefix).ok()?;
-        Some(inner.info(place.prefix, place.route?, inner.entries.get(place.route?)?))
+        let (inner, key) = (self.all.inner(), key::<F>(prefix));
+        let route = inner.table(Self::table_ref(table)).ok()?.lookup.get(key)?;
+        inner.info(route).map(|info| route_info(key, info))
     }
 
     /// The entry that packets to this address take.
@@ -82,22 +48,10 @@ impl<F: Net> Fib<F> {
         self.longest(table, Prefix::host(addr))
     }
 
-    /// The path list with this index.
-    pub fn path_list(&self, number: u32) -> Option<PathListInfo<F>> {
-        let id = ListId(number);
-        self.inner().lists.get(id).map(|list| list.info(id))
-    }
-
-    /// An upper bound of the indices of path lists.
-    pub fn path_lists_end(&self) -> u32 {
-        self.inner().lists.end()
-    }
-
     fn longest(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Option<RouteInfo<F>> {
-        let inner = self.inner();
-        let route = inner.table(table).ok()?.lpm.covering(F::key(prefix.addr()), prefix.len())?;
-        let index = RouteIndex(route.leaf.route);
-        Some(inner.info(prefix_of::<F>(route)?, index, inner.entries.get(index)?))
+        let (inner, RouteKey { bits, len }) = (self.all.inner(), key::<F>(prefix));
+        let (key, route) = inner.table(Self::table_ref(table)).ok()?.lookup.covering(bits, len)?;
+        inner.info(route).map(|info| route_info(key, info))
     }
 
     /// The entry of exactly this prefix, implicit ones excepted, or the longest that covers it. A
@@ -112,7 +66,7 @@ impl<F: Net> Fib<F> {
         prefix: Prefix<F::Addr>,
         exact: bool,
     ) -> Result<RouteInfo<F>, Error> {
-        self.inner().table(table)?;
+        self.all.inner().table(Self::table_ref(table))?;
         let is_listed =
             |route: &RouteInfo<F>| route.sources.iter().any(|s| s.source != Source::Implicit);
         let exactly =
@@ -126,13 +80,14 @@ impl<F: Net> Fib<F> {
 
     /// The route to a host as the feature that follows it sees it.
     fn followed(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> Option<RouteInfo<F>> {
-        if prefix.len() != F::BITS {
+        if prefix.len() != <F as Family>::BITS {
             return None;
         }
         {
-            let inner = self.inner();
-            let path = Path::new(PathKind::Recursive { table, nexthop: prefix.network().addr() });
-            let list = inner.interned.get(&[path][..])?;
+            let inner = self.all.inner();
+            let nexthop = prefix.network().addr().into();
+            let path = Path::new(PathKind::Recursive { table, nexthop });
+            let list = inner.link(F::LINK)?.interned.get(&[path][..])?;
             inner.lists.get(*list).filter(|list| list.trackers > 0)?;
         }
         self.longest(table, prefix).map(|cover| RouteInfo { prefix, ..cover })
@@ -147,11 +102,11 @@ impl<F: Net> Fib<F> {
         after: Option<Prefix<F::Addr>>,
         n: usize,
     ) -> Vec<RouteInfo<F>> {
-        let inner = self.inner();
+        let inner = self.all.inner();
         let mut all = Vec::new();
-        inner.walk_listed(table, after, |prefix, index, entry| {
+        inner.walk_listed(Self::table_ref(table), after.map(key::<F>), &mut |key, index, entry| {
             if all.len() < n {
-                all.push(inner.info(prefix, index, entry));
+                all.push(route_info(key, (index, inner.sources(entry))));
             }
             all.len() < n
         });
@@ -166,8 +121,9 @@ impl<F: Net> Fib<F> {
         n: usize,
     ) -> Vec<Prefix<F::Addr>> {
         let mut all = Vec::new();
-        self.inner().walk_listed(table, after, |prefix, _, _| {
-            all.push(prefix);
+        let table = Self::table_ref(table);
+        self.all.inner().walk_listed(table, after.map(key::<F>), &mut |key, _, _| {
+            all.push(F::prefix(key));
             all.len() < n
         });
         all
@@ -187,10 +143,33 @@ impl<F: Net> Fib<F> {
     /// Number of entries of each prefix length in a table.
     pub fn lengths(&self, table: TableIndex) -> Vec<(u8, usize)> {
         let mut lengths = vec![0; usize::from(<F as Family>::BITS) + 1];
-        self.inner().walk_listed(table, None, |prefix, _, _| {
-            lengths[usize::from(prefix.len())] += 1;
+        self.all.inner().walk_listed(Self::table_ref(table), None, &mut |key, _, _| {
+            lengths[usize::from(key.len)] += 1;
             true
         });
         (0..).zip(lengths).filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+impl super::RouteTables {
+    /// The path list with this index.
+    pub fn path_list(&self, number: u32) -> Option<PathListInfo> {
+        let id = ListId(number);
+        self.inner().lists.get(id).map(|list| list.info(id))
+    }
+
+    /// An upper bound of the indices of path lists.
+    pub fn path_lists_end(&self) -> u32 {
+        self.inner().lists.end()
+    }
+
+    /// The best source's path list of the entry that packets with this key take in a table, and the
+    /// entry's prefix as text.
+    pub(super) fn best_paths(&self, table: TableRef, bits: u128) -> Option<(String, PathListInfo)> {
+        let inner = self.inner();
+        let lookup = &inner.table(table).ok()?.lookup;
+        let (key, route) = lookup.covering(bits, lookup.width())?;
+        let list = inner.entries.get(route)?.best.list;
+        Some((lookup.text(key), inner.lists.get(list)?.info(list)))
     }
 }

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Resolves paths to adjacencies, and again when their dependencies change.
 
-use super::control::{Cx, Inner};
-use super::list::{ListId, PathList, Resolved, State, distinct};
+use super::inner::{Cx, Inner};
+use super::key::{bits_of, width_of};
+use super::list::{ListId, Resolved, State};
 use super::spread::spread;
-use super::{
-    Extension, Extensions, Fib, Net, Path, PathKind, PathState, ResolveVia, TableIndex, Tracked,
-};
-use crate::{AdjIndex, NextHop};
+use super::{Path, PathKind, PathState, ResolveVia, RouteKey, TableRef};
+use crate::adj::ObjectInterface;
+use crate::{AdjIndex, Link, NextHop};
 use cli::Error;
 use graph::SwIfIndex;
 use std::cmp::Reverse;
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::Arc;
-use wire::Prefix;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::net::IpAddr;
 
 /// Maximum number of times that a list is resolved for one change, so that circular changes end.
-pub(super) const ROUNDS: u8 = 64;
-
-/// The weight of a share of 1, where shares of packets become weights.
-const SHARE: f64 = 65536.0;
+const ROUNDS: u8 = 64;
 
 /// The adjacency of a usable path.
 #[derive(Clone, Copy)]
@@ -32,168 +27,19 @@ struct PathAdjacency {
     down: bool,
 }
 
-impl<F: Net> Inner<F> {
-    /// Takes a reference on the list with these paths; makes the list if it is new.
-    #[inline(never)]
-    pub fn intern(&mut self, cx: &Cx<'_>, paths: &[Path<F::Addr>]) -> ListId {
-        let paths = distinct(paths);
-        if let Some(&id) = self.interned.get(&*paths) {
-            if let Some(list) = self.lists.get_mut(id) {
-                list.refs += 1;
-            }
-            return id;
-        }
-        let paths: Arc<[_]> = (&*paths).into();
-        let fixed = match &paths[..] {
-            [Path { kind: PathKind::Fixed(adj), .. }] if *adj != AdjIndex::NO_ROUTE => {
-                Some(F::fixed(*adj))
-            }
-            _ => None,
-        };
-        let id = self.lists.insert(PathList {
-            paths: paths.clone(),
-            refs: 1,
-            trackers: 0,
-            watchers: BTreeSet::new(),
-            adj: fixed.unwrap_or_default(),
-            owned: fixed.is_none(),
-            now: Resolved::default(),
-            users: BTreeSet::new(),
-        });
-        for path in paths.iter() {
-            if let Some(sw_if) = path.sw_if() {
-                self.by_if.entry(sw_if).or_default().insert(id);
-            }
-            match path.kind {
-                PathKind::Recursive { table, nexthop } => {
-                    self.vias.entry((table, nexthop)).or_default().insert(id);
-                }
-                PathKind::RecursiveOther { table, nexthop } => {
-                    self.cross_family.entry((table, nexthop)).or_default().insert(id);
-                    cx.cross_family.set::<F>(self.cross_family.len());
-                }
-                PathKind::Extension(kind, object) => {
-                    let lists = self.objects.entry((kind, object)).or_default();
-                    let is_first = lists.is_empty();
-                    lists.insert(id);
-                    if is_first {
-                        cx.world.get::<Extensions>().report_use(
-                            cx.world,
-                            F::LINK,
-                            (kind, object),
-                            true,
-                        );
-                    }
-                }
-                _ => {}
-            }
-        }
-        self.interned.insert(paths, id);
-        let now = self.resolve(cx, id);
-        if fixed.is_none() {
-            let adj = cx.adjacencies.alias(now.target);
-            if let Some(list) = self.lists.get_mut(id) {
-                list.adj = adj;
-            }
-        }
-        self.follow(id, now);
-        id
-    }
-
-    /// Gives a reference on a list back; the last one removes the list.
-    #[inline(never)]
-    pub fn let_go(&mut self, cx: &Cx<'_>, id: ListId) {
-        let Some(list) = self.lists.get_mut(id) else { return };
-        list.refs -= 1;
-        if list.paths.iter().any(|path| path.table().is_some()) {
-            cx.cross_family.note_unused();
-        }
-        if list.refs > 0 {
-            return;
-        }
-        let Some(list) = self.lists.remove(id) else { return };
-        self.interned.remove(&list.paths);
-        for path in list.paths.iter() {
-            if let Some(sw_if) = path.sw_if() {
-                unlist(&mut self.by_if, sw_if, id);
-            }
-            match path.kind {
-                PathKind::Recursive { table, nexthop } => {
-                    unlist(&mut self.vias, (table, nexthop), id)
-                }
-                PathKind::RecursiveOther { table, nexthop } => {
-                    unlist(&mut self.cross_family, (table, nexthop), id);
-                    cx.cross_family.set::<F>(self.cross_family.len());
-                }
-                PathKind::Extension(kind, object) => {
-                    let key = (kind, object);
-                    // A list may have several paths to an object, for example of different weights.
-                    let was_used = self.objects.contains_key(&key);
-                    unlist(&mut self.objects, key, id);
-                    if was_used && !self.objects.contains_key(&key) {
-                        cx.world.get::<Extensions>().report_use(cx.world, F::LINK, key, false);
-                    }
-                }
-                _ => {}
-            }
-        }
-        for followed in &list.now.follows {
-            if let Some(followed) = self.lists.get_mut(*followed) {
-                followed.users.remove(&id);
-            }
-        }
-        self.index_hops(id, &list.now.hops, &[]);
-        list.now.left_out.iter().for_each(|adj| cx.adjacencies.release(*adj));
-        self.refresh(cx, list.users);
-        if list.owned {
-            cx.adjacencies.release(list.adj);
-        }
-    }
-
-    /// Stores what a list resolves to now, and keeps the indices of lists up to date.
-    fn follow(&mut self, id: ListId, now: Resolved) {
-        let Some(list) = self.lists.get_mut(id) else { return };
-        let old = std::mem::replace(&mut list.now, now.clone());
-        for gone in old.follows.difference(&now.follows) {
-            if let Some(list) = self.lists.get_mut(*gone) {
-                list.users.remove(&id);
-            }
-        }
-        for new in now.follows.difference(&old.follows) {
-            if let Some(list) = self.lists.get_mut(*new) {
-                list.users.insert(id);
-            }
-        }
-        if old.hops != now.hops {
-            self.index_hops(id, &old.hops, &now.hops);
-        }
-    }
-
-    /// Updates the index of lists by neighbour.
-    fn index_hops(&mut self, id: ListId, old: &[NextHop], new: &[NextHop]) {
-        for hop in old {
-            if let Entry::Occupied(mut lists) = self.hops.entry(*hop) {
-                lists.get_mut().remove(&id);
-                if lists.get().is_empty() {
-                    lists.remove();
-                }
-            }
-        }
-        for hop in new {
-            self.hops.entry(*hop).or_default().insert(id);
-        }
-    }
-
+impl Inner {
     /// Resolves lists again, and those that follow them as far as that changes something. Until a
     /// list is resolved its packets may be lost, so lists with most users come first, and
     /// adjacencies are released last.
-    #[inline(never)]
     pub fn refresh(&mut self, cx: &Cx<'_>, lists: impl IntoIterator<Item = ListId>) {
-        let mut lists: Vec<ListId> = lists.into_iter().collect();
+        self.refresh_all(cx, lists.into_iter().collect());
+    }
+
+    fn refresh_all(&mut self, cx: &Cx<'_>, mut lists: Vec<ListId>) {
         lists.sort_by_cached_key(|id| Reverse(self.weight(*id)));
         let mut queue = VecDeque::from(lists);
         let mut rounds: HashMap<ListId, u8> = HashMap::new();
-        let mut left = Vec::new();
+        let (mut left, mut twins_left) = (Vec::new(), BTreeSet::new());
         while let Some(id) = queue.pop_front() {
             if !self.lists.contains(id) {
                 continue;
@@ -220,15 +66,11 @@ impl<F: Net> Inner<F> {
             } else if (list.now.state, list.now.down) != (now.state, now.down) {
                 queue.extend(&list.users);
             }
-            if list.now.state != now.state {
-                self.watchers_due.extend(&list.watchers);
-            }
-            if list.now != now {
-                self.note_list_moved(cx.cross_family);
-            }
+            twins_left.extend(list.now.twins.difference(&now.twins));
             self.follow(id, now);
         }
         left.into_iter().for_each(|adj| cx.adjacencies.release(adj));
+        twins_left.into_iter().for_each(|twin| self.collect(cx, twin));
     }
 
     /// The urgency of a list: whether it has other paths to turn to, and how many entries and lists
@@ -240,12 +82,13 @@ impl<F: Net> Inner<F> {
     }
 
     /// Resolves the paths of a list. The caller gets a reference on the target.
-    fn resolve(&self, cx: &Cx<'_>, id: ListId) -> Resolved {
-        let Some(list) = self.lists.get(id) else { return Resolved::default() };
+    pub(super) fn resolve(&mut self, cx: &Cx<'_>, id: ListId) -> Resolved {
         let mut now = Resolved::default();
-        let mut members: Vec<(PathAdjacency, Path<F::Addr>)> = Vec::new();
-        for path in list.paths.iter() {
-            let way = self.resolve_path(cx, id, path, &mut now);
+        let Some(list) = self.lists.get(id) else { return now };
+        let (link, paths) = (list.link, list.paths.clone());
+        let mut members: Vec<(PathAdjacency, Path)> = Vec::new();
+        for path in paths.iter() {
+            let way = self.resolve_path(cx, (id, link), path, &mut now);
             now.found.push(way.ok().map(|way| way.adj));
             now.states.push(match way {
                 Ok(way) if way.down => PathState::Down,
@@ -280,153 +123,139 @@ impl<F: Net> Inner<F> {
         };
         // Sorted, not in the order of adding: so a flow takes the same path after a restart.
         members.sort_by_key(|(_, path)| path.kind);
-        now.target =
-            together::<F>(cx, members.into_iter().map(|(way, path)| (way.adj, path.weight.into())));
+        let members = members.into_iter().map(|(way, path)| (way.adj, path.weight.into()));
+        now.target = together(cx, link, members);
         now
     }
 
     /// Resolves a path. The caller gets a reference on its adjacency; the error says why the path
     /// can't be used.
     fn resolve_path(
-        &self,
+        &mut self,
         cx: &Cx<'_>,
-        id: ListId,
-        path: &Path<F::Addr>,
+        (id, link): (ListId, Link),
+        path: &Path,
         now: &mut Resolved,
     ) -> Result<PathAdjacency, PathState> {
         let adjacencies = cx.adjacencies;
         let unresolved = |_: Error| PathState::Unresolved;
         let up =
             |sw_if| if cx.interfaces.is_up(sw_if) { Ok(()) } else { Err(PathState::Unresolved) };
+        // A list of another link type may name tables of that link type.
+        let own = |table: TableRef| {
+            (table.link == link).then_some(table.index.0).ok_or(PathState::Unresolved)
+        };
         let way = |adj, state| Ok(PathAdjacency { adj, state, down: false });
         match path.kind {
             PathKind::Attached { sw_if, address } => {
                 up(sw_if)?;
-                let adj = adjacencies.glean(cx.world, sw_if, address.into()).map_err(unresolved)?;
+                let adj = adjacencies.glean(cx.world, sw_if, address).map_err(unresolved)?;
                 way(adj, State::Attached(sw_if))
             }
             PathKind::Neighbor { sw_if, nexthop } => {
                 let hop = NextHop { sw_if, ip: nexthop };
                 now.hops.push(hop);
                 up(sw_if)?;
-                let adj = adjacencies
-                    .neighbor_for(cx.world, F::LINK, sw_if, nexthop)
-                    .map_err(unresolved)?;
+                let adj =
+                    adjacencies.neighbor_for(cx.world, link, sw_if, nexthop).map_err(unresolved)?;
                 Ok(PathAdjacency { adj, state: State::Usable, down: cx.nexthops.is_down(hop) })
             }
             PathKind::Receive { sw_if, address } => {
-                let adj =
-                    adjacencies.receive(cx.world, sw_if, address.into()).map_err(unresolved)?;
+                let adj = adjacencies.receive(cx.world, sw_if, address).map_err(unresolved)?;
                 way(adj, State::Unusable)
             }
-            PathKind::Lookup(table) => way(adjacencies.lookup(F::LINK, table.0), State::Usable),
+            PathKind::Lookup(table) => way(adjacencies.lookup(link, own(table)?), State::Usable),
             PathKind::SourceLookup(table) => {
-                way(adjacencies.lookup_source(F::LINK, table.0), State::Usable)
+                way(adjacencies.lookup_source(link, own(table)?), State::Usable)
             }
-            PathKind::Fixed(adj) => way(F::fixed(adj), State::Unusable),
-            PathKind::Extension(kind, object) => {
-                if kind == Extension::Dvr {
-                    up(SwIfIndex(object))?;
+            PathKind::Fixed(adj) => way(adj.for_link(link), State::Unusable),
+            PathKind::Object(of, number) => {
+                if of.interface == Some(ObjectInterface::Sends) {
+                    up(SwIfIndex(number))?;
                 }
-                let of = cx.world.get::<Extensions>().object_type(kind).map_err(unresolved)?;
-                if let Some(over) = (of.over)(cx.world, object) {
-                    self.check_over(cx, id, over, now)?;
+                if let Some(over) = (of.over)(cx.world, number) {
+                    self.check_followed(over.list, id, now)?;
                 }
-                let adj = adjacencies.object(cx.world, of, F::LINK, object).map_err(unresolved)?;
+                let adj = adjacencies.object(cx.world, of, link, number).map_err(unresolved)?;
                 way(adj, State::Usable)
             }
             PathKind::Recursive { table, nexthop } => {
-                let (route, via) =
-                    self.covering(table, nexthop, F::BITS).ok_or(PathState::Unresolved)?;
-                now.follows.insert(via);
-                if self.leads_to(via, id) {
-                    return Err(PathState::Looped);
-                }
-                let list = self.lists.get(via).ok_or(PathState::Unresolved)?;
-                if !self.may_follow(path, list, (table, nexthop)) {
+                let table = TableRef::of_address(table, nexthop);
+                let (route, covering) = self
+                    .covering(table, bits_of(nexthop), width_of(nexthop))
+                    .ok_or(PathState::Unresolved)?;
+                let via = self.for_link(cx, covering, link, now);
+                let state = self.check_followed(via, id, now)?;
+                if !self.may_follow(path.resolve_via, via, (table, nexthop)) {
                     return Err(PathState::Unresolved);
                 }
-                let (adj, down) = match list.now.state {
-                    State::Unusable => return Err(PathState::Unresolved),
+                let (adj, down) = match state {
                     State::Attached(sw_if) => {
-                        let hop = NextHop { sw_if, ip: nexthop.into() };
+                        let hop = NextHop { sw_if, ip: nexthop };
                         now.hops.push(hop);
-                        let adj =
-                            adjacencies.neighbor(cx.world, sw_if, hop.ip).map_err(unresolved)?;
+                        let adj = adjacencies
+                            .neighbor_for(cx.world, link, sw_if, nexthop)
+                            .map_err(unresolved)?;
                         (adj, cx.nexthops.is_down(hop))
                     }
-                    State::Usable => {
+                    _ => {
+                        let list = self.lists.get(via).ok_or(PathState::Unresolved)?;
                         adjacencies.hold_again(list.adj);
                         (list.adj, list.now.down)
                     }
                 };
                 Ok(PathAdjacency { adj: adjacencies.via(route.0, adj), state: State::Usable, down })
             }
-            PathKind::RecursiveOther { table, nexthop } => {
-                let other = cx.world.get::<Fib<F::Other>>();
-                let (route, hops) =
-                    other.neighbors_of(table, nexthop).ok_or(PathState::Unresolved)?;
-                now.hops.extend(hops.keys());
-                let mut hops: Vec<_> =
-                    hops.into_iter().filter(|(hop, _)| cx.interfaces.is_up(hop.sw_if)).collect();
-                let down = hops.iter().all(|(hop, _)| cx.nexthops.is_down(*hop));
-                hops.retain(|(hop, _)| down || !cx.nexthops.is_down(*hop));
-                let adj =
-                    |hop: NextHop| adjacencies.neighbor_for(cx.world, F::LINK, hop.sw_if, hop.ip);
-                let weight = |share: f64| (share * SHARE).round() as u32;
-                let adjs =
-                    hops.iter().filter_map(|(hop, share)| Some((adj(*hop).ok()?, weight(*share))));
-                let adjs: Vec<_> = adjs.collect();
-                if adjs.is_empty() {
-                    return Err(PathState::Unresolved);
-                }
-                let adj = together::<F>(cx, adjs.into_iter());
-                Ok(PathAdjacency { adj: adjacencies.via(route.0, adj), state: State::Usable, down })
-            }
         }
     }
 
-    /// Checks that an object can send the packets of a path list by this route. The list is
-    /// resolved again when that changes.
-    fn check_over(
+    /// The list with the paths of another one for packets of a link type: IPv4 packets may follow a
+    /// route of IPv6 (RFC 8950).
+    fn for_link(&mut self, cx: &Cx<'_>, id: ListId, link: Link, now: &mut Resolved) -> ListId {
+        let other = self.lists.get(id).filter(|list| list.link != link);
+        let Some(paths) = other.map(|list| list.paths.clone()) else { return id };
+        let twin = self.list_of(cx, link, &paths);
+        now.twins.insert(twin);
+        twin
+    }
+
+    /// Follows a list, which has to be usable and mustn't lead back to `id`: that one is resolved
+    /// again when this changes.
+    fn check_followed(
         &self,
-        cx: &Cx<'_>,
+        followed: ListId,
         id: ListId,
-        over: Tracked,
         now: &mut Resolved,
-    ) -> Result<(), PathState> {
-        let Some(list) = over.list_of::<F>() else {
-            let is_usable = cx.world.get::<Fib<F::Other>>().watch(over, id);
-            return if is_usable { Ok(()) } else { Err(PathState::Unresolved) };
-        };
-        now.follows.insert(list);
-        if self.leads_to(list, id) {
+    ) -> Result<State, PathState> {
+        now.follows.insert(followed);
+        if self.leads_to(followed, id) {
             return Err(PathState::Looped);
         }
-        let is_usable = self.lists.get(list).is_some_and(|list| list.now.state != State::Unusable);
-        if is_usable { Ok(()) } else { Err(PathState::Unresolved) }
+        let state = self.lists.get(followed).map(|list| list.now.state);
+        state.filter(|state| *state != State::Unusable).ok_or(PathState::Unresolved)
     }
 
-    /// Returns true if the path's constraint lets it follow this list, which covers its next hop.
+    /// Returns true if a constraint lets a path follow this list, which covers its next hop.
     fn may_follow(
         &self,
-        path: &Path<F::Addr>,
-        list: &PathList<F>,
-        at: (TableIndex, F::Addr),
+        resolve_via: ResolveVia,
+        via: ListId,
+        (table, nexthop): (TableRef, IpAddr),
     ) -> bool {
-        let (table, nexthop) = at;
-        let is_attached = |path: &Path<F::Addr>| match path.kind {
+        let is_attached = |path: &Path| match path.kind {
             PathKind::Attached { .. } => true,
-            PathKind::Neighbor { nexthop: neighbor, .. } => neighbor == nexthop.into(),
+            PathKind::Neighbor { nexthop: neighbor, .. } => neighbor == nexthop,
             _ => false,
         };
-        match path.resolve_via {
+        match resolve_via {
             ResolveVia::Any => true,
             ResolveVia::Host => {
-                let host = self.prefix_entry(table, Prefix::host(nexthop));
-                host.is_ok_and(|place| place.route.is_some())
+                let host = RouteKey { bits: bits_of(nexthop), len: width_of(nexthop) };
+                self.prefix_entry(table, host).is_ok_and(|place| place.route.is_some())
             }
-            ResolveVia::Attached => list.paths.iter().any(is_attached),
+            ResolveVia::Attached => {
+                self.lists.get(via).is_some_and(|list| list.paths.iter().any(is_attached))
+            }
         }
     }
 
@@ -454,26 +283,11 @@ impl<F: Net> Inner<F> {
         }
         seen
     }
-
-    /// Lists with a next hop in this prefix, which its entry may resolve.
-    pub fn affected(&self, table: TableIndex, prefix: Prefix<F::Addr>) -> BTreeSet<ListId> {
-        let range = (table, prefix.network().addr())..=(table, prefix.last());
-        self.vias.range(range).flat_map(|(_, ids)| ids).copied().collect()
-    }
-}
-
-/// Removes a list from an index of lists.
-fn unlist<K: Ord + Copy>(lists: &mut BTreeMap<K, BTreeSet<ListId>>, key: K, id: ListId) {
-    let Some(ids) = lists.get_mut(&key) else { return };
-    ids.remove(&id);
-    if ids.is_empty() {
-        lists.remove(&key);
-    }
 }
 
 /// Makes one adjacency of several. Takes over the caller's reference on each, and gives one on the
 /// result.
-fn together<F: Net>(cx: &Cx<'_>, members: impl Iterator<Item = (AdjIndex, u32)>) -> AdjIndex {
+fn together(cx: &Cx<'_>, link: Link, members: impl Iterator<Item = (AdjIndex, u32)>) -> AdjIndex {
     let (mut adjs, mut weights, mut places) = (Vec::new(), Vec::new(), HashMap::new());
     for (adj, weight) in members {
         let at = *places.entry(adj).or_insert(adjs.len());
@@ -493,7 +307,7 @@ fn together<F: Net>(cx: &Cx<'_>, members: impl Iterator<Item = (AdjIndex, u32)>)
             let counts = spread(&weights);
             let buckets: Vec<AdjIndex> =
                 adjs.iter().zip(counts).flat_map(|(adj, n)| std::iter::repeat_n(*adj, n)).collect();
-            cx.adjacencies.load_balance(F::LINK, &buckets)
+            cx.adjacencies.load_balance(link, &buckets)
         }
     }
 }

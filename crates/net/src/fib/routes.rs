@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Route indices, for workers: the adjacency of each route, and its counters.
 
-use super::Fib;
+use super::RouteTables;
 use crate::AdjIndex;
 use graph::{Shared, World};
 use mem::Reserve;
@@ -11,7 +11,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use sync::{GraceTicket, Qsbr};
-use wire::{Ip4, Ip6};
 
 /// Index of a route, that is of a table's entry. Dense over the tables of both protocols; 0 is
 /// none. It is the index into `/net/route/to` and `/net/route/via`; the binary API calls it
@@ -106,8 +105,7 @@ impl Routes {
     /// rest of the lookup. Large tables are rebuilt for it, and lookups are slower meanwhile.
     pub fn set_counting(world: &World, on: bool) {
         world.get::<Self>().off.store(!on, Ordering::Relaxed);
-        world.get::<Fib<Ip4>>().suit_counting();
-        world.get::<Fib<Ip6>>().suit_counting();
+        world.get::<RouteTables>().suit_counting();
     }
 
     /// Sets the adjacency of a route.

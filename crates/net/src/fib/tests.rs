@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use wire::{Ip4, Ip4Prefix, Ip6, MacAddr, Prefix};
 
-type Kind = PathKind<Ipv4Addr>;
+type Kind = PathKind;
 
 /// The final result for packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -202,7 +202,7 @@ fn sources_paths_and_preferences() {
     ifs.delete(world, b).expect("deleted");
     assert_eq!(at("9.0.0.1"), [End::NoRoute]);
     assert_eq!(fib.set(world, t, dst, Source::Cli, &[x]).expect_err("gone").code(), -2);
-    let bad = Path::new(Kind::Recursive { table: t, nexthop: ip("224.0.0.1") });
+    let bad = Path::new(Kind::Recursive { table: t, nexthop: ip("224.0.0.1").into() });
     assert_eq!(fib.set(world, t, dst, Source::Cli, &[bad]).expect_err("a group").code(), -7);
     assert!(fib.set(world, t, dst, Source::Cli, &[]).is_err());
     fib.set(world, t, p("240.0.0.0/4"), Source::Cli, &[Path::new(Kind::Fixed(AdjIndex::PUNT))])
@@ -223,7 +223,7 @@ fn routes_share_one_list_and_let_go_of_everything() {
     let before = adjs.list().len();
     let via = [Path::new(Kind::Neighbor { sw_if: a, nexthop: ip("1.0.0.1").into() })];
     let far = [
-        Path::new(Kind::Recursive { table: t, nexthop: ip("9.0.5.5") }),
+        Path::new(Kind::Recursive { table: t, nexthop: ip("9.0.5.5").into() }),
         Path::new(Kind::Fixed(AdjIndex::DROP)),
     ];
     let nets: Vec<Ip4Prefix> = (0..100).map(|i| p(&format!("9.0.{i}.0/24"))).collect();
@@ -244,12 +244,12 @@ fn routes_share_one_list_and_let_go_of_everything() {
 /// A reference model by the definition: no sharing, no state kept between lookups.
 #[derive(Default)]
 struct Oracle {
-    routes: BTreeMap<Ip4Prefix, Vec<Path<Ipv4Addr>>>,
+    routes: BTreeMap<Ip4Prefix, Vec<Path>>,
     up: BTreeMap<SwIfIndex, bool>,
 }
 
 impl Oracle {
-    fn cover(&self, addr: Ipv4Addr) -> Option<&Vec<Path<Ipv4Addr>>> {
+    fn cover(&self, addr: Ipv4Addr) -> Option<&Vec<Path>> {
         self.routes
             .iter()
             .filter(|(p, _)| p.contains(addr))
@@ -258,11 +258,11 @@ impl Oracle {
     }
 
     /// Returns true if following `from` leads to `to`.
-    fn leads_to(&self, from: &Vec<Path<Ipv4Addr>>, to: &Vec<Path<Ipv4Addr>>, depth: usize) -> bool {
+    fn leads_to(&self, from: &Vec<Path>, to: &Vec<Path>, depth: usize) -> bool {
         from == to
             || depth < 12
                 && from.iter().any(|path| match path.kind {
-                    Kind::Recursive { nexthop, .. } => {
+                    Kind::Recursive { nexthop: IpAddr::V4(nexthop), .. } => {
                         self.cover(nexthop).is_some_and(|next| self.leads_to(next, to, depth + 1))
                     }
                     _ => false,
@@ -271,7 +271,7 @@ impl Oracle {
 
     /// The results of a list, and whether recursive paths may follow it (if it is attached, the
     /// result names the interface).
-    fn list(&self, list: &Vec<Path<Ipv4Addr>>) -> (BTreeSet<End>, bool) {
+    fn list(&self, list: &Vec<Path>) -> (BTreeSet<End>, bool) {
         let mut all = Vec::new();
         for path in list {
             let found = match path.kind {
@@ -282,19 +282,21 @@ impl Oracle {
                     Some(([End::Neighbor(sw_if.0, nexthop)].into(), true))
                 }
                 Kind::Fixed(_) => Some(([End::Drop].into(), false)),
-                Kind::Recursive { nexthop, .. } => self.cover(nexthop).and_then(|next| {
-                    if self.leads_to(next, list, 0) {
-                        return None;
-                    }
-                    let (ends, usable) = self.list(next);
-                    let near = ends.iter().map(|end| match end {
-                        End::Glean(sw_if) if ends.len() == 1 => {
-                            End::Neighbor(*sw_if, nexthop.into())
+                Kind::Recursive { nexthop: IpAddr::V4(nexthop), .. } => {
+                    self.cover(nexthop).and_then(|next| {
+                        if self.leads_to(next, list, 0) {
+                            return None;
                         }
-                        end => *end,
-                    });
-                    usable.then(|| (near.collect(), true))
-                }),
+                        let (ends, usable) = self.list(next);
+                        let near = ends.iter().map(|end| match end {
+                            End::Glean(sw_if) if ends.len() == 1 => {
+                                End::Neighbor(*sw_if, nexthop.into())
+                            }
+                            end => *end,
+                        });
+                        usable.then(|| (near.collect(), true))
+                    })
+                }
                 _ => None,
             };
             all.extend(
@@ -312,8 +314,8 @@ impl Oracle {
 
 #[derive(Clone, Debug)]
 enum Op {
-    Set(Ip4Prefix, Vec<Path<Ipv4Addr>>),
-    AddAll(Vec<(Ip4Prefix, Vec<Path<Ipv4Addr>>)>),
+    Set(Ip4Prefix, Vec<Path>),
+    AddAll(Vec<(Ip4Prefix, Vec<Path>)>),
     Remove(Ip4Prefix),
     Up(SwIfIndex, bool),
 }
@@ -326,13 +328,13 @@ fn prefixes() -> impl Strategy<Value = Ip4Prefix> {
         .prop_map(|(addr, len)| Prefix::new(Ipv4Addr::from(addr), len).expect("a length").network())
 }
 
-fn paths() -> impl Strategy<Value = Vec<Path<Ipv4Addr>>> {
+fn paths() -> impl Strategy<Value = Vec<Path>> {
     let sw_if = || prop::sample::select(&[SwIfIndex(1), SwIfIndex(2)][..]);
     let nexthop = || prop::sample::select(&NEXT_HOPS[..]).prop_map(Ipv4Addr::from);
     let kind = prop_oneof![
-        4 => nexthop().prop_map(|nexthop| Kind::Recursive { table: TableIndex::DEFAULT, nexthop }),
+        4 => nexthop().prop_map(|nexthop| Kind::Recursive { table: TableIndex::DEFAULT, nexthop: nexthop.into() }),
         2 => (sw_if(), nexthop()).prop_map(|(sw_if, nexthop)| Kind::Neighbor { sw_if, nexthop: nexthop.into() }),
-        1 => sw_if().prop_map(|sw_if| Kind::Attached { sw_if, address: Ipv4Addr::UNSPECIFIED }),
+        1 => sw_if().prop_map(|sw_if| Kind::Attached { sw_if, address: Ipv4Addr::UNSPECIFIED.into() }),
         1 => Just(Kind::Fixed(AdjIndex::DROP)),
     ];
     let path = (kind, 0u8..2, 1u8..4).prop_map(|(kind, preference, weight)| Path {

@@ -2,8 +2,9 @@
 //! Routes that features follow, as tunnels follow the route to their remote endpoint.
 
 use super::list::{ListId, State};
-use super::{Extension, Fib, Net, Path, PathKind, PathListInfo, TableIndex};
-use crate::{AdjIndex, ObjectType};
+use super::{Fib, Path, PathKind, PathListInfo, RouteTables, TableIndex};
+use crate::adj::{ObjectType, Objects};
+use crate::{AdjIndex, Link};
 use cli::Error;
 use graph::World;
 use std::net::IpAddr;
@@ -13,8 +14,7 @@ use wire::{Ip4, Ip6};
 /// [`Self::adj`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tracked {
-    list: ListId,
-    is_v6: bool,
+    pub(super) list: ListId,
     /// The table of the route.
     pub table: TableIndex,
     /// The adjacency for packets to the address; its index stays the same. It drops packets while
@@ -29,112 +29,74 @@ impl Tracked {
     /// # Errors
     /// A table that isn't there (−3), an address that is none of one host (−7).
     pub fn new(world: &World, table_id: u32, address: IpAddr) -> Result<Self, Error> {
-        match address {
-            IpAddr::V4(address) => world.get::<Fib<Ip4>>().track(world, table_id, address),
-            IpAddr::V6(address) => world.get::<Fib<Ip6>>().track(world, table_id, address),
-        }
+        let table = match address {
+            IpAddr::V4(_) => world.get::<Fib<Ip4>>().find_table(table_id)?,
+            IpAddr::V6(_) => world.get::<Fib<Ip6>>().find_table(table_id)?,
+        };
+        let path = Path::new(PathKind::Recursive { table, nexthop: address });
+        Ok(Self { table, ..Self::over(world, Link::of(address), &[path])? })
     }
 
-    /// Follows paths of a feature's own, as a route with these paths would, until
-    /// [`Self::release`]. [`Self::table`] is the default one.
+    /// Follows paths of a feature's own for packets of a link type, as a route with these paths
+    /// would, until [`Self::release`]. [`Self::table`] is the default one.
     ///
     /// # Errors
     /// As [`Fib::set`].
-    pub fn over<F: Net>(world: &World, paths: &[Path<F::Addr>]) -> Result<Self, Error> {
-        world.get::<Fib<F>>().track_paths(world, TableIndex::DEFAULT, paths)
+    pub fn over(world: &World, link: Link, paths: &[Path]) -> Result<Self, Error> {
+        world.get::<RouteTables>().track(world, link, paths)
     }
 
     /// The paths, with their current resolution.
-    pub fn paths<F: Net>(self, world: &World) -> Option<PathListInfo<F>> {
-        world.get::<Fib<F>>().path_list(self.list_of::<F>()?.0)
+    pub fn paths(self, world: &World) -> Option<PathListInfo> {
+        world.get::<RouteTables>().path_list(self.list.0)
     }
 
     /// Stops following the route. No packet may be sent to the adjacency any more.
     pub fn release(self, world: &World) {
-        if self.is_v6 {
-            world.get::<Fib<Ip6>>().untrack(world, self.list);
-        } else {
-            world.get::<Fib<Ip4>>().untrack(world, self.list);
-        }
+        world.get::<RouteTables>().with(world, |inner, cx| {
+            if let Some(list) = inner.lists.get_mut(self.list) {
+                list.trackers -= 1;
+            }
+            inner.let_go(cx, self.list);
+        });
     }
 
     /// Returns true if there is a route that can forward packets.
     pub fn is_resolved(self, world: &World) -> bool {
-        if self.is_v6 {
-            world.get::<Fib<Ip6>>().is_usable(self.list)
-        } else {
-            world.get::<Fib<Ip4>>().is_usable(self.list)
-        }
-    }
-
-    /// Returns the path list, if it is one of this protocol.
-    pub(super) fn list_of<F: Net>(self) -> Option<ListId> {
-        (self.is_v6 == F::IS_V6).then_some(self.list)
+        let tables = world.get::<RouteTables>();
+        tables.inner().lists.get(self.list).is_some_and(|list| list.now.state != State::Unusable)
     }
 }
 
-impl<F: Net> Fib<F> {
-    fn track(&self, world: &World, table_id: u32, address: F::Addr) -> Result<Tracked, Error> {
-        let table = self.find_table(table_id)?;
-        self.track_paths(
-            world,
-            table,
-            &[Path::new(PathKind::Recursive { table, nexthop: address })],
-        )
-    }
-
-    #[inline(never)]
-    fn track_paths(
-        &self,
-        world: &World,
-        table: TableIndex,
-        paths: &[Path<F::Addr>],
-    ) -> Result<Tracked, Error> {
+impl RouteTables {
+    fn track(&self, world: &World, link: Link, paths: &[Path]) -> Result<Tracked, Error> {
         self.with(world, |inner, cx| {
             self.check(inner, paths)?;
-            let list = inner.intern(cx, paths);
+            let list = inner.intern(cx, link, paths);
             if let Some(list) = inner.lists.get_mut(list) {
                 list.trackers += 1;
             }
-            Ok(Tracked { list, is_v6: F::IS_V6, table, adj: inner.adj(list) })
+            Ok(Tracked { list, table: TableIndex::DEFAULT, adj: inner.adj(list) })
         })
     }
+}
 
-    fn untrack(&self, world: &World, list: ListId) {
-        self.with(world, |inner, cx| {
-            if let Some(list) = inner.lists.get_mut(list) {
-                list.trackers -= 1;
-            }
-            inner.let_go(cx, list);
-        });
-    }
-
-    fn is_usable(&self, list: ListId) -> bool {
-        self.inner().lists.get(list).is_some_and(|list| list.now.state != State::Unusable)
-    }
-
-    /// Returns true if a tracked route can forward packets. The other protocol's path list
-    /// `watcher` is resolved again when that changes.
-    pub(super) fn watch(&self, over: Tracked, watcher: ListId) -> bool {
-        let mut inner = self.inner();
-        let Some(list) = over.list_of::<F>().and_then(|list| inner.lists.get_mut(list)) else {
-            return false;
-        };
-        list.watchers.insert(watcher);
-        list.now.state != State::Unusable
-    }
-
-    /// Resolves the paths to an object again.
-    pub(super) fn refresh_object(
-        &self,
-        world: &World,
-        (kind, of): (Extension, &'static ObjectType),
-        object: u32,
-    ) {
-        self.adjacencies.refresh_object(world, of, F::LINK, object);
-        self.with(world, |inner, cx| {
-            let lists = inner.objects.get(&(kind, object)).cloned().unwrap_or_default();
+impl Objects {
+    /// Resolves the paths to an object again, after it was created or has changed.
+    pub fn refresh(world: &World, of: &'static ObjectType, number: u32) {
+        let tables = world.get::<RouteTables>();
+        let links: Vec<Link> = tables.inner().links_to(of, number);
+        for link in links {
+            tables.adjacencies.refresh_object(world, of, link, number);
+        }
+        tables.with(world, |inner, cx| {
+            let lists = inner.lists_to_object(of, number);
             inner.refresh(cx, lists);
         });
+    }
+
+    /// Returns true if a route has a path to this object, usable or not.
+    pub fn is_used(world: &World, of: &'static ObjectType, number: u32) -> bool {
+        !world.get::<RouteTables>().inner().links_to(of, number).is_empty()
     }
 }

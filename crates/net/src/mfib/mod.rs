@@ -128,5 +128,5 @@ impl<F: Net> Mfib<F> {
 
 /// The output for local delivery, for entries of this protocol.
 fn local<F: Net>() -> MrouteOutput {
-    MrouteOutput { adj: F::fixed(AdjIndex::RECEIVE), tx_if: u32::MAX }
+    MrouteOutput { adj: AdjIndex::RECEIVE.for_link(F::LINK), tx_if: u32::MAX }
 }

@@ -22,14 +22,16 @@ mod tests;
 
 pub use model::*;
 
-use crate::{AdjIndex, Adjacencies, Fib, IfEvent, IfKind, Interfaces, NextHops, ethernet_rewrite};
+use crate::{
+    AdjIndex, Adjacencies, IfEvent, IfKind, Interfaces, NextHops, RouteTables, ethernet_rewrite,
+};
 use cli::{Error, retval};
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use table::{Due, Key, Table, Usage};
-use wire::{EtherType, Ip4, Ip6, MacAddr};
+use wire::{EtherType, MacAddr};
 
 /// Called after each change of a neighbour.
 pub(crate) type Subscriber = Arc<dyn Fn(&World, &NeighborEvent) + Send + Sync>;
@@ -88,10 +90,10 @@ impl Shared for Neighbors {
                 _ => {}
             }
         });
-        let routes = [Fib::<Ip4>::follower(world), Fib::<Ip6>::follower(world)];
+        let routes = RouteTables::follower(world);
         Self {
             families: [side(), side()],
-            subscribers: Mutex::new(routes.into()),
+            subscribers: Mutex::new(vec![routes]),
             used: Mutex::default(),
             interfaces,
             adjacencies,

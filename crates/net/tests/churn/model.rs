@@ -2,7 +2,7 @@
 //! A reference model of forwarding, by the definition: no sharing, no state kept between lookups.
 
 use graph::SwIfIndex;
-use net::{AdjIndex, AdjKind, Adjacencies, Fib, Net, Path, PathKind, Source, TableIndex};
+use net::{AdjIndex, AdjKind, Adjacencies, Fib, Net, Path, PathKind, Source, TableIndex, TableRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use sync::Turn;
@@ -58,11 +58,11 @@ pub fn ends<F: Net>(
 }
 
 /// Each source's paths of a prefix.
-type SourcePaths<F> = BTreeMap<Source, Vec<Path<<F as wire::Family>::Addr>>>;
+type SourcePaths = BTreeMap<Source, Vec<Path>>;
 
 /// Tables, and each source's paths of each prefix there.
 pub struct Model<F: Net> {
-    pub routes: HashMap<(TableIndex, Prefix<F::Addr>), SourcePaths<F>>,
+    pub routes: HashMap<(TableIndex, Prefix<F::Addr>), SourcePaths>,
     /// The ids of the existing tables, by index.
     pub tables: BTreeMap<TableIndex, u32>,
 }
@@ -72,7 +72,7 @@ impl<F: Net> Model<F> {
         Self { routes: HashMap::new(), tables: [(TableIndex::DEFAULT, 0)].into() }
     }
 
-    fn cover(&self, table: TableIndex, addr: F::Addr) -> Option<&Vec<Path<F::Addr>>> {
+    fn cover(&self, table: TableIndex, addr: F::Addr) -> Option<&Vec<Path>> {
         let at = |len| self.routes.get(&(table, Prefix::new(addr, len)?.network()));
         (0..=F::BITS).rev().find_map(at).and_then(|sources| sources.values().next())
     }
@@ -89,11 +89,7 @@ impl<F: Net> Model<F> {
 
     /// The results of a path list, and whether recursive paths may follow it. The changes make no
     /// circles.
-    fn list(
-        &self,
-        up: &BTreeMap<SwIfIndex, bool>,
-        list: &[Path<F::Addr>],
-    ) -> (BTreeSet<End>, bool) {
+    fn list(&self, up: &BTreeMap<SwIfIndex, bool>, list: &[Path]) -> (BTreeSet<End>, bool) {
         let mut all: Vec<(u8, BTreeSet<End>, bool)> = Vec::new();
         for path in list {
             let found = match path.kind {
@@ -104,9 +100,10 @@ impl<F: Net> Model<F> {
                     let end = if adj == AdjIndex::PROHIBIT { End::Prohibit } else { End::Drop };
                     Some(([end].into(), false))
                 }
-                PathKind::Lookup(table) => Some(([End::Table(table.0)].into(), true)),
+                PathKind::Lookup(table) => Some(([End::Table(table.index.0)].into(), true)),
                 PathKind::Recursive { table, nexthop } => {
-                    let followed = self.cover(table, nexthop).map(|next| self.list(up, next));
+                    let next = F::of_ip(nexthop).and_then(|hop| self.cover(table, hop));
+                    let followed = next.map(|next| self.list(up, next));
                     followed.filter(|(_, usable)| *usable)
                 }
                 _ => None,
@@ -123,8 +120,9 @@ impl<F: Net> Model<F> {
 
     /// Returns true if a route of another table leads to this one.
     pub fn is_used(&self, table: TableIndex) -> bool {
-        let leads = |path: &Path<F::Addr>| match path.kind {
-            PathKind::Lookup(to) | PathKind::Recursive { table: to, .. } => to == table,
+        let leads = |path: &Path| match path.kind {
+            PathKind::Lookup(TableRef { index: to, .. })
+            | PathKind::Recursive { table: to, .. } => table == to,
             _ => false,
         };
         let others = self.routes.iter().filter(|((at, _), _)| *at != table);

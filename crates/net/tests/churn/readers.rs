@@ -35,7 +35,7 @@ impl<F: Net + Internet> Sentinel<F> {
         let hops = [address::<F>(9, 1).into(), address::<F>(9, 2).into()];
         let paths = hops.map(|nexthop| Path::new(PathKind::Neighbor { sw_if, nexthop }));
         fib.set(world, t, Prefix::host(near), Source::Cli, &paths).expect("set");
-        let follow = [Path::new(PathKind::Recursive { table: t, nexthop: near })];
+        let follow = [Path::new(PathKind::Recursive { table: t, nexthop: near.into() })];
         fib.set(world, t, Prefix::host(far), Source::Cli, &follow).expect("set");
         instance.settle();
         Self { near, far, ends: hops.map(|hop| End::Neighbor(sw_if.0, hop)).into() }

@@ -7,7 +7,7 @@ use graph::drive::Bench;
 use net::drive::{Tx, ethernet};
 use net::{
     AdjIndex, Adjacencies, Fib, Interfaces, Neighbor, Neighbors, Net, Path, PathKind, Source,
-    TableIndex,
+    TableIndex, TableRef,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -127,10 +127,10 @@ impl<F: Net + Internet> Churn<F> {
         *self.rng.pick(&all)
     }
 
-    fn path(&mut self, instance: &Instance, level: usize) -> Path<F::Addr> {
+    fn path(&mut self, instance: &Instance, level: usize) -> Path {
         let kind = match self.rng.below(if level == 0 { 8 } else { 16 }) {
             0 => PathKind::Fixed(*self.rng.pick(&[AdjIndex::DROP, AdjIndex::PROHIBIT])),
-            1 if level > 0 => PathKind::Lookup(self.table()),
+            1 if level > 0 => PathKind::Lookup(Fib::<F>::table_ref(self.table())),
             1..8 => {
                 let sw_if = instance.port(&mut self.rng);
                 let nexthop = address::<F>(9, self.host()).into();
@@ -140,7 +140,7 @@ impl<F: Net + Internet> Churn<F> {
                 let below = self.rng.below(level);
                 PathKind::Recursive {
                     table: self.table(),
-                    nexthop: address::<F>(below, self.host()),
+                    nexthop: address::<F>(below, self.host()).into(),
                 }
             }
         };
@@ -176,7 +176,7 @@ impl<F: Net + Internet> Churn<F> {
         // Paths for the prefix's own level, so that no route follows itself.
         let level =
             (0..3).find(|l| level_of::<F>(*l).contains(prefix.addr())).expect("one of ours");
-        let mut paths: Vec<Path<F::Addr>> = Vec::new();
+        let mut paths: Vec<Path> = Vec::new();
         for _ in 0..1 + self.rng.below(3) {
             let path = self.path(instance, level);
             if paths.iter().all(|old| old.kind != path.kind) {
@@ -269,8 +269,9 @@ impl<F: Net + Internet> Churn<F> {
     }
 
     fn leading_to(&self, table: TableIndex) -> Vec<(TableIndex, Prefix<F::Addr>, Source)> {
-        let leads = |path: &Path<F::Addr>| match path.kind {
-            PathKind::Lookup(to) | PathKind::Recursive { table: to, .. } => to == table,
+        let leads = |path: &Path| match path.kind {
+            PathKind::Lookup(TableRef { index: to, .. })
+            | PathKind::Recursive { table: to, .. } => table == to,
             _ => false,
         };
         let all = self.model.routes.iter().filter(|((at, _), _)| *at != table);
@@ -291,7 +292,7 @@ impl<F: Net + Internet> Churn<F> {
     }
 
     /// Removes sources' paths from the model, by table, source and paths.
-    fn forget(&mut self, gone: impl Fn(TableIndex, Source, &[Path<F::Addr>]) -> bool) {
+    fn forget(&mut self, gone: impl Fn(TableIndex, Source, &[Path]) -> bool) {
         self.model.routes.retain(|(at, _), sources| {
             sources.retain(|source, paths| !gone(*at, *source, paths));
             !sources.is_empty()

@@ -104,7 +104,7 @@ fn counters_have_the_names_that_monitoring_systems_know() {
     }
 }
 
-pub(super) fn add_route(world: &World, prefix: &str, path: PathKind<Ipv4Addr>) {
+pub(super) fn add_route(world: &World, prefix: &str, path: PathKind) {
     let prefix = prefix.parse().expect("a prefix");
     let fib = world.get::<net::Fib<Ip4>>();
     fib.set(world, net::TableIndex::DEFAULT, prefix, net::Source::Api, &[net::Path::new(path)])
@@ -170,7 +170,7 @@ fn a_host_is_answered_that_a_route_says_is_on_the_link() {
     add_route(&mut r, "10.9.0.9/32", by(far));
     assert_eq!((ask(&mut r, far), r.known(far)), (1, Some(PEER)));
     // A network without an address of ours in it.
-    let attached = PathKind::Attached { sw_if: r.t0, address: Ipv4Addr::UNSPECIFIED };
+    let attached = PathKind::Attached { sw_if: r.t0, address: Ipv4Addr::UNSPECIFIED.into() };
     add_route(&mut r, "10.8.0.0/16", attached);
     assert_eq!((ask(&mut r, [10, 8, 0, 9]), r.known([10, 8, 0, 9])), (1, Some(PEER)));
     // A host of the interface's own network, whatever routes lead to it.

@@ -8,7 +8,7 @@ use graph::World;
 use msg::{Caller, Message, Messages, Wire, retval};
 use net::api::{FibPath, Prefix, path_of, path_to};
 use net::fib::RouteInfo;
-use net::{Fib, Net, Source, TableIndex};
+use net::{Fib, Net, RouteTables, Source, TableIndex};
 use std::sync::Arc;
 use wire::{Ip4, Ip6};
 
@@ -54,12 +54,7 @@ pub struct IpRouteV2 {
 }
 
 impl IpRouteV2 {
-    fn of<F: Net>(
-        fib: &Fib<F>,
-        other: &Fib<F::Other>,
-        table_id: u32,
-        route: &RouteInfo<F>,
-    ) -> Self {
+    fn of<F: Net>(tables: &RouteTables, table_id: u32, route: &RouteInfo<F>) -> Self {
         // Only paths of the best source, which packets take.
         let best = route.sources.first();
         let paths = best.map_or(&[][..], |s| &s.paths);
@@ -68,7 +63,7 @@ impl IpRouteV2 {
             stats_index: route.index.0,
             prefix: route.prefix.into(),
             src: best.map_or(0, |s| source::id(s.source)),
-            paths: paths.iter().map(|(path, _)| path_to(fib, other, path)).collect(),
+            paths: paths.iter().map(|(path, _)| path_to(tables, F::LINK, path)).collect(),
         }
     }
 }
@@ -162,11 +157,11 @@ impl Change {
         prefix: wire::Prefix<F::Addr>,
         paths: &[FibPath],
     ) -> Result<u32> {
-        let (fib, other) = (w.get::<Fib<F>>(), w.get::<Fib<F::Other>>());
+        let fib = w.get::<Fib<F>>();
         let table = fib.find_table(table)?;
         let source = self.source;
         let paths =
-            paths.iter().map(|path| path_of(&fib, &other, path)).collect::<Result<Vec<_>>>()?;
+            paths.iter().map(|path| path_of(w, F::LINK, path)).collect::<Result<Vec<_>>>()?;
         let removed = |gone| again(gone, retval::NO_SUCH_ENTRY, ()).map(|()| u32::MAX);
         match (self.is_add, self.is_multipath) {
             (true, true) => Ok(fib.add(w, table, prefix, source, &paths)?.0),
@@ -186,7 +181,7 @@ const CHUNK: usize = 256;
 /// The routes of a table as they are when their turn comes: the table may change meanwhile.
 struct Walk<F: Net> {
     fib: Arc<Fib<F>>,
-    other: Arc<Fib<F::Other>>,
+    tables: Arc<RouteTables>,
     table: TableIndex,
     id: u32,
     /// The next ones.
@@ -203,7 +198,14 @@ fn walk(w: &World, table: &IpTable) -> Result<Box<dyn Iterator<Item = IpRouteV2>
 fn walk_of<F: Net>(w: &World, id: u32) -> Result<Box<dyn Iterator<Item = IpRouteV2>>> {
     let fib = w.get::<Fib<F>>();
     let table = fib.find_table(id)?;
-    Ok(Box::new(Walk { fib, other: w.get(), table, id, chunk: Vec::new().into_iter(), last: None }))
+    Ok(Box::new(Walk {
+        fib,
+        tables: w.get(),
+        table,
+        id,
+        chunk: Vec::new().into_iter(),
+        last: None,
+    }))
 }
 
 impl<F: Net> Iterator for Walk<F> {
@@ -217,7 +219,7 @@ impl<F: Net> Iterator for Walk<F> {
             self.last = chunk.last().map_or(self.last, |route| Some(route.prefix));
             self.chunk = chunk.into_iter();
         }
-        self.chunk.next().map(|route| IpRouteV2::of(&self.fib, &self.other, self.id, &route))
+        self.chunk.next().map(|route| IpRouteV2::of(&self.tables, self.id, &route))
     }
 }
 
@@ -324,7 +326,7 @@ fn find_of<F: Net>(
 ) -> Result<IpRouteV2> {
     let fib = w.get::<Fib<F>>();
     let route = fib.lookup(fib.find_table(table_id)?, prefix, exact)?;
-    Ok(IpRouteV2::of(&fib, &w.get(), table_id, &route))
+    Ok(IpRouteV2::of(&w.get::<RouteTables>(), table_id, &route))
 }
 
 fn lookup(w: &World, _: &Caller<'_, World>, r: IpRouteLookup) -> Result<IpRouteLookupReply> {

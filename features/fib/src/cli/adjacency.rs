@@ -4,7 +4,7 @@
 use cli::{Error, Matches, Output, Writer, retval};
 use graph::World;
 use net::args::interface;
-use net::{AdjIndex, AdjInfo, AdjKind, Adjacencies, Interfaces, Link, NextHop, NextHops};
+use net::{AdjIndex, AdjInfo, AdjKind, Adjacencies, Interfaces, Link, Links, NextHop, NextHops};
 use std::fmt::Write;
 use std::net::IpAddr;
 
@@ -64,7 +64,7 @@ pub fn next_number(kind: AdjKind) -> u8 {
 /// Description in one line, for packets of `link`: some adjacencies are shared by all link types.
 pub fn describe(w: &World, info: &AdjInfo, link: Link) -> String {
     let adj = &info.adj;
-    let proto = if link == Link::Ip4 { "ipv4" } else { "ipv6" };
+    let proto = w.get::<Links>().get(link).name.replace("ip", "ipv");
     let name = || info.sw_if().map_or_else(String::new, |sw_if| w.get::<Interfaces>().name(sw_if));
     let down = || if is_down(w, info) { " next-hop down" } else { "" };
     if let Some(of) = info.object {

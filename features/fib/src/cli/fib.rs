@@ -8,8 +8,8 @@ use graph::{SwIfIndex, World};
 use net::args::{interface, other_version, prefix, table as table_of};
 use net::fib::{RouteInfo, TableInfo};
 use net::{
-    AdjIndex, AdjKind, Adjacencies, Extension, Fib, FlowRouterId, Interfaces, LinkLocals, Net,
-    Path, PathKind, PathState, Routes, Sources, TableIndex,
+    AdjIndex, AdjKind, Adjacencies, Fib, FlowRouterId, Interfaces, Link, LinkLocals, Links, Net,
+    Path, PathKind, PathState, RouteTables, Routes, Sources, TableIndex, TableRef,
 };
 use serde_json::json;
 use std::fmt::Write;
@@ -268,29 +268,26 @@ fn brief<F: Net>(w: &World, route: &RouteInfo<F>, text: &mut String) {
 }
 
 /// A path and its state, for `show`.
-pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, state: PathState) -> String {
+pub fn path_text(w: &World, link: Link, path: &Path, state: PathState) -> String {
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
-    let table = |index| w.get::<Fib<F>>().table_id(index).unwrap_or(u32::MAX);
+    let table = |table| w.get::<RouteTables>().table_id(table).unwrap_or(u32::MAX);
     let what = match path.kind {
         PathKind::Attached { sw_if, .. } => format!("attached: {}", name(sw_if)),
         PathKind::Neighbor { sw_if, nexthop } => {
             format!("attached-nexthop: {nexthop} {}", name(sw_if))
         }
         PathKind::Recursive { table: t, nexthop } => {
-            format!("recursive: via {nexthop} in table {}", table(t))
-        }
-        PathKind::RecursiveOther { table, nexthop } => {
-            let table = w.get::<Fib<F::Other>>().table_id(table).unwrap_or(u32::MAX);
-            format!("recursive: via {nexthop} in table {table}")
+            let id = table(TableRef::of_address(t, nexthop));
+            format!("recursive: via {nexthop} in table {id}")
         }
         PathKind::Receive { sw_if, address } => format!("receive: {address} {}", name(sw_if)),
         PathKind::Lookup(t) => format!("lookup in table {}", table(t)),
         PathKind::SourceLookup(t) => format!("source lookup in table {}", table(t)),
         PathKind::Fixed(_) => "special:".into(),
-        PathKind::Extension(kind @ (Extension::InterfaceRx | Extension::Dvr), sw_if) => {
-            format!("{}: {}", kind.name(), name(SwIfIndex(sw_if)))
+        PathKind::Object(of, number) if of.interface.is_some() => {
+            format!("{}: {}", of.name, name(SwIfIndex(number)))
         }
-        PathKind::Extension(kind, object) => format!("{}: {object}", kind.name()),
+        PathKind::Object(of, number) => format!("{}: {number}", of.name),
     };
     let state = match state {
         PathState::Resolved => "",
@@ -298,12 +295,8 @@ pub fn path_text<F: Net>(w: &World, path: &Path<F::Addr>, state: PathState) -> S
         PathState::Unresolved => " unresolved",
         PathState::Down => " next-hop down",
     };
-    format!(
-        "path: {} weight={} pref={} {what}{state}",
-        F::NAME,
-        path.weight.max(1),
-        path.preference
-    )
+    let (proto, weight) = (w.get::<Links>().get(link).name, path.weight.max(1));
+    format!("path: {proto} weight={weight} pref={} {what}{state}", path.preference)
 }
 
 pub fn detail<F: Net>(w: &World, route: &RouteInfo<F>, table: TableIndex, text: &mut String) {
@@ -314,7 +307,7 @@ pub fn detail<F: Net>(w: &World, route: &RouteInfo<F>, table: TableIndex, text: 
         let _ = writeln!(text, "  {} {active}", w.get::<Sources>().name(source.source));
         let _ = writeln!(text, "    path-list:[{}] locks:{}", source.list, source.shared);
         for ((path, _), state) in source.paths.iter().zip(&source.states) {
-            let _ = writeln!(text, "      {}", path_text::<F>(w, path, *state));
+            let _ = writeln!(text, "      {}", path_text(w, F::LINK, path, *state));
         }
     }
     let _ = writeln!(text, " forwarding:   unicast-{}-chain", F::NAME);
@@ -385,7 +378,7 @@ pub fn write_route<F: Net>(w: &World, route: &RouteInfo<F>, out: &mut Writer) {
         out.array("paths");
         for ((path, found), state) in source.paths.iter().zip(&source.states) {
             out.object();
-            out.field("path", path_text::<F>(w, path, *state));
+            out.field("path", path_text(w, F::LINK, path, *state));
             out.field("looped", *state == PathState::Looped);
             out.field("next_hop_down", *state == PathState::Down);
             out.field("weight", path.weight.max(1));

@@ -5,6 +5,7 @@ use super::route::Line;
 use cli::{Error, Matches, Output, OutputPiece, Result, Sequence, Step, Tree};
 use graph::World;
 use net::args::is_v6;
+
 use net::{Fib, Net, Path, Source, TableIndex};
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -121,7 +122,7 @@ pub fn file(m: &Matches) -> Result<Output> {
 struct Routes<F: Net> {
     /// Index in `ways` by the text behind the prefix: most lines of a large file repeat another's.
     known: HashMap<String, u32, foldhash::fast::RandomState>,
-    ways: Vec<(TableIndex, Vec<Path<F::Addr>>)>,
+    ways: Vec<(TableIndex, Vec<Path>)>,
     /// Routes read last.
     unsorted: Vec<Read<F>>,
     /// Routes read before, in sorted runs.
@@ -218,7 +219,8 @@ impl<F: Net> Routes<F> {
         let fib = world.get::<Fib<F>>();
         for one in slice.chunk_by(|((before, ..), _), ((table, ..), _)| before == table) {
             let routes = one.iter().filter_map(|((_, key, len), way)| {
-                Some((Prefix::new(F::addr(*key), *len)?, &self.ways[*way as usize].1[..]))
+                let key = net::fib::RouteKey { bits: F::bits_of_key(*key), len: *len };
+                Some((F::prefix(key), &self.ways[*way as usize].1[..]))
             });
             let (done, result) = fib.add_all(world, one[0].0.0, Source::Cli, routes);
             self.done += done;

@@ -8,7 +8,8 @@ use cli::{Error, Matches, Output, OutputPiece, Sequence, Step, Table, Tree, Writ
 use graph::World;
 use net::fib::{PathListInfo, RouteInfo, TableInfo};
 use net::{
-    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Fib, Mfib, Net, Sources, TableUsage, Usage,
+    Adj, AdjIndex, AdjInfo, AdjKind, Adjacencies, Fib, Links, Mfib, Net, RouteTables, Sources,
+    TableUsage, Usage,
 };
 use serde_json::json;
 use std::fmt::Write;
@@ -134,41 +135,34 @@ fn write_entry<F: Net>(
 
 /// Path lists, each with the number of entries that share it.
 pub fn path_lists(w: &World, m: &Matches) -> Result<Output, Error> {
-    let (fib4, fib6) = (w.get::<Fib<Ip4>>(), w.get::<Fib<Ip6>>());
-    let mut ends = [fib4.path_lists_end(), fib6.path_lists_end()].map(|end| 0..end);
+    let tables = w.get::<RouteTables>();
+    let mut numbers = 0..tables.path_lists_end();
     if let Some(only) = m.opt::<u32>("index")? {
-        if fib4.path_list(only).is_none() && fib6.path_list(only).is_none() {
+        if tables.path_list(only).is_none() {
             let error = Error::not_found(format!("there is no path list {only}"));
             return Err(error.at(m.span("index")).retval(retval::NO_SUCH_ENTRY));
         }
-        ends = [(); 2].map(|()| only..only.saturating_add(1));
+        numbers = only..only.saturating_add(1);
     }
-    let [four, six] = ends;
-    let numbers = four.map(|n| (false, n)).chain(six.map(|n| (true, n)));
-    Ok(Output::list(numbers, move |w: &World, (v6, number), out: &mut Writer| {
-        if v6 {
-            write_list(w, fib6.path_list(number), out)
-        } else {
-            write_list(w, fib4.path_list(number), out)
+    Ok(Output::list(numbers, move |w: &World, number, out: &mut Writer| {
+        if let Some(list) = tables.path_list(number) {
+            write_list(w, &list, out);
         }
         Ok(())
     }))
 }
 
-fn write_list<F: Net>(w: &World, list: Option<PathListInfo<F>>, out: &mut Writer) {
-    let Some(list) = list else { return };
-    let paths: Vec<String> = list
-        .paths
-        .iter()
-        .zip(&list.states)
-        .map(|((path, _), state)| path_text::<F>(w, path, *state))
-        .collect();
+fn write_list(w: &World, list: &PathListInfo, out: &mut Writer) {
+    let proto = w.get::<Links>().get(list.link).name;
+    let states = list.paths.iter().zip(&list.states);
+    let paths: Vec<String> =
+        states.map(|((path, _), state)| path_text(w, list.link, path, *state)).collect();
     out.text(|text| {
-        let PathListInfo { list, shared, adj, .. } = &list;
-        writeln!(text, "path-list:[{list}] {} locks:{shared} leads to [@{adj}]", F::NAME)?;
+        let PathListInfo { list, shared, adj, .. } = list;
+        writeln!(text, "path-list:[{list}] {proto} locks:{shared} leads to [@{adj}]")?;
         paths.iter().try_for_each(|path| writeln!(text, "  {path}"))
     });
-    out.value(|| json!({ "index": list.list, "proto": F::NAME, "locks": list.shared, "adjacency": list.adj.0, "paths": paths }));
+    out.value(|| json!({ "index": list.list, "proto": proto, "locks": list.shared, "adjacency": list.adj.0, "paths": paths }));
 }
 
 /// Memory of routes and of the objects that they refer to.
@@ -215,7 +209,7 @@ impl Sequence<World> for Memory {
 }
 
 fn memory_table(w: &World, adjacencies: [Usage; 3]) -> Output {
-    let [fib4, fib6] = [w.get::<Fib<Ip4>>().usage(), w.get::<Fib<Ip6>>().usage()];
+    let routes = w.get::<RouteTables>().usage();
     let ((groups4, mfib4), (groups6, mfib6)) =
         (w.get::<Mfib<Ip4>>().usage(), w.get::<Mfib<Ip6>>().usage());
     let tables = [
@@ -224,8 +218,8 @@ fn memory_table(w: &World, adjacencies: [Usage; 3]) -> Output {
         ("IPv4 multicast", groups4),
         ("IPv6 multicast", groups6),
     ];
-    let shared = fib4.into_iter().zip(fib6).map(|(of4, of6)| of4 + of6);
-    let objects: Vec<Usage> = shared.chain(adjacencies).chain([mfib4 + mfib6]).collect();
+    let objects: Vec<Usage> =
+        routes.into_iter().chain(adjacencies).chain([mfib4 + mfib6]).collect();
     let head = Table::new().left("SAFI").right("Number").right("Routes").right("Lookup bytes");
     let (mut shown, mut of_tables) = (head.right("Prefix bytes"), Vec::new());
     for (safi, usage) in tables {

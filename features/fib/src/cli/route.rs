@@ -6,7 +6,7 @@ use cli::{Error, Matches, Output};
 use graph::World;
 use net::args::{interface, is_v6, prefix, table as table_of};
 use net::fib::ResolveVia;
-use net::{AdjIndex, Extension, Fib, Net, Path, PathKind, Source, TableIndex};
+use net::{AdjIndex, Fib, Net, Objects, Path, PathKind, Source, TableIndex, TableRef};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::{Address, Ip4, Ip6, Prefix};
 
@@ -16,7 +16,7 @@ pub struct Line<F: Net> {
     pub table: TableIndex,
     pub first: Prefix<F::Addr>,
     pub count: u32,
-    pub paths: Vec<Path<F::Addr>>,
+    pub paths: Vec<Path>,
 }
 
 /// Words of the paths that every instance has; the first word is the one that is saved.
@@ -33,11 +33,11 @@ pub const FIXED: [(&[&str], AdjIndex); 5] = [
 /// # Errors
 /// An interface or a table that isn't there; a lookup of the other protocol; words that don't
 /// belong together.
-pub fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path<F::Addr>, Error> {
+pub fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path, Error> {
     let kind = match target::<F>(w, m)? {
         Some(kind) if m.has("interface") => {
             let why = format!("`{}' stands beside a next hop or alone", m.str("interface"));
-            let dvr = matches!(kind, PathKind::Extension(Extension::Dvr, _));
+            let dvr = m.has("dvr-interface");
             return Err(Error::parse(if dvr { "one interface was expected".into() } else { why })
                 .at(m.span("interface")));
         }
@@ -68,20 +68,20 @@ fn looked_up<F: Net>(
     w: &World,
     m: &Matches,
     words: [&'static str; 2],
-) -> Result<Option<TableIndex>, Error> {
+) -> Result<Option<TableRef>, Error> {
     let (own, other) = (words[usize::from(F::IS_V6)], words[usize::from(!F::IS_V6)]);
     if m.has(other) {
         return Err(Error::unsupported("lookup in a table of the other protocol").at(m.span(other)));
     }
-    m.has(own).then(|| table_of::<F>(w, m, own)).transpose()
+    m.has(own).then(|| table_of::<F>(w, m, own).map(Fib::<F>::table_ref)).transpose()
 }
 
 /// The path that a line names by a word; `None` for a next hop or an interface.
-fn target<F: Net>(w: &World, m: &Matches) -> Result<Option<PathKind<F::Addr>>, Error> {
+fn target<F: Net>(w: &World, m: &Matches) -> Result<Option<PathKind>, Error> {
     if m.has("local-address") {
         let address: IpAddr = m.req("local-address")?;
         let other = || Error::parse("an address of the route's protocol was expected");
-        let address = F::of_ip(address).ok_or_else(|| other().at(m.span("local-address")))?;
+        F::of_ip(address).ok_or_else(|| other().at(m.span("local-address")))?;
         let sw_if = interface(w, m, "local-interface")?;
         return Ok(Some(PathKind::Receive { sw_if, address }));
     }
@@ -101,32 +101,36 @@ fn target<F: Net>(w: &World, m: &Matches) -> Result<Option<PathKind<F::Addr>>, E
         let none = || Error::not_found(format!("there is no table with fib_index {}", index.0));
         let known = w.get::<Fib<F>>().table_id(index);
         known.ok_or_else(|| none().at(m.span("lookup-index")))?;
-        PathKind::Lookup(index)
+        PathKind::Lookup(Fib::<F>::table_ref(index))
     } else if m.has("rx-interface") {
         if !m.flag(if F::IS_V6 { "rx-ip6" } else { "rx-ip4" }) {
             return Err(Error::unsupported("packets of one protocol as those of the other"));
         }
-        PathKind::Extension(Extension::InterfaceRx, interface(w, m, "rx-interface")?.0)
+        object(w, "interface-rx", interface(w, m, "rx-interface")?.0)?
     } else if m.has("dvr-interface") {
-        PathKind::Extension(Extension::Dvr, interface(w, m, "dvr-interface")?.0)
+        object(w, "dvr", interface(w, m, "dvr-interface")?.0)?
     } else if m.has("encap") {
-        PathKind::Extension(Extension::UdpEncap, m.req("encap")?)
+        object(w, "udp-encap", m.req("encap")?)?
     } else if m.has("classify") {
-        PathKind::Extension(Extension::Classify, m.req("classify")?)
+        object(w, "classify", m.req("classify")?)?
     } else {
         return Ok(None);
     }))
 }
 
+fn object(w: &World, name: &str, number: u32) -> Result<PathKind, Error> {
+    Ok(PathKind::Object(w.get::<Objects>().get(name)?, number))
+}
+
 /// The path over a next hop, an interface, or both.
-fn next_hop<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<PathKind<F::Addr>, Error> {
+fn next_hop<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<PathKind, Error> {
     let sw_if = m.has("interface").then(|| interface(w, m, "interface")).transpose()?;
     let Some(nexthop) = m.opt::<IpAddr>("nexthop")? else {
         let expected = "a path needs a next hop, an interface or a word such as `drop'";
         let sw_if = sw_if.ok_or_else(|| Error::usage(expected).at(m.span("via")))?;
         return Ok(match m.flag("dvr") {
-            true => PathKind::Extension(Extension::Dvr, sw_if.0),
-            false => PathKind::Attached { sw_if, address: F::Addr::ZERO },
+            true => object(w, "dvr", sw_if.0)?,
+            false => PathKind::Attached { sw_if, address: F::Addr::ZERO.into() },
         });
     };
     if m.flag("dvr") {
@@ -144,19 +148,25 @@ fn next_hop<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<PathKin
     }
     Ok(match (own, sw_if) {
         (_, Some(sw_if)) if nexthop.is_unspecified() => {
-            PathKind::Attached { sw_if, address: F::Addr::ZERO }
+            PathKind::Attached { sw_if, address: F::Addr::ZERO.into() }
         }
         (_, Some(sw_if)) => PathKind::Neighbor { sw_if, nexthop },
         // As in VPP: no next hop, but a table to look up in.
         (Some(_), None) if nexthop.is_unspecified() && m.has("nexthop-table") => {
-            PathKind::Lookup(table()?)
+            PathKind::Lookup(Fib::<F>::table_ref(table()?))
         }
-        (Some(nexthop), None) => PathKind::Recursive { table: table()?, nexthop },
-        (None, None) if m.has("nexthop-table") => {
-            let table = table_of::<F::Other>(w, m, "nexthop-table")?;
-            PathKind::RecursiveOther { table, nexthop }
+        (Some(_), None) => PathKind::Recursive { table: table()?, nexthop },
+        (None, None) if !m.has("nexthop-table") => {
+            PathKind::Recursive { table: TableIndex::DEFAULT, nexthop }
         }
-        (None, None) => PathKind::RecursiveOther { table: TableIndex::DEFAULT, nexthop },
+        (None, None) => {
+            let words = "nexthop-table";
+            let table = match nexthop {
+                IpAddr::V4(_) => table_of::<Ip4>(w, m, words)?,
+                IpAddr::V6(_) => table_of::<Ip6>(w, m, words)?,
+            };
+            PathKind::Recursive { table, nexthop }
+        }
     })
 }
 

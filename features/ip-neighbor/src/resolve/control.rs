@@ -9,8 +9,8 @@ use super::{DetectedNeighbor, Glean, Protocol, Report, Reports, Target, Unresolv
 use buffer::Buffer;
 use graph::{Deleted, FieldDef, NodeIndex, Runtime, Shared, StateDef, SwIfIndex, World, name_of};
 use net::{
-    Adjacencies, IfEvent, Interface, Interfaces, IpMeta, LearnResult, Link, NeighborEvent,
-    Neighbors, Net, Refusal, RemovalReason,
+    AdjKind, Adjacencies, IfEvent, Interface, Interfaces, IpMeta, LearnResult, Link, Links,
+    NeighborEvent, Neighbors, Net, Refusal, RemovalReason,
 };
 use std::sync::{Arc, Mutex};
 use wire::Family;
@@ -59,6 +59,11 @@ pub const FIELD: FieldDef = FieldDef::of::<ItemReservation>();
 
 /// Called once by a protocol's plugin, when all nodes are there.
 pub fn start<P: Protocol>(world: &World) {
+    let nodes = [
+        (AdjKind::Incomplete, P::Net::LINK, name_of::<Unresolved<P>>()),
+        (AdjKind::Glean, P::Net::LINK, name_of::<Glean<P>>()),
+    ];
+    Links::set_nodes(world, &nodes);
     let neighbors = world.get::<Neighbors>();
     neighbors.start(world, P::Net::IS_V6, P::PROBE);
     neighbors.subscribe(|world, event| match event {
@@ -131,7 +136,7 @@ fn release<P: Protocol>(world: &World, resolved: Vec<TargetOf<P>>) {
     };
     let ready: Vec<_> = resolved
         .into_iter()
-        .map(|target| (target, [Link::Ip4, Link::Ip6].map(|link| way(link, target))))
+        .map(|target| (target, [Link::IP4, Link::IP6].map(|link| way(link, target))))
         .filter(|(_, ways)| ways.iter().any(Option::is_some))
         .collect();
     if ready.is_empty() {

@@ -17,8 +17,8 @@ fn counted(bench: &Bench, to: &str) -> [(u64, u64); 2] {
     [routes.to.sum(index), routes.via.sum(index)]
 }
 
-fn via(nexthop: &str) -> PathKind<Ipv4Addr> {
-    PathKind::Recursive { table: TableIndex::DEFAULT, nexthop: ip(nexthop) }
+fn via(nexthop: &str) -> PathKind {
+    PathKind::Recursive { table: TableIndex::DEFAULT, nexthop: ip(nexthop).into() }
 }
 
 fn lookup(
@@ -159,11 +159,11 @@ fn a_lookup_in_another_table_counts_in_both() {
     let mut bench = router();
     let fib = bench.world.get::<Fib<Ip4>>();
     let seven = fib.add_table(&bench.world, 7, "seven", Source::Cli).expect("made");
-    route(&bench, "60.0.0.0/8", &[PathKind::Lookup(seven)]);
+    route(&bench, "60.0.0.0/8", &[PathKind::Lookup(Fib::<Ip4>::table_ref(seven))]);
     let near = [Path::new(PathKind::Neighbor { sw_if: T2, nexthop: ip("10.0.2.2").into() })];
     let inner =
         fib.set(&bench.world, seven, prefix("60.1.0.0/16"), Source::Cli, &near).expect("set");
-    let back = [Path::new(PathKind::Lookup(TableIndex::DEFAULT))];
+    let back = [Path::new(PathKind::Lookup(Fib::<Ip4>::table_ref(TableIndex::DEFAULT)))];
     fib.set(&bench.world, seven, prefix("60.2.0.0/16"), Source::Cli, &back).expect("set");
     let packets: Vec<_> = ["60.1.0.1", "60.3.0.1", "60.2.0.1"].map(|to| udp(to).build()).to_vec();
     let mut out: Vec<_> =

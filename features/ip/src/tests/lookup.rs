@@ -29,7 +29,7 @@ fn a_source_is_looked_up_where_a_route_says_so() {
     let mut bench = router();
     let fib = bench.world.get::<Fib<Ip4>>();
     let seven = fib.add_table(&bench.world, 7, "seven", Source::Cli).expect("made");
-    route(&bench, "60.0.0.0/8", &[PathKind::SourceLookup(seven)]);
+    route(&bench, "60.0.0.0/8", &[PathKind::SourceLookup(Fib::<Ip4>::table_ref(seven))]);
     let packet = |from: &str| pkt::ip4(from, "60.0.0.1").udp(1000, 2000).payload_len(18).build();
     let goes = |bench: &mut Bench, from: &str| {
         bench.node("ip4-lookup", &[packet(from)], |b| b.rx_if = T1.0)[0].node.clone()
@@ -53,7 +53,7 @@ fn a_source_is_looked_up_where_a_route_says_so() {
         seven,
         prefix("9.0.2.0/24"),
         Source::Cli,
-        &[Path::new(PathKind::SourceLookup(seven))],
+        &[Path::new(PathKind::SourceLookup(Fib::<Ip4>::table_ref(seven)))],
     )
     .expect("set");
     assert_eq!(goes(&mut bench, "9.0.2.1"), "ip4-drop");
@@ -61,7 +61,7 @@ fn a_source_is_looked_up_where_a_route_says_so() {
     let mut bench = router6();
     let fib = bench.world.get::<Fib<Ip6>>();
     let seven = fib.add_table(&bench.world, 7, "seven", Source::Cli).expect("made");
-    route6(&bench, "6000::/16", &[PathKind::SourceLookup(seven)]);
+    route6(&bench, "6000::/16", &[PathKind::SourceLookup(Fib::<Ip6>::table_ref(seven))]);
     let via = [Path::new(PathKind::Neighbor { sw_if: T2, nexthop: ip6("2001:db8:2::2").into() })];
     fib.set(&bench.world, seven, "2001:db8:1::9/128".parse().expect("a prefix"), Source::Cli, &via)
         .expect("set");

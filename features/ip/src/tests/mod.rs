@@ -75,7 +75,7 @@ pub fn router6() -> Bench {
     bench
 }
 
-pub fn route6(bench: &Bench, to: &str, kinds: &[PathKind<Ipv6Addr>]) {
+pub fn route6(bench: &Bench, to: &str, kinds: &[PathKind]) {
     let paths: Vec<_> = kinds.iter().map(|kind| Path::new(*kind)).collect();
     let (fib, to) = (bench.world.get::<Fib<Ip6>>(), to.parse().expect("a prefix"));
     fib.set(&bench.world, TableIndex::DEFAULT, to, Source::Cli, &paths).expect("set");
@@ -122,7 +122,7 @@ pub fn router() -> Bench {
     bench
 }
 
-pub fn route(bench: &Bench, to: &str, kinds: &[PathKind<Ipv4Addr>]) {
+pub fn route(bench: &Bench, to: &str, kinds: &[PathKind]) {
     let paths: Vec<_> = kinds.iter().map(|kind| Path::new(*kind)).collect();
     let fib = bench.world.get::<Fib<Ip4>>();
     fib.set(&bench.world, TableIndex::DEFAULT, prefix(to), Source::Cli, &paths).expect("set");

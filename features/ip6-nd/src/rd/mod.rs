@@ -243,7 +243,7 @@ impl Receiver {
     /// Points default routes at the routers of highest preference.
     fn route(&self, world: &World) {
         let (fib, interfaces) = (world.get::<Fib<Ip6>>(), world.get::<Interfaces>());
-        let mut wanted: BTreeMap<TableIndex, Vec<(i8, Path<Ipv6Addr>)>> = BTreeMap::new();
+        let mut wanted: BTreeMap<TableIndex, Vec<(i8, Path)>> = BTreeMap::new();
         for (sw_if, link) in self.list() {
             let Ok(interface) = interfaces.get(sw_if) else { continue };
             for (nexthop, router) in link.routers {

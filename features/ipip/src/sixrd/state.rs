@@ -277,8 +277,8 @@ impl SixRds {
     }
 }
 
-fn path(sw_if: SwIfIndex) -> Path<Ipv6Addr> {
-    Path::new(PathKind::Attached { sw_if, address: Ipv6Addr::UNSPECIFIED })
+fn path(sw_if: SwIfIndex) -> Path {
+    Path::new(PathKind::Attached { sw_if, address: Ipv6Addr::UNSPECIFIED.into() })
 }
 
 fn remove_route(world: &World, tunnel: &Tunnel) {

@@ -10,12 +10,12 @@ fn p6(text: &str) -> Ip6Prefix {
 }
 
 /// All entries that packets find, including implicit ones.
-fn entries(fib: &Fib<Ip6>) -> BTreeMap<Ip6Prefix, Vec<(Source, PathKind<Ipv6Addr>)>> {
+fn entries(fib: &Fib<Ip6>) -> BTreeMap<Ip6Prefix, Vec<(Source, PathKind)>> {
     let mut all = BTreeMap::new();
-    let inner = fib.inner();
-    inner.walk(TableIndex::DEFAULT, None, |prefix, _, entry| {
+    let inner = fib.all.inner();
+    inner.walk(Fib::<Ip6>::table_ref(TableIndex::DEFAULT), None, &mut |key, _, entry| {
         let kind = |list| inner.lists.get(list).expect("its list").paths[0].kind;
-        all.insert(prefix, entry.all().map(|s| (s.source, kind(s.list))).collect());
+        all.insert(Ip6::prefix(key), entry.all().map(|s| (s.source, kind(s.list))).collect());
         true
     });
     all
@@ -49,8 +49,12 @@ fn the_unspecified_address_is_no_anycast_address_of_routers() {
         let mut want = before.clone();
         let mut add = |prefix, source, kind| want.insert(prefix, vec![(source, kind)]);
         let own = prefix.addr();
-        add(p6(network), Source::Interface, PathKind::Attached { sw_if: a, address: own });
-        add(Prefix::host(own), Source::Interface, PathKind::Receive { sw_if: a, address: own });
+        add(p6(network), Source::Interface, PathKind::Attached { sw_if: a, address: own.into() });
+        add(
+            Prefix::host(own),
+            Source::Interface,
+            PathKind::Receive { sw_if: a, address: own.into() },
+        );
         if let Some(anycast) = anycast {
             add(p6(anycast), Source::Implicit, PathKind::Fixed(AdjIndex::RECEIVE));
         }

@@ -18,7 +18,7 @@ fn a_million_recursive_routes_move_by_as_few_stores_as_ten() {
         // Two paths to the common next hop, the second as a backup of the first.
         let near = [via(a, "10.0.0.1"), Path { preference: 1, ..via(b, "10.0.1.1") }];
         fib.set(world, t, p("9.9.9.9/32"), Source::Cli, &near).expect("set");
-        let far = [Path::new(Kind::Recursive { table: t, nexthop: ip("9.9.9.9") })];
+        let far = [Path::new(Kind::Recursive { table: t, nexthop: ip("9.9.9.9").into() })];
         let host = |i: u32| Ipv4Addr::from_bits(0x1400_0000 + i);
         for i in 0..n {
             fib.set(world, t, Prefix::host(host(i)), Source::Api, &far).expect("set");
@@ -77,7 +77,7 @@ fn routes_turn_before_neighbours_are_forgotten() {
     }
     let near = [via(a, hop(0, 7)), Path { preference: 1, ..via(b, hop(1, 7)) }];
     fib.set(world, t, p("9.9.9.9/32"), Source::Cli, &near).expect("set");
-    let far = [Path::new(Kind::Recursive { table: t, nexthop: ip("9.9.9.9") })];
+    let far = [Path::new(Kind::Recursive { table: t, nexthop: ip("9.9.9.9").into() })];
     for i in 0..1000 {
         fib.set(world, t, Prefix::host(Ipv4Addr::from_bits(0x1400_0000 + i)), Source::Api, &far)
             .expect("set");
@@ -127,7 +127,7 @@ fn ip4_packets_may_go_to_a_next_hop_of_ip6() {
     let t = TableIndex::DEFAULT;
     let via = [Path::new(Kind::Neighbor { sw_if: a, nexthop: router })];
     let seen = || {
-        let index = adjs.find_neighbor_for(Link::Ip4, a, router).expect("held by the route");
+        let index = adjs.find_neighbor_for(Link::IP4, a, router).expect("held by the route");
         adjs.info(index).expect("there").adj
     };
     let header =
@@ -135,13 +135,13 @@ fn ip4_packets_may_go_to_a_next_hop_of_ip6() {
     // First the route and then the neighbour, and in reverse order.
     fib.set(world, t, p("20.0.0.0/8"), Source::Cli, &via).expect("set");
     assert_eq!(ends(&bench, t, ip("20.1.1.1")), [End::Neighbor(a.0, router)].into());
-    assert_eq!((seen().kind, seen().link), (AdjKind::Incomplete, Link::Ip4));
+    assert_eq!((seen().kind, seen().link), (AdjKind::Incomplete, Link::IP4));
     neighbors
         .set(world, Neighbor { is_static: true, ..Neighbor::new(a, router, mac) })
         .expect("set");
     assert_eq!((seen().kind, seen().rewrite().to_vec()), (AdjKind::Rewrite, header(mac)));
     fib.remove(world, t, p("20.0.0.0/8"), Source::Cli, &[]).expect("removed");
-    assert_eq!(adjs.find_neighbor_for(Link::Ip4, a, router), None);
+    assert_eq!(adjs.find_neighbor_for(Link::IP4, a, router), None);
     fib.set(world, t, p("20.0.0.0/8"), Source::Cli, &via).expect("set");
     assert_eq!((seen().kind, seen().rewrite().to_vec()), (AdjKind::Rewrite, header(mac)));
     let moved = MacAddr([2, 0, 0, 0, 0, 7]);
@@ -158,7 +158,7 @@ fn ip4_packets_may_go_to_a_next_hop_of_ip6() {
     world.get::<Fib<wire::Ip6>>().set(world, t, net, Source::Cli, &via).expect("set");
     let six = || {
         let adjs = world.get::<Adjacencies>();
-        adjs.info(adjs.find_neighbor_for(Link::Ip6, a, hop).expect("held by the route"))
+        adjs.info(adjs.find_neighbor_for(Link::IP6, a, hop).expect("held by the route"))
             .expect("there")
             .adj
     };

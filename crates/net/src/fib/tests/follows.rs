@@ -25,13 +25,13 @@ impl Rig {
             ("22.0.0.0/8", "10.0.0.7", ResolveVia::Attached),
             ("23.0.0.0/8", "9.0.0.9", ResolveVia::Any),
         ] {
-            let path = Path::new(Kind::Recursive { table: T, nexthop: ip(nexthop) });
+            let path = Path::new(Kind::Recursive { table: T, nexthop: ip(nexthop).into() });
             rig.set(prefix, Path { resolve_via, ..path });
         }
         rig
     }
 
-    fn set(&self, prefix: &str, path: Path<Ipv4Addr>) {
+    fn set(&self, prefix: &str, path: Path) {
         let fib = self.bench.world.get::<Fib<Ip4>>();
         fib.set(&self.bench.world, T, p(prefix), Source::Cli, &[path]).expect("set");
     }
@@ -82,7 +82,10 @@ fn a_constrained_path_follows_what_covers_its_next_hop() {
     rig.remove("9.0.0.9/32");
     rig.expect([None, None, far], "the neighbour has gone");
     rig.remove("9.0.0.8/30");
-    rig.set("9.0.0.0/8", Path::new(Kind::Attached { sw_if: b, address: Ipv4Addr::UNSPECIFIED }));
+    rig.set(
+        "9.0.0.0/8",
+        Path::new(Kind::Attached { sw_if: b, address: Ipv4Addr::UNSPECIFIED.into() }),
+    );
     rig.expect([None, near, near], "a connected network");
     rig.set("9.0.0.9/32", Path::new(Kind::Fixed(AdjIndex::DROP)));
     rig.expect([None; 3], "a host route that drops resolves nothing");

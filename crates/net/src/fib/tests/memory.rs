@@ -15,7 +15,7 @@ fn rounds<F: Net>(host: fn(u32) -> F::Addr) {
     let (fib, routes, t) = (world.get::<Fib<F>>(), world.get::<Routes>(), TableIndex::DEFAULT);
     let kind = PathKind::Fixed(AdjIndex::DROP);
     let paths = [Path::new(kind)];
-    let usage = || (fib.table_usage(), fib.usage(), world.stats.memory().1);
+    let usage = || (fib.table_usage(), fib.all.usage(), world.stats.memory().1);
     let (tables, [entries, lists, paths_before], counters) = usage();
     for round in 0..ROUNDS {
         let all = (0..MANY).map(|i| (Prefix::host(host(i)), &paths[..]));

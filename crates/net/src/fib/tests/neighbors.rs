@@ -38,7 +38,7 @@ fn host_routes_go_with_the_network_that_a_client_says() {
     let fib = world.get::<Fib<Ip4>>();
     let t = fib.add_table(world, 10, "", Source::Api).expect("made");
     let address = ip("10.0.0.1");
-    let attached = [Path::new(Kind::Attached { sw_if: a, address })];
+    let attached = [Path::new(Kind::Attached { sw_if: a, address: address.into() })];
     let drop = [Path::new(Kind::Fixed(AdjIndex::DROP))];
     for host in ["10.0.0.2", "10.0.1.2"] {
         let n = Neighbor::new(a, ip(host).into(), MacAddr([2, 0, 0, 0, 0, 9]));
@@ -46,7 +46,7 @@ fn host_routes_go_with_the_network_that_a_client_says() {
     }
     let hosts =
         || ["10.0.0.2", "10.0.1.2"].map(|host| fib.route(t, Prefix::host(ip(host))).is_some());
-    let say = |paths: &[Path<Ipv4Addr>]| {
+    let say = |paths: &[Path]| {
         fib.set(world, t, p("10.0.0.0/24"), Source::Api, paths).expect("set");
     };
     say(&attached);

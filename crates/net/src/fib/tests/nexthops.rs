@@ -22,12 +22,12 @@ impl Rig {
         NextHop { sw_if: self.ifs[i], ip: [10, 0, i as u8, 2].into() }
     }
 
-    fn via(&self, i: usize, weight: u8, preference: u8) -> Path<Ipv4Addr> {
+    fn via(&self, i: usize, weight: u8, preference: u8) -> Path {
         let NextHop { sw_if, ip } = self.hop(i);
         Path { weight, preference, ..Path::new(Kind::Neighbor { sw_if, nexthop: ip }) }
     }
 
-    fn route(&self, prefix: &str, paths: &[Path<Ipv4Addr>]) {
+    fn route(&self, prefix: &str, paths: &[Path]) {
         let fib = self.bench.world.get::<Fib<Ip4>>();
         fib.set(&self.bench.world, TableIndex::DEFAULT, p(prefix), Source::Cli, paths)
             .expect("set");
@@ -93,7 +93,7 @@ fn others_take_over_while_there_are_some() {
 fn routes_that_follow_a_route_move_with_it() {
     let r = rig();
     let t = TableIndex::DEFAULT;
-    let far = |nexthop| Path::new(Kind::Recursive { table: t, nexthop: ip(nexthop) });
+    let far = |nexthop| Path::new(Kind::Recursive { table: t, nexthop: ip(nexthop).into() });
     r.route("9.9.9.9/32", &[r.via(0, 1, 0), r.via(1, 1, 1)]);
     r.route("8.8.8.8/32", &[r.via(2, 1, 0)]);
     r.route("20.0.0.0/8", &[far("9.9.9.9"), Path { preference: 1, ..far("8.8.8.8") }]);

@@ -26,7 +26,7 @@ fn tables_are_apart_and_go_when_nothing_uses_them() {
     assert_eq!(fib.delete_table(world, 10, Source::Cli), Ok(false));
     assert!(fib.route(ten, p("30.0.0.0/8")).is_none() && fib.route(ten, p("31.0.0.0/8")).is_some());
     assert_eq!(ends(&bench, ten, ip("10.0.0.9")), [End::Glean(a.0)].into());
-    let lookup = [Path::new(Kind::Lookup(ten))];
+    let lookup = [Path::new(Kind::Lookup(Fib::<Ip4>::table_ref(ten)))];
     fib.set(world, TableIndex::DEFAULT, p("20.0.0.0/8"), Source::Cli, &lookup).expect("set");
     assert_eq!(ends(&bench, TableIndex::DEFAULT, ip("20.0.0.9")), [End::Table(ten.0)].into());
     addresses.clear(world, a).expect("cleared");
@@ -53,7 +53,7 @@ fn a_source_decides_and_a_table_of_its_own_says_where_to() {
     let world = &bench.world;
     let fib = world.get::<Fib<Ip4>>();
     let ten = fib.add_table(world, 10, "", Source::Cli).expect("made");
-    let path = Path::new(Kind::SourceLookup(ten));
+    let path = Path::new(Kind::SourceLookup(Fib::<Ip4>::table_ref(ten)));
     fib.set(world, TableIndex::DEFAULT, p("20.0.0.0/8"), Source::Cli, &[path]).expect("set");
     let route = fib.route(TableIndex::DEFAULT, p("20.0.0.0/8")).expect("there");
     let adj = world.get::<Adjacencies>().info(route.sources[0].adj).expect("there").adj;
@@ -91,7 +91,7 @@ fn a_table_goes_with_its_last_user() {
     // A route of the other protocol.
     let (ten, is_there) = unneeded(10);
     let net6 = "3001::/16".parse().expect("a prefix");
-    let over = [Path::new(PathKind::RecursiveOther { table: ten, nexthop: ip("10.0.0.2").into() })];
+    let over = [Path::new(PathKind::Recursive { table: ten, nexthop: ip("10.0.0.2").into() })];
     six.set(world, t, net6, Source::Api, &over).expect("set");
     assert_eq!(four.delete_table(world, 10, Source::Cli), Ok(false));
     six.remove(world, t, net6, Source::Api, &[]).expect("removed");
@@ -99,7 +99,7 @@ fn a_table_goes_with_its_last_user() {
     // A flush of a source's routes; a replace that doesn't set them again.
     for again in [false, true] {
         let (ten, is_there) = unneeded(10);
-        let lookup = [Path::new(Kind::Lookup(ten))];
+        let lookup = [Path::new(Kind::Lookup(Fib::<Ip4>::table_ref(ten)))];
         four.set(world, t, p("20.0.0.0/8"), Source::Api, &lookup).expect("set");
         assert_eq!(four.delete_table(world, 10, Source::Cli), Ok(false));
         if again {
@@ -113,8 +113,10 @@ fn a_table_goes_with_its_last_user() {
     // A table that was kept by a route of another unowned table.
     let ((ten, is_there), (eleven, other_is_there)) = (unneeded(10), unneeded(11));
     let lookup = |table| [Path::new(Kind::Lookup(table))];
-    four.set(world, eleven, p("20.0.0.0/8"), Source::Api, &lookup(ten)).expect("set");
-    four.set(world, t, p("20.0.0.0/8"), Source::Api, &lookup(eleven)).expect("set");
+    four.set(world, eleven, p("20.0.0.0/8"), Source::Api, &lookup(Fib::<Ip4>::table_ref(ten)))
+        .expect("set");
+    four.set(world, t, p("20.0.0.0/8"), Source::Api, &lookup(Fib::<Ip4>::table_ref(eleven)))
+        .expect("set");
     for id in [10, 11] {
         assert_eq!(four.delete_table(world, id, Source::Cli), Ok(false));
     }

@@ -3,7 +3,7 @@
 
 use super::*;
 
-fn hop(sw_if: SwIfIndex, text: &str) -> Path<Ipv4Addr> {
+fn hop(sw_if: SwIfIndex, text: &str) -> Path {
     Path::new(Kind::Neighbor { sw_if, nexthop: ip(text).into() })
 }
 

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Link types: the protocols of the packets that adjacencies forward.
+
+use super::{AdjKind, Adjacencies};
+use crate::MtuKind;
+use graph::{Shared, World};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard};
+use wire::EtherType;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// A link type, by its number; [`Links`] knows more of it. IPv4 and IPv6 have the same number in
+/// every instance, others the one that they get when their feature starts.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Debug,
+    Default,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+)]
+#[repr(transparent)]
+pub struct Link(pub u8);
+
+impl Link {
+    /// IPv4.
+    pub const IP4: Self = Self(0);
+    /// IPv6.
+    pub const IP6: Self = Self(1);
+
+    /// The protocol of an address.
+    pub const fn of(addr: IpAddr) -> Self {
+        if addr.is_ipv4() { Self::IP4 } else { Self::IP6 }
+    }
+
+    /// As an index of a table.
+    pub const fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a link type is, for control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkType {
+    /// The name that begins its nodes' names: `ip4`.
+    pub name: &'static str,
+    /// The EtherType of its packets.
+    pub ethertype: EtherType,
+    /// The MTU of an interface that its packets have.
+    pub mtu: MtuKind,
+}
+
+/// The link types that every instance has, by number.
+const STANDARD: [LinkType; 2] = [
+    LinkType { name: "ip4", ethertype: EtherType::IP4, mtu: MtuKind::Ip4 },
+    LinkType { name: "ip6", ethertype: EtherType::IP6, mtu: MtuKind::Ip6 },
+];
+
+#[derive(Default)]
+struct Inner {
+    added: Vec<LinkType>,
+    nodes: HashMap<(AdjKind, Link), &'static str>,
+}
+
+/// The link types of an instance, and the nodes that packets of each go to from a lookup. Features
+/// register the ones that they bring.
+#[derive(Default)]
+pub struct Links(Mutex<Inner>);
+
+impl Shared for Links {
+    fn make(_: &World) -> Self {
+        Self::default()
+    }
+}
+
+impl Links {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().expect("no panic inside")
+    }
+
+    /// Registers a link type; one of this name that is registered keeps its number.
+    ///
+    /// # Panics
+    /// If there are more than 256.
+    pub fn add(&self, link: LinkType) -> Link {
+        let mut inner = self.inner();
+        let known = inner.added.iter().position(|known| known.name == link.name);
+        let at = known.unwrap_or(inner.added.len());
+        if known.is_none() {
+            inner.added.push(link);
+        }
+        Link(u8::try_from(STANDARD.len() + at).expect("at most 256 link types"))
+    }
+
+    /// A link type.
+    ///
+    /// # Panics
+    /// If it wasn't registered.
+    pub fn get(&self, link: Link) -> LinkType {
+        let standard = STANDARD.get(link.at()).copied();
+        standard.unwrap_or_else(|| self.inner().added[link.at() - STANDARD.len()])
+    }
+
+    /// The name of the node that packets of a link type go to from a lookup that finds an adjacency
+    /// of this kind; `None` if no feature has registered one.
+    pub fn node(&self, kind: AdjKind, link: Link) -> Option<&'static str> {
+        self.inner().nodes.get(&(kind, link)).copied()
+    }
+
+    /// Registers the nodes that packets go to from lookups, by kind of adjacency and link type.
+    pub fn set_nodes(world: &World, nodes: &[(AdjKind, Link, &'static str)]) {
+        let links = world.get::<Self>();
+        links.inner().nodes.extend(nodes.iter().map(|(kind, link, name)| ((*kind, *link), *name)));
+        world.get::<Adjacencies>().follow_nodes(world);
+    }
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The tables of one protocol: make, delete, flush, replace.
+
+use super::lookup::{IpTable, Lookup, key};
+use super::table::{NewTable, may_delete};
+use super::{Fib, Net, Source, TableIndex, TableInfo};
+use crate::{AdjIndex, Interface};
+use cli::{Error, retval};
+use graph::{SwIfIndex, World};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use wire::Prefix;
+
+/// A table that is being deleted, for [`graph::Shared::forget`].
+#[derive(Clone, Copy, Debug)]
+pub struct DeletedTable<F> {
+    /// Its index, which the next new table may get.
+    pub index: TableIndex,
+    /// Its id; the tables of link-local addresses have none.
+    pub id: Option<u32>,
+    family: PhantomData<F>,
+}
+
+impl<F: Net> Fib<F> {
+    /// Returns the name that a table has if it is given none.
+    pub fn usual_name(id: u32) -> String {
+        format!("ipv{}-VRF:{id}", F::VERSION)
+    }
+
+    /// Makes the table of this id and lets a source own it; no name is the usual one. A table that
+    /// exists keeps its name and gets one more owner.
+    ///
+    /// # Errors
+    /// No address space.
+    pub fn add_table(
+        &self,
+        world: &World,
+        id: u32,
+        name: &str,
+        source: Source,
+    ) -> Result<TableIndex, Error> {
+        let index = match self.find_table(id) {
+            Ok(index) => index,
+            Err(_) if name.is_empty() => {
+                self.make_table(world, id, &Self::usual_name(id), false)?
+            }
+            Err(_) => self.make_table(world, id, name, false)?,
+        };
+        self.all.own_table(world, Self::table_ref(index), source);
+        Ok(index)
+    }
+
+    /// Makes the table of an interface's link-local addresses, which isn't listed among the others.
+    pub(crate) fn add_link_table(
+        &self,
+        world: &World,
+        sw_if: SwIfIndex,
+        name: &str,
+    ) -> Result<TableIndex, Error> {
+        self.make_table(world, sw_if.0, name, true)
+    }
+
+    fn make_table(
+        &self,
+        world: &World,
+        id: u32,
+        name: &str,
+        of_link: bool,
+    ) -> Result<TableIndex, Error> {
+        let table = IpTable::<F>::new(&self.forest);
+        let table = Arc::new(table.map_err(|e| Error::limit(format!("table {id}: {e}")))?);
+        // VPP sends no ICMP error about a packet without a route.
+        let none = if world.compat_vpp() { AdjIndex::DROP } else { AdjIndex::NO_ROUTE };
+        let special = if of_link { Vec::new() } else { F::special() };
+        let routes = [(Prefix::DEFAULT, Source::Default, none)].into_iter().chain(special);
+        let routes = routes.map(|(prefix, source, adj)| (key::<F>(prefix), source, adj)).collect();
+        let lookup: Arc<dyn Lookup> = table.clone();
+        let new = NewTable { id, name, of_link, lookup, routes };
+        let (index, default) = self.all.make_table(world, F::LINK, new)?;
+        // A new table has no default route yet.
+        let _ = table.default.set(default.unwrap_or_default());
+        self.tables.set(index.0, table);
+        Ok(index)
+    }
+
+    /// The lowest unused id above 0.
+    pub fn free_table_id(&self) -> u32 {
+        let inner = self.all.inner();
+        let is_free = |id: &u32| inner.link(F::LINK).is_none_or(|t| !t.ids.contains_key(id));
+        (1..).find(is_free).unwrap_or(u32::MAX)
+    }
+
+    /// Ends a source's ownership of a table and removes its routes there; a source that doesn't own
+    /// the table ends the ownership of all sources. The table is removed once it has no owner
+    /// and no [user](Self::user): no interface bound to it, no other table's route that leads
+    /// to it, and no feature. Returns true if it is removed.
+    ///
+    /// # Errors
+    /// One that isn't there (−3); the default one (−7).
+    pub fn delete_table(&self, world: &World, id: u32, source: Source) -> Result<bool, Error> {
+        let index = self.find_table(id)?;
+        may_delete(index)?;
+        let flush = |source| self.mfib.flush(world, index, source);
+        self.all.disown_table(world, Self::table_ref(index), source, &flush)?;
+        Ok(self.find_table(id).is_err())
+    }
+
+    /// Finds a table by its id and takes a reference on it: it stays, with its index, until
+    /// [`Self::release_table`].
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn hold_table(&self, id: u32) -> Result<TableIndex, Error> {
+        let index = self.find_table(id)?;
+        self.all.hold_table(Self::table_ref(index));
+        Ok(index)
+    }
+
+    /// Gives back a reference that [`Self::hold_table`] took. A table that nothing else uses is
+    /// removed if it has no owner.
+    pub fn release_table(&self, world: &World, index: TableIndex) {
+        self.all.release_table(world, Self::table_ref(index));
+    }
+
+    /// Returns the sources that own a table.
+    pub fn owners(&self, index: TableIndex) -> Vec<Source> {
+        let inner = self.all.inner();
+        inner.table(Self::table_ref(index)).map_or_else(|_| Vec::new(), |t| t.owners.clone())
+    }
+
+    /// Removes unused tables after an interface or an owner has left one.
+    pub(crate) fn note_left(&self, world: &World) {
+        self.all.note_left(world);
+    }
+
+    /// Describes a user that keeps a table: an interface bound to it or made with it (the line that
+    /// makes it names the table), a route of another table that resolves in it, or a feature that
+    /// has a reference on it or follows a route in it.
+    pub fn user(&self, world: &World, index: TableIndex) -> Option<String> {
+        self.all.user(world, Self::table_ref(index))
+    }
+
+    /// Describes an interface that keeps a table.
+    pub(super) fn bound_interface(&self, index: TableIndex, id: Option<u32>) -> Option<String> {
+        let bound = |i: &Interface| if F::IS_V6 { i.fib6 } else { i.fib4 } == index.0;
+        let interfaces = self.all.interfaces.list();
+        if let Some(user) = interfaces.iter().find(|i| bound(i)) {
+            return Some(format!("{} is in it", user.name));
+        }
+        let id = id.filter(|id| *id != 0)?;
+        let named = |i: &&Interface| id == i.original.implied.tables[usize::from(F::IS_V6)];
+        interfaces.iter().find(named).map(|user| format!("{} was made with it", user.name))
+    }
+
+    pub(crate) fn unmake_table(&self, world: &World, index: TableIndex) -> Result<(), Error> {
+        self.all.unmake_table(world, Self::table_ref(index))
+    }
+
+    /// Removes what else has the index of a table that is being deleted.
+    pub(super) fn forget_table(&self, world: &World, index: TableIndex, id: Option<u32>) {
+        self.mfib.forget_table(world, index);
+        world.forget(&DeletedTable::<F> { index, id, family: PhantomData });
+        self.tables.clear(index.0);
+    }
+
+    /// As [`Self::flush`] of several sources, in pieces of at most `n` entries, after `after` or
+    /// from the first. Returns the prefix to continue after, if there is more.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn flush_some(
+        &self,
+        world: &World,
+        table: TableIndex,
+        sources: &[Source],
+        after: Option<Prefix<F::Addr>>,
+        n: usize,
+    ) -> Result<Option<Prefix<F::Addr>>, Error> {
+        if after.is_none() {
+            sources.iter().for_each(|source| self.mfib.flush(world, table, *source));
+        }
+        let which = |source: Source, _| sources.contains(&source);
+        let (table, after) = (Self::table_ref(table), after.map(key::<F>));
+        let done = self.all.remove_some(world, table, after, n, &which);
+        self.all.settle(world);
+        done.map(|(_, last)| last.map(F::prefix))
+    }
+
+    /// Removes all routes of a source in a table, multicast routes included. Returns the number of
+    /// unicast routes removed.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn flush(&self, world: &World, table: TableIndex, source: Source) -> Result<usize, Error> {
+        self.mfib.flush(world, table, source);
+        let done = self.all.remove_where(world, Self::table_ref(table), &|s, _| s == source);
+        self.all.settle(world);
+        done
+    }
+
+    /// Marks a source's routes in a table as stale. They stay in force until [`Self::replace_end`],
+    /// which removes those that were not set again. Paths that are added to a stale route
+    /// replace its paths.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn replace_begin(&self, table: TableIndex, source: Source) -> Result<(), Error> {
+        self.all.mark_stale(Self::table_ref(table), source)?;
+        self.mfib.replace_begin(table, source);
+        Ok(())
+    }
+
+    /// Removes the source's routes that weren't set again since [`Self::replace_begin`]. Returns
+    /// how many.
+    ///
+    /// # Errors
+    /// A table that isn't there (−3).
+    pub fn replace_end(
+        &self,
+        world: &World,
+        table: TableIndex,
+        source: Source,
+    ) -> Result<usize, Error> {
+        self.mfib.replace_end(world, table, source);
+        let which = |s: Source, stale| s == source && stale;
+        let done = self.all.remove_where(world, Self::table_ref(table), &which);
+        self.all.settle(world);
+        done
+    }
+
+    /// The table of this id.
+    ///
+    /// # Errors
+    /// One that isn't there (−3).
+    pub fn find_table(&self, id: u32) -> Result<TableIndex, Error> {
+        let inner = self.all.inner();
+        inner.link(F::LINK).and_then(|tables| tables.ids.get(&id).copied()).ok_or_else(|| {
+            let ip = if F::IS_V6 { "ip6" } else { "ip" };
+            Error::not_found(format!("there is no table {id}"))
+                .hint(format!("`{ip} table add {id}' makes it"))
+                .retval(retval::NO_SUCH_FIB)
+        })
+    }
+
+    /// The id of a table.
+    pub fn table_id(&self, index: TableIndex) -> Option<u32> {
+        self.all.table_id(Self::table_ref(index))
+    }
+
+    /// All tables, by index.
+    pub fn list_tables(&self) -> Vec<TableInfo> {
+        let inner = self.all.inner();
+        let named = inner.tables(F::LINK).filter(|(_, t)| !t.of_link);
+        named
+            .map(|(table, t)| TableInfo {
+                index: table.index,
+                id: t.id,
+                name: t.name.clone(),
+                routes: t.lookup.count() - t.implicit,
+            })
+            .collect()
+    }
+}
