@@ -11,6 +11,7 @@ mod discovery;
 mod exceptions;
 mod failover;
 mod fragments;
+mod guests;
 mod interfaces;
 mod loops;
 mod multicast;

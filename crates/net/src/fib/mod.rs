@@ -54,6 +54,7 @@ pub use obstacle::Outlook;
 pub use path::{Path, PathKind, PathState, ResolveVia};
 pub use routes::{RouteIndex, Routes};
 pub use source::{Source, Sources};
+pub use table::NewTable;
 pub use tables::DeletedTable;
 pub use track::Tracked;
 

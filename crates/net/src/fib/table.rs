@@ -13,11 +13,14 @@ use std::sync::atomic::Ordering;
 use tables::ResultKind;
 
 /// A new table.
-pub(super) struct NewTable<'a> {
+pub struct NewTable<'a> {
+    /// The number that operators give it.
     pub id: u32,
+    /// Its name.
     pub name: &'a str,
     /// True for the table of one link's link-local addresses.
     pub of_link: bool,
+    /// What packets are looked up in; empty.
     pub lookup: Arc<dyn Lookup>,
     /// The routes that it begins with.
     pub routes: Vec<(RouteKey, Source, AdjIndex)>,
@@ -40,8 +43,12 @@ impl RouteTables {
         }
     }
 
-    /// Adds a table. Returns its index and its first route.
-    pub(super) fn make_table(
+    /// Adds a table. Returns its index and its first route. A table without an owner stays until it
+    /// has had one.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn add_table(
         &self,
         world: &World,
         link: Link,

@@ -76,7 +76,7 @@ impl<F: Net> Fib<F> {
         let routes = routes.map(|(prefix, source, adj)| (key::<F>(prefix), source, adj)).collect();
         let lookup: Arc<dyn Lookup> = table.clone();
         let new = NewTable { id, name, of_link, lookup, routes };
-        let (index, default) = self.all.make_table(world, F::LINK, new)?;
+        let (index, default) = self.all.add_table(world, F::LINK, new)?;
         // A new table has no default route yet.
         let _ = table.default.set(default.unwrap_or_default());
         self.tables.set(index.0, table);
