@@ -47,9 +47,8 @@ pub static PLUGIN: Plugin = Plugin {
         tunnel::bypassed::<Gtpu>(),
         StateDef::of::<Forwards>(),
         StateDef::of::<Answers>(),
-        // Their limit of errors is that of error indications.
-        StateDef::of::<icmp::State<Ip4>>(),
-        StateDef::of::<icmp::State<Ip6>>(),
+        StateDef::of::<ip::ErrorLimit<Ip4>>(),
+        StateDef::of::<ip::ErrorLimit<Ip6>>(),
         StateDef::of::<spec::ByPeer>(),
     ],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],

@@ -2,9 +2,9 @@
 //! Composition of ICMP errors: IP header, ICMP header, and the quote of the packet that they are
 //! about.
 
-use crate::own::replace;
 use crate::version::Icmp;
 use buffer::{Buffer, Cache};
+use ip::replace;
 use wire::checksum::Sum;
 use wire::{Header, IcmpHeader, IpHeader, U16};
 

@@ -69,6 +69,7 @@ pub fn source<A: Address>(own: &[Prefix<A>], link_local: Option<A>, peer: A) -> 
 #[cfg(feature = "tests")]
 mod tests {
     use super::*;
+    use ip::Ip;
     use std::net::{Ipv4Addr, Ipv6Addr};
     use wire::{Ip4, Ip4Prefix, Ip6, Ip6Prefix};
 

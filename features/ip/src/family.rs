@@ -11,6 +11,7 @@ use net::{IpMeta, Net};
 use std::fmt;
 use std::marker::PhantomData;
 use wire::describe::{Layer, describe};
+use wire::{IpProtocol, Prefix};
 
 /// Type and code of an ICMP error.
 pub type ErrorCode = (u8, u8);
@@ -137,6 +138,15 @@ pub trait Ip: Net {
 
     /// Returns the fields for the flow hash of a packet whose IP header begins at byte `at`.
     fn fields(b: &Buffer, at: usize) -> Fields;
+
+    /// Returns true if the address stands for several hosts, in a network of an interface with
+    /// these addresses.
+    fn is_group(addr: Self::Addr, own: &[Prefix<Self::Addr>]) -> bool;
+    /// Returns true if the address may be that of a single host.
+    fn is_host(addr: Self::Addr, own: &[Prefix<Self::Addr>]) -> bool;
+    /// Returns the IP header of a packet of our own with `len` bytes behind it, which is never
+    /// fragmented.
+    fn whole(from: Self::Addr, to: Self::Addr, protocol: IpProtocol, len: u16) -> Self::Header;
 }
 
 /// One of a version's arcs; `name` with the placeholder `{ip}`.

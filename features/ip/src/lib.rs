@@ -43,6 +43,7 @@ mod cli;
 mod config;
 mod control;
 mod drop;
+mod error_limit;
 mod examples;
 mod extension;
 mod family;
@@ -57,6 +58,7 @@ mod local;
 mod lookup;
 mod not_enabled;
 mod options;
+mod own;
 mod protocols;
 mod rewrite;
 mod route_counts;
@@ -66,10 +68,12 @@ mod udp;
 mod version4;
 mod version6;
 
+pub use error_limit::ErrorLimit;
 pub use family::{ErrorCode, Ip, IpTrace, Words, arc, words};
 pub use flow::hash as flow_hash;
 pub use frag::finish_checksum;
 pub use lookup::{Onward, table_of};
+pub use own::replace;
 pub use protocols::{
     Protocols, accept_no_checksum, register_otherwise, register_protocol, register_udp_port,
     set_fragments, set_udp_rest, unregister_protocol, unregister_udp_port,
@@ -93,6 +97,8 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<control::Sweep<Ip4>>(),
         StateDef::of::<control::Sweep<Ip6>>(),
         StateDef::of::<broadcast::DirectedBroadcast>(),
+        StateDef::of::<ErrorLimit<Ip4>>(),
+        StateDef::of::<ErrorLimit<Ip6>>(),
     ],
     nodes: &[
         NodeDef::of::<input::Input<Ip4, true>>(),
