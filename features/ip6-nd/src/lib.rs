@@ -62,7 +62,6 @@ mod unicast_proxy;
 mod verbs;
 
 pub use dad::{Change, Dad, Settings, State};
-pub use protocol::advertise_all;
 pub use proxy::Proxies;
 pub use ra::{Advertiser, RaConfig, RaPrefix};
 pub use rd::{Backoff, Receiver};

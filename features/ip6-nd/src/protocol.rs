@@ -152,9 +152,8 @@ pub fn announce(world: &World, sw_if: SwIfIndex, addresses: &[Ipv6Addr]) {
 }
 
 /// Sends an unsolicited advertisement for each address of an interface that is up, link-local
-/// addresses too (RFC 4861 7.2.6): for a feature that has moved the interface's traffic to another
-/// link.
-pub fn advertise_all(world: &World, sw_if: SwIfIndex) {
+/// addresses too (RFC 4861 7.2.6): its packets leave by another link.
+fn advertise_all(world: &World, sw_if: SwIfIndex) {
     let all: Vec<_> = addresses(world, sw_if).iter().map(|p| p.addr()).collect();
     advertise(world, sw_if, &all);
 }
@@ -222,6 +221,7 @@ fn on_interface(world: &World, event: IfEvent) {
             ra::on_state(world, sw_if);
             rd::on_state(world, sw_if);
         }
+        IfEvent::Moved(sw_if) => advertise_all(world, sw_if),
         IfEvent::Mac(sw_if) => {
             let all: Vec<_> = addresses(world, sw_if).iter().map(|p| p.addr()).collect();
             announce(world, sw_if, &all);

@@ -31,8 +31,10 @@ mod cli;
 mod datagrams;
 mod decap;
 mod encap;
+mod follow;
 mod groups;
 mod header;
+mod identifier;
 mod inner;
 mod key;
 mod model;
@@ -49,7 +51,9 @@ pub use datagrams::{
 };
 pub use decap::{Decap, DecapError, DecapTrace, Outer, Receipt, Receiver};
 pub use encap::{Codec, Encap, EncapTrace, MAX_NESTED, Nested, To};
+pub use follow::{OuterPath, OuterPaths, PathFollower};
 pub use header::udp;
+pub use identifier::{Identifier, Quoted};
 pub use inner::Inner;
 pub use key::{Key, bits};
 pub use model::{
@@ -62,7 +66,8 @@ use graph::StateDef;
 use groups::Groups;
 
 /// The state that all kinds share; each lists it, and what is its own ([`tunnels`]).
-pub const SHARED: StateDef = StateDef::group(&[StateDef::of::<Groups>(), track_mtu::STATE]);
+pub const SHARED: StateDef =
+    StateDef::group(&[StateDef::of::<Groups>(), StateDef::of::<OuterPaths>()]);
 
 /// The state that all kinds in UDP datagrams share; each lists it.
 pub const PORTS: StateDef = StateDef::of::<datagrams::Ports>();

@@ -3,6 +3,7 @@
 
 mod device;
 
+use crate::follow::OuterPaths;
 use crate::header::Template;
 use crate::key::bits;
 use crate::model::{Spec, TunnelEndpoints};
@@ -20,7 +21,6 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use tables::HashIndex;
-use track_mtu::TrackedMtus;
 
 /// One end of a tunnel as workers read it.
 #[derive(Clone, Debug)]
@@ -304,7 +304,9 @@ impl<S: Spec> Tunnels<S> {
             inner.tunnels.insert(sw_if, Tunnel { sw_if, instance, spec });
         }
         self.set_end(sw_if.0, end);
-        outer.into_iter().for_each(|outer| world.get::<TrackedMtus>().add(world, sw_if, outer));
+        if let Some(outer) = outer {
+            world.get::<OuterPaths>().follower()?.add(world, sw_if, outer);
+        }
         net::imply(world, sw_if, implied)?;
         Ok(sw_if)
     }
