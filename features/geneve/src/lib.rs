@@ -17,12 +17,13 @@ mod cli;
 mod config;
 mod encap;
 mod input;
+mod model;
 mod show;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use spec::Geneve;
+pub use model::Geneve;
 
 use graph::{Feature, FieldDef, NodeDef, Plugin};
 use tunnel::{Bypass, Encap, Input, Nested};

@@ -23,13 +23,14 @@ mod config;
 mod encap;
 mod forward;
 mod input;
+mod model;
 mod show;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
 
 pub use forward::{Cause, Forward, Forwards};
-pub use spec::Gtpu;
+pub use model::Gtpu;
 
 use answer::{Answer, Answers};
 use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};

@@ -22,6 +22,7 @@ mod cli;
 mod config;
 mod encap;
 mod input;
+mod model;
 mod sessions;
 mod show;
 mod spec;
@@ -29,8 +30,8 @@ mod startup_conf;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use sessions::{LookupBy, Sessions};
-pub use spec::L2tp;
+pub use model::{L2tp, LookupBy};
+pub use sessions::Sessions;
 
 use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
 use startup::StartupDef;

@@ -31,6 +31,7 @@ mod cli;
 mod datagrams;
 mod decap;
 mod encap;
+mod end;
 mod follow;
 mod groups;
 mod header;
@@ -38,6 +39,7 @@ mod identifier;
 mod inner;
 mod key;
 mod model;
+mod multipoint;
 mod outer;
 mod peers;
 mod route;
@@ -51,6 +53,7 @@ pub use datagrams::{
 };
 pub use decap::{Decap, DecapError, DecapTrace, Outer, Receipt, Receiver};
 pub use encap::{Codec, Encap, EncapTrace, MAX_NESTED, Nested, To};
+pub use end::End;
 pub use follow::{OuterPath, OuterPaths, PathFollower};
 pub use header::udp;
 pub use identifier::{Identifier, Quoted};
@@ -60,7 +63,7 @@ pub use model::{
     Flags, HeaderMarking, Spec, TunnelEndpoints, derived_mac, numbered_mac, unspecified,
 };
 pub use route::Route;
-pub use state::{End, Tunnel, Tunnels};
+pub use state::{Tunnel, Tunnels};
 
 use graph::StateDef;
 use groups::Groups;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The path of a tunnel's outer packets, which its MTU may follow.
 
+use crate::end::End;
 use crate::follow::{OuterPath, OuterPaths};
 use crate::identifier::Identifier;
 use crate::model::Spec;
 use crate::route::Route;
-use crate::state::End;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use wire::{EtherType, IpProtocol};

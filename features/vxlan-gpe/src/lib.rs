@@ -17,13 +17,14 @@ mod cli;
 mod config;
 mod encap;
 mod input;
+mod model;
 mod show;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
 
 pub use input::register_nsh;
-pub use spec::{Gpe, Protocol};
+pub use model::{Gpe, Protocol};
 
 use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
 use tunnel::{Bypass, Encap, Input, Nested};

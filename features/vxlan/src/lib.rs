@@ -18,12 +18,13 @@ mod cli;
 mod config;
 mod encap;
 mod input;
+mod model;
 mod show;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use spec::Vxlan;
+pub use model::Vxlan;
 
 use graph::{Feature, FieldDef, NodeDef, Plugin};
 use tunnel::{Bypass, Encap, Input, Nested};
