@@ -51,6 +51,7 @@ mod shared;
 mod slot;
 #[cfg(feature = "tests")]
 mod tests;
+mod thread_handle;
 mod threads;
 mod trace;
 mod watchdog;

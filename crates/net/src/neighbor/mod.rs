@@ -25,10 +25,11 @@ pub use model::*;
 use crate::{AdjIndex, Adjacencies, Fib, IfEvent, IfKind, Interfaces, NextHops, ethernet_rewrite};
 use cli::{Error, retval};
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
+use model::Key;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
-use table::{Due, Key, Table, Usage};
+use table::{Due, Table, Usage};
 use wire::{EtherType, Ip4, Ip6, MacAddr};
 
 /// Called after each change of a neighbour.
