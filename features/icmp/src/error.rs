@@ -2,8 +2,9 @@
 //! `ip4-icmp-error`, `ip6-icmp-error`: send an ICMP error about an undeliverable packet to its
 //! source, and drop the packet for the reason that it came with.
 
-use crate::compose::{ErrorHeader, Message};
-use crate::rules::{self, Refusal};
+use crate::compose::Message;
+use crate::model::{ErrorHeader, Refusal};
+use crate::rules;
 use crate::sources::Sources;
 use crate::version::{Class, Icmp};
 use buffer::{Buffer, Flags};

@@ -29,6 +29,7 @@ mod echo;
 mod error;
 mod examples;
 mod input;
+mod model;
 mod quoted;
 mod rules;
 mod sources;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The differences between ICMP and ICMPv6.
 
-use crate::compose::ErrorHeader;
-use crate::rules::Refusal;
+use crate::model::{ErrorHeader, Refusal};
 use buffer::Buffer;
 use ip::Ip;
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -62,6 +62,7 @@ mod own;
 mod protocols;
 mod rewrite;
 mod route_counts;
+mod template;
 #[cfg(feature = "tests")]
 mod tests;
 mod udp;

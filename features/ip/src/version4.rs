@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IPv4, in what it differs from IPv6.
 
-use crate::family::{Class, Errors, InputEdges, Ip, Words, words};
-use crate::flow::{self, Fields};
-use crate::frag::Template4;
+use crate::family::{Class, Errors, Fields, InputEdges, Ip, Refusal, Upper, Words, words};
+use crate::flow;
 use crate::headers::bit;
-use crate::local::{Refusal, Upper};
+use crate::template::Template4;
 use buffer::{Buffer, Cache};
 use graph::{Next, NodeIndex};
 use simd::ip4_header_sum;

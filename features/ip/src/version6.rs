@@ -2,11 +2,10 @@
 //! IPv6, in what it differs from IPv4.
 
 use crate::extension;
-use crate::family::{Class, Errors, InputEdges, Ip, Words, words};
-use crate::flow::{self, Fields};
-use crate::frag::Template6;
+use crate::family::{Class, Errors, Fields, InputEdges, Ip, Refusal, Upper, Words, words};
+use crate::flow;
 use crate::headers::bit;
-use crate::local::{Refusal, Upper};
+use crate::template::Template6;
 use buffer::{Buffer, Cache, Flags};
 use graph::{Next, NodeIndex};
 use std::net::Ipv6Addr;

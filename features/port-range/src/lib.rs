@@ -33,7 +33,7 @@ use check::PortRange;
 pub static PLUGIN: Plugin = Plugin {
     name: "port-range",
     about: "Which ports the hosts of a network may send to",
-    state: &[StateDef::of::<control::Checks>()],
+    state: &[StateDef::of::<check::PublishedRanges>(), StateDef::of::<control::Checks>()],
     fields: &[FieldDef::of::<net::L4>()],
     nodes: &[NodeDef::configured::<PortRange<false>>(), NodeDef::configured::<PortRange<true>>()],
     features: &[

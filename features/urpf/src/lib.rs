@@ -27,10 +27,12 @@
 //! link; and the unspecified address on its way to all or to a group (DHCP, duplicate address
 //! detection).
 
+mod accepted;
 mod api;
 mod batch;
 mod check;
 mod cli;
+mod config;
 pub mod control;
 mod examples;
 #[cfg(feature = "tests")]
@@ -48,8 +50,8 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Reverse path checks of sources",
     state: &[
         StateDef::of::<control::Urpf>(),
-        StateDef::of::<control::Accepted<Ip4>>(),
-        StateDef::of::<control::Accepted<Ip6>>(),
+        StateDef::of::<accepted::Accepted<Ip4>>(),
+        StateDef::of::<accepted::Accepted<Ip6>>(),
     ],
     nodes: &[
         NodeDef::configured::<Urpf<Ip4, false, true>>(),
