@@ -109,7 +109,7 @@ impl PcapDevice {
                 .retval(retval::SYSCALL_ERROR_1)
         };
         let (progress, ends) = replay::start(plan, self.signal.clone()).map_err(failed)?;
-        let queue = PcapRx::new(ends, progress.clone()).map_err(failed)?;
+        let queue = PcapRx::new(ends, progress.clone());
         {
             let mut state = self.state();
             (state.progress, state.ended) = (Some(progress), false);

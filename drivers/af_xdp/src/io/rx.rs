@@ -219,6 +219,10 @@ impl driver::RxQueue for RxQueue {
     }
 
     /// Gives waiting packets' buffers back to the device.
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.as_fd())
+    }
+
     fn discard(&mut self) {
         self.begun = None;
         while self.ring.waiting() > 0 {
