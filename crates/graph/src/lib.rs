@@ -19,6 +19,7 @@
 extern crate self as graph;
 
 mod arcs;
+mod chains;
 mod clock;
 mod config;
 mod copies;
