@@ -8,7 +8,7 @@
 
 use crate::chains::{Chains, Step, StepTable};
 use crate::config::ConfigWords;
-use crate::order::{order_of_arc, sorted};
+use crate::order::sorted_features;
 use crate::{ArcIndex, NodeIndex, SwIfIndex};
 use mem::{Plain, Reserve};
 use stats::Space;
@@ -34,10 +34,10 @@ pub struct Feature {
     pub arc: &'static str,
     /// The node's name; also the feature's.
     pub node: &'static str,
-    /// Features of this arc that come later. A plugin of the build declares each
-    /// ([`check_order`](crate::check_order)); it may be disabled.
+    /// Features and [ranks](crate::rank) of this arc that come later. A plugin of the build
+    /// declares each feature ([`check_order`](crate::check_order)); it may be disabled.
     pub before: &'static [&'static str],
-    /// Features of this arc that come earlier; as for `before`.
+    /// Features and ranks of this arc that come earlier; as for `before`.
     pub after: &'static [&'static str],
 }
 
@@ -154,7 +154,7 @@ impl Arcs {
         end: NodeIndex,
         features: Vec<(Feature, NodeIndex)>,
     ) -> Result<(), String> {
-        let features = sorted(&order_of_arc(def.name), features)?;
+        let features = sorted_features(def.name, features)?;
         if self.all.len() == ARCS {
             return Err(format!("arc {}: too many arcs, {ARCS} at most", def.name));
         }

@@ -45,6 +45,7 @@ mod phase;
 mod plugin;
 mod process;
 mod query;
+pub mod rank;
 mod registry;
 mod running;
 mod runtime;

@@ -33,7 +33,7 @@ pub use forward::{Cause, Forward, Forwards};
 pub use model::Gtpu;
 
 use answer::{Answer, Answers};
-use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
+use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use tunnel::{Bypass, Encap, Input, Nested};
 use wire::{Ip4, Ip6};
 
@@ -67,14 +67,14 @@ pub static PLUGIN: Plugin = Plugin {
         Feature {
             arc: "ip4-unicast",
             node: "ip4-gtpu-bypass",
-            before: &["ip4-not-enabled"],
-            after: &["l3xc-input-ip4"],
+            before: &[rank::STEER],
+            after: &[rank::POLICY, "l3xc-input-ip4"],
         },
         Feature {
             arc: "ip6-unicast",
             node: "ip6-gtpu-bypass",
-            before: &["ip6-not-enabled"],
-            after: &["l3xc-input-ip6"],
+            before: &[rank::STEER],
+            after: &[rank::POLICY, "l3xc-input-ip6"],
         },
     ],
     cli: self::cli::COMMANDS,

@@ -83,7 +83,7 @@ pub use rewrite::{RewriteTrace, is_tcp_gso, segment_len};
 pub use route_counts::RouteCounts;
 
 use ethernet::{register_ethertype, register_ethertype_verified};
-use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled};
+use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled, rank};
 use net::{Extension, Extensions, IfEvent, Interfaces};
 use std::sync::Arc;
 use wire::{EtherType, Ip4, Ip6, IpProtocol};
@@ -164,9 +164,19 @@ pub static PLUGIN: Plugin = Plugin {
         ArcDef { name: "ip6-punt", starts: &["ip6-punt"], end: "error-punt" },
     ],
     features: &[
-        Feature { arc: "ip4-unicast", node: "ip4-not-enabled", before: &[], after: &[] },
+        Feature {
+            arc: "ip4-unicast",
+            node: "ip4-not-enabled",
+            before: &[rank::END],
+            after: &[rank::STEER],
+        },
         Feature { arc: "ip4-multicast", node: "ip4-not-enabled", before: &[], after: &[] },
-        Feature { arc: "ip6-unicast", node: "ip6-not-enabled", before: &[], after: &[] },
+        Feature {
+            arc: "ip6-unicast",
+            node: "ip6-not-enabled",
+            before: &[rank::END],
+            after: &[rank::STEER],
+        },
         Feature { arc: "ip6-multicast", node: "ip6-not-enabled", before: &[], after: &[] },
     ],
     cli: cli::COMMANDS,

@@ -33,7 +33,7 @@ mod tests;
 pub use model::{L2tp, LookupBy};
 pub use sessions::Sessions;
 
-use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
+use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use startup::StartupDef;
 use tunnel::{Encap, Nested};
 
@@ -53,7 +53,7 @@ pub static PLUGIN: Plugin = Plugin {
         arc: "ip6-unicast",
         node: "l2tp-decap",
         before: &[],
-        after: &["ip6-not-enabled"],
+        after: &[rank::END],
     }],
     cli: self::cli::COMMANDS,
     api: &[api::API],

@@ -26,7 +26,7 @@ mod ranges;
 #[cfg(feature = "tests")]
 mod tests;
 
-use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
+use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use check::PortRange;
 
 /// The check.
@@ -40,14 +40,14 @@ pub static PLUGIN: Plugin = Plugin {
         Feature {
             arc: "ip4-unicast",
             node: "ip4-source-and-port-range-check-rx",
-            before: &["ip4-not-enabled"],
-            after: &["ip4-sv-reassembly-feature"],
+            before: &[rank::POLICY],
+            after: &[rank::REASSEMBLY],
         },
         Feature {
             arc: "ip4-output",
             node: "ip4-source-and-port-range-check-tx",
-            before: &[],
-            after: &["ip4-sv-reassembly-output-feature", "ip4-tx-urpf-strict", "ip4-tx-urpf-loose"],
+            before: &[rank::POLICY],
+            after: &[rank::REASSEMBLY],
         },
     ],
     cli: self::cli::COMMANDS,
