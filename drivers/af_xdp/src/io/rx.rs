@@ -3,7 +3,7 @@
 //! receive ring in the same buffers.
 
 use super::ring::{Consumer, Producer};
-use super::socket::Shared;
+use super::shared::Shared;
 use super::sys::{self, Desc, RingMemory};
 use super::{CHUNK_OFFSET, offset_of};
 use buffer::{Cache, Lent, Owned, SLOT_SIZE};
