@@ -2,7 +2,7 @@
 //! Any text as startup.conf and as arguments: a configuration, or an error with its place.
 
 use daemon::config::Config;
-use startup::text::Source;
+use startup::Source;
 
 /// One input.
 pub fn run(text: &str) {

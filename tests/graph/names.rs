@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Every name leads somewhere.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cli::Live;
@@ -79,4 +79,84 @@ fn a_feature_of_every_arc_is_there_and_in_order() {
         assert!(features.iter().all(|f| nodes.contains(*f)), "{arc}: {features:?}");
     }
     assert!(arcs.iter().any(|(arc, _)| *arc == "interface-output"), "{arcs:?}");
+}
+
+/// The order of the features of IP, as packets pass them: an added feature shows its position here.
+const ORDERS: [(&str, &[&str]); 8] = [
+    (
+        "ip4-unicast",
+        &[
+            "ip4-rx-urpf-loose",
+            "ip4-rx-urpf-strict",
+            "ip4-full-reassembly-feature",
+            "ip4-sv-reassembly-feature",
+            "punt-test-ip4",
+            "svs-ip4",
+            "ip4-source-and-port-range-check-rx",
+            "ip4-inacl",
+            "tcp-mss-clamping-ip4-in",
+            "l3xc-input-ip4",
+            "ip4-gtpu-bypass",
+            "ip4-not-enabled",
+            "ip4-geneve-bypass",
+            "ip4-vxlan-bypass",
+            "ip4-vxlan-gpe-bypass",
+        ],
+    ),
+    ("ip4-multicast", &["ip4-sv-reassembly-mcast-feature", "ip4-not-enabled"]),
+    (
+        "ip4-output",
+        &[
+            "ip4-sv-reassembly-output-feature",
+            "ip4-tx-urpf-strict",
+            "ip4-tx-urpf-loose",
+            "tcp-mss-clamping-ip4-out",
+            "ip4-source-and-port-range-check-tx",
+            "ip4-outacl",
+            "ip4-dvr-reinject",
+        ],
+    ),
+    ("ip4-punt", &["stn-ip4-punt", "ip4-punt-acl", "ip4-punt-redirect"]),
+    (
+        "ip6-unicast",
+        &[
+            "ip6-rx-urpf-loose",
+            "ip6-rx-urpf-strict",
+            "ip6-sv-reassembly-feature",
+            "ip6-full-reassembly-feature",
+            "ip6-unicast-nd-proxy",
+            "punt-test-ip6",
+            "svs-ip6",
+            "ip6-inacl",
+            "tcp-mss-clamping-ip6-in",
+            "l3xc-input-ip6",
+            "ip6-gtpu-bypass",
+            "ip6-not-enabled",
+            "ip6-geneve-bypass",
+            "ip6-vxlan-bypass",
+            "ip6-vxlan-gpe-bypass",
+            "l2tp-decap",
+        ],
+    ),
+    ("ip6-multicast", &["ip6-sv-reassembly-mcast-feature", "ip6-not-enabled"]),
+    (
+        "ip6-output",
+        &[
+            "ip6-tx-urpf-strict",
+            "ip6-tx-urpf-loose",
+            "ip6-sv-reassembly-output-feature",
+            "ip6-outacl",
+            "tcp-mss-clamping-ip6-out",
+            "ip6-dvr-reinject",
+        ],
+    ),
+    ("ip6-punt", &["stn-ip6-punt", "ip6-punt-acl", "ip6-punt-redirect"]),
+];
+
+#[test]
+fn features_of_ip_stand_in_this_order() {
+    let arcs: BTreeMap<_, _> = world().arc_list().into_iter().collect();
+    for (arc, order) in ORDERS {
+        assert_eq!(arcs.get(arc).map(Vec::as_slice), Some(order), "{arc}");
+    }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use cli::{Command, Output, Tree};
 
-use crate::run::World;
+use crate::world::World;
 
 /// Nothing but a clock, and further commands.
 pub struct Bare {

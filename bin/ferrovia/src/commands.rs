@@ -15,8 +15,8 @@ use crate::logging;
 use crate::macros;
 use crate::origin;
 use crate::process::paths::Paths;
-use crate::run::World;
 use crate::server;
+use crate::world::World;
 use cli::Date;
 use startup::value::{Level, Value as _};
 

@@ -6,8 +6,8 @@ use crate::api;
 use crate::config::Config;
 use crate::plugins;
 use crate::process::{self, paths::Paths};
-use crate::run::{self, Instance};
 use crate::socket::UnixSocket;
+use crate::world::{self, Instance};
 use cli::{Command, Output, Tree};
 use graph::{ConfigLine, ConfigLines, Plugin, Runtime, ThreadPlan, Threads, World, WorldConfig};
 use rustix::net::SocketType;
@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-impl run::World for World {
+impl world::World for World {
     fn commands(&self) -> Vec<&'static Command<Self>> {
         self.plugins().iter().flat_map(|p| p.cli).collect()
     }

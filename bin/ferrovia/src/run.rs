@@ -2,19 +2,19 @@
 //! From a configuration to a running daemon and back.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cli::{Command, Output, OutputPiece, Runner, Tree};
+use cli::{OutputPiece, Runner, Tree};
 use rustix::net::SocketType;
 
 use crate::api;
 use crate::build;
 use crate::commands::{self, ProcessInfo};
 use crate::config::Config;
+use crate::control::Control;
 use crate::event::EventLoop;
 use crate::origin;
 use crate::process::paths::Paths;
@@ -23,100 +23,13 @@ use crate::process::platform::Starter;
 use crate::process::signals::Signals;
 use crate::process::{account, crash, limits, platform, rights};
 use crate::prometheus::{self, Exporter};
-use crate::server::{Listener, Server, Start};
+use crate::server::sessions::Server;
+use crate::server::{Listener, Start};
 use crate::socket::{self, UnixSocket};
 use crate::store::load::Load;
+use crate::world::{Instance, World};
 use crate::{logging, macros, reference, server, stats_socket, store};
 use startup::value::{Listen, Value as _};
-
-/// The packet world that the daemon is built around, as far as the control thread has to know it.
-pub trait World: cli::Live + 'static {
-    /// The commands of the world and its plugins.
-    fn commands(&self) -> Vec<&'static Command<Self>>
-    where
-        Self: Sized;
-
-    /// The clock that every timer follows.
-    fn now(&self) -> Duration;
-
-    /// Moves [`World::now`]'s clock forward. The output completes when all due timers have run, on
-    /// the threads as well.
-    fn advance(&self, by: Duration) -> Output;
-
-    /// The waker that ends the control thread's sleep.
-    fn waker(&self) -> Arc<sync::Waker>;
-
-    /// The binary API's shared side.
-    fn api(&self) -> &msg::Hub<Self>
-    where
-        Self: Sized;
-
-    /// Gives messages that carry commands the tree to run them with.
-    fn adopt(&self, tree: &Arc<Tree<Self>>)
-    where
-        Self: Sized;
-
-    /// The segment that readers of statistics map; `None` without statistics.
-    fn stats(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
-    /// Runs the processes that are due, and returns the time until the next one is.
-    fn poll(&self) -> Option<Duration>;
-
-    /// The configuration in force.
-    fn running_config(&self) -> Vec<graph::ConfigLine>;
-
-    /// The configuration in force, to be read line by line by [`World::config_step`].
-    fn config_lines(&self) -> graph::ConfigLines;
-
-    /// Reads the next lines; returns false if there is nothing more.
-    fn config_step(
-        &self,
-        from: &mut graph::ConfigLines,
-        lines: &mut Vec<graph::ConfigLine>,
-    ) -> bool;
-
-    /// The configuration of the start was loaded.
-    fn loaded(&self) {}
-
-    /// Number of changes so far to objects that configuration lines refer to.
-    fn config_changes(&self) -> u64 {
-        0
-    }
-
-    /// Runs a line of a saved configuration: it waits for missing objects of the host that it
-    /// needs, where that is possible.
-    fn restore<T>(&self, line: impl FnOnce() -> T) -> T
-    where
-        Self: Sized,
-    {
-        line()
-    }
-}
-
-/// A started world.
-pub struct Instance<W> {
-    /// The world that commands act on.
-    pub world: Arc<W>,
-    /// Ends its threads and releases its resources outside of the process. Called once, at a clean
-    /// end.
-    pub stop: Box<dyn FnOnce()>,
-}
-
-/// The context of handlers on the control thread.
-pub struct Control<W: 'static> {
-    /// The world that commands act on.
-    pub world: Arc<W>,
-    /// Every command.
-    pub tree: Arc<Tree<W>>,
-    /// CLI sessions.
-    pub server: Server,
-    /// Clients of the binary API.
-    pub api: api::Server<W>,
-    /// Commands that no session asked for.
-    pub background: Runner,
-}
 
 /// Runs a daemon until a signal or a client ends it. `open` makes the world; it is called in the
 /// process that goes on, once the sockets are this daemon's, and its error is one sentence for the
@@ -150,7 +63,12 @@ fn run_until_end<W: World>(
     }
 
     rights::reduce().map_err(|e| format!("capabilities: {e}"))?;
-    logging::start(config, foreground);
+    let usual = match (foreground, config.unix.nosyslog) {
+        (true, _) => logging::Usual::Stderr,
+        (false, true) => logging::Usual::None,
+        (false, false) => logging::Usual::Syslog,
+    };
+    logging::start(&config.logging, config.unix.log.as_deref(), usual);
     let gid = account::group(config.unix.gid.as_ref());
     crash::install();
     let signals = Signals::start().map_err(|e| format!("signals: {e}"))?;
@@ -316,7 +234,7 @@ fn control<W: World>(
     trace(config, world.api());
     world.api().watch_changes(log_change);
     let (server, api, background) =
-        (Server::new(config), api::Server::new(config), Runner::default());
+        (Server::new(config), api::clients::Server::new(config), Runner::default());
     let mut control = Control { world, tree, server, api, background };
 
     // The CLI is served first, so that operators can connect even if the configuration fails.
@@ -377,7 +295,7 @@ fn look<W: World>(
         server::resize(control);
     }
     let sessions = server::poll(control, events);
-    let background = store::poll(control);
+    let background = store::poll(&*control.world, &control.tree, &mut control.background);
     let processes = control.world.poll();
     // Last: the work above may have produced events for a client.
     let api = api::poll(control, events);

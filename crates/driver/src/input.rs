@@ -7,7 +7,7 @@ use crate::queues::QueueRequest;
 use buffer::{Frame, Owned, Quota, Reservation, Share};
 use graph::{ArcIndex, Build, Cx, Input, InputMode, Next, ThreadIndex, World};
 use net::{IfLanes, is_group};
-use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use wire::offload::OffloadError;
 
@@ -27,7 +27,7 @@ pub struct Losses {
 }
 
 /// A device's receive queue.
-pub trait RxQueue: AsFd + Send + 'static {
+pub trait RxQueue: Send + 'static {
     /// The driver's input node.
     const NODE: &'static str;
 
@@ -36,6 +36,10 @@ pub trait RxQueue: AsFd + Send + 'static {
 
     /// Discards waiting packets.
     fn discard(&mut self);
+
+    /// Returns the descriptor that is readable while packets wait; `None` for a queue that can only
+    /// be polled.
+    fn wake(&self) -> Option<BorrowedFd<'_>>;
 
     /// Called before it is polled for the first time after its interface came up.
     fn begin(&mut self) {}

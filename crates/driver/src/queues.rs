@@ -249,11 +249,12 @@ fn follow<Q: RxQueue>(rt: &mut Runtime, node: NodeIndex, world_ref: &Arc<WorldRe
 }
 
 fn watch<Q: RxQueue>(rt: &mut Runtime, slot: &mut Slot<Q>, wanted: bool) {
+    let Some(fd) = slot.queue.wake() else { return };
     if slot.watched && !wanted {
-        rt.unwatch(&slot.queue);
+        rt.unwatch(fd);
     } else if wanted
         && !slot.watched
-        && let Err(error) = rt.watch(&slot.queue)
+        && let Err(error) = rt.watch(fd)
     {
         log::error!(target: "driver", "{}: a queue can't be waited for: {error}", Q::NODE);
         return;

@@ -56,12 +56,6 @@ struct FakeRx {
     bell: OwnedFd,
 }
 
-impl AsFd for FakeRx {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
-    }
-}
-
 impl Drop for FakeRx {
     fn drop(&mut self) {
         self.wire.closed.fetch_add(1, Ordering::Relaxed);
@@ -93,6 +87,10 @@ impl RxQueue for FakeRx {
             // Fails if the bell hasn't been rung.
             let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
         }
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.bell.as_fd())
     }
 
     fn discard(&mut self) {

@@ -3,18 +3,18 @@
 //!
 //! The order is a partial one, by names: each feature names the features it comes before and after.
 //! Workers read a table of chains that control writes in place: one word says where an interface's
-//! chain starts, so it changes as a whole, and memory follows the number of interfaces. Chains are
-//! only ever added, never changed: a packet that is held, or handed off to another thread, keeps a
-//! valid position, and the configuration that stands there. Equal chains are stored once.
+//! chain starts, so it changes as a whole, and memory follows the number of interfaces and of
+//! different chains in use ([`crate::chains`]).
 
-use crate::config::{ConfigWords, words_of};
-use crate::order::{order_of_arc, sorted};
+use crate::chains::{Chains, Step, StepTable};
+use crate::config::ConfigWords;
+use crate::order::sorted_features;
 use crate::{ArcIndex, NodeIndex, SwIfIndex};
 use mem::{Plain, Reserve};
 use stats::Space;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use zerocopy::IntoBytes;
+use sync::Qsbr;
 
 /// An arc, for a plugin's list.
 #[derive(Clone, Copy, Debug)]
@@ -34,26 +34,15 @@ pub struct Feature {
     pub arc: &'static str,
     /// The node's name; also the feature's.
     pub node: &'static str,
-    /// Features of this arc that come later. A plugin of the build declares each
-    /// ([`check_order`](crate::check_order)); it may be disabled.
+    /// Features and [ranks](crate::rank) of this arc that come later. A plugin of the build
+    /// declares each feature ([`check_order`](crate::check_order)); it may be disabled.
     pub before: &'static [&'static str],
-    /// Features of this arc that come earlier; as for `before`.
+    /// Features and ranks of this arc that come earlier; as for `before`.
     pub after: &'static [&'static str],
-}
-
-/// One step of a chain.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Step {
-    /// The node that the packet goes to.
-    node: NodeIndex,
-    /// The feature's configuration on the interface.
-    config: ConfigWords,
 }
 
 /// Interfaces that there is room for.
 const INTERFACES: usize = Space::Interface.capacity();
-/// Steps of all chains at most.
-const STEPS: usize = 1 << 22;
 /// Maximum number of arcs, all plugins together.
 const ARCS: usize = 64;
 
@@ -62,9 +51,7 @@ const ARCS: usize = 64;
 pub struct ArcTable {
     /// By arc and interface: the chain's first step plus one; 0 for none.
     starts: Reserve<AtomicU32>,
-    /// The node plus one, 0 for a step that isn't there; behind it the configuration. A step is a
-    /// quarter of a cache line.
-    steps: Reserve<[AtomicU32; 1 + size_of::<ConfigWords>() / 4]>,
+    steps: StepTable,
 }
 
 impl ArcTable {
@@ -73,7 +60,7 @@ impl ArcTable {
     /// # Errors
     /// Address space that can't be had.
     pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Self { starts: Reserve::new(ARCS * INTERFACES)?, steps: Reserve::new(STEPS)? })
+        Ok(Self { starts: Reserve::new(ARCS * INTERFACES)?, steps: StepTable::new()? })
     }
 
     #[inline(always)]
@@ -94,22 +81,14 @@ impl ArcTable {
     /// The node of a step.
     #[inline(always)]
     pub(crate) fn node(&self, at: u32) -> Option<NodeIndex> {
-        let [node, ..] = self.steps.as_slice().get(at as usize)?;
-        node.load(Ordering::Relaxed).checked_sub(1).map(NodeIndex)
+        self.steps.node(at)
     }
 
     /// The configuration of a step, the default one for a position in no chain. Loads no more words
     /// than the type has.
     #[inline(always)]
     pub(crate) fn config<C: Plain>(&self, at: u32) -> C {
-        let Some([_, config @ ..]) = self.steps.as_slice().get(at as usize) else {
-            return C::default();
-        };
-        let mut words = ConfigWords::default();
-        for (word, cell) in words.iter_mut().zip(config).take(const { words_of::<C>() }) {
-            *word = cell.load(Ordering::Relaxed);
-        }
-        C::load(words.as_bytes())
+        self.steps.config(at)
     }
 }
 
@@ -156,15 +135,13 @@ impl Arc {
 pub(crate) struct Arcs {
     pub all: Vec<Arc>,
     pub table: std::sync::Arc<ArcTable>,
-    known: HashMap<Vec<Step>, u32>,
-    /// Steps of the chains so far.
-    steps: usize,
+    chains: Chains,
 }
 
 impl Arcs {
     /// None.
-    pub fn new(table: std::sync::Arc<ArcTable>) -> Self {
-        Self { all: Vec::new(), table, known: HashMap::new(), steps: 0 }
+    pub fn new(table: std::sync::Arc<ArcTable>, domain: std::sync::Arc<Qsbr>) -> Self {
+        Self { all: Vec::new(), table, chains: Chains::new(domain) }
     }
 
     /// Adds an arc with its features, which are put in order.
@@ -177,7 +154,7 @@ impl Arcs {
         end: NodeIndex,
         features: Vec<(Feature, NodeIndex)>,
     ) -> Result<(), String> {
-        let features = sorted(&order_of_arc(def.name), features)?;
+        let features = sorted_features(def.name, features)?;
         if self.all.len() == ARCS {
             return Err(format!("arc {}: too many arcs, {ARCS} at most", def.name));
         }
@@ -297,8 +274,9 @@ impl Arcs {
             let (enabled, chosen) = (arc.enabled.remove(&sw_if), arc.chosen.remove(&sw_if));
             if (enabled.is_some() || chosen.is_some())
                 && let Some(start) = self.table.cell(ArcIndex(i as u16), sw_if)
+                && let Some(chain) = start.swap(0, Ordering::Release).checked_sub(1)
             {
-                start.store(0, Ordering::Release);
+                self.chains.release(chain);
             }
         }
     }
@@ -332,32 +310,12 @@ impl Arcs {
                 node: arc.ends.get(&sw_if).copied().unwrap_or(arc.end),
                 config: ConfigWords::default(),
             });
-            match self.known.get(&chain) {
-                Some(start) => *start,
-                None => {
-                    let at = self.steps;
-                    if at + chain.len() > STEPS {
-                        return Err(format!(
-                            "too many different chains of features, {STEPS} steps at most"
-                        ));
-                    }
-                    for ([node, config @ ..], step) in
-                        table.steps.as_slice()[at..].iter().zip(&chain)
-                    {
-                        node.store(step.node.0 + 1, Ordering::Relaxed);
-                        config
-                            .iter()
-                            .zip(step.config)
-                            .for_each(|(cell, word)| cell.store(word, Ordering::Relaxed));
-                    }
-                    self.steps += chain.len();
-                    let start = at as u32 + 1;
-                    self.known.insert(chain, start);
-                    start
-                }
-            }
+            self.chains.hold(&table.steps, chain)? + 1
         };
-        cell.store(start, Ordering::Release);
+        // Release: the steps are there.
+        if let Some(before) = cell.swap(start, Ordering::Release).checked_sub(1) {
+            self.chains.release(before);
+        }
         Ok(())
     }
 }
@@ -372,7 +330,7 @@ mod tests {
     #[suite::test]
     fn chains_start_end_and_are_shared() {
         let table = std::sync::Arc::new(ArcTable::new().expect("address space"));
-        let mut arcs = Arcs::new(table.clone());
+        let mut arcs = Arcs::new(table.clone(), Qsbr::new());
         let def = ArcDef { name: "a", starts: &[], end: "end" };
         let feature = |node, before| Feature { arc: "a", node, before, after: &[] };
         let features =
@@ -429,13 +387,13 @@ mod tests {
             (None, Vec::new())
         );
         // A chain that comes again takes no more memory.
-        let steps = arcs.steps;
+        let steps = arcs.chains.steps();
         for _ in 0..10 {
             arcs.set(arc, 1, SwIfIndex(3), Some(SEVEN)).expect("room");
             arcs.set(arc, 0, SwIfIndex(3), Some(NONE)).expect("room");
             arcs.forget(SwIfIndex(3));
         }
-        assert_eq!(arcs.steps, steps);
+        assert_eq!(arcs.chains.steps(), steps);
         let beyond = SwIfIndex(INTERFACES as u32);
         assert!(arcs.set(arc, 0, beyond, Some(NONE)).expect_err("no room").contains("at most"));
         assert_eq!(table.start(arc, beyond), None);

@@ -19,6 +19,7 @@
 extern crate self as graph;
 
 mod arcs;
+mod chains;
 mod clock;
 mod config;
 mod copies;
@@ -44,6 +45,7 @@ mod phase;
 mod plugin;
 mod process;
 mod query;
+pub mod rank;
 mod registry;
 mod running;
 mod runtime;
@@ -51,6 +53,7 @@ mod shared;
 mod slot;
 #[cfg(feature = "tests")]
 mod tests;
+mod thread_handle;
 mod threads;
 mod trace;
 mod watchdog;

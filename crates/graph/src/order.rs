@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Partial orders by names: the features of an arc, the phases of the configuration.
 
-use crate::{Feature, Phase, Plugin};
+use crate::{Feature, Phase, Plugin, rank};
 
 /// The constraints of an element of an order, by names.
 #[derive(Clone, Copy)]
@@ -37,13 +37,13 @@ pub fn check_order(plugins: &[&Plugin]) -> Result<(), String> {
     for feature in features() {
         let Feature { arc, node, .. } = feature;
         let known: Vec<_> = features().filter(|f| f.arc == *arc).map(|f| f.node).collect();
-        check_names(*feature, &known).map_err(|(name, hint)| {
+        check_names(*feature, &known, &rank::ALL).map_err(|(name, hint)| {
             format!("feature {node}: arc {arc} has no feature {name}; {hint}")
         })?;
     }
     for def in plugins.iter().flat_map(|p| p.arcs) {
         let of_arc = features().filter(|f| f.arc == def.name).map(|f| (*f, ()));
-        sorted(&order_of_arc(def.name), of_arc.collect())?;
+        sorted_features(def.name, of_arc.collect())?;
     }
     let phases = Phase::all(plugins);
     let known: Vec<_> = phases.iter().map(|phase| phase.name).collect();
@@ -52,19 +52,25 @@ pub fn check_order(plugins: &[&Plugin]) -> Result<(), String> {
         if known[..at].contains(&name) {
             return Err(format!("two phases of the configuration are named {name}"));
         }
-        check_names(*phase, &known)
+        check_names(*phase, &known, &[])
             .map_err(|(other, hint)| format!("phase {name}: there is no phase {other}; {hint}"))?;
     }
     Phase::in_order(plugins).map(|_| ())
 }
 
-/// Checks that the constraints name known elements only.
+/// Checks that the constraints name known elements only, or ranks.
 ///
 /// # Errors
 /// The first unknown name, and a hint.
-fn check_names(of: impl Into<Constraints>, known: &[&str]) -> Result<(), (&'static str, String)> {
+fn check_names(
+    of: impl Into<Constraints>,
+    known: &[&str],
+    ranks: &[&str],
+) -> Result<(), (&'static str, String)> {
     let Constraints { after, before, .. } = of.into();
-    let Some(name) = before.iter().chain(after).find(|name| !known.contains(name)) else {
+    let Some(name) =
+        before.iter().chain(after).find(|name| !known.contains(name) && !ranks.contains(name))
+    else {
         return Ok(());
     };
     let hint = match cli::nearest(name, known) {
@@ -74,9 +80,24 @@ fn check_names(of: impl Into<Constraints>, known: &[&str]) -> Result<(), (&'stat
     Err((name, hint))
 }
 
-/// The order of an arc's features, in words for errors.
-pub(crate) fn order_of_arc(arc: &str) -> String {
-    format!("arc {arc}: the order of features")
+/// Sorts the features of an arc, and the [`rank`]s among them.
+///
+/// # Errors
+/// A cycle, by names.
+pub(crate) fn sorted_features<T>(
+    arc: &str,
+    features: Vec<(Feature, T)>,
+) -> Result<Vec<(Feature, T)>, String> {
+    let ranks = rank::ALL.iter().enumerate().map(|(at, name)| {
+        let constraints = Constraints { name, after: &rank::ALL[..at], before: &[] };
+        (constraints, None)
+    });
+    let mut features: Vec<_> =
+        features.into_iter().map(|feature| (feature.0.into(), Some(feature))).collect();
+    features.sort_by_key(by_name);
+    let order = format!("arc {arc}: the order of features");
+    let sorted = in_order(&order, ranks.chain(features).collect())?;
+    Ok(sorted.into_iter().flatten().collect())
 }
 
 /// Sorts elements so that all constraints between them hold. Constraints that name absent elements
@@ -89,9 +110,18 @@ pub(crate) fn sorted<E: Copy + Into<Constraints>, T>(
     order: &str,
     elements: Vec<(E, T)>,
 ) -> Result<Vec<(E, T)>, String> {
-    let mut left: Vec<_> =
+    let mut elements: Vec<_> =
         elements.into_iter().map(|element| (element.0.into(), element)).collect();
-    left.sort_by_key(|(constraints, _)| constraints.name);
+    elements.sort_by_key(by_name);
+    in_order(order, elements)
+}
+
+fn by_name<T>((constraints, _): &(Constraints, T)) -> &'static str {
+    constraints.name
+}
+
+/// Takes the first element that no other one has to come before, until none is left.
+fn in_order<T>(order: &str, mut left: Vec<(Constraints, T)>) -> Result<Vec<T>, String> {
     let mut done = Vec::new();
     while !left.is_empty() {
         let all: Vec<Constraints> = left.iter().map(|(constraints, _)| *constraints).collect();
@@ -161,6 +191,25 @@ mod tests {
         let names: Vec<_> =
             sorted("the order", list).expect("no cycle").iter().map(|(f, _)| f.node).collect();
         assert_eq!(names, ["aa", "zz", "acl", "nat"]);
+    }
+
+    #[suite::test]
+    fn features_stand_in_their_ranks() {
+        let list = vec![
+            feature("a-steer", &[rank::POLICY], &[rank::STEER]),
+            feature("b-end", &[rank::STEER], &[rank::END]),
+            feature("c-behind", &[rank::END], &[]),
+            feature("d-policy", &[rank::REASSEMBLY], &[rank::POLICY]),
+            feature("e-policy", &[rank::REASSEMBLY], &[rank::POLICY, "d-policy"]),
+            feature("f-security", &[], &[rank::SECURITY]),
+        ];
+        let names: Vec<_> =
+            sorted_features("a", list).expect("no cycle").iter().map(|(f, _)| f.node).collect();
+        assert_eq!(names, ["f-security", "e-policy", "d-policy", "a-steer", "b-end", "c-behind"]);
+        let list = vec![feature("x", &[rank::STEER], &[rank::POLICY])];
+        let error = sorted_features("a", list).expect_err("a cycle");
+        assert!(error.starts_with("arc a: the order of features is a cycle: "), "{error}");
+        assert!(error.contains("x before end of policy"), "{error}");
     }
 
     #[suite::test]

@@ -170,6 +170,7 @@ impl Registry {
             nodes: Vec::new(),
             names: HashMap::new(),
             node_type: HashMap::new(),
+            arcs: Arcs::new(arcs, reasons.domain().clone()),
             reasons,
             errors: NO_NODE + 1,
             free_errors: BTreeMap::new(),
@@ -177,7 +178,6 @@ impl Registry {
             retiring: VecDeque::new(),
             unplaced: Vec::new(),
             unlisted: Unlisted { nodes: Vec::new(), errors: Vec::from([no_nodes]) },
-            arcs: Arcs::new(arcs),
         }
     }
 

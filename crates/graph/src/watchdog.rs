@@ -2,8 +2,8 @@
 //! Threads that take nothing of what control sends them: they are named in the log and in `show
 //! threads`.
 
+use crate::thread_handle::ThreadHandle;
 use crate::threads::{ThreadInfo, name};
-use crate::world::ThreadHandle;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 

@@ -20,6 +20,7 @@ use crate::running::ConfigState;
 use crate::runtime::{Message, Runtime};
 use crate::shared::States;
 use crate::slot::{InputSlot, NodeSlot};
+use crate::thread_handle::ThreadHandle;
 use crate::threads::Gauges;
 use crate::watchdog::Watchdog;
 use crate::{Clock, Node, NodeIndex, Phase, Plugin, SwIfIndex, ThreadIndex, ThreadInfo, counters};
@@ -67,14 +68,6 @@ impl Default for WorldConfig {
             off: &[],
         }
     }
-}
-
-/// Control's handle on a thread.
-pub(crate) struct ThreadHandle {
-    /// Without a bound: control never waits for a thread.
-    pub mailbox: Arc<Queue<Message>>,
-    waker: Arc<Waker>,
-    pub gauges: Arc<Gauges>,
 }
 
 /// An instance of the packet processor.

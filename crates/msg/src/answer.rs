@@ -3,7 +3,6 @@
 
 use crate::message::{Call, Dump, Head, Message, Reply};
 use crate::out::SendBuffer;
-use crate::table::Caller;
 use cli::Result;
 use std::time::Duration;
 
@@ -50,8 +49,8 @@ pub struct ReplyTo {
 }
 
 impl ReplyTo {
-    pub fn new<W>(caller: &Caller<'_, W>, ids: &Ids) -> Self {
-        ReplyTo { client: caller.client, context: caller.context, ids: *ids }
+    pub fn new(client: u32, context: u32, ids: &Ids) -> Self {
+        ReplyTo { client, context, ids: *ids }
     }
 
     fn head(&self, retval: i32) -> Head {

@@ -43,6 +43,13 @@ pub struct Caller<'a, W: 'static> {
     pub context: u32,
 }
 
+impl<W> Caller<'_, W> {
+    /// The destination of replies to the request.
+    fn reply_to(&self, ids: &Ids) -> ReplyTo {
+        ReplyTo::new(self.client, self.context, ids)
+    }
+}
+
 type Handler<W> = dyn Fn(&W, &Caller<'_, W>, &Ids, &mut Reader<'_>, &mut SendBuffer) -> Result<Flow<W>, Malformed>
     + Send
     + Sync;
@@ -306,7 +313,7 @@ impl<W: 'static> Messages<W> {
     ) {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
             let reply = f(world, caller, R::get(r)?);
-            put_reply::<R>(reply, &ReplyTo::new(caller, ids), out);
+            put_reply::<R>(reply, &caller.reply_to(ids), out);
             Ok(Flow::Done)
         }));
         self.called::<R>();
@@ -321,7 +328,7 @@ impl<W: 'static> Messages<W> {
         + 'static,
     ) {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
-            let to = ReplyTo::new(caller, ids);
+            let to = caller.reply_to(ids);
             Ok(later(f(world, caller, R::get(r)?), out, move |reply, out| {
                 put_reply::<R>(reply, &to, out);
                 Flow::Done
@@ -340,7 +347,7 @@ impl<W: 'static> Messages<W> {
         I::IntoIter: 'static,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, _| {
-            Ok(dumped::<R, W, I>(f(world, caller, R::get(r)?), ReplyTo::new(caller, ids)))
+            Ok(dumped::<R, W, I>(f(world, caller, R::get(r)?), caller.reply_to(ids)))
         }));
         self.dumps::<R>();
     }
@@ -355,7 +362,7 @@ impl<W: 'static> Messages<W> {
         I::IntoIter: 'static,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, _| {
-            Ok(dumped_some::<R, W, I>(f(world, caller, R::get(r)?), ReplyTo::new(caller, ids)))
+            Ok(dumped_some::<R, W, I>(f(world, caller, R::get(r)?), caller.reply_to(ids)))
         }));
         self.dumps::<R>();
     }
@@ -369,7 +376,7 @@ impl<W: 'static> Messages<W> {
         I::IntoIter: 'static,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
-            let to = ReplyTo::new(caller, ids);
+            let to = caller.reply_to(ids);
             Ok(later(f(world, caller, R::get(r)?), out, move |answers, _| {
                 dumped::<R, W, I>(answers, to)
             }))
@@ -387,7 +394,7 @@ impl<W: 'static> Messages<W> {
         I::IntoIter: 'static,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
-            Ok(streamed::<R, W, I>(f(world, caller, R::get(r)?), ReplyTo::new(caller, ids), out))
+            Ok(streamed::<R, W, I>(f(world, caller, R::get(r)?), caller.reply_to(ids), out))
         }));
         self.streams::<R>();
     }
@@ -404,7 +411,7 @@ impl<W: 'static> Messages<W> {
         I::IntoIter: 'static,
     {
         self.request::<R>(Box::new(move |world, caller, ids, r, out| {
-            let to = ReplyTo::new(caller, ids);
+            let to = caller.reply_to(ids);
             let answers = f(world, caller, R::get(r)?);
             Ok(later(answers, out, move |answers, out| streamed::<R, W, I>(answers, to, out)))
         }));

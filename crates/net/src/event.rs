@@ -20,6 +20,9 @@ pub enum IfEvent {
     Mac(SwIfIndex),
     /// An MTU has changed.
     Mtu(SwIfIndex),
+    /// Its frames leave by another link than before: stations learn its addresses anew if they are
+    /// announced.
+    Moved(SwIfIndex),
     /// The layer-2 role or the tag rewriting has changed.
     L2(SwIfIndex),
     /// The name has changed.

@@ -185,7 +185,7 @@ impl Interfaces {
 
     /// Notifies the subscribers.
     pub(crate) fn notify(&self, world: &World, event: IfEvent) {
-        if !matches!(event, IfEvent::Link(..)) {
+        if !matches!(event, IfEvent::Link(..) | IfEvent::Moved(_)) {
             world.note_config_change();
         }
         let all = self.inner().subscribers.clone();

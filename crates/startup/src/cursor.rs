@@ -2,7 +2,8 @@
 //! Reading tokens one after the other, with errors that know their place.
 
 use crate::error::Error;
-use crate::text::{Source, Token, TokenKind};
+use crate::source::Source;
+use crate::text::{Token, TokenKind};
 use crate::value::{Size, Value};
 
 fn is_off(word: &str) -> bool {

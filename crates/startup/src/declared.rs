@@ -97,8 +97,9 @@ impl PartialEq for Values {
 #[cfg(feature = "tests")]
 mod tests {
     use super::*;
+    use crate::Source;
     use crate::section::{GROWS, SIZE, Word};
-    use crate::text::{Source, tokens};
+    use crate::text::tokens;
 
     #[derive(Clone, Debug, Default, PartialEq)]
     struct Lamp {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::text::{Origin, Source};
+use crate::source::{Origin, Source};
 
 /// Number of characters of a line that an error shows. Joined arguments can be long.
 const SHOWN: usize = 96;

@@ -12,6 +12,7 @@ mod declared;
 mod error;
 pub mod section;
 mod slot;
+mod source;
 pub mod text;
 pub mod value;
 
@@ -20,3 +21,4 @@ pub use declared::{Startup, StartupDef, Values};
 pub use error::Error;
 pub use section::{Section, View, Word, WordView};
 pub use slot::Slot;
+pub use source::{Origin, Source};

@@ -464,7 +464,7 @@ mod tests {
     fn comes_back<V: Value + PartialEq + std::fmt::Debug>(word: &str) -> Result<(), TestCaseError> {
         if let Ok(value) = V::parse(word) {
             let shown = value.show();
-            let tokens = text::tokens(&text::Source::file("", shown.as_str())).unwrap();
+            let tokens = text::tokens(&crate::Source::file("", shown.as_str())).unwrap();
             let [text::Token { kind: text::TokenKind::Word(again), .. }] = &tokens[..] else {
                 return Err(TestCaseError::fail(format!("{shown} is not one word")));
             };

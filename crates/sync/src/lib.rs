@@ -11,6 +11,9 @@
 //!   a [`Waker`]. [`Queue`] — the same without a bound: from control to a thread that it must not
 //!   wait for.
 //!
+//! Rate limits are [`TokenBucket`] of a thread, and [`SharedTokenBucket`] and
+//! [`TokenBucketWithStocks`] of all of them.
+//!
 //! The orderings are checked by the loom models in `src/models.rs`: `xtask/x models`.
 
 mod mailbox;
@@ -24,6 +27,7 @@ mod snapshot;
 pub mod spsc;
 #[cfg(all(feature = "tests", not(loom)))]
 mod tests;
+mod token_bucket;
 mod waker;
 
 pub use mailbox::Mailbox;
@@ -31,4 +35,5 @@ pub use qsbr::{GraceTicket, Qsbr, Reader, Turn};
 pub use queue::Queue;
 pub use slots::Slots;
 pub use snapshot::Snapshot;
+pub use token_bucket::{Limit, SharedTokenBucket, TokenBucket, TokenBucketWithStocks};
 pub use waker::Waker;

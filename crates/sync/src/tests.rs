@@ -4,3 +4,4 @@
 
 mod qsbr;
 mod queues;
+mod token_bucket;

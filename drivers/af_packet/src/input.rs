@@ -3,6 +3,7 @@
 
 use crate::RxQueue;
 use driver::{Burst, Losses, PollInput};
+use std::os::fd::{AsFd, BorrowedFd};
 
 pub type AfPacketInput = PollInput<RxQueue>;
 
@@ -25,6 +26,10 @@ impl driver::RxQueue for RxQueue {
             }
             burst.room() > 0
         });
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.as_fd())
     }
 
     fn discard(&mut self) {

@@ -7,7 +7,7 @@ use crate::proto::{Channel, Client, Message, Server};
 use crate::socket::Address;
 use cli::{Error, retval};
 use driver::{TxOffloads, TxQueues};
-use graph::{Shared, Signal, SwIfIndex, World};
+use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use net::{IfKind, Interfaces, NewInterface};
 use rustix::event::epoll;
 use rustix::net::{SocketFlags, accept_with};
@@ -97,6 +97,24 @@ impl Shared for Memifs {
             shrunk: OnceLock::new(),
             dir: world.runtime_dir().to_path_buf(),
         }
+    }
+
+    /// An interface goes away: its connection ends, and the listener if it was the last one there.
+    fn forget(&self, world: &World, deleted: &Deleted<'_>) {
+        let Some(sw_if) = deleted.of::<SwIfIndex>() else { return };
+        let (device, conn) = {
+            let mut inner = self.inner();
+            let Some(device) = inner.devices.remove(sw_if) else { return };
+            let token = device.state().conn;
+            (device, token.and_then(|token| inner.conns.remove(&token)))
+        };
+        if let Some(conn) = conn {
+            let text = "interface deleted";
+            // A peer that is gone needs no reason.
+            let _ = conn.channel.send(&Message::Disconnect { code: 0, text: text.into() }, None);
+        }
+        device.disconnected(world);
+        self.close_idle(device.config.socket);
     }
 }
 
@@ -290,24 +308,6 @@ impl Memifs {
         self.inner().conns.get(&token).map(|conn| conn.channel.number())
     }
 
-    /// An interface goes away: its connection ends, and the listener if it was the last one there.
-    pub fn forget(&self, world: &World, device: &MemifDevice) {
-        let Some(&sw_if) = device.sw_if.get() else { return };
-        let conn = {
-            let mut inner = self.inner();
-            inner.devices.remove(&sw_if);
-            let token = device.state().conn;
-            token.and_then(|token| inner.conns.remove(&token))
-        };
-        if let Some(conn) = conn {
-            let text = "interface deleted";
-            // A peer that is gone needs no reason.
-            let _ = conn.channel.send(&Message::Disconnect { code: 0, text: text.into() }, None);
-        }
-        device.disconnected(world);
-        self.close_idle(device.config.socket);
-    }
-
     /// Stops listening where no interface needs it.
     fn close_idle(&self, socket: u32) {
         let mut inner = self.inner();
@@ -474,7 +474,7 @@ fn make(
     mac: Option<MacAddr>,
 ) -> Result<SwIfIndex, Error> {
     let (ip, queues) = (config.mode == Mode::Ip, config.rx_queues);
-    let device = Arc::new(MemifDevice::new(config));
+    let device = Arc::new(MemifDevice::new(config, memifs.signal.clone()));
     let interface = NewInterface {
         name: format!("memif{}/{}", device.config.socket, device.config.id),
         kind: if ip { IfKind::Ip } else { IfKind::Ethernet },

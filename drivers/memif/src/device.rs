@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An interface as the model of interfaces sees it.
 
-use crate::control::Memifs;
 use crate::input::MemifRx;
 use crate::io::{Layout, Role, SharedTx};
 use crate::proto::{Link, RequestedParameters};
 use cli::Error;
 use driver::{RxQueues, TxQueues};
-use graph::{SwIfIndex, World};
+use graph::{Signal, SwIfIndex, World};
 use net::{Device, Interfaces};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
@@ -116,13 +115,15 @@ pub struct MemifDevice {
     pub rx: RxQueues<MemifRx>,
     pub tx: TxQueues<SharedTx>,
     pub sw_if: OnceLock<SwIfIndex>,
+    /// Wakes the process that connects.
+    signal: Signal,
     state: Mutex<State>,
 }
 
 impl MemifDevice {
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: Config, signal: Signal) -> Self {
         let (rx, tx) = (RxQueues::default(), TxQueues::default());
-        Self { config, rx, tx, sw_if: OnceLock::new(), state: Mutex::default() }
+        Self { config, rx, tx, sw_if: OnceLock::new(), signal, state: Mutex::default() }
     }
 
     pub fn state(&self) -> MutexGuard<'_, State> {
@@ -229,7 +230,7 @@ impl Device for MemifDevice {
             let mut state = self.state();
             (state.up, state.retry) = (up, 0);
         }
-        world.get::<Memifs>().signal.raise();
+        self.signal.raise();
         self.rx.set_up(world, up)
     }
 
@@ -277,7 +278,6 @@ impl Device for MemifDevice {
     }
 
     fn delete(&self, world: &World) {
-        world.get::<Memifs>().forget(world, self);
         self.rx.close(world);
         self.tx.close(world);
         self.state().rings.clear();

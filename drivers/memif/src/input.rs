@@ -24,12 +24,6 @@ impl MemifRx {
     }
 }
 
-impl AsFd for MemifRx {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.ring.as_fd()
-    }
-}
-
 impl driver::RxQueue for MemifRx {
     const NODE: &'static str = "memif-input";
 
@@ -51,6 +45,10 @@ impl driver::RxQueue for MemifRx {
             ring.take(found);
         }
         ring.give_back();
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.ring.as_fd())
     }
 
     fn discard(&mut self) {

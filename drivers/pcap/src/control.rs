@@ -8,7 +8,7 @@ use crate::replay::{self, Pace};
 use crate::tx::PcapTx;
 use cli::{Error, retval};
 use driver::{TxOffloads, TxQueues};
-use graph::{Shared, Signal, SwIfIndex, World};
+use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use net::{IfKind, Interfaces, NewInterface};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -45,6 +45,10 @@ impl Shared for Pcaps {
     fn make(world: &World) -> Self {
         Self { all: Mutex::default(), signal: world.processes.signal() }
     }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        deleted.of::<SwIfIndex>().into_iter().for_each(|sw_if| _ = self.all().remove(sw_if));
+    }
 }
 
 impl Pcaps {
@@ -60,11 +64,6 @@ impl Pcaps {
     /// All of them.
     pub fn devices(&self) -> Vec<Arc<PcapDevice>> {
         self.all().values().cloned().collect()
-    }
-
-    /// Forgets an interface that is being deleted.
-    pub fn forget(&self, sw_if: SwIfIndex) {
-        self.all().remove(&sw_if);
     }
 
     /// The device of an interface, if it is one of these.
@@ -158,7 +157,7 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     };
     let has_rx = rx.is_some();
     let config = Config { id, rx, tx, pace, times, link };
-    let device = Arc::new(PcapDevice::new(config, capture));
+    let device = Arc::new(PcapDevice::new(config, capture, world.get::<Pcaps>().signal.clone()));
     let interface = NewInterface {
         name,
         kind: if ip { IfKind::Ip } else { IfKind::Ethernet },

@@ -2,14 +2,13 @@
 //! An interface as the model of interfaces sees it.
 
 use crate::capture::Capture;
-use crate::control::Pcaps;
 use crate::format::Link;
 use crate::input::PcapRx;
 use crate::replay::{self, Pace, Plan, Progress};
 use crate::tx::PcapTx;
 use cli::{Error, retval};
 use driver::{RxQueues, TxQueues};
-use graph::{InputMode, SwIfIndex, ThreadIndex, World};
+use graph::{InputMode, Signal, SwIfIndex, ThreadIndex, World};
 use net::{Device, Interfaces};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -74,13 +73,15 @@ pub struct PcapDevice {
     pub tx: TxQueues<PcapTx>,
     pub capture: Option<Arc<Capture>>,
     pub sw_if: OnceLock<SwIfIndex>,
+    /// Wakes the process that notes the ends of replays.
+    signal: Signal,
     state: Mutex<State>,
 }
 
 impl PcapDevice {
-    pub fn new(config: Config, capture: Option<Arc<Capture>>) -> Self {
+    pub fn new(config: Config, capture: Option<Arc<Capture>>, signal: Signal) -> Self {
         let (rx, tx) = (RxQueues::default(), TxQueues::default());
-        Self { config, rx, tx, capture, sw_if: OnceLock::new(), state: Mutex::default() }
+        Self { config, rx, tx, capture, sw_if: OnceLock::new(), signal, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -107,9 +108,8 @@ impl PcapDevice {
             Error::failed(format!("replay of {}: {error}", path.display()))
                 .retval(retval::SYSCALL_ERROR_1)
         };
-        let signal = world.get::<Pcaps>().signal.clone();
-        let (progress, ends) = replay::start(plan, signal).map_err(failed)?;
-        let queue = PcapRx::new(ends, progress.clone()).map_err(failed)?;
+        let (progress, ends) = replay::start(plan, self.signal.clone()).map_err(failed)?;
+        let queue = PcapRx::new(ends, progress.clone());
         {
             let mut state = self.state();
             (state.progress, state.ended) = (Some(progress), false);
@@ -207,7 +207,6 @@ impl Device for PcapDevice {
     }
 
     fn delete(&self, world: &World) {
-        self.sw_if.get().iter().for_each(|sw_if| world.get::<Pcaps>().forget(**sw_if));
         self.stop(world);
         self.tx.close(world);
         // The next interface may continue its file.

@@ -3,7 +3,7 @@
 
 use crate::replay::{Chunk, Ends, Progress};
 use driver::{Burst, Losses, PollInput};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wire::offload::Offload;
@@ -18,21 +18,14 @@ pub struct PcapRx {
     chunk: Option<(Chunk, usize, usize)>,
     /// Time of the first packet.
     start: Option<u64>,
-    /// Nothing wakes a queue that is polled only.
-    never: OwnedFd,
     /// Skipped packets that were reported.
     reported: u64,
 }
 
 impl PcapRx {
     /// A queue of a replay that was started.
-    ///
-    /// # Errors
-    /// The system's: no descriptor.
-    pub fn new(ends: Ends, progress: Arc<Progress>) -> std::io::Result<Self> {
-        let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
-        let never = rustix::event::eventfd(0, flags)?;
-        Ok(Self { ends, progress, chunk: None, start: None, never, reported: 0 })
+    pub fn new(ends: Ends, progress: Arc<Progress>) -> Self {
+        Self { ends, progress, chunk: None, start: None, reported: 0 }
     }
 
     /// Makes a chunk with packets the current one; false if there is none yet, or none any more.
@@ -67,12 +60,6 @@ impl PcapRx {
     }
 }
 
-impl AsFd for PcapRx {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.never.as_fd()
-    }
-}
-
 impl driver::RxQueue for PcapRx {
     const NODE: &'static str = "pcap-input";
 
@@ -100,6 +87,10 @@ impl driver::RxQueue for PcapRx {
             }
             (*n, *at) = (*n + 1, *at + bytes.len());
         }
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 
     fn discard(&mut self) {}

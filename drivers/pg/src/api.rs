@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `pg`.
 
-use crate::control::{self, Mode, Shared};
+use crate::control;
 use crate::offload::Offloads;
+use crate::state::{Mode, Shared};
 use cli::{Error, Result};
 use graph::World;
 use msg::{Caller, Message, Messages, Module, Wire, retval};

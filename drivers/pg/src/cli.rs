@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use crate::control::{self, Mode, NewPg, Shared, create_interface, read_capture};
+use crate::control::{self, NewPg, create_interface, read_capture};
 use crate::offload::{Offloads, StreamOffloads};
 use crate::show;
+use crate::state::{Mode, Shared};
 use crate::stream::{Source, StreamSpec};
 use crate::text::{self, Start};
 use cli::{Command, Error, Matches, Output};

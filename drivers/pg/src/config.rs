@@ -3,8 +3,9 @@
 //! is done once.
 
 use crate::cli::default_thread;
-use crate::control::{Mode, Shared, own_mac};
+use crate::control::own_mac;
 use crate::offload::Offloads;
+use crate::state::{Mode, Shared};
 use crate::stream::StreamSpec;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};

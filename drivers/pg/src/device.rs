@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A `pgN` interface, as `net` sees it.
 
-use crate::control::Shared;
-use graph::World;
 use net::Device;
 
-pub struct PgDevice {
-    pub name: String,
-}
+pub struct PgDevice;
 
 impl Device for PgDevice {
     fn driver(&self) -> &'static str {
@@ -18,8 +14,5 @@ impl Device for PgDevice {
     }
     fn details(&self) -> Vec<String> {
         vec!["packet generator".into()]
-    }
-    fn delete(&self, world: &World) {
-        world.get::<Shared>().forget(&self.name);
     }
 }

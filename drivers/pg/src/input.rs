@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `pg-input`: brings the packets of streams in.
 
-use crate::control::Shared;
+use crate::state::Shared;
 use crate::stream::{Source, Stream};
 use buffer::{Buffer, DATA_SIZE, FRAME_SIZE, Frame};
 use graph::{ArcIndex, Build, Cx, Input, Next, NodeIndex, Signal, ThreadIndex, World};

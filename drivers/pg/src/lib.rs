@@ -32,6 +32,7 @@ mod offload;
 mod packets;
 mod process;
 mod show;
+mod state;
 mod stream;
 pub mod template;
 #[cfg(feature = "tests")]
@@ -39,9 +40,10 @@ mod tests;
 pub mod text;
 mod tx;
 
-pub use control::{Generator, create_interface};
+pub use control::create_interface;
 pub use offload::{Offloads, StreamOffloads};
 pub use packets::Packets;
+pub use state::Generator;
 pub use stream::{Source, Stream, StreamSpec};
 
 use graph::{NodeDef, Plugin, StateDef};
@@ -50,7 +52,7 @@ use graph::{NodeDef, Plugin, StateDef};
 pub static PLUGIN: Plugin = Plugin {
     name: "pg",
     about: "Packet generator: streams in, captures out",
-    state: &[driver::STATE, StateDef::of::<control::Shared>()],
+    state: &[driver::STATE, StateDef::of::<state::Shared>()],
     nodes: &[NodeDef::input::<input::PgInput>()],
     cli: cli::COMMANDS,
     phases: &[config::STREAMS],

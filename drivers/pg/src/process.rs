@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `pg-process`: writes captures, and lets threads sleep when their streams have ended.
 
-use crate::control::Shared;
 use crate::input::PgInput;
+use crate::state::Shared;
 use graph::{InputMode, Process, Runtime, Sleep, Wake, World};
 use std::sync::Arc;
 

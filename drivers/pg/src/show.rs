@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show packet-generator …`.
 
-use crate::control::Shared;
+use crate::state::Shared;
 use crate::stream::{Source, Stream};
 use cli::{Error, Matches, Output, Table, Writer};
 use graph::World;

@@ -2,8 +2,8 @@
 //! `pgN-tx`: frees what is sent, or gives it to the capture, where work that is left in it gets
 //! done.
 
-use crate::control::Shared;
 use crate::offload::l3_of;
+use crate::state::Shared;
 use buffer::{Buffer, Flags, Owned};
 use driver::Segmenter;
 use graph::{Cx, Next, Node, SwIfIndex, World};

@@ -37,12 +37,6 @@ pub struct TapRx {
     pub longest: Arc<Longest>,
 }
 
-impl AsFd for TapRx {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.queue.as_fd()
-    }
-}
-
 impl driver::RxQueue for TapRx {
     const NODE: &'static str = "virtio-input";
 
@@ -57,6 +51,10 @@ impl driver::RxQueue for TapRx {
             let Some((offload, len)) = self.queue.recv_into(burst.parts(longest)) else { return };
             burst.push(len, offload, None);
         }
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.queue.as_fd())
     }
 
     fn discard(&mut self) {

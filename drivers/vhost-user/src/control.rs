@@ -8,7 +8,7 @@ use crate::socket::{self, Failure};
 use crate::tx::VhostTx;
 use cli::{Error, retval};
 use driver::{TxOffloads, TxQueues};
-use graph::{Shared, Signal, SwIfIndex, World};
+use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use net::{IfKind, Interfaces, NewInterface};
 use rustix::event::epoll;
 use std::collections::BTreeMap;
@@ -47,6 +47,12 @@ impl Shared for Vhosts {
     fn make(world: &World) -> Self {
         let signal = world.processes.signal();
         Self { devices: Mutex::default(), signal, epoll: OnceLock::new(), shrunk: OnceLock::new() }
+    }
+
+    /// An interface goes away.
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        let device = deleted.of::<SwIfIndex>().and_then(|sw_if| self.all().remove(sw_if));
+        device.iter().for_each(|device| self.stop_listening(device));
     }
 }
 
@@ -150,14 +156,6 @@ impl Vhosts {
             Error::not_found(format!("{name} is no vhost-user interface"))
                 .retval(retval::INVALID_SW_IF_INDEX)
         })
-    }
-
-    /// An interface goes away.
-    pub fn forget(&self, device: &VhostDevice) {
-        if let Some(sw_if) = device.sw_if.get() {
-            self.all().remove(sw_if);
-        }
-        self.stop_listening(device);
     }
 
     fn stop_listening(&self, device: &VhostDevice) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An interface as the model of interfaces sees it.
 
-use crate::control::Vhosts;
 use crate::input::VhostRx;
 use crate::io::Vring;
 use crate::proto::{Channel, Features, Session};
@@ -249,7 +248,6 @@ impl Device for VhostDevice {
     }
 
     fn delete(&self, world: &World) {
-        world.get::<Vhosts>().forget(self);
         self.disconnect(world, "interface deleted");
         self.rx.close(world);
         self.tx.close(world);

@@ -29,12 +29,6 @@ impl VhostRx {
     }
 }
 
-impl AsFd for VhostRx {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.vring.as_fd()
-    }
-}
-
 #[inline(always)]
 fn receive(queue: &mut Queue, burst: &mut Burst<'_>) {
     for _ in 0..CHAINS {
@@ -68,6 +62,10 @@ impl driver::RxQueue for VhostRx {
     }
 
     /// Packets of a guest that has just connected are for this interface.
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.vring.as_fd())
+    }
+
     fn discard(&mut self) {
         if !std::mem::take(&mut self.new) {
             let _ = self.vring.with(|queue, _| queue.discard());

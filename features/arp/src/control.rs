@@ -154,6 +154,7 @@ fn on_interface(world: &World, event: IfEvent) {
         {
             announce(world, sw_if);
         }
+        IfEvent::Moved(sw_if) => announce(world, sw_if),
         IfEvent::Address(sw_if, false) => on_address(world, sw_if),
         _ => {}
     }
@@ -223,7 +224,7 @@ fn send(world: &World, interface: &Interface, requests: Vec<Request>) {
 }
 
 /// Sends gratuitous ARP for our addresses on an interface, if it is up.
-pub fn announce(world: &World, sw_if: SwIfIndex) {
+fn announce(world: &World, sw_if: SwIfIndex) {
     let own = world.get::<Addresses<Ip4>>().list(sw_if);
     announce_some(world, sw_if, own.iter().map(|p| p.addr()).collect());
 }

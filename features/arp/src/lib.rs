@@ -34,7 +34,7 @@ mod reply;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use control::{Arp, Conflict, Gratuitous, announce, set_proxy};
+pub use control::{Arp, Conflict, Gratuitous, set_proxy};
 pub use ranges::{Range, Ranges};
 
 use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef};

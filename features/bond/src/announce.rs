@@ -22,8 +22,7 @@ impl Process for BondProcess {
         for _ in 0..INTERFACES_A_TURN {
             let next = self.0.control().unannounced.pop_first();
             let Some(sw_if) = next else { return Sleep::Event };
-            arp::announce(world, sw_if);
-            ip6_nd::advertise_all(world, sw_if);
+            world.get::<Interfaces>().report_move(world, sw_if);
         }
         Sleep::Until(world.clock.now())
     }

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The interface to the feature that runs LACP.
 
-use crate::model::{MemberInfo, Mode, Stage};
+use crate::model::{Lacp, Mode, Stage};
 use crate::state::Bonds;
 use graph::{SwIfIndex, World};
-
-/// Calls of the feature that runs LACP, for members of bonds in mode `lacp`.
-#[derive(Clone, Copy, Debug)]
-pub struct Lacp {
-    /// A member has joined.
-    pub joined: fn(&World, &MemberInfo),
-    /// A member has left, or is being deleted.
-    pub left: fn(&World, SwIfIndex),
-}
 
 /// Registers the feature that runs LACP on members. Without one, bonds can't have the mode `lacp`.
 ///

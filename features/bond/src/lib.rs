@@ -48,8 +48,8 @@ mod state;
 mod tests;
 mod tx;
 
-pub use lacp::{Lacp, register_lacp};
-pub use model::{Balance, BondInfo, MemberInfo, Mode, NewBond, Stage};
+pub use lacp::register_lacp;
+pub use model::{Balance, BondInfo, Lacp, MemberInfo, Mode, NewBond, Stage};
 pub use state::Bonds;
 
 use graph::{Feature, NodeDef, Plugin, StateDef};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bonds and members.
 
-use graph::SwIfIndex;
+use graph::{SwIfIndex, World};
 use wire::MacAddr;
 
 /// The mode of a bond: how it uses its members, with VPP's numbers.
@@ -155,4 +155,13 @@ pub enum Stage {
     Collecting,
     /// It receives and sends frames.
     Distributing,
+}
+
+/// Calls of the feature that runs LACP, for members of bonds in mode `lacp`.
+#[derive(Clone, Copy, Debug)]
+pub struct Lacp {
+    /// A member has joined.
+    pub joined: fn(&World, &MemberInfo),
+    /// A member has left, or is being deleted.
+    pub left: fn(&World, SwIfIndex),
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Control's state of bonds, and the copy of it for workers.
 
-use crate::lacp::Lacp;
-use crate::model::{Balance, BondInfo, MemberInfo, Mode, NewBond};
+use crate::model::{Balance, BondInfo, Lacp, MemberInfo, Mode, NewBond};
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, OnceLock};

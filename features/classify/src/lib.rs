@@ -55,7 +55,7 @@ mod words;
 pub use acl::Classified;
 
 use acl::{Acl, InputAcl, OutputAcl, PuntAcl};
-use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
+use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use net::{Interfaces, Objects};
 use state::Classifier;
 use std::sync::Arc;
@@ -85,26 +85,26 @@ pub static PLUGIN: Plugin = Plugin {
         Feature {
             arc: "ip4-unicast",
             node: "ip4-inacl",
-            before: &["l3xc-input-ip4", "ip4-not-enabled"],
-            after: &["ip4-rx-urpf-strict", "ip4-source-and-port-range-check-rx"],
+            before: &[rank::POLICY],
+            after: &[rank::REASSEMBLY, "ip4-source-and-port-range-check-rx"],
         },
         Feature {
             arc: "ip6-unicast",
             node: "ip6-inacl",
-            before: &["l3xc-input-ip6", "ip6-not-enabled"],
-            after: &["ip6-rx-urpf-strict", "ip6-sv-reassembly-feature"],
+            before: &[rank::POLICY],
+            after: &[rank::REASSEMBLY],
         },
         Feature {
             arc: "ip4-output",
             node: "ip4-outacl",
-            before: &[],
-            after: &["ip4-source-and-port-range-check-tx"],
+            before: &[rank::POLICY],
+            after: &[rank::REASSEMBLY, "ip4-source-and-port-range-check-tx"],
         },
         Feature {
             arc: "ip6-output",
             node: "ip6-outacl",
-            before: &[],
-            after: &["ip6-tx-urpf-loose", "ip6-sv-reassembly-output-feature"],
+            before: &[rank::POLICY],
+            after: &[rank::REASSEMBLY],
         },
         Feature {
             arc: "ip4-punt",

@@ -25,7 +25,7 @@ mod reinject;
 #[cfg(feature = "tests")]
 mod tests;
 
-use graph::{Feature, FieldDef, NodeDef, Plugin, Script};
+use graph::{Feature, FieldDef, NodeDef, Plugin, Script, rank};
 use net::Objects;
 use wire::{Ip4, Ip6};
 
@@ -45,18 +45,13 @@ pub static PLUGIN: Plugin = Plugin {
             arc: "ip4-output",
             node: "ip4-dvr-reinject",
             before: &[],
-            after: &[
-                "ip4-sv-reassembly-output-feature",
-                "ip4-tx-urpf-loose",
-                "ip4-source-and-port-range-check-tx",
-                "ip4-outacl",
-            ],
+            after: &[rank::POLICY],
         },
         Feature {
             arc: "ip6-output",
             node: "ip6-dvr-reinject",
             before: &[],
-            after: &["ip6-sv-reassembly-output-feature", "ip6-tx-urpf-loose", "ip6-outacl"],
+            after: &[rank::POLICY],
         },
     ],
     examples: &[Script::here(

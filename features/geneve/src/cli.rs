@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands that change something.
 
+use crate::model::Geneve;
 use crate::show;
-use crate::spec::Geneve;
 use cli::{Command, Matches, Output, Result};
 use graph::World;
 use tunnel::{Next, TunnelEndpoints};

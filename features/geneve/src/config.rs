@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration.
 
-use crate::spec::Geneve;
+use crate::model::Geneve;
 use graph::{RunningConfig, Script, World};
 use tunnel::{Tunnel, TunnelEndpoints, Tunnels};
 

@@ -2,7 +2,7 @@
 //! `geneve4-encap`, `geneve6-encap`: encapsulation. Nothing of the header differs from packet to
 //! packet.
 
-use crate::spec::Geneve;
+use crate::model::Geneve;
 use std::fmt;
 use tunnel::{Codec, EncapTrace};
 

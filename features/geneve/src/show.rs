@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show geneve tunnel`.
 
-use crate::spec::Geneve;
+use crate::model::Geneve;
 use cli::{Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;

@@ -1,35 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The parameters of a GENEVE tunnel.
+//! A GENEVE tunnel as tunnels of all kinds see it.
 
 use crate::encap::GeneveCodec;
 use crate::input::{To, read};
+use crate::model::Geneve;
 use buffer::Buffer;
 use cli::retval::{self, Retval};
 use graph::{NodeIndex, SwIfIndex, World};
 use net::{FloodRole, IfKind};
 use sync::Turn;
-use tunnel::{
-    Codec, Datagrams, HeaderMarking, Key, Next, Nothing, OWN, Own, Spec, TunnelEndpoints,
-};
+use tunnel::{Codec, Datagrams, HeaderMarking, Key, Nothing, OWN, Own, Spec, TunnelEndpoints};
 use wire::{Geneve as Header, IpProtocol, MacAddr};
 use zerocopy::{FromBytes, IntoBytes};
-
-/// A GENEVE tunnel.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Geneve {
-    /// The ends. The other one may be a group.
-    pub ends: TunnelEndpoints,
-    /// The settings of outer headers.
-    pub marks: HeaderMarking,
-    /// The network identifier.
-    pub vni: u32,
-    /// The interface's MAC address follows from its number.
-    pub layer3: bool,
-    /// The interface that datagrams to a group leave by.
-    pub group_interface: Option<SwIfIndex>,
-    /// The next node of decapsulated packets.
-    pub next: Next,
-}
 
 impl Spec for Geneve {
     const PREFIX: &'static str = "geneve_tunnel";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `gre`.
 
-use crate::spec::{Gre, Payload};
+use crate::model::{Gre, Payload};
 use cli::{Error, Result, retval};
 use graph::World;
 use msg::{Caller, Message, Messages, Module, Wire};

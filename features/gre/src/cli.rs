@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands that change something.
 
+use crate::model::{Gre, Payload};
 use crate::show;
-use crate::spec::{Gre, Payload};
 use cli::{Command, Error, Matches, Output, Result, retval};
 use graph::World;
 use net::Interfaces;

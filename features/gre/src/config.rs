@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration.
 
-use crate::spec::{Gre, Payload};
+use crate::model::{Gre, Payload};
 use graph::{RunningConfig, Script, World};
 use tunnel::{TunnelEndpoints, Tunnels};
 

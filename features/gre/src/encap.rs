@@ -2,7 +2,7 @@
 //! `gre-encap`, `gre-teb-encap`, `gre-erspan-encap`: encapsulation of IP packets, of frames, of
 //! mirrored frames.
 
-use crate::spec::Gre;
+use crate::model::Gre;
 use std::sync::atomic::Ordering;
 use tunnel::{Codec, End, Inner};
 use wire::EtherType;

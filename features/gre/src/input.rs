@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `gre4-input`, `gre6-input`: decapsulation. The number is the IP version of the outer packet.
 
-use crate::spec::{ETHERNET, Gre, IP};
+use crate::model::{ETHERNET, Gre, IP};
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use ip::Ip;

@@ -16,12 +16,13 @@ mod cli;
 mod config;
 mod encap;
 mod input;
+mod model;
 mod show;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use spec::{Gre, Payload};
+pub use model::{Gre, Payload};
 
 use graph::{FieldDef, NodeDef, Plugin};
 use tunnel::{Encap, Nested, Tunnels};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show gre tunnel`.
 
-use crate::spec::{Gre, Payload};
+use crate::model::{Gre, Payload};
 use cli::{Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;

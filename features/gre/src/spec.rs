@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The parameters of a GRE tunnel.
+//! A GRE tunnel as tunnels of all kinds see it.
 
 use crate::encap::{ErspanCodec, GreCodec, TebCodec};
 use crate::input::GreInput;
+use crate::model::{ERSPAN, ETHERNET, Gre, IP, MAX_SESSION, Payload};
 use cli::retval::{self, Retval};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World, name_of};
@@ -10,38 +11,6 @@ use net::IfKind;
 use tunnel::{Codec, HeaderMarking, Key, Spec, TunnelEndpoints, Tunnels};
 use wire::{EtherType, Gre as Header, Ip4, Ip6, IpProtocol, MacAddr, U16};
 use zerocopy::IntoBytes;
-
-/// The kind of payload of a tunnel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Payload {
-    /// IP packets.
-    Ip,
-    /// Ethernet frames.
-    Ethernet,
-    /// Mirrored Ethernet frames of a session, numbered.
-    Erspan {
-        /// The number of the session, 10 bits.
-        session: u16,
-    },
-}
-
-/// Numbers of sessions are at most this.
-pub const MAX_SESSION: u16 = 1023;
-
-/// A GRE tunnel.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Gre {
-    /// The ends; the other one is unspecified for a tunnel with several.
-    pub ends: TunnelEndpoints,
-    /// The settings of outer headers.
-    pub marks: HeaderMarking,
-    /// The kind of its payload.
-    pub payload: Payload,
-    /// The key in its headers; 0 for none.
-    pub key: u32,
-    /// Several other ends.
-    pub multipoint: bool,
-}
 
 impl Gre {
     /// Makes a tunnel.
@@ -73,13 +42,6 @@ fn register<F: ip::Ip>(world: &World) -> Result<()> {
     let taken = |why| Error::failed(why).retval(retval::RSRC_IN_USE);
     ip::register_protocol::<F>(world, IpProtocol::GRE, name_of::<GreInput<F>>()).map_err(taken)
 }
-
-/// [`Key::other`] of tunnels of IP packets.
-pub const IP: u32 = 0;
-/// [`Key::other`] of tunnels of Ethernet frames.
-pub const ETHERNET: u32 = 1;
-/// [`Key::other`] of sessions is this and their number: no received packet has it.
-const ERSPAN: u32 = 1 << 16;
 
 impl Spec for Gre {
     const PREFIX: &'static str = "gre";

@@ -5,12 +5,11 @@
 
 use buffer::{Buffer, Cache, Flags};
 use graph::{Build, Cx, Next, Node, Shared, ThreadIndex, World};
-use icmp::{Bucket, Icmp, State};
-use ip::IpTrace;
+use ip::{ErrorLimit, Ip, IpTrace};
 use net::{Addresses, IpMeta};
 use std::net::IpAddr;
 use std::sync::Arc;
-use sync::{Snapshot, Turn};
+use sync::{Snapshot, TokenBucket, Turn};
 use wire::checksum::Sum;
 use wire::{Gtpu, Header, IpHeader, IpProtocol, Ipv6Header, U16, UdpHeader, UpperLayer};
 
@@ -111,7 +110,7 @@ impl Message {
     }
 
     /// Puts the message in the place of what is in the buffer: a packet that we send.
-    fn replace<F: Icmp>(
+    fn replace<F: Ip>(
         &mut self,
         b: &mut Buffer,
         (from, to, port): (F::Addr, F::Addr, u16),
@@ -137,15 +136,15 @@ impl Message {
             *slot = ip;
         }
         packet[F::HEADER_LEN..][..self.len].copy_from_slice(&self.bytes[..self.len]);
-        icmp::replace(b, &packet[..F::HEADER_LEN + self.len], cache);
+        ip::replace(b, &packet[..F::HEADER_LEN + self.len], cache);
     }
 }
 
 /// Answers messages that begin with their IP header.
-pub struct Answer<F: Icmp> {
-    state: Arc<State<F>>,
+pub struct Answer<F: Ip> {
+    limit: Arc<ErrorLimit<F>>,
     addresses: Arc<Addresses<F>>,
-    bucket: Bucket,
+    bucket: TokenBucket,
 }
 
 /// Where answers go.
@@ -174,13 +173,13 @@ pub enum To {
     TooShort,
 }
 
-impl<F: Icmp> Build for Answer<F> {
+impl<F: Ip> Build for Answer<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { state: world.get(), addresses: world.get(), bucket: Bucket::default() }
+        Self { limit: world.get(), addresses: world.get(), bucket: TokenBucket::default() }
     }
 }
 
-impl<F: Icmp> Answer<F> {
+impl<F: Ip> Answer<F> {
     fn answer<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let Some(&ip) = F::Header::view(b.data()) else { return To::TooShort };
         let Ok(upper) = UpperLayer::of::<F>(b.data()) else { return To::TooShort };
@@ -207,7 +206,7 @@ impl<F: Icmp> Answer<F> {
             };
             (Message::echo_response(*sequence), udp.src_port.get(), To::EchoResponse)
         } else {
-            if !self.bucket.take(cx.now(), self.state.limit(cx.turn)) {
+            if !self.bucket.take(cx.now(), self.limit.get(cx.turn)) {
                 return To::RateLimited;
             }
             let (teid, from) = (header.teid.get(), udp.src_port.get());
@@ -223,7 +222,7 @@ impl<F: Icmp> Answer<F> {
     }
 }
 
-impl<F: Icmp> Node for Answer<F> {
+impl<F: Ip> Node for Answer<F> {
     const NAME: &'static str = "gtpu{4|6}-answer";
     const DROP: &'static str = "{ip}-drop";
     const V6: Option<bool> = Some(F::IS_V6);

@@ -6,7 +6,8 @@ mod messages;
 pub use messages::*;
 
 use crate::forward::{Cause, Forward, Forwards};
-use crate::spec::{Gtpu, update_tteid};
+use crate::model::Gtpu;
+use crate::spec::update_tteid;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use msg::{Caller, Messages, Module};

@@ -3,8 +3,9 @@
 
 use crate::answer::Answers;
 use crate::forward::{Cause, Forwards};
+use crate::model::Gtpu;
 use crate::show;
-use crate::spec::{Gtpu, update_tteid};
+use crate::spec::update_tteid;
 use cli::{Command, Error, Matches, Output, Result};
 use graph::World;
 use net::Interfaces;

@@ -3,8 +3,8 @@
 
 use crate::answer::{Answers, Settings};
 use crate::forward::{Forward, Forwards};
+use crate::model::{Gtpu, is_ip};
 use crate::show::next_name;
-use crate::spec::{Gtpu, is_ip};
 use graph::{Phase, RunningConfig, Script, World};
 use tunnel::{Next, Tunnel, TunnelEndpoints, Tunnels};
 

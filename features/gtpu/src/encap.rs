@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `gtpu4-encap`, `gtpu6-encap`: encapsulation.
 
-use crate::spec::Gtpu as Tunnel;
+use crate::model::Gtpu as Tunnel;
 use std::fmt;
 use tunnel::{Codec, EncapTrace, End, Inner};
 use wire::{Gtpu, Header, UdpHeader};

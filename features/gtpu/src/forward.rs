@@ -4,7 +4,7 @@
 use crate::answer::Answers;
 use crate::encap::GtpuCodec;
 use crate::input::To;
-use crate::spec::{Gtpu, is_ip};
+use crate::model::{Gtpu, is_ip};
 use buffer::{Buffer, Flags};
 use cli::{Error, Result, retval};
 use graph::{Build, Deleted, NodeIndex, Shared, SwIfIndex, ThreadIndex, World};

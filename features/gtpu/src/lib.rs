@@ -23,16 +23,17 @@ mod config;
 mod encap;
 mod forward;
 mod input;
+mod model;
 mod show;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
 
 pub use forward::{Cause, Forward, Forwards};
-pub use spec::Gtpu;
+pub use model::Gtpu;
 
 use answer::{Answer, Answers};
-use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
+use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use tunnel::{Bypass, Encap, Input, Nested};
 use wire::{Ip4, Ip6};
 
@@ -47,9 +48,8 @@ pub static PLUGIN: Plugin = Plugin {
         tunnel::bypassed::<Gtpu>(),
         StateDef::of::<Forwards>(),
         StateDef::of::<Answers>(),
-        // Their limit of errors is that of error indications.
-        StateDef::of::<icmp::State<Ip4>>(),
-        StateDef::of::<icmp::State<Ip6>>(),
+        StateDef::of::<ip::ErrorLimit<Ip4>>(),
+        StateDef::of::<ip::ErrorLimit<Ip6>>(),
         StateDef::of::<spec::ByPeer>(),
     ],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
@@ -67,14 +67,14 @@ pub static PLUGIN: Plugin = Plugin {
         Feature {
             arc: "ip4-unicast",
             node: "ip4-gtpu-bypass",
-            before: &["ip4-not-enabled"],
-            after: &["l3xc-input-ip4"],
+            before: &[rank::STEER],
+            after: &[rank::POLICY, "l3xc-input-ip4"],
         },
         Feature {
             arc: "ip6-unicast",
             node: "ip6-gtpu-bypass",
-            before: &["ip6-not-enabled"],
-            after: &["l3xc-input-ip6"],
+            before: &[rank::STEER],
+            after: &[rank::POLICY, "l3xc-input-ip6"],
         },
     ],
     cli: self::cli::COMMANDS,

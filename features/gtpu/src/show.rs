@@ -3,7 +3,7 @@
 
 use crate::answer::{Answers, Settings};
 use crate::forward::{Forward, Forwards};
-use crate::spec::Gtpu;
+use crate::model::Gtpu;
 use cli::{Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;

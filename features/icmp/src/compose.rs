@@ -2,25 +2,15 @@
 //! Composition of ICMP errors: IP header, ICMP header, and the quote of the packet that they are
 //! about.
 
-use crate::own::replace;
+use crate::model::ErrorHeader;
 use crate::version::Icmp;
 use buffer::{Buffer, Cache};
+use ip::replace;
 use wire::checksum::Sum;
 use wire::{Header, IcmpHeader, IpHeader, U16};
 
 /// Bytes of the longest error of any version.
 const LONGEST: usize = 1280;
-
-/// Type, code and rest of header of an ICMP error.
-#[derive(Clone, Copy, Debug)]
-pub struct ErrorHeader {
-    /// ICMP type.
-    pub kind: u8,
-    /// ICMP code.
-    pub code: u8,
-    /// The last word of the ICMP header.
-    pub rest: u32,
-}
 
 /// An ICMP error, from its IP header on.
 pub struct Message {

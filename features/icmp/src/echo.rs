@@ -53,7 +53,7 @@ impl<F: Icmp> Build for EchoRequest<F> {
 impl<F: Icmp> EchoRequest<F> {
     #[inline(always)]
     fn reply<const TRACED: bool>(&self, b: &mut Buffer, cx: &Cx<'_, TRACED>) -> To {
-        let settings = &self.state.applied(cx.turn).settings;
+        let settings = self.state.applied(cx.turn);
         if !settings.echo {
             return To::Disabled;
         }

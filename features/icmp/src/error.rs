@@ -2,27 +2,27 @@
 //! `ip4-icmp-error`, `ip6-icmp-error`: send an ICMP error about an undeliverable packet to its
 //! source, and drop the packet for the reason that it came with.
 
-use crate::compose::{ErrorHeader, Message};
-use crate::limit::Bucket;
-use crate::rules::{self, Refusal};
+use crate::compose::Message;
+use crate::model::{ErrorHeader, Refusal};
+use crate::rules;
 use crate::sources::Sources;
-use crate::state::State;
 use crate::version::{Class, Icmp};
 use buffer::{Buffer, Flags};
 use graph::{Build, Cx, Next, Node, ThreadIndex, World};
-use ip::IpTrace;
+use ip::{ErrorLimit, IpTrace};
 use net::IpMeta;
 use std::sync::Arc;
+use sync::TokenBucket;
 use wire::{Header, IpHeader};
 
 /// The ICMP error node. The previous node puts the error into the packet's [`IpMeta`], and leads
 /// here by an edge with a reason (`#[next("{ip}-icmp-error", reason)]`); the packet starts at its
 /// IP header.
 pub struct IcmpError<F: Icmp> {
-    state: Arc<State<F>>,
+    limit: Arc<ErrorLimit<F>>,
     sources: Sources<F>,
     /// Token buckets, by [`Class`].
-    buckets: [Bucket; 5],
+    buckets: [TokenBucket; 5],
     /// Errors have VPP's type of service and identification: zeros.
     plain: bool,
 }
@@ -95,7 +95,7 @@ impl From<Refusal> for To {
 impl<F: Icmp> Build for IcmpError<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         Self {
-            state: world.get(),
+            limit: world.get(),
             sources: Sources::new(world),
             buckets: Default::default(),
             plain: world.compat_vpp(),
@@ -124,7 +124,6 @@ impl<F: Icmp> IcmpError<F> {
         {
             return To::TooShort;
         }
-        let applied = self.state.applied(cx.turn);
         let (local, own) = (b.flags.has(Flags::LOCAL), self.sources.own(b.rx_if, cx.turn));
         if let Err(refusal) = rules::check::<F>(b, 0, &ip, own, says) {
             return refusal.into();
@@ -138,7 +137,7 @@ impl<F: Icmp> IcmpError<F> {
             self.sources.to(b.rx_if, ip.src(), cx.turn)
         };
         let Some(source) = source else { return To::NoAddress };
-        if !self.buckets[class as usize].take(cx.now(), applied.limit) {
+        if !self.buckets[class as usize].take(cx.now(), self.limit.get(cx.turn)) {
             return To::RateLimited;
         }
         let id = (!self.plain).then(|| cx.random() as u16);

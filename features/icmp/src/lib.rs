@@ -29,8 +29,7 @@ mod echo;
 mod error;
 mod examples;
 mod input;
-mod limit;
-mod own;
+mod model;
 mod quoted;
 mod rules;
 mod sources;
@@ -39,8 +38,6 @@ mod state;
 mod tests;
 mod version;
 
-pub use limit::{Bucket, Limit};
-pub use own::replace;
 pub use quoted::{Quote, quoted};
 pub use rules::source;
 pub use state::{Settings, State, register_icmp_error, register_icmp_type};

@@ -2,26 +2,11 @@
 //! Suppression of ICMP errors (RFC 1812 4.3.2.7, RFC 1122 3.2.2, RFC 4443 2.4), and selection of
 //! their source address.
 
-use crate::compose::ErrorHeader;
+use crate::model::{ErrorHeader, Refusal};
 use crate::version::Icmp;
 use buffer::{Buffer, Flags};
 use wire::icmp::code6;
 use wire::{Address, Icmp6Type, IpHeader, Prefix};
-
-/// The reason why no error is sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refusal {
-    /// The packet is an ICMP error itself, or may be one.
-    IcmpError,
-    /// A fragment other than the first.
-    Fragment,
-    /// Its destination is more than one host.
-    Broadcast,
-    /// Its frame went to more than one host.
-    LinkBroadcast,
-    /// Its source is not the address of a single host.
-    Source,
-}
 
 /// Checks that an error may be sent about the packet whose IP header, `ip`, is at offset `at`.
 /// `own` are the addresses of the interface that the packet was received on.
@@ -69,6 +54,7 @@ pub fn source<A: Address>(own: &[Prefix<A>], link_local: Option<A>, peer: A) -> 
 #[cfg(feature = "tests")]
 mod tests {
     use super::*;
+    use ip::Ip;
     use std::net::{Ipv4Addr, Ipv6Addr};
     use wire::{Ip4, Ip4Prefix, Ip6, Ip6Prefix};
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ICMP settings, and the nodes registered for ICMP types and for protocols of quoted packets.
 
-use crate::limit::Limit;
 use crate::version::Icmp;
 use graph::{NodeIndex, Shared, World, filled};
-use std::marker::PhantomData;
+use ip::ErrorLimit;
+use std::sync::Arc;
 use sync::{Snapshot, Turn};
 use wire::IpProtocol;
 
@@ -26,20 +26,12 @@ pub struct Settings {
 impl Settings {
     /// Returns the default settings.
     pub fn usual<F: Icmp>() -> Self {
-        Self { rate: 1000, burst: 100, echo: true, echo_broadcast: F::ECHO_GROUPS }
-    }
-}
-
-/// The settings as workers read them, with the rate limit computed from them.
-pub struct ActiveSettings {
-    pub settings: Settings,
-    pub limit: Limit,
-}
-
-impl From<Settings> for ActiveSettings {
-    fn from(settings: Settings) -> Self {
-        let limit = Limit::new(settings.rate, settings.burst);
-        Self { settings, limit }
+        Self {
+            rate: ErrorLimit::<F>::RATE,
+            burst: ErrorLimit::<F>::BURST,
+            echo: true,
+            echo_broadcast: F::ECHO_GROUPS,
+        }
     }
 }
 
@@ -48,20 +40,20 @@ type TypeNodes = [Option<NodeIndex>; 256];
 
 /// The state of an instance, for one IP version.
 pub struct State<F> {
-    applied: Snapshot<ActiveSettings>,
+    settings: Snapshot<Settings>,
+    limit: Arc<ErrorLimit<F>>,
     types: Snapshot<TypeNodes>,
     quoted: Snapshot<TypeNodes>,
-    version: PhantomData<F>,
 }
 
 impl<F: Icmp> Shared for State<F> {
     fn make(world: &World) -> Self {
         let takers = || Snapshot::new(world.qsbr.clone(), [None; 256]);
         Self {
-            applied: Snapshot::new(world.qsbr.clone(), Settings::usual::<F>().into()),
+            settings: Snapshot::new(world.qsbr.clone(), Settings::usual::<F>()),
+            limit: world.get(),
             types: takers(),
             quoted: takers(),
-            version: PhantomData,
         }
     }
 }
@@ -69,14 +61,8 @@ impl<F: Icmp> Shared for State<F> {
 impl<F: Icmp> State<F> {
     /// Returns the settings that apply.
     #[inline(always)]
-    pub(crate) fn applied<'t>(&'t self, turn: &'t Turn<'_>) -> &'t ActiveSettings {
-        self.applied.get(turn)
-    }
-
-    /// Returns the rate limit of the errors of one kind that a thread sends.
-    #[inline(always)]
-    pub fn limit(&self, turn: &Turn<'_>) -> Limit {
-        self.applied(turn).limit
+    pub(crate) fn applied<'t>(&'t self, turn: &'t Turn<'_>) -> &'t Settings {
+        self.settings.get(turn)
     }
 
     /// Returns the node registered for messages of this type.
@@ -93,14 +79,15 @@ impl<F: Icmp> State<F> {
 
     /// Returns the settings.
     pub fn settings(&self) -> Settings {
-        self.applied.read(|a| a.settings.clone())
+        self.settings.read(Settings::clone)
     }
 
     /// Changes the settings.
     pub fn change(&self, f: impl FnOnce(&mut Settings)) {
         let mut settings = self.settings();
         f(&mut settings);
-        self.applied.set(settings.into());
+        self.limit.set(settings.rate, settings.burst);
+        self.settings.set(settings);
     }
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The differences between ICMP and ICMPv6.
 
-use crate::compose::ErrorHeader;
-use crate::rules::Refusal;
+use crate::model::{ErrorHeader, Refusal};
 use buffer::Buffer;
 use ip::Ip;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -49,9 +48,6 @@ pub trait Icmp: Ip {
     /// follow. With this identification and the type of service that the packet's gives; `None`
     /// for VPP's zeros.
     fn header(from: Self::Addr, about: &Self::Header, len: u16, id: Option<u16>) -> Self::Header;
-    /// Returns the IP header of a packet of our own with so many bytes behind it, which is never
-    /// fragmented.
-    fn whole(from: Self::Addr, to: Self::Addr, protocol: IpProtocol, len: u16) -> Self::Header;
     /// Returns the initial value of the checksum over `len` bytes: in IPv6 the pseudo header's sum.
     fn pseudo(ip: &Self::Header, len: usize) -> Sum;
     /// Returns the minimum length of a message of this type in bytes.
@@ -59,12 +55,8 @@ pub trait Icmp: Ip {
 
     /// Checks that an error may be sent about the packet at offset `at`, whose header is `ip`.
     fn may_tell(b: &Buffer, at: usize, ip: &Self::Header) -> Result<(), Refusal>;
-    /// Returns true if the address stands for several hosts.
-    fn is_group(addr: Self::Addr, own: &[wire::Prefix<Self::Addr>]) -> bool;
     /// Returns true if we are a member of the group, on an interface with these addresses.
     fn is_member(group: Self::Addr, own: &[wire::Prefix<Self::Addr>]) -> bool;
-    /// Returns true if the address may be that of a single host.
-    fn is_host(addr: Self::Addr, own: &[wire::Prefix<Self::Addr>]) -> bool;
 
     /// Returns true if the echo request has a source route: it isn't answered.
     fn is_routed(packet: &[u8]) -> bool;
@@ -91,15 +83,6 @@ fn tos(about: u8) -> u8 {
 const LAST_KNOWN: u8 = 18;
 
 impl Icmp for Ip4 {
-    #[inline(always)]
-    fn whole(from: Ipv4Addr, to: Ipv4Addr, protocol: IpProtocol, len: u16) -> Ipv4Header {
-        let mut header = Ipv4Header::new(from, to, protocol, len);
-        // Never in parts: its identification means nothing (RFC 6864 4.1).
-        header.flags_fragment = U16::new(Ipv4Header::DF);
-        header.set_checksum();
-        header
-    }
-
     /// RFC 1812 4.3.2.3.
     const MAX_LEN: usize = 576;
     const ECHO_REQUEST: u8 = Icmp4Type::ECHO_REQUEST.0;
@@ -176,20 +159,8 @@ impl Icmp for Ip4 {
     }
 
     #[inline(always)]
-    fn is_group(addr: Ipv4Addr, own: &[Ip4Prefix]) -> bool {
-        addr.is_multicast() || addr.is_broadcast() || is_directed(addr, own)
-    }
-
-    #[inline(always)]
     fn is_member(_: Ipv4Addr, _: &[Ip4Prefix]) -> bool {
         true
-    }
-
-    /// Not 0/8, 127/8, class D or E, or the broadcast of a connected network.
-    #[inline(always)]
-    fn is_host(addr: Ipv4Addr, own: &[Ip4Prefix]) -> bool {
-        let [first, ..] = addr.octets();
-        !matches!(first, 0 | 127 | 224..) && !is_directed(addr, own)
     }
 
     #[inline(always)]
@@ -227,13 +198,6 @@ impl Icmp for Ip4 {
     }
 }
 
-/// Returns true for the first and the last address of a network: its broadcast addresses, old and
-/// new form (RFC 1812 5.3.5); networks of two addresses (RFC 3021) have none.
-#[inline(always)]
-fn is_directed(addr: Ipv4Addr, own: &[Ip4Prefix]) -> bool {
-    own.iter().any(|p| p.len() < 31 && (addr == p.last() || addr == p.network().addr()))
-}
-
 #[cold]
 fn has_source_route(packet: &[u8]) -> bool {
     let route = [Ip4OptionKind::LOOSE_SOURCE_ROUTE, Ip4OptionKind::STRICT_SOURCE_ROUTE];
@@ -241,11 +205,6 @@ fn has_source_route(packet: &[u8]) -> bool {
 }
 
 impl Icmp for Ip6 {
-    #[inline(always)]
-    fn whole(from: Ipv6Addr, to: Ipv6Addr, protocol: IpProtocol, len: u16) -> Ipv6Header {
-        Ipv6Header::new(from, to, protocol, len)
-    }
-
     /// RFC 4443 2.4 (c).
     const MAX_LEN: usize = 1280;
     const ECHO_REQUEST: u8 = Icmp6Type::ECHO_REQUEST.0;
@@ -331,11 +290,6 @@ impl Icmp for Ip6 {
         Ok(())
     }
 
-    #[inline(always)]
-    fn is_group(addr: Ipv6Addr, _: &[Ip6Prefix]) -> bool {
-        addr.is_multicast()
-    }
-
     /// RFC 4291 2.7.1 and 2.8: all nodes, all routers, solicited-node groups.
     #[inline(always)]
     fn is_member(group: Ipv6Addr, own: &[Ip6Prefix]) -> bool {
@@ -343,11 +297,6 @@ impl Icmp for Ip6 {
             |p: &Ip6Prefix| 0xff02 << 112 | 0x1_ff00_0000 | p.addr().to_bits() & 0xff_ffff;
         let everybody = [0xff02 << 112 | 1, 0xff02 << 112 | 2, 0xff05 << 112 | 2];
         everybody.contains(&group.to_bits()) || own.iter().any(|p| solicited(p) == group.to_bits())
-    }
-
-    #[inline(always)]
-    fn is_host(addr: Ipv6Addr, _: &[Ip6Prefix]) -> bool {
-        !(addr.is_multicast() || addr.is_unspecified() || addr.is_loopback())
     }
 
     #[inline(always)]

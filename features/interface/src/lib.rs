@@ -37,6 +37,7 @@ mod sub;
 mod sub_output;
 #[cfg(feature = "tests")]
 mod tests;
+mod trace;
 mod tunnels;
 mod tx;
 

@@ -2,14 +2,13 @@
 //! `NAME-output`: the last stop before the driver.
 
 use crate::sub_output::SubOutput;
+use crate::trace::OutputTrace;
 use buffer::Buffer;
 use cli::Error;
-use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
+use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, Vector, World};
 use net::{IfFlags, IfLanes, Interfaces, NewOutput, is_group};
 use simd::Isa;
-use std::fmt;
 use std::sync::Arc;
-use wire::describe::{Layer, describe};
 
 /// Makes an interface's output node; called by `net` for every new interface.
 pub fn make(world: &World, new: &NewOutput<'_>) -> Result<NodeIndex, Error> {
@@ -99,25 +98,6 @@ pub enum OutputTo {
     #[drop]
     #[counter("interface is down")]
     InterfaceDown,
-}
-
-#[derive(Clone, Copy)]
-pub struct OutputTrace {
-    sw_if: u32,
-    head: graph::Head,
-}
-
-impl OutputTrace {
-    /// Of a packet that leaves by this interface.
-    pub fn new(sw_if: u32, b: &Buffer) -> Self {
-        Self { sw_if, head: graph::Head::of(b) }
-    }
-}
-
-impl Trace for OutputTrace {
-    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sw_if_index {}\n{}", self.sw_if, describe(self.head.bytes(), Layer::Ethernet))
-    }
 }
 
 impl Output {

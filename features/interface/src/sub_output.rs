@@ -4,7 +4,7 @@
 //! Nodes in front of it send untagged Ethernet frames, as they do by other interfaces. Switched
 //! frames leave unchanged.
 
-use crate::output::OutputTrace;
+use crate::trace::OutputTrace;
 use buffer::Buffer;
 use graph::{ArcIndex, Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, Vector, World};
 use net::{IfFlags, IfLanes, Interfaces, SubOf, TAG, is_group, retag};

@@ -11,7 +11,8 @@ use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, SwIfIndex, World};
 use net::drive::{Tx, ethernet};
 use net::{Device, IfCounters, Interfaces};
-use startup::text::{Source, tokens};
+use startup::Source;
+use startup::text::tokens;
 use std::sync::Arc;
 use wire::MacAddr;
 

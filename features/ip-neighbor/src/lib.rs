@@ -17,6 +17,7 @@ mod show;
 #[cfg(feature = "tests")]
 mod tests;
 mod watch;
+mod watchers;
 
 use cli::Command;
 use graph::{Exceptions, Plugin, StateDef, World};
@@ -137,7 +138,7 @@ const COMMANDS: &[Command<World>] = &[
         path: "show ip neighbor-watcher",
         usage: "",
         help: "Clients that want to hear of neighbours",
-        run: watch::show,
+        run: watchers::show,
     },
     show("show ip neighbors", show::both),
     show("show ip neighbor", show::both),

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `show ip neighbor-watcher`: clients that subscribed to events of neighbours.
+//! The neighbours whose events a client subscribed to.
 
-use crate::api::{IpNeighborEvent, IpNeighborEventV2};
-use cli::{Matches, Output, Result, Writer};
-use graph::{SwIfIndex, World};
-use net::Interfaces;
-use serde_json::json;
-use std::fmt::Write as _;
+use graph::SwIfIndex;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// The neighbours whose events a client subscribed to.
@@ -31,7 +26,7 @@ impl Watch {
     }
 
     /// Parses a key made by [`Self::to_key`].
-    fn of_key(key: &str) -> Option<Self> {
+    pub fn of_key(key: &str) -> Option<Self> {
         let (sw_if, ip) = key.split_once(' ')?;
         let (sw_if, ip): (u32, IpAddr) = (sw_if.parse().ok()?, ip.parse().ok()?);
         Some(Self {
@@ -39,29 +34,4 @@ impl Watch {
             ip: Some(ip).filter(|ip| !ip.is_unspecified()),
         })
     }
-}
-
-pub fn show(w: &World, _: &Matches) -> Result<Output> {
-    let mut all = w.api.subscriptions::<IpNeighborEvent>();
-    all.extend(w.api.subscriptions::<IpNeighborEventV2>());
-    all.sort();
-    let mut last = String::new();
-    Ok(Output::list(
-        all,
-        move |w: &World, (key, pid, client): (String, u32, u32), out: &mut Writer| {
-            let Some(Watch { sw_if, ip }) = Watch::of_key(&key) else { return Ok(()) };
-            let name =
-                sw_if.map_or_else(|| "all".into(), |sw_if| w.get::<Interfaces>().name(sw_if));
-            let ip = ip.map_or_else(|| "any".into(), |ip| ip.to_string());
-            out.value(|| json!({ "interface": name, "ip": ip, "pid": pid, "client": client }));
-            out.text(|text| {
-                if last != key {
-                    writeln!(text, "Key: [{name}, {ip}]")?;
-                }
-                writeln!(text, "  [pid:{pid}, client:{client}]")
-            });
-            last = key;
-            Ok(())
-        },
-    ))
 }

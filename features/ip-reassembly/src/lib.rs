@@ -47,7 +47,7 @@ pub use full::CustomNext;
 pub use state::{Kind, Limits, Reassembly, Settings};
 pub use store::PendingDatagram;
 
-use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
+use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use wire::{Ip4, Ip6};
 
 /// Reassembly.
@@ -80,14 +80,14 @@ pub static PLUGIN: Plugin = Plugin {
         Feature {
             arc: "ip4-unicast",
             node: "ip4-full-reassembly-feature",
-            before: &["ip4-sv-reassembly-feature"],
-            after: &["ip4-rx-urpf-loose", "ip4-rx-urpf-strict"],
+            before: &["ip4-sv-reassembly-feature", rank::REASSEMBLY],
+            after: &[rank::SECURITY],
         },
         Feature {
             arc: "ip4-unicast",
             node: "ip4-sv-reassembly-feature",
-            before: &["ip4-not-enabled"],
-            after: &["ip4-rx-urpf-loose", "ip4-rx-urpf-strict"],
+            before: &[rank::REASSEMBLY],
+            after: &[rank::SECURITY],
         },
         Feature {
             arc: "ip4-multicast",
@@ -98,20 +98,20 @@ pub static PLUGIN: Plugin = Plugin {
         Feature {
             arc: "ip4-output",
             node: "ip4-sv-reassembly-output-feature",
-            before: &["ip4-tx-urpf-strict", "ip4-tx-urpf-loose"],
+            before: &["ip4-tx-urpf-strict", "ip4-tx-urpf-loose", rank::REASSEMBLY],
             after: &[],
         },
         Feature {
             arc: "ip6-unicast",
             node: "ip6-sv-reassembly-feature",
-            before: &["ip6-full-reassembly-feature"],
-            after: &["ip6-rx-urpf-loose", "ip6-rx-urpf-strict"],
+            before: &["ip6-full-reassembly-feature", rank::REASSEMBLY],
+            after: &[rank::SECURITY],
         },
         Feature {
             arc: "ip6-unicast",
             node: "ip6-full-reassembly-feature",
-            before: &["ip6-not-enabled"],
-            after: &["ip6-rx-urpf-loose", "ip6-rx-urpf-strict"],
+            before: &[rank::REASSEMBLY],
+            after: &[rank::SECURITY],
         },
         Feature {
             arc: "ip6-multicast",
@@ -122,8 +122,8 @@ pub static PLUGIN: Plugin = Plugin {
         Feature {
             arc: "ip6-output",
             node: "ip6-sv-reassembly-output-feature",
-            before: &[],
-            after: &["ip6-tx-urpf-strict", "ip6-tx-urpf-loose"],
+            before: &[rank::REASSEMBLY],
+            after: &[rank::SECURITY],
         },
     ],
     cli: self::cli::COMMANDS,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Extension headers of IPv6 (RFC 8200 4), as routers and destinations look at them.
 
-use crate::local::{Refusal, Upper};
+use crate::family::{Refusal, Upper};
 use wire::icmp::code6;
 use wire::{ExtError, ExtHeader, ExtHeaders, Header, Ip6Fragment, Ip6Options, IpProtocol};
 

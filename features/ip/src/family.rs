@@ -2,15 +2,14 @@
 //! Traits of an IP version for the nodes, beside [`net::Net`]: all differences of the two versions,
 //! in one place.
 
-use crate::flow::Fields;
-use crate::frag::Template;
-use crate::local::{Refusal, Upper};
+use crate::template::Template;
 use buffer::{Buffer, Cache};
 use graph::{ArcIndex, Head, Next, NodeIndex, Trace, World};
 use net::{IpMeta, Net};
 use std::fmt;
 use std::marker::PhantomData;
 use wire::describe::{Layer, describe};
+use wire::{IpProtocol, Prefix};
 
 /// Type and code of an ICMP error.
 pub type ErrorCode = (u8, u8);
@@ -75,6 +74,49 @@ pub trait InputEdges: Next + PartialEq {
     fn feature(node: NodeIndex) -> Self;
 }
 
+/// The packet fields that distinguish flows.
+#[derive(Clone, Copy, Default)]
+pub struct Fields {
+    /// The source address; of IPv6, a hash of it.
+    pub source: u64,
+    /// The destination address, likewise.
+    pub destination: u64,
+    /// Source port in the low half, destination port in the high one; 0 without ports.
+    pub ports: u32,
+    /// The protocol of the upper layer.
+    pub protocol: u8,
+    /// The flow label.
+    pub label: u32,
+}
+
+/// The upper layer of a packet for us.
+#[derive(Clone, Copy)]
+pub struct Upper {
+    /// Its protocol.
+    pub protocol: IpProtocol,
+    /// Byte offset of its header.
+    pub offset: usize,
+    /// Byte offset of the protocol's number; 0 in IPv4.
+    pub named_at: usize,
+}
+
+/// The reason why a packet for us is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The headers don't fit into the first segment, or into the packet.
+    TooShort,
+    /// The packet is a fragment.
+    Fragment,
+    /// An ICMP "parameter problem" is to be sent: its code, and the offset of the problem.
+    Problem(u8, u32),
+    /// The packet is dropped silently.
+    Discard,
+    /// Nothing follows the headers.
+    NoNextHeader,
+    /// More headers or options than are processed.
+    TooMany,
+}
+
 /// An IP version.
 pub trait Ip: Net {
     /// Outermost layer of its packets, for traces.
@@ -137,6 +179,15 @@ pub trait Ip: Net {
 
     /// Returns the fields for the flow hash of a packet whose IP header begins at byte `at`.
     fn fields(b: &Buffer, at: usize) -> Fields;
+
+    /// Returns true if the address stands for several hosts, in a network of an interface with
+    /// these addresses.
+    fn is_group(addr: Self::Addr, own: &[Prefix<Self::Addr>]) -> bool;
+    /// Returns true if the address may be that of a single host.
+    fn is_host(addr: Self::Addr, own: &[Prefix<Self::Addr>]) -> bool;
+    /// Returns the IP header of a packet of our own with `len` bytes behind it, which is never
+    /// fragmented.
+    fn whole(from: Self::Addr, to: Self::Addr, protocol: IpProtocol, len: u16) -> Self::Header;
 }
 
 /// One of a version's arcs; `name` with the placeholder `{ip}`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The flow that a packet belongs to, as a number: packets of one flow take one path.
 
-use crate::family::Ip;
+use crate::family::{Fields, Ip};
 use buffer::Buffer;
 use net::{Flow, FlowHash};
 use tables::fold;
@@ -25,21 +25,6 @@ pub fn hash<F: Ip>(b: &Buffer, at: usize, flow: Flow) -> u32 {
 #[inline(never)]
 fn hash_of<F: Ip>(b: &Buffer, at: usize, flow: Flow) -> u32 {
     F::fields(b, at).choose(flow.fields).hash(flow.router_id)
-}
-
-/// The packet fields that distinguish flows.
-#[derive(Clone, Copy, Default)]
-pub struct Fields {
-    /// The source address; of IPv6, a hash of it.
-    pub source: u64,
-    /// The destination address, likewise.
-    pub destination: u64,
-    /// Source port in the low half, destination port in the high one; 0 without ports.
-    pub ports: u32,
-    /// The protocol of the upper layer.
-    pub protocol: u8,
-    /// The flow label.
-    pub label: u32,
 }
 
 /// The ports at `at`, if the protocol has any.

@@ -2,9 +2,9 @@
 //! `ip6-hop-by-hop`: the options that every router on the path processes (RFC 8200 4.3).
 
 use crate::extension;
+use crate::family::Refusal;
 use crate::family::{IpTrace, arc, error};
 use crate::input::enter;
-use crate::local::Refusal;
 use buffer::Buffer;
 use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use wire::{ExtHeaders, Header, Icmp6Type, Ip6, IpHeader, IpProtocol, Ipv6Header, UpperLayer};

@@ -43,6 +43,7 @@ mod cli;
 mod config;
 mod control;
 mod drop;
+mod error_limit;
 mod examples;
 mod extension;
 mod family;
@@ -57,19 +58,23 @@ mod local;
 mod lookup;
 mod not_enabled;
 mod options;
+mod own;
 mod protocols;
 mod rewrite;
 mod route_counts;
+mod template;
 #[cfg(feature = "tests")]
 mod tests;
 mod udp;
 mod version4;
 mod version6;
 
+pub use error_limit::ErrorLimit;
 pub use family::{ErrorCode, Ip, IpTrace, Words, arc, words};
 pub use flow::hash as flow_hash;
 pub use frag::finish_checksum;
 pub use lookup::{Onward, table_of};
+pub use own::replace;
 pub use protocols::{
     Protocols, accept_no_checksum, register_otherwise, register_protocol, register_udp_port,
     set_fragments, set_udp_rest, unregister_protocol, unregister_udp_port,
@@ -78,7 +83,9 @@ pub use rewrite::{RewriteTrace, is_tcp_gso, segment_len};
 pub use route_counts::RouteCounts;
 
 use ethernet::{register_ethertype, register_ethertype_verified};
-use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled, name_of};
+use graph::{
+    ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled, name_of, rank,
+};
 use net::{AdjKind, IfEvent, Interfaces, Link, Links, Objects};
 use std::sync::Arc;
 use wire::{EtherType, Ip4, Ip6, IpProtocol};
@@ -93,6 +100,8 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<control::Sweep<Ip4>>(),
         StateDef::of::<control::Sweep<Ip6>>(),
         StateDef::of::<broadcast::DirectedBroadcast>(),
+        StateDef::of::<ErrorLimit<Ip4>>(),
+        StateDef::of::<ErrorLimit<Ip6>>(),
     ],
     nodes: &[
         NodeDef::of::<input::Input<Ip4, true>>(),
@@ -157,9 +166,19 @@ pub static PLUGIN: Plugin = Plugin {
         ArcDef { name: "ip6-punt", starts: &["ip6-punt"], end: "error-punt" },
     ],
     features: &[
-        Feature { arc: "ip4-unicast", node: "ip4-not-enabled", before: &[], after: &[] },
+        Feature {
+            arc: "ip4-unicast",
+            node: "ip4-not-enabled",
+            before: &[rank::END],
+            after: &[rank::STEER],
+        },
         Feature { arc: "ip4-multicast", node: "ip4-not-enabled", before: &[], after: &[] },
-        Feature { arc: "ip6-unicast", node: "ip6-not-enabled", before: &[], after: &[] },
+        Feature {
+            arc: "ip6-unicast",
+            node: "ip6-not-enabled",
+            before: &[rank::END],
+            after: &[rank::STEER],
+        },
         Feature { arc: "ip6-multicast", node: "ip6-not-enabled", before: &[], after: &[] },
     ],
     cli: cli::COMMANDS,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-local`, `ip6-local`, and `-end-of-arc`: packets for us.
 
-use crate::family::{Ip, IpTrace, arc, error};
+use crate::family::{Ip, IpTrace, Refusal, Upper, arc, error};
 use crate::protocols::Protocols;
 use buffer::{Buffer, Flags};
 use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
@@ -61,34 +61,6 @@ pub enum To {
     /// {ip} more headers or options than we look at
     #[drop]
     TooManyHeaders,
-}
-
-/// The upper layer of a packet for us.
-#[derive(Clone, Copy)]
-pub struct Upper {
-    /// Its protocol.
-    pub protocol: IpProtocol,
-    /// Byte offset of its header.
-    pub offset: usize,
-    /// Byte offset of the protocol's number; 0 in IPv4.
-    pub named_at: usize,
-}
-
-/// The reason why a packet for us is refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refusal {
-    /// The headers don't fit into the first segment, or into the packet.
-    TooShort,
-    /// The packet is a fragment.
-    Fragment,
-    /// An ICMP "parameter problem" is to be sent: its code, and the offset of the problem.
-    Problem(u8, u32),
-    /// The packet is dropped silently.
-    Discard,
-    /// Nothing follows the headers.
-    NoNextHeader,
-    /// More headers or options than are processed.
-    TooMany,
 }
 
 impl Refusal {

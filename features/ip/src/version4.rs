@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IPv4, in what it differs from IPv6.
 
-use crate::family::{Class, Errors, InputEdges, Ip, Words, words};
-use crate::flow::{self, Fields};
-use crate::frag::Template4;
+use crate::family::{Class, Errors, Fields, InputEdges, Ip, Refusal, Upper, Words, words};
+use crate::flow;
 use crate::headers::bit;
-use crate::local::{Refusal, Upper};
+use crate::template::Template4;
 use buffer::{Buffer, Cache};
 use graph::{Next, NodeIndex};
 use simd::ip4_header_sum;
+use std::net::Ipv4Addr;
 use wire::describe::Layer;
 use wire::icmp::code4;
-use wire::{Header, Icmp4Type, Ip4, IpHeader, Ipv4Header};
+use wire::{Header, Icmp4Type, Ip4, Ip4Prefix, IpHeader, IpProtocol, Ipv4Header, U16};
 
 /// Bytes of a header without options.
 const HEADER: usize = 20;
@@ -276,4 +276,32 @@ impl Ip for Ip4 {
         let ports = if whole { flow::ports(b, protocol, begin + at) } else { 0 };
         Fields { source: word(12), destination: word(16), ports, protocol, label: 0 }
     }
+
+    #[inline(always)]
+    fn is_group(addr: Ipv4Addr, own: &[Ip4Prefix]) -> bool {
+        addr.is_multicast() || addr.is_broadcast() || is_directed(addr, own)
+    }
+
+    /// Not 0/8, 127/8, class D or E, or the broadcast of a connected network.
+    #[inline(always)]
+    fn is_host(addr: Ipv4Addr, own: &[Ip4Prefix]) -> bool {
+        let [first, ..] = addr.octets();
+        !matches!(first, 0 | 127 | 224..) && !is_directed(addr, own)
+    }
+
+    #[inline(always)]
+    fn whole(from: Ipv4Addr, to: Ipv4Addr, protocol: IpProtocol, len: u16) -> Ipv4Header {
+        let mut header = Ipv4Header::new(from, to, protocol, len);
+        // Never in parts: its identification means nothing (RFC 6864 4.1).
+        header.flags_fragment = U16::new(Ipv4Header::DF);
+        header.set_checksum();
+        header
+    }
+}
+
+/// Returns true for the first and the last address of a network: its broadcast addresses, old and
+/// new form (RFC 1812 5.3.5); networks of two addresses (RFC 3021) have none.
+#[inline(always)]
+fn is_directed(addr: Ipv4Addr, own: &[Ip4Prefix]) -> bool {
+    own.iter().any(|p| p.len() < 31 && (addr == p.last() || addr == p.network().addr()))
 }

@@ -2,16 +2,16 @@
 //! IPv6, in what it differs from IPv4.
 
 use crate::extension;
-use crate::family::{Class, Errors, InputEdges, Ip, Words, words};
-use crate::flow::{self, Fields};
-use crate::frag::Template6;
+use crate::family::{Class, Errors, Fields, InputEdges, Ip, Refusal, Upper, Words, words};
+use crate::flow;
 use crate::headers::bit;
-use crate::local::{Refusal, Upper};
+use crate::template::Template6;
 use buffer::{Buffer, Cache, Flags};
 use graph::{Next, NodeIndex};
+use std::net::Ipv6Addr;
 use wire::describe::Layer;
 use wire::icmp::code6;
-use wire::{Header, Icmp6Type, Ip6, IpHeader, IpProtocol, Ipv6Header, UpperLayer};
+use wire::{Header, Icmp6Type, Ip6, Ip6Prefix, IpHeader, IpProtocol, Ipv6Header, UpperLayer};
 
 /// Bytes of a header without extensions.
 const HEADER: usize = 40;
@@ -226,6 +226,21 @@ impl Ip for Ip6 {
             return behind_extensions(b, begin, fields);
         }
         Fields { ports: flow::ports(b, fields.protocol, begin + HEADER), ..fields }
+    }
+
+    #[inline(always)]
+    fn is_group(addr: Ipv6Addr, _: &[Ip6Prefix]) -> bool {
+        addr.is_multicast()
+    }
+
+    #[inline(always)]
+    fn is_host(addr: Ipv6Addr, _: &[Ip6Prefix]) -> bool {
+        !(addr.is_multicast() || addr.is_unspecified() || addr.is_loopback())
+    }
+
+    #[inline(always)]
+    fn whole(from: Ipv6Addr, to: Ipv6Addr, protocol: IpProtocol, len: u16) -> Ipv6Header {
+        Ipv6Header::new(from, to, protocol, len)
     }
 }
 

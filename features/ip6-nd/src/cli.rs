@@ -8,8 +8,8 @@ use crate::ra::{Advertiser, RaConfig, RaPrefix, domain, usual_lifetime};
 use crate::rd::{Backoff, Receiver};
 use crate::{show, verbs};
 use cli::{Command, Error, Matches, Output, Result};
-use graph::{SwIfIndex, World};
-use net::Interfaces;
+use graph::World;
+use net::args::interface;
 use wire::Ip6Prefix;
 use wire::nd::PrefixInfo;
 
@@ -106,12 +106,8 @@ pub const COMMANDS: &[Command<World>] = &[
     },
 ];
 
-pub fn interface(w: &World, m: &Matches) -> Result<SwIfIndex> {
-    w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")))
-}
-
 fn nd(w: &World, m: &Matches) -> Result<Output> {
-    let (sw_if, on) = (interface(w, m)?, !m.flag("no"));
+    let (sw_if, on) = (interface(w, m, "interface")?, !m.flag("no"));
     if m.turns().all(|option| option.flag("no")) {
         return Err(Error::usage("`no' needs a word that it takes back").at(m.span("no")));
     }
@@ -191,7 +187,7 @@ fn set(c: &mut RaConfig, m: &Matches, on: bool) -> Result<()> {
 }
 
 fn autoconfig(w: &World, m: &Matches) -> Result<Output> {
-    let sw_if = interface(w, m)?;
+    let sw_if = interface(w, m, "interface")?;
     w.get::<Receiver>().autoconfig(w, sw_if, !m.flag("disable"), m.flag("default-route"))?;
     Ok(Output::empty())
 }
@@ -204,17 +200,26 @@ fn solicit(w: &World, m: &Matches) -> Result<Output> {
         count: number("mrc", 0)?,
         duration: number("mrd", 0)?,
     };
-    w.get::<Receiver>().solicit(w, interface(w, m)?, (!m.flag("stop")).then_some(backoff))?;
+    w.get::<Receiver>().solicit(
+        w,
+        interface(w, m, "interface")?,
+        (!m.flag("stop")).then_some(backoff),
+    )?;
     Ok(Output::empty())
 }
 
 fn proxy(w: &World, m: &Matches) -> Result<Output> {
-    w.get::<Proxies>().set_host(w, interface(w, m)?, m.req("host")?, !m.flag("del"))?;
+    w.get::<Proxies>().set_host(
+        w,
+        interface(w, m, "interface")?,
+        m.req("host")?,
+        !m.flag("del"),
+    )?;
     Ok(Output::empty())
 }
 
 fn proxy_all(w: &World, m: &Matches) -> Result<Output> {
-    w.get::<Proxies>().enable(w, interface(w, m)?, !m.flag("disable"))?;
+    w.get::<Proxies>().enable(w, interface(w, m, "interface")?, !m.flag("disable"))?;
     Ok(Output::empty())
 }
 

@@ -55,6 +55,7 @@ mod router_advertisement;
 mod router_solicitation;
 mod show;
 mod solicitation;
+mod start;
 #[cfg(feature = "tests")]
 mod tests;
 mod trace;
@@ -62,7 +63,6 @@ mod unicast_proxy;
 mod verbs;
 
 pub use dad::{Change, Dad, Settings, State};
-pub use protocol::advertise_all;
 pub use proxy::Proxies;
 pub use ra::{Advertiser, RaConfig, RaPrefix};
 pub use rd::{Backoff, Receiver};
@@ -112,7 +112,7 @@ pub static PLUGIN: Plugin = Plugin {
     examples: examples::EXAMPLES,
     transient: &[("ip6 nd router-solicitation", "asks until somebody answers")],
     api: &[api::nd::API, api::dad::API, api::rd::API],
-    start: protocol::start,
+    start: start::start,
     unmoved: &[
         (
             "/err/ip6-discover-neighbor/too_short",

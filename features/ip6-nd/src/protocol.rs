@@ -1,33 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Neighbour discovery for [`ip_neighbor::resolve`], and changes of interfaces.
+//! Neighbour discovery for [`ip_neighbor::resolve`], and its unsolicited advertisements.
 
-use crate::advertisement::Advertisement;
 use crate::compose::{self, FRAME};
 use crate::dad::Dad;
-use crate::handler::MessageHandler;
 use crate::local::{LocalAddresses, Role, addresses};
-use crate::mld::Listener;
-use crate::query::ListenerQuery;
-use crate::router_advertisement::Advertised;
-use crate::router_solicitation::Solicited;
-use crate::solicitation::Solicitation;
-use crate::{proxy, ra, rd};
-use graph::{Build, Deleted, Node, Shared, SwIfIndex, ThreadIndex, World};
-use icmp::register_icmp_type;
-use ip_neighbor::resolve::{self, DetectedNeighbor, Protocol, RequestBuilder, Target, transmit};
-use net::{Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, Neighbor, Neighbors, Prober};
+use graph::{Build, Deleted, Shared, SwIfIndex, ThreadIndex, World};
+use ip_neighbor::resolve::{DetectedNeighbor, Protocol, RequestBuilder, Target, transmit};
+use net::{Evidence, IfKind, IfView, Interface, Interfaces, Neighbor, Prober};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use sync::Turn;
-use wire::{Icmp6Type, Ip6, MacAddr};
+use wire::{Ip6, MacAddr};
 
 /// Neighbour discovery.
 #[derive(Default)]
 pub struct Nd {
     /// The addresses of each interface, as they were seen last.
-    known: Mutex<HashMap<SwIfIndex, Vec<Ipv6Addr>>>,
+    pub known: Mutex<HashMap<SwIfIndex, Vec<Ipv6Addr>>>,
     /// Our addresses are announced when they are new or move.
     announce: AtomicBool,
 }
@@ -152,8 +143,7 @@ pub fn announce(world: &World, sw_if: SwIfIndex, addresses: &[Ipv6Addr]) {
 }
 
 /// Sends an unsolicited advertisement for each address of an interface that is up, link-local
-/// addresses too (RFC 4861 7.2.6): for a feature that has moved the interface's traffic to another
-/// link.
+/// addresses too (RFC 4861 7.2.6): its packets leave by another link.
 pub fn advertise_all(world: &World, sw_if: SwIfIndex) {
     let all: Vec<_> = addresses(world, sw_if).iter().map(|p| p.addr()).collect();
     advertise(world, sw_if, &all);
@@ -165,104 +155,4 @@ fn advertise(world: &World, sw_if: SwIfIndex, addresses: &[Ipv6Addr]) {
     let sure = addresses.iter().filter(|ip| here.role(**ip) == Some(Role::Own));
     let frames: Vec<_> = sure.map(|ip| compose::announcement(interface.mac, *ip)).collect();
     say(world, &interface, "gratuitous", frames);
-}
-
-/// Called once, when all nodes are there.
-pub fn start(world: &Arc<World>) -> Result<(), String> {
-    for (kind, node) in [
-        (Icmp6Type::NEIGHBOR_SOLICITATION, Solicitation::NAME),
-        (Icmp6Type::NEIGHBOR_ADVERTISEMENT, Advertisement::NAME),
-        (Icmp6Type::ROUTER_SOLICITATION, Solicited::NAME),
-        (Icmp6Type::ROUTER_ADVERTISEMENT, Advertised::NAME),
-        (Icmp6Type::MLD_QUERY, ListenerQuery::NAME),
-    ] {
-        register_icmp_type::<Ip6>(world, kind.0, node)?;
-    }
-    resolve::start::<Nd>(world);
-    Dad::start(world);
-    Listener::start(world);
-    ra::start(world);
-    rd::start(world);
-    let interfaces = world.get::<Interfaces>();
-    interfaces.subscribe(on_interface);
-    for interface in interfaces.list().iter().filter(|i| i.ip_enabled[1]) {
-        sync(world, interface.sw_if);
-    }
-    Ok(())
-}
-
-fn on_interface(world: &World, event: IfEvent) {
-    match event {
-        IfEvent::Ip(sw_if, true, on) => {
-            if !on {
-                forget(world, sw_if);
-            }
-            sync(world, sw_if);
-            ra::on_state(world, sw_if);
-            rd::on_state(world, sw_if);
-        }
-        IfEvent::Address(sw_if, true) => {
-            sync(world, sw_if);
-            // A tentative link-local address can't be the source of advertisements; another one may
-            // be usable at once.
-            ra::on_state(world, sw_if);
-        }
-        IfEvent::Table(sw_if, true) => {
-            proxy::moved(world, sw_if);
-            rd::on_state(world, sw_if);
-        }
-        IfEvent::Admin(sw_if, up) | IfEvent::Link(sw_if, up) => {
-            if up && speaking(world, sw_if).is_some() {
-                let all: Vec<_> = addresses(world, sw_if).iter().map(|p| p.addr()).collect();
-                world.get::<Dad>().begin(world, sw_if, &all);
-                world.get::<LocalAddresses>().publish(world, sw_if);
-                announce(world, sw_if, &all);
-                world.get::<Listener>().report_all(world, sw_if);
-            }
-            ra::on_state(world, sw_if);
-            rd::on_state(world, sw_if);
-        }
-        IfEvent::Mac(sw_if) => {
-            let all: Vec<_> = addresses(world, sw_if).iter().map(|p| p.addr()).collect();
-            announce(world, sw_if, &all);
-        }
-        _ => {}
-    }
-}
-
-fn forget(world: &World, sw_if: SwIfIndex) {
-    world.get::<Nd>().known.lock().expect("no panic inside").remove(&sw_if);
-    world.get::<Dad>().clear(sw_if);
-    world.get::<Listener>().clear(sw_if);
-}
-
-/// Handles a change of the interface's addresses: new ones are probed, their groups joined, and
-/// neighbours that are no longer on the link are removed.
-fn sync(world: &World, sw_if: SwIfIndex) {
-    let local = world.get::<LocalAddresses>();
-    let enabled = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.ip_enabled[1]);
-    let now: Vec<Ipv6Addr> = if enabled {
-        addresses(world, sw_if).iter().map(|p| p.addr()).collect()
-    } else {
-        Vec::new()
-    };
-    let before = {
-        let nd = world.get::<Nd>();
-        let mut known = nd.known.lock().expect("no panic inside");
-        // An interface that is being deleted loses its addresses last, and leaves nothing here.
-        let before =
-            if now.is_empty() { known.remove(&sw_if) } else { known.insert(sw_if, now.clone()) };
-        before.unwrap_or_default()
-    };
-    let new: Vec<Ipv6Addr> = now.iter().copied().filter(|ip| !before.contains(ip)).collect();
-    let dad = world.get::<Dad>();
-    dad.retain(sw_if, &now);
-    dad.begin(world, sw_if, &new);
-    proxy::changed(world, sw_if);
-    announce(world, sw_if, &new);
-    let here = local.here(sw_if);
-    world.get::<Neighbors>().remove_if(world, |n| {
-        let IpAddr::V6(ip) = n.ip else { return false };
-        n.sw_if == sw_if && !n.is_static && !(enabled && here.is_on_link(ip))
-    });
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Commands that show.
 
-use crate::cli::interface as interface_of;
 use crate::dad::{Dad, State};
 use crate::local::listed;
 use crate::mld::Listener;
@@ -25,7 +24,8 @@ fn of_interfaces(
     row: impl Fn(&World, &Interface, &mut Writer) + 'static,
 ) -> Result<Output> {
     let interfaces = w.get::<Interfaces>();
-    let only = if m.has("interface") { Some(interface_of(w, m)?) } else { None };
+    let only =
+        if m.has("interface") { Some(net::args::interface(w, m, "interface")?) } else { None };
     let chosen = only.is_none().then(|| interfaces.indices()).into_iter().flatten().chain(only);
     Ok(Output::list(chosen, move |w: &World, sw_if, out: &mut Writer| {
         if let Ok(interface) = interfaces.get(sw_if)
@@ -268,7 +268,8 @@ pub fn dad(w: &World, _: &Matches) -> Result<Output> {
 }
 
 pub fn autoconfig(w: &World, m: &Matches) -> Result<Output> {
-    let only = if m.has("interface") { Some(interface_of(w, m)?) } else { None };
+    let only =
+        if m.has("interface") { Some(net::args::interface(w, m, "interface")?) } else { None };
     let table = Table::new()
         .left("Interface")
         .left("What")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `ipip`.
 
+use crate::model::IpIp;
 use crate::sixrd::SixRds;
-use crate::spec::IpIp;
 use cli::{Error, Result, retval};
 use graph::World;
 use msg::{Caller, Message, Messages, Module, Wire};

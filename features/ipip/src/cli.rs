@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands.
 
+use crate::model::IpIp;
 use crate::sixrd;
-use crate::spec::IpIp;
 use cli::{Command, Error, Matches, Output, Result, Writer, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;

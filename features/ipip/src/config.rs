@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration.
 
-use crate::spec::IpIp;
+use crate::model::IpIp;
 use graph::{RunningConfig, Script, World};
 use tunnel::{TunnelEndpoints, Tunnels};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Encapsulation: there is no header but the outer one.
 
-use crate::spec::IpIp;
+use crate::model::IpIp;
 use tunnel::{Codec, End, Inner};
 use wire::IpProtocol;
 

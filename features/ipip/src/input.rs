@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ipip4-input`, `ipip6-input`: decapsulation. The number is the IP version of the outer packet.
 
+use crate::model::IpIp;
 use crate::sixrd::{SixRds, Work};
-use crate::spec::IpIp;
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use ip::Ip;

@@ -15,12 +15,13 @@ mod cli;
 mod config;
 mod encap;
 mod input;
+mod model;
 pub mod sixrd;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use spec::IpIp;
+pub use model::IpIp;
 
 use graph::{FieldDef, NodeDef, Plugin, StateDef};
 use tunnel::{Encap, Nested, Tunnels};

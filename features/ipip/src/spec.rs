@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The parameters of an IP in IP tunnel.
+//! An IP in IP tunnel as tunnels of all kinds see it.
 
 use crate::encap::IpIpCodec;
 use crate::input::IpIpInput;
+use crate::model::IpIp;
 use cli::retval::{self, Retval};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World, name_of};
 use net::IfKind;
 use tunnel::{Codec, HeaderMarking, Key, Spec, TunnelEndpoints, Tunnels};
 use wire::{Ip4, Ip6, IpProtocol, MacAddr};
-
-/// An IP in IP tunnel.
-#[derive(Clone, PartialEq, Debug)]
-pub struct IpIp {
-    /// The ends; the other one is unspecified for a tunnel with several.
-    pub ends: TunnelEndpoints,
-    /// The settings of outer headers.
-    pub marks: HeaderMarking,
-    /// Several other ends.
-    pub multipoint: bool,
-}
 
 impl IpIp {
     /// Makes a tunnel.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `l2tp`.
 
-use crate::sessions::{LookupBy, Sessions};
-use crate::spec::L2tp;
+use crate::model::L2tp;
+use crate::model::LookupBy;
+use crate::sessions::Sessions;
 use cli::{Error, Result, retval};
 use graph::World;
 use msg::{Caller, Message, Messages, Module, Str};

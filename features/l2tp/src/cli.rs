@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands.
 
-use crate::sessions::{LookupBy, Sessions};
+use crate::model::L2tp;
+use crate::model::LookupBy;
+use crate::sessions::Sessions;
 use crate::show;
-use crate::spec::L2tp;
 use cli::{Command, Error, Matches, Output, Result, retval};
 use graph::{SwIfIndex, World};
 use net::Interfaces;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration.
 
+use crate::model::L2tp;
 use crate::sessions::Sessions;
-use crate::spec::L2tp;
 use crate::startup_conf::Startup;
 use cli::quote;
 use graph::{Phase, RunningConfig, Script, World};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `l2tp-encap`: encapsulation. The headers are the same for all packets of a session.
 
-use crate::spec::L2tp;
+use crate::model::L2tp;
 use tunnel::Codec;
 
 /// Ethernet frames.

@@ -2,8 +2,9 @@
 //! `l2tp-decap-local`: decapsulation of packets for us; `l2tp-decap`: takes packets of sessions
 //! there from the arc of received packets.
 
-use crate::sessions::{LookupBy, Session, Sessions};
-use crate::spec::{L2tp, SUBLAYER};
+use crate::model::LookupBy;
+use crate::model::{L2tp, SUBLAYER};
+use crate::sessions::{Session, Sessions};
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use ip::IpTrace;

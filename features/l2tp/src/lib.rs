@@ -22,6 +22,7 @@ mod cli;
 mod config;
 mod encap;
 mod input;
+mod model;
 mod sessions;
 mod show;
 mod spec;
@@ -29,10 +30,10 @@ mod startup_conf;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use sessions::{LookupBy, Sessions};
-pub use spec::L2tp;
+pub use model::{L2tp, LookupBy};
+pub use sessions::Sessions;
 
-use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
+use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use startup::StartupDef;
 use tunnel::{Encap, Nested};
 
@@ -52,7 +53,7 @@ pub static PLUGIN: Plugin = Plugin {
         arc: "ip6-unicast",
         node: "l2tp-decap",
         before: &[],
-        after: &["ip6-not-enabled"],
+        after: &[rank::END],
     }],
     cli: self::cli::COMMANDS,
     api: &[api::API],

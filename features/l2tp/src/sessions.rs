@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The sessions as received packets find them.
 
-use crate::spec::L2tp;
+use crate::model::{L2tp, LookupBy};
 use crate::startup_conf::Startup;
 use cli::{Error, Result, retval};
 use graph::{Deleted, Shared, SwIfIndex, World};
@@ -13,39 +13,6 @@ use std::sync::{Mutex, MutexGuard};
 use sync::{Slots, Snapshot, Turn};
 use tables::HashIndex;
 use tunnel::{Key, Spec, Tunnel, Tunnels};
-
-/// The field of a received packet by which its session is found, with VPP's numbers.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum LookupBy {
-    /// The source address: one session for each other end.
-    Source = 0,
-    /// The destination address: one session for each address here (RFC 8159 2).
-    Destination = 1,
-    /// The session identifier (RFC 3931 4.1).
-    Session = 2,
-}
-
-impl LookupBy {
-    /// All, each with its word.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("v6-src", Self::Source), ("v6-dst", Self::Destination), ("session-id", Self::Session)];
-
-    /// The word of this one.
-    pub fn word(self) -> &'static str {
-        Self::ALL.iter().find(|(_, by)| *by == self).map_or("", |(word, _)| word)
-    }
-
-    /// The part of a packet's or session's key that counts.
-    #[inline(always)]
-    pub const fn part(self, Key { local, remote, table, id, .. }: Key) -> Key {
-        let none = Key { local: 0, remote: 0, table, id: 0, other: 0 };
-        match self {
-            Self::Source => Key { remote, ..none },
-            Self::Destination => Key { local, ..none },
-            Self::Session => Key { id, ..none },
-        }
-    }
-}
 
 /// A session as workers read it.
 #[derive(Clone, Copy, Debug)]

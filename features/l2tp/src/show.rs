@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show l2tpv3`.
 
+use crate::model::L2tp;
 use crate::sessions::Sessions;
-use crate::spec::L2tp;
 use cli::{Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The parameters of a session.
+//! A session as tunnels of all kinds see it.
 
 use crate::encap::L2tpCodec;
+use crate::model::{L2tp, SUBLAYER};
 use crate::sessions::Sessions;
 use cli::retval::{self, Retval};
 use cli::{Error, Result};
@@ -9,28 +10,6 @@ use graph::{SwIfIndex, World};
 use net::IfKind;
 use tunnel::{Codec, HeaderMarking, Key, Spec, TunnelEndpoints, Tunnels};
 use wire::{Ip6, IpProtocol, MacAddr};
-
-/// Bytes of the layer-2 specific sublayer (RFC 3931 4.6).
-pub const SUBLAYER: usize = 4;
-
-/// An L2TPv3 session between two addresses.
-#[derive(Clone, PartialEq, Debug)]
-pub struct L2tp {
-    /// The ends.
-    pub ends: TunnelEndpoints,
-    /// The settings of outer headers.
-    pub marks: HeaderMarking,
-    /// The session identifier of received packets.
-    pub local_session: u32,
-    /// The session identifier of sent packets.
-    pub remote_session: u32,
-    /// The cookies that received packets may carry: the one of now, and the one before.
-    pub local_cookies: [u64; 2],
-    /// The cookie of sent packets.
-    pub remote_cookie: u64,
-    /// A layer-2 specific sublayer follows the cookie, in both directions.
-    pub sublayer: bool,
-}
 
 impl L2tp {
     /// Makes a session. It starts admin down.

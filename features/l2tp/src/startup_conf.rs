@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The section `l2tp` of startup.conf.
 
-use crate::sessions::LookupBy;
+use crate::model::LookupBy;
 use startup::{Section, Word};
 
 /// The settings of the section `l2tp`.

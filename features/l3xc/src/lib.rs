@@ -19,7 +19,7 @@ mod node;
 mod tests;
 
 use control::CrossConnects;
-use graph::{Feature, NodeDef, Plugin, StateDef};
+use graph::{Feature, NodeDef, Plugin, StateDef, rank};
 use wire::{Ip4, Ip6};
 
 /// Layer-3 cross-connects.
@@ -32,14 +32,14 @@ pub static PLUGIN: Plugin = Plugin {
         Feature {
             arc: "ip4-unicast",
             node: "l3xc-input-ip4",
-            before: &["ip4-not-enabled"],
-            after: &["ip4-rx-urpf-strict", "ip4-source-and-port-range-check-rx"],
+            before: &[rank::STEER],
+            after: &[rank::POLICY],
         },
         Feature {
             arc: "ip6-unicast",
             node: "l3xc-input-ip6",
-            before: &["ip6-not-enabled"],
-            after: &["ip6-rx-urpf-strict"],
+            before: &[rank::STEER],
+            after: &[rank::POLICY],
         },
     ],
     cli: cli::COMMANDS,

@@ -5,12 +5,11 @@ use crate::machine::{Port, Rx};
 use crate::pdu::{Lag, Participant, Pdu, State};
 use bond::MemberInfo;
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
-use icmp::Bucket;
 use net::Interfaces;
 use stats::Gauge;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use sync::{Mailbox, Slots, Turn};
+use sync::{Mailbox, Slots, TokenBucket, Turn};
 use wire::MacAddr;
 
 /// Data units of one member that wait for control at most.
@@ -28,7 +27,7 @@ pub struct Member {
     /// another's.
     pub received: Arc<Mailbox<Pdu>>,
     /// Limits the rate at which control reads them.
-    pub bucket: Bucket,
+    pub bucket: TokenBucket,
     /// Data units sent and received are logged.
     pub debug: bool,
     /// Gauges of the states of both ends.
@@ -207,7 +206,7 @@ pub fn joined(world: &World, member: &MemberInfo) {
             sw_if: member.sw_if,
             port: Port::new(actor(world, member, number)),
             received: Arc::new(Mailbox::new(WAITING, world.processes.waker().clone())),
-            bucket: Bucket::default(),
+            bucket: TokenBucket::default(),
             debug: false,
             gauges: gauge_names(member.bond, member.sw_if).map(|name| world.stats.gauge(&name)),
         };

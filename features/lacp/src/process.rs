@@ -6,9 +6,9 @@ use crate::pdu::{self, Pdu};
 use crate::select;
 use bond::{Bonds, Stage};
 use graph::{Process, Sleep, SwIfIndex, Wake, World};
-use icmp::Limit;
 use net::{IfEvent, Interface, Interfaces, transmit};
 use std::sync::Arc;
+use sync::Limit;
 
 /// Members whose machines run in one turn of control, plus the other members of the last one's
 /// bond.

@@ -24,7 +24,7 @@ mod node;
 #[cfg(feature = "tests")]
 mod tests;
 
-use ::graph::{Feature, NodeDef, Plugin};
+use ::graph::{Feature, NodeDef, Plugin, rank};
 use node::Clamp;
 use wire::{Ip4, Ip6};
 
@@ -42,26 +42,26 @@ pub static PLUGIN: Plugin = Plugin {
         Feature {
             arc: "ip4-unicast",
             node: "tcp-mss-clamping-ip4-in",
-            before: &["l3xc-input-ip4", "ip4-not-enabled"],
-            after: &["ip4-rx-urpf-strict", "ip4-source-and-port-range-check-rx", "ip4-inacl"],
+            before: &[rank::POLICY],
+            after: &[rank::REASSEMBLY, "ip4-source-and-port-range-check-rx", "ip4-inacl"],
         },
         Feature {
             arc: "ip6-unicast",
             node: "tcp-mss-clamping-ip6-in",
-            before: &["l3xc-input-ip6", "ip6-not-enabled"],
-            after: &["ip6-rx-urpf-strict", "ip6-inacl"],
+            before: &[rank::POLICY],
+            after: &[rank::REASSEMBLY, "ip6-inacl"],
         },
         Feature {
             arc: "ip4-output",
             node: "tcp-mss-clamping-ip4-out",
-            before: &["ip4-dvr-reinject", "ip4-source-and-port-range-check-tx"],
-            after: &["ip4-tx-urpf-loose"],
+            before: &["ip4-source-and-port-range-check-tx", rank::POLICY],
+            after: &[rank::REASSEMBLY],
         },
         Feature {
             arc: "ip6-output",
             node: "tcp-mss-clamping-ip6-out",
-            before: &["ip6-dvr-reinject"],
-            after: &["ip6-tx-urpf-loose"],
+            before: &[rank::POLICY],
+            after: &[rank::REASSEMBLY],
         },
     ],
     cli: self::cli::COMMANDS,

@@ -48,11 +48,11 @@ fn want(w: &World, c: &Caller<'_, World>, r: WantPingFinishedEvents) -> Result<(
     let plan = Plan { interval: interval(r.interval)?, repeat: r.repeat, burst: 1 };
     let target = Target::new(w, r.address.into(), SourceSelection::In(TableIndex::DEFAULT), SIZE)?;
     let client = c.client;
-    w.get::<Background>().add(client, Ping::new(w, target, plan))
+    w.get::<Background>().add(client, Ping::new(w, target, plan), finished)
 }
 
 /// Tells a client how its ping went.
-pub fn finished(w: &World, client: u32, ping: &Ping) {
+fn finished(w: &World, client: u32, ping: &Ping) {
     let count = |n| u32::try_from(n).unwrap_or(u32::MAX);
     let (sent, heard) = ping.counts();
     let event = PingFinishedEvent { request_count: count(sent), reply_count: count(heard) };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Background pings: no prompt waits for them, a process runs them.
 
-use crate::api;
 use crate::ping::Ping;
 use cli::{Error, Result, Task, TaskState};
 use graph::{Process, Shared, Signal, Sleep, Wake, World};
@@ -12,9 +11,13 @@ use std::time::Duration;
 /// Pings at a time.
 const MOST: usize = 256;
 
+/// Notes the end of a client's ping.
+pub type Finished = fn(&World, u32, &Ping);
+
 struct Job {
     client: u32,
     ping: Ping,
+    finished: Finished,
 }
 
 /// The pings.
@@ -36,17 +39,17 @@ impl Background {
         world.processes.spawn(Box::new(Carrier(background.clone())), &background.signal);
     }
 
-    /// Carries a client's ping on.
+    /// Carries a client's ping on, and calls `finished` at its end.
     ///
     /// # Errors
     /// There are as many as may be (−162).
-    pub fn add(&self, client: u32, ping: Ping) -> Result<()> {
+    pub fn add(&self, client: u32, ping: Ping, finished: Finished) -> Result<()> {
         let mut jobs = self.jobs.lock().expect("no panic inside");
         if jobs.len() >= MOST {
             let why = format!("{MOST} pings are under way");
             return Err(Error::limit(why).retval(retval::LIMIT_EXCEEDED));
         }
-        jobs.push(Job { client, ping });
+        jobs.push(Job { client, ping, finished });
         self.signal.raise();
         Ok(())
     }
@@ -65,7 +68,7 @@ impl Process for Carrier {
         jobs.retain_mut(|job| {
             let goes_on = world.api.is_connected(job.client) && goes_on(&mut job.ping, now);
             if !goes_on {
-                api::finished(world, job.client, &job.ping);
+                (job.finished)(world, job.client, &job.ping);
             }
             goes_on
         });

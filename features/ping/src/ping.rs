@@ -111,7 +111,7 @@ impl Ping {
     pub fn new(w: &World, target: Target, plan: Plan) -> Self {
         let Plan { interval, repeat, burst } = plan;
         Self {
-            opened: w.get::<Sessions>().open(&target),
+            opened: w.get::<Sessions>().open(target.to, target.table),
             target,
             interval,
             repeat,

@@ -2,7 +2,6 @@
 //! Commands that wait for answers, and their answers. Nodes find a session by its ICMP identifier
 //! in a snapshot, and put answers in its queue; the command reads the queue when it is polled.
 
-use crate::probe::Target;
 use crossbeam_queue::ArrayQueue;
 use graph::{Shared, World};
 use net::TableIndex;
@@ -115,9 +114,9 @@ impl Sessions {
         self.open.get(turn).iter().find(|s| s.id == id).map(|s| &**s)
     }
 
-    /// A new session of requests to a target, with an identifier that no other has; it ends when
-    /// what is given is dropped.
-    pub fn open(self: &Arc<Self>, target: &Target) -> Opened {
+    /// A new session of requests to an address in a table, with an identifier that no other has;
+    /// it ends when what is given is dropped.
+    pub fn open(self: &Arc<Self>, to: IpAddr, table: TableIndex) -> Opened {
         let used = |id| self.open.read(|open| open.iter().any(|s| s.id == id));
         let mut id = self.next.fetch_add(1, Ordering::Relaxed);
         while used(id) {
@@ -125,8 +124,8 @@ impl Sessions {
         }
         let session = Arc::new(Session {
             id,
-            to: target.to,
-            table: target.table,
+            to,
+            table,
             heard: ArrayQueue::new(ROOM),
             unsent: AtomicU32::new(0),
         });

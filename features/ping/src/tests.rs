@@ -177,7 +177,7 @@ fn session(bench: &Bench, to: &str) -> Opened {
     let to = to.parse().expect("an address");
     let selection = SourceSelection::In(net::TableIndex::DEFAULT);
     let target = Target::new(&bench.world, to, selection, 8).expect("there is a way");
-    bench.world.get::<Sessions>().open(&target)
+    bench.world.get::<Sessions>().open(target.to, target.table)
 }
 
 #[suite::test]

@@ -40,7 +40,7 @@ pub fn traceroute(w: &World, m: &Matches) -> Result<Output, Error> {
     let target = Target::of(w, m, 120)?;
     Ok(Output::task(Traceroute {
         target,
-        opened: w.get::<Sessions>().open(&target),
+        opened: w.get::<Sessions>().open(target.to, target.table),
         interval,
         repeat: m.get("repeat").unwrap_or(3),
         max: m.get("hops").unwrap_or(30),

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Creation and deletion of pipes.
 
-use crate::node::PipeTx;
+use crate::node::{Peers, PipeTx};
 use cli::{Error, Result, retval};
 use graph::{Deleted, Shared, SwIfIndex, World};
 use net::{Device, IfKind, Interfaces, NewInterface};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use sync::{Slots, Turn};
 use wire::MacAddr;
 
 /// Numbers of pipes are below this.
@@ -79,14 +78,13 @@ fn mac(instance: u32, end: u32) -> MacAddr {
 
 /// All pipes.
 pub struct Pipes {
-    /// The other end, by the index of an end.
-    peers: Slots<u32>,
+    peers: Arc<Peers>,
     all: Mutex<BTreeMap<u32, Option<Pipe>>>,
 }
 
 impl Shared for Pipes {
     fn make(world: &World) -> Self {
-        Self { peers: Slots::new(world.qsbr.clone()), all: Mutex::default() }
+        Self { peers: world.get(), all: Mutex::default() }
     }
 
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
@@ -109,12 +107,6 @@ impl Pipes {
         self.all().values().copied().flatten().collect()
     }
 
-    /// The other end.
-    #[inline(always)]
-    pub fn peer(&self, end: u32, turn: &Turn<'_>) -> Option<u32> {
-        self.peers.get(end, turn).copied()
-    }
-
     /// Makes a pipe; without a number, it gets the first that is free. It starts admin down.
     ///
     /// # Errors
@@ -124,9 +116,7 @@ impl Pipes {
         let instance = self.reserve(instance)?;
         let made = make(world, instance).inspect_err(|_| self.take(instance));
         let pipe = made?;
-        let [a, b] = pipe.ends;
-        self.peers.set(a.0, b.0);
-        self.peers.set(b.0, a.0);
+        self.peers.connect(pipe.ends);
         self.all().insert(instance, Some(pipe));
         world.note_config_change();
         Ok(pipe)
@@ -176,7 +166,7 @@ impl Pipes {
     /// Gives a number back, and ends the connection.
     fn take(&self, instance: u32) {
         if let Some(Some(pipe)) = self.all().remove(&instance) {
-            pipe.ends.iter().for_each(|end| _ = self.peers.clear(end.0));
+            self.peers.disconnect(pipe.ends);
         }
     }
 }

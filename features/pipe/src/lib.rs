@@ -32,7 +32,7 @@ use ::graph::{FieldDef, NodeDef, Plugin, StateDef};
 pub static PLUGIN: Plugin = Plugin {
     name: "pipe",
     about: "Pipes: pairs of connected Ethernet interfaces",
-    state: &[StateDef::of::<control::Pipes>()],
+    state: &[StateDef::of::<node::Peers>(), StateDef::of::<control::Pipes>()],
     fields: &[FieldDef::of::<node::Crossings>()],
     nodes: &[NodeDef::of::<node::PipeRx>()],
     cli: self::cli::COMMANDS,

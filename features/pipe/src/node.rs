@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The path of a frame from one end to the other.
 
-use crate::control::Pipes;
 use buffer::{Buffer, Field, FieldValue, Flags};
-use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, SwIfIndex, ThreadIndex, Trace, World};
+use graph::{
+    ArcIndex, Build, Cx, Next, Node, NodeIndex, Shared, SwIfIndex, ThreadIndex, Trace, World,
+};
 use net::IfLanes;
 use std::fmt;
 use std::sync::Arc;
+use sync::Slots;
 use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 /// Number of pipes that a packet crosses at most. Copies of a flood that loops over several pipes
@@ -20,15 +22,37 @@ pub struct Crossings(u8);
 
 impl FieldValue for Crossings {}
 
+/// The other end, by the index of an end.
+pub struct Peers(Slots<u32>);
+
+impl Shared for Peers {
+    fn make(world: &World) -> Self {
+        Self(Slots::new(world.qsbr.clone()))
+    }
+}
+
+impl Peers {
+    /// Lets each of two ends receive what the other one sends.
+    pub fn connect(&self, [a, b]: [SwIfIndex; 2]) {
+        self.0.set(a.0, b.0);
+        self.0.set(b.0, a.0);
+    }
+
+    /// Ends the connection of two ends.
+    pub fn disconnect(&self, ends: [SwIfIndex; 2]) {
+        ends.iter().for_each(|end| _ = self.0.clear(end.0));
+    }
+}
+
 /// `pipeN.M-tx`: frames that an end sends are the other end's.
 pub struct PipeTx {
     sw_if: u32,
-    pipes: Arc<Pipes>,
+    peers: Arc<Peers>,
 }
 
 impl PipeTx {
     pub fn new(world: &World, sw_if: SwIfIndex) -> Self {
-        Self { sw_if: sw_if.0, pipes: world.get() }
+        Self { sw_if: sw_if.0, peers: world.get() }
     }
 }
 
@@ -49,9 +73,9 @@ impl Node for PipeTx {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> TxTo {
-        let Some(peer) = self.pipes.peer(self.sw_if, cx.turn) else { return TxTo::Gone };
+        let Some(peer) = self.peers.0.get(self.sw_if, cx.turn) else { return TxTo::Gone };
         b.tx_if = self.sw_if;
-        b.rx_if = peer;
+        b.rx_if = *peer;
         TxTo::Rx
     }
 }

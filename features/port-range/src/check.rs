@@ -1,18 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-source-and-port-range-check-rx` and `-tx`.
 
-use crate::control::{Checks, Tables};
+use crate::ranges::Ranges;
 use buffer::{Buffer, Field, Flags};
-use graph::{Build, Configured, Cx, Next, Node, ThreadIndex, Trace, World};
+use graph::{Build, Configured, Cx, Next, Node, Shared, ThreadIndex, Trace, World};
 use net::L4;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use sync::Slots;
 use wire::{Address, Header, IpHeader, IpProtocol, Ipv4Header};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// The numbers of the tables that packets of an interface are checked by in one direction; 0 where
+/// they aren't checked.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Tables {
+    /// For TCP.
+    pub tcp: u16,
+    /// For UDP.
+    pub udp: u16,
+}
+
+/// The tables, by number.
+pub struct PublishedRanges(Slots<Arc<Ranges>>);
+
+impl Shared for PublishedRanges {
+    fn make(world: &World) -> Self {
+        Self(Slots::new(world.qsbr.clone()))
+    }
+}
+
+impl PublishedRanges {
+    /// Adds a table.
+    pub fn set(&self, number: u16, table: Arc<Ranges>) {
+        self.0.set(number.into(), table);
+    }
+}
 
 /// With `TX`, on the arc of packets that leave.
 pub struct PortRange<const TX: bool> {
-    checks: Arc<Checks>,
+    tables: Arc<PublishedRanges>,
     l4: Field<L4>,
 }
 
@@ -54,7 +83,7 @@ impl Trace for CheckTrace {
 
 impl<const TX: bool> Build for PortRange<TX> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { checks: world.get(), l4: world.field() }
+        Self { tables: world.get(), l4: world.field() }
     }
 }
 
@@ -107,7 +136,7 @@ impl<const TX: bool> Node for PortRange<TX> {
         let to = match key {
             Err(to) => to,
             Ok(LookupKey { table, source, port, .. }) => {
-                match self.checks.table(table.into(), cx.turn) {
+                match self.tables.0.get(table.into(), cx.turn) {
                     Some(ranges) if ranges.allow(source.to_bits(), port, cx.turn) => To::Next,
                     _ => To::CheckFail,
                 }

@@ -3,7 +3,7 @@
 
 pub use crate::ranges::Range;
 
-use crate::check::PortRange;
+use crate::check::{PortRange, PublishedRanges, Tables};
 use crate::ranges::Ranges;
 use cli::{Error, Result, quote};
 use graph::{Deleted, Phase, RunningConfig, Shared, SwIfIndex, World};
@@ -11,10 +11,9 @@ use net::Interfaces;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
-use sync::{Qsbr, Slots, Turn};
+use sync::Qsbr;
 use tables::Forest;
 use wire::Ip4Prefix;
-use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Kind of a check of an interface, by the word of its command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,22 +41,10 @@ impl CheckKind {
 /// The tables of an interface, by [`CheckKind`].
 pub type Vrfs = [Option<u32>; 4];
 
-/// The numbers of the tables that packets of an interface are checked by in one direction; 0 where
-/// they aren't checked.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, FromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-pub struct Tables {
-    /// For TCP.
-    pub tcp: u16,
-    /// For UDP.
-    pub udp: u16,
-}
-
 /// All that is configured.
 pub struct Checks {
     domain: Arc<Qsbr>,
-    /// By number.
-    tables: Slots<Arc<Ranges>>,
+    tables: Arc<PublishedRanges>,
     control: Mutex<Control>,
 }
 
@@ -73,11 +60,7 @@ struct Control {
 
 impl Shared for Checks {
     fn make(world: &World) -> Self {
-        Self {
-            domain: world.qsbr.clone(),
-            tables: Slots::new(world.qsbr.clone()),
-            control: Mutex::default(),
-        }
+        Self { domain: world.qsbr.clone(), tables: world.get(), control: Mutex::default() }
     }
 
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
@@ -91,12 +74,6 @@ impl Shared for Checks {
 }
 
 impl Checks {
-    /// The table of this number.
-    #[inline(always)]
-    pub(crate) fn table<'t>(&'t self, number: u32, turn: &'t Turn<'_>) -> Option<&'t Ranges> {
-        self.tables.get(number, turn).map(Arc::as_ref)
-    }
-
     fn control(&self) -> MutexGuard<'_, Control> {
         self.control.lock().expect("no panic inside")
     }
@@ -147,7 +124,7 @@ fn table(checks: &Checks, control: &mut Control, vrf: u32) -> Result<(u16, Arc<R
         }
     };
     let new = Arc::new(Ranges::new(&forest)?);
-    checks.tables.set(number.into(), new.clone());
+    checks.tables.set(number, new.clone());
     control.tables.insert(vrf, (number, new.clone()));
     Ok((number, new))
 }

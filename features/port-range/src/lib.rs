@@ -26,28 +26,28 @@ mod ranges;
 #[cfg(feature = "tests")]
 mod tests;
 
-use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
+use ::graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use check::PortRange;
 
 /// The check.
 pub static PLUGIN: Plugin = Plugin {
     name: "port-range",
     about: "Which ports the hosts of a network may send to",
-    state: &[StateDef::of::<control::Checks>()],
+    state: &[StateDef::of::<check::PublishedRanges>(), StateDef::of::<control::Checks>()],
     fields: &[FieldDef::of::<net::L4>()],
     nodes: &[NodeDef::configured::<PortRange<false>>(), NodeDef::configured::<PortRange<true>>()],
     features: &[
         Feature {
             arc: "ip4-unicast",
             node: "ip4-source-and-port-range-check-rx",
-            before: &["ip4-not-enabled"],
-            after: &["ip4-sv-reassembly-feature"],
+            before: &[rank::POLICY],
+            after: &[rank::REASSEMBLY],
         },
         Feature {
             arc: "ip4-output",
             node: "ip4-source-and-port-range-check-tx",
-            before: &[],
-            after: &["ip4-sv-reassembly-output-feature", "ip4-tx-urpf-strict", "ip4-tx-urpf-loose"],
+            before: &[rank::POLICY],
+            after: &[rank::REASSEMBLY],
         },
     ],
     cli: self::cli::COMMANDS,

@@ -2,7 +2,7 @@
 //! `pppoe-encap`: puts headers in front of IP packets to clients.
 
 use crate::header;
-use crate::sessions::{Sessions, Work};
+use crate::work::{Work, WorkTable};
 use buffer::{Buffer, Field, Flags, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use net::{IfLanes, Interfaces, L4};
@@ -16,7 +16,7 @@ use zerocopy::IntoBytes;
 const HEADERS: usize = Ethernet::LEN + header::LEN + header::PROTOCOL;
 
 pub struct PppoeEncap {
-    sessions: Arc<Sessions>,
+    sessions: Arc<WorkTable>,
     sender: Sender,
     supers: Supers,
 }

@@ -3,7 +3,7 @@
 
 use crate::dispatch::source;
 use crate::header::{self, Bad, Header};
-use crate::sessions::Sessions;
+use crate::work::WorkTable;
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use std::fmt;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tunnel::{Flags, Onto, Receipt, Receiver};
 
 pub struct PppoeInput {
-    sessions: Arc<Sessions>,
+    sessions: Arc<WorkTable>,
     receiver: Receiver,
 }
 

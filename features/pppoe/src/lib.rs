@@ -31,6 +31,7 @@ mod sessions;
 mod show;
 #[cfg(feature = "tests")]
 mod tests;
+mod work;
 
 pub use clients::Clients;
 pub use sessions::{Config, Sessions};
@@ -44,7 +45,11 @@ pub static PLUGIN: Plugin = Plugin {
     name: "pppoe",
     about: "PPPoE sessions",
     phases: &[config::CONTROL_PLANE],
-    state: &[StateDef::of::<Clients>(), StateDef::of::<Sessions>()],
+    state: &[
+        StateDef::of::<Clients>(),
+        StateDef::of::<work::WorkTable>(),
+        StateDef::of::<Sessions>(),
+    ],
     fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
     nodes: &[
         NodeDef::of::<input::PppoeInput>(),

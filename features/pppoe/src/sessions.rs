@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sessions and their interfaces.
 
-use crate::clients::{Client, Clients, hash};
+use crate::clients::{Client, Clients};
 use crate::encap::PppoeEncap;
 use crate::header::NO_SESSIONS;
+use crate::work::{Work, WorkTable};
 use cli::{Error, Result, retval};
 use graph::{Deleted, Shared, SwIfIndex, World};
 use net::{
     Addresses, Device, Fib, IfEvent, IfKind, Implied, Interfaces, Net, NewInterface, Path,
     PathKind, Source, TableIndex,
 };
-use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
-use sync::{Slots, Turn};
-use tables::HashIndex;
 use wire::{Address as _, Ip4, Ip6, MacAddr, Prefix};
 
 /// The driver's name.
@@ -54,21 +51,6 @@ pub struct Session {
     routed: Option<TableIndex>,
 }
 
-/// A session as workers read it.
-#[derive(Clone, Copy, Debug)]
-pub struct Work {
-    /// The session identifier.
-    pub session: u16,
-    /// The client's MAC address.
-    pub mac: MacAddr,
-    /// The interface that the client is at.
-    pub encap: u32,
-    /// Its interface.
-    pub sw_if: u32,
-    /// The number in the interface's name.
-    pub instance: u32,
-}
-
 struct SessionDevice;
 
 impl Device for SessionDevice {
@@ -92,12 +74,7 @@ struct All {
 
 /// All sessions.
 pub struct Sessions {
-    /// By client and session identifier.
-    index: HashIndex,
-    /// By interface.
-    work: Slots<Work>,
-    /// Secret: clients can't choose addresses that collide.
-    seed: u64,
+    work: Arc<WorkTable>,
     all: Mutex<All>,
 }
 
@@ -108,12 +85,7 @@ impl Shared for Sessions {
                 world.get::<Self>().move_route(world, sw_if, is_v6);
             }
         });
-        Self {
-            index: HashIndex::new(&world.qsbr),
-            work: Slots::new(world.qsbr.clone()),
-            seed: RandomState::new().hash_one(PREFIX),
-            all: Mutex::default(),
-        }
+        Self { work: world.get(), all: Mutex::default() }
     }
 
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
@@ -133,20 +105,6 @@ impl Shared for Sessions {
 impl Sessions {
     fn all(&self) -> MutexGuard<'_, All> {
         self.all.lock().expect("no panic inside")
-    }
-
-    /// The session of a packet from a client.
-    #[inline(always)]
-    pub fn find<'t>(&'t self, mac: MacAddr, session: u16, turn: &'t Turn<'_>) -> Option<&'t Work> {
-        self.index.find(hash(mac, session, self.seed), turn, |number| {
-            self.work.get(number, turn).filter(|there| there.mac == mac && there.session == session)
-        })
-    }
-
-    /// The session of an interface.
-    #[inline(always)]
-    pub fn of(&self, sw_if: u32, turn: &Turn<'_>) -> Option<Work> {
-        self.work.get(sw_if, turn).copied()
     }
 
     /// All sessions, by interface.
@@ -230,8 +188,7 @@ impl Sessions {
             clients.learn(Client { mac, sw_if: at.0 });
         }
         clients.add_session(mac);
-        self.work.set(sw_if.0, Work { session, mac, encap: at.0, sw_if: sw_if.0, instance });
-        self.index.insert(hash(mac, session, self.seed), sw_if.0);
+        self.work.add(Work { session, mac, encap: at.0, sw_if: sw_if.0, instance });
         let done = self.set_up(world, sw_if, &config);
         done.inspect_err(|_| _ = interfaces.delete(world, sw_if))?;
         world.note_config_change();
@@ -282,8 +239,7 @@ impl Sessions {
         };
         let Config { mac, session: id, .. } = session.config;
         world.get::<Clients>().remove_session(mac);
-        self.index.remove(hash(mac, id, self.seed), sw_if.0);
-        self.work.clear(sw_if.0);
+        self.work.remove(mac, id, sw_if.0);
         remove_route(world, &session);
     }
 

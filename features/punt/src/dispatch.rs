@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `punt-dispatch`: sends each punted packet to all nodes registered for its reason.
 
+use crate::reasons::Reasons;
 use crate::state::Punt;
 use buffer::{Buffer, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
@@ -14,7 +15,7 @@ const HEAD: usize = 256;
 const AT_ONCE: usize = 1024;
 
 pub struct Dispatch {
-    punt: Arc<Punt>,
+    reasons: Arc<Reasons>,
     counters: CombinedLane,
     /// Number of copies planned in this frame.
     planned: usize,
@@ -52,8 +53,8 @@ impl Trace for DispatchTrace {
 
 impl Build for Dispatch {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        let punt: Arc<Punt> = world.get();
-        Self { counters: punt.counters.lane(thread.at()), punt, planned: 0 }
+        let counters = world.get::<Punt>().counters.lane(thread.at());
+        Self { reasons: world.get(), counters, planned: 0 }
     }
 }
 
@@ -64,12 +65,12 @@ impl Node for Dispatch {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        let reason = self.punt.reasons.id(b.error(), cx.turn);
+        let reason = self.reasons.id(b.error(), cx.turn);
         self.counters.add(reason as usize, 1, b.packet_len() as u64);
         if TRACED {
             cx.trace(b, DispatchTrace(reason));
         }
-        match self.punt.reasons.clients(reason, cx.turn) {
+        match self.reasons.clients(reason, cx.turn) {
             [] => To::NoRegistrations,
             [only] => {
                 cx.count(To::Dispatched, 1);
@@ -84,8 +85,8 @@ impl Node for Dispatch {
     }
 
     fn keep(&mut self, mut b: Owned, cx: &mut Cx<'_, false>) {
-        let reason = self.punt.reasons.id(b.error(), cx.turn);
-        let Some((last, others)) = self.punt.reasons.clients(reason, cx.turn).split_last() else {
+        let reason = self.reasons.id(b.error(), cx.turn);
+        let Some((last, others)) = self.reasons.clients(reason, cx.turn).split_last() else {
             return cx.emit(To::NoRegistrations, b);
         };
         // The bytes behind the head can't be changed any more.

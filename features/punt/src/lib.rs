@@ -63,6 +63,7 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Packets for other programs, or for another router",
     startup: &[StartupDef::of::<Startup>()],
     state: &[
+        StateDef::of::<reasons::Reasons>(),
         StateDef::of::<socket::Bound>(),
         StateDef::of::<state::Punt>(),
         StateDef::of::<state::TcpPorts<Ip4>>(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Nodes that catch packets to punt.
 
+use crate::reasons::Reasons;
 use crate::state::{Matched, Punt, PuntedPacket, TcpPorts};
 use buffer::{Buffer, Owned};
 use graph::{ArcIndex, Build, Cx, Next, Node, NodeIndex, ThreadIndex, World};
@@ -239,6 +240,7 @@ impl<F: Ip> Node for TcpPunt<F> {
 /// `exception-punt-socket`: packets punted for a reason that a client is registered for.
 pub struct ExceptionSocket {
     queue: PuntQueue,
+    reasons: Arc<Reasons>,
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -257,7 +259,7 @@ pub enum ExceptionTo {
 
 impl Build for ExceptionSocket {
     fn build(world: &World, thread: ThreadIndex) -> Self {
-        Self { queue: PuntQueue::new(world, thread) }
+        Self { queue: PuntQueue::new(world, thread), reasons: world.get() }
     }
 }
 
@@ -276,7 +278,7 @@ impl Node for ExceptionSocket {
     }
 
     fn keep(&mut self, b: Owned, cx: &mut Cx<'_, false>) {
-        let reason = self.queue.punt.reasons.id(b.error(), cx.turn);
+        let reason = self.reasons.id(b.error(), cx.turn);
         let ways = ClientEdges { sent: ExceptionTo::Sent, busy: ExceptionTo::Busy };
         self.queue.take(Matched::Reason(reason), false, b, ways, cx);
     }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reasons that packets are punted for: their numbers, and the nodes registered for them.
 
-use crate::state::Punt;
-use graph::{NodeIndex, World};
+use graph::{NodeIndex, Shared, World};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use sync::{Snapshot, Turn};
@@ -35,8 +34,8 @@ pub(crate) struct Reasons {
     clients: Snapshot<BTreeMap<u32, Vec<NodeIndex>>>,
 }
 
-impl Reasons {
-    pub(crate) fn new(world: &World) -> Self {
+impl Shared for Reasons {
+    fn make(world: &World) -> Self {
         let (ids, clients) = (Vec::new(), BTreeMap::new());
         Self {
             numbers: Mutex::default(),
@@ -44,7 +43,9 @@ impl Reasons {
             clients: Snapshot::new(world.qsbr.clone(), clients),
         }
     }
+}
 
+impl Reasons {
     fn numbers(&self) -> MutexGuard<'_, ReasonState> {
         self.numbers.lock().expect("no panic inside")
     }
@@ -99,10 +100,9 @@ impl Reasons {
 
 /// Returns all reasons that packets are punted for, in the order of their numbers.
 pub fn reasons(world: &World) -> Vec<Reason> {
-    let (all, punt) = (world.reasons(), world.get::<Punt>());
-    punt.reasons
-        .number(all.iter().enumerate().filter(|(_, r)| r.punt).map(|(error, _)| error as u32));
-    let numbers = punt.reasons.numbers();
+    let (all, known) = (world.reasons(), world.get::<Reasons>());
+    known.number(all.iter().enumerate().filter(|(_, r)| r.punt).map(|(error, _)| error as u32));
+    let numbers = known.numbers();
     let none = Reason { id: 0, name: "none".into(), text: "punted by a route, or by its protocol" };
     let named = numbers.errors.iter().enumerate().filter_map(|(at, error)| {
         let reason = all.get(*error as usize)?;
@@ -121,9 +121,9 @@ pub fn name_reason(world: &World, node: &str, way: &str, name: &'static str) -> 
     let all = world.reasons();
     let found = all.iter().position(|r| r.punt && *r.node == *node && r.reason == way);
     let error = found.ok_or_else(|| format!("{node} punts nothing for the reason {way}"))? as u32;
-    let punt = world.get::<Punt>();
-    punt.reasons.number(std::iter::once(error));
-    punt.reasons.numbers().names.insert(error, name);
+    let known = world.get::<Reasons>();
+    known.number(std::iter::once(error));
+    known.numbers().names.insert(error, name);
     Ok(())
 }
 
@@ -134,6 +134,6 @@ pub fn name_reason(world: &World, node: &str, way: &str, name: &'static str) -> 
 /// A node that doesn't exist.
 pub fn set_client(world: &World, id: u32, node: &str, on: bool) -> Result<(), String> {
     let node = world.link("punt-dispatch", node)?;
-    world.get::<Punt>().reasons.set_client(id, node, on);
+    world.get::<Reasons>().set_client(id, node, on);
     Ok(())
 }

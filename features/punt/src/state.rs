@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Punt registrations: the main thread's table, and the parts that workers read.
 
-use crate::reasons::Reasons;
 use buffer::{Owned, Reservation, Share};
 use graph::{Shared, Signal, World};
 use stats::Combined;
@@ -133,8 +132,6 @@ pub struct Punt {
     share: Arc<Share>,
     /// Wakes the process that empties the queue.
     pub signal: Signal,
-    /// Reasons, and the nodes registered for them.
-    pub(crate) reasons: Reasons,
     /// `/net/punt`: punted packets and bytes, by the reason's number; 0 for those caught by port
     /// or protocol.
     pub counters: Arc<Combined>,
@@ -153,7 +150,6 @@ impl Shared for Punt {
             queue: Mailbox::new(QUEUE, world.processes.waker().clone()),
             share: world.pool.common_share(Reservation::PUNT),
             signal: world.processes.signal(),
-            reasons: Reasons::new(world),
             counters,
             counts: Counts::default(),
             server: Mutex::default(),

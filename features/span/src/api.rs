@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `span`.
 
-use crate::control::{Directions, Level, Span};
+use crate::control::{Directions, Span};
+use crate::mirror::Level;
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, Module, retval};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use crate::control::{Directions, Level, Span};
+use crate::control::{Directions, Span};
+use crate::mirror::Level;
 use cli::{Command, Matches, Output, Result, Table, Writer};
 use graph::World;
 use net::Interfaces;

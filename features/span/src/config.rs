@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration.
 
-use crate::control::{Directions, Level, Span};
+use crate::control::{Directions, Span};
+use crate::mirror::Level;
 use cli::quote;
 use graph::{Phase, RunningConfig, Script, World};
 use net::Interfaces;

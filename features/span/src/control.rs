@@ -2,31 +2,13 @@
 //! Which interfaces are mirrored, and to which ones.
 
 use crate::device::{SpanInput, SpanOutput};
+use crate::mirror::{Level, Targets};
 use cli::{Error, Result, retval};
 use graph::{Deleted, Node, Shared, SwIfIndex, World};
 use l2::{Bridge, Mirrored};
 use net::{IfEvent, IfKind, Interfaces};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
-use sync::{Slots, Turn};
-
-/// Where frames are copied.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Level {
-    /// At the device: all frames on the wire.
-    Device = 0,
-    /// While they are switched.
-    L2 = 1,
-}
-
-impl Level {
-    pub const ALL: [Self; 2] = [Self::Device, Self::L2];
-
-    /// Returns layer 2 if `is_l2`, else the device.
-    pub const fn of(is_l2: bool) -> Self {
-        if is_l2 { Self::L2 } else { Self::Device }
-    }
-}
 
 /// Which frames of the source are copied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -55,21 +37,16 @@ impl Directions {
 /// A source and a destination, with the directions by [`Level`].
 pub type Mirror = ((SwIfIndex, SwIfIndex), [Directions; 2]);
 
-/// Destinations of copies, by interface.
-type Targets = Slots<Vec<u32>>;
-
 /// All mirrors.
 pub struct Span {
     /// By source and destination. A mirror has directions at one level at least.
     mirrors: Mutex<BTreeMap<(SwIfIndex, SwIfIndex), [Directions; 2]>>,
-    /// By level: for received and for sent frames. An interface without destinations has no slot.
-    targets: [[Targets; 2]; 2],
+    targets: Arc<Targets>,
 }
 
 impl Shared for Span {
     fn make(world: &World) -> Self {
-        let slots = || Slots::new(world.qsbr.clone());
-        Self { mirrors: Mutex::default(), targets: [[slots(), slots()], [slots(), slots()]] }
+        Self { mirrors: Mutex::default(), targets: world.get() }
     }
 
     fn forget(&self, world: &World, deleted: &Deleted<'_>) {
@@ -81,7 +58,7 @@ impl Shared for Span {
             }
             *from != sw_if && *to != sw_if
         });
-        self.targets.iter().flatten().for_each(|slots| _ = slots.clear(sw_if.0));
+        self.targets.clear(sw_if);
         for (source, level) in
             sources.into_iter().flat_map(|source| Level::ALL.map(|level| (source, level)))
         {
@@ -99,19 +76,6 @@ impl Span {
     /// All mirrors, by source and destination.
     pub fn list(&self) -> Vec<Mirror> {
         self.mirrors().iter().map(|(ends, directions)| (*ends, *directions)).collect()
-    }
-
-    /// The destinations of received or sent frames of an interface.
-    #[inline(always)]
-    pub fn targets<'t>(
-        &'t self,
-        level: Level,
-        is_tx: bool,
-        sw_if: u32,
-        turn: &'t Turn<'_>,
-    ) -> &'t [u32] {
-        let slots = &self.targets[level as usize][usize::from(is_tx)];
-        slots.get(sw_if, turn).map_or(&[], Vec::as_slice)
     }
 
     /// Copies frames of a source to a destination; replaces the directions that the two had at this
@@ -177,13 +141,13 @@ impl Span {
         match level {
             Level::L2 => {
                 let mirrored = Mirrored { received: !rx.is_empty(), sent: !tx.is_empty() };
-                self.put(level, false, from, rx);
-                self.put(level, true, from, tx);
+                self.targets.set(level, false, from, rx);
+                self.targets.set(level, true, from, tx);
                 world.get::<Bridge>().set_mirrored(world, from, mirrored);
             }
             Level::Device => {
                 enable(world, "device-input", SpanInput::NAME, from, !rx.is_empty())?;
-                self.put(level, false, from, rx);
+                self.targets.set(level, false, from, rx);
                 // Frames of sub-interfaces leave by the sub-interfaces' outputs.
                 for sw_if in [from].into_iter().chain(world.get::<Interfaces>().subs(from)) {
                     self.publish_output(world, sw_if, tx.clone())?;
@@ -196,7 +160,7 @@ impl Span {
     /// Publishes the destinations of what leaves a device by the output of this interface.
     fn publish_output(&self, world: &World, sw_if: SwIfIndex, targets: Vec<u32>) -> Result<()> {
         enable(world, "interface-output", SpanOutput::NAME, sw_if, !targets.is_empty())?;
-        self.put(Level::Device, true, sw_if, targets);
+        self.targets.set(Level::Device, true, sw_if, targets);
         Ok(())
     }
 
@@ -208,14 +172,6 @@ impl Span {
         }
         let [_, tx] = self.destinations(Level::Device, interface.parent);
         if tx.is_empty() { Ok(()) } else { self.publish_output(world, sw_if, tx) }
-    }
-
-    fn put(&self, level: Level, is_tx: bool, sw_if: SwIfIndex, targets: Vec<u32>) {
-        let slots = &self.targets[level as usize][usize::from(is_tx)];
-        match targets.is_empty() {
-            true => _ = slots.clear(sw_if.0),
-            false => slots.set(sw_if.0, targets),
-        }
     }
 }
 

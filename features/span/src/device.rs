@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `span-input`, `span-output`: copies of the frames that a device receives and sends.
 
-use crate::control::{Level, Span};
-use crate::mirror::{SpanTrace, copy, prepare, targets};
+use crate::mirror::{Level, SpanTrace, Targets, copy, prepare, targets};
 use buffer::Buffer;
 use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use net::Interfaces;
@@ -10,7 +9,7 @@ use std::sync::Arc;
 
 /// `span-input` and `span-output`.
 pub struct SpanDevice<const TX: bool> {
-    span: Arc<Span>,
+    targets: Arc<Targets>,
     interfaces: Arc<Interfaces>,
     copies: Copies,
 }
@@ -45,7 +44,7 @@ pub enum To {
 
 impl<const TX: bool> Build for SpanDevice<TX> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { span: world.get(), interfaces: world.get(), copies: Copies::default() }
+        Self { targets: world.get(), interfaces: world.get(), copies: Copies::default() }
     }
 }
 
@@ -59,7 +58,7 @@ impl<const TX: bool> Node for SpanDevice<TX> {
             cx.count(To::Again, 1);
             return To::Node(cx.node());
         }
-        let targets = targets(&self.span, (Level::Device, TX), b, cx);
+        let targets = targets(&self.targets, (Level::Device, TX), b, cx);
         if TRACED {
             cx.trace(b, SpanTrace::new(if TX { b.tx_if } else { b.rx_if }, targets));
         }

@@ -40,7 +40,7 @@ use graph::{Feature, NodeDef, Plugin, StateDef};
 pub static PLUGIN: Plugin = Plugin {
     name: "span",
     about: "Port mirroring (SPAN)",
-    state: &[StateDef::of::<Span>()],
+    state: &[StateDef::of::<mirror::Targets>(), StateDef::of::<Span>()],
     nodes: &[
         NodeDef::of::<device::SpanInput>(),
         NodeDef::of::<device::SpanOutput>(),

@@ -2,8 +2,7 @@
 //! `span-l2-input`, `span-l2-output`: copies of the frames that a port receives and sends while
 //! they are switched.
 
-use crate::control::{Level, Span};
-use crate::mirror::{SpanTrace, copy, prepare, targets};
+use crate::mirror::{Level, SpanTrace, Targets, copy, prepare, targets};
 use buffer::Buffer;
 use graph::{Build, Copies, Cx, Next, Node, NodeIndex, ThreadIndex, World};
 use l2::{Features, InputSteps, address_mirror_copy};
@@ -12,7 +11,7 @@ use std::sync::Arc;
 
 /// `span-l2-input` and `span-l2-output`.
 pub struct SpanL2<const TX: bool> {
-    span: Arc<Span>,
+    targets: Arc<Targets>,
     interfaces: Arc<Interfaces>,
     steps: InputSteps,
     copies: Copies,
@@ -47,7 +46,7 @@ pub enum To {
 impl<const TX: bool> Build for SpanL2<TX> {
     fn build(world: &World, _: ThreadIndex) -> Self {
         let steps = InputSteps::new(world);
-        Self { span: world.get(), interfaces: world.get(), steps, copies: Copies::default() }
+        Self { targets: world.get(), interfaces: world.get(), steps, copies: Copies::default() }
     }
 }
 
@@ -61,7 +60,7 @@ impl<const TX: bool> Node for SpanL2<TX> {
             cx.count(To::Again, 1);
             return To::Node(cx.node());
         }
-        let targets = targets(&self.span, (Level::L2, TX), b, cx);
+        let targets = targets(&self.targets, (Level::L2, TX), b, cx);
         if TRACED {
             cx.trace(b, SpanTrace::new(if TX { b.tx_if } else { b.rx_if }, targets));
         }

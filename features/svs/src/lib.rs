@@ -20,7 +20,7 @@ mod node;
 #[cfg(feature = "tests")]
 mod tests;
 
-use ::graph::{Feature, NodeDef, Plugin, StateDef};
+use ::graph::{Feature, NodeDef, Plugin, StateDef, rank};
 use control::Svs;
 use wire::{Ip4, Ip6};
 
@@ -37,14 +37,14 @@ pub static PLUGIN: Plugin = Plugin {
         Feature {
             arc: "ip4-unicast",
             node: "svs-ip4",
-            before: &["ip4-source-and-port-range-check-rx", "ip4-inacl", "ip4-not-enabled"],
-            after: &["ip4-rx-urpf-strict", "ip4-sv-reassembly-feature"],
+            before: &["ip4-source-and-port-range-check-rx", "ip4-inacl", rank::POLICY],
+            after: &[rank::REASSEMBLY],
         },
         Feature {
             arc: "ip6-unicast",
             node: "svs-ip6",
-            before: &["ip6-inacl", "ip6-not-enabled"],
-            after: &["ip6-rx-urpf-strict", "ip6-full-reassembly-feature"],
+            before: &["ip6-inacl", rank::POLICY],
+            after: &[rank::REASSEMBLY],
         },
     ],
     cli: self::cli::COMMANDS,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands: parse, call, print.
 
-use cli::{Command, Error, Matches, Output};
+use cli::{Command, Error, Output};
 use graph::World;
 
 use crate::{control, errors, graphs, lists, machine, memory, node, runtime, statistics, threads};
@@ -203,12 +203,4 @@ pub const COMMANDS: &[Command<World>] = &[
 
 fn done(result: Result<(), Error>) -> Result<Output, Error> {
     result.map(Output::from)
-}
-
-/// The node that a command names, by name or by index.
-pub fn named(world: &World, m: &Matches, what: &str) -> Result<Option<graph::NodeInfo>, Error> {
-    if !m.has(what) {
-        return Ok(None);
-    }
-    control::node(world, m.str(what)).map(Some).map_err(|e| e.at(m.span(what)))
 }

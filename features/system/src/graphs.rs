@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show vlib graph` and the picture of it.
 
-use crate::cli::named;
+use crate::node::named;
 use buffer::Frame;
 use cli::{Error, Matches, Output, Table, Writer};
 use graph::{NodeIndex, NodeInfo, World};

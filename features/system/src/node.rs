@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show node …`: what is known of a node.
 
-use crate::cli::named;
+use crate::control;
 use cli::{Cell, Error, Matches, Output, Table, Writer};
 use graph::{NodeInfo, Reason, World, counters};
 use serde_json::json;
@@ -16,6 +16,14 @@ fn kind(node: &NodeInfo) -> &'static str {
         (_, true) => "input",
         _ => "internal",
     }
+}
+
+/// The node that a command names, by name or by index.
+pub fn named(world: &World, m: &Matches, what: &str) -> Result<Option<NodeInfo>, Error> {
+    if !m.has(what) {
+        return Ok(None);
+    }
+    control::node(world, m.str(what)).map(Some).map_err(|e| e.at(m.span(what)))
 }
 
 pub fn show(world: &World, m: &Matches) -> Result<Output, Error> {

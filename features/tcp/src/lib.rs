@@ -16,7 +16,7 @@ mod reset;
 mod tests;
 
 use ::graph::{NodeDef, Plugin, World, name_of};
-use icmp::Icmp;
+use ip::Ip;
 use reset::Reset;
 use wire::{Ip4, Ip6, IpProtocol};
 
@@ -33,6 +33,6 @@ pub static PLUGIN: Plugin = Plugin {
     ..Plugin::EMPTY
 };
 
-fn start<F: Icmp>(world: &World) -> Result<(), String> {
+fn start<F: Ip>(world: &World) -> Result<(), String> {
     ip::register_otherwise::<F>(world, IpProtocol::TCP, name_of::<Reset<F>>())
 }

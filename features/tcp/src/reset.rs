@@ -4,10 +4,10 @@
 
 use buffer::{Buffer, Cache, Flags};
 use graph::{Build, Cx, Next, Node, ThreadIndex, World};
-use icmp::{Bucket, Icmp, State};
-use ip::IpTrace;
+use ip::{ErrorLimit, Ip, IpTrace};
 use net::{Addresses, IpMeta};
 use std::sync::Arc;
+use sync::TokenBucket;
 use wire::checksum::Sum;
 use wire::{Header, IpHeader, IpProtocol, Ipv6Header, TcpFlags, TcpHeader, U16, U32, UpperLayer};
 
@@ -36,10 +36,10 @@ fn reset(segment: &TcpHeader, len: u32) -> TcpHeader {
     reset
 }
 
-pub struct Reset<F: Icmp> {
-    state: Arc<State<F>>,
+pub struct Reset<F: Ip> {
+    limit: Arc<ErrorLimit<F>>,
     addresses: Arc<Addresses<F>>,
-    bucket: Bucket,
+    bucket: TokenBucket,
 }
 
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,13 +65,13 @@ pub enum To {
     TooShort,
 }
 
-impl<F: Icmp> Build for Reset<F> {
+impl<F: Ip> Build for Reset<F> {
     fn build(world: &World, _: ThreadIndex) -> Self {
-        Self { state: world.get(), addresses: world.get(), bucket: Bucket::default() }
+        Self { limit: world.get(), addresses: world.get(), bucket: TokenBucket::default() }
     }
 }
 
-impl<F: Icmp> Reset<F> {
+impl<F: Ip> Reset<F> {
     #[inline(always)]
     fn answer<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let Some(&ip) = F::Header::view(b.data()) else { return To::TooShort };
@@ -94,7 +94,7 @@ impl<F: Icmp> Reset<F> {
         if !F::is_host(ip.src(), own) {
             return To::Source;
         }
-        if !self.bucket.take(cx.now(), self.state.limit(cx.turn)) {
+        if !self.bucket.take(cx.now(), self.limit.get(cx.turn)) {
             return To::RateLimited;
         }
         let counted =
@@ -118,7 +118,7 @@ impl<F: Icmp> Reset<F> {
 
 /// Puts a segment without data in the place of what is in the buffer: a packet that we send.
 #[inline(always)]
-fn put<F: Icmp>(b: &mut Buffer, ip: F::Header, tcp: TcpHeader, cache: &mut Cache) {
+fn put<F: Ip>(b: &mut Buffer, ip: F::Header, tcp: TcpHeader, cache: &mut Cache) {
     let mut bytes = [0; LONGEST];
     if let Some(slot) = F::Header::view_mut(&mut bytes) {
         *slot = ip;
@@ -131,10 +131,10 @@ fn put<F: Icmp>(b: &mut Buffer, ip: F::Header, tcp: TcpHeader, cache: &mut Cache
     if let Some(slot) = TcpHeader::view_at_mut(&mut bytes, F::HEADER_LEN) {
         slot.checksum = U16::new(sum.finish());
     }
-    icmp::replace(b, &bytes[..F::HEADER_LEN + TcpHeader::LEN], cache);
+    ip::replace(b, &bytes[..F::HEADER_LEN + TcpHeader::LEN], cache);
 }
 
-impl<F: Icmp> Node for Reset<F> {
+impl<F: Ip> Node for Reset<F> {
     const NAME: &'static str = "tcp{4|6}-reset";
     const V6: Option<bool> = Some(F::IS_V6);
     const DROP: &'static str = "{ip}-drop";

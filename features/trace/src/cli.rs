@@ -3,7 +3,7 @@
 
 use crate::control::{self, NodeFilter};
 use crate::filter::Expression;
-use crate::{function, pcap, show};
+use crate::{choose, pcap, show, stamp};
 use cli::{Command, Error, Matches, Output};
 use graph::World;
 use net::Interfaces;
@@ -39,12 +39,12 @@ pub const COMMANDS: &[Command<World>] = &[
         help: "Trace only packets of an interface; show only traces that passed a node, or didn't; clear: all filters",
         run: trace_filter,
     },
-    function::SET_FUNCTION,
-    function::SHOW_FUNCTION,
-    function::SET_PCAP,
-    function::SHOW_PCAP,
-    function::SET_FORMAT,
-    function::SHOW_FORMAT,
+    choose::SET_FUNCTION,
+    choose::SHOW_FUNCTION,
+    choose::SET_PCAP,
+    choose::SHOW_PCAP,
+    stamp::SET_FORMAT,
+    stamp::SHOW_FORMAT,
     Command {
         path: "show trace filter",
         usage: "",

@@ -17,6 +17,7 @@
 //! they are captured only when they leave or are dropped (as in VPP).
 
 mod api;
+mod choose;
 mod classifier;
 mod cli;
 pub mod control;
@@ -24,6 +25,7 @@ mod filter;
 mod function;
 mod pcap;
 mod show;
+mod stamp;
 #[cfg(feature = "tests")]
 mod tests;
 
@@ -44,7 +46,7 @@ pub static PLUGIN: Plugin = Plugin {
     state: &[
         StateDef::of::<classifier::Registered>(),
         StateDef::of::<control::Filters>(),
-        StateDef::of::<function::Format>(),
+        StateDef::of::<stamp::Format>(),
         StateDef::of::<pcap::Captures>(),
     ],
     nodes: &[NodeDef::configured::<pcap::node::Capture>()],

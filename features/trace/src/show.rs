@@ -2,7 +2,7 @@
 //! `show trace`: the path of each packet, node by node.
 
 use crate::control::{Filters, NodeFilter, layer};
-use crate::function::{Format, Stamp};
+use crate::stamp::{Format, Stamp};
 use cli::{Error, Matches, Output, Writer};
 use graph::{InputTrace, Record, Replies, TraceLog, World};
 use msg::Pending;

@@ -14,20 +14,14 @@
 //! MTU below 552 bytes is believed.
 
 mod cli;
-mod identifier;
 mod node;
 mod tracked;
-
-pub use identifier::Identifier;
-pub use tracked::{OuterPath, TrackedMtus};
 
 use graph::{NodeDef, Plugin, StateDef, World, name_of};
 use icmp::Icmp;
 use std::sync::Arc;
+use tracked::TrackedMtus;
 use wire::{Ip4, Ip6, IpProtocol};
-
-/// The state, which each kind of tunnel lists.
-pub const STATE: StateDef = StateDef::of::<TrackedMtus>();
 
 /// Protocols whose packets are outer packets of tunnels.
 const PROTOCOLS: [IpProtocol; 5] =
@@ -37,7 +31,7 @@ const PROTOCOLS: [IpProtocol; 5] =
 pub static PLUGIN: Plugin = Plugin {
     name: "track-mtu",
     about: "MTUs of tunnels that follow the path of their outer packets",
-    state: &[STATE],
+    state: &[tunnel::SHARED, StateDef::of::<TrackedMtus>()],
     nodes: &[NodeDef::of::<node::TunnelError<Ip4>>(), NodeDef::of::<node::TunnelError<Ip6>>()],
     cli: cli::COMMANDS,
     start: |world: &Arc<World>| {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-tunnel-error`, `ip6-tunnel-error`: ICMP errors about outer packets of tunnels.
 
-use crate::identifier::Quoted;
 use crate::tracked::{Reported, TrackedMtus};
 use buffer::Buffer;
 use graph::{Build, Cx, Next, Node, ThreadIndex, World};
@@ -9,6 +8,7 @@ use icmp::{Icmp, Quote};
 use ip::IpTrace;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use tunnel::Quoted;
 use wire::{Header, IcmpHeader, IpHeader, IpProtocol, Ipv6Header, UpperLayer};
 
 /// The node of a version.

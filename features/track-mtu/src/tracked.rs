@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tunnels whose MTU is tracked, and the process that tracks it.
 
-use crate::identifier::{Identifier, Quoted};
-use cli::{Error, Result};
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
-use msg::retval;
-use net::{AdjIndex, AdjKind, Adjacencies, Interfaces, PathMtus, TableIndex, TooBig};
+use net::{AdjIndex, AdjKind, Adjacencies, Interfaces, PathMtus, TooBig};
 use path_mtu::Learner;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::Mailbox;
+use tunnel::{Identifier, OuterPath, OuterPaths, PathFollower, Quoted};
 use wire::{Ip4, Ip6, IpProtocol};
 
 /// Interval at which changes of routes, links and path MTUs are looked for, in nanoseconds.
@@ -28,27 +26,6 @@ const HASHES: usize = 4096;
 const LEAST: u32 = 552;
 /// Depth of load-balances in load-balances that are followed.
 const DEPTH: usize = 8;
-
-/// The outer packets of a tunnel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OuterPath {
-    /// The adjacency that they leave by.
-    pub adj: AdjIndex,
-    /// The table that they are routed in.
-    pub table: TableIndex,
-    /// Their source.
-    pub local: IpAddr,
-    /// Their destination.
-    pub remote: IpAddr,
-    /// Their protocol. Of IPv4, it may be IPv6 as well: the inner packet decides.
-    pub protocol: IpProtocol,
-    /// Their destination port, if they are UDP datagrams; otherwise 0.
-    pub port: u16,
-    /// The identifier of the tunnel in them.
-    pub identifier: Identifier,
-    /// Bytes in front of the inner IP packet.
-    pub overhead: u16,
-}
 
 /// An MTU that is tracked, as `show tunnel mtu` prints it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,14 +75,12 @@ type Ends = (IpAddr, IpAddr);
 /// apart: ends, port, number of the protocol, index of the table.
 type PathKey = (Ends, u16, u8, u32);
 
-impl OuterPath {
-    fn ends(&self) -> Ends {
-        (self.local, self.remote)
-    }
+fn ends(outer: &OuterPath) -> Ends {
+    (outer.local, outer.remote)
+}
 
-    fn key(&self) -> PathKey {
-        (self.ends(), self.port, self.protocol.0, self.table.0)
-    }
+fn key(outer: &OuterPath) -> PathKey {
+    (ends(outer), outer.port, outer.protocol.0, outer.table.0)
 }
 
 #[derive(Default)]
@@ -124,14 +99,14 @@ struct Inner {
 impl Inner {
     /// One more tunnel of this path is there.
     fn enter(&mut self, outer: &OuterPath) {
-        let by_mask = self.paths.entry(outer.key()).or_default();
+        let by_mask = self.paths.entry(key(outer)).or_default();
         let tunnels = by_mask.entry(outer.identifier.mask).or_default();
         *tunnels.entry(outer.identifier).or_default() += 1;
     }
 
     /// A tunnel of this path is there no more.
     fn leave(&mut self, outer: &OuterPath) {
-        let (key, mask) = (outer.key(), outer.identifier.mask);
+        let (key, mask) = (key(outer), outer.identifier.mask);
         let Some(by_mask) = self.paths.get_mut(&key) else { return };
         let Some(tunnels) = by_mask.get_mut(&mask) else { return };
         if let Some(count) = tunnels.get_mut(&outer.identifier) {
@@ -158,8 +133,6 @@ pub struct TrackedMtus {
     hash: RandomState,
     reports: Mailbox<Reported>,
     signal: Signal,
-    /// The process runs.
-    runs: AtomicBool,
 }
 
 impl Shared for TrackedMtus {
@@ -170,7 +143,6 @@ impl Shared for TrackedMtus {
             hash: RandomState::new(),
             reports: Mailbox::new(WAITING, world.processes.waker().clone()),
             signal: world.processes.signal(),
-            runs: AtomicBool::new(false),
         }
     }
 
@@ -179,7 +151,7 @@ impl Shared for TrackedMtus {
         let mut inner = self.inner();
         let Some((outer, _)) = inner.all.remove(sw_if) else { return };
         inner.leave(&outer);
-        self.counter(outer.ends()).fetch_sub(1, Ordering::Relaxed);
+        self.counter(ends(&outer)).fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -192,45 +164,11 @@ impl TrackedMtus {
         &self.by_hash[self.hash.hash_one(ends) as usize % HASHES]
     }
 
-    /// Starts the process.
+    /// Starts the process, and has tunnels name their paths.
     pub(crate) fn start(world: &World) {
         let this: Arc<Self> = world.get();
-        this.runs.store(true, Ordering::Relaxed);
         world.processes.spawn(Box::new(TrackProcess(this.clone())), &this.signal);
-    }
-
-    /// Checks that MTUs can be tracked.
-    ///
-    /// # Errors
-    /// The plugin is off.
-    pub fn check(&self) -> Result<()> {
-        if self.runs.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let why = "track-mtu: the plugin of this name is off; startup.conf can enable it";
-        Err(Error::unsupported(why).retval(retval::FEATURE_DISABLED))
-    }
-
-    /// Tracks the MTU of a tunnel's interface, until the interface is deleted.
-    pub fn add(&self, world: &World, sw_if: SwIfIndex, outer: OuterPath) {
-        {
-            let mut inner = self.inner();
-            inner.all.insert(sw_if, (outer, None));
-            inner.enter(&outer);
-        }
-        self.counter(outer.ends()).fetch_add(1, Ordering::Relaxed);
-        self.update(world, sw_if, outer, None);
-        self.signal.raise();
-    }
-
-    /// The headers that a tunnel sends have changed, if its MTU is tracked.
-    pub fn set_identifier(&self, sw_if: SwIfIndex, identifier: Identifier) {
-        let mut inner = self.inner();
-        let Some((old, limit)) = inner.all.get(&sw_if).copied() else { return };
-        let new = OuterPath { identifier, ..old };
-        inner.leave(&old);
-        inner.enter(&new);
-        inner.all.insert(sw_if, (new, limit));
+        world.get::<OuterPaths>().register(this);
     }
 
     /// Takes an error from a worker. `None` if no tunnel has these ends, false if too many wait.
@@ -324,6 +262,28 @@ impl TrackedMtus {
         part.into_iter().for_each(|(sw_if, outer, limit)| self.update(world, sw_if, outer, limit));
         let pause = if self.inner().next.is_some() { 0 } else { INTERVAL };
         Sleep::Until(world.clock.now() + pause)
+    }
+}
+
+impl PathFollower for TrackedMtus {
+    fn add(&self, world: &World, sw_if: SwIfIndex, outer: OuterPath) {
+        {
+            let mut inner = self.inner();
+            inner.all.insert(sw_if, (outer, None));
+            inner.enter(&outer);
+        }
+        self.counter(ends(&outer)).fetch_add(1, Ordering::Relaxed);
+        self.update(world, sw_if, outer, None);
+        self.signal.raise();
+    }
+
+    fn set_identifier(&self, sw_if: SwIfIndex, identifier: Identifier) {
+        let mut inner = self.inner();
+        let Some((old, limit)) = inner.all.get(&sw_if).copied() else { return };
+        let new = OuterPath { identifier, ..old };
+        inner.leave(&old);
+        inner.enter(&new);
+        inner.all.insert(sw_if, (new, limit));
     }
 }
 

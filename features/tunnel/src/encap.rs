@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The node that puts headers in front of packets.
 
+use crate::end::End;
 use crate::inner::Inner;
 use crate::model::{Flags, Spec};
 use crate::route::Route;
 use crate::segment::{self, Supers};
-use crate::state::{End, Tunnels};
+use crate::state::Tunnels;
 use buffer::{Buffer, Field, FieldValue, Flags as Marked, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use ip::Onward;

@@ -31,11 +31,15 @@ mod cli;
 mod datagrams;
 mod decap;
 mod encap;
+mod end;
+mod follow;
 mod groups;
 mod header;
+mod identifier;
 mod inner;
 mod key;
 mod model;
+mod multipoint;
 mod outer;
 mod peers;
 mod route;
@@ -49,20 +53,24 @@ pub use datagrams::{
 };
 pub use decap::{Decap, DecapError, DecapTrace, Outer, Receipt, Receiver};
 pub use encap::{Codec, Encap, EncapTrace, MAX_NESTED, Nested, To};
+pub use end::End;
+pub use follow::{OuterPath, OuterPaths, PathFollower};
 pub use header::udp;
+pub use identifier::{Identifier, Quoted};
 pub use inner::Inner;
 pub use key::{Key, bits};
 pub use model::{
     Flags, HeaderMarking, Spec, TunnelEndpoints, derived_mac, numbered_mac, unspecified,
 };
 pub use route::Route;
-pub use state::{End, Tunnel, Tunnels};
+pub use state::{Tunnel, Tunnels};
 
 use graph::StateDef;
 use groups::Groups;
 
 /// The state that all kinds share; each lists it, and what is its own ([`tunnels`]).
-pub const SHARED: StateDef = StateDef::group(&[StateDef::of::<Groups>(), track_mtu::STATE]);
+pub const SHARED: StateDef =
+    StateDef::group(&[StateDef::of::<Groups>(), StateDef::of::<OuterPaths>()]);
 
 /// The state that all kinds in UDP datagrams share; each lists it.
 pub const PORTS: StateDef = StateDef::of::<datagrams::Ports>();

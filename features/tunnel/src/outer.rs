@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The path of a tunnel's outer packets, which its MTU may follow.
 
+use crate::end::End;
+use crate::follow::{OuterPath, OuterPaths};
+use crate::identifier::Identifier;
 use crate::model::Spec;
 use crate::route::Route;
-use crate::state::End;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use track_mtu::{Identifier, OuterPath, TrackedMtus};
 use wire::{EtherType, IpProtocol};
 
 /// Bytes of the inner Ethernet header.
@@ -36,9 +37,10 @@ pub fn path<S: Spec>(spec: &S, end: &End, route: &Route) -> Option<OuterPath> {
 
 /// The headers that a tunnel sends have changed.
 pub fn changed<S: Spec>(world: &World, sw_if: SwIfIndex, spec: &S) {
-    if spec.marks().track_mtu {
-        let identifier = identifier(spec.protocol(), &spec.header());
-        world.get::<TrackedMtus>().set_identifier(sw_if, identifier);
+    if let Ok(follower) = world.get::<OuterPaths>().follower()
+        && spec.marks().track_mtu
+    {
+        follower.set_identifier(sw_if, identifier(spec.protocol(), &spec.header()));
     }
 }
 
@@ -75,5 +77,5 @@ pub fn check<S: Spec>(world: &World, spec: &S) -> Result<()> {
         let why = "track-mtu: only a tunnel with one other end has one path";
         return Err(Error::unsupported(why).retval(retval::INVALID_ARGUMENT));
     }
-    world.get::<TrackedMtus>().check()
+    world.get::<OuterPaths>().follower().map(drop)
 }

@@ -3,16 +3,16 @@
 
 mod device;
 
-use crate::header::Template;
-use crate::key::bits;
+use crate::end::{End, template};
+use crate::follow::OuterPaths;
 use crate::model::{Spec, TunnelEndpoints};
 use crate::peers::Peers;
 use crate::route::Route;
-use crate::{Flags, Key, outer};
+use crate::{Key, outer};
 use cli::{Error, Result, retval};
 use device::TunnelDevice;
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
-use net::{IfEvent, IfKind, Interfaces, NewInterface, Outlook, TableIndex};
+use net::{IfEvent, Interfaces, NewInterface, Outlook, TableIndex};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
@@ -20,83 +20,6 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::{Slots, Turn};
 use tables::HashIndex;
-use track_mtu::TrackedMtus;
-
-/// One end of a tunnel as workers read it.
-#[derive(Clone, Debug)]
-pub struct End {
-    /// The key of received packets.
-    pub key: Key,
-    /// The interface.
-    pub sw_if: u32,
-    /// The number in its name.
-    pub instance: u32,
-    /// Fields that are copied between inner and outer headers.
-    pub flags: Flags,
-    /// Its packets are Ethernet frames.
-    pub frames: bool,
-    /// The outer packets are of IPv6.
-    pub outer_v6: bool,
-    /// The address here, as in [`Key`].
-    pub local: u128,
-    /// [`Spec::next`].
-    pub next: Option<NodeIndex>,
-    /// The route to the other end. None for a multipoint interface, whose packets name their ends
-    /// themselves.
-    pub route: Option<Route>,
-    /// The number of the next outer packet, where they are numbered.
-    pub sequence: Option<Arc<AtomicU32>>,
-    /// The headers in front.
-    pub template: Template,
-}
-
-impl End {
-    /// The end of an interface whose packets get their headers elsewhere, for packets that it
-    /// receives.
-    pub fn receiving(sw_if: SwIfIndex, instance: u32) -> Self {
-        Self {
-            key: Key::default(),
-            sw_if: sw_if.0,
-            instance,
-            flags: Flags::default(),
-            frames: false,
-            outer_v6: false,
-            local: 0,
-            next: None,
-            route: None,
-            sequence: None,
-            template: Template::NONE,
-        }
-    }
-
-    /// The end of an interface, or of a peer of a multipoint interface.
-    pub(crate) fn new<S: Spec>(
-        world: &World,
-        (sw_if, instance): (SwIfIndex, u32),
-        spec: &S,
-        ends: &TunnelEndpoints,
-        key: Key,
-        route: Option<Route>,
-    ) -> Self {
-        Self {
-            key,
-            sw_if: sw_if.0,
-            instance,
-            flags: spec.marks().flags,
-            frames: spec.carries() == IfKind::Ethernet,
-            outer_v6: ends.local.is_ipv6(),
-            local: bits(ends.local),
-            next: spec.next(world),
-            sequence: None,
-            template: route.map_or(Template::NONE, |_| template(spec, ends)),
-            route,
-        }
-    }
-}
-
-fn template<S: Spec>(spec: &S, ends: &TunnelEndpoints) -> Template {
-    Template::new(ends, &spec.marks(), spec.protocol(), spec.hop_limits(), &spec.header())
-}
 
 /// A tunnel as control knows it.
 #[derive(Clone, Debug, PartialEq)]
@@ -304,7 +227,9 @@ impl<S: Spec> Tunnels<S> {
             inner.tunnels.insert(sw_if, Tunnel { sw_if, instance, spec });
         }
         self.set_end(sw_if.0, end);
-        outer.into_iter().for_each(|outer| world.get::<TrackedMtus>().add(world, sw_if, outer));
+        if let Some(outer) = outer {
+            world.get::<OuterPaths>().follower()?.add(world, sw_if, outer);
+        }
         net::imply(world, sw_if, implied)?;
         Ok(sw_if)
     }

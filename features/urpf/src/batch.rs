@@ -2,7 +2,7 @@
 //! Reverse path checks of many packets at once, without a visit to the node.
 
 use crate::check::{To, Urpf, exempt};
-use crate::control::Config;
+use crate::config::Config;
 use graph::{ChainStep, Node, World};
 use net::{AdjIndex, Check, Checks, Net, PacketColumns};
 use simd::{Isa, variants};

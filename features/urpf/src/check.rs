@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-rx-urpf-strict` and its kind.
 
-use crate::control::{Accepted, Config};
+use crate::accepted::Accepted;
+use crate::config::Config;
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Build, Configured, Cx, Next, Node, ThreadIndex, Trace, Vector, World};
 use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Net, TableIndex};

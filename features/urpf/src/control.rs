@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Operations on source checks, for commands and messages.
 
+use crate::accepted::Accepted;
 use crate::check::Urpf as Node;
+use crate::config::Config;
 use cli::{Error, Result, quote, retval};
 use graph::{Deleted, Phase, RunningConfig, Shared, SwIfIndex, World, filled};
 use net::{DeletedTable, Fib, Interfaces, Net, TableIndex};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
-use sync::{Snapshot, Turn};
 use wire::{Ip4, Ip6, Prefix};
-use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 /// The mode of source checks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -60,31 +60,6 @@ pub struct CheckSettings {
 impl From<Mode> for CheckSettings {
     fn from(mode: Mode) -> Self {
         Self { mode, ..Self::default() }
-    }
-}
-
-/// The part of [`CheckSettings`] that the nodes need.
-#[derive(Clone, Copy, Default, Debug, TryFromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-pub struct Config {
-    table: TableIndex,
-    /// Sources are looked up in `table`, not in the interface's own.
-    has_table: bool,
-    /// The default route is no route of a source.
-    pub deny_default: bool,
-    _padding: [u8; 2],
-}
-
-impl Config {
-    fn new(table: Option<TableIndex>, deny_default: bool) -> Self {
-        let (has_table, table) = (table.is_some(), table.unwrap_or_default());
-        Self { table, has_table, deny_default, _padding: [0; 2] }
-    }
-
-    /// The table that sources are looked up in, if not the interface's own.
-    #[inline(always)]
-    pub fn table(self) -> Option<TableIndex> {
-        self.has_table.then_some(self.table)
     }
 }
 
@@ -171,55 +146,6 @@ fn configure<F: Net, const TX: bool>(
 
 fn find_table(world: &World, v6: bool, id: u32) -> Result<TableIndex> {
     if v6 { world.get::<Fib<Ip6>>().find_table(id) } else { world.get::<Fib<Ip4>>().find_table(id) }
-}
-
-/// Prefixes that pass whatever their routes, with the tables that they are sources in.
-pub struct Accepted<F: Net>(Snapshot<Vec<(TableIndex, Prefix<F::Addr>)>>);
-
-impl<F: Net> Shared for Accepted<F> {
-    fn make(world: &World) -> Self {
-        Self(Snapshot::new(world.qsbr.clone(), Vec::new()))
-    }
-
-    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
-        if let Some(table) = deleted.of::<DeletedTable<F>>() {
-            self.forget_table(table.index);
-        }
-    }
-}
-
-impl<F: Net> Accepted<F> {
-    /// Returns true if a source is accepted in a table.
-    pub fn has(&self, table: TableIndex, src: F::Addr, turn: &Turn<'_>) -> bool {
-        self.0.get(turn).iter().any(|(t, prefix)| *t == table && prefix.contains(src))
-    }
-
-    /// All, with the ids of their tables.
-    fn list(&self, world: &World) -> Vec<(u32, Prefix<F::Addr>)> {
-        let fib = world.get::<Fib<F>>();
-        self.0.read(|all| all.iter().filter_map(|(t, p)| Some((fib.table_id(*t)?, *p))).collect())
-    }
-
-    fn forget_table(&self, table: TableIndex) {
-        if self.0.read(|all| all.iter().any(|(t, _)| *t == table)) {
-            self.0.update(|old| old.iter().copied().filter(|(t, _)| *t != table).collect());
-        }
-    }
-
-    fn set(&self, table: TableIndex, prefix: Prefix<F::Addr>, on: bool) -> bool {
-        let there = self.0.read(|all| all.contains(&(table, prefix)));
-        if there != on {
-            self.0.update(|old| {
-                let mut new: Vec<_> =
-                    old.iter().copied().filter(|one| *one != (table, prefix)).collect();
-                if on {
-                    new.push((table, prefix));
-                }
-                new
-            });
-        }
-        there
-    }
 }
 
 /// A prefix of either family.

@@ -27,10 +27,12 @@
 //! link; and the unspecified address on its way to all or to a group (DHCP, duplicate address
 //! detection).
 
+mod accepted;
 mod api;
 mod batch;
 mod check;
 mod cli;
+mod config;
 pub mod control;
 mod examples;
 #[cfg(feature = "tests")]
@@ -38,7 +40,7 @@ mod tests;
 
 pub use control::{Check, Mode};
 
-use ::graph::{Feature, NodeDef, Plugin, StateDef};
+use ::graph::{Feature, NodeDef, Plugin, StateDef, rank};
 use check::Urpf;
 use wire::{Ip4, Ip6};
 
@@ -48,8 +50,8 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Reverse path checks of sources",
     state: &[
         StateDef::of::<control::Urpf>(),
-        StateDef::of::<control::Accepted<Ip4>>(),
-        StateDef::of::<control::Accepted<Ip6>>(),
+        StateDef::of::<accepted::Accepted<Ip4>>(),
+        StateDef::of::<accepted::Accepted<Ip6>>(),
     ],
     nodes: &[
         NodeDef::configured::<Urpf<Ip4, false, true>>(),
@@ -65,41 +67,51 @@ pub static PLUGIN: Plugin = Plugin {
         Feature {
             arc: "ip4-unicast",
             node: "ip4-rx-urpf-loose",
-            before: &["ip4-rx-urpf-strict", "ip4-not-enabled"],
+            before: &["ip4-rx-urpf-strict", rank::SECURITY],
             after: &[],
         },
         Feature {
             arc: "ip4-unicast",
             node: "ip4-rx-urpf-strict",
-            before: &["ip4-not-enabled"],
+            before: &[rank::SECURITY],
             after: &[],
         },
         Feature {
             arc: "ip4-output",
             node: "ip4-tx-urpf-strict",
-            before: &["ip4-tx-urpf-loose"],
+            before: &["ip4-tx-urpf-loose", rank::SECURITY],
             after: &[],
         },
-        Feature { arc: "ip4-output", node: "ip4-tx-urpf-loose", before: &[], after: &[] },
+        Feature {
+            arc: "ip4-output",
+            node: "ip4-tx-urpf-loose",
+            before: &[rank::SECURITY],
+            after: &[],
+        },
         Feature {
             arc: "ip6-unicast",
             node: "ip6-rx-urpf-loose",
-            before: &["ip6-rx-urpf-strict", "ip6-not-enabled"],
+            before: &["ip6-rx-urpf-strict", rank::SECURITY],
             after: &[],
         },
         Feature {
             arc: "ip6-unicast",
             node: "ip6-rx-urpf-strict",
-            before: &["ip6-not-enabled"],
+            before: &[rank::SECURITY],
             after: &[],
         },
         Feature {
             arc: "ip6-output",
             node: "ip6-tx-urpf-strict",
-            before: &["ip6-tx-urpf-loose"],
+            before: &["ip6-tx-urpf-loose", rank::SECURITY],
             after: &[],
         },
-        Feature { arc: "ip6-output", node: "ip6-tx-urpf-loose", before: &[], after: &[] },
+        Feature {
+            arc: "ip6-output",
+            node: "ip6-tx-urpf-loose",
+            before: &[rank::SECURITY],
+            after: &[],
+        },
     ],
     cli: self::cli::COMMANDS,
     config: control::write_config,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `vxlan_gpe`.
 
-use crate::spec::{Gpe, Protocol, decap_table};
+use crate::model::{Gpe, Protocol};
+use crate::spec::decap_table;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, Module};

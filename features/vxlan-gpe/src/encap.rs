@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `vxlan-gpe-encap`: encapsulation, over both IP versions.
 
-use crate::spec::Gpe;
+use crate::model::Gpe;
 use std::fmt;
 use tunnel::{Codec, EncapTrace, End, Inner};
 use wire::{Header, UdpHeader, VxlanGpe};

@@ -2,7 +2,7 @@
 //! Next nodes of `vxlan4-gpe-input` and `vxlan6-gpe-input`, which take headers off. The number is
 //! the IP version of the datagram.
 
-use crate::spec::Gpe;
+use crate::model::Gpe;
 use graph::{Build, NodeIndex, Shared, ThreadIndex, World, filled};
 use std::sync::Arc;
 use sync::{Snapshot, Turn};

@@ -17,15 +17,16 @@ mod cli;
 mod config;
 mod encap;
 mod input;
+mod model;
 mod show;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
 
 pub use input::register_nsh;
-pub use spec::{Gpe, Protocol};
+pub use model::{Gpe, Protocol};
 
-use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
+use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use tunnel::{Bypass, Encap, Input, Nested};
 use wire::{Ip4, Ip6};
 
@@ -53,13 +54,13 @@ pub static PLUGIN: Plugin = Plugin {
             arc: "ip4-unicast",
             node: "ip4-vxlan-gpe-bypass",
             before: &[],
-            after: &["ip4-not-enabled"],
+            after: &[rank::END],
         },
         Feature {
             arc: "ip6-unicast",
             node: "ip6-vxlan-gpe-bypass",
             before: &[],
-            after: &["ip6-not-enabled"],
+            after: &[rank::END],
         },
     ],
     cli: self::cli::COMMANDS,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show vxlan-gpe`.
 
-use crate::spec::{Gpe, decap_table};
+use crate::model::Gpe;
+use crate::spec::decap_table;
 use cli::{Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of the module `vxlan`.
 
-use crate::spec::Vxlan;
+use crate::model::Vxlan;
 use cli::Result;
 use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, Module};

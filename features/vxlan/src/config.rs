@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The saved configuration.
 
-use crate::spec::Vxlan;
+use crate::model::Vxlan;
 use graph::{RunningConfig, Script, World};
 use tunnel::{TunnelEndpoints, Tunnels};
 use wire::Vxlan as Header;

@@ -2,7 +2,7 @@
 //! `vxlan4-encap`, `vxlan6-encap`: encapsulation. Nothing of the header differs from packet to
 //! packet.
 
-use crate::spec::Vxlan;
+use crate::model::Vxlan;
 use std::fmt;
 use tunnel::{Codec, EncapTrace};
 

@@ -18,14 +18,15 @@ mod cli;
 mod config;
 mod encap;
 mod input;
+mod model;
 mod show;
 mod spec;
 #[cfg(feature = "tests")]
 mod tests;
 
-pub use spec::Vxlan;
+pub use model::Vxlan;
 
-use graph::{Feature, FieldDef, NodeDef, Plugin};
+use graph::{Feature, FieldDef, NodeDef, Plugin, rank};
 use tunnel::{Bypass, Encap, Input, Nested};
 use wire::{Ip4, Ip6};
 
@@ -49,18 +50,8 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<Bypass<Vxlan, Ip6>>(),
     ],
     features: &[
-        Feature {
-            arc: "ip4-unicast",
-            node: "ip4-vxlan-bypass",
-            before: &[],
-            after: &["ip4-not-enabled"],
-        },
-        Feature {
-            arc: "ip6-unicast",
-            node: "ip6-vxlan-bypass",
-            before: &[],
-            after: &["ip6-not-enabled"],
-        },
+        Feature { arc: "ip4-unicast", node: "ip4-vxlan-bypass", before: &[], after: &[rank::END] },
+        Feature { arc: "ip6-unicast", node: "ip6-vxlan-bypass", before: &[], after: &[rank::END] },
     ],
     cli: self::cli::COMMANDS,
     api: &[api::API],

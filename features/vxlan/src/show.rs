@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `show vxlan tunnel`.
 
-use crate::spec::Vxlan;
+use crate::model::Vxlan;
 use cli::{Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
 use net::Interfaces;

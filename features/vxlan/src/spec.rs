@@ -1,39 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The parameters of a VXLAN tunnel.
+//! A VXLAN tunnel as tunnels of all kinds see it.
 
 use crate::encap::VxlanCodec;
 use crate::input::To;
+use crate::model::Vxlan;
 use buffer::Buffer;
 use cli::retval::{self, Retval};
 use graph::{NodeIndex, SwIfIndex, World};
 use net::{FloodRole, IfKind};
 use sync::Turn;
-use tunnel::{
-    Codec, Datagrams, HeaderMarking, Key, Next, Nothing, OWN, Own, Spec, TunnelEndpoints,
-};
+use tunnel::{Codec, Datagrams, HeaderMarking, Key, Nothing, OWN, Own, Spec, TunnelEndpoints};
 use wire::{IpProtocol, MacAddr, Vxlan as Header};
 use zerocopy::{FromBytes, IntoBytes};
-
-/// A VXLAN tunnel.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Vxlan {
-    /// The ends. The other one may be a group.
-    pub ends: TunnelEndpoints,
-    /// The settings of outer headers.
-    pub marks: HeaderMarking,
-    /// The network identifier.
-    pub vni: u32,
-    /// The port that datagrams come to.
-    pub source_port: u16,
-    /// The port that they are sent to.
-    pub destination_port: u16,
-    /// IP packets instead of frames.
-    pub layer3: bool,
-    /// The interface that datagrams to a group leave by.
-    pub group_interface: Option<SwIfIndex>,
-    /// The next node of decapsulated packets.
-    pub next: Next,
-}
 
 impl Spec for Vxlan {
     const PREFIX: &'static str = "vxlan_tunnel";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cross-connects with rewrite, by the interface that receives.
 
-use crate::node::XcrwTx;
+use crate::tx::XcrwTx;
 use cli::{Error, Result, retval};
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
 use l2::{Bridge, OutputFeatures};

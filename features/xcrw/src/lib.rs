@@ -20,6 +20,7 @@ mod control;
 mod node;
 #[cfg(feature = "tests")]
 mod tests;
+mod tx;
 
 use control::Rewrites;
 use graph::{FieldDef, NodeDef, Plugin, StateDef};

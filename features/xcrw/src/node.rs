@@ -103,23 +103,3 @@ impl Node for L2Xcrw {
         To::Node(work.next)
     }
 }
-
-/// Of an interface `xcrwN`: nothing is switched or routed there.
-pub struct XcrwTx;
-
-#[derive(Next, Clone, Copy)]
-pub enum TxTo {
-    /// the interface stands for a rewrite, and sends nothing
-    #[drop]
-    Nothing,
-}
-
-impl Node for XcrwTx {
-    const NAME: &'static str = "xcrw-tx";
-    type Next = TxTo;
-    type Trace = ();
-
-    fn packet<const TRACED: bool>(&mut self, _: &mut Buffer, _: &mut Cx<'_, TRACED>) -> TxTo {
-        TxTo::Nothing
-    }
-}

@@ -2,8 +2,10 @@
 //! The binary API's server: its sockets, and the messages that are the daemon's own.
 
 mod cli;
+pub mod clients;
 #[cfg(feature = "tests")]
 mod document;
+pub mod files;
 mod show;
 mod socket;
 #[cfg(feature = "tests")]
@@ -12,9 +14,8 @@ mod trace;
 mod vlib;
 mod vpe;
 
-pub use socket::{Server, close, open, poll};
+pub use socket::{close, open, poll};
 
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use ::cli::Tree;
@@ -50,28 +51,4 @@ impl Commands {
     fn get(&self) -> Option<&Arc<Tree<World>>> {
         self.0.get()
     }
-}
-
-/// Writes the `.api.json` files of every module below a directory: `core/` and `plugins/`, as
-/// clients look for them.
-///
-/// # Errors
-/// A sentence about the file or directory that couldn't be made or written.
-pub fn dump(dir: &Path) -> Result<String, String> {
-    let hub = msg::Hub::<World>::new(crate::plugins::ALL.iter().flat_map(|p| p.api))?;
-    let table = hub.table();
-    let shared = msg::api_json_shared(table).into_iter().map(|(name, json)| ("core", name, json));
-    let modules = table.modules().iter().enumerate().map(|(index, module)| {
-        (if module.core { "core" } else { "plugins" }, module.name, msg::api_json(table, index))
-    });
-    let mut text = String::new();
-    for (place, name, json) in modules.chain(shared) {
-        let place = dir.join(place);
-        std::fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
-        let file = place.join(format!("{name}.api.json"));
-        std::fs::write(&file, format!("{json:#}\n"))
-            .map_err(|e| format!("{}: {e}", file.display()))?;
-        text += &format!("{}\n", file.display());
-    }
-    Ok(text)
 }

@@ -5,7 +5,6 @@
 //! requests rest; a client that lets its events pile up is disconnected; each client has a limited
 //! share of every turn.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
@@ -16,12 +15,13 @@ use msg::Session;
 use rustix::io::Errno;
 use rustix::net::{self, SocketFlags};
 
-use crate::config::Config;
-use crate::connection_slots::{ConnectionLimits, ConnectionSlot, Entry, State};
-use crate::event::{EventLoop, Interest, Ready, Token};
+use super::clients::Client;
+use crate::connection_slots::{ConnectionLimits, ConnectionSlot, Entry};
+use crate::control::Control;
+use crate::event::{EventLoop, Interest, Ready};
 use crate::origin::{self, Origin};
-use crate::run::{Control, World};
 use crate::socket::UnixSocket;
+use crate::world::World;
 
 /// Clients at once.
 const LIMITS: ConnectionLimits = ConnectionLimits { all: 512, kept: 16 };
@@ -34,60 +34,6 @@ const MAX_FINISH: usize = 64;
 const PAUSE: Duration = Duration::from_secs(1);
 
 type Loop<W> = EventLoop<Control<W>>;
-
-struct Client<W: 'static> {
-    session: Session<W>,
-    fd: Rc<OwnedFd>,
-    /// None once it has closed: then `finish` turns are left for its remaining requests.
-    token: Option<Token>,
-    finish: usize,
-    /// Time of the last byte from the client or to it.
-    last: Duration,
-    /// The client as the system knows it.
-    origin: Origin,
-    /// Time at which to serve it next if nothing comes from it.
-    wake: Option<Duration>,
-    /// End of file: the client sends no more.
-    ended: bool,
-}
-
-/// All clients.
-pub struct Server<W: 'static> {
-    clients: BTreeMap<u64, Client<W>>,
-    next: u64,
-    /// Idle time after which a client is disconnected.
-    timeout: Option<Duration>,
-}
-
-impl<W: World> Client<W> {
-    fn state(&self, world: &W) -> State {
-        match self.session.client() {
-            _ if self.session.is_busy() => State::Busy,
-            Some(client) if world.api().wants_events(client) => State::Busy,
-            Some(_) => State::Idle,
-            None => State::Silent,
-        }
-    }
-
-    /// Time at which the client has been idle for too long.
-    fn ends_at(&self, world: &W, timeout: Option<Duration>) -> Option<Duration> {
-        timeout.filter(|_| self.state(world) != State::Busy).map(|timeout| self.last + timeout)
-    }
-}
-
-impl<W: 'static> Server<W> {
-    /// A server without clients; `config` sets the idle timeout.
-    pub fn new(config: &Config) -> Self {
-        let timeout = config.socksvr.idle_timeout.filter(|s| *s > 0);
-        Server { timeout: timeout.map(|s| Duration::from_secs(s.into())), ..Server::default() }
-    }
-}
-
-impl<W: 'static> Default for Server<W> {
-    fn default() -> Self {
-        Server { clients: BTreeMap::new(), next: 0, timeout: None }
-    }
-}
 
 /// Accepts clients on `listener`.
 pub fn open<W: World>(listener: UnixSocket, events: &mut Loop<W>) -> io::Result<()> {

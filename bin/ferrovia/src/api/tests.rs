@@ -35,7 +35,7 @@ fn descriptions_have_default_values() {
 #[suite::test]
 fn every_module_has_its_file() {
     let dir = tempfile::tempdir().unwrap();
-    let said = super::dump(dir.path()).unwrap();
+    let said = super::files::dump(dir.path()).unwrap();
     let hub = hub();
     let shared = msg::api_json_shared(hub.table());
     assert_eq!(said.lines().count(), hub.table().modules().len() + shared.len());

@@ -18,7 +18,7 @@ use graph::World;
 use msg::{Loopback, Reader, Suspended, Traced};
 use serde_json::{Value, json};
 
-use crate::run::World as _;
+use crate::world::World as _;
 
 pub fn on(w: &World, m: &Matches) -> Result<Output> {
     if let Some(requests) = m.get("requests") {

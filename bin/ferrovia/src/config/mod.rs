@@ -10,6 +10,7 @@
 //! word that holds one value the last one counts. Words that VPP needs and Ferrovia doesn't, as
 //! sizes of fixed heaps, are accepted and noted in [`Config::notes`].
 
+pub mod logging;
 pub mod model;
 pub mod slot;
 pub mod table;
@@ -19,7 +20,8 @@ mod print;
 mod tests;
 
 use crate::reference;
-use startup::text::{self, Source, Token, TokenKind};
+use startup::Source;
+use startup::text::{self, Token, TokenKind};
 use startup::{Cursor, Error, View};
 use table::SECTIONS;
 

@@ -4,12 +4,13 @@
 
 use std::path::PathBuf;
 
-use super::slot::{LogClasses, NodeVariants, NumaBuffers, PluginDefault, PluginRules};
+use super::logging::Logging;
+use super::slot::{NodeVariants, NumaBuffers, PluginDefault, PluginRules};
 use crate::plugins;
 use crate::reference::{self, stem};
 use graph::Plugin;
 use startup::value::{
-    Account, CoreList, CoreMask, Level, Limit, Listen, PageSize, Policy, Size, SocketPath,
+    Account, CoreList, CoreMask, Limit, Listen, PageSize, Policy, Size, SocketPath,
 };
 
 /// The whole startup configuration.
@@ -290,19 +291,4 @@ impl Plugins {
             .map(|(name, _)| name.as_str());
         on.filter(|name| !built.iter().any(|b| stem(b) == stem(name)))
     }
-}
-
-/// The `logging` section.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Logging {
-    /// Lines that `show log` keeps.
-    pub size: Option<u32>,
-    /// Log level of classes without one of their own.
-    pub default_log_level: Option<Level>,
-    /// Syslog level of classes without one of their own.
-    pub default_syslog_log_level: Option<Level>,
-    /// Seconds until a throttled class logs again.
-    pub unthrottle_time: Option<u32>,
-    /// Settings of single classes.
-    pub classes: LogClasses,
 }

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use super::model::Plugins;
 use super::slot::{LogClass, Variant};
 use super::{Config, help, secrets_of};
-use startup::text::{Source, quoted};
+use startup::Source;
+use startup::text::quoted;
 use startup::value::{Account, CoreList, Level, Limit, Listen, PageSize, SocketPath};
 use startup::{Section, View, Word};
 

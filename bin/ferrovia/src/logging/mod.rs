@@ -16,6 +16,7 @@ mod tests;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::io;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -26,7 +27,7 @@ pub use ring::Entry;
 use ring::Ring;
 use sink::Sink;
 
-use crate::config::model::{Config, Logging};
+use crate::config::logging::Logging;
 use startup::value::Level;
 
 /// Messages a second of one class before it is silenced, by default.
@@ -199,24 +200,35 @@ impl Log for Logger {
     fn flush(&self) {}
 }
 
-/// Starts the log as configured. `foreground`: standard error is a terminal or a supervisor's pipe.
+/// Destination of the log without a file.
+#[derive(Clone, Copy, Debug)]
+pub enum Usual {
+    /// Standard error, which is a terminal or a supervisor's pipe.
+    Stderr,
+    /// The system's log.
+    Syslog,
+    /// None.
+    None,
+}
+
+/// Starts the log as configured.
 ///
 /// Destination: the file of `unix { log FILE }`; without one, standard error in the foreground and
 /// syslog in the background, unless `nosyslog`. A file that can't be opened is warned of, and the
 /// log goes where it would without one.
-pub fn start(config: &Config, foreground: bool) {
-    let usual = || match (foreground, config.unix.nosyslog) {
-        (true, _) => Sink::Stderr,
-        (false, true) => Sink::None,
-        (false, false) => Sink::syslog(),
+pub fn start(config: &Logging, file: Option<&Path>, without_file: Usual) {
+    let usual = || match without_file {
+        Usual::Stderr => Sink::Stderr,
+        Usual::Syslog => Sink::syslog(),
+        Usual::None => Sink::None,
     };
-    let file = config.unix.log.as_deref().map(|path| Sink::file(path).map_err(|e| (path, e)));
+    let file = file.map(|path| Sink::file(path).map_err(|e| (path, e)));
     let (sink, failed) = match file {
         Some(Ok(file)) => (file, None),
         Some(Err(failed)) => (usual(), Some(failed)),
         None => (usual(), None),
     };
-    let new = State::new(&config.logging, sink);
+    let new = State::new(config, sink);
     log::set_max_level(new.max_level());
     *state() = Some(new);
     // It fails only when it has been set before, and then it is the same one.

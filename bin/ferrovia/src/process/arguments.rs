@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use crate::build;
 use crate::config::{self, Config};
-use startup::text::Source;
+use startup::Source;
 
 /// The action that the command line asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +65,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, String
         Some("--dump-api") => {
             let dir =
                 words.get(1).ok_or("argument 1: `--dump-api` wants the name of a directory")?;
-            return crate::api::dump(dir.as_ref()).map(Request::Print);
+            return crate::api::files::dump(dir.as_ref()).map(Request::Print);
         }
         Some("-c") => {
             let file = words.get(1).ok_or("argument 1: `-c` wants the name of a file")?;

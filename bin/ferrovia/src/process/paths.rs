@@ -171,7 +171,7 @@ fn create(dir: &Path, gid: Option<u32>, wary: bool) -> io::Result<()> {
 #[cfg(feature = "tests")]
 mod tests {
     use super::*;
-    use startup::text::Source;
+    use startup::Source;
 
     #[suite::test]
     fn the_default_directory_depends_on_the_user() {

@@ -5,6 +5,7 @@
 //! read from and its commands rest, and a client that is gone is removed together with its running
 //! commands.
 
+pub mod sessions;
 mod terminal;
 #[cfg(feature = "tests")]
 mod tests;
@@ -19,16 +20,17 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use cli::Console;
-use cli::session::{Config as Look, SessionKind};
+use cli::session::SessionKind;
 use rustix::io::Errno;
 use rustix::net::{self, SocketFlags};
 
-use crate::config::Config;
-use crate::connection_slots::{ConnectionLimits, ConnectionSlot, Entry, State};
-use crate::event::{EventLoop, Interest, Ready, Token};
+use self::sessions::Client;
+use crate::connection_slots::{ConnectionLimits, ConnectionSlot, Entry};
+use crate::control::Control;
+use crate::event::{EventLoop, Interest, Ready};
 use crate::origin::{self, Origin};
-use crate::run::{Control, World};
 use crate::socket::UnixSocket;
+use crate::world::World;
 
 pub use terminal::{interactive, resize, restore};
 
@@ -84,85 +86,6 @@ impl AsFd for Listener {
             ListenerKind::Unix(socket) => socket.fd.as_fd(),
             ListenerKind::Tcp(listener) => listener.as_fd(),
         }
-    }
-}
-
-/// One session and its descriptors.
-struct Client {
-    console: Console,
-    input: Rc<OwnedFd>,
-    output: Rc<OwnedFd>,
-    /// Tokens in the loop: input, and output if it is another descriptor. None once the other end
-    /// has closed.
-    watched: Option<Token>,
-    writer: Option<Token>,
-    /// Time at which to serve it next if nothing comes from the client.
-    wake: Option<Duration>,
-    /// Input is a file: it is there at once, and the loop can't watch it.
-    file: bool,
-    /// The daemon ends with this session.
-    own_terminal: bool,
-    origin: Origin,
-    /// True if the client has sent something.
-    spoke: bool,
-    /// Time of the last byte from the client or to it.
-    last: Duration,
-    /// Once the session is over and the sending side is shut: time at which the wait for the
-    /// client's close ends.
-    leaving: Option<Duration>,
-}
-
-impl Client {
-    fn state(&self) -> State {
-        // The session is over: it is the first to lose its slot.
-        if self.leaving.is_some() {
-            return State::Silent;
-        }
-        match (self.console.is_busy(), self.spoke) {
-            (true, _) => State::Busy,
-            (false, true) => State::Idle,
-            (false, false) => State::Silent,
-        }
-    }
-
-    /// Time at which it has been idle for too long.
-    fn ends_at(&self, timeout: Option<Duration>) -> Option<Duration> {
-        if self.leaving.is_some() {
-            return self.leaving;
-        }
-        let idle = !self.own_terminal && !self.file && !self.console.is_busy();
-        timeout.filter(|_| idle).map(|timeout| self.last + timeout)
-    }
-}
-
-/// All sessions.
-pub struct Server {
-    look: Look,
-    /// Idle time after which a session ends.
-    timeout: Option<Duration>,
-    clients: BTreeMap<u64, Client>,
-    next: u64,
-}
-
-impl Server {
-    /// A server without sessions; `config` sets their look and the idle timeout.
-    pub fn new(config: &Config) -> Server {
-        let unix = &config.unix;
-        let mut look = Look::default();
-        if let Some(prompt) = &unix.cli_prompt {
-            let space = if prompt.ends_with(' ') { "" } else { " " };
-            look.prompt = format!("{prompt}{space}");
-        }
-        if let Some(lines) = unix.cli_history_limit {
-            look.history = lines as usize;
-        }
-        look.pager = !unix.cli_no_pager && unix.cli_pager_buffer_limit != Some(0);
-        if unix.no_banner {
-            look.banner.clear();
-        }
-        let timeout =
-            unix.cli_idle_timeout.filter(|s| *s > 0).map(|s| Duration::from_secs(s.into()));
-        Server { look, timeout, clients: BTreeMap::new(), next: 0 }
     }
 }
 

@@ -11,8 +11,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::termios::{OptionalActions, OutputModes, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 use super::{Loop, add};
+use crate::control::Control;
 use crate::origin::Origin;
-use crate::run::{Control, World};
+use crate::world::World;
 
 /// The terminal's settings before we changed them.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);

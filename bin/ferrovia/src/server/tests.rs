@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+use super::sessions::Server;
 use super::*;
 use crate::bare::Bare;
+use crate::config::Config;
 use cli::{Command, Output, Tree};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -28,7 +30,7 @@ impl Fixture {
         let clock = Arc::clone(&world);
         let events = EventLoop::new(world.waker(), move || clock.now()).unwrap();
         let (tree, server) = (Arc::new(tree), Server::new(&Config::default()));
-        let (api, background) = (crate::api::Server::default(), cli::Runner::default());
+        let (api, background) = (crate::api::clients::Server::default(), cli::Runner::default());
         Fixture { control: Control { world, tree, server, api, background }, events }
     }
 

@@ -28,7 +28,7 @@ use graph::{ConfigLine, ConfigLines};
 use super::by_line::ByLine;
 use super::file::Reading;
 use super::pending::{self, PendingText};
-use crate::run::World;
+use crate::world::World;
 
 /// A change in progress.
 pub struct Change<W> {

@@ -17,8 +17,7 @@ use super::load::{self, Load};
 use super::save::{self, Unconfirmed};
 use super::stream::Commands;
 use super::{Body, pending, store, tech, until};
-use crate::origin;
-use crate::run::World;
+use crate::world::World;
 
 /// The commands of configurations.
 pub fn all<W: World>() -> &'static [Command<W>] {
@@ -110,11 +109,6 @@ fn show_running<W: World>(world: &W, _: &Matches) -> Result<Output> {
         }
         Ok(more)
     }))
-}
-
-/// The user and program that run the command.
-pub(super) fn asker() -> String {
-    origin::current().map_or_else(|| "ferrovia itself".into(), |origin| origin.author())
 }
 
 fn save<W: World>(world: &W, m: &Matches) -> Result<Output> {

@@ -7,7 +7,7 @@ use graph::{ConfigLine, ConfigLines};
 use super::by_line::ByLine;
 use super::file::{self, Store};
 use super::stream::Commands;
-use crate::run::World;
+use crate::world::World;
 
 /// Difference between a saved version and the running configuration. Either may have a million
 /// lines, so nothing is kept but hashes.

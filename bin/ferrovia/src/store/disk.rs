@@ -8,6 +8,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use cli::Error;
+
 /// A call that is about to be made.
 #[derive(Clone, Copy, Debug)]
 pub enum Call<'a> {
@@ -203,4 +205,9 @@ impl<D: Disk> Drop for NewFile<'_, D> {
             let _ = self.disk.remove(&self.path);
         }
     }
+}
+
+/// Makes an error of a system's error and the file that it concerns.
+pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |e| Error::failed(format!("{}: {e}", path.display()))
 }

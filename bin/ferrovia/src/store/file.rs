@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cli::Error;
 use cli::script::Lines;
 
-use super::disk::{Disk, NewFile, System, dir_of, sweep};
+use super::disk::{Disk, NewFile, System, dir_of, failed, sweep};
 use super::stream::Commands;
 use crate::build;
 use cli::Date;
@@ -78,11 +78,6 @@ impl Reading {
         let text = String::from_utf8(std::mem::take(&mut self.bytes));
         text.map(Some).map_err(|e| Error::failed(format!("{}: {e}", self.path.display())))
     }
-}
-
-/// Makes an error of a system's error and the file that it concerns.
-pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
-    move |e| Error::failed(format!("{}: {e}", path.display()))
 }
 
 /// The commands of a configuration, without comments.

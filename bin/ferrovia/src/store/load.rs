@@ -10,7 +10,7 @@ use graph::ConfigLines;
 use super::pending::{self, Pending, PendingText};
 use crate::commands::UNCOMMENT;
 use crate::macros;
-use crate::run::World;
+use crate::world::World;
 
 /// Lines that are run in one turn.
 const SLICE: usize = 256;

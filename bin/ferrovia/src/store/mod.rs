@@ -22,12 +22,12 @@ pub mod tech;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use cli::{Error, OutputPiece};
+use cli::{Error, OutputPiece, Runner, Tree};
 use graph::{ConfigLine, Phase};
 
 use crate::config::Config;
 use crate::process::paths::Paths;
-use crate::run::{Control, World};
+use crate::world::World;
 pub use file::Store;
 
 static STORE: OnceLock<Store> = OnceLock::new();
@@ -98,18 +98,17 @@ impl Body {
 
 /// Goes back to the last saved configuration if the one in force wasn't confirmed in time. Returns
 /// the time until there is something to do.
-pub fn poll<W: World>(control: &mut Control<W>) -> Option<Duration> {
-    let Control { world, tree, background, .. } = control;
+pub fn poll<W: World>(world: &W, tree: &Tree<W>, background: &mut Runner) -> Option<Duration> {
     let now = world.now();
     let due = *until();
     let mut said = Vec::new();
     if due.is_some_and(|due| due <= now) && !background.is_busy() && load::idle().is_ok() {
         *until() = None;
         log::warn!(target: "config", "nobody confirmed the configuration: back to the last saved one");
-        background.line(tree, &**world, "rollback 0", false, &mut said);
+        background.line(tree, world, "rollback 0", false, &mut said);
     }
     if background.is_busy() {
-        match background.poll(tree, &**world, now, &mut said) {
+        match background.poll(tree, world, now, &mut said) {
             Some(Ok(())) => {}
             Some(Err(error)) => log::error!(target: "config", "{error}"),
             None => {}

@@ -13,7 +13,7 @@ use cli::script::Lines;
 use cli::{Error, Tree};
 use graph::{ConfigLine, ConfigLines};
 
-use crate::run::World;
+use crate::world::World;
 
 /// A line that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

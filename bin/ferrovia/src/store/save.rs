@@ -10,9 +10,9 @@ use cli::{Error, Matches, Output, OutputPiece, Result, Sequence, Step, Task, Tas
 use graph::{ConfigLine, ConfigLines};
 use serde_json::json;
 
-use super::commands::asker;
 use super::{Body, file, pending, store, until};
-use crate::run::World;
+use crate::origin;
+use crate::world::World;
 
 /// Suspends the return to the last saved configuration while that is being written. Resumes it when
 /// dropped, unless the write succeeded.
@@ -220,4 +220,9 @@ impl Task for Writing {
     fn cancel(&mut self) {
         self.cancelled = true;
     }
+}
+
+/// The user and program that run the command.
+pub(super) fn asker() -> String {
+    origin::current().map_or_else(|| "ferrovia itself".into(), |origin| origin.author())
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use cli::Error;
 use cli::script::{Lines, MAX_COMMAND, OpenBlock};
 
-use super::file::failed;
+use super::disk::failed;
 
 /// The commands of a saved configuration. It stays the same while it is read: a new version is a
 /// new file.

@@ -19,7 +19,7 @@ use super::archive::Archive;
 use super::{Body, store};
 use crate::build;
 use crate::commands::startup;
-use crate::run::World;
+use crate::world::World;
 use cli::Date;
 
 /// Entries of a table that are kept; the others are counted where a command has a summary.

@@ -45,12 +45,6 @@ pub struct OwnRx {
     bell: OwnedFd,
 }
 
-impl AsFd for OwnRx {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
-    }
-}
-
 impl OwnRx {
     fn take(&mut self, device: &mut State) -> Owned {
         let offset = pick(&mut device.fill, &mut device.seed);
@@ -96,6 +90,10 @@ impl RxQueue for OwnRx {
             let buffer = self.take(device);
             burst.put_back(buffer);
         }
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.bell.as_fd())
     }
 
     fn discard(&mut self) {

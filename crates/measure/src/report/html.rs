@@ -3,26 +3,9 @@
 
 use std::fmt::Write as _;
 
+use super::escape::escape;
 use super::figures::{dark_rules, slug};
 use super::{Align, Block, Document, Table};
-
-/// Text with the characters replaced that HTML gives a meaning.
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            // Characters that XML, and so an SVG, has no form for.
-            c if c.is_control() && c != '\n' && c != '\t' => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
-}
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1f2328;--soft:#59636e;--line:#d0d7de;--band:#f6f8fa;--page:#fff;\

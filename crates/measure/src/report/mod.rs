@@ -14,6 +14,7 @@
 
 mod build;
 mod csv;
+mod escape;
 mod figures;
 mod format;
 mod html;

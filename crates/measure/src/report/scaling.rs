@@ -3,9 +3,9 @@
 
 use super::labels::Labels;
 use super::over::Over;
-use super::tables::name;
+use super::tables::{clocks, name};
 use super::{Table, grouped, significant};
-use crate::stats::{clocks_per_packet, packets_per_cpu_second, relative_to_half, scale_up};
+use crate::stats::{relative_to_half, scale_up};
 use crate::{Measurement, Results};
 
 /// Value of the quantity, median, and clocks per frame where they are known.
@@ -77,11 +77,4 @@ fn lines(all: &[&Measurement], labels: &Labels, over: &Over) -> Vec<(String, Str
     lines.retain(|(_, _, points)| points.len() > 1);
     lines.iter_mut().for_each(|(_, _, points)| points.sort_by(|a, b| a.0.total_cmp(&b.0)));
     lines
-}
-
-/// Clocks of the device for each frame that it forwarded.
-pub(super) fn clocks(m: &Measurement) -> Option<f64> {
-    let cpu = m.cpu.as_ref()?;
-    let per_second = packets_per_cpu_second(cpu.packets, cpu.cpu_seconds)?;
-    clocks_per_packet(1.0, cpu.hz, per_second).filter(|clocks| *clocks > 0.0)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::format::{percent, unit_name, value};
 use super::labels::{Attribute, Labels, parameters, size, text};
 use super::{Table, duration, grouped, nanoseconds, significant};
-use crate::stats::{Summary, packets_per_cpu_second};
+use crate::stats::{Summary, clocks_per_packet, packets_per_cpu_second};
 use crate::{Measurement, Outcome, Results, Series};
 
 /// Cells that name a measurement: device and traffic.
@@ -282,7 +282,7 @@ pub(super) fn cost(results: &Results) -> Table {
         row.extend([
             number(cpu.map(|c| c.cpu_seconds), 4),
             whole(cpu.map(|c| c.packets as f64)),
-            number(super::scaling::clocks(m), 4),
+            number(clocks(m), 4),
             whole(per_second),
             number(per_second.filter(|r| *r > 0.0).map(|r| 1e6 / r), 4),
         ]);
@@ -396,4 +396,11 @@ pub(super) fn environment(results: &Results) -> Table {
         table.row([name, value]);
     }
     table
+}
+
+/// Clocks of the device for each frame that it forwarded.
+pub(super) fn clocks(m: &Measurement) -> Option<f64> {
+    let cpu = m.cpu.as_ref()?;
+    let per_second = packets_per_cpu_second(cpu.packets, cpu.cpu_seconds)?;
+    clocks_per_packet(1.0, cpu.hz, per_second).filter(|clocks| *clocks > 0.0)
 }

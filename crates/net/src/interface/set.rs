@@ -72,6 +72,11 @@ impl Interfaces {
         Err(Error::unsupported(why).retval(retval::INVALID_VALUE))
     }
 
+    /// Reports that the frames of an interface leave by another link than before.
+    pub fn report_move(&self, world: &World, sw_if: SwIfIndex) {
+        self.notify(world, IfEvent::Moved(sw_if));
+    }
+
     /// Sets the link state, up or down. Drivers call it.
     ///
     /// # Errors

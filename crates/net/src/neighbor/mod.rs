@@ -27,10 +27,11 @@ use crate::{
 };
 use cli::{Error, retval};
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
+use model::Key;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
-use table::{Due, Key, Table, Usage};
+use table::{Due, Table, Usage};
 use wire::{EtherType, MacAddr};
 
 /// Called after each change of a neighbour.

@@ -269,3 +269,16 @@ pub enum NeighborEvent {
         why: RemovalReason,
     },
 }
+
+/// Interface and address of an entry.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct Key {
+    pub sw_if: SwIfIndex,
+    pub ip: IpAddr,
+}
+
+impl Neighbor {
+    pub(super) fn key(&self) -> Key {
+        Key { sw_if: self.sw_if, ip: self.ip }
+    }
+}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Compares the table with a slow reference model that scans all entries each time.
 
-use super::table::{Due, Key, PROBES, Table, Usage};
+use super::model::Key;
+use super::table::{Due, PROBES, Table, Usage};
 use super::{Evidence, LearnResult, Neighbor, NeighborConfig, NeighborState, Refusal};
 use graph::SwIfIndex;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keys in the order of their times, and each interface's share of a common table.
 
-use super::table::Key;
+use super::model::Key;
 use graph::SwIfIndex;
 use std::collections::{BTreeSet, HashMap};
 

@@ -3,7 +3,7 @@
 //! which didn't answer, are down: routes avoid them while another path is usable, and they are
 //! solicited again periodically.
 
-use super::table::Key;
+use super::model::Key;
 use super::{AT_ONCE, Neighbor, NeighborState, Neighbors};
 use crate::{Fib, NextHop};
 use graph::{SwIfIndex, World};

@@ -2,11 +2,11 @@
 //! The neighbour table of one address family: entries, their times, and due actions. No side
 //! effects.
 
+use super::model::Key;
 use super::shares::{Rank, Shares, Times};
 use super::{Evidence, LearnResult, Neighbor, NeighborConfig, NeighborState, Refusal};
 use graph::SwIfIndex;
 use std::collections::HashMap;
-use std::net::IpAddr;
 use wire::MacAddr;
 
 const SECOND: u64 = 1_000_000_000;
@@ -23,18 +23,6 @@ const ASKED_FOR: u64 = 5 * SECOND;
 pub(super) const ASKED_MAX: usize = 16_384;
 /// Maximum number of entries examined to find one to displace.
 pub(super) const LOOKS: usize = 256;
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct Key {
-    pub sw_if: SwIfIndex,
-    pub ip: IpAddr,
-}
-
-impl Neighbor {
-    pub(super) fn key(&self) -> Key {
-        Key { sw_if: self.sw_if, ip: self.ip }
-    }
-}
 
 /// A due action of ageing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

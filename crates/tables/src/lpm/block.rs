@@ -9,14 +9,11 @@
 //! of the last level are packed lines.
 
 use super::intervals::Intervals;
-use super::packed::Packed;
+use super::packed::{Line, Packed};
 use super::slot_alloc::{LINE, SlotAllocator};
 use simd::Isa;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A cache line.
-pub(super) type Line = [AtomicU64; LINE as usize];
 
 /// Lines of so many levels that are full.
 const ABOVE: [u32; 8] = [0, 1, 10, 91, 820, 7381, 66430, 597871];

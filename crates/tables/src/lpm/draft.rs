@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packed lines in a row, for a block that is being made: lines of old blocks, and new ones.
 
-use super::block::{Block, Line, leaf};
+use super::block::{Block, leaf};
 use super::intervals::Intervals;
+use super::packed::Line;
 use super::packed::Packed;
 use std::ops::Range;
 

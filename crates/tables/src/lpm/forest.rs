@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where search trees lie: one array for the trees of many tables.
 
-use super::block::Line;
 use super::draft::Draft;
 use super::intervals::Intervals;
+use super::packed::Line;
 use super::slot_alloc::{LINE, SlotAllocator};
 use mem::Reserve;
 use std::fmt;

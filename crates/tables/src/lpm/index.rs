@@ -18,10 +18,11 @@
 mod leaves;
 mod make;
 
-use super::block::{CHUNK, Line};
+use super::block::CHUNK;
 use super::engine::{Change, Engine, LookupArrays, Refused};
 use super::forest::Forest;
 use super::intervals::{DOWN, leaf};
+use super::packed::Line;
 use super::slot_alloc::LINE;
 use super::tree::{SplitKey, Tree, last};
 use super::{Leaf, ResultKind};

@@ -7,10 +7,13 @@
 //! are as long as those before them. Where they don't, a line holds fewer intervals. Two will
 //! always do.
 
-use super::block::Line;
 use super::intervals::Intervals;
+use super::slot_alloc::LINE;
 use simd::Isa;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A cache line.
+pub(super) type Line = [AtomicU64; LINE as usize];
 
 /// Intervals of a line at most.
 const FULL: usize = 5;

@@ -21,14 +21,14 @@ pub(super) use split_key::last;
 
 use super::Leaf;
 use super::block::{
-    self, AT_ONCE, BLOCKS, Block, CHUNK, Directory, LEVELS, Line, MAX, descend, descend_to_leaves,
+    self, AT_ONCE, BLOCKS, Block, CHUNK, Directory, LEVELS, MAX, descend, descend_to_leaves,
     read_leaves, word,
 };
 use super::draft::Draft;
 use super::engine::{Change, Engine, LookupArrays, Refused};
 use super::forest::{Control, Forest, Scratch};
 use super::intervals::{Brush, DOWN, Intervals, Plan, leaf};
-use super::packed::{self, Packed};
+use super::packed::{self, Line, Packed};
 use super::slot_alloc::LINE;
 use simd::Isa;
 use std::ops::Range;

@@ -3,9 +3,10 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use rustix::process::{Pid, Signal, kill_process};
 use wire::MacAddr;
 
-use super::{Command, sweep::kill_in};
+use super::Command;
 
 /// A network namespace. Clones are the same one; with the last, its processes are killed and it is
 /// deleted.
@@ -27,6 +28,20 @@ pub(super) fn remove(name: &str) {
     if let Err(error) = ip(&["netns", "del", name]) {
         eprintln!("namespace {name} is left behind: {error}");
     }
+}
+
+/// Kills a process.
+pub(super) fn kill(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        // it may have ended on its own
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// Kills every process in a namespace.
+fn kill_in(name: &str) {
+    let output = Command::new(None, "ip").args(["netns", "pids", name]).run();
+    output.stdout.split_whitespace().filter_map(|pid| pid.parse().ok()).for_each(kill);
 }
 
 /// Runs `ip` and gives what it printed.

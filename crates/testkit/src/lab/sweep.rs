@@ -3,9 +3,7 @@
 
 use std::{fs, sync::OnceLock};
 
-use rustix::process::{Pid, Signal, kill_process};
-
-use super::{Command, netns::remove};
+use super::netns::{kill, remove};
 
 /// Every namespace begins with this.
 const PREFIX: &str = "fvt-";
@@ -37,19 +35,6 @@ fn is_over(name: &str) -> bool {
     let mut number = || parts.next()?.parse::<u64>().ok();
     let (Some(pid), Some(start)) = (number(), number()) else { return false };
     u32::try_from(pid).is_ok_and(|pid| start_time(pid) != Some(start))
-}
-
-fn kill(pid: i32) {
-    if let Some(pid) = Pid::from_raw(pid) {
-        // it may have ended on its own
-        let _ = kill_process(pid, Signal::KILL);
-    }
-}
-
-/// Kills every process in a namespace.
-pub(super) fn kill_in(name: &str) {
-    let output = Command::new(None, "ip").args(["netns", "pids", name]).run();
-    output.stdout.split_whitespace().filter_map(|pid| pid.parse().ok()).for_each(kill);
 }
 
 /// Removes namespaces and processes of runs that have ended without cleaning up. Runs that go on

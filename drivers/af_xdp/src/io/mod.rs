@@ -12,6 +12,7 @@ mod filter;
 pub mod program;
 mod ring;
 mod rx;
+mod shared;
 mod socket;
 #[allow(unsafe_code, reason = "calls the kernel and reads the rings that it shares")]
 mod sys;
@@ -20,7 +21,8 @@ mod tx;
 pub use filter::Filter;
 pub use program::Attach;
 pub use rx::RxQueue;
-pub use socket::{Opened, Shared, Step, StepError, Wanted, open};
+pub use shared::Shared;
+pub use socket::{Opened, Step, StepError, Wanted, open};
 pub use tx::{Sides, TxQueue};
 
 #[cfg(feature = "tests")]

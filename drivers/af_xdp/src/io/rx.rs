@@ -3,7 +3,7 @@
 //! receive ring in the same buffers.
 
 use super::ring::{Consumer, Producer};
-use super::socket::Shared;
+use super::shared::Shared;
 use super::sys::{self, Desc, RingMemory};
 use super::{CHUNK_OFFSET, offset_of};
 use buffer::{Cache, Lent, Owned, SLOT_SIZE};
@@ -219,6 +219,10 @@ impl driver::RxQueue for RxQueue {
     }
 
     /// Gives waiting packets' buffers back to the device.
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.as_fd())
+    }
+
     fn discard(&mut self) {
         self.begun = None;
         while self.ring.waiting() > 0 {

@@ -2,6 +2,7 @@
 //! Opens the sockets of a netdev and attaches the program.
 
 use super::program::{Attach, Attached, Program};
+use super::shared::Shared;
 use super::sys::{self, RingMemory};
 use super::tx::{Side, Sides};
 use super::{CHUNK, RxQueue};
@@ -9,44 +10,10 @@ use buffer::{Lent, Pool};
 use mem::PageKind;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::AtomicU64;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
-
-/// A socket of which the receiving and the sending side belong to different threads.
-pub struct Shared {
-    /// Closed first: then the kernel uses none of the buffers below any more.
-    fd: OwnedFd,
-    done: Mutex<Vec<Lent>>,
-    /// System calls to send, and those that failed.
-    pub kicks: AtomicU64,
-    pub failures: AtomicU64,
-}
-
-impl AsFd for Shared {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-}
-
-impl Shared {
-    pub(super) fn new(fd: OwnedFd) -> Self {
-        let (done, kicks, failures) = Default::default();
-        Self { fd, done, kicks, failures }
-    }
-
-    /// Keeps buffers that the kernel has until the socket is closed.
-    pub(super) fn keep(&self, lent: Lent) {
-        self.done.lock().expect("no panic inside").push(lent);
-    }
-
-    /// Counts of the kernel; zeros if it gives none.
-    pub fn statistics(&self) -> Option<libc::xdp_statistics> {
-        sys::statistics(self.as_fd()).ok()
-    }
-}
 
 /// The step of [`open`] that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

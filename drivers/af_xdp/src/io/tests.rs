@@ -3,7 +3,7 @@
 
 use super::program::{self, Attach, Program};
 use super::ring::{Consumer, Producer};
-use super::socket::Shared;
+use super::shared::Shared;
 use super::sys::{self, Desc, RingMemory};
 use super::tx::Side;
 use super::{CHUNK_OFFSET, RxQueue, TxQueue, XDP_HEADROOM};

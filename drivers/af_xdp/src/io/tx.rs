@@ -3,7 +3,7 @@
 //! ring.
 
 use super::ring::{Consumer, Producer};
-use super::socket::Shared;
+use super::shared::Shared;
 use super::sys::{self, Desc, RingMemory};
 use buffer::{Cache, Lent, Owned};
 use driver::{Handed, Loss};

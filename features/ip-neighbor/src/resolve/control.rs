@@ -3,10 +3,9 @@
 
 use super::full_table::FullTableLog;
 use super::rate_limit::RateLimits;
-use super::resolver::Resolver;
+use super::resolver::{Resolver, is_ip4};
 use super::waiting::ItemReservation;
 use super::{DetectedNeighbor, Glean, Protocol, Report, Reports, Target, Unresolved};
-use buffer::Buffer;
 use graph::{Deleted, FieldDef, NodeIndex, Runtime, Shared, StateDef, SwIfIndex, World, name_of};
 use net::{
     AdjKind, Adjacencies, IfEvent, Interface, Interfaces, IpMeta, LearnResult, Link, Links,
@@ -159,11 +158,6 @@ fn release<P: Protocol>(world: &World, resolved: Vec<TargetOf<P>>) {
             }
         }
     });
-}
-
-/// Returns true if a waiting packet is IPv4.
-pub(super) fn is_ip4(b: &Buffer) -> bool {
-    b.data().first().is_some_and(|first| first >> 4 == 4)
 }
 
 /// Sends frames of control's own by an interface, from the main thread. A frame that finds no

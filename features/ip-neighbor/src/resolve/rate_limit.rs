@@ -10,14 +10,16 @@ use super::Protocol;
 use super::target::SHARES;
 use graph::{Shared, World};
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering};
+use sync::{Limit, SharedTokenBucket};
 
 /// Requests per second of an interface, by all threads together.
 pub(super) const RATE: u64 = 4096;
 /// Burst: requests that may be sent at once after a pause.
 pub(super) const BURST: u64 = RATE / 4;
-/// Interval between two requests, in nanoseconds.
-const STEP: u64 = 1_000_000_000 / RATE;
+/// Limit of requests for neighbours that no packet was sent to lately.
+const FIRST: Limit = Limit::new(RATE as u32, BURST as u32 / 2);
+/// Limit of all requests.
+const AGAIN: Limit = Limit::new(RATE as u32, BURST as u32);
 
 /// The kind of neighbour that a request is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,12 +30,12 @@ pub(super) enum RequestKind {
     Again,
 }
 
-/// Request rate of each interface: the generic cell rate algorithm, one word for each share.
-pub(super) struct RateLimit([AtomicU64; SHARES]);
+/// Request rate of each interface, by its share.
+pub(super) struct RateLimit([SharedTokenBucket; SHARES]);
 
 impl Default for RateLimit {
     fn default() -> Self {
-        Self([const { AtomicU64::new(0) }; SHARES])
+        Self(std::array::from_fn(|_| SharedTokenBucket::default()))
     }
 }
 
@@ -41,15 +43,11 @@ impl RateLimit {
     /// Returns true if a request may be sent now; if so, counts it.
     #[inline(always)]
     pub fn take(&self, share: usize, kind: RequestKind, now: u64) -> bool {
-        let ahead = match kind {
-            RequestKind::First => BURST / 2,
-            RequestKind::Again => BURST,
+        let limit = match kind {
+            RequestKind::First => FIRST,
+            RequestKind::Again => AGAIN,
         };
-        let next = |full: u64| {
-            let full = full.max(now) + STEP;
-            (full <= now + ahead * STEP).then_some(full)
-        };
-        self.0[share].fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+        self.0[share].take(now, limit)
     }
 }
 

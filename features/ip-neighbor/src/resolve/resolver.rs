@@ -2,7 +2,6 @@
 //! Requests for neighbours, and the packets that wait for their replies: shared by the nodes for
 //! hosts and for next hops.
 
-use super::control::is_ip4;
 use super::rate_limit::{RateLimit, RateLimits, RecentNeighbors, RequestKind};
 use super::target::Seed;
 use super::throttle::Throttle;
@@ -315,4 +314,9 @@ impl<P: Protocol> Resolver<P> {
     pub(super) fn give_up_on(&mut self, sw_if: u32) {
         self.waiting.give_up_on(sw_if);
     }
+}
+
+/// Returns true if a waiting packet is IPv4.
+pub(super) fn is_ip4(b: &Buffer) -> bool {
+    b.data().first().is_some_and(|first| first >> 4 == 4)
 }

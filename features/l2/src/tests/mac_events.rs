@@ -4,7 +4,8 @@
 use super::*;
 use crate::api::*;
 use net::api::InterfaceIndex;
-use startup::text::{Source, tokens};
+use startup::Source;
+use startup::text::tokens;
 
 fn want(learn_limit: u32, max_macs_in_event: u8, enable_disable: bool) -> WantL2MacsEvents {
     WantL2MacsEvents { learn_limit, scan_delay: 10, max_macs_in_event, enable_disable, pid: 7 }

@@ -4,7 +4,7 @@
 use super::{Datagrams, OWN};
 use crate::Key;
 use crate::decap::{Decap, DecapError, Receipt};
-use crate::state::End;
+use crate::end::End;
 use buffer::Buffer;
 use graph::{Build, Cx, Node, NodeIndex, ThreadIndex, Trace, World};
 use ip::Ip;

@@ -31,7 +31,8 @@ impl Figure {
     /// Element `svg` with title and description, for a page that has a background of its own.
     pub fn svg(&self) -> String {
         let Figure { name, title, description, drawing, .. } = self;
-        let (title, description) = (super::html::escape(title), super::html::escape(description));
+        let (title, description) =
+            (super::escape::escape(title), super::escape::escape(description));
         let attributes =
             format!("<svg role=\"img\" aria-labelledby=\"{name}-title {name}-description\" ");
         let texts = format!(

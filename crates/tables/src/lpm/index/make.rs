@@ -3,8 +3,8 @@
 
 use super::leaves::{self, ASK, separators};
 use super::{Entry, FINE, Indexed, LINE, SLOTS, WIDTH, fine, finer, slot};
-use crate::lpm::block::Line;
 use crate::lpm::intervals::DOWN;
+use crate::lpm::packed::Line;
 use crate::lpm::slot_alloc::SlotAllocator;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -2,8 +2,9 @@
 //! The intervals of a tree in order, for control.
 
 use super::{Tree, top};
-use crate::lpm::block::{self, Block, Directory, Line};
+use crate::lpm::block::{self, Block, Directory};
 use crate::lpm::intervals::Intervals;
+use crate::lpm::packed::Line;
 use std::ops::Range;
 
 /// Goes through the intervals of a tree: the cell and the last key of each.

@@ -6,18 +6,25 @@
 //! to the unknown-unicast port and replies of ARP termination. The BVI is exempt: the router limits
 //! its own requests and errors, and a lost request would cut it off from a host.
 
-mod limiter;
-
 use crate::bridge::Bridge;
 use cli::Result;
 use graph::{SwIfIndex, ThreadIndex, World};
-use limiter::Limiter;
 use stats::{Lane, Simple};
 use std::sync::Arc;
-use sync::Slots;
+use sync::{Slots, TokenBucketWithStocks};
 
 /// The directory of the counters of dropped frames, by interface.
 pub const COUNTERS: &str = "/net/l2-storm-control";
+
+/// Divisor: the burst is the number of frames in one second at the rate, divided by this.
+const BURST_PART: u32 = 10;
+/// Minimum burst: several hosts may send requests at the same time.
+const LEAST_BURST: u32 = 10;
+
+/// Returns the number of frames that pass at once after a pause.
+fn burst(rate: u32) -> u32 {
+    (rate / BURST_PART).max(LEAST_BURST)
+}
 
 /// A class of flooded frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +67,7 @@ pub type Rates = [Option<u32>; 3];
 /// The limits of a port. Replaced as a whole by the main thread; unchanged limits keep their
 /// buckets.
 #[derive(Clone, Debug, Default)]
-pub struct Limits([Option<Arc<Limiter>>; 3]);
+pub struct Limits([Option<Arc<TokenBucketWithStocks>>; 3]);
 
 impl Limits {
     /// Returns true if a thread may flood a frame.
@@ -127,7 +134,9 @@ impl Bridge {
         for class in classes {
             let limit = &mut limits[*class as usize];
             if limit.as_ref().map(|limiter| limiter.rate()) != rate {
-                *limit = rate.map(|rate| Arc::new(Limiter::new(rate, world.threads())));
+                *limit = rate.map(|rate| {
+                    Arc::new(TokenBucketWithStocks::new(rate, burst(rate), world.threads()))
+                });
             }
         }
         match limits.iter().all(Option::is_none) {
