@@ -52,15 +52,15 @@ pub use adj::{
 pub use check::{Check, Checks, PacketColumns};
 pub use counters::{CastLanes, IfCounters, IfLanes, is_group};
 pub use device::{Device, FloodRole, RxQueue};
-pub use event::IfEvent;
+pub use event::{ColumnId, IfEvent};
 pub use fib::{
     DeletedTable, Extension, Extensions, Fib, Flow, FlowHash, FlowRouterId, Net, Outlook, Path,
     PathKind, PathState, RouteIndex, Routes, Source, Sources, TableIndex, Tracked,
 };
 pub use implied::{implied_table, imply};
 pub use interface::{
-    BackboneRewrite, FrameTags, IfKind, Implied, Interface, Interfaces, L2Role, Membership,
-    MtuKind, NewInterface, NewOutput, OriginalSettings, RxQueueConfig, SentBy, SubFrames,
+    BackboneRewrite, Column, FrameTags, IfKind, Implied, Interface, Interfaces, L2Role, Membership,
+    MtuKind, NewInterface, NewOutput, OriginalSettings, Property, RxQueueConfig, SentBy, SubFrames,
     SubInterface, SubOf, TagRewrite, Tags, TxConfig, Vlan, tag_bytes,
 };
 pub use link_local::LinkLocals;

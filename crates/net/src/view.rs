@@ -47,6 +47,14 @@ impl IfFlags {
     /// [`Interface::gso`](crate::Interface::gso).
     pub const GSO: Self = Self(4096);
 
+    /// Number of flags above, which this crate names. Columns take the others.
+    const NAMED: u32 = 13;
+
+    /// The flag that the column after `taken` others with a flag takes, if there is one left.
+    pub(crate) fn free(taken: u32) -> Option<Self> {
+        1u32.checked_shl(Self::NAMED + taken).map(Self)
+    }
+
     /// Returns true if all bits of `other` are set.
     #[inline(always)]
     pub const fn has(self, other: Self) -> bool {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 mod api;
 mod columns;
+mod properties;
 mod queues;
 mod sub;
 
