@@ -21,8 +21,8 @@ use wire::MacAddr;
 
 mod column;
 mod find;
-mod member;
 mod model;
+mod owner;
 mod rx;
 mod set;
 mod sub;
@@ -31,9 +31,10 @@ mod vlan;
 
 pub use column::{Column, Property};
 pub use model::{
-    BackboneRewrite, IfKind, Implied, Interface, L2Role, Membership, MtuKind, NewInterface,
-    OriginalSettings, SubInterface, TagRewrite,
+    BackboneRewrite, IfKind, Implied, Interface, L2Role, MtuKind, NewInterface, OriginalSettings,
+    SubInterface, TagRewrite,
 };
+pub use owner::{OwnUse, Owner};
 pub use rx::RxQueueConfig;
 pub use sub::{SentBy, SubOf};
 pub use tx::TxConfig;
@@ -74,6 +75,7 @@ struct Inner {
     columns: Vec<Arc<dyn AnyColumn>>,
     /// Number of flags of the view that columns have taken.
     flags: u32,
+    owners: Vec<Owner>,
     /// Receive mode of new receive queues, if it is configured.
     rx_mode: Option<InputMode>,
 }

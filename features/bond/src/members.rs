@@ -8,7 +8,49 @@ use crate::model::{BondInfo, MemberInfo, Mode};
 use crate::state::Bonds;
 use cli::{Error, Result, retval};
 use graph::{Node, SwIfIndex, World};
-use net::{IfKind, Interface, Interfaces, L2Role};
+use net::{IfKind, Interface, Interfaces, L2Role, OwnUse, Owner};
+
+/// The part that bonds play for the interfaces that they own: their members.
+pub const OWNER: Owner = Owner { check, receives_all };
+
+/// A member can't be used by itself (−80).
+fn check(world: &World, interface: &Interface, wanted: OwnUse) -> Result<()> {
+    let Some(bond) = world.get::<Bonds>().bond_of(interface.sw_if) else { return Ok(()) };
+    let why = match wanted {
+        OwnUse::Mac => "it has the bond's address; set that",
+        OwnUse::Sub | OwnUse::Switching => "its frames are the bond's",
+    };
+    let bond = world.get::<Interfaces>().name(bond);
+    Err(Error::failed(format!("{} is a member of {bond}: {why}", interface.name))
+        .retval(retval::BOND_MEMBER_NOT_ALLOWED))
+}
+
+/// Returns true if the interface is a member of a bond that receives frames for all MAC addresses.
+fn receives_all(world: &World, interface: &Interface) -> bool {
+    let interfaces = world.get::<Interfaces>();
+    let bond = world.get::<Bonds>().bond_of(interface.sw_if);
+    let bond = bond.and_then(|bond| interfaces.get(bond).ok());
+    bond.is_some_and(|bond| interfaces.receives_all(world, &bond, None))
+}
+
+/// Makes a member's device promiscuous if its bond is, or if the member itself has to be.
+pub(crate) fn follow_promiscuous(world: &World, sw_if: SwIfIndex, bond: bool) -> Result<()> {
+    let interface = world.get::<Interfaces>().get(sw_if)?;
+    // A member is no layer-2 port.
+    let all = bond || interface.promiscuous || !interface.taken_by.is_empty();
+    interface.device.set_promiscuous(world, all)
+}
+
+/// Gives an interface its own MAC address again after it was a member, and lets its device receive
+/// what it needs by itself. Does nothing if it has its own address.
+fn give_back(world: &World, sw_if: SwIfIndex) -> Result<()> {
+    let interfaces = world.get::<Interfaces>();
+    if interfaces.get(sw_if)?.kept_mac.is_none() {
+        return Ok(());
+    }
+    let returned = interfaces.return_mac(world, sw_if);
+    returned.and(follow_promiscuous(world, sw_if, false))
+}
 
 impl Bonds {
     /// Makes an interface a member of a bond.
@@ -36,7 +78,7 @@ impl Bonds {
         if joined.is_err() {
             // A device refuses: bond and member get their old settings again.
             _ = self.detach(world, sw_if);
-            _ = interfaces.leave_bond(world, sw_if);
+            _ = give_back(world, sw_if);
             interfaces.note_made(world, bond, before.mac, before.mtu)?;
         }
         joined
@@ -45,7 +87,9 @@ impl Bonds {
     fn join(&self, world: &World, info: &BondInfo, member: MemberInfo) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
         let MemberInfo { sw_if, bond, .. } = member;
-        interfaces.join_bond(world, sw_if, &interfaces.get(bond)?)?;
+        let owner = interfaces.get(bond)?;
+        interfaces.lend_mac(world, sw_if, owner.mac)?;
+        follow_promiscuous(world, sw_if, interfaces.receives_all(world, &owner, None))?;
         {
             let mut control = self.control();
             control.members.insert(sw_if, member);
@@ -64,8 +108,8 @@ impl Bonds {
     /// Checks that an interface can be a member.
     fn check_member(&self, world: &World, interface: &Interface) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
-        if let Some(membership) = interface.bond {
-            let bond = interfaces.name(membership.bond);
+        if let Some(bond) = self.bond_of(interface.sw_if) {
+            let bond = interfaces.name(bond);
             return Err(Error::failed(format!("{} is a member of {bond} already", interface.name))
                 .retval(retval::VALUE_EXIST));
         }
@@ -115,7 +159,7 @@ impl Bonds {
             (lacp.left)(world, sw_if);
         }
         let input = self.enable_input(world, sw_if, false);
-        let left = interfaces.leave_bond(world, sw_if);
+        let left = give_back(world, sw_if);
         let mtu = interfaces.get(sw_if).and_then(|interface| {
             set_member_mtu(world, &interfaces, sw_if, natural_mtu(&interface))
         });

@@ -145,15 +145,6 @@ pub struct OriginalSettings {
     pub implied: Implied,
 }
 
-/// An interface's membership in a bond.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Membership {
-    /// The bond.
-    pub bond: SwIfIndex,
-    /// The member's own MAC address. While it is a member it has the bond's.
-    pub mac: MacAddr,
-}
-
 /// The control state of an interface.
 #[derive(Clone)]
 pub struct Interface {
@@ -173,8 +164,6 @@ pub struct Interface {
     pub admin_up: bool,
     /// Link state. That of a sub-interface is up while admin and link state of the parent are up.
     pub link_up: bool,
-    /// Set for a member of a bond.
-    pub bond: Option<Membership>,
     /// True if promiscuous mode is configured: it receives frames for all MAC addresses.
     pub promiscuous: bool,
     /// True if the feature `gso` is on. Super-packets are cut into segments in any case. With it no
@@ -191,8 +180,10 @@ pub struct Interface {
     pub tag_rewrite: TagRewrite,
     /// Backbone rewriting in layer-2 mode.
     pub backbone_rewrite: Option<BackboneRewrite>,
-    /// Its MAC address.
+    /// The MAC address that it uses.
     pub mac: MacAddr,
+    /// Its own MAC address, while it uses that of the interface that owns it.
+    pub kept_mac: Option<MacAddr>,
     /// MTUs in bytes, in the order of [`MtuKind`]; 0 means inherited: L3 from link, the others
     /// from L3.
     pub mtu: [u16; 5],
@@ -316,7 +307,6 @@ impl Interface {
             sub: None,
             admin_up: false,
             link_up: new.link_up,
-            bond: None,
             promiscuous: false,
             gso: false,
             taken_by: BTreeSet::new(),
@@ -324,6 +314,7 @@ impl Interface {
             tag_rewrite: TagRewrite::default(),
             backbone_rewrite: None,
             mac: new.mac,
+            kept_mac: None,
             mtu: [new.mtu, 0, 0, 0, 0],
             own_mtu: None,
             mtu_limit: None,
@@ -343,10 +334,9 @@ impl Interface {
         }
     }
 
-    /// Its own MAC address: for a member of a bond, the one that it has again when it leaves the
-    /// bond.
+    /// Its own MAC address, which it uses unless another interface owns it.
     pub fn own_mac(&self) -> MacAddr {
-        self.bond.map_or(self.mac, |membership| membership.mac)
+        self.kept_mac.unwrap_or(self.mac)
     }
 
     /// The MTU in force for these packets.

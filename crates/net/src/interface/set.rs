@@ -2,7 +2,7 @@
 //! Operations that change the settings and state of an interface.
 
 use super::{
-    BackboneRewrite, IfKind, Implied, Interface, Interfaces, L2Role, MtuKind, TagRewrite,
+    BackboneRewrite, IfKind, Implied, Interface, Interfaces, L2Role, MtuKind, OwnUse, TagRewrite,
     no_interface,
 };
 use crate::device::Device;
@@ -86,8 +86,8 @@ impl Interfaces {
     /// Changes the MAC address.
     ///
     /// # Errors
-    /// One that isn't there; a group address; a sub-interface, which has its parent's (−7), or a
-    /// member of a bond, which has the bond's (−80); the device's error.
+    /// One that isn't there; a group address; a sub-interface, which has its parent's (−7); an
+    /// interface that another one owns, as its owner decides; the device's error.
     pub fn set_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
         if mac.is_multicast() || mac == MacAddr::ZERO {
             return Err(Error::parse(format!("{mac} is no address of one host"))
@@ -106,7 +106,7 @@ impl Interfaces {
 
     fn give_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
         let device = self.device(sw_if, "the address")?;
-        self.check_no_member(sw_if, "it has the bond's address; set that")?;
+        self.check_own_use(world, &self.get(sw_if)?, OwnUse::Mac)?;
         device.set_mac(world, mac)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.mac = mac)
     }
@@ -181,9 +181,9 @@ impl Interfaces {
     ) -> Result<(), Error> {
         let chosen = self.get(sw_if)?.own_mtu.is_some();
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| {
-            // A member of a bond goes on with the bond's address, and has the new one when it
-            // leaves.
-            let own = i.bond.as_mut().map_or(&mut i.mac, |membership| &mut membership.mac);
+            // An interface that has its owner's address goes on with that, and has the new one
+            // afterwards.
+            let own = i.kept_mac.as_mut().unwrap_or(&mut i.mac);
             if *own == i.original.mac {
                 *own = mac;
             }
@@ -276,7 +276,7 @@ impl Interfaces {
             ))
             .retval(retval::INVALID_VALUE));
         }
-        let all = on || self.features_need_all(&interface, None);
+        let all = on || self.features_need_all(world, &interface, None);
         interface.device.set_promiscuous(world, all)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
     }
@@ -312,18 +312,24 @@ impl Interfaces {
         } else {
             by.remove(feature)
         };
-        let all = interface.promiscuous || self.features_need_all(&interface, None);
+        let all = self.receives_all(world, &interface, None);
         interface.device.set_promiscuous(world, all)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.taken_by = interface.taken_by)
     }
 
+    /// Returns true if a device receives frames for all MAC addresses: it is promiscuous, or
+    /// features need these frames, even without its sub-interface `but`.
+    pub fn receives_all(&self, world: &World, device: &Interface, but: Option<SwIfIndex>) -> bool {
+        device.promiscuous || self.features_need_all(world, device, but)
+    }
+
     /// Returns true if features need frames for all MAC addresses: they take a device's, it or one
-    /// of its sub-interfaces, except `but`, is a layer-2 port or leads to one peer, or its bond
+    /// of its sub-interfaces, except `but`, is a layer-2 port or leads to one peer, or its owner
     /// receives them.
-    pub(super) fn features_need_all(&self, device: &Interface, but: Option<SwIfIndex>) -> bool {
+    fn features_need_all(&self, world: &World, device: &Interface, but: Option<SwIfIndex>) -> bool {
         !device.taken_by.is_empty()
             || self.has_ports(device.sw_if, but)
-            || self.bond_receives_all(device)
+            || self.owner_receives_all(world, device)
     }
 
     /// Returns true if a device or one of its sub-interfaces, except `but`, is a layer-2 port, or
@@ -342,8 +348,8 @@ impl Interfaces {
     /// frames for all MAC addresses.
     ///
     /// # Errors
-    /// One that isn't there, or carries no Ethernet frames (−71); a member of a bond (−80); the
-    /// device's error.
+    /// One that isn't there, or carries no Ethernet frames (−71); one that another interface owns,
+    /// as its owner decides; the device's error.
     pub fn set_l2(&self, world: &World, sw_if: SwIfIndex, role: L2Role) -> Result<(), Error> {
         let interface = self.get(sw_if)?;
         if interface.l2 == role {
@@ -357,11 +363,10 @@ impl Interfaces {
             .retval(retval::INVALID_INTERFACE));
         }
         if role != L2Role::None {
-            self.check_no_member(sw_if, "its frames are the bond's")?;
+            self.check_own_use(world, &interface, OwnUse::Switching)?;
         }
         let over = self.get(interface.parent)?;
-        let all =
-            over.promiscuous || role == L2Role::Port || self.features_need_all(&over, Some(sw_if));
+        let all = role == L2Role::Port || self.receives_all(world, &over, Some(sw_if));
         over.device.set_promiscuous(world, all)?;
         self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.l2 = role)
     }
