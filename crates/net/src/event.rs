@@ -22,8 +22,6 @@ pub enum IfEvent {
     Mac(SwIfIndex),
     /// An MTU has changed.
     Mtu(SwIfIndex),
-    /// The layer-2 role or the tag rewriting has changed.
-    L2(SwIfIndex),
     /// The name has changed.
     Name(SwIfIndex),
     /// An address was added or removed: the interface, and whether it is an IPv6 one.

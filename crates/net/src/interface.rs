@@ -21,6 +21,7 @@ use wire::MacAddr;
 
 mod column;
 mod find;
+mod l2;
 mod model;
 mod owner;
 mod rx;
@@ -30,9 +31,9 @@ mod tx;
 mod vlan;
 
 pub use column::{Column, Property};
+pub use l2::{BackboneRewrite, L2Role, TagRewrite};
 pub use model::{
-    BackboneRewrite, IfKind, Implied, Interface, L2Role, MtuKind, NewInterface, OriginalSettings,
-    SubInterface, TagRewrite,
+    IfKind, Implied, Interface, MtuKind, NewInterface, OriginalSettings, SubInterface,
 };
 pub use owner::{OwnUse, Owner};
 pub use rx::RxQueueConfig;

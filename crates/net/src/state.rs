@@ -5,8 +5,9 @@ use crate::counters::IfCounters;
 use crate::fib::CrossFamily;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
-    Addresses, Adjacencies, Checks, Extensions, Fib, FlowRouterId, Interfaces, LinkLocals, Mfib,
-    Neighbors, NextHops, PathMtus, Routes, Sources, SuperPaths,
+    Addresses, Adjacencies, BackboneRewrite, Checks, Column, Extensions, Fib, FlowRouterId,
+    Interfaces, L2Role, LinkLocals, Mfib, Neighbors, NextHops, PathMtus, Routes, Sources,
+    SuperPaths, TagRewrite,
 };
 use graph::StateDef;
 use stats::Space;
@@ -18,6 +19,9 @@ use wire::{Ip4, Ip6};
 pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<IfCounters>(),
     StateDef::of::<Interfaces>(),
+    StateDef::of::<Column<L2Role>>(),
+    StateDef::of::<Column<TagRewrite>>(),
+    StateDef::of::<Column<Option<BackboneRewrite>>>(),
     StateDef::of::<SuperPaths>(),
     StateDef::of::<Checks<Ip4>>(),
     StateDef::of::<Checks<Ip6>>(),

@@ -8,7 +8,7 @@ use crate::model::{BondInfo, MemberInfo, Mode};
 use crate::state::Bonds;
 use cli::{Error, Result, retval};
 use graph::{Node, SwIfIndex, World};
-use net::{IfKind, Interface, Interfaces, L2Role, OwnUse, Owner};
+use net::{Column, IfKind, Interface, Interfaces, L2Role, OwnUse, Owner};
 
 /// The part that bonds play for the interfaces that they own: their members.
 pub const OWNER: Owner = Owner { check, receives_all };
@@ -119,7 +119,7 @@ impl Bonds {
             "carries no Ethernet frames"
         } else if interface.sub.is_some() {
             "is a sub-interface"
-        } else if interface.l2 != L2Role::None {
+        } else if world.get::<Column<L2Role>>().get(interface.sw_if) != L2Role::None {
             "is in layer-2 mode: `set interface l3' ends that"
         } else if !interfaces.subs(interface.sw_if).is_empty() {
             "has sub-interfaces: those of a bond take the frames"

@@ -32,69 +32,6 @@ impl IfKind {
     }
 }
 
-/// The role of an interface in layer-2 switching.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum L2Role {
-    /// No role: packets are routed.
-    #[default]
-    None,
-    /// Received frames are switched, whatever their destination.
-    Port,
-    /// Routed interface of a bridge domain: packets sent by it are switched.
-    Bvi,
-}
-
-/// Tag rewriting of received frames while an interface is in layer-2 mode, with VPP's operation
-/// numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TagRewrite {
-    /// The operation: one of the constants.
-    pub op: u32,
-    /// True if the first tag that is pushed is a customer tag (802.1Q), not a service tag
-    /// (802.1ad).
-    pub dot1q: bool,
-    /// The ids of the tags that are pushed, outer one first; 0 where none is.
-    pub tags: [u16; 2],
-}
-
-impl TagRewrite {
-    /// No rewrite.
-    pub const NONE: u32 = 0;
-    /// One tag is put in front of the present tags.
-    pub const PUSH_1: u32 = 1;
-    /// Two tags are put in front of the present tags.
-    pub const PUSH_2: u32 = 2;
-    /// The outer tag is removed.
-    pub const POP_1: u32 = 3;
-    /// Both tags are removed.
-    pub const POP_2: u32 = 4;
-    /// The outer tag is replaced by another.
-    pub const TRANSLATE_1_1: u32 = 5;
-    /// The outer tag is replaced by two.
-    pub const TRANSLATE_1_2: u32 = 6;
-    /// Two tags are replaced by one.
-    pub const TRANSLATE_2_1: u32 = 7;
-    /// Two tags are replaced by two others.
-    pub const TRANSLATE_2_2: u32 = 8;
-}
-
-/// Rewriting for provider backbone bridges while an interface is in layer-2 mode: a header in front
-/// of whole frames.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct BackboneRewrite {
-    /// [`TagRewrite::PUSH_2`]: received frames get the header; [`TagRewrite::POP_2`]: it is removed
-    /// from them.
-    pub op: u32,
-    /// The backbone destination address.
-    pub destination: MacAddr,
-    /// The backbone source address.
-    pub source: MacAddr,
-    /// The VLAN of the backbone tag.
-    pub vlan: u16,
-    /// The service instance (I-SID), 24 bits.
-    pub service: u32,
-}
-
 /// The properties that only a sub-interface has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubInterface {
@@ -174,12 +111,6 @@ pub struct Interface {
     /// Names of the features that take all its frames before other processing, whatever their MAC
     /// address.
     pub taken_by: BTreeSet<&'static str>,
-    /// Role in layer-2 switching.
-    pub l2: L2Role,
-    /// Tag rewriting in layer-2 mode.
-    pub tag_rewrite: TagRewrite,
-    /// Backbone rewriting in layer-2 mode.
-    pub backbone_rewrite: Option<BackboneRewrite>,
     /// The MAC address that it uses.
     pub mac: MacAddr,
     /// Its own MAC address, while it uses that of the interface that owns it.
@@ -239,12 +170,6 @@ impl Interface {
     /// Returns true if the interface can be in layer-2 mode.
     pub fn can_switch(&self) -> bool {
         self.kind == IfKind::Ethernet || self.device.carries_frames_in_l2()
-    }
-
-    /// Returns true if it carries Ethernet frames now. Some tunnels do in layer-2 mode only.
-    pub fn carries_frames(&self) -> bool {
-        self.kind == IfKind::Ethernet
-            || self.l2 != L2Role::None && self.device.carries_frames_in_l2()
     }
 
     /// The nodes that the interface alone sends by, with the names that they have for an interface
@@ -310,9 +235,6 @@ impl Interface {
             promiscuous: false,
             gso: false,
             taken_by: BTreeSet::new(),
-            l2: L2Role::None,
-            tag_rewrite: TagRewrite::default(),
-            backbone_rewrite: None,
             mac: new.mac,
             kept_mac: None,
             mtu: [new.mtu, 0, 0, 0, 0],
@@ -362,14 +284,12 @@ impl Interface {
         flags.put(IfFlags::LINK, self.link_up);
         flags.put(IfFlags::PROMISCUOUS, self.promiscuous);
         flags.put(IfFlags::GSO, self.gso);
-        flags.put(IfFlags::IP_MODE, self.kind.is_ip() && !self.carries_frames());
+        flags.put(IfFlags::IP_MODE, self.kind.is_ip());
         flags.put(IfFlags::IP4, self.ip_enabled[0]);
         flags.put(IfFlags::IP6, self.ip_enabled[1]);
         flags.put(IfFlags::REDIRECTS4, self.redirects[0]);
         flags.put(IfFlags::REDIRECTS6, self.redirects[1]);
         flags.put(IfFlags::SUB, self.sub.is_some());
-        flags.put(IfFlags::L2, self.l2 == L2Role::Port);
-        flags.put(IfFlags::BVI, self.l2 == L2Role::Bvi);
         IfView {
             flags,
             fib4: self.fib4,

@@ -2,8 +2,7 @@
 //! Operations that change the settings and state of an interface.
 
 use super::{
-    BackboneRewrite, IfKind, Implied, Interface, Interfaces, L2Role, MtuKind, OwnUse, TagRewrite,
-    no_interface,
+    Column, IfKind, Implied, Interface, Interfaces, L2Role, MtuKind, OwnUse, no_interface,
 };
 use crate::device::Device;
 use crate::event::IfEvent;
@@ -328,73 +327,21 @@ impl Interfaces {
     /// receives them.
     fn features_need_all(&self, world: &World, device: &Interface, but: Option<SwIfIndex>) -> bool {
         !device.taken_by.is_empty()
-            || self.has_ports(device.sw_if, but)
+            || self.has_ports(world, device.sw_if, but)
             || self.owner_receives_all(world, device)
     }
 
     /// Returns true if a device or one of its sub-interfaces, except `but`, is a layer-2 port, or
     /// leads to one peer.
-    fn has_ports(&self, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
+    fn has_ports(&self, world: &World, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
+        let roles = world.get::<Column<L2Role>>();
         let inner = self.inner();
         let subs = inner.subs.get(&device).into_iter().flat_map(|subs| subs.values());
         let mut all = subs.chain([&device]).filter(|sw_if| Some(**sw_if) != but);
         all.any(|sw_if| {
             let interface = inner.all.get(sw_if.at()).and_then(Option::as_ref);
-            interface.is_some_and(|i| i.l2 == L2Role::Port || i.peer().is_some())
+            roles.get(*sw_if) == L2Role::Port || interface.is_some_and(|i| i.peer().is_some())
         })
-    }
-
-    /// Sets the layer-2 role of an interface. The device of a port, or of its parent, receives
-    /// frames for all MAC addresses.
-    ///
-    /// # Errors
-    /// One that isn't there, or carries no Ethernet frames (−71); one that another interface owns,
-    /// as its owner decides; the device's error.
-    pub fn set_l2(&self, world: &World, sw_if: SwIfIndex, role: L2Role) -> Result<(), Error> {
-        let interface = self.get(sw_if)?;
-        if interface.l2 == role {
-            return Ok(());
-        }
-        if !interface.can_switch() {
-            return Err(Error::unsupported(format!(
-                "{} carries no Ethernet frames",
-                interface.name
-            ))
-            .retval(retval::INVALID_INTERFACE));
-        }
-        if role != L2Role::None {
-            self.check_own_use(world, &interface, OwnUse::Switching)?;
-        }
-        let over = self.get(interface.parent)?;
-        let all = role == L2Role::Port || self.receives_all(world, &over, Some(sw_if));
-        over.device.set_promiscuous(world, all)?;
-        self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.l2 = role)
-    }
-
-    /// Records the tag rewriting of an interface. The feature that rewrites tags calls it.
-    ///
-    /// # Errors
-    /// One that isn't there.
-    pub fn set_tag_rewrite(
-        &self,
-        world: &World,
-        sw_if: SwIfIndex,
-        rewrite: TagRewrite,
-    ) -> Result<(), Error> {
-        self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.tag_rewrite = rewrite)
-    }
-
-    /// Records the backbone rewriting of an interface. The feature that rewrites frames calls it.
-    ///
-    /// # Errors
-    /// One that isn't there.
-    pub fn set_backbone_rewrite(
-        &self,
-        world: &World,
-        sw_if: SwIfIndex,
-        rewrite: Option<BackboneRewrite>,
-    ) -> Result<(), Error> {
-        self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.backbone_rewrite = rewrite)
     }
 
     /// Records whether a protocol is enabled: `ip6` false for IPv4. The addresses' owner calls it.
