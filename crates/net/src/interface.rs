@@ -19,8 +19,10 @@ use sync::{Slots, Turn};
 use vlan::VlanTree;
 use wire::MacAddr;
 
+mod all_frames;
 mod column;
 mod find;
+mod gso;
 mod l2;
 mod model;
 mod owner;
@@ -30,7 +32,9 @@ mod sub;
 mod tx;
 mod vlan;
 
+pub use all_frames::{FrameTakers, Promiscuous};
 pub use column::{Column, Property};
+pub use gso::Gso;
 pub use l2::{BackboneRewrite, L2Role, TagRewrite};
 pub use model::{
     IfKind, Implied, Interface, MtuKind, NewInterface, OriginalSettings, SubInterface,

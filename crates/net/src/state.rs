@@ -6,8 +6,8 @@ use crate::fib::CrossFamily;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
     Addresses, Adjacencies, BackboneRewrite, Checks, Column, Extensions, Fib, FlowRouterId,
-    Interfaces, L2Role, LinkLocals, Mfib, Neighbors, NextHops, PathMtus, Routes, Sources,
-    SuperPaths, TagRewrite,
+    FrameTakers, Gso, Interfaces, L2Role, LinkLocals, Mfib, Neighbors, NextHops, PathMtus,
+    Promiscuous, Routes, Sources, SuperPaths, TagRewrite,
 };
 use graph::StateDef;
 use stats::Space;
@@ -19,9 +19,12 @@ use wire::{Ip4, Ip6};
 pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<IfCounters>(),
     StateDef::of::<Interfaces>(),
+    StateDef::of::<Column<Promiscuous>>(),
+    StateDef::of::<Column<FrameTakers>>(),
     StateDef::of::<Column<L2Role>>(),
     StateDef::of::<Column<TagRewrite>>(),
     StateDef::of::<Column<Option<BackboneRewrite>>>(),
+    StateDef::of::<Column<Gso>>(),
     StateDef::of::<SuperPaths>(),
     StateDef::of::<Checks<Ip4>>(),
     StateDef::of::<Checks<Ip6>>(),

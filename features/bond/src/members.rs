@@ -8,7 +8,7 @@ use crate::model::{BondInfo, MemberInfo, Mode};
 use crate::state::Bonds;
 use cli::{Error, Result, retval};
 use graph::{Node, SwIfIndex, World};
-use net::{Column, IfKind, Interface, Interfaces, L2Role, OwnUse, Owner};
+use net::{Column, FrameTakers, IfKind, Interface, Interfaces, L2Role, OwnUse, Owner, Promiscuous};
 
 /// The part that bonds play for the interfaces that they own: their members.
 pub const OWNER: Owner = Owner { check, receives_all };
@@ -37,7 +37,9 @@ fn receives_all(world: &World, interface: &Interface) -> bool {
 pub(crate) fn follow_promiscuous(world: &World, sw_if: SwIfIndex, bond: bool) -> Result<()> {
     let interface = world.get::<Interfaces>().get(sw_if)?;
     // A member is no layer-2 port.
-    let all = bond || interface.promiscuous || !interface.taken_by.is_empty();
+    let all = bond
+        || world.get::<Column<Promiscuous>>().get(sw_if).0
+        || !world.get::<Column<FrameTakers>>().get(sw_if).0.is_empty();
     interface.device.set_promiscuous(world, all)
 }
 

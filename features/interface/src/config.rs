@@ -7,7 +7,7 @@ use crate::sub;
 use crate::tx;
 use cli::quote;
 use graph::{InputMode, Phase, RunningConfig, Section, World};
-use net::{Interface, Interfaces, RxQueue};
+use net::{Column, Gso, Interface, Interfaces, Promiscuous, RxQueue};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Says what was set.
@@ -31,7 +31,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::DEVICES, interfaces.indices(), |world, sw_if, lines| {
         let interfaces = world.get::<Interfaces>();
         let usual = interfaces.default_rx_mode();
-        interfaces.get(sw_if).iter().for_each(|interface| device(interface, usual, lines));
+        interfaces.get(sw_if).iter().for_each(|interface| device(world, interface, usual, lines));
     });
     config.list(
         Phase::CHOSEN,
@@ -55,7 +55,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
 }
 
 /// `usual` is the receive mode that a new queue has.
-fn device(i: &Interface, usual: InputMode, lines: &mut Section<'_>) {
+fn device(world: &World, i: &Interface, usual: InputMode, lines: &mut Section<'_>) {
     let name = quote(&i.name);
     let mut push = |text: String, undo: String| lines.push(text, undo);
     if !i.tag.is_empty() {
@@ -79,13 +79,13 @@ fn device(i: &Interface, usual: InputMode, lines: &mut Section<'_>) {
             );
         }
     }
-    if i.promiscuous {
+    if world.get::<Column<Promiscuous>>().get(i.sw_if).0 {
         push(
             format!("set interface promiscuous on {name}"),
             format!("set interface promiscuous off {name}"),
         );
     }
-    if i.gso {
+    if world.get::<Column<Gso>>().get(i.sw_if).0 {
         let line = format!("set interface feature gso {name}");
         push(line.clone(), format!("{line} disable"));
     }

@@ -7,7 +7,7 @@ use crate::layout::NAME;
 use crate::names::{by_name, chosen};
 use cli::{Error, Matches, Output, Writer, centre};
 use graph::{SwIfIndex, World};
-use net::{IfCounters, Interface, Interfaces, MtuKind};
+use net::{Column, Gso, IfCounters, Interface, Interfaces, MtuKind};
 use serde_json::{Map, Value, json};
 use std::fmt::{Display, Write};
 
@@ -117,7 +117,7 @@ pub fn features(w: &World, only: Vec<SwIfIndex>) -> Result<Output, Error> {
             out.text(|text| writeln!(text, "\n{arc_name}:\n  {list}"));
             json.insert(arc_name.to_string(), enabled.into());
         }
-        let gso = interfaces.get(sw_if).is_ok_and(|i| i.gso);
+        let gso = w.get::<Column<Gso>>().get(sw_if).0;
         if gso {
             out.text(|text| writeln!(text, "\ngso:\n  super-packets are segmented as by VPP"));
         }

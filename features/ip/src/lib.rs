@@ -58,6 +58,7 @@ mod lookup;
 mod not_enabled;
 mod options;
 mod protocols;
+mod redirects;
 mod rewrite;
 mod route_counts;
 #[cfg(feature = "tests")]
@@ -74,12 +75,13 @@ pub use protocols::{
     Protocols, accept_no_checksum, register_otherwise, register_protocol, register_udp_port,
     set_fragments, set_udp_rest, unregister_protocol, unregister_udp_port,
 };
+pub use redirects::Redirects;
 pub use rewrite::{RewriteTrace, is_tcp_gso, segment_len};
 pub use route_counts::RouteCounts;
 
 use ethernet::{register_ethertype, register_ethertype_verified};
 use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled};
-use net::{Extension, Extensions, IfEvent, Interfaces};
+use net::{Column, Extension, Extensions, IfEvent, Interfaces};
 use std::sync::Arc;
 use wire::{EtherType, Ip4, Ip6, IpProtocol};
 
@@ -93,6 +95,8 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<control::Sweep<Ip4>>(),
         StateDef::of::<control::Sweep<Ip6>>(),
         StateDef::of::<broadcast::DirectedBroadcast>(),
+        StateDef::of::<Column<Redirects<Ip4>>>(),
+        StateDef::of::<Column<Redirects<Ip6>>>(),
     ],
     nodes: &[
         NodeDef::of::<input::Input<Ip4, true>>(),

@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::fib::TableIndex;
 use crate::view::{IfFlags, IfView};
 use graph::{NodeIndex, SwIfIndex};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use wire::{Address, MacAddr};
@@ -101,16 +101,6 @@ pub struct Interface {
     pub admin_up: bool,
     /// Link state. That of a sub-interface is up while admin and link state of the parent are up.
     pub link_up: bool,
-    /// True if promiscuous mode is configured: it receives frames for all MAC addresses.
-    pub promiscuous: bool,
-    /// True if the feature `gso` is on. Super-packets are cut into segments in any case. With it no
-    /// segment is longer than 2048 bytes with its Ethernet header; and a packet whose segments
-    /// wouldn't fit the MTU is fragmented as a whole, if IPv4 lets it, instead of being cut into
-    /// smaller segments.
-    pub gso: bool,
-    /// Names of the features that take all its frames before other processing, whatever their MAC
-    /// address.
-    pub taken_by: BTreeSet<&'static str>,
     /// The MAC address that it uses.
     pub mac: MacAddr,
     /// Its own MAC address, while it uses that of the interface that owns it.
@@ -139,8 +129,6 @@ pub struct Interface {
     pub link6: u32,
     /// True if IPv4 is enabled, and true if IPv6 is.
     pub ip_enabled: [bool; 2],
-    /// True if ICMP redirects are sent to IPv4 hosts, and true if they are sent to IPv6 hosts.
-    pub redirects: [bool; 2],
     /// The settings that it was made with.
     pub original: OriginalSettings,
     /// The configured placement of its receive queues, by queue number.
@@ -232,9 +220,6 @@ impl Interface {
             sub: None,
             admin_up: false,
             link_up: new.link_up,
-            promiscuous: false,
-            gso: false,
-            taken_by: BTreeSet::new(),
             mac: new.mac,
             kept_mac: None,
             mtu: [new.mtu, 0, 0, 0, 0],
@@ -248,7 +233,6 @@ impl Interface {
             fib6: 0,
             link6: 0,
             ip_enabled: [false; 2],
-            redirects: [false; 2],
             original,
             rx: BTreeMap::new(),
             tx_threads: TxConfig::new(),
@@ -282,13 +266,9 @@ impl Interface {
         let mut flags = IfFlags::default();
         flags.put(IfFlags::ADMIN, self.admin_up);
         flags.put(IfFlags::LINK, self.link_up);
-        flags.put(IfFlags::PROMISCUOUS, self.promiscuous);
-        flags.put(IfFlags::GSO, self.gso);
         flags.put(IfFlags::IP_MODE, self.kind.is_ip());
         flags.put(IfFlags::IP4, self.ip_enabled[0]);
         flags.put(IfFlags::IP6, self.ip_enabled[1]);
-        flags.put(IfFlags::REDIRECTS4, self.redirects[0]);
-        flags.put(IfFlags::REDIRECTS6, self.redirects[1]);
         flags.put(IfFlags::SUB, self.sub.is_some());
         IfView {
             flags,

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Operations that change the settings and state of an interface.
 
-use super::{
-    Column, IfKind, Implied, Interface, Interfaces, L2Role, MtuKind, OwnUse, no_interface,
-};
+use super::{Implied, Interface, Interfaces, MtuKind, OwnUse, no_interface};
 use crate::device::Device;
 use crate::event::IfEvent;
 use cli::Error;
@@ -258,92 +256,6 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Turns promiscuous mode on or off: frames for other MAC addresses are received. For a
-    /// sub-interface this sets the parent.
-    ///
-    /// # Errors
-    /// One that isn't there, or has no MAC address (−7); the device's error.
-    pub fn set_promiscuous(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
-        let interface = self.get(sw_if)?;
-        if interface.sub.is_some() {
-            return self.set_promiscuous(world, interface.parent, on);
-        }
-        if interface.kind != IfKind::Ethernet {
-            return Err(Error::unsupported(format!(
-                "{} carries no Ethernet frames",
-                interface.name
-            ))
-            .retval(retval::INVALID_VALUE));
-        }
-        let all = on || self.features_need_all(world, &interface, None);
-        interface.device.set_promiscuous(world, all)?;
-        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
-    }
-
-    /// Turns the feature `gso` on or off; see [`Interface::gso`].
-    ///
-    /// # Errors
-    /// One that isn't there (−2).
-    pub fn set_gso(&self, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
-        let mut inner = self.inner();
-        let slot = inner.all.get_mut(sw_if.at()).and_then(Option::as_mut);
-        slot.ok_or_else(|| no_interface(sw_if))?.gso = on;
-        self.publish(&inner, sw_if);
-        Ok(())
-    }
-
-    /// Sets whether a feature takes all frames of a device, which then receives frames for all MAC
-    /// addresses, as long as any feature does.
-    ///
-    /// # Errors
-    /// One that isn't there (−2); the device's error.
-    pub fn set_taken(
-        &self,
-        world: &World,
-        sw_if: SwIfIndex,
-        feature: &'static str,
-        on: bool,
-    ) -> Result<(), Error> {
-        let mut interface = self.get(sw_if)?;
-        let by = &mut interface.taken_by;
-        if on {
-            by.insert(feature)
-        } else {
-            by.remove(feature)
-        };
-        let all = self.receives_all(world, &interface, None);
-        interface.device.set_promiscuous(world, all)?;
-        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.taken_by = interface.taken_by)
-    }
-
-    /// Returns true if a device receives frames for all MAC addresses: it is promiscuous, or
-    /// features need these frames, even without its sub-interface `but`.
-    pub fn receives_all(&self, world: &World, device: &Interface, but: Option<SwIfIndex>) -> bool {
-        device.promiscuous || self.features_need_all(world, device, but)
-    }
-
-    /// Returns true if features need frames for all MAC addresses: they take a device's, it or one
-    /// of its sub-interfaces, except `but`, is a layer-2 port or leads to one peer, or its owner
-    /// receives them.
-    fn features_need_all(&self, world: &World, device: &Interface, but: Option<SwIfIndex>) -> bool {
-        !device.taken_by.is_empty()
-            || self.has_ports(world, device.sw_if, but)
-            || self.owner_receives_all(world, device)
-    }
-
-    /// Returns true if a device or one of its sub-interfaces, except `but`, is a layer-2 port, or
-    /// leads to one peer.
-    fn has_ports(&self, world: &World, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
-        let roles = world.get::<Column<L2Role>>();
-        let inner = self.inner();
-        let subs = inner.subs.get(&device).into_iter().flat_map(|subs| subs.values());
-        let mut all = subs.chain([&device]).filter(|sw_if| Some(**sw_if) != but);
-        all.any(|sw_if| {
-            let interface = inner.all.get(sw_if.at()).and_then(Option::as_ref);
-            roles.get(*sw_if) == L2Role::Port || interface.is_some_and(|i| i.peer().is_some())
-        })
-    }
-
     /// Records whether a protocol is enabled: `ip6` false for IPv4. The addresses' owner calls it.
     ///
     /// # Errors
@@ -360,20 +272,6 @@ impl Interfaces {
             return Ok(());
         }
         self.change(world, sw_if, IfEvent::Ip(sw_if, ip6, on), |i| i.ip_enabled[at] = on)
-    }
-
-    /// Turns ICMP redirects to hosts on an interface on or off: `ip6` false for IPv4 hosts.
-    ///
-    /// # Errors
-    /// One that isn't there.
-    pub fn set_redirects(&self, sw_if: SwIfIndex, ip6: bool, on: bool) -> Result<(), Error> {
-        self.get(sw_if)?;
-        let mut inner = self.inner();
-        if let Some(Some(interface)) = inner.all.get_mut(sw_if.at()) {
-            interface.redirects[usize::from(ip6)] = on;
-            self.publish(&inner, sw_if);
-        }
-        Ok(())
     }
 
     /// Records the table of an interface's link-local addresses; 0 for none.
