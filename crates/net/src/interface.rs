@@ -25,11 +25,11 @@ mod find;
 mod gso;
 mod l2;
 mod model;
+mod note;
 mod owner;
 mod rx;
 mod set;
 mod sub;
-mod tx;
 mod vlan;
 
 pub use all_frames::{FrameTakers, Promiscuous};
@@ -39,10 +39,9 @@ pub use l2::{BackboneRewrite, L2Role, TagRewrite};
 pub use model::{
     IfKind, Implied, Interface, MtuKind, NewInterface, OriginalSettings, SubInterface,
 };
+pub use note::Note;
 pub use owner::{OwnUse, Owner};
-pub use rx::RxQueueConfig;
 pub use sub::{SentBy, SubOf};
-pub use tx::TxConfig;
 pub use vlan::{FrameTags, SubFrames, Tags, Vlan, tag_bytes};
 
 type Subscriber = Arc<dyn Fn(&World, IfEvent) + Send + Sync>;

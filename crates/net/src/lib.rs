@@ -60,9 +60,8 @@ pub use fib::{
 pub use implied::{implied_table, imply};
 pub use interface::{
     BackboneRewrite, Column, FrameTags, FrameTakers, Gso, IfKind, Implied, Interface, Interfaces,
-    L2Role, MtuKind, NewInterface, NewOutput, OriginalSettings, OwnUse, Owner, Promiscuous,
-    Property, RxQueueConfig, SentBy, SubFrames, SubInterface, SubOf, TagRewrite, Tags, TxConfig,
-    Vlan, tag_bytes,
+    L2Role, MtuKind, NewInterface, NewOutput, Note, OriginalSettings, OwnUse, Owner, Promiscuous,
+    Property, SentBy, SubFrames, SubInterface, SubOf, TagRewrite, Tags, Vlan, tag_bytes,
 };
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};

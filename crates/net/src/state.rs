@@ -6,7 +6,7 @@ use crate::fib::CrossFamily;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
     Addresses, Adjacencies, BackboneRewrite, Checks, Column, Extensions, Fib, FlowRouterId,
-    FrameTakers, Gso, Interfaces, L2Role, LinkLocals, Mfib, Neighbors, NextHops, PathMtus,
+    FrameTakers, Gso, Interfaces, L2Role, LinkLocals, Mfib, Neighbors, NextHops, Note, PathMtus,
     Promiscuous, Routes, Sources, SuperPaths, TagRewrite,
 };
 use graph::StateDef;
@@ -25,6 +25,7 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Column<TagRewrite>>(),
     StateDef::of::<Column<Option<BackboneRewrite>>>(),
     StateDef::of::<Column<Gso>>(),
+    StateDef::of::<Column<Note>>(),
     StateDef::of::<SuperPaths>(),
     StateDef::of::<Checks<Ip4>>(),
     StateDef::of::<Checks<Ip6>>(),

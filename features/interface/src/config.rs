@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Interface settings as commands. Drivers write the commands that create interfaces.
 
+use crate::queues::RxConfig;
 use crate::rx::thread_words;
 use crate::startup_conf::Startup;
 use crate::sub;
 use crate::tx;
 use cli::quote;
 use graph::{InputMode, Phase, RunningConfig, Section, World};
-use net::{Column, Gso, Interface, Interfaces, Promiscuous, RxQueue};
+use net::{Column, Gso, Interface, Interfaces, Note, Promiscuous, RxQueue};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Says what was set.
@@ -58,9 +59,10 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
 fn device(world: &World, i: &Interface, usual: InputMode, lines: &mut Section<'_>) {
     let name = quote(&i.name);
     let mut push = |text: String, undo: String| lines.push(text, undo);
-    if !i.tag.is_empty() {
+    let Note(note) = world.get::<Column<Note>>().get(i.sw_if);
+    if !note.is_empty() {
         push(
-            format!("set interface tag {name} {}", quote(&i.tag)),
+            format!("set interface tag {name} {}", quote(&note)),
             format!("clear interface tag {name}"),
         );
     }
@@ -89,8 +91,9 @@ fn device(world: &World, i: &Interface, usual: InputMode, lines: &mut Section<'_
         let line = format!("set interface feature gso {name}");
         push(line.clone(), format!("{line} disable"));
     }
+    let RxConfig(rx) = world.get::<Column<RxConfig>>().get(i.sw_if);
     let mut modes: BTreeMap<u16, InputMode> =
-        i.rx.iter().filter_map(|(queue, choice)| Some((*queue, choice.mode?))).collect();
+        rx.iter().filter_map(|(queue, choice)| Some((*queue, choice.mode?))).collect();
     // A queue keeps the default that there was when it was made.
     let made = i.device.rx_queues().into_iter().filter(|queue| queue.mode != usual);
     made.for_each(|RxQueue { queue, mode, .. }| _ = modes.entry(queue).or_insert(mode));
@@ -98,13 +101,13 @@ fn device(world: &World, i: &Interface, usual: InputMode, lines: &mut Section<'_
         let line = format!("set interface rx-mode {name} queue {queue}");
         push(format!("{line} {mode}"), format!("{line} default"));
     }
-    for (queue, choice) in &i.rx {
+    for (queue, choice) in rx {
         if let Some(thread) = choice.thread {
             let line = format!("set interface rx-placement {name} queue {queue}");
             push(format!("{line} {}", thread_words(thread)), format!("{line} default"));
         }
     }
-    tx::write_config(i, push);
+    tx::write_config(world, i, push);
 }
 
 /// Renames, given as the name of an interface when it was made and its name now, in an order in

@@ -11,7 +11,7 @@ use cli::Tree;
 use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, SwIfIndex, World};
 use net::drive::{Tx, ethernet};
-use net::{Column, Device, IfCounters, Interfaces, Promiscuous};
+use net::{Column, Device, IfCounters, Interfaces, Note, Promiscuous};
 use startup::text::{Source, tokens};
 use std::sync::Arc;
 use wire::MacAddr;
@@ -104,8 +104,9 @@ fn commands_set_what_they_say() {
         run(&bench, &tree, line);
     }
     let i = bench.world.get::<Interfaces>().get(sw_if).expect("there");
+    let note = bench.world.get::<Column<Note>>().get(sw_if);
     assert_eq!(bench.world.get::<Column<Promiscuous>>().get(sw_if), Promiscuous(true));
-    assert_eq!((i.name.as_str(), i.tag.as_str()), ("wan", "uplink"));
+    assert_eq!((i.name.as_str(), note.0.as_str()), ("wan", "uplink"));
     assert_eq!(
         run(&bench, &tree, "show interface wan")
             .lines()

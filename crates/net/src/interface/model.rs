@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control state of an interface, and the parameters of a new one.
 
-use super::{RxQueueConfig, SubFrames, TxConfig};
+use super::SubFrames;
 use crate::device::Device;
 use crate::fib::TableIndex;
 use crate::view::{IfFlags, IfView};
 use graph::{NodeIndex, SwIfIndex};
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use wire::{Address, MacAddr};
@@ -113,8 +112,6 @@ pub struct Interface {
     /// Limit of IP packets that what is below the interface gives, whatever MTU it is configured
     /// with: [`super::Interfaces::limit_mtu`].
     pub mtu_limit: Option<u16>,
-    /// A note by the operator.
-    pub tag: String,
     /// The output node, by which packets leave.
     pub output: NodeIndex,
     /// The driver's transmit node.
@@ -131,12 +128,6 @@ pub struct Interface {
     pub ip_enabled: [bool; 2],
     /// The settings that it was made with.
     pub original: OriginalSettings,
-    /// The configured placement of its receive queues, by queue number.
-    pub rx: BTreeMap<u16, RxQueueConfig>,
-    /// The configured threads of its transmit queues.
-    pub tx_threads: TxConfig,
-    /// The receive queues that the device is to spread packets over, if they are configured.
-    pub rss_queues: Option<Vec<u16>>,
 }
 
 impl Interface {
@@ -225,7 +216,6 @@ impl Interface {
             mtu: [new.mtu, 0, 0, 0, 0],
             own_mtu: None,
             mtu_limit: None,
-            tag: String::new(),
             output,
             tx,
             shares_nodes: false,
@@ -234,9 +224,6 @@ impl Interface {
             link6: 0,
             ip_enabled: [false; 2],
             original,
-            rx: BTreeMap::new(),
-            tx_threads: TxConfig::new(),
-            rss_queues: None,
         }
     }
 

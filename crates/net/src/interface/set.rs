@@ -244,18 +244,6 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Sets the operator's note.
-    ///
-    /// # Errors
-    /// One that isn't there.
-    pub fn set_tag(&self, sw_if: SwIfIndex, tag: &str) -> Result<(), Error> {
-        self.get(sw_if)?;
-        if let Some(Some(interface)) = self.inner().all.get_mut(sw_if.at()) {
-            interface.tag = tag.to_string();
-        }
-        Ok(())
-    }
-
     /// Records whether a protocol is enabled: `ip6` false for IPv4. The addresses' owner calls it.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use graph::World;
 use msg::{Message, Str, Wire};
 use net::api::{IfStatusFlags, InterfaceIndex, MacAddress};
 use net::{
-    BackboneRewrite, Column, IfKind, Interface, Interfaces, MtuKind, SubFrames, SubInterface,
+    BackboneRewrite, Column, IfKind, Interface, Interfaces, MtuKind, Note, SubFrames, SubInterface,
     TagRewrite, Tags, Vlan,
 };
 
@@ -209,6 +209,6 @@ fn details(w: &World, i: &Interface) -> SwInterfaceDetails {
         i_sid: backbone.service,
         interface_name: i.name.as_str().into(),
         interface_dev_type: device.driver().into(),
-        tag: i.tag.as_str().into(),
+        tag: w.get::<Column<Note>>().get(i.sw_if).0.as_str().into(),
     }
 }
