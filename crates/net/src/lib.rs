@@ -3,6 +3,7 @@
 //! The shared model of the network, which features and drivers work on. It knows no node.
 //!
 //! - [`Interfaces`]: hardware and software interfaces, their state, their events.
+//! - [`Column`]: a property of interfaces, which the feature that owns it declares.
 //! - [`IfCounters`]: counters of each interface.
 //! - [`Adjacencies`]: the forwarding results that routes lead to.
 //! - [`Fib`]: route tables. [`Routes`]: their entries, as workers read them. [`Addresses`]:

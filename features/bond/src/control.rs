@@ -2,7 +2,7 @@
 //! Events of interfaces: state, link and MTU of bonds and members.
 
 use crate::announce::BondProcess;
-use crate::members::OWNER;
+use crate::owned::OWNER;
 use crate::state::Bonds;
 use graph::{SwIfIndex, World};
 use net::{IfEvent, Interface, Interfaces, MtuKind};

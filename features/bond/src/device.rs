@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The device of a bond: what is set for the bond is set for its members.
 
-use crate::members::follow_promiscuous;
+use crate::owned::follow_promiscuous;
 use crate::state::Bonds;
 use cli::Error;
 use graph::{SwIfIndex, World};
