@@ -6,6 +6,9 @@ use std::collections::BTreeSet;
 /// Where a type of state is made known.
 const DECLARES: [&str; 2] = ["StateDef::of::<", "declare::<"];
 
+/// The state of a property of interfaces.
+const COLUMN: &str = "Column<";
+
 /// The crate that a path (relative, `/`-separated) belongs to.
 fn package(path: &str) -> &str {
     let end = path.match_indices('/').nth(1).map_or(path.len(), |(at, _)| at);
@@ -29,11 +32,18 @@ pub fn undeclared<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Ve
         }
         let package = package(path);
         for declaration in DECLARES {
-            let types = content.split(declaration).skip(1).map(|behind| name(behind.trim_start()));
-            declared.extend(types.map(|of| (package, of)));
+            for behind in content.split(declaration).skip(1).map(str::trim_start) {
+                let column =
+                    behind.split_once(COLUMN).filter(|(path, _)| !path.contains(['<', '>']));
+                declared.insert((package, name(behind)));
+                declared.extend(column.map(|(_, of)| (package, name(of))));
+            }
         }
         for line in content.lines().filter(|line| line.starts_with("impl")) {
-            let Some((_, of)) = line.split_once("Shared for ") else { continue };
+            let state = line.split_once("Shared for ");
+            let Some((_, of)) = state.or_else(|| line.split_once("Property for ")) else {
+                continue;
+            };
             // For every type that is shared: what the framework itself says of them.
             if !line.contains("AnyShared") {
                 made.push((path, package, name(of)));
@@ -65,6 +75,14 @@ mod tests {
         ] {
             assert_eq!(undeclared([MADE, ("features/a/src/lib.rs", list)]), [""; 0], "{list}");
         }
+    }
+
+    #[test]
+    fn a_column_is_declared_by_its_type() {
+        let made = ("features/a/src/x.rs", "impl<F: Family> Property for Notes<F> {}\n");
+        let list = ("features/a/src/lib.rs", "StateDef::of::<Column<x::Notes<Ip4>>>()");
+        assert_eq!(undeclared([made, list]), [""; 0]);
+        assert_eq!(undeclared([made]).len(), 1);
     }
 
     #[test]

@@ -6,11 +6,12 @@
 //! `local0` is number 0 and can't carry packets.
 
 use crate::counters::IfCounters;
-use crate::device::{Device, FloodRole};
+use crate::device::Device;
 use crate::event::IfEvent;
-use crate::view::{IfFlags, MAX, ViewTable, Views};
-use cli::{Error, Matches};
-use graph::{InputMode, NodeIndex, Shared, SwIfIndex, ThreadIndex, World};
+use crate::view::{IfFlags, IfView, MAX, ViewTable, Views};
+use cli::Error;
+use column::AnyColumn;
+use graph::{Deleted, InputMode, NodeIndex, Shared, SwIfIndex, ThreadIndex, World};
 use msg::retval;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,21 +19,29 @@ use sync::{Slots, Turn};
 use vlan::VlanTree;
 use wire::MacAddr;
 
-mod member;
+mod all_frames;
+mod column;
+mod find;
+mod gso;
+mod l2;
 mod model;
+mod note;
+mod owner;
 mod rx;
 mod set;
 mod sub;
-mod tx;
 mod vlan;
 
+pub use all_frames::{FrameTakers, Promiscuous};
+pub use column::{Column, Property};
+pub use gso::Gso;
+pub use l2::{BackboneRewrite, L2Role, TagRewrite};
 pub use model::{
-    BackboneRewrite, IfKind, Implied, Interface, L2Role, Membership, MtuKind, NewInterface,
-    OriginalSettings, SubInterface, TagRewrite,
+    IfKind, Implied, Interface, MtuKind, NewInterface, OriginalSettings, SubInterface,
 };
-pub use rx::RxQueueConfig;
+pub use note::Note;
+pub use owner::{OwnUse, Owner};
 pub use sub::{SentBy, SubOf};
-pub use tx::TxConfig;
 pub use vlan::{FrameTags, SubFrames, Tags, Vlan, tag_bytes};
 
 type Subscriber = Arc<dyn Fn(&World, IfEvent) + Send + Sync>;
@@ -67,6 +76,10 @@ struct Inner {
     /// Number of failover subscribers.
     movers: usize,
     make_output: Option<MakeOutput>,
+    columns: Vec<Arc<dyn AnyColumn>>,
+    /// Number of flags of the view that columns have taken.
+    flags: u32,
+    owners: Vec<Owner>,
     /// Receive mode of new receive queues, if it is configured.
     rx_mode: Option<InputMode>,
 }
@@ -129,6 +142,10 @@ impl Shared for Interfaces {
             counters,
         }
     }
+
+    fn forget(&self, _: &World, deleted: &Deleted<'_>) {
+        deleted.of::<SwIfIndex>().into_iter().for_each(|sw_if| self.clear_columns(*sw_if));
+    }
 }
 
 fn no_interface(sw_if: SwIfIndex) -> Error {
@@ -178,7 +195,11 @@ impl Interfaces {
 
     fn publish(&self, inner: &Inner, sw_if: SwIfIndex) {
         let interface = inner.all.get(sw_if.at()).and_then(Option::as_ref);
-        let mut view = interface.map(Interface::view).unwrap_or_default();
+        let mut view = IfView::default();
+        if let Some(interface) = interface {
+            view = interface.view();
+            inner.columns.iter().for_each(|column| column.show(interface, &mut view));
+        }
         view.flags.put(IfFlags::HAS_SUBS, inner.subs.contains_key(&sw_if));
         self.views.set(sw_if, view);
     }
@@ -378,123 +399,5 @@ impl Interfaces {
         self.inner().free.insert(sw_if.0);
         world.note_config_change();
         Ok(())
-    }
-
-    /// Checks that an interface exists.
-    ///
-    /// # Errors
-    /// No such interface (−2).
-    pub fn check(&self, sw_if: SwIfIndex) -> Result<(), Error> {
-        match self.inner().all.get(sw_if.at()) {
-            Some(Some(_)) => Ok(()),
-            _ => Err(no_interface(sw_if)),
-        }
-    }
-
-    /// Returns a copy of an interface's control state.
-    ///
-    /// # Errors
-    /// One that isn't there (−2).
-    pub fn get(&self, sw_if: SwIfIndex) -> Result<Interface, Error> {
-        let found = self.inner().all.get(sw_if.at()).cloned().flatten();
-        found.ok_or_else(|| no_interface(sw_if))
-    }
-
-    /// Returns true if packets can be sent by the interface: admin and link state are up.
-    pub(crate) fn is_up(&self, sw_if: SwIfIndex) -> bool {
-        let inner = self.inner();
-        inner.all.get(sw_if.at()).and_then(Option::as_ref).is_some_and(|i| i.admin_up && i.link_up)
-    }
-
-    /// The kind of packets that an interface carries.
-    pub(crate) fn kind(&self, sw_if: SwIfIndex) -> Result<IfKind, Error> {
-        let kind = self.inner().all.get(sw_if.at()).and_then(Option::as_ref).map(|i| i.kind);
-        kind.ok_or_else(|| no_interface(sw_if))
-    }
-
-    /// The MAC address of an interface's only peer, if it has only one.
-    pub(crate) fn peer(&self, sw_if: SwIfIndex) -> Option<MacAddr> {
-        self.inner().all.get(sw_if.at()).and_then(Option::as_ref).and_then(Interface::peer)
-    }
-
-    /// The name of an interface's driver.
-    pub fn driver(&self, sw_if: SwIfIndex) -> Option<&'static str> {
-        let inner = self.inner();
-        inner.all.get(sw_if.at()).and_then(Option::as_ref).map(|i| i.device.driver())
-    }
-
-    /// The role of an interface in floods of its bridge domain.
-    pub fn flood_role(&self, sw_if: SwIfIndex) -> FloodRole {
-        let inner = self.inner();
-        let interface = inner.all.get(sw_if.at()).and_then(Option::as_ref);
-        interface.map_or(FloodRole::Port, |i| i.device.flood_role())
-    }
-
-    /// The interface of a command that takes a number as `index` or a name as `interface`. A number
-    /// isn't checked.
-    ///
-    /// # Errors
-    /// No interface has this name (−2).
-    pub fn named_or_numbered(&self, m: &Matches) -> Result<SwIfIndex, Error> {
-        match m.opt("index")? {
-            Some(index) => Ok(SwIfIndex(index)),
-            None => self.find(m.str("interface")).map_err(|e| e.at(m.span("interface"))),
-        }
-    }
-
-    /// The interface of this name.
-    ///
-    /// # Errors
-    /// One that isn't there (−2), with the nearest name.
-    pub fn find(&self, name: &str) -> Result<SwIfIndex, Error> {
-        let inner = self.inner();
-        inner.names.get(name).copied().ok_or_else(|| {
-            Error::not_found(format!("no interface is named `{name}'"))
-                .near(name, inner.names.keys())
-                .retval(retval::INVALID_SW_IF_INDEX)
-        })
-    }
-
-    /// The name of an interface, or its number if it is gone.
-    pub fn name(&self, sw_if: SwIfIndex) -> String {
-        let inner = self.inner();
-        let found = inner.all.get(sw_if.at()).and_then(Option::as_ref);
-        found.map_or_else(|| format!("sw_if_index {sw_if}"), |i| i.name.clone())
-    }
-
-    /// All interfaces, by index.
-    pub fn list(&self) -> Vec<Interface> {
-        self.inner().all.iter().flatten().cloned().collect()
-    }
-
-    /// All indices ever allocated, also unused ones: for walks in slices, which call [`Self::get`]
-    /// when an interface's turn comes.
-    pub fn indices(&self) -> impl Iterator<Item = SwIfIndex> + use<> {
-        (0..self.max() as u32).map(SwIfIndex)
-    }
-
-    /// The names of all interfaces, with their indices.
-    pub fn names(&self) -> Vec<(String, SwIfIndex)> {
-        let inner = self.inner();
-        inner
-            .all
-            .iter()
-            .flatten()
-            .map(|interface| (interface.name.clone(), interface.sw_if))
-            .collect()
-    }
-
-    /// The original and the current name of each renamed interface. Sub-interfaces aren't listed:
-    /// their names follow their parent's.
-    pub fn renamed(&self) -> Vec<(String, String)> {
-        let inner = self.inner();
-        let renamed =
-            inner.all.iter().flatten().filter(|i| i.sub.is_none() && i.name != i.original.name);
-        renamed.map(|i| (i.original.name.clone(), i.name.clone())).collect()
-    }
-
-    /// Number of indices ever used, for the length of counter vectors.
-    pub fn max(&self) -> usize {
-        self.inner().all.len()
     }
 }

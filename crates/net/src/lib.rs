@@ -3,6 +3,7 @@
 //! The shared model of the network, which features and drivers work on. It knows no node.
 //!
 //! - [`Interfaces`]: hardware and software interfaces, their state, their events.
+//! - [`Column`]: a property of interfaces, which the feature that owns it declares.
 //! - [`IfCounters`]: counters of each interface.
 //! - [`Adjacencies`]: the forwarding results that routes lead to.
 //! - [`Fib`]: route tables. [`Routes`]: their entries, as workers read them. [`Addresses`]:
@@ -52,16 +53,16 @@ pub use adj::{
 pub use check::{Check, Checks, PacketColumns};
 pub use counters::{CastLanes, IfCounters, IfLanes, is_group};
 pub use device::{Device, FloodRole, RxQueue};
-pub use event::IfEvent;
+pub use event::{ColumnId, IfEvent};
 pub use fib::{
     DeletedTable, Fib, Flow, FlowHash, FlowRouterId, Net, Outlook, Path, PathKind, PathState,
     RouteIndex, RouteTables, Routes, Source, Sources, TableIndex, TableRef, Tracked,
 };
 pub use implied::{implied_table, imply};
 pub use interface::{
-    BackboneRewrite, FrameTags, IfKind, Implied, Interface, Interfaces, L2Role, Membership,
-    MtuKind, NewInterface, NewOutput, OriginalSettings, RxQueueConfig, SentBy, SubFrames,
-    SubInterface, SubOf, TagRewrite, Tags, TxConfig, Vlan, tag_bytes,
+    BackboneRewrite, Column, FrameTags, FrameTakers, Gso, IfKind, Implied, Interface, Interfaces,
+    L2Role, MtuKind, NewInterface, NewOutput, Note, OriginalSettings, OwnUse, Owner, Promiscuous,
+    Property, SentBy, SubFrames, SubInterface, SubOf, TagRewrite, Tags, Vlan, tag_bytes,
 };
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};

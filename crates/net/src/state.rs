@@ -4,8 +4,9 @@
 use crate::counters::IfCounters;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
-    Addresses, Adjacencies, Checks, Fib, FlowRouterId, Interfaces, LinkLocals, Links, Mfib,
-    Neighbors, NextHops, Objects, PathMtus, RouteTables, Routes, Sources, SuperPaths,
+    Addresses, Adjacencies, BackboneRewrite, Checks, Column, Fib, FlowRouterId, FrameTakers, Gso,
+    Interfaces, L2Role, LinkLocals, Links, Mfib, Neighbors, NextHops, Note, Objects, PathMtus,
+    Promiscuous, RouteTables, Routes, Sources, SuperPaths, TagRewrite,
 };
 use graph::StateDef;
 use stats::Space;
@@ -17,6 +18,13 @@ use wire::{Ip4, Ip6};
 pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<IfCounters>(),
     StateDef::of::<Interfaces>(),
+    StateDef::of::<Column<Promiscuous>>(),
+    StateDef::of::<Column<FrameTakers>>(),
+    StateDef::of::<Column<L2Role>>(),
+    StateDef::of::<Column<TagRewrite>>(),
+    StateDef::of::<Column<Option<BackboneRewrite>>>(),
+    StateDef::of::<Column<Gso>>(),
+    StateDef::of::<Column<Note>>(),
     StateDef::of::<SuperPaths>(),
     StateDef::of::<Checks<Ip4>>(),
     StateDef::of::<Checks<Ip6>>(),

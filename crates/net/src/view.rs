@@ -31,21 +31,24 @@ impl IfFlags {
     pub const IP4: Self = Self(16);
     /// IPv6 is enabled.
     pub const IP6: Self = Self(32);
-    /// ICMP redirects are sent to IPv4 hosts.
-    pub const REDIRECTS4: Self = Self(64);
-    /// ICMPv6 redirects are sent to hosts.
-    pub const REDIRECTS6: Self = Self(128);
     /// Its frames are switched, not routed: bridged or cross-connected.
-    pub const L2: Self = Self(256);
+    pub const L2: Self = Self(64);
     /// The routed interface of a bridge domain: packets that are sent by it are switched there.
-    pub const BVI: Self = Self(512);
+    pub const BVI: Self = Self(128);
     /// A sub-interface: its output node alters frames.
-    pub const SUB: Self = Self(1024);
+    pub const SUB: Self = Self(256);
     /// Has sub-interfaces: tagged frames may belong to these.
-    pub const HAS_SUBS: Self = Self(2048);
-    /// Super-packets that leave follow the rules of the feature `gso`; see
-    /// [`Interface::gso`](crate::Interface::gso).
-    pub const GSO: Self = Self(4096);
+    pub const HAS_SUBS: Self = Self(512);
+    /// Super-packets that leave follow the rules of the feature `gso` ([`Gso`](crate::Gso)).
+    pub const GSO: Self = Self(1024);
+
+    /// Number of flags above, which this crate names. Columns take the others.
+    const NAMED: u32 = 11;
+
+    /// The flag that the column after `taken` others with a flag takes, if there is one left.
+    pub(crate) fn free(taken: u32) -> Option<Self> {
+        1u32.checked_shl(Self::NAMED + taken).map(Self)
+    }
 
     /// Returns true if all bits of `other` are set.
     #[inline(always)]

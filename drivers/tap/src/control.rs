@@ -7,7 +7,7 @@ use cli::{Error, Output, Task, TaskState};
 use driver::{Links, TxOffloads, TxQueues};
 use graph::{Shared, SwIfIndex, World};
 use msg::{Pending, retval};
-use net::{IfKind, Interfaces, NewInterface};
+use net::{Column, IfKind, Interfaces, NewInterface, Note};
 use netlink::Namespace;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -144,7 +144,7 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
         interfaces.delete(world, sw_if)?;
         return Err(error);
     }
-    interfaces.set_tag(sw_if, &tag)?;
+    world.get::<Column<Note>>().set(world, sw_if, Note(tag))?;
     taps.all().insert((kind, id), (sw_if, device));
     Ok(sw_if)
 }

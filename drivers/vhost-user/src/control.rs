@@ -9,7 +9,7 @@ use crate::tx::VhostTx;
 use cli::{Error, retval};
 use driver::{TxOffloads, TxQueues};
 use graph::{Deleted, Shared, Signal, SwIfIndex, World};
-use net::{IfKind, Interfaces, NewInterface};
+use net::{Column, IfKind, Interfaces, NewInterface, Note};
 use rustix::event::epoll;
 use std::collections::BTreeMap;
 use std::io;
@@ -268,8 +268,10 @@ pub fn create(world: &World, new: Create) -> Result<SwIfIndex, Error> {
     let _ = device.sw_if.set(sw_if);
     device.rx.reserve(world, sw_if, false, 1);
     vhosts.all().insert(sw_if, device.clone());
-    let opened = open(&vhosts, &device, sw_if, listener)
-        .and_then(|()| if tag.is_empty() { Ok(()) } else { interfaces.set_tag(sw_if, &tag) });
+    let opened = open(&vhosts, &device, sw_if, listener).and_then(|()| match tag.is_empty() {
+        true => Ok(()),
+        false => world.get::<Column<Note>>().set(world, sw_if, Note(tag)),
+    });
     if let Err(error) = opened {
         interfaces.delete(world, sw_if)?;
         return Err(error);

@@ -2,6 +2,7 @@
 //! Events of interfaces: state, link and MTU of bonds and members.
 
 use crate::announce::BondProcess;
+use crate::owned::OWNER;
 use crate::state::Bonds;
 use graph::{SwIfIndex, World};
 use net::{IfEvent, Interface, Interfaces, MtuKind};
@@ -11,7 +12,9 @@ use std::sync::Arc;
 pub fn start(world: &Arc<World>) -> Result<(), String> {
     let bonds: Arc<Bonds> = world.get();
     world.processes.spawn(Box::new(BondProcess(bonds.clone())), &bonds.signal);
-    world.get::<Interfaces>().subscribe(move |world, event| follow(&bonds, world, event));
+    let interfaces = world.get::<Interfaces>();
+    interfaces.register_owner(OWNER);
+    interfaces.subscribe(move |world, event| follow(&bonds, world, event));
     Ok(())
 }
 
@@ -23,7 +26,7 @@ fn follow(bonds: &Bonds, world: &World, event: IfEvent) {
         }
         IfEvent::Link(sw_if, _) => bonds.settle_bond_of(world, sw_if),
         IfEvent::Mtu(sw_if) => {
-            let bond = bonds.control().bond_of(sw_if);
+            let bond = bonds.bond_of(sw_if);
             let is_set =
                 |interface: Interface| interface.own_mtu == Some(interface.mtu_of(MtuKind::Link));
             let done = match bond {
@@ -46,7 +49,7 @@ fn follow(bonds: &Bonds, world: &World, event: IfEvent) {
 impl Bonds {
     /// As [`Self::settle`], for the bond of a member; nothing for another interface.
     fn settle_bond_of(&self, world: &World, sw_if: SwIfIndex) {
-        let bond = self.control().bond_of(sw_if);
+        let bond = self.bond_of(sw_if);
         bond.into_iter().for_each(|bond| self.settle(world, bond));
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The device of a bond: what is set for the bond is set for its members.
 
+use crate::owned::follow_promiscuous;
 use crate::state::Bonds;
 use cli::Error;
 use graph::{SwIfIndex, World};
@@ -63,8 +64,7 @@ impl Device for BondDevice {
     }
 
     fn set_mac(&self, world: &World, mac: MacAddr) -> Result<(), Error> {
-        let set =
-            |interfaces: &Interfaces, member, mac| interfaces.set_member_mac(world, member, mac);
+        let set = |interfaces: &Interfaces, member, mac| interfaces.lend_mac(world, member, mac);
         self.set_all(world, mac, |member| member.mac, set)
     }
 
@@ -75,8 +75,7 @@ impl Device for BondDevice {
     }
 
     fn set_promiscuous(&self, world: &World, on: bool) -> Result<(), Error> {
-        let interfaces = world.get::<Interfaces>();
-        let follow = |member| interfaces.follow_promiscuous(world, member, on);
+        let follow = |member| follow_promiscuous(world, member, on);
         self.members(world).into_iter().try_for_each(follow)
     }
 }

@@ -42,6 +42,7 @@ mod input;
 mod lacp;
 mod members;
 mod model;
+mod owned;
 mod settle;
 mod state;
 #[cfg(feature = "tests")]

@@ -5,10 +5,11 @@ use crate::create::MTU;
 use crate::device::set_member_mtu;
 use crate::input::BondInput;
 use crate::model::{BondInfo, MemberInfo, Mode};
+use crate::owned::{follow_promiscuous, give_back};
 use crate::state::Bonds;
 use cli::{Error, Result, retval};
 use graph::{Node, SwIfIndex, World};
-use net::{IfKind, Interface, Interfaces, L2Role};
+use net::{Column, IfKind, Interface, Interfaces, L2Role};
 
 impl Bonds {
     /// Makes an interface a member of a bond.
@@ -36,7 +37,7 @@ impl Bonds {
         if joined.is_err() {
             // A device refuses: bond and member get their old settings again.
             _ = self.detach(world, sw_if);
-            _ = interfaces.leave_bond(world, sw_if);
+            _ = give_back(world, sw_if);
             interfaces.note_made(world, bond, before.mac, before.mtu)?;
         }
         joined
@@ -45,7 +46,9 @@ impl Bonds {
     fn join(&self, world: &World, info: &BondInfo, member: MemberInfo) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
         let MemberInfo { sw_if, bond, .. } = member;
-        interfaces.join_bond(world, sw_if, &interfaces.get(bond)?)?;
+        let owner = interfaces.get(bond)?;
+        interfaces.lend_mac(world, sw_if, owner.mac)?;
+        follow_promiscuous(world, sw_if, interfaces.receives_all(world, &owner, None))?;
         {
             let mut control = self.control();
             control.members.insert(sw_if, member);
@@ -64,8 +67,8 @@ impl Bonds {
     /// Checks that an interface can be a member.
     fn check_member(&self, world: &World, interface: &Interface) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
-        if let Some(membership) = interface.bond {
-            let bond = interfaces.name(membership.bond);
+        if let Some(bond) = self.bond_of(interface.sw_if) {
+            let bond = interfaces.name(bond);
             return Err(Error::failed(format!("{} is a member of {bond} already", interface.name))
                 .retval(retval::VALUE_EXIST));
         }
@@ -75,7 +78,7 @@ impl Bonds {
             "carries no Ethernet frames"
         } else if interface.sub.is_some() {
             "is a sub-interface"
-        } else if interface.l2 != L2Role::None {
+        } else if world.get::<Column<L2Role>>().get(interface.sw_if) != L2Role::None {
             "is in layer-2 mode: `set interface l3' ends that"
         } else if !interfaces.subs(interface.sw_if).is_empty() {
             "has sub-interfaces: those of a bond take the frames"
@@ -115,7 +118,7 @@ impl Bonds {
             (lacp.left)(world, sw_if);
         }
         let input = self.enable_input(world, sw_if, false);
-        let left = interfaces.leave_bond(world, sw_if);
+        let left = give_back(world, sw_if);
         let mtu = interfaces.get(sw_if).and_then(|interface| {
             set_member_mtu(world, &interfaces, sw_if, natural_mtu(&interface))
         });

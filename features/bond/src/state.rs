@@ -144,6 +144,11 @@ impl Bonds {
         self.members.get(sw_if, turn).copied()
     }
 
+    /// The bond of a member.
+    pub(crate) fn bond_of(&self, sw_if: SwIfIndex) -> Option<SwIfIndex> {
+        self.control().bond_of(sw_if)
+    }
+
     /// A bond.
     pub fn get(&self, sw_if: SwIfIndex) -> Option<BondInfo> {
         let control = self.control();

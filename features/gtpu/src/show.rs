@@ -6,7 +6,7 @@ use crate::forward::{Forward, Forwards};
 use crate::model::Gtpu;
 use cli::{Matches, Output, Result, Writer};
 use graph::{SwIfIndex, World};
-use net::Interfaces;
+use net::{Column, Interfaces, L2Role};
 use serde_json::json;
 use std::fmt::Write;
 use tunnel::{Next, TunnelEndpoints, Tunnels, unspecified};
@@ -46,7 +46,8 @@ fn line(w: &World, sw_if: SwIfIndex, out: &mut Writer) {
     let Gtpu { ends, marks, qfi, group_interface, next, .. } = spec;
     let TunnelEndpoints { local, remote, table } = ends;
     let name = |sw_if| w.get::<Interfaces>().name(sw_if);
-    let frames = w.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.carries_frames());
+    let role = w.get::<Column<L2Role>>().get(sw_if);
+    let frames = w.get::<Interfaces>().get(sw_if).is_ok_and(|i| role.carries_frames(&i));
     let outlook = tunnels.outlook(w, sw_if);
     let route = tunnels.route(sw_if);
     out.value(|| {

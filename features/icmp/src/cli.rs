@@ -5,7 +5,8 @@ use crate::state::State;
 use crate::version::Icmp;
 use cli::{Command, Error, Matches, Output};
 use graph::World;
-use net::Interfaces;
+use ip::Redirects;
+use net::{Column, Interfaces};
 use serde_json::json;
 use wire::{Ip4, Ip6};
 
@@ -33,7 +34,7 @@ fn set<F: Icmp>(w: &World, m: &Matches) -> Result<Output, Error> {
     let find =
         || w.get::<Interfaces>().find(m.str("interface")).map_err(|e| e.at(m.span("interface")));
     if m.has("interface") {
-        w.get::<Interfaces>().set_redirects(find()?, F::IS_V6, m.flag("enable"))?;
+        w.get::<Column<Redirects<F>>>().set(w, find()?, Redirects::new(m.flag("enable")))?;
     }
     w.get::<State<F>>().change(|s| {
         s.rate = rate.unwrap_or(s.rate);
@@ -51,9 +52,10 @@ fn set<F: Icmp>(w: &World, m: &Matches) -> Result<Output, Error> {
 fn show<F: Icmp>(w: &World, _: &Matches) -> Result<Output, Error> {
     let s = w.get::<State<F>>().settings();
     let on = |on| if on { "enabled" } else { "disabled" };
-    let wanted =
-        w.get::<Interfaces>().list().into_iter().filter(|i| i.redirects[usize::from(F::IS_V6)]);
-    let redirecting: Vec<String> = wanted.map(|i| i.name).collect();
+    let column = w.get::<Column<Redirects<F>>>();
+    let names = w.get::<Interfaces>().names().into_iter();
+    let wanted = names.filter(|(_, sw_if)| column.get(*sw_if).on);
+    let redirecting: Vec<String> = wanted.map(|(name, _)| name).collect();
     let redirects = match &redirecting[..] {
         [] => "redirect disabled".to_string(),
         some => format!("redirect enabled on {}", some.join(" ")),

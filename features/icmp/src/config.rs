@@ -5,7 +5,8 @@ use crate::state::{Settings, State};
 use crate::version::Icmp;
 use cli::quote;
 use graph::{Phase, RunningConfig, World};
-use net::Interfaces;
+use ip::Redirects;
+use net::{Column, Interfaces};
 use wire::{Ip4, Ip6};
 
 /// Writes the commands of the ICMP settings that differ from the defaults.
@@ -37,9 +38,9 @@ fn of<F: Icmp>(world: &World, config: &mut RunningConfig) {
         Phase::FEATURES,
         world.get::<Interfaces>().indices(),
         move |world, sw_if, lines| {
-            let interface = world.get::<Interfaces>().get(sw_if);
-            if let Some(interface) = interface.ok().filter(|i| i.redirects[usize::from(F::IS_V6)]) {
-                let line = format!("{set} redirect {}", quote(&interface.name));
+            if world.get::<Column<Redirects<F>>>().get(sw_if).on {
+                let name = world.get::<Interfaces>().name(sw_if);
+                let line = format!("{set} redirect {}", quote(&name));
                 lines.push(format!("{line} enable"), format!("{line} disable"));
             }
         },

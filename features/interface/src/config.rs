@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Interface settings as commands. Drivers write the commands that create interfaces.
 
+use crate::queues::RxConfig;
 use crate::rx::thread_words;
 use crate::startup_conf::Startup;
 use crate::sub;
 use crate::tx;
 use cli::quote;
 use graph::{InputMode, Phase, RunningConfig, Section, World};
-use net::{Interface, Interfaces, RxQueue};
+use net::{Column, Gso, Interface, Interfaces, Note, Promiscuous, RxQueue};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Says what was set.
@@ -31,7 +32,7 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::DEVICES, interfaces.indices(), |world, sw_if, lines| {
         let interfaces = world.get::<Interfaces>();
         let usual = interfaces.default_rx_mode();
-        interfaces.get(sw_if).iter().for_each(|interface| device(interface, usual, lines));
+        interfaces.get(sw_if).iter().for_each(|interface| device(world, interface, usual, lines));
     });
     config.list(
         Phase::CHOSEN,
@@ -55,12 +56,13 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
 }
 
 /// `usual` is the receive mode that a new queue has.
-fn device(i: &Interface, usual: InputMode, lines: &mut Section<'_>) {
+fn device(world: &World, i: &Interface, usual: InputMode, lines: &mut Section<'_>) {
     let name = quote(&i.name);
     let mut push = |text: String, undo: String| lines.push(text, undo);
-    if !i.tag.is_empty() {
+    let Note(note) = world.get::<Column<Note>>().get(i.sw_if);
+    if !note.is_empty() {
         push(
-            format!("set interface tag {name} {}", quote(&i.tag)),
+            format!("set interface tag {name} {}", quote(&note)),
             format!("clear interface tag {name}"),
         );
     }
@@ -79,18 +81,19 @@ fn device(i: &Interface, usual: InputMode, lines: &mut Section<'_>) {
             );
         }
     }
-    if i.promiscuous {
+    if world.get::<Column<Promiscuous>>().get(i.sw_if).0 {
         push(
             format!("set interface promiscuous on {name}"),
             format!("set interface promiscuous off {name}"),
         );
     }
-    if i.gso {
+    if world.get::<Column<Gso>>().get(i.sw_if).0 {
         let line = format!("set interface feature gso {name}");
         push(line.clone(), format!("{line} disable"));
     }
+    let RxConfig(rx) = world.get::<Column<RxConfig>>().get(i.sw_if);
     let mut modes: BTreeMap<u16, InputMode> =
-        i.rx.iter().filter_map(|(queue, choice)| Some((*queue, choice.mode?))).collect();
+        rx.iter().filter_map(|(queue, choice)| Some((*queue, choice.mode?))).collect();
     // A queue keeps the default that there was when it was made.
     let made = i.device.rx_queues().into_iter().filter(|queue| queue.mode != usual);
     made.for_each(|RxQueue { queue, mode, .. }| _ = modes.entry(queue).or_insert(mode));
@@ -98,13 +101,13 @@ fn device(i: &Interface, usual: InputMode, lines: &mut Section<'_>) {
         let line = format!("set interface rx-mode {name} queue {queue}");
         push(format!("{line} {mode}"), format!("{line} default"));
     }
-    for (queue, choice) in &i.rx {
+    for (queue, choice) in rx {
         if let Some(thread) = choice.thread {
             let line = format!("set interface rx-placement {name} queue {queue}");
             push(format!("{line} {}", thread_words(thread)), format!("{line} default"));
         }
     }
-    tx::write_config(i, push);
+    tx::write_config(world, i, push);
 }
 
 /// Renames, given as the name of an interface when it was made and its name now, in an order in

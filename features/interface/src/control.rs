@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Operations on interfaces, for commands and messages.
 
+use crate::queues::{place_rx, set_tx_threads, tx_threads};
 use cli::{Error, Result};
 use graph::{InputMode, Replies, SwIfIndex, ThreadIndex, World};
 use msg::retval;
-use net::{IfCounters, Interface, Interfaces, MtuKind, RxQueue};
+use net::{Column, IfCounters, Interface, Interfaces, MtuKind, Note, RxQueue};
 
 /// Interfaces whose name holds this text, in whatever case.
 pub fn matching(w: &World, part: &str) -> Vec<Interface> {
@@ -48,7 +49,7 @@ pub fn set_tag(w: &World, sw_if: SwIfIndex, tag: Option<&str>) -> Result<()> {
     if tag == Some("") {
         return Err(Error::parse("a tag isn't empty").retval(retval::INVALID_VALUE));
     }
-    w.get::<Interfaces>().set_tag(sw_if, tag.unwrap_or_default())
+    w.get::<Column<Note>>().set(w, sw_if, Note(tag.unwrap_or_default().to_string()))
 }
 
 /// Starts the counters of an interface, or of all, again at zero. Threads do it at their next turn.
@@ -100,8 +101,8 @@ pub fn set_rx_mode(
     queue: Option<u32>,
     mode: Option<InputMode>,
 ) -> Result<()> {
-    let interfaces = w.get::<Interfaces>();
-    queues(w, sw_if, queue)?.into_iter().try_for_each(|q| interfaces.set_rx_mode(w, sw_if, q, mode))
+    let mut all = queues(w, sw_if, queue)?.into_iter();
+    all.try_for_each(|q| place_rx(w, sw_if, q, |config| config.mode = mode))
 }
 
 /// The thread that polls a receive queue.
@@ -135,10 +136,8 @@ pub fn set_rx_placement(
         Poller::Main => Some(ThreadIndex(0)),
         Poller::First => None,
     };
-    let interfaces = w.get::<Interfaces>();
-    queues(w, sw_if, queue)?
-        .into_iter()
-        .try_for_each(|q| interfaces.set_rx_thread(w, sw_if, q, thread))
+    let mut all = queues(w, sw_if, queue)?.into_iter();
+    all.try_for_each(|q| place_rx(w, sw_if, q, |config| config.thread = thread))
 }
 
 /// True for a sub-interface, whose packets go by the queues of its parent.
@@ -148,7 +147,7 @@ pub fn is_sub(w: &World, sw_if: SwIfIndex) -> bool {
 
 /// The threads that send by a transmit queue.
 pub fn senders(w: &World, interface: &Interface, queue: u16) -> Vec<u16> {
-    let threads = w.get::<Interfaces>().tx_threads(w, interface, queue);
+    let threads = tx_threads(w, interface, queue);
     threads.into_iter().map(|thread| thread.0).collect()
 }
 
@@ -175,10 +174,9 @@ pub fn set_tx_placement(
     queue: u32,
     threads: Option<&[u32]>,
 ) -> Result<()> {
-    let interfaces = w.get::<Interfaces>();
     // A number that no queue and no thread has.
     let number = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
     let threads: Option<Vec<_>> =
         threads.map(|all| all.iter().map(|t| ThreadIndex(number(*t))).collect());
-    interfaces.set_tx_threads(w, sw_if, number(queue), threads.as_deref())
+    set_tx_threads(w, sw_if, number(queue), threads.as_deref())
 }

@@ -29,6 +29,7 @@ mod layout;
 mod metrics;
 mod names;
 mod output;
+mod queues;
 mod rx;
 mod set;
 mod show;
@@ -41,15 +42,21 @@ mod trace;
 mod tunnels;
 mod tx;
 
-use graph::{ArcDef, NodeDef, Plugin};
-use net::Interfaces;
+use graph::{ArcDef, NodeDef, Plugin, StateDef};
+use net::{Column, Interfaces};
+use queues::{RssQueues, RxConfig, TxConfig};
 use startup::StartupDef;
 
 /// Interfaces.
 pub static PLUGIN: Plugin = Plugin {
     name: "interface",
     about: "Interfaces: output, drop and punt nodes, commands",
-    state: &[net::STATE],
+    state: &[
+        net::STATE,
+        StateDef::of::<Column<RxConfig>>(),
+        StateDef::of::<Column<TxConfig>>(),
+        StateDef::of::<Column<RssQueues>>(),
+    ],
     nodes: &[
         NodeDef::of::<output::TunnelOutput>(),
         NodeDef::of::<drop::ErrorDrop>(),

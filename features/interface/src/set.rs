@@ -3,7 +3,7 @@
 
 use cli::{Error, Matches, Output};
 use graph::{SwIfIndex, World};
-use net::{Interfaces, MtuKind};
+use net::{Column, Gso, Interfaces, MtuKind};
 
 use crate::chosen;
 use crate::control;
@@ -63,8 +63,9 @@ pub fn promiscuous(w: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 pub fn gso(w: &World, m: &Matches) -> Result<Output, Error> {
-    let (interfaces, sw_if) = named(w, m)?;
-    interfaces.set_gso(sw_if, !m.has("on") || m.str("on") == "enable")?;
+    let (_, sw_if) = named(w, m)?;
+    let on = !m.has("on") || m.str("on") == "enable";
+    w.get::<Column<Gso>>().set(w, sw_if, Gso(on))?;
     Ok(Output::empty())
 }
 

@@ -7,7 +7,7 @@ use crate::layout::NAME;
 use crate::names::{by_name, chosen};
 use cli::{Error, Matches, Output, Writer, centre};
 use graph::{SwIfIndex, World};
-use net::{IfCounters, Interface, Interfaces, MtuKind};
+use net::{Column, Gso, IfCounters, Interface, Interfaces, MtuKind, Note};
 use serde_json::{Map, Value, json};
 use std::fmt::{Display, Write};
 
@@ -44,7 +44,7 @@ pub fn interface(w: &World, m: &Matches) -> Result<Output, Error> {
         (w.get::<Interfaces>(), w.get::<IfCounters>(), m.flag("verbose"));
     let listed = if only.is_empty() { by_name(w) } else { only };
     let items = [None].into_iter().chain(listed.into_iter().map(Some));
-    Ok(Output::list(items, move |_: &World, sw_if, out: &mut Writer| {
+    Ok(Output::list(items, move |w: &World, sw_if, out: &mut Writer| {
         let Some(sw_if) = sw_if else {
             let line = columns("Name", "Idx", "State", "MTU (L3/IP4/IP6/MPLS)");
             let (counter, count) = (centre("Counter", COUNTER), centre("Count", COUNTER));
@@ -52,7 +52,8 @@ pub fn interface(w: &World, m: &Matches) -> Result<Output, Error> {
             return Ok(());
         };
         if let Ok(i) = interfaces.get(sw_if) {
-            write(&i, counters(&all_counters, sw_if.at(), verbose), out);
+            let Note(note) = w.get::<Column<Note>>().get(sw_if);
+            write(&i, &note, counters(&all_counters, sw_if.at(), verbose), out);
         }
         Ok(())
     }))
@@ -68,7 +69,7 @@ fn columns(name: impl Display, idx: impl Display, state: &str, mtu: &str) -> Str
     format!("{name}{}{}{}", centre(idx, 5), centre(state, 10), centre(mtu, 21))
 }
 
-fn write(i: &Interface, counters: Vec<(String, u64)>, out: &mut Writer) {
+fn write(i: &Interface, note: &str, counters: Vec<(String, u64)>, out: &mut Writer) {
     let state = if i.admin_up { "up" } else { "down" };
     out.text(|text| {
         let mut line = columns(&i.name, i.sw_if.0, state, &mtus(i));
@@ -90,7 +91,7 @@ fn write(i: &Interface, counters: Vec<(String, u64)>, out: &mut Writer) {
             "link": if i.link_up { "up" } else { "down" },
             "mac": i.mac.to_string(),
             "mtu": { "link": i.mtu[0], "l3": i.mtu_of(MtuKind::L3), "ip4": i.mtu_of(MtuKind::Ip4), "ip6": i.mtu_of(MtuKind::Ip6), "mpls": i.mtu_of(MtuKind::Mpls) },
-            "tag": i.tag,
+            "tag": note,
             "counters": counters,
         })
     });
@@ -117,7 +118,7 @@ pub fn features(w: &World, only: Vec<SwIfIndex>) -> Result<Output, Error> {
             out.text(|text| writeln!(text, "\n{arc_name}:\n  {list}"));
             json.insert(arc_name.to_string(), enabled.into());
         }
-        let gso = interfaces.get(sw_if).is_ok_and(|i| i.gso);
+        let gso = w.get::<Column<Gso>>().get(sw_if).0;
         if gso {
             out.text(|text| writeln!(text, "\ngso:\n  super-packets are segmented as by VPP"));
         }
@@ -129,11 +130,14 @@ pub fn features(w: &World, only: Vec<SwIfIndex>) -> Result<Output, Error> {
 pub fn tags(w: &World, only: Vec<SwIfIndex>) -> Result<Output, Error> {
     let interfaces = w.get::<Interfaces>();
     let listed = if only.is_empty() { by_name(w) } else { only };
-    Ok(Output::list(listed, move |_: &World, sw_if, out: &mut Writer| {
-        let Ok(i) = interfaces.get(sw_if) else { return Ok(()) };
-        let tag = if i.tag.is_empty() { "no tag" } else { &i.tag };
-        out.text(|text| writeln!(text, "{}: {tag}", i.name));
-        out.value(|| json!({ "name": i.name, "tag": i.tag }));
+    Ok(Output::list(listed, move |w: &World, sw_if, out: &mut Writer| {
+        if interfaces.check(sw_if).is_err() {
+            return Ok(());
+        }
+        let (name, Note(note)) = (interfaces.name(sw_if), w.get::<Column<Note>>().get(sw_if));
+        let tag = if note.is_empty() { "no tag" } else { &note };
+        out.text(|text| writeln!(text, "{name}: {tag}"));
+        out.value(|| json!({ "name": name, "tag": note }));
         Ok(())
     }))
 }

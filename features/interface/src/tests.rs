@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 mod api;
 mod columns;
+mod properties;
 mod queues;
 mod sub;
 
@@ -10,7 +11,7 @@ use cli::Tree;
 use graph::drive::Bench;
 use graph::{Cx, Next, Node, Plugin, SwIfIndex, World};
 use net::drive::{Tx, ethernet};
-use net::{Device, IfCounters, Interfaces};
+use net::{Column, Device, IfCounters, Interfaces, Note, Promiscuous};
 use startup::Source;
 use startup::text::tokens;
 use std::sync::Arc;
@@ -104,7 +105,9 @@ fn commands_set_what_they_say() {
         run(&bench, &tree, line);
     }
     let i = bench.world.get::<Interfaces>().get(sw_if).expect("there");
-    assert_eq!((i.name.as_str(), i.tag.as_str(), i.promiscuous), ("wan", "uplink", true));
+    let note = bench.world.get::<Column<Note>>().get(sw_if);
+    assert_eq!(bench.world.get::<Column<Promiscuous>>().get(sw_if), Promiscuous(true));
+    assert_eq!((i.name.as_str(), note.0.as_str()), ("wan", "uplink"));
     assert_eq!(
         run(&bench, &tree, "show interface wan")
             .lines()

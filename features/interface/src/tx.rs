@@ -3,10 +3,11 @@
 //! over.
 
 use crate::control;
+use crate::queues::{self, RssQueues, TxConfig};
 use crate::set::named;
 use cli::{Error, Matches, Output, Writer};
 use graph::World;
-use net::Interface;
+use net::{Column, Interface};
 use serde_json::json;
 use startup::value::{CoreList, Value as _};
 use std::fmt::Write;
@@ -58,16 +59,16 @@ pub fn show_placement(w: &World, m: &Matches) -> Result<Output, Error> {
 }
 
 pub fn set_rss_queues(w: &World, m: &Matches) -> Result<Output, Error> {
-    let (interfaces, sw_if) = named(w, m)?;
-    let queues = if m.flag("default") { None } else { Some(list(m, "queues")?) };
-    interfaces.set_rss_queues(w, sw_if, queues.as_deref()).map_err(|e| e.at(m.span("queues")))?;
+    let (_, sw_if) = named(w, m)?;
+    let wanted = if m.flag("default") { None } else { Some(list(m, "queues")?) };
+    queues::set_rss_queues(w, sw_if, wanted.as_deref()).map_err(|e| e.at(m.span("queues")))?;
     Ok(Output::empty())
 }
 
 /// The words that place a transmit queue.
-pub fn write_config(i: &Interface, mut push: impl FnMut(String, String)) {
+pub fn write_config(w: &World, i: &Interface, mut push: impl FnMut(String, String)) {
     let name = cli::quote(&i.name);
-    for (queue, threads) in &i.tx_threads {
+    for (queue, threads) in w.get::<Column<TxConfig>>().get(i.sw_if).0 {
         let line = format!("set interface tx-queue {name} queue {queue}");
         let numbers: Vec<u16> = threads.iter().map(|thread| thread.0).collect();
         let list = match &numbers[..] {
@@ -76,9 +77,9 @@ pub fn write_config(i: &Interface, mut push: impl FnMut(String, String)) {
         };
         push(format!("{line}{list}"), format!("{line} threads default"));
     }
-    if let Some(queues) = &i.rss_queues {
+    if let RssQueues(Some(queues)) = w.get::<Column<RssQueues>>().get(i.sw_if) {
         let line = format!("set interface rss queues {name}");
-        push(format!("{line} list {}", words(queues)), format!("{line} default"));
+        push(format!("{line} list {}", words(&queues)), format!("{line} default"));
     }
 }
 

@@ -60,6 +60,7 @@ mod not_enabled;
 mod options;
 mod own;
 mod protocols;
+mod redirects;
 mod rewrite;
 mod route_counts;
 mod template;
@@ -79,6 +80,7 @@ pub use protocols::{
     Protocols, accept_no_checksum, register_otherwise, register_protocol, register_udp_port,
     set_fragments, set_udp_rest, unregister_protocol, unregister_udp_port,
 };
+pub use redirects::Redirects;
 pub use rewrite::{RewriteTrace, is_tcp_gso, segment_len};
 pub use route_counts::RouteCounts;
 
@@ -86,7 +88,7 @@ use ethernet::{register_ethertype, register_ethertype_verified};
 use graph::{
     ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled, name_of, rank,
 };
-use net::{AdjKind, IfEvent, Interfaces, Link, Links, Objects};
+use net::{AdjKind, Column, IfEvent, Interfaces, Link, Links, Objects};
 use std::sync::Arc;
 use wire::{EtherType, Ip4, Ip6, IpProtocol};
 
@@ -102,6 +104,8 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<broadcast::DirectedBroadcast>(),
         StateDef::of::<ErrorLimit<Ip4>>(),
         StateDef::of::<ErrorLimit<Ip6>>(),
+        StateDef::of::<Column<Redirects<Ip4>>>(),
+        StateDef::of::<Column<Redirects<Ip6>>>(),
     ],
     nodes: &[
         NodeDef::of::<input::Input<Ip4, true>>(),

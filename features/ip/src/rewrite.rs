@@ -3,10 +3,11 @@
 
 use crate::family::{Ip, arc, error};
 use crate::frag;
+use crate::redirects::Redirects;
 use buffer::{Buffer, Flags};
 use graph::{ArcIndex, Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
 use net::PathMtus;
-use net::{Addresses, Adj, AdjIndex, AdjKind, Adjacencies, IfFlags, Interfaces, IpMeta};
+use net::{Addresses, Adj, AdjIndex, AdjKind, Adjacencies, Column, IfFlags, Interfaces, IpMeta};
 use simd::Isa;
 use std::fmt;
 use std::marker::PhantomData;
@@ -32,6 +33,8 @@ pub struct Rewrite<F: Ip> {
     path_mtus: Arc<PathMtus<F>>,
     interfaces: Arc<Interfaces>,
     output: ArcIndex,
+    /// The flag of interfaces on which hosts are sent redirects.
+    redirects: IfFlags,
     next_redirect: u64,
     /// Packets that came in frames to several stations are forwarded, as by VPP.
     any_frame: bool,
@@ -105,6 +108,7 @@ impl<F: Ip> Build for Rewrite<F> {
             path_mtus: world.get(),
             interfaces: world.get(),
             output,
+            redirects: world.get::<Column<Redirects<F>>>().flag(),
             next_redirect: 0,
             any_frame: world.compat_vpp(),
         }
@@ -260,8 +264,7 @@ impl<F: Ip> Rewrite<F> {
         adj: &Adj,
         cx: &mut Cx<'_, TRACED>,
     ) {
-        let flag = if F::IS_V6 { IfFlags::REDIRECTS6 } else { IfFlags::REDIRECTS4 };
-        if !self.has(adj.tx_if, flag, cx.turn) || cx.now() < self.next_redirect {
+        if !self.has(adj.tx_if, self.redirects, cx.turn) || cx.now() < self.next_redirect {
             return;
         }
         let own = self.addresses.of(adj.tx_if, cx.turn);
@@ -294,7 +297,7 @@ impl<F: Ip> Rewrite<F> {
 }
 
 /// Checks that the packet fits; the error is its next node (RFC 1812 5.2.6; RFC 1191 4; RFC 4443
-/// 3.2). `gso`: the rules of [`net::Interface::gso`] apply.
+/// 3.2). `gso`: the rules of [`net::Gso`] apply.
 pub(crate) fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex, gso: bool) -> Result<(), To> {
     let says = u32::from(mtu);
     let mtu = usize::from(mtu);

@@ -41,7 +41,7 @@ impl Bridge {
         let attached = self.control().attached.get(&sw_if).copied().unwrap_or_default();
         let output = attached.output.put(OutputFeatures::OUTPUT, true);
         let output = output.put(OutputFeatures::EFP_FILTER, self.has_efp_filter(sw_if));
-        let input = input.put(Features::VTR, vtr::rewrites(&interface).is_some());
+        let input = input.put(Features::VTR, vtr::rewrites(world, &interface).is_some());
         Ok((input.put(attached.input, true), output.0))
     }
 

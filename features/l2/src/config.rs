@@ -9,7 +9,7 @@ use crate::storm::Class;
 use crate::{pbb, vtr};
 use cli::quote;
 use graph::{Phase, RunningConfig, Section, SwIfIndex, World};
-use net::{Interfaces, TagRewrite};
+use net::{BackboneRewrite, Column, Interfaces, TagRewrite};
 
 /// The command that creates a domain.
 fn create(domain: &DomainInfo) -> String {
@@ -121,14 +121,12 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
     config.list(Phase::FEATURES, world.get::<Interfaces>().indices(), |world, sw_if, lines| {
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
         let name = quote(&interface.name);
-        if interface.tag_rewrite.op != TagRewrite::NONE {
+        let rewrite = world.get::<Column<TagRewrite>>().get(sw_if);
+        if rewrite.op != TagRewrite::NONE {
             let line = format!("set interface l2 tag-rewrite {name}");
-            lines.push(
-                format!("{line} {}", vtr::words(interface.tag_rewrite)),
-                format!("{line} disable"),
-            );
+            lines.push(format!("{line} {}", vtr::words(rewrite)), format!("{line} disable"));
         }
-        if let Some(rewrite) = interface.backbone_rewrite {
+        if let Some(rewrite) = world.get::<Column<Option<BackboneRewrite>>>().get(sw_if) {
             let line = format!("set interface l2 pbb-tag-rewrite {name}");
             lines.push(format!("{line} {}", pbb::words(&rewrite)), format!("{line} disable"));
         }

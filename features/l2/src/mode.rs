@@ -10,7 +10,7 @@ use crate::{super_path, vtr};
 use cli::{Error, Result, retval};
 use ethernet::is_loopback;
 use graph::{SwIfIndex, World};
-use net::{IfEvent, Interfaces, L2Role};
+use net::{BackboneRewrite, Column, IfEvent, Interfaces, L2Role};
 use std::sync::atomic::AtomicU32;
 use tables::mac::{MacEntry, MacKey};
 
@@ -106,9 +106,9 @@ impl Bridge {
             self.learned_at.set(sw_if.0, AtomicU32::new(0));
         }
         let interface = world.get::<Interfaces>().get(sw_if).ok();
-        let backbone = interface.as_ref().and_then(|interface| interface.backbone_rewrite);
+        let backbone = world.get::<Column<Option<BackboneRewrite>>>().get(sw_if);
         let has_backbone = self.publish_backbone(sw_if, backbone.as_ref());
-        let rewrites = interface.as_ref().and_then(vtr::rewrites);
+        let rewrites = interface.as_ref().and_then(|interface| vtr::rewrites(world, interface));
         let rewrites = rewrites.or_else(|| has_backbone.then_some(vtr::Rewrites::BACKBONE));
         let parent = interface.as_ref().map(|interface| interface.parent.0);
         let attached = control.attached.get(&sw_if).copied().unwrap_or_default();

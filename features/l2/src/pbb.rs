@@ -7,7 +7,7 @@ use crate::bridge::Bridge;
 use buffer::Buffer;
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
-use net::{BackboneRewrite, Interfaces, TagRewrite};
+use net::{BackboneRewrite, Column, Interfaces, TagRewrite};
 use wire::EtherType;
 
 /// Bytes of the header: two addresses, the backbone tag (4), the service instance tag (6).
@@ -105,8 +105,7 @@ impl Bridge {
         sw_if: SwIfIndex,
         wanted: BackboneRewrite,
     ) -> Result<()> {
-        let interfaces = world.get::<Interfaces>();
-        let interface = interfaces.get(sw_if)?;
+        let interface = world.get::<Interfaces>().get(sw_if)?;
         let invalid = |why: String| Err(Error::parse(why).retval(retval::INVALID_VALUE));
         match wanted.op {
             TagRewrite::NONE | TagRewrite::PUSH_2 | TagRewrite::POP_2 => (),
@@ -130,7 +129,7 @@ impl Bridge {
             ));
         }
         let rewrite = (wanted.op != TagRewrite::NONE).then_some(wanted);
-        interfaces.set_backbone_rewrite(world, sw_if, rewrite)?;
+        world.get::<Column<Option<BackboneRewrite>>>().set(world, sw_if, rewrite)?;
         self.publish_known_port(world, &self.control(), sw_if);
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::trace::{Addresses, FrameTrace};
 use buffer::Buffer;
 use cli::{Error, Result, retval};
 use graph::{Build, Cx, Node, SwIfIndex, ThreadIndex, World};
-use net::{Interface, Interfaces, SubFrames, TAG, TagRewrite, Tagged, retag, tag_bytes};
+use net::{Column, Interface, Interfaces, SubFrames, TAG, TagRewrite, Tagged, retag, tag_bytes};
 use std::fmt::Write;
 use std::sync::Arc;
 use wire::EtherType;
@@ -105,9 +105,9 @@ const fn counts(op: u32) -> Option<(usize, usize)> {
 }
 
 /// The rewrites of an interface with a rewrite operation; `None` without one.
-pub fn rewrites(interface: &Interface) -> Option<Rewrites> {
-    let is_set = interface.tag_rewrite.op != TagRewrite::NONE;
-    if is_set { compile(interface, interface.tag_rewrite).ok() } else { None }
+pub fn rewrites(world: &World, interface: &Interface) -> Option<Rewrites> {
+    let wanted = world.get::<Column<TagRewrite>>().get(interface.sw_if);
+    if wanted.op == TagRewrite::NONE { None } else { compile(interface, wanted).ok() }
 }
 
 /// Compiles an operation for an interface.
@@ -204,7 +204,7 @@ impl Bridge {
     ) -> Result<()> {
         let interfaces = world.get::<Interfaces>();
         compile(&interfaces.get(sw_if)?, wanted)?;
-        interfaces.set_tag_rewrite(world, sw_if, wanted)?;
+        world.get::<Column<TagRewrite>>().set(world, sw_if, wanted)?;
         self.publish_known_port(world, &self.control(), sw_if);
         Ok(())
     }

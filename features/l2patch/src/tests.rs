@@ -5,7 +5,7 @@ use graph::drive::Bench;
 use graph::{Plugin, World};
 use net::api::InterfaceIndex;
 use net::drive::{Listening, NullDevice, Recorder, Rig, at, ethernet, port_mac};
-use net::{Device, Interfaces, NewInterface};
+use net::{Column, Device, FrameTakers, Interfaces, NewInterface};
 use std::sync::Arc;
 use wire::MacAddr;
 
@@ -199,7 +199,7 @@ fn a_device_that_refuses_isnt_patched() {
     let (_, why) = rig.refused("test l2patch rx dev tx p0");
     assert!(why.contains("it can't"), "{why}");
     assert_eq!(rig.cli("show l2patch").trim_end(), "no l2patch entries");
-    assert!(interfaces.get(sw_if).expect("there").taken_by.is_empty());
+    assert!(world.get::<Column<FrameTakers>>().get(sw_if).0.is_empty());
 }
 
 #[suite::test]

@@ -4,7 +4,7 @@
 use crate::dispatch::CpInput;
 use cli::{Error, Result, retval};
 use graph::{Deleted, Node as _, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
-use net::{IfEvent, Interface, Interfaces, L2Role};
+use net::{Column, IfEvent, Interface, Interfaces, L2Role};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
@@ -106,7 +106,9 @@ pub struct Clients {
 impl Shared for Clients {
     fn make(world: &World) -> Self {
         world.get::<Interfaces>().subscribe(|world, event| {
-            if let IfEvent::L2(sw_if) = event {
+            if let IfEvent::Changed(sw_if, column) = event
+                && column.is::<L2Role>()
+            {
                 world.get::<Self>().check_control_plane(world, sw_if);
             }
         });
@@ -328,7 +330,8 @@ impl Clients {
 
 /// Returns true if an interface receives what it sends.
 fn comes_back(world: &World, interface: &Interface) -> bool {
-    interface.l2 != L2Role::Bvi && ethernet::is_loopback(world, interface.sw_if)
+    let role = world.get::<Column<L2Role>>().get(interface.sw_if);
+    role != L2Role::Bvi && ethernet::is_loopback(world, interface.sw_if)
 }
 
 fn enable(world: &World, sw_if: SwIfIndex, on: bool) -> Result<()> {

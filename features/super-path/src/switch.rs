@@ -5,7 +5,7 @@ use crate::SuperPath;
 use cli::{Error, Matches, Output, Table, Writer};
 use graph::{ArcIndex, Deleted, Node, Phase, RunningConfig, Shared, SwIfIndex, World};
 use ip::{Ip, arc};
-use net::{Checks, IfEvent, IfKind, Interface, Interfaces, L2Role, SuperPaths};
+use net::{Checks, Column, IfEvent, IfKind, Interface, Interfaces, L2Role, SuperPaths};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard};
@@ -60,7 +60,12 @@ fn is_open(world: &World, interface: &Interface) -> bool {
     let [ip4, ip6] = interface.ip_enabled;
     let open = ip4 && needs_graph::<Ip4>(world, interface.sw_if).is_empty()
         || ip6 && needs_graph::<Ip6>(world, interface.sw_if).is_empty();
-    open && interface.kind == IfKind::Ethernet && interface.l2 != L2Role::Port
+    open && interface.kind == IfKind::Ethernet && !is_port(world, interface.sw_if)
+}
+
+/// Returns true if received frames are switched.
+fn is_port(world: &World, sw_if: SwIfIndex) -> bool {
+    world.get::<Column<L2Role>>().get(sw_if) == L2Role::Port
 }
 
 /// Enables the node on an Ethernet interface that routes if it or a sub-interface of it is open. A
@@ -79,7 +84,7 @@ pub fn apply(world: &World, interface: &Interface) -> Result<(), String> {
     } else {
         interface.clone()
     };
-    let routed = device.kind == IfKind::Ethernet && device.l2 != L2Role::Port;
+    let routed = device.kind == IfKind::Ethernet && !is_port(world, device.sw_if);
     let open = routed && (subs.any(parent) || is_open(world, &device));
     SuperPaths::enable(world, SuperPath::NAME, &device, open)
 }
@@ -131,13 +136,16 @@ pub fn check_last(world: &World) -> Result<(), String> {
 /// first, which closes it.
 pub fn follow(world: &World, event: IfEvent) -> Result<(), String> {
     match event {
-        IfEvent::Added(sw_if) | IfEvent::Ip(sw_if, ..) | IfEvent::L2(sw_if) => {
-            match world.get::<Interfaces>().get(sw_if) {
-                Ok(interface) => apply(world, &interface),
-                Err(_) => Ok(()),
-            }
-        }
+        IfEvent::Added(sw_if) | IfEvent::Ip(sw_if, ..) => apply_to(world, sw_if),
+        IfEvent::Changed(sw_if, column) if column.is::<L2Role>() => apply_to(world, sw_if),
         _ => Ok(()),
+    }
+}
+
+fn apply_to(world: &World, sw_if: SwIfIndex) -> Result<(), String> {
+    match world.get::<Interfaces>().get(sw_if) {
+        Ok(interface) => apply(world, &interface),
+        Err(_) => Ok(()),
     }
 }
 
@@ -180,7 +188,8 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
             (name, w.arc(name).map(|arc| w.features_of(arc, sw_if)).unwrap_or_default())
         });
         // Switched frames pass no feature of received IP packets.
-        let received = received.into_iter().filter(|_| interface.l2 != L2Role::Port);
+        let is_port = is_port(w, sw_if);
+        let received = received.into_iter().filter(|_| !is_port);
         let on_arcs = received.chain(output);
         let mut others: Vec<_> = on_arcs
             .flat_map(|(arc, all)| all.into_iter().map(move |node| format!("{arc}: {node}")))
@@ -189,7 +198,7 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
             let of_parent = arc.map(|arc| w.features_of(arc, interface.parent)).unwrap_or_default();
             let taken = of_parent.contains(&SuperPath::NAME);
             used = taken && is_open(w, &interface);
-            if interface.l2 == L2Role::Port {
+            if is_port {
                 others.push("l2-input: tagged frames".into());
             } else if !taken {
                 others.push(format!("{ARC}: not in use on {}", interfaces.name(interface.parent)));

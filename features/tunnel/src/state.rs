@@ -12,7 +12,7 @@ use crate::{Key, outer};
 use cli::{Error, Result, retval};
 use device::TunnelDevice;
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
-use net::{IfEvent, Interfaces, NewInterface, Outlook, TableIndex};
+use net::{IfEvent, IfKind, Interfaces, L2Role, NewInterface, Outlook, TableIndex};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
@@ -66,7 +66,9 @@ impl<S: Spec> Shared for Tunnels<S> {
     fn make(world: &World) -> Self {
         world.get::<Interfaces>().subscribe(|world, event| match event {
             IfEvent::Added(sw_if) => world.get::<Self>().note_sub_interface(world, sw_if),
-            IfEvent::L2(sw_if) => world.get::<Self>().note_layer2(world, sw_if),
+            IfEvent::Changed(sw_if, column) if column.is::<L2Role>() => {
+                world.get::<Self>().note_layer2(world, sw_if);
+            }
             _ => {}
         });
         let inner = Inner {

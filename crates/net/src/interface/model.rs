@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control state of an interface, and the parameters of a new one.
 
-use super::{RxQueueConfig, SubFrames, TxConfig};
+use super::SubFrames;
 use crate::device::Device;
 use crate::fib::TableIndex;
 use crate::view::{IfFlags, IfView};
 use graph::{NodeIndex, SwIfIndex};
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use wire::{Address, MacAddr};
@@ -30,69 +29,6 @@ impl IfKind {
     pub const fn is_ip(self) -> bool {
         matches!(self, Self::Ip | Self::Multipoint)
     }
-}
-
-/// The role of an interface in layer-2 switching.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum L2Role {
-    /// No role: packets are routed.
-    #[default]
-    None,
-    /// Received frames are switched, whatever their destination.
-    Port,
-    /// Routed interface of a bridge domain: packets sent by it are switched.
-    Bvi,
-}
-
-/// Tag rewriting of received frames while an interface is in layer-2 mode, with VPP's operation
-/// numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TagRewrite {
-    /// The operation: one of the constants.
-    pub op: u32,
-    /// True if the first tag that is pushed is a customer tag (802.1Q), not a service tag
-    /// (802.1ad).
-    pub dot1q: bool,
-    /// The ids of the tags that are pushed, outer one first; 0 where none is.
-    pub tags: [u16; 2],
-}
-
-impl TagRewrite {
-    /// No rewrite.
-    pub const NONE: u32 = 0;
-    /// One tag is put in front of the present tags.
-    pub const PUSH_1: u32 = 1;
-    /// Two tags are put in front of the present tags.
-    pub const PUSH_2: u32 = 2;
-    /// The outer tag is removed.
-    pub const POP_1: u32 = 3;
-    /// Both tags are removed.
-    pub const POP_2: u32 = 4;
-    /// The outer tag is replaced by another.
-    pub const TRANSLATE_1_1: u32 = 5;
-    /// The outer tag is replaced by two.
-    pub const TRANSLATE_1_2: u32 = 6;
-    /// Two tags are replaced by one.
-    pub const TRANSLATE_2_1: u32 = 7;
-    /// Two tags are replaced by two others.
-    pub const TRANSLATE_2_2: u32 = 8;
-}
-
-/// Rewriting for provider backbone bridges while an interface is in layer-2 mode: a header in front
-/// of whole frames.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct BackboneRewrite {
-    /// [`TagRewrite::PUSH_2`]: received frames get the header; [`TagRewrite::POP_2`]: it is removed
-    /// from them.
-    pub op: u32,
-    /// The backbone destination address.
-    pub destination: MacAddr,
-    /// The backbone source address.
-    pub source: MacAddr,
-    /// The VLAN of the backbone tag.
-    pub vlan: u16,
-    /// The service instance (I-SID), 24 bits.
-    pub service: u32,
 }
 
 /// The properties that only a sub-interface has.
@@ -145,15 +81,6 @@ pub struct OriginalSettings {
     pub implied: Implied,
 }
 
-/// An interface's membership in a bond.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Membership {
-    /// The bond.
-    pub bond: SwIfIndex,
-    /// The member's own MAC address. While it is a member it has the bond's.
-    pub mac: MacAddr,
-}
-
 /// The control state of an interface.
 #[derive(Clone)]
 pub struct Interface {
@@ -173,26 +100,10 @@ pub struct Interface {
     pub admin_up: bool,
     /// Link state. That of a sub-interface is up while admin and link state of the parent are up.
     pub link_up: bool,
-    /// Set for a member of a bond.
-    pub bond: Option<Membership>,
-    /// True if promiscuous mode is configured: it receives frames for all MAC addresses.
-    pub promiscuous: bool,
-    /// True if the feature `gso` is on. Super-packets are cut into segments in any case. With it no
-    /// segment is longer than 2048 bytes with its Ethernet header; and a packet whose segments
-    /// wouldn't fit the MTU is fragmented as a whole, if IPv4 lets it, instead of being cut into
-    /// smaller segments.
-    pub gso: bool,
-    /// Names of the features that take all its frames before other processing, whatever their MAC
-    /// address.
-    pub taken_by: BTreeSet<&'static str>,
-    /// Role in layer-2 switching.
-    pub l2: L2Role,
-    /// Tag rewriting in layer-2 mode.
-    pub tag_rewrite: TagRewrite,
-    /// Backbone rewriting in layer-2 mode.
-    pub backbone_rewrite: Option<BackboneRewrite>,
-    /// Its MAC address.
+    /// The MAC address that it uses.
     pub mac: MacAddr,
+    /// Its own MAC address, while it uses that of the interface that owns it.
+    pub kept_mac: Option<MacAddr>,
     /// MTUs in bytes, in the order of [`MtuKind`]; 0 means inherited: L3 from link, the others
     /// from L3.
     pub mtu: [u16; 5],
@@ -201,8 +112,6 @@ pub struct Interface {
     /// Limit of IP packets that what is below the interface gives, whatever MTU it is configured
     /// with: [`super::Interfaces::limit_mtu`].
     pub mtu_limit: Option<u16>,
-    /// A note by the operator.
-    pub tag: String,
     /// The output node, by which packets leave.
     pub output: NodeIndex,
     /// The driver's transmit node.
@@ -217,16 +126,8 @@ pub struct Interface {
     pub link6: u32,
     /// True if IPv4 is enabled, and true if IPv6 is.
     pub ip_enabled: [bool; 2],
-    /// True if ICMP redirects are sent to IPv4 hosts, and true if they are sent to IPv6 hosts.
-    pub redirects: [bool; 2],
     /// The settings that it was made with.
     pub original: OriginalSettings,
-    /// The configured placement of its receive queues, by queue number.
-    pub rx: BTreeMap<u16, RxQueueConfig>,
-    /// The configured threads of its transmit queues.
-    pub tx_threads: TxConfig,
-    /// The receive queues that the device is to spread packets over, if they are configured.
-    pub rss_queues: Option<Vec<u16>>,
 }
 
 impl Interface {
@@ -248,12 +149,6 @@ impl Interface {
     /// Returns true if the interface can be in layer-2 mode.
     pub fn can_switch(&self) -> bool {
         self.kind == IfKind::Ethernet || self.device.carries_frames_in_l2()
-    }
-
-    /// Returns true if it carries Ethernet frames now. Some tunnels do in layer-2 mode only.
-    pub fn carries_frames(&self) -> bool {
-        self.kind == IfKind::Ethernet
-            || self.l2 != L2Role::None && self.device.carries_frames_in_l2()
     }
 
     /// The nodes that the interface alone sends by, with the names that they have for an interface
@@ -316,18 +211,11 @@ impl Interface {
             sub: None,
             admin_up: false,
             link_up: new.link_up,
-            bond: None,
-            promiscuous: false,
-            gso: false,
-            taken_by: BTreeSet::new(),
-            l2: L2Role::None,
-            tag_rewrite: TagRewrite::default(),
-            backbone_rewrite: None,
             mac: new.mac,
+            kept_mac: None,
             mtu: [new.mtu, 0, 0, 0, 0],
             own_mtu: None,
             mtu_limit: None,
-            tag: String::new(),
             output,
             tx,
             shares_nodes: false,
@@ -335,18 +223,13 @@ impl Interface {
             fib6: 0,
             link6: 0,
             ip_enabled: [false; 2],
-            redirects: [false; 2],
             original,
-            rx: BTreeMap::new(),
-            tx_threads: TxConfig::new(),
-            rss_queues: None,
         }
     }
 
-    /// Its own MAC address: for a member of a bond, the one that it has again when it leaves the
-    /// bond.
+    /// Its own MAC address, which it uses unless another interface owns it.
     pub fn own_mac(&self) -> MacAddr {
-        self.bond.map_or(self.mac, |membership| membership.mac)
+        self.kept_mac.unwrap_or(self.mac)
     }
 
     /// The MTU in force for these packets.
@@ -370,16 +253,10 @@ impl Interface {
         let mut flags = IfFlags::default();
         flags.put(IfFlags::ADMIN, self.admin_up);
         flags.put(IfFlags::LINK, self.link_up);
-        flags.put(IfFlags::PROMISCUOUS, self.promiscuous);
-        flags.put(IfFlags::GSO, self.gso);
-        flags.put(IfFlags::IP_MODE, self.kind.is_ip() && !self.carries_frames());
+        flags.put(IfFlags::IP_MODE, self.kind.is_ip());
         flags.put(IfFlags::IP4, self.ip_enabled[0]);
         flags.put(IfFlags::IP6, self.ip_enabled[1]);
-        flags.put(IfFlags::REDIRECTS4, self.redirects[0]);
-        flags.put(IfFlags::REDIRECTS6, self.redirects[1]);
         flags.put(IfFlags::SUB, self.sub.is_some());
-        flags.put(IfFlags::L2, self.l2 == L2Role::Port);
-        flags.put(IfFlags::BVI, self.l2 == L2Role::Bvi);
         IfView {
             flags,
             fib4: self.fib4,

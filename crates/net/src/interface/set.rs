@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Operations that change the settings and state of an interface.
 
-use super::{
-    BackboneRewrite, IfKind, Implied, Interface, Interfaces, L2Role, MtuKind, TagRewrite,
-    no_interface,
-};
+use super::{Implied, Interface, Interfaces, MtuKind, OwnUse, no_interface};
 use crate::device::Device;
 use crate::event::IfEvent;
 use cli::Error;
@@ -91,8 +88,8 @@ impl Interfaces {
     /// Changes the MAC address.
     ///
     /// # Errors
-    /// One that isn't there; a group address; a sub-interface, which has its parent's (−7), or a
-    /// member of a bond, which has the bond's (−80); the device's error.
+    /// One that isn't there; a group address; a sub-interface, which has its parent's (−7); an
+    /// interface that another one owns, as its owner decides; the device's error.
     pub fn set_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
         if mac.is_multicast() || mac == MacAddr::ZERO {
             return Err(Error::parse(format!("{mac} is no address of one host"))
@@ -111,7 +108,7 @@ impl Interfaces {
 
     fn give_mac(&self, world: &World, sw_if: SwIfIndex, mac: MacAddr) -> Result<(), Error> {
         let device = self.device(sw_if, "the address")?;
-        self.check_no_member(sw_if, "it has the bond's address; set that")?;
+        self.check_own_use(world, &self.get(sw_if)?, OwnUse::Mac)?;
         device.set_mac(world, mac)?;
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.mac = mac)
     }
@@ -186,9 +183,9 @@ impl Interfaces {
     ) -> Result<(), Error> {
         let chosen = self.get(sw_if)?.own_mtu.is_some();
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| {
-            // A member of a bond goes on with the bond's address, and has the new one when it
-            // leaves.
-            let own = i.bond.as_mut().map_or(&mut i.mac, |membership| &mut membership.mac);
+            // An interface that has its owner's address goes on with that, and has the new one
+            // afterwards.
+            let own = i.kept_mac.as_mut().unwrap_or(&mut i.mac);
             if *own == i.original.mac {
                 *own = mac;
             }
@@ -252,151 +249,6 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Sets the operator's note.
-    ///
-    /// # Errors
-    /// One that isn't there.
-    pub fn set_tag(&self, sw_if: SwIfIndex, tag: &str) -> Result<(), Error> {
-        self.get(sw_if)?;
-        if let Some(Some(interface)) = self.inner().all.get_mut(sw_if.at()) {
-            interface.tag = tag.to_string();
-        }
-        Ok(())
-    }
-
-    /// Turns promiscuous mode on or off: frames for other MAC addresses are received. For a
-    /// sub-interface this sets the parent.
-    ///
-    /// # Errors
-    /// One that isn't there, or has no MAC address (−7); the device's error.
-    pub fn set_promiscuous(&self, world: &World, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
-        let interface = self.get(sw_if)?;
-        if interface.sub.is_some() {
-            return self.set_promiscuous(world, interface.parent, on);
-        }
-        if interface.kind != IfKind::Ethernet {
-            return Err(Error::unsupported(format!(
-                "{} carries no Ethernet frames",
-                interface.name
-            ))
-            .retval(retval::INVALID_VALUE));
-        }
-        let all = on || self.features_need_all(&interface, None);
-        interface.device.set_promiscuous(world, all)?;
-        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.promiscuous = on)
-    }
-
-    /// Turns the feature `gso` on or off; see [`Interface::gso`].
-    ///
-    /// # Errors
-    /// One that isn't there (−2).
-    pub fn set_gso(&self, sw_if: SwIfIndex, on: bool) -> Result<(), Error> {
-        let mut inner = self.inner();
-        let slot = inner.all.get_mut(sw_if.at()).and_then(Option::as_mut);
-        slot.ok_or_else(|| no_interface(sw_if))?.gso = on;
-        self.publish(&inner, sw_if);
-        Ok(())
-    }
-
-    /// Sets whether a feature takes all frames of a device, which then receives frames for all MAC
-    /// addresses, as long as any feature does.
-    ///
-    /// # Errors
-    /// One that isn't there (−2); the device's error.
-    pub fn set_taken(
-        &self,
-        world: &World,
-        sw_if: SwIfIndex,
-        feature: &'static str,
-        on: bool,
-    ) -> Result<(), Error> {
-        let mut interface = self.get(sw_if)?;
-        let by = &mut interface.taken_by;
-        if on {
-            by.insert(feature)
-        } else {
-            by.remove(feature)
-        };
-        let all = interface.promiscuous || self.features_need_all(&interface, None);
-        interface.device.set_promiscuous(world, all)?;
-        self.change(world, sw_if, IfEvent::Mac(sw_if), |i| i.taken_by = interface.taken_by)
-    }
-
-    /// Returns true if features need frames for all MAC addresses: they take a device's, it or one
-    /// of its sub-interfaces, except `but`, is a layer-2 port or leads to one peer, or its bond
-    /// receives them.
-    pub(super) fn features_need_all(&self, device: &Interface, but: Option<SwIfIndex>) -> bool {
-        !device.taken_by.is_empty()
-            || self.has_ports(device.sw_if, but)
-            || self.bond_receives_all(device)
-    }
-
-    /// Returns true if a device or one of its sub-interfaces, except `but`, is a layer-2 port, or
-    /// leads to one peer.
-    fn has_ports(&self, device: SwIfIndex, but: Option<SwIfIndex>) -> bool {
-        let inner = self.inner();
-        let subs = inner.subs.get(&device).into_iter().flat_map(|subs| subs.values());
-        let mut all = subs.chain([&device]).filter(|sw_if| Some(**sw_if) != but);
-        all.any(|sw_if| {
-            let interface = inner.all.get(sw_if.at()).and_then(Option::as_ref);
-            interface.is_some_and(|i| i.l2 == L2Role::Port || i.peer().is_some())
-        })
-    }
-
-    /// Sets the layer-2 role of an interface. The device of a port, or of its parent, receives
-    /// frames for all MAC addresses.
-    ///
-    /// # Errors
-    /// One that isn't there, or carries no Ethernet frames (−71); a member of a bond (−80); the
-    /// device's error.
-    pub fn set_l2(&self, world: &World, sw_if: SwIfIndex, role: L2Role) -> Result<(), Error> {
-        let interface = self.get(sw_if)?;
-        if interface.l2 == role {
-            return Ok(());
-        }
-        if !interface.can_switch() {
-            return Err(Error::unsupported(format!(
-                "{} carries no Ethernet frames",
-                interface.name
-            ))
-            .retval(retval::INVALID_INTERFACE));
-        }
-        if role != L2Role::None {
-            self.check_no_member(sw_if, "its frames are the bond's")?;
-        }
-        let over = self.get(interface.parent)?;
-        let all =
-            over.promiscuous || role == L2Role::Port || self.features_need_all(&over, Some(sw_if));
-        over.device.set_promiscuous(world, all)?;
-        self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.l2 = role)
-    }
-
-    /// Records the tag rewriting of an interface. The feature that rewrites tags calls it.
-    ///
-    /// # Errors
-    /// One that isn't there.
-    pub fn set_tag_rewrite(
-        &self,
-        world: &World,
-        sw_if: SwIfIndex,
-        rewrite: TagRewrite,
-    ) -> Result<(), Error> {
-        self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.tag_rewrite = rewrite)
-    }
-
-    /// Records the backbone rewriting of an interface. The feature that rewrites frames calls it.
-    ///
-    /// # Errors
-    /// One that isn't there.
-    pub fn set_backbone_rewrite(
-        &self,
-        world: &World,
-        sw_if: SwIfIndex,
-        rewrite: Option<BackboneRewrite>,
-    ) -> Result<(), Error> {
-        self.change(world, sw_if, IfEvent::L2(sw_if), |i| i.backbone_rewrite = rewrite)
-    }
-
     /// Records whether a protocol is enabled: `ip6` false for IPv4. The addresses' owner calls it.
     ///
     /// # Errors
@@ -413,20 +265,6 @@ impl Interfaces {
             return Ok(());
         }
         self.change(world, sw_if, IfEvent::Ip(sw_if, ip6, on), |i| i.ip_enabled[at] = on)
-    }
-
-    /// Turns ICMP redirects to hosts on an interface on or off: `ip6` false for IPv4 hosts.
-    ///
-    /// # Errors
-    /// One that isn't there.
-    pub fn set_redirects(&self, sw_if: SwIfIndex, ip6: bool, on: bool) -> Result<(), Error> {
-        self.get(sw_if)?;
-        let mut inner = self.inner();
-        if let Some(Some(interface)) = inner.all.get_mut(sw_if.at()) {
-            interface.redirects[usize::from(ip6)] = on;
-            self.publish(&inner, sw_if);
-        }
-        Ok(())
     }
 
     /// Records the table of an interface's link-local addresses; 0 for none.

@@ -2,7 +2,7 @@
 //! Sub-interfaces: interfaces for the frames of a parent that have certain VLAN tags.
 
 use super::{
-    FrameTags, IfKind, Interface, Interfaces, MtuKind, NewInterface, NewOutput, SubFrames,
+    FrameTags, IfKind, Interface, Interfaces, MtuKind, NewInterface, NewOutput, OwnUse, SubFrames,
     SubInterface,
 };
 use super::{Vlan, VlanTree};
@@ -48,9 +48,10 @@ impl Interfaces {
     /// admin down.
     ///
     /// # Errors
-    /// A parent that isn't there (−2) or isn't an Ethernet device (−71) or is a member of a bond
-    /// (−80); a number that another sub-interface of the parent has (−56); an invalid VLAN id
-    /// (−55); tags that another one takes, or invalid tags (−1); too many interfaces.
+    /// A parent that isn't there (−2) or isn't an Ethernet device (−71), or that another interface
+    /// owns, as its owner decides; a number that another sub-interface of the parent has (−56); an
+    /// invalid VLAN id (−55); tags that another one takes, or invalid tags (−1); too many
+    /// interfaces.
     pub fn create_sub(
         &self,
         world: &World,
@@ -67,7 +68,7 @@ impl Interfaces {
             let why = format!("{} {what}: an Ethernet device can have sub-interfaces", over.name);
             return Err(Error::unsupported(why).retval(retval::INVALID_INTERFACE));
         }
-        self.check_no_member(parent, "its frames are the bond's")?;
+        self.check_own_use(world, &over, OwnUse::Sub)?;
         if self.sub(parent, sub.id).is_some() {
             return Err(Error::failed(format!(
                 "there is an interface {}.{} already",
@@ -216,7 +217,7 @@ impl Interfaces {
         self.sent.clear(interface.sw_if.0);
         self.leave_frames(interface.parent, sub.frames);
         if let (SubFrames::Peer(_), Ok(over)) = (sub.frames, self.get(interface.parent)) {
-            let all = over.promiscuous || self.features_need_all(&over, Some(interface.sw_if));
+            let all = self.receives_all(world, &over, Some(interface.sw_if));
             // A device that refuses goes on receiving more than is needed.
             _ = over.device.set_promiscuous(world, all);
         }

@@ -6,8 +6,8 @@ use driver::rig::Rig;
 use graph::drive::Bench;
 use graph::{Plugin, SwIfIndex};
 use msg::Loopback;
-use net::Interfaces;
 use net::api::*;
+use net::{Column, Interfaces, Note};
 use testkit::lab;
 
 static PLUGINS: &[&Plugin] = &[&interface::PLUGIN, &ethernet::PLUGIN, &crate::PLUGIN];
@@ -120,7 +120,8 @@ fn taps_are_made_told_and_deleted_in_netns() {
         assert_eq!(one[0].host_mac_addr, MacAddress([2, 0, 0, 0, 0, 8]));
         assert_eq!(one[0].host_ip4_prefix, Ip4AddressWithPrefix(prefix));
         let interface = world.get::<Interfaces>().get(SwIfIndex(tap4.0)).expect("there");
-        assert_eq!((interface.tag.as_str(), interface.mac.octets()), ("lab", [2, 0, 0, 0, 0, 7]));
+        let note = world.get::<Column<Note>>().get(interface.sw_if);
+        assert_eq!((note.0.as_str(), interface.mac.octets()), ("lab", [2, 0, 0, 0, 0, 7]));
 
         assert_eq!(client.call(v3(4, TapFlags(0))).err(), Some(-71), "the number is taken");
         let same =

@@ -271,7 +271,7 @@ fn a_device_that_refuses_leaves_all_as_it_was() {
             let of = |name| interfaces.get(find(rig, name)).expect("there");
             let bonds = rig.world().get::<Bonds>().list();
             let brief = |i: net::Interface| {
-                (i.mac, i.mtu_of(MtuKind::Link), i.original.mac, i.original.mtu, i.bond)
+                (i.mac, i.mtu_of(MtuKind::Link), i.original.mac, i.original.mtu, i.kept_mac)
             };
             (brief(of("BondEthernet0")), brief(of("s0")), brief(of("p0")), bonds)
         };
@@ -305,7 +305,8 @@ fn a_device_that_refuses_leaves_all_as_it_was() {
 
         // A member whose device refuses its old settings leaves nevertheless.
         rig.bench.cli("bond del s0").expect_err("refused");
-        assert_eq!(world.get::<Interfaces>().get(sw_if).expect("there").bond, None);
+        assert_eq!(world.get::<Interfaces>().get(sw_if).expect("there").kept_mac, None);
+        assert_eq!(world.get::<Bonds>().bond_of(sw_if), None);
         assert_eq!(world.get::<Bonds>().list()[0].members.len(), 1);
         assert_eq!(rig.refused("bond del s0").0, -71);
     }

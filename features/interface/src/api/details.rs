@@ -7,7 +7,10 @@ use cli::Result;
 use graph::World;
 use msg::{Message, Str, Wire};
 use net::api::{IfStatusFlags, InterfaceIndex, MacAddress};
-use net::{IfKind, Interface, Interfaces, MtuKind, SubFrames, SubInterface, Tags, Vlan};
+use net::{
+    BackboneRewrite, Column, IfKind, Interface, Interfaces, MtuKind, Note, SubFrames, SubInterface,
+    TagRewrite, Tags, Vlan,
+};
 
 /// The kind of an interface.
 #[derive(Wire, Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,9 +170,11 @@ fn details(w: &World, i: &Interface) -> SwInterfaceDetails {
     // A sub-interface reports its parent's device.
     let over = if is_sub { w.get::<Interfaces>().get(i.parent).ok() } else { None };
     let device = over.as_ref().map_or(&i.device, |over| &over.device);
-    let backbone = i.backbone_rewrite.unwrap_or_default();
+    let backbone = w.get::<Column<Option<BackboneRewrite>>>().get(i.sw_if);
+    let dot1ah = if backbone.is_some() { SubIfFlags::DOT1AH } else { SubIfFlags(0) };
+    let backbone = backbone.unwrap_or_default();
+    let rewrite = w.get::<Column<TagRewrite>>().get(i.sw_if);
     let sub_flags = i.sub.map_or(SubIfFlags(0), |sub| SubIfFlags::of(&sub));
-    let dot1ah = if i.backbone_rewrite.is_some() { SubIfFlags::DOT1AH } else { SubIfFlags(0) };
     let l2_address = if i.kind == IfKind::Ethernet { i.mac.into() } else { MacAddress::default() };
     SwInterfaceDetails {
         sw_if_index: i.sw_if.into(),
@@ -193,10 +198,10 @@ fn details(w: &World, i: &Interface) -> SwInterfaceDetails {
         sub_outer_vlan_id: id(tags.map(|tags| tags.outer)),
         sub_inner_vlan_id: id(tags.and_then(|tags| tags.inner)),
         sub_if_flags: SubIfFlags(sub_flags.0 | dot1ah.0),
-        vtr_op: i.tag_rewrite.op,
-        vtr_push_dot1q: i.tag_rewrite.dot1q.into(),
-        vtr_tag1: i.tag_rewrite.tags[0].into(),
-        vtr_tag2: i.tag_rewrite.tags[1].into(),
+        vtr_op: rewrite.op,
+        vtr_push_dot1q: rewrite.dot1q.into(),
+        vtr_tag1: rewrite.tags[0].into(),
+        vtr_tag2: rewrite.tags[1].into(),
         outer_tag: 0,
         b_dmac: backbone.destination.into(),
         b_smac: backbone.source.into(),
@@ -204,6 +209,6 @@ fn details(w: &World, i: &Interface) -> SwInterfaceDetails {
         i_sid: backbone.service,
         interface_name: i.name.as_str().into(),
         interface_dev_type: device.driver().into(),
-        tag: i.tag.as_str().into(),
+        tag: w.get::<Column<Note>>().get(i.sw_if).0.as_str().into(),
     }
 }

@@ -4,8 +4,8 @@
 use super::Client;
 use graph::World;
 use msg::{Message, Messages, Module};
-use net::Interfaces;
 use net::api::InterfaceIndex;
+use net::{Column, Gso};
 
 /// The module.
 pub static API: Module<World> =
@@ -13,7 +13,8 @@ pub static API: Module<World> =
 
 fn messages(m: &mut Messages<World>) {
     m.call(|w: &World, _: &Client<'_>, r: FeatureGsoEnableDisable| {
-        w.get::<Interfaces>().set_gso(r.sw_if_index.existing(w)?, r.enable_disable)
+        let sw_if = r.sw_if_index.existing(w)?;
+        w.get::<Column<Gso>>().set(w, sw_if, Gso(r.enable_disable))
     });
 }
 

@@ -12,7 +12,7 @@ use graph::{InputMode, ThreadIndex};
 use msg::Loopback;
 use net::RxQueue;
 use net::api::{IfStatusFlags, InterfaceIndex, MacAddress};
-use net::{IfKind, NewInterface};
+use net::{Gso, IfKind, NewInterface};
 use std::sync::Mutex;
 
 /// A device with two receive queues, which take any thread and any mode.
@@ -119,7 +119,7 @@ fn interfaces_are_set() {
     assert_eq!((wan.link_mtu, wan.mtu, wan.tag.as_str()), (2000, [1400, 1300, 0, 0], "uplink"));
     assert!(run(&bench, &tree, "show interface wan").contains("1400/1300/0/0"));
     assert!(run(&bench, &tree, "show interface tag wan").contains("uplink"));
-    assert!(bench.world.get::<Interfaces>().get(sw_if).expect("there").promiscuous);
+    assert!(bench.world.get::<Column<Promiscuous>>().get(sw_if).0);
 
     assert_eq!(client.call(tag(t0, false, "")), Ok(()));
     assert_eq!(run(&bench, &tree, "show interface tag wan"), "wan: no tag\n");
@@ -144,7 +144,7 @@ fn interfaces_are_set() {
 #[suite::test]
 fn gso_is_turned_on_and_off() {
     let (bench, sw_if, tree) = bench();
-    let gso = || bench.world.get::<Interfaces>().get(sw_if).expect("there").gso;
+    let gso = || bench.world.get::<Column<Gso>>().get(sw_if).0;
     let mut client = bench.api();
     let mut set = |sw_if_index, enable_disable| {
         client.call(FeatureGsoEnableDisable { sw_if_index, enable_disable })

@@ -5,7 +5,7 @@ use super::frag::joined;
 use super::*;
 use crate::rewrite::{To, fit};
 use buffer::Flags;
-use net::{AdjIndex, Adjacencies, IpMeta};
+use net::{AdjIndex, Adjacencies, Column, Gso, IpMeta};
 
 /// Payload of the packets.
 const LEN: usize = 20_000;
@@ -72,7 +72,7 @@ fn whole_super_packets_are_fragmented() {
     let adj = adjacency(&bench, false);
     let [partial, whole] = packets(false, false);
     for (on, kind, fragmented) in [(false, 1, false), (true, 1, true), (true, 5, false)] {
-        world.get::<Interfaces>().set_gso(T2, on).expect("set");
+        world.get::<Column<Gso>>().set(&world, T2, Gso(on)).expect("set");
         world.get::<Interfaces>().set_mtu(&world, T2, net::MtuKind::Ip4, 576).expect("set");
         let out = bench.node("ip4-rewrite", std::slice::from_ref(&partial), |b| {
             mark(b, adj, kind, 1460);

@@ -9,7 +9,7 @@ use crate::termination::control::HostInfo;
 use crate::{pbb, vtr};
 use cli::{Cell, Error, Matches, Output, Result, Table, Writer, centre, retval};
 use graph::{SwIfIndex, World};
-use net::{Interfaces, TagRewrite};
+use net::{BackboneRewrite, Column, Interfaces, TagRewrite};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -54,16 +54,14 @@ fn line<const N: usize>(out: &mut String, columns: [(&str, usize); N], cells: [S
 
 /// Tag rewriting of a member.
 fn tags(w: &World, sw_if: SwIfIndex) -> String {
-    let interface = w.get::<Interfaces>().get(sw_if);
-    interface.map_or_else(
-        |_| String::new(),
-        |interface| match interface.backbone_rewrite {
-            Some(rewrite) if interface.tag_rewrite.op == TagRewrite::NONE => {
-                pbb::describe(&rewrite)
-            }
-            _ => vtr::describe(interface.tag_rewrite),
-        },
-    )
+    if w.get::<Interfaces>().check(sw_if).is_err() {
+        return String::new();
+    }
+    let tags = w.get::<Column<TagRewrite>>().get(sw_if);
+    match w.get::<Column<Option<BackboneRewrite>>>().get(sw_if) {
+        Some(rewrite) if tags.op == TagRewrite::NONE => pbb::describe(&rewrite),
+        _ => vtr::describe(tags),
+    }
 }
 
 fn head<const N: usize>(out: &mut String, columns: [(&str, usize); N]) {

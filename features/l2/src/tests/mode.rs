@@ -130,7 +130,8 @@ fn workers_see_the_role_of_an_interface() {
     let mut rig = rig(2);
     let world = rig.world();
     let interfaces = world.get::<Interfaces>();
-    let role = |sw_if| interfaces.get(sw_if).expect("there").l2;
+    let roles = world.get::<net::Column<net::L2Role>>();
+    let role = |sw_if| roles.get(sw_if);
     rig.cli("create loopback interface");
     let loop0 = interfaces.find("loop0").expect("made");
     rig.cli("set interface l2 bridge p0 1");

@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::api::L2InterfacePbbTagRewrite;
-use net::BackboneRewrite;
 use net::api::{InterfaceIndex, MacAddress};
+use net::{BackboneRewrite, Column};
 
 const WORDS: &str = "dmac 02:b0:00:00:00:01 smac 02:b0:00:00:00:02 s_id 11259375 b_vlanid 291";
 
@@ -146,7 +146,7 @@ fn rewrites_that_cant_be_are_refused() {
     }
     drop(client);
     let world = rig.world();
-    let set = || world.get::<Interfaces>().get(SwIfIndex(port)).expect("there").backbone_rewrite;
+    let set = || world.get::<Column<Option<BackboneRewrite>>>().get(SwIfIndex(port));
     let (destination, source) = (MacAddr([2, 0xb0, 0, 0, 0, 1]), MacAddr([2, 0xb0, 0, 0, 0, 2]));
     assert_eq!(set(), Some(BackboneRewrite { op: 4, destination, source, vlan: 0, service: 0 }));
     assert_eq!(rig.bench.api().call(message(port, 0, 0, 0)), Ok(()));

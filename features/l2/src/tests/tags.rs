@@ -162,13 +162,11 @@ fn rewrites_that_cant_be_are_refused() {
     {
         assert_eq!(client.call(ask(op, tag)), want, "{op} {tag}");
     }
-    let now = world
-        .get::<Interfaces>()
-        .get(net::api::InterfaceIndex(sub.0).existing(&world).expect("there"))
-        .expect("there");
-    assert_eq!(now.tag_rewrite, TagRewrite { op: 5, dot1q: true, tags: [70, 0] });
+    let sub = net::api::InterfaceIndex(sub.0).existing(&world).expect("there");
+    let now = world.get::<net::Column<TagRewrite>>().get(sub);
+    assert_eq!(now, TagRewrite { op: 5, dot1q: true, tags: [70, 0] });
     assert_eq!(
-        (describe(now.tag_rewrite), words(now.tag_rewrite)),
+        (describe(now), words(now)),
         ("trans-1-1 dot1q 70".into(), "translate 1-1 dot1q 70".into())
     );
 }

@@ -4,7 +4,7 @@
 use super::{End, Tunnels};
 use crate::model::Spec;
 use graph::{SwIfIndex, World};
-use net::{Device, FloodRole, Interfaces};
+use net::{Column, Device, FloodRole, Interfaces, L2Role};
 use std::marker::PhantomData;
 
 /// The driver's side of a tunnel's interface.
@@ -53,7 +53,7 @@ impl<S: Spec> Tunnels<S> {
     /// A tunnel that switches may carry frames in layer-2 mode only.
     pub(super) fn note_layer2(&self, world: &World, sw_if: SwIfIndex) {
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
-        let frames = interface.carries_frames();
+        let frames = world.get::<Column<L2Role>>().get(sw_if).carries_frames(&interface);
         if self.inner().tunnels.contains_key(&sw_if)
             && let Some(end) = self.ends.read(sw_if.0, |end| end.cloned())
             && end.frames != frames
