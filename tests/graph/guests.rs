@@ -11,9 +11,9 @@ use graph::{ThreadIndex, World, name_of};
 use net::drive::{Rig, peer_mac, port_mac};
 use net::fib::{Lookup, NewTable, RouteKey};
 use net::{
-    Fib, AdjIndex, AdjKind, Adjacencies, IpMeta, Link, LinkType, Links, MtuKind, ObjectType, Objects,
-    Path, PathKind, PathState, RouteIndex, RouteTables, Source, TableIndex, TableRef, TableUsage,
-    Tracked,
+    AdjIndex, AdjKind, Adjacencies, Fib, IpMeta, Link, LinkType, Links, MtuKind, ObjectType,
+    Objects, Path, PathKind, PathState, RouteIndex, RouteTables, Source, TableIndex, TableRef,
+    TableUsage, Tracked,
 };
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -108,8 +108,7 @@ struct Labels {
 
 impl Shared for Labels {
     fn make(world: &World) -> Self {
-        let mpls =
-            LinkType { name: "mpls", ethertype: EtherType::MPLS, mtu: MtuKind::Mpls };
+        let mpls = LinkType { name: "mpls", ethertype: EtherType::MPLS, mtu: MtuKind::Mpls };
         let table = Arc::new(LabelTable {
             adjacencies: Slots::new(world.qsbr.clone()),
             routes: Mutex::default(),
@@ -253,6 +252,21 @@ fn rig() -> Rig {
     rig
 }
 
+/// Receives a frame on port 0; returns the frames sent of this EtherType, without the router's own
+/// reports to IPv6 groups.
+fn pass(rig: &mut Rig, frame: &[u8], ethertype: EtherType) -> Vec<(usize, Vec<u8>)> {
+    let mut sent = rig.pass(0, frame);
+    sent.retain(|(_, frame)| frame[12..14] == ethertype.0.to_be_bytes());
+    sent
+}
+
+/// The same for IPv4 packets.
+fn route(rig: &mut Rig, packet: &[u8]) -> Vec<(usize, Vec<u8>)> {
+    let header = pkt::ether(peer_mac(0), port_mac(0)).ethertype(EtherType::IP4);
+    let sent = pass(rig, &header.payload(packet).build(), EtherType::IP4);
+    sent.into_iter().map(|(port, frame)| (port, frame[14..].to_vec())).collect()
+}
+
 fn labels_of(world: &World) -> TableRef {
     let labels = world.get::<Labels>();
     let lookup: Arc<dyn Lookup> = labels.table.clone();
@@ -276,7 +290,7 @@ fn an_object_lies_over_a_tunnel_over_two_next_hops() {
     let mut ports = BTreeMap::<usize, usize>::new();
     for i in 0..64 {
         let inner = pkt::ip4("10.0.0.2", "20.0.0.1").udp(1000 + i, 9).payload_len(40).build();
-        let sent = rig.route(&inner);
+        let sent = route(&mut rig, &inner);
         let [(port, packet)] = &sent[..] else { panic!("{i}: {sent:?}") };
         *ports.entry(*port).or_default() += 1;
         assert_eq!((packet[9], &packet[12..20]), (4, &[10, 0, 0, 1, 40, 0, 0, 1][..]));
@@ -288,19 +302,19 @@ fn an_object_lies_over_a_tunnel_over_two_next_hops() {
     let [port] = ports.keys().copied().collect::<Vec<_>>()[..] else { panic!("{ports:?}") };
     rig.cli(&format!("set interface state p{port} down"));
     let inner = pkt::ip4("10.0.0.2", "20.0.0.1").udp(1, 9).payload_len(40).build();
-    let sent = rig.route(&inner);
+    let sent = route(&mut rig, &inner);
     assert_eq!((sent.len(), sent[0].0), (1, 3 - port), "{sent:?}");
     // Without any route below, the path isn't usable; and a route below that leads back to it is
     // named.
     let state = || fib.route(TableIndex::DEFAULT, prefix).expect("there").sources[0].states.clone();
     rig.cli("ip route del 30.0.0.0/8");
     assert_eq!(state(), [PathState::Unresolved]);
-    assert_eq!(rig.route(&inner), []);
+    assert_eq!(route(&mut rig, &inner), []);
     rig.cli("ip route add 30.0.0.0/8 via 20.0.0.9");
     assert_eq!(state(), [PathState::Looped]);
     rig.cli("ip route del 30.0.0.0/8");
     rig.cli("ip route add 30.0.0.0/8 via ipip0");
-    assert_eq!((state(), rig.route(&inner).len()), (vec![PathState::Resolved], 1));
+    assert_eq!((state(), route(&mut rig, &inner).len()), (vec![PathState::Resolved], 1));
     fib.remove(&world, TableIndex::DEFAULT, prefix, Source::Api, &[]).expect("removed");
     over.release(&world);
 }
@@ -320,7 +334,10 @@ fn labels_lead_over_routes_of_ip() {
         table: TableIndex::DEFAULT,
         nexthop: nexthop.parse().expect("an address"),
     };
-    set(100, PathKind::Neighbor { sw_if: rig.ports[1], nexthop: Ipv4Addr::new(10, 0, 1, 2).into() });
+    set(
+        100,
+        PathKind::Neighbor { sw_if: rig.ports[1], nexthop: Ipv4Addr::new(10, 0, 1, 2).into() },
+    );
     set(200, recursive("50.0.0.9"));
     set(300, recursive("2001:db8:2::2"));
     set(400, recursive("60.0.0.1"));
@@ -329,21 +346,21 @@ fn labels_lead_over_routes_of_ip() {
         let frame = pkt::ether(port_mac(port), peer_mac(port)).mpls(n).ip4("1.2.3.4", "5.6.7.8");
         vec![(port, frame.build())]
     };
-    assert_eq!(rig.pass(0, &label(100)), sent(100, 1));
-    assert_eq!(rig.pass(0, &label(300)), sent(300, 2));
-    assert_eq!(rig.pass(0, &label(200)), [], "no route");
+    assert_eq!(pass(&mut rig, &label(100), EtherType::MPLS), sent(100, 1));
+    assert_eq!(pass(&mut rig, &label(300), EtherType::MPLS), sent(300, 2));
+    assert_eq!(pass(&mut rig, &label(200), EtherType::MPLS), [], "no route");
     rig.cli("ip route add 50.0.0.0/8 via 10.0.2.2 p2");
-    assert_eq!(rig.pass(0, &label(200)), sent(200, 2));
+    assert_eq!(pass(&mut rig, &label(200), EtherType::MPLS), sent(200, 2));
     rig.cli("ip route add 50.0.0.9/32 via 10.0.1.2 p1");
-    assert_eq!(rig.pass(0, &label(200)), sent(200, 1));
+    assert_eq!(pass(&mut rig, &label(200), EtherType::MPLS), sent(200, 1));
     rig.cli("set interface state p1 down");
-    assert_eq!(rig.pass(0, &label(200)), []);
+    assert_eq!(pass(&mut rig, &label(200), EtherType::MPLS), []);
     rig.cli("ip route del 50.0.0.9/32");
-    assert_eq!(rig.pass(0, &label(200)), sent(200, 2));
+    assert_eq!(pass(&mut rig, &label(200), EtherType::MPLS), sent(200, 2));
     // A route that looks up in a table of IPv4 is none for labels.
     rig.cli("ip table add 7");
     rig.cli("ip route add 60.0.0.0/8 via ip4-lookup-in-table 7");
-    assert_eq!(rig.pass(0, &label(400)), []);
+    assert_eq!(pass(&mut rig, &label(400), EtherType::MPLS), []);
     rig.cli("ip route del 60.0.0.0/8");
     rig.cli("ip route del 50.0.0.0/8");
     for label in [100, 200, 300, 400] {

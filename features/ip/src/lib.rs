@@ -85,9 +85,7 @@ pub use rewrite::{RewriteTrace, is_tcp_gso, segment_len};
 pub use route_counts::RouteCounts;
 
 use ethernet::{register_ethertype, register_ethertype_verified};
-use graph::{
-    ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled, name_of, rank,
-};
+use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled, name_of, rank};
 use net::{AdjKind, Column, IfEvent, Interfaces, Link, Links, Objects};
 use std::sync::Arc;
 use wire::{EtherType, Ip4, Ip6, IpProtocol};

@@ -168,10 +168,7 @@ impl<F: Ip> Lookup<F> {
         for step in 0..STEPS {
             match at.adj.kind {
                 AdjKind::LoadBalance => {
-                    // Other bits at each step, or nested load-balances would select by the same
-                    // bits.
-                    let bucket = hash.rotate_right(step as u32 * 5) & at.adj.table;
-                    at.index = *self.adjacencies.buckets(at.adj, turn).get(bucket as usize)?;
+                    at.index = self.adjacencies.select(at.adj, hash, step as u32, turn)?;
                 }
                 AdjKind::Lookup | AdjKind::LookupSource => {
                     at.fib = TableIndex(at.adj.table);

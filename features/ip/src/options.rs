@@ -217,10 +217,8 @@ impl Options {
     /// won't leave.
     fn leaving_by(&self, b: &Buffer, ip: &Ipv4Header, turn: &Turn<'_>) -> Option<Ipv4Addr> {
         let fib = self.interfaces.views(turn).get(b.rx_if as usize).map_or(0, |view| view.fib4);
-        let mut adj = self.adjacencies.get(self.fib.adj(TableIndex(fib), ip.dst(), turn)?, turn)?;
-        if adj.kind == AdjKind::LoadBalance {
-            adj = self.adjacencies.get(*self.adjacencies.buckets(adj, turn).first()?, turn)?;
-        }
+        let index = self.fib.adj(TableIndex(fib), ip.dst(), turn)?;
+        let adj = self.adjacencies.any_member(index, turn)?;
         if !matches!(adj.kind, AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean) {
             return None;
         }

@@ -9,7 +9,7 @@ use cli::{Error, Result};
 use graph::{Build, Deleted, Node, Shared, SwIfIndex, ThreadIndex, World};
 use msg::retval;
 use net::fib::{Fib, Path, PathKind, Source, TableIndex};
-use net::{AdjKind, Adjacencies, IfKind, IfView, Interfaces, Neighbor, Neighbors};
+use net::{Adj, AdjKind, Adjacencies, IfKind, IfView, Interfaces, Neighbor, Neighbors};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -256,18 +256,11 @@ impl Routed {
         turn: &Turn<'_>,
         is_meant: impl Fn(u32) -> bool,
     ) -> bool {
-        let get = |adj| self.adjacencies.get(adj, turn);
-        let leaves = |kind: AdjKind, tx_if: u32| {
-            matches!(kind, AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean)
-                && is_meant(tx_if)
+        let mut leaves = |adj: &Adj| {
+            matches!(adj.kind, AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean)
+                && is_meant(adj.tx_if)
         };
-        match self.fib.adj(TableIndex(view.fib6), ip, turn).and_then(get) {
-            Some(adj) if adj.kind == AdjKind::LoadBalance => {
-                let mut buckets = self.adjacencies.buckets(adj, turn).iter();
-                buckets.any(|bucket| get(*bucket).is_some_and(|adj| leaves(adj.kind, adj.tx_if)))
-            }
-            Some(adj) => leaves(adj.kind, adj.tx_if),
-            None => false,
-        }
+        let index = self.fib.adj(TableIndex(view.fib6), ip, turn);
+        index.is_some_and(|index| self.adjacencies.find_member(index, turn, &mut leaves))
     }
 }

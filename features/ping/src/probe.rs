@@ -258,14 +258,9 @@ fn source_to<F: Icmp>(
     // A route may lead to another table, and that to a third; not for ever.
     for _ in 0..8 {
         let route = fib.covering(table, to).ok_or_else(none)?;
-        let mut index = route.sources.first().map_or(AdjIndex::NO_ROUTE, |s| s.adj);
-        let mut info = adjacencies.info(index).ok_or_else(none)?;
-        while info.adj.kind == AdjKind::LoadBalance {
-            // Buckets of one load-balance leave by several interfaces: the first one's address is
-            // as good as another's.
-            index = *adjacencies.buckets_of(AdjIndex(info.adj.counter)).first().ok_or_else(none)?;
-            info = adjacencies.info(index).ok_or_else(none)?;
-        }
+        let index = route.sources.first().map_or(AdjIndex::NO_ROUTE, |s| s.adj);
+        // Of several outputs, the first one's address is as good as another's.
+        let info = adjacencies.members(index).into_iter().next().ok_or_else(none)?;
         match (info.adj.kind, info.sw_if()) {
             (AdjKind::Lookup, _) => table = TableIndex(info.adj.table),
             (AdjKind::Receive, _) => return Ok(Some(to)),

@@ -92,7 +92,6 @@ impl<F: Protocol> Forwarder<F> {
     ) -> Option<(AdjIndex, u32)> {
         let adj =
             self.adjacencies.get(hop, cx.turn).filter(|adj| adj.kind == AdjKind::LoadBalance)?;
-        let member = self.adjacencies.buckets(adj, cx.turn).get((hash & adj.table) as usize)?;
-        Some((*member, adj.via))
+        Some((self.adjacencies.select(adj, hash, 0, cx.turn)?, adj.via))
     }
 }

@@ -24,8 +24,6 @@ const HASHES: usize = 4096;
 /// The least path MTU that is believed, as in Linux: a forged error can't make tunnels useless. A
 /// tunnel whose path carries less gets fragments of outer packets through.
 const LEAST: u32 = 552;
-/// Depth of load-balances in load-balances that are followed.
-const DEPTH: usize = 8;
 
 /// An MTU that is tracked, as `show tunnel mtu` prints it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -301,7 +299,7 @@ impl Process for TrackProcess {
 
 /// The MTU that a tunnel's path gives now.
 fn mtu(world: &World, outer: &OuterPath) -> Mtu {
-    let egress = egress(&world.get::<Adjacencies>(), outer.adj, 0);
+    let egress = egress(&world.get::<Adjacencies>(), outer.adj);
     let path = match outer.remote {
         IpAddr::V4(remote) => world.get::<PathMtus<Ip4>>().to(outer.table, remote),
         IpAddr::V6(remote) => world.get::<PathMtus<Ip6>>().to(outer.table, remote),
@@ -311,20 +309,10 @@ fn mtu(world: &World, outer: &OuterPath) -> Mtu {
 }
 
 /// The least MTU of the links that an adjacency leads to; `None` if packets don't leave there.
-fn egress(adjacencies: &Adjacencies, index: AdjIndex, depth: usize) -> Option<u16> {
-    let info = adjacencies.info(index).filter(|_| depth < DEPTH)?;
-    match info.adj.kind {
-        AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean | AdjKind::Multicast => {
-            Some(info.adj.mtu)
-        }
-        AdjKind::LoadBalance => {
-            let mut buckets = adjacencies.buckets_of(info.target.unwrap_or(index));
-            // A path has as many buckets as its weight says.
-            buckets.sort_unstable_by_key(|at| at.0);
-            buckets.dedup();
-            let mtus = buckets.into_iter().filter_map(|at| egress(adjacencies, at, depth + 1));
-            mtus.min()
-        }
-        _ => None,
-    }
+fn egress(adjacencies: &Adjacencies, index: AdjIndex) -> Option<u16> {
+    let leaves = |kind| {
+        matches!(kind, AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean | AdjKind::Multicast)
+    };
+    let members = adjacencies.members(index).into_iter();
+    members.filter(|info| leaves(info.adj.kind)).map(|info| info.adj.mtu).min()
 }

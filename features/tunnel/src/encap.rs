@@ -218,11 +218,7 @@ impl Wrapper {
         let Some(route) = end.route.filter(|_| self.whole && ip::is_tcp_gso(b)) else {
             return false;
         };
-        let of = |adj| self.adjacencies.get(adj, turn);
-        let adj = of(route.adj).and_then(|adj| match adj.kind {
-            AdjKind::LoadBalance => of(*self.adjacencies.buckets(adj, turn).first()?),
-            _ => Some(adj),
-        });
+        let adj = self.adjacencies.any_member(route.adj, turn);
         let views = self.interfaces.views(turn);
         let asks = |tx_if| views.get(tx_if as usize).is_some_and(|v| v.flags.has(IfFlags::GSO));
         let Some(adj) = adj.filter(|adj| asks(adj.tx_if)) else { return false };

@@ -5,7 +5,7 @@ use crate::accepted::Accepted;
 use crate::config::Config;
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Build, Configured, Cx, Next, Node, ThreadIndex, Trace, Vector, World};
-use net::{AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Net, TableIndex};
+use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, Net, TableIndex};
 use simd::Isa;
 use std::fmt;
 use std::net::IpAddr;
@@ -195,9 +195,29 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
         turn: &Turn<'_>,
         steps: usize,
     ) -> To {
-        let Some(adj) = self.adjacencies.get(index, turn).filter(|_| steps > 0) else {
+        if steps == 0 {
             return To::NoRoute;
-        };
+        }
+        let mut to = To::NoRoute;
+        self.adjacencies.find_member(index, turn, &mut |adj| {
+            match self.of_adjacency(adj, src, sw_if, turn, steps) {
+                To::NoRoute => {}
+                better => to = better,
+            }
+            to == To::Next
+        });
+        to
+    }
+
+    /// Returns the next node for an adjacency that isn't a load-balance.
+    fn of_adjacency(
+        &self,
+        adj: &Adj,
+        src: F::Addr,
+        sw_if: u32,
+        turn: &Turn<'_>,
+        steps: usize,
+    ) -> To {
         match adj.kind {
             AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean
                 if !STRICT || adj.tx_if == sw_if =>
@@ -205,17 +225,6 @@ impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {
                 To::Next
             }
             AdjKind::Rewrite | AdjKind::Incomplete | AdjKind::Glean => To::OtherInterface,
-            AdjKind::LoadBalance => {
-                let mut to = To::NoRoute;
-                for bucket in self.adjacencies.buckets(adj, turn) {
-                    match self.follow(*bucket, src, sw_if, turn, steps - 1) {
-                        To::Next => return To::Next,
-                        To::OtherInterface => to = To::OtherInterface,
-                        _ => {}
-                    }
-                }
-                to
-            }
             AdjKind::Lookup => match self.fib.adj(TableIndex(adj.table), src, turn) {
                 Some(next) => self.follow(next, src, sw_if, turn, steps - 1),
                 None => To::NoRoute,

@@ -10,6 +10,7 @@
 //! step. Routes name aliases, so that one store moves a million routes to another next hop.
 
 mod control;
+mod follow;
 mod link;
 mod make;
 mod object;
