@@ -209,14 +209,14 @@ mod tests {
         (StepTable::new().expect("address space"), Chains::new(domain.clone()), domain)
     }
 
-    /// An interface whose configuration changes a million times takes no more memory than one whose
+    /// An interface whose configuration changes 200,000 times takes no more memory than one whose
     /// configuration changes a few thousand times, and its neighbours keep their chains.
     #[suite::test]
-    fn a_million_values_take_bounded_memory() {
+    fn many_values_take_bounded_memory() {
         let (table, mut chains, _) = new();
         let other = chains.hold(&table, chain(u32::MAX, 5)).expect("room");
         let mut held: Option<u32> = None;
-        for value in 0..1_000_000 {
+        for value in 0..200_000 {
             let start = chains.hold(&table, chain(value, 2 + value as usize % 7)).expect("room");
             assert_eq!(table.config::<u32>(start + 1), value);
             if let Some(before) = held.replace(start) {
