@@ -22,6 +22,7 @@ mod objects;
 mod plugins;
 mod published;
 mod reasons;
+mod routes;
 mod super_path;
 mod tally;
 mod tracked;

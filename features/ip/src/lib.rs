@@ -85,8 +85,8 @@ pub use rewrite::{RewriteTrace, is_tcp_gso, segment_len};
 pub use route_counts::RouteCounts;
 
 use ethernet::{register_ethertype, register_ethertype_verified};
-use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled, name_of, rank};
-use net::{AdjKind, Column, IfEvent, Interfaces, Link, Links, Objects};
+use graph::{ArcDef, Feature, NodeDef, Plugin, StateDef, SwIfIndex, World, filled, rank};
+use net::{Column, IfEvent, Interfaces, Objects};
 use std::sync::Arc;
 use wire::{EtherType, Ip4, Ip6, IpProtocol};
 
@@ -227,16 +227,6 @@ fn start(world: &Arc<World>) -> Result<(), String> {
     register_protocol::<Ip4>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
     register_protocol::<Ip6>(world, IpProtocol::UDP, "{ip}-udp-lookup")?;
     world.get::<Objects>().register(&interface_rx::INTERFACE_RX);
-    let nodes = [
-        (AdjKind::Rewrite, Link::IP4, name_of::<rewrite::Rewrite<Ip4>>()),
-        (AdjKind::Rewrite, Link::IP6, name_of::<rewrite::Rewrite<Ip6>>()),
-        (AdjKind::Receive, Link::IP4, name_of::<local::Local<Ip4>>()),
-        (AdjKind::Receive, Link::IP6, name_of::<local::Local<Ip6>>()),
-        (AdjKind::Punt, Link::IP4, "ip4-punt"),
-        (AdjKind::Punt, Link::IP6, "ip6-punt"),
-        (AdjKind::LinkLocal, Link::IP6, name_of::<link_local::LinkLocal>()),
-    ];
-    Links::set_nodes(world, &nodes);
     let interfaces = world.get::<Interfaces>();
     for interface in interfaces.list() {
         follow(world, IfEvent::Added(interface.sw_if))?;

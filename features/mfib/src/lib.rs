@@ -50,10 +50,9 @@ mod rpf;
 #[cfg(feature = "tests")]
 mod tests;
 
-use ::graph::{NodeDef, Plugin, name_of};
+use ::graph::{NodeDef, Plugin};
 use lookup::Lookup;
 use net::mfib::MrouteIndex;
-use net::{AdjKind, Link, Links};
 use replicate::Replicate;
 use rewrite::Rewrite;
 use rpf::Rpf;
@@ -77,14 +76,6 @@ pub static PLUGIN: Plugin = Plugin {
     config: config::write_config,
     examples: examples::EXAMPLES,
     api: &[api::API],
-    start: |world| {
-        let nodes = [
-            (AdjKind::Multicast, Link::IP4, name_of::<Rewrite<Ip4>>()),
-            (AdjKind::Multicast, Link::IP6, name_of::<Rewrite<Ip6>>()),
-        ];
-        Links::set_nodes(world, &nodes);
-        Ok(())
-    },
     unmoved: &[
         (
             "/err/*-replicate/Buffer Allocation Failure",

@@ -262,19 +262,6 @@ impl Adjacencies {
         index
     }
 
-    /// Finds the next nodes again, after a feature has registered some.
-    pub(super) fn follow_nodes(&self, world: &World) {
-        for info in self.list() {
-            let AdjInfo { index, adj, target: None, object: None, .. } = info else { continue };
-            // Address resolution uses the next hop's protocol.
-            let link = if adj.kind == AdjKind::Incomplete { adj.nexthop_link } else { adj.link };
-            let next = next_node(world, adj.kind, link);
-            if next != adj.next {
-                self.change(index, |adj| adj.next = next);
-            }
-        }
-    }
-
     /// Makes an alias: a new index for `target`, which [`Self::retarget`] changes. Takes over the
     /// caller's reference on the target.
     pub fn alias(&self, target: AdjIndex) -> AdjIndex {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Link types: the protocols of the packets that adjacencies forward.
 
-use super::{AdjKind, Adjacencies};
+use super::AdjKind;
 use crate::MtuKind;
 use graph::{Shared, World};
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
 use wire::EtherType;
@@ -55,24 +54,45 @@ pub struct LinkType {
     pub ethertype: EtherType,
     /// The MTU of an interface that its packets have.
     pub mtu: MtuKind,
+    /// The names of the nodes that its packets go to from lookups, by kind of adjacency. The node of
+    /// [`AdjKind::Incomplete`] resolves next hops that are addresses of this link type.
+    pub nodes: &'static [(AdjKind, &'static str)],
 }
 
 /// The link types that every instance has, by number.
 const STANDARD: [LinkType; 2] = [
-    LinkType { name: "ip4", ethertype: EtherType::IP4, mtu: MtuKind::Ip4 },
-    LinkType { name: "ip6", ethertype: EtherType::IP6, mtu: MtuKind::Ip6 },
+    LinkType {
+        name: "ip4",
+        ethertype: EtherType::IP4,
+        mtu: MtuKind::Ip4,
+        nodes: &[
+            (AdjKind::Rewrite, "ip4-rewrite"),
+            (AdjKind::Incomplete, "ip4-arp"),
+            (AdjKind::Glean, "ip4-glean"),
+            (AdjKind::Receive, "ip4-local"),
+            (AdjKind::Punt, "ip4-punt"),
+            (AdjKind::Multicast, "ip4-rewrite-mcast"),
+        ],
+    },
+    LinkType {
+        name: "ip6",
+        ethertype: EtherType::IP6,
+        mtu: MtuKind::Ip6,
+        nodes: &[
+            (AdjKind::Rewrite, "ip6-rewrite"),
+            (AdjKind::Incomplete, "ip6-discover-neighbor"),
+            (AdjKind::Glean, "ip6-glean"),
+            (AdjKind::Receive, "ip6-local"),
+            (AdjKind::Punt, "ip6-punt"),
+            (AdjKind::LinkLocal, "ip6-link-local"),
+            (AdjKind::Multicast, "ip6-rewrite-mcast"),
+        ],
+    },
 ];
 
+/// The link types of an instance. Features register the ones that they bring.
 #[derive(Default)]
-struct Inner {
-    added: Vec<LinkType>,
-    nodes: HashMap<(AdjKind, Link), &'static str>,
-}
-
-/// The link types of an instance, and the nodes that packets of each go to from a lookup. Features
-/// register the ones that they bring.
-#[derive(Default)]
-pub struct Links(Mutex<Inner>);
+pub struct Links(Mutex<Vec<LinkType>>);
 
 impl Shared for Links {
     fn make(_: &World) -> Self {
@@ -81,7 +101,7 @@ impl Shared for Links {
 }
 
 impl Links {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn added(&self) -> MutexGuard<'_, Vec<LinkType>> {
         self.0.lock().expect("no panic inside")
     }
 
@@ -90,11 +110,11 @@ impl Links {
     /// # Panics
     /// If there are more than 256.
     pub fn add(&self, link: LinkType) -> Link {
-        let mut inner = self.inner();
-        let known = inner.added.iter().position(|known| known.name == link.name);
-        let at = known.unwrap_or(inner.added.len());
+        let mut added = self.added();
+        let known = added.iter().position(|known| known.name == link.name);
+        let at = known.unwrap_or(added.len());
         if known.is_none() {
-            inner.added.push(link);
+            added.push(link);
         }
         Link(u8::try_from(STANDARD.len() + at).expect("at most 256 link types"))
     }
@@ -105,19 +125,13 @@ impl Links {
     /// If it wasn't registered.
     pub fn get(&self, link: Link) -> LinkType {
         let standard = STANDARD.get(link.at()).copied();
-        standard.unwrap_or_else(|| self.inner().added[link.at() - STANDARD.len()])
+        standard.unwrap_or_else(|| self.added()[link.at() - STANDARD.len()])
     }
 
     /// The name of the node that packets of a link type go to from a lookup that finds an adjacency
-    /// of this kind; `None` if no feature has registered one.
+    /// of this kind; `None` if it has none.
     pub fn node(&self, kind: AdjKind, link: Link) -> Option<&'static str> {
-        self.inner().nodes.get(&(kind, link)).copied()
-    }
-
-    /// Registers the nodes that packets go to from lookups, by kind of adjacency and link type.
-    pub fn set_nodes(world: &World, nodes: &[(AdjKind, Link, &'static str)]) {
-        let links = world.get::<Self>();
-        links.inner().nodes.extend(nodes.iter().map(|(kind, link, name)| ((*kind, *link), *name)));
-        world.get::<Adjacencies>().follow_nodes(world);
+        let found = |(of, _): &&(AdjKind, &str)| *of == kind;
+        self.get(link).nodes.iter().find(found).map(|(_, name)| *name)
     }
 }

@@ -8,8 +8,8 @@ use super::waiting::ItemReservation;
 use super::{DetectedNeighbor, Glean, Protocol, Report, Reports, Target, Unresolved};
 use graph::{Deleted, FieldDef, NodeIndex, Runtime, Shared, StateDef, SwIfIndex, World, name_of};
 use net::{
-    AdjKind, Adjacencies, IfEvent, Interface, Interfaces, IpMeta, LearnResult, Link, Links,
-    NeighborEvent, Neighbors, Net, Refusal, RemovalReason,
+    Adjacencies, IfEvent, Interface, Interfaces, IpMeta, LearnResult, Link, NeighborEvent,
+    Neighbors, Net, Refusal, RemovalReason,
 };
 use std::sync::{Arc, Mutex};
 use wire::Family;
@@ -58,11 +58,6 @@ pub const FIELD: FieldDef = FieldDef::of::<ItemReservation>();
 
 /// Called once by a protocol's plugin, when all nodes are there.
 pub fn start<P: Protocol>(world: &World) {
-    let nodes = [
-        (AdjKind::Incomplete, P::Net::LINK, name_of::<Unresolved<P>>()),
-        (AdjKind::Glean, P::Net::LINK, name_of::<Glean<P>>()),
-    ];
-    Links::set_nodes(world, &nodes);
     let neighbors = world.get::<Neighbors>();
     neighbors.start(world, P::Net::IS_V6, P::PROBE);
     neighbors.subscribe(|world, event| match event {
