@@ -367,6 +367,7 @@ fn labels_lead_over_routes_of_ip() {
     assert_eq!(pass(&mut rig, &label(400), EtherType::MPLS), []);
     rig.cli("set interface state p1 up");
     rig.cli("ip route del 60.0.0.0/8");
+    rig.cli("ip table del 7");
     rig.cli("ip route del 50.0.0.0/8");
     for label in [100, 200, 300, 400] {
         let at = (table, RouteKey { bits: label, len: 20 });

@@ -8,7 +8,6 @@ use net::{Interfaces, RouteTables};
 use stats::{Reader, Space};
 use std::time::Instant;
 use testkit::pkt;
-use wire::Ip6;
 
 /// All commands, read once.
 struct Console {

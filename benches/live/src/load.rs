@@ -188,7 +188,7 @@ fn withdraw<F: Net>(
     Ok((start.elapsed(), longest))
 }
 
-fn way<F: Net>(rig: &Rig, port: usize, number: u16) -> [Path; 1] {
+fn way(rig: &Rig, port: usize, number: u16) -> [Path; 1] {
     [Path::new(PathKind::Neighbor { sw_if: rig.port(port), nexthop: hop(rig.ip6, port, number) })]
 }
 
@@ -220,7 +220,7 @@ fn single<F: Net>(
         while done < due.min(total) {
             let at = Instant::now();
             let prefix = prefixes[(done as usize).wrapping_mul(7919) % prefixes.len()];
-            let paths = way::<F>(rig, 1, done as u16 % HOPS);
+            let paths = way(rig, 1, done as u16 % HOPS);
             fib.set(&rig.world, TableIndex::DEFAULT, prefix, Source::Cli, &paths)
                 .map_err(|e| e.to_string())?;
             longest = longest.max(at.elapsed());
@@ -239,7 +239,7 @@ fn probe<F: Net>(rig: &Rig) -> Result<Vec<Duration>, String> {
     let host = Prefix::host(F::of_ip(far).ok_or("an address of the other protocol")?);
     let mut all = Vec::new();
     let set = |port| {
-        let paths = way::<F>(rig, port, 0);
+        let paths = way(rig, port, 0);
         fib.set(&rig.world, TableIndex::DEFAULT, host, Source::Cli, &paths)
             .map_err(|e| e.to_string())
     };

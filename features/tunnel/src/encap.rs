@@ -10,7 +10,7 @@ use crate::state::Tunnels;
 use buffer::{Buffer, Field, FieldValue, Flags as Marked, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use ip::Onward;
-use net::{AdjKind, Adjacencies, Fib, Flow, IfFlags, IfLanes, Interfaces, L4};
+use net::{Adjacencies, Fib, Flow, IfFlags, IfLanes, Interfaces, L4};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;

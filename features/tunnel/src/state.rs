@@ -12,7 +12,7 @@ use crate::{Key, outer};
 use cli::{Error, Result, retval};
 use device::TunnelDevice;
 use graph::{Deleted, NodeIndex, Shared, SwIfIndex, World};
-use net::{IfEvent, IfKind, Interfaces, L2Role, NewInterface, Outlook, TableIndex};
+use net::{IfEvent, Interfaces, L2Role, NewInterface, Outlook, TableIndex};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;

@@ -218,9 +218,9 @@ impl<F: Net> Routes<F> {
         let slice: Vec<Read<F>> = std::iter::from_fn(|| self.take_next()).take(SLICE).collect();
         let fib = world.get::<Fib<F>>();
         for one in slice.chunk_by(|((before, ..), _), ((table, ..), _)| before == table) {
-            let routes = one.iter().filter_map(|((_, key, len), way)| {
+            let routes = one.iter().map(|((_, key, len), way)| {
                 let key = net::fib::RouteKey { bits: F::bits_of_key(*key), len: *len };
-                Some((F::prefix(key), &self.ways[*way as usize].1[..]))
+                (F::prefix(key), &self.ways[*way as usize].1[..])
             });
             let (done, result) = fib.add_all(world, one[0].0.0, Source::Cli, routes);
             self.done += done;

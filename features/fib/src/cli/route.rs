@@ -35,7 +35,7 @@ pub const FIXED: [(&[&str], AdjIndex); 5] = [
 /// belong together.
 pub fn path<F: Net>(w: &World, m: &Matches, table: TableIndex) -> Result<Path, Error> {
     let kind = match target::<F>(w, m)? {
-        Some(kind) if m.has("interface") => {
+        Some(_) if m.has("interface") => {
             let why = format!("`{}' stands beside a next hop or alone", m.str("interface"));
             let dvr = m.has("dvr-interface");
             return Err(Error::parse(if dvr { "one interface was expected".into() } else { why })

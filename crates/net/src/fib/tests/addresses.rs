@@ -2,7 +2,6 @@
 //! Routes that come with addresses of IPv6.
 
 use super::*;
-use std::net::Ipv6Addr;
 use wire::Ip6Prefix;
 
 fn p6(text: &str) -> Ip6Prefix {
