@@ -4,33 +4,16 @@
 use crate::acl::{Acl, InputAcl, OutputAcl, PuntAcl};
 use crate::control::no_table;
 use crate::hook::Hook;
+use crate::object::CLASSIFIED;
 use crate::state::{Classifier, Direction, L2Tables, Layer, Routed};
 use cli::{Error, Result, retval};
 use graph::{SwIfIndex, World};
 use l2::{Bridge, Features, OutputFeatures};
-use net::{
-    Addresses, Fib, IfEvent, Interfaces, Link, Net, ObjectType, Path, PathKind, Source, TableIndex,
-};
+use net::{Addresses, Fib, IfEvent, Interfaces, Net, Path, PathKind, Source, TableIndex};
 use wire::{Ip4, Ip6, Prefix};
 
 /// The interface whose tables of punted packets count for all that have none.
 pub const ALL_PUNTED: SwIfIndex = SwIfIndex(0);
-
-/// Tables as objects of paths: packets of such routes are classified.
-pub static CLASSIFIED: ObjectType = ObjectType {
-    name: "classify",
-    words: "classify",
-    node: |world, link, table| {
-        world.get::<Classifier>().table(table)?;
-        if !matches!(link, Link::IP4 | Link::IP6) {
-            return Err(Error::unsupported("packets of such routes are IP"));
-        }
-        let name = Hook::Route(link == Link::IP6).node();
-        world.node(name).ok_or_else(|| Error::unsupported("the node of such routes isn't there"))
-    },
-    describe: |_, table| format!("table {table}"),
-    ..ObjectType::PLAIN
-};
 
 impl Classifier {
     fn check(&self, table: u32, which: usize) -> Result<()> {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Configuration of tables and sessions.
 
-use crate::attach::CLASSIFIED;
 use crate::exact::{EntryInfo, Exact, MAX_ENTRIES};
 use crate::key::{Key, MAX_VECTORS, VECTOR};
+use crate::object::CLASSIFIED;
 use crate::state::{Classifier, Control, ReferencedTable, TableState};
 use crate::table::{Action, GO_ON, MAX_CHAIN, Session, Table};
 use cli::{Error, Result, retval};

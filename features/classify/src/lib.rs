@@ -41,6 +41,7 @@ mod exact;
 mod filters;
 mod hook;
 mod key;
+mod object;
 mod route;
 mod show;
 mod state;
@@ -126,7 +127,7 @@ pub static PLUGIN: Plugin = Plugin {
     transient: &[("classify filter", "is for whoever looks at packets now")],
     api: &[api::API],
     start: |world| {
-        world.get::<Objects>().register(&attach::CLASSIFIED);
+        world.get::<Objects>().register(&object::CLASSIFIED);
         world.link("ip4-lookup", "ip4-classify")?;
         world.link("ip6-lookup", "ip6-classify")?;
         for (feature, node) in

@@ -2,10 +2,9 @@
 //! The state of encapsulations and ports: the control thread's, and the part that workers read.
 
 use crate::decap::Decap;
-use crate::encap::ENCAPSULATION;
 use cli::{Error, Result, retval};
 use graph::{Shared, World, name_of};
-use net::{Objects, Tracked};
+use net::{Link, ObjectType, Objects, Tracked};
 use stats::Combined;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -315,5 +314,34 @@ impl Udp {
     /// Returns all ports: whether of IPv6, the number, and the protocol of the packets inside.
     pub fn ports(&self) -> Vec<(bool, u16, PayloadProtocol)> {
         self.inner().ports.iter().map(|((is_v6, port), inside)| (*is_v6, *port, *inside)).collect()
+    }
+}
+
+/// The objects of paths `udp-encap N`.
+pub static ENCAPSULATION: ObjectType = ObjectType {
+    name: "udp-encap",
+    words: "udp-encap",
+    node: |world, link, id| {
+        let outer_v6 = world.get::<Udp>().find(id)?.source.is_ipv6();
+        if !matches!(link, Link::IP4 | Link::IP6) {
+            return Err(Error::unsupported("UDP encapsulations take IP packets"));
+        }
+        let name = name(link == Link::IP6, outer_v6);
+        world.node(name).ok_or_else(|| Error::unsupported(format!("the node {name} isn't there")))
+    },
+    describe: |world, id| {
+        world.get::<Udp>().find(id).map_or_else(|e| e.to_string(), |encap| format!("{id} {encap}"))
+    },
+    over: |world, id| world.get::<Udp>().route(id),
+    ..ObjectType::PLAIN
+};
+
+/// The node for packets of IPv6, or IPv4, in datagrams of IPv6, or IPv4.
+pub const fn name(inner_v6: bool, outer_v6: bool) -> &'static str {
+    match (inner_v6, outer_v6) {
+        (false, false) => "udp4o4-encap",
+        (true, false) => "udp6o4-encap",
+        (false, true) => "udp4o6-encap",
+        (true, true) => "udp6o6-encap",
     }
 }

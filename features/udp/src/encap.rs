@@ -3,13 +3,12 @@
 //! a UDP datagram. The first number is the IP version of the packet, the second that of the
 //! datagram.
 
-use crate::control::{Outer, Udp, WorkerEncap};
+use crate::control::{Outer, Udp, WorkerEncap, name};
 use crate::decap::Decapsulated;
 use buffer::{Buffer, Field, Flags};
-use cli::Error;
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use ip::{Ip, Onward};
-use net::{Adjacencies, Fib, IpMeta, L4, Link, ObjectType, TableIndex};
+use net::{Adjacencies, Fib, IpMeta, L4, TableIndex};
 use stats::CombinedLane;
 use std::fmt;
 use std::sync::Arc;
@@ -19,34 +18,6 @@ use zerocopy::IntoBytes;
 
 /// The lowest source port that is derived from a flow (RFC 7510 3).
 const ENTROPY: u16 = 0xc000;
-
-/// The objects of paths `udp-encap N`.
-pub static ENCAPSULATION: ObjectType = ObjectType {
-    name: "udp-encap",
-    words: "udp-encap",
-    node: |world, link, id| {
-        let outer_v6 = world.get::<Udp>().find(id)?.source.is_ipv6();
-        if !matches!(link, Link::IP4 | Link::IP6) {
-            return Err(Error::unsupported("UDP encapsulations take IP packets"));
-        }
-        let name = name(link == Link::IP6, outer_v6);
-        world.node(name).ok_or_else(|| Error::unsupported(format!("the node {name} isn't there")))
-    },
-    describe: |world, id| {
-        world.get::<Udp>().find(id).map_or_else(|e| e.to_string(), |encap| format!("{id} {encap}"))
-    },
-    over: |world, id| world.get::<Udp>().route(id),
-    ..ObjectType::PLAIN
-};
-
-const fn name(inner_v6: bool, outer_v6: bool) -> &'static str {
-    match (inner_v6, outer_v6) {
-        (false, false) => "udp4o4-encap",
-        (true, false) => "udp6o4-encap",
-        (false, true) => "udp4o6-encap",
-        (true, true) => "udp6o6-encap",
-    }
-}
 
 pub struct Encap<I: Ip, O: Ip> {
     udp: Arc<Udp>,

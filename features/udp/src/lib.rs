@@ -72,7 +72,7 @@ pub static PLUGIN: Plugin = Plugin {
 };
 
 fn start(world: &Arc<World>) -> Result<(), String> {
-    world.get::<Objects>().register(&encap::ENCAPSULATION);
+    world.get::<Objects>().register(&control::ENCAPSULATION);
     Ok(())
 }
 

@@ -45,7 +45,7 @@ impl Link {
     }
 }
 
-/// What a link type is, for control.
+/// Properties of a link type, for control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkType {
     /// The name that begins its nodes' names: `ip4`.
@@ -54,8 +54,8 @@ pub struct LinkType {
     pub ethertype: EtherType,
     /// The MTU of an interface that its packets have.
     pub mtu: MtuKind,
-    /// The names of the nodes that its packets go to from lookups, by kind of adjacency. The node of
-    /// [`AdjKind::Incomplete`] resolves next hops that are addresses of this link type.
+    /// The names of the nodes that its packets go to from lookups, by kind of adjacency. The node
+    /// of [`AdjKind::Incomplete`] resolves next hops that are addresses of this link type.
     pub nodes: &'static [(AdjKind, &'static str)],
 }
 

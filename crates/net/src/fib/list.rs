@@ -72,8 +72,8 @@ pub(super) struct Resolved {
     /// The lists that recursive paths follow, also where the path is unusable since they lead back
     /// here.
     pub follows: BTreeSet<ListId>,
-    /// Those of `follows` that have the paths of a list of another link type, which the route of a
-    /// next hop has.
+    /// The lists of `follows` that have the paths of a list of another link type, which the route
+    /// of a next hop has.
     pub twins: BTreeSet<ListId>,
 }
 

@@ -12,11 +12,11 @@
 //! Only the lookup tables differ between link types ([`Lookup`]). Entries, path lists and their
 //! resolution are one for all: [`RouteTables`]. [`Fib`] gives one protocol's tables their types.
 //!
-//! A recursive path follows the list of the entry that covers its next hop; a path to an object, the
-//! list that the object sends its packets by. When an entry changes, the lists with next hops in its
-//! prefix are resolved again; when a list becomes usable or unusable, the lists that follow it. A
-//! path whose next hop is of another protocol follows a twin of that list: the same paths, resolved
-//! for packets of its own link type.
+//! A recursive path follows the list of the entry that covers its next hop; a path to an object,
+//! the list that the object sends its packets by. When an entry changes, the lists with next hops
+//! in its prefix are resolved again; when a list becomes usable or unusable, the lists that follow
+//! it. A path whose next hop is of another protocol follows a twin of that list: the same paths,
+//! resolved for packets of its own link type.
 //!
 //! A path whose next hop is down ([`NextHops`]) is left out while its list has another usable path.
 

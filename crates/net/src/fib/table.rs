@@ -20,7 +20,7 @@ pub struct NewTable<'a> {
     pub name: &'a str,
     /// True for the table of one link's link-local addresses.
     pub of_link: bool,
-    /// What packets are looked up in; empty.
+    /// The table that packets are looked up in; empty.
     pub lookup: Arc<dyn Lookup>,
     /// The routes that it begins with.
     pub routes: Vec<(RouteKey, Source, AdjIndex)>,
