@@ -3,29 +3,14 @@
 
 use super::AdjKind;
 use crate::MtuKind;
-use graph::{Shared, World};
+use graph::{Shared, World, filled};
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
 use wire::EtherType;
-use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A link type, by its number; [`Links`] knows more of it. IPv4 and IPv6 have the same number in
 /// every instance, others the one that they get when their feature starts.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Debug,
-    Default,
-    FromBytes,
-    IntoBytes,
-    Immutable,
-)]
-#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Link(pub u8);
 
 impl Link {
@@ -54,40 +39,27 @@ pub struct LinkType {
     pub ethertype: EtherType,
     /// The MTU of an interface that its packets have.
     pub mtu: MtuKind,
-    /// The names of the nodes that its packets go to from lookups, by kind of adjacency. The node
-    /// of [`AdjKind::Incomplete`] resolves next hops that are addresses of this link type.
+    /// The names of the nodes that its packets go to from lookups, by kind of adjacency; with
+    /// placeholders for what differs between IPv4 and IPv6 ([`graph::filled`]). The node of
+    /// [`AdjKind::Incomplete`] resolves next hops that are addresses of this link type.
     pub nodes: &'static [(AdjKind, &'static str)],
 }
 
+/// The nodes of both protocols of IP. Only IPv6 has link-local tables.
+const IP: &[(AdjKind, &str)] = &[
+    (AdjKind::Rewrite, "{ip}-rewrite"),
+    (AdjKind::Incomplete, "{ip4-arp|ip6-discover-neighbor}"),
+    (AdjKind::Glean, "{ip}-glean"),
+    (AdjKind::Receive, "{ip}-local"),
+    (AdjKind::Punt, "{ip}-punt"),
+    (AdjKind::LinkLocal, "{ip}-link-local"),
+    (AdjKind::Multicast, "{ip}-rewrite-mcast"),
+];
+
 /// The link types that every instance has, by number.
 const STANDARD: [LinkType; 2] = [
-    LinkType {
-        name: "ip4",
-        ethertype: EtherType::IP4,
-        mtu: MtuKind::Ip4,
-        nodes: &[
-            (AdjKind::Rewrite, "ip4-rewrite"),
-            (AdjKind::Incomplete, "ip4-arp"),
-            (AdjKind::Glean, "ip4-glean"),
-            (AdjKind::Receive, "ip4-local"),
-            (AdjKind::Punt, "ip4-punt"),
-            (AdjKind::Multicast, "ip4-rewrite-mcast"),
-        ],
-    },
-    LinkType {
-        name: "ip6",
-        ethertype: EtherType::IP6,
-        mtu: MtuKind::Ip6,
-        nodes: &[
-            (AdjKind::Rewrite, "ip6-rewrite"),
-            (AdjKind::Incomplete, "ip6-discover-neighbor"),
-            (AdjKind::Glean, "ip6-glean"),
-            (AdjKind::Receive, "ip6-local"),
-            (AdjKind::Punt, "ip6-punt"),
-            (AdjKind::LinkLocal, "ip6-link-local"),
-            (AdjKind::Multicast, "ip6-rewrite-mcast"),
-        ],
-    },
+    LinkType { name: "ip4", ethertype: EtherType::IP4, mtu: MtuKind::Ip4, nodes: IP },
+    LinkType { name: "ip6", ethertype: EtherType::IP6, mtu: MtuKind::Ip6, nodes: IP },
 ];
 
 /// The link types of an instance. Features register the ones that they bring.
@@ -130,8 +102,9 @@ impl Links {
 
     /// The name of the node that packets of a link type go to from a lookup that finds an adjacency
     /// of this kind; `None` if it has none.
-    pub fn node(&self, kind: AdjKind, link: Link) -> Option<&'static str> {
-        let found = |(of, _): &&(AdjKind, &str)| *of == kind;
-        self.get(link).nodes.iter().find(found).map(|(_, name)| *name)
+    pub fn node(&self, kind: AdjKind, link: Link) -> Option<String> {
+        let mut nodes = self.get(link).nodes.iter();
+        let (_, name) = nodes.find(|(of, _)| *of == kind)?;
+        Some(filled(name, link == Link::IP6))
     }
 }

@@ -12,7 +12,7 @@ use wire::{EtherType, MacAddr};
 /// Next node for packets that the lookup sends to an adjacency of this kind.
 pub(super) fn next_node(world: &World, kind: AdjKind, link: Link) -> NodeIndex {
     let name = world.get::<Links>().node(kind, link);
-    name.and_then(|name| world.node(name)).unwrap_or(NOWHERE)
+    name.and_then(|name| world.node(&name)).unwrap_or(NOWHERE)
 }
 
 pub(super) fn mtu_of(world: &World, interface: &Interface, link: Link) -> u16 {

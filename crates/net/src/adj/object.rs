@@ -2,7 +2,7 @@
 //! Adjacencies for objects of features, such as encapsulations: routes lead packets to them.
 
 use super::control::Key;
-use super::{Adj, AdjIndex, AdjKind, Adjacencies, Link, NOWHERE};
+use super::{Adj, AdjIndex, AdjKind, Adjacencies, Link, MAX_REWRITE, NOWHERE};
 use crate::fib::Tracked;
 use cli::{Error, retval};
 use graph::{NodeIndex, Shared, World};
@@ -146,12 +146,9 @@ impl Adjacencies {
             return Ok(index);
         }
         let next = (of.node)(world, link, object)?;
-        Ok(self.hold(key, || {
-            let mut adj =
-                Adj { kind: AdjKind::Feature, next, table: object, link, ..Adj::default() };
-            adj.stack(world, of);
-            adj
-        }))
+        let mut adj = Adj { kind: AdjKind::Feature, next, table: object, link, ..Adj::default() };
+        adj.stack(world, of)?;
+        Ok(self.hold(key, || adj))
     }
 
     /// Sends packets of a link to the node that the type names now, after the object has changed.
@@ -167,8 +164,7 @@ impl Adjacencies {
         if let Some(index) = index {
             let next = (of.node)(world, link, object).unwrap_or(NOWHERE);
             self.change(index, |adj| {
-                adj.next = next;
-                adj.stack(world, of);
+                adj.next = if adj.stack(world, of).is_ok() { next } else { NOWHERE };
             });
         }
     }
@@ -176,8 +172,17 @@ impl Adjacencies {
 
 impl Adj {
     /// Takes over the header of its object, and the adjacency that packets take behind it.
-    fn stack(&mut self, world: &World, of: &ObjectType) {
+    ///
+    /// # Errors
+    /// A header that is too long.
+    fn stack(&mut self, world: &World, of: &ObjectType) -> Result<(), Error> {
+        let header = (of.header)(world, self.table);
+        if header.len() > MAX_REWRITE {
+            let why = format!("a header of {} bytes; {MAX_REWRITE} are the most", header.len());
+            return Err(Error::limit(why));
+        }
         self.over = (of.over)(world, self.table).map_or(AdjIndex::NO_ROUTE, |over| over.adj);
-        self.set_rewrite(&(of.header)(world, self.table));
+        self.set_rewrite(&header);
+        Ok(())
     }
 }

@@ -3,12 +3,11 @@
 
 use super::{AddressFamily, AddressUnion};
 use crate::fib::{ResolveVia, RouteTables, TableRef};
-use crate::{AdjIndex, Fib, Link, Objects, Path, PathKind, TableIndex};
+use crate::{AdjIndex, Fib, Link, Net, Objects, Path, PathKind, by_version};
 use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use msg::{Wire, retval};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use wire::{Ip4, Ip6};
 
 /// No interface, no table, no object.
 pub const NO_INDEX: u32 = u32::MAX;
@@ -126,9 +125,7 @@ pub fn path_of(world: &World, link: Link, path: &FibPath) -> Result<Path> {
     };
     let sw_if = (path.sw_if_index != NO_INDEX).then_some(SwIfIndex(path.sw_if_index));
     let own = path.nh.address.of(family(link));
-    let table = |link| -> Result<TableRef> {
-        Ok(TableRef { link, index: find_table(world, link, path.table_id)? })
-    };
+    let table = |link| by_version!(link == Link::IP6, find_table(world, path.table_id));
     let kind = match path.kind {
         FibPathType::Normal => {
             // RFC 8950: the next hop may be of the other protocol.
@@ -197,11 +194,8 @@ const fn unspecified(link: Link) -> IpAddr {
     }
 }
 
-fn find_table(world: &World, link: Link, id: u32) -> Result<TableIndex> {
-    match link {
-        Link::IP6 => world.get::<Fib<Ip6>>().find_table(id),
-        _ => world.get::<Fib<Ip4>>().find_table(id),
-    }
+fn find_table<F: Net>(world: &World, id: u32) -> Result<TableRef> {
+    world.get::<Fib<F>>().find_table(id).map(Fib::<F>::table_ref)
 }
 
 const fn proto_of(link: Link) -> FibPathNhProto {

@@ -30,10 +30,11 @@ impl RouteTables {
         Ok(())
     }
 
-    /// As [`Fib::set`](super::Fib::set).
+    /// Sets a source's paths to a prefix, as [`Fib::set`](super::Fib::set) does.
     ///
     /// # Errors
-    /// As there.
+    /// A table (−3) or an interface (−2) that doesn't exist; no path (−52); an address that can't be
+    /// a next hop (−7); a full table (−99).
     pub fn set(
         &self,
         world: &World,
@@ -52,10 +53,10 @@ impl RouteTables {
         Ok(route)
     }
 
-    /// As [`Fib::add`](super::Fib::add).
+    /// Adds paths to those of a source, as [`Fib::add`](super::Fib::add) does.
     ///
     /// # Errors
-    /// As there.
+    /// The same as of [`Self::set`].
     pub fn add(
         &self,
         world: &World,
@@ -71,10 +72,10 @@ impl RouteTables {
         .inspect(|_| self.import(world, (table, key), source, paths))
     }
 
-    /// As [`Fib::remove`](super::Fib::remove).
+    /// Removes some of a source's paths to a prefix, or all of them (`paths` empty).
     ///
     /// # Errors
-    /// As there.
+    /// No such table (−3), route or path (−6).
     pub fn remove(
         &self,
         world: &World,

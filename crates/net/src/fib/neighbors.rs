@@ -5,13 +5,13 @@
 use super::key::{bits_of, width_of};
 use super::list::{ListId, PathList};
 use super::lookup::last_of;
-use super::{Path, PathKind, RouteKey, RouteTables, Source, TableRef};
-use crate::{Addresses, Link, Neighbor, NeighborEvent, Neighbors, NextHop, neighbor};
+use super::{Net, Path, PathKind, RouteKey, RouteTables, Source, TableRef};
+use crate::{Addresses, Link, Neighbor, NeighborEvent, Neighbors, NextHop, by_version, neighbor};
 use graph::{SwIfIndex, World};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
-use wire::{Address, Ip4, Ip6};
+use wire::Address;
 
 /// The host route of an address.
 const fn host(address: IpAddr) -> RouteKey {
@@ -19,21 +19,13 @@ const fn host(address: IpAddr) -> RouteKey {
 }
 
 /// The interface that an interface borrows addresses of a protocol from.
-fn lender(world: &World, link: Link, sw_if: SwIfIndex) -> Option<SwIfIndex> {
-    if link == Link::IP6 {
-        world.get::<Addresses<Ip6>>().unnumbered(sw_if)
-    } else {
-        world.get::<Addresses<Ip4>>().unnumbered(sw_if)
-    }
+fn lender<F: Net>(world: &World, sw_if: SwIfIndex) -> Option<SwIfIndex> {
+    world.get::<Addresses<F>>().unnumbered(sw_if)
 }
 
 /// The interfaces that borrow addresses of a protocol from an interface.
-fn borrowers(world: &World, link: Link, sw_if: SwIfIndex) -> Vec<SwIfIndex> {
-    if link == Link::IP6 {
-        world.get::<Addresses<Ip6>>().borrowers(sw_if)
-    } else {
-        world.get::<Addresses<Ip4>>().borrowers(sw_if)
-    }
+fn borrowers<F: Net>(world: &World, sw_if: SwIfIndex) -> Vec<SwIfIndex> {
+    world.get::<Addresses<F>>().borrowers(sw_if)
 }
 
 impl RouteTables {
@@ -134,7 +126,7 @@ impl RouteTables {
     /// that was set last is used.
     fn sync(&self, world: &World, sw_if: SwIfIndex, ip: IpAddr, wanted: bool) {
         let Some(tables) = self.host_routes(NextHop { sw_if, ip }) else { return };
-        let lender = lender(world, Link::of(ip), sw_if);
+        let lender = by_version!(ip.is_ipv6(), lender(world, sw_if));
         let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip });
         let host = host(ip);
         let mut sharing = BTreeSet::new();
@@ -185,8 +177,9 @@ impl RouteTables {
         ip: IpAddr,
     ) {
         let neighbors = world.get::<Neighbors>();
-        let with_borrowers =
-            |link: SwIfIndex| borrowers(world, Link::of(ip), link).into_iter().chain([link]);
+        let with_borrowers = |link: SwIfIndex| {
+            by_version!(ip.is_ipv6(), borrowers(world, link)).into_iter().chain([link])
+        };
         let others: BTreeSet<_> = sharing.into_iter().flat_map(with_borrowers).collect();
         for other in others.into_iter().filter(|other| *other != sw_if) {
             if neighbors.get(other, ip).is_some_and(|n| !n.no_fib_entry) {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tables of one protocol: make, delete, flush, replace.
+//! The tables of one protocol, with the types of its addresses.
 
 use super::lookup::{IpTable, Lookup, key};
 use super::table::{NewTable, may_delete};
-use super::{Fib, Net, Source, TableIndex, TableInfo};
-use crate::{AdjIndex, Interface};
+use super::{
+    FlowRouterId, Net, Path, RouteIndex, RouteTables, Source, TableIndex, TableInfo, TableRef,
+};
+use crate::{AdjIndex, Interface, Mfib, NextHop};
 use cli::{Error, retval};
-use graph::{SwIfIndex, World};
+use graph::{Shared, SwIfIndex, World};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use sync::{Slots, Turn};
+use tables::{Forest, Lpm};
 use wire::Prefix;
 
 /// A table that is being deleted, for [`graph::Shared::forget`].
@@ -19,6 +23,142 @@ pub struct DeletedTable<F> {
     /// Its id; the tables of link-local addresses have none.
     pub id: Option<u32>,
     family: PhantomData<F>,
+}
+
+/// The route tables of one protocol.
+pub struct Fib<F: Net> {
+    pub(super) tables: Slots<Arc<IpTable<F>>>,
+    /// Memory that small tables share.
+    forest: Arc<Forest>,
+    pub(super) router_id: Arc<FlowRouterId>,
+    /// The multicast tables, one for each route table.
+    mfib: Arc<Mfib<F>>,
+    pub(super) all: Arc<RouteTables>,
+}
+
+impl<F: Net> Shared for Fib<F> {
+    fn make(world: &World) -> Self {
+        let this = Self {
+            tables: Slots::new(world.qsbr.clone()),
+            forest: Forest::new(world.qsbr.clone())
+                .expect("address space for routes (is `ulimit -v' set?)"),
+            router_id: world.get(),
+            mfib: world.get(),
+            all: world.get(),
+        };
+        this.add_table(world, 0, "default", Source::Default).expect("memory for the first table");
+        this
+    }
+}
+
+impl<F: Net> Fib<F> {
+    /// The lookup table of a route table: a leaf's hop is an [`AdjIndex`], its route a
+    /// [`RouteIndex`].
+    #[inline(always)]
+    pub fn table<'t>(&'t self, index: TableIndex, turn: &'t Turn<'_>) -> Option<&'t Lpm<F::Key>> {
+        self.tables.get(index.0, turn).map(|table| &table.lpm)
+    }
+
+    /// The adjacency of packets to this address; `None` if there is no such table.
+    #[inline(always)]
+    pub fn adj(&self, index: TableIndex, addr: F::Addr, turn: &Turn<'_>) -> Option<AdjIndex> {
+        Some(AdjIndex(self.table(index, turn)?.lookup(F::key(addr), turn).hop))
+    }
+
+    /// Returns true if packets to this address take the default route.
+    pub fn is_default(&self, index: TableIndex, addr: F::Addr, turn: &Turn<'_>) -> bool {
+        self.tables.get(index.0, turn).is_some_and(|table| {
+            let route = RouteIndex(table.lpm.lookup(F::key(addr), turn).route);
+            table.default.get() == Some(&route)
+        })
+    }
+
+    /// The table of this index as paths name it.
+    pub const fn table_ref(index: TableIndex) -> TableRef {
+        TableRef { link: F::LINK, index }
+    }
+
+    /// Checks whether a route may have these paths.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn check_paths(&self, paths: &[Path]) -> Result<(), Error> {
+        self.all.check(&self.all.inner(), paths)
+    }
+
+    /// Sets a source's paths to a prefix, in place of those that it had. Host bits of the prefix
+    /// are ignored.
+    ///
+    /// # Errors
+    /// A table (−3) or an interface (−2) that doesn't exist; no path (−52); an address that can't be
+    /// a next hop (−7); a full table (−99).
+    pub fn set(
+        &self,
+        world: &World,
+        table: TableIndex,
+        prefix: Prefix<F::Addr>,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<RouteIndex, Error> {
+        self.all.set(world, (Self::table_ref(table), key::<F>(prefix)), source, paths)
+    }
+
+    /// Adds paths to those that a source has to a prefix; one that is there takes the new weight
+    /// and preference.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn add(
+        &self,
+        world: &World,
+        table: TableIndex,
+        prefix: Prefix<F::Addr>,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<RouteIndex, Error> {
+        self.all.add(world, (Self::table_ref(table), key::<F>(prefix)), source, paths)
+    }
+
+    /// As [`Self::add`] for each of these routes; fastest if they are sorted by prefix. Packets may
+    /// find the first ones before the last are added. Returns how many were added, and the
+    /// error that ended it, if one did.
+    pub fn add_all<'p>(
+        &self,
+        world: &World,
+        table: TableIndex,
+        source: Source,
+        routes: impl IntoIterator<Item = (Prefix<F::Addr>, &'p [Path])>,
+    ) -> (usize, Result<(), Error>) {
+        let mut routes = routes.into_iter().map(|(prefix, paths)| (key::<F>(prefix), paths));
+        self.all.add_all(world, Self::table_ref(table), source, &mut routes)
+    }
+
+    /// Removes some of a source's paths to a prefix, or all of them (`paths` empty).
+    ///
+    /// # Errors
+    /// No such table (−3), route or path (−6).
+    pub fn remove(
+        &self,
+        world: &World,
+        table: TableIndex,
+        prefix: Prefix<F::Addr>,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<(), Error> {
+        self.all.remove(world, (Self::table_ref(table), key::<F>(prefix)), source, paths)
+    }
+
+    /// Returns true if a route of this protocol, other than the neighbour's own host route, leads
+    /// to this neighbour.
+    pub fn leads_by(&self, hop: NextHop) -> bool {
+        self.all.leads_by(F::LINK, hop)
+    }
+
+    /// Updates host routes after the networks of an interface have changed: neighbours in a network
+    /// get one, others lose theirs.
+    pub(crate) fn sync_neighbors(&self, world: &World, sw_if: SwIfIndex) {
+        self.all.sync_neighbors(world, F::LINK, sw_if);
+    }
 }
 
 impl<F: Net> Fib<F> {
