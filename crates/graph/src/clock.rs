@@ -11,12 +11,21 @@ pub struct Clock {
     start: Instant,
     since_1970: Duration,
     ahead: AtomicU64,
+    /// The time at which a test stopped it, plus one; 0 while it runs.
+    #[cfg(feature = "tests")]
+    stopped: AtomicU64,
 }
 
 impl Default for Clock {
     fn default() -> Self {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { start: Instant::now(), since_1970, ahead: AtomicU64::new(0) }
+        Self {
+            start: Instant::now(),
+            since_1970,
+            ahead: AtomicU64::new(0),
+            #[cfg(feature = "tests")]
+            stopped: AtomicU64::new(0),
+        }
     }
 }
 
@@ -24,7 +33,20 @@ impl Clock {
     /// Nanoseconds since the start, as adjusted.
     #[inline]
     pub fn now(&self) -> u64 {
-        self.start.elapsed().as_nanos() as u64 + self.ahead.load(Ordering::Relaxed)
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        #[cfg(feature = "tests")]
+        if let Some(stopped) = self.stopped.load(Ordering::Relaxed).checked_sub(1) {
+            return stopped + ahead;
+        }
+        self.start.elapsed().as_nanos() as u64 + ahead
+    }
+
+    /// Stops the clock for good: from now on only [`Self::adjust`] moves it. For tests of timers,
+    /// which a busy machine would otherwise make late.
+    #[cfg(feature = "tests")]
+    pub fn stop(&self) {
+        let elapsed = self.start.elapsed().as_nanos() as u64;
+        self.stopped.store(elapsed + 1, Ordering::Relaxed);
     }
 
     /// From 1970 to the start, taken at the start: what is written of a moment stays the same when

@@ -117,6 +117,7 @@ fn add_address(world: &World, sw_if: SwIfIndex, prefix: &str) {
 fn rig() -> Rig {
     let mut bench = Bench::new(PLUGINS);
     let world = bench.world.clone();
+    world.clock.stop();
     let t0 = create(&world, "t0", OWN);
     world.get::<Interfaces>().set_admin(&world, t0, true).expect("up");
     add_address(&world, t0, "10.0.0.1/24");

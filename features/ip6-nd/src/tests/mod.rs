@@ -106,6 +106,7 @@ fn create(world: &World, name: &str, mac: MacAddr) -> SwIfIndex {
 fn bare() -> Rig {
     let mut bench = Bench::new(PLUGINS);
     let world = bench.world.clone();
+    world.clock.stop();
     let t0 = create(&world, "t0", OWN);
     world.get::<Interfaces>().set_admin(&world, t0, true).expect("up");
     bench.settle();
