@@ -6,7 +6,7 @@
 use fixture::{Cable, Router, RouterKind, Site, eventually};
 use testkit::lab::{Background, Netns, require};
 
-use crate::host::{pings, transfer};
+use crate::host::transfer;
 
 /// The lines of `ip -d link` about programs of a namespace's netdevs.
 fn programs(netns: &Netns) -> String {
@@ -19,7 +19,7 @@ fn a_router_forwards_and_leaves_nothing_when_it_is_killed() {
     let mut site = Site::new(&lab, RouterKind::Ferrovia(1, Cable::Xdp));
     for _ in 0..3 {
         assert!(programs(&site.netns).contains("xdp"), "attached");
-        pings(&site.left.host, "-c20 -i0.01 -s1400", site.right.address);
+        site.left.host.pings("-c20 -i0.01 -s1400", site.right.address);
         transfer(&site.left.host, &site.right.host, site.right.address, 4);
         transfer(&site.right.host, &site.left.host, site.left.address, 4);
         if let Some(router) = &mut site.router {
@@ -38,7 +38,7 @@ fn a_router_forwards_and_leaves_nothing_when_it_is_killed() {
     assert!(config.contains("create interface af_xdp host-if left name left/0"), "{config}");
     let traced = router.run("trace add af_xdp-input 4");
     assert!(traced.is_empty(), "{traced}");
-    pings(&site.left.host, "-c3 -i0.01", site.right.address);
+    site.left.host.pings("-c3 -i0.01", site.right.address);
     let trace = router.run("show trace");
     assert!(trace.contains("right/0-tx") && trace.contains("given to the device"), "{trace}");
     site.finish();

@@ -6,9 +6,9 @@
 use fixture::{Site, eventually};
 use serde_json::Value;
 use std::thread;
-use testkit::lab::require;
+use testkit::lab::{answered, require};
 
-use crate::{guest, host::answered, six};
+use crate::{guest, six};
 
 /// The guest's links have no speed, so its bonding driver would run no LACP on them: their frames
 /// are redirected to veth pairs, and back. Once the bundle is up it pings and loads the router;

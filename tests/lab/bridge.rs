@@ -4,14 +4,14 @@
 //!
 //! Covers: features/l2, drivers/af_packet, drivers/tap.
 
-use testkit::lab::require;
+use testkit::lab::{answered, require};
 
 use std::collections::BTreeSet;
 use std::time::Instant;
 
 use fixture::{Router, Side, Site, eventually, read_pcap, write_pcap};
 
-use crate::host::{answered, pings, transfer};
+use crate::host::transfer;
 use crate::{guest, six};
 
 #[test]
@@ -49,7 +49,7 @@ fn hosts_of_a_domain_reach_each_other_and_what_is_behind_its_routed_interface() 
         left.host.ip(&format!("-6 {line}"));
     }
     for to in ["10.5.0.1", far, "2001:db8:5::1", far6] {
-        pings(&left.host, "-c3 -i0.05 -s 1000", to);
+        left.host.pings("-c3 -i0.05 -s 1000", to);
     }
     // Bytes of a stream are routed into the domain and out of it.
     transfer(&left.host, &right.host, far, 20);
@@ -103,7 +103,7 @@ fn is_answered_for(right: &Side, left: &Side) {
     let asked = || right.host.sh("grep -w Icmp6InNeighborSolicits /proc/net/snmp6").ok();
     let (before, mac) = (asked(), right.host.mac("eth0").to_string());
     for to in ["10.5.0.3", "2001:db8:5::3"] {
-        pings(&left.host, "-c3 -i0.05 -s 1000", to);
+        left.host.pings("-c3 -i0.05 -s 1000", to);
         let known = left.host.command("ip").args(["neigh", "show", to]).run().stdout;
         assert!(known.contains(&mac), "{to}: {known}");
     }
@@ -146,7 +146,7 @@ fn a_domain_answers_for_hosts_that_it_has_seen() {
     router.run("set bridge-domain arp snoop 5");
     // Its questions tell the domain of it, and of the other one that answers by itself.
     for to in ["10.5.0.2", "2001:db8:5::2"] {
-        pings(&right.host, "-c3 -i0.05 -s 1000", to);
+        right.host.pings("-c3 -i0.05 -s 1000", to);
     }
     let shown = router.run("show bridge-domain 5 arp");
     let line = format!("=> {right_mac} snooped at host-right");

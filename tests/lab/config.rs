@@ -11,8 +11,6 @@ use serde_json::Value;
 use tempfile::TempDir;
 use testkit::lab::{self, Netns};
 
-use crate::host::{ping, pings};
-
 /// A place for saved configurations, and the section that names it.
 fn place() -> (TempDir, String) {
     let dir = tempfile::tempdir().expect("a temporary directory");
@@ -23,7 +21,7 @@ fn place() -> (TempDir, String) {
 #[track_caller]
 fn both_ways(site: &Site, when: &str) {
     for (from, to) in [(&site.left, &site.right), (&site.right, &site.left)] {
-        eventually(when, || ping(&from.host, "-c1", to.address).success().then_some(()));
+        eventually(when, || from.host.ping("-c1", to.address).success().then_some(()));
     }
 }
 
@@ -69,7 +67,7 @@ fn what_nobody_confirms_is_taken_back() {
     let router = site.router();
     let error = router.ctl("commit confirmed 10").expect_err("there is nothing to go back to");
     assert!(error.contains("nothing was saved yet"), "{error}");
-    pings(&site.left.host, "-c1", site.right.address);
+    site.left.host.pings("-c1", site.right.address);
     router.run("save");
     let saved = router.run("show running-config");
 

@@ -9,8 +9,6 @@ use std::time::Duration;
 use fixture::{Router, eventually};
 use testkit::lab::{Background, Lab, Netns, require};
 
-use crate::host::ping;
-
 /// Sends frames of one kind by `eth0`: ARP requests or neighbour solicitations of ever other
 /// senders, or packets to random addresses behind the router. Arguments: the kind, the router's MAC
 /// address, how many frames, how many a second. Ends by itself after a minute and a half.
@@ -97,7 +95,7 @@ impl Wide {
             host.route("default", &format!("10.{n}.0.1"));
             host.route("default", &format!("2001:db8:{n}::1"));
             for gateway in [format!("10.{n}.0.1"), format!("2001:db8:{n}::1")] {
-                eventually("the router answers", || ping(&host, "-c1", &gateway).success().then_some(()));
+                eventually("the router answers", || host.ping("-c1", &gateway).success().then_some(()));
             }
             host
         });
@@ -126,7 +124,7 @@ impl Wide {
         // Without asking whether somebody else has it: it is to be reached now.
         let nodad = if ip6 { " nodad" } else { "" };
         here.ip(&format!("addr add {address}/{} dev eth0{nodad}", if ip6 { 64 } else { 16 }));
-        let answer = ping(there, "-c1 -i0.2 -w10", &address);
+        let answer = there.ping("-c1 -i0.2 -w10", &address);
         assert!(answer.success(), "{address}: {}", answer.complaint());
     }
 }

@@ -4,9 +4,9 @@
 //! Covers: features/geneve, features/gtpu, features/vxlan-gpe.
 
 use fixture::{Router, Side, iperf};
-use testkit::lab::{Netns, require};
+use testkit::lab::{Netns, answered, require};
 
-use crate::host::{answered, checksum_errors, pings};
+use crate::host::checksum_errors;
 use crate::tunnels::guest_link;
 use crate::{guest, six};
 
@@ -174,9 +174,9 @@ fn linux_ends_of_vxlan_gpe() {
     link(left, 9, "ip id 13 dst 10.0.1.1");
     link(right, 10, "ip6 id 14 dst 2001:db8:2::1");
     for to in ["10.9.0.1", "2001:db8:9::1", "10.10.0.2", "2001:db8:10::2"] {
-        pings(&left.host, "-c3 -i0.05 -s 1000", to);
+        left.host.pings("-c3 -i0.05 -s 1000", to);
     }
-    pings(&right.host, "-c3 -i0.05 -s 1300 -Mdo", "10.9.0.2");
+    right.host.pings("-c3 -i0.05 -s 1300 -Mdo", "10.9.0.2");
     for options in ["-t1", "-t1 -R"] {
         let report = iperf(&left.host, &right.host, "10.10.0.2", options);
         let bits = report["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or(0.0);

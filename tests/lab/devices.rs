@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fixture::{Cable, Router, RouterKind, Site};
 use testkit::lab::{self, Lab, Netns};
 
-use crate::host::{checksum_errors, pings, transfer};
+use crate::host::{checksum_errors, transfer};
 
 /// A host whose only way is a device without link layer, and the router's address on it.
 struct Point {
@@ -26,9 +26,9 @@ fn points(lab: &Lab) -> [Point; 2] {
 
 fn talk([left, right]: &[Point; 2]) {
     for (from, to) in [(left, right), (right, left)] {
-        let text = pings(&from.host, "-c3 -i0.05", to.address);
+        let text = from.host.pings("-c3 -i0.05", to.address);
         assert!(text.contains("ttl=63"), "{text}");
-        pings(&from.host, "-c3 -i0.05 -s1400", to.address);
+        from.host.pings("-c3 -i0.05 -s1400", to.address);
         transfer(&from.host, &to.host, to.address, 8);
         assert_eq!(checksum_errors(&from.host), 0);
     }
@@ -79,7 +79,7 @@ fn host_interfaces_carry_packets_without_link_layer() {
          ip route add 10.0.1.0/24 via 10.1.1.1 host-ip0\n",
     );
     host.route("default", "10.0.1.1");
-    let text = pings(&host, "-c3 -i0.05", "10.1.1.2");
+    let text = host.pings("-c3 -i0.05", "10.1.1.2");
     assert!(text.contains("ttl=63"), "{text}");
     let shown = near.run("show hardware-interfaces host-ip0");
     assert!(shown.contains("Linux interface ip0"), "{shown}");
@@ -92,7 +92,7 @@ fn an_idle_router_with_interfaces_sleeps() {
     let Some(lab) = lab::require(&["root", "ping"]) else { return };
     for cable in [Cable::Veth, Cable::Tap] {
         let site = Site::new(&lab, RouterKind::Ferrovia(2, cable));
-        pings(&site.left.host, "-c2 -i0.05", site.right.address);
+        site.left.host.pings("-c2 -i0.05", site.right.address);
         std::thread::sleep(Duration::from_millis(300));
         let (start, before) = (Instant::now(), site.router().cpu_time());
         std::thread::sleep(Duration::from_secs(2));

@@ -8,8 +8,6 @@ use serde_json::Value;
 use testkit::lab::{Lab, Netns, require};
 use wire::MacAddr;
 
-use crate::host::{ping, pings};
-
 fn site(words: &[&str]) -> Option<(Lab, Site)> {
     let lab = require(words)?;
     let site = Site::new(&lab, RouterKind::Ferrovia(1, Cable::Veth));
@@ -67,12 +65,12 @@ fn hosts_make_addresses_and_routes_of_what_we_advertise() {
         // The hop limit that hosts put in their packets.
         assert_eq!(side.host.sh("cat /proc/sys/net/ipv6/conf/eth0/hop_limit").ok().trim(), "55");
         // And the neighbour is known as a router.
-        let _ = ping(&side.host, "-c1", &format!("{route}%eth0"));
+        let _ = side.host.ping("-c1", &format!("{route}%eth0"));
         let seen = side.host.ip(&format!("-6 neigh show {route} dev eth0"));
         assert!(seen.contains("router"), "{seen}");
     }
-    pings(&site.left.host, "-c3 -i0.05", &addresses[1]);
-    pings(&site.right.host, "-c3 -i0.05", &addresses[0]);
+    site.left.host.pings("-c3 -i0.05", &addresses[1]);
+    site.right.host.pings("-c3 -i0.05", &addresses[0]);
     let known = neighbors(&site);
     for address in &addresses {
         assert!(known.iter().any(|n| n["ip"] == **address), "{address} {known:?}");
@@ -104,7 +102,7 @@ fn who_has_an_address_first_keeps_it() {
     router.run(&format!("set interface ip address {port} 2001:db8:1::7/64"));
     eventually("that nobody has it", || state("2001:db8:1::7").is_none().then_some(()));
     // Also from the address in dispute: packets to that are his.
-    pings(host, "-c1 -I 2001:db8:1::1", "2001:db8:1::7");
+    host.pings("-c1 -I 2001:db8:1::1", "2001:db8:1::7");
     host.ip("-6 addr add 2001:db8:1::7/64 dev eth0");
     eventually("that we have it", || {
         host.ip("-6 addr show dev eth0")
@@ -127,9 +125,9 @@ fn neighbours_fail_and_recover_in_both_families() {
         side.host.ip(&format!("-6 route add default via 2001:db8:{network}::1"));
     }
     let both = ["2001:db8:2::2", right.address];
-    both.iter().for_each(|ip| drop(pings(&left.host, "-c2 -i0.05", ip)));
+    both.iter().for_each(|ip| drop(left.host.pings("-c2 -i0.05", ip)));
     // No host has this address.
-    let output = ping(&left.host, "-c1 -W6", "2001:db8:2::99");
+    let output = left.host.ping("-c1 -W6", "2001:db8:2::99");
     assert!(
         output.stdout.contains("Destination unreachable: Address unreachable"),
         "{}",
@@ -138,14 +136,14 @@ fn neighbours_fail_and_recover_in_both_families() {
     // The station is replaced, without an announcement.
     right.host.set_mac("eth0", MacAddr([2, 0, 0, 0, 0, 0x77]));
     for ip in both {
-        assert!(!ping(&left.host, "-c2 -i0.05 -W1", ip).success(), "{ip}");
+        assert!(!left.host.ping("-c2 -i0.05 -W1", ip).success(), "{ip}");
     }
     router.run("set clock adjust 31");
     eventually("asking anew", || {
-        let up = |ip: &&str| ping(&left.host, "-c1 -W1", ip).success();
+        let up = |ip: &&str| left.host.ping("-c1 -W1", ip).success();
         both.iter().all(up).then_some(())
     });
-    both.iter().for_each(|ip| drop(pings(&left.host, "-c3 -i0.05", ip)));
+    both.iter().for_each(|ip| drop(left.host.pings("-c3 -i0.05", ip)));
     // The link goes and comes.
     right.host.down("eth0");
     eventually("the link's end", || {
@@ -156,7 +154,7 @@ fn neighbours_fail_and_recover_in_both_families() {
     right.host.ip("-6 route replace default via 2001:db8:2::1");
     right.host.ip(&format!("route replace default via {}", right.gateway));
     eventually("both families again", || {
-        both.iter().all(|ip| ping(&left.host, "-c1 -W1", ip).success()).then_some(())
+        both.iter().all(|ip| left.host.ping("-c1 -W1", ip).success()).then_some(())
     });
     site.finish();
 }
@@ -181,7 +179,7 @@ fn a_host_elsewhere_is_answered_for() {
     }
     right.host.ip("-6 addr add 2001:db8:1::77/128 dev eth0 nodad");
     // The left host believes him on its own link.
-    pings(&left.host, "-c3 -i0.05", "2001:db8:1::77");
+    left.host.pings("-c3 -i0.05", "2001:db8:1::77");
     let seen = left.host.ip("-6 neigh show 2001:db8:1::77 dev eth0");
     let ours = router.json(&format!("show hardware-interfaces {}", left.port)).to_string();
     let mac =
@@ -219,7 +217,7 @@ fn we_make_an_address_and_a_route_of_what_a_router_advertises() {
     assert!(host.ip("-6 addr show dev eth0").contains(&gateway), "{gateway}");
     let text = router.run("ping 2001:db8:9::1 repeat 2 interval 0.05");
     assert!(text.contains(" 0% packet loss"), "{text}");
-    pings(host, "-c2 -i0.05", address.split('/').next().expect("an address"));
+    host.pings("-c2 -i0.05", address.split('/').next().expect("an address"));
     // Learned addresses and routes aren't saved.
     let saved = router.run("show running-config");
     assert!(

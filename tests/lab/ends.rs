@@ -5,7 +5,7 @@
 
 use testkit::lab::require;
 
-use crate::host::{pings, transfer};
+use crate::host::transfer;
 use crate::six;
 use crate::star::Star;
 
@@ -34,7 +34,7 @@ fn hosts_reach_each_other_through_a_pipe() {
     left.host.ip("-6 addr add 2001:db8:9::1/64 dev eth0 nodad");
     right.host.ip("-6 addr add 2001:db8:9::2/64 dev eth0 nodad");
     for to in ["10.9.0.2", "2001:db8:9::2"] {
-        let text = pings(&left.host, "-c3 -i0.05 -s 1400", to);
+        let text = left.host.pings("-c3 -i0.05 -s 1400", to);
         assert!(text.contains("ttl=64"), "switched, not routed: {text}");
     }
     transfer(&left.host, &right.host, "10.9.0.2", 5);
@@ -64,7 +64,7 @@ fn a_routed_pipe_leads_from_one_table_into_another() {
          ip route add 2001:db8:1::/64 table 20 via 2001:db8:9::1 pipe0.1",
     );
     for to in blue.addresses() {
-        let text = pings(&red.host, "-c3 -i0.05 -s 1400", &to);
+        let text = red.host.pings("-c3 -i0.05 -s 1400", &to);
         assert!(text.contains("ttl=62"), "routed twice: {text}");
     }
     transfer(&red.host, &blue.host, &blue.addresses()[0], 5);
@@ -108,7 +108,7 @@ fn a_client_has_its_own_sub_interface() {
         ));
     }
     for (n, client) in clients.iter().enumerate() {
-        pings(client, "-c3 -i0.05 -s 1400", right.address);
+        client.pings("-c3 -i0.05 -s 1400", right.address);
         transfer(client, &right.host, right.address, 5);
         transfer(&right.host, client, &format!("10.0.1.{}", 10 + n), 5);
         let counters = router.run(&format!("show interface {}.{n}", left.port));

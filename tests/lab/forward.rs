@@ -8,7 +8,7 @@
 use fixture::{NOWHERE, Site, iperf};
 use testkit::lab::Netns;
 
-use crate::host::{checksum_errors, counter, ping, pings, transfer};
+use crate::host::{checksum_errors, counter, transfer};
 
 /// Each function is a test for each router.
 macro_rules! for_every_router {
@@ -50,10 +50,10 @@ for_every_router!(
 fn hosts_ping_each_other_and_the_router(site: &Site) {
     let (left, right) = (&site.left, &site.right);
     for (from, to) in [(left, right), (right, left)] {
-        let text = pings(&from.host, "-c3 -i0.05", to.address);
+        let text = from.host.pings("-c3 -i0.05", to.address);
         assert!(text.contains("ttl=63"), "{text}");
         for address in [from.gateway, to.gateway] {
-            let text = pings(&from.host, "-c2 -i0.05 -s 1000", address);
+            let text = from.host.pings("-c2 -i0.05 -s 1000", address);
             assert!(text.contains("ttl=64"), "{text}");
         }
         let neighbors = from.host.ip("neigh show dev eth0");
@@ -69,13 +69,13 @@ fn expired_packets_show_the_way(site: &Site) {
     let hops: Vec<_> =
         text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)).collect();
     assert_eq!(hops, [left.gateway, right.address], "{text}");
-    let output = ping(&left.host, "-c1 -t1", right.address);
+    let output = left.host.ping("-c1 -t1", right.address);
     let expected = format!("From {} icmp_seq=1 Time to live exceeded", left.gateway);
     assert!(output.stdout.contains(&expected), "{}", output.complaint());
 }
 
 fn what_has_no_route_is_said_to_be_unreachable(site: &Site) {
-    let output = ping(&site.left.host, "-c1", NOWHERE);
+    let output = site.left.host.ping("-c1", NOWHERE);
     let expected = format!("From {} icmp_seq=1 Destination Net Unreachable", site.left.gateway);
     assert!(output.stdout.contains(&expected), "{}", output.complaint());
 }
@@ -83,8 +83,8 @@ fn what_has_no_route_is_said_to_be_unreachable(site: &Site) {
 fn a_smaller_mtu_is_told_to_the_sender(site: &Site) {
     let (left, right) = (&site.left, &site.right);
     site.mtu(right, 1400);
-    pings(&left.host, "-c1 -Mdo -s1372", right.address);
-    let output = ping(&left.host, "-c1 -Mdo -s1373", right.address);
+    left.host.pings("-c1 -Mdo -s1372", right.address);
+    let output = left.host.ping("-c1 -Mdo -s1373", right.address);
     let expected = format!("From {} icmp_seq=1 Frag needed and DF set (mtu = 1400)", left.gateway);
     assert!(output.stdout.contains(&expected), "{}", output.complaint());
     let route = left.host.ip(&format!("route get {}", right.address));
@@ -98,10 +98,10 @@ fn packets_that_may_be_are_fragmented(site: &Site) {
     site.mtu(right, 1400);
     // Whole on the left, two fragments on the right; the answer is fragmented by the host.
     let before = counter(&right.host, "Ip", "ReasmReqds");
-    pings(&left.host, "-c3 -i0.05 -Mdont -s1450", right.address);
+    left.host.pings("-c3 -i0.05 -Mdont -s1450", right.address);
     assert_eq!(counter(&right.host, "Ip", "ReasmReqds") - before, 6);
     // Fragments are fragmented again: 1500 + 1500 + 88 bytes.
-    pings(&left.host, "-c3 -i0.05 -Mdont -s3000", right.address);
+    left.host.pings("-c3 -i0.05 -Mdont -s3000", right.address);
     assert_eq!(counter(&right.host, "Ip", "ReasmReqds") - before, 6 + 15);
     assert_eq!(counter(&right.host, "Ip", "ReasmOKs"), 6);
     assert_eq!(counter(&right.host, "Ip", "ReasmFails"), 0);
@@ -147,7 +147,7 @@ fn frames_of_9000_bytes(site: &Site) {
     let (left, right) = (&site.left, &site.right);
     site.mtu(left, 9000);
     site.mtu(right, 9000);
-    pings(&left.host, "-c3 -i0.05 -Mdo -s8972", right.address);
+    left.host.pings("-c3 -i0.05 -Mdo -s8972", right.address);
     let received = |host: &Netns| host.counter("eth0", "rx_bytes");
     let (packets, bytes) = (right.host.counter("eth0", "rx_packets"), received(&right.host));
     transfer(&left.host, &right.host, right.address, 16);

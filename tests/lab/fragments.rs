@@ -6,7 +6,7 @@
 
 use fixture::{Cable, RouterKind, Site, iperf};
 
-use crate::host::{checksum_errors, counter, ping, pings};
+use crate::host::{checksum_errors, counter};
 
 fn site(workers: usize, cable: Cable) -> Option<Site> {
     let lab = testkit::lab::require(&["root", "ping", "iperf3"])?;
@@ -25,7 +25,7 @@ fn counted(site: &Site, node: &str, reason: &str) -> u64 {
 fn large_pings(site: Site) {
     for side in site.sides() {
         for size in [1473, 8000, 65_000] {
-            let text = pings(&side.host, &format!("-c3 -i0.05 -s{size}"), side.gateway);
+            let text = side.host.pings(&format!("-c3 -i0.05 -s{size}"), side.gateway);
             assert!(text.contains("ttl=64"), "{text}");
         }
     }
@@ -34,11 +34,8 @@ fn large_pings(site: Site) {
     assert_eq!(shown["under_way"], 0, "{shown}");
     site.router().run("set ip local-reassembly ip4 disable");
     let left = &site.left;
-    assert!(
-        !ping(&left.host, "-c1 -W1 -s8000", left.gateway).success(),
-        "nobody puts them together"
-    );
-    pings(&left.host, "-c1 -s1000", left.gateway);
+    assert!(!left.host.ping("-c1 -W1 -s8000", left.gateway).success(), "nobody puts them together");
+    left.host.pings("-c1 -s1000", left.gateway);
     site.finish();
 }
 
@@ -63,7 +60,7 @@ fn datagrams_are_put_together_and_cut_again() {
     for side in site.sides() {
         router.run(&format!("set interface reassembly {} on", side.port));
     }
-    pings(&left.host, "-c3 -i0.05 -s8000", right.address);
+    left.host.pings("-c3 -i0.05 -s8000", right.address);
     let node = "ip4-full-reassembly-feature";
     assert_eq!(counted(&site, node, "datagrams reassembled"), 6);
     let before = counter(&right.host, "Ip", "ReasmOKs");
@@ -99,7 +96,7 @@ fn ports_of_fragments_are_known_without_holding_them() {
     for side in site.sides() {
         router.run(&format!("set interface virtual-reassembly {} on", side.port));
     }
-    pings(&left.host, "-c3 -i0.05 -s8000", right.address);
+    left.host.pings("-c3 -i0.05 -s8000", right.address);
     let report = iperf(&left.host, &right.host, right.address, "-u -b40M -l8000 -t1");
     let sum = |field: &str| report["end"]["sum"][field].as_u64().unwrap_or(0);
     assert!(sum("packets") > sum("lost_packets"), "{report:#}");
@@ -118,10 +115,10 @@ fn pings_of_64_kib_to_the_router_by_ip6() {
     host.ip("addr add 2001:db8:1::2/64 dev eth0 nodad");
     router.run(&format!("set interface ip address {} 2001:db8:1::1/64", site.left.port));
     // Both sides look for duplicates first.
-    let answered = || ping(host, "-c1 -W1", "2001:db8:1::1").success().then_some(());
+    let answered = || host.ping("-c1 -W1", "2001:db8:1::1").success().then_some(());
     fixture::eventually("the first answer", answered);
     for size in [1453, 8000, 65_000] {
-        pings(host, &format!("-c3 -i0.05 -s{size}"), "2001:db8:1::1");
+        host.pings(&format!("-c3 -i0.05 -s{size}"), "2001:db8:1::1");
     }
     assert_eq!(counted(&site, "ip6-local-full-reassembly", "datagrams reassembled"), 9);
     site.finish();

@@ -1,40 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Operations on a host: pings, counters, transfers.
+//! Operations on a host: counters, transfers.
 
 use fixture::PATIENCE;
-use testkit::lab::{Netns, Output};
-
-/// One `ping` with these options; whether it succeeds is the caller's to judge.
-pub fn ping(host: &Netns, options: &str, to: &str) -> Output {
-    host.command("ping").args(["-n", "-W2"]).args(options.split_whitespace()).args([to]).run()
-}
-
-/// `ping` that is answered each time, with the bytes that it sent.
-#[track_caller]
-pub fn pings(host: &Netns, options: &str, to: &str) -> String {
-    // Without a deadline `ping` waits for the last answer no longer than its interval, which may be
-    // too short on a busy machine.
-    let output = ping(host, &format!("-w20 {options}"), to);
-    assert!(output.success() && answered(&output.stdout) == 1, "{}", output.complaint());
-    output.stdout
-}
-
-/// The number of `ping`s in a text of which each request that was waited for was answered, in the
-/// order in which they were sent, with the bytes that it had. While an answer is late, `ping` with
-/// a deadline sends more.
-pub fn answered(text: &str) -> usize {
-    let is_answered = |ping: &&str| {
-        let replies = ping.lines().filter_map(|line| {
-            line.split_once("icmp_seq=")?.1.split(' ').next()?.parse::<usize>().ok()
-        });
-        let received = ping
-            .split_once(" packets transmitted, ")
-            .and_then(|(_, rest)| rest.split(' ').next()?.parse::<usize>().ok());
-        let received: usize = received.unwrap_or(0);
-        received > 0 && replies.eq(1..=received) && !ping.contains("wrong data byte")
-    };
-    text.split("PING ").skip(1).filter(is_answered).count()
-}
+use testkit::lab::Netns;
 
 /// A counter of a host's network stack, such as `("Ip", "ReasmOKs")`, from `/proc/net/snmp` and
 /// `/proc/net/netstat`.

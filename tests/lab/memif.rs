@@ -10,7 +10,7 @@ use std::path::Path;
 use fixture::{Router, eventually};
 use testkit::lab::{Background, Lab, Netns, require};
 
-use crate::host::{pings, transfer};
+use crate::host::transfer;
 
 /// Two daemons with a host each, connected by one memif.
 struct MemifPair {
@@ -111,7 +111,7 @@ impl MemifPair {
                 .success()
                 .then_some(())
         });
-        pings(&self.left, "-c5 -i0.01 -s1400", "10.0.2.2");
+        self.left.pings("-c5 -i0.01 -s1400", "10.0.2.2");
     }
 }
 
@@ -235,7 +235,7 @@ fn dpdk_is_a_peer_in_both_roles() {
                 host.command("ping").args(["-n", "-c1", "-W1", to]).run().success().then_some(())
             });
             // The bytes that come back are those that were sent.
-            pings(&host, "-c20 -i0.01 -s1400", to);
+            host.pings("-c20 -i0.01 -s1400", to);
             // Frames of several buffers.
             let answer = router.run(&format!("ping {to} size 6000 repeat 3 interval 0.01"));
             assert!(answer.contains("3 received"), "{answer}");

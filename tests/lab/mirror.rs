@@ -6,7 +6,6 @@
 use fixture::{PATIENCE, eventually};
 use testkit::lab::require;
 
-use crate::host::pings;
 use crate::star::Star;
 
 /// A third host sees what two others say to each other, with the bytes of both directions.
@@ -20,7 +19,7 @@ fn a_host_watches_two_others() {
         watcher.host.command("tcpdump").args("-i eth0 -l -n -x icmp or icmp6".split(' ')).spawn();
     eventually("tcpdump listens", || capture.stderr().contains("listening").then_some(()));
     for to in right.addresses() {
-        pings(&left.host, "-c2 -i0.05 -s 200 -p 5a", &to);
+        left.host.pings("-c2 -i0.05 -s 200 -p 5a", &to);
     }
     eventually("both directions are seen", || {
         let text = capture.stdout();
@@ -54,18 +53,18 @@ fn packets_of_a_cross_connected_interface_are_not_routed() {
         |spoke: &crate::star::Spoke| crate::host::counter(&spoke.host, "Icmp", "InEchos");
     let before = [requests(right), requests(far)];
     for to in [&to, &to6] {
-        pings(&left.host, "-c2 -i0.05", to);
+        left.host.pings("-c2 -i0.05", to);
     }
     assert_eq!([requests(right), requests(far)], [before[0], before[1] + 2], "routed");
     for by in [&by, &by6] {
         star.router.run(&format!("l3xc add {} via {by} {}", left.port, right.port));
     }
     for to in [&to, &to6] {
-        pings(&left.host, "-c2 -i0.05", to);
+        left.host.pings("-c2 -i0.05", to);
     }
     assert_eq!([requests(right), requests(far)], [before[0] + 2, before[1] + 2], "cross-connected");
     star.router.run(&format!("l3xc del {} ip4", left.port));
     star.router.run(&format!("l3xc del {} ip6", left.port));
-    pings(&left.host, "-c2 -i0.05", &to);
+    left.host.pings("-c2 -i0.05", &to);
     assert_eq!([requests(right), requests(far)], [before[0] + 2, before[1] + 4], "routed again");
 }

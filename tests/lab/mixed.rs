@@ -7,7 +7,7 @@
 use fixture::eventually;
 use testkit::lab::{Netns, require};
 
-use crate::host::{pings, transfer};
+use crate::host::transfer;
 use crate::star::Star;
 
 fn hops(host: &Netns, to: &str) -> Vec<String> {
@@ -44,11 +44,11 @@ fn ip4_passes_a_link_that_has_only_ip6() {
         let route = format!("10.0.9.0/24 via {nexthop} {}", linux.port);
         router.run(&format!("ip route add {route}"));
         eventually("the first answer", || {
-            crate::host::ping(&near.host, "-c1 -W1", "10.0.9.2").success().then_some(())
+            near.host.ping("-c1 -W1", "10.0.9.2").success().then_some(())
         });
-        let text = pings(&near.host, "-c3 -i0.05", "10.0.9.2");
+        let text = near.host.pings("-c3 -i0.05", "10.0.9.2");
         assert!(text.contains("ttl=62"), "{text}");
-        pings(&far, "-c3 -i0.05", from);
+        far.pings("-c3 -i0.05", from);
         assert_eq!(hops(&near.host, "10.0.9.2"), [gateway, "10.0.9.1", "10.0.9.2"]);
         // Our side of that link has the address that it borrows.
         assert_eq!(hops(&far, from), ["10.0.9.1", gateway, from]);
@@ -58,7 +58,7 @@ fn ip4_passes_a_link_that_has_only_ip6() {
         let known = router.run("show ip4 neighbors");
         assert!(!known.contains(linux.port.as_str()), "{known}");
         router.run(&format!("ip route del {route}"));
-        assert!(!crate::host::ping(&near.host, "-c1 -W1", "10.0.9.2").success());
+        assert!(!near.host.ping("-c1 -W1", "10.0.9.2").success());
     }
     drop(star.router.stop());
 }

@@ -6,8 +6,6 @@
 use fixture::{PATIENCE, Router, eventually};
 use testkit::lab::{Background, Lab, Netns, require};
 
-use crate::host::ping;
-
 /// Hosts, each on a link of its own to the router: host number `i` has 10.0.i.2 and 2001:db8:i::2.
 const HOSTS: [&str; 4] = ["sender", "first", "second", "third"];
 /// A group for both families, and its layer-2 address.
@@ -100,9 +98,7 @@ fn place() -> Option<Place> {
     drop(router.script(&lines));
     for (i, host) in (1..).zip(&hosts) {
         for gateway in [format!("10.0.{i}.1"), format!("2001:db8:{i}::1")] {
-            eventually("the router answers", || {
-                ping(host, "-c1", &gateway).success().then_some(())
-            });
+            eventually("the router answers", || host.ping("-c1", &gateway).success().then_some(()));
         }
     }
     Some(Place { _lab: lab, hosts, router })
@@ -194,16 +190,16 @@ fn the_router_hears_the_groups_of_its_links() {
     // All hosts answer, this one too; and all routers. The answer comes from an address of the
     // scope that was asked from.
     for group in ["ff02::1%eth0", "ff02::2%eth0"] {
-        let text = ping(host, "-c3 -i0.1 -I 2001:db8:2::2", group).stdout;
+        let text = host.ping("-c3 -i0.1 -I 2001:db8:2::2", group).stdout;
         assert!(text.contains("from 2001:db8:2::1:"), "{group}: {text}");
     }
     let before = accepted(&place, "224.0.0.1");
     // To a broadcast address only if configured (RFC 1122 3.2.2.6).
-    assert!(!ping(host, "-b -c1 -W1 -I eth0", "255.255.255.255").stdout.contains("from 10.0.2.1"));
+    assert!(!host.ping("-b -c1 -W1 -I eth0", "255.255.255.255").stdout.contains("from 10.0.2.1"));
     drop(place.router.run("set ip icmp echo-broadcast enable"));
-    assert!(ping(host, "-b -c1 -W1 -I eth0", "255.255.255.255").stdout.contains("from 10.0.2.1"));
+    assert!(host.ping("-b -c1 -W1 -I eth0", "255.255.255.255").stdout.contains("from 10.0.2.1"));
     drop(place.router.run("set ip icmp echo-broadcast disable"));
-    let text = ping(host, "-c2 -i0.1 -I eth0", "224.0.0.1").stdout;
+    let text = host.ping("-c2 -i0.1 -I eth0", "224.0.0.1").stdout;
     assert!(text.contains("from 10.0.2.1"), "{text}");
     assert!(accepted(&place, "224.0.0.1") >= before + 2);
     drop(place.router.stop());

@@ -10,7 +10,6 @@ use std::time::Duration;
 use fixture::{PATIENCE, eventually};
 use testkit::lab::{Background, Netns, require};
 
-use crate::host::ping;
 use crate::star::{Spoke, Star, both};
 
 /// Flows: source ports from here on.
@@ -153,7 +152,7 @@ fn both_hear(star: &Star) {
     // An unresolved next hop keeps only some of the waiting packets.
     for address in star.spokes[1..].iter().flat_map(Spoke::addresses) {
         eventually("an answer", || {
-            ping(&star.spokes[0].host, "-c1 -W1", &address).success().then_some(())
+            star.spokes[0].host.ping("-c1 -W1", &address).success().then_some(())
         });
     }
     for to in shared() {

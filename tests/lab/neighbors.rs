@@ -8,8 +8,6 @@ use serde_json::Value;
 use testkit::lab::{Lab, require};
 use wire::MacAddr;
 
-use crate::host::{ping, pings};
-
 fn site() -> Option<(Lab, Site)> {
     let lab = require(&["root", "ping"])?;
     let site = Site::new(&lab, RouterKind::Ferrovia(1, Cable::Veth));
@@ -34,14 +32,14 @@ fn the_first_packet_to_somebody_unknown_arrives() {
     let Some((_lab, site)) = site() else { return };
     let (left, right) = (&site.left, &site.right);
     assert_eq!(neighbors(&site), []);
-    pings(&left.host, "-c1", right.address);
+    left.host.pings("-c1", right.address);
     let macs = [left.host.mac("eth0"), right.host.mac("eth0")];
     let both = vec![entry(left.address, macs[0]), entry(right.address, macs[1])];
     assert_eq!(neighbors(&site), both);
     site.router().run("clear ip neighbors");
     assert_eq!(neighbors(&site), []);
     // Both directions wait at the same time.
-    pings(&right.host, "-c3 -i0.05", left.address);
+    right.host.pings("-c3 -i0.05", left.address);
     assert_eq!(neighbors(&site), both);
     // It speaks to a host that has never spoken to it.
     site.router().run("clear ip neighbors");
@@ -53,7 +51,7 @@ fn the_first_packet_to_somebody_unknown_arrives() {
 #[test]
 fn a_host_that_is_not_there_is_said_to_be_unreachable() {
     let Some((_lab, site)) = site() else { return };
-    let output = ping(&site.left.host, "-c1 -W6", "10.0.2.99");
+    let output = site.left.host.ping("-c1 -W6", "10.0.2.99");
     let expected = format!("From {} icmp_seq=1 Destination Host Unreachable", site.left.gateway);
     assert!(output.stdout.contains(&expected), "{}", output.complaint());
     assert_eq!(neighbors(&site).len(), 1, "who doesn't answer is no neighbour");
@@ -64,19 +62,19 @@ fn a_host_that_is_not_there_is_said_to_be_unreachable() {
 fn a_station_that_was_replaced_is_found_again() {
     let Some((_lab, site)) = site() else { return };
     let (left, right, router) = (&site.left, &site.right, site.router());
-    pings(&left.host, "-c1", right.address);
+    left.host.pings("-c1", right.address);
     // Without an announcement, the router goes on to send to the old station.
     let mac = MacAddr([2, 0, 0, 0, 0, 0x77]);
     right.host.set_mac("eth0", mac);
-    assert!(!ping(&left.host, "-c2 -i0.05 -W1", right.address).success());
+    assert!(!left.host.ping("-c2 -i0.05 -W1", right.address).success());
     // Then the entry is probed, and the old station doesn't answer. (Timers run at most once for a
     // step of the clock.)
     router.run("set clock adjust 31");
     eventually("asking anew", || {
-        let _ = ping(&left.host, "-c1 -W1", right.address);
+        let _ = left.host.ping("-c1 -W1", right.address);
         neighbors(&site).contains(&entry(right.address, mac)).then_some(())
     });
-    pings(&left.host, "-c3 -i0.05", right.address);
+    left.host.pings("-c3 -i0.05", right.address);
     site.finish();
 }
 
@@ -84,7 +82,7 @@ fn a_station_that_was_replaced_is_found_again() {
 fn hosts_hear_of_our_address_and_that_it_is_taken() {
     let Some((_lab, site)) = site() else { return };
     let (left, router) = (&site.left, site.router());
-    pings(&left.host, "-c1", left.gateway);
+    left.host.pings("-c1", left.gateway);
     let station = |ip: &str| {
         let text = left.host.ip(&format!("neigh show {ip} dev eth0"));
         text.split_whitespace().skip_while(|w| *w != "lladdr").nth(1).map(str::to_string)
@@ -97,7 +95,7 @@ fn hosts_hear_of_our_address_and_that_it_is_taken() {
         (station(left.gateway)? == "02:00:00:00:00:55").then_some(())
     });
     assert_ne!(old, "02:00:00:00:00:55");
-    pings(&left.host, "-c1", left.gateway);
+    left.host.pings("-c1", left.gateway);
     // Proxy ARP: the host believes these to be on its own link.
     left.host.ip("route add 10.99.0.0/24 dev eth0");
     router.script(&format!(
@@ -105,7 +103,7 @@ fn hosts_hear_of_our_address_and_that_it_is_taken() {
         left.port
     ));
     for (ip, answered) in [("10.99.0.5", true), ("10.99.0.7", false)] {
-        let _ = ping(&left.host, "-c1 -W1", ip);
+        let _ = left.host.ping("-c1 -W1", ip);
         assert_eq!(station(ip).is_some(), answered, "{ip}");
     }
     // Another host with our address is answered by an announcement, and the daemon logs it.

@@ -6,8 +6,6 @@
 use fixture::{Cable, RouterKind, Side, Site};
 use testkit::lab;
 
-use crate::host::pings;
-
 fn odd_packets(which: RouterKind) {
     let needs = ["root", "ping", "/usr/lib/python3/dist-packages/scapy/__init__.py"];
     let Some(lab) = lab::require(&needs) else { return };
@@ -15,7 +13,7 @@ fn odd_packets(which: RouterKind) {
     site.mtu(&site.right, 1400);
     let Side { host, address, gateway, .. } = &site.left;
     // The host learns the router's address, and the router both hosts'.
-    pings(host, "-c1", site.right.address);
+    host.pings("-c1", site.right.address);
     let neighbors = host.ip(&format!("neigh show {gateway}"));
     let mac = neighbors.split("lladdr ").nth(1).and_then(|rest| rest.split(' ').next());
     let mac = mac.unwrap_or_else(|| panic!("{neighbors}"));

@@ -6,8 +6,6 @@
 use fixture::{Cable, RouterKind, Site, eventually, iperf};
 use testkit::lab::{Lab, Netns, require};
 
-use crate::host::ping;
-
 /// A host, 10.0.9.2 and 2001:db8:9::2, behind a link of 1400 bytes of the host on the right.
 fn behind_a_smaller_link(lab: &Lab, site: &Site) -> Netns {
     let (gateway, router) = (&site.right.host, site.router());
@@ -83,7 +81,7 @@ fn the_router_learns_the_path_mtu_of_what_it_sends() {
     assert!(text.contains("From 10.0.2.1") && text.contains("1400"), "{text}");
     // A large request from there: the answers, at first too big, come in parts that fit.
     router.run("ip path-mtu 2001:db8:9::2 del");
-    let large = || ping(&far, "-c1 -s2000 -W1", "2001:db8:2::1").success();
+    let large = || far.ping("-c1 -s2000 -W1", "2001:db8:2::1").success();
     eventually("an answer that fits", || large().then_some(()));
     assert_eq!(learned("2001:db8:9::2"), Some(1400));
     // They are not configuration, and go when ten minutes have passed.
@@ -108,11 +106,9 @@ fn senders_into_a_tunnel_learn_what_its_path_carries() {
     far.ip("link set vx mtu 1450 up");
     far.addr("vx", "10.7.0.2/24");
     far.ip("route add 10.0.1.0/24 via 10.7.0.1");
-    eventually("the far host answers", || {
-        ping(left, "-c1 -W1", "10.7.0.2").success().then_some(())
-    });
+    eventually("the far host answers", || left.ping("-c1 -W1", "10.7.0.2").success().then_some(()));
     // 1450 bytes fit the link of the router, whose next router reports the smaller one.
-    let large = || ping(left, "-c1 -W1 -M do -s 1422", "10.7.0.2");
+    let large = || left.ping("-c1 -W1 -M do -s 1422", "10.7.0.2");
     let text = eventually("the sender is told", || {
         let output = large();
         let text = format!("{}{}", output.stdout, output.stderr);
@@ -121,7 +117,7 @@ fn senders_into_a_tunnel_learn_what_its_path_carries() {
     assert!(text.contains("1350"), "{text}");
     let shown = router.json("show tunnel mtu");
     assert_eq!((&shown[0]["path"], &shown[0]["mtu"]), (&1400.into(), &1350.into()), "{shown}");
-    assert!(ping(left, "-c1 -W2 -M do -s 1322", "10.7.0.2").success());
+    assert!(left.ping("-c1 -W2 -M do -s 1322", "10.7.0.2").success());
     // TCP, whose segments may not be fragmented, gets through.
     left.ip("route flush cache");
     let result = iperf(left, &far, "10.7.0.2", "-n 20M");

@@ -9,8 +9,6 @@ use fixture::{Router, eventually};
 use serde_json::Value;
 use testkit::lab;
 
-use crate::host::ping;
-
 fn section(dir: &Path, more: &str) -> String {
     format!("config {{ file {} load {more} }}", dir.join("conf").display())
 }
@@ -69,7 +67,7 @@ fn an_interface_whose_device_is_missing_waits_for_it() {
         router.log()
     );
     // The others run.
-    eventually("the other link", || ping(&right, "-c1", "10.0.2.1").success().then_some(()));
+    eventually("the other link", || right.ping("-c1", "10.0.2.1").success().then_some(()));
     assert!(
         router.run("show hardware-interfaces host-late").contains("missing: opened when it comes")
     );
@@ -90,7 +88,7 @@ fn an_interface_whose_device_is_missing_waits_for_it() {
     left.addr("eth0", "10.0.1.2/24");
     left.route("default", "10.0.1.1");
     left.up("eth0");
-    eventually("the way through", || ping(&left, "-c1", "10.0.2.2").success().then_some(()));
+    eventually("the way through", || left.ping("-c1", "10.0.2.2").success().then_some(()));
     assert_eq!(router.run("show config pending"), "nothing is pending\n");
     assert!(netns.ip("link show late").contains("mtu 1400"), "what was set meanwhile");
     assert!(router.run("show interface rx-placement host-late").contains("polling"));
@@ -109,7 +107,7 @@ fn an_interface_whose_device_is_missing_waits_for_it() {
     router.kill();
     router.restart();
     eventually("the link", || (late(&router) == now).then_some(()));
-    eventually("the way through", || ping(&left, "-c1", "10.0.2.2").success().then_some(()));
+    eventually("the way through", || left.ping("-c1", "10.0.2.2").success().then_some(()));
     // At run time a name that the host doesn't know is a mistake.
     let error = router.ctl("create host-interface name nowhere").expect_err("there is none");
     assert!(error.contains("No such device"), "{error}");

@@ -6,7 +6,6 @@
 use fixture::PATIENCE;
 use testkit::lab::require;
 
-use crate::host::{ping, pings};
 use crate::six;
 use crate::star::Star;
 
@@ -57,7 +56,7 @@ fn the_source_address_chooses_the_server() {
         assert_eq!(server.wait(PATIENCE), Some(0), "{}", server.stderr());
     }
     // A source without a table is looked up in the table of the interface, which has no such route.
-    let output = ping(&host.host, "-c1 -I 10.0.1.2", "192.0.2.1");
+    let output = host.host.ping("-c1 -I 10.0.1.2", "192.0.2.1");
     assert!(output.stdout.contains("Destination Net Unreachable"), "{}", output.complaint());
     drop(star.router.stop());
 }
@@ -83,7 +82,7 @@ fn a_host_serves_the_routers_address() {
     assert_eq!(text.trim(), format!("host to {}", left.address));
     assert_eq!(server.wait(PATIENCE), Some(0), "{}", server.stderr());
     // The router answers what it knows itself.
-    pings(&left.host, "-c2 -i0.05", left.gateway);
+    left.host.pings("-c2 -i0.05", left.gateway);
     router.run(&format!("stn rule address {} interface {} del", left.gateway, right.port));
     let output = left.host.command("/usr/bin/python3").args(["-c", ASK, left.gateway]).run();
     assert!(!output.success(), "{}", output.complaint());

@@ -3,9 +3,9 @@
 //!
 //! Covers: features/pppoe.
 
-use testkit::lab::require;
+use testkit::lab::{answered, require};
 
-use crate::host::{answered, checksum_errors};
+use crate::host::checksum_errors;
 use crate::tunnels::guest_link;
 use crate::{guest, six};
 

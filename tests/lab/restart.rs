@@ -6,13 +6,11 @@
 use fixture::{Cable, RouterKind, Site, eventually};
 use testkit::lab;
 
-use crate::host::{ping, pings};
-
 /// Kills the daemon while hosts talk through it, and starts it again in the same place.
 fn taken_over(workers: usize, cable: Cable) {
     let Some(lab) = lab::require(&["root", "ping"]) else { return };
     let mut site = Site::new(&lab, RouterKind::Ferrovia(workers, cable));
-    pings(&site.left.host, "-c2 -i0.05", site.right.address);
+    site.left.host.pings("-c2 -i0.05", site.right.address);
     for _ in 0..2 {
         let talk = site
             .left
@@ -35,7 +33,7 @@ fn taken_over(workers: usize, cable: Cable) {
         // Hosts may still know the interface by the address that it had.
         for (from, to) in [(&site.left, &site.right), (&site.right, &site.left)] {
             eventually("traffic after the restart", || {
-                ping(&from.host, "-c1", to.address).success().then_some(())
+                from.host.ping("-c1", to.address).success().then_some(())
             });
         }
         drop(talk);

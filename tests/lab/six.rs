@@ -7,8 +7,6 @@
 use fixture::{Cable, RouterKind, Side, Site, eventually, iperf};
 use testkit::lab::{Lab, require};
 
-use crate::host::{ping, pings};
-
 const ADDRESSES: [(&str, &str); 2] =
     [("2001:db8:1::2", "2001:db8:1::1"), ("2001:db8:2::2", "2001:db8:2::1")];
 
@@ -40,9 +38,7 @@ pub fn site(which: RouterKind) -> Option<(Lab, Site)> {
     }
     // Waits until all link-local addresses may be used.
     for (side, (_, gateway)) in site.sides().into_iter().zip(ADDRESSES) {
-        eventually("the router answers", || {
-            ping(&side.host, "-c1", gateway).success().then_some(())
-        });
+        eventually("the router answers", || side.host.ping("-c1", gateway).success().then_some(()));
     }
     Some((lab, site))
 }
@@ -72,14 +68,14 @@ fn hosts_ping_each_other_and_the_router_in_ipv6() {
     on_every_router(|site| {
         let [left, right] = ADDRESSES;
         for (from, to) in [(&site.left, right), (&site.right, left)] {
-            let text = pings(&from.host, "-c3 -i0.05", to.0);
+            let text = from.host.pings("-c3 -i0.05", to.0);
             assert!(text.contains("ttl=63"), "{text}");
             for gateway in [left.1, right.1] {
-                let text = pings(&from.host, "-c2 -i0.05 -s 1000", gateway);
+                let text = from.host.pings("-c2 -i0.05 -s 1000", gateway);
                 assert!(text.contains("ttl=64"), "{text}");
             }
             // IPv4 goes on beside it.
-            pings(&from.host, "-c1", from.gateway);
+            from.host.pings("-c1", from.gateway);
         }
     });
 }
@@ -93,10 +89,10 @@ fn expired_packets_show_the_way_in_ipv6() {
         let hops: Vec<_> =
             text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)).collect();
         assert_eq!(hops, [gateway, to], "{text}");
-        let output = ping(&site.left.host, "-c1 -t1", to);
+        let output = site.left.host.ping("-c1 -t1", to);
         let expected = format!("From {gateway} icmp_seq=1 Time exceeded: Hop limit");
         assert!(output.stdout.contains(&expected), "{}", output.complaint());
-        let output = ping(&site.left.host, "-c1", "3fff::1");
+        let output = site.left.host.ping("-c1", "3fff::1");
         let expected = format!("From {gateway} icmp_seq=1 Destination unreachable: No route");
         assert!(output.stdout.contains(&expected), "{}", output.complaint());
     });
@@ -107,8 +103,8 @@ fn a_smaller_mtu_is_told_to_the_sender_in_ipv6() {
     on_every_router(|site| {
         let [(_, gateway), (to, _)] = ADDRESSES;
         site.mtu(&site.right, 1400);
-        pings(&site.left.host, "-c1 -Mdo -s1352", to);
-        let output = ping(&site.left.host, "-c1 -Mdo -s1353", to);
+        site.left.host.pings("-c1 -Mdo -s1352", to);
+        let output = site.left.host.ping("-c1 -Mdo -s1353", to);
         let expected = format!("From {gateway} icmp_seq=1 Packet too big: mtu=1400");
         assert!(output.stdout.contains(&expected), "{}", output.complaint());
         let route = site.left.host.ip(&format!("-6 route get {to}"));
@@ -162,11 +158,11 @@ fn only_who_sends_fragments_in_ipv6() {
     on_every_router(|site| {
         let [_, (to, gateway)] = ADDRESSES;
         let before = counter(&site.right, "Ip6ReasmOKs");
-        pings(&site.left.host, "-c3 -i0.05 -s3000", to);
+        site.left.host.pings("-c3 -i0.05 -s3000", to);
         assert_eq!(counter(&site.right, "Ip6ReasmOKs") - before, 3);
         // The router puts together what is for it, and sends its answers in fragments.
         let before = counter(&site.right, "Ip6ReasmOKs");
-        pings(&site.right.host, "-c3 -i0.05 -s3000", gateway);
+        site.right.host.pings("-c3 -i0.05 -s3000", gateway);
         assert_eq!(counter(&site.right, "Ip6ReasmOKs") - before, 3);
         assert_eq!(counter(&site.right, "Ip6ReasmFails"), 0);
     });
@@ -195,7 +191,7 @@ fn the_router_pings_and_traces_in_ipv6() {
     });
     let own = site.router().json(&format!("show ip6 interface {}", site.right.port));
     let own = own[0]["link_local"].as_str().expect("a link-local address").to_string();
-    pings(&site.right.host, "-c2 -i0.05", &format!("{own}%eth0"));
+    site.right.host.pings("-c2 -i0.05", &format!("{own}%eth0"));
     site.finish();
 }
 
@@ -204,7 +200,7 @@ fn a_path_mtu_that_was_set_is_told_in_ipv6() {
     let Some((_lab, site)) = site(VETH) else { return };
     let [(_, gateway), (to, _)] = ADDRESSES;
     drop(site.router().run(&format!("ip path-mtu {to} 1300")));
-    let output = ping(&site.left.host, "-c1 -Mdo -s1400", to);
+    let output = site.left.host.ping("-c1 -Mdo -s1400", to);
     let expected = format!("From {gateway} icmp_seq=1 Packet too big: mtu=1300");
     assert!(output.stdout.contains(&expected), "{}", output.complaint());
     site.finish();

@@ -6,8 +6,6 @@ use std::collections::BTreeSet;
 use fixture::{Router, eventually};
 use testkit::lab::{Lab, Netns};
 
-use crate::host::ping;
-
 /// A host and where it is joined.
 pub struct Spoke {
     /// Its namespace. The interface is `eth0`.
@@ -80,7 +78,7 @@ impl Star {
         for spoke in &star.spokes {
             for gateway in spoke.gateways() {
                 eventually("the router answers", || {
-                    ping(&spoke.host, "-c1", &gateway).success().then_some(())
+                    spoke.host.ping("-c1", &gateway).success().then_some(())
                 });
             }
         }

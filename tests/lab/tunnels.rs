@@ -4,9 +4,9 @@
 //! Covers: features/gre, features/ipip, features/vxlan, features/tunnel.
 
 use fixture::{Router, Side, iperf};
-use testkit::lab::{Netns, require};
+use testkit::lab::{Netns, answered, require};
 
-use crate::host::{answered, checksum_errors, pings, transfer};
+use crate::host::{checksum_errors, transfer};
 use crate::{guest, six};
 
 /// A link to a guest that has `addresses` on the router's side.
@@ -247,13 +247,13 @@ fn linux_ends_of_vxlan() {
     right.host.ip("-6 addr add 2001:db8:9::3/64 dev vx nodad");
     link(left, "many", "id 15 local 10.0.1.2 group 239.1.1.1 dev eth0", &["10.15.0.2/24"]);
     for to in ["10.9.0.1", "10.9.0.3", "2001:db8:9::1", "2001:db8:9::3", "10.15.0.1"] {
-        pings(&left.host, "-c3 -i0.05 -s 1000", to);
+        left.host.pings("-c3 -i0.05 -s 1000", to);
     }
     // Frames of the usual size need fragments of their datagrams.
     for side in [left, right] {
         side.host.ip("link set vx mtu 1500");
     }
-    pings(&right.host, "-c3 -i0.05 -s 1400 -Mdo", "10.9.0.2");
+    right.host.pings("-c3 -i0.05 -s 1400 -Mdo", "10.9.0.2");
     transfer(&left.host, &right.host, "10.9.0.3", 20);
     transfer(&right.host, &left.host, "10.9.0.2", 20);
     for options in ["-t1", "-t1 -R"] {

@@ -7,7 +7,7 @@
 
 use fixture::eventually;
 
-use crate::host::{counter, ping, pings};
+use crate::host::counter;
 use crate::six;
 
 /// Arguments: the router's addresses of both protocols.
@@ -53,11 +53,11 @@ fn pings_go_in_datagrams_of_both_protocols_and_come_back() {
         right.gateway, right.address
     ));
     for to in ["198.18.0.9", "198.19.0.9"] {
-        eventually("the far end answers", || ping(&left.host, "-c1", to).success().then_some(()));
-        pings(&left.host, "-c5 -i.1 -s1000", to);
+        eventually("the far end answers", || left.host.ping("-c1", to).success().then_some(()));
+        left.host.pings("-c5 -i.1 -s1000", to);
         // With the headers in front these are larger than the link: the datagrams are fragmented,
         // and put together again.
-        pings(&left.host, "-c5 -i.1 -s1472 -Mdo", to);
+        left.host.pings("-c5 -i.1 -s1472 -Mdo", to);
     }
     assert_eq!(counter(&right.host, "Udp", "InCsumErrors"), 0);
     assert!(counter(&right.host, "Ip", "ReasmOKs") >= 5);
@@ -65,7 +65,7 @@ fn pings_go_in_datagrams_of_both_protocols_and_come_back() {
     assert_eq!(shown.matches("udp-encap:[").count(), 2, "{shown}");
     // The far end is gone: its route goes, and the packets are refused.
     router.run(&format!("set interface state {} down", right.port));
-    let refused = ping(&left.host, "-c1", "198.18.0.9").stdout;
+    let refused = left.host.ping("-c1", "198.18.0.9").stdout;
     assert!(refused.contains("Unreachable"), "{refused}");
     drop(far_end);
     site.finish();

@@ -6,7 +6,6 @@
 
 use fixture::{PATIENCE, Router, eventually};
 
-use crate::host::pings;
 use crate::six;
 
 /// Notes the source and the text of each datagram. `list` is answered with the notes, which are
@@ -84,8 +83,8 @@ fn only_sources_that_are_routed_back_pass() {
     left.host.ip(&format!("-6 addr add {far6}/128 dev lo nodad"));
     let server = right.host.command("/usr/bin/python3").args(["-c", SERVE]).spawn();
     server.wait_for("listening", PATIENCE);
-    pings(&left.host, "-c1", right.address);
-    pings(&left.host, "-c1", "2001:db8:2::2");
+    left.host.pings("-c1", right.address);
+    left.host.pings("-c1", "2001:db8:2::2");
     let to = |source: &str| if source.contains(':') { "2001:db8:2::2" } else { right.address };
     let every = [own, own6, far, far6];
     let arrives = |sources: &[&str]| {

@@ -10,7 +10,6 @@ use std::path::Path;
 use fixture::{Router, eventually};
 use testkit::lab::{Background, Netns, require};
 
-use crate::host::pings;
 use crate::memif::{beside, configure};
 
 /// DPDK's driver in a program that answers ARP and echo requests to whatever address.
@@ -73,7 +72,7 @@ fn dpdk_is_a_guest_in_both_roles() {
                 host.command("ping").args(["-n", "-c1", "-W1", to]).run().success().then_some(())
             });
             // The bytes that come back are those that were sent.
-            pings(&host, "-c20 -i0.01 -s1400", to);
+            host.pings("-c20 -i0.01 -s1400", to);
             drop(peer.kill());
             if n == 1 {
                 // DPDK doesn't take over the file of a dead one.
@@ -94,7 +93,7 @@ fn dpdk_is_a_guest_in_both_roles() {
     eventually("DPDK answers", || {
         host.command("ping").args(["-n", "-c1", "-W1", "10.0.4.2"]).run().success().then_some(())
     });
-    pings(&host, "-c5 -i0.01 -s1400", "10.0.4.2");
+    host.pings("-c5 -i0.01 -s1400", "10.0.4.2");
     drop(peer.kill());
     let log = router.stop();
     assert!(!log.contains("panicked"), "{log}");

@@ -4,9 +4,9 @@
 //! Covers: features/ethernet, features/interface.
 
 use fixture::Site;
-use testkit::lab::require;
+use testkit::lab::{answered, require};
 
-use crate::{guest, host::answered, six};
+use crate::{guest, six};
 
 #[test]
 fn a_linux_host_on_vlans_reaches_the_router_and_what_is_behind_it() {

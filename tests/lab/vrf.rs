@@ -6,7 +6,7 @@
 use fixture::PATIENCE;
 use testkit::lab::require;
 
-use crate::host::{counter, ping, pings};
+use crate::host::counter;
 use crate::star::{Spoke, Star, both};
 
 /// Server that sends its own name to each client, for this number of connections.
@@ -47,12 +47,12 @@ fn the_same_addresses_in_two_tables_are_different_hosts() {
         server.wait_for("listening", PATIENCE);
         let before = star.spokes.iter().map(echoes).collect::<Vec<_>>();
         for address in right.addresses() {
-            pings(&left.host, "-c3 -i0.05", &address);
+            left.host.pings("-c3 -i0.05", &address);
             let text = left.host.command("/usr/bin/python3").args(["-c", ASK, &address]).ok();
             assert_eq!(text.trim(), name.repeat(10_000), "{address}");
         }
         for address in left.addresses() {
-            pings(&right.host, "-c2 -i0.05", &address);
+            right.host.pings("-c2 -i0.05", &address);
         }
         assert_eq!(server.wait(PATIENCE), Some(0), "{}", server.stderr());
         // No other host has received it.
@@ -81,8 +81,8 @@ fn the_same_addresses_in_two_tables_are_different_hosts() {
     red_right.host.addr("lo", &format!("{ip4}/32"));
     red_right.host.addr("lo", &format!("{ip6}/128"));
     for (address, no) in both(50, 1).iter().zip(["Net Unreachable", "No route"]) {
-        pings(&red_left.host, "-c2 -i0.05", address);
-        let output = ping(&blue_left.host, "-c1", address);
+        red_left.host.pings("-c2 -i0.05", address);
+        let output = blue_left.host.ping("-c1", address);
         assert!(output.stdout.contains(no), "{}", output.complaint());
     }
     for network in [1, 2, 50] {

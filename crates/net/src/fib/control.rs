@@ -33,8 +33,8 @@ impl RouteTables {
     /// Sets a source's paths to a prefix, as [`Fib::set`](super::Fib::set) does.
     ///
     /// # Errors
-    /// A table (−3) or an interface (−2) that doesn't exist; no path (−52); an address that can't be
-    /// a next hop (−7); a full table (−99).
+    /// A table (−3) or an interface (−2) that doesn't exist; no path (−52); an address that can't
+    /// be a next hop (−7); a full table (−99).
     pub fn set(
         &self,
         world: &World,

@@ -90,8 +90,8 @@ impl<F: Net> Fib<F> {
     /// are ignored.
     ///
     /// # Errors
-    /// A table (−3) or an interface (−2) that doesn't exist; no path (−52); an address that can't be
-    /// a next hop (−7); a full table (−99).
+    /// A table (−3) or an interface (−2) that doesn't exist; no path (−52); an address that can't
+    /// be a next hop (−7); a full table (−99).
     pub fn set(
         &self,
         world: &World,

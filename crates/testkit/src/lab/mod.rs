@@ -8,7 +8,7 @@
 //! lab.veth((&a, "eth0"), (&b, "eth0"));
 //! a.addr("eth0", "10.0.0.1/24");
 //! b.addr("eth0", "10.0.0.2/24");
-//! a.command("ping").args(["-c1", "-W2", "10.0.0.2"]).ok();
+//! a.pings("-c1", "10.0.0.2");
 //! ```
 //!
 //! Lifetimes: a [`Background`] process ends with its value, processes in a namespace and the
@@ -18,6 +18,7 @@
 
 mod command;
 mod netns;
+mod ping;
 mod sweep;
 
 use std::{
@@ -30,6 +31,7 @@ use std::{
 
 pub use command::{Background, Command, Output, Signal};
 pub use netns::Netns;
+pub use ping::answered;
 pub use sweep::sweep;
 
 use netns::ip;

@@ -35,14 +35,9 @@ fn hosts(mtu: u32) -> Option<Hosts> {
 }
 
 impl Hosts {
-    fn ping(&self, words: &str) -> String {
-        let text = self
-            .a
-            .command("ping")
-            .args("-n -q -w 10 10.7.0.2".split(' '))
-            .args(words.split(' '))
-            .ok();
-        assert!(text.contains(" 0% packet loss"), "{text}");
+    /// The round-trip times, for people.
+    fn pings(&self, options: &str) -> String {
+        let text = self.a.pings(options, "10.7.0.2");
         text.lines().last().unwrap_or_default().to_string()
     }
 
@@ -113,7 +108,7 @@ fn hosts_with_offloads_and_workers() {
     for workers in [0, 1, 2] {
         let Some(hosts) = hosts(1500) else { return };
         let rig = wired(&hosts, CREATE, workers);
-        let latency = hosts.ping("-c 200 -i 0.002");
+        let latency = hosts.pings("-c 200 -i 0.002");
         let (tcp, back) = (hosts.iperf(""), hosts.iperf("-R"));
         let missed = rx_misses(&rig);
         let udp = hosts.iperf("-u -b 1G -l 1400");
@@ -141,8 +136,8 @@ fn long_frames_queues_and_ring_version_3() {
         CREATE.replace("name va", "name va v3").replace("name vb", "name vb num-rx-queues 3");
     let rig = wired(&hosts, &create, 2);
     assert_eq!(interface(&rig, "host-va").mtu[0], 9000);
-    hosts.ping("-c 10 -i 0.01 -M do -s 8972");
-    hosts.ping("-c 10 -i 0.01 -s 60000");
+    hosts.pings("-c 10 -i 0.01 -M do -s 8972");
+    hosts.pings("-c 10 -i 0.01 -s 60000");
     let tcp = hosts.iperf("-P 4");
     // Queues change place and mode while packets come.
     let moved = std::thread::scope(|scope| {
@@ -197,7 +192,7 @@ fn the_processor_cuts_and_completes_what_the_kernel_shall_not() {
     let passed = hosts.iperf("-u -b 100M -l 1400");
     eprintln!("TCP cut into segments here {cut}; UDP past the queueing discipline {passed}");
     rig.script("set host-interface l4-cksum-offload vb off\nset host-interface qdisc-bypass host-vb disable");
-    hosts.ping("-c 3 -i 0.01");
+    hosts.pings("-c 3 -i 0.01");
     assert_eq!(hosts.complaints(), [""; 0]);
     assert_eq!(rig.drops(), []);
     rig.finish();
@@ -207,7 +202,7 @@ fn the_processor_cuts_and_completes_what_the_kernel_shall_not() {
 fn links_are_followed() {
     let Some(hosts) = hosts(1500) else { return };
     let rig = wired(&hosts, CREATE, 1);
-    hosts.ping("-c 2 -i 0.01");
+    hosts.pings("-c 2 -i 0.01");
     assert!(interface(&rig, "host-va").link_up);
     hosts.a.down("eth0");
     rig.until("the link is down", |_| !interface(&rig, "host-va").link_up);
@@ -226,7 +221,7 @@ fn links_are_followed() {
     rig.until("the MTU is noted", |_| interface(&rig, "host-va").mtu[0] == 1400);
     rig.script("set interface mtu 1300 host-va");
     assert!(hosts.middle.ip("link show va").contains("mtu 1300"));
-    hosts.ping("-c 2 -i 0.01");
+    hosts.pings("-c 2 -i 0.01");
 
     rig.script("set interface state host-va down");
     rig.settle();
@@ -234,7 +229,7 @@ fn links_are_followed() {
         !hosts.a.command("ping").args("-n -c 2 -i 0.01 -W 1 10.7.0.2".split(' ')).run().success()
     );
     rig.script("set interface state host-va up");
-    hosts.ping("-c 2 -i 0.01");
+    hosts.pings("-c 2 -i 0.01");
 
     hosts.middle.ip("link del va");
     rig.until("it is gone", |_| rig.script("show hardware-interfaces host-va").contains("gone"));
@@ -247,7 +242,7 @@ fn links_are_followed() {
     hosts.a.up("eth0");
     hosts.middle.up("va");
     rig.until("it is back", |_| interface(&rig, "host-va").link_up);
-    hosts.ping("-c 2 -i 0.01");
+    hosts.pings("-c 2 -i 0.01");
     rig.finish();
 }
 
@@ -257,7 +252,7 @@ fn interfaces_are_taken_over_and_mistakes_are_told() {
     for _ in 0..3 {
         // Ends without a word, as if killed.
         let rig = wired(&hosts, CREATE, 1);
-        hosts.ping("-c 2 -i 0.01");
+        hosts.pings("-c 2 -i 0.01");
         drop(rig);
     }
     let rig = wired(&hosts, CREATE, 0);
@@ -284,13 +279,13 @@ fn interfaces_are_taken_over_and_mistakes_are_told() {
     for _ in 0..3 {
         rig.script("delete host-interface name host-va\ncreate host-interface name va\nset interface state host-va up");
         rig.wire("host-va", "host-vb");
-        hosts.ping("-c 2 -i 0.01");
+        hosts.pings("-c 2 -i 0.01");
         assert_eq!(interface(&rig, "host-va").mac, own, "an address is kept");
     }
     rig.script(
         "set interface mac address host-va 02:00:00:00:00:0a\nset interface promiscuous on host-va",
     );
-    hosts.ping("-c 2 -i 0.01");
+    hosts.pings("-c 2 -i 0.01");
     rig.finish();
 }
 

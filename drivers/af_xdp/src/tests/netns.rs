@@ -49,12 +49,6 @@ fn hosts(mtu: u32, queues: u32) -> Option<Hosts> {
 }
 
 impl Hosts {
-    fn ping(&self, words: &str) {
-        let ping = self.a.command("ping").args("-n -q -w 10 10.8.0.2".split(' '));
-        let text = ping.args(words.split(' ')).ok();
-        assert!(text.contains(" 0% packet loss"), "{text}");
-    }
-
     /// Sends bytes of a sequence over TCP both ways at once, and compares each.
     fn tcp(&self, connections: usize, bytes: usize) {
         let run = |netns: &Netns, f: Box<dyn FnOnce() + Send>| {
@@ -147,7 +141,7 @@ fn hosts_talk_in_every_mode() {
     ] {
         let Some(hosts) = hosts(1500, queues) else { return };
         let rig = wired(&hosts, words, workers);
-        hosts.ping("-c 200 -i 0.002");
+        hosts.a.pings("-c 200 -i 0.002", "10.8.0.2");
         let text = rig.script("show hardware-interfaces va/0");
         assert!(text.contains(&format!("XDP {mode}, copied by the kernel")), "{text}");
         for mode in ["polling", "interrupt", "adaptive"] {
@@ -156,7 +150,7 @@ fn hosts_talk_in_every_mode() {
                     rig.script(&format!("set interface rx-mode {netdev} queue {queue} {mode}"));
                 }
             }
-            hosts.ping("-c 20 -i 0.002");
+            hosts.a.pings("-c 20 -i 0.002", "10.8.0.2");
             hosts.tcp(2, 3_000_000);
         }
         let shown = rig.script("show af_xdp");
@@ -176,8 +170,8 @@ fn jumbo_frames_are_chains() {
         let Some(hosts) = hosts(9000, 1) else { return };
         let rig = wired(&hosts, words, 1);
         assert_eq!(interface(&rig, "va/0").mtu[0], 9000);
-        hosts.ping("-c 20 -i 0.01 -M do -s 8972");
-        hosts.ping("-c 10 -i 0.01 -s 30000");
+        hosts.a.pings("-c 20 -i 0.01 -M do -s 8972", "10.8.0.2");
+        hosts.a.pings("-c 10 -i 0.01 -s 30000", "10.8.0.2");
         hosts.tcp(2, 10_000_000);
         rig.script("set interface mtu 3000 va/0");
         assert!(hosts.middle.ip("link show va").contains("mtu 3000"));
@@ -190,7 +184,7 @@ fn jumbo_frames_are_chains() {
 fn links_are_followed_and_netdevs_come_back() {
     let Some(hosts) = hosts(1500, 1) else { return };
     let rig = wired(&hosts, "", 1);
-    hosts.ping("-c 2 -i 0.01");
+    hosts.a.pings("-c 2 -i 0.01", "10.8.0.2");
     hosts.a.down("eth0");
     rig.until("the link is down", |_| !interface(&rig, "va/0").link_up);
     hosts.a.up("eth0");
@@ -203,7 +197,7 @@ fn links_are_followed_and_netdevs_come_back() {
     assert!(!hosts.a.command("ping").args(silent).run().success());
     rig.script("set interface state va/0 up\nset interface promiscuous on va/0");
     rig.script("set interface mac address va/0 02:00:00:00:00:0a");
-    hosts.ping("-c 2 -i 0.01");
+    hosts.a.pings("-c 2 -i 0.01", "10.8.0.2");
     // In the midst of traffic.
     std::thread::scope(|scope| {
         let words = "-n -q -f -w 3 -s 1400 10.8.0.2".split(' ');
@@ -218,7 +212,7 @@ fn links_are_followed_and_netdevs_come_back() {
     assert!(rig.script("show af_xdp").contains("gone"));
     hosts.join(0, 1500, 1);
     rig.until("it is back", |_| interface(&rig, "va/0").link_up);
-    hosts.ping("-c 5 -i 0.01");
+    hosts.a.pings("-c 5 -i 0.01", "10.8.0.2");
     rig.finish();
 }
 
@@ -258,7 +252,7 @@ fn queues_move_while_packets_pass() {
              set interface state va/0 up",
         );
         rig.wire("va/0", "vb/0");
-        hosts.ping("-c 3 -i 0.01");
+        hosts.a.pings("-c 3 -i 0.01", "10.8.0.2");
     }
     rig.finish();
 }
@@ -268,7 +262,7 @@ fn programs_of_others_stay() {
     let Some(hosts) = hosts(1500, 1) else { return };
     let name = hosts.middle.name().expect("it has one");
     let rig = wired(&hosts, "", 1);
-    hosts.ping("-c 2 -i 0.01");
+    hosts.a.pings("-c 2 -i 0.01", "10.8.0.2");
     let other = Rig::new(name, PLUGINS, 0);
     let program = hosts.program("va");
     assert!(program.contains("xdp"), "{program}");
@@ -279,7 +273,7 @@ fn programs_of_others_stay() {
         assert!(error.contains("program of another owner") || error.contains("busy"), "{error}");
         assert_eq!(hosts.program("va"), program);
     }
-    hosts.ping("-c 2 -i 0.01");
+    hosts.a.pings("-c 2 -i 0.01", "10.8.0.2");
     drop(rig);
     assert_eq!(hosts.program("va"), "", "it goes with its process");
     // A program without sockets: the refusal is the program's.

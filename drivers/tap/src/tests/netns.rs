@@ -44,14 +44,9 @@ impl Hosts {
         rig
     }
 
-    fn ping(&self, words: &str) -> String {
-        let text = self
-            .a
-            .command("ping")
-            .args("-n -q -w 10 10.7.0.2".split(' '))
-            .args(words.split(' '))
-            .ok();
-        assert!(text.contains(" 0% packet loss"), "{text}");
+    /// The round-trip times, for people.
+    fn pings(&self, options: &str) -> String {
+        let text = self.a.pings(options, "10.7.0.2");
         text.lines().last().unwrap_or_default().to_string()
     }
 
@@ -98,7 +93,7 @@ fn hosts_with_offloads_and_workers() {
         [(0, ""), (1, ""), (2, "num-rx-queues 2"), (1, "csum-offload"), (0, "no-gso")]
     {
         let rig = hosts.wired(words, workers);
-        let latency = hosts.ping("-c 200 -i 0.002");
+        let latency = hosts.pings("-c 200 -i 0.002");
         let (tcp, back) = (hosts.iperf("-P 2"), hosts.iperf("-R"));
         let udp = hosts.iperf("-u -b 500M -l 1400");
         let threads: Vec<_> = rig.world.thread_list().iter().map(|t| (t.turns, t.sleeps)).collect();
@@ -121,11 +116,11 @@ fn long_frames_and_super_packets_to_a_tap_without_offloads() {
     let Some(hosts) = hosts() else { return };
     let rig = hosts.wired("host-mtu-size 9000", 1);
     assert_eq!(interface(&rig, "tap0").mtu[0], 9000);
-    hosts.ping("-c 10 -i 0.01 -M do -s 8972");
-    hosts.ping("-c 10 -i 0.01 -s 60000");
+    hosts.pings("-c 10 -i 0.01 -M do -s 8972");
+    hosts.pings("-c 10 -i 0.01 -s 60000");
     rig.finish();
     let rig = hosts.wired("no-gso host-mtu-size 9000", 1);
-    hosts.ping("-c 10 -i 0.01 -M do -s 8972");
+    hosts.pings("-c 10 -i 0.01 -M do -s 8972");
     rig.finish();
 
     // Work that one host leaves pending is done here for the other.
@@ -151,7 +146,7 @@ fn long_frames_and_super_packets_to_a_tap_without_offloads() {
 fn both_ends_follow_each_other() {
     let Some(hosts) = hosts() else { return };
     let rig = hosts.wired("", 1);
-    hosts.ping("-c 2 -i 0.01");
+    hosts.pings("-c 2 -i 0.01");
     let carrier = || hosts.a.ip("link show eth0").contains("NO-CARRIER");
     assert!(interface(&rig, "tap0").link_up && !carrier());
     rig.script("set interface state tap0 down");
@@ -159,7 +154,7 @@ fn both_ends_follow_each_other() {
     assert!(interface(&rig, "tap0").link_up, "the host's end is up");
     rig.script("set interface state tap0 up");
     rig.until("the host's end has a carrier", |_| !carrier());
-    hosts.ping("-c 2 -i 0.01");
+    hosts.pings("-c 2 -i 0.01");
     hosts.a.down("eth0");
     rig.until("the link is down", |_| !interface(&rig, "tap0").link_up);
     let turns = || rig.world.thread_list().iter().map(|t| t.turns).sum::<u64>();
@@ -169,12 +164,12 @@ fn both_ends_follow_each_other() {
     assert!(turns() - before < 2000, "threads sleep while the link is down");
     hosts.a.up("eth0");
     rig.until("the link is up", |_| interface(&rig, "tap0").link_up);
-    hosts.ping("-c 2 -i 0.01");
+    hosts.pings("-c 2 -i 0.01");
     hosts.a.mtu("eth0", 4000);
     rig.until("the MTU is noted", |_| interface(&rig, "tap0").mtu[0] == 4000);
     rig.script("set interface mtu 3000 tap0");
     assert!(hosts.a.ip("link show eth0").contains("mtu 3000"));
-    hosts.ping("-c 2 -i 0.01");
+    hosts.pings("-c 2 -i 0.01");
 
     hosts.a.ip("link del eth0");
     rig.until("it is gone", |_| rig.script("show tap tap0").contains("(gone)"));
@@ -189,7 +184,7 @@ fn both_ends_follow_each_other() {
         set interface state tap0 up"
     ));
     rig.wire("tap0", "tap1");
-    hosts.ping("-c 2 -i 0.01");
+    hosts.pings("-c 2 -i 0.01");
     rig.finish();
 }
 
@@ -199,7 +194,7 @@ fn taps_are_taken_over_and_mistakes_are_told() {
     for words in ["", "persist", "persist attach num-rx-queues 1"] {
         // Ends without a word, as if killed.
         let rig = hosts.wired(words, 1);
-        hosts.ping("-c 2 -i 0.01");
+        hosts.pings("-c 2 -i 0.01");
         drop(rig);
     }
     assert!(hosts.a.ip("link show eth0").contains("NO-CARRIER"), "persistent ones stay");
@@ -213,7 +208,7 @@ fn taps_are_taken_over_and_mistakes_are_told() {
             set interface state tap0 up"
         ));
         rig.wire("tap0", "tap1");
-        hosts.ping("-c 2 -i 0.01");
+        hosts.pings("-c 2 -i 0.01");
     }
     let ns = hosts.b.name().expect("it has one");
     let taken = format!("create tap id 7 host-ns {ns} host-if-name eth0");
