@@ -10,7 +10,7 @@ pub use held::HoldReason;
 pub(crate) use held::route;
 
 use crate::fib::{Fib, Net, TableIndex};
-use crate::{IfEvent, IfKind, Implied, Interfaces, LinkLocals};
+use crate::{Column, IfEvent, IfKind, Implied, Interfaces, IpBinding, LinkLocals};
 use cli::Error;
 use graph::{Deleted, Shared, SwIfIndex, World};
 use msg::retval;
@@ -60,6 +60,7 @@ pub struct Addresses<F: Net> {
     slots: Slots<Vec<Prefix<F::Addr>>>,
     fib: Arc<Fib<F>>,
     interfaces: Arc<Interfaces>,
+    bindings: Arc<Column<IpBinding>>,
 }
 
 impl<F: Net> Shared for Addresses<F> {
@@ -86,6 +87,7 @@ impl<F: Net> Shared for Addresses<F> {
             slots: Slots::new(world.qsbr.clone()),
             fib: world.get(),
             interfaces,
+            bindings: world.get(),
         }
     }
 
@@ -158,8 +160,8 @@ impl<F: Net> Addresses<F> {
     /// # Errors
     /// An interface that isn't there.
     pub fn table_of(&self, sw_if: SwIfIndex) -> Result<TableIndex, Error> {
-        let interface = self.interfaces.get(sw_if)?;
-        Ok(TableIndex(if F::IS_V6 { interface.fib6 } else { interface.fib4 }))
+        self.interfaces.check(sw_if)?;
+        Ok(self.bindings.get(sw_if).table::<F>())
     }
 
     /// Gives an interface an address, any but the zero address. While the interface is up, its
@@ -289,7 +291,7 @@ impl<F: Net> Addresses<F> {
             let why = format!("{} has the address {address}: remove it first", interface.name);
             return Err(Error::failed(why).retval(retval::ADDRESS_FOUND_FOR_INTERFACE));
         }
-        self.interfaces.set_fib(world, sw_if, F::IS_V6, table.0)?;
+        self.bindings.set_table::<F>(world, sw_if, table)?;
         self.fib.note_left(world);
         Ok(())
     }
@@ -329,7 +331,7 @@ impl<F: Net> Addresses<F> {
         if F::IS_V6 {
             world.get::<LinkLocals>().enable(world, sw_if, on)?;
         }
-        self.interfaces.set_ip_enabled(world, sw_if, F::IS_V6, on)?;
+        self.bindings.set_enabled::<F>(world, sw_if, on)?;
         for user in std::iter::once(sw_if).chain(self.borrowers(sw_if)) {
             self.fib.sync_neighbors(world, user);
             self.interfaces.notify(world, IfEvent::Address(user, F::IS_V6));

@@ -23,8 +23,10 @@ mod all_frames;
 mod column;
 mod find;
 mod gso;
+mod ip;
 mod l2;
 mod model;
+mod mtu;
 mod note;
 mod owner;
 mod rx;
@@ -35,10 +37,10 @@ mod vlan;
 pub use all_frames::{FrameTakers, Promiscuous};
 pub use column::{Column, Property};
 pub use gso::Gso;
+pub use ip::IpBinding;
 pub use l2::{BackboneRewrite, L2Role, TagRewrite};
-pub use model::{
-    IfKind, Implied, Interface, MtuKind, NewInterface, OriginalSettings, SubInterface,
-};
+pub use model::{IfKind, Implied, Interface, NewInterface, OriginalSettings, SubInterface};
+pub use mtu::{MtuKind, Mtus};
 pub use note::Note;
 pub use owner::{OwnUse, Owner};
 pub use sub::{SentBy, SubOf};

@@ -61,8 +61,9 @@ pub use fib::{
 pub use implied::{implied_table, imply};
 pub use interface::{
     BackboneRewrite, Column, FrameTags, FrameTakers, Gso, IfKind, Implied, Interface, Interfaces,
-    L2Role, MtuKind, NewInterface, NewOutput, Note, OriginalSettings, OwnUse, Owner, Promiscuous,
-    Property, SentBy, SubFrames, SubInterface, SubOf, TagRewrite, Tags, Vlan, tag_bytes,
+    IpBinding, L2Role, MtuKind, Mtus, NewInterface, NewOutput, Note, OriginalSettings, OwnUse,
+    Owner, Promiscuous, Property, SentBy, SubFrames, SubInterface, SubOf, TagRewrite, Tags, Vlan,
+    tag_bytes,
 };
 pub use link_local::LinkLocals;
 pub use meta::{IpMeta, L4};

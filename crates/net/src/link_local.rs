@@ -5,7 +5,7 @@
 
 use crate::addr::{HoldReason, route};
 use crate::fib::{Fib, Path, PathKind, Source, TableIndex};
-use crate::{IfEvent, IfKind, Interface, Interfaces};
+use crate::{Column, IfEvent, IfKind, Interface, Interfaces, IpBinding};
 use cli::Error;
 use graph::{Deleted, Shared, SwIfIndex, World};
 use msg::retval;
@@ -218,7 +218,7 @@ impl LinkLocals {
             return Ok(());
         }
         if let Some(table) = table {
-            self.interfaces.set_link_table(sw_if, 0);
+            world.get::<Column<IpBinding>>().set_link_table(world, sw_if, None)?;
             self.slots.clear(sw_if.0);
             // A configured address is removed too: setting it again would enable IPv6.
             self.all().remove(&sw_if);
@@ -229,7 +229,7 @@ impl LinkLocals {
             here.map_or_else(|| (usual(&interface), false), |here| (here.address, here.is_set));
         self.all().insert(sw_if, LinkLocal { address, table: Some(table), is_set, hold: None });
         self.routes(world, sw_if, table, address)?;
-        self.interfaces.set_link_table(sw_if, table.0);
+        world.get::<Column<IpBinding>>().set_link_table(world, sw_if, Some(table))?;
         self.slots.set(sw_if.0, address);
         Ok(())
     }

@@ -5,8 +5,8 @@ use crate::counters::IfCounters;
 use crate::mfib::{Mroutes, Signals};
 use crate::{
     Addresses, Adjacencies, BackboneRewrite, Checks, Column, Fib, FlowRouterId, FrameTakers, Gso,
-    Interfaces, L2Role, LinkLocals, Links, Mfib, Neighbors, NextHops, Note, Objects, PathMtus,
-    Promiscuous, RouteTables, Routes, Sources, SuperPaths, TagRewrite,
+    Interfaces, IpBinding, L2Role, LinkLocals, Links, Mfib, Neighbors, NextHops, Note, Objects,
+    PathMtus, Promiscuous, RouteTables, Routes, Sources, SuperPaths, TagRewrite,
 };
 use graph::StateDef;
 use stats::Space;
@@ -24,6 +24,7 @@ pub const STATE: StateDef = StateDef::group(&[
     StateDef::of::<Column<TagRewrite>>(),
     StateDef::of::<Column<Option<BackboneRewrite>>>(),
     StateDef::of::<Column<Gso>>(),
+    StateDef::of::<Column<IpBinding>>(),
     StateDef::of::<Column<Note>>(),
     StateDef::of::<SuperPaths>(),
     StateDef::of::<Checks<Ip4>>(),

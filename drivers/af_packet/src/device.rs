@@ -5,7 +5,7 @@ use crate::{Config, Control, HostInterface, Membership, Mode, RxQueue, TxQueue, 
 use cli::{Error, retval};
 use driver::{LinkChange, LinkUser, Netdevs, RxQueues, TxOffloads, TxQueues};
 use graph::{Section, SwIfIndex, World};
-use net::{Device, Interfaces};
+use net::{Device, Interfaces, MtuKind};
 use netlink::{Link, Rtnl};
 use std::io;
 use std::sync::{Mutex, MutexGuard};
@@ -234,7 +234,7 @@ impl HostDevice {
             let state = self.state();
             (state.config.clone(), state.mac, state.promiscuous, state.up)
         };
-        let mtu = interfaces.get(sw_if).map_err(text)?.own_mtu;
+        let mtu = interfaces.get(sw_if).map_err(text)?.mtu.configured;
         if let Some(mtu) = mtu.map(u32::from).filter(|mtu| *mtu != link.mtu) {
             let netdevs = world.get::<Netdevs>();
             netdevs.set_mtu(&mut self.state().rtnl, OWN_NETNS, link, mtu)?;
@@ -407,7 +407,7 @@ impl LinkUser for HostDevice {
             },
         };
         let mtu = link.mtu.min(u16::MAX.into()) as u16;
-        if interface.mtu[0] != mtu {
+        if interface.mtu_of(MtuKind::Link) != mtu {
             let _ = interfaces.note_mtu(world, sw_if, mtu);
         }
         // The interface is there: it was looked up above, on this thread.

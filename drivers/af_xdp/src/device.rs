@@ -5,7 +5,7 @@ use crate::io::{Attach, Filter, Opened, RxQueue, Shared, Sides, TxQueue};
 use cli::Error;
 use driver::{LinkChange, LinkUser, Netdevs, RxQueues, TxQueues};
 use graph::{SwIfIndex, World};
-use net::{Device, Interfaces};
+use net::{Device, Interfaces, MtuKind};
 use netlink::{Link, Namespace, Rtnl};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -176,7 +176,7 @@ impl XdpDevice {
             let state = self.state();
             (state.mac, state.promiscuous, state.up)
         };
-        let mtu = interfaces.get(sw_if)?.own_mtu.map(u32::from);
+        let mtu = interfaces.get(sw_if)?.mtu.configured.map(u32::from);
         if let Some(mtu) = mtu.filter(|mtu| *mtu != link.mtu) {
             let set = netdevs.set_mtu(&mut self.state().rtnl, netns, link, mtu);
             set.map_err(failed("MTU"))?;
@@ -382,7 +382,7 @@ impl LinkUser for XdpDevice {
             },
         };
         let mtu = link.mtu.min(u16::MAX.into()) as u16;
-        if interface.mtu[0] != mtu {
+        if interface.mtu_of(MtuKind::Link) != mtu {
             let _ = interfaces.note_mtu(world, sw_if, mtu);
         }
         // The interface is there: it was looked up above, on this thread.

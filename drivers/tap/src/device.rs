@@ -6,7 +6,7 @@ use crate::{Config, Host, Kind, RxQueue, Tap, TxQueue};
 use cli::{Error, retval};
 use driver::{LinkChange, LinkUser, RxQueues, TxQueues};
 use graph::{SwIfIndex, World};
-use net::{Device, Interfaces};
+use net::{Device, Interfaces, MtuKind};
 use netlink::{Link, Rtnl};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -181,7 +181,7 @@ impl LinkUser for TapDevice {
                 self.state().link = link.clone();
                 self.longest.set(self.config.gso, link.mtu);
                 let mtu = link.mtu.min(u16::MAX.into()) as u16;
-                if interface.mtu[0] != mtu {
+                if interface.mtu_of(MtuKind::Link) != mtu {
                     let _ = interfaces.note_mtu(world, sw_if, mtu);
                 }
                 // Its carrier is our doing, so only its administrator says whether it is up. The

@@ -15,8 +15,8 @@ use ip_neighbor::resolve::{
 use msg::retval;
 use net::fib::{Fib, PathKind, Source, TableIndex};
 use net::{
-    Addresses, Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, Neighbor, Neighbors,
-    Prober,
+    Addresses, Evidence, IfEvent, IfKind, IfView, Interface, Interfaces, IpBinding, Neighbor,
+    Neighbors, Prober,
 };
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
@@ -195,13 +195,12 @@ fn on_address(world: &World, sw_if: SwIfIndex) {
 /// unnumbered link, or because a route leads there. Same decision as in [`crate::reply`] for
 /// packets.
 fn is_attached(world: &World, sw_if: SwIfIndex, ip: Ipv4Addr) -> bool {
-    let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return false };
     let here = |kind: PathKind| match kind {
         PathKind::Attached { sw_if: at, .. } => at == sw_if,
         PathKind::Neighbor { sw_if: at, nexthop } => at == sw_if && nexthop == IpAddr::V4(ip),
         _ => false,
     };
-    let route = world.get::<Fib<Ip4>>().covering(TableIndex(interface.fib4), ip);
+    let route = world.get::<Fib<Ip4>>().covering(IpBinding::of(world, sw_if).table::<Ip4>(), ip);
     // The host's own route leads here while it is a known neighbour: only routes from other sources
     // count.
     let said = route

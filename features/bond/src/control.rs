@@ -27,8 +27,9 @@ fn follow(bonds: &Bonds, world: &World, event: IfEvent) {
         IfEvent::Link(sw_if, _) => bonds.settle_bond_of(world, sw_if),
         IfEvent::Mtu(sw_if) => {
             let bond = bonds.bond_of(sw_if);
-            let is_set =
-                |interface: Interface| interface.own_mtu == Some(interface.mtu_of(MtuKind::Link));
+            let is_set = |interface: Interface| {
+                interface.mtu.configured == Some(interface.mtu_of(MtuKind::Link))
+            };
             let done = match bond {
                 // An operator has set the MTU of a member. One that is set for the bond comes
                 // first.

@@ -175,7 +175,7 @@ impl Bonds {
     pub(crate) fn lead_mtus(&self, world: &World, bond: SwIfIndex) -> Result<()> {
         let Some(info) = self.get(bond) else { return Ok(()) };
         let interfaces = world.get::<Interfaces>();
-        let chosen = interfaces.get(bond)?.own_mtu;
+        let chosen = interfaces.get(bond)?.mtu.configured;
         info.members.iter().try_for_each(|member| {
             let mtu =
                 chosen.map_or_else(|| interfaces.get(member.sw_if).map(|i| natural_mtu(&i)), Ok)?;
@@ -191,5 +191,5 @@ fn not_a_member(world: &World, sw_if: SwIfIndex) -> Error {
 
 /// The link's MTU that an interface has outside of a bond.
 fn natural_mtu(interface: &Interface) -> u16 {
-    interface.own_mtu.unwrap_or(interface.original.mtu)
+    interface.mtu.configured.unwrap_or(interface.original.mtu)
 }

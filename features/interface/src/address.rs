@@ -4,7 +4,7 @@
 use crate::names::by_name;
 use cli::{Error, Output, Writer};
 use graph::{SwIfIndex, World};
-use net::{Addresses, Fib, Interfaces, TableIndex};
+use net::{Addresses, Fib, Interfaces, IpBinding};
 use serde_json::json;
 use std::fmt::{Display, Write};
 use wire::{Ip4, Ip6};
@@ -17,8 +17,9 @@ pub fn show(w: &World, only: Vec<SwIfIndex>) -> Result<Output, Error> {
     Ok(Output::list(listed, move |w: &World, sw_if, out: &mut Writer| {
         let Ok(i) = interfaces.get(sw_if) else { return Ok(()) };
         let lender = addresses.unnumbered(sw_if).map(|lender| interfaces.name(lender));
-        let table = fib.table_id(TableIndex(i.fib4)).unwrap_or(0);
-        let table6 = w.get::<Fib<Ip6>>().table_id(TableIndex(i.fib6)).unwrap_or(0);
+        let table = fib.table_id(IpBinding::of(w, sw_if).table::<Ip4>()).unwrap_or(0);
+        let table6 =
+            w.get::<Fib<Ip6>>().table_id(IpBinding::of(w, sw_if).table::<Ip6>()).unwrap_or(0);
         let (four, six) = (addresses.list(sw_if), w.get::<Addresses<Ip6>>().list(sw_if));
         out.text(|text| {
             writeln!(text, "{} ({}):", i.name, if i.admin_up { "up" } else { "dn" })?;

@@ -71,9 +71,9 @@ fn device(world: &World, i: &Interface, usual: InputMode, lines: &mut Section<'_
         // The original one may be zero, which nobody can set.
         push(format!("{line} {}", i.own_mac()), format!("{line} default"));
     }
-    let mtus = ["", "packet ", "ip4 ", "ip6 ", "mpls "].into_iter().zip(i.mtu).enumerate();
+    let mtus = ["", "packet ", "ip4 ", "ip6 ", "mpls "].into_iter().zip(i.mtu.own).enumerate();
     for (at, (kind, mtu)) in mtus {
-        let own = if at == 0 { i.own_mtu } else { Some(mtu).filter(|mtu| *mtu != 0) };
+        let own = if at == 0 { i.mtu.configured } else { Some(mtu).filter(|mtu| *mtu != 0) };
         if let Some(mtu) = own {
             push(
                 format!("set interface mtu {kind}{mtu} {name}"),

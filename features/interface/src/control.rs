@@ -18,7 +18,7 @@ pub fn matching(w: &World, part: &str) -> Vec<Interface> {
 /// MTUs of an interface as shown: layer 3, then IPv4, IPv6 and MPLS; 0 follows the one before. A
 /// sub-interface without an own MTU, which has its parent's, shows 0.
 pub fn mtus(i: &Interface) -> [u16; 4] {
-    let [_, l3, ip4, ip6, mpls] = i.mtu;
+    let [_, l3, ip4, ip6, mpls] = i.mtu.own;
     [if l3 == 0 && i.sub.is_none() { i.mtu_of(MtuKind::L3) } else { l3 }, ip4, ip6, mpls]
 }
 

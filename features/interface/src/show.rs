@@ -90,7 +90,7 @@ fn write(i: &Interface, note: &str, counters: Vec<(String, u64)>, out: &mut Writ
             "state": state,
             "link": if i.link_up { "up" } else { "down" },
             "mac": i.mac.to_string(),
-            "mtu": { "link": i.mtu[0], "l3": i.mtu_of(MtuKind::L3), "ip4": i.mtu_of(MtuKind::Ip4), "ip6": i.mtu_of(MtuKind::Ip6), "mpls": i.mtu_of(MtuKind::Mpls) },
+            "mtu": { "link": i.mtu_of(MtuKind::Link), "l3": i.mtu_of(MtuKind::L3), "ip4": i.mtu_of(MtuKind::Ip4), "ip6": i.mtu_of(MtuKind::Ip6), "mpls": i.mtu_of(MtuKind::Mpls) },
             "tag": note,
             "counters": counters,
         })

@@ -4,7 +4,7 @@
 use crate::broadcast::DirectedBroadcast;
 use cli::quote;
 use graph::{Phase, RunningConfig, SwIfIndex, World};
-use net::{Addresses, Fib, Interfaces, LinkLocals, Net, TableIndex, implied_table};
+use net::{Addresses, Fib, Interfaces, IpBinding, LinkLocals, Net, implied_table};
 use wire::{Ip4, Ip6, Prefix};
 
 /// Writes the configuration.
@@ -23,7 +23,10 @@ pub fn write_config(world: &World, config: &mut RunningConfig) {
 /// others stand before those that bind interfaces to tables.
 fn unnumbered(world: &World, config: &mut RunningConfig, together: bool) {
     let (interfaces, addresses) = (world.get::<Interfaces>(), world.get::<Addresses<Ip4>>());
-    let tables = |sw_if| interfaces.get(sw_if).ok().map(|i| (i.fib4, i.fib6));
+    let tables = |sw_if| {
+        let ip = IpBinding::of(world, sw_if);
+        (ip.table::<Ip4>(), ip.table::<Ip6>())
+    };
     let is_wanted = |sw_if: &SwIfIndex| {
         let lender = addresses.unnumbered(*sw_if);
         lender.is_some_and(|lender| (tables(lender) == tables(*sw_if)) == together)
@@ -46,7 +49,7 @@ fn tables<F: Net>(world: &World, config: &mut RunningConfig) {
     let (fib, interfaces) = (world.get::<Fib<F>>(), world.get::<Interfaces>());
     config.list(Phase::BINDINGS, interfaces.indices(), move |world, sw_if, lines| {
         let Ok(interface) = interfaces.get(sw_if) else { return };
-        let table = TableIndex(if F::IS_V6 { interface.fib6 } else { interface.fib4 });
+        let table = IpBinding::of(world, sw_if).table::<F>();
         let usual = implied_table::<F>(world, interface.original.implied);
         if let Some(id) = fib.table_id(table).filter(|id| *id != usual) {
             let line = format!(

@@ -4,7 +4,7 @@
 use crate::dad::{self, Dad};
 use crate::proxy::Proxies;
 use graph::{Deleted, Shared, SwIfIndex, World};
-use net::{Addresses, HoldReason, Interfaces, LinkLocals, is_nominal};
+use net::{Addresses, HoldReason, IpBinding, LinkLocals, is_nominal};
 use std::net::Ipv6Addr;
 use sync::{Slots, Turn};
 use wire::{Ip6, Ip6Prefix, Prefix};
@@ -125,7 +125,7 @@ impl LocalAddresses {
     /// Publishes the addresses that an interface answers for, and the ones that it may use.
     pub fn publish(&self, world: &World, sw_if: SwIfIndex) {
         hold_back(world, sw_if);
-        let enabled = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.ip_enabled[1]);
+        let enabled = IpBinding::of(world, sw_if).is_enabled::<Ip6>();
         if !enabled {
             self.0.clear(sw_if.0);
             return;

@@ -8,14 +8,14 @@ use crate::local::LocalAddresses;
 use crate::protocol::{say, speaking};
 use crate::rng::ControlRng;
 use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
-use net::{IfKind, Interfaces};
+use net::{IfKind, Interfaces, IpBinding};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use sync::Mailbox;
 use wire::mld::{ALL_MLD2_ROUTERS, Mld2Record, Mld2Report, MldMessage};
 use wire::nd::{ALL_NODES, ALL_ROUTERS, solicited_node};
-use wire::{Icmp6Type, MacAddr};
+use wire::{Icmp6Type, Ip6, MacAddr};
 use zerocopy::IntoBytes;
 
 const SECOND: u64 = 1_000_000_000;
@@ -206,7 +206,7 @@ impl Listener {
     /// Joins and leaves groups as the interface's addresses require.
     pub fn sync(&self, world: &World, sw_if: SwIfIndex) {
         let Ok(interface) = world.get::<Interfaces>().get(sw_if) else { return };
-        if interface.kind != IfKind::Ethernet || !interface.ip_enabled[1] {
+        if interface.kind != IfKind::Ethernet || !IpBinding::of(world, sw_if).is_enabled::<Ip6>() {
             return self.clear(sw_if);
         }
         let here = world.get::<LocalAddresses>().here(sw_if);

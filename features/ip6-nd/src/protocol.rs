@@ -6,7 +6,7 @@ use crate::dad::Dad;
 use crate::local::{LocalAddresses, Role, addresses};
 use graph::{Build, Deleted, Shared, SwIfIndex, ThreadIndex, World};
 use ip_neighbor::resolve::{DetectedNeighbor, Protocol, RequestBuilder, Target, transmit};
-use net::{Evidence, IfKind, IfView, Interface, Interfaces, Neighbor, Prober};
+use net::{Evidence, IfKind, IfView, Interface, Interfaces, IpBinding, Neighbor, Prober};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -130,7 +130,7 @@ pub fn speaking(world: &World, sw_if: SwIfIndex) -> Option<Interface> {
     let speaks = interface.kind == IfKind::Ethernet
         && interface.admin_up
         && interface.link_up
-        && interface.ip_enabled[1];
+        && IpBinding::of(world, sw_if).is_enabled::<Ip6>();
     speaks.then_some(interface)
 }
 

@@ -9,7 +9,7 @@ use cli::{Error, Result};
 use graph::{Build, Deleted, Node, Shared, SwIfIndex, ThreadIndex, World};
 use msg::retval;
 use net::fib::{Fib, Path, PathKind, Source, TableIndex};
-use net::{Adj, AdjKind, Adjacencies, IfKind, IfView, Interfaces, Neighbor, Neighbors};
+use net::{Adj, AdjKind, Adjacencies, IfKind, IfView, Interfaces, IpBinding, Neighbor, Neighbors};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -90,7 +90,7 @@ impl Proxies {
     /// which are on other links.
     pub fn seen_from(&self, world: &World, sw_if: SwIfIndex) -> Vec<Ipv6Addr> {
         let interfaces = world.get::<Interfaces>();
-        let table = |i| interfaces.get(i).ok().map(|i| i.fib6);
+        let table = |i| IpBinding::of(world, i).table::<Ip6>();
         let other = |i: SwIfIndex| i != sw_if && table(i) == table(sw_if);
         let mut all: Vec<_> =
             self.hosts().into_iter().filter(|(i, _)| other(*i)).map(|(_, ip)| ip).collect();
@@ -143,7 +143,7 @@ impl Proxies {
         // A host may be behind several interfaces; each is a path of its route.
         let path = Path::new(PathKind::Neighbor { sw_if, nexthop: ip.into() });
         if on {
-            let table = TableIndex(interface.fib6);
+            let table = IpBinding::of(world, sw_if).table::<Ip6>();
             fib.add(world, table, host, Source::Plugin, &[path])?;
             self.inner().hosts.insert((sw_if, ip), table);
         } else {
@@ -190,9 +190,9 @@ pub fn moved(world: &World, sw_if: SwIfIndex) {
 
 /// Publishes to workers the hosts that they answer for on all interfaces.
 pub fn publish_all(world: &World) {
-    for interface in world.get::<Interfaces>().list() {
-        if interface.ip_enabled[1] {
-            publish(world, interface.sw_if);
+    for sw_if in world.get::<Interfaces>().indices() {
+        if IpBinding::of(world, sw_if).is_enabled::<Ip6>() {
+            publish(world, sw_if);
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::ra::{Advertiser, Link};
 use crate::rd::Receiver;
 use cli::{Cell, Matches, Output, Result, Table, Writer};
 use graph::{SwIfIndex, World};
-use net::fib::{Fib, TableIndex};
-use net::{Interface, Interfaces, LinkLocals, MtuKind};
+use net::fib::Fib;
+use net::{Interface, Interfaces, IpBinding, LinkLocals, MtuKind};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
@@ -29,7 +29,7 @@ fn of_interfaces(
     let chosen = only.is_none().then(|| interfaces.indices()).into_iter().flatten().chain(only);
     Ok(Output::list(chosen, move |w: &World, sw_if, out: &mut Writer| {
         if let Ok(interface) = interfaces.get(sw_if)
-            && (interface.ip_enabled[1] || only.is_some())
+            && (IpBinding::of(w, sw_if).is_enabled::<Ip6>() || only.is_some())
         {
             row(w, &interface, out);
         }
@@ -154,8 +154,8 @@ pub fn interface(w: &World, m: &Matches) -> Result<Output> {
 
 fn write_interface(w: &World, interface: &Interface, out: &mut Writer) {
     let (advertiser, listener, dad) = (w.get::<Advertiser>(), w.get::<Listener>(), w.get::<Dad>());
-    let sw_if = interface.sw_if;
-    if !interface.ip_enabled[1] {
+    let (sw_if, ip) = (interface.sw_if, IpBinding::of(w, interface.sw_if));
+    if !ip.is_enabled::<Ip6>() {
         out.text(|text| *text += &format!("{} has no IPv6\n", interface.name));
         return out.value(|| json!({ "interface": interface.name, "enabled": false }));
     }
@@ -165,7 +165,7 @@ fn write_interface(w: &World, interface: &Interface, out: &mut Writer) {
         .map(|prefix| (prefix, state(w, sw_if, prefix.addr())))
         .collect();
     let groups = listener.groups(sw_if);
-    let table = w.get::<Fib<Ip6>>().table_id(TableIndex(interface.fib6)).unwrap_or(0);
+    let table = w.get::<Fib<Ip6>>().table_id(ip.table::<Ip6>()).unwrap_or(0);
     let link = advertiser.link(sw_if);
     out.text(|text| {
         let up = |up| if up { "up" } else { "down" };

@@ -15,7 +15,7 @@ use crate::{proxy, ra, rd};
 use graph::{Node, SwIfIndex, World};
 use icmp::register_icmp_type;
 use ip_neighbor::resolve;
-use net::{IfEvent, Interfaces, Neighbors};
+use net::{IfEvent, Interfaces, IpBinding, Neighbors};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use wire::{Icmp6Type, Ip6};
@@ -38,8 +38,8 @@ pub fn start(world: &Arc<World>) -> Result<(), String> {
     rd::start(world);
     let interfaces = world.get::<Interfaces>();
     interfaces.subscribe(on_interface);
-    for interface in interfaces.list().iter().filter(|i| i.ip_enabled[1]) {
-        sync(world, interface.sw_if);
+    for sw_if in interfaces.indices() {
+        sync(world, sw_if);
     }
     Ok(())
 }
@@ -94,7 +94,7 @@ fn forget(world: &World, sw_if: SwIfIndex) {
 /// neighbours that are no longer on the link are removed.
 fn sync(world: &World, sw_if: SwIfIndex) {
     let local = world.get::<LocalAddresses>();
-    let enabled = world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.ip_enabled[1]);
+    let enabled = IpBinding::of(world, sw_if).is_enabled::<Ip6>();
     let now: Vec<Ipv6Addr> = if enabled {
         addresses(world, sw_if).iter().map(|p| p.addr()).collect()
     } else {

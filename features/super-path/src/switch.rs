@@ -5,7 +5,7 @@ use crate::SuperPath;
 use cli::{Error, Matches, Output, Table, Writer};
 use graph::{ArcIndex, Deleted, Node, Phase, RunningConfig, Shared, SwIfIndex, World};
 use ip::{Ip, arc};
-use net::{Checks, Column, IfEvent, IfKind, Interface, Interfaces, L2Role, SuperPaths};
+use net::{Checks, Column, IfEvent, IfKind, Interface, Interfaces, IpBinding, L2Role, SuperPaths};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard};
@@ -57,9 +57,9 @@ impl OpenSubs {
 /// True if packets of IPv4 or IPv6 may be received by an interface, or a sub-interface of it, and
 /// need no feature of the graph there.
 fn is_open(world: &World, interface: &Interface) -> bool {
-    let [ip4, ip6] = interface.ip_enabled;
-    let open = ip4 && needs_graph::<Ip4>(world, interface.sw_if).is_empty()
-        || ip6 && needs_graph::<Ip6>(world, interface.sw_if).is_empty();
+    let ip = IpBinding::of(world, interface.sw_if);
+    let open = ip.is_enabled::<Ip4>() && needs_graph::<Ip4>(world, interface.sw_if).is_empty()
+        || ip.is_enabled::<Ip6>() && needs_graph::<Ip6>(world, interface.sw_if).is_empty();
     open && interface.kind == IfKind::Ethernet && !is_port(world, interface.sw_if)
 }
 

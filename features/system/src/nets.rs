@@ -11,7 +11,7 @@
 //! - `/net/nexthop/is-down`: by interface, how many next hops don't answer.
 
 use graph::World;
-use net::{Fib, Interface, Interfaces, MtuKind, Neighbors, NextHops};
+use net::{Fib, Interfaces, IpBinding, MtuKind, Neighbors, NextHops, TableIndex};
 use stats::{Gauge, Lane, Names};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -97,7 +97,7 @@ impl Net {
         world: &World,
         family: &str,
         tables: &[(u32, u32, usize)],
-        of: fn(&Interface) -> u32,
+        of: fn(&IpBinding) -> TableIndex,
     ) {
         let routes: Vec<_> =
             tables.iter().take(TABLES).map(|(_, id, n)| (id.to_string(), *n as u64)).collect();
@@ -106,7 +106,7 @@ impl Net {
         let interfaces = world.get::<Interfaces>();
         let mut texts = vec![String::new(); interfaces.max()];
         for interface in interfaces.list() {
-            let id = ids.get(&of(&interface));
+            let id = ids.get(&of(&IpBinding::of(world, interface.sw_if)).0);
             if let (Some(id), Some(text)) = (id, texts.get_mut(interface.sw_if.at())) {
                 *text = id.to_string();
             }
@@ -145,10 +145,10 @@ impl Nets {
         self.interfaces.update(world);
         let tables = world.get::<Fib<Ip4>>().list_tables();
         let tables: Vec<_> = tables.iter().map(|t| (t.index.0, t.id, t.routes)).collect();
-        self.ip4.update(world, "ip4", &tables, |interface| interface.fib4);
+        self.ip4.update(world, "ip4", &tables, IpBinding::table::<Ip4>);
         let tables = world.get::<Fib<Ip6>>().list_tables();
         let tables: Vec<_> = tables.iter().map(|t| (t.index.0, t.id, t.routes)).collect();
-        self.ip6.update(world, "ip6", &tables, |interface| interface.fib6);
+        self.ip6.update(world, "ip6", &tables, IpBinding::table::<Ip6>);
         let neighbors = world.get::<Neighbors>();
         self.ip4.neighbors.set(neighbors.len(false) as u64);
         self.ip6.neighbors.set(neighbors.len(true) as u64);

@@ -5,7 +5,7 @@ use cli::{Error, Result};
 use graph::{Deleted, Shared, SwIfIndex, World};
 use msg::retval;
 use net::fib::Source;
-use net::{Fib, IfEvent, IfKind, Interfaces, Net, Path, PathKind, TableIndex};
+use net::{Fib, IfEvent, IfKind, Interfaces, IpBinding, Net, Path, PathKind, TableIndex};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
@@ -199,7 +199,10 @@ impl Teib {
 /// Returns the table for the host route of a peer; none unless the interface is a multipoint one.
 fn table_of(world: &World, sw_if: SwIfIndex, peer: IpAddr) -> Option<TableIndex> {
     let interface = world.get::<Interfaces>().get(sw_if).ok()?;
-    if interface.kind == IfKind::Multipoint { interface.table_of(peer) } else { None }
+    if interface.kind != IfKind::Multipoint {
+        return None;
+    }
+    IpBinding::of(world, sw_if).table_of(peer)
 }
 
 /// Adds the host route of a peer, by its interface. Returns the table.

@@ -128,7 +128,7 @@ impl<F: Net> Lookup for IpTable<F> {
     }
 
     fn bound_interface(&self, world: &World, index: TableIndex, id: Option<u32>) -> Option<String> {
-        world.get::<Fib<F>>().bound_interface(index, id)
+        world.get::<Fib<F>>().bound_interface(world, index, id)
     }
 
     fn forget(&self, world: &World, index: TableIndex, id: Option<u32>) {

@@ -58,7 +58,7 @@ pub use source::{Source, Sources};
 pub use table::NewTable;
 pub use track::Tracked;
 
-use crate::{Adjacencies, Interfaces, NextHops};
+use crate::{Adjacencies, Column, Interfaces, IpBinding, NextHops};
 use graph::{Deleted, Shared, SwIfIndex, World};
 use inner::Inner;
 use std::sync::atomic::AtomicBool;
@@ -72,6 +72,7 @@ pub struct RouteTables {
     routes: Arc<Routes>,
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
+    bindings: Arc<Column<IpBinding>>,
     nexthops: Arc<NextHops>,
 }
 
@@ -83,6 +84,7 @@ impl Shared for RouteTables {
             routes: world.get(),
             adjacencies: world.get(),
             interfaces: world.get(),
+            bindings: world.get(),
             nexthops: world.get(),
         };
         this.interfaces

@@ -68,8 +68,8 @@ impl RouteTables {
     /// Returns the tables where a neighbour may have host routes: its interface's, and those with a
     /// connected prefix of the interface from another source.
     fn host_routes(&self, NextHop { sw_if, ip }: NextHop) -> Option<Vec<TableRef>> {
-        let interface = self.interfaces.get(sw_if).ok()?;
-        let table = TableRef::of_address(interface.table_of(ip)?, ip);
+        self.interfaces.check(sw_if).ok()?;
+        let table = TableRef::of_address(self.bindings.get(sw_if).table_of(ip)?, ip);
         let mut tables = vec![table];
         let of_link = matches!(ip, IpAddr::V6(ip) if ip.link_local());
         if !of_link && let Some(others) = self.inner().attached.get(&sw_if) {

@@ -6,7 +6,7 @@ use super::table::{NewTable, may_delete};
 use super::{
     FlowRouterId, Net, Path, RouteIndex, RouteTables, Source, TableIndex, TableInfo, TableRef,
 };
-use crate::{AdjIndex, Interface, Mfib, NextHop};
+use crate::{AdjIndex, Interface, IpBinding, Mfib, NextHop};
 use cli::{Error, retval};
 use graph::{Shared, SwIfIndex, World};
 use std::marker::PhantomData;
@@ -281,8 +281,13 @@ impl<F: Net> Fib<F> {
     }
 
     /// Describes an interface that keeps a table.
-    pub(super) fn bound_interface(&self, index: TableIndex, id: Option<u32>) -> Option<String> {
-        let bound = |i: &Interface| if F::IS_V6 { i.fib6 } else { i.fib4 } == index.0;
+    pub(super) fn bound_interface(
+        &self,
+        world: &World,
+        index: TableIndex,
+        id: Option<u32>,
+    ) -> Option<String> {
+        let bound = |i: &Interface| IpBinding::of(world, i.sw_if).table::<F>() == index;
         let interfaces = self.all.interfaces.list();
         if let Some(user) = interfaces.iter().find(|i| bound(i)) {
             return Some(format!("{} is in it", user.name));

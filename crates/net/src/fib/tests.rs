@@ -12,7 +12,9 @@ mod verbs;
 use super::list::distinct;
 use super::*;
 use crate::tests::{STATEFUL, add};
-use crate::{Addresses, AdjIndex, AdjKind, Adjacencies, IfFlags, Interfaces, Neighbor, Neighbors};
+use crate::{
+    Addresses, AdjIndex, AdjKind, Adjacencies, IfFlags, Interfaces, IpBinding, Neighbor, Neighbors,
+};
 use graph::SwIfIndex;
 use graph::drive::Bench;
 use proptest::prelude::*;
@@ -118,8 +120,8 @@ fn an_address_brings_its_routes_and_takes_them_along() {
     world.get::<Interfaces>().set_admin(world, b, true).expect("up");
     assert_eq!(at("10.0.2.0"), [End::Receive]);
     assert_eq!(addresses.owner(TableIndex::DEFAULT, ip("10.0.0.5")), Some(a));
-    let flags = world.get::<Interfaces>().get(a).expect("there").ip_enabled;
-    assert_eq!(flags, [true, false]);
+    let ip = IpBinding::of(world, a);
+    assert_eq!((ip.is_enabled::<Ip4>(), ip.is_enabled::<Ip6>()), (true, false));
     addresses.remove(world, a, p("10.0.0.1/24")).expect("removed");
     assert_eq!((at("10.0.0.1"), at("10.0.0.255")), (vec![End::Glean(a.0)], vec![End::Drop]));
     assert_eq!(addresses.remove(world, a, p("10.0.0.1/24")).expect_err("gone").code(), -60);
@@ -127,7 +129,7 @@ fn an_address_brings_its_routes_and_takes_them_along() {
     assert_eq!(at("10.0.0.5"), [End::NoRoute]);
     addresses.clear(world, b).expect("cleared");
     assert_eq!(fib.list_tables()[0].routes, before);
-    assert!(!world.get::<Interfaces>().get(b).expect("there").ip_enabled[0]);
+    assert!(!IpBinding::of(world, b).is_enabled::<Ip4>());
     let mut reader = world.qsbr.register();
     let turn = reader.turn();
     assert!(

@@ -56,7 +56,7 @@ impl<T: Property> AnyColumn for Values<T> {
 
 /// A property of all interfaces.
 pub struct Column<T> {
-    interfaces: Arc<Interfaces>,
+    pub(super) interfaces: Arc<Interfaces>,
     values: Arc<Values<T>>,
 }
 

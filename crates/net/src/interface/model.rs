@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control state of an interface, and the parameters of a new one.
 
-use super::SubFrames;
+use super::{MtuKind, Mtus, SubFrames};
 use crate::device::Device;
-use crate::fib::TableIndex;
 use crate::view::{IfFlags, IfView};
 use graph::{NodeIndex, SwIfIndex};
-use std::net::IpAddr;
 use std::sync::Arc;
-use wire::{Address, MacAddr};
+use wire::MacAddr;
 
 /// The kind of packets that an interface carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,21 +36,6 @@ pub struct SubInterface {
     pub id: u32,
     /// The frames of its parent that belong to it.
     pub frames: SubFrames,
-}
-
-/// The packets that an MTU is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MtuKind {
-    /// All packets of the link; the other MTUs are at most this one.
-    Link,
-    /// All layer-3 packets that have no MTU of their own.
-    L3,
-    /// IPv4.
-    Ip4,
-    /// IPv6.
-    Ip6,
-    /// MPLS.
-    Mpls,
 }
 
 /// Settings that the line that makes an interface implies. The configuration has lines for the
@@ -104,28 +87,14 @@ pub struct Interface {
     pub mac: MacAddr,
     /// Its own MAC address, while it uses that of the interface that owns it.
     pub kept_mac: Option<MacAddr>,
-    /// MTUs in bytes, in the order of [`MtuKind`]; 0 means inherited: L3 from link, the others
-    /// from L3.
-    pub mtu: [u16; 5],
-    /// The link's MTU, if it is configured.
-    pub own_mtu: Option<u16>,
-    /// Limit of IP packets that what is below the interface gives, whatever MTU it is configured
-    /// with: [`super::Interfaces::limit_mtu`].
-    pub mtu_limit: Option<u16>,
+    /// Its MTUs.
+    pub mtu: Mtus,
     /// The output node, by which packets leave.
     pub output: NodeIndex,
     /// The driver's transmit node.
     pub tx: NodeIndex,
     /// True if other interfaces have the same output and transmit nodes.
     pub shares_nodes: bool,
-    /// Index of the IPv4 table.
-    pub fib4: u32,
-    /// Index of the IPv6 table.
-    pub fib6: u32,
-    /// Index of the table of its link-local addresses; 0 for none.
-    pub link6: u32,
-    /// True if IPv4 is enabled, and true if IPv6 is.
-    pub ip_enabled: [bool; 2],
     /// The settings that it was made with.
     pub original: OriginalSettings,
 }
@@ -176,20 +145,7 @@ impl Interface {
         }
     }
 
-    /// The index of the table in which an address on this interface is routed. Link-local addresses
-    /// of IPv6 are routed in the link's own table; `None` if it has none because IPv6 is
-    /// disabled.
-    pub fn table_of(&self, address: IpAddr) -> Option<TableIndex> {
-        match address {
-            IpAddr::V4(_) => Some(TableIndex(self.fib4)),
-            IpAddr::V6(address) if address.link_local() => {
-                (self.link6 != 0).then_some(TableIndex(self.link6))
-            }
-            IpAddr::V6(_) => Some(TableIndex(self.fib6)),
-        }
-    }
-
-    /// A new interface: admin down, in the default tables. The nodes are its output and its
+    /// A new interface: admin down. The nodes are its output and its
     /// transmit node.
     pub(super) fn new(
         sw_if: SwIfIndex,
@@ -213,16 +169,10 @@ impl Interface {
             link_up: new.link_up,
             mac: new.mac,
             kept_mac: None,
-            mtu: [new.mtu, 0, 0, 0, 0],
-            own_mtu: None,
-            mtu_limit: None,
+            mtu: Mtus::of_link(new.mtu),
             output,
             tx,
             shares_nodes: false,
-            fib4: 0,
-            fib6: 0,
-            link6: 0,
-            ip_enabled: [false; 2],
             original,
         }
     }
@@ -232,21 +182,9 @@ impl Interface {
         self.kept_mac.unwrap_or(self.mac)
     }
 
-    /// The MTU in force for these packets.
+    /// The MTU in force for these packets, in bytes.
     pub fn mtu_of(&self, kind: MtuKind) -> u16 {
-        let [link, l3, ..] = self.mtu;
-        let l3 = if l3 == 0 { link } else { l3.min(link) };
-        let mtu = match kind {
-            MtuKind::Link => return link,
-            MtuKind::L3 => l3,
-            _ => match self.mtu[kind as usize] {
-                0 => l3,
-                own => own.min(link),
-            },
-        };
-        // IPv6 has no links of less (RFC 8200 5): what is below fragments (RFC 2473 7.1).
-        let least = if kind == MtuKind::Ip6 { 1280 } else { 68 };
-        self.mtu_limit.map_or(mtu, |limit| mtu.min(limit.max(least)))
+        self.mtu.of(kind)
     }
 
     pub(super) fn view(&self) -> IfView {
@@ -254,20 +192,16 @@ impl Interface {
         flags.put(IfFlags::ADMIN, self.admin_up);
         flags.put(IfFlags::LINK, self.link_up);
         flags.put(IfFlags::IP_MODE, self.kind.is_ip());
-        flags.put(IfFlags::IP4, self.ip_enabled[0]);
-        flags.put(IfFlags::IP6, self.ip_enabled[1]);
         flags.put(IfFlags::SUB, self.sub.is_some());
         IfView {
             flags,
-            fib4: self.fib4,
-            fib6: self.fib6,
             mtu4: self.mtu_of(MtuKind::Ip4),
             mtu6: self.mtu_of(MtuKind::Ip6),
             output: self.output,
             tx: self.tx,
             mac: self.mac,
             mtu: self.mtu_of(MtuKind::L3),
-            link6: self.link6,
+            ..IfView::default()
         }
     }
 }

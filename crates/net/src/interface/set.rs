@@ -136,13 +136,14 @@ impl Interfaces {
                 .retval(retval::INVALID_VALUE));
         }
         if kind != MtuKind::Link {
-            return self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu[kind as usize] = mtu);
+            return self
+                .change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu.own[kind as usize] = mtu);
         }
         let link = if mtu == 0 { interface.original.mtu } else { mtu };
         self.device(sw_if, "the link's MTU")?.set_mtu(world, link)?;
         self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| {
-            i.mtu[0] = link;
-            i.own_mtu = (mtu != 0).then_some(mtu);
+            i.mtu.own[0] = link;
+            i.mtu.configured = (mtu != 0).then_some(mtu);
         })
     }
 
@@ -157,7 +158,7 @@ impl Interfaces {
         sw_if: SwIfIndex,
         limit: Option<u16>,
     ) -> Result<(), Error> {
-        self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu_limit = limit)
+        self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu.limit = limit)
     }
 
     /// Records a new MTU of the link, in bytes. Drivers call it when the device changed by itself.
@@ -165,7 +166,7 @@ impl Interfaces {
     /// # Errors
     /// One that isn't there.
     pub fn note_mtu(&self, world: &World, sw_if: SwIfIndex, mtu: u16) -> Result<(), Error> {
-        self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu[0] = mtu)
+        self.change(world, sw_if, IfEvent::Mtu(sw_if), |i| i.mtu.own[0] = mtu)
     }
 
     /// Records the MAC address and the MTU that the interface would be made with now, and applies
@@ -181,7 +182,7 @@ impl Interfaces {
         mac: MacAddr,
         mtu: u16,
     ) -> Result<(), Error> {
-        let chosen = self.get(sw_if)?.own_mtu.is_some();
+        let chosen = self.get(sw_if)?.mtu.configured.is_some();
         self.change(world, sw_if, IfEvent::Mac(sw_if), |i| {
             // An interface that has its owner's address goes on with that, and has the new one
             // afterwards.
@@ -247,48 +248,5 @@ impl Interfaces {
             self.change(world, sw_if, IfEvent::Name(sw_if), |i| i.name = name)?;
         }
         Ok(())
-    }
-
-    /// Records whether a protocol is enabled: `ip6` false for IPv4. The addresses' owner calls it.
-    ///
-    /// # Errors
-    /// One that isn't there.
-    pub fn set_ip_enabled(
-        &self,
-        world: &World,
-        sw_if: SwIfIndex,
-        ip6: bool,
-        on: bool,
-    ) -> Result<(), Error> {
-        let at = usize::from(ip6);
-        if self.get(sw_if)?.ip_enabled[at] == on {
-            return Ok(());
-        }
-        self.change(world, sw_if, IfEvent::Ip(sw_if, ip6, on), |i| i.ip_enabled[at] = on)
-    }
-
-    /// Records the table of an interface's link-local addresses; 0 for none.
-    pub(crate) fn set_link_table(&self, sw_if: SwIfIndex, table: u32) {
-        let mut inner = self.inner();
-        if let Some(Some(interface)) = inner.all.get_mut(sw_if.at()) {
-            interface.link6 = table;
-            self.publish(&inner, sw_if);
-        }
-    }
-
-    /// Moves an interface to a table, by the table's index. The IP features call it.
-    ///
-    /// # Errors
-    /// One that isn't there.
-    pub fn set_fib(
-        &self,
-        world: &World,
-        sw_if: SwIfIndex,
-        ip6: bool,
-        fib: u32,
-    ) -> Result<(), Error> {
-        self.change(world, sw_if, IfEvent::Table(sw_if, ip6), |i| {
-            if ip6 { i.fib6 = fib } else { i.fib4 = fib }
-        })
     }
 }

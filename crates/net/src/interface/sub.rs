@@ -101,7 +101,7 @@ impl Interfaces {
         };
         let mut interface = Interface::new(sw_if, new, (output, over.tx));
         (interface.name, interface.parent, interface.sub) = (name, parent, Some(sub));
-        interface.mtu[0] = over.mtu_of(MtuKind::L3);
+        interface.mtu.own[0] = over.mtu_of(MtuKind::L3);
         {
             let mut inner = self.inner();
             inner.subs.entry(parent).or_default().insert(sub.id, sw_if);
@@ -286,7 +286,7 @@ impl Interfaces {
                     (i.mac, i.original.mac) = (over.mac, over.mac)
                 })?;
             }
-            if mine.mtu[0] != over.mtu_of(MtuKind::L3) {
+            if mine.mtu.own[0] != over.mtu_of(MtuKind::L3) {
                 self.note_mtu(world, sub, over.mtu_of(MtuKind::L3))?;
             }
         }

@@ -4,7 +4,7 @@
 use crate::{Config, HostInterface};
 use driver::rig::{Rig, WIRE};
 use graph::Plugin;
-use net::{IfCounters, Interface, Interfaces};
+use net::{IfCounters, Interface, Interfaces, MtuKind};
 use netlink::Namespace;
 use std::time::Duration;
 use testkit::lab::{self, Netns};
@@ -135,7 +135,7 @@ fn long_frames_queues_and_ring_version_3() {
     let create =
         CREATE.replace("name va", "name va v3").replace("name vb", "name vb num-rx-queues 3");
     let rig = wired(&hosts, &create, 2);
-    assert_eq!(interface(&rig, "host-va").mtu[0], 9000);
+    assert_eq!(interface(&rig, "host-va").mtu_of(MtuKind::Link), 9000);
     hosts.pings("-c 10 -i 0.01 -M do -s 8972");
     hosts.pings("-c 10 -i 0.01 -s 60000");
     let tcp = hosts.iperf("-P 4");
@@ -218,7 +218,7 @@ fn links_are_followed() {
     hosts.middle.up("va");
     rig.until("the link is up", |_| interface(&rig, "host-va").link_up);
     hosts.middle.mtu("va", 1400);
-    rig.until("the MTU is noted", |_| interface(&rig, "host-va").mtu[0] == 1400);
+    rig.until("the MTU is noted", |_| interface(&rig, "host-va").mtu_of(MtuKind::Link) == 1400);
     rig.script("set interface mtu 1300 host-va");
     assert!(hosts.middle.ip("link show va").contains("mtu 1300"));
     hosts.pings("-c 2 -i 0.01");

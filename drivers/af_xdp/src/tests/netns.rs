@@ -3,7 +3,7 @@
 
 use driver::rig::{Rig, WIRE};
 use graph::Plugin;
-use net::{IfCounters, Interface, Interfaces};
+use net::{IfCounters, Interface, Interfaces, MtuKind};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -169,7 +169,7 @@ fn jumbo_frames_are_chains() {
     for words in ["", "generic"] {
         let Some(hosts) = hosts(9000, 1) else { return };
         let rig = wired(&hosts, words, 1);
-        assert_eq!(interface(&rig, "va/0").mtu[0], 9000);
+        assert_eq!(interface(&rig, "va/0").mtu_of(MtuKind::Link), 9000);
         hosts.a.pings("-c 20 -i 0.01 -M do -s 8972", "10.8.0.2");
         hosts.a.pings("-c 10 -i 0.01 -s 30000", "10.8.0.2");
         hosts.tcp(2, 10_000_000);
@@ -190,7 +190,7 @@ fn links_are_followed_and_netdevs_come_back() {
     hosts.a.up("eth0");
     rig.until("the link is up", |_| interface(&rig, "va/0").link_up);
     hosts.middle.mtu("va", 1400);
-    rig.until("the MTU is noted", |_| interface(&rig, "va/0").mtu[0] == 1400);
+    rig.until("the MTU is noted", |_| interface(&rig, "va/0").mtu_of(MtuKind::Link) == 1400);
     rig.script("set interface state va/0 down");
     rig.settle();
     let silent = "-n -c 2 -i 0.01 -W 1 10.8.0.2".split(' ');

@@ -3,7 +3,7 @@
 
 use driver::rig::{Rig, WIRE};
 use graph::Plugin;
-use net::{Interface, Interfaces};
+use net::{Interface, Interfaces, MtuKind};
 use std::time::Duration;
 use testkit::lab::{self, Netns};
 
@@ -115,7 +115,7 @@ fn hosts_with_offloads_and_workers() {
 fn long_frames_and_super_packets_to_a_tap_without_offloads() {
     let Some(hosts) = hosts() else { return };
     let rig = hosts.wired("host-mtu-size 9000", 1);
-    assert_eq!(interface(&rig, "tap0").mtu[0], 9000);
+    assert_eq!(interface(&rig, "tap0").mtu_of(MtuKind::Link), 9000);
     hosts.pings("-c 10 -i 0.01 -M do -s 8972");
     hosts.pings("-c 10 -i 0.01 -s 60000");
     rig.finish();
@@ -166,7 +166,7 @@ fn both_ends_follow_each_other() {
     rig.until("the link is up", |_| interface(&rig, "tap0").link_up);
     hosts.pings("-c 2 -i 0.01");
     hosts.a.mtu("eth0", 4000);
-    rig.until("the MTU is noted", |_| interface(&rig, "tap0").mtu[0] == 4000);
+    rig.until("the MTU is noted", |_| interface(&rig, "tap0").mtu_of(MtuKind::Link) == 4000);
     rig.script("set interface mtu 3000 tap0");
     assert!(hosts.a.ip("link show eth0").contains("mtu 3000"));
     hosts.pings("-c 2 -i 0.01");

@@ -8,8 +8,8 @@ use graph::{SwIfIndex, World};
 use net::args::{interface, other_version, prefix, table as table_of};
 use net::fib::{RouteInfo, TableInfo};
 use net::{
-    AdjIndex, AdjKind, Adjacencies, Fib, FlowRouterId, Interfaces, Link, LinkLocals, Links, Net,
-    Path, PathKind, PathState, RouteTables, Routes, Sources, TableIndex, TableRef,
+    AdjIndex, AdjKind, Adjacencies, Fib, FlowRouterId, Interfaces, IpBinding, Link, LinkLocals,
+    Links, Net, Path, PathKind, PathState, RouteTables, Routes, Sources, TableIndex, TableRef,
 };
 use serde_json::json;
 use std::fmt::Write;
@@ -54,8 +54,8 @@ fn head<F: Net>(w: &World, fib: &Fib<F>, table: &TableInfo) -> String {
 fn locks<F: Net>(w: &World, fib: &Fib<F>, table: &TableInfo) -> Vec<(String, usize)> {
     let name = |source| (w.get::<Sources>().name(source), 1);
     let mut locks: Vec<_> = fib.owners(table.index).into_iter().map(name).collect();
-    let here = |i: &net::Interface| if F::IS_V6 { i.fib6 } else { i.fib4 } == table.index.0;
-    let bound = w.get::<Interfaces>().list().iter().filter(|i| here(i)).count();
+    let here = |sw_if: &SwIfIndex| IpBinding::of(w, *sw_if).table::<F>() == table.index;
+    let bound = w.get::<Interfaces>().indices().filter(here).count();
     if bound > 0 && table.index != TableIndex::DEFAULT {
         locks.push(("interface".into(), bound));
     }

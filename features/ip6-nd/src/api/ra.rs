@@ -6,9 +6,10 @@ use cli::{Error, Result};
 use graph::{SwIfIndex, World};
 use msg::{Caller, Message, Messages, Wire, retval};
 use net::api::{InterfaceIndex, Prefix};
-use net::{IfKind, Interfaces, MtuKind};
+use net::{IfKind, Interfaces, IpBinding, MtuKind};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use wire::Ip6;
 use wire::nd::PrefixInfo;
 
 pub fn messages(m: &mut Messages<World>) {
@@ -235,8 +236,10 @@ fn dump(
     let set: BTreeSet<SwIfIndex> =
         w.get::<Advertiser>().list().into_iter().map(|(sw_if, _)| sw_if).collect();
     let all = w.get::<Interfaces>().list().into_iter();
-    let all =
-        all.filter(|i| set.contains(&i.sw_if) || i.kind == IfKind::Ethernet && i.ip_enabled[1]);
+    let all = all.filter(|i| {
+        set.contains(&i.sw_if)
+            || i.kind == IfKind::Ethernet && IpBinding::of(w, i.sw_if).is_enabled::<Ip6>()
+    });
     Ok(all
         .map(|i| i.sw_if)
         .filter(|i| only.is_none_or(|only| only == *i))

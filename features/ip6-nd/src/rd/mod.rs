@@ -15,7 +15,7 @@ use graph::{Deleted, Process, Shared, Signal, Sleep, SwIfIndex, Wake, World};
 use lease::Solicit;
 use msg::retval;
 use net::fib::{Fib, Path, PathKind, Source, TableIndex};
-use net::{Addresses, IfKind, Interfaces, NeighborEvent, Neighbors};
+use net::{Addresses, IfKind, Interfaces, IpBinding, NeighborEvent, Neighbors};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -245,11 +245,13 @@ impl Receiver {
         let (fib, interfaces) = (world.get::<Fib<Ip6>>(), world.get::<Interfaces>());
         let mut wanted: BTreeMap<TableIndex, Vec<(i8, Path)>> = BTreeMap::new();
         for (sw_if, link) in self.list() {
-            let Ok(interface) = interfaces.get(sw_if) else { continue };
+            if interfaces.check(sw_if).is_err() {
+                continue;
+            }
             for (nexthop, router) in link.routers {
                 let path = Path::new(PathKind::Neighbor { sw_if, nexthop: nexthop.into() });
                 wanted
-                    .entry(TableIndex(interface.fib6))
+                    .entry(IpBinding::of(world, sw_if).table::<Ip6>())
                     .or_default()
                     .push((router.preference, path));
             }

@@ -2,7 +2,7 @@
 //! Solicitations for our addresses.
 
 use super::*;
-use net::NeighborState;
+use net::{IpBinding, NeighborState};
 use wire::nd::NeighborMessage;
 use wire::{Header, Ipv6Header};
 
@@ -136,10 +136,7 @@ fn what_is_wrong_is_dropped_by_name() {
         assert!(r.sent().is_empty(), "{reason}");
     }
     assert!(r.neighbors.is_empty(true));
-    assert_eq!(
-        r.bench.world.get::<Interfaces>().get(r.t0).map(|i| i.ip_enabled[1]).ok(),
-        Some(true)
-    );
+    assert!(IpBinding::of(&r.bench.world, r.t0).is_enabled::<Ip6>());
 }
 
 #[suite::test]

@@ -100,9 +100,7 @@ fn host_routes_of_peers() {
     let link_local = |rig: &Rig| {
         let interface = rig.bench.world.get::<net::Interfaces>();
         let sw_if = interface.find("ipip1").expect("there");
-        let table = interface
-            .get(sw_if)
-            .expect("there")
+        let table = net::IpBinding::of(&rig.bench.world, sw_if)
             .table_of("fe80::2".parse().expect("an address"))?;
         let fib = rig.bench.world.get::<net::Fib<wire::Ip6>>();
         Some(fib.route(table, "fe80::2/128".parse().expect("a prefix")).is_some())

@@ -6,7 +6,8 @@ use crate::model::Spec;
 use crate::state::Tunnels;
 use cli::{Error, Matches, Output, Result, retval};
 use graph::{SwIfIndex, World};
-use net::Interfaces;
+use net::{Interfaces, IpBinding};
+use wire::Ip4;
 
 /// Why a device doesn't find the datagrams of a tunnel, with VPP's value.
 pub fn refuse_offload<K: Datagrams>(w: &World, device: SwIfIndex, tunnel: SwIfIndex) -> Error {
@@ -23,7 +24,8 @@ pub fn refuse_offload<K: Datagrams>(w: &World, device: SwIfIndex, tunnel: SwIfIn
         return Error::unsupported("devices find tunnels of IPv4 only")
             .retval(retval::INVALID_ADDRESS_FAMILY);
     }
-    if ends.table_index(w).is_ok_and(|table| table.0 != device.fib4) {
+    if ends.table_index(w).is_ok_and(|table| table != IpBinding::of(w, device.sw_if).table::<Ip4>())
+    {
         return Error::failed("the device has another table than the tunnel")
             .retval(retval::NO_SUCH_FIB);
     }
