@@ -117,6 +117,15 @@ pub struct Local<F: Ip> {
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
     arc: ArcIndex,
+    last: Option<Source<F>>,
+}
+
+/// A source and the interface that a packet from it was received by, with what was decided about
+/// both. Packets of one sender often follow each other, those of a tunnel always.
+struct Source<F: Ip> {
+    rx_if: u32,
+    address: F::Addr,
+    verdict: Result<(), To>,
 }
 
 impl<F: Ip> Build for Local<F> {
@@ -127,13 +136,18 @@ impl<F: Ip> Build for Local<F> {
             adjacencies: world.get(),
             interfaces: world.get(),
             arc: arc::<F>(world, "{ip}-local"),
+            last: None,
         }
     }
 }
 
 impl<F: Ip> Local<F> {
     #[inline(always)]
-    fn check<const TRACED: bool>(&self, b: &mut Buffer, cx: &Cx<'_, TRACED>) -> Result<Upper, To> {
+    fn check<const TRACED: bool>(
+        &mut self,
+        b: &mut Buffer,
+        cx: &Cx<'_, TRACED>,
+    ) -> Result<Upper, To> {
         let upper = F::upper(b).map_err(|refusal| refusal.way(b))?;
         let may_be_absent = || !F::IS_V6 || self.takes_no_checksum(b, upper.offset, cx.turn);
         check_transport(b, upper.protocol, may_be_absent)?;
@@ -142,7 +156,7 @@ impl<F: Ip> Local<F> {
         // yet.
         let to_many = ip.dst().multicast() || !F::IS_V6 && ip.dst() == F::Addr::mask(F::BITS);
         if !b.flags.has(Flags::LOCAL) && !to_many {
-            self.check_source(b, ip.src(), cx.turn)?;
+            self.check_source(b.rx_if, ip.src(), cx.turn)?;
         }
         Ok(upper)
     }
@@ -156,8 +170,20 @@ impl<F: Ip> Local<F> {
 
     /// Refuses a source that is our own address, or that no answer would reach.
     #[inline(always)]
-    fn check_source(&self, b: &Buffer, source: F::Addr, turn: &Turn<'_>) -> Result<(), To> {
-        let view = self.interfaces.views(turn).get(b.rx_if as usize).unwrap_or_default();
+    fn check_source(&mut self, rx_if: u32, address: F::Addr, turn: &Turn<'_>) -> Result<(), To> {
+        if let Some(last) = &self.last
+            && (last.rx_if, last.address) == (rx_if, address)
+        {
+            return last.verdict;
+        }
+        let verdict = self.judge_source(rx_if, address, turn);
+        self.last = Some(Source { rx_if, address, verdict });
+        verdict
+    }
+
+    #[inline(always)]
+    fn judge_source(&self, rx_if: u32, source: F::Addr, turn: &Turn<'_>) -> Result<(), To> {
+        let view = self.interfaces.views(turn).get(rx_if as usize).unwrap_or_default();
         let mut kind = self.leads(F::table_of(&view), source, turn)?;
         if kind == AdjKind::LinkLocal {
             kind = self.leads(TableIndex(view.link6), source, turn)?;
@@ -225,6 +251,12 @@ impl<F: Ip> Node for Local<F> {
             Some(feature) => To::Node(feature),
             None => self.deliver.to(b, upper, cx),
         }
+    }
+
+    #[inline(always)]
+    fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
+        // Routes may change before the next frame.
+        self.last = None;
     }
 }
 
