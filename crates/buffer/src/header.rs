@@ -62,7 +62,7 @@ pub struct Buffer {
     pub(crate) fields_set: u32,
     /// Offset of the layer-2 header in the area.
     l2: u16,
-    _hot: [u8; 2],
+    spare: u16,
     // -- cold line
     /// Flow hash, 0 when not computed.
     pub flow_hash: u32,
@@ -125,7 +125,7 @@ impl Buffer {
         self.tx_if = u32::MAX;
         (self.next, self.feature) = (BufferIndex::NONE, u32::MAX);
         (self.rest_len, self.error) = (0, 0);
-        (self.fields_set, self.l2) = (0, HEADROOM as u16);
+        (self.fields_set, self.l2, self.spare) = (0, HEADROOM as u16, 0);
         self.scratch_tag.note(0);
     }
 
