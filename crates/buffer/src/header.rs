@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The buffer itself: metadata of three cache lines, then headroom and data.
+//! The buffer itself: metadata of five cache lines, then headroom and data.
 
 use crate::debug_state::{DebugValue, State};
-use crate::field::FIELD_BYTES;
+use crate::field::ALL_BYTES;
 use crate::meta::{Flags, Offload};
+use crate::scratch::{SCRATCH_WORDS, Scratch};
 use std::fmt;
 use std::ptr::NonNull;
 
@@ -30,20 +31,6 @@ impl fmt::Debug for BufferIndex {
     }
 }
 
-/// A type that may live in a buffer's 28-byte scratch: it belongs to the edge the packet is on.
-///
-/// Implement it by [`scratch!`](crate::scratch), which checks the size.
-pub trait Scratch: Copy + Default + 'static {
-    /// Tells scratch types apart in debug builds; made from the type's name.
-    const TAG: u32;
-    /// Words in use; those behind are not written.
-    const WORDS: usize;
-    /// The type's value as words.
-    fn to_words(self) -> [u32; 7];
-    /// The value of these words; any words give a valid value.
-    fn from_words(words: [u32; 7]) -> Self;
-}
-
 /// Metadata and bytes of one packet, or of one segment of it.
 ///
 /// The bytes in use are `data_offset .. data_offset + len` of the area; both stay within it by
@@ -63,17 +50,19 @@ pub struct Buffer {
     pub rx_if: u32,
     /// Software interface the packet leaves by, or `u32::MAX`.
     pub tx_if: u32,
-    scratch: [u32; 7],
+    scratch: [u32; SCRATCH_WORDS],
+    // Side by side in pairs that `reset` writes as one word.
     pub(crate) next: BufferIndex,
-    pub(crate) rest_len: u32,
     /// Position in the running feature arc's steps.
     pub feature: u32,
+    pub(crate) rest_len: u32,
     /// Reason for the packet's drop, an index of the instance's error table; 0 for none.
     error: u32,
-    /// For each cell of `fields`, whether the value that begins there was written.
-    pub(crate) fields_set: u16,
+    /// For each field, by its number, whether its value was written.
+    pub(crate) fields_set: u32,
     /// Offset of the layer-2 header in the area.
     l2: u16,
+    spare: u16,
     // -- cold line
     /// Flow hash, 0 when not computed.
     pub flow_hash: u32,
@@ -88,17 +77,17 @@ pub struct Buffer {
     scratch_tag: DebugValue<u32>,
     pub(crate) state: DebugValue<State>,
     _cold: [u8; 31],
-    // -- line of fields, untouched in packets that have none
-    pub(crate) fields: [u8; FIELD_BYTES],
+    // -- a line of fields and two of rare fields, untouched in packets that have none
+    pub(crate) fields: [u8; ALL_BYTES],
     // -- bytes
     /// [`AREA`] bytes, always.
     area: [u8],
 }
 
 /// Bytes of the metadata.
-pub(crate) const META: usize = std::mem::offset_of!(Buffer, fields) + FIELD_BYTES;
+pub(crate) const META: usize = std::mem::offset_of!(Buffer, fields) + ALL_BYTES;
 const _: () = assert!(std::mem::offset_of!(Buffer, flow_hash) == 64);
-const _: () = assert!(META == 192);
+const _: () = assert!(std::mem::offset_of!(Buffer, fields) == 128 && META == 320);
 /// Bytes from a buffer's address to the packet's first byte as a driver delivers it.
 pub const PACKET_OFFSET: usize = META + HEADROOM;
 
@@ -134,11 +123,9 @@ impl Buffer {
         self.len = 0;
         self.flags = Flags(0);
         self.tx_if = u32::MAX;
-        self.next = BufferIndex::NONE;
-        self.rest_len = 0;
-        self.feature = u32::MAX;
-        // The three fields are one store of eight bytes.
-        (self.error, self.fields_set, self.l2) = (0, 0, HEADROOM as u16);
+        (self.next, self.feature) = (BufferIndex::NONE, u32::MAX);
+        (self.rest_len, self.error) = (0, 0);
+        (self.fields_set, self.l2, self.spare) = (0, HEADROOM as u16, 0);
         self.scratch_tag.note(0);
     }
 
@@ -468,39 +455,4 @@ impl fmt::Debug for Buffer {
             .field("error", &self.error)
             .finish_non_exhaustive()
     }
-}
-
-/// Declares a scratch type: a `Copy + Default` struct of up to seven `u32` fields.
-///
-/// ```
-/// buffer::scratch! {
-///     /// What ip4-lookup tells ip4-rewrite.
-///     pub struct IpMeta { pub adjacency: u32, pub fib: u32 }
-/// }
-/// ```
-#[macro_export]
-macro_rules! scratch {
-    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$fmeta:meta])* $fvis:vis $field:ident : u32),* $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-        $vis struct $name { $($(#[$fmeta])* $fvis $field: u32),* }
-
-        impl $crate::Scratch for $name {
-            const TAG: u32 = $crate::tag(concat!(module_path!(), "::", stringify!($name)));
-            const WORDS: usize = [$(stringify!($field)),*].len();
-            #[inline(always)]
-            fn to_words(self) -> [u32; 7] {
-                let mut words = [0; 7];
-                let fields = [$(self.$field),*];
-                const { assert!([$(stringify!($field)),*].len() <= 7, "scratch holds seven words") };
-                words[..fields.len()].copy_from_slice(&fields);
-                words
-            }
-            #[inline(always)]
-            fn from_words(words: [u32; 7]) -> Self {
-                let mut next = words.into_iter();
-                Self { $($field: next.next().unwrap_or(0)),* }
-            }
-        }
-    };
 }

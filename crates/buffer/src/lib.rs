@@ -43,19 +43,21 @@ mod original;
 mod pool;
 #[cfg(doctest)]
 mod refused;
+mod scratch;
 mod share;
 #[cfg(feature = "tests")]
 mod tests;
 
 pub use cache::Cache;
 pub use chain::{MAX_PACKET, Segments};
-pub use field::{FIELD_BYTES, Field, FieldInfo, FieldValue};
+pub use field::{FIELD_BYTES, Field, FieldInfo, FieldValue, RARE_FIELD_BYTES};
 pub use frame::{FRAME_SIZE, Frame};
-pub use header::{Buffer, DATA_SIZE, HEADROOM, PACKET_OFFSET, Scratch};
+pub use header::{Buffer, DATA_SIZE, HEADROOM, PACKET_OFFSET};
 pub use lent::{AREA_OFFSET, DATA_OFFSET, Lent};
 pub use meta::{Flags, MAX_RETURNS, Offload};
 pub use original::Original;
 pub use pool::{Owned, Pool, PoolStats, SLOT_SIZE};
+pub use scratch::{SCRATCH_WORDS, Scratch};
 pub use share::{Quota, Reservation, Share, ShareStats};
 
 /// FNV-1a of a name, never 0: tells [`Scratch`] types apart in debug builds.

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a slot: driver area, metadata, headroom, data; an odd number of cache lines.
-pub const SLOT_SIZE: usize = 2496;
+pub const SLOT_SIZE: usize = 2624;
 pub(crate) const DRIVER_AREA: usize = 128;
 const _: () = assert!(SLOT_SIZE.is_multiple_of(64) && (SLOT_SIZE / 64) % 2 == 1);
 const _: () = assert!(DRIVER_AREA + Buffer::SIZE == SLOT_SIZE);

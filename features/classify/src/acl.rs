@@ -26,7 +26,9 @@ pub struct Classified {
     pub metadata: u32,
 }
 
-impl FieldValue for Classified {}
+impl FieldValue for Classified {
+    const RARE: bool = true;
+}
 
 /// Offset of the first byte that a driver delivers, from the packet's first byte on.
 #[inline(always)]

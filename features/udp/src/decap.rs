@@ -11,7 +11,7 @@ use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 /// Marks a packet that came out of a datagram here, until it is sent or put into another one.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable)]
 #[repr(C)]
-pub struct Decapsulated(u8);
+pub struct Decapsulated;
 
 impl FieldValue for Decapsulated {}
 
@@ -59,7 +59,7 @@ impl<F: Ip> Node for Decap<F> {
             .with(Flags::L2_MULTICAST);
         b.flags.clear(OF_DATAGRAM);
         b.clear_field(self.l4);
-        b.set_field(self.mark, Decapsulated(1));
+        b.set_field(self.mark, Decapsulated);
         if TRACED {
             cx.trace(b, IpTrace::<F>::of(b));
         }

@@ -2,7 +2,7 @@
 //! AF_XDP sockets of one netdev, their rings, and the program that feeds them.
 //!
 //! The packets' memory is the daemon's buffer region, registered at its real addresses with
-//! unaligned chunks: slots of 2,496 bytes are no power of two. A chunk begins 256 bytes in front of
+//! unaligned chunks: slots of 2,624 bytes are no power of two. A chunk begins 256 bytes in front of
 //! a buffer's data, where the kernel wants room (`XDP_PACKET_HEADROOM`), so the kernel writes a
 //! packet exactly where a driver that copies would have put it. Each netdev registers the region
 //! once, and its queues share that registration (`XDP_SHARED_UMEM`): copy or zero copy, and
