@@ -62,7 +62,9 @@ pub struct Buffer {
     pub(crate) fields_set: u32,
     /// Offset of the layer-2 header in the area.
     l2: u16,
-    spare: u16,
+    /// Number of tunnels whose headers it has in front, since it was received or decapsulated.
+    pub nesting: u8,
+    spare: u8,
     // -- cold line
     /// Flow hash, 0 when not computed.
     pub flow_hash: u32,
@@ -125,7 +127,8 @@ impl Buffer {
         self.tx_if = u32::MAX;
         (self.next, self.feature) = (BufferIndex::NONE, u32::MAX);
         (self.rest_len, self.error) = (0, 0);
-        (self.fields_set, self.l2, self.spare) = (0, HEADROOM as u16, 0);
+        (self.fields_set, self.l2) = (0, HEADROOM as u16);
+        (self.nesting, self.spare) = (0, 0);
         self.scratch_tag.note(0);
     }
 
@@ -424,6 +427,7 @@ impl Buffer {
         self.flow_hash = from.flow_hash;
         self.trace = from.trace;
         self.l2 = from.l2;
+        self.nesting = from.nesting;
         self.l3 = from.l3;
         self.offload = from.offload;
         self.copy_fields(from);

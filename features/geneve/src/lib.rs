@@ -26,7 +26,7 @@ mod tests;
 pub use model::Geneve;
 
 use graph::{Feature, FieldDef, NodeDef, Plugin, rank};
-use tunnel::{Bypass, Encap, Input, Nested};
+use tunnel::{Bypass, Encap, Input};
 use wire::{Ip4, Ip6};
 
 /// GENEVE.
@@ -39,7 +39,7 @@ pub static PLUGIN: Plugin = Plugin {
         tunnel::PORTS,
         tunnel::bypassed::<Geneve>(),
     ],
-    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    fields: &[FieldDef::of::<net::L4>()],
     nodes: &[
         NodeDef::of::<Encap<encap::GeneveCodec<false>>>(),
         NodeDef::of::<Encap<encap::GeneveCodec<true>>>(),

@@ -25,7 +25,7 @@ mod tests;
 pub use model::{Gre, Payload};
 
 use graph::{FieldDef, NodeDef, Plugin};
-use tunnel::{Encap, Nested, Tunnels};
+use tunnel::{Encap, Tunnels};
 use wire::{Ip4, Ip6};
 
 /// GRE.
@@ -33,7 +33,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "gre",
     about: "GRE tunnels",
     state: &[tunnel::SHARED, tunnel::tunnels::<Gre>()],
-    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    fields: &[FieldDef::of::<net::L4>()],
     nodes: &[
         NodeDef::of::<Encap<encap::GreCodec>>(),
         NodeDef::of::<Encap<encap::TebCodec>>(),

@@ -34,7 +34,7 @@ pub use model::Gtpu;
 
 use answer::{Answer, Answers};
 use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
-use tunnel::{Bypass, Encap, Input, Nested};
+use tunnel::{Bypass, Encap, Input};
 use wire::{Ip4, Ip6};
 
 /// GTP-U.
@@ -52,7 +52,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<ip::ErrorLimit<Ip6>>(),
         StateDef::of::<spec::ByPeer>(),
     ],
-    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    fields: &[FieldDef::of::<net::L4>()],
     nodes: &[
         NodeDef::of::<Encap<encap::GtpuCodec<false>>>(),
         NodeDef::of::<Encap<encap::GtpuCodec<true>>>(),

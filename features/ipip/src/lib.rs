@@ -24,7 +24,7 @@ mod tests;
 pub use model::IpIp;
 
 use graph::{FieldDef, NodeDef, Plugin, StateDef};
-use tunnel::{Encap, Nested, Tunnels};
+use tunnel::{Encap, Tunnels};
 use wire::{Ip4, Ip6};
 
 /// IP in IP.
@@ -32,7 +32,7 @@ pub static PLUGIN: Plugin = Plugin {
     name: "ipip",
     about: "IP in IP tunnels",
     state: &[tunnel::SHARED, tunnel::tunnels::<IpIp>(), StateDef::of::<sixrd::SixRds>()],
-    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    fields: &[FieldDef::of::<net::L4>()],
     nodes: &[
         NodeDef::of::<Encap<encap::IpIpCodec>>(),
         NodeDef::of::<sixrd::SixRdEncap>(),

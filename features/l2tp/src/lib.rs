@@ -35,7 +35,7 @@ pub use sessions::Sessions;
 
 use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
 use startup::StartupDef;
-use tunnel::{Encap, Nested};
+use tunnel::Encap;
 
 /// L2TPv3.
 pub static PLUGIN: Plugin = Plugin {
@@ -43,7 +43,7 @@ pub static PLUGIN: Plugin = Plugin {
     about: "L2TPv3 tunnels",
     startup: &[StartupDef::of::<startup_conf::Startup>()],
     state: &[tunnel::SHARED, tunnel::tunnels::<L2tp>(), StateDef::of::<Sessions>()],
-    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    fields: &[FieldDef::of::<net::L4>()],
     nodes: &[
         NodeDef::of::<Encap<encap::L2tpCodec>>(),
         NodeDef::of::<input::DecapLocal>(),

@@ -37,7 +37,6 @@ pub use clients::Clients;
 pub use sessions::{Config, Sessions};
 
 use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef};
-use tunnel::Nested;
 use wire::EtherType;
 
 /// PPPoE.
@@ -50,7 +49,7 @@ pub static PLUGIN: Plugin = Plugin {
         StateDef::of::<work::WorkTable>(),
         StateDef::of::<Sessions>(),
     ],
-    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    fields: &[FieldDef::of::<net::L4>()],
     nodes: &[
         NodeDef::of::<input::PppoeInput>(),
         NodeDef::of::<dispatch::CpDispatch>(),

@@ -4,7 +4,6 @@
 use crate::Key;
 use crate::Onto;
 use crate::arcs::Arcs;
-use crate::encap::Nested;
 use crate::end::End;
 use crate::inner::Inner;
 use crate::model::{Flags, Spec};
@@ -133,7 +132,6 @@ pub struct Receiver {
     interfaces: Arc<Interfaces>,
     lanes: Arc<IfLanes>,
     l4: Field<L4>,
-    nested: Field<Nested>,
 }
 
 /// Takes headers off packets, for the nodes of a kind.
@@ -209,7 +207,6 @@ impl Receiver {
             interfaces: world.get(),
             lanes: IfLanes::of(world, thread),
             l4: world.field(),
-            nested: world.field(),
         }
     }
 
@@ -257,7 +254,7 @@ impl Receiver {
             b.flags.set(Marked::CSUM_PARTIAL);
         }
         b.clear_field(self.l4);
-        b.clear_field(self.nested);
+        b.nesting = 0;
         b.rx_if = sw_if;
         if is_frame {
             self.lanes.rx.frame(counts as usize, b);

@@ -7,7 +7,7 @@ use crate::model::{Flags, Spec};
 use crate::route::Route;
 use crate::segment::{self, Supers};
 use crate::state::Tunnels;
-use buffer::{Buffer, Field, FieldValue, Flags as Marked, Owned};
+use buffer::{Buffer, Field, Flags as Marked, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
 use ip::Onward;
 use net::{Adjacencies, Fib, Flow, IfFlags, IfLanes, Interfaces, L4};
@@ -16,7 +16,6 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use sync::Turn;
 use wire::{Header, Ip4, Ip6, Ipv4Header, Ipv6Header, l4};
-use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
 /// Every link of IPv6 takes packets of so many bytes (RFC 8200 5), and nearly every one of IPv4.
 const EVERYWHERE: usize = 1280;
@@ -26,13 +25,6 @@ const UNFRAGMENTED: usize = 576;
 
 /// Tunnels whose headers a packet may have in front at a time.
 pub const MAX_NESTED: u8 = 8;
-
-/// Number of tunnels whose headers a packet has in front, since it was received or decapsulated.
-#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-pub struct Nested(pub u8);
-
-impl FieldValue for Nested {}
 
 /// The part of a kind in encapsulation.
 pub trait Codec: Copy + Send + Sync + 'static {
@@ -113,7 +105,6 @@ struct Wrapper {
     interfaces: Arc<Interfaces>,
     lanes: Arc<IfLanes>,
     l4: Field<L4>,
-    nested: Field<Nested>,
     /// Identification of the next packet of IPv4 (RFC 791 3.2).
     id: u16,
     /// VPP's super-packets with the feature `gso`: see [`Wrapper::is_whole`].
@@ -172,7 +163,6 @@ impl<C: Codec> Build for Encap<C> {
             interfaces: world.get(),
             lanes: IfLanes::of(world, thread),
             l4: world.field(),
-            nested: world.field(),
             // Far from those of other threads, so that parts of two packets aren't put together.
             id: if plain { 0 } else { (thread.at() as u16).wrapping_mul(0x1d05) },
             whole: plain,
@@ -237,8 +227,7 @@ impl Wrapper {
     /// Puts the headers in front, and finds the next node.
     #[inline(always)]
     fn wrap<C: Codec>(&mut self, b: &mut Buffer, end: &End, route: Route, turn: &Turn<'_>) -> To {
-        let nested = b.find_field(self.nested).unwrap_or_default().0 + 1;
-        if nested > MAX_NESTED {
+        if b.nesting >= MAX_NESTED {
             return To::Nested;
         }
         if b.flags.has(Marked::CSUM_PARTIAL) {
@@ -264,9 +253,15 @@ impl Wrapper {
         // and `ip4-rewrite` or `ip6-rewrite` takes one of their hop limit.
         let forwarded =
             template.len() + len <= if dont_fragment { UNFRAGMENTED } else { EVERYWHERE };
-        let Some(to) = b.push_slice(template.len()) else { return To::NoHeadroom };
-        to.copy_from_slice(template);
-        let (outer, own) = to.split_at_mut(ip);
+        if !end.template.put(b) {
+            return To::NoHeadroom;
+        }
+        let headers = template.len();
+        let Some((outer, own)) =
+            b.data_mut().get_mut(..headers).and_then(|all| all.split_at_mut_checked(ip))
+        else {
+            return To::Gone;
+        };
         let protocol = C::fill(own, end, &inner, len);
         if C::UDP
             && let Some([source, length]) =
@@ -298,7 +293,7 @@ impl Wrapper {
             debug_assert!(is_written, "of the headers that were just written");
         }
         self.lanes.tx.unicast(end.sw_if as usize, 0, template.len() as u64);
-        b.set_field(self.nested, Nested(nested));
+        b.nesting += 1;
         b.clear_field(self.l4);
         b.flags.clear(
             Marked::L2_BROADCAST

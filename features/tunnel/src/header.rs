@@ -2,6 +2,7 @@
 //! The headers in front, as they are before a packet is known.
 
 use crate::model::{HeaderMarking, TunnelEndpoints};
+use buffer::Buffer;
 use std::net::IpAddr;
 use wire::{IpProtocol, Ipv4Header, Ipv6Header, UdpHeader};
 use zerocopy::IntoBytes;
@@ -52,6 +53,33 @@ impl Template {
         let mut this = Self { bytes: [0; MAX_HEADER], len: all.len() as u8 };
         this.bytes[..all.len()].copy_from_slice(&all);
         this
+    }
+
+    /// Puts the headers in front of a packet; false if the headroom is used up.
+    #[inline(always)]
+    pub fn put(&self, b: &mut Buffer) -> bool {
+        // Copies of a length that the compiler knows: the headers' first and last bytes, which
+        // overlap.
+        const SHORT: usize = 16;
+        const LONG: usize = 32;
+        match usize::from(self.len) {
+            0 => true,
+            len @ SHORT..=LONG => {
+                let [first, last] = self.ends::<SHORT>(len);
+                b.push_ends(first, last, len)
+            }
+            len => {
+                let [first, last] = self.ends::<LONG>(len);
+                b.push_ends(first, last, len)
+            }
+        }
+    }
+
+    /// The first and the last `N` of `len` bytes.
+    #[inline(always)]
+    fn ends<const N: usize>(&self, len: usize) -> [&[u8; N]; 2] {
+        let last = self.bytes[..len.min(MAX_HEADER)].last_chunk();
+        [self.bytes.first_chunk(), last].map(|chunk| chunk.expect("as many bytes"))
     }
 
     /// The headers.

@@ -52,7 +52,7 @@ pub use datagrams::{
     add_del, refuse_offload, set_bypass, set_offload, write_bypass,
 };
 pub use decap::{Decap, DecapError, DecapTrace, Outer, Receipt, Receiver};
-pub use encap::{Codec, Encap, EncapTrace, MAX_NESTED, Nested, To};
+pub use encap::{Codec, Encap, EncapTrace, MAX_NESTED, To};
 pub use end::End;
 pub use follow::{OuterPath, OuterPaths, PathFollower};
 pub use header::udp;

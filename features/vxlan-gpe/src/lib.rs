@@ -27,7 +27,7 @@ pub use input::register_nsh;
 pub use model::{Gpe, Protocol};
 
 use graph::{Feature, FieldDef, NodeDef, Plugin, StateDef, rank};
-use tunnel::{Bypass, Encap, Input, Nested};
+use tunnel::{Bypass, Encap, Input};
 use wire::{Ip4, Ip6};
 
 /// VXLAN-GPE.
@@ -41,7 +41,7 @@ pub static PLUGIN: Plugin = Plugin {
         tunnel::bypassed::<Gpe>(),
         StateDef::of::<input::Nsh>(),
     ],
-    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    fields: &[FieldDef::of::<net::L4>()],
     nodes: &[
         NodeDef::of::<Encap<encap::GpeCodec>>(),
         NodeDef::of::<Input<Gpe, Ip4>>(),

@@ -27,7 +27,7 @@ mod tests;
 pub use model::Vxlan;
 
 use graph::{Feature, FieldDef, NodeDef, Plugin, rank};
-use tunnel::{Bypass, Encap, Input, Nested};
+use tunnel::{Bypass, Encap, Input};
 use wire::{Ip4, Ip6};
 
 /// VXLAN.
@@ -40,7 +40,7 @@ pub static PLUGIN: Plugin = Plugin {
         tunnel::PORTS,
         tunnel::bypassed::<Vxlan>(),
     ],
-    fields: &[FieldDef::of::<net::L4>(), FieldDef::of::<Nested>()],
+    fields: &[FieldDef::of::<net::L4>()],
     nodes: &[
         NodeDef::of::<Encap<encap::VxlanCodec<false>>>(),
         NodeDef::of::<Encap<encap::VxlanCodec<true>>>(),

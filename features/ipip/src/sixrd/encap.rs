@@ -8,8 +8,8 @@ use net::{IfLanes, L4};
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use tunnel::MAX_NESTED;
 use tunnel::segment::{self, Supers};
-use tunnel::{MAX_NESTED, Nested};
 use wire::{Header, IpHeader, IpProtocol, Ipv4Header, Ipv6Header};
 use zerocopy::IntoBytes;
 
@@ -24,7 +24,6 @@ pub struct SixRdEncap {
     tunnels: Arc<SixRds>,
     lanes: Arc<IfLanes>,
     l4: Field<L4>,
-    nested: Field<Nested>,
     supers: Supers,
     /// Identification of the next packet (RFC 6864 4).
     id: u16,
@@ -92,7 +91,6 @@ impl Build for SixRdEncap {
             tunnels: world.get(),
             lanes: IfLanes::of(world, thread),
             l4: world.field(),
-            nested: world.field(),
             supers: Supers::default(),
             // Far from those of other threads, so that parts of two packets aren't put together.
             id: (thread.at() as u16).wrapping_mul(0x1d05),
@@ -116,8 +114,7 @@ impl SixRdEncap {
     #[inline(always)]
     fn send<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
         let Some(work) = self.tunnels.work(b.tx_if, cx.turn) else { return To::Gone };
-        let nested = b.find_field(self.nested).unwrap_or_default().0 + 1;
-        if nested > MAX_NESTED {
+        if b.nesting >= MAX_NESTED {
             return To::Nested;
         }
         let Some(next_hop) = b.bytes::<LEAD>(0).copied() else { return To::NotIp6 };
@@ -149,7 +146,7 @@ impl SixRdEncap {
         front.copy_from_slice(header.as_bytes());
         self.id = self.id.wrapping_add(1);
         self.lanes.tx.unicast(b.tx_if as usize, 0, 20);
-        b.set_field(self.nested, Nested(nested));
+        b.nesting += 1;
         b.clear_field(self.l4);
         b.flow_hash = 0;
         b.flags.clear(
