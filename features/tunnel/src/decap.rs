@@ -11,6 +11,7 @@ use crate::state::Tunnels;
 use buffer::{Buffer, Field, Flags as Marked};
 use graph::{Cx, NodeIndex, ThreadIndex, Trace, World};
 use net::{IfLanes, Interfaces, IpMeta, L4};
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::IpAddr;
@@ -138,18 +139,29 @@ pub struct Receiver {
 pub struct Decap<S: Spec> {
     tunnels: Arc<Tunnels<S>>,
     receiver: Receiver,
+    /// Number of the end that was found last: the next packet is often from the same.
+    last: Cell<u32>,
 }
 
 impl<S: Spec> Decap<S> {
     /// For a node of a thread.
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
-        Self { tunnels: world.get(), receiver: Receiver::new(world, thread) }
+        Self {
+            tunnels: world.get(),
+            receiver: Receiver::new(world, thread),
+            last: Cell::new(0),
+        }
     }
 
     /// The tunnel that a packet belongs to.
     #[inline(always)]
     pub fn find<'t>(&'t self, key: &Key, turn: &'t Turn<'_>) -> Option<&'t End> {
-        self.tunnels.lookup(key, turn)
+        if let Some(end) = self.tunnels.end_of(key, self.last.get(), turn) {
+            return Some(end);
+        }
+        let (number, end) = self.tunnels.lookup(key, turn)?;
+        self.last.set(number);
+        Some(end)
     }
 
     /// Takes `headers` bytes off. The packet is one that the tunnel's interface has received.

@@ -117,13 +117,19 @@ impl<S: Spec> Tunnels<S> {
         self.ends.get(number, turn)
     }
 
-    /// Returns the end that a received packet comes from. A multipoint interface is none: its peers
-    /// are.
+    /// Returns the end that a received packet comes from, with its number. A multipoint interface
+    /// is none: its peers are.
     #[inline(always)]
-    pub fn lookup<'t>(&'t self, key: &Key, turn: &'t Turn<'_>) -> Option<&'t End> {
+    pub fn lookup<'t>(&'t self, key: &Key, turn: &'t Turn<'_>) -> Option<(u32, &'t End)> {
         self.index.find(key.hash(self.seed), turn, |number| {
-            self.ends.get(number, turn).filter(|end| end.key == *key && end.route.is_some())
+            self.end_of(key, number, turn).map(|end| (number, end))
         })
+    }
+
+    /// Returns the end of this number if a packet with this key comes from it.
+    #[inline(always)]
+    pub fn end_of<'t>(&'t self, key: &Key, number: u32, turn: &'t Turn<'_>) -> Option<&'t End> {
+        self.ends.get(number, turn).filter(|end| end.key == *key && end.route.is_some())
     }
 
     /// Returns the number of the end with this key: of an interface, or of a peer.
