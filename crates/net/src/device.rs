@@ -41,6 +41,11 @@ pub trait Device: Send + Sync + 'static {
         ""
     }
 
+    /// The arc that its received frames start, at whose end is `ethernet-input`.
+    fn input_arc(&self) -> &'static str {
+        "device-input"
+    }
+
     /// Sets the admin state, up or down.
     ///
     /// # Errors

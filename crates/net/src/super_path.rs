@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Super-paths: nodes on the arc `device-input` that do the work of several nodes for ordinary
+//! Super-paths: nodes on the arcs of received frames that do the work of several nodes for ordinary
 //! packets. The setting that is common to the super-paths of all plugins.
 
 use crate::{IfLanes, Interface, Interfaces};
@@ -25,8 +25,8 @@ impl Shared for SuperPaths {
 }
 
 impl SuperPaths {
-    /// The arc of their nodes.
-    pub const ARC: &'static str = "device-input";
+    /// The arcs of their nodes: each interface starts one of them ([`crate::Device::input_arc`]).
+    pub const ARCS: [&'static str; 2] = ["device-input", "tunnel-input-ethernet"];
 
     /// Registers the super-path of a plugin.
     pub fn register(&self, node: &'static str, apply: Apply) {
@@ -63,10 +63,11 @@ impl SuperPaths {
     ) -> Result<(), String> {
         let wanted = wanted && world.get::<Self>().on();
         // Setting it again would override the operator's own setting.
-        if wanted == world.is_feature_set(Self::ARC, node, interface.sw_if)? {
+        let arc = interface.device.input_arc();
+        if wanted == world.is_feature_set(arc, node, interface.sw_if)? {
             return Ok(());
         }
-        world.set_feature(Self::ARC, node, interface.sw_if, wanted)
+        world.set_feature(arc, node, interface.sw_if, wanted)
     }
 
     /// Returns true if one of these features is a super-path.

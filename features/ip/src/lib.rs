@@ -45,6 +45,7 @@ mod control;
 mod drop;
 mod error_limit;
 mod examples;
+pub mod exits;
 mod extension;
 mod family;
 pub mod flow;
@@ -74,7 +75,7 @@ pub use error_limit::ErrorLimit;
 pub use family::{ErrorCode, Ip, IpTrace, Words, arc, words};
 pub use flow::hash as flow_hash;
 pub use frag::finish_checksum;
-pub use lookup::{Onward, table_of};
+pub use lookup::{Departure, Onward, table_of};
 pub use own::replace;
 pub use protocols::{
     Protocols, accept_no_checksum, register_otherwise, register_protocol, register_udp_port,

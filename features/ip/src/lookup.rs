@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `ip4-lookup`, `ip6-lookup`: from the destination to an adjacency.
 
+use crate::exits::{Exits, Outward};
 use crate::family::{Ip, error};
 use crate::flow;
+use crate::rewrite;
 use crate::route_counts::RouteCounts;
 use buffer::{Buffer, FRAME_SIZE, Flags};
 use graph::{Build, Cx, Head, Next, Node, NodeIndex, ThreadIndex, Trace, Vector, World};
-use net::{Adj, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, IpMeta, TableIndex, Views};
+use net::{
+    Adj, AdjIndex, AdjKind, Adjacencies, Fib, Interfaces, IpMeta, PathMtus, TableIndex, Views,
+};
 use simd::Isa;
 use stats::CombinedLane;
 use std::fmt;
@@ -289,12 +293,77 @@ impl<F: Ip> Onward<F> {
         flow: Option<u32>,
         turn: &Turn<'_>,
     ) -> Option<NodeIndex> {
+        Some(self.find(b, adj, table, flow, turn)?.next)
+    }
+
+    /// Leaves the packet for the next node of its adjacency, and returns the adjacency.
+    #[inline(always)]
+    fn find<'t>(
+        &'t self,
+        b: &mut Buffer,
+        adj: AdjIndex,
+        table: TableIndex,
+        flow: Option<u32>,
+        turn: &'t Turn<'_>,
+    ) -> Option<&'t Adj> {
         let found =
             self.0.follow(b, adj, table, flow, turn).filter(|found| found.adj.kind.forwards())?;
-        match self.0.apply(b, found) {
-            To::Node(node) => Some(node),
-            _ => None,
+        let adj = found.adj;
+        self.0.apply(b, found);
+        Some(adj)
+    }
+}
+
+/// As [`Onward`], for nodes that send many packets: an ordinary packet over an ordinary adjacency
+/// gets its layer-2 header here and goes straight to the transmit node.
+pub struct Departure<F: Ip> {
+    onward: Onward<F>,
+    path_mtus: Arc<PathMtus<F>>,
+    outward: Outward,
+    exits: Exits,
+}
+
+impl<F: Ip> Departure<F> {
+    /// Creates it for a node of this thread.
+    pub fn new(world: &World, thread: ThreadIndex) -> Self {
+        Self {
+            onward: Onward::new(world, thread),
+            path_mtus: world.get(),
+            outward: Outward::new::<F>(world, thread),
+            exits: Exits::new(),
         }
+    }
+
+    /// As [`Onward::go_with`]. Traced packets take the graph.
+    #[inline(always)]
+    pub fn go_with<const TRACED: bool>(
+        &mut self,
+        b: &mut Buffer,
+        adj: AdjIndex,
+        table: TableIndex,
+        flow: Option<u32>,
+        cx: &Cx<'_, TRACED>,
+    ) -> Option<NodeIndex> {
+        let adj = self.onward.find(b, adj, table, flow, cx.turn)?;
+        if TRACED || b.flags.has(Flags::TRACED) {
+            return Some(adj.next);
+        }
+        let views = self.onward.0.interfaces.views(cx.turn);
+        let least = self.path_mtus.known(cx.turn).least();
+        let exit = self.outward.find(&mut self.exits, (adj.tx_if, adj.output), views, cx);
+        if let Some(exit) = exit.filter(|exit| exit.to.tags.count() == 0)
+            && let Some(bytes) = rewrite::depart::<F>(b, adj, least)
+        {
+            exit.count(bytes);
+            return Some(exit.to.tx);
+        }
+        Some(adj.next)
+    }
+
+    /// Counts what has left. To be called at the end of each frame.
+    #[inline(always)]
+    pub fn end(&mut self) {
+        self.exits.settle(&self.outward.lanes);
     }
 }
 

@@ -157,6 +157,19 @@ impl NextHop {
     }
 }
 
+/// Forwards a usual packet over an adjacency with an ordinary header to one station; returns the
+/// bytes of its frame. `None`, and nothing is changed, for others. `least` is the least path MTU.
+#[inline(always)]
+pub fn depart<F: Ip>(b: &mut Buffer, adj: &Adj, least: usize) -> Option<u32> {
+    if adj.kind != AdjKind::Rewrite {
+        return None;
+    }
+    // Frames to groups are counted separately.
+    let way = NextHop::of(adj, least).filter(|way| way.ends[0][0] & 1 == 0)?;
+    way.take::<F>(b)?;
+    Some(b.packet_len() as u32)
+}
+
 /// Decrements the TTL or hop limit and returns true for a usual packet: received as unicast, fits,
 /// not expired, goes elsewhere.
 #[inline(always)]

@@ -107,12 +107,20 @@ pub static PLUGIN: Plugin = Plugin {
         NodeDef::of::<bitmap_drop::FeatureBitmapDrop>(),
         NodeDef::of::<super_path::L2SuperPath>(),
     ],
-    features: &[Feature {
-        arc: "device-input",
-        node: "l2-super-path",
-        before: &["super-path"],
-        after: &["bond-input", "l2-patch", "pcap-capture", "span-input"],
-    }],
+    features: &[
+        Feature {
+            arc: "device-input",
+            node: "l2-super-path",
+            before: &["super-path"],
+            after: &["bond-input", "l2-patch", "pcap-capture", "span-input"],
+        },
+        Feature {
+            arc: "tunnel-input-ethernet",
+            node: "l2-super-path",
+            before: &["super-path"],
+            after: &["pcap-capture"],
+        },
+    ],
     cli: cli::COMMANDS,
     config: config::write_config,
     examples: examples::EXAMPLES,

@@ -2,7 +2,7 @@
 //! `l2-super-path`: `ethernet-input`, `l2-input`, `l2-learn`, `l2-fwd`, `l2-output` and the
 //! interface's output for ordinary frames, in one node.
 //!
-//! It is on the arc `device-input` of ports whose received frames pass only learning and
+//! It is on the arc of received frames (`device-input`, or `tunnel-input-ethernet`) of ports whose received frames pass only learning and
 //! forwarding. An ordinary frame is a unicast frame whose source is known at this port, and has
 //! been seen in this unit of the clock, and whose destination is known at a port that neither
 //! rewrites nor filters frames and has no feature. It goes directly to the driver's transmit node.

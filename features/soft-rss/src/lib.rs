@@ -28,7 +28,12 @@ use control::SoftRss;
 use graph::{Feature, NodeDef, Plugin, Script, StateDef};
 
 const fn in_tunnel<C: flow::Content>() -> Feature {
-    Feature { arc: C::ARC, node: C::NODE, before: &[], after: &["pcap-capture"] }
+    Feature {
+        arc: C::ARC,
+        node: C::NODE,
+        before: &["l2-super-path", "super-path"],
+        after: &["pcap-capture"],
+    }
 }
 
 /// Receive-side scaling in software.

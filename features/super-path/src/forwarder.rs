@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a destination to a [`NextHop`]: lookups, in steps.
 
-use crate::exits::{Exits, Out, Outward};
 use crate::gate::{Gate, Open};
 use crate::next_hop::{Ends, NextHop, Protocol};
 use crate::plan::Plan;
@@ -10,6 +9,7 @@ use crate::{ETHERNET, To};
 use buffer::Buffer;
 use graph::{Cx, ThreadIndex, World};
 use ip::RouteCounts;
+use ip::exits::{Exits, Out, Outward};
 use ip::headers::Onward;
 use net::PathMtus;
 use net::{
@@ -84,8 +84,9 @@ impl<F: Protocol> Forwarder<F> {
         out: Out,
         cx: &Cx<'_, TRACED>,
     ) -> Option<NextHop> {
-        let ends = adj.short_rewrite()?;
         let (tags, header_len) = (out.tags, usize::from(adj.rewrite_len));
+        // A link of IP has no header.
+        let ends = if header_len == 0 { [[0; 8]; 2] } else { adj.short_rewrite()? };
         // Output counts multicast frames separately. Tags are put into Ethernet headers alone.
         if ends[0][0] & 1 != 0 || tags.count() != 0 && header_len != ETHERNET {
             return None;

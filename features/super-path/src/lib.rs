@@ -3,7 +3,8 @@
 //! `super-path`: Ethernet, validation, lookup, rewrite and output of the ordinary packet in one
 //! node.
 //!
-//! It stands last on the arc `device-input` of Ethernet interfaces that carry IP. An ordinary
+//! It stands last on the arc of received frames of Ethernet interfaces that carry IP: of devices,
+//! and of tunnels whose packets are frames. An ordinary
 //! packet is one that was received in one piece for our MAC address, whose headers are usual, which
 //! all features on its path let pass, and whose route leads to a resolved neighbour over a link
 //! that takes it. It goes straight to the driver's transmit node. Any other packet goes on to
@@ -16,7 +17,6 @@
 
 mod choice;
 mod deferred;
-mod exits;
 mod forwarder;
 mod gate;
 mod next_hop;
@@ -43,18 +43,18 @@ pub static PLUGIN: Plugin = Plugin {
     about: "Ordinary IP packets, from Ethernet to Ethernet in one node",
     state: &[StateDef::of::<switch::OpenSubs>()],
     nodes: &[NodeDef::of::<SuperPath>()],
-    features: &[Feature {
-        arc: SuperPaths::ARC,
-        node: SuperPath::NAME,
-        before: &[],
-        after: &["pcap-capture"],
-    }],
+    features: &[last_on(SuperPaths::ARCS[0]), last_on(SuperPaths::ARCS[1])],
     cli: COMMANDS,
     config: switch::write_config,
     examples: &[Script::here("super-path", "set super-path off")],
     start,
     ..Plugin::EMPTY
 };
+
+/// The feature of an arc.
+const fn last_on(arc: &'static str) -> Feature {
+    Feature { arc, node: SuperPath::NAME, before: &[], after: &["pcap-capture"] }
+}
 
 const COMMANDS: &[Command<World>] = &[
     Command {

@@ -116,7 +116,7 @@ impl NextHop {
         b.tx_if = self.tx_if;
         let [first, last] = self.ends.bytes();
         let pulled = b.pull(ETHERNET);
-        let pushed = b.push_ends(&first, &last, self.header_len);
+        let pushed = self.header_len == 0 || b.push_ends(&first, &last, self.header_len);
         debug_assert!(pulled && pushed);
         Some(())
     }

@@ -3,12 +3,12 @@
 
 use crate::choice::Hops;
 use crate::deferred::DeferredCounts;
-use crate::exits::{Exits, Out};
 use crate::forwarder::Forwarder;
 use crate::next_hop::{NextHop, Protocol};
 use crate::plan::Plan;
 use crate::{Bits, ETHERNET, To, first};
 use graph::{Cx, Vector};
+use ip::exits::{Exits, Out};
 use ip::headers::BLOCK;
 use net::{AdjIndex, AdjKind, TAG, Views};
 use simd::Isa;

@@ -11,7 +11,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard};
 use wire::{Ip4, Ip6};
 
-const ARC: &str = SuperPaths::ARC;
 /// Arcs of packets that leave.
 const OUTPUT: [&str; 3] = ["ip4-output", "ip6-output", "interface-output"];
 
@@ -112,24 +111,23 @@ fn needs_graph<F: Ip>(world: &World, sw_if: SwIfIndex) -> Vec<&'static str> {
     features.into_iter().filter(|feature| !has_check(feature)).collect()
 }
 
-/// Checks that no feature of `device-input` stands behind the super-path: packets that it takes
+/// Checks that no feature of received frames stands behind the super-path: packets that it takes
 /// would miss that feature.
 ///
 /// # Errors
 /// The feature, and how to mend it.
 pub fn check_last(world: &World) -> Result<(), String> {
-    let all = world
-        .arc_list()
-        .into_iter()
-        .find(|(name, _)| *name == ARC)
-        .map_or(Vec::new(), |(_, all)| all);
-    match all.last() {
-        Some(last) if *last != SuperPath::NAME => Err(format!(
-            "feature {last}: on {ARC} it must come before {0}: add before: &[\"{0}\"]",
-            SuperPath::NAME
-        )),
-        _ => Ok(()),
+    for (arc, all) in world.arc_list() {
+        if SuperPaths::ARCS.contains(&arc)
+            && let Some(last) = all.last().filter(|last| **last != SuperPath::NAME)
+        {
+            return Err(format!(
+                "feature {last}: on {arc} it must come before {0}: add before: &[\"{0}\"]",
+                SuperPath::NAME
+            ));
+        }
     }
+    Ok(())
 }
 
 /// Interfaces come to carry IP, or no longer. A sub-interface that is deleted loses its addresses
@@ -149,6 +147,12 @@ fn apply_to(world: &World, sw_if: SwIfIndex) -> Result<(), String> {
     }
 }
 
+/// The features of received frames on a device.
+fn received(world: &World, device: &Interface) -> Vec<&'static str> {
+    let arc = world.arc(device.device.input_arc());
+    arc.map(|arc| world.features_of(arc, device.sw_if)).unwrap_or_default()
+}
+
 /// Writes the configuration.
 pub fn write_config(world: &World, config: &mut RunningConfig) {
     if !world.get::<SuperPaths>().on() {
@@ -164,7 +168,7 @@ pub fn set(w: &World, m: &Matches) -> Result<Output, Error> {
 
 /// `show super-path`.
 pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
-    let (arc, interfaces) = (w.arc(ARC), w.get::<Interfaces>());
+    let interfaces = w.get::<Interfaces>();
     let items = [None].into_iter().chain(interfaces.indices().map(Some));
     Ok(Output::record(items, move |w: &World, sw_if, out: &mut Writer| {
         let Some(sw_if) = sw_if else {
@@ -178,9 +182,9 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
             return Ok(());
         };
         let Ok(interface) = interfaces.get(sw_if) else { return Ok(()) };
-        let features = arc.map(|arc| w.features_of(arc, sw_if)).unwrap_or_default();
+        let features = received(w, &interface);
         let mut used = w.get::<SuperPaths>().any_of(&features);
-        let received = [
+        let unicast = [
             ("ip4-unicast", needs_graph::<Ip4>(w, sw_if)),
             ("ip6-unicast", needs_graph::<Ip6>(w, sw_if)),
         ];
@@ -189,19 +193,19 @@ pub fn show(w: &World, _: &Matches) -> Result<Output, Error> {
         });
         // Switched frames pass no feature of received IP packets.
         let is_port = is_port(w, sw_if);
-        let received = received.into_iter().filter(|_| !is_port);
-        let on_arcs = received.chain(output);
+        let unicast = unicast.into_iter().filter(|_| !is_port);
+        let on_arcs = unicast.chain(output);
         let mut others: Vec<_> = on_arcs
             .flat_map(|(arc, all)| all.into_iter().map(move |node| format!("{arc}: {node}")))
             .collect();
         if interface.sub.is_some() {
-            let of_parent = arc.map(|arc| w.features_of(arc, interface.parent)).unwrap_or_default();
-            let taken = of_parent.contains(&SuperPath::NAME);
+            let parent = interfaces.get(interface.parent);
+            let taken = parent.is_ok_and(|of| received(w, &of).contains(&SuperPath::NAME));
             used = taken && is_open(w, &interface);
             if is_port {
                 others.push("l2-input: tagged frames".into());
             } else if !taken {
-                others.push(format!("{ARC}: not in use on {}", interfaces.name(interface.parent)));
+                others.push(format!("not in use on {}", interfaces.name(interface.parent)));
             }
         }
         out.text_row(|| [interface.name.as_str().into(), used.into(), others.join(", ").into()]);

@@ -146,11 +146,7 @@ pub struct Decap<S: Spec> {
 impl<S: Spec> Decap<S> {
     /// For a node of a thread.
     pub fn new(world: &World, thread: ThreadIndex) -> Self {
-        Self {
-            tunnels: world.get(),
-            receiver: Receiver::new(world, thread),
-            last: Cell::new(0),
-        }
+        Self { tunnels: world.get(), receiver: Receiver::new(world, thread), last: Cell::new(0) }
     }
 
     /// The tunnel that a packet belongs to.

@@ -9,7 +9,7 @@ use crate::segment::{self, Supers};
 use crate::state::Tunnels;
 use buffer::{Buffer, Field, Flags as Marked, Owned};
 use graph::{Build, Cx, Next, Node, NodeIndex, ThreadIndex, Trace, World};
-use ip::Onward;
+use ip::Departure;
 use net::{Adjacencies, Fib, Flow, IfFlags, IfLanes, Interfaces, L4};
 use std::fmt;
 use std::marker::PhantomData;
@@ -99,8 +99,8 @@ pub struct Encap<C: Codec> {
 struct Wrapper {
     fib4: Arc<Fib<Ip4>>,
     fib6: Arc<Fib<Ip6>>,
-    onward4: Onward<Ip4>,
-    onward6: Onward<Ip6>,
+    onward4: Departure<Ip4>,
+    onward6: Departure<Ip6>,
     adjacencies: Arc<Adjacencies>,
     interfaces: Arc<Interfaces>,
     lanes: Arc<IfLanes>,
@@ -157,8 +157,8 @@ impl<C: Codec> Build for Encap<C> {
         let wrapper = Wrapper {
             fib4: world.get(),
             fib6: world.get(),
-            onward4: Onward::new(world, thread),
-            onward6: Onward::new(world, thread),
+            onward4: Departure::new(world, thread),
+            onward6: Departure::new(world, thread),
             adjacencies: world.get(),
             interfaces: world.get(),
             lanes: IfLanes::of(world, thread),
@@ -226,7 +226,14 @@ impl Wrapper {
 
     /// Puts the headers in front, and finds the next node.
     #[inline(always)]
-    fn wrap<C: Codec>(&mut self, b: &mut Buffer, end: &End, route: Route, turn: &Turn<'_>) -> To {
+    fn wrap<C: Codec, const TRACED: bool>(
+        &mut self,
+        b: &mut Buffer,
+        end: &End,
+        route: Route,
+        cx: &Cx<'_, TRACED>,
+    ) -> To {
+        let turn = cx.turn;
         if b.nesting >= MAX_NESTED {
             return To::Nested;
         }
@@ -311,9 +318,9 @@ impl Wrapper {
         // The source port of a datagram tells the inner flow anyway.
         let by = end.flags.has(Flags::INNER_HASH).then_some(flow);
         let next = if end.outer_v6 {
-            self.onward6.go_with(b, route.adj, route.table, by, turn)
+            self.onward6.go_with(b, route.adj, route.table, by, cx)
         } else {
-            self.onward4.go_with(b, route.adj, route.table, by, turn)
+            self.onward4.go_with(b, route.adj, route.table, by, cx)
         };
         next.map_or(To::NoRoute, To::Node)
     }
@@ -326,7 +333,7 @@ impl<C: Codec> Encap<C> {
         let turn = cx.turn;
         let Some(end) = end_of(&self.tunnels, b, turn) else { return To::Gone };
         let Some(route) = end.route else { return To::Gone };
-        let to = self.wrapper.wrap::<C>(b, end, route, turn);
+        let to = self.wrapper.wrap::<C, TRACED>(b, end, route, cx);
         if let To::Node(_) = to {
             cx.count(To::Encapsulated, 1);
             if TRACED {
@@ -415,5 +422,12 @@ impl<C: Codec> Node for Encap<C> {
     #[inline(always)]
     fn end<const TRACED: bool>(&mut self, _: &mut Cx<'_, TRACED>) {
         self.supers.end();
+        self.wrapper.onward4.end();
+        self.wrapper.onward6.end();
+    }
+
+    fn keep_end(&mut self, _: &mut Cx<'_, false>) {
+        self.wrapper.onward4.end();
+        self.wrapper.onward6.end();
     }
 }

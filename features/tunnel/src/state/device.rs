@@ -21,6 +21,10 @@ impl<S: Spec> TunnelDevice<S> {
 }
 
 impl<S: Spec> Device for TunnelDevice<S> {
+    fn input_arc(&self) -> &'static str {
+        "tunnel-input-ethernet"
+    }
+
     fn driver(&self) -> &'static str {
         S::DRIVER
     }

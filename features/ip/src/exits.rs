@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Interfaces whose packets may go straight to the transmit node.
 
+use crate::family::{Ip, arc};
 use graph::{ArcIndex, Cx, NodeIndex, ThreadIndex, World};
-use ip::Ip;
 use net::{Exit, IfFlags, IfLanes, Interfaces, Outlet, SentTags, Views};
 use std::sync::Arc;
 
 /// A transmit node, and the tags that frames get there.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Out {
+    /// The transmit node.
     pub tx: NodeIndex,
     /// See [`Outlet::parent`].
     pub parent: u32,
@@ -30,7 +31,14 @@ pub struct Exits {
     tagged: net::Exits<Out>,
 }
 
+impl Default for Exits {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Exits {
+    /// Without exits.
     pub fn new() -> Self {
         Self { plain: net::Exits::new(), tagged: net::Exits::new() }
     }
@@ -80,12 +88,13 @@ pub struct Outward {
 }
 
 impl Outward {
+    /// For packets of a protocol, sent by nodes of this thread.
     pub fn new<F: Ip>(world: &World, thread: ThreadIndex) -> Self {
         let interface_output =
             world.arc("interface-output").expect("the arc comes with the interfaces");
         Self {
             interfaces: world.get(),
-            arcs: [ip::arc::<F>(world, "{ip}-output"), interface_output],
+            arcs: [arc::<F>(world, "{ip}-output"), interface_output],
             lanes: IfLanes::of(world, thread),
         }
     }
