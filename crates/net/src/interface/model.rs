@@ -251,12 +251,12 @@ impl Interface {
 
     pub(super) fn view(&self) -> IfView {
         let mut flags = IfFlags::default();
-        flags.put(IfFlags::ADMIN, self.admin_up);
-        flags.put(IfFlags::LINK, self.link_up);
-        flags.put(IfFlags::IP_MODE, self.kind.is_ip());
-        flags.put(IfFlags::IP4, self.ip_enabled[0]);
-        flags.put(IfFlags::IP6, self.ip_enabled[1]);
-        flags.put(IfFlags::SUB, self.sub.is_some());
+        flags.set(IfFlags::ADMIN, self.admin_up);
+        flags.set(IfFlags::LINK, self.link_up);
+        flags.set(IfFlags::IP_MODE, self.kind.is_ip());
+        flags.set(IfFlags::IP4, self.ip_enabled[0]);
+        flags.set(IfFlags::IP6, self.ip_enabled[1]);
+        flags.set(IfFlags::SUB, self.sub.is_some());
         IfView {
             flags,
             fib4: self.fib4,
