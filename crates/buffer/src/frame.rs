@@ -156,7 +156,7 @@ impl Frame {
         }
         let offset = buffer.address().get().wrapping_sub(self.base.addr().get());
         assert!(offset < self.bytes, "buffer of another pool");
-        if buffer.flags.has(crate::Flags::TRACED) {
+        if buffer.flags.contains(crate::Flags::TRACED) {
             self.traced = true;
         }
         let mut ptr = buffer.into_ptr();

@@ -123,7 +123,7 @@ impl Buffer {
     pub(crate) fn reset(&mut self) {
         self.data_offset = HEADROOM as u16;
         self.len = 0;
-        self.flags = Flags(0);
+        self.flags = Flags::empty();
         self.tx_if = u32::MAX;
         (self.next, self.feature) = (BufferIndex::NONE, u32::MAX);
         (self.rest_len, self.error) = (0, 0);
@@ -219,7 +219,7 @@ impl Buffer {
         }
         self.data_offset += n as u16;
         self.len -= n as u16;
-        if self.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+        if self.flags.intersects(Flags::CSUM_PARTIAL | Flags::GSO) {
             self.shift_offload(-(n as i32));
         }
         true
@@ -233,7 +233,7 @@ impl Buffer {
         }
         self.data_offset -= N as u16;
         self.len += N as u16;
-        if self.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+        if self.flags.intersects(Flags::CSUM_PARTIAL | Flags::GSO) {
             self.shift_offload(N as i32);
         }
         self.bytes_mut(0)
@@ -246,7 +246,7 @@ impl Buffer {
         }
         self.data_offset -= n as u16;
         self.len += n as u16;
-        if self.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+        if self.flags.intersects(Flags::CSUM_PARTIAL | Flags::GSO) {
             self.shift_offload(n as i32);
         }
         Some(&mut self.data_mut()[..n])
@@ -302,7 +302,7 @@ impl Buffer {
         }
         self.data_offset = start as u16;
         self.len += len as u16;
-        if self.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+        if self.flags.intersects(Flags::CSUM_PARTIAL | Flags::GSO) {
             self.shift_offload(len as i32);
         }
         true
@@ -390,7 +390,7 @@ impl Buffer {
         }
         self.data_offset -= n as u16;
         self.len += n as u16;
-        if self.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+        if self.flags.intersects(Flags::CSUM_PARTIAL | Flags::GSO) {
             self.shift_offload(n as i32);
         }
         true

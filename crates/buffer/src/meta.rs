@@ -1,11 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Metadata of a packet: flags, offloads.
 
-/// Properties of a packet, one bit each. The packet's structure (its segments, the packets that
-/// share them) isn't among them: flags may be set, cleared and copied at will.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[repr(transparent)]
-pub struct Flags(pub u32);
+use bitflags::bitflags;
+
+bitflags! {
+    /// Properties of a packet, one bit each. The packet's structure (its segments, the packets that
+    /// share them) isn't among them: flags may be set, cleared and copied at will.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    #[repr(transparent)]
+    pub struct Flags: u32 {
+        /// Every node that the packet passes writes a trace record.
+        const TRACED = 1 << 0;
+        /// Generated here, not received.
+        const LOCAL = 1 << 1;
+        /// Layer-4 checksum was verified by the sender's side (or the packet never left this host).
+        const L4_CSUM_OK = 1 << 2;
+        /// The IPv4 header checksum need not be verified again.
+        const IP4_CSUM_OK = 1 << 3;
+        /// The layer-4 checksum is partial: it has to be finished from [`Offload`] before the packet
+        /// leaves.
+        const CSUM_PARTIAL = 1 << 4;
+        /// Larger than the path's MTU by design; [`Offload`] says how to segment.
+        const GSO = 1 << 5;
+        /// A VLAN tag was taken off by the driver and put back into the packet.
+        const VLAN = 1 << 7;
+        /// Layer-2 broadcast.
+        const L2_BROADCAST = 1 << 8;
+        /// Layer-2 multicast.
+        const L2_MULTICAST = 1 << 9;
+        /// The next lookup takes the route table whose index stands in
+        /// [`Buffer::tx_if`](crate::Buffer::tx_if), not the receiving interface's.
+        const TABLE = 1 << 10;
+        /// A copy for a mirror port, of which no further copies are made for mirror ports.
+        const MIRRORED = 1 << 11;
+        /// The number of returns.
+        const _ = u32::MAX << Flags::RETURNS;
+    }
+}
 
 /// Times that a packet may come back to nodes that it has passed, in ways that nothing else bounds:
 /// what a loopback interface sends is received again, and an operator may lead packets to any node.
@@ -15,66 +46,15 @@ impl Flags {
     /// Position of the number of returns: the last four bits, which no property has.
     const RETURNS: u32 = 28;
 
-    /// Every node that the packet passes writes a trace record.
-    pub const TRACED: Self = Self(1 << 0);
-    /// Generated here, not received.
-    pub const LOCAL: Self = Self(1 << 1);
-    /// Layer-4 checksum was verified by the sender's side (or the packet never left this host).
-    pub const L4_CSUM_OK: Self = Self(1 << 2);
-    /// The IPv4 header checksum need not be verified again.
-    pub const IP4_CSUM_OK: Self = Self(1 << 3);
-    /// The layer-4 checksum is partial: it has to be finished from [`Offload`] before the packet
-    /// leaves.
-    pub const CSUM_PARTIAL: Self = Self(1 << 4);
-    /// Larger than the path's MTU by design; [`Offload`] says how to segment.
-    pub const GSO: Self = Self(1 << 5);
-    /// A VLAN tag was taken off by the driver and put back into the packet.
-    pub const VLAN: Self = Self(1 << 7);
-    /// Layer-2 broadcast.
-    pub const L2_BROADCAST: Self = Self(1 << 8);
-    /// Layer-2 multicast.
-    pub const L2_MULTICAST: Self = Self(1 << 9);
-    /// The next lookup takes the route table whose index stands in
-    /// [`Buffer::tx_if`](crate::Buffer::tx_if), not the receiving interface's.
-    pub const TABLE: Self = Self(1 << 10);
-    /// A copy for a mirror port, of which no further copies are made for mirror ports.
-    pub const MIRRORED: Self = Self(1 << 11);
-
     /// Counts that the packet goes back to a node that it may have passed. Returns false if it has
     /// done so [`MAX_RETURNS`] times: it is dropped then, since no hop count may ever end it.
     #[inline(always)]
     pub const fn count_return(&mut self) -> bool {
-        let more = self.0 >> Self::RETURNS < MAX_RETURNS;
+        let more = self.bits() >> Self::RETURNS < MAX_RETURNS;
         if more {
-            self.0 += 1 << Self::RETURNS;
+            *self = Self::from_bits_retain(self.bits() + (1 << Self::RETURNS));
         }
         more
-    }
-
-    /// Returns true if all bits of `other` are set.
-    #[inline(always)]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-    /// Returns true if any bit of `other` is set.
-    #[inline(always)]
-    pub const fn any(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-    /// Sets the bits of `other`.
-    #[inline(always)]
-    pub fn set(&mut self, other: Self) {
-        self.0 |= other.0;
-    }
-    /// Clears the bits of `other`.
-    #[inline(always)]
-    pub fn clear(&mut self, other: Self) {
-        self.0 &= !other.0;
-    }
-    /// Both.
-    #[inline(always)]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
     }
 }
 

@@ -42,7 +42,7 @@
 //! # let pool = buffer::Pool::new(63).unwrap();
 //! # let mut cache = buffer::Cache::new(pool);
 //! let mut a = cache.alloc().unwrap();
-//! a.flags.set(buffer::Flags::CHAINED);
+//! a.flags.insert(buffer::Flags::CHAINED);
 //! ```
 //!
 //! Links, and references on segments, by hand:

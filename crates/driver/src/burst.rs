@@ -182,7 +182,7 @@ fn put_tag(packet: &mut Buffer, [tpid, tci]: [u16; 2]) {
     bytes.copy_within(4..16, 0);
     bytes[12..14].copy_from_slice(&tpid.to_be_bytes());
     bytes[14..16].copy_from_slice(&tci.to_be_bytes());
-    packet.flags.set(Flags::VLAN);
+    packet.flags.insert(Flags::VLAN);
 }
 
 /// Index in [`Frames`] for a packet without a link layer.

@@ -122,8 +122,8 @@ fn fit(packet: Owned, most: usize, cache: &mut Cache) -> Result<(Owned, usize), 
         return Err((TxTo::NoBuffer, packet));
     };
     (copy.rx_if, copy.tx_if) = (packet.rx_if, packet.tx_if);
-    if packet.flags.has(Flags::TRACED) {
-        copy.flags.set(Flags::TRACED);
+    if packet.flags.contains(Flags::TRACED) {
+        copy.flags.insert(Flags::TRACED);
         copy.trace = packet.trace;
     }
     cache.free(packet);

@@ -28,7 +28,7 @@ impl TxOffloads {
     /// Returns true if the processor has to cut a packet into segments.
     #[inline(always)]
     pub(crate) fn leaves(self, b: &Buffer) -> bool {
-        if !b.flags.has(Flags::GSO) || self.gso && self.udp_gso {
+        if !b.flags.contains(Flags::GSO) || self.gso && self.udp_gso {
             return false;
         }
         let kind = Gso::from_vnet_type(b.offload.gso_kind).map(|(kind, _)| kind);
@@ -42,15 +42,15 @@ impl TxOffloads {
 pub fn note(b: &mut Buffer, offload: Offload) {
     match offload.csum {
         Csum::None => {}
-        Csum::Valid => b.flags.set(Flags::L4_CSUM_OK),
+        Csum::Valid => b.flags.insert(Flags::L4_CSUM_OK),
         Csum::Partial { start, offset } => {
             // The packet has been on no wire that could have changed it.
-            b.flags.set(Flags::CSUM_PARTIAL.with(Flags::L4_CSUM_OK));
+            b.flags.insert(Flags::CSUM_PARTIAL | Flags::L4_CSUM_OK);
             (b.offload.csum_start, b.offload.csum_offset) = (start, offset);
         }
     }
     if let Some(gso) = offload.gso {
-        b.flags.set(Flags::GSO);
+        b.flags.insert(Flags::GSO);
         (b.offload.gso_size, b.offload.gso_kind) = (gso.size, gso.vnet_type());
     }
 }
@@ -58,14 +58,14 @@ pub fn note(b: &mut Buffer, offload: Offload) {
 /// Returns the checksum and segmentation work that is pending for a packet.
 #[inline(always)]
 pub fn left(b: &Buffer) -> Offload {
-    if !b.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+    if !b.flags.intersects(Flags::CSUM_PARTIAL | Flags::GSO) {
         return Offload::NONE;
     }
     let mut left = Offload::NONE;
-    if b.flags.has(Flags::CSUM_PARTIAL) {
+    if b.flags.contains(Flags::CSUM_PARTIAL) {
         left.csum = Csum::Partial { start: b.offload.csum_start, offset: b.offload.csum_offset };
     }
-    if b.flags.has(Flags::GSO)
+    if b.flags.contains(Flags::GSO)
         && let Some((kind, ecn)) = Gso::from_vnet_type(b.offload.gso_kind)
     {
         left.gso = Some(Gso { kind, ecn, size: b.offload.gso_size, hdr_len: header_len(b, kind) });
@@ -77,7 +77,7 @@ pub fn left(b: &Buffer) -> Offload {
 /// checksum implies.
 #[inline(always)]
 fn header_len(b: &Buffer, kind: GsoKind) -> u16 {
-    if !b.flags.has(Flags::CSUM_PARTIAL) {
+    if !b.flags.contains(Flags::CSUM_PARTIAL) {
         return 0;
     }
     let l4 = b.offload.csum_start;
@@ -123,7 +123,7 @@ mod tests {
         }
         let mut b = cache.alloc().expect("a buffer");
         note(&mut b, Offload { csum: Csum::Valid, gso: None });
-        assert!(b.flags.has(Flags::L4_CSUM_OK) && left(&b) == Offload::NONE);
+        assert!(b.flags.contains(Flags::L4_CSUM_OK) && left(&b) == Offload::NONE);
         note(&mut b, Offload { csum: partial, gso: Some(gso) });
         assert_eq!(left(&b).gso.map(|g| g.hdr_len), Some(0), "there are no headers");
         drop(b);

@@ -107,7 +107,7 @@ impl SegmentQueue {
     /// The packet, and why it is dropped.
     pub fn push(&mut self, packet: Owned, ip: bool) -> Result<(), (TxTo, Owned)> {
         let flow = self.flow(&packet, ip);
-        let cut = if packet.flags.has(Flags::GSO) {
+        let cut = if packet.flags.contains(Flags::GSO) {
             match l3_of(&packet, ip).and_then(|l3| Segmenter::new(&packet, l3).ok()) {
                 Some(cut) => Some(cut.count()),
                 None => {

@@ -10,7 +10,7 @@ use wire::gso::{GsoError, MAX_HEADERS, Plan};
 /// or its field lies beyond the packet's end or in a shared segment; the packet is as it was then.
 pub fn finish_checksum(b: &mut Buffer) -> bool {
     let (start, offset) = (usize::from(b.offload.csum_start), usize::from(b.offload.csum_offset));
-    if !b.flags.has(Flags::CSUM_PARTIAL) || start + offset + 2 > b.packet_len() {
+    if !b.flags.contains(Flags::CSUM_PARTIAL) || start + offset + 2 > b.packet_len() {
         return false;
     }
     // The field holds the pseudo-header's sum, and is part of what is summed. 0 becomes 0xffff,
@@ -19,7 +19,7 @@ pub fn finish_checksum(b: &mut Buffer) -> bool {
     if !b.write_u16(start + offset, value) {
         return false;
     }
-    b.flags.clear(Flags::CSUM_PARTIAL);
+    b.flags.remove(Flags::CSUM_PARTIAL);
     true
 }
 
@@ -198,7 +198,7 @@ mod tests {
             let bytes = frame(&payload, tags);
             let l3 = 14 + 4 * tags;
             let mut packet = chain(&mut cache, &bytes, first, rest);
-            packet.flags.set(Flags::CSUM_PARTIAL);
+            packet.flags.insert(Flags::CSUM_PARTIAL);
             (packet.offload.csum_start, packet.offload.csum_offset) = (l3 as u16 + 20, 16);
             packet.offload.gso_size = size;
 
@@ -223,7 +223,7 @@ mod tests {
             packet.copy_out(0, &mut whole);
             prop_assert_eq!(l4::verify(&whole[l3..]), Ok(l4::Verdict::Valid));
             prop_assert!(!finish_checksum(&mut packet), "it is complete");
-            packet.flags.set(Flags::CSUM_PARTIAL);
+            packet.flags.insert(Flags::CSUM_PARTIAL);
             packet.offload.csum_offset = (whole.len() - l3 - 20 - 1) as u16;
             prop_assert!(!finish_checksum(&mut packet), "beyond the end");
             cache.free(packet);

@@ -194,7 +194,7 @@ impl<Q: TxQueue> Tx<Q> {
     #[inline(always)]
     fn prepare(&self, b: &mut Buffer) -> bool {
         // Cutting into segments, later, computes every checksum.
-        let undone = b.flags.has(Flags::CSUM_PARTIAL) && !b.flags.has(Flags::GSO);
+        let undone = b.flags.contains(Flags::CSUM_PARTIAL) && !b.flags.contains(Flags::GSO);
         !undone || self.tx_offloads.csum || finish_checksum(b)
     }
 

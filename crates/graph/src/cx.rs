@@ -146,7 +146,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
         let mut traced = frame.traced;
         for b in frame.iter_mut() {
             self.core.trace.mark(self.node.index, to, b, now, self.turn);
-            traced |= b.flags.has(Flags::TRACED);
+            traced |= b.flags.contains(Flags::TRACED);
         }
         frame.traced = traced;
     }
@@ -232,7 +232,7 @@ impl<'a, const TRACED: bool> Cx<'a, TRACED> {
     /// Adds this node's record to the packet's trace.
     #[inline(always)]
     pub fn trace<T: Trace>(&mut self, b: &Buffer, record: T) {
-        if TRACED && b.flags.has(Flags::TRACED) {
+        if TRACED && b.flags.contains(Flags::TRACED) {
             self.core.trace.detail(record);
         }
     }

@@ -265,7 +265,7 @@ fn traced<N: Node>(
             let now = cx.core.clock.now();
             cx.core.trace.mark_inside(node.index, b, now, turn);
         }
-        if b.flags.has(Flags::TRACED) {
+        if b.flags.contains(Flags::TRACED) {
             any = true;
             cx.core.trace.begin(b.trace, node.index);
         }

@@ -284,7 +284,7 @@ impl Bench {
 
     /// Traces the next `n` packets that are injected by hand: sets the flag that an input would.
     pub fn trace(b: &mut Buffer, id: u32) {
-        b.flags.set(Flags::TRACED);
+        b.flags.insert(Flags::TRACED);
         b.trace = id;
     }
 }

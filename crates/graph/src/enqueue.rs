@@ -209,7 +209,7 @@ impl Core {
     /// Brings packets for any node in, from outside of the graph.
     pub fn inject(&mut self, to: NodeIndex, buffer: Owned) {
         let mut frame = self.spare();
-        let traced = buffer.flags.has(Flags::TRACED);
+        let traced = buffer.flags.contains(Flags::TRACED);
         if frame.push(buffer).is_ok() {
             frame.traced = traced;
             self.send_frame(to, &mut frame);

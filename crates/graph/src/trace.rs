@@ -213,7 +213,7 @@ impl TraceLog {
         b: &mut Buffer,
         turn: &Turn<'_>,
     ) -> Option<()> {
-        if b.flags.has(Flags::TRACED)
+        if b.flags.contains(Flags::TRACED)
             || self.filter.as_mut().is_some_and(|wanted| !wanted(b, to, turn))
         {
             return None;
@@ -224,7 +224,7 @@ impl TraceLog {
             self.orders.swap_remove(at);
             self.inside = self.orders.iter().any(|o| o.inside);
         }
-        b.flags.set(Flags::TRACED);
+        b.flags.insert(Flags::TRACED);
         b.trace = self.next;
         self.next += 1;
         Some(())

@@ -202,7 +202,7 @@ impl Interfaces {
             view = interface.view();
             inner.columns.iter().for_each(|column| column.show(interface, &mut view));
         }
-        view.flags.put(IfFlags::HAS_SUBS, inner.subs.contains_key(&sw_if));
+        view.flags.set(IfFlags::HAS_SUBS, inner.subs.contains_key(&sw_if));
         self.views.set(sw_if, view);
     }
 

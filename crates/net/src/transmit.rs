@@ -24,7 +24,7 @@ pub fn transmit(world: &World, interface: &Interface, frames: Vec<Vec<u8>>, unse
                 rt.cache().free(b);
                 continue;
             }
-            b.flags.set(Flags::LOCAL);
+            b.flags.insert(Flags::LOCAL);
             (b.rx_if, b.tx_if) = (0, sw_if);
             rt.inject(output, b);
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The state of interfaces that workers read.
 
+use bitflags::bitflags;
 use graph::{NodeIndex, SwIfIndex};
 use mem::Reserve;
 use stats::Space;
@@ -14,50 +15,43 @@ const NODE: u32 = 20;
 const NODES: u32 = (1 << NODE) - 1;
 const _: () = assert!(graph::MAX_NODES <= NODES as usize);
 
-/// State bits of an interface.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IfFlags(pub u32);
+bitflags! {
+    /// State bits of an interface. Columns take those behind the named ones.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct IfFlags: u32 {
+        /// Admin up.
+        const ADMIN = 1;
+        /// Link up.
+        const LINK = 2;
+        /// Receives frames for all MAC addresses.
+        const PROMISCUOUS = 4;
+        /// Carries IP packets without a layer-2 header.
+        const IP_MODE = 8;
+        /// IPv4 is enabled (it has an address, or is unnumbered).
+        const IP4 = 16;
+        /// IPv6 is enabled.
+        const IP6 = 32;
+        /// Its frames are switched, not routed: bridged or cross-connected.
+        const L2 = 64;
+        /// The routed interface of a bridge domain: packets that are sent by it are switched there.
+        const BVI = 128;
+        /// A sub-interface: its output node alters frames.
+        const SUB = 256;
+        /// Has sub-interfaces: tagged frames may belong to these.
+        const HAS_SUBS = 512;
+        /// Super-packets that leave follow the rules of the feature `gso` ([`Gso`](crate::Gso)).
+        const GSO = 1024;
+        const _ = !0;
+    }
+}
 
 impl IfFlags {
-    /// Admin up.
-    pub const ADMIN: Self = Self(1);
-    /// Link up.
-    pub const LINK: Self = Self(2);
-    /// Receives frames for all MAC addresses.
-    pub const PROMISCUOUS: Self = Self(4);
-    /// Carries IP packets without a layer-2 header.
-    pub const IP_MODE: Self = Self(8);
-    /// IPv4 is enabled (it has an address, or is unnumbered).
-    pub const IP4: Self = Self(16);
-    /// IPv6 is enabled.
-    pub const IP6: Self = Self(32);
-    /// Its frames are switched, not routed: bridged or cross-connected.
-    pub const L2: Self = Self(64);
-    /// The routed interface of a bridge domain: packets that are sent by it are switched there.
-    pub const BVI: Self = Self(128);
-    /// A sub-interface: its output node alters frames.
-    pub const SUB: Self = Self(256);
-    /// Has sub-interfaces: tagged frames may belong to these.
-    pub const HAS_SUBS: Self = Self(512);
-    /// Super-packets that leave follow the rules of the feature `gso` ([`Gso`](crate::Gso)).
-    pub const GSO: Self = Self(1024);
-
     /// Number of flags above, which this crate names. Columns take the others.
     const NAMED: u32 = 11;
 
     /// The flag that the column after `taken` others with a flag takes, if there is one left.
     pub(crate) fn free(taken: u32) -> Option<Self> {
-        1u32.checked_shl(Self::NAMED + taken).map(Self)
-    }
-
-    /// Returns true if all bits of `other` are set.
-    #[inline(always)]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-    /// Sets or clears the bits of `other`.
-    pub fn put(&mut self, other: Self, on: bool) {
-        if on { self.0 |= other.0 } else { self.0 &= !other.0 }
+        1u32.checked_shl(Self::NAMED + taken).map(Self::from_bits_retain)
     }
 }
 
@@ -94,7 +88,7 @@ impl IfView {
         let MacAddr([a, b, c, d, e, f]) = self.mac;
         let [g, h] = self.mtu.to_le_bytes();
         [
-            u64::from(self.flags.0) | u64::from(self.fib4) << 32,
+            u64::from(self.flags.bits()) | u64::from(self.fib4) << 32,
             u64::from(self.fib6) | u64::from(self.mtu4) << 32 | u64::from(self.mtu6) << 48,
             u64::from(self.output.0)
                 | u64::from(self.tx.0) << NODE
@@ -107,7 +101,7 @@ impl IfView {
     fn of_words([state, six, nodes, link]: [u64; 4]) -> Self {
         let [a, b, c, d, e, f, g, h] = link.to_le_bytes();
         Self {
-            flags: IfFlags(state as u32),
+            flags: IfFlags::from_bits_retain(state as u32),
             fib4: (state >> 32) as u32,
             fib6: six as u32,
             mtu4: (six >> 32) as u16,
@@ -174,7 +168,7 @@ impl IfView {
     /// Returns true if admin and link state are up.
     #[inline(always)]
     pub fn is_up(&self) -> bool {
-        self.flags.has(IfFlags(IfFlags::ADMIN.0 | IfFlags::LINK.0))
+        self.flags.contains(IfFlags::ADMIN.union(IfFlags::LINK))
     }
 }
 
@@ -185,7 +179,7 @@ mod tests {
     #[suite::test]
     fn every_field_comes_back() {
         let view = IfView {
-            flags: IfFlags(0x3f),
+            flags: IfFlags::from_bits_retain(0x3f),
             fib4: 0x8000_0001,
             fib6: 0x8000_0002,
             mtu4: 0xfff3,

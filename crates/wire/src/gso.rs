@@ -183,18 +183,18 @@ impl<'a> Plan<'a> {
         tcp.seq.set(tcp.seq.get().wrapping_add(before as u32));
         tcp.checksum = U16::ZERO;
         if !last {
-            tcp.flags = tcp.flags.without(TcpFlags::FIN | TcpFlags::PSH);
+            tcp.flags -= TcpFlags::FIN | TcpFlags::PSH;
         }
         if before > 0 {
             // the reduction is announced once (RFC 3168 §6.1.2)
-            tcp.flags = tcp.flags.without(TcpFlags::CWR | TcpFlags::SYN);
+            tcp.flags -= TcpFlags::CWR | TcpFlags::SYN;
             // the pointer counts from the sequence number of its segment
             match usize::from(tcp.urgent.get()).checked_sub(before) {
                 Some(left) if tcp.flags.contains(TcpFlags::URG) && left > 0 => {
                     tcp.urgent.set(left as u16)
                 }
                 _ => {
-                    tcp.flags = tcp.flags.without(TcpFlags::URG);
+                    tcp.flags -= TcpFlags::URG;
                     tcp.urgent = U16::ZERO;
                 }
             }

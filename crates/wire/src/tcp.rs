@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! TCP (RFC 9293).
 
-use core::{fmt, ops::BitOr};
+use core::fmt;
 
+use bitflags::bitflags;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::{Options, U16, U32};
@@ -24,49 +25,24 @@ use crate::{Options, U16, U32};
 #[repr(transparent)]
 pub struct TcpFlags(pub u8);
 
-impl TcpFlags {
-    /// No more data from the sender.
-    pub const FIN: Self = Self(0x01);
-    /// Synchronise sequence numbers.
-    pub const SYN: Self = Self(0x02);
-    /// Reset.
-    pub const RST: Self = Self(0x04);
-    /// Push.
-    pub const PSH: Self = Self(0x08);
-    /// The acknowledgment number is valid.
-    pub const ACK: Self = Self(0x10);
-    /// The urgent pointer is valid.
-    pub const URG: Self = Self(0x20);
-    /// ECN echo.
-    pub const ECE: Self = Self(0x40);
-    /// Congestion window reduced.
-    pub const CWR: Self = Self(0x80);
-
-    /// Every bit of `other` is set.
-    #[inline(always)]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// At least one bit of `other` is set.
-    #[inline(always)]
-    pub const fn intersects(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// Without the bits of `other`.
-    #[inline(always)]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-}
-
-impl BitOr for TcpFlags {
-    type Output = Self;
-
-    #[inline(always)]
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+bitflags! {
+    impl TcpFlags: u8 {
+        /// No more data from the sender.
+        const FIN = 0x01;
+        /// Synchronise sequence numbers.
+        const SYN = 0x02;
+        /// Reset.
+        const RST = 0x04;
+        /// Push.
+        const PSH = 0x08;
+        /// The acknowledgment number is valid.
+        const ACK = 0x10;
+        /// The urgent pointer is valid.
+        const URG = 0x20;
+        /// ECN echo.
+        const ECE = 0x40;
+        /// Congestion window reduced.
+        const CWR = 0x80;
     }
 }
 

@@ -194,12 +194,13 @@ impl Egress {
         now: u64,
         capture: Option<&mut Capture>,
     ) {
-        let cut = b.flags.has(Flags::GSO) && offloads.gso.is_none();
-        if b.flags.has(Flags::CSUM_PARTIAL) && !cut && !offloads.csum && offloads.gso.is_none() {
+        let cut = b.flags.contains(Flags::GSO) && offloads.gso.is_none();
+        if b.flags.contains(Flags::CSUM_PARTIAL) && !cut && !offloads.csum && offloads.gso.is_none()
+        {
             // The transmit node has seen that there is a field.
             finish_checksum(&mut b);
         }
-        if offloads.coalesce && !b.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) {
+        if offloads.coalesce && !b.flags.intersects(Flags::CSUM_PARTIAL | Flags::GSO) {
             let mut frame = Vec::with_capacity(b.packet_len());
             b.segments().for_each(|segment| frame.extend_from_slice(segment));
             self.gro.push(frame, ip, now, &mut self.leaving);

@@ -95,7 +95,7 @@ impl Flow {
             && len <= self.size
             && self.frame.len() - self.at.l3 + len <= LONGEST
             && next.seq.get() == due
-            && flags.without(TcpFlags::PSH) == TcpFlags::ACK
+            && flags.difference(TcpFlags::PSH) == TcpFlags::ACK
             && at.options(frame) == self.at.options(&self.frame)
             && is_valid(frame, at);
         if fits {

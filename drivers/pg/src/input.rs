@@ -212,7 +212,7 @@ impl PgInput {
             // promiscuous.
             let view = interfaces.views(cx.turn).get(spec.interface.at()).unwrap_or_default();
             let is_taken = |b: &Buffer| is_group(b) || b.data().starts_with(&view.mac.0);
-            if !view.flags.has(IfFlags::PROMISCUOUS) {
+            if !view.flags.contains(IfFlags::PROMISCUOUS) {
                 let others = retain(frame, kept, cx, is_taken);
                 cx.count(To::Filtered, others);
             }

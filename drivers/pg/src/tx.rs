@@ -26,7 +26,7 @@ impl PgTx {
     /// Returns true if the work that is pending in a packet can be done.
     #[cold]
     fn is_sane(&self, b: &Buffer) -> bool {
-        if b.flags.has(Flags::GSO) {
+        if b.flags.contains(Flags::GSO) {
             return l3_of(b.data(), self.ip).is_some_and(|l3| Segmenter::new(b, l3).is_ok());
         }
         usize::from(b.offload.csum_start) + usize::from(b.offload.csum_offset) + 2 <= b.packet_len()
@@ -56,7 +56,7 @@ impl Node for PgTx {
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, _: &mut Cx<'_, TRACED>) -> To {
         if !self.capturing.load(Ordering::Relaxed) {
             To::Sent
-        } else if b.flags.any(Flags::CSUM_PARTIAL.with(Flags::GSO)) && !self.is_sane(b) {
+        } else if b.flags.intersects(Flags::CSUM_PARTIAL | Flags::GSO) && !self.is_sane(b) {
             To::BadOffload
         } else {
             To::Captured

@@ -118,10 +118,10 @@ pub struct CreateVhostUserIfV2Reply {
 fn create(w: &World, r: CreateVhostUserIfV2) -> Result<SwIfIndex> {
     let mut disabled = 0;
     if r.disable_mrg_rxbuf {
-        disabled |= Features::MRG_RXBUF.0;
+        disabled |= Features::MRG_RXBUF.bits();
     }
     if r.disable_indirect_desc {
-        disabled |= Features::INDIRECT_DESC.0;
+        disabled |= Features::INDIRECT_DESC.bits();
     }
     let config = Config {
         socket: r.sock_filename.0,
@@ -281,8 +281,8 @@ fn details(w: &World, device: &VhostDevice) -> Option<SwInterfaceVhostUserDetail
         sw_if_index: i.sw_if.into(),
         interface_name: i.name.clone().into(),
         virtio_net_hdr_sz: features.header() as u32,
-        features_first_32: VirtioNetFeaturesFirst32(features.0 as u32),
-        features_last_32: VirtioNetFeaturesLast32((features.0 >> 32) as u32),
+        features_first_32: VirtioNetFeaturesFirst32(features.bits() as u32),
+        features_last_32: VirtioNetFeaturesLast32((features.bits() >> 32) as u32),
         is_server: c.is_server,
         sock_filename: c.socket.as_str().into(),
         num_regions: regions as u32,

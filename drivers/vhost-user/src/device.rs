@@ -37,7 +37,7 @@ impl Config {
             | when(self.gso, Features::GSO)
             | when(self.packed, Features::RING_PACKED)
             | when(self.event_idx, Features::EVENT_IDX);
-        Features(all.0 & self.feature_mask)
+        all & Features::from_bits_retain(self.feature_mask)
     }
 }
 

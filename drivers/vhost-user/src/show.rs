@@ -86,13 +86,13 @@ fn lines(
     let (c, features) = (device.config(), features_of(state));
     writeln!(text, "Interface: {} (ifindex {})", i.name, i.sw_if)?;
     writeln!(text, "virtio_net_hdr_sz {}", features.header())?;
-    writeln!(text, " features mask ({:#x}):", c.offered().0)?;
+    writeln!(text, " features mask ({:#x}):", c.offered().bits())?;
     writeln!(text, " features ({features}):")?;
     for (bit, name) in features.names() {
         writeln!(text, "   {name} ({bit})")?;
     }
     let protocol = state.conn.as_ref().map(|conn| conn.session.protocol()).unwrap_or_default();
-    writeln!(text, "  protocol features ({:#x})", protocol.0)?;
+    writeln!(text, "  protocol features ({:#x})", protocol.bits())?;
     for (bit, name) in protocol.names() {
         writeln!(text, "   {name} ({bit})")?;
     }

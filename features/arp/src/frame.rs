@@ -66,8 +66,8 @@ pub fn answer(b: &mut Buffer, mac: MacAddr, ip: Ipv4Addr) -> bool {
     }
     let Some(ethernet) = Ethernet::view_mut(b.data_mut()) else { return false };
     *ethernet = Ethernet::new(mac, requester.0, EtherType::ARP);
-    b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
-    b.flags.set(Flags::LOCAL);
+    b.flags.remove(Flags::L2_BROADCAST | Flags::L2_MULTICAST);
+    b.flags.insert(Flags::LOCAL);
     b.tx_if = b.rx_if;
     true
 }

@@ -106,7 +106,7 @@ impl BondInput {
             Acceptance::Waiting => return To::NotCollecting,
         }
         let view = self.interfaces.views(cx.turn).get(member.bond as usize);
-        if !view.is_some_and(|view| view.flags.has(IfFlags::ADMIN)) {
+        if !view.is_some_and(|view| view.flags.contains(IfFlags::ADMIN)) {
             return To::Down;
         }
         b.rx_if = member.bond;

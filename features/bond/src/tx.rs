@@ -100,7 +100,7 @@ impl BondTx {
         let Some(view) = self.bonds.view(self.sw_if, turn) else { return cx.emit(To::Down, b) };
         // A checksum that is left to the device covers bytes that the copies share. Segmentation
         // makes the checksums of its segments.
-        if !b.flags.has(Flags::GSO) {
+        if !b.flags.contains(Flags::GSO) {
             finish_checksum(&mut b);
         }
         let members = view.active.iter().copied();

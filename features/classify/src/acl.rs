@@ -280,7 +280,7 @@ impl<F: Ip, S: AclKind> Node for Acl<F, S> {
             && !S::TX
             && v6 == F::IS_V6
         {
-            b.flags.set(Flags::TABLE);
+            b.flags.insert(Flags::TABLE);
             b.tx_if = self.lookup.classifier.vrfs.get(slot, turn).map_or(NO_TABLE, |index| index.0);
         }
         if TRACED {

@@ -85,7 +85,7 @@ fn restore<F: Ip>(b: &mut Buffer) -> bool {
     let tags = header.saturating_sub(HEADER) / TAG;
     if tags > MOST_TAGS
         || header != HEADER + TAG * tags
-        || b.flags.has(Flags::LOCAL)
+        || b.flags.contains(Flags::LOCAL)
         || !b.rewind(header)
     {
         return false;

@@ -59,7 +59,7 @@ impl<F: Ip> Node for Reinject<F> {
         let switched = steered && {
             b.set_field(self.steered, Steered { on_arc: false });
             let view = self.interfaces.views(cx.turn).get(b.tx_if as usize);
-            view.is_some_and(|view| view.flags.has(IfFlags::L2))
+            view.is_some_and(|view| view.flags.contains(IfFlags::L2))
         };
         if TRACED {
             cx.trace(b, ReinjectTrace { tx_if: b.tx_if, switched });

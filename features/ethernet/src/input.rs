@@ -91,8 +91,8 @@ impl RxState {
     fn new(rx_if: u32, views: Views<'_>, types: &TypeTable) -> Self {
         let view = views.get(rx_if as usize).unwrap_or_default();
         let MacAddr([a, b, c, d, e, f]) = view.mac;
-        let up = view.flags.has(IfFlags::ADMIN);
-        let l2 = types.l2.filter(|_| up && view.flags.has(IfFlags::L2));
+        let up = view.flags.contains(IfFlags::ADMIN);
+        let l2 = types.l2.filter(|_| up && view.flags.contains(IfFlags::L2));
         Self {
             rx_if,
             own: u64::from_be_bytes([a, b, c, d, e, f, 0, 0]),
@@ -175,10 +175,10 @@ impl EthernetInput {
         if let Some(sub) = sub {
             b.rx_if = sub;
             run.count(b, &self.lanes);
-            if !run.flags.has(IfFlags::ADMIN) {
+            if !run.flags.contains(IfFlags::ADMIN) {
                 return To::Down;
             }
-            if let Some(l2) = types.l2.filter(|_| run.flags.has(IfFlags::L2)) {
+            if let Some(l2) = types.l2.filter(|_| run.flags.contains(IfFlags::L2)) {
                 return switch(b, l2);
             }
         } else if let Some(l2) = from.l2 {
@@ -217,7 +217,7 @@ struct Run {
 
 impl Run {
     const NONE: Self =
-        Self { rx_if: 0, tags: None, sub: None, flags: IfFlags(0), packets: 0, bytes: 0 };
+        Self { rx_if: 0, tags: None, sub: None, flags: IfFlags::empty(), packets: 0, bytes: 0 };
 
     fn new(interfaces: &Interfaces, rx_if: u32, tags: FrameTags, turn: &Turn<'_>) -> Self {
         let sub = interfaces.sub_of(rx_if, tags, turn);
@@ -259,7 +259,7 @@ fn is_unicast(destination: u64) -> bool {
 #[inline(always)]
 fn mark_group(b: &mut Buffer, destination: u64) {
     let all = destination == DESTINATION;
-    b.flags.set(if all { Flags::L2_BROADCAST } else { Flags::L2_MULTICAST });
+    b.flags.insert(if all { Flags::L2_BROADCAST } else { Flags::L2_MULTICAST });
 }
 
 /// Sends a packet to the node of its type, starting behind the Ethernet header and its tags.
@@ -268,7 +268,7 @@ fn route(b: &mut Buffer, EtherTypeNode { node, verified }: EtherTypeNode, header
     b.mark_l2();
     let pulled = b.pull(header);
     debug_assert!(pulled);
-    To::Node(if b.flags.has(Flags::IP4_CSUM_OK) { verified } else { node })
+    To::Node(if b.flags.contains(Flags::IP4_CSUM_OK) { verified } else { node })
 }
 
 /// Sends a frame to layer-2 switching.

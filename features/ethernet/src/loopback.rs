@@ -266,7 +266,7 @@ impl Node for LoopbackTx {
         b.rx_if = self.sw_if;
         let view = self.interfaces.views(cx.turn).get(self.sw_if as usize);
         if let Some(l2) = self.types.get(cx.turn).l2
-            && view.is_some_and(|view| view.flags.has(IfFlags::BVI))
+            && view.is_some_and(|view| view.flags.contains(IfFlags::BVI))
         {
             b.mark_l2();
             return To::Switched(l2);

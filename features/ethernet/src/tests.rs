@@ -304,7 +304,7 @@ fn small_and_staged_agree(bench: &mut Bench, sw_if: SwIfIndex, bases: &[Vec<u8>]
 fn loopbacks_return_what_they_are_sent() {
     let (mut bench, sw_if) = bench();
     bench.world.get::<Interfaces>().set_admin(&bench.world, sw_if, true).expect("up");
-    bench.send("loop0-tx", &frame([2, 9, 9, 9, 9, 9], 0x0800), |b| b.flags.clear(Flags::TRACED));
+    bench.send("loop0-tx", &frame([2, 9, 9, 9, 9, 9], 0x0800), |b| b.flags.remove(Flags::TRACED));
     assert_eq!(bench.count("ethernet-input", "l3 mac mismatch"), 1);
     assert_eq!(bench.world.get::<IfCounters>().rx.sum(sw_if.at()), (1, 60));
     assert!(loopback::create(&bench.world, None, Some(0)).is_err());

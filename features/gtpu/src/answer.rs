@@ -187,7 +187,8 @@ impl<F: Ip> Answer<F> {
         let at = upper.offset + UdpHeader::LEN;
         let Some(&header) = Gtpu::view_at(b.data(), at) else { return To::TooShort };
         let own = self.addresses.of(b.rx_if, cx.turn);
-        if F::is_group(ip.dst(), own) || b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST))
+        if F::is_group(ip.dst(), own)
+            || b.flags.intersects(Flags::L2_BROADCAST | Flags::L2_MULTICAST)
         {
             return To::Group;
         }
@@ -217,7 +218,7 @@ impl<F: Ip> Answer<F> {
         message.replace::<F>(b, (ip.dst(), ip.src(), port), cx.cache());
         // Back in the table that the message came in.
         b.tx_if = table;
-        b.flags.set(Flags::TABLE);
+        b.flags.insert(Flags::TABLE);
         to
     }
 }

@@ -290,7 +290,7 @@ fn send<F: Ip>(
     let upper = UpperLayer::of::<F>(b.data()).map_err(|_| To::TooShort)?;
     // The checksum is to be that of the new destination.
     driver::finish_checksum(b);
-    b.flags.clear(Flags::CSUM_PARTIAL);
+    b.flags.remove(Flags::CSUM_PARTIAL);
     let sw_if = forward.sw_if;
     let receipt = Receipt { sw_if, counts: sw_if, is_frame: false };
     decap.receive_for(b, receipt, tunnel::Flags::default(), 0, 0, turn)?;

@@ -69,13 +69,13 @@ impl<F: Icmp> EchoRequest<F> {
         if !F::is_host(peer, own) {
             return To::Source;
         }
-        let to_link = flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
+        let to_link = flags.intersects(Flags::L2_BROADCAST | Flags::L2_MULTICAST);
         let group = F::is_group(asked, own);
         // Ignoring and answering are both allowed (RFC 1122 3.2.2.6). Groups answer hosts of the
         // link, as in VPP: the replies stay there, so that a spoofed source can't multiply
         // them elsewhere (RFC 2644).
         let near = asked.multicast()
-            && !flags.has(Flags::L2_BROADCAST)
+            && !flags.contains(Flags::L2_BROADCAST)
             && own.iter().any(|p| p.contains(peer));
         let several = (to_link || group) && !settings.echo_broadcast && (F::ECHO_GROUPS || !near);
         if several || group && !F::is_member(asked, own) {
@@ -88,21 +88,21 @@ impl<F: Icmp> EchoRequest<F> {
         let Some(icmp) = IcmpHeader::view_at_mut(b.data_mut(), at) else { return To::TooShort };
         icmp.kind = F::ECHO_REPLY;
         // A partial checksum is summed up later, over the type as well.
-        if !flags.has(Flags::CSUM_PARTIAL) {
+        if !flags.contains(Flags::CSUM_PARTIAL) {
             icmp.checksum = U16::new(F::reply_sum(icmp.checksum.get(), asked, from));
         }
         if F::turn(b, at, from).is_none() {
             return To::TooShort;
         }
 
-        b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST).with(Flags::VLAN));
-        b.flags.set(Flags::LOCAL.with(Flags::IP4_CSUM_OK));
+        b.flags.remove(Flags::L2_BROADCAST | Flags::L2_MULTICAST | Flags::VLAN);
+        b.flags.insert(Flags::LOCAL | Flags::IP4_CSUM_OK);
         (b.tx_if, b.flow_hash) = (u32::MAX, 0);
-        if flags.has(Flags::LOCAL) {
+        if flags.contains(Flags::LOCAL) {
             // A request of our own: the reply is looked up in the FIB table that the request was
             // sent in.
             b.tx_if = b.scratch::<IpMeta>().fib;
-            b.flags.set(Flags::TABLE);
+            b.flags.insert(Flags::TABLE);
         }
         To::Replied
     }

@@ -124,7 +124,7 @@ impl<F: Icmp> IcmpError<F> {
         {
             return To::TooShort;
         }
-        let (local, own) = (b.flags.has(Flags::LOCAL), self.sources.own(b.rx_if, cx.turn));
+        let (local, own) = (b.flags.contains(Flags::LOCAL), self.sources.own(b.rx_if, cx.turn));
         if let Err(refusal) = rules::check::<F>(b, 0, &ip, own, says) {
             return refusal.into();
         }
@@ -150,12 +150,12 @@ impl<F: Icmp> IcmpError<F> {
         // Without a buffer there is no message; the packet is dropped all the same.
         let Some(mut error) = cx.alloc_own() else { return To::Dropped };
         (error.rx_if, error.trace) = (b.rx_if, b.trace);
-        error.flags.set(Flags(b.flags.0 & Flags::TRACED.0));
+        error.flags.insert(b.flags & Flags::TRACED);
         message.replace(&mut error, cx.cache());
         if local {
             // Looked up in the FIB table that the packet was sent in.
             error.tx_if = meta.fib;
-            error.flags.set(Flags::TABLE);
+            error.flags.insert(Flags::TABLE);
         }
         if TRACED {
             // The first record of a node is the one that counts.

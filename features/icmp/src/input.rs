@@ -84,11 +84,11 @@ impl<F: Icmp> IcmpInput<F> {
         if end > b.packet_len() || end < at + F::min_len(kind) {
             return To::TooShort;
         }
-        if b.flags.has(Flags::GSO) {
+        if b.flags.contains(Flags::GSO) {
             return To::Segmentation;
         }
         // A partial checksum is not verified: the sender vouches for the bytes.
-        let verified = b.flags.any(Flags::L4_CSUM_OK.with(Flags::CSUM_PARTIAL));
+        let verified = b.flags.intersects(Flags::L4_CSUM_OK | Flags::CSUM_PARTIAL);
         if !verified && !(F::pseudo(ip, end - at) + sum(b, at, end - at)).is_valid() {
             return To::Checksum;
         }

@@ -30,7 +30,7 @@ pub fn check<F: Icmp>(
         if F::is_group(ip.dst(), own) {
             return Err(Refusal::Broadcast);
         }
-        if b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST)) {
+        if b.flags.intersects(Flags::L2_BROADCAST | Flags::L2_MULTICAST) {
             return Err(Refusal::LinkBroadcast);
         }
     }

@@ -73,7 +73,7 @@ impl Node for TunnelOutput {
         }
         let view = self.interfaces.views(cx.turn).get(sw_if as usize).filter(|view| view.is_up());
         let Some(view) = view else { return OutputTo::InterfaceDown };
-        if view.flags.has(IfFlags::IP_MODE) {
+        if view.flags.contains(IfFlags::IP_MODE) {
             self.lanes.tx.unicast(sw_if as usize, 1, b.packet_len() as u64);
         } else {
             self.lanes.tx.frame(sw_if as usize, b);
@@ -121,7 +121,7 @@ impl Node for Output {
             cx.trace(b, OutputTrace::new(self.sw_if, b));
         }
         let Some(flags) = self.flags(cx) else { return OutputTo::InterfaceDown };
-        if flags.has(IfFlags::IP_MODE) {
+        if flags.contains(IfFlags::IP_MODE) {
             self.lanes.tx.unicast(self.sw_if as usize, 1, b.packet_len() as u64);
         } else {
             self.lanes.tx.frame(self.sw_if as usize, b);
@@ -159,7 +159,7 @@ impl Node for Output {
             v.set_all(OutputTo::Node(self.tx));
         }
         let (at, packets) = (self.sw_if as usize, v.len() as u64);
-        if groups && !flags.has(IfFlags::IP_MODE) {
+        if groups && !flags.contains(IfFlags::IP_MODE) {
             let v = &*v;
             self.lanes.tx.groups(at, (packets, bytes), (0..v.len()).map(|i| v.get(i)));
         } else {

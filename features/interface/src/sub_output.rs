@@ -72,7 +72,7 @@ impl SubOutput {
     /// Adds the tags to a frame, unless the sub-interface is in layer-2 mode.
     #[inline(always)]
     fn tag(&self, b: &mut Buffer, flags: IfFlags) -> Result<(), SubOutputTo> {
-        if flags.has(IfFlags::L2) {
+        if flags.contains(IfFlags::L2) {
             return Ok(());
         }
         match self.count.and_then(|count| self.tags.get(..count)) {

@@ -137,12 +137,14 @@ impl Outward {
         if features || !view.is_up() || view.output != output {
             return None;
         }
-        if !view.flags.has(IfFlags::SUB) {
+        if !view.flags.contains(IfFlags::SUB) {
             return Some(Out { tx: view.tx, ..Out::default() });
         }
         // In layer-2 mode it puts no tags in.
-        let sent =
-            self.interfaces.sent_by(tx_if, cx.turn).filter(|_| !view.flags.has(IfFlags::L2))?;
+        let sent = self
+            .interfaces
+            .sent_by(tx_if, cx.turn)
+            .filter(|_| !view.flags.contains(IfFlags::L2))?;
         Some(Out { tx: view.tx, parent: sent.parent, tags: sent.tags })
     }
 }

@@ -39,7 +39,7 @@ pub fn ports(b: &Buffer, protocol: u8, at: usize) -> u32 {
 
 impl Fields {
     fn choose(self, choice: FlowHash) -> Self {
-        let keep = |field, mask: u64| if choice.has(field) { mask } else { 0 };
+        let keep = |field, mask: u64| if choice.contains(field) { mask } else { 0 };
         let (source, destination) = (
             self.source & keep(FlowHash::SRC, u64::MAX),
             self.destination & keep(FlowHash::DST, u64::MAX),
@@ -47,9 +47,9 @@ impl Fields {
         let ports = self.ports
             & (keep(FlowHash::SPORT, 0xffff) | keep(FlowHash::DPORT, 0xffff << 16)) as u32;
         let crossed = ports.rotate_left(16);
-        let (source, destination, ports) = if choice.has(FlowHash::SYMMETRIC) {
+        let (source, destination, ports) = if choice.contains(FlowHash::SYMMETRIC) {
             (source.min(destination), source.max(destination), ports.min(crossed))
-        } else if choice.has(FlowHash::REVERSE) {
+        } else if choice.contains(FlowHash::REVERSE) {
             (destination, source, crossed)
         } else {
             (source, destination, ports)
@@ -100,7 +100,7 @@ mod tests {
             pkt::ip4(ip(from.0), ip(to.0)).udp(from.1, to.1).build()
         };
         let b = bench.buffer(&bytes);
-        let fields = FlowHash::from_bits(choice).expect("bits");
+        let fields = FlowHash::from_api(choice).expect("bits");
         let hash = hash::<F>(&b, 0, Flow { fields, router_id: 0 });
         let framed = bench.buffer(&[&[0; 14][..], &bytes].concat());
         assert_eq!(hash, self::hash::<F>(&framed, 14, Flow { fields, router_id: 0 }));

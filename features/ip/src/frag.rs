@@ -131,13 +131,13 @@ impl<F: Ip> Fragment<F> {
 /// Completes a deferred checksum: before the packet is fragmented, or goes where no device
 /// completes it.
 pub fn finish_checksum(b: &mut Buffer) {
-    if !b.flags.has(Flags::CSUM_PARTIAL) {
+    if !b.flags.contains(Flags::CSUM_PARTIAL) {
         return;
     }
     if let Ok((at, value)) = l4::compute_parts(b.data(), b.segments().skip(1))
         && b.write_u16(at, value)
     {
-        b.flags.clear(Flags::CSUM_PARTIAL);
+        b.flags.remove(Flags::CSUM_PARTIAL);
     }
 }
 
@@ -155,8 +155,8 @@ fn make<const TRACED: bool>(
         return None;
     }
     const KEPT: Flags =
-        Flags::LOCAL.with(Flags::TRACED).with(Flags::L2_BROADCAST).with(Flags::L2_MULTICAST);
-    part.flags.set(Flags(b.flags.0 & KEPT.0));
+        Flags::LOCAL.union(Flags::TRACED).union(Flags::L2_BROADCAST).union(Flags::L2_MULTICAST);
+    part.flags.insert(b.flags & KEPT);
     (part.rx_if, part.tx_if) = (b.rx_if, b.tx_if);
     (part.trace, part.flow_hash) = (b.trace, b.flow_hash);
     part.set_scratch(b.scratch::<IpMeta>());

@@ -41,7 +41,7 @@ impl Node for LinkLocal {
         match self.0.views(cx.turn).get(b.rx_if as usize) {
             Some(view) if view.link6 != 0 => {
                 b.tx_if = view.link6;
-                b.flags.set(Flags::TABLE);
+                b.flags.insert(Flags::TABLE);
                 To::Lookup
             }
             _ => To::NoLink,

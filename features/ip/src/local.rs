@@ -155,7 +155,7 @@ impl<F: Ip> Local<F> {
         // Our own packets have our source, and the sender of a packet to many may have no address
         // yet.
         let to_many = ip.dst().multicast() || !F::IS_V6 && ip.dst() == F::Addr::mask(F::BITS);
-        if !b.flags.has(Flags::LOCAL) && !to_many {
+        if !b.flags.contains(Flags::LOCAL) && !to_many {
             self.check_source(b.rx_if, ip.src(), cx.turn)?;
         }
         Ok(upper)
@@ -215,7 +215,7 @@ fn check_transport(
         IpProtocol::UDP => To::UdpChecksum,
         _ => return Ok(()),
     };
-    if b.flags.any(Flags::L4_CSUM_OK.with(Flags::CSUM_PARTIAL)) {
+    if b.flags.intersects(Flags::L4_CSUM_OK | Flags::CSUM_PARTIAL) {
         return Ok(());
     }
     match l4::verify_parts(b.data(), b.segments().skip(1)) {

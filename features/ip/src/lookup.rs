@@ -122,7 +122,7 @@ fn all_equal<T: Copy + PartialEq>(all: &[T]) -> bool {
 /// The table that a packet is looked up in.
 #[inline(always)]
 pub fn table_of<F: Ip>(b: &Buffer, views: Views<'_>) -> TableIndex {
-    if b.flags.has(Flags::TABLE) {
+    if b.flags.contains(Flags::TABLE) {
         TableIndex(b.tx_if)
     } else {
         views.get(b.rx_if as usize).map_or(TableIndex::DEFAULT, |view| F::table_of(&view))
@@ -225,7 +225,7 @@ impl<F: Ip> Lookup<F> {
         cx: &mut Cx<'_, TRACED>,
     ) -> To {
         let fib = table_of::<F>(b, views);
-        b.flags.clear(Flags::TABLE);
+        b.flags.remove(Flags::TABLE);
         let turn = cx.turn;
         let Some(table) = self.fib.table(fib, turn) else { return To::NoTable };
         let leaf = table.lookup(F::destination(b), turn);
@@ -407,11 +407,12 @@ impl<F: Ip> Node for Lookup<F> {
         for (key, b) in keys.iter_mut().zip(v.range_mut_ahead(0, n)) {
             *key = F::destination(b);
             bytes += b.packet_len() as u64;
-            differ |= (b.rx_if ^ rx_if) | (b.flags.0 & Flags::TABLE.0);
+            differ |= (b.rx_if ^ rx_if) | (b.flags & Flags::TABLE).bits();
         }
         let fib = table_of::<F>(v.get(0), views);
         // Interfaces may have the same table.
-        let in_fib = |b: &mut Buffer| !b.flags.has(Flags::TABLE) && table_of::<F>(b, views) == fib;
+        let in_fib =
+            |b: &mut Buffer| !b.flags.contains(Flags::TABLE) && table_of::<F>(b, views) == fib;
         if differ != 0 && !v.iter_mut().all(in_fib) {
             for (b, out) in v.packets() {
                 out.go(self.find(b, views, cx));

@@ -24,6 +24,6 @@ impl<F: Family> Property for Redirects<F> {
     const HAS_FLAG: bool = true;
 
     fn show(&self, _: &Interface, flag: IfFlags, view: &mut IfView) {
-        view.flags.put(flag, self.on);
+        view.flags.set(flag, self.on);
     }
 }

@@ -117,7 +117,7 @@ impl<F: Ip> Build for Rewrite<F> {
 
 /// Flags of packets that can't take the fast path.
 const ASIDE: Flags =
-    Flags::LOCAL.with(Flags::GSO).with(Flags::L2_BROADCAST).with(Flags::L2_MULTICAST);
+    Flags::LOCAL.union(Flags::GSO).union(Flags::L2_BROADCAST).union(Flags::L2_MULTICAST);
 
 /// State common to all packets over one adjacency with an ordinary header, on an interface without
 /// features. By value: fields behind a reference are read again after every store to a packet.
@@ -174,7 +174,7 @@ pub fn depart<F: Ip>(b: &mut Buffer, adj: &Adj, least: usize) -> Option<u32> {
 /// not expired, goes elsewhere.
 #[inline(always)]
 fn may_pass<F: Ip>(b: &mut Buffer, tx_if: u32, mtu: usize) -> bool {
-    !(b.flags.any(ASIDE) || b.rx_if == tx_if || b.packet_len() > mtu) && F::pass(b)
+    !(b.flags.intersects(ASIDE) || b.rx_if == tx_if || b.packet_len() > mtu) && F::pass(b)
 }
 
 impl<F: Ip> Rewrite<F> {
@@ -216,10 +216,10 @@ impl<F: Ip> Rewrite<F> {
         cx: &mut Cx<'_, TRACED>,
     ) -> To {
         let Some(adj) = self.adj(index, cx.turn).copied() else { return To::NoAdjacency };
-        let local = b.flags.has(Flags::LOCAL);
+        let local = b.flags.contains(Flags::LOCAL);
         let Some(ip) = F::Header::view(b.data()).copied() else { return To::TooShort };
         if !local {
-            if !self.any_frame && b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST)) {
+            if !self.any_frame && b.flags.intersects(Flags::L2_BROADCAST | Flags::L2_MULTICAST) {
                 return To::LinkBroadcast;
             }
             if b.rx_if != adj.tx_if && F::is_confined(b) {
@@ -249,7 +249,7 @@ impl<F: Ip> Rewrite<F> {
     /// Returns true if the interface has the flag.
     fn has(&self, tx_if: u32, flag: IfFlags, turn: &Turn<'_>) -> bool {
         let view = self.interfaces.views(turn).get(tx_if as usize);
-        view.is_some_and(|view| view.flags.has(flag))
+        view.is_some_and(|view| view.flags.contains(flag))
     }
 
     /// MTU of the link, or less if the path to the destination or over the next hop is known to
@@ -258,7 +258,8 @@ impl<F: Ip> Rewrite<F> {
         let known = self.path_mtus.known(turn);
         let table = b.scratch::<IpMeta>().fib;
         // Senders of forwarded packets get the errors themselves.
-        let learned = if b.flags.has(Flags::LOCAL) { known.learned(table, ip.dst()) } else { None };
+        let learned =
+            if b.flags.contains(Flags::LOCAL) { known.learned(table, ip.dst()) } else { None };
         let link = learned.map_or(adj.mtu, |mtu| mtu.min(adj.mtu));
         if b.packet_len() <= known.least() {
             return link;
@@ -296,7 +297,7 @@ impl<F: Ip> Rewrite<F> {
         }
         self.next_redirect = cx.now() + REDIRECT_EVERY;
         copy.rx_if = b.rx_if;
-        copy.flags = Flags(b.flags.0 & Flags::TRACED.0);
+        copy.flags = b.flags & Flags::TRACED;
         copy.trace = b.trace;
         let says = (Icmp4Type::REDIRECT.0, code4::REDIRECT_HOST);
         copy.set_scratch(match F::IS_V6 {
@@ -314,7 +315,7 @@ impl<F: Ip> Rewrite<F> {
 pub(crate) fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex, gso: bool) -> Result<(), To> {
     let says = u32::from(mtu);
     let mtu = usize::from(mtu);
-    let len = if b.flags.has(Flags::GSO) { segment_len::<F>(b, 0) } else { b.packet_len() };
+    let len = if b.flags.contains(Flags::GSO) { segment_len::<F>(b, 0) } else { b.packet_len() };
     if len <= mtu {
         if gso {
             // As long as a fragment, the Ethernet header included.
@@ -329,7 +330,7 @@ pub(crate) fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex, gso: bool) -
         b.set_scratch(error(F::ERRORS.too_big, says).in_table(fib));
         return Err(To::MtuExceeded);
     }
-    if b.flags.has(Flags::GSO) && !gso {
+    if b.flags.contains(Flags::GSO) && !gso {
         // It is segmented anyway: into smaller segments then, which no host has to reassemble.
         let headers = len - usize::from(b.offload.gso_size);
         if let Some(size) = mtu.checked_sub(headers).filter(|size| *size >= 8) {
@@ -344,7 +345,7 @@ pub(crate) fn fit<F: Ip>(b: &mut Buffer, mtu: u16, index: AdjIndex, gso: bool) -
 /// True for a super-packet of TCP, whose segments may be of any size.
 pub fn is_tcp_gso(b: &Buffer) -> bool {
     let kind = Gso::from_vnet_type(b.offload.gso_kind);
-    b.flags.has(Flags::GSO) && kind.is_some_and(|(kind, _)| kind.is_tcp())
+    b.flags.contains(Flags::GSO) && kind.is_some_and(|(kind, _)| kind.is_tcp())
 }
 
 /// Bytes of the largest packet that segmentation makes of this one, whose IP header stands at

@@ -196,7 +196,7 @@ impl Ip for Ip6 {
 
     /// Only the sender of a packet fragments it (RFC 8200 4.5).
     fn may_fragment(b: &Buffer) -> bool {
-        b.flags.has(Flags::LOCAL)
+        b.flags.contains(Flags::LOCAL)
     }
 
     #[inline(always)]

@@ -230,8 +230,8 @@ fn put(b: &mut Buffer, own: MacAddr, answer: &OutgoingAdvertisement) -> bool {
     if !b.set_data(&frame) {
         return false;
     }
-    b.flags = Flags(b.flags.0 & Flags::TRACED.0);
-    b.flags.set(Flags::LOCAL.with(Flags::L4_CSUM_OK));
+    b.flags = b.flags & Flags::TRACED;
+    b.flags.insert(Flags::LOCAL | Flags::L4_CSUM_OK);
     b.tx_if = b.rx_if;
     true
 }

@@ -9,6 +9,7 @@ use crate::bridge::Bridge;
 use crate::features::{Features, NODES};
 use crate::meta::L2Meta;
 use crate::state::Port;
+use bitflags::bitflags;
 use buffer::Buffer;
 use graph::{NodeIndex, SwIfIndex, World};
 use net::Interfaces;
@@ -18,33 +19,24 @@ use sync::Turn;
 /// Name of the EFP filter node, which sent frames pass between other features.
 const EFP_FILTER_NODE: &str = "l2-efp-filter";
 
-/// Features of frames that a port sends, each a bit at VPP's position.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct OutputFeatures(pub u32);
-
-impl OutputFeatures {
-    /// The end of every bitmap: the output of the interface.
-    pub const OUTPUT: Self = Self(1 << 0);
-    /// Frames are copied to mirror ports.
-    pub const SPAN: Self = Self(1 << 1);
-    /// Output ACL.
-    pub const ACL: Self = Self(1 << 4);
-    /// The EFP filter.
-    pub const EFP_FILTER: Self = Self(1 << 6);
-    /// Classification.
-    pub const CLASSIFY: Self = Self(1 << 10);
-    /// Cross-connects that put bytes in front of frames.
-    pub const XCRW: Self = Self(1 << 13);
-
-    /// Returns true if all bits of `other` are set.
-    #[inline(always)]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Returns the features with the bits of `other` set or cleared.
-    pub const fn put(self, other: Self, on: bool) -> Self {
-        Self(if on { self.0 | other.0 } else { self.0 & !other.0 })
+bitflags! {
+    /// Features of frames that a port sends, each a bit at VPP's position.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    pub struct OutputFeatures: u32 {
+        /// The end of every bitmap: the output of the interface.
+        const OUTPUT = 1 << 0;
+        /// Frames are copied to mirror ports.
+        const SPAN = 1 << 1;
+        /// Output ACL.
+        const ACL = 1 << 4;
+        /// The EFP filter.
+        const EFP_FILTER = 1 << 6;
+        /// Classification.
+        const CLASSIFY = 1 << 10;
+        /// Cross-connects that put bytes in front of frames.
+        const XCRW = 1 << 13;
+        /// A client may switch on any bit.
+        const _ = !0;
     }
 }
 
@@ -73,8 +65,8 @@ impl AttachedNodes {
                 .zip(nodes)
                 .fold(0, |all, (bit, node)| all | u32::from(node.get().is_some()) << bit)
         };
-        let output = OutputFeatures(bits(&self.output)).put(OutputFeatures::XCRW, false);
-        (Features(bits(&self.input)), output)
+        let output = OutputFeatures::from_bits_retain(bits(&self.output));
+        (Features::from_bits_retain(bits(&self.input)), output - OutputFeatures::XCRW)
     }
 }
 
@@ -85,19 +77,21 @@ impl AttachedNodes {
 /// A node that doesn't exist; another node that has registered for the feature; a bit that isn't
 /// one of [`Features::ATTACHED`].
 pub fn register_input(world: &World, feature: Features, node: &str) -> Result<(), String> {
-    if !Features::ATTACHED.has(feature) || feature.0.count_ones() != 1 {
+    if !Features::ATTACHED.contains(feature) || feature.bits().count_ones() != 1 {
         return Err(format!("{node}: no such feature of received frames"));
     }
     let index = world.link("l2-input", node)?;
     for (other, name) in NODES {
-        if other.0 < feature.0 && world.node(name).is_some() {
+        if other.bits() < feature.bits() && world.node(name).is_some() {
             world.link(node, name)?;
-        } else if other.0 > feature.0 && Features::ATTACHED.has(other) && world.node(name).is_some()
+        } else if other.bits() > feature.bits()
+            && Features::ATTACHED.contains(other)
+            && world.node(name).is_some()
         {
             world.link(name, node)?;
         }
     }
-    set(&world.get::<Bridge>().attached.input, feature.0, index, node)
+    set(&world.get::<Bridge>().attached.input, feature.bits(), index, node)
 }
 
 /// Sends frames that interfaces with the feature send to this node. [`OutputSteps`] has the node's
@@ -108,11 +102,11 @@ pub fn register_input(world: &World, feature: Features, node: &str) -> Result<()
 /// frames.
 pub fn register_output(world: &World, feature: OutputFeatures, node: &str) -> Result<(), String> {
     let (filter, output) = (OutputFeatures::EFP_FILTER, OutputFeatures::OUTPUT);
-    if feature.0.count_ones() != 1 || feature == filter || feature == output {
+    if feature.bits().count_ones() != 1 || feature == filter || feature == output {
         return Err(format!("{node}: no such feature of sent frames"));
     }
     let index = world.link("l2-output", node)?;
-    if feature.0 > filter.0 {
+    if feature.bits() > filter.bits() {
         world.link(node, EFP_FILTER_NODE)?;
     } else {
         world.link(EFP_FILTER_NODE, node)?;
@@ -121,13 +115,13 @@ pub fn register_output(world: &World, feature: OutputFeatures, node: &str) -> Re
     for (bit, other) in (0..).zip(nodes) {
         let Some(other) = other.get() else { continue };
         let other = world.node_name(*other);
-        if 1 << bit > feature.0 {
+        if 1 << bit > feature.bits() {
             world.link(&other, node)?
         } else {
             world.link(node, &other)?
         };
     }
-    set(nodes, feature.0, index, node)
+    set(nodes, feature.bits(), index, node)
 }
 
 fn set(
@@ -144,7 +138,7 @@ impl Bridge {
     /// Gives an interface a feature of received frames, or takes it.
     pub fn set_input_feature(&self, world: &World, sw_if: SwIfIndex, feature: Features, on: bool) {
         self.attach(world, sw_if, |attached| {
-            attached.input = attached.input.put(feature.and(Features::ATTACHED), on);
+            attached.input.set(feature & Features::ATTACHED, on);
         });
     }
 
@@ -156,7 +150,7 @@ impl Bridge {
         feature: OutputFeatures,
         on: bool,
     ) {
-        self.attach(world, sw_if, |attached| attached.output = attached.output.put(feature, on));
+        self.attach(world, sw_if, |attached| attached.output.set(feature, on));
     }
 
     fn attach(&self, world: &World, sw_if: SwIfIndex, change: impl FnOnce(&mut Attached)) {
@@ -172,7 +166,7 @@ impl Bridge {
     /// The first node of received frames, if a feature of another plugin is first.
     #[inline(always)]
     pub(crate) fn first_attached(&self, port: &Port) -> Option<NodeIndex> {
-        let bit = port.features.and(Features::ATTACHED).0.checked_ilog2()?;
+        let bit = (port.features & Features::ATTACHED).bits().checked_ilog2()?;
         self.attached.input[bit as usize].get().copied()
     }
 
@@ -180,7 +174,7 @@ impl Bridge {
     /// interface. For frames of `l2-output`, `behind` is 0.
     #[inline(always)]
     pub(crate) fn next_attached(&self, port: &Port, behind: OutputFeatures) -> Option<NodeIndex> {
-        let bit = (port.sent.0 & behind.0.wrapping_sub(1)).checked_ilog2()?;
+        let bit = (port.sent.bits() & behind.bits().wrapping_sub(1)).checked_ilog2()?;
         self.attached.output[bit as usize].get().copied()
     }
 }
@@ -199,7 +193,7 @@ impl InputSteps {
         let drop = world.node("feature-bitmap-drop").unwrap_or_default();
         let mut nodes = [drop; 32];
         for (feature, name) in NODES {
-            nodes[feature.0.ilog2() as usize] = world.node(name).unwrap_or(drop);
+            nodes[feature.bits().ilog2() as usize] = world.node(name).unwrap_or(drop);
         }
         Self { nodes, drop }
     }
@@ -208,7 +202,7 @@ impl InputSteps {
     #[inline(always)]
     pub fn behind(&self, feature: Features, b: &Buffer) -> NodeIndex {
         let rest = b.scratch::<L2Meta>().features().behind(feature);
-        rest.0.checked_ilog2().map_or(self.drop, |bit| self.nodes[bit as usize])
+        rest.bits().checked_ilog2().map_or(self.drop, |bit| self.nodes[bit as usize])
     }
 }
 
@@ -230,7 +224,7 @@ impl OutputSteps {
     #[inline(always)]
     pub fn behind(&self, feature: OutputFeatures, b: &Buffer, turn: &Turn<'_>) -> NodeIndex {
         let port = self.bridge.ports.get(b.tx_if, turn);
-        if feature.0 > OutputFeatures::EFP_FILTER.0
+        if feature.bits() > OutputFeatures::EFP_FILTER.bits()
             && port.is_some_and(|port| port.filter.is_some())
         {
             return self.filter;

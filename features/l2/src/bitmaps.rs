@@ -30,7 +30,7 @@ impl Bridge {
     /// An interface that isn't there, or isn't in layer-2 mode (−2).
     pub fn bitmaps(&self, world: &World, sw_if: SwIfIndex) -> Result<(Features, u32)> {
         let interface = world.get::<Interfaces>().get(sw_if)?;
-        let input = match self.mode(sw_if) {
+        let mut input = match self.mode(sw_if) {
             Some(Mode::Bridge { features, .. }) => features,
             Some(Mode::Xconnect(_)) => Features::XCONNECT,
             None => {
@@ -39,10 +39,10 @@ impl Bridge {
             }
         };
         let attached = self.control().attached.get(&sw_if).copied().unwrap_or_default();
-        let output = attached.output.put(OutputFeatures::OUTPUT, true);
-        let output = output.put(OutputFeatures::EFP_FILTER, self.has_efp_filter(sw_if));
-        let input = input.put(Features::VTR, vtr::rewrites(world, &interface).is_some());
-        Ok((input.put(attached.input, true), output.0))
+        let mut output = attached.output | OutputFeatures::OUTPUT;
+        output.set(OutputFeatures::EFP_FILTER, self.has_efp_filter(sw_if));
+        input.set(Features::VTR, vtr::rewrites(world, &interface).is_some());
+        Ok((input | attached.input, output.bits()))
     }
 
     /// Switches bits of [`Self::bitmaps`] on or off. An ACL, classification or mirroring that is
@@ -61,29 +61,29 @@ impl Bridge {
         let (input_now, output_now) = self.bitmaps(world, sw_if)?;
         let is_bridged = matches!(self.mode(sw_if), Some(Mode::Bridge { .. }));
         let (input, output) = if on {
-            (input.without(input_now), output & !output_now)
+            (input - input_now, output & !output_now)
         } else {
-            (input.and(input_now), output & output_now)
+            (input & input_now, output & output_now)
         };
-        let own = if is_bridged { Features::SWITCHED } else { Features::NONE };
+        let own = if is_bridged { Features::SWITCHED } else { Features::empty() };
         let (attached_input, attached_output) = self.attached.switched();
         let unknown = (
-            input.without(own).without(attached_input),
-            output & !(OutputFeatures::EFP_FILTER.0 | attached_output.0),
+            input - own - attached_input,
+            output & !(OutputFeatures::EFP_FILTER.bits() | attached_output.bits()),
         );
-        if unknown != (Features::NONE, 0) {
+        if unknown != (Features::empty(), 0) {
             let why = format!(
                 "bits {:#x} of received and {:#x} of sent frames can't be switched",
-                unknown.0.0, unknown.1
+                unknown.0, unknown.1
             );
             return Err(Error::unsupported(why).retval(retval::UNIMPLEMENTED));
         }
-        if output & OutputFeatures::EFP_FILTER.0 != 0 {
+        if output & OutputFeatures::EFP_FILTER.bits() != 0 {
             self.set_efp_filter(world, sw_if, on)?;
         }
-        let received = input.and(attached_input);
-        let sent = OutputFeatures(output & attached_output.0);
-        if (received, sent) != (Features::NONE, OutputFeatures::default()) {
+        let received = input & attached_input;
+        let sent = OutputFeatures::from_bits_retain(output & attached_output.bits());
+        if (received, sent) != (Features::empty(), OutputFeatures::default()) {
             self.set_input_feature(world, sw_if, received, on);
             self.set_output_feature(world, sw_if, sent, on);
         }
@@ -110,9 +110,9 @@ impl Bridge {
         let Some(Mode::Bridge { id, features, .. }) = control.modes.get_mut(&sw_if) else {
             return Err(not_bridged(world, sw_if));
         };
-        *features = features.put(which.and(Features::SWITCHED), on);
+        features.set(which & Features::SWITCHED, on);
         let (id, now) = (*id, *features);
-        if !now.has(Features::ARP_TERM) {
+        if !now.contains(Features::ARP_TERM) {
             // Their messages aren't read from now on, so entries could become wrong.
             control.retain_snooped(id, |snooped| snooped.sw_if != sw_if.0);
         }

@@ -32,7 +32,7 @@ impl ToBvi {
     #[inline(always)]
     pub fn receive(&self, b: &mut Buffer, bvi: u32) {
         b.rx_if = bvi;
-        b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
+        b.flags.remove(Flags::L2_BROADCAST | Flags::L2_MULTICAST);
         self.lanes.rx.frame(bvi as usize, b);
         let tags = count_tags(b);
         if tags > 0 {

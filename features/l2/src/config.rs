@@ -66,7 +66,7 @@ fn write_mode(world: &World, sw_if: SwIfIndex, lines: &mut Section<'_>) {
             for (word, feature) in PORT_FEATURES {
                 let line = format!("set interface l2 {word} {name}");
                 let disable = format!("{line} disable");
-                match (usual.has(feature), features.has(feature)) {
+                match (usual.contains(feature), features.contains(feature)) {
                     (true, false) => lines.push(disable, line),
                     (false, true) => lines.push(line, disable),
                     _ => {}

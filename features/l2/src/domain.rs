@@ -147,14 +147,17 @@ impl DomainState {
     pub fn features(&self) -> Features {
         let DomainConfig { learn, forward, flood, uu_flood, arp_term, arp_ufwd, .. } = self.config;
         let has_port = self.uu_fwd.is_some();
-        Features::DROP
-            .put(Features::LEARN, learn)
-            .put(Features::FWD, forward)
-            .put(Features::FLOOD, flood)
-            .put(Features::UU_FLOOD, uu_flood)
-            .put(Features::UU_FWD, has_port)
-            .put(Features::ARP_TERM, arp_term)
-            .put(Features::ARP_UFWD, arp_ufwd && has_port)
+        let switched = [
+            (Features::LEARN, learn),
+            (Features::FWD, forward),
+            (Features::FLOOD, flood),
+            (Features::UU_FLOOD, uu_flood),
+            (Features::UU_FWD, has_port),
+            (Features::ARP_TERM, arp_term),
+            (Features::ARP_UFWD, arp_ufwd && has_port),
+        ];
+        let on = switched.into_iter().filter(|(_, on)| *on).map(|(feature, _)| feature);
+        Features::DROP | on.collect()
     }
 }
 

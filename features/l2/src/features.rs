@@ -1,97 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The input feature bitmap.
 
+use bitflags::bitflags;
 use std::fmt;
 
-/// Features that a frame passes, each a bit at VPP's position. They run from the highest bit.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Features(pub u32);
+bitflags! {
+    /// Features that a frame passes, each a bit at VPP's position. They run from the highest bit.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    pub struct Features: u32 {
+        /// The end of every bitmap of a bridged interface: the frame is dropped.
+        const DROP = 1 << 0;
+        /// Frames go to the peer of a cross-connect.
+        const XCONNECT = 1 << 1;
+        /// Frames go to all members.
+        const FLOOD = 1 << 2;
+        /// ARP requests go to the unknown-unicast port alone.
+        const ARP_UFWD = 1 << 3;
+        /// ARP and ND termination.
+        const ARP_TERM = 1 << 4;
+        /// Unicast to unknown destinations goes to all members.
+        const UU_FLOOD = 1 << 5;
+        /// Unicast to unknown destinations goes to the unknown-unicast port.
+        const UU_FWD = 1 << 6;
+        /// The destination is looked up.
+        const FWD = 1 << 7;
+        /// The source is learned.
+        const LEARN = 1 << 9;
+        /// VLAN tags are rewritten.
+        const VTR = 1 << 11;
+        /// Input ACL.
+        const ACL = 1 << 14;
+        /// Classification.
+        const CLASSIFY = 1 << 18;
+        /// Frames are copied to mirror ports.
+        const SPAN = 1 << 19;
+        /// A client may switch on any bit.
+        const _ = !0;
+    }
+}
 
 impl Features {
-    /// No feature.
-    pub const NONE: Self = Self(0);
-    /// The end of every bitmap of a bridged interface: the frame is dropped.
-    pub const DROP: Self = Self(1 << 0);
-    /// Frames go to the peer of a cross-connect.
-    pub const XCONNECT: Self = Self(1 << 1);
-    /// Frames go to all members.
-    pub const FLOOD: Self = Self(1 << 2);
-    /// ARP requests go to the unknown-unicast port alone.
-    pub const ARP_UFWD: Self = Self(1 << 3);
-    /// ARP and ND termination.
-    pub const ARP_TERM: Self = Self(1 << 4);
-    /// Unicast to unknown destinations goes to all members.
-    pub const UU_FLOOD: Self = Self(1 << 5);
-    /// Unicast to unknown destinations goes to the unknown-unicast port.
-    pub const UU_FWD: Self = Self(1 << 6);
-    /// The destination is looked up.
-    pub const FWD: Self = Self(1 << 7);
-    /// The source is learned.
-    pub const LEARN: Self = Self(1 << 9);
-    /// VLAN tags are rewritten.
-    pub const VTR: Self = Self(1 << 11);
-    /// Input ACL.
-    pub const ACL: Self = Self(1 << 14);
-    /// Classification.
-    pub const CLASSIFY: Self = Self(1 << 18);
-    /// Frames are copied to mirror ports.
-    pub const SPAN: Self = Self(1 << 19);
-
     /// Features of other plugins, in front of all others. They don't depend on the domain.
-    pub const ATTACHED: Self = Self(Self::SPAN.0 | Self::CLASSIFY.0 | Self::ACL.0);
+    pub const ATTACHED: Self = Self::SPAN.union(Self::CLASSIFY).union(Self::ACL);
 
     /// Features that a domain and each of its interfaces switch on or off.
-    pub const SWITCHED: Self = Self(
-        Self::DROP.0
-            | Self::FLOOD.0
-            | Self::ARP_TERM.0
-            | Self::ARP_UFWD.0
-            | Self::UU_FLOOD.0
-            | Self::UU_FWD.0
-            | Self::FWD.0
-            | Self::LEARN.0,
-    );
+    pub const SWITCHED: Self = Self::DROP
+        .union(Self::FLOOD)
+        .union(Self::ARP_TERM)
+        .union(Self::ARP_UFWD)
+        .union(Self::UU_FLOOD)
+        .union(Self::UU_FWD)
+        .union(Self::FWD)
+        .union(Self::LEARN);
     /// Features that only neighbour requests (ARP, ND) pass.
-    pub const QUESTIONS: Self = Self(Self::ARP_TERM.0 | Self::ARP_UFWD.0);
+    pub const QUESTIONS: Self = Self::ARP_TERM.union(Self::ARP_UFWD);
     /// Features that frames to groups don't pass.
-    pub const UNICAST: Self = Self(Self::FWD.0 | Self::UU_FLOOD.0 | Self::UU_FWD.0);
-
-    /// Returns true if all bits of `other` are set.
-    #[inline(always)]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Returns the bits that both have.
-    #[inline(always)]
-    pub const fn and(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    /// Returns the features without the bits of `other`.
-    #[inline(always)]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// With the bits of `other` set or cleared.
-    pub const fn put(self, other: Self, on: bool) -> Self {
-        if on { Self(self.0 | other.0) } else { self.without(other) }
-    }
+    pub const UNICAST: Self = Self::FWD.union(Self::UU_FLOOD).union(Self::UU_FWD);
 
     /// The features that follow one.
     #[inline(always)]
     pub const fn behind(self, feature: Self) -> Self {
-        Self(self.0 & (feature.0 - 1))
+        Self::from_bits_retain(self.bits() & (feature.bits() - 1))
     }
 
     /// The feature that is next.
     #[inline(always)]
     pub const fn next(self) -> Step {
-        if self.0 == 0 {
+        if self.is_empty() {
             return Step::Drop;
         }
-        match Self(1 << self.0.ilog2()) {
+        match Self::from_bits_retain(1 << self.bits().ilog2()) {
             Self::VTR => Step::Vtr,
             Self::LEARN => Step::Learn,
             Self::FWD => Step::Fwd,
@@ -192,7 +170,7 @@ impl fmt::Display for Features {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut space = "";
         for (feature, node) in NODES {
-            if self.has(feature) {
+            if self.contains(feature) {
                 write!(f, "{space}{node}")?;
                 space = " ";
             }

@@ -173,7 +173,7 @@ impl L2Flood {
         };
         // A partial checksum, left to the device: copies share the bytes that it covers.
         // Segmentation computes those of its segments.
-        if b.flags.has(Flags::CSUM_PARTIAL) && !b.flags.has(Flags::GSO) {
+        if b.flags.contains(Flags::CSUM_PARTIAL) && !b.flags.contains(Flags::GSO) {
             finish_checksum(&mut b);
         }
         let members = self.members(domain, FloodScope::of(&b, meta), turn);

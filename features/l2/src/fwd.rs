@@ -61,9 +61,9 @@ impl L2Fwd {
     #[inline(always)]
     fn miss(b: &mut Buffer, mut meta: L2Meta) -> To {
         let features = meta.features().behind(Features::FWD);
-        meta.features = features.0;
+        meta.features = features.bits();
         b.set_scratch(meta);
-        match features.and(Features::UNICAST).next() {
+        match (features & Features::UNICAST).next() {
             Step::Drop => To::Miss,
             step => step.into(),
         }

@@ -77,13 +77,13 @@ impl Origin {
         let (features, generation) = match (port, domain) {
             (Some(port), Some(domain)) => {
                 // Tag rewriting and features of other plugins don't depend on the domain.
-                let own = port.features.and(Features::VTR.put(Features::ATTACHED, true));
+                let own = port.features & (Features::VTR | Features::ATTACHED);
                 (
-                    port.features.and(domain.features).put(own, true),
+                    port.features & domain.features | own,
                     generation(domain.generation, port.generation),
                 )
             }
-            _ => (Features::NONE, 0),
+            _ => (Features::empty(), 0),
         };
         let attached = port.and_then(|port| bridge.first_attached(&port));
         let domain_bits = port.map_or(DomainBits::of(NO_DOMAIN, false), |port| {
@@ -120,7 +120,7 @@ fn asks(b: &Buffer) -> bool {
 #[inline(never)]
 fn not_asked(b: &Buffer) -> Features {
     match Ethernet::l3_at(b.data()) {
-        Some((_, EtherType::ARP)) => Features::NONE,
+        Some((_, EtherType::ARP)) => Features::empty(),
         // The next header of the IPv6 header.
         Some((at, EtherType::IP6)) if b.bytes::<1>(at + 6) == Some(&[IpProtocol::ICMP6.0]) => {
             Features::ARP_UFWD
@@ -133,7 +133,7 @@ impl L2Input {
     #[inline(always)]
     fn classify(b: &mut Buffer, from: &Origin, macs: MacView<'_>) -> (To, Features) {
         let (Some(port), Some(header)) = (from.port, b.bytes::<HEADER>(0)) else {
-            return (To::NoMode, Features::NONE);
+            return (To::NoMode, Features::empty());
         };
         if let Role::Crossed(peer) = port.role {
             b.tx_if = peer;
@@ -144,18 +144,18 @@ impl L2Input {
         let is_group = d0 & 1 != 0;
         let (mut features, mut shg) = (from.features, port.shg);
         if is_group {
-            features = features.without(Features::UNICAST);
-            if features.and(Features::QUESTIONS) != Features::NONE {
-                features = features.without(not_asked(b));
+            features -= Features::UNICAST;
+            if features.intersects(Features::QUESTIONS) {
+                features -= not_asked(b);
             }
         } else {
-            features = features.without(Features::QUESTIONS);
+            features -= Features::QUESTIONS;
             macs.prefetch(MacKey::new([d0, d1, d2, d3, d4, d5], port.domain));
         }
         if port.role == Role::Bvi && (!is_group || asks(b)) {
             shg = 0;
         }
-        if features.has(Features::LEARN) {
+        if features.contains(Features::LEARN) {
             macs.prefetch(MacKey::new([s0, s1, s2, s3, s4, s5], port.domain));
         }
         b.set_scratch(L2Meta::bridged(features, from.domain_bits, shg, from.generation));

@@ -66,7 +66,7 @@ impl L2Learn {
     ) -> To {
         let mut meta = b.scratch::<L2Meta>();
         let features = meta.features().behind(Features::LEARN);
-        meta.features = features.0;
+        meta.features = features.bits();
         b.set_scratch(meta);
         let to = features.next().into();
         let Some(&[_, _, _, _, _, _, s0, s1, s2, s3, s4, s5]) = b.bytes::<12>(0) else { return to };

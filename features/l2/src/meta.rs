@@ -39,7 +39,7 @@ impl L2Meta {
     #[inline(always)]
     pub const fn bridged(features: Features, domain: DomainBits, shg: u8, generation: u16) -> Self {
         Self {
-            features: features.0,
+            features: features.bits(),
             domain_bits: domain.0 | (shg as u32) << 16,
             generation: generation as u32,
         }
@@ -78,7 +78,7 @@ impl L2Meta {
     /// Returns the features that follow.
     #[inline(always)]
     pub const fn features(self) -> Features {
-        Features(self.features)
+        Features::from_bits_retain(self.features)
     }
 }
 
@@ -88,5 +88,5 @@ impl L2Meta {
 #[inline(always)]
 pub fn address_frame(b: &mut Buffer, to: u32) {
     b.tx_if = to;
-    b.set_scratch(L2Meta::crossed(Features::NONE));
+    b.set_scratch(L2Meta::crossed(Features::empty()));
 }

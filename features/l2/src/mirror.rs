@@ -44,5 +44,5 @@ impl Bridge {
 pub fn address_mirror_copy(copy: &mut Buffer, to: u32) {
     let shg = copy.scratch::<L2Meta>().shg();
     copy.tx_if = to;
-    copy.set_scratch(L2Meta::bridged(Features::NONE, DomainBits::of(NO_DOMAIN, false), shg, 0));
+    copy.set_scratch(L2Meta::bridged(Features::empty(), DomainBits::of(NO_DOMAIN, false), shg, 0));
 }

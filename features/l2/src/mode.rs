@@ -48,13 +48,13 @@ impl Mode {
     /// A member of a domain with all features of its kind.
     pub fn bridge(id: u32, kind: PortKind, shg: u8) -> Self {
         let without = match kind {
-            PortKind::Normal => Features::NONE,
+            PortKind::Normal => Features::empty(),
             // Its address is a static entry, and others behind it are routed.
             PortKind::Bvi => Features::LEARN,
             // Frames don't go back there.
-            PortKind::UuFwd => Features(Features::UU_FWD.0 | Features::ARP_UFWD.0),
+            PortKind::UuFwd => Features::UU_FWD | Features::ARP_UFWD,
         };
-        Self::Bridge { id, kind, shg, features: Features::SWITCHED.without(without) }
+        Self::Bridge { id, kind, shg, features: Features::SWITCHED - without }
     }
 
     fn role(self) -> L2Role {
@@ -112,12 +112,13 @@ impl Bridge {
         let rewrites = rewrites.or_else(|| has_backbone.then_some(vtr::Rewrites::BACKBONE));
         let parent = interface.as_ref().map(|interface| interface.parent.0);
         let attached = control.attached.get(&sw_if).copied().unwrap_or_default();
-        let with_own = |features: Features| {
-            features.put(Features::VTR, rewrites.is_some()).put(attached.input, true)
+        let with_own = |mut features: Features| {
+            features.set(Features::VTR, rewrites.is_some());
+            features | attached.input
         };
         let left = Port {
             role: Role::Left,
-            features: Features::NONE,
+            features: Features::empty(),
             domain: NO_DOMAIN,
             shg: 0,
             generation: control.port_generation(sw_if),

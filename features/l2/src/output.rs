@@ -117,7 +117,7 @@ impl L2Output {
             b.mark_l2();
         }
         // Classification comes before the filter, and sends frames there.
-        let filtered = port.filter.is_some() && !port.sent.has(OutputFeatures::CLASSIFY);
+        let filtered = port.filter.is_some() && !port.sent.contains(OutputFeatures::CLASSIFY);
         if filtered { To::EfpFilter } else { To::Node(target.node) }
     }
 }

@@ -116,7 +116,7 @@ struct Origin {
 
 /// Returns the path of a port's frames: the features that this node can replace, or the graph.
 fn unicast_path(port: &Port) -> UnicastPath {
-    let features = port.features.without(Features::QUESTIONS);
+    let features = port.features - Features::QUESTIONS;
     match (port.role, features.next()) {
         (Role::Crossed(peer), Step::Output) => UnicastPath::Crossed(peer),
         (Role::Bridged, Step::Learn) => match features.behind(Features::LEARN).next() {
@@ -137,7 +137,7 @@ impl Origin {
         turn: &Turn<'_>,
     ) -> Self {
         let view = interfaces.views(turn).get(rx_if as usize).unwrap_or_default();
-        let is_switched = view.flags.has(IfFlags::ADMIN) && view.flags.has(IfFlags::L2);
+        let is_switched = view.flags.contains(IfFlags::ADMIN) && view.flags.contains(IfFlags::L2);
         let port =
             bridge.ports.get(rx_if, turn).filter(|port| is_switched && port.role != Role::Left);
         let domain = port.and_then(|port| bridge.domains.get(port.domain.into(), turn));
@@ -156,8 +156,8 @@ impl Origin {
                 let generation = generation(domain.generation, port.generation);
                 origin.mine = MacEntry { port: rx_if, flags: 0, generation, stamp: stamp(now) };
                 // Features that don't depend on the domain stay.
-                let switched = Features::SWITCHED.without(domain.features);
-                unicast_path(&Port { features: port.features.without(switched), ..*port })
+                let switched = Features::SWITCHED - domain.features;
+                unicast_path(&Port { features: port.features - switched, ..*port })
             }
             _ => unicast_path(port),
         };
@@ -198,7 +198,7 @@ fn addresses(b: &Buffer, origin: &Origin) -> Option<(MacKey, MacKey)> {
     let header = b.bytes::<HEADER>(0)?;
     let destination = u64::from_be_bytes(*header.first_chunk()?);
     let source_and_type = u64::from_be_bytes(*header.last_chunk()?);
-    let is_ordinary = !b.flags.has(Flags::TRACED)
+    let is_ordinary = !b.flags.contains(Flags::TRACED)
         && destination & GROUP == 0
         && !(origin.has_subs && EtherType(source_and_type as u16).is_vlan());
     let key = |word| MacKey::of_word(word, origin.domain);
@@ -265,8 +265,8 @@ impl<const TRACED: bool> SendContext<'_, '_, TRACED> {
                 && port.filter.is_none()
                 && self.bridge.next_attached(port, OutputFeatures::default()).is_none()
                 && view.is_up()
-                && !view.flags.has(IfFlags::SUB)
-                && !view.flags.has(IfFlags::IP_MODE)
+                && !view.flags.contains(IfFlags::SUB)
+                && !view.flags.contains(IfFlags::IP_MODE)
                 && !self.cx.has_arc(self.interface_output, tx_if)
         });
         Target::new(view.tx, port)

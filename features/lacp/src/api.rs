@@ -85,13 +85,13 @@ impl SwInterfaceLacpDetails {
             actor_key: actor.key,
             actor_port_priority: actor.port_priority,
             actor_port_number: actor.port,
-            actor_state: actor.state.0,
+            actor_state: actor.state.bits(),
             partner_system_priority: partner.system_priority,
             partner_system: partner.system.into(),
             partner_key: partner.key,
             partner_port_priority: partner.port_priority,
             partner_port_number: partner.port,
-            partner_state: partner.state.0,
+            partner_state: partner.state.bits(),
         }
     }
 }

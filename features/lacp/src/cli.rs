@@ -77,7 +77,7 @@ fn head(text: &mut String) -> std::fmt::Result {
 }
 
 fn bits(state: State) -> String {
-    State::NAMES.map(|(bit, _)| if state.has(bit) { "  1" } else { "  0" }).join(" ")
+    State::NAMES.map(|(bit, _)| if state.contains(bit) { "  1" } else { "  0" }).join(" ")
 }
 
 /// A part of the identifier of the aggregation (IEEE 802.1AX-2014 6.3.6.3).
@@ -136,15 +136,18 @@ fn member(w: &World, status: &Status, has_details: bool, out: &mut Writer) {
 }
 
 fn party(p: &Participant) -> Value {
-    let names: Vec<_> =
-        State::NAMES.iter().filter(|(bit, _)| p.state.has(*bit)).map(|(_, name)| *name).collect();
+    let names: Vec<_> = State::NAMES
+        .iter()
+        .filter(|(bit, _)| p.state.contains(*bit))
+        .map(|(_, name)| *name)
+        .collect();
     json!({
         "system_priority": p.system_priority,
         "system": p.system.to_string(),
         "key": p.key,
         "port_priority": p.port_priority,
         "port": p.port,
-        "state": p.state.0,
+        "state": p.state.bits(),
         "state_bits": names,
     })
 }

@@ -173,9 +173,9 @@ fn gauge_names(bond: SwIfIndex, member: SwIfIndex) -> [String; 2] {
 fn actor(world: &World, member: &MemberInfo, port: u16) -> Participant {
     let system =
         world.get::<Interfaces>().get(member.bond).map(|bond| bond.mac).unwrap_or_default();
-    let state = State::AGGREGATION
-        .put(State::ACTIVITY, !member.passive)
-        .put(State::SHORT_TIMEOUT, !member.long_timeout);
+    let mut state = State::AGGREGATION;
+    state.set(State::ACTIVITY, !member.passive);
+    state.set(State::SHORT_TIMEOUT, !member.long_timeout);
     Participant {
         system_priority: SYSTEM_PRIORITY,
         system,
@@ -228,7 +228,7 @@ impl Member {
     /// Publishes the states of both ends in the stats segment.
     pub fn publish_gauges(&self) {
         let states = [self.port.actor.state, self.port.partner.state];
-        self.gauges.iter().zip(states).for_each(|(gauge, state)| gauge.set(state.0.into()));
+        self.gauges.iter().zip(states).for_each(|(gauge, state)| gauge.set(state.bits().into()));
     }
 }
 

@@ -66,7 +66,12 @@ fn show(f: &mut fmt::Formatter<'_>, name: &str, p: &Participant) -> fmt::Result 
     write!(
         f,
         "\n{name}: system {} priority {}, key {}, port {} priority {}, state 0x{:02x}",
-        p.system, p.system_priority, p.key, p.port, p.port_priority, p.state.0
+        p.system,
+        p.system_priority,
+        p.key,
+        p.port,
+        p.port_priority,
+        p.state.bits()
     )
 }
 
@@ -102,7 +107,7 @@ fn answer(b: &mut Buffer, view: &IfView) -> bool {
     let Some(addresses) = b.bytes_mut::<12>(0) else { return false };
     addresses[..6].copy_from_slice(&pdu::GROUP.octets());
     addresses[6..].copy_from_slice(&view.mac.octets());
-    b.flags.clear(Flags::L2_MULTICAST.with(Flags::L2_BROADCAST));
+    b.flags.remove(Flags::L2_MULTICAST | Flags::L2_BROADCAST);
     true
 }
 

@@ -134,12 +134,12 @@ impl Port {
     }
 
     fn put(&mut self, bits: State, on: bool) {
-        self.actor.state = self.actor.state.put(bits, on);
+        self.actor.state.set(bits, on);
     }
 
     /// Returns the member's stage: idle, collecting, or distributing too.
     pub fn stage(&self) -> Stage {
-        if self.actor.state.has(State::DISTRIBUTING) {
+        if self.actor.state.contains(State::DISTRIBUTING) {
             Stage::Distributing
         } else if self.mux == Mux::CollectingDistributing {
             Stage::Collecting
@@ -164,7 +164,7 @@ impl Port {
             (_, false) => {
                 self.rx = Rx::PortDisabled;
                 self.current_while = None;
-                self.partner.state = self.partner.state.put(State::SYNCHRONIZATION, false);
+                self.partner.state.remove(State::SYNCHRONIZATION);
             }
         }
     }
@@ -172,8 +172,8 @@ impl Port {
     /// Enters state `EXPIRED`, which requests data units from the partner at the short interval.
     fn expire(&mut self, now: u64) {
         self.rx = Rx::Expired;
-        let state = self.partner.state.put(State::SYNCHRONIZATION, false);
-        self.partner.state = state.put(State::SHORT_TIMEOUT, true);
+        self.partner.state.remove(State::SYNCHRONIZATION);
+        self.partner.state.insert(State::SHORT_TIMEOUT);
         self.current_while = Some(now + SHORT_TIMEOUT);
         self.put(State::EXPIRED, true);
     }
@@ -195,35 +195,30 @@ impl Port {
         if self.rx == Rx::PortDisabled {
             return;
         }
-        let compared = State(
-            State::ACTIVITY.0
-                | State::SHORT_TIMEOUT.0
-                | State::AGGREGATION.0
-                | State::SYNCHRONIZATION.0,
-        );
+        let compared =
+            State::ACTIVITY | State::SHORT_TIMEOUT | State::AGGREGATION | State::SYNCHRONIZATION;
         let (theirs, ours) = (&pdu.partner, &self.actor);
         if pdu.actor.names() != self.partner.names() || pdu.actor.lag() != self.partner.lag() {
             self.selected = false;
         }
-        if theirs.names() != ours.names() || theirs.state.and(compared) != ours.state.and(compared)
-        {
+        if theirs.names() != ours.names() || theirs.state & compared != ours.state & compared {
             self.ntt = true;
         }
         // The partner's bit "in sync" counts if its data unit names this port or if its link is
         // individual, and if one of the two ends is active.
         let knows_us = theirs.names() == ours.names()
-            && theirs.state.and(State::AGGREGATION) == ours.state.and(State::AGGREGATION);
-        let individual = !pdu.actor.state.has(State::AGGREGATION);
-        let lasts = pdu.actor.state.has(State::ACTIVITY)
-            || ours.state.has(State::ACTIVITY) && theirs.state.has(State::ACTIVITY);
+            && theirs.state & State::AGGREGATION == ours.state & State::AGGREGATION;
+        let individual = !pdu.actor.state.contains(State::AGGREGATION);
+        let lasts = pdu.actor.state.contains(State::ACTIVITY)
+            || ours.state.contains(State::ACTIVITY) && theirs.state.contains(State::ACTIVITY);
         let in_sync =
-            pdu.actor.state.has(State::SYNCHRONIZATION) && (knows_us || individual) && lasts;
+            pdu.actor.state.contains(State::SYNCHRONIZATION) && (knows_us || individual) && lasts;
         self.partner = pdu.actor;
-        self.partner.state = self.partner.state.put(State::SYNCHRONIZATION, in_sync);
+        self.partner.state.set(State::SYNCHRONIZATION, in_sync);
         self.put(State::DEFAULTED, false);
         self.put(State::EXPIRED, false);
         self.rx = Rx::Current;
-        let short = self.actor.state.has(State::SHORT_TIMEOUT);
+        let short = self.actor.state.contains(State::SHORT_TIMEOUT);
         self.current_while = Some(now + if short { SHORT_TIMEOUT } else { LONG_TIMEOUT });
     }
 
@@ -239,7 +234,7 @@ impl Port {
 
     /// Makes a transition of the mux machine; false if there is none to make.
     fn step_mux(&mut self, now: u64) -> bool {
-        let in_sync = self.partner.state.has(State::SYNCHRONIZATION);
+        let in_sync = self.partner.state.contains(State::SYNCHRONIZATION);
         let to = match self.mux {
             Mux::Detached if self.selected => Mux::Waiting,
             Mux::Waiting | Mux::Attached if !self.selected => Mux::Detached,
@@ -262,20 +257,20 @@ impl Port {
     /// partner collects. A partner with coupled control collects as soon as it learns that this
     /// end is in sync.
     fn step_distribution(&mut self) {
-        let on =
-            self.mux == Mux::CollectingDistributing && self.partner.state.has(State::COLLECTING);
-        if on != self.actor.state.has(State::DISTRIBUTING) {
+        let on = self.mux == Mux::CollectingDistributing
+            && self.partner.state.contains(State::COLLECTING);
+        if on != self.actor.state.contains(State::DISTRIBUTING) {
             self.put(State::DISTRIBUTING, on);
             self.ntt = true;
         }
     }
 
     fn step_periodic(&mut self, now: u64) {
-        let speaks =
-            self.actor.state.has(State::ACTIVITY) || self.partner.state.has(State::ACTIVITY);
+        let speaks = self.actor.state.contains(State::ACTIVITY)
+            || self.partner.state.contains(State::ACTIVITY);
         let to = if self.rx == Rx::PortDisabled || !speaks {
             Periodic::None
-        } else if self.partner.state.has(State::SHORT_TIMEOUT) {
+        } else if self.partner.state.contains(State::SHORT_TIMEOUT) {
             Periodic::Fast
         } else {
             Periodic::Slow

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Data units of slow protocols: LACPDUs (IEEE 802.1AX-2014 6.4.2) and marker PDUs (6.5.3).
 
+use bitflags::bitflags;
 use wire::{EtherType, MacAddr};
 
 /// The group that slow protocols are sent to. Bridges don't forward it (IEEE 802.3 57A.3).
@@ -24,28 +25,30 @@ const MARKER_INFORMATION: [u8; 2] = [1, 16];
 pub const MARKER_TYPE: usize = 2;
 pub const MARKER_RESPONSE: u8 = 2;
 
-/// `Actor_State`, `Partner_State` (6.4.2.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct State(pub u8);
+bitflags! {
+    /// `Actor_State`, `Partner_State` (6.4.2.3).
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct State: u8 {
+        /// LACP activity: sends even if the partner is passive.
+        const ACTIVITY = 1;
+        /// Short timeout: requests a data unit each second.
+        const SHORT_TIMEOUT = 2;
+        /// The link can be aggregated.
+        const AGGREGATION = 4;
+        /// The link is in the right aggregation.
+        const SYNCHRONIZATION = 8;
+        /// Received frames are collected.
+        const COLLECTING = 16;
+        /// Frames are distributed.
+        const DISTRIBUTING = 32;
+        /// The sender uses default values for the partner.
+        const DEFAULTED = 64;
+        /// The sender hasn't received a data unit in time.
+        const EXPIRED = 128;
+    }
+}
 
 impl State {
-    /// LACP activity: sends even if the partner is passive.
-    pub const ACTIVITY: Self = Self(1);
-    /// Short timeout: requests a data unit each second.
-    pub const SHORT_TIMEOUT: Self = Self(2);
-    /// The link can be aggregated.
-    pub const AGGREGATION: Self = Self(4);
-    /// The link is in the right aggregation.
-    pub const SYNCHRONIZATION: Self = Self(8);
-    /// Received frames are collected.
-    pub const COLLECTING: Self = Self(16);
-    /// Frames are distributed.
-    pub const DISTRIBUTING: Self = Self(32);
-    /// The sender uses default values for the partner.
-    pub const DEFAULTED: Self = Self(64);
-    /// The sender hasn't received a data unit in time.
-    pub const EXPIRED: Self = Self(128);
-
     /// Names of the bits, the highest one first.
     pub const NAMES: [(Self, &'static str); 8] = [
         (Self::EXPIRED, "exp"),
@@ -57,21 +60,6 @@ impl State {
         (Self::SHORT_TIMEOUT, "tim"),
         (Self::ACTIVITY, "act"),
     ];
-
-    /// Returns true if all bits of `other` are set.
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// With the bits of `other` set or cleared.
-    pub const fn put(self, other: Self, on: bool) -> Self {
-        Self(if on { self.0 | other.0 } else { self.0 & !other.0 })
-    }
-
-    /// The bits that `other` has too.
-    pub const fn and(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
 }
 
 /// One end of a link, actor or partner, as a data unit describes it.
@@ -98,7 +86,7 @@ pub struct Lag {
 impl Participant {
     /// This end's part of the aggregation's identifier.
     pub fn lag(&self) -> Lag {
-        let alone = !self.state.has(State::AGGREGATION);
+        let alone = !self.state.contains(State::AGGREGATION);
         Lag {
             system: (self.system_priority, self.system),
             key: self.key,
@@ -118,7 +106,7 @@ impl Participant {
         for field in [self.key, self.port_priority, self.port] {
             out.extend(field.to_be_bytes());
         }
-        out.extend([self.state.0, 0, 0, 0]);
+        out.extend([self.state.bits(), 0, 0, 0]);
     }
 
     fn read(tlv: &[u8; 20]) -> Self {
@@ -130,7 +118,7 @@ impl Participant {
             key: field(10),
             port_priority: field(12),
             port: field(14),
-            state: State(tlv[16]),
+            state: State::from_bits_retain(tlv[16]),
         }
     }
 }

@@ -117,7 +117,7 @@ impl MfibPath {
                 return Err(why.retval(retval::UNIMPLEMENTED));
             }
         };
-        Ok(Mpath { kind, flags: ItfFlags::from_bits(self.itf_flags.0) })
+        Ok(Mpath { kind, flags: ItfFlags::from_bits_truncate(self.itf_flags.0) })
     }
 
     fn to(path: &Mpath, flags: ItfFlags, v6: bool) -> Self {
@@ -130,7 +130,7 @@ impl MfibPath {
                 out.nh.address = nexthop.map(Into::into).unwrap_or_default();
             }
         }
-        Self { itf_flags: MfibItfFlags(flags.0), path: out }
+        Self { itf_flags: MfibItfFlags(flags.bits()), path: out }
     }
 }
 
@@ -155,14 +155,15 @@ impl IpMroute {
         let best = route.sources.first();
         let paths = best.map_or(&[][..], |best| &best.paths).iter().map(|path| {
             let of = |(sw_if, _): &&(SwIfIndex, ItfFlags)| path.kind.sw_if() == Some(*sw_if);
-            let now = route.interfaces.iter().find(of).map_or(ItfFlags::NONE, |(_, flags)| *flags);
-            let waits = now.has(ItfFlags::SIGNAL_PRESENT);
-            let flags = if waits { path.flags.with(ItfFlags::SIGNAL_PRESENT) } else { path.flags };
+            let now =
+                route.interfaces.iter().find(of).map_or(ItfFlags::empty(), |(_, flags)| *flags);
+            let waits = now.contains(ItfFlags::SIGNAL_PRESENT);
+            let flags = if waits { path.flags.union(ItfFlags::SIGNAL_PRESENT) } else { path.flags };
             MfibPath::to(path, flags, F::IS_V6)
         });
         Self {
             table_id,
-            entry_flags: MfibEntryFlags(route.flags().0),
+            entry_flags: MfibEntryFlags(route.flags().bits()),
             rpf_id: best.map_or(NO_INDEX, |best| best.rpf_id),
             prefix: route.group.erased().into(),
             paths: paths.take(u8::MAX.into()).collect(),
@@ -202,7 +203,7 @@ fn change<F: Net>(w: &World, r: &IpMrouteAddDel) -> Result<u32> {
     let (group, mfib) = (r.route.prefix.of::<F>()?, w.get::<Mfib<F>>());
     let paths = r.route.paths.iter().map(MfibPath::of).collect::<Result<Vec<_>>>()?;
     if r.is_add {
-        let flags = Some(EntryFlags::from_bits(r.route.entry_flags.0));
+        let flags = Some(EntryFlags::from_bits_truncate(r.route.entry_flags.0));
         // 0 (field left unset) means no RPF id.
         let rpf_id = Some(if r.route.rpf_id == 0 { NO_INDEX } else { r.route.rpf_id });
         let change = Change { flags, rpf_id, paths: &paths };

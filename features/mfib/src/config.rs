@@ -61,7 +61,9 @@ fn routes<F: Net>(world: &World, config: &mut RunningConfig) {
         let set = |s: &&MrouteSource| matches!(s.source, Source::Cli | Source::Api);
         for said in route.sources.iter().filter(set) {
             let undo = format!("ip mroute del {group}");
-            if said.flags == EntryFlags::NONE && said.rpf_id == NO_RPF_ID && !said.paths.is_empty()
+            if said.flags == EntryFlags::empty()
+                && said.rpf_id == NO_RPF_ID
+                && !said.paths.is_empty()
             {
                 for path in &said.paths {
                     let line = format!("ip mroute add {group} {}", whole(&interfaces, path));

@@ -69,7 +69,7 @@ impl<F: Ip> Lookup<F> {
         fib: TableIndex,
         cx: &mut Cx<'_, TRACED>,
     ) -> To {
-        b.flags.clear(Flags::TABLE);
+        b.flags.remove(Flags::TABLE);
         let Some(source) = sender::<F>(b) else { return To::TooShort };
         let found = self
             .mfib

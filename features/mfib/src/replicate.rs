@@ -98,7 +98,7 @@ struct OutputFilter {
 impl OutputFilter {
     #[inline(always)]
     fn of<F: Ip>(b: &Buffer) -> Self {
-        let is_own = b.flags.has(Flags::LOCAL);
+        let is_own = b.flags.contains(Flags::LOCAL);
         let stays = F::Header::view(b.data()).is_none_or(|ip| F::stays_on_link(ip.dst()));
         Self { rx_if: b.rx_if, is_own, is_confined: !is_own && (stays || F::is_confined(b)) }
     }
@@ -124,7 +124,7 @@ impl<F: Ip> Replicate<F> {
         // To a neighbour alone, as a unicast packet is sent: its rewrite neither counts, nor takes
         // what came to a group of layer 2.
         if matches!(adj.kind, AdjKind::Rewrite | AdjKind::Incomplete) {
-            b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
+            b.flags.remove(Flags::L2_BROADCAST | Flags::L2_MULTICAST);
             self.sent.add(adj.counter as usize, 1, b.packet_len() as u64);
         }
         To::Node(adj.next)
@@ -141,7 +141,7 @@ impl<F: Ip> Replicate<F> {
     ) {
         // Bytes behind the head can't be changed any more. Segmentation makes the checksums of its
         // segments.
-        if !b.flags.has(Flags::GSO) {
+        if !b.flags.contains(Flags::GSO) {
             finish_checksum(&mut b);
         }
         let outputs = route.outputs.iter().filter(|output| reach.has(output));

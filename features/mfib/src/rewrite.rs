@@ -88,11 +88,12 @@ impl<F: Ip> Rewrite<F> {
     #[inline(always)]
     fn send<const TRACED: bool>(&self, b: &mut Buffer, adj: &Adj, cx: &Cx<'_, TRACED>) -> To {
         let Some(group) = F::Header::view(b.data()).map(IpHeader::dst) else { return To::TooShort };
-        let len = if b.flags.has(Flags::GSO) { segment_len::<F>(b, 0) } else { b.packet_len() };
+        let len =
+            if b.flags.contains(Flags::GSO) { segment_len::<F>(b, 0) } else { b.packet_len() };
         if len > adj.mtu.into() {
             return too_big::<F>(b, adj.mtu);
         }
-        if !b.flags.has(Flags::LOCAL) && !F::pass(b) {
+        if !b.flags.contains(Flags::LOCAL) && !F::pass(b) {
             return To::TimeExpired;
         }
         self.counters.add(adj.counter as usize, 1, b.packet_len() as u64);

@@ -99,17 +99,17 @@ impl<F: Ip> Rpf<F> {
     ) -> (Option<ItfFlags>, To) {
         let interface = route.interface(b.rx_if).map(|interface| interface.flags);
         let flags = interface.unwrap_or_default();
-        if route.flags.has(EntryFlags::SIGNAL) != flags.has(ItfFlags::NEGATE_SIGNAL)
-            || route.flags.has(EntryFlags::CONNECTED) && self.is_connected(b, fib, turn)
+        if route.flags.contains(EntryFlags::SIGNAL) != flags.contains(ItfFlags::NEGATE_SIGNAL)
+            || route.flags.contains(EntryFlags::CONNECTED) && self.is_connected(b, fib, turn)
         {
             self.signals.report(route, b);
         }
-        let may_come = flags.has(ItfFlags::ACCEPT)
-            || route.flags.has(EntryFlags::ACCEPT_ALL)
-            || b.flags.has(Flags::LOCAL);
+        let may_come = flags.contains(ItfFlags::ACCEPT)
+            || route.flags.contains(EntryFlags::ACCEPT_ALL)
+            || b.flags.contains(Flags::LOCAL);
         let goes = may_come
-            && !route.flags.has(EntryFlags::DROP)
-            && (named::<F>(b, route) || b.flags.has(Flags::LOCAL));
+            && !route.flags.contains(EntryFlags::DROP)
+            && (named::<F>(b, route) || b.flags.contains(Flags::LOCAL));
         (interface, if goes { To::Replicate } else { To::RpfFailure })
     }
 }

@@ -69,7 +69,7 @@ fn may_be_syn<F: Net>(packet: &[u8]) -> bool {
 fn lower(b: &mut Buffer, at: usize, max: u16) -> Option<u16> {
     let (tcp, end) = clamp::find_syn(b.data().get(at..)?)?;
     let (tcp, end) = (at + tcp, at + end);
-    let partial = b.flags.has(Flags::CSUM_PARTIAL) && usize::from(b.offload.csum_start) == tcp;
+    let partial = b.flags.contains(Flags::CSUM_PARTIAL) && usize::from(b.offload.csum_start) == tcp;
     clamp::lower(b.data_mut().get_mut(tcp..end)?, max, partial)
 }
 

@@ -144,11 +144,11 @@ impl Target {
                 }
                 b.mark_l3();
                 (b.rx_if, b.tx_if, b.flow_hash) = (0, table, 0);
-                b.flags.set(
+                b.flags.insert(
                     Flags::LOCAL
-                        .with(Flags::TABLE)
-                        .with(Flags::IP4_CSUM_OK)
-                        .with(Flags::L4_CSUM_OK),
+                        .union(Flags::TABLE)
+                        .union(Flags::IP4_CSUM_OK)
+                        .union(Flags::L4_CSUM_OK),
                 );
                 rt.inject(lookup, b);
             }

@@ -139,12 +139,12 @@ impl Node for PipeRx {
         b.set_field(self.crossings, Crossings(crossed + 1));
         // True of the packet where it was sent, not where it is received.
         const OF_SENDER: Flags = Flags::LOCAL
-            .with(Flags::IP4_CSUM_OK)
-            .with(Flags::VLAN)
-            .with(Flags::L2_BROADCAST)
-            .with(Flags::L2_MULTICAST)
-            .with(Flags::TABLE);
-        b.flags.clear(OF_SENDER);
+            .union(Flags::IP4_CSUM_OK)
+            .union(Flags::VLAN)
+            .union(Flags::L2_BROADCAST)
+            .union(Flags::L2_MULTICAST)
+            .union(Flags::TABLE);
+        b.flags.remove(OF_SENDER);
         self.lanes.rx.frame(b.rx_if as usize, b);
         let first = cx.start_arc(self.device_input, b.rx_if, b);
         RxTo::Node(first.unwrap_or(self.ethernet_input))

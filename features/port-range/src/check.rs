@@ -100,7 +100,7 @@ fn key<const TX: bool>(b: &Buffer, tables: Tables, l4: Field<L4>) -> Result<Look
     };
     let source = ip.src();
     let many = source.multicast() || source == Ipv4Addr::BROADCAST;
-    if table == 0 || many || TX && b.flags.has(Flags::LOCAL) {
+    if table == 0 || many || TX && b.flags.contains(Flags::LOCAL) {
         return Err(To::Next);
     }
     // RFC 791 3.1: the offset counts from the beginning of the datagram, where the ports are.

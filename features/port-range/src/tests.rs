@@ -145,7 +145,7 @@ fn what_leaves_is_checked_behind_its_layer_2_header() {
         bench.send("ip4-lookup", &packet, |b| {
             b.rx_if = T0.0;
             if local {
-                b.flags.set(buffer::Flags::LOCAL);
+                b.flags.insert(buffer::Flags::LOCAL);
             }
         });
         bench.drops() > before

@@ -144,7 +144,7 @@ impl CpDispatch {
             *header = Ethernet::new(ethernet.src, ethernet.dst, ethertype);
         }
         b.mark_l2();
-        b.flags.clear(Flags::VLAN);
+        b.flags.remove(Flags::VLAN);
         b.tx_if = sw_if.0;
         cx.count(To::Control, 1);
         To::Output(view.output)

@@ -106,10 +106,10 @@ impl Sender {
         let Ok(len) = u16::try_from(b.packet_len() + header::PROTOCOL) else {
             return To::TooLong;
         };
-        if b.flags.has(Flags::CSUM_PARTIAL) {
+        if b.flags.contains(Flags::CSUM_PARTIAL) {
             // Not every device can finish one behind these headers.
             driver::finish_checksum(b);
-            b.flags.clear(Flags::CSUM_PARTIAL);
+            b.flags.remove(Flags::CSUM_PARTIAL);
         }
         let Some(to) = b.push::<HEADERS>() else { return To::NoHeadroom };
         let (ethernet, rest) = to.split_at_mut(Ethernet::LEN);
@@ -120,7 +120,7 @@ impl Sender {
         rest.copy_from_slice(&[header::VERSION_TYPE, header::SESSION, s0, s1, l0, l1, p0, p1]);
         b.mark_l2();
         b.clear_field(self.l4);
-        b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST).with(Flags::VLAN));
+        b.flags.remove(Flags::L2_BROADCAST | Flags::L2_MULTICAST | Flags::VLAN);
         self.lanes.tx.unicast(work.sw_if as usize, 0, HEADERS as u64);
         b.tx_if = work.encap;
         cx.count(To::Encapsulated, 1);
@@ -139,7 +139,7 @@ impl Node for PppoeEncap {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        if b.flags.has(Flags::GSO) {
+        if b.flags.contains(Flags::GSO) {
             return self.supers.plan(b);
         }
         self.sender.send(self.sessions.of(b.tx_if, cx.turn), b, cx)

@@ -70,7 +70,7 @@ impl<F: Ip> Node for PuntRedirect<F> {
         b.set_scratch(IpMeta::of(index, 0));
         // The packet has reached its destination: another stack answers for us, and no hop counts
         // (RFC 1812 5.3.1).
-        b.flags.set(Flags::LOCAL);
+        b.flags.insert(Flags::LOCAL);
         cx.count(To::Redirected, 1);
         To::Node(next)
     }

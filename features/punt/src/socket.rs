@@ -182,7 +182,7 @@ impl PuntSocket {
 fn has_layer2(world: &World, b: &Buffer) -> bool {
     let ethernet =
         |sw_if| world.get::<Interfaces>().get(sw_if).is_ok_and(|i| i.kind == IfKind::Ethernet);
-    !b.flags.has(Flags::LOCAL) && ethernet(SwIfIndex(b.rx_if))
+    !b.flags.contains(Flags::LOCAL) && ethernet(SwIfIndex(b.rx_if))
 }
 
 /// Injects a client's packet into the graph; `None` if it is malformed.
@@ -218,7 +218,7 @@ fn inject(world: &World, bytes: &[u8]) -> Option<()> {
 }
 
 fn address(b: &mut Owned, sw_if: u32, routed: bool) {
-    b.flags.set(Flags::LOCAL);
+    b.flags.insert(Flags::LOCAL);
     if routed {
         b.rx_if = sw_if;
     } else {

@@ -107,7 +107,7 @@ pub fn targets<'t, const TRACED: bool>(
     b: &Buffer,
     cx: &Cx<'t, TRACED>,
 ) -> &'t [u32] {
-    if b.flags.has(Flags::MIRRORED) {
+    if b.flags.contains(Flags::MIRRORED) {
         return &[];
     }
     let turn = cx.turn;
@@ -119,7 +119,7 @@ pub fn targets<'t, const TRACED: bool>(
 pub fn prepare(b: &mut Buffer) {
     // Copies share the segments behind the first one. A checksum that is left to the device may be
     // of bytes there, or lie there. Segmentation makes the checksums of its segments.
-    if b.is_chained() && b.flags.has(Flags::CSUM_PARTIAL) && !b.flags.has(Flags::GSO) {
+    if b.is_chained() && b.flags.contains(Flags::CSUM_PARTIAL) && !b.flags.contains(Flags::GSO) {
         finish_checksum(b);
     }
 }
@@ -128,6 +128,6 @@ pub fn prepare(b: &mut Buffer) {
 #[inline(always)]
 pub fn copy<const TRACED: bool>(b: &Buffer, cx: &mut Cx<'_, TRACED>) -> Option<Owned> {
     let mut copy = b.duplicate(cx.cache())?;
-    copy.flags.set(Flags::MIRRORED);
+    copy.flags.insert(Flags::MIRRORED);
     Some(copy)
 }

@@ -81,13 +81,13 @@ impl<F: Net> Node for StnPunt<F> {
         let Some(view) = view.filter(|view| view.output != NodeIndex::default()) else {
             return To::Gone;
         };
-        if !view.flags.has(IfFlags::IP_MODE) {
+        if !view.flags.contains(IfFlags::IP_MODE) {
             let Some(header) = b.push::<14>() else { return To::NoHeadroom };
             header[..12].copy_from_slice(&ADDRESSES);
             header[12..].copy_from_slice(&F::ETHERTYPE.0.to_be_bytes());
         }
         b.mark_l2();
-        b.flags.clear(Flags::TABLE);
+        b.flags.remove(Flags::TABLE);
         b.tx_if = tx_if;
         cx.count(To::Sent, 1);
         To::Output(view.output)

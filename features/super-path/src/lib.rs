@@ -91,11 +91,11 @@ const ETHERNET: usize = 14;
 
 /// Packets that take the graph whatever their bytes are.
 const ASIDE: Flags = Flags::TRACED
-    .with(Flags::LOCAL)
-    .with(Flags::GSO)
-    .with(Flags::TABLE)
-    .with(Flags::L2_BROADCAST)
-    .with(Flags::L2_MULTICAST);
+    .union(Flags::LOCAL)
+    .union(Flags::GSO)
+    .union(Flags::TABLE)
+    .union(Flags::L2_BROADCAST)
+    .union(Flags::L2_MULTICAST);
 
 /// The next nodes of a packet.
 #[derive(Next, Clone, Copy, PartialEq, Eq, Debug)]

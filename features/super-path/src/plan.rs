@@ -284,7 +284,7 @@ pub fn is_ordinary<F: Protocol>(b: &Buffer, first: [u8; 8], ethertype: [u8; 2], 
     let destination = u64::from_le_bytes(first) << 16;
     destination == rx.own
         && u16::from_be_bytes(ethertype) == F::ETHERTYPE.0
-        && !b.flags.any(ASIDE)
+        && !b.flags.intersects(ASIDE)
         && !b.is_chained()
 }
 

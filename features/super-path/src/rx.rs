@@ -42,7 +42,7 @@ impl Gates {
 
     #[inline(always)]
     fn open<const TRACED: bool>(&self, view: IfView, rx_if: u32, cx: &Cx<'_, TRACED>) -> [Open; 2] {
-        if view.flags.has(IfFlags::ADMIN) && !view.flags.has(IfFlags::L2) {
+        if view.flags.contains(IfFlags::ADMIN) && !view.flags.contains(IfFlags::L2) {
             [self.ip4.open(rx_if, cx), self.ip6.open(rx_if, cx)]
         } else {
             [Open::No; 2]
@@ -79,7 +79,7 @@ impl Rx {
             own: u64::from_le_bytes([0, 0, a, b, c, d, e, f]),
             open: gates.open(view, device, cx),
             tables: [view.fib4, view.fib6],
-            has_subs: view.flags.has(IfFlags::HAS_SUBS),
+            has_subs: view.flags.contains(IfFlags::HAS_SUBS),
             tags: Parsed::NONE,
         }
     }
@@ -100,7 +100,8 @@ impl Rx {
         }
         let closed = Self { open: [Open::No; 2], tags, ..rx };
         let device = views.get(rx.device as usize).unwrap_or_default();
-        let is_routed = device.flags.has(IfFlags::ADMIN) && !device.flags.has(IfFlags::L2);
+        let is_routed =
+            device.flags.contains(IfFlags::ADMIN) && !device.flags.contains(IfFlags::L2);
         let Some(tagged) = Tagged::of(first).filter(|_| is_routed) else { return closed };
         // A frame with only a priority is of the device itself, unless a sub-interface takes all
         // frames. It needs the graph.

@@ -74,7 +74,7 @@ impl<F: Net> Node for Select<F> {
         let source = F::Header::view_at(b.data(), 0).map(IpHeader::src);
         let table = source.and_then(|source| self.table(by, source, cx.turn));
         if let Some(table) = table {
-            b.flags.set(Flags::TABLE);
+            b.flags.insert(Flags::TABLE);
             b.tx_if = table;
         }
         if TRACED {

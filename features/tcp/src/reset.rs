@@ -87,7 +87,8 @@ impl<F: Ip> Reset<F> {
             return To::IsReset;
         }
         let own = self.addresses.of(b.rx_if, cx.turn);
-        if F::is_group(ip.dst(), own) || b.flags.any(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST))
+        if F::is_group(ip.dst(), own)
+            || b.flags.intersects(Flags::L2_BROADCAST | Flags::L2_MULTICAST)
         {
             return To::Broadcast;
         }
@@ -100,7 +101,7 @@ impl<F: Ip> Reset<F> {
         let counted =
             [TcpFlags::SYN, TcpFlags::FIN].iter().filter(|f| segment.flags.contains(**f)).count();
         let len = (upper.payload_len() - header_len + counted) as u32;
-        let table = b.flags.has(Flags::LOCAL).then(|| b.scratch::<IpMeta>().fib);
+        let table = b.flags.contains(Flags::LOCAL).then(|| b.scratch::<IpMeta>().fib);
         put::<F>(
             b,
             F::whole(ip.dst(), ip.src(), IpProtocol::TCP, LEN),
@@ -110,7 +111,7 @@ impl<F: Ip> Reset<F> {
         if let Some(table) = table {
             // We asked ourselves: back in the table that the segment went out in.
             b.tx_if = table;
-            b.flags.set(Flags::TABLE);
+            b.flags.insert(Flags::TABLE);
         }
         To::Sent
     }

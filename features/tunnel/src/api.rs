@@ -20,13 +20,13 @@ msg::flags! {
 
 impl From<TunnelEncapDecapFlags> for Flags {
     fn from(flags: TunnelEncapDecapFlags) -> Self {
-        Self(flags.0)
+        Self::from_bits_retain(flags.0)
     }
 }
 
 impl From<Flags> for TunnelEncapDecapFlags {
     fn from(flags: Flags) -> Self {
-        Self(flags.0)
+        Self(flags.bits())
     }
 }
 

@@ -40,7 +40,7 @@ pub fn parse(m: &Matches) -> Result<HeaderMarking> {
         return Err(Error::parse(format!("a DSCP is at most 63, not {dscp}")).at(m.span("dscp")));
     }
     let set = WORDS.iter().filter(|(word, _)| m.flag(word));
-    let flags = set.fold(Flags::default(), |all, (_, flag)| all.with(*flag));
+    let flags = set.fold(Flags::default(), |all, (_, flag)| all | *flag);
     let hop_limit = m.opt("hoplimit")?.unwrap_or(0);
     Ok(HeaderMarking { flags, dscp, hop_limit, track_mtu: m.flag("track-mtu") })
 }
@@ -113,7 +113,7 @@ pub fn list(
 
 /// The words of what is copied.
 pub fn flags(marks: &HeaderMarking) -> Vec<&'static str> {
-    WORDS.iter().filter(|(_, flag)| marks.flags.has(*flag)).map(|(word, _)| *word).collect()
+    WORDS.iter().filter(|(_, flag)| marks.flags.contains(*flag)).map(|(word, _)| *word).collect()
 }
 
 /// Writes the arguments that [`parse`] reads, each with a space in front.

@@ -238,28 +238,28 @@ impl Receiver {
         if !is_up {
             return Err(DecapError::Down);
         }
-        if b.flags.has(Marked::GSO) {
+        if b.flags.contains(Marked::GSO) {
             return Err(DecapError::Super);
         }
         // A checksum that is to be finished may be the inner packet's, if a host of ours sent it
         // through a tunnel of its own.
-        let unfinished = b.flags.has(Marked::CSUM_PARTIAL);
+        let unfinished = b.flags.contains(Marked::CSUM_PARTIAL);
         let inner_unfinished = unfinished && usize::from(b.offload.csum_start) >= headers;
         if !b.pull(headers) {
             return Err(DecapError::TooShort);
         }
         // These flags describe the outer packet.
         const OF_OUTER: Marked = Marked::L4_CSUM_OK
-            .with(Marked::IP4_CSUM_OK)
-            .with(Marked::CSUM_PARTIAL)
-            .with(Marked::LOCAL)
-            .with(Marked::TABLE)
-            .with(Marked::VLAN)
-            .with(Marked::L2_BROADCAST)
-            .with(Marked::L2_MULTICAST);
-        b.flags.clear(OF_OUTER);
+            .union(Marked::IP4_CSUM_OK)
+            .union(Marked::CSUM_PARTIAL)
+            .union(Marked::LOCAL)
+            .union(Marked::TABLE)
+            .union(Marked::VLAN)
+            .union(Marked::L2_BROADCAST)
+            .union(Marked::L2_MULTICAST);
+        b.flags.remove(OF_OUTER);
         if inner_unfinished {
-            b.flags.set(Marked::CSUM_PARTIAL);
+            b.flags.insert(Marked::CSUM_PARTIAL);
         }
         b.clear_field(self.l4);
         b.nesting = 0;
@@ -269,7 +269,7 @@ impl Receiver {
         } else {
             self.lanes.rx.unicast(counts as usize, 1, b.packet_len() as u64);
         }
-        if flags.has(Flags::DECAP_COPY_ECN) {
+        if flags.contains(Flags::DECAP_COPY_ECN) {
             let inner = if is_frame { Inner::of_frame(b) } else { Inner::of_packet(b) };
             copy_ecn(b, inner, class);
         }

@@ -210,7 +210,8 @@ impl Wrapper {
         };
         let adj = self.adjacencies.any_member(route.adj, turn);
         let views = self.interfaces.views(turn);
-        let asks = |tx_if| views.get(tx_if as usize).is_some_and(|v| v.flags.has(IfFlags::GSO));
+        let asks =
+            |tx_if| views.get(tx_if as usize).is_some_and(|v| v.flags.contains(IfFlags::GSO));
         let Some(adj) = adj.filter(|adj| asks(adj.tx_if)) else { return false };
         let inner = if end.frames { Inner::of_frame(b) } else { Inner::of_packet(b) };
         let segment = match inner.version {
@@ -237,15 +238,18 @@ impl Wrapper {
         if b.nesting >= MAX_NESTED {
             return To::Nested;
         }
-        if b.flags.has(Marked::CSUM_PARTIAL) {
+        if b.flags.contains(Marked::CSUM_PARTIAL) {
             // Left only on a packet too short for the checksum, which its receiver drops.
             driver::finish_checksum(b);
-            b.flags.clear(Marked::CSUM_PARTIAL);
+            b.flags.remove(Marked::CSUM_PARTIAL);
         }
         let inner = if end.frames { Inner::of_frame(b) } else { Inner::of_packet(b) };
-        const OF_FLOW: Flags = Flags::INNER_HASH.with(Flags::COPY_FLOW_LABEL);
-        let flow =
-            if C::UDP || end.flags.any(OF_FLOW) { inner.flow(b, self.flow(end, turn)) } else { 0 };
+        const OF_FLOW: Flags = Flags::INNER_HASH.union(Flags::COPY_FLOW_LABEL);
+        let flow = if C::UDP || end.flags.intersects(OF_FLOW) {
+            inner.flow(b, self.flow(end, turn))
+        } else {
+            0
+        };
         let template = end.template.bytes();
         let len = b.packet_len();
         let ip = if end.outer_v6 { 40 } else { 20 };
@@ -302,21 +306,18 @@ impl Wrapper {
         self.lanes.tx.unicast(end.sw_if as usize, 0, template.len() as u64);
         b.nesting += 1;
         b.clear_field(self.l4);
-        b.flags.clear(
-            Marked::L2_BROADCAST
-                .with(Marked::L2_MULTICAST)
-                .with(Marked::VLAN)
-                .with(Marked::L4_CSUM_OK),
+        b.flags.remove(
+            Marked::L2_BROADCAST | Marked::L2_MULTICAST | Marked::VLAN | Marked::L4_CSUM_OK,
         );
-        b.flags.set(Marked::IP4_CSUM_OK);
+        b.flags.insert(Marked::IP4_CSUM_OK);
         if forwarded {
-            b.flags.clear(Marked::LOCAL);
+            b.flags.remove(Marked::LOCAL);
             b.rx_if = end.sw_if;
         } else {
-            b.flags.set(Marked::LOCAL);
+            b.flags.insert(Marked::LOCAL);
         }
         // The source port of a datagram tells the inner flow anyway.
-        let by = end.flags.has(Flags::INNER_HASH).then_some(flow);
+        let by = end.flags.contains(Flags::INNER_HASH).then_some(flow);
         let next = if end.outer_v6 {
             self.onward6.go_with(b, route.adj, route.table, by, cx)
         } else {
@@ -353,22 +354,22 @@ impl<C: Codec> Encap<C> {
 /// True if the outer packet may not be fragmented: one of IPv4 with DF.
 #[inline(always)]
 fn dont_fragment(end: &End, inner: &Inner) -> bool {
-    let copied = end.flags.has(Flags::COPY_DF) && inner.dont_fragment;
-    !end.outer_v6 && (end.flags.has(Flags::SET_DF) || copied)
+    let copied = end.flags.contains(Flags::COPY_DF) && inner.dont_fragment;
+    !end.outer_v6 && (end.flags.contains(Flags::SET_DF) || copied)
 }
 
 /// Returns the type of service or traffic class of an outer header.
 #[inline(always)]
 fn class(own: u8, end: &End, inner: &Inner) -> u8 {
-    let dscp = if end.flags.has(Flags::COPY_DSCP) { inner.tos & 0xfc } else { own };
-    if end.flags.has(Flags::COPY_ECN) { dscp | inner.tos & 3 } else { dscp }
+    let dscp = if end.flags.contains(Flags::COPY_DSCP) { inner.tos & 0xfc } else { own };
+    if end.flags.contains(Flags::COPY_ECN) { dscp | inner.tos & 3 } else { dscp }
 }
 
 #[inline(always)]
 fn fill4(header: &mut Ipv4Header, end: &End, inner: &Inner, len: u16, forwarded: bool) {
     header.total_len.set(len);
     header.tos = class(header.tos, end, inner);
-    if end.flags.has(Flags::COPY_HOP_LIMIT) && inner.version != 0 {
+    if end.flags.contains(Flags::COPY_HOP_LIMIT) && inner.version != 0 {
         header.ttl = inner.hop_limit;
     }
     header.ttl = header.ttl.saturating_add(forwarded.into());
@@ -380,11 +381,11 @@ fn fill6(header: &mut Ipv6Header, end: &End, inner: &Inner, flow: u32, len: u16,
     header.payload_len.set(len);
     let own = (header.version_class_flow.get() >> 20) as u8;
     header.set_traffic_class(class(own, end, inner));
-    if end.flags.has(Flags::COPY_HOP_LIMIT) && inner.version != 0 {
+    if end.flags.contains(Flags::COPY_HOP_LIMIT) && inner.version != 0 {
         header.hop_limit = inner.hop_limit;
     }
     header.hop_limit = header.hop_limit.saturating_add(forwarded.into());
-    if end.flags.has(Flags::COPY_FLOW_LABEL) {
+    if end.flags.contains(Flags::COPY_FLOW_LABEL) {
         // RFC 6438: a label of its own for each flow, whatever is inside.
         let label = if inner.version == 6 { inner.label } else { flow };
         let word = header.version_class_flow.get() & !0xf_ffff | label & 0xf_ffff;
@@ -399,13 +400,13 @@ impl<C: Codec> Node for Encap<C> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        if b.flags.has(Marked::GSO) {
+        if b.flags.contains(Marked::GSO) {
             // Of an interface with several ends, the end isn't known yet.
             let end = self.tunnels.end(b.tx_if, cx.turn);
             if !end.is_some_and(|end| self.wrapper.is_whole(b, end, cx.turn)) {
                 return self.supers.plan(b);
             }
-            b.flags.clear(Marked::GSO);
+            b.flags.remove(Marked::GSO);
         }
         self.send(b, cx)
     }

@@ -2,6 +2,7 @@
 //! The parameters of a tunnel.
 
 use crate::{Key, bits};
+use bitflags::bitflags;
 use cli::{Error, Result, retval};
 use graph::{NodeIndex, SwIfIndex, World};
 use net::{Fib, FloodRole, IfKind, Implied, TableIndex};
@@ -122,43 +123,26 @@ pub const fn unspecified(like: IpAddr) -> IpAddr {
     }
 }
 
-/// The fields copied between inner and outer headers, with VPP's bits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Flags(pub u8);
-
-impl Flags {
-    /// The outer IPv4 header says "don't fragment" where the inner one does.
-    pub const COPY_DF: Self = Self(1);
-    /// The outer IPv4 header says "don't fragment".
-    pub const SET_DF: Self = Self(2);
-    /// The outer DSCP is the inner one.
-    pub const COPY_DSCP: Self = Self(4);
-    /// The outer ECN is the inner one.
-    pub const COPY_ECN: Self = Self(8);
-    /// When the outer header is taken off, its ECN goes into the inner one.
-    pub const DECAP_COPY_ECN: Self = Self(0x10);
-    /// Packets of one inner flow take one path through the underlay, other flows others.
-    pub const INNER_HASH: Self = Self(0x20);
-    /// The outer TTL or hop limit is the inner one.
-    pub const COPY_HOP_LIMIT: Self = Self(0x40);
-    /// The outer flow label is the inner one, or the inner flow's hash.
-    pub const COPY_FLOW_LABEL: Self = Self(0x80);
-
-    /// All are.
-    #[inline(always)]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Some are.
-    #[inline(always)]
-    pub const fn any(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// The union of both.
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+bitflags! {
+    /// The fields copied between inner and outer headers, with VPP's bits.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct Flags: u8 {
+        /// The outer IPv4 header says "don't fragment" where the inner one does.
+        const COPY_DF = 1;
+        /// The outer IPv4 header says "don't fragment".
+        const SET_DF = 2;
+        /// The outer DSCP is the inner one.
+        const COPY_DSCP = 4;
+        /// The outer ECN is the inner one.
+        const COPY_ECN = 8;
+        /// When the outer header is taken off, its ECN goes into the inner one.
+        const DECAP_COPY_ECN = 0x10;
+        /// Packets of one inner flow take one path through the underlay, other flows others.
+        const INNER_HASH = 0x20;
+        /// The outer TTL or hop limit is the inner one.
+        const COPY_HOP_LIMIT = 0x40;
+        /// The outer flow label is the inner one, or the inner flow's hash.
+        const COPY_FLOW_LABEL = 0x80;
     }
 }
 

@@ -105,7 +105,7 @@ fn emit_parts<N: Next>(
     mut send: impl FnMut(&mut Buffer, &mut Cx<'_, false>) -> N,
 ) -> Option<u64> {
     const KEPT: Flags =
-        Flags::LOCAL.with(Flags::TRACED).with(Flags::L2_BROADCAST).with(Flags::L2_MULTICAST);
+        Flags::LOCAL.union(Flags::TRACED).union(Flags::L2_BROADCAST).union(Flags::L2_MULTICAST);
     let mut cut = Segmenter::new(b, l3).ok()?;
     let mut headers = [0; MAX_HEADERS];
     let mut missing = 0;
@@ -123,7 +123,7 @@ fn emit_parts<N: Next>(
             cx.free(part);
             continue;
         }
-        part.flags.set(Flags(b.flags.0 & KEPT.0));
+        part.flags.insert(b.flags & KEPT);
         (part.rx_if, part.tx_if) = (b.rx_if, b.tx_if);
         (part.trace, part.flow_hash) = (b.trace, b.flow_hash);
         let to = send(&mut part, cx);

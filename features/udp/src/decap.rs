@@ -45,19 +45,19 @@ impl<F: Ip> Node for Decap<F> {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        if b.flags.has(Flags::GSO) {
+        if b.flags.contains(Flags::GSO) {
             return To::Super;
         }
         // These flags describe the datagram, not the packet inside; an unfinished checksum is the
         // datagram's.
         const OF_DATAGRAM: Flags = Flags::L4_CSUM_OK
-            .with(Flags::IP4_CSUM_OK)
-            .with(Flags::CSUM_PARTIAL)
-            .with(Flags::LOCAL)
-            .with(Flags::TABLE)
-            .with(Flags::L2_BROADCAST)
-            .with(Flags::L2_MULTICAST);
-        b.flags.clear(OF_DATAGRAM);
+            .union(Flags::IP4_CSUM_OK)
+            .union(Flags::CSUM_PARTIAL)
+            .union(Flags::LOCAL)
+            .union(Flags::TABLE)
+            .union(Flags::L2_BROADCAST)
+            .union(Flags::L2_MULTICAST);
+        b.flags.remove(OF_DATAGRAM);
         b.clear_field(self.l4);
         b.set_field(self.mark, Decapsulated);
         if TRACED {

@@ -118,7 +118,7 @@ impl<I: Ip, O: Ip> Encap<I, O> {
     #[inline(always)]
     fn wrap(&mut self, b: &mut Buffer, id: u32, turn: &Turn<'_>) -> Result<(To, u16), To> {
         let Some(work) = self.udp.work(id, turn) else { return Err(To::Gone) };
-        if b.flags.has(Flags::GSO) {
+        if b.flags.contains(Flags::GSO) {
             return Err(To::Super);
         }
         // From datagram to datagram no router takes one from the hop limit, and packets could
@@ -129,7 +129,7 @@ impl<I: Ip, O: Ip> Encap<I, O> {
         ip::finish_checksum(b);
         // Left only on a packet too short for the checksum, which its receiver drops. The offsets
         // are not those of the datagram.
-        b.flags.clear(Flags::CSUM_PARTIAL);
+        b.flags.remove(Flags::CSUM_PARTIAL);
         let source_port = if work.source_port == 0 {
             let table = TableIndex(b.scratch::<IpMeta>().fib);
             // The highest 14 bits. The lowest bits choose the path, so they are the same for all
@@ -144,11 +144,9 @@ impl<I: Ip, O: Ip> Encap<I, O> {
         self.id = self.id.wrapping_add(1);
         b.clear_field(self.l4);
         b.clear_field(self.decapsulated);
-        b.flags.clear(
-            Flags::L2_BROADCAST.with(Flags::L2_MULTICAST).with(Flags::VLAN).with(Flags::L4_CSUM_OK),
-        );
+        b.flags.remove(Flags::L2_BROADCAST | Flags::L2_MULTICAST | Flags::VLAN | Flags::L4_CSUM_OK);
         // The datagram is one of our own.
-        b.flags.set(Flags::LOCAL.with(Flags::IP4_CSUM_OK));
+        b.flags.insert(Flags::LOCAL | Flags::IP4_CSUM_OK);
         let next = self.onward.go(b, work.route.adj, work.route.table, turn);
         Ok((next.map_or(To::NoRoute, To::Node), source_port))
     }

@@ -131,7 +131,7 @@ impl<F: Ip, const AT: usize> Node for Client<F, AT> {
         let Some(adj) = self.adjacencies.get(output, cx.turn) else { return ClientTo::Gone };
         b.set_scratch(IpMeta::of(output, 0));
         // No hop counts.
-        b.flags.set(Flags::LOCAL);
+        b.flags.insert(Flags::LOCAL);
         ClientTo::Node(adj.next)
     }
 }

@@ -94,7 +94,7 @@ fn source<F: Net, const TX: bool>(b: &Buffer) -> Result<F::Addr, To> {
     let (src, dst) = (ip.src(), ip.dst());
     let to_many = dst.multicast() || !F::IS_V6 && dst == F::Addr::mask(F::BITS);
     let exempt = src == F::Addr::ZERO && to_many || exempt::<F>(src);
-    if exempt || TX && b.flags.has(Flags::LOCAL) { Err(To::Next) } else { Ok(src) }
+    if exempt || TX && b.flags.contains(Flags::LOCAL) { Err(To::Next) } else { Ok(src) }
 }
 
 impl<F: Net, const TX: bool, const STRICT: bool> Urpf<F, TX, STRICT> {

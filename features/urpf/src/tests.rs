@@ -193,7 +193,7 @@ fn what_leaves_is_checked_behind_its_layer_2_header() {
         bench.send("ip4-lookup", &packet(ip(src)), |b| {
             b.rx_if = T1.0;
             if local {
-                b.flags.set(buffer::Flags::LOCAL);
+                b.flags.insert(buffer::Flags::LOCAL);
             }
         });
         bench.drops() > before

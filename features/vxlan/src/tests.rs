@@ -339,7 +339,7 @@ fn frames_larger_than_links() {
     let rx = rig.ports[3];
     rig.bench.send("ethernet-input", &bytes, |b| {
         b.rx_if = rx.0;
-        b.flags.set(Flags::GSO.with(Flags::CSUM_PARTIAL));
+        b.flags.insert(Flags::GSO | Flags::CSUM_PARTIAL);
         (b.offload.csum_start, b.offload.csum_offset, b.offload.gso_size) = (34, 16, 1000);
     });
     let sent = rig.sent();
@@ -367,7 +367,7 @@ fn super_packets_stay_whole_if_asked_to() {
     let rx = rig.ports[3];
     rig.bench.send("ethernet-input", &[&ethernet[..], &tcp].concat(), |b| {
         b.rx_if = rx.0;
-        b.flags.set(Flags::GSO.with(Flags::CSUM_PARTIAL));
+        b.flags.insert(Flags::GSO | Flags::CSUM_PARTIAL);
         (b.offload.csum_start, b.offload.csum_offset) = (34, 16);
         (b.offload.gso_size, b.offload.gso_kind) = (1460, 1);
     });

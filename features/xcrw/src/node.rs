@@ -72,14 +72,14 @@ impl Node for L2Xcrw {
             cx.trace(b, XcrwTrace { rx_if: b.rx_if, sink: b.tx_if, len });
         }
         let Some(work) = work else { return To::Dropped };
-        if b.flags.any(Flags::GSO.with(Flags::CSUM_PARTIAL)) {
-            if b.flags.has(Flags::GSO) {
+        if b.flags.intersects(Flags::GSO | Flags::CSUM_PARTIAL) {
+            if b.flags.contains(Flags::GSO) {
                 return To::Super;
             }
             finish_checksum(b);
             // Left only on a packet too short for the checksum. The offsets are not those of the
             // new packet.
-            b.flags.clear(Flags::CSUM_PARTIAL);
+            b.flags.remove(Flags::CSUM_PARTIAL);
         }
         let bytes = work.bytes();
         let Some(front) = b.push_slice(bytes.len()) else { return To::NoHeadroom };
@@ -87,16 +87,16 @@ impl Node for L2Xcrw {
         // Metadata of the frame isn't true of the packet that carries it.
         b.clear_field(self.l4);
         const OF_FRAME: Flags = Flags::LOCAL
-            .with(Flags::L4_CSUM_OK)
-            .with(Flags::IP4_CSUM_OK)
-            .with(Flags::VLAN)
-            .with(Flags::L2_BROADCAST)
-            .with(Flags::L2_MULTICAST)
-            .with(Flags::TABLE);
-        b.flags.clear(OF_FRAME);
+            .union(Flags::L4_CSUM_OK)
+            .union(Flags::IP4_CSUM_OK)
+            .union(Flags::VLAN)
+            .union(Flags::L2_BROADCAST)
+            .union(Flags::L2_MULTICAST)
+            .union(Flags::TABLE);
+        b.flags.remove(OF_FRAME);
         b.mark_l2();
         if let Some(table) = work.table {
-            b.flags.set(Flags::TABLE);
+            b.flags.insert(Flags::TABLE);
             b.tx_if = table;
         }
         cx.count(To::Forwarded, 1);

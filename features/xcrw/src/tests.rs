@@ -149,14 +149,14 @@ fn offloads_are_done_before() {
     partial[40..42].copy_from_slice(&sum.to_be_bytes());
     let send = |rig: &mut Rig, flags: Flags| {
         rig.bench.arrive_as(rig.ports[0], &partial, |b| {
-            b.flags.set(flags);
+            b.flags.insert(flags);
             (b.offload.csum_start, b.offload.csum_offset, b.offload.gso_size) = (34, 6, 100);
         });
         rig.bench.settle();
         rig.sent()
     };
     assert_eq!(send(&mut rig, Flags::CSUM_PARTIAL), at(&[3], &[&[1, 2][..], &whole].concat()));
-    assert_eq!(send(&mut rig, Flags::CSUM_PARTIAL.with(Flags::GSO)), []);
+    assert_eq!(send(&mut rig, Flags::CSUM_PARTIAL.union(Flags::GSO)), []);
     assert_eq!(rig.count("l2-xcrw", "super"), 1);
 }
 
@@ -184,9 +184,9 @@ fn what_is_known_of_the_frame_is_forgotten() {
         rig.bench.rt.receive();
         let mut b = rig.bench.buffer(&frame(60, 1));
         (b.rx_if, b.tx_if) = (rig.ports[0].0, sink.0);
-        of_frame.into_iter().for_each(|flag| b.flags.set(flag));
+        of_frame.into_iter().for_each(|flag| b.flags.insert(flag));
         // As another table's route may have left it.
-        b.flags.set(Flags::TABLE);
+        b.flags.insert(Flags::TABLE);
         (b.offload.csum_start, b.offload.csum_offset) = (59, 2);
         b.set_field(l4, net::L4 { src_port: 7, ..net::L4::default() });
         rig.bench.rt.inject(node, b);
@@ -194,8 +194,8 @@ fn what_is_known_of_the_frame_is_forgotten() {
         let went: Vec<_> = rig.bench.rt.waiting(next).into_iter().collect();
         let [b] = &went[..] else { panic!("{} packets", went.len()) };
         assert_eq!(b.data(), [&[0x45, 0][..], &frame(60, 1)].concat());
-        let left: Vec<_> = (0..of_frame.len()).filter(|i| b.flags.has(of_frame[*i])).collect();
-        assert_eq!((left, b.flags.has(Flags::TABLE)), (vec![], table));
+        let left: Vec<_> = (0..of_frame.len()).filter(|i| b.flags.contains(of_frame[*i])).collect();
+        assert_eq!((left, b.flags.contains(Flags::TABLE)), (vec![], table));
         assert!(b.find_field(l4).is_none());
         went.into_iter().for_each(|b| rig.bench.rt.cache().free(b));
         rig.cli("set interface l2 xcrw p0 next ip4-lookup rw 4500");

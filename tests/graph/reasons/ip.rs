@@ -20,7 +20,7 @@ fn headers(w: &mut Walk) {
     {
         let mut case = |reason: &str, frame: Vec<u8>| {
             w.at(&format!("{node}/{reason}"), "ethernet-input", "pg0", &[frame], |b| {
-                b.flags.set(flags)
+                b.flags.insert(flags)
             });
         };
         let from = |source: &str| four.packet(source, FAR).udp(1, 2).build();
@@ -116,7 +116,7 @@ fn forwarding(w: &mut Walk) {
         let packet = to(FAR)[IP..].to_vec();
         let node = name("{ip}-lookup");
         w.at(&lookup("no_table"), &node, "pg0", std::slice::from_ref(&packet), |b| {
-            b.flags.set(Flags::TABLE);
+            b.flags.insert(Flags::TABLE);
             b.tx_if = 77;
         });
         let rewrite = |reason: &str| name(&format!("{{ip}}-rewrite/{reason}"));

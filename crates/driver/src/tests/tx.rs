@@ -74,7 +74,7 @@ fn devices_get_packets_with_the_work_that_they_take() {
         f.txq.set_tx_offloads(&bench.world, TxOffloads { csum: false, gso: true, udp_gso: true });
         let short = bench.node("f0-tx", &packets[..3], |b| {
             prepare(b);
-            b.flags.clear(Flags::GSO);
+            b.flags.remove(Flags::GSO);
         });
         assert!(short.is_empty());
         let sent = f.tx.take();
@@ -344,10 +344,10 @@ mod as_the_kernel_does {
                 let tcp = TcpHeader::view_mut(&mut bytes[start..]).expect("a header");
                 tcp.seq.set(tcp.seq.get().wrapping_add((i * size) as u32));
                 if i + 1 < count {
-                    tcp.flags = tcp.flags.without(TcpFlags::FIN | TcpFlags::PSH);
+                    tcp.flags -= TcpFlags::FIN | TcpFlags::PSH;
                 }
                 if i > 0 {
-                    tcp.flags = tcp.flags.without(TcpFlags::CWR);
+                    tcp.flags -= TcpFlags::CWR;
                 }
             }
             wire::l4::finish(&mut bytes[l3..]).expect("an upper layer");

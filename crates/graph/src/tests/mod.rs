@@ -389,7 +389,7 @@ fn a_node_added_later_gets_packets_sent_before_the_thread_knew_it() {
     assert!(bench.rt.is_busy());
     bench.settle();
     assert!(!bench.rt.is_busy());
-    assert_eq!(bench.rt.cache().alloc().map(|b| b.flags.has(Flags::TRACED)), Some(false));
+    assert_eq!(bench.rt.cache().alloc().map(|b| b.flags.contains(Flags::TRACED)), Some(false));
 }
 
 /// Notes how many packets come at once.

@@ -3,35 +3,37 @@
 
 use super::lookup::IpTable;
 use super::{Fib, Net, TableIndex};
+use bitflags::bitflags;
 use cli::{Error, retval};
 use graph::{Shared, World};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use sync::Turn;
 
-/// The fields of a packet that are hashed, as the binary API's bits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(transparent)]
-pub struct FlowHash(u32);
+bitflags! {
+    /// The fields of a packet that are hashed, as the binary API's bits.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub struct FlowHash: u32 {
+        /// The source address.
+        const SRC = 1;
+        /// The destination address.
+        const DST = 2;
+        /// The source port.
+        const SPORT = 4;
+        /// The destination port.
+        const DPORT = 8;
+        /// The protocol.
+        const PROTO = 16;
+        /// Source and destination are swapped.
+        const REVERSE = 32;
+        /// Both directions of a flow have the same hash.
+        const SYMMETRIC = 64;
+        /// The flow label (IPv6).
+        const LABEL = 128;
+    }
+}
 
 impl FlowHash {
-    /// The source address.
-    pub const SRC: Self = Self(1);
-    /// The destination address.
-    pub const DST: Self = Self(2);
-    /// The source port.
-    pub const SPORT: Self = Self(4);
-    /// The destination port.
-    pub const DPORT: Self = Self(8);
-    /// The protocol.
-    pub const PROTO: Self = Self(16);
-    /// Source and destination are swapped.
-    pub const REVERSE: Self = Self(32);
-    /// Both directions of a flow have the same hash.
-    pub const SYMMETRIC: Self = Self(64);
-    /// The flow label (IPv6).
-    pub const LABEL: Self = Self(128);
-
     /// The bits and their names, in the order of the bits.
     pub const NAMES: [(Self, &'static str); 8] = [
         (Self::SRC, "src"),
@@ -48,9 +50,9 @@ impl FlowHash {
     ///
     /// # Errors
     /// GTP tunnels, which aren't parsed (−9); undefined bits (−7).
-    pub fn from_bits(bits: u32) -> Result<Self, Error> {
+    pub fn from_api(bits: u32) -> Result<Self, Error> {
         match bits {
-            0..=0xff => Ok(Self(bits)),
+            0..=0xff => Ok(Self::from_bits_retain(bits)),
             0x100..=0x1ff => Err(Error::unsupported("GTP tunnels don't choose paths yet")
                 .retval(retval::UNIMPLEMENTED)),
             _ => Err(Error::parse(format!("{bits:#x} are no bits of a flow hash"))
@@ -58,34 +60,16 @@ impl FlowHash {
         }
     }
 
-    /// The bits.
-    pub const fn bits(self) -> u32 {
-        self.0
-    }
-
-    /// Returns true if all bits of `other` are set.
-    #[inline(always)]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
     /// The names of the bits that are set.
     pub fn names(self) -> Vec<&'static str> {
-        Self::NAMES.iter().filter(|(bit, _)| self.has(*bit)).map(|(_, name)| *name).collect()
+        Self::NAMES.iter().filter(|(bit, _)| self.contains(*bit)).map(|(_, name)| *name).collect()
     }
 }
 
 impl Default for FlowHash {
     /// Addresses, ports, protocol.
     fn default() -> Self {
-        Self(0x1f)
-    }
-}
-
-impl std::ops::BitOr for FlowHash {
-    type Output = Self;
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        Self::SRC | Self::DST | Self::SPORT | Self::DPORT | Self::PROTO
     }
 }
 
@@ -127,8 +111,9 @@ impl<F: Net> Fib<F> {
     #[inline(always)]
     pub fn flow(&self, index: TableIndex, turn: &Turn<'_>) -> Flow {
         let table = self.tables.get(index.0, turn);
-        let fields = table
-            .map_or_else(FlowHash::default, |table| FlowHash(table.flow.load(Ordering::Relaxed)));
+        let fields = table.map_or_else(FlowHash::default, |table| {
+            FlowHash::from_bits_retain(table.flow.load(Ordering::Relaxed))
+        });
         Flow { fields, router_id: self.router_id.get() }
     }
 
@@ -139,7 +124,10 @@ impl<F: Net> Fib<F> {
     pub fn flow_hash(&self, index: TableIndex) -> Result<FlowHash, Error> {
         self.all.inner().table(Self::table_ref(index))?;
         let flow = |table: Option<&Arc<IpTable<F>>>| table.map(|t| t.flow.load(Ordering::Relaxed));
-        Ok(self.tables.read(index.0, flow).map_or_else(FlowHash::default, FlowHash))
+        Ok(self
+            .tables
+            .read(index.0, flow)
+            .map_or_else(FlowHash::default, FlowHash::from_bits_retain))
     }
 
     /// Sets the fields that a table's flow hash takes in, from the next packet on.
@@ -150,7 +138,7 @@ impl<F: Net> Fib<F> {
         self.all.inner().table(Self::table_ref(index))?;
         self.tables.read(index.0, |table| {
             if let Some(table) = table {
-                table.flow.store(flow.0, Ordering::Relaxed);
+                table.flow.store(flow.bits(), Ordering::Relaxed);
             }
         });
         Ok(())

@@ -133,7 +133,13 @@ fn an_address_brings_its_routes_and_takes_them_along() {
     let mut reader = world.qsbr.register();
     let turn = reader.turn();
     assert!(
-        !world.get::<Interfaces>().views(&turn).get(b.at()).expect("there").flags.has(IfFlags::IP4)
+        !world
+            .get::<Interfaces>()
+            .views(&turn)
+            .get(b.at())
+            .expect("there")
+            .flags
+            .contains(IfFlags::IP4)
     );
     assert!(addresses.of(b.0, &turn).is_empty());
 }

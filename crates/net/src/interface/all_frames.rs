@@ -15,7 +15,7 @@ pub struct Promiscuous(pub bool);
 
 impl Property for Promiscuous {
     fn show(&self, _: &Interface, _: IfFlags, view: &mut IfView) {
-        view.flags.put(IfFlags::PROMISCUOUS, self.0);
+        view.flags.set(IfFlags::PROMISCUOUS, self.0);
     }
 }
 

@@ -13,6 +13,6 @@ pub struct Gso(pub bool);
 
 impl Property for Gso {
     fn show(&self, _: &Interface, _: IfFlags, view: &mut IfView) {
-        view.flags.put(IfFlags::GSO, self.0);
+        view.flags.set(IfFlags::GSO, self.0);
     }
 }

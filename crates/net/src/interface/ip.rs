@@ -24,8 +24,8 @@ pub struct IpBinding {
 impl Property for IpBinding {
     fn show(&self, _: &Interface, _: IfFlags, view: &mut IfView) {
         let [ip4, ip6] = self.enabled;
-        view.flags.put(IfFlags::IP4, ip4);
-        view.flags.put(IfFlags::IP6, ip6);
+        view.flags.set(IfFlags::IP4, ip4);
+        view.flags.set(IfFlags::IP6, ip6);
         [view.fib4, view.fib6] = self.tables.map(|table| table.0);
         view.link6 = self.link.map_or(0, |table| table.0);
     }

@@ -31,10 +31,10 @@ impl L2Role {
 
 impl Property for L2Role {
     fn show(&self, interface: &Interface, _: IfFlags, view: &mut IfView) {
-        view.flags.put(IfFlags::L2, *self == Self::Port);
-        view.flags.put(IfFlags::BVI, *self == Self::Bvi);
+        view.flags.set(IfFlags::L2, *self == Self::Port);
+        view.flags.set(IfFlags::BVI, *self == Self::Bvi);
         let is_ip = interface.kind.is_ip() && !self.carries_frames(interface);
-        view.flags.put(IfFlags::IP_MODE, is_ip);
+        view.flags.set(IfFlags::IP_MODE, is_ip);
     }
 }
 

@@ -189,10 +189,10 @@ impl Interface {
 
     pub(super) fn view(&self) -> IfView {
         let mut flags = IfFlags::default();
-        flags.put(IfFlags::ADMIN, self.admin_up);
-        flags.put(IfFlags::LINK, self.link_up);
-        flags.put(IfFlags::IP_MODE, self.kind.is_ip());
-        flags.put(IfFlags::SUB, self.sub.is_some());
+        flags.set(IfFlags::ADMIN, self.admin_up);
+        flags.set(IfFlags::LINK, self.link_up);
+        flags.set(IfFlags::IP_MODE, self.kind.is_ip());
+        flags.set(IfFlags::SUB, self.sub.is_some());
         IfView {
             flags,
             mtu4: self.mtu_of(MtuKind::Ip4),

@@ -87,7 +87,7 @@ impl<F: Net> Mfib<F> {
         part.flags = change.flags.unwrap_or(part.flags);
         part.rpf_id = change.rpf_id.unwrap_or(part.rpf_id);
         for path in change.paths {
-            part.paths.insert(path.kind, path.flags.without(ItfFlags::SIGNAL_PRESENT));
+            part.paths.insert(path.kind, path.flags - ItfFlags::SIGNAL_PRESENT);
         }
         let index = entry.index;
         self.publish(world, table, group, entry);
@@ -413,12 +413,12 @@ fn info<F: Net>(group: Group<F::Addr>, entry: &Entry) -> MrouteInfo<F> {
     for path in sources.first().map_or(&[][..], |best| &best.paths) {
         if let Some(sw_if) = path.kind.sw_if() {
             let all = interfaces.entry(sw_if).or_default();
-            *all = all.with(path.flags);
+            *all |= path.flags;
         }
     }
     for (sw_if, flags) in &mut interfaces {
         if entry.waiting.get(&sw_if.0).is_some_and(|waiting| waiting.load(Ordering::Acquire)) {
-            *flags = flags.with(ItfFlags::SIGNAL_PRESENT);
+            *flags |= ItfFlags::SIGNAL_PRESENT;
         }
     }
     MrouteInfo {

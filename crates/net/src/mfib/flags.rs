@@ -4,51 +4,28 @@
 use std::fmt;
 
 macro_rules! bits {
-    ($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $flag:ident = $bit:literal, $long:literal, $short:literal;)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-        pub struct $name(pub u32);
+    ($(#[$($doc:tt)*])* $name:ident { $($(#[$($about:tt)*])* $flag:ident = $bit:literal, $long:literal, $short:literal;)* }) => {
+        bitflags::bitflags! {
+            $(#[$($doc)*])*
+            #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+            pub struct $name: u32 {
+                $($(#[$($about)*])* const $flag = $bit;)*
+            }
+        }
 
         impl $name {
-            /// No flags.
-            pub const NONE: Self = Self(0);
-            $($(#[$about])* pub const $flag: Self = Self($bit);)*
             /// The flags, each with the word that commands take, and the letters that tables print.
             pub const NAMES: &[(Self, &'static str, &'static str)] = &[$((Self::$flag, $long, $short)),*];
-            const ALL: u32 = 0 $(| $bit)*;
-
-            /// The flags of these bits; undefined bits are dropped.
-            pub const fn from_bits(bits: u32) -> Self {
-                Self(bits & Self::ALL)
-            }
-
-            /// Returns true if all of `other` are set.
-            #[inline(always)]
-            pub const fn has(self, other: Self) -> bool {
-                self.0 & other.0 == other.0
-            }
-
-            /// These flags and `other`.
-            #[must_use]
-            pub const fn with(self, other: Self) -> Self {
-                Self(self.0 | other.0)
-            }
-
-            /// These flags without `other`.
-            #[must_use]
-            pub const fn without(self, other: Self) -> Self {
-                Self(self.0 & !other.0)
-            }
 
             /// The words of the flags that are set.
             pub fn words(self) -> Vec<&'static str> {
-                Self::NAMES.iter().filter(|(flag, ..)| self.has(*flag)).map(|(_, word, _)| *word).collect()
+                Self::NAMES.iter().filter(|(flag, ..)| self.contains(*flag)).map(|(_, word, _)| *word).collect()
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let letters = Self::NAMES.iter().filter(|(flag, ..)| self.has(*flag)).map(|(_, _, letters)| *letters);
+                let letters = Self::NAMES.iter().filter(|(flag, ..)| self.contains(*flag)).map(|(_, _, letters)| *letters);
                 f.pad(&letters.collect::<Vec<_>>().join(","))
             }
         }

@@ -83,6 +83,6 @@ pub struct MrouteInfo<F: Net> {
 impl<F: Net> MrouteInfo<F> {
     /// The entry's flags from the best source.
     pub fn flags(&self) -> EntryFlags {
-        self.sources.first().map_or(EntryFlags::NONE, |s| s.flags)
+        self.sources.first().map_or(EntryFlags::empty(), |s| s.flags)
     }
 }

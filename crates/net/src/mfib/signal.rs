@@ -56,7 +56,7 @@ impl Signals {
             return;
         }
         let mut data = [0; SIGNAL_BYTES];
-        let keeps = !interface.flags.has(ItfFlags::DONT_PRESERVE);
+        let keeps = !interface.flags.contains(ItfFlags::DONT_PRESERVE);
         let len = if keeps { b.copy_out(0, &mut data) } else { 0 };
         let (sw_if, table, group) = (b.rx_if, route.table, route.group);
         let waiting = interface.waiting.clone();

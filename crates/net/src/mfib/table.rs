@@ -35,7 +35,7 @@ pub struct SourceEntry {
 
 impl Default for SourceEntry {
     fn default() -> Self {
-        Self { flags: EntryFlags::NONE, rpf_id: NO_RPF_ID, paths: BTreeMap::new(), stale: false }
+        Self { flags: EntryFlags::empty(), rpf_id: NO_RPF_ID, paths: BTreeMap::new(), stale: false }
     }
 }
 
@@ -156,12 +156,12 @@ impl<F: Net> Mfib<F> {
         let mut outputs = Vec::new();
         for (path, flags) in &best.paths {
             match path {
-                MpathKind::Local if flags.has(ItfFlags::FORWARD) => outputs.push(local::<F>()),
+                MpathKind::Local if flags.contains(ItfFlags::FORWARD) => outputs.push(local::<F>()),
                 MpathKind::Local => {}
                 MpathKind::Interface { sw_if, nexthop } => {
                     let all = interfaces.entry(sw_if.0).or_default();
-                    *all = all.with(*flags);
-                    if flags.has(ItfFlags::FORWARD) {
+                    *all |= *flags;
+                    if flags.contains(ItfFlags::FORWARD) {
                         forward.insert((*sw_if, *nexthop));
                     }
                 }
@@ -188,7 +188,7 @@ impl<F: Net> Mfib<F> {
             flags,
             waiting: entry.waiting.entry(sw_if).or_default().clone(),
         };
-        let others = interface((OTHERS, ItfFlags::NONE));
+        let others = interface((OTHERS, ItfFlags::empty()));
         let interfaces = interfaces.into_iter().map(interface).collect();
         let route = Mroute {
             flags: best.flags,
@@ -250,7 +250,7 @@ impl<F: Net> Mfib<F> {
                 interfaces: Box::default(),
                 others: MrouteInterface {
                     sw_if: OTHERS,
-                    flags: ItfFlags::NONE,
+                    flags: ItfFlags::empty(),
                     waiting: Arc::default(),
                 },
                 outputs: outputs.clone().into(),

@@ -129,7 +129,7 @@ fn paths_follow_their_interfaces() {
     let (a, b) = (up(&bench, "a"), up(&bench, "b"));
     let group = any::<Ipv6Addr>("ff0e::1");
     let before = adjacencies.list().len();
-    let both = ItfFlags::ACCEPT.with(ItfFlags::FORWARD);
+    let both = ItfFlags::ACCEPT | ItfFlags::FORWARD;
     let router = Mpath {
         kind: MpathKind::Interface {
             sw_if: b,
@@ -197,13 +197,13 @@ fn tables_and_sources_come_and_go() {
     };
     put(seven, "239.1.1.1", Source::Cli, EntryFlags::DROP);
     put(seven, "239.1.1.1", Source::Api, EntryFlags::SIGNAL);
-    put(seven, "239.1.1.2", Source::Api, EntryFlags::NONE);
+    put(seven, "239.1.1.2", Source::Api, EntryFlags::empty());
     let all = taken::<Ip4>(&bench, T0, four("239.1.1.1"), four("1.1.1.1")).expect("one for all");
     assert_eq!(all.to_string(), "(*, 0.0.0.0/0)", "of another table");
     let flags = || mfib.entry(seven, any("239.1.1.1")).map(|entry| entry.flags());
     assert_eq!(flags(), Some(EntryFlags::SIGNAL), "the API's word counts");
     fib.replace_begin(seven, Source::Api).expect("begun");
-    put(seven, "239.1.1.2", Source::Api, EntryFlags::NONE);
+    put(seven, "239.1.1.2", Source::Api, EntryFlags::empty());
     fib.replace_end(world, seven, Source::Api).expect("ended");
     assert_eq!((flags(), mfib.count(seven)), (Some(EntryFlags::DROP), 2));
     fib.flush(world, seven, Source::Api).expect("flushed");

@@ -38,7 +38,7 @@ pub fn check_messages(mut bytes: &[u8]) {
             assert_eq!(is_base, message.kind.name() == "GET_VRING_BASE");
         }
         let features = session.features();
-        assert_eq!(features.0 & !offered.0, 0, "{features}");
+        assert_eq!(features.bits() & !offered.bits(), 0, "{features}");
         for vring in session.vrings() {
             let packets = vring.with(|queue, _| {
                 let packet = queue.take_or_rearm();

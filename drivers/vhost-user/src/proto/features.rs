@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Feature bits of virtio-net and vhost-user (Virtual I/O Device 1.3, 5.1.3 and 6).
 
+use bitflags::bitflags;
 use driver::TxOffloads;
 use std::fmt;
-use std::ops::BitOr;
-
-/// Bits that are offered to a guest, or that it has taken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Features(pub u64);
 
 macro_rules! bits {
     ($($name:ident = $bit:literal => $text:literal,)*) => {
-        impl Features {
-            $(#[doc = $text] pub const $name: Self = Self(1 << $bit);)*
+        bitflags! {
+            /// Bits that are offered to a guest, or that it has taken.
+            #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+            pub struct Features: u64 {
+                $(#[doc = $text] const $name = 1 << $bit;)*
+            }
         }
 
         /// Names by bit.
@@ -45,104 +45,87 @@ bits! {
     HOST_USO = 56 => "VIRTIO_NET_F_HOST_USO",
 }
 
-impl BitOr for Features {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
-
 impl Features {
     /// Offered always.
-    pub const BASE: Self = Self(
-        Self::MRG_RXBUF.0
-            | Self::CTRL_VQ.0
-            | Self::GUEST_ANNOUNCE.0
-            | Self::MQ.0
-            | Self::LOG_ALL.0
-            | Self::ANY_LAYOUT.0
-            | Self::INDIRECT_DESC.0
-            | Self::PROTOCOL_FEATURES.0
-            | Self::VERSION_1.0,
-    );
+    pub const BASE: Self = Self::MRG_RXBUF
+        .union(Self::CTRL_VQ)
+        .union(Self::GUEST_ANNOUNCE)
+        .union(Self::MQ)
+        .union(Self::LOG_ALL)
+        .union(Self::ANY_LAYOUT)
+        .union(Self::INDIRECT_DESC)
+        .union(Self::PROTOCOL_FEATURES)
+        .union(Self::VERSION_1);
 
     /// Checksums and segmentation of packets to the guest.
-    const TO_GUEST: Self = Self(
-        Self::GUEST_CSUM.0
-            | Self::GUEST_TSO4.0
-            | Self::GUEST_TSO6.0
-            | Self::GUEST_ECN.0
-            | Self::GUEST_USO4.0
-            | Self::GUEST_USO6.0,
-    );
+    const TO_GUEST: Self = Self::GUEST_CSUM
+        .union(Self::GUEST_TSO4)
+        .union(Self::GUEST_TSO6)
+        .union(Self::GUEST_ECN)
+        .union(Self::GUEST_USO4)
+        .union(Self::GUEST_USO6);
 
     /// Checksums and segmentation of the guest's packets.
-    const FROM_GUEST: Self = Self(
-        Self::CSUM.0 | Self::HOST_TSO4.0 | Self::HOST_TSO6.0 | Self::HOST_ECN.0 | Self::HOST_USO.0,
-    );
+    const FROM_GUEST: Self = Self::CSUM
+        .union(Self::HOST_TSO4)
+        .union(Self::HOST_TSO6)
+        .union(Self::HOST_ECN)
+        .union(Self::HOST_USO);
 
     /// All for segmentation.
-    pub const GSO: Self = Self(Self::TO_GUEST.0 | Self::FROM_GUEST.0);
-
-    /// Returns true if all of these bits are set.
-    pub const fn has(self, all: Self) -> bool {
-        self.0 & all.0 == all.0
-    }
+    pub const GSO: Self = Self::TO_GUEST.union(Self::FROM_GUEST);
 
     /// Returns true if the headers of the guest's packets mean something.
     pub const fn has_guest_work(self) -> bool {
-        self.0 & Self::FROM_GUEST.0 != 0
+        self.intersects(Self::FROM_GUEST)
     }
 
     /// The work that the guest takes over for packets that it receives.
     pub const fn tx_offloads(self) -> TxOffloads {
         TxOffloads {
-            csum: self.has(Self::GUEST_CSUM),
-            gso: self.has(Self::GUEST_TSO4) && self.has(Self::GUEST_TSO6),
-            udp_gso: self.has(Self::GUEST_USO4) && self.has(Self::GUEST_USO6),
+            csum: self.contains(Self::GUEST_CSUM),
+            gso: self.contains(Self::GUEST_TSO4) && self.contains(Self::GUEST_TSO6),
+            udp_gso: self.contains(Self::GUEST_USO4) && self.contains(Self::GUEST_USO6),
         }
     }
 
     /// Bytes of a packet's header: the number of merged buffers is always there in a device of
     /// version 1 (5.1.6).
     pub const fn header(self) -> usize {
-        if self.has(Self::MRG_RXBUF) || self.has(Self::VERSION_1) { 12 } else { 10 }
+        if self.contains(Self::MRG_RXBUF) || self.contains(Self::VERSION_1) { 12 } else { 10 }
     }
 
     /// The names of the bits that are set, with their numbers.
     pub fn names(self) -> impl Iterator<Item = (u32, &'static str)> {
-        NAMES.iter().copied().filter(move |(bit, _)| self.0 & (1 << bit) != 0)
+        NAMES.iter().copied().filter(move |(bit, _)| self.bits() & (1 << bit) != 0)
     }
 }
 
 impl fmt::Display for Features {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#x}", self.0)
+        write!(f, "{:#x}", self.bits())
     }
 }
 
-/// Bits of the protocol.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Protocol(pub u64);
+bitflags! {
+    /// Bits of the protocol.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct Protocol: u64 {
+        /// Several pairs of rings.
+        const MQ = 1 << 0;
+        /// The log of written pages is a file.
+        const LOG_SHMFD = 1 << 1;
+        /// Requests may ask for a reply.
+        const REPLY_ACK = 1 << 3;
+        /// The log of chains in flight is a file that the front-end keeps.
+        const INFLIGHT_SHMFD = 1 << 12;
+    }
+}
 
 impl Protocol {
-    /// Several pairs of rings.
-    pub const MQ: Self = Self(1 << 0);
-    /// The log of written pages is a file.
-    pub const LOG_SHMFD: Self = Self(1 << 1);
-    /// Requests may ask for a reply.
-    pub const REPLY_ACK: Self = Self(1 << 3);
-    /// The log of chains in flight is a file that the front-end keeps.
-    pub const INFLIGHT_SHMFD: Self = Self(1 << 12);
     /// All that are offered.
     pub const OFFERED: Self =
-        Self(Self::MQ.0 | Self::LOG_SHMFD.0 | Self::REPLY_ACK.0 | Self::INFLIGHT_SHMFD.0);
-
-    /// Returns true if all of these bits are set.
-    pub const fn has(self, all: Self) -> bool {
-        self.0 & all.0 == all.0
-    }
+        Self::MQ.union(Self::LOG_SHMFD).union(Self::REPLY_ACK).union(Self::INFLIGHT_SHMFD);
 
     /// The names of the bits that are set, with their numbers.
     pub fn names(self) -> impl Iterator<Item = (u32, &'static str)> {
@@ -152,6 +135,6 @@ impl Protocol {
             (3, "VHOST_USER_PROTOCOL_F_REPLY_ACK"),
             (12, "VHOST_USER_PROTOCOL_F_INFLIGHT_SHMFD"),
         ];
-        names.into_iter().filter(move |(bit, _)| self.0 & (1 << bit) != 0)
+        names.into_iter().filter(move |(bit, _)| self.bits() & (1 << bit) != 0)
     }
 }

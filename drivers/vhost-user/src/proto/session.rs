@@ -142,7 +142,10 @@ impl Session {
             // The reason begins with the name of the message.
             End(format!("{}: {text}", message.kind.name()))
         })?;
-        if step.reply.is_none() && message.needs_reply && self.protocol.has(Protocol::REPLY_ACK) {
+        if step.reply.is_none()
+            && message.needs_reply
+            && self.protocol.contains(Protocol::REPLY_ACK)
+        {
             return Ok(Step { reply: Some(Reply::Word(0)), ..step });
         }
         Ok(step)
@@ -151,15 +154,15 @@ impl Session {
     fn carry_out(&mut self, message: &Message, fds: Vec<OwnedFd>) -> Result<Step, End> {
         let fd = |fds: Vec<OwnedFd>| fds.into_iter().next();
         match &message.request {
-            Request::GetFeatures => Step::reply(Reply::Word(self.offered.0)),
-            Request::SetFeatures(bits) => self.set_features(Features(*bits)),
-            Request::GetProtocolFeatures => Step::reply(Reply::Word(Protocol::OFFERED.0)),
+            Request::GetFeatures => Step::reply(Reply::Word(self.offered.bits())),
+            Request::SetFeatures(bits) => self.set_features(Features::from_bits_retain(*bits)),
+            Request::GetProtocolFeatures => Step::reply(Reply::Word(Protocol::OFFERED.bits())),
             Request::SetProtocolFeatures(bits) => {
-                if bits & !Protocol::OFFERED.0 != 0 {
-                    let offered = Protocol::OFFERED.0;
+                if bits & !Protocol::OFFERED.bits() != 0 {
+                    let offered = Protocol::OFFERED.bits();
                     return Err(End(format!("{bits:#x}, but {offered:#x} is offered")));
                 }
-                self.protocol = Protocol(*bits);
+                self.protocol = Protocol::from_bits_retain(*bits);
                 Ok(Step::default())
             }
             Request::GetQueueNum => Step::reply(Reply::Word(MAX_PAIRS.into())),
@@ -220,16 +223,16 @@ impl Session {
     }
 
     fn set_features(&mut self, features: Features) -> Result<Step, End> {
-        if features.0 & !self.offered.0 != 0 {
+        if features.bits() & !self.offered.bits() != 0 {
             return Err(End(format!("{features}, but {} is offered", self.offered)));
         }
-        let change = features.0 ^ self.features.0;
-        if change & !Features::LOG_ALL.0 != 0 && self.rings.iter().any(|ring| ring.started) {
+        let change = features.bits() ^ self.features.bits();
+        if change & !Features::LOG_ALL.bits() != 0 && self.rings.iter().any(|ring| ring.started) {
             return Err(End::new("features change while rings are used"));
         }
         self.features = features;
         self.enable();
-        if change & Features::LOG_ALL.0 != 0 {
+        if change & Features::LOG_ALL.bits() != 0 {
             self.use_log()?;
         }
         Ok(CHANGED)
@@ -237,7 +240,7 @@ impl Session {
 
     /// The log is mapped while its front-end waits for the reply.
     fn set_log(&mut self, fd: Option<OwnedFd>, size: u64, offset: u64) -> Result<Step, End> {
-        if !self.protocol.has(Protocol::LOG_SHMFD) {
+        if !self.protocol.contains(Protocol::LOG_SHMFD) {
             return Err(End::new("VHOST_USER_PROTOCOL_F_LOG_SHMFD isn't agreed on"));
         }
         let fd = fd.ok_or_else(|| End::new("no descriptor"))?;
@@ -248,13 +251,13 @@ impl Session {
     }
 
     fn format(&self) -> Format {
-        let is_packed = self.features.has(Features::RING_PACKED);
+        let is_packed = self.features.contains(Features::RING_PACKED);
         if is_packed { Format::Packed } else { Format::Split }
     }
 
     /// Checks numbers of a log of chains in flight; returns the bytes that it needs.
     fn inflight_bytes(&self, queues: u16, queue_size: u16) -> Result<u64, End> {
-        if !self.protocol.has(Protocol::INFLIGHT_SHMFD) {
+        if !self.protocol.contains(Protocol::INFLIGHT_SHMFD) {
             return Err(End::new("VHOST_USER_PROTOCOL_F_INFLIGHT_SHMFD isn't agreed on"));
         }
         if queues == 0 || u32::from(queues) > MAX_RINGS {
@@ -295,7 +298,7 @@ impl Session {
 
     /// Takes rings and log into use together: from here on, all that is written is noted.
     fn use_log(&mut self) -> Result<(), End> {
-        let log = self.log.clone().filter(|_| self.features.has(Features::LOG_ALL));
+        let log = self.log.clone().filter(|_| self.features.contains(Features::LOG_ALL));
         if let Some(memory) = &self.memory {
             self.memory = Some(memory.with_log(log).map_err(End::new)?);
         }
@@ -304,7 +307,7 @@ impl Session {
 
     /// Without the feature by which rings are enabled, all of them are.
     fn enable(&self) {
-        let all = !self.features.has(Features::PROTOCOL_FEATURES);
+        let all = !self.features.contains(Features::PROTOCOL_FEATURES);
         self.rings.iter().for_each(|ring| ring.vring.enable(all || ring.enabled));
     }
 
@@ -322,7 +325,7 @@ impl Session {
         if index >= MAX_RINGS {
             return Err(End(format!("ring {index}: there are {MAX_RINGS} at most")));
         }
-        let all = !self.features.has(Features::PROTOCOL_FEATURES);
+        let all = !self.features.contains(Features::PROTOCOL_FEATURES);
         while self.rings.len() <= index as usize {
             let vring = Vring::new().map_err(|e| End(e.to_string()))?;
             vring.enable(all);
@@ -347,7 +350,7 @@ impl Session {
 
     /// Stops a ring; returns its base.
     fn stop(&mut self, index: u32) -> Result<u32, End> {
-        let packed = self.features.has(Features::RING_PACKED);
+        let packed = self.features.contains(Features::RING_PACKED);
         let ring = self.ring(index)?;
         ring.vring.finish();
         if let Some(Position { next, done }) = ring.vring.stop() {
@@ -377,12 +380,12 @@ impl Session {
             format,
             size,
             addresses,
-            event_idx: features.has(Features::EVENT_IDX),
-            indirect: features.has(Features::INDIRECT_DESC),
-            mergeable: features.has(Features::MRG_RXBUF),
+            event_idx: features.contains(Features::EVENT_IDX),
+            indirect: features.contains(Features::INDIRECT_DESC),
+            mergeable: features.contains(Features::MRG_RXBUF),
             header: features.header(),
             offloads: features.has_guest_work(),
-            ecn: features.has(Features::GUEST_ECN),
+            ecn: features.contains(Features::GUEST_ECN),
         };
         let log = self.inflight.as_ref();
         let start = Start {

@@ -19,12 +19,16 @@ const LAYOUT: Layout = Layout { buffer: 1024, chain: 2, indirect: false };
 pub fn config(ring: &GuestRing, features: Features, size: u16) -> QueueConfig {
     let [desc, driver, device] = ring.addresses();
     QueueConfig {
-        format: if features.has(Features::RING_PACKED) { Format::Packed } else { Format::Split },
+        format: if features.contains(Features::RING_PACKED) {
+            Format::Packed
+        } else {
+            Format::Split
+        },
         size,
         addresses: RingAddresses { desc, driver, device },
-        event_idx: features.has(Features::EVENT_IDX),
-        indirect: features.has(Features::INDIRECT_DESC),
-        mergeable: features.has(Features::MRG_RXBUF),
+        event_idx: features.contains(Features::EVENT_IDX),
+        indirect: features.contains(Features::INDIRECT_DESC),
+        mergeable: features.contains(Features::MRG_RXBUF),
         header: features.header(),
         offloads: true,
         ecn: true,
@@ -259,7 +263,7 @@ fn messages(rng: &mut Rng) -> Vec<(Vec<u8>, Fds)> {
         Request::GetFeatures,
         Request::GetProtocolFeatures,
         Request::SetProtocolFeatures(11 | 1 << 12),
-        Request::SetFeatures(features.0),
+        Request::SetFeatures(features.bits()),
         Request::SetMemTable(GuestMemory::infos()),
         Request::GetInflightFd { queues: 4, queue_size: 64, padded: true },
         Request::SetInflightFd(InflightInfo {
@@ -283,7 +287,7 @@ fn messages(rng: &mut Rng) -> Vec<(Vec<u8>, Fds)> {
     }
     requests.extend([
         Request::SetLogBase { size: 1024, offset: 8 },
-        Request::SetFeatures((features | Features::LOG_ALL).0),
+        Request::SetFeatures((features | Features::LOG_ALL).bits()),
     ]);
     requests.extend((0..4).map(|index| Request::GetVringBase { index }));
     let change = rng.below(3);

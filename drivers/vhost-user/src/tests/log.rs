@@ -43,8 +43,8 @@ fn set_log(guest: &Guest, log: &OwnedFd, on: bool) {
         front.send(Request::SetLogBase { size, offset }, &[log.as_fd()]);
         assert_eq!(front.reply(), (6, 0), "it is mapped");
     }
-    let features = guest.wanted.features | if on { Features::LOG_ALL } else { Features(0) };
-    front.send_acked(Request::SetFeatures(features.0), &[]);
+    let features = guest.wanted.features | if on { Features::LOG_ALL } else { Features::empty() };
+    front.send_acked(Request::SetFeatures(features.bits()), &[]);
 }
 
 #[suite::test]

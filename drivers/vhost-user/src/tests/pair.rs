@@ -105,7 +105,7 @@ fn frames_pass_in_each_format_and_mode() {
         (2, wanted(packed, 2, 64, 1, false), wanted(packed, 1, 96, 3, false)),
         (1, wanted(event_idx, 1, 64, 1, true), wanted(plain(), 1, 64, 4, true)),
         (1, wanted(packed | Features::EVENT_IDX, 1, 64, 1, true), wanted(packed, 1, 64, 2, true)),
-        (0, wanted(legacy, 1, 64, 1, false), wanted(Features(0), 1, 64, 8, false)),
+        (0, wanted(legacy, 1, 64, 1, false), wanted(Features::empty(), 1, 64, 8, false)),
     ];
     for (n, (workers, a, b)) in kinds.into_iter().enumerate() {
         let Some((_lab, _netns, rig)) = rig(workers) else { return };
@@ -265,8 +265,8 @@ fn a_guest_that_gives_no_event_is_polled() {
 fn a_guest_without_merged_buffers_gets_what_fits() {
     let Some((_lab, _netns, rig)) = rig(0) else { return };
     let dir = Dir::new("fits");
-    let small = plain().0 & !Features::MRG_RXBUF.0;
-    let b = wanted(Features(small), 1, 64, 1, false);
+    let small = plain().bits() & !Features::MRG_RXBUF.bits();
+    let b = wanted(Features::from_bits_retain(small), 1, 64, 1, false);
     let (mut a, mut b) = guests(&rig, &dir, wanted(plain(), 1, 64, 1, false), b, "");
     warm(&mut a, &mut b);
     // The header is in the buffer too.

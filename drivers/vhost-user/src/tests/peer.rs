@@ -294,16 +294,16 @@ impl Guest {
     }
 
     fn begin(front: &FrontEnd, wanted: Wanted) {
-        let offered = Features(front.ask(Request::GetFeatures));
-        assert!(offered.has(wanted.features), "{offered}");
-        if wanted.features.has(Features::PROTOCOL_FEATURES) {
-            let protocol = Protocol(front.ask(Request::GetProtocolFeatures));
+        let offered = Features::from_bits_retain(front.ask(Request::GetFeatures));
+        assert!(offered.contains(wanted.features), "{offered}");
+        if wanted.features.contains(Features::PROTOCOL_FEATURES) {
+            let protocol = Protocol::from_bits_retain(front.ask(Request::GetProtocolFeatures));
             assert_eq!(protocol, Protocol::OFFERED);
-            front.send(Request::SetProtocolFeatures(protocol.0), &[]);
+            front.send(Request::SetProtocolFeatures(protocol.bits()), &[]);
             assert_eq!(front.ask(Request::GetQueueNum), 128);
             front.send_acked(Request::SetOwner, &[]);
         }
-        front.send(Request::SetFeatures(wanted.features.0), &[]);
+        front.send(Request::SetFeatures(wanted.features.bits()), &[]);
     }
 
     fn begin_rings(&mut self) {
@@ -341,7 +341,7 @@ impl Guest {
     /// Starts a ring, where it was or at its start.
     pub fn start(&self, ring: &GuestRing, base: Option<u32>) {
         let (index, front) = (ring.index, &self.front);
-        let packed = self.wanted.features.has(Features::RING_PACKED);
+        let packed = self.wanted.features.contains(Features::RING_PACKED);
         front.send(Request::SetVringNum { index, num: self.wanted.size.into() }, &[]);
         let num = base.unwrap_or(if packed { 1 << 15 } else { 0 });
         front.send(Request::SetVringBase { index, num }, &[]);
@@ -360,7 +360,7 @@ impl Guest {
     }
 
     pub fn enable(&self, enable: bool) {
-        if self.wanted.features.has(Features::PROTOCOL_FEATURES) {
+        if self.wanted.features.contains(Features::PROTOCOL_FEATURES) {
             for index in 0..2 * self.wanted.pairs {
                 self.front.send_acked(Request::SetVringEnable { index, enable }, &[]);
             }

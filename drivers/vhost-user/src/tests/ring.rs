@@ -84,7 +84,7 @@ impl GuestRing {
     }
 
     fn is_packed(&self) -> bool {
-        self.features.has(Features::RING_PACKED)
+        self.features.contains(Features::RING_PACKED)
     }
 
     /// Offset of something of this ring in the guest's memory.
@@ -158,7 +158,7 @@ impl GuestRing {
         let write = if writes { WRITE } else { 0 };
         let size = u64::from(self.size);
         let first = self.next % size;
-        let indirect = self.layout.indirect && self.features.has(Features::INDIRECT_DESC);
+        let indirect = self.layout.indirect && self.features.contains(Features::INDIRECT_DESC);
         let mut descs = buffers.clone();
         let (mut kind, mut table_kind) = (write, write);
         if indirect {
@@ -217,7 +217,7 @@ impl GuestRing {
         if self.is_packed() {
             return self.load16(PART[1] + 2) != 1;
         }
-        if self.features.has(Features::EVENT_IDX) {
+        if self.features.contains(Features::EVENT_IDX) {
             let event = self.load16(PART[1] + 4 + 8 * u64::from(self.size));
             return self.chains.wrapping_sub(event).wrapping_sub(1) < 1;
         }
@@ -268,7 +268,7 @@ impl GuestRing {
         let sent = self.sent.pop_front().expect("a chain that was sent");
         assert_eq!(id, u32::from(sent.id), "in order");
         self.done += 1;
-        if self.features.has(Features::EVENT_IDX) {
+        if self.features.contains(Features::EVENT_IDX) {
             self.store16(PART[0] + 4 + 2 * u64::from(self.size), self.done as u16);
         }
         Some((sent, len))
@@ -288,7 +288,7 @@ impl GuestRing {
             parts.push(now);
             (left, take) = (later, room);
         }
-        let indirect = self.layout.indirect && self.features.has(Features::INDIRECT_DESC);
+        let indirect = self.layout.indirect && self.features.contains(Features::INDIRECT_DESC);
         // The buffers of as many slots are used, also if a table takes one descriptor.
         let (need, used) = (
             if indirect { 1 } else { parts.len() },
@@ -336,7 +336,7 @@ impl GuestRing {
                 continue;
             }
             let merged = if header == 12 { u16::from_le_bytes([bytes[10], bytes[11]]) } else { 1 };
-            assert!(merged == 1 || self.features.has(Features::MRG_RXBUF));
+            assert!(merged == 1 || self.features.contains(Features::MRG_RXBUF));
             for _ in 1..merged {
                 let (sent, len) = self.pop().expect("all chains of a packet at once");
                 bytes.extend(self.bytes(&sent, len));

@@ -6,8 +6,12 @@ use crate::io::{InflightInfo, RegionInfo};
 use crate::proto::{End, Features, Protocol, Reply, Request, Session, Step};
 use std::os::fd::{AsFd, OwnedFd};
 
-const OFFERED: Features =
-    Features(Features::BASE.0 | Features::GSO.0 | Features::EVENT_IDX.0 | Features::RING_PACKED.0);
+const OFFERED: Features = Features::from_bits_retain(
+    Features::BASE.bits()
+        | Features::GSO.bits()
+        | Features::EVENT_IDX.bits()
+        | Features::RING_PACKED.bits(),
+);
 
 fn session() -> Session {
     Session::new(OFFERED, 1, None).expect("rings")
@@ -43,7 +47,9 @@ fn start(index: u32) -> Vec<Request> {
 
 fn begin(features: Features) -> Session {
     let mut session = session();
-    for request in [Request::SetFeatures(features.0), Request::SetMemTable(GuestMemory::infos())] {
+    for request in
+        [Request::SetFeatures(features.bits()), Request::SetMemTable(GuestMemory::infos())]
+    {
         step(&mut session, request).expect("goes on");
     }
     session
@@ -156,7 +162,7 @@ fn each_wrong_value_is_refused_by_name() {
     }
     refused(&mut used, Request::SetVringNum { index: 1, num: 64 }, "is used");
     refused(&mut used, Request::SetVringBase { index: 1, num: 64 }, "is used");
-    refused(&mut used, Request::SetFeatures(Features::MRG_RXBUF.0), "while rings are used");
+    refused(&mut used, Request::SetFeatures(Features::MRG_RXBUF.bits()), "while rings are used");
     refused(&mut used, Request::SetMemTable(vec![]), outside);
 }
 
@@ -221,7 +227,7 @@ fn inflight_logs() {
 fn replies_are_those_of_the_protocol() {
     let mut one = session();
     let mut word = |request| step(&mut one, request).expect("goes on").reply;
-    assert_eq!(word(Request::GetFeatures), Some(Reply::Word(OFFERED.0)));
+    assert_eq!(word(Request::GetFeatures), Some(Reply::Word(OFFERED.bits())));
     assert_eq!(word(Request::GetProtocolFeatures), Some(Reply::Word(0x100b)));
     assert_eq!(word(Request::GetQueueNum), Some(Reply::Word(128)));
     assert_eq!(word(Request::SetOwner), None);
@@ -232,7 +238,7 @@ fn replies_are_those_of_the_protocol() {
         step.reply
     };
     assert_eq!(reply(&mut one, Request::SetOwner), None);
-    step(&mut one, Request::SetProtocolFeatures(Protocol::OFFERED.0)).expect("goes on");
+    step(&mut one, Request::SetProtocolFeatures(Protocol::OFFERED.bits())).expect("goes on");
     assert_eq!(reply(&mut one, Request::SetOwner), Some(Reply::Word(0)));
     assert_eq!(reply(&mut one, Request::GetQueueNum), Some(Reply::Word(128)));
     assert_eq!(step(&mut one, Request::SetOwner).expect("goes on").reply, None);

@@ -194,7 +194,7 @@ fn packets_without_their_header_are_dropped_by_name() {
                 assert!(b.pull(marked));
                 b.rx_if = rx_if;
                 if local {
-                    b.flags.set(Flags::LOCAL);
+                    b.flags.insert(Flags::LOCAL);
                 }
             });
             rig.bench.settle();

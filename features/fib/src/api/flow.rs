@@ -114,5 +114,5 @@ fn set(w: &World, table_id: u32, is_ip6: bool, bits: u32) -> Result<()> {
 
 fn set_of<F: Net>(w: &World, table_id: u32, bits: u32) -> Result<()> {
     let fib = w.get::<Fib<F>>();
-    fib.set_flow_hash(fib.find_table(table_id)?, FlowHash::from_bits(bits)?)
+    fib.set_flow_hash(fib.find_table(table_id)?, FlowHash::from_api(bits)?)
 }

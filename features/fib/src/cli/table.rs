@@ -29,7 +29,7 @@ pub fn run<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
 pub fn flow_hash<F: Net>(w: &World, m: &Matches) -> Result<Output, Error> {
     let chosen = FlowHash::NAMES.iter().filter(|(_, name)| m.flag(name));
     let bits = chosen.fold(0, |bits, (bit, _)| bits | bit.bits());
-    w.get::<Fib<F>>().set_flow_hash(table_of::<F>(w, m, "table")?, FlowHash::from_bits(bits)?)?;
+    w.get::<Fib<F>>().set_flow_hash(table_of::<F>(w, m, "table")?, FlowHash::from_api(bits)?)?;
     Ok(Output::empty())
 }
 

@@ -68,7 +68,7 @@ fn what_went_to_several_hosts_is_answered_on_request_only() {
     let hosts = ["10.0.0.9", "10.0.0.9", "10.0.0.9", "198.51.100.9"];
     for (dst, src) in groups.into_iter().zip(hosts) {
         let out = send(&mut bench, sw_if, &request(src, dst).build(), |b| {
-            b.flags.set(Flags::L2_MULTICAST)
+            b.flags.insert(Flags::L2_MULTICAST)
         });
         assert_eq!(
             out.reason,
@@ -78,19 +78,19 @@ fn what_went_to_several_hosts_is_answered_on_request_only() {
     }
     for dst in ["10.0.0.1", "224.0.0.1"] {
         let packet = request("10.0.0.9", dst).build();
-        send(&mut bench, sw_if, &packet, |b| b.flags.set(Flags::L2_BROADCAST));
+        send(&mut bench, sw_if, &packet, |b| b.flags.insert(Flags::L2_BROADCAST));
     }
     assert_eq!(bench.count("ip4-icmp-echo-request", "broadcast"), 6);
     // A host of the link that asks a group is answered, by an address of the interface.
     let packet = request("10.0.0.9", "224.0.0.5").build();
-    let out = send(&mut bench, sw_if, &packet, |b| b.flags.set(Flags::L2_MULTICAST));
+    let out = send(&mut bench, sw_if, &packet, |b| b.flags.insert(Flags::L2_MULTICAST));
     let (ip, icmp, rest) = verified(&out.bytes);
     assert_eq!((ip.src, ip.dst, icmp.kind), ([10, 0, 0, 1], [10, 0, 0, 9], 0));
     assert_eq!(rest, &packet[28..]);
     run(&mut bench, "set ip icmp echo-broadcast enable");
     for dst in groups {
         let packet = request("192.0.2.3", dst).build();
-        let out = send(&mut bench, sw_if, &packet, |b| b.flags.set(Flags::L2_BROADCAST));
+        let out = send(&mut bench, sw_if, &packet, |b| b.flags.insert(Flags::L2_BROADCAST));
         let (ip, ..) = verified(&out.bytes);
         assert_eq!(
             (ip.src, ip.dst),
@@ -141,7 +141,7 @@ fn a_partial_checksum_stays_one() {
     let mut packet = request("10.0.0.9", "10.0.0.1").build();
     packet[22..24].fill(0);
     let out = send(&mut bench, sw_if, &packet, |b| {
-        b.flags.set(Flags::CSUM_PARTIAL);
+        b.flags.insert(Flags::CSUM_PARTIAL);
         b.offload = Offload { csum_start: 20, csum_offset: 2, ..Offload::default() };
     });
     assert_eq!(out.bytes[20..24], [0, 0, 0, 0]);

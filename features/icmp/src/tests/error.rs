@@ -59,7 +59,7 @@ fn the_message_is_576_bytes_at_most_whatever_the_segments() {
         // Padding of the frame isn't quoted.
         packet.extend([0xee; 30]);
         let out = send(&mut bench, sw_if, &packet, says, |b| {
-            b.flags.set(Flags::CSUM_PARTIAL.with(Flags::GSO))
+            b.flags.insert(Flags::CSUM_PARTIAL | Flags::GSO)
         });
         let (ip, icmp, quote) = verified(&out.bytes);
         assert_eq!(out.bytes.len(), 576.min(28 + len));
@@ -140,7 +140,7 @@ fn about_some_packets_there_is_no_error() {
     }
     let good = from("10.0.0.9");
     for flag in [Flags::L2_BROADCAST, Flags::L2_MULTICAST] {
-        let out = send(&mut bench, sw_if, &good, TTL, |b| b.flags.set(flag));
+        let out = send(&mut bench, sw_if, &good, TTL, |b| b.flags.insert(flag));
         assert_eq!(
             out.reason,
             Some("no error about a link-layer broadcast or multicast (RFC 1812 4.3.2.7)")

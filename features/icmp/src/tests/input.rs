@@ -70,7 +70,7 @@ fn broken_messages_are_dropped_by_name() {
         if at != 20 {
             for trust in [Flags::L4_CSUM_OK, Flags::CSUM_PARTIAL] {
                 assert_eq!(
-                    send(&mut bench, &bad, |b| b.flags.set(trust)).node,
+                    send(&mut bench, &bad, |b| b.flags.insert(trust)).node,
                     "ip4-icmp-echo-request"
                 );
             }
@@ -86,7 +86,7 @@ fn broken_messages_are_dropped_by_name() {
     let fragment =
         pkt::ip4("10.0.0.9", "10.0.0.1").fragment(0, true).icmp_echo(1, 1).payload_len(64).build();
     assert_eq!(send(&mut bench, &fragment, |_| {}).reason, Some("fragment of an ICMP message"));
-    let out = send(&mut bench, &good, |b| b.flags.set(Flags::GSO));
+    let out = send(&mut bench, &good, |b| b.flags.insert(Flags::GSO));
     assert_eq!(out.reason, Some("ICMP message with segmentation pending"));
 }
 

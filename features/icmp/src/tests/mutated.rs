@@ -128,7 +128,7 @@ fn mutated_messages_are_answered_or_named() {
                 // Without the device's checksum flag, nearly all would be dropped for their
                 // checksum.
                 if i % 2 == 0 {
-                    b.flags.set(Flags::L4_CSUM_OK);
+                    b.flags.insert(Flags::L4_CSUM_OK);
                 }
                 let node = bench.index("ip4-icmp-input");
                 bench.rt.inject(node, b);

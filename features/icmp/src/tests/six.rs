@@ -125,14 +125,14 @@ fn about_what_no_error_is_sent() {
     }
     // These errors are also sent about packets to groups.
     for says in [(2, 0, 1280), (4, 2, 42)] {
-        let out = send(&mut bench, sw_if, &group, says, |b| b.flags.set(Flags::L2_MULTICAST));
+        let out = send(&mut bench, sw_if, &group, says, |b| b.flags.insert(Flags::L2_MULTICAST));
         assert_eq!(
             (out.node.as_str(), verified6(&out.bytes).0.src()),
             ("ip6-lookup", addr("2001:db8::1"))
         );
     }
     let unicast = to("3000::1").udp(1, 2).build();
-    let out = send(&mut bench, sw_if, &unicast, EXPIRED, |b| b.flags.set(Flags::L2_MULTICAST));
+    let out = send(&mut bench, sw_if, &unicast, EXPIRED, |b| b.flags.insert(Flags::L2_MULTICAST));
     assert_eq!(
         out.reason,
         Some("no error about a link-layer broadcast or multicast (RFC 4443 2.4)")
@@ -305,7 +305,7 @@ fn errors_about_mutated_packets_are_right() {
             // Without the device's checksum flag, nearly all would be dropped for their checksum.
             let prepare = |b: &mut Buffer| {
                 b.rx_if = sw_if.0;
-                b.flags.set(Flags::L4_CSUM_OK);
+                b.flags.insert(Flags::L4_CSUM_OK);
             };
             let nodes = ["ip6-icmp-input", "ip6-icmp-echo-request", "ip6-icmp-quoted"]
                 .map(|n| bench.index(n));

@@ -14,7 +14,7 @@ impl Property for Gentle {
     const HAS_FLAG: bool = true;
 
     fn show(&self, _: &Interface, flag: IfFlags, view: &mut IfView) {
-        view.flags.put(flag, self.0);
+        view.flags.set(flag, self.0);
     }
 }
 
@@ -26,7 +26,7 @@ impl Property for Quick {
     const HAS_FLAG: bool = true;
 
     fn show(&self, _: &Interface, flag: IfFlags, view: &mut IfView) {
-        view.flags.put(flag, self.0);
+        view.flags.set(flag, self.0);
     }
 }
 
@@ -91,18 +91,18 @@ fn a_plugin_has_columns_of_its_own() {
     assert_eq!((gentle.get(a), gentle.get(b)), (Gentle(true), Gentle(false)));
 
     // Each column has its own flag, beside those that `net` names.
-    let named = IfFlags(usual.flags.0 | IfFlags::GSO.0 | IfFlags::SUB.0);
+    let named = usual.flags | IfFlags::GSO | IfFlags::SUB;
     let own = [gentle.flag(), quick.flag()];
-    assert!(own[0] != own[1] && own.iter().all(|flag| flag.0.count_ones() == 1));
-    assert!(own.iter().all(|flag| flag.0 & named.0 == 0));
-    assert_eq!((ceiling.flag(), remarks.flag()), (IfFlags(0), IfFlags(0)));
-    assert_eq!(view(world, a).flags, IfFlags(usual.flags.0 | own[0].0));
+    assert!(own[0] != own[1] && own.iter().all(|flag| flag.bits().count_ones() == 1));
+    assert!(own.iter().all(|flag| !named.intersects(*flag)));
+    assert_eq!((ceiling.flag(), remarks.flag()), (IfFlags::empty(), IfFlags::empty()));
+    assert_eq!(view(world, a).flags, usual.flags | own[0]);
     ceiling.set(world, a, Ceiling(Some(1200))).expect("set");
     assert_eq!((usual.mtu, view(world, a).mtu), (1500, 1200));
     // Another change of the interface keeps the part that columns write.
     interfaces.set_admin(world, a, true).expect("up");
-    let flags = usual.flags.0 | IfFlags::ADMIN.0 | own[0].0;
-    assert_eq!((view(world, a).flags, view(world, a).mtu), (IfFlags(flags), 1200));
+    let flags = usual.flags | IfFlags::ADMIN | own[0];
+    assert_eq!((view(world, a).flags, view(world, a).mtu), (flags, 1200));
     assert_eq!(
         view(world, b),
         IfView { output: view(world, b).output, tx: view(world, b).tx, ..usual }

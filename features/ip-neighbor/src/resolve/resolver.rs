@@ -215,7 +215,7 @@ impl<P: Protocol> Resolver<P> {
         if !b.set_data(request.as_ref()) {
             return Err(To::NoBuffer);
         }
-        b.flags.set(Flags::LOCAL);
+        b.flags.insert(Flags::LOCAL);
         (b.rx_if, b.tx_if) = (0, target.sw_if);
         if !self.reports.post(Report::Asked(target)) {
             return Err(To::Busy);

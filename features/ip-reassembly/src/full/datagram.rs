@@ -219,7 +219,7 @@ pub fn join<F: Fragments>(
         return Err(Some(head));
     }
     // The offload flags of a fragment don't apply to the whole packet.
-    head.flags.clear(Flags::L4_CSUM_OK.with(Flags::CSUM_PARTIAL).with(Flags::GSO));
+    head.flags.remove(Flags::L4_CSUM_OK | Flags::CSUM_PARTIAL | Flags::GSO);
     head.flow_hash = 0;
     if F::finish(&mut head, &first, len, ce) { Ok(head) } else { Err(Some(head)) }
 }

@@ -52,7 +52,7 @@ fn one_by_one_and_in_vectors_the_sums_are_the_same() {
         &|_| {},
         // The table stands with the packet: no batch.
         &|b| {
-            b.flags.set(buffer::Flags::TABLE);
+            b.flags.insert(buffer::Flags::TABLE);
             b.tx_if = 0;
         },
         &|b| Bench::trace(b, 0),

@@ -48,7 +48,7 @@ fn fragments_have_the_packets_bytes() {
             let header = if v6 { 40 } else { 20 };
             for head in [None, Some(64), Some(256)] {
                 let prepare = |b: &mut Buffer| {
-                    b.flags.set(buffer::Flags::LOCAL);
+                    b.flags.insert(buffer::Flags::LOCAL);
                     b.set_scratch(IpMeta::of(adj, 0));
                 };
                 let mut b = bench.buffer(&packet);
@@ -139,7 +139,7 @@ fn an_adjacency_counts_fragments() {
         let (mut packets, mut sent) = (vec![packet], Vec::new());
         for step in ["lookup", "rewrite", "frag"] {
             let out = bench.node(&format!("{node}-{step}"), &packets, |b| {
-                b.flags.set(buffer::Flags::LOCAL);
+                b.flags.insert(buffer::Flags::LOCAL);
                 if step != "lookup" {
                     b.set_scratch(IpMeta::of(adj, 0));
                 }

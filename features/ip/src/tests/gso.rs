@@ -24,7 +24,7 @@ fn packets(v6: bool, df: bool) -> [Vec<u8>; 2] {
 /// Marks a packet as a super-packet of this `gso_type` (1 TCP over IPv4, 4 over IPv6, 5 UDP).
 fn mark(b: &mut Buffer, adj: AdjIndex, kind: u8, size: u16) {
     let header = if b.data()[0] >> 4 == 6 { 40 } else { 20 };
-    b.flags.set(Flags::GSO.with(Flags::CSUM_PARTIAL));
+    b.flags.insert(Flags::GSO | Flags::CSUM_PARTIAL);
     (b.offload.csum_start, b.offload.csum_offset) = (header, 16);
     (b.offload.gso_kind, b.offload.gso_size) = (kind, size);
     b.set_scratch(IpMeta::of(adj, 0));

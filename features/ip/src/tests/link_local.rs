@@ -37,14 +37,14 @@ fn a_packet_of_our_own_names_its_link() {
     let packet = pkt::ip6("fe80::ff:fe00:2", "fe80::2").udp(1, 2).build();
     let nodes = ["ip6-lookup", "ip6-link-local"];
     let out = bench.node(nodes[0], std::slice::from_ref(&packet), |b| {
-        b.flags.set(Flags::LOCAL.with(Flags::TABLE));
+        b.flags.insert(Flags::LOCAL | Flags::TABLE);
         b.tx_if = table.0;
     });
     assert_eq!(out[0].node, "ip6-rewrite");
-    let out = bench.node(nodes[0], std::slice::from_ref(&packet), |b| b.flags.set(Flags::LOCAL));
+    let out = bench.node(nodes[0], std::slice::from_ref(&packet), |b| b.flags.insert(Flags::LOCAL));
     assert_eq!(out[0].node, nodes[1]);
     let out = bench.node(nodes[1], std::slice::from_ref(&packet), |b| {
-        b.flags.set(Flags::LOCAL);
+        b.flags.insert(Flags::LOCAL);
         b.rx_if = 0;
     });
     assert_eq!(out[0].reason, Some("ip6 link-local destination without a link"));

@@ -99,7 +99,7 @@ fn fragments_fit_on_the_path() {
     let index =
         bench.world.get::<net::Adjacencies>().find_neighbor(T2, ip6("2001:db8:2::2").into());
     let out = bench.node("ip6-frag", std::slice::from_ref(&packet), |b| {
-        b.flags.set(buffer::Flags::LOCAL);
+        b.flags.insert(buffer::Flags::LOCAL);
         b.set_scratch(IpMeta::of(index.expect("held"), 0));
     });
     assert_eq!(out.len(), 2);

@@ -124,10 +124,10 @@ impl SixRdEncap {
         }
         let Some(site) = site(work, next_hop, inner) else { return To::NoSite };
         let class = (inner.version_class_flow.get() >> 20) as u8;
-        if b.flags.has(Flags::CSUM_PARTIAL) {
+        if b.flags.contains(Flags::CSUM_PARTIAL) {
             // Left only on a packet too short for the checksum, which its receiver drops.
             driver::finish_checksum(b);
-            b.flags.clear(Flags::CSUM_PARTIAL);
+            b.flags.remove(Flags::CSUM_PARTIAL);
         }
         let Ok(len) = u16::try_from(b.packet_len() - LEAD + 20) else { return To::TooLong };
         if !b.pull(LEAD) {
@@ -139,7 +139,7 @@ impl SixRdEncap {
         header.id.set(self.id);
         header.tos = if work.config.tos == COPY_TOS { class } else { work.config.tos };
         // The router takes one from a packet that isn't its own.
-        let forwarded = !b.flags.has(Flags::LOCAL);
+        let forwarded = !b.flags.contains(Flags::LOCAL);
         header.ttl = TTL + u8::from(forwarded);
         header.set_checksum();
         let Some(front) = b.push::<20>() else { return To::NoHeadroom };
@@ -149,10 +149,8 @@ impl SixRdEncap {
         b.nesting += 1;
         b.clear_field(self.l4);
         b.flow_hash = 0;
-        b.flags.clear(
-            Flags::L2_BROADCAST.with(Flags::L2_MULTICAST).with(Flags::VLAN).with(Flags::L4_CSUM_OK),
-        );
-        b.flags.set(Flags::IP4_CSUM_OK.with(Flags::TABLE));
+        b.flags.remove(Flags::L2_BROADCAST | Flags::L2_MULTICAST | Flags::VLAN | Flags::L4_CSUM_OK);
+        b.flags.insert(Flags::IP4_CSUM_OK | Flags::TABLE);
         if forwarded {
             b.rx_if = b.tx_if;
         }
@@ -173,7 +171,7 @@ impl Node for SixRdEncap {
 
     #[inline(always)]
     fn packet<const TRACED: bool>(&mut self, b: &mut Buffer, cx: &mut Cx<'_, TRACED>) -> To {
-        if b.flags.has(Flags::GSO) {
+        if b.flags.contains(Flags::GSO) {
             return self.supers.plan(b);
         }
         self.send(b, cx)

@@ -351,7 +351,7 @@ fn super_packets_are_cut_before_they_get_headers() {
     let rx = rig.ports[0];
     rig.bench.send("ethernet-input", &frame, |b| {
         b.rx_if = rx.0;
-        b.flags.set(buffer::Flags::GSO.with(buffer::Flags::CSUM_PARTIAL));
+        b.flags.insert(buffer::Flags::GSO | buffer::Flags::CSUM_PARTIAL);
         (b.offload.csum_start, b.offload.csum_offset, b.offload.gso_size) = (34, 16, 1000);
     });
     let sent = rig.sent();
@@ -389,7 +389,7 @@ fn super_packets_stay_whole_if_asked_to() {
         let rx = rig.ports[0];
         rig.bench.send("ethernet-input", &frame, |b| {
             b.rx_if = rx.0;
-            b.flags.set(buffer::Flags::GSO.with(buffer::Flags::CSUM_PARTIAL));
+            b.flags.insert(buffer::Flags::GSO | buffer::Flags::CSUM_PARTIAL);
             (b.offload.csum_start, b.offload.csum_offset) = (34, 16);
             (b.offload.gso_size, b.offload.gso_kind) = (1460, 1);
         });
@@ -476,7 +476,7 @@ fn broken_packets_are_taken_or_dropped_by_name() {
         }
         rig.bench.send("ethernet-input", &bytes, |b| {
             b.rx_if = rx.0;
-            b.flags.set(buffer::Flags::GSO.with(buffer::Flags::CSUM_PARTIAL));
+            b.flags.insert(buffer::Flags::GSO | buffer::Flags::CSUM_PARTIAL);
             (b.offload.csum_start, b.offload.csum_offset, b.offload.gso_size) = (34, 16, i % 300);
         });
         sent += rig.sent().len();
@@ -490,7 +490,7 @@ fn broken_packets_are_taken_or_dropped_by_name() {
         let before = rig.count("ipip-encap", "encapsulated");
         rig.bench.send("ethernet-input", &huge, |b| {
             b.rx_if = rx.0;
-            b.flags.set(buffer::Flags::GSO.with(buffer::Flags::CSUM_PARTIAL));
+            b.flags.insert(buffer::Flags::GSO | buffer::Flags::CSUM_PARTIAL);
             (b.offload.csum_start, b.offload.csum_offset, b.offload.gso_size) = (34, 16, size);
         });
         assert_eq!(rig.count("ipip-encap", "bad_super") - cut, refused);

@@ -247,7 +247,7 @@ fn bridge_flags(w: &World, _: &Caller<'_, World>, r: BridgeFlags) -> Result<Brid
             }
         }
     })?;
-    Ok(BridgeFlagsReply { resulting_feature_bitmap: bridge.domain_features(r.bd_id)?.0 })
+    Ok(BridgeFlagsReply { resulting_feature_bitmap: bridge.domain_features(r.bd_id)?.bits() })
 }
 
 /// Sets the number of minutes after which a bridge domain forgets an address that sends nothing.

@@ -23,10 +23,10 @@ pub fn messages(m: &mut Messages<World>) {
     m.call(l2_flags);
     m.call(|w: &World, _: &Caller<'_, World>, r: L2FlagsGet| -> Result<L2FlagsGetReply> {
         let (input, output) = w.get::<Bridge>().bitmaps(w, r.sw_if_index.existing(w)?)?;
-        Ok(L2FlagsGetReply { input_feature_bitmap: input.0, output_feature_bitmap: output })
+        Ok(L2FlagsGetReply { input_feature_bitmap: input.bits(), output_feature_bitmap: output })
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: L2FlagsSet| -> Result<()> {
-        let bits = (Features(r.input_feature_bitmap), r.output_feature_bitmap);
+        let bits = (Features::from_bits_retain(r.input_feature_bitmap), r.output_feature_bitmap);
         w.get::<Bridge>().set_bitmaps(w, r.sw_if_index.existing(w)?, bits, r.is_set)
     });
     m.call(|w: &World, _: &Caller<'_, World>, r: L2InterfaceFeatFlagsSet| -> Result<()> {
@@ -263,13 +263,13 @@ fn named(flags: u32) -> Result<Features> {
         return Err(Error::parse(why).retval(retval::INVALID_VALUE));
     }
     let named = FLAGS.into_iter().filter(|(bit, _)| flags & bit != 0);
-    Ok(named.fold(Features::NONE, |all, (_, feature)| all.put(feature, true)))
+    Ok(named.map(|(_, feature)| feature).collect())
 }
 
 fn l2_flags(w: &World, _: &Caller<'_, World>, r: L2Flags) -> Result<L2FlagsReply> {
     let (bridge, sw_if) = (w.get::<Bridge>(), r.sw_if_index.existing(w)?);
     let now = bridge.set_port_features(w, sw_if, named(r.feature_bitmap)?, r.is_set)?;
-    Ok(L2FlagsReply { resulting_feature_bitmap: now.0 })
+    Ok(L2FlagsReply { resulting_feature_bitmap: now.bits() })
 }
 
 msg::flags! {
@@ -313,7 +313,7 @@ pub struct L2InterfaceFeatFlagsGetReply {
 
 fn feat_flags(w: &World, r: L2InterfaceFeatFlagsGet) -> Result<L2InterfaceFeatFlagsGetReply> {
     let features = w.get::<Bridge>().port_features(w, r.sw_if_index.existing(w)?)?;
-    let on = FLAGS.into_iter().filter(|(_, feature)| features.has(*feature));
+    let on = FLAGS.into_iter().filter(|(_, feature)| features.contains(*feature));
     Ok(L2InterfaceFeatFlagsGetReply {
         flags: L2IntfFeatFlags(on.fold(0, |all, (bit, _)| all | bit)),
     })

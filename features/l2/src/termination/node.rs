@@ -212,13 +212,13 @@ fn answer(b: &mut Buffer, at: usize, asker: (IpAddr, MacAddr), target: (IpAddr, 
             if l4::finish(packet).is_err() {
                 return false;
             }
-            b.flags.clear(Flags::CSUM_PARTIAL);
+            b.flags.remove(Flags::CSUM_PARTIAL);
         }
         _ => return false,
     }
     let Some(ethernet) = Ethernet::view_mut(b.data_mut()) else { return false };
     (ethernet.src, ethernet.dst) = (target.1, asker.1);
-    b.flags.clear(Flags::L2_BROADCAST.with(Flags::L2_MULTICAST));
+    b.flags.remove(Flags::L2_BROADCAST | Flags::L2_MULTICAST);
     true
 }
 
@@ -297,7 +297,7 @@ impl Node for ArpTerm {
         }
         let mut meta = b.scratch::<L2Meta>();
         let features = meta.features().behind(Features::ARP_TERM);
-        meta.features = features.0;
+        meta.features = features.bits();
         b.set_scratch(meta);
         let pass = features.next().into();
         // Frames of a split-horizon group came over a tunnel or the like: the other end has
@@ -313,9 +313,8 @@ impl Node for ArpTerm {
         let packet = &b.data()[at..];
         let found = match ethertype {
             EtherType::ARP => read_arp(packet, ethernet.src),
-            EtherType::IP6 => {
-                read_nd(packet, b.flags.has(Flags::L4_CSUM_OK)).unwrap_or(ParsedFrame::Other(None))
-            }
+            EtherType::IP6 => read_nd(packet, b.flags.contains(Flags::L4_CSUM_OK))
+                .unwrap_or(ParsedFrame::Other(None)),
             _ => ParsedFrame::Other(None),
         };
         let domain = self.bridge.domains.get(meta.domain().into(), cx.turn);

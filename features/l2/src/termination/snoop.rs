@@ -104,7 +104,9 @@ impl Control {
         // Since the worker saw the host, the port may have left the domain, or its termination been
         // switched off.
         let is_asked = |mode: &Mode| match mode {
-            Mode::Bridge { id: of, features, .. } => *of == id && features.has(Features::ARP_TERM),
+            Mode::Bridge { id: of, features, .. } => {
+                *of == id && features.contains(Features::ARP_TERM)
+            }
             Mode::Xconnect(_) => false,
         };
         let is_asked = self.modes.get(&sw_if).is_some_and(is_asked);

@@ -140,7 +140,7 @@ fn workers_see_the_role_of_an_interface() {
     rig.cli("set interface l3 loop0");
     rig.cli("set interface l3 p0");
     assert_eq!([role(rig.ports[0]), role(loop0)], [net::L2Role::None; 2]);
-    assert!(IfFlags(IfFlags::L2.0 | IfFlags::BVI.0).has(IfFlags::L2));
+    assert!((IfFlags::L2 | IfFlags::BVI).contains(IfFlags::L2));
 }
 
 /// A device that notes its promiscuous mode.

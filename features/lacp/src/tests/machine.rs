@@ -14,7 +14,7 @@ const US: Participant = Participant {
     key: 5,
     port_priority: 0xff,
     port: 1,
-    state: State(7),
+    state: State::from_bits_retain(7),
 };
 
 /// Runs a member that is alone in its bond, as the process does.
@@ -64,26 +64,31 @@ fn a_link_comes_up() {
     port.set_enabled(true, SECOND);
     let first = step(&mut port, SECOND).expect("at once");
     assert_eq!(
-        first.actor.state.0, 0xc7,
+        first.actor.state.bits(),
+        0xc7,
         "expired, defaulted, aggregation, short timeout, activity"
     );
     assert_eq!((port.rx, port.mux, port.periodic), (Rx::Expired, Mux::Detached, Periodic::Fast));
     // The partner doesn't know us yet.
     port.receive(&Pdu { actor: peer(9, 0x47), partner: Participant::default() }, SECOND);
     let second = step(&mut port, SECOND).expect("the partner has to be told of us");
-    assert_eq!((second.actor.state.0, second.partner), (7, peer(9, 0x47)));
+    assert_eq!((second.actor.state.bits(), second.partner), (7, peer(9, 0x47)));
     assert_eq!((port.rx, port.mux, port.selected), (Rx::Current, Mux::Waiting, true));
     // aggregate_wait_time.
     assert_eq!(port.next(), Some(2 * SECOND), "the next data unit");
     port.receive(&Pdu { actor: peer(9, 0x0f), partner: second.actor }, 2 * SECOND);
-    assert_eq!(step(&mut port, 2 * SECOND).map(|pdu| pdu.actor.state.0), Some(7), "the timer's");
+    assert_eq!(
+        step(&mut port, 2 * SECOND).map(|pdu| pdu.actor.state.bits()),
+        Some(7),
+        "the timer's"
+    );
     assert_eq!(port.mux, Mux::Waiting);
     let third = step(&mut port, 3 * SECOND).expect("in sync");
-    assert_eq!((port.mux, third.actor.state.0), (Mux::CollectingDistributing, 0x1f));
+    assert_eq!((port.mux, third.actor.state.bits()), (Mux::CollectingDistributing, 0x1f));
     assert_eq!(port.stage(), Stage::Collecting, "the partner takes no frames yet");
     port.receive(&Pdu { actor: peer(9, 0x3f), partner: third.actor }, 3 * SECOND);
     let fourth = step(&mut port, 4 * SECOND).expect("the timer's");
-    assert_eq!((port.stage(), fourth.actor.state.0), (Stage::Distributing, 0x3f));
+    assert_eq!((port.stage(), fourth.actor.state.bits()), (Stage::Distributing, 0x3f));
     // A partner that takes none any more, and stays in sync.
     port.receive(&Pdu { actor: peer(9, 0x0f), partner: fourth.actor }, 4 * SECOND);
     step(&mut port, 4 * SECOND);
@@ -98,10 +103,10 @@ fn a_partner_that_falls_silent_is_forgotten() {
     assert_eq!(port.stage(), Stage::Distributing);
     step(&mut port, heard + SHORT_TIMEOUT);
     assert_eq!((port.rx, port.mux), (Rx::Expired, Mux::Attached), "no frames to nobody");
-    assert_eq!(port.actor.state.0, 0x8f);
+    assert_eq!(port.actor.state.bits(), 0x8f);
     step(&mut port, heard + 2 * SHORT_TIMEOUT);
     assert_eq!((port.rx, port.mux, port.selected), (Rx::Defaulted, Mux::Detached, false));
-    assert_eq!((port.actor.state.0, port.partner.system), (0x47, MacAddr::ZERO));
+    assert_eq!((port.actor.state.bits(), port.partner.system), (0x47, MacAddr::ZERO));
     // It sends again.
     port.receive(&Pdu { actor: peer(9, 0x0f), partner: port.actor }, heard + 7 * SECOND);
     step(&mut port, heard + 7 * SECOND);
@@ -110,9 +115,9 @@ fn a_partner_that_falls_silent_is_forgotten() {
 
 #[suite::test]
 fn a_long_timeout_is_long_and_slow() {
-    let (mut port, now) = up(Participant { state: State(5), ..US });
+    let (mut port, now) = up(Participant { state: State::from_bits_retain(5), ..US });
     let heard = now - SECOND / 2;
-    assert_eq!(port.actor.state.0, 0x3d);
+    assert_eq!(port.actor.state.bits(), 0x3d);
     // The partner wants data units each 30 seconds too.
     port.receive(&Pdu { actor: peer(9, 0x3d), partner: port.actor }, heard);
     step(&mut port, heard);
@@ -144,7 +149,7 @@ fn a_partner_that_wants_more_gets_it_at_once() {
 
 #[suite::test]
 fn a_passive_member_waits_for_the_partner() {
-    let mut port = Port::new(Participant { state: State(6), ..US });
+    let mut port = Port::new(Participant { state: State::from_bits_retain(6), ..US });
     port.set_enabled(true, 0);
     let silent = (0..60).all(|second| step(&mut port, second * SECOND).is_none());
     assert!(silent && port.periodic == Periodic::None);
@@ -152,7 +157,7 @@ fn a_passive_member_waits_for_the_partner() {
     assert!(step(&mut port, 60 * SECOND).is_some());
     // If both ends are passive neither sends, so the link doesn't last (6.4.9, recordPDU).
     port.receive(&Pdu { actor: peer(9, 0x0e), partner: port.actor }, 61 * SECOND);
-    assert!(!port.partner.state.has(State::SYNCHRONIZATION));
+    assert!(!port.partner.state.contains(State::SYNCHRONIZATION));
 }
 
 #[suite::test]
@@ -180,7 +185,7 @@ fn a_partner_that_leaves_takes_the_link_down_at_once() {
     }
     port.set_enabled(false, now);
     step(&mut port, now);
-    assert_eq!((port.rx, port.actor.state.0 & 0x30), (Rx::PortDisabled, 0));
+    assert_eq!((port.rx, port.actor.state.bits() & 0x30), (Rx::PortDisabled, 0));
     port.receive(&Pdu { actor: peer(9, 0x3f), partner: port.actor }, now);
     assert_eq!(port.rx, Rx::PortDisabled, "a frame that was under way");
 }
@@ -256,10 +261,10 @@ proptest! {
                 }
             }
             sent.extend(step(&mut port, now).map(|_| now));
-            let in_sync = port.partner.state.has(State::SYNCHRONIZATION);
+            let in_sync = port.partner.state.contains(State::SYNCHRONIZATION);
             prop_assert!(port.stage() == Stage::Idle || in_sync && port.selected && port.rx == Rx::Current);
-            prop_assert!(port.stage() != Stage::Distributing || port.partner.state.has(State::COLLECTING));
-            prop_assert_eq!(port.stage() != Stage::Idle, port.actor.state.has(State::COLLECTING));
+            prop_assert!(port.stage() != Stage::Distributing || port.partner.state.contains(State::COLLECTING));
+            prop_assert_eq!(port.stage() != Stage::Idle, port.actor.state.contains(State::COLLECTING));
             prop_assert!(port.next().is_none_or(|next| next > now), "{:?} at {}", port, now);
         }
         prop_assert!(sent.windows(4).all(|w| w[3] - w[0] >= SECOND));

@@ -39,6 +39,6 @@ fn peer(port: u16, state: u8) -> Participant {
         key: 17,
         port_priority: 128,
         port,
-        state: State(state),
+        state: State::from_bits_retain(state),
     }
 }

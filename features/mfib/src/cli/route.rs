@@ -32,7 +32,7 @@ pub fn group<F: Net>(m: &Matches) -> Result<Option<Group<F::Addr>>> {
 
 fn path(w: &World, m: &Matches) -> Result<Mpath> {
     let flags = ItfFlags::NAMES.iter().filter(|(_, word, _)| m.flag(word));
-    let flags = flags.fold(ItfFlags::NONE, |all, (flag, ..)| all.with(*flag));
+    let flags = flags.map(|(flag, ..)| *flag).collect();
     if m.flag("local") {
         return Ok(Mpath { kind: MpathKind::Local, flags });
     }
@@ -61,9 +61,9 @@ fn run_of<F: Net>(w: &World, m: &Matches) -> Result<Output> {
         return Ok(Output::empty());
     }
     let flags = EntryFlags::NAMES.iter().filter(|(_, word, _)| m.flag(word));
-    let flags = flags.fold(EntryFlags::NONE, |all, (flag, ..)| all.with(*flag));
+    let flags: EntryFlags = flags.map(|(flag, ..)| *flag).collect();
     // Paths alone leave the flags as they are.
-    let flags = (paths.is_empty() || flags != EntryFlags::NONE).then_some(flags);
+    let flags = (paths.is_empty() || !flags.is_empty()).then_some(flags);
     let change = Change { flags, rpf_id: m.opt("rpf-id")?, paths: &paths };
     mfib.update(w, table, group, Source::Cli, change)?;
     Ok(Output::empty())

@@ -321,9 +321,9 @@ fn flags(names: impl Iterator<Item = (u32, &'static str, &'static str)>) -> Outp
 }
 
 pub fn route_flags(_: &World, _: &Matches) -> Result<Output> {
-    Ok(flags(EntryFlags::NAMES.iter().map(|(flag, word, letters)| (flag.0, *word, *letters))))
+    Ok(flags(EntryFlags::NAMES.iter().map(|(flag, word, letters)| (flag.bits(), *word, *letters))))
 }
 
 pub fn itf_flags(_: &World, _: &Matches) -> Result<Output> {
-    Ok(flags(ItfFlags::NAMES.iter().map(|(flag, word, letters)| (flag.0, *word, *letters))))
+    Ok(flags(ItfFlags::NAMES.iter().map(|(flag, word, letters)| (flag.bits(), *word, *letters))))
 }

@@ -80,7 +80,7 @@ fn super_packets_are_cut_before_they_get_headers() {
         let whole = ip.tcp(n, 2).payload(payload(n)).build();
         let came = frame(peer_mac(1), port_mac(1), &[], 0x800, &whole);
         rig.bench.arrive_as(rx, &came, |b| {
-            b.flags.set(buffer::Flags::GSO.with(buffer::Flags::CSUM_PARTIAL));
+            b.flags.insert(buffer::Flags::GSO | buffer::Flags::CSUM_PARTIAL);
             (b.offload.csum_start, b.offload.csum_offset, b.offload.gso_size) = (34, 16, size);
         });
     };

@@ -146,8 +146,12 @@ fn feature_bitmaps_have_the_bits_of_mirroring() {
     let mut rig = crossed(3);
     let world = rig.world();
     let (bridge, port) = (world.get::<l2::Bridge>(), rig.ports[1]);
-    let bits =
-        || bridge.bitmaps(&world, port).map(|(input, output)| (input.0, output)).expect("switched");
+    let bits = || {
+        bridge
+            .bitmaps(&world, port)
+            .map(|(input, output)| (input.bits(), output))
+            .expect("switched")
+    };
     for (word, want) in
         [("rx", (1 << 19 | 2, 1)), ("tx", (2, 3)), ("both", (1 << 19 | 2, 3)), ("disable", (2, 1))]
     {

@@ -18,7 +18,7 @@ impl Observer for Tap {
                 interface: SwIfIndex(b.rx_if),
                 direction: Direction::Dispatch,
                 ip: false,
-                traced: b.flags.has(Flags::TRACED),
+                traced: b.flags.contains(Flags::TRACED),
                 at: node.0,
                 length: length as u32,
                 kept: length.min(self.bytes) as u32,

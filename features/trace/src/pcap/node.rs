@@ -148,7 +148,7 @@ impl Capture {
         let interface = if direction == Direction::Tx { b.tx_if } else { b.rx_if };
         let view = self.interfaces.views(cx.turn).get(interface as usize);
         let mut ip =
-            point == Point::ReceivedIp || view.is_some_and(|v| v.flags.has(IfFlags::IP_MODE));
+            point == Point::ReceivedIp || view.is_some_and(|v| v.flags.contains(IfFlags::IP_MODE));
         // Nodes behind ethernet-input see packets from the IP header on; the Ethernet header is
         // still in front of it in the buffer.
         let mut uncovered = 0;

@@ -92,7 +92,7 @@ impl<K: Datagrams, F: Ip> Node for Bypass<K, F> {
             cx.trace(b, IpTrace::<F>::of(b));
         }
         let Some((at, table)) = self.find(b, cx.turn) else { return To::Next };
-        if !b.flags.any(Flags::L4_CSUM_OK.with(Flags::CSUM_PARTIAL)) {
+        if !b.flags.intersects(Flags::L4_CSUM_OK | Flags::CSUM_PARTIAL) {
             match l4::verify_parts(b.data(), b.segments().skip(1)) {
                 Ok(Verdict::Valid) => {}
                 // RFC 7348 5, RFC 8926 3.3, RFC 6935: tunnels may go without.

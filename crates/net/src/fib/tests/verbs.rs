@@ -142,7 +142,7 @@ fn a_table_is_found_an_id() {
     fib.set_flow_hash(three, both).expect("set");
     assert_eq!(fib.flow_hash(three).expect("there").names(), ["src", "symmetric"]);
     let refused =
-        [0x180, 0x100, 0x200].map(|bits| FlowHash::from_bits(bits).expect_err("refused").code());
+        [0x180, 0x100, 0x200].map(|bits| FlowHash::from_api(bits).expect_err("refused").code());
     assert_eq!(refused, [-9, -9, -7]);
 }
 
